@@ -1,0 +1,26 @@
+# One target for each folder of src/: its dependencies are the folders that it may include, so that a new edge
+# is a visible line here (tools/check_layers.py checks the includes themselves).
+
+add_library(weir_flags INTERFACE)
+target_compile_features(weir_flags INTERFACE cxx_std_20)
+if(PROJECT_IS_TOP_LEVEL)
+  target_compile_options(weir_flags INTERFACE -Wall -Wextra -Wshadow -Wconversion -Wnon-virtual-dtor -Werror)
+endif()
+if(WEIR_SANITIZE)
+  target_compile_options(weir_flags INTERFACE -fsanitize=${WEIR_SANITIZE} -fno-omit-frame-pointer
+                                              -fno-sanitize-recover=all)
+  target_link_options(weir_flags INTERFACE -fsanitize=${WEIR_SANITIZE})
+endif()
+
+# weir_folder(NAME SOURCES ... TESTS ... LINK ...): the static library weir_NAME and its unit tests.
+function(weir_folder name)
+  cmake_parse_arguments(arg "" "" "SOURCES;TESTS;LINK" ${ARGN})
+  add_library(weir_${name} STATIC ${arg_SOURCES})
+  target_include_directories(weir_${name} PUBLIC $<BUILD_INTERFACE:${weir_SOURCE_DIR}/include>
+                                                 $<BUILD_INTERFACE:${weir_SOURCE_DIR}/src>)
+  target_link_libraries(weir_${name} PUBLIC weir_flags ${arg_LINK})
+  set_target_properties(weir_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  set_property(GLOBAL APPEND PROPERTY WEIR_UNIT_TESTS ${name})
+  list(TRANSFORM arg_TESTS PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
+  set_property(GLOBAL PROPERTY WEIR_TESTS_${name} ${arg_TESTS})
+endfunction()

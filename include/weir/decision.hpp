@@ -1,0 +1,34 @@
+// What a limiter answers. A denial is an answer, not an error.
+//
+// A plain value: copy it, keep it, send it. Durations are exact nanoseconds; whoever prints whole seconds
+// rounds them up, so that waiting the printed time is always enough.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+
+namespace weir {
+
+enum class Verdict : std::uint8_t {
+  allowed,  // go ahead
+  denied,   // not now: retry_after says when
+  never,    // the cost is above the burst: waiting does not help
+};
+
+struct Decision {
+  Verdict verdict = Verdict::denied;
+  std::int64_t limit = 0;      // the burst: units admitted at once from rest
+  std::int64_t remaining = 0;  // units that would be admitted at once now
+  // The shortest wait after which the same request passes if nobody else uses the key. Present exactly when
+  // denied, and then never 0.
+  std::optional<std::chrono::nanoseconds> retry_after;
+  // Time until the key is as if never used. Never negative.
+  std::chrono::nanoseconds reset_after{0};
+
+  constexpr bool allowed() const { return verdict == Verdict::allowed; }
+
+  friend constexpr bool operator==(const Decision&, const Decision&) = default;
+};
+
+}  // namespace weir

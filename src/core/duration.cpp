@@ -1,0 +1,159 @@
+#include "core/duration.hpp"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+namespace weir {
+namespace {
+
+using std::chrono::nanoseconds;
+
+struct Unit {
+  std::string_view name;
+  std::int64_t ns;
+};
+
+constexpr std::int64_t kSecond = 1'000'000'000;
+// Months and years are left out: nobody agrees how long they are.
+constexpr std::array kUnits = {
+    Unit{"ns", 1},
+    Unit{"us", 1'000},
+    Unit{"ms", 1'000'000},
+    Unit{"s", kSecond},
+    Unit{"sec", kSecond},
+    Unit{"second", kSecond},
+    Unit{"seconds", kSecond},
+    Unit{"m", 60 * kSecond},
+    Unit{"min", 60 * kSecond},
+    Unit{"minute", 60 * kSecond},
+    Unit{"minutes", 60 * kSecond},
+    Unit{"h", 3600 * kSecond},
+    Unit{"hour", 3600 * kSecond},
+    Unit{"hours", 3600 * kSecond},
+    Unit{"d", 86400 * kSecond},
+    Unit{"day", 86400 * kSecond},
+    Unit{"days", 86400 * kSecond},
+    Unit{"w", 7 * 86400 * kSecond},
+    Unit{"week", 7 * 86400 * kSecond},
+    Unit{"weeks", 7 * 86400 * kSecond},
+};
+
+constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+}  // namespace
+
+ScaledNumber parse_scaled(std::string_view digits, nanoseconds unit) {
+  constexpr ScaledNumber kNotANumber{NumberFault::not_a_number, nanoseconds{0}};
+  constexpr ScaledNumber kOutOfRange{NumberFault::out_of_range, nanoseconds{0}};
+  std::size_t at = 0;
+  const bool negative = at < digits.size() && digits[at] == '-';
+  if (negative) ++at;
+
+  // The significant digits as one integer, and how far the point stands to their right.
+  std::string significant;
+  std::int64_t point = 0;
+  bool any = false;
+  bool fraction = false;
+  for (; at < digits.size() && (is_digit(digits[at]) || (digits[at] == '.' && !fraction)); ++at) {
+    if (digits[at] == '.') {
+      fraction = true;
+      continue;
+    }
+    any = true;
+    if (!(significant.empty() && digits[at] == '0')) significant += digits[at];
+    if (fraction) --point;
+  }
+  if (!any) return kNotANumber;
+  if (at < digits.size() && (digits[at] == 'e' || digits[at] == 'E')) {
+    ++at;
+    const bool down = at < digits.size() && digits[at] == '-';
+    if (at < digits.size() && (digits[at] == '-' || digits[at] == '+')) ++at;
+    std::int64_t exponent = 0;
+    const std::size_t first = at;
+    for (; at < digits.size() && is_digit(digits[at]); ++at) {
+      if (exponent < 100'000) exponent = exponent * 10 + (digits[at] - '0');
+    }
+    if (at == first) return kNotANumber;
+    point += down ? -exponent : exponent;
+  }
+  if (at != digits.size()) return kNotANumber;
+  if (significant.empty()) return {NumberFault::none, nanoseconds{0}};
+
+  // Split at the point. 19 digits in front and 17 behind keep every product below in 128 bits; what stands
+  // further behind is far below a nanosecond and only rounds up.
+  constexpr std::int64_t kFront = 19;
+  constexpr std::int64_t kBehind = 17;
+  const auto length = static_cast<std::int64_t>(significant.size());
+  if (length + point > kFront) return kOutOfRange;
+  unsigned __int128 front = 0;
+  unsigned __int128 behind = 0;
+  bool inexact = false;
+  for (std::int64_t place = 0; place < length + point; ++place) {
+    front = front * 10 +
+            static_cast<unsigned>(place < length ? significant[static_cast<std::size_t>(place)] - '0' : 0);
+  }
+  for (std::int64_t digit = 0; digit < kBehind; ++digit) {
+    const std::int64_t place = length + point + digit;
+    const bool given = place >= 0 && place < length;
+    behind =
+        behind * 10 + static_cast<unsigned>(given ? significant[static_cast<std::size_t>(place)] - '0' : 0);
+  }
+  for (std::int64_t place = std::max<std::int64_t>(0, length + point + kBehind); place < length; ++place) {
+    inexact = inexact || significant[static_cast<std::size_t>(place)] != '0';
+  }
+  constexpr unsigned __int128 kOne = 100'000'000'000'000'000;  // 10^kBehind
+  const auto scale = static_cast<unsigned __int128>(unit.count());
+  behind *= scale;
+  const unsigned __int128 value = front * scale + behind / kOne + (behind % kOne != 0 || inexact ? 1 : 0);
+  if (value > static_cast<unsigned __int128>(std::numeric_limits<std::int64_t>::max())) return kOutOfRange;
+  const auto whole = static_cast<std::int64_t>(value);
+  return {NumberFault::none, nanoseconds{negative ? -whole : whole}};
+}
+
+std::optional<nanoseconds> parse_duration(std::string_view text) {
+  const std::size_t unit_at = text.find_first_not_of("0123456789.");
+  if (unit_at == std::string_view::npos) return std::nullopt;
+  const std::string_view digits = unit_at == 0 ? "1" : text.substr(0, unit_at);
+  for (const Unit& unit : kUnits) {
+    if (unit.name != text.substr(unit_at)) continue;
+    const ScaledNumber number = parse_scaled(digits, nanoseconds{unit.ns});
+    if (number.fault != NumberFault::none) return std::nullopt;
+    return number.value;
+  }
+  return std::nullopt;
+}
+
+std::string to_text(nanoseconds duration) {
+  std::int64_t rest = duration.count();
+  if (rest == 0) return "0s";
+  std::string text = rest < 0 ? "-" : "";
+  // Negating the least int64 is not possible; its magnitude is.
+  auto magnitude = rest < 0 ? 0 - static_cast<std::uint64_t>(rest) : static_cast<std::uint64_t>(rest);
+  constexpr std::array<Unit, 3> kLarge = {Unit{"d", 86400 * kSecond}, Unit{"h", 3600 * kSecond},
+                                          Unit{"m", 60 * kSecond}};
+  for (const Unit& unit : kLarge) {
+    const auto ns = static_cast<std::uint64_t>(unit.ns);
+    if (magnitude < ns) continue;
+    text += std::to_string(magnitude / ns);
+    text += unit.name;
+    magnitude %= ns;
+  }
+  if (magnitude == 0) return text;
+  // Below a minute: the largest unit that the rest fills, with the digits that are left behind a point.
+  Unit unit = kUnits[0];
+  for (const Unit& candidate : {kUnits[1], kUnits[2], kUnits[3]}) {
+    if (magnitude >= static_cast<std::uint64_t>(candidate.ns) || text.size() > 1) unit = candidate;
+  }
+  const auto ns = static_cast<std::uint64_t>(unit.ns);
+  text += std::to_string(magnitude / ns);
+  if (std::uint64_t behind = magnitude % ns; behind != 0) {
+    std::string decimals = std::to_string(ns + behind).substr(1);
+    decimals.erase(decimals.find_last_not_of('0') + 1);
+    text += "." + decimals;
+  }
+  text += unit.name;
+  return text;
+}
+
+}  // namespace weir

@@ -1,0 +1,100 @@
+// GCRA, the generic cell rate algorithm: the rule that everything else in weir delivers.
+//
+// Source: ITU-T Recommendation I.371 (03/2004), annex A, "virtual scheduling algorithm", with costs. In its
+// words: T is the emission interval, tau the tolerance, TAT the theoretical arrival time.
+//
+//   allowed  iff  max(tat, now) + cost x T  <=  now + burst x T        then  tat := max(tat, now) + cost x T
+//
+// The promise: in any span of length W, for any arrival pattern, any idling, any interleaving of threads, the
+// cost admitted for a key is at most burst + W / T. It holds because `tat` never falls behind the time that
+// the admitted units take to drain: an admitted cost moves it on by cost x T from no earlier than `now`, and
+// never beyond now + burst x T. Idling earns nothing, since a tat in the past counts as `now`.
+// tests/agreement/promise_test.cpp tests it under this name.
+//
+// Pure functions of values: no clock, no lock, no allocation, any thread. Not for: where the state of a key
+// is kept (src/store) or who asks (src/server).
+//
+// Range: a Quota has burst x T < 2^63. With 0 <= now < 2^63 every tat made here is below 2^64, and no product
+// or sum below wraps: a cost is compared with the burst before it is multiplied.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+
+#include "weir/decision.hpp"
+#include "weir/quota.hpp"
+
+namespace weir::gcra {
+
+using std::chrono::nanoseconds;
+
+// All that is remembered of a key. A tat that is not after `now` equals no state at all.
+struct State {
+  std::uint64_t tat = 0;       // ns on the store's clock
+  std::uint64_t interval = 0;  // the T that tat was counted in, ns; meaningless when tat is not after now
+
+  friend constexpr bool operator==(const State&, const State&) = default;
+};
+
+struct Step {
+  Decision decision;
+  State next;    // what to remember instead
+  bool changes;  // whether `next` differs from what was remembered
+};
+
+constexpr std::uint64_t ahead_of(std::uint64_t tat, nanoseconds now) {
+  const auto n = static_cast<std::uint64_t>(now.count());
+  return tat > n ? tat - n : 0;
+}
+
+// The same debt under another quota. Debt is kept in units, a part of a unit counting as a whole one: k units
+// that were draining at the old T drain at the new one, so a raised limit acts at once. The exception is a
+// slower T together with more debt than the new burst holds: that debt goes on draining at the old, faster T
+// until it fits, so that lowering a limit makes nobody wait longer than he already had to.
+// Debt is never forgiven: two quotas used in turn on one key (a rolling deployment does that) admit together
+// at most the greater burst + W / the smaller T.
+constexpr State redenominate(State state, const Quota& quota, nanoseconds now) {
+  const auto interval = static_cast<std::uint64_t>(quota.emission_interval().count());
+  if (state.interval == interval) return state;
+  const std::uint64_t ahead = ahead_of(state.tat, now);
+  if (ahead == 0) return {0, interval};
+  const std::uint64_t units = (ahead - 1) / state.interval + 1;
+  if (interval > state.interval && units > static_cast<std::uint64_t>(quota.burst())) return state;
+  // units x interval is at most burst x T when T grows, and below ahead + T_old when it shrinks.
+  return {static_cast<std::uint64_t>(now.count()) + units * interval, interval};
+}
+
+// Decides one request of `cost` at `now`. A look (cost 0) is always allowed, and like a denial it changes
+// nothing, except that a denial writes down a debt that a changed quota has re-denominated: otherwise the
+// next request would convert the old debt again and the retry_after given here would not be enough.
+constexpr Step decide(const Quota& quota, State state, nanoseconds now, Cost cost) {
+  const State debt = redenominate(state, quota, now);
+  const auto burst = static_cast<std::uint64_t>(quota.burst());
+  const std::uint64_t interval = debt.interval;
+  // Only a debt of more than `burst` units of this interval keeps an interval that is not the quota's, so
+  // this product is below that debt's tat and cannot wrap.
+  const std::uint64_t full = burst * interval;
+  std::uint64_t ahead = ahead_of(debt.tat, now);
+
+  Step step{{Verdict::allowed, quota.burst(), 0, std::nullopt, nanoseconds{0}}, debt, false};
+  if (cost.units > burst) {
+    step.decision.verdict = Verdict::never;
+    step.next = state;
+  } else if (cost.units == 0) {
+    step.next = state;
+  } else if (const std::uint64_t need = cost.units * interval; ahead <= full - need) {
+    ahead += need;
+    step.next.tat = static_cast<std::uint64_t>(now.count()) + ahead;
+    step.changes = true;
+  } else {
+    step.decision.verdict = Verdict::denied;
+    step.decision.retry_after = nanoseconds{static_cast<std::int64_t>(ahead - (full - need))};
+    step.changes = debt != state;
+  }
+  step.decision.remaining = ahead >= full ? 0 : static_cast<std::int64_t>((full - ahead) / interval);
+  step.decision.reset_after = nanoseconds{static_cast<std::int64_t>(ahead)};
+  return step;
+}
+
+}  // namespace weir::gcra

@@ -1,0 +1,104 @@
+#include "weir/quota.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+#include "core/duration.hpp"
+
+namespace weir {
+namespace {
+
+std::string below_least(std::string_view field, std::int64_t value) {
+  return std::string(field) + ": " + std::to_string(value) + " is below the least allowed (1)";
+}
+
+// The count nearest to `rate.count` that whole nanoseconds keep: the smallest count whose interval is T, for
+// the two T beside the asked one.
+std::int64_t nearest_count(Rate rate, std::int64_t interval) {
+  const std::int64_t period = rate.period.count();
+  const auto count_for = [period](std::int64_t t) { return (period - 1) / t + 1; };
+  const std::int64_t below = count_for(interval);
+  if (interval == 1) return below;
+  const std::int64_t above = count_for(interval - 1);
+  return above - rate.count < rate.count - below ? above : below;
+}
+
+struct Word {
+  std::string_view text;
+  std::string_view rest;
+};
+
+Word next_word(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(' ');
+  if (first == std::string_view::npos) return {"", ""};
+  const std::size_t last = std::min(text.find(' ', first), text.size());
+  return {text.substr(first, last - first), text.substr(last)};
+}
+
+std::optional<std::int64_t> parse_count(std::string_view digits) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (error != std::errc{} || end != digits.data() + digits.size()) return std::nullopt;
+  return value;
+}
+
+}  // namespace
+
+tl::expected<Quota, std::string> Quota::make(Rate rate, std::int64_t burst) {
+  const Checked checked = judge(rate, burst);
+  const std::string period = to_text(rate.period);
+  switch (checked.fault) {
+    case Fault::none:
+      return Quota{rate, burst, std::chrono::nanoseconds{checked.interval}};
+    case Fault::count:
+      return tl::unexpected(below_least("count", rate.count));
+    case Fault::period:
+      return tl::unexpected("period: " + period + " is below the least allowed (1ns)");
+    case Fault::too_fast:
+      return tl::unexpected("count: " + std::to_string(rate.count) + " per " + period +
+                            " is more than one per nanosecond; the most allowed is " +
+                            std::to_string(rate.period.count()));
+    case Fault::too_coarse:
+      return tl::unexpected("count: " + std::to_string(rate.count) + " per " + period +
+                            " would be slowed by more than 0.1 %, because time is counted in whole "
+                            "nanoseconds; the nearest that works is " +
+                            std::to_string(nearest_count(rate, checked.interval)));
+    case Fault::burst:
+      return tl::unexpected(below_least("burst", burst));
+    case Fault::burst_too_long:
+      break;
+  }
+  return tl::unexpected("burst: " + std::to_string(burst) + " at " + std::to_string(rate.count) + " per " +
+                        period + " would take longer than 2^63 ns to drain; the most allowed is " +
+                        std::to_string(std::numeric_limits<std::int64_t>::max() / checked.interval));
+}
+
+tl::expected<Quota, std::string> Quota::parse(std::string_view text) {
+  const auto refused = [text](std::string_view what) {
+    return tl::unexpected("quota '" + std::string(text) + "': " + std::string(what) +
+                          "; the form is COUNT/PERIOD [burst N], as in 100/min or 5/10s burst 20");
+  };
+  const auto [rate_text, rest] = next_word(text);
+  const std::size_t slash = rate_text.find('/');
+  if (slash == std::string_view::npos) return refused("there is no '/' between count and period");
+  const auto count = parse_count(rate_text.substr(0, slash));
+  if (!count) return refused("the count is not a whole number below 2^63");
+  const auto period = parse_duration(rate_text.substr(slash + 1));
+  if (!period) return refused("the period is not a time such as s, 10s, 250ms, min, h or 1.5d");
+
+  std::int64_t burst = *count;
+  if (const auto [word, after] = next_word(rest); !word.empty()) {
+    if (word != "burst") return refused("'" + std::string(word) + "' is not known here");
+    const auto [units_text, end] = next_word(after);
+    const auto units = parse_count(units_text);
+    if (!units) return refused("the burst is not a whole number below 2^63");
+    if (!next_word(end).text.empty()) return refused("there is more behind the burst");
+    burst = *units;
+  }
+  auto quota = make({*count, *period}, burst);
+  if (!quota) return tl::unexpected("quota '" + std::string(text) + "': " + quota.error());
+  return quota;
+}
+
+}  // namespace weir

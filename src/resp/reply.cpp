@@ -1,0 +1,126 @@
+#include "resp/reply.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace weir::resp {
+namespace {
+
+// Two digits a step halve the divisions, which are what printing a number costs.
+constexpr auto kDigitPairs = [] {
+  std::array<char, 200> pairs{};
+  for (std::size_t i = 0; i < 100; ++i) {
+    pairs[2 * i] = static_cast<char>('0' + i / 10);
+    pairs[2 * i + 1] = static_cast<char>('0' + i % 10);
+  }
+  return pairs;
+}();
+
+constexpr std::size_t kMaxDigits = 20;                    // 2^64 - 1
+constexpr std::size_t kMaxLine = 1 + 1 + kMaxDigits + 2;  // type, sign, digits, CRLF
+constexpr std::string_view kFormat = "txt:";              // of a verbatim string: plain text
+constexpr std::string_view kFiveHeader = "*5\r\n";
+
+char* write_unsigned(char* at, std::uint64_t value) {
+  // Most numbers of an answer are below 100: a burst, what remains, seconds to wait.
+  if (value < 10) {
+    *at = static_cast<char>('0' + value);
+    return at + 1;
+  }
+  if (value < 100) {
+    std::memcpy(at, &kDigitPairs[2 * value], 2);
+    return at + 2;
+  }
+  char digits[kMaxDigits];
+  char* first = digits + kMaxDigits;
+  while (value >= 10) {
+    first -= 2;
+    std::memcpy(first, &kDigitPairs[2 * (value % 100)], 2);
+    value /= 100;
+  }
+  if (value > 0) *--first = static_cast<char>('0' + value);
+  const auto length = static_cast<std::size_t>(digits + kMaxDigits - first);
+  std::memcpy(at, first, length);
+  return at + length;
+}
+
+char* write_integer_line(char* at, std::int64_t value) {
+  *at++ = ':';
+  auto magnitude = static_cast<std::uint64_t>(value);
+  if (value < 0) {
+    *at++ = '-';
+    magnitude = std::uint64_t{0} - magnitude;  // defined for -2^63 too
+  }
+  at = write_unsigned(at, magnitude);
+  std::memcpy(at, "\r\n", 2);
+  return at + 2;
+}
+
+}  // namespace
+
+void Reply::integer(std::int64_t value) {
+  char buffer[kMaxLine];
+  out_.append(buffer, write_integer_line(buffer, value));
+}
+
+void Reply::five_integers(const std::array<std::int64_t, 5>& values) {
+  char buffer[kFiveHeader.size() + 5 * kMaxLine];
+  std::memcpy(buffer, kFiveHeader.data(), kFiveHeader.size());
+  char* at = buffer + kFiveHeader.size();
+  for (const std::int64_t value : values) at = write_integer_line(at, value);
+  out_.append(buffer, static_cast<std::size_t>(at - buffer));
+}
+
+void Reply::header(char type, std::uint64_t count) {
+  char buffer[kMaxLine];
+  buffer[0] = type;
+  char* at = write_unsigned(buffer + 1, count);
+  std::memcpy(at, "\r\n", 2);
+  out_.append(buffer, static_cast<std::size_t>(at + 2 - buffer));
+}
+
+void Reply::line(char type, std::string_view text) {
+  out_ += type;
+  const std::size_t start = out_.size();
+  out_ += text;
+  std::replace_if(
+      out_.begin() + static_cast<std::ptrdiff_t>(start), out_.end(),
+      [](char c) { return c == '\r' || c == '\n'; }, ' ');
+  out_ += "\r\n";
+}
+
+void Reply::simple(std::string_view text) { line('+', text); }
+
+void Reply::error(std::string_view text) { line('-', text); }
+
+void Reply::bulk(std::string_view bytes) {
+  header('$', bytes.size());
+  out_ += bytes;
+  out_ += "\r\n";
+}
+
+void Reply::null() { out_ += resp3_ ? "_\r\n" : "$-1\r\n"; }
+
+void Reply::null_array() { out_ += resp3_ ? "_\r\n" : "*-1\r\n"; }
+
+void Reply::array(std::size_t values) { header('*', values); }
+
+void Reply::map(std::size_t pairs) {
+  if (resp3_) {
+    header('%', pairs);
+  } else {
+    header('*', std::uint64_t{2} * pairs);
+  }
+}
+
+void Reply::set(std::size_t values) { header(resp3_ ? '~' : '*', values); }
+
+void Reply::verbatim(std::string_view text) {
+  if (!resp3_) return bulk(text);
+  header('=', kFormat.size() + text.size());
+  out_ += kFormat;
+  out_ += text;
+  out_ += "\r\n";
+}
+
+}  // namespace weir::resp

@@ -1,0 +1,57 @@
+// Reply: writes answers in RESP2 or RESP3 at the end of a string that the caller owns.
+//
+// A Reply is a reference and a protocol number: make one where it is needed, in the thread that owns the
+// string. The string must outlive it. Nothing is flushed and nothing else is allocated, so a batch of answers
+// is one string.
+// The header functions (array, map, set) announce how many values follow; that many must then be written, and
+// a map announces pairs.
+// Not for: requests to another Redis (the client writes those), nor for reading answers.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace weir::resp {
+
+class Reply {
+ public:
+  // `protocol` is what the client chose by HELLO: 2 or 3.
+  explicit Reply(std::string& out, int protocol = 2) : out_(out), resp3_(protocol >= 3) {}
+
+  void integer(std::int64_t value);
+
+  // A status line and an error line end at their first CRLF, so a CR or LF inside `text` is sent as
+  // a space: an echoed argument must not be able to forge a second answer. The text of an error
+  // starts with its code word ("ERR ...").
+  void simple(std::string_view text);
+  void error(std::string_view text);
+
+  // Any bytes, unchanged.
+  void bulk(std::string_view bytes);
+
+  // RESP2 knows two nothings, of which clients expect the one that fits the place; RESP3 has only one.
+  void null();
+  void null_array();
+
+  void array(std::size_t values);
+  void map(std::size_t pairs);  // RESP2: a flat array of twice as many values
+  void set(std::size_t values);
+
+  // Text for a person, as INFO answers: RESP3 marks it "txt", RESP2 sends a bulk.
+  void verbatim(std::string_view text);
+
+  // The answer to CL.THROTTLE, in one append: this is the reply that the server sends most.
+  void five_integers(const std::array<std::int64_t, 5>& values);
+
+ private:
+  void header(char type, std::uint64_t count);
+  void line(char type, std::string_view text);
+
+  std::string& out_;
+  bool resp3_;
+};
+
+}  // namespace weir::resp

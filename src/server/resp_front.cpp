@@ -1,0 +1,543 @@
+#include "server/resp_front.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+namespace weir::server {
+namespace {
+
+// Enough misses to keep the memory busy; more only pushes earlier lines out again.
+constexpr std::size_t kMostPending = 64;
+
+// Clients switch features on by this number; it is the release whose commands ours are compared with.
+constexpr std::string_view kRedisVersion = "7.0.15";
+
+std::string lower(std::string_view text) {
+  std::string result(text);
+  for (char& c : result) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + 32);
+  }
+  return result;
+}
+
+}  // namespace
+
+struct RespFront::Command {
+  std::string_view name;  // upper case
+  int arity;              // as Redis counts it: negative is a minimum
+  int first_key;
+  int last_key;
+  bool before_auth;
+  bool in_multi;  // runs at once inside MULTI, is not queued
+  void (*run)(RespFront&, Words, std::string&);
+  std::string_view summary;
+};
+
+RespFront::RespFront(Service& service, Scratch& pending, std::uint64_t id, std::string address)
+    : service_(service),
+      pending_(pending),
+      id_(id),
+      address_(std::move(address)),
+      authenticated_(!service.credentials.required()) {}
+
+std::size_t RespFront::feed(std::string_view input, std::string& out) {
+  std::size_t used = 0;
+  std::uint64_t ran = 0;
+  while (!closing_ && out.size() < kOutputCap) {
+    const resp::Status status =
+        parser_.next(input.substr(used), authenticated_ ? resp::Limits{} : resp::kUnauthenticated);
+    if (status == resp::Status::incomplete) break;
+    if (status == resp::Status::error) {
+      fail_protocol(out, parser_.error());
+      break;
+    }
+    used += parser_.consumed();
+    if (parser_.args().empty()) continue;
+    ++ran;
+    execute(parser_.args(), out);
+  }
+  decide_pending(out);
+  service_.counters.commands.fetch_add(ran, std::memory_order_relaxed);
+  return closing_ ? input.size() : used;
+}
+
+void RespFront::decide_pending(std::string& out) {
+  if (pending_.empty()) return;
+  const std::chrono::nanoseconds now = steady_now();
+  resp::Reply to = reply(out);
+  std::uint64_t denied = 0;
+  for (const Pending& check : pending_) {
+    const Decision decision = service_.table.check(check.place, check.quota, check.cost, now);
+    denied += decision.allowed() ? 0 : 1;
+    to.five_integers(five_integers(decision));
+  }
+  pending_.clear();
+  service_.counters.denied.fetch_add(denied, std::memory_order_relaxed);
+}
+
+void RespFront::throttle(Words words, std::string& out, bool gcra) {
+  const auto request = gcra ? throttle_parser_.gcra(words) : throttle_parser_.cl_throttle(words);
+  if (!request) return fail(out, throttle_parser_.error());
+  const Table::Place place = service_.table.locate(request->key);
+  service_.table.prefetch(place);
+  pending_.push_back({place, request->quota, request->cost});
+  if (pending_.size() >= kMostPending) decide_pending(out);
+}
+
+void RespFront::fail(std::string& out, std::string_view text) {
+  decide_pending(out);
+  reply(out).error(text);
+}
+
+void RespFront::fail_protocol(std::string& out, std::string_view text) {
+  fail(out, text);
+  service_.counters.protocol_errors.fetch_add(1, std::memory_order_relaxed);
+  closing_ = true;
+}
+
+bool RespFront::log_in(std::string_view user, std::string_view password, std::string& out) {
+  // A look first, so that a guess costs its address something only when it was wrong.
+  if (service_.auth_failures.check(address_, Cost{0}).remaining == 0) {
+    fail(out, "ERR too many failed AUTH attempts from this address, try again in a second");
+    return false;
+  }
+  if (!service_.credentials.match(user, password)) {
+    service_.auth_failures.check(address_);
+    service_.counters.auth_failures.fetch_add(1, std::memory_order_relaxed);
+    fail(out, "WRONGPASS invalid username-password pair or user is disabled.");
+    return false;
+  }
+  authenticated_ = true;
+  return true;
+}
+
+void RespFront::ping(Words words, std::string& out) {
+  if (words.size() > 2) return fail(out, "ERR wrong number of arguments for 'ping' command");
+  if (words.size() == 2) return reply(out).bulk(words[1]);
+  reply(out).simple("PONG");
+}
+
+void RespFront::echo(Words words, std::string& out) { reply(out).bulk(words[1]); }
+
+void RespFront::quit(Words, std::string& out) {
+  reply(out).simple("OK");
+  closing_ = true;
+}
+
+void RespFront::reset_connection(Words, std::string& out) {
+  protocol_ = 2;
+  authenticated_ = !service_.credentials.required();
+  in_multi_ = false;
+  queued_.clear();
+  name_.clear();
+  replies_ = Replies::on;
+  reply(out).simple("RESET");
+}
+
+void RespFront::hello(Words words, std::string& out) {
+  int protocol = protocol_;
+  std::size_t at = 1;
+  if (words.size() > 1) {
+    if (words[1] != "2" && words[1] != "3") {
+      const bool number =
+          words[1].find_first_not_of("0123456789") == std::string_view::npos && !words[1].empty();
+      return fail(out, number ? "NOPROTO unsupported protocol version"
+                              : "ERR Protocol version is not an integer or out of range");
+    }
+    protocol = words[1] == "3" ? 3 : 2;
+    at = 2;
+  }
+  std::string_view name = name_;
+  while (at < words.size()) {
+    const std::string option = lower(words[at]);
+    if (option == "auth" && at + 2 < words.size()) {
+      if (service_.credentials.required() && !log_in(words[at + 1], words[at + 2], out)) return;
+      at += 3;
+    } else if (option == "setname" && at + 1 < words.size()) {
+      name = words[at + 1];
+      at += 2;
+    } else {
+      return fail(out, "ERR Syntax error in HELLO option '" + option.substr(0, 32) + "'");
+    }
+  }
+  if (!authenticated_) {
+    return fail(
+        out,
+        "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <proto> "
+        "AUTH <user> <pass> option can be used to authenticate the client and select the RESP protocol "
+        "version at the same time");
+  }
+  protocol_ = protocol;
+  name_ = std::string(name.substr(0, 64));
+  resp::Reply to = reply(out);
+  to.map(7);
+  to.bulk("server");
+  to.bulk("redis");
+  to.bulk("version");
+  to.bulk(kRedisVersion);
+  to.bulk("proto");
+  to.integer(protocol_);
+  to.bulk("id");
+  to.integer(static_cast<std::int64_t>(id_));
+  to.bulk("mode");
+  to.bulk("standalone");
+  to.bulk("role");
+  to.bulk("master");
+  to.bulk("modules");
+  to.array(0);
+}
+
+void RespFront::auth(Words words, std::string& out) {
+  if (words.size() > 3) return fail(out, "ERR syntax error");
+  if (!service_.credentials.required()) {
+    return fail(
+        out,
+        "ERR AUTH <password> called without any password configured for the default user. Are you sure "
+        "your configuration is correct?");
+  }
+  const bool named = words.size() == 3;
+  if (log_in(named ? words[1] : "default", words[named ? 2 : 1], out)) reply(out).simple("OK");
+}
+
+void RespFront::select(Words words, std::string& out) {
+  if (words[1] != "0") return fail(out, "ERR DB index is out of range");
+  reply(out).simple("OK");
+}
+
+void RespFront::client(Words words, std::string& out) {
+  const std::string what = lower(words[1]);
+  const auto wrong = [&] { fail(out, "ERR wrong number of arguments for 'client|" + what + "' command"); };
+  if (what == "setname") {
+    if (words.size() != 3) return wrong();
+    if (words[2].find_first_of(" \r\n") != std::string_view::npos) {
+      return fail(out, "ERR Client names cannot contain spaces, newlines or special characters.");
+    }
+    name_ = std::string(words[2].substr(0, 64));
+    return reply(out).simple("OK");
+  }
+  if (what == "getname") return name_.empty() ? reply(out).null() : reply(out).bulk(name_);
+  if (what == "id") return reply(out).integer(static_cast<std::int64_t>(id_));
+  if (what == "info") {
+    return reply(out).verbatim("id=" + std::to_string(id_) + " addr=" + address_ + " name=" + name_ +
+                               " db=0 resp=" + std::to_string(protocol_) + "\n");
+  }
+  if (what == "setinfo" || what == "no-evict" || what == "no-touch") return reply(out).simple("OK");
+  if (what == "reply") {
+    if (words.size() != 3) return wrong();
+    const std::string mode = lower(words[2]);
+    if (mode == "on") {
+      replies_ = Replies::on;
+      return reply(out).simple("OK");
+    }
+    if (mode == "off") {
+      replies_ = Replies::off;
+      return;
+    }
+    if (mode == "skip") {
+      if (replies_ == Replies::on || replies_ == Replies::skip_this) replies_ = Replies::skip_next;
+      return;
+    }
+    return fail(out, "ERR syntax error");
+  }
+  fail(out, "ERR unknown subcommand '" + what.substr(0, 32) + "'. Try CLIENT HELP.");
+}
+
+void RespFront::config(Words words, std::string& out) {
+  if (lower(words[1]) != "get" || words.size() < 3) {
+    return fail(out, "ERR CONFIG knows only GET here; settings are given when the server starts");
+  }
+  const Settings& settings = service_.settings;
+  const std::array<std::pair<std::string_view, std::string>, 7> known = {{
+      {"save", settings.snapshot.empty() ? "" : "snapshot"},
+      {"appendonly", "no"},
+      {"databases", "1"},
+      {"timeout", "0"},
+      {"maxclients", std::to_string(settings.max_connections)},
+      {"maxmemory", std::to_string(settings.memory)},
+      {"maxmemory-policy", "noeviction"},
+  }};
+  std::vector<std::size_t> found;
+  for (std::size_t i = 0; i < known.size(); ++i) {
+    const bool asked = std::any_of(words.begin() + 2, words.end(), [&](std::string_view word) {
+      return word == "*" || lower(word) == known[i].first;
+    });
+    if (asked) found.push_back(i);
+  }
+  resp::Reply to = reply(out);
+  to.map(found.size());
+  for (const std::size_t i : found) {
+    to.bulk(known[i].first);
+    to.bulk(known[i].second);
+  }
+}
+
+void RespFront::time(Words, std::string& out) {
+  using namespace std::chrono;
+  const auto now = duration_cast<microseconds>(system_clock::now().time_since_epoch()).count();
+  resp::Reply to = reply(out);
+  to.array(2);
+  to.bulk(std::to_string(now / 1'000'000));
+  to.bulk(std::to_string(now % 1'000'000));
+}
+
+void RespFront::dbsize(Words, std::string& out) {
+  reply(out).integer(static_cast<std::int64_t>(service_.table.live(steady_now())));
+}
+
+void RespFront::shutdown(Words words, std::string& out) {
+  const std::string how = words.size() > 1 ? lower(words[1]) : "save";
+  if (how != "save" && how != "nosave") return fail(out, "ERR syntax error");
+  // Like Redis, no reply on success: the connection closes.
+  closing_ = true;
+  service_.shut_down(how == "save");
+}
+
+void RespFront::multi(Words, std::string& out) {
+  if (in_multi_) return fail(out, "ERR MULTI calls can not be nested");
+  in_multi_ = true;
+  multi_broken_ = false;
+  queued_bytes_ = 0;
+  reply(out).simple("OK");
+}
+
+void RespFront::exec(Words, std::string& out) {
+  if (!in_multi_) return fail(out, "ERR EXEC without MULTI");
+  in_multi_ = false;
+  const auto queued = std::exchange(queued_, {});
+  if (multi_broken_) return fail(out, "EXECABORT Transaction discarded because of previous errors.");
+  reply(out).array(queued.size());
+  for (const auto& words : queued) {
+    const std::vector<std::string_view> views(words.begin(), words.end());
+    find(views[0])->run(*this, views, out);
+  }
+  decide_pending(out);
+}
+
+void RespFront::discard(Words, std::string& out) {
+  if (!in_multi_) return fail(out, "ERR DISCARD without MULTI");
+  in_multi_ = false;
+  queued_.clear();
+  reply(out).simple("OK");
+}
+
+void RespFront::del(Words words, std::string& out) {
+  std::int64_t forgotten = 0;
+  for (const std::string_view key : words.subspan(1)) {
+    forgotten += service_.table.reset(service_.table.locate(key), steady_now()) ? 1 : 0;
+  }
+  reply(out).integer(forgotten);
+}
+
+void RespFront::command(Words words, std::string& out) {
+  resp::Reply to = reply(out);
+  const std::string what = words.size() > 1 ? lower(words[1]) : "";
+  if (what == "count") return to.integer(static_cast<std::int64_t>(commands().size()));
+  if (what == "docs") {
+    to.map(words.size() > 2
+               ? static_cast<std::size_t>(std::count_if(words.begin() + 2, words.end(),
+                                                        [](auto name) { return find(name) != nullptr; }))
+               : commands().size());
+    for (const Command& each : commands()) {
+      if (words.size() > 2 &&
+          std::none_of(words.begin() + 2, words.end(), [&](auto name) { return find(name) == &each; })) {
+        continue;
+      }
+      to.bulk(lower(each.name));
+      to.map(2);
+      to.bulk("summary");
+      to.bulk(each.summary);
+      to.bulk("group");
+      to.bulk("weir");
+    }
+    return;
+  }
+  if (what == "info" && words.size() > 2) {
+    to.array(words.size() - 2);
+    for (const std::string_view name : words.subspan(2)) {
+      if (const Command* found = find(name)) {
+        describe(to, *found);
+      } else {
+        to.null_array();
+      }
+    }
+    return;
+  }
+  if (!what.empty() && what != "info") {
+    return fail(out, "ERR unknown subcommand '" + what.substr(0, 32) + "'. Try COMMAND HELP.");
+  }
+  to.array(commands().size());
+  for (const Command& each : commands()) describe(to, each);
+}
+
+// The first six of the fields that Redis gives for a command: what cluster-aware clients read to find the
+// keys.
+void RespFront::describe(resp::Reply& to, const Command& command) const {
+  to.array(6);
+  to.bulk(lower(command.name));
+  to.integer(command.arity);
+  to.array(1);
+  to.simple(command.first_key != 0 ? "write" : "fast");
+  to.integer(command.first_key);
+  to.integer(command.last_key);
+  to.integer(command.first_key != 0 ? 1 : 0);
+}
+
+void RespFront::info(Words words, std::string& out) {
+  const Service::Counters& c = service_.counters;
+  const Table& table = service_.table;
+  const auto line = [](std::string_view name, auto value) {
+    if constexpr (std::is_convertible_v<decltype(value), std::string_view>) {
+      return std::string(name) + ":" + std::string(value) + "\r\n";
+    } else {
+      return std::string(name) + ":" + std::to_string(value) + "\r\n";
+    }
+  };
+  const auto uptime =
+      std::chrono::duration_cast<std::chrono::seconds>(steady_now() - service_.started).count();
+  const auto all = [&words](std::string_view section) {
+    if (words.size() == 1) return true;
+    return std::any_of(words.begin() + 1, words.end(), [&](std::string_view word) {
+      const std::string asked = lower(word);
+      return asked == section || asked == "all" || asked == "default" || asked == "everything";
+    });
+  };
+  std::string text;
+  if (all("server")) {
+    text += "# Server\r\n" + line("redis_version", kRedisVersion) + line("redis_mode", "standalone") +
+            line("weir_version", WEIR_VERSION) + line("process_id", getpid()) +
+            line("uptime_in_seconds", uptime) + line("threads", service_.settings.threads) + "\r\n";
+  }
+  if (all("clients")) {
+    text += "# Clients\r\n" + line("connected_clients", c.connections_now.load()) +
+            line("maxclients", service_.settings.max_connections) + "\r\n";
+  }
+  if (all("memory")) {
+    text += "# Memory\r\n" + line("used_memory", table.allocated_bytes()) +
+            line("maxmemory", service_.settings.memory) + line("maxmemory_policy", "noeviction") + "\r\n";
+  }
+  if (all("persistence")) {
+    text += "# Persistence\r\n" + line("loading", 0) + line("snapshots", c.snapshots.load()) +
+            line("snapshot_errors", c.snapshot_errors.load()) + "\r\n";
+  }
+  if (all("stats")) {
+    text += "# Stats\r\n" + line("total_connections_received", c.connections_received.load()) +
+            line("rejected_connections", c.connections_rejected.load()) +
+            line("stalled_connections", c.connections_stalled.load()) +
+            line("total_commands_processed", c.commands.load()) +
+            line("protocol_errors", c.protocol_errors.load()) +
+            line("auth_failures", c.auth_failures.load()) + line("denied", c.denied.load()) +
+            line("refused_for_lack_of_room", table.refused()) + "\r\n";
+  }
+  if (all("replication")) text += "# Replication\r\nrole:master\r\nconnected_slaves:0\r\n\r\n";
+  if (all("keyspace")) {
+    const std::uint64_t live = table.live(steady_now());
+    text += "# Keyspace\r\n" + line("live_keys", live) + line("capacity", table.capacity());
+    if (live > 0)
+      text += "db0:keys=" + std::to_string(live) + ",expires=" + std::to_string(live) + ",avg_ttl=0\r\n";
+    text += "\r\n";
+  }
+  reply(out).verbatim(text);
+}
+
+const std::vector<RespFront::Command>& RespFront::commands() {
+  using F = RespFront;
+#define WEIR_RUN(call) [](F& f, Words w, std::string& out) { f.call; }
+  static const std::vector<Command> kCommands = {
+      {"CL.THROTTLE", -5, 1, 1, false, false, WEIR_RUN(throttle(w, out, false)),
+       "key max_burst count period [quantity]: decides one request"},
+      {"RL.THROTTLE", -5, 1, 1, false, false, WEIR_RUN(throttle(w, out, false)),
+       "CL.THROTTLE by its other name"},
+      {"GCRA", -5, 1, 1, false, false, WEIR_RUN(throttle(w, out, true)),
+       "key max_burst tokens_per_period period [TOKENS n]: decides one request"},
+      {"WEIR.RESET", 2, 1, 1, false, false, WEIR_RUN(del(w, out)), "key: forgets what was charged to it"},
+      {"DEL", -2, 1, -1, false, false, WEIR_RUN(del(w, out)), "key...: forgets what was charged to each"},
+      {"PING", -1, 0, 0, false, false, WEIR_RUN(ping(w, out)), "[message]: answers PONG or the message"},
+      {"ECHO", 2, 0, 0, false, false, WEIR_RUN(echo(w, out)), "message: answers the message"},
+      {"QUIT", -1, 0, 0, true, true, WEIR_RUN(quit(w, out)), "closes the connection"},
+      {"RESET", 1, 0, 0, true, true, WEIR_RUN(reset_connection(w, out)), "the connection as it was when new"},
+      {"HELLO", -1, 0, 0, true, true, WEIR_RUN(hello(w, out)),
+       "[2|3 [AUTH user password] [SETNAME name]]: chooses the protocol"},
+      {"AUTH", -2, 0, 0, true, true, WEIR_RUN(auth(w, out)), "[user] password: authenticates the connection"},
+      {"SELECT", 2, 0, 0, false, false, WEIR_RUN(select(w, out)), "0: there is one database"},
+      {"CLIENT", -2, 0, 0, false, false, WEIR_RUN(client(w, out)),
+       "SETNAME|GETNAME|SETINFO|ID|INFO|NO-EVICT|REPLY: about this connection"},
+      {"COMMAND", -1, 0, 0, false, false, WEIR_RUN(command(w, out)),
+       "[COUNT|DOCS|INFO [name...]]: this table"},
+      {"INFO", -1, 0, 0, false, false, WEIR_RUN(info(w, out)), "[section...]: about this server"},
+      {"CONFIG", -2, 0, 0, false, false, WEIR_RUN(config(w, out)), "GET name...: settings, read only"},
+      {"TIME", 1, 0, 0, false, false, WEIR_RUN(time(w, out)), "seconds and microseconds of the wall clock"},
+      {"DBSIZE", 1, 0, 0, false, false, WEIR_RUN(dbsize(w, out)), "live keys"},
+      {"SHUTDOWN", -1, 0, 0, false, false, WEIR_RUN(shutdown(w, out)), "[SAVE|NOSAVE]: stops the server"},
+      {"MULTI", 1, 0, 0, false, true, WEIR_RUN(multi(w, out)), "queues what follows until EXEC"},
+      {"EXEC", 1, 0, 0, false, true, WEIR_RUN(exec(w, out)), "runs what MULTI queued"},
+      {"DISCARD", 1, 0, 0, false, true, WEIR_RUN(discard(w, out)), "forgets what MULTI queued"},
+  };
+#undef WEIR_RUN
+  return kCommands;
+}
+
+const RespFront::Command* RespFront::find(std::string_view name) {
+  constexpr std::size_t kLongest = 16;
+  if (name.size() > kLongest) return nullptr;
+  std::array<char, kLongest> upper{};
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    upper[i] = name[i] >= 'a' && name[i] <= 'z' ? static_cast<char>(name[i] - 32) : name[i];
+  }
+  const std::string_view wanted(upper.data(), name.size());
+  for (const Command& each : commands()) {
+    if (each.name == wanted) return &each;
+  }
+  return nullptr;
+}
+
+void RespFront::execute(Words words, std::string& out) {
+  // A web page can make a browser send us a request whose later lines read as commands (CVE-2016-10517 is
+  // about this): such a connection is closed before any of it runs.
+  if (resp::looks_like_http(words)) {
+    decide_pending(out);
+    closing_ = true;
+    return;
+  }
+  const Command* found = find(words[0]);
+  const bool batched = found != nullptr && (found->name == "CL.THROTTLE" || found->name == "GCRA" ||
+                                            found->name == "RL.THROTTLE");
+  if (batched && authenticated_ && !in_multi_ && replies_ == Replies::on)
+    return found->run(*this, words, out);
+
+  decide_pending(out);
+  if (replies_ == Replies::skip_next) replies_ = Replies::skip_this;
+  const std::size_t before = out.size();
+  const auto refuse = [&](std::string_view text) {
+    multi_broken_ = true;
+    fail(out, text);
+  };
+  const auto size = static_cast<int>(std::min<std::size_t>(words.size(), 1 << 30));
+  if (found == nullptr) {
+    refuse("ERR unknown command '" + std::string(words[0].substr(0, 64)) + "'");
+  } else if (!authenticated_ && !found->before_auth) {
+    refuse("NOAUTH Authentication required.");
+  } else if (found->arity >= 0 ? size != found->arity : size < -found->arity) {
+    refuse("ERR wrong number of arguments for '" + lower(found->name) + "' command");
+  } else if (in_multi_ && !found->in_multi) {
+    // What a client may queue is bounded like one command.
+    for (const std::string_view word : words) queued_bytes_ += word.size() + sizeof(std::string);
+    if (queued_bytes_ > resp::Limits{}.command_bytes) {
+      refuse("ERR too much queued in one MULTI");
+    } else {
+      queued_.emplace_back(words.begin(), words.end());
+      reply(out).simple("QUEUED");
+    }
+  } else {
+    found->run(*this, words, out);
+    decide_pending(out);
+  }
+  if (replies_ == Replies::off || replies_ == Replies::skip_this || replies_ == Replies::skip_next) {
+    out.resize(before);
+  }
+  if (replies_ == Replies::skip_this) replies_ = Replies::on;
+}
+
+}  // namespace weir::server

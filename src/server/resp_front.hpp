@@ -1,0 +1,98 @@
+// One RESP connection's conversation: bytes in, bytes out, no socket.
+//
+// The order of work is what makes it fast: parse what has been read, hash each key and ask for its memory,
+// then decide, then write once; a cache miss is most of a decision, and this way misses overlap. Commands are
+// answered in the order in which they came, whatever they are.
+//
+// One thread at a time. The caller owns both buffers. Not for: sockets, timers, TLS (session.hpp).
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "resp/parser.hpp"
+#include "resp/reply.hpp"
+#include "server/service.hpp"
+#include "server/throttle.hpp"
+
+namespace weir::server {
+
+class RespFront {
+ public:
+  // A reply larger than this ends a call of feed(), so that what a client does not take stays bounded.
+  static constexpr std::size_t kOutputCap = std::size_t{256} << 10;
+
+  // Working memory that the connections of one thread share; empty between calls.
+  struct Pending {
+    Table::Place place;
+    Quota quota;
+    Cost cost;
+  };
+  using Scratch = std::vector<Pending>;
+
+  RespFront(Service& service, Scratch& pending, std::uint64_t id, std::string address);
+
+  // Takes whole commands from the front of `input` and appends their replies to `out`. Returns how many bytes
+  // it took; the rest is either half a command or, when `out` has reached kOutputCap, for the next call.
+  std::size_t feed(std::string_view input, std::string& out);
+
+  bool closing() const { return closing_; }  // after `out` has been written
+  bool trusted() const { return authenticated_; }
+
+ private:
+  using Words = std::span<const std::string_view>;
+  struct Command;
+  static const std::vector<Command>& commands();
+  static const Command* find(std::string_view name);
+
+  void execute(Words words, std::string& out);
+  void decide_pending(std::string& out);
+  void fail(std::string& out, std::string_view text);
+  void fail_protocol(std::string& out, std::string_view text);
+  resp::Reply reply(std::string& out) const { return resp::Reply(out, protocol_); }
+
+  void throttle(Words words, std::string& out, bool gcra);
+  void ping(Words words, std::string& out);
+  void echo(Words words, std::string& out);
+  void quit(Words words, std::string& out);
+  void reset_connection(Words words, std::string& out);
+  void hello(Words words, std::string& out);
+  void auth(Words words, std::string& out);
+  void select(Words words, std::string& out);
+  void client(Words words, std::string& out);
+  void command(Words words, std::string& out);
+  void info(Words words, std::string& out);
+  void config(Words words, std::string& out);
+  void time(Words words, std::string& out);
+  void dbsize(Words words, std::string& out);
+  void shutdown(Words words, std::string& out);
+  void multi(Words words, std::string& out);
+  void exec(Words words, std::string& out);
+  void discard(Words words, std::string& out);
+  void del(Words words, std::string& out);
+
+  bool log_in(std::string_view user, std::string_view password, std::string& out);
+  void describe(resp::Reply& to, const Command& command) const;
+
+  Service& service_;
+  Scratch& pending_;
+  std::uint64_t id_;
+  std::string address_;
+  resp::RequestParser parser_;
+  ThrottleParser throttle_parser_;
+  std::string name_;
+  int protocol_ = 2;
+  bool authenticated_;
+  bool closing_ = false;
+  enum class Replies : std::uint8_t { on, off, skip_next, skip_this } replies_ = Replies::on;
+  bool in_multi_ = false;
+  bool multi_broken_ = false;
+  std::size_t queued_bytes_ = 0;
+  std::vector<std::vector<std::string>> queued_;
+};
+
+}  // namespace weir::server

@@ -1,0 +1,352 @@
+#include "server/server.hpp"
+
+#include <spdlog/spdlog.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <stdexcept>
+#include <thread>
+
+#include "server/session.hpp"
+#include "server/snapshot_writer.hpp"
+#include "store/snapshot.hpp"
+
+namespace weir::server {
+namespace {
+
+using asio::ip::tcp;
+using boost::system::error_code;
+using Local = asio::local::stream_protocol;
+
+constexpr std::chrono::seconds kSweepEvery{1};
+constexpr std::chrono::seconds kDrainAtMost{5};
+
+std::string text_of(const tcp::endpoint& endpoint) {
+  const std::string host = endpoint.address().to_string();
+  return (endpoint.address().is_v6() ? "[" + host + "]" : host) + ":" + std::to_string(endpoint.port());
+}
+
+tcp::endpoint resolve(asio::io_context& context, const Endpoint& wanted) {
+  error_code error;
+  tcp::resolver resolver(context);
+  const auto found =
+      resolver.resolve(wanted.host, std::to_string(wanted.port), tcp::resolver::passive, error);
+  if (error) throw std::runtime_error("listen: cannot resolve '" + wanted.host + "': " + error.message());
+  return found.begin()->endpoint();
+}
+
+asio::ssl::context make_tls(const Settings& settings) {
+  asio::ssl::context tls(asio::ssl::context::tls_server);
+  tls.set_options(asio::ssl::context::default_workarounds | asio::ssl::context::no_tlsv1 |
+                  asio::ssl::context::no_tlsv1_1);
+  // 10,000 idle connections would otherwise keep 34 KiB of OpenSSL buffers each.
+  SSL_CTX_set_mode(tls.native_handle(), SSL_MODE_RELEASE_BUFFERS);
+  const auto must = [](const error_code& error, const char* flag, const std::string& file) {
+    if (error)
+      throw std::runtime_error(std::string(flag) + ": cannot use '" + file + "': " + error.message());
+  };
+  error_code error;
+  tls.use_certificate_chain_file(settings.tls_cert, error);
+  must(error, "tls-cert", settings.tls_cert);
+  tls.use_private_key_file(settings.tls_key, asio::ssl::context::pem, error);
+  must(error, "tls-key", settings.tls_key);
+  if (!settings.tls_ca.empty()) {
+    tls.load_verify_file(settings.tls_ca, error);
+    must(error, "tls-ca", settings.tls_ca);
+    tls.set_verify_mode(asio::ssl::verify_peer | asio::ssl::verify_fail_if_no_peer_cert);
+  }
+  return tls;
+}
+
+// A socket file that nobody answers is left from a program that was killed; anything else is not ours to
+// remove.
+void clear_stale_socket(asio::io_context& context, const std::string& path) {
+  struct stat found{};
+  if (lstat(path.c_str(), &found) != 0) return;
+  if (!S_ISSOCK(found.st_mode))
+    throw std::runtime_error("unix-socket: '" + path + "' exists and is not a socket");
+  Local::socket probe(context);
+  error_code error;
+  probe.connect(Local::endpoint(path), error);
+  if (!error) throw std::runtime_error("unix-socket: '" + path + "' is in use by another program");
+  unlink(path.c_str());
+}
+
+// The snapshot to start from, if there is one. A damaged one stops the start, unless told otherwise; it is
+// then put aside, because the next snapshot would overwrite it.
+std::optional<SnapshotFile> open_snapshot(const Settings& settings) {
+  if (settings.snapshot.empty() || access(settings.snapshot.c_str(), F_OK) != 0) return std::nullopt;
+  auto opened = SnapshotFile::open(settings.snapshot);
+  if (opened) return std::move(*opened);
+  if (!settings.ignore_bad_snapshot) {
+    throw std::runtime_error(opened.error() + "; --ignore-bad-snapshot puts it aside and starts empty");
+  }
+  const std::string aside = settings.snapshot + ".damaged";
+  rename(settings.snapshot.c_str(), aside.c_str());
+  spdlog::warn("{}; starting empty, the file is kept as {}", opened.error(), aside);
+  return std::nullopt;
+}
+
+}  // namespace
+
+class Server::Impl {
+ public:
+  explicit Impl(const Settings& settings)
+      : settings_(settings),
+        saved_(open_snapshot(settings_)),
+        service_(settings_, saved_ ? saved_->seed() : Table::random_seed()),
+        signals_(main_loop().context),
+        drain_timer_(main_loop().context),
+        accept_pause_(main_loop().context) {
+    for (unsigned i = 1; i < settings_.threads; ++i) loops_.push_back(std::make_unique<Loop>());
+    if (!settings_.tls_cert.empty()) tls_.emplace(make_tls(settings_));
+    service_.shut_down = [this](bool save) {
+      asio::post(main_loop().context, [this, save] {
+        save_at_end_ = save_at_end_ && save;
+        begin_stop();
+      });
+    };
+    for (const Endpoint& endpoint : settings_.resp) listen(endpoint);
+    if (!settings_.unix_socket.empty()) listen_unix();
+    if (addresses_.empty()) throw std::runtime_error("nothing to listen on: give --resp or --unix-socket");
+    restore();
+    raise_descriptor_limit();
+  }
+
+  ~Impl() {
+    if (bound_unix_) unlink(settings_.unix_socket.c_str());
+  }
+
+  const std::vector<std::string>& addresses() const { return addresses_; }
+
+  bool run() {
+    signals_.add(SIGTERM);
+    signals_.add(SIGINT);
+    signals_.async_wait([this](const error_code& error, int) {
+      if (error) return;
+      // A second signal while we drain ends the program at once.
+      error_code ignored;
+      signals_.clear(ignored);
+      begin_stop();
+    });
+    accept(tcp_);
+    accept(unix_);
+    SnapshotWriter snapshots(service_);
+    std::vector<std::thread> threads;
+    for (auto& loop : loops_) {
+      sweep(*loop);
+      if (loop != loops_.front()) threads.emplace_back([&loop] { loop->context.run(); });
+    }
+    main_loop().context.run();
+    for (std::thread& thread : threads) thread.join();
+    snapshots.stop();
+    return !save_at_end_ || snapshots.save();
+  }
+
+  void stop() { service_.shut_down(true); }
+
+ private:
+  void begin_stop() {
+    if (stopping_) return;
+    stopping_ = true;
+    error_code ignored;
+    for (auto& acceptor : tcp_) acceptor.close(ignored);
+    for (auto& acceptor : unix_) acceptor.close(ignored);
+    accept_pause_.cancel();
+    for (auto& loop : loops_) {
+      asio::post(loop->context, [&loop = *loop] {
+        loop.sweep.cancel();
+        const std::vector<Session*> open(loop.sessions.begin(), loop.sessions.end());
+        for (Session* session : open) {
+          // One session's end may be another's: look before each.
+          if (loop.sessions.contains(session)) session->shared_from_this()->drain();
+        }
+      });
+    }
+    signals_.cancel(ignored);
+    drain_timer_.expires_after(kDrainAtMost);
+    drain_timer_.async_wait([this](const error_code& error) {
+      if (error) return;
+      for (auto& loop : loops_) loop->context.stop();
+    });
+    watch_drain();
+  }
+
+  void restore() {
+    if (!saved_) return;
+    const auto restored = saved_->restore_into(service_.table, steady_now());
+    if (!restored) throw std::runtime_error(restored.error());
+    spdlog::info("snapshot {}: {} keys restored", settings_.snapshot, *restored);
+    saved_.reset();
+  }
+
+  void raise_descriptor_limit() {
+    rlimit limit{};
+    getrlimit(RLIMIT_NOFILE, &limit);
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+    if (limit.rlim_cur < settings_.max_connections + 64) {
+      spdlog::warn("the system allows {} open files, fewer than --max-connections {} needs", limit.rlim_cur,
+                   settings_.max_connections);
+    }
+  }
+
+  Loop& main_loop() { return *loops_.front(); }
+
+  // The timer above would keep the main loop alive for its whole time; gone sessions end it early.
+  void watch_drain() {
+    if (service_.counters.connections_now.load() == 0) {
+      drain_timer_.cancel();
+      return;
+    }
+    accept_pause_.expires_after(std::chrono::milliseconds{10});
+    accept_pause_.async_wait([this](const error_code& error) {
+      if (!error) watch_drain();
+    });
+  }
+
+  void listen(const Endpoint& wanted) {
+    const tcp::endpoint endpoint = resolve(main_loop().context, wanted);
+    const bool guarded = service_.credentials.required() || !settings_.tls_ca.empty();
+    if (!endpoint.address().is_loopback() && !guarded && !settings_.insecure) {
+      throw std::runtime_error(
+          "resp: " + text_of(endpoint) +
+          " is not a loopback address: give --password or --tls-ca, or --insecure to serve "
+          "anyone who can reach it");
+    }
+    tcp::acceptor acceptor(main_loop().context);
+    error_code error;
+    acceptor.open(endpoint.protocol(), error);
+    if (!error) acceptor.set_option(tcp::acceptor::reuse_address(true), error);
+    if (!error) acceptor.bind(endpoint, error);
+    if (!error) acceptor.listen(tcp::acceptor::max_listen_connections, error);
+    if (error)
+      throw std::runtime_error("resp: cannot listen on " + text_of(endpoint) + ": " + error.message());
+    addresses_.push_back(text_of(acceptor.local_endpoint()));
+    tcp_.push_back(std::move(acceptor));
+  }
+
+  void listen_unix() {
+    clear_stale_socket(main_loop().context, settings_.unix_socket);
+    Local::acceptor acceptor(main_loop().context);
+    error_code error;
+    acceptor.open(Local(), error);
+    if (!error) acceptor.bind(Local::endpoint(settings_.unix_socket), error);
+    bound_unix_ = !error;
+    if (!error) acceptor.listen(Local::acceptor::max_listen_connections, error);
+    if (error) {
+      throw std::runtime_error("unix-socket: cannot listen on '" + settings_.unix_socket +
+                               "': " + error.message());
+    }
+    chmod(settings_.unix_socket.c_str(), 0660);
+    addresses_.push_back(settings_.unix_socket);
+    unix_.push_back(std::move(acceptor));
+  }
+
+  template <class Acceptor>
+  void accept(std::vector<Acceptor>& acceptors) {
+    for (std::size_t i = 0; i < acceptors.size(); ++i) accept_next(acceptors[i]);
+  }
+
+  // One acceptor for all loops: with a listening socket for each, the kernel would deal few connections
+  // unevenly.
+  template <class Acceptor>
+  void accept_next(Acceptor& acceptor) {
+    Loop& loop = *loops_[next_loop_++ % loops_.size()];
+    using Accepted = typename Acceptor::protocol_type::socket::template rebind_executor<
+        asio::io_context::executor_type>::other;
+    acceptor.async_accept(loop.context.get_executor(),
+                          [this, &acceptor, &loop](const error_code& error, Accepted socket) {
+                            if (error == asio::error::operation_aborted || stopping_) return;
+                            if (error) {
+                              // Out of descriptors or memory: trying again at once would only spin.
+                              spdlog::warn("cannot accept a connection: {}", error.message());
+                              accept_pause_.expires_after(std::chrono::milliseconds{100});
+                              accept_pause_.async_wait([this, &acceptor](const error_code& stopped) {
+                                if (!stopped) accept_next(acceptor);
+                              });
+                              return;
+                            }
+                            begin_session(loop, std::move(socket));
+                            accept_next(acceptor);
+                          });
+  }
+
+  template <class Accepted>
+  void begin_session(Loop& loop, Accepted socket) {
+    Service::Counters& counters = service_.counters;
+    counters.connections_received.fetch_add(1, std::memory_order_relaxed);
+    error_code ignored;
+    constexpr bool kTcp = std::is_same_v<typename Accepted::protocol_type, tcp>;
+    std::string address = "unix";
+    if constexpr (kTcp) {
+      socket.set_option(tcp::no_delay(true), ignored);
+      socket.set_option(tcp::socket::keep_alive(true), ignored);
+      address = socket.remote_endpoint(ignored).address().to_string();
+    }
+    const std::uint64_t id = ++last_id_;
+    if (counters.connections_now.load(std::memory_order_relaxed) >= settings_.max_connections) {
+      counters.connections_rejected.fetch_add(1, std::memory_order_relaxed);
+      socket.non_blocking(true, ignored);
+      socket.write_some(asio::buffer(std::string_view("-ERR max number of clients reached\r\n")), ignored);
+      return;
+    }
+    auto* tls = kTcp && tls_ ? &*tls_ : nullptr;
+    // Counted here and not when the session is made: that happens on another thread, and later.
+    counters.connections_now.fetch_add(1, std::memory_order_relaxed);
+    asio::post(loop.context, [this, &loop, tls, id, address = std::move(address),
+                              socket = Socket(std::move(socket))]() mutable {
+      auto session = tls != nullptr
+                         ? make_tls_session(loop, service_, *tls, std::move(socket), id, std::move(address))
+                         : make_session(loop, service_, std::move(socket), id, std::move(address));
+      session->start();
+    });
+  }
+
+  void sweep(Loop& loop) {
+    loop.sweep.expires_after(kSweepEvery);
+    loop.sweep.async_wait([this, &loop](const error_code& error) {
+      if (error || stopping_) return;
+      loop.coarse_now = steady_now();
+      const std::vector<Session*> open(loop.sessions.begin(), loop.sessions.end());
+      for (Session* session : open) {
+        if (loop.sessions.contains(session)) session->shared_from_this()->close_if_stalled();
+      }
+      sweep(loop);
+    });
+  }
+
+  Settings settings_;
+  std::optional<SnapshotFile> saved_;
+  Service service_;
+  std::vector<std::unique_ptr<Loop>> loops_ = [] {
+    std::vector<std::unique_ptr<Loop>> one;
+    one.push_back(std::make_unique<Loop>());
+    return one;
+  }();
+  asio::signal_set signals_;
+  asio::steady_timer drain_timer_;
+  asio::steady_timer accept_pause_;
+  std::optional<asio::ssl::context> tls_;
+  std::vector<tcp::acceptor> tcp_;
+  std::vector<Local::acceptor> unix_;
+  std::vector<std::string> addresses_;
+  std::size_t next_loop_ = 0;
+  std::uint64_t last_id_ = 0;
+  std::atomic<bool> stopping_{false};
+  bool bound_unix_ = false;
+  bool save_at_end_ = true;
+};
+
+Server::Server(const Settings& settings) : impl_(std::make_unique<Impl>(settings)) {}
+Server::~Server() = default;
+const std::vector<std::string>& Server::addresses() const { return impl_->addresses(); }
+bool Server::run() { return impl_->run(); }
+void Server::stop() { impl_->stop(); }
+
+}  // namespace weir::server

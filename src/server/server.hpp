@@ -1,0 +1,31 @@
+// The program behind `weir serve`: loops, listeners, signals, snapshots. Wiring only.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "server/settings.hpp"
+
+namespace weir::server {
+
+class Server {
+ public:
+  // Opens everything that can fail: listeners, certificates, the snapshot. Throws std::runtime_error with one
+  // line that says what and where.
+  explicit Server(const Settings& settings);
+  ~Server();
+
+  // Where it listens, "127.0.0.1:6390" or a path, one each; ports that were 0 are the real ones.
+  const std::vector<std::string>& addresses() const;
+
+  // Serves until SIGTERM, SIGINT, SHUTDOWN or stop(); then stops accepting, answers what has arrived, saves,
+  // and returns. False when the last snapshot could not be written.
+  bool run();
+  void stop();  // from any thread
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace weir::server

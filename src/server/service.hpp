@@ -1,0 +1,43 @@
+// What every connection of one server shares: the table, the credentials, the counters, and the two things
+// that a command can ask of the program. Counters are relaxed: they are read for people, not for decisions.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+
+#include "server/credentials.hpp"
+#include "server/settings.hpp"
+#include "store/clock.hpp"
+#include "store/table.hpp"
+
+namespace weir::server {
+
+struct Service {
+  Service(const Settings& from, HashKey seed)
+      : settings(from), table(from.memory, from.when_full, seed), credentials(from.user, from.password) {}
+
+  const Settings& settings;
+  Table table;
+  Credentials credentials;
+  // Guesses at the password, for each address: what a limiter's own server should not leave unlimited.
+  KeyedLimiter auth_failures{Quota::per_second(1).burst(10), {.memory = 1_MiB}};
+  std::function<void(bool save)> shut_down;  // safe to call from any thread; returns at once
+  std::chrono::nanoseconds started = steady_now();
+
+  struct Counters {
+    std::atomic<std::uint64_t> connections_received{0};
+    std::atomic<std::uint64_t> connections_rejected{0};
+    std::atomic<std::uint64_t> connections_now{0};
+    std::atomic<std::uint64_t> connections_stalled{0};
+    std::atomic<std::uint64_t> commands{0};
+    std::atomic<std::uint64_t> denied{0};
+    std::atomic<std::uint64_t> protocol_errors{0};
+    std::atomic<std::uint64_t> auth_failures{0};
+    std::atomic<std::uint64_t> snapshots{0};
+    std::atomic<std::uint64_t> snapshot_errors{0};
+  } counters;
+};
+
+}  // namespace weir::server

@@ -1,0 +1,273 @@
+#include "server/session.hpp"
+
+#include <boost/asio/post.hpp>
+#include <boost/asio/write.hpp>
+
+namespace weir::server {
+namespace {
+
+using boost::system::error_code;
+
+// How long a connection that we have closed may take to close its side. Closing at once instead would send a
+// reset, and a reset can overtake the last reply.
+constexpr std::chrono::seconds kLinger{2};
+
+bool would_block(const error_code& error) {
+  return error == asio::error::would_block || error == asio::error::try_again;
+}
+
+}  // namespace
+
+Session::Session(Loop& loop, Service& service, std::uint64_t id, std::string address)
+    : loop_(loop), service_(service), front_(service, loop.pending, id, std::move(address)) {
+  loop_.sessions.insert(this);
+  if (!front_.trusted()) stalled_since_ = loop_.coarse_now;
+}
+
+Session::~Session() {
+  loop_.sessions.erase(this);
+  service_.counters.connections_now.fetch_sub(1, std::memory_order_relaxed);
+}
+
+void Session::take(std::string_view fresh, std::string& out) {
+  std::size_t used = 0;
+  if (rest_.empty()) {
+    used = front_.feed(fresh, out);
+    if (used < fresh.size()) rest_.assign(fresh.substr(used));
+  } else {
+    rest_.append(fresh);
+    used = front_.feed(rest_, out);
+    rest_.erase(0, used);
+    if (rest_.empty()) std::string().swap(rest_);
+  }
+  more_ = out.size() >= RespFront::kOutputCap && !rest_.empty();
+  note_progress(used > 0, !rest_.empty());
+}
+
+void Session::note_progress(bool progress, bool waiting) {
+  if (!waiting && front_.trusted()) {
+    stalled_since_ = std::chrono::nanoseconds{0};
+  } else if (stalled_since_ == std::chrono::nanoseconds{0} || (progress && front_.trusted())) {
+    stalled_since_ = loop_.coarse_now;
+  }
+}
+
+void Session::close_if_stalled() {
+  if (stalled_since_ == std::chrono::nanoseconds{0}) return;
+  const std::chrono::nanoseconds most = lingering_ ? kLinger : service_.settings.stall_timeout;
+  if (loop_.coarse_now - stalled_since_ < most) return;
+  if (!lingering_) service_.counters.connections_stalled.fetch_add(1, std::memory_order_relaxed);
+  close();
+}
+
+namespace {
+
+class PlainSession final : public Session {
+ public:
+  PlainSession(Loop& loop, Service& service, Socket socket, std::uint64_t id, std::string address)
+      : Session(loop, service, id, std::move(address)), socket_(std::move(socket)) {
+    error_code ignored;
+    socket_.non_blocking(true, ignored);
+  }
+
+  void start() override { await_input(); }
+
+  void drain() override {
+    draining_ = true;
+    if (writing_ || lingering_) return;  // the end of the write closes
+    read();
+  }
+
+  void close() override {
+    error_code ignored;
+    socket_.close(ignored);
+  }
+
+ private:
+  std::shared_ptr<PlainSession> self() { return std::static_pointer_cast<PlainSession>(shared_from_this()); }
+
+  void await_input() {
+    socket_.async_wait(Socket::wait_read, [self = self()](const error_code& error) {
+      if (!error) self->lingering_ ? self->discard() : self->read();
+    });
+  }
+
+  void read() {
+    // A client that sends without pause gets this many turns before the others.
+    constexpr int kTurns = 4;
+    for (int turn = 0; turn < kTurns || draining_; ++turn) {
+      error_code error;
+      const std::size_t n = socket_.read_some(asio::buffer(loop_.read_buffer), error);
+      if (would_block(error)) return draining_ ? finish() : await_input();
+      if (error == asio::error::eof) return finish();
+      if (error) return close();
+      std::string& out = loop_.replies;
+      out.clear();
+      take({loop_.read_buffer.data(), n}, out);
+      if (!send(out)) return;
+      if (n < loop_.read_buffer.size() && !draining_) return await_input();
+    }
+    asio::post(loop_.context, [self = self()] { self->read(); });
+  }
+
+  // Writes replies and runs what waited for them. True when all is written and more may be read.
+  bool send(std::string& out) {
+    for (;;) {
+      if (!out.empty()) {
+        error_code error;
+        const std::size_t n = socket_.write_some(asio::buffer(out), error);
+        if (error && !would_block(error)) {
+          close();
+          return false;
+        }
+        if (n < out.size()) {
+          waiting_.assign(out, n);
+          written_ = 0;
+          await_output();
+          return false;
+        }
+      }
+      if (front_.closing()) {
+        finish();
+        return false;
+      }
+      if (!more_) return true;
+      out.clear();
+      take({}, out);
+    }
+  }
+
+  void await_output() {
+    writing_ = true;
+    note_progress(true, true);
+    socket_.async_wait(Socket::wait_write, [self = self()](const error_code& error) {
+      if (!error) self->write_waiting();
+    });
+  }
+
+  void write_waiting() {
+    error_code error;
+    const std::size_t n =
+        socket_.write_some(asio::buffer(waiting_.data() + written_, waiting_.size() - written_), error);
+    if (error && !would_block(error)) return close();
+    written_ += n;
+    if (written_ < waiting_.size()) return await_output();
+    writing_ = false;
+    std::string().swap(waiting_);
+    note_progress(true, !rest_.empty());
+    loop_.replies.clear();
+    if (send(loop_.replies)) read();
+  }
+
+  void finish() {
+    error_code error;
+    socket_.shutdown(Socket::shutdown_send, error);
+    if (error) return close();
+    lingering_ = true;
+    stalled_since_ = loop_.coarse_now;
+    discard();
+  }
+
+  void discard() {
+    for (int turn = 0; turn < 16; ++turn) {
+      error_code error;
+      socket_.read_some(asio::buffer(loop_.read_buffer), error);
+      if (would_block(error)) return draining_ ? close() : await_input();
+      if (error) return close();
+    }
+    close();
+  }
+
+  Socket socket_;
+  std::string waiting_;  // replies that the socket did not take at once
+  std::size_t written_ = 0;
+  bool writing_ = false;
+  bool draining_ = false;
+};
+
+class TlsSession final : public Session {
+ public:
+  TlsSession(Loop& loop, Service& service, asio::ssl::context& tls, Socket socket, std::uint64_t id,
+             std::string address)
+      : Session(loop, service, id, std::move(address)), stream_(std::move(socket), tls) {
+    stalled_since_ = loop.coarse_now;  // the handshake is timed too
+  }
+
+  void start() override {
+    stream_.async_handshake(asio::ssl::stream_base::server, [self = self()](const error_code& error) {
+      if (error) return self->close();
+      self->note_progress(true, false);
+      self->read();
+    });
+  }
+
+  void drain() override {
+    draining_ = true;
+    if (!writing_) close();
+  }
+
+  void close() override {
+    error_code ignored;
+    stream_.lowest_layer().close(ignored);
+  }
+
+ private:
+  static constexpr std::size_t kRecord = 4096;
+
+  std::shared_ptr<TlsSession> self() { return std::static_pointer_cast<TlsSession>(shared_from_this()); }
+
+  void read() {
+    buffer_.resize(kRecord);
+    stream_.async_read_some(asio::buffer(buffer_), [self = self()](const error_code& error, std::size_t n) {
+      if (error) return self->close();
+      self->out_.clear();
+      self->take({self->buffer_.data(), n}, self->out_);
+      self->write();
+    });
+  }
+
+  void write() {
+    if (out_.empty()) return next();
+    writing_ = true;
+    note_progress(true, true);
+    asio::async_write(stream_, asio::buffer(out_), [self = self()](const error_code& error, std::size_t) {
+      self->writing_ = false;
+      if (error) return self->close();
+      self->note_progress(true, !self->rest_.empty());
+      self->next();
+    });
+  }
+
+  void next() {
+    if (front_.closing() || (draining_ && !more_)) {
+      stream_.async_shutdown([self = self()](const error_code&) { self->close(); });
+      lingering_ = true;
+      stalled_since_ = loop_.coarse_now;
+      return;
+    }
+    if (!more_) return read();
+    out_.clear();
+    take({}, out_);
+    write();
+  }
+
+  asio::ssl::stream<Socket> stream_;
+  std::vector<char> buffer_;
+  std::string out_;
+  bool writing_ = false;
+  bool draining_ = false;
+};
+
+}  // namespace
+
+std::shared_ptr<Session> make_session(Loop& loop, Service& service, Socket socket, std::uint64_t id,
+                                      std::string address) {
+  return std::make_shared<PlainSession>(loop, service, std::move(socket), id, std::move(address));
+}
+
+std::shared_ptr<Session> make_tls_session(Loop& loop, Service& service, asio::ssl::context& tls,
+                                          Socket socket, std::uint64_t id, std::string address) {
+  return std::make_shared<TlsSession>(loop, service, tls, std::move(socket), id, std::move(address));
+}
+
+}  // namespace weir::server

@@ -1,0 +1,44 @@
+// What `weir serve` can be told. Filled by the command line and the configuration file, read by everything
+// else in this folder, changed by nobody after start.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "weir/limiter.hpp"
+
+namespace weir::server {
+
+struct Endpoint {
+  std::string host;
+  std::uint16_t port = 0;  // 0: any free one
+};
+
+struct Settings {
+  std::vector<Endpoint> resp;
+  std::string unix_socket;
+  unsigned threads = 1;
+  std::size_t memory = 64_MiB;
+  WhenFull when_full = WhenFull::deny;
+  std::size_t max_connections = 10'000;
+  // A connection whose command stays half sent, whose replies are not taken, or that does not authenticate
+  // for this long is closed. Idle connections are left alone: clients keep pools.
+  std::chrono::seconds stall_timeout{30};
+  bool insecure = false;  // lets a listener beyond loopback do without password and client certificates
+
+  std::string user = "default";
+  std::string password;
+
+  std::string tls_cert;
+  std::string tls_key;
+  std::string tls_ca;  // with it, clients must show a certificate that it signed
+
+  std::string snapshot;
+  std::chrono::nanoseconds snapshot_every = std::chrono::minutes{1};
+  bool ignore_bad_snapshot = false;
+};
+
+}  // namespace weir::server

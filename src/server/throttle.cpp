@@ -1,0 +1,120 @@
+#include "server/throttle.hpp"
+
+#include <limits>
+
+#include "core/duration.hpp"
+#include "resp/number.hpp"
+
+namespace weir::server {
+namespace {
+
+constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kMostSeconds = kMost / 1'000'000'000;
+
+std::string arity(std::string_view command) {
+  return "ERR wrong number of arguments for '" + std::string(command) + "' command";
+}
+
+// "max_burst: 'x' is not an integer from 0 to 9": the field, what came, what is allowed. What came is cut
+// short, so that nobody's megabyte comes back to him.
+std::string not_in_range(std::string_view field, std::string_view came, std::int64_t least,
+                         std::int64_t most) {
+  constexpr std::size_t kShown = 32;
+  std::string text = "ERR " + std::string(field) + ": '" + std::string(came.substr(0, kShown));
+  if (came.size() > kShown) text += "...";
+  return text + "' is not an integer from " + std::to_string(least) + " to " + std::to_string(most);
+}
+
+bool equal_ignoring_case(std::string_view text, std::string_view upper) {
+  if (text.size() != upper.size()) return false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if ((c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c) != upper[i]) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::nullopt_t ThrottleParser::fail(std::string text) {
+  error_ = std::move(text);
+  return std::nullopt;
+}
+
+// Callers mostly repeat one quota: comparing three numbers saves judging them again.
+std::optional<Quota> ThrottleParser::quota(std::int64_t count, std::chrono::nanoseconds period,
+                                           std::int64_t max_burst) {
+  if (last_ && last_->rate() == Rate{count, period} && last_->burst() - 1 == max_burst) return last_;
+  auto made = Quota::make({count, period}, max_burst + 1);
+  if (!made) return fail("ERR " + made.error());
+  last_ = *made;
+  return last_;
+}
+
+std::optional<Throttle> ThrottleParser::cl_throttle(Words words) {
+  if (words.size() < 5 || words.size() > 6) return fail(arity("cl.throttle"));
+  const auto max_burst = resp::parse_integer(words[2]);
+  const auto count = resp::parse_integer(words[3]);
+  const auto period = resp::parse_integer(words[4]);
+  if (!max_burst || *max_burst < 0 || *max_burst == kMost) {
+    return fail(not_in_range("max_burst", words[2], 0, kMost - 1));
+  }
+  if (!count || *count < 1) return fail(not_in_range("count", words[3], 1, kMost));
+  if (!period || *period < 1 || *period > kMostSeconds) {
+    return fail(not_in_range("period", words[4], 1, kMostSeconds));
+  }
+  std::int64_t quantity = 1;
+  if (words.size() == 6) {
+    const auto given = resp::parse_integer(words[5]);
+    if (!given || *given < 0) return fail(not_in_range("quantity", words[5], 0, kMost));
+    quantity = *given;
+  }
+  const auto made = quota(*count, std::chrono::seconds{*period}, *max_burst);
+  if (!made) return std::nullopt;
+  return Throttle{words[1], *made, Cost{static_cast<std::uint64_t>(quantity)}};
+}
+
+std::optional<Throttle> ThrottleParser::gcra(Words words) {
+  if (words.size() < 5 || words.size() > 7) return fail(arity("gcra"));
+  const auto max_burst = resp::parse_integer(words[2]);
+  if (!max_burst || *max_burst < 0 || *max_burst == kMost) {
+    return fail("ERR value is out of range, must be positive");
+  }
+  const auto count = resp::parse_integer(words[3]);
+  if (!count) return fail("ERR value is not an integer or out of range");
+  if (*count < 1) return fail("ERR value is out of range, value must between 1 and 9223372036854775807");
+  const ScaledNumber period = parse_scaled(words[4], std::chrono::seconds{1});
+  if (period.fault == NumberFault::not_a_number) {
+    const bool infinite = equal_ignoring_case(words[4], "INF") || equal_ignoring_case(words[4], "+INF") ||
+                          equal_ignoring_case(words[4], "-INF") || equal_ignoring_case(words[4], "INFINITY");
+    return fail(infinite ? "ERR period must be > 0 and < 1e12" : "ERR value is not a valid float");
+  }
+  // Below 1e12 seconds but above 2^63 ns; a thousandth of it can still be read.
+  if (const auto thousandth = parse_scaled(words[4], std::chrono::milliseconds{1});
+      period.fault == NumberFault::out_of_range && thousandth.fault == NumberFault::none &&
+      thousandth.value < std::chrono::seconds{1'000'000'000}) {
+    return fail("ERR period: above the most allowed (" + std::to_string(kMostSeconds) + " seconds)");
+  }
+  if (period.fault == NumberFault::out_of_range || period.value <= std::chrono::nanoseconds{0}) {
+    return fail("ERR period must be > 0 and < 1e12");
+  }
+  std::int64_t tokens = 1;
+  if (words.size() > 5) {
+    if (!equal_ignoring_case(words[5], "TOKENS")) return fail("ERR syntax error");
+    if (words.size() == 6) return fail("ERR Missing TOKENS value");
+    const auto given = resp::parse_integer(words[6]);
+    if (!given || *given < 0) return fail(not_in_range("TOKENS", words[6], 0, kMost));
+    tokens = *given;
+  }
+  const auto made = quota(*count, period.value, *max_burst);
+  if (!made) return std::nullopt;
+  return Throttle{words[1], *made, Cost{static_cast<std::uint64_t>(tokens)}};
+}
+
+std::array<std::int64_t, 5> five_integers(const Decision& decision) {
+  return {decision.allowed() ? 0 : 1, decision.limit, decision.remaining,
+          decision.retry_after ? ceil_to_seconds(*decision.retry_after) : -1,
+          ceil_to_seconds(decision.reset_after)};
+}
+
+}  // namespace weir::server
