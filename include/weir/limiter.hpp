@@ -7,9 +7,9 @@
 //   weir::KeyedLimiter per_user{weir::Quota::per_second(50), {.memory = 64_MiB}};
 //   auto d = per_user.check(user_id, weir::Cost{3});                          // one limit for each key
 //
-// Every member may be called from any thread at any time. A check cannot fail, allocates nothing, and takes no
-// lock that another thread can hold across a system call. Time is std::chrono::steady_clock's: stepping the wall
-// clock changes no decision; the time that a machine spends suspended does not count as passed.
+// Every member may be called from any thread at any time. A check cannot fail, allocates nothing, and takes
+// no lock that another thread can hold across a system call. Time is std::chrono::steady_clock's: stepping
+// the wall clock changes no decision; the time that a machine spends suspended does not count as passed.
 //
 // The promise (src/core/gcra.hpp): in any span of length W the cost admitted for a key is at most
 // burst + W / T, T being the quota's emission interval.
@@ -36,8 +36,8 @@ class alignas(64) Limiter {
   Limiter& operator=(const Limiter&) = delete;
 
   Decision check(Cost cost = {});
-  // The same at a time of the caller's, 0 or above, on a clock of the caller's: for tests and simulations. Never
-  // mix it with check() on one limiter.
+  // The same at a time of the caller's, 0 or above, on a clock of the caller's: for tests and simulations.
+  // Never mix it with check() on one limiter.
   Decision check_at(std::chrono::nanoseconds now, Cost cost = {});
 
   // Forgets what was charged.

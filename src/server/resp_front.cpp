@@ -32,6 +32,7 @@ struct RespFront::Command {
   int last_key;
   bool before_auth;
   bool in_multi;  // runs at once inside MULTI, is not queued
+  bool batched;   // its decision may wait for those behind it; everything else is answered after them
   void (*run)(RespFront&, Words, std::string&);
   std::string_view summary;
 };
@@ -66,7 +67,7 @@ std::size_t RespFront::feed(std::string_view input, std::string& out) {
 
 void RespFront::decide_pending(std::string& out) {
   if (pending_.empty()) return;
-  const std::chrono::nanoseconds now = steady_now();
+  const std::chrono::nanoseconds now = service_.now();
   resp::Reply to = reply(out);
   std::uint64_t denied = 0;
   for (const Pending& check : pending_) {
@@ -284,7 +285,7 @@ void RespFront::time(Words, std::string& out) {
 }
 
 void RespFront::dbsize(Words, std::string& out) {
-  reply(out).integer(static_cast<std::int64_t>(service_.table.live(steady_now())));
+  reply(out).integer(static_cast<std::int64_t>(service_.table.live(service_.now())));
 }
 
 void RespFront::shutdown(Words words, std::string& out) {
@@ -311,7 +312,7 @@ void RespFront::exec(Words, std::string& out) {
   reply(out).array(queued.size());
   for (const auto& words : queued) {
     const std::vector<std::string_view> views(words.begin(), words.end());
-    find(views[0])->run(*this, views, out);
+    run(*find(views[0]), views, out);
   }
   decide_pending(out);
 }
@@ -326,7 +327,7 @@ void RespFront::discard(Words, std::string& out) {
 void RespFront::del(Words words, std::string& out) {
   std::int64_t forgotten = 0;
   for (const std::string_view key : words.subspan(1)) {
-    forgotten += service_.table.reset(service_.table.locate(key), steady_now()) ? 1 : 0;
+    forgotten += service_.table.reset(service_.table.locate(key), service_.now()) ? 1 : 0;
   }
   reply(out).integer(forgotten);
 }
@@ -433,7 +434,7 @@ void RespFront::info(Words words, std::string& out) {
   }
   if (all("replication")) text += "# Replication\r\nrole:master\r\nconnected_slaves:0\r\n\r\n";
   if (all("keyspace")) {
-    const std::uint64_t live = table.live(steady_now());
+    const std::uint64_t live = table.live(service_.now());
     text += "# Keyspace\r\n" + line("live_keys", live) + line("capacity", table.capacity());
     if (live > 0)
       text += "db0:keys=" + std::to_string(live) + ",expires=" + std::to_string(live) + ",avg_ttl=0\r\n";
@@ -446,34 +447,41 @@ const std::vector<RespFront::Command>& RespFront::commands() {
   using F = RespFront;
 #define WEIR_RUN(call) [](F& f, Words w, std::string& out) { f.call; }
   static const std::vector<Command> kCommands = {
-      {"CL.THROTTLE", -5, 1, 1, false, false, WEIR_RUN(throttle(w, out, false)),
+      {"CL.THROTTLE", -5, 1, 1, false, false, true, WEIR_RUN(throttle(w, out, false)),
        "key max_burst count period [quantity]: decides one request"},
-      {"RL.THROTTLE", -5, 1, 1, false, false, WEIR_RUN(throttle(w, out, false)),
+      {"RL.THROTTLE", -5, 1, 1, false, false, true, WEIR_RUN(throttle(w, out, false)),
        "CL.THROTTLE by its other name"},
-      {"GCRA", -5, 1, 1, false, false, WEIR_RUN(throttle(w, out, true)),
+      {"GCRA", -5, 1, 1, false, false, true, WEIR_RUN(throttle(w, out, true)),
        "key max_burst tokens_per_period period [TOKENS n]: decides one request"},
-      {"WEIR.RESET", 2, 1, 1, false, false, WEIR_RUN(del(w, out)), "key: forgets what was charged to it"},
-      {"DEL", -2, 1, -1, false, false, WEIR_RUN(del(w, out)), "key...: forgets what was charged to each"},
-      {"PING", -1, 0, 0, false, false, WEIR_RUN(ping(w, out)), "[message]: answers PONG or the message"},
-      {"ECHO", 2, 0, 0, false, false, WEIR_RUN(echo(w, out)), "message: answers the message"},
-      {"QUIT", -1, 0, 0, true, true, WEIR_RUN(quit(w, out)), "closes the connection"},
-      {"RESET", 1, 0, 0, true, true, WEIR_RUN(reset_connection(w, out)), "the connection as it was when new"},
-      {"HELLO", -1, 0, 0, true, true, WEIR_RUN(hello(w, out)),
+      {"WEIR.RESET", 2, 1, 1, false, false, false, WEIR_RUN(del(w, out)),
+       "key: forgets what was charged to it"},
+      {"DEL", -2, 1, -1, false, false, false, WEIR_RUN(del(w, out)),
+       "key...: forgets what was charged to each"},
+      {"PING", -1, 0, 0, false, false, false, WEIR_RUN(ping(w, out)),
+       "[message]: answers PONG or the message"},
+      {"ECHO", 2, 0, 0, false, false, false, WEIR_RUN(echo(w, out)), "message: answers the message"},
+      {"QUIT", -1, 0, 0, true, true, false, WEIR_RUN(quit(w, out)), "closes the connection"},
+      {"RESET", 1, 0, 0, true, true, false, WEIR_RUN(reset_connection(w, out)),
+       "the connection as it was when new"},
+      {"HELLO", -1, 0, 0, true, true, false, WEIR_RUN(hello(w, out)),
        "[2|3 [AUTH user password] [SETNAME name]]: chooses the protocol"},
-      {"AUTH", -2, 0, 0, true, true, WEIR_RUN(auth(w, out)), "[user] password: authenticates the connection"},
-      {"SELECT", 2, 0, 0, false, false, WEIR_RUN(select(w, out)), "0: there is one database"},
-      {"CLIENT", -2, 0, 0, false, false, WEIR_RUN(client(w, out)),
+      {"AUTH", -2, 0, 0, true, true, false, WEIR_RUN(auth(w, out)),
+       "[user] password: authenticates the connection"},
+      {"SELECT", 2, 0, 0, false, false, false, WEIR_RUN(select(w, out)), "0: there is one database"},
+      {"CLIENT", -2, 0, 0, false, false, false, WEIR_RUN(client(w, out)),
        "SETNAME|GETNAME|SETINFO|ID|INFO|NO-EVICT|REPLY: about this connection"},
-      {"COMMAND", -1, 0, 0, false, false, WEIR_RUN(command(w, out)),
+      {"COMMAND", -1, 0, 0, false, false, false, WEIR_RUN(command(w, out)),
        "[COUNT|DOCS|INFO [name...]]: this table"},
-      {"INFO", -1, 0, 0, false, false, WEIR_RUN(info(w, out)), "[section...]: about this server"},
-      {"CONFIG", -2, 0, 0, false, false, WEIR_RUN(config(w, out)), "GET name...: settings, read only"},
-      {"TIME", 1, 0, 0, false, false, WEIR_RUN(time(w, out)), "seconds and microseconds of the wall clock"},
-      {"DBSIZE", 1, 0, 0, false, false, WEIR_RUN(dbsize(w, out)), "live keys"},
-      {"SHUTDOWN", -1, 0, 0, false, false, WEIR_RUN(shutdown(w, out)), "[SAVE|NOSAVE]: stops the server"},
-      {"MULTI", 1, 0, 0, false, true, WEIR_RUN(multi(w, out)), "queues what follows until EXEC"},
-      {"EXEC", 1, 0, 0, false, true, WEIR_RUN(exec(w, out)), "runs what MULTI queued"},
-      {"DISCARD", 1, 0, 0, false, true, WEIR_RUN(discard(w, out)), "forgets what MULTI queued"},
+      {"INFO", -1, 0, 0, false, false, false, WEIR_RUN(info(w, out)), "[section...]: about this server"},
+      {"CONFIG", -2, 0, 0, false, false, false, WEIR_RUN(config(w, out)), "GET name...: settings, read only"},
+      {"TIME", 1, 0, 0, false, false, false, WEIR_RUN(time(w, out)),
+       "seconds and microseconds of the wall clock"},
+      {"DBSIZE", 1, 0, 0, false, false, false, WEIR_RUN(dbsize(w, out)), "live keys"},
+      {"SHUTDOWN", -1, 0, 0, false, false, false, WEIR_RUN(shutdown(w, out)),
+       "[SAVE|NOSAVE]: stops the server"},
+      {"MULTI", 1, 0, 0, false, true, false, WEIR_RUN(multi(w, out)), "queues what follows until EXEC"},
+      {"EXEC", 1, 0, 0, false, true, false, WEIR_RUN(exec(w, out)), "runs what MULTI queued"},
+      {"DISCARD", 1, 0, 0, false, true, false, WEIR_RUN(discard(w, out)), "forgets what MULTI queued"},
   };
 #undef WEIR_RUN
   return kCommands;
@@ -493,6 +501,11 @@ const RespFront::Command* RespFront::find(std::string_view name) {
   return nullptr;
 }
 
+void RespFront::run(const Command& command, Words words, std::string& out) {
+  if (!command.batched) decide_pending(out);
+  command.run(*this, words, out);
+}
+
 void RespFront::execute(Words words, std::string& out) {
   // A web page can make a browser send us a request whose later lines read as commands (CVE-2016-10517 is
   // about this): such a connection is closed before any of it runs.
@@ -502,10 +515,9 @@ void RespFront::execute(Words words, std::string& out) {
     return;
   }
   const Command* found = find(words[0]);
-  const bool batched = found != nullptr && (found->name == "CL.THROTTLE" || found->name == "GCRA" ||
-                                            found->name == "RL.THROTTLE");
-  if (batched && authenticated_ && !in_multi_ && replies_ == Replies::on)
-    return found->run(*this, words, out);
+  if (found != nullptr && found->batched && authenticated_ && !in_multi_ && replies_ == Replies::on) {
+    return run(*found, words, out);
+  }
 
   decide_pending(out);
   if (replies_ == Replies::skip_next) replies_ = Replies::skip_this;
@@ -531,7 +543,7 @@ void RespFront::execute(Words words, std::string& out) {
       reply(out).simple("QUEUED");
     }
   } else {
-    found->run(*this, words, out);
+    run(*found, words, out);
     decide_pending(out);
   }
   if (replies_ == Replies::off || replies_ == Replies::skip_this || replies_ == Replies::skip_next) {

@@ -50,6 +50,7 @@ class RespFront {
   static const Command* find(std::string_view name);
 
   void execute(Words words, std::string& out);
+  void run(const Command& command, Words words, std::string& out);
   void decide_pending(std::string& out);
   void fail(std::string& out, std::string_view text);
   void fail_protocol(std::string& out, std::string_view text);

@@ -23,7 +23,8 @@ struct Service {
   Credentials credentials;
   // Guesses at the password, for each address: what a limiter's own server should not leave unlimited.
   KeyedLimiter auth_failures{Quota::per_second(1).burst(10), {.memory = 1_MiB}};
-  std::function<void(bool save)> shut_down;  // safe to call from any thread; returns at once
+  std::function<void(bool save)> shut_down;         // safe to call from any thread; returns at once
+  std::chrono::nanoseconds (*now)() = &steady_now;  // the clock that every decision of this server is made by
   std::chrono::nanoseconds started = steady_now();
 
   struct Counters {

@@ -1,0 +1,113 @@
+#include "core/duration.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace weir {
+namespace {
+
+using std::chrono::nanoseconds;
+using namespace std::chrono_literals;
+
+TEST(Duration, text_to_time) {
+  struct Row {
+    std::string text;
+    nanoseconds time;
+  };
+  const std::vector<Row> rows = {{"1ns", 1ns},
+                                 {"5us", 5us},
+                                 {"250ms", 250ms},
+                                 {"10s", 10s},
+                                 {"s", 1s},
+                                 {"sec", 1s},
+                                 {"min", 1min},
+                                 {"2m", 2min},
+                                 {"1.5h", 90min},
+                                 {"day", 24h},
+                                 {"2days", 48h},
+                                 {"w", 168h},
+                                 {"0.5ns", 1ns},
+                                 {"1.0000000001s", 1'000'000'001ns},
+                                 {"0s", 0s},
+                                 {".5s", 500ms},
+                                 {"5.s", 5s},
+                                 {"9223372036s", 9'223'372'036s},
+                                 {"106751d", 106'751 * 24h}};
+  for (const Row& row : rows) EXPECT_EQ(parse_duration(row.text), row.time) << row.text;
+}
+
+TEST(Duration, what_is_no_time) {
+  for (const std::string text : {"", "10", "s10", "-1s", "+1s", "1 s", "1e3s", "0x10s", "1..5s", "fortnight",
+                                 "1.5.5h", "9223372037s", "106752d", "1sx", "\0s", "month", "y", ".", ".s"}) {
+    EXPECT_EQ(parse_duration(text), std::nullopt) << text;
+  }
+}
+
+TEST(Duration, decimal_seconds_are_exact_and_rounded_up) {
+  struct Row {
+    std::string digits;
+    NumberFault fault;
+    std::int64_t ns;
+  };
+  using enum NumberFault;
+  const std::vector<Row> rows = {
+      {"1", none, 1'000'000'000},
+      {"0.1", none, 100'000'000},
+      {"1e3", none, 1'000'000'000'000},
+      {"1E-3", none, 1'000'000},
+      {"1.000000000000000000000000000001", none, 1'000'000'001},
+      {"1e-30", none, 1},
+      {"123456789.123456789", none, 123'456'789'123'456'789},
+      {"0000000000000000000000000000000000001", none, 1'000'000'000},
+      {"0.000", none, 0},
+      {"-0.5", none, -500'000'000},
+      {"9223372036.854775807", none, 9'223'372'036'854'775'807},
+      {"9223372036.854775808", out_of_range, 0},
+      {"1e12", out_of_range, 0},
+      {"1e999999999999999999999", out_of_range, 0},
+      {"x", not_a_number, 0},
+      {"", not_a_number, 0},
+      {"nan", not_a_number, 0},
+      {"1e", not_a_number, 0},
+      {"0x10", not_a_number, 0},
+      {" 1", not_a_number, 0},
+      {"1 ", not_a_number, 0},
+      {"--1", not_a_number, 0},
+  };
+  for (const Row& row : rows) {
+    const ScaledNumber number = parse_scaled(row.digits, 1s);
+    EXPECT_EQ(number.fault, row.fault) << row.digits;
+    EXPECT_EQ(number.value.count(), row.ns) << row.digits;
+  }
+}
+
+TEST(Duration, time_to_text_and_back) {
+  const std::vector<std::pair<nanoseconds, std::string>> rows = {
+      {0s, "0s"},
+      {1ns, "1ns"},
+      {1500ns, "1.5us"},
+      {250ms, "250ms"},
+      {1500ms, "1.5s"},
+      {90min, "1h30m"},
+      {24h, "1d"},
+      {90'061s, "1d1h1m1s"},
+      {60s, "1m"},
+      {60s + 1ms, "1m0.001s"},
+      {-5s, "-5s"},
+      {nanoseconds::max(), "106751d23h47m16.854775807s"},
+      {nanoseconds::min(), "-106751d23h47m16.854775808s"}};
+  for (const auto& [time, text] : rows) EXPECT_EQ(to_text(time), text);
+}
+
+TEST(Duration, whole_seconds_are_rounded_up) {
+  EXPECT_EQ(ceil_to_seconds(0ns), 0);
+  EXPECT_EQ(ceil_to_seconds(1ns), 1);
+  EXPECT_EQ(ceil_to_seconds(1s), 1);
+  EXPECT_EQ(ceil_to_seconds(1s + 1ns), 2);
+  EXPECT_EQ(ceil_to_seconds(nanoseconds::max()), 9'223'372'037);
+}
+
+}  // namespace
+}  // namespace weir

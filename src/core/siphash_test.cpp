@@ -1,0 +1,39 @@
+#include "core/siphash.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace weir {
+namespace {
+
+constexpr HashKey kPaperKey{0x0706050403020100, 0x0f0e0d0c0b0a0908};
+
+TEST(SipHash, the_example_of_the_paper) {
+  std::string input;
+  for (char c = 0; c < 15; ++c) input += c;
+  EXPECT_EQ((siphash<2, 4>(kPaperKey, input)), 0xa129ca6149be45e5U);
+}
+
+TEST(SipHash, the_empty_input) { EXPECT_EQ((siphash<2, 4>(kPaperKey, "")), 0x726fdb47dd0e0e31U); }
+
+TEST(SipHash, every_bit_of_key_and_input_counts) {
+  const std::string input = "a key of twenty-four byte";
+  const std::uint64_t plain = siphash<1, 3>(kPaperKey, input);
+  for (std::size_t bit = 0; bit < input.size() * 8; ++bit) {
+    std::string other = input;
+    other[bit / 8] = static_cast<char>(other[bit / 8] ^ (1 << (bit % 8)));
+    EXPECT_NE((siphash<1, 3>(kPaperKey, other)), plain) << bit;
+  }
+  for (int bit = 0; bit < 64; ++bit) {
+    EXPECT_NE((siphash<1, 3>({kPaperKey.k0 ^ std::uint64_t{1} << bit, kPaperKey.k1}, input)), plain);
+    EXPECT_NE((siphash<1, 3>({kPaperKey.k0, kPaperKey.k1 ^ std::uint64_t{1} << bit}, input)), plain);
+  }
+}
+
+TEST(SipHash, a_nul_and_a_longer_key_differ) {
+  EXPECT_NE((siphash<1, 3>(kPaperKey, std::string_view("a\0", 2))), (siphash<1, 3>(kPaperKey, "a")));
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,146 @@
+// The promise: in any span of length W, for any arrival pattern, any idling, any interleaving of threads, the
+// cost admitted for a key is at most burst + W / T.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <mutex>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "core/gcra.hpp"
+#include "store/clock.hpp"
+#include "store/table.hpp"
+#include "weir/limiter.hpp"
+
+namespace weir {
+namespace {
+
+using std::chrono::nanoseconds;
+using namespace std::chrono_literals;
+
+struct Admitted {
+  std::int64_t at;
+  std::int64_t cost;
+};
+
+// For every span that starts and ends at an admission: sum <= burst + W / T, in whole nanoseconds of T. It is
+// enough to carry the greatest sum of cost x T - elapsed over all starts (Kadane's walk).
+bool kept(const std::vector<Admitted>& admitted, std::int64_t burst, std::int64_t interval) {
+  __int128 worst = 0;
+  std::int64_t last = admitted.empty() ? 0 : admitted.front().at;
+  for (const Admitted& each : admitted) {
+    worst = std::max<__int128>(0, worst - (each.at - last)) + static_cast<__int128>(each.cost) * interval;
+    last = each.at;
+    if (worst > static_cast<__int128>(burst) * interval) return false;
+  }
+  return true;
+}
+
+TEST(Promise, the_check_of_the_promise_can_fail) {
+  EXPECT_TRUE(kept({{0, 3}, {10, 1}, {20, 1}}, 3, 10));
+  EXPECT_FALSE(kept({{0, 3}, {9, 1}}, 3, 10));
+  EXPECT_FALSE(kept({{0, 1}, {1000, 3}, {1005, 1}}, 3, 10));
+}
+
+TEST(Promise, in_any_span_at_most_burst_plus_w_over_t) {
+  const char* given = std::getenv("WEIR_SEED");
+  const std::uint64_t chosen = given != nullptr ? std::strtoull(given, nullptr, 10) : std::random_device{}();
+  std::printf("WEIR_SEED=%llu\n", static_cast<unsigned long long>(chosen));
+  std::mt19937_64 random(chosen);
+  for (int trace = 0; trace < 3'000; ++trace) {
+    const auto burst = static_cast<std::int64_t>(1 + random() % 50);
+    const auto interval = static_cast<std::int64_t>(1 + random() % 1'000'000);
+    const Quota quota = Quota::make({1, nanoseconds{interval}}, burst).value();
+    gcra::State state;
+    std::vector<Admitted> admitted;
+    std::int64_t now = 0;
+    for (int step = 0; step < 1'000; ++step) {
+      switch (random() % 5) {  // hammering, a crawl, about the rate, a short idling, a long one
+        case 0:
+          break;
+        case 1:
+          now += 1;
+          break;
+        case 2:
+          now += static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(2 * interval));
+          break;
+        case 3:
+          now += burst * interval;
+          break;
+        default:
+          now += random() % 50 == 0 ? 1'000'000 * interval : 0;
+      }
+      // One time in ten from a clock that lags, as another thread's reading may.
+      const std::int64_t seen = random() % 10 == 0 ? std::max<std::int64_t>(0, now - interval) : now;
+      const Cost cost{random() % 4};
+      const gcra::Step taken = gcra::decide(quota, state, nanoseconds{seen}, cost);
+      if (taken.changes) state = taken.next;
+      if (taken.decision.allowed()) admitted.push_back({seen, static_cast<std::int64_t>(cost.units)});
+    }
+    std::sort(admitted.begin(), admitted.end(), [](Admitted a, Admitted b) { return a.at < b.at; });
+    ASSERT_TRUE(kept(admitted, burst, interval)) << "trace " << trace;
+  }
+}
+
+TEST(Promise, idling_does_not_double_the_burst) {
+  const Quota quota = Quota::per_second(1).burst(10);
+  for (nanoseconds idle = 0s; idle <= 60s; idle += 250ms) {
+    Limiter limiter(quota);
+    int admitted = 0;
+    for (int i = 0; i < 40; ++i) limiter.check_at(1s);
+    for (int i = 0; i < 40; ++i) admitted += limiter.check_at(1s + idle).allowed() ? 1 : 0;
+    ASSERT_LE(admitted, 10) << idle.count();
+    ASSERT_EQ(admitted, std::min<std::int64_t>(10, idle / 1s));
+  }
+}
+
+// Two quotas in turn on one key, as a rolling deployment uses them: together never more than the greater
+// burst and the faster rate.
+TEST(Promise, quotas_in_turn_admit_no_more_than_the_greater_of_each) {
+  const Quota wide = Quota::per_second(10).burst(10);
+  const Quota narrow = Quota::per_second(5).burst(5);
+  gcra::State state;
+  std::vector<Admitted> admitted;
+  for (nanoseconds now = 0s; now < 20s; now += 3ms) {
+    for (const Quota* quota : {&wide, &narrow, &wide}) {
+      const gcra::Step taken = gcra::decide(*quota, state, now, Cost{});
+      if (taken.changes) state = taken.next;
+      if (taken.decision.allowed()) admitted.push_back({now.count(), 1});
+    }
+  }
+  EXPECT_TRUE(kept(admitted, 10, std::chrono::nanoseconds{100ms}.count()));
+  EXPECT_GE(admitted.size(), 100U);
+}
+
+TEST(Promise, any_interleaving_of_threads_on_one_key) {
+  const Quota quota = Quota::per_second(200'000).burst(7);
+  const std::int64_t interval = quota.emission_interval().count();
+  for (const bool keyed : {false, true}) {
+    Limiter limiter(quota);
+    KeyedLimiter table(quota, {.memory = 1_MiB});
+    std::mutex mutex;
+    std::vector<Admitted> all;
+    const auto hammer = [&] {
+      std::vector<Admitted> mine;
+      for (int i = 0; i < 100'000; ++i) {
+        const nanoseconds now = steady_now();
+        const Decision decision = keyed ? table.check_at(now, "key") : limiter.check_at(now);
+        if (decision.allowed()) mine.push_back({now.count(), 1});
+      }
+      const std::lock_guard lock(mutex);
+      all.insert(all.end(), mine.begin(), mine.end());
+    };
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 8; ++i) threads.emplace_back(hammer);
+    for (std::thread& thread : threads) thread.join();
+    ASSERT_GT(all.size(), 7U);
+    const auto [first, last] =
+        std::minmax_element(all.begin(), all.end(), [](auto a, auto b) { return a.at < b.at; });
+    EXPECT_LE(static_cast<std::int64_t>(all.size()), 7 + (last->at - first->at) / interval);
+  }
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,630 @@
+"""Every command, with its exact answer on the wire."""
+import re
+import time
+import unittest
+
+from server import Error, Server, Verbatim, encode, run, until
+
+HELLO_3 = (b"%7\r\n$6\r\nserver\r\n$5\r\nredis\r\n$7\r\nversion\r\n$6\r\n7.0.15\r\n$5\r\nproto\r\n:3\r\n"
+           b"$2\r\nid\r\n:ID\r\n$4\r\nmode\r\n$10\r\nstandalone\r\n$4\r\nrole\r\n$6\r\nmaster\r\n"
+           b"$7\r\nmodules\r\n*0\r\n")
+HELLO_2 = HELLO_3.replace(b"%7", b"*14").replace(b"proto\r\n:3", b"proto\r\n:2")
+
+
+def without_id(raw):
+    return re.sub(rb"\$2\r\nid\r\n:\d+", b"$2\r\nid\r\n:ID", raw)
+
+
+def five(*numbers):
+    return b"*5\r\n" + b"".join(b":%d\r\n" % n for n in numbers)
+
+
+class OneServer(unittest.TestCase):
+    """All tests of a class share one server; each has a connection and keys of its own."""
+
+    flags = ()
+    env = {}
+
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server("--threads", "2", *cls.flags, env=cls.env)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.__exit__(None)
+
+    def setUp(self):
+        self.client = self.server.client()
+        self.addCleanup(self.client.close)
+        self.key = self.id()
+
+    def rows(self, *rows, client=None):
+        """Each row: a command as one text, and its reply's exact bytes."""
+        for command, reply in rows:
+            with self.subTest(command):
+                self.assertEqual((client or self.client).ask_raw(*command.split()), reply)
+
+
+class TestSmallCommands(OneServer):
+    def test_exact_replies(self):
+        self.rows(
+            ("PING", b"+PONG\r\n"),
+            ("PING hello", b"$5\r\nhello\r\n"),
+            ("PING a b", b"-ERR wrong number of arguments for 'ping' command\r\n"),
+            ("ECHO hello", b"$5\r\nhello\r\n"),
+            ("ECHO", b"-ERR wrong number of arguments for 'echo' command\r\n"),
+            ("ECHO a b", b"-ERR wrong number of arguments for 'echo' command\r\n"),
+            ("SELECT 0", b"+OK\r\n"),
+            ("SELECT 1", b"-ERR DB index is out of range\r\n"),
+            ("SELECT", b"-ERR wrong number of arguments for 'select' command\r\n"),
+            ("DBSIZE x", b"-ERR wrong number of arguments for 'dbsize' command\r\n"),
+            ("TIME x", b"-ERR wrong number of arguments for 'time' command\r\n"),
+            ("CLIENT SETNAME worker-7", b"+OK\r\n"),
+            ("CLIENT GETNAME", b"$8\r\nworker-7\r\n"),
+            ("CLIENT SETINFO LIB-NAME redis-py", b"+OK\r\n"),
+            ("CLIENT NO-EVICT on", b"+OK\r\n"),
+            ("CLIENT SETNAME", b"-ERR wrong number of arguments for 'client|setname' command\r\n"),
+            ("CLIENT", b"-ERR wrong number of arguments for 'client' command\r\n"),
+            ("CLIENT BOGUS", b"-ERR unknown subcommand 'bogus'. Try CLIENT HELP.\r\n"),
+            ("CONFIG GET save", b"*2\r\n$4\r\nsave\r\n$0\r\n\r\n"),
+            ("CONFIG GET appendonly databases", b"*4\r\n$10\r\nappendonly\r\n$2\r\nno\r\n$9\r\ndatabases\r\n$1\r\n1\r\n"),
+            ("CONFIG GET nothing-like-it", b"*0\r\n"),
+            ("CONFIG", b"-ERR wrong number of arguments for 'config' command\r\n"),
+            ("BOGUS a b", b"-ERR unknown command 'BOGUS'\r\n"),
+            ("MULTI x", b"-ERR wrong number of arguments for 'multi' command\r\n"),
+            ("EXEC", b"-ERR EXEC without MULTI\r\n"),
+            ("DISCARD", b"-ERR DISCARD without MULTI\r\n"),
+            ("SHUTDOWN LATER", b"-ERR syntax error\r\n"),
+            ("RESET", b"+RESET\r\n"),
+            ("CLIENT GETNAME", b"$-1\r\n"),
+            ("COMMAND BOGUS", b"-ERR unknown subcommand 'bogus'. Try COMMAND HELP.\r\n"),
+            ("QUIT", b"+OK\r\n"),
+        )
+        self.assertEqual(self.client.rest(), b"", "QUIT closes")
+
+    def test_any_letter_case(self):
+        self.rows(("ping", b"+PONG\r\n"), ("PiNg", b"+PONG\r\n"), ("echO x", b"$1\r\nx\r\n"),
+                  ("client SetName x", b"+OK\r\n"), ("Client getname", b"$1\r\nx\r\n"),
+                  ("cl.Throttle case 1 1 3600", five(0, 2, 1, -1, 3600)),
+                  ("gcra case 1 1 3600 tokens 0", five(0, 2, 1, -1, 3600)))
+        self.assertIn(b"proto", self.client.ask("hello", "3", "setname", "y"))
+        self.assertIn(b"role:master", self.client.ask("info", "Replication"))
+
+    def test_inline_commands(self):
+        for line, reply in ((b"PING\r\n", b"+PONG\r\n"), (b"ping\n", b"+PONG\r\n"),
+                            (b"  ECHO   x  \r\n", b"$1\r\nx\r\n"),
+                            (b'ECHO "a b\\x00\\r\\n"\r\n', b"$6\r\na b\0\r\n\r\n"),
+                            (b"echo 'it\\'s'\r\n", b"$4\r\nit's\r\n"),
+                            (b"CL.THROTTLE inline 15 30 60\r\n", five(0, 16, 15, -1, 2))):
+            with self.subTest(line):
+                self.client.send_bytes(line)
+                self.client.reply()
+                self.assertEqual(self.client.raw, reply)
+        self.client.send_bytes(b'ECHO "open\r\n')
+        self.assertEqual(self.client.reply(), Error("ERR Protocol error: unbalanced quotes in request"))
+        self.assertEqual(self.client.rest(), b"")
+
+    def test_hello(self):
+        hello = self.client.ask_raw
+        self.assertEqual(without_id(hello("HELLO")), HELLO_2)
+        self.assertEqual(without_id(hello("HELLO", "3")), HELLO_3)
+        self.assertEqual(without_id(hello("HELLO")), HELLO_3, "without a version it stays")
+        self.assertEqual(without_id(hello("HELLO", "2")), HELLO_2)
+        self.rows(("HELLO 1", b"-NOPROTO unsupported protocol version\r\n"),
+                  ("HELLO 4", b"-NOPROTO unsupported protocol version\r\n"),
+                  ("HELLO x", b"-ERR Protocol version is not an integer or out of range\r\n"),
+                  ("HELLO 3 BOGUS", b"-ERR Syntax error in HELLO option 'bogus'\r\n"),
+                  ("HELLO 3 AUTH default", b"-ERR Syntax error in HELLO option 'auth'\r\n"),
+                  ("HELLO 3 SETNAME", b"-ERR Syntax error in HELLO option 'setname'\r\n"))
+        self.assertEqual(self.client.ask_raw("CLIENT", "GETNAME"), b"$-1\r\n", "an error changes no protocol")
+        self.client.ask("HELLO", "3", "SETNAME", "worker")
+        self.assertEqual(self.client.ask("CLIENT", "GETNAME"), b"worker")
+        self.client.ask("RESET")
+        self.assertEqual(self.client.ask_raw("CLIENT", "GETNAME"), b"$-1\r\n", "RESET goes back to RESP2")
+
+    def test_replies_of_resp3(self):
+        self.client.ask("HELLO", "3")
+        self.rows(("PING", b"+PONG\r\n"),
+                  ("CLIENT GETNAME", b"_\r\n"),
+                  ("CONFIG GET databases", b"%1\r\n$9\r\ndatabases\r\n$1\r\n1\r\n"),
+                  ("COMMAND INFO nosuch", b"*1\r\n_\r\n"),
+                  ("CL.THROTTLE resp3 15 30 60", five(0, 16, 15, -1, 2)),
+                  ("GCRA resp3 15 30 60 TOKENS 0", five(0, 16, 15, -1, 2)))
+        self.assertIsInstance(self.client.ask("INFO", "server"), Verbatim)
+        self.assertIsInstance(self.client.ask("CLIENT", "INFO"), Verbatim)
+        self.assertEqual(self.client.ask("COMMAND", "DOCS", "ping")[b"ping"][b"group"], b"weir")
+
+    def test_a_connection_name_is_printable_and_without_spaces(self):
+        refused = b"-ERR Client names cannot contain spaces, newlines or special characters.\r\n"
+        for name in (b"a b", b"a\r\nb", b"a\nb", b"\x1b[31m", b"a\0b", b"\x7f", "é".encode()):
+            with self.subTest(name):
+                self.assertEqual(self.client.ask_raw("CLIENT", "SETNAME", name), refused)
+                self.assertEqual(self.client.ask_raw("HELLO", "2", "SETNAME", name), refused)
+        self.assertIsNone(self.client.ask("CLIENT", "GETNAME"))
+
+    def test_client_id_and_info(self):
+        mine = self.client.ask("CLIENT", "ID")
+        with self.server.client() as other:
+            self.assertGreater(other.ask("CLIENT", "ID"), mine)
+        self.client.ask("CLIENT", "SETNAME", "me")
+        info = self.client.ask("CLIENT", "INFO").decode()
+        self.assertRegex(info, rf"^id={mine} addr=127\.0\.0\.1\S* .*name=me .*resp=2.*\n$")
+
+    def test_info(self):
+        fields = self.server.info()
+        self.assertEqual(fields["role"], "master")
+        self.assertEqual(fields["redis_version"], "7.0.15")
+        self.assertEqual(fields["maxmemory"], str(64 << 20))
+        self.assertEqual(fields["process_id"], str(self.server.pid))
+        self.assertGreaterEqual(int(fields["connected_clients"]), 1)
+        for name in ("weir_version", "snapshot_errors", "snapshots", "denied", "live_keys", "capacity",
+                     "refused_for_lack_of_room", "protocol_errors", "auth_failures", "rejected_connections",
+                     "stalled_connections", "uptime_in_seconds", "loading"):
+            self.assertIn(name, fields)
+        one = self.client.ask("INFO", "REPLICATION").decode()
+        self.assertTrue(one.startswith("# Replication\r\nrole:master\r\n"), one)
+        self.assertNotIn("# Server", one)
+        self.assertEqual(self.client.ask("INFO", "nosuch"), b"")
+        two = self.client.ask("INFO", "server", "clients").decode()
+        self.assertIn("# Server", two)
+        self.assertIn("# Clients", two)
+        self.assertNotIn("# Memory", two)
+
+    def test_command(self):
+        count = self.client.ask("COMMAND", "COUNT")
+        table = self.client.ask("COMMAND")
+        self.assertEqual(len(table), count)
+        names = {row[0].decode() for row in table}
+        self.assertEqual(names, set("""cl.throttle rl.throttle gcra weir.reset del ping echo quit reset hello auth
+            select client command info config time dbsize shutdown multi exec discard""".split()))
+        self.assertEqual(self.client.ask("COMMAND", "INFO"), table)
+        throttle, nothing = self.client.ask("COMMAND", "INFO", "Cl.Throttle", "nosuch")
+        self.assertEqual((throttle[0], throttle[1], throttle[3:6]), (b"cl.throttle", -5, [1, 1, 1]))
+        self.assertIsNone(nothing)
+        docs = self.client.ask("COMMAND", "DOCS")
+        self.assertEqual(len(docs), 2 * count)
+        self.assertEqual(self.client.ask("COMMAND", "DOCS", "nosuch"), [])
+        self.assertEqual(len(self.client.ask("COMMAND", "DOCS", "ping", "echo")), 4)
+
+    def test_command_docs_of_one_name_twice_stays_in_step(self):
+        self.client.send("COMMAND", "DOCS", "ping", "PING")
+        self.client.send("ECHO", "next")
+        self.client.socket.settimeout(2)
+        self.client.reply()
+        self.assertEqual(self.client.reply(), b"next")
+
+    def test_config_get(self):
+        got = self.client.ask("CONFIG", "GET", "*")
+        fields = dict(zip(got[::2], got[1::2]))
+        self.assertEqual(fields[b"maxmemory"], b"%d" % (64 << 20))
+        self.assertEqual(fields[b"maxclients"], b"10000")
+        # redis-benchmark asks for exactly these two.
+        self.assertEqual(self.client.ask("CONFIG", "GET", "SAVE"), [b"save", b""])
+        self.assertEqual(self.client.ask("CONFIG", "GET", "appendonly"), [b"appendonly", b"no"])
+        self.assertTrue(self.client.ask("CONFIG", "SET", "save", "x").startswith("ERR "))
+
+    def test_time(self):
+        seconds, microseconds = (int(part) for part in self.client.ask("TIME"))
+        self.assertAlmostEqual(seconds + microseconds / 1e6, time.time(), delta=5)
+        self.assertLess(microseconds, 1_000_000)
+
+    def test_dbsize_reset_and_del(self):
+        with Server("--threads", "1") as server, server.client() as client:
+            ask = client.ask
+            self.assertEqual(ask("DBSIZE"), 0)
+            for key in ("a", "b", "c", b"\0\xff\r\n"):
+                self.assertEqual(ask("CL.THROTTLE", key, 0, 1, 3600)[0], 0)
+            self.assertEqual(ask("CL.THROTTLE", "looked-at", 0, 1, 3600, 0)[0], 0)
+            self.assertEqual(ask("DBSIZE"), 4)
+            self.assertEqual(ask("WEIR.RESET", "a"), 1)
+            self.assertEqual(ask("WEIR.RESET", "a"), 0)
+            self.assertEqual(ask("CL.THROTTLE", "a", 0, 1, 3600), [0, 1, 0, -1, 3600], "as if never used")
+            self.assertEqual(ask("CL.THROTTLE", "b", 0, 1, 3600)[0], 1, "others keep their debt")
+            self.assertEqual(ask("DEL", "a", "nosuch", "b", "b", b"\0\xff\r\n"), 3)
+            self.assertEqual(ask("DBSIZE"), 1)
+            self.assertEqual(client.ask_raw("DEL"), b"-ERR wrong number of arguments for 'del' command\r\n")
+            self.assertEqual(client.ask_raw("WEIR.RESET", "a", "b"),
+                             b"-ERR wrong number of arguments for 'weir.reset' command\r\n")
+
+    def test_shutdown(self):
+        for words in (("SHUTDOWN",), ("shutdown", "nosave"), ("SHUTDOWN", "SAVE")):
+            with self.subTest(words), Server("--threads", "2") as server, server.client() as client:
+                idle = server.client()
+                client.send(*words)
+                self.assertEqual(client.rest(), b"", "no reply, the connection closes")
+                client.close()
+                self.assertEqual(idle.rest(), b"")
+                idle.close()
+                self.assertEqual(server.wait(), 0)
+
+    def test_shutdown_in_a_pipeline_answers_what_was_before_it(self):
+        with Server("--threads", "1") as server, server.client() as client:
+            client.send_bytes(encode("PING") + encode("CL.THROTTLE", "k", 0, 1, 60) + encode("SHUTDOWN") +
+                              encode("PING"))
+            self.assertEqual(client.rest(), b"+PONG\r\n" + five(0, 1, 0, -1, 60))
+            client.close()
+            self.assertEqual(server.wait(), 0)
+
+
+class TestTransactions(OneServer):
+    def test_exec(self):
+        self.rows(("MULTI", b"+OK\r\n"), ("PING", b"+QUEUED\r\n"), ("ECHO x", b"+QUEUED\r\n"),
+                  ("CL.THROTTLE tx 1 1 3600", b"+QUEUED\r\n"), ("BOGUS", b"-ERR unknown command 'BOGUS'\r\n"),
+                  ("EXEC", b"-EXECABORT Transaction discarded because of previous errors.\r\n"),
+                  ("CL.THROTTLE tx 1 1 3600 0", five(0, 2, 2, -1, 0)),
+                  ("MULTI", b"+OK\r\n"), ("EXEC", b"*0\r\n"),
+                  ("MULTI", b"+OK\r\n"), ("MULTI", b"-ERR MULTI calls can not be nested\r\n"),
+                  ("CL.THROTTLE tx 1 1 3600", b"+QUEUED\r\n"), ("DISCARD", b"+OK\r\n"),
+                  ("EXEC", b"-ERR EXEC without MULTI\r\n"),
+                  ("CL.THROTTLE tx 1 1 3600 0", five(0, 2, 2, -1, 0)),
+                  ("MULTI", b"+OK\r\n"), ("CL.THROTTLE tx 1", b"-ERR wrong number of arguments for "
+                                                              b"'cl.throttle' command\r\n"),
+                  ("EXEC", b"-EXECABORT Transaction discarded because of previous errors.\r\n"),
+                  ("PING", b"+PONG\r\n"))
+
+    def test_replies_of_exec_keep_the_order_of_the_commands(self):
+        k = self.key
+        self.client.send("MULTI")
+        for words in (("CL.THROTTLE", k, 1, 1, 3600), ("PING",), ("GCRA", k, 1, 1, 3600, "TOKENS", 0), ("ECHO", "x"),
+                      ("CL.THROTTLE", k, 1, 1, 3600), ("CL.THROTTLE", k, 1, 1, 0), ("CL.THROTTLE", k, 1, 1, 3600),
+                      ("DEL", k), ("CL.THROTTLE", k, 1, 1, 3600, 0)):
+            self.client.send(*words)
+        self.client.send("EXEC")
+        self.assertEqual(self.client.reply(), "OK")
+        for _ in range(9):
+            self.assertEqual(self.client.reply(), "QUEUED")
+        self.assertEqual(self.client.reply(),
+                         [[0, 2, 1, -1, 3600], "PONG", [0, 2, 1, -1, 3600], b"x", [0, 2, 0, -1, 7200],
+                          "ERR period: '0' is not an integer from 1 to 9223372036", [1, 2, 0, 3600, 7200], 1,
+                          [0, 2, 2, -1, 0]])
+
+    def test_a_transaction_of_one_connection_is_nobody_elses(self):
+        self.client.ask("MULTI")
+        self.client.ask("CL.THROTTLE", self.key, 0, 1, 3600)
+        with self.server.client() as other:
+            self.assertEqual(other.ask("CL.THROTTLE", self.key, 0, 1, 3600)[0], 0)
+        self.assertEqual(self.client.ask("EXEC")[0][0], 1)
+        self.client.ask("MULTI")
+        self.client.ask("CL.THROTTLE", self.key + "2", 0, 1, 3600)
+        self.client.close()
+        with self.server.client() as other:
+            self.assertEqual(other.ask("CL.THROTTLE", self.key + "2", 0, 1, 3600)[0], 0)
+
+    def test_reset_ends_a_transaction(self):
+        self.client.ask("MULTI")
+        self.client.ask("PING")
+        self.assertEqual(self.client.ask("RESET"), "RESET")
+        self.assertEqual(self.client.ask("EXEC"), "ERR EXEC without MULTI")
+
+
+class TestClientReply(OneServer):
+    def test_off_and_on(self):
+        self.client.send_bytes(encode("CLIENT", "REPLY", "OFF") + encode("PING") + encode("BOGUS") +
+                               encode("CL.THROTTLE", self.key, 1, 1, 3600) + encode("CLIENT", "REPLY", "ON") +
+                               encode("CL.THROTTLE", self.key, 1, 1, 3600))
+        self.assertEqual(self.client.reply(), "OK")
+        self.assertEqual(self.client.reply(), [0, 2, 0, -1, 7200], "what was not answered was charged")
+
+    def test_skip(self):
+        self.client.send_bytes(encode("PING") + encode("CLIENT", "REPLY", "SKIP") +
+                               encode("CL.THROTTLE", self.key, 1, 1, 3600) +
+                               encode("CL.THROTTLE", self.key, 1, 1, 3600) + encode("ECHO", "x"))
+        self.assertEqual(self.client.reply(), "PONG")
+        self.assertEqual(self.client.reply(), [0, 2, 0, -1, 7200])
+        self.assertEqual(self.client.reply(), b"x")
+
+    def test_errors(self):
+        self.rows(("CLIENT REPLY", b"-ERR wrong number of arguments for 'client|reply' command\r\n"),
+                  ("CLIENT REPLY MAYBE", b"-ERR syntax error\r\n"), ("CLIENT REPLY ON", b"+OK\r\n"))
+
+
+class TestPassword(OneServer):
+    flags = ("--user", "api")
+    env = {"WEIR_PASSWORD": "s3cret"}
+    wrong = b"-WRONGPASS invalid username-password pair or user is disabled.\r\n"
+    noauth = b"-NOAUTH Authentication required.\r\n"
+
+    def test_nothing_works_before_auth(self):
+        for command in ("PING", "ECHO x", "CL.THROTTLE k 1 1 1", "GCRA k 1 1 1", "RL.THROTTLE k 1 1 1", "DEL k",
+                        "WEIR.RESET k", "SHUTDOWN", "SHUTDOWN NOSAVE", "INFO", "CONFIG GET *", "DBSIZE", "TIME",
+                        "CLIENT ID", "COMMAND", "MULTI", "EXEC", "SELECT 0"):
+            with self.subTest(command):
+                self.assertEqual(self.client.ask_raw(*command.split()), self.noauth)
+        self.assertTrue(self.client.ask("HELLO", "3").startswith("NOAUTH HELLO must be called"))
+        self.assertEqual(self.client.ask_raw("RESET"), b"+RESET\r\n")
+        self.assertEqual(self.client.ask_raw("QUIT"), b"+OK\r\n")
+
+    def test_auth(self):
+        self.rows(("AUTH", b"-ERR wrong number of arguments for 'auth' command\r\n"),
+                  ("AUTH api s3cret x", b"-ERR syntax error\r\n"),
+                  ("AUTH api wrong", self.wrong), ("AUTH nobody s3cret", self.wrong),
+                  ("AUTH s3cret", self.wrong),  # one word is the password of `default`, and that is not our user
+                  ("PING", self.noauth), ("AUTH api s3cret", b"+OK\r\n"), ("PING", b"+PONG\r\n"),
+                  ("RESET", b"+RESET\r\n"), ("PING", self.noauth))
+
+    def test_auth_in_hello(self):
+        self.assertEqual(self.client.ask_raw("HELLO", "3", "AUTH", "api", "wrong"), self.wrong)
+        self.assertEqual(self.client.ask_raw("PING"), self.noauth)
+        self.assertEqual(without_id(self.client.ask_raw("HELLO", "3", "AUTH", "api", "s3cret", "SETNAME", "me")),
+                         HELLO_3)
+        self.assertEqual(self.client.ask("CLIENT", "GETNAME"), b"me")
+
+    def test_the_default_user(self):
+        with Server("--threads", "1", env={"WEIR_PASSWORD": "s3cret"}) as server, server.client() as client:
+            self.rows(("AUTH wrong", self.wrong), ("AUTH s3cret", b"+OK\r\n"), ("PING", b"+PONG\r\n"),
+                      client=client)
+
+    def test_auth_without_a_password_set(self):
+        with Server("--threads", "1") as server, server.client() as client:
+            for words in (("AUTH", "x"), ("AUTH", "default", "x")):
+                self.assertEqual(client.ask_raw(*words),
+                                 b"-ERR AUTH <password> called without any password configured for the default "
+                                 b"user. Are you sure your configuration is correct?\r\n")
+            self.assertEqual(client.ask("PING"), "PONG")
+
+    def test_ten_words_before_auth(self):
+        self.assertEqual(self.client.ask_raw("PING", *"123456789"), self.noauth)
+        self.client.send_bytes(b"*11\r\n")
+        self.assertEqual(self.client.rest(), b"-ERR Protocol error: unauthenticated multibulk length\r\n")
+
+    def test_sixteen_kib_before_auth(self):
+        self.assertEqual(self.client.ask_raw("PING", b"x" * 16000), self.noauth)
+        self.client.send_bytes(b"*2\r\n$4\r\nPING\r\n$16385\r\n")
+        self.assertEqual(self.client.rest(), b"-ERR Protocol error: unauthenticated bulk length\r\n")
+        with self.server.client() as client:
+            client.send_bytes(b"x" * 20000)
+            self.assertEqual(client.rest(), b"-ERR Protocol error: too big inline request\r\n")
+
+    def test_after_auth_the_limits_are_gone(self):
+        self.client.send_bytes(encode("AUTH", "api", "s3cret") + encode("ECHO", b"x" * 100_000) +
+                               encode("DEL", *range(1000)))
+        self.assertEqual(self.client.reply(), "OK")
+        self.assertEqual(self.client.reply(), b"x" * 100_000)
+        self.assertEqual(self.client.reply(), 0)
+
+
+class TestThrottle(OneServer):
+    """Semantics through the wire (pitfalls S1 to S8). Periods are so long that the test takes no part of a unit
+    out of any answer but the seconds, of which one may pass."""
+
+    def same(self, got, *wanted):
+        self.assertEqual(got[:3], list(wanted[:3]))
+        for seconds, most in zip(got[3:], wanted[3:]):
+            self.assertTrue(seconds == most or most - 2 <= seconds <= most and most > 2, (got, wanted))
+
+    def throttle(self, *words):
+        return self.client.ask("CL.THROTTLE", self.key, *words)
+
+    def test_first_request(self):  # S1
+        for name in ("CL.THROTTLE", "RL.THROTTLE", "GCRA"):
+            self.assertEqual(self.client.ask_raw(name, self.key + name, 15, 30, 60), five(0, 16, 15, -1, 2))
+
+    def test_drain_takes_exactly_max_burst_and_one(self):  # S2
+        for taken in range(1, 17):
+            self.same(self.throttle(15, 1, 3600), 0, 16, 16 - taken, -1, taken * 3600)
+        self.same(self.throttle(15, 1, 3600), 1, 16, 0, 3600, 16 * 3600)
+
+    def test_a_denial_moves_nothing(self):  # S3
+        self.throttle(0, 1, 3600)
+        first = self.throttle(0, 1, 3600)
+        for _ in range(500):
+            self.client.send("CL.THROTTLE", self.key, 0, 1, 3600)
+        for _ in range(500):
+            last = self.client.reply()
+        self.same(last, 1, 1, 0, 3600, 3600)
+        self.assertLessEqual(last[3], first[3])
+
+    def test_cost_above_the_burst_is_never(self):  # S4
+        self.same(self.throttle(4, 1, 3600, 2), 0, 5, 3, -1, 7200)
+        self.same(self.throttle(4, 1, 3600, 6), 1, 5, 3, -1, 7200)
+        self.same(self.throttle(4, 1, 3600, 3), 0, 5, 0, -1, 5 * 3600)
+
+    def test_cost_above_the_burst_of_an_unused_key(self):  # S5
+        self.same(self.throttle(4, 1, 3600, 6), 1, 5, 5, -1, 0)
+        self.same(self.throttle(4, 1, 3600, 0), 0, 5, 5, -1, 0)
+
+    def test_cost_of_the_whole_burst(self):  # S6
+        self.same(self.throttle(4, 1, 3600, 5), 0, 5, 0, -1, 5 * 3600)
+
+    def test_a_look_takes_nothing_and_makes_no_key(self):  # S7
+        before = self.client.ask("DBSIZE")
+        for _ in range(3):
+            self.same(self.throttle(4, 1, 3600, 0), 0, 5, 5, -1, 0)
+            self.same(self.client.ask("GCRA", self.key, 4, 1, 3600, "TOKENS", 0), 0, 5, 5, -1, 0)
+        self.assertEqual(self.client.ask("DBSIZE"), before)
+        self.throttle(4, 1, 3600, 5)
+        self.same(self.throttle(4, 1, 3600, 0), 0, 5, 0, -1, 5 * 3600)
+
+    def test_what_is_left_stays_usable_when_more_is_denied(self):  # S8
+        self.throttle(4, 1, 3600, 3)
+        self.same(self.throttle(4, 1, 3600, 5), 1, 5, 2, 3 * 3600, 3 * 3600)
+        self.same(self.throttle(4, 1, 3600, 2), 0, 5, 0, -1, 5 * 3600)
+
+    def test_waiting_retry_after_is_enough(self):  # S10
+        for count, period, burst in ((1, 1, 0), (1000, 1, 1)):
+            key = f"{self.key}-{count}"
+            ask = lambda *cost: self.client.ask("CL.THROTTLE", key, burst, count, period, *cost)
+            # At a fast rate, parts drain while the test asks: ask until one is denied.
+            denied = until(lambda: next((a for a in (ask(burst + 1) for _ in range(50)) if a[0] == 1), None),
+                           "a denial")
+            self.assertEqual(denied[3], 1)
+            time.sleep(denied[3])
+            self.assertEqual(ask(burst + 1)[0], 0)
+
+    def test_the_rows_of_redis_cells_table_that_need_no_time(self):
+        # limit 5 at 1/s in that table; here 1 an hour, so that no time passes between the rows.
+        T = 3600
+        for cost, wanted in ((6, (1, 5, 5, -1, 0)), (1, (0, 5, 4, -1, T)), (1, (0, 5, 3, -1, 2 * T)),
+                             (1, (0, 5, 2, -1, 3 * T)), (1, (0, 5, 1, -1, 4 * T)), (1, (0, 5, 0, -1, 5 * T)),
+                             (1, (1, 5, 0, T, 5 * T)), (5, (1, 5, 0, 5 * T, 5 * T)), (6, (1, 5, 0, -1, 5 * T)),
+                             (0, (0, 5, 0, -1, 5 * T))):
+            self.same(self.throttle(4, 1, T, cost), *wanted)
+
+    def test_a_key_is_bytes(self):  # M7, M8
+        for key in (b"", b"\0", b"\0a", b"\0b", b"\xff\xfe", b"a\r\nb", b"a" * 100_000, b"a" * 99_999):
+            self.assertEqual(self.client.ask("CL.THROTTLE", key, 0, 1, 3600)[0], 0, key[:9])
+            self.assertEqual(self.client.ask("CL.THROTTLE", key, 0, 1, 3600)[0], 1, key[:9])
+
+    def test_a_changed_limit_keeps_the_debt_in_units(self):  # S15, S16
+        self.throttle(9, 10, 86400, 10)
+        self.assertEqual(self.throttle(9, 10, 86400)[0], 1)
+        got = self.throttle(999, 1000, 1)
+        self.assertEqual(got[:2], [0, 1000])
+        self.assertGreaterEqual(got[2], 989)
+        self.client.ask("CL.THROTTLE", self.key + "2", 99, 1, 3600, 50)
+        lowered = self.client.ask("CL.THROTTLE", self.key + "2", 9, 1, 3600)
+        self.assertEqual(lowered[:3], [1, 10, 0])
+        self.assertGreater(lowered[3], 0)
+
+
+class TestArithmetic(OneServer):
+    """Pitfalls A1 to A22: never a negative number, never admitted for ever, never locked for ever."""
+
+    MAX = 2**63 - 1
+
+    def throttle(self, *words):
+        return self.client.ask("CL.THROTTLE", self.key, *words)
+
+    def refused(self, reply, text):
+        self.assertIsInstance(reply, Error)
+        self.assertEqual(reply, text)
+        self.assertEqual(self.client.ask("CL.THROTTLE", self.key, 1, 1, 3600, 0), [0, 2, 2, -1, 0],
+                         "an error changes nothing")
+
+    def test_quantities_that_wrap_elsewhere(self):  # A1, A2
+        for quantity in (2**55, 2**62, self.MAX, 18446744074, 18446744073, 2**32, 2**54):
+            self.assertEqual(self.throttle(4, 1, 1, quantity), [1, 5, 5, -1, 0])
+            self.assertEqual(self.client.ask("GCRA", self.key, 4, 1, 1, "TOKENS", quantity), [1, 5, 5, -1, 0])
+
+    def test_bursts_that_wrap_elsewhere(self):  # A3
+        for max_burst in (self.MAX - 1, 18446744072, 9223372036):
+            self.refused(self.throttle(max_burst, 1, 1),
+                         f"ERR burst: {max_burst + 1} at 1 per 1s would take longer than 2^63 ns to drain; the most "
+                         "allowed is 9223372036")
+        self.assertEqual(self.throttle(9223372035, 1, 1), [0, 9223372036, 9223372035, -1, 1])
+
+    def test_max_burst_and_one_overflows(self):  # A4
+        self.refused(self.throttle(self.MAX, 1, 1),
+                     f"ERR max_burst: '{self.MAX}' is not an integer from 0 to {self.MAX - 1}")
+
+    def test_fast_rates_count_tokens(self):  # A7, A9, A12
+        for rate in (2_000_000, 10**9, 10_000):
+            key = f"{self.key}-{rate}"
+            # On a slow machine much of it may have drained again before the answer.
+            limited, limit, remaining, retry, reset = self.client.ask("CL.THROTTLE", key, 10**9 - 1, rate, 1, 10**9 // 2)
+            self.assertEqual((limited, limit, remaining, retry, reset),
+                             (0, 10**9, 10**9 // 2, -1, -(-10**9 // 2 // rate) if rate < 10**9 else 1))
+
+    def test_reset_rounds_up_to_a_second(self):  # A7
+        self.assertEqual(self.throttle(9, 2_000_000, 1), [0, 10, 9, -1, 1])
+
+    def test_remaining_is_at_most_the_limit(self):  # A8
+        self.assertEqual(self.throttle(999_999, 1500, 1), [0, 1_000_000, 999_999, -1, 1])
+
+    def test_more_than_one_unit_a_nanosecond(self):  # A10, A13
+        for count in (10**10, 2**32):
+            self.refused(self.throttle(0, count, 1),
+                         f"ERR count: {count} per 1s is more than one per nanosecond; the most allowed is 1000000000")
+
+    def test_slow_rates_are_enforced(self):  # A11
+        for seconds in (31536000, 3155760000, 9223372036):
+            key = f"{self.key}-{seconds}"
+            self.assertEqual(self.client.ask("CL.THROTTLE", key, 0, 1, seconds), [0, 1, 0, -1, seconds])
+            limited, limit, remaining, retry, reset = self.client.ask("CL.THROTTLE", key, 0, 1, seconds)
+            self.assertEqual((limited, limit, remaining), (1, 1, 0))
+            self.assertTrue(seconds - 2 <= retry == reset <= seconds, (retry, reset))
+        self.refused(self.throttle(0, 1, 9223372037), "ERR period: '9223372037' is not an integer from 1 to 9223372036")
+
+    def test_a_burst_of_more_than_32_bits(self):  # A12
+        self.assertEqual(self.throttle(2**32 + 1, 10**9, 1)[:2], [0, 2**32 + 2])
+
+    def test_zero_and_negative(self):  # A20, A21
+        for words, field, least, most in (((-1, 1, 1), "max_burst", 0, self.MAX - 1), ((1, 0, 1), "count", 1, self.MAX),
+                                          ((1, -1, 1), "count", 1, self.MAX), ((1, 1, 0), "period", 1, 9223372036),
+                                          ((1, 1, -1), "period", 1, 9223372036),
+                                          ((1, 1, 1, -1), "quantity", 0, self.MAX)):
+            value = min(words, key=lambda w: (w > 0, w))
+            self.refused(self.throttle(*words), f"ERR {field}: '{value}' is not an integer from {least} to {most}")
+
+    def test_what_is_not_an_integer(self):  # A22
+        for bad in ("NaN", "inf", "1.5", "1e3", "0x10", " 1", "1 ", "", "9223372036854775808", "99999999999999999999",
+                    "١", "+1", "01", "-0", "1\0", "--1", "-"):
+            for place, field in enumerate(("max_burst", "count", "period", "quantity")):
+                words = [1, 1, 1, 1]
+                words[place] = bad
+                with self.subTest(bad=bad, field=field):
+                    reply = self.throttle(*words)
+                    self.assertIsInstance(reply, Error)
+                    self.assertTrue(reply.startswith(f"ERR {field}: '"), reply)
+                    self.assertIn(" is not an integer from ", reply)
+
+    def test_arity(self):
+        for name in ("CL.THROTTLE", "RL.THROTTLE", "GCRA"):
+            text = f"ERR wrong number of arguments for '{name.lower()}' command"
+            for words in ((), ("k",), ("k", 1, 1), ("k", 1, 1, 1, "TOKENS", 1, 1)):
+                with self.subTest(name=name, words=words):
+                    self.assertEqual(self.client.ask(name, *words), text)
+        self.assertEqual(self.client.ask("CL.THROTTLE", "k", 1, 1, 1, 1, 1),
+                         "ERR wrong number of arguments for 'cl.throttle' command")
+
+
+class TestGcra(OneServer):
+    """The errors that clients of Redis' development branch know."""
+
+    def test_errors(self):
+        positive = "ERR value is out of range, must be positive"
+        between = "ERR value is out of range, value must between 1 and 9223372036854775807"
+        period = "ERR period must be > 0 and < 1e12"
+        for words, text in (
+                ("x 1 1", positive), ("+1 1 1", positive), ("1.0 1 1", positive), ("-1 1 1", positive),
+                ("1 0 1", between), ("1 -1 1", between),
+                ("1 x 1", "ERR value is not an integer or out of range"),
+                ("1 1 x", "ERR value is not a valid float"), ("1 1 nan", "ERR value is not a valid float"),
+                ("1 1 0", period), ("1 1 -1", period), ("1 1 inf", period), ("1 1 -inf", period), ("1 1 1e12", period),
+                ("1 1 1e400", period), ("1 1 0.0", period),
+                ("1 1 1 COUNT 1", "ERR syntax error"), ("1 1 1 TOKENS", "ERR Missing TOKENS value")):
+            with self.subTest(words):
+                self.assertEqual(self.client.ask("GCRA", self.key, *words.split()), text)
+        for bad in ("-1", "x", "1.5"):
+            self.assertTrue(self.client.ask("GCRA", self.key, 1, 1, 1, "TOKENS", bad).startswith("ERR "))
+        self.assertEqual(self.client.ask("GCRA", self.key, 1, 1, 3600, "TOKENS", 0), [0, 2, 2, -1, 0])
+
+    def test_period_is_a_decimal_number_of_seconds(self):
+        for period, reset in (("0.5", 1), ("2.5", 3), ("1e3", 1000), ("1.5e3", 1500), (".5", 1)):
+            key = f"{self.key}-{period}"
+            self.assertEqual(self.client.ask("GCRA", key, 0, 1, period), [0, 1, 0, -1, reset])
+
+    def test_the_same_state_as_cl_throttle(self):
+        self.assertEqual(self.client.ask("GCRA", self.key, 4, 1, 3600, "TOKENS", 4), [0, 5, 1, -1, 4 * 3600])
+        self.assertEqual(self.client.ask("CL.THROTTLE", self.key, 4, 1, 3600)[:3], [0, 5, 0])
+        self.assertEqual(self.client.ask("GCRA", self.key, 4, 1, 3600)[:3], [1, 5, 0])
+
+
+class TestWhenFull(unittest.TestCase):
+    def fill(self, policy):
+        # 1 MiB is some 50,000 slots.
+        with Server("--threads", "1", "--memory", "1MiB", "--when-full", policy) as server, server.client() as client:
+            drained = [f"drained-{i}" for i in range(500)]
+            for key in drained:
+                self.assertEqual(client.ask("CL.THROTTLE", key, 0, 1, 3600)[0], 0)
+            answers = []
+            for start in range(0, 80_000, 1000):
+                client.send_bytes(b"".join(encode("CL.THROTTLE", f"flood-{i}", 0, 1, 3600)
+                                           for i in range(start, start + 1000)))
+                answers += [client.reply()[0] for _ in range(1000)]
+            for key in drained:
+                self.assertEqual(client.ask("CL.THROTTLE", key, 0, 1, 3600)[0], 1, "a flood made it forget")
+            self.assertGreater(int(server.info()["refused_for_lack_of_room"]), 10_000)
+            return answers
+
+    def test_deny(self):
+        answers = self.fill("deny")
+        self.assertGreater(sum(answers), 10_000)
+        self.assertGreater(answers.count(0), 40_000)
+
+    def test_allow(self):
+        self.assertEqual(sum(self.fill("allow")), 0)
+
+
+if __name__ == "__main__":
+    run()
