@@ -77,24 +77,31 @@ constexpr Step decide(const Quota& quota, State state, nanoseconds now, Cost cos
   const std::uint64_t full = burst * interval;
   std::uint64_t ahead = ahead_of(debt.tat, now);
 
-  Step step{{Verdict::allowed, quota.burst(), 0, std::nullopt, nanoseconds{0}}, debt, false};
+  Verdict verdict = Verdict::allowed;
+  std::uint64_t retry_after = 0;
+  State next = state;
   if (cost.units > burst) {
-    step.decision.verdict = Verdict::never;
-    step.next = state;
-  } else if (cost.units == 0) {
-    step.next = state;
-  } else if (const std::uint64_t need = cost.units * interval; ahead <= full - need) {
-    ahead += need;
-    step.next.tat = static_cast<std::uint64_t>(now.count()) + ahead;
-    step.changes = true;
-  } else {
-    step.decision.verdict = Verdict::denied;
-    step.decision.retry_after = nanoseconds{static_cast<std::int64_t>(ahead - (full - need))};
-    step.changes = debt != state;
+    verdict = Verdict::never;
+  } else if (cost.units != 0) {
+    const std::uint64_t need = cost.units * interval;
+    if (ahead <= full - need) {
+      ahead += need;
+      next = {static_cast<std::uint64_t>(now.count()) + ahead, interval};
+    } else {
+      verdict = Verdict::denied;
+      retry_after = ahead - (full - need);
+      next = debt;
+    }
   }
-  step.decision.remaining = ahead >= full ? 0 : static_cast<std::int64_t>((full - ahead) / interval);
-  step.decision.reset_after = nanoseconds{static_cast<std::int64_t>(ahead)};
-  return step;
+  const std::uint64_t remaining = ahead >= full ? 0 : (full - ahead) / interval;
+  // Built at once from numbers in registers: filling a Decision field by field and then copying it took as
+  // long as all the rest (stores too young to be forwarded to wider loads).
+  return {{verdict, quota.burst(), static_cast<std::int64_t>(remaining),
+           verdict == Verdict::denied ? std::optional(nanoseconds{static_cast<std::int64_t>(retry_after)})
+                                      : std::nullopt,
+           nanoseconds{static_cast<std::int64_t>(ahead)}},
+          next,
+          next != state};
 }
 
 }  // namespace weir::gcra

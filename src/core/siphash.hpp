@@ -48,8 +48,14 @@ inline std::uint64_t siphash(HashKey key, std::string_view bytes) {
     rounds(kCompress);
     v0 ^= word;
   }
+  // The bytes that are left, without a copy of variable length: from behind where eight can be read.
   word = 0;
-  if (const std::size_t left = bytes.size() & 7; left != 0) std::memcpy(&word, at, left);
+  if (const std::size_t left = bytes.size() & 7; left != 0 && bytes.size() >= 8) {
+    std::memcpy(&word, at + left - 8, 8);
+    word >>= 8 * (8 - left);
+  } else {
+    for (std::size_t i = left; i > 0; --i) word = word << 8 | static_cast<unsigned char>(at[i - 1]);
+  }
   word |= static_cast<std::uint64_t>(bytes.size()) << 56;
   v3 ^= word;
   rounds(kCompress);

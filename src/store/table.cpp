@@ -51,16 +51,15 @@ struct alignas(64) Table::Bucket {
   std::array<std::uint64_t, kSlots> tat;
   std::array<std::uint64_t, kSlots> interval;
 
+  bool try_lock() {
+    std::uint32_t seen = word.load(std::memory_order_relaxed);
+    return (seen & kLocked) == 0 &&
+           word.compare_exchange_weak(seen, seen | kLocked, std::memory_order_acquire,
+                                      std::memory_order_relaxed);
+  }
   void lock() {
     Spin spin;
-    for (;;) {
-      std::uint32_t seen = word.load(std::memory_order_relaxed);
-      if ((seen & kLocked) == 0 && word.compare_exchange_weak(seen, seen | kLocked, std::memory_order_acquire,
-                                                              std::memory_order_relaxed)) {
-        return;
-      }
-      spin.wait();
-    }
+    while (!try_lock()) spin.wait();
   }
   void unlock() { word.store(word.load(std::memory_order_relaxed) & ~kLocked, std::memory_order_release); }
 
@@ -89,6 +88,12 @@ struct alignas(64) Table::Bucket {
     word.store((seen & ~(1023U << (2 + 10 * slot))) | high << (2 + 10 * slot), std::memory_order_relaxed);
     low_tag[static_cast<std::size_t>(slot)] = static_cast<std::uint32_t>(new_tag);
     set(slot, state);
+  }
+
+  Decision decide(int slot, const Quota& quota, Cost cost, nanoseconds now) {
+    const gcra::Step step = gcra::decide(quota, state(slot), now, cost);
+    if (step.changes) set(slot, step.next);
+    return step.decision;
   }
 
   // The key's own slot, its tat past or not; -1 when there is none.
@@ -189,11 +194,8 @@ HashKey Table::random_seed() {
 }
 
 Table::Bucket& Table::bucket_at(std::uint32_t segment, std::uint32_t bucket) const {
-  return reinterpret_cast<Bucket*>(base_ + std::size_t{segment} * kSegmentBytes)[bucket];
-}
-
-const Table::Bucket& Table::bucket_hint(Place place) const {
-  return bucket_at(directory_[leaf_of(place.tag)].load(std::memory_order_relaxed), place.bucket);
+  static_assert(sizeof(Bucket) == 64);
+  return *reinterpret_cast<Bucket*>(address(segment, bucket));
 }
 
 Table::Segment& Table::segment_for(std::uint32_t leaf) const {
@@ -215,13 +217,16 @@ Table::Bucket* Table::owner(std::uint32_t leaf, std::uint32_t bucket, Segment*& 
   return &bucket_at(index, bucket);
 }
 
+// Locks what the directory says and asks only then whether that was right, which it is but for a split under
+// way.
 Table::Bucket& Table::lock_home(std::uint32_t leaf, std::uint32_t bucket, Segment*& segment) const {
+  Bucket* guess = &bucket_at(directory_[leaf].load(std::memory_order_acquire), bucket);
   for (;;) {
+    guess->lock();
     Bucket* found = owner(leaf, bucket, segment);
-    if (found == nullptr) continue;
-    found->lock();
-    if (owner(leaf, bucket, segment) == found) return *found;
-    found->unlock();
+    if (found == guess) return *found;
+    guess->unlock();
+    if (found != nullptr) guess = found;
   }
 }
 
@@ -243,15 +248,30 @@ Table::Pair Table::lock_pair(Place place) const {
 }
 
 Decision Table::check(Place place, const Quota& quota, Cost cost, nanoseconds now) {
+  const std::uint32_t leaf = leaf_of(place.tag);
   Segment* segment = nullptr;
-  Bucket& home = lock_home(leaf_of(place.tag), place.bucket, segment);
+  Bucket& home = lock_home(leaf, place.bucket, segment);
   if (const int slot = home.find(place.tag); slot >= 0) {
-    const gcra::Step step = gcra::decide(quota, home.state(slot), now, cost);
-    if (step.changes) home.set(slot, step.next);
+    const Decision decision = home.decide(slot, quota, cost, now);
     home.unlock();
-    return step.decision;
+    return decision;
   }
-  if (!home.overflowed()) {
+  if (home.overflowed()) {
+    // Mostly it is in its other bucket, and that one is not locked. Only trying for it cannot lock up with
+    // another thread that holds it and waits for ours.
+    Segment* ignored = nullptr;
+    Bucket* second = owner(leaf, other(place.bucket, place.tag), ignored);
+    if (second != nullptr && second->try_lock()) {
+      const bool valid = owner(leaf, other(place.bucket, place.tag), ignored) == second;
+      if (const int slot = valid ? second->find(place.tag) : -1; slot >= 0) {
+        const Decision decision = second->decide(slot, quota, cost, now);
+        second->unlock();
+        home.unlock();
+        return decision;
+      }
+      second->unlock();
+    }
+  } else {
     const auto forgotten =
         nanoseconds{static_cast<std::int64_t>(segment->forgotten.load(std::memory_order_relaxed))};
     const gcra::Step step = gcra::decide(quota, {}, std::max(now, forgotten), cost);
@@ -260,26 +280,27 @@ Decision Table::check(Place place, const Quota& quota, Cost cost, nanoseconds no
       raise_to(segment->forgotten, home.state(slot).tat);
       home.set(slot, place.tag, step.next);
     }
-    home.unlock();
-    if (slot >= 0 || !step.changes) return step.decision;
-  } else {
-    home.unlock();
+    if (slot >= 0 || !step.changes) {
+      home.unlock();
+      return step.decision;
+    }
   }
+  home.unlock();
   return check_pair(place, quota, cost, now);
 }
 
+// The general case: both buckets locked, whatever it takes to find room.
 Decision Table::check_pair(Place place, const Quota& quota, Cost cost, nanoseconds now) {
   for (;;) {
     Pair pair = lock_pair(place);
     for (Bucket* bucket : pair.bucket) {
       if (const int slot = bucket->find(place.tag); slot >= 0) {
-        const gcra::Step step = gcra::decide(quota, bucket->state(slot), now, cost);
-        if (step.changes) bucket->set(slot, step.next);
+        const Decision decision = bucket->decide(slot, quota, cost, now);
         pair.unlock();
-        return step.decision;
+        return decision;
       }
     }
-    gcra::Step step = gcra::decide(quota, {}, pair.no_earlier(now), cost);
+    const gcra::Step step = gcra::decide(quota, {}, pair.no_earlier(now), cost);
     if (!step.changes) {
       pair.unlock();
       return step.decision;

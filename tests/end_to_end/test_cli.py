@@ -1,0 +1,444 @@
+"""What a person types: help, flags, the file, the environment, `weir check`; and what he is told when it is wrong."""
+import json
+import os
+import re
+import shutil
+import socket
+import stat
+import subprocess
+import threading
+import unittest
+
+from server import Client, Folder, Server, WEIR, encode, environment, run, until, weir
+
+
+class WithFolder(unittest.TestCase):
+    def setUp(self):
+        self.folder = Folder()
+        self.addCleanup(self.folder.__exit__)
+
+    def is_refused(self, *args, names, env=None, **options):
+        """The program ends with 2 and one line on stderr that has every one of `names` in it."""
+        code, out, errors = weir(*args, env=env, **options)
+        self.assertEqual(code, 2, (out, errors))
+        self.assertEqual(out, "")
+        self.assertEqual(errors.count("\n"), 1, errors)
+        self.assertTrue(errors.startswith("weir: "), errors)
+        self.assertNotIn("terminate called", errors)
+        for name in names:
+            self.assertIn(str(name), errors)
+        return errors
+
+    def serve_is_refused(self, *args, names, resp="127.0.0.1:0", **options):
+        return self.is_refused("serve", "--resp", resp, *args, names=names, **options)
+
+
+class TestHelp(WithFolder):
+    def test_help(self):
+        for args, most in ((("--help",), 24), (("serve", "--help"), 40), (("check", "--help"), 40)):
+            code, out, errors = weir(*args)
+            self.assertEqual((code, errors), (0, ""), args)
+            lines = out.splitlines()
+            self.assertLessEqual(len(lines), most, out)
+            self.assertLessEqual(max(map(len, lines)), 100, out)
+
+    def test_help_of_serve_names_every_setting_and_its_default(self):
+        _, out, _ = weir("serve", "--help")
+        for flag in ("resp", "unix-socket", "threads", "memory", "when-full", "max-connections", "stall-timeout",
+                     "user", "password", "tls-cert", "tls-key", "tls-ca", "snapshot", "snapshot-every",
+                     "ignore-bad-snapshot", "insecure", "log-level", "config"):
+            self.assertIn(f"--{flag} ", out)
+        for default in ("127.0.0.1:6390", "64MiB", "60s", "30s", "10000", "info", "deny", "default"):
+            self.assertIn(f"={default}", out)
+        self.assertIn("WEIR_PASSWORD", out)
+
+    def test_help_never_shows_a_secret(self):
+        for command in ("serve", "check"):
+            _, out, _ = weir(command, "--help", env={"WEIR_PASSWORD": "s3cret"})
+            self.assertNotIn("s3cret", out)
+
+    def test_version(self):
+        code, out, _ = weir("--version")
+        self.assertEqual(code, 0)
+        self.assertRegex(out, r"^weir \d+\.\d+\.\d+\n$")
+
+    def test_the_first_lines_of_a_server(self):
+        with Server() as server:
+            server.signal(15)
+            server.wait()
+            version = weir("--version")[1].strip()
+            self.assertEqual(server.stdout.decode(),
+                             f"{version} listening on 127.0.0.1:{server.port}\n"
+                             f"try: redis-cli -p {server.port} CL.THROTTLE user:42 15 30 60\n")
+
+
+class TestBadFlags(WithFolder):
+    def test_commands(self):
+        self.is_refused(names=["subcommand"])
+        self.is_refused("bogus", names=["bogus"])
+        self.is_refused("serve", "extra", names=["extra"])
+        self.is_refused("serve", "--bogus", names=["--bogus"])
+
+    def test_values(self):
+        for flag, value, *names in (
+                ("threads", "0", "1 to 256"), ("threads", "257", "1 to 256"), ("threads", "x", "'x'" and "x"),
+                ("threads", "2.5", "2.5"), ("threads", "-1", "-1"), ("memory", "1", "1MiB"), ("memory", "64MB", "64MB", "MiB"),
+                ("memory", "", "memory"), ("memory", "-1MiB", "-1MiB"), ("memory", "99999999999999999999", "memory"),
+                ("when-full", "evict", "evict", "deny"), ("max-connections", "0", "max-connections"),
+                ("stall-timeout", "0s", "0s", "1s"), ("stall-timeout", "30", "'30'"), ("stall-timeout", "soon", "soon"),
+                ("snapshot-every", "1ms", "10ms"), ("snapshot-every", "-1s", "-1s"),
+                ("log-level", "loud", "loud", "debug")):
+            with self.subTest(flag=flag, value=value):
+                self.serve_is_refused(f"--{flag}={value}", names=[flag, *names])
+
+    def test_endpoints(self):
+        for value in ("foo", "127.0.0.1", "127.0.0.1:", "127.0.0.1:x", "127.0.0.1:65536", "127.0.0.1:-1", ":6390",
+                      "127.0.0.1: 1"):
+            with self.subTest(value):
+                self.serve_is_refused(resp=value, names=["resp", f"'{value}'", "HOST:PORT"])
+        self.serve_is_refused(resp="no such host.invalid:1", names=["resp", "no such host.invalid"])
+
+    def test_more_memory_than_there_can_be_is_refused_at_once(self):
+        self.serve_is_refused("--memory", "200000GiB", names=["memory", "200000GiB"], timeout=5)
+
+    def test_port_in_use(self):
+        with socket.create_server(("127.0.0.1", 0)) as other:
+            where = "127.0.0.1:%d" % other.getsockname()[1]
+            self.serve_is_refused(resp=where, names=[where, "in use"])
+
+    def test_beyond_loopback_needs_a_guard(self):
+        for where in ("0.0.0.0:0", "[::]:0"):
+            if where[0] == "[" and not socket.has_ipv6:
+                continue
+            self.serve_is_refused(resp=where, names=[where, "loopback", "--password", "--insecure"])
+        with Server("--insecure", resp=("0.0.0.0:0",)) as server, server.client() as client:
+            self.assertEqual(client.ask("PING"), "PONG")
+        with Server(resp=("0.0.0.0:0",), env={"WEIR_PASSWORD": "x"}) as server, server.client() as client:
+            self.assertTrue(client.ask("PING").startswith("NOAUTH"))
+        self.serve_is_refused(resp="0.0.0.0:0", names=["loopback"], env={"WEIR_PASSWORD": ""})
+
+    def test_sockets_and_files_that_cannot_be_had(self):
+        here = self.folder.path
+        self.serve_is_refused("--unix-socket", f"{here}/no/dir/sock", names=["unix-socket", f"{here}/no/dir/sock"])
+        self.serve_is_refused("--unix-socket", f"{here}/{'x' * 200}", names=["unix-socket", "x" * 200])
+        self.serve_is_refused("--unix-socket", self.folder.file("plain", "text"), names=["unix-socket", "not a socket"])
+        with open(f"{here}/plain") as plain:
+            self.assertEqual(plain.read(), "text")
+        # Saving would fail for ever: better said at the start than once a minute.
+        self.serve_is_refused("--snapshot", f"{here}/no/dir/snap", names=["snapshot", f"{here}/no/dir/snap"])
+
+    def test_tls_files(self):
+        file = self.folder.file
+        missing = file("missing.pem")
+        junk = file("junk.pem", "junk")
+        self.serve_is_refused("--tls-cert", missing, names=["tls-cert", "tls-key"])
+        self.serve_is_refused("--tls-key", missing, names=["tls-cert", "tls-key"])
+        self.serve_is_refused("--tls-ca", missing, names=["tls-ca", "tls-cert"])
+        self.serve_is_refused("--tls-cert", missing, "--tls-key", missing,
+                              names=["tls-cert", missing, "No such file"])
+        errors = self.serve_is_refused("--tls-cert", junk, "--tls-key", junk, names=["tls-cert", junk])
+        self.assertNotRegex(errors, r": asio\.ssl error$")
+        for name in ("a", "b"):
+            subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
+                            "-keyout", file(f"{name}.key"), "-out", file(f"{name}.pem"), "-subj", "/CN=localhost",
+                            "-days", "1"], check=True, capture_output=True, timeout=20)
+        self.serve_is_refused("--tls-cert", file("a.pem"), "--tls-key", missing, names=["tls-key", missing])
+        self.serve_is_refused("--tls-cert", file("a.pem"), "--tls-key", file("b.key"), names=["tls-key", "b.key"])
+        self.serve_is_refused("--tls-cert", file("a.pem"), "--tls-key", file("a.key"), "--tls-ca", missing,
+                              names=["tls-ca", missing])
+
+
+class TestConfigFile(WithFolder):
+    def serve_with(self, text, *args):
+        return Server("--config", self.folder.file("weir.conf", text), *args, resp=())
+
+    def test_the_same_settings(self):
+        text = """# A comment
+resp = "127.0.0.1:0"
+threads = 3
+memory = "2MiB"
+when-full = "allow"
+max-connections = 77
+stall-timeout = "5s"
+user = "api"
+password = "s3cret"
+snapshot = "%s"
+snapshot-every = "1h"
+log-level = "warn"
+""" % self.folder.file("snap")
+        with self.serve_with(text) as server, server.client() as client:
+            self.assertNotEqual(server.port, 6390)
+            self.assertTrue(client.ask("PING").startswith("NOAUTH"))
+            self.assertEqual(client.ask("AUTH", "api", "s3cret"), "OK")
+            info = client.ask("INFO").decode()
+            for line in ("threads:3", "maxclients:77", f"maxmemory:{2 << 20}"):
+                self.assertIn(f"\r\n{line}\r\n", info)
+            client.close()
+            server.stop()
+            self.assertTrue(os.path.exists(self.folder.file("snap")))
+            self.assertNotIn("s3cret", server.stderr() + server.stdout.decode())
+
+    def test_words_need_no_quotes_and_flags_may_be_switched_on(self):
+        text = f"resp = 0.0.0.0:0\ninsecure = true\nunix-socket = {self.folder.file('sock')}\nthreads = 1\n"
+        with self.serve_with(text) as server, Client(self.folder.file("sock")) as client:
+            self.assertEqual(client.ask("PING"), "PONG")
+
+    def test_the_command_line_wins(self):
+        with self.serve_with("resp = 127.0.0.1:0\nthreads = 3\nmax-connections = 5\n", "--threads", "1") as server:
+            info = server.info()
+            self.assertEqual((info["threads"], info["maxclients"]), ("1", "5"))
+
+    def test_errors(self):
+        file = self.folder.file
+        self.serve_is_refused("--config", file("missing.conf"), names=[file("missing.conf")])
+        self.serve_is_refused("--config", file("a.conf", "bogus = 1\n"), names=["bogus"])
+        self.serve_is_refused("--config", file("b.conf", "threads = x\n"), names=["threads", "x"])
+        self.serve_is_refused("--config", file("c.conf", "memory = lots\n"), names=["memory", "lots"])
+        self.serve_is_refused("--config", file("d.conf", "password\n"), names=["password"])
+        self.serve_is_refused("--config", self.folder.path, names=[self.folder.path])
+
+    def test_an_error_never_shows_the_password(self):
+        for text in ("password = s3cret\nbogus = 1\n", "password = s3cret s3cret\n", "pasword = s3cret\n",
+                     "password = [s3cret\n"):
+            code, out, errors = weir("serve", "--resp", "0.0.0.0:99999", "--config", self.folder.file("x.conf", text))
+            self.assertEqual(code, 2)
+            self.assertNotIn("s3cret", out + errors)
+
+
+class TestSecretsAndLogs(WithFolder):
+    def test_no_password_and_no_key_at_any_level(self):
+        for level in ("debug", "info", "warn", "error", "off"):
+            with self.subTest(level):
+                with Server("--threads", "1", "--log-level", level, "--max-connections", "4", "--stall-timeout", "1s",
+                            "--snapshot", self.folder.file(f"snap-{level}"), "--snapshot-every", "10ms",
+                            env={"WEIR_PASSWORD": "s3cret"}) as server:
+                    with server.client() as client:
+                        client.ask("AUTH", "wr0ng")
+                        client.ask("HELLO", "3", "AUTH", "default", "wr0ng")
+                        client.ask("AUTH", "s3cret")
+                        client.ask("CL.THROTTLE", "my-k3y\x1b[31m\r\nforged", 0, 1, 60)
+                        client.ask("CL.THROTTLE", "my-k3y\x1b[31m\r\nforged", 0, 1, 60)
+                        client.ask("GCRA", "my-k3y", "x", 1, 60)
+                        client.ask("my-k3y")
+                        client.ask("CLIENT", "SETNAME", "my-k3y")
+                        with server.client() as broken:
+                            broken.send_bytes(b"*1\r\n$my-k3y\r\n")
+                            broken.rest()
+                    server.stop()
+                    text = server.stdout.decode() + server.stderr()
+                    for secret in ("s3cret", "wr0ng", "my-k3y", "forged", "\x1b[31m"):
+                        self.assertNotIn(secret, text)
+                    if level == "off":
+                        self.assertEqual(server.stderr(), "")
+
+    def test_a_password_on_the_command_line_works_too(self):
+        with Server("--password", "s3cret") as server, server.client() as client:
+            self.assertEqual(client.ask("AUTH", "s3cret"), "OK")
+
+    def test_the_environment_gives_user_and_password(self):
+        with Server(env={"WEIR_PASSWORD": "p", "WEIR_USER": "u"}) as server, server.client() as client:
+            self.assertTrue(client.ask("AUTH", "p").startswith("WRONGPASS"))
+            self.assertEqual(client.ask("AUTH", "u", "p"), "OK")
+
+
+class TestSnapshotFiles(WithFolder):
+    def snapshot(self):
+        path = self.folder.file("snap")
+        with Server("--threads", "1", "--snapshot", path) as server, server.client() as client:
+            for i in range(3000):
+                client.send("CL.THROTTLE", i, 0, 1, 3600)
+            for _ in range(3000):
+                client.reply()
+        return path
+
+    def test_it_is_the_owners_secret(self):
+        self.assertEqual(stat.S_IMODE(os.stat(self.snapshot()).st_mode), 0o600)
+        self.assertEqual(os.listdir(self.folder.path), ["snap"], "no temporary file stays")
+
+    def test_damaged_ones_are_refused_or_put_aside(self):
+        with open(self.snapshot(), "rb") as whole:
+            data = whole.read()
+        flip = lambda at: data[:at] + bytes([data[at] ^ 1]) + data[at + 1:]
+        for name, content in (("empty", b""), ("one-byte", b"w"), ("header-only", data[:64]), ("truncated", data[:-1]),
+                              ("half", data[:len(data) // 2]), ("record-lost", data[:64] + data[88:]),
+                              ("longer", data + b"\0"), ("record-gained", data + data[-24:]), ("flip-magic", flip(0)),
+                              ("flip-version", flip(8)), ("flip-seed", flip(20)), ("flip-record", flip(100)),
+                              ("flip-middle", flip(len(data) // 2)), ("flip-checksum", flip(len(data) - 1)),
+                              ("text", b"hello\n" * 1000), ("zeros", bytes(100_000))):
+            with self.subTest(name):
+                path = self.folder.file(name, content)
+                self.serve_is_refused("--snapshot", path, names=["snapshot", path, "--ignore-bad-snapshot"])
+                with open(path, "rb") as same:
+                    self.assertEqual(same.read(), content, "refusing touches nothing")
+                with Server("--threads", "1", "--snapshot", path, "--ignore-bad-snapshot") as server:
+                    self.assertIn(path, server.stderr())
+                    with server.client() as client:
+                        self.assertEqual(client.ask("DBSIZE"), 0)
+                with open(path + ".damaged", "rb") as same:
+                    self.assertEqual(same.read(), content, "and what was found is kept")
+
+    def test_random_damage_never_crashes(self):
+        import random
+        seed = random.randrange(2**32)
+        dice = random.Random(seed)
+        with open(self.snapshot(), "rb") as whole:
+            data = whole.read()
+        for _ in range(25):
+            broken = bytearray(data[:dice.randrange(len(data) + 1)] if dice.random() < 0.5 else data)
+            for _ in range(dice.randrange(1, 9)):
+                if broken:
+                    broken[dice.randrange(len(broken))] ^= dice.randrange(1, 256)
+            self.serve_is_refused("--snapshot", self.folder.file("random", bytes(broken)), names=["snapshot"])
+
+    def test_what_is_not_a_readable_file(self):
+        self.serve_is_refused("--snapshot", self.folder.path, names=["snapshot", self.folder.path, "not a file"])
+        loop = self.folder.file("loop")
+        os.symlink(loop, loop)
+        self.serve_is_refused("--snapshot", loop, names=["snapshot", loop])
+        fifo = self.folder.file("fifo")
+        os.mkfifo(fifo)
+        self.serve_is_refused("--snapshot", fifo, names=["snapshot", fifo], timeout=5)
+
+    def test_without_permission(self):
+        path = self.snapshot()
+        options = {}
+        if os.geteuid() == 0:
+            # Root reads everything; so be nobody, with the program where nobody may run it.
+            program = self.folder.file("weir")
+            shutil.copy(WEIR, program)
+            os.chmod(program, 0o755)
+            os.chmod(self.folder.path, 0o755)
+            options = {"user": 65534}
+        else:
+            program = WEIR
+        locked = os.path.join(self.folder.path, "locked")
+        os.mkdir(locked)
+        inside = shutil.copy(path, os.path.join(locked, "snap"))
+        os.chmod(path, 0)
+        os.chmod(locked, 0)
+        self.addCleanup(os.chmod, locked, 0o700)
+        for where in (path, inside):
+            with self.subTest(where):
+                done = subprocess.run([program, "serve", "--resp", "127.0.0.1:0", "--snapshot", where], timeout=10,
+                                      capture_output=True, env=environment(), **options)
+                self.assertEqual(done.returncode, 2, done.stderr)
+                self.assertIn(where.encode(), done.stderr)
+                self.assertIn(b"Permission denied", done.stderr)
+
+    def test_more_keys_than_fit(self):
+        path = self.folder.file("big")
+        with Server("--threads", "1", "--memory", "8MiB", "--snapshot", path) as server, server.client() as client:
+            client.send("CLIENT", "REPLY", "OFF")
+            client.send_bytes(b"".join(b"CL.THROTTLE %d 0 1 3600\r\n" % i for i in range(90_000)))
+            client.send("CLIENT", "REPLY", "ON")
+            client.reply()
+        self.serve_is_refused("--memory", "1MiB", "--snapshot", path, names=["snapshot", path, "90000"])
+
+
+class TestCheck(WithFolder):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server("--threads", "1")
+        cls.at = ("--port", str(cls.server.port))
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.__exit__(None)
+
+    def test_words_and_exit_codes(self):
+        limit = ("--limit", "2/2h", *self.at)
+        for cost, code, text in ((1, 0, "allowed: 1 of 2 left, full again in 3600 s\n"),
+                                 (0, 0, "allowed: 1 of 2 left, full again in 3600 s\n"),
+                                 (1, 0, "allowed: 0 of 2 left, full again in 7200 s\n"),
+                                 (1, 1, "denied: 0 of 2 left, retry in 3600 s, full again in 7200 s\n"),
+                                 (3, 1, "never: 0 of 2 left, the cost is above the burst: waiting does not help, full "
+                                        "again in 7200 s\n")):
+            got_code, out, errors = weir("check", self.id(), "--cost", cost, *limit)
+            self.assertEqual((got_code, errors), (code, ""), out)
+            # A second or two may have passed.
+            near = lambda match: str(-(-int(match.group()) // 3600) * 3600) if len(match.group()) == 4 else match.group()
+            self.assertEqual(re.sub(r"\d+", near, out), text)
+
+    def test_json(self):
+        ask = lambda *args: weir("check", self.id(), "--json", *args, *self.at)
+        code, out, _ = ask("--limit", "1/h")
+        self.assertEqual((code, out.count("\n")), (0, 1))
+        self.assertEqual(json.loads(out), {"verdict": "allowed", "limit": 1, "remaining": 0, "retry_after_s": None,
+                                           "reset_after_s": 3600})
+        code, out, _ = ask("--limit", "1/h")
+        answer = json.loads(out)
+        self.assertEqual((code, answer["verdict"], answer["remaining"]), (1, "denied", 0))
+        self.assertTrue(3500 < answer["retry_after_s"] <= 3600)
+        code, out, _ = ask("--limit", "1/h", "--cost", "2")
+        self.assertEqual((code, json.loads(out)["verdict"], json.loads(out)["retry_after_s"]), (1, "never", None))
+
+    def test_limits_as_people_write_them(self):
+        for limit, wanted in (("15/60s", (15, 4)), ("100/min", (100, 1)), ("5/10s burst 20", (20, 2)),
+                              ("1/1.5h", (1, 5400)), ("1000/s", (1000, 1)), ("3/100ms", (3, 1)), ("1/w", (1, 604800))):
+            code, out, errors = weir("check", self.id() + limit, "--limit", limit, "--json", *self.at)
+            self.assertEqual(code, 0, errors)
+            answer = json.loads(out)
+            self.assertEqual((answer["limit"], answer["reset_after_s"]), wanted, limit)
+
+    def test_any_key(self):
+        for key in ("", "with space", "é", "-", "a\nb"):
+            self.assertEqual(weir("check", "--limit", "1/h", *self.at, "--", key)[0], 0, key)
+            self.assertEqual(weir("check", "--limit", "1/h", *self.at, "--", key)[0], 1, key)
+
+    def test_errors(self):
+        self.is_refused("check", names=["KEY"])
+        self.is_refused("check", "k", *self.at, names=["--limit"])
+        for limit in ("x", "", "0/s", "-1/s", "1/0s", "1/fortnight", "1/s burst", "1/s burst 0", "1/s boost 2", "1.5/s",
+                      "5000000000/s", "1/s burst 2 3"):
+            with self.subTest(limit):
+                self.is_refused("check", "k", "--limit", limit, *self.at, names=["limit", f"'{limit}'"])
+        for cost in ("-1", "x", "1.5", "99999999999999999999"):
+            with self.subTest(cost=cost):
+                self.is_refused("check", "k", "--limit", "1/s", f"--cost={cost}", *self.at, names=["cost", cost])
+
+    def test_servers_that_are_not_there(self):
+        with socket.create_server(("127.0.0.1", 0)) as gone:
+            port = gone.getsockname()[1]
+        self.is_refused("check", "k", "--limit", "1/s", "--port", port,
+                        names=[f"cannot connect to 127.0.0.1:{port}", "Connection refused"])
+        for port in ("x", "", "99999", "-1", "0"):
+            with self.subTest(port):
+                self.is_refused("check", "k", "--limit", "1/s", f"--port={port}", names=["port"])
+        self.is_refused("check", "k", "--limit", "1/s", "--host", "nosuch.invalid", names=["nosuch.invalid"])
+
+    def test_servers_of_another_kind(self):
+        for answer in (b"HTTP/1.1 400 Bad Request\r\n\r\n", b"+OK\r\n", b"*2\r\n:1\r\n:2\r\n", b"*5\r\n:1\r\n:x\r\n",
+                       b"*5\r\n$1\r\n1\r\n", b"-ERR unknown command 'GCRA'\r\n", b"x" * 100_000, b"", b"\r\n",
+                       b"*5\r\n:1\r\n:1\r\n:99999999999999999999\r\n:1\r\n:1\r\n"):
+            with self.subTest(answer[:20]), socket.create_server(("127.0.0.1", 0)) as listener:
+                def answer_once():
+                    listener.settimeout(5)
+                    peer, _ = listener.accept()
+                    peer.settimeout(5)
+                    with peer:
+                        peer.recv(4096)
+                        peer.sendall(answer)
+                        peer.shutdown(socket.SHUT_WR)
+                thread = threading.Thread(target=answer_once)
+                thread.start()
+                port = listener.getsockname()[1]
+                self.is_refused("check", "k", "--limit", "1/s", "--port", port, names=[])
+                thread.join()
+
+    def test_a_server_that_never_answers(self):
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            self.is_refused("check", "k", "--limit", "1/s", "--port", silent.getsockname()[1], names=["5 seconds"],
+                            timeout=9)
+
+    def test_password(self):
+        with Server("--threads", "1", env={"WEIR_PASSWORD": "s3cret"}) as server:
+            at = ("check", "k", "--limit", "5/h", "--port", server.port)
+            self.assertEqual(weir(*at, env={"WEIR_PASSWORD": "s3cret"})[0], 0)
+            self.assertEqual(weir(*at, "--password", "s3cret")[0], 0)
+            self.is_refused(*at, names=["NOAUTH"])
+            errors = self.is_refused(*at, "--password", "wr0ng", names=["WRONGPASS"])
+            self.assertNotIn("wr0ng", errors)
+
+
+if __name__ == "__main__":
+    run()
