@@ -104,4 +104,18 @@ constexpr Step decide(const Quota& quota, State state, nanoseconds now, Cost cos
           next != state};
 }
 
+// When to decide a request that arrived at `arrived` and whose turn has come only `now`: at the first moment
+// in between at which it passes, or now when there is none. Any such moment keeps the promise, because the
+// requester was waiting all the while; the latest one would make a saturated limit of burst 1 lose every
+// delay of ours, since a tat in the past earns nothing.
+constexpr nanoseconds moment(const Quota& quota, State state, Cost cost, nanoseconds arrived,
+                             nanoseconds now) {
+  const auto burst = static_cast<std::uint64_t>(quota.burst());
+  const auto interval = static_cast<std::uint64_t>(quota.emission_interval().count());
+  if (cost.units == 0 || cost.units > burst || state.interval != interval) return now;
+  const std::uint64_t passes = state.tat - std::min(state.tat, (burst - cost.units) * interval);
+  if (passes > static_cast<std::uint64_t>(now.count())) return now;
+  return std::max(arrived, nanoseconds{static_cast<std::int64_t>(passes)});
+}
+
 }  // namespace weir::gcra

@@ -44,7 +44,8 @@ RespFront::RespFront(Service& service, Scratch& pending, std::uint64_t id, std::
       address_(std::move(address)),
       authenticated_(!service.credentials.required()) {}
 
-std::size_t RespFront::feed(std::string_view input, std::string& out) {
+std::size_t RespFront::feed(std::string_view input, std::string& out, std::chrono::nanoseconds arrived) {
+  arrived_ = arrived;
   std::size_t used = 0;
   std::uint64_t ran = 0;
   while (!closing_ && out.size() < kOutputCap) {
@@ -71,7 +72,7 @@ void RespFront::decide_pending(std::string& out) {
   resp::Reply to = reply(out);
   std::uint64_t denied = 0;
   for (const Pending& check : pending_) {
-    const Decision decision = service_.table.check(check.place, check.quota, check.cost, now);
+    const Decision decision = service_.table.check(check.place, check.quota, check.cost, arrived_, now);
     denied += decision.allowed() ? 0 : 1;
     to.five_integers(five_integers(decision));
   }
@@ -285,7 +286,7 @@ void RespFront::time(Words, std::string& out) {
 }
 
 void RespFront::dbsize(Words, std::string& out) {
-  reply(out).integer(static_cast<std::int64_t>(service_.table.live(service_.now())));
+  reply(out).integer(static_cast<std::int64_t>(service_.live()));
 }
 
 void RespFront::shutdown(Words words, std::string& out) {
@@ -434,7 +435,7 @@ void RespFront::info(Words words, std::string& out) {
   }
   if (all("replication")) text += "# Replication\r\nrole:master\r\nconnected_slaves:0\r\n\r\n";
   if (all("keyspace")) {
-    const std::uint64_t live = table.live(service_.now());
+    const std::uint64_t live = service_.live();
     text += "# Keyspace\r\n" + line("live_keys", live) + line("capacity", table.capacity());
     if (live > 0)
       text += "db0:keys=" + std::to_string(live) + ",expires=" + std::to_string(live) + ",avg_ttl=0\r\n";

@@ -38,7 +38,8 @@ class RespFront {
 
   // Takes whole commands from the front of `input` and appends their replies to `out`. Returns how many bytes
   // it took; the rest is either half a command or, when `out` has reached kOutputCap, for the next call.
-  std::size_t feed(std::string_view input, std::string& out);
+  // All of `input` had arrived by `arrived`, on the service's clock.
+  std::size_t feed(std::string_view input, std::string& out, std::chrono::nanoseconds arrived);
 
   bool closing() const { return closing_; }  // after `out` has been written
   bool trusted() const { return authenticated_; }
@@ -88,6 +89,7 @@ class RespFront {
   std::string name_;
   int protocol_ = 2;
   bool authenticated_;
+  std::chrono::nanoseconds arrived_{0};
   bool closing_ = false;
   enum class Replies : std::uint8_t { on, off, skip_next, skip_this } replies_ = Replies::on;
   bool in_multi_ = false;

@@ -15,8 +15,20 @@
 namespace weir::server {
 
 struct Service {
+  // What the program itself keeps resident, connections apart: --memory is to be what the operator sees.
+  static constexpr std::size_t kProgramBytes = 8_MiB;
+
   Service(const Settings& from, HashKey seed)
-      : settings(from), table(from.memory, from.when_full, seed), credentials(from.user, from.password) {}
+      : settings(from),
+        table(table_bytes(from.memory), from.when_full, seed),
+        credentials(from.user, from.password) {}
+
+  static std::size_t table_bytes(std::size_t memory) {
+    return memory > kProgramBytes + Table::kLeastBytes ? memory - kProgramBytes : Table::kLeastBytes;
+  }
+
+  // Keys in use. In a large table an estimate: an event loop must not stand still to count a billion slots.
+  std::uint64_t live() const { return table.live(now(), 64); }
 
   const Settings& settings;
   Table table;

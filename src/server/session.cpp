@@ -29,14 +29,14 @@ Session::~Session() {
   service_.counters.connections_now.fetch_sub(1, std::memory_order_relaxed);
 }
 
-void Session::take(std::string_view fresh, std::string& out) {
+void Session::take(std::string_view fresh, std::string& out, std::chrono::nanoseconds arrived) {
   std::size_t used = 0;
   if (rest_.empty()) {
-    used = front_.feed(fresh, out);
+    used = front_.feed(fresh, out, arrived);
     if (used < fresh.size()) rest_.assign(fresh.substr(used));
   } else {
     rest_.append(fresh);
-    used = front_.feed(rest_, out);
+    used = front_.feed(rest_, out, arrived);
     rest_.erase(0, used);
     if (rest_.empty()) std::string().swap(rest_);
   }
@@ -103,11 +103,29 @@ class PlainSession final : public Session {
       if (error) return close();
       std::string& out = loop_.replies;
       out.clear();
-      take({loop_.read_buffer.data(), n}, out);
+      take({loop_.read_buffer.data(), n}, out, arrival(n));
       if (!send(out)) return;
       if (n < loop_.read_buffer.size() && !draining_) return await_input();
     }
     asio::post(loop_.context, [self = self()] { self->read(); });
+  }
+
+  // When the `n` bytes just read had all arrived. A client that sends faster than we read has its bytes
+  // waiting in the kernel while we work; what was counted there after the last read is older than this one.
+  // Never more than kPatience back: permissions that pile up behind a stall of ours are not to be handed out
+  // all at once.
+  std::chrono::nanoseconds arrival(std::size_t n) {
+    constexpr std::chrono::milliseconds kPatience{1};
+    const std::chrono::nanoseconds now = service_.now();
+    const bool waited = n <= waiting_bytes_;
+    const std::chrono::nanoseconds arrived = waited ? std::max(waiting_since_, now - kPatience) : now;
+    waiting_bytes_ = 0;
+    if (n == loop_.read_buffer.size()) {
+      error_code ignored;
+      waiting_bytes_ = socket_.available(ignored);
+      waiting_since_ = now;
+    }
+    return arrived;
   }
 
   // Writes replies and runs what waited for them. True when all is written and more may be read.
@@ -133,7 +151,7 @@ class PlainSession final : public Session {
       }
       if (!more_) return true;
       out.clear();
-      take({}, out);
+      take({}, out, service_.now());
     }
   }
 
@@ -181,6 +199,8 @@ class PlainSession final : public Session {
   Socket socket_;
   std::string waiting_;  // replies that the socket did not take at once
   std::size_t written_ = 0;
+  std::size_t waiting_bytes_ = 0;  // seen in the kernel at waiting_since_
+  std::chrono::nanoseconds waiting_since_{0};
   bool writing_ = false;
   bool draining_ = false;
 };
@@ -221,7 +241,7 @@ class TlsSession final : public Session {
     stream_.async_read_some(asio::buffer(buffer_), [self = self()](const error_code& error, std::size_t n) {
       if (error) return self->close();
       self->out_.clear();
-      self->take({self->buffer_.data(), n}, self->out_);
+      self->take({self->buffer_.data(), n}, self->out_, self->service_.now());
       self->write();
     });
   }
@@ -247,7 +267,7 @@ class TlsSession final : public Session {
     }
     if (!more_) return read();
     out_.clear();
-    take({}, out_);
+    take({}, out_, service_.now());
     write();
   }
 

@@ -60,8 +60,8 @@ class Session : public std::enable_shared_from_this<Session> {
   void close_if_stalled();
 
  protected:
-  // Runs what has come so far; true when there are replies in `out` to be written first.
-  void take(std::string_view fresh, std::string& out);
+  // Runs what has come so far, all of it by `arrived`, and appends the replies to `out`.
+  void take(std::string_view fresh, std::string& out, std::chrono::nanoseconds arrived);
   void note_progress(bool progress, bool waiting);
 
   Loop& loop_;

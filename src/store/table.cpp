@@ -90,8 +90,9 @@ struct alignas(64) Table::Bucket {
     set(slot, state);
   }
 
-  Decision decide(int slot, const Quota& quota, Cost cost, nanoseconds now) {
-    const gcra::Step step = gcra::decide(quota, state(slot), now, cost);
+  Decision decide(int slot, const Quota& quota, Cost cost, nanoseconds arrived, nanoseconds now) {
+    const nanoseconds at = gcra::moment(quota, state(slot), cost, arrived, now);
+    const gcra::Step step = gcra::decide(quota, state(slot), at, cost);
     if (step.changes) set(slot, step.next);
     return step.decision;
   }
@@ -247,12 +248,12 @@ Table::Pair Table::lock_pair(Place place) const {
   }
 }
 
-Decision Table::check(Place place, const Quota& quota, Cost cost, nanoseconds now) {
+Decision Table::check(Place place, const Quota& quota, Cost cost, nanoseconds arrived, nanoseconds now) {
   const std::uint32_t leaf = leaf_of(place.tag);
   Segment* segment = nullptr;
   Bucket& home = lock_home(leaf, place.bucket, segment);
   if (const int slot = home.find(place.tag); slot >= 0) {
-    const Decision decision = home.decide(slot, quota, cost, now);
+    const Decision decision = home.decide(slot, quota, cost, arrived, now);
     home.unlock();
     return decision;
   }
@@ -264,7 +265,7 @@ Decision Table::check(Place place, const Quota& quota, Cost cost, nanoseconds no
     if (second != nullptr && second->try_lock()) {
       const bool valid = owner(leaf, other(place.bucket, place.tag), ignored) == second;
       if (const int slot = valid ? second->find(place.tag) : -1; slot >= 0) {
-        const Decision decision = second->decide(slot, quota, cost, now);
+        const Decision decision = second->decide(slot, quota, cost, arrived, now);
         second->unlock();
         home.unlock();
         return decision;
@@ -286,16 +287,16 @@ Decision Table::check(Place place, const Quota& quota, Cost cost, nanoseconds no
     }
   }
   home.unlock();
-  return check_pair(place, quota, cost, now);
+  return check_pair(place, quota, cost, arrived, now);
 }
 
 // The general case: both buckets locked, whatever it takes to find room.
-Decision Table::check_pair(Place place, const Quota& quota, Cost cost, nanoseconds now) {
+Decision Table::check_pair(Place place, const Quota& quota, Cost cost, nanoseconds arrived, nanoseconds now) {
   for (;;) {
     Pair pair = lock_pair(place);
     for (Bucket* bucket : pair.bucket) {
       if (const int slot = bucket->find(place.tag); slot >= 0) {
-        const Decision decision = bucket->decide(slot, quota, cost, now);
+        const Decision decision = bucket->decide(slot, quota, cost, arrived, now);
         pair.unlock();
         return decision;
       }
@@ -565,10 +566,9 @@ bool Table::split(Segment& segment) {
   return true;
 }
 
-std::uint64_t Table::live(nanoseconds now) const {
+std::uint64_t Table::live(nanoseconds now, std::uint32_t most_segments) const {
   const std::uint32_t used = segments_used_.load(std::memory_order_acquire);
-  constexpr std::uint32_t kMost = 64;
-  const std::uint32_t step = (used + kMost - 1) / kMost;
+  const std::uint32_t step = (used - 1) / most_segments + 1;
   std::uint64_t found = 0;
   std::uint32_t read = 0;
   for (std::uint32_t segment = 0; segment < used; segment += step, ++read) {
@@ -579,7 +579,7 @@ std::uint64_t Table::live(nanoseconds now) const {
       bucket.unlock();
     }
   }
-  return read == used ? found : found / read * used;
+  return found * used / read;
 }
 
 std::uint32_t Table::copy_segment(std::uint32_t leaf, nanoseconds now, std::vector<Entry>& out) {

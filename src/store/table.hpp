@@ -90,7 +90,12 @@ class Table {
 
   // Decides and, if allowed, charges. A `now` that another thread has overtaken is as good as any: a check is
   // never decided earlier than what was forgotten in its place.
-  Decision check(Place place, const Quota& quota, Cost cost, nanoseconds now);
+  Decision check(Place place, const Quota& quota, Cost cost, nanoseconds now) {
+    return check(place, quota, cost, now, now);
+  }
+  // The same for a request that has been waiting since `arrived`: decided at the best moment since
+  // (gcra::moment).
+  Decision check(Place place, const Quota& quota, Cost cost, nanoseconds arrived, nanoseconds now);
 
   // Several limits of one request: charged all, or none when any of them is not allowed. The decisions say
   // what each would have answered alone after those before it. At most kMostTogether.
@@ -100,8 +105,9 @@ class Table {
   // Forgets the key; true if there was something to forget.
   bool reset(Place place, nanoseconds now);
 
-  // Entries whose tat is after now. Reads up to 64 segments and, in a larger table, scales what it found.
-  std::uint64_t live(nanoseconds now) const;
+  // Entries whose tat is after now, some 0.3 ms for each MiB of the table. With `most_segments` it reads at
+  // most so many, evenly spread, and scales what it found.
+  std::uint64_t live(nanoseconds now, std::uint32_t most_segments = ~0U) const;
   std::uint64_t capacity() const { return std::uint64_t{leaves_} * kSlotsPerSegment; }
   std::size_t allocated_bytes() const {
     return std::size_t{segments_used_.load(std::memory_order_relaxed)} * kSegmentBytes;
@@ -143,7 +149,7 @@ class Table {
   Bucket* owner(std::uint32_t leaf, std::uint32_t bucket, Segment*& segment) const;
   Bucket& lock_home(std::uint32_t leaf, std::uint32_t bucket, Segment*& segment) const;
   Pair lock_pair(Place place) const;
-  Decision check_pair(Place place, const Quota& quota, Cost cost, nanoseconds now);
+  Decision check_pair(Place place, const Quota& quota, Cost cost, nanoseconds arrived, nanoseconds now);
   bool make_room(Place place, nanoseconds now);
   static Decision no_room(const Quota& quota, std::uint64_t soonest);
   bool displace(std::uint32_t segment, std::uint32_t root, nanoseconds now);

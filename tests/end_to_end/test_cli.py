@@ -49,7 +49,7 @@ class TestHelp(WithFolder):
                      "ignore-bad-snapshot", "insecure", "log-level", "config"):
             self.assertIn(f"--{flag} ", out)
         for default in ("127.0.0.1:6390", "64MiB", "60s", "30s", "10000", "info", "deny", "default"):
-            self.assertIn(f"={default}", out)
+            self.assertRegex(out, rf"=\[?{default}")
         self.assertIn("WEIR_PASSWORD", out)
 
     def test_help_never_shows_a_secret(self):
@@ -81,7 +81,7 @@ class TestBadFlags(WithFolder):
 
     def test_values(self):
         for flag, value, *names in (
-                ("threads", "0", "1 to 256"), ("threads", "257", "1 to 256"), ("threads", "x", "'x'" and "x"),
+                ("threads", "0", "1 to 256"), ("threads", "257", "1 to 256"), ("threads", "x", "x"),
                 ("threads", "2.5", "2.5"), ("threads", "-1", "-1"), ("memory", "1", "1MiB"), ("memory", "64MB", "64MB", "MiB"),
                 ("memory", "", "memory"), ("memory", "-1MiB", "-1MiB"), ("memory", "99999999999999999999", "memory"),
                 ("when-full", "evict", "evict", "deny"), ("max-connections", "0", "max-connections"),
@@ -96,7 +96,7 @@ class TestBadFlags(WithFolder):
                       "127.0.0.1: 1"):
             with self.subTest(value):
                 self.serve_is_refused(resp=value, names=["resp", f"'{value}'", "HOST:PORT"])
-        self.serve_is_refused(resp="no such host.invalid:1", names=["resp", "no such host.invalid"])
+        self.serve_is_refused(resp="no such host.invalid:1", names=["no such host.invalid"])
 
     def test_more_memory_than_there_can_be_is_refused_at_once(self):
         self.serve_is_refused("--memory", "200000GiB", names=["memory", "200000GiB"], timeout=5)
@@ -291,13 +291,12 @@ class TestSnapshotFiles(WithFolder):
             self.serve_is_refused("--snapshot", self.folder.file("random", bytes(broken)), names=["snapshot"])
 
     def test_what_is_not_a_readable_file(self):
-        self.serve_is_refused("--snapshot", self.folder.path, names=["snapshot", self.folder.path, "not a file"])
-        loop = self.folder.file("loop")
+        loop, fifo = self.folder.file("loop"), self.folder.file("fifo")
         os.symlink(loop, loop)
-        self.serve_is_refused("--snapshot", loop, names=["snapshot", loop])
-        fifo = self.folder.file("fifo")
         os.mkfifo(fifo)
-        self.serve_is_refused("--snapshot", fifo, names=["snapshot", fifo], timeout=5)
+        for path, reason in ((self.folder.path, "not a file"), (loop, "Too many levels"), (fifo, "not a file")):
+            with self.subTest(path):
+                self.serve_is_refused("--snapshot", path, names=["snapshot", path, reason], timeout=3)
 
     def test_without_permission(self):
         path = self.snapshot()

@@ -1,0 +1,410 @@
+"""Start, stop, kill, restart, and the days when the machine has no room left (pitfalls M11 to M13, O6 to O9, X7)."""
+import contextlib
+import os
+import random
+import resource
+import signal
+import socket
+import subprocess
+import threading
+import time
+import unittest
+
+from server import Client, Folder, Server, WEIR, encode, run, until, weir
+
+
+class WithFolder(unittest.TestCase):
+    def setUp(self):
+        self.folder = Folder()
+        self.addCleanup(self.folder.__exit__)
+        self.snapshot = self.folder.file("snap")
+
+
+class TestTerminating(WithFolder):
+    def test_at_once_after_the_line_that_says_listening(self):
+        # Whoever reads that line may stop the server the next moment; it must already know how.
+        for _ in range(15):
+            with Server("--threads", "1", "--snapshot", self.snapshot) as server:
+                self.assertEqual(server.stop(), 0)
+            self.assertTrue(os.path.exists(self.snapshot))
+            os.unlink(self.snapshot)
+
+    def test_both_signals(self):
+        for number in (signal.SIGTERM, signal.SIGINT):
+            with Server("--threads", "2") as server, server.client() as client:
+                client.ask("PING")
+                server.signal(number)
+                self.assertEqual(client.rest(), b"")
+                self.assertEqual(server.wait(), 0)
+
+    def test_answers_what_has_arrived(self):
+        with Server("--threads", "2") as server:
+            clients = [server.client() for _ in range(6)]
+            for client in clients:
+                client.ask("PING")
+            # Stopped, the server cannot answer: so all of this has arrived when the signal does.
+            server.signal(signal.SIGSTOP)
+            for number, client in enumerate(clients):
+                client.send_bytes(encode("ECHO", number) * 3000 + b"*1\r\n$4\r\nPI")
+            server.signal(signal.SIGTERM)
+            server.signal(signal.SIGCONT)
+            for number, client in enumerate(clients):
+                self.assertEqual(client.rest(), b"$1\r\n%d\r\n" % number * 3000)
+            self.assertEqual(server.wait(), 0)
+
+    def test_stops_accepting(self):
+        with Server("--threads", "1") as server:
+            deaf = server.client()  # keeps the server at its draining for a while
+            deaf.ask("PING")
+            deaf.socket.setblocking(False)
+            with contextlib.suppress(BlockingIOError):
+                while True:
+                    deaf.socket.send(encode("ECHO", b"x" * 100_000))
+            server.signal(signal.SIGTERM)
+
+            def refused():
+                try:
+                    Client(server.port).close()
+                except ConnectionRefusedError:
+                    return True
+                return False
+            until(refused, "new connections refused")
+            deaf.close()
+            self.assertEqual(server.wait(), 0)
+
+    def test_ends_in_spite_of_a_client_that_never_reads(self):
+        with Server("--threads", "1", "--snapshot", self.snapshot) as server, server.client() as deaf:
+            deaf.ask("PING")
+            deaf.socket.setblocking(False)
+            with contextlib.suppress(BlockingIOError):
+                while True:
+                    deaf.socket.send(encode("ECHO", b"x" * 100_000))
+            server.signal(signal.SIGTERM)
+            self.assertEqual(server.wait(), 0)
+            self.assertTrue(os.path.exists(self.snapshot))
+
+    def test_ends_in_spite_of_clients_that_never_stop_sending(self):
+        with Server("--threads", "1", "--snapshot", self.snapshot) as server:
+            # Written by other processes, because one Python thread is slower than the server.
+            flood = ("import socket, sys, threading\n"
+                     "s = socket.create_connection(('127.0.0.1', int(sys.argv[1])))\n"
+                     "def read():\n"
+                     "    while s.recv(1 << 20): pass\n"
+                     "threading.Thread(target=read, daemon=True).start()\n"
+                     "while True: s.sendall(b'PING\\r\\n' * 200000)\n")
+            floods = [subprocess.Popen(["/usr/bin/python3", "-c", flood, str(server.port)], stderr=subprocess.DEVNULL)
+                      for _ in range(2)]
+            try:
+                # More than one client cannot be asked about while the server is flooded; so ask about what it ran.
+                with server.client(timeout=20) as client:
+                    until(lambda: int(client.ask("INFO", "stats").split(b"processed:")[1].split(b"\r")[0]) > 500_000,
+                          "the flood")
+                server.signal(signal.SIGTERM)
+                self.assertEqual(server.wait(9), 0)
+            finally:
+                for process in floods:
+                    process.kill()
+                    process.wait()
+
+    def test_ends_soon_in_spite_of_a_client_that_quit_and_stays(self):
+        with Server("--threads", "1") as server, server.client() as client:
+            self.assertEqual(client.ask("QUIT"), "OK")
+            self.assertEqual(client.rest(), b"")
+            start = time.monotonic()
+            self.assertEqual(server.stop(), 0)
+            self.assertLess(time.monotonic() - start, 3.5)
+
+    def test_a_second_signal_ends_at_once(self):
+        with Server("--threads", "1", expect_exit=(0, -signal.SIGTERM)) as server, server.client() as deaf:
+            deaf.ask("PING")
+            deaf.socket.setblocking(False)
+            with contextlib.suppress(BlockingIOError):
+                while True:
+                    deaf.socket.send(encode("ECHO", b"x" * 100_000))
+            start = time.monotonic()
+            server.signal(signal.SIGTERM)
+            time.sleep(0.2)
+            server.signal(signal.SIGTERM)
+            server.wait()
+            self.assertLess(time.monotonic() - start, 3)
+
+    def test_a_reader_of_the_log_that_goes_away_ends_nothing(self):
+        # `weir serve 2>&1 | head -1`: the pipe breaks at the next line of the log.
+        reading, writing = os.pipe()
+        process = subprocess.Popen([WEIR, "serve", "--resp", "127.0.0.1:0", "--threads", "1",
+                                    "--snapshot", self.snapshot, "--snapshot-every", "10ms"],
+                                   stdout=subprocess.PIPE, stderr=writing)
+        os.close(writing)
+        os.close(reading)
+        try:
+            port = int(process.stdout.readline().rsplit(b":", 1)[1])
+            # Make saving fail, which is logged every 10 ms.
+            os.mkdir(self.snapshot + ".tmp")
+            with Client(port) as client:
+                until(lambda: b"snapshot_errors:0\r\n" not in client.ask("INFO", "persistence"), "an error to log")
+                for _ in range(20):
+                    self.assertEqual(client.ask("PING"), "PONG")
+        finally:
+            process.kill()
+            process.communicate()
+
+
+class TestRestart(WithFolder):
+    def serve(self, *args, **options):
+        return Server("--threads", "2", "--snapshot", self.snapshot, *args, **options)
+
+    def test_debts_are_kept_and_the_time_that_passed_is_taken_off(self):
+        with self.serve() as server, server.client() as client:
+            for _ in range(5):
+                self.assertEqual(client.ask("CL.THROTTLE", "slow", 4, 5, 36000)[0], 0)
+            self.assertEqual(client.ask("CL.THROTTLE", b"\0\r\n", 0, 1, 3600)[0], 0)
+            self.assertEqual(client.ask("CL.THROTTLE", "quick", 0, 1, 1)[0], 0)
+            self.assertEqual(client.ask("CL.THROTTLE", "steady", 999, 1, 1, 1000)[0], 0)
+            client.ask("CL.THROTTLE", "reset", 0, 1, 3600)
+            client.ask("WEIR.RESET", "reset")
+            charged = time.monotonic()
+        time.sleep(1.1)
+        with self.serve() as server, server.client() as client:
+            denied = client.ask("CL.THROTTLE", "slow", 4, 5, 36000)
+            self.assertEqual(denied[:3], [1, 5, 0])
+            self.assertTrue(7190 <= denied[3] <= 7199, "1.1 s of the 7200 have passed")
+            self.assertEqual(client.ask("CL.THROTTLE", b"\0\r\n", 0, 1, 3600)[0], 1)
+            self.assertEqual(client.ask("CL.THROTTLE", "quick", 0, 1, 1)[0], 0, "its second is over")
+            self.assertEqual(client.ask("CL.THROTTLE", "reset", 0, 1, 3600)[0], 0)
+            self.assertEqual(client.ask("CL.THROTTLE", "other", 0, 1, 3600)[0], 0)
+            remaining = client.ask("CL.THROTTLE", "steady", 999, 1, 1, 0)[2]
+            self.assertLessEqual(remaining, time.monotonic() - charged)
+            self.assertGreaterEqual(remaining, 1)
+
+    def test_shutdown_nosave_saves_nothing(self):
+        with self.serve() as server, server.client() as client:
+            client.ask("CL.THROTTLE", "k", 0, 1, 3600)
+            client.send("SHUTDOWN", "NOSAVE")
+            client.rest()
+            client.close()
+            self.assertEqual(server.wait(), 0)
+        self.assertFalse(os.path.exists(self.snapshot))
+
+    def test_saved_at_an_interval(self):
+        with self.serve("--snapshot-every", "50ms", expect_exit=(-signal.SIGKILL,)) as server, server.client() as client:
+            client.ask("CL.THROTTLE", "k", 0, 1, 3600)
+            saved = int(server.info()["snapshots"])
+            until(lambda: int(server.info()["snapshots"]) >= saved + 2, "two more snapshots")
+            server.signal(signal.SIGKILL)
+            server.wait()
+        with self.serve() as server, server.client() as client:
+            self.assertEqual(client.ask("CL.THROTTLE", "k", 0, 1, 3600)[0], 1)
+
+    def test_many_keys(self):
+        keys = 50_000
+        with self.serve() as server, server.client() as client:
+            client.send("CLIENT", "REPLY", "OFF")
+            client.send_bytes(b"".join(b"CL.THROTTLE key:%d 0 1 3600\r\n" % i for i in range(keys)))
+            client.send("CLIENT", "REPLY", "ON")
+            client.reply()
+        with self.serve() as server, server.client() as client:
+            self.assertEqual(client.ask("DBSIZE"), keys)
+            client.send_bytes(b"".join(b"CL.THROTTLE key:%d 0 1 3600\r\n" % i for i in range(0, keys, 10)))
+            self.assertEqual([client.reply()[0] for _ in range(0, keys, 10)], [1] * (keys // 10))
+
+    def test_kill_at_any_instant_leaves_a_whole_file(self):  # M11, O8
+        seed = random.randrange(2**32)
+        dice = random.Random(seed)
+        drained = [f"drained-{i}" for i in range(2000)]
+        with self.serve() as server, server.client() as client:
+            for key in drained:
+                client.send("CL.THROTTLE", key, 0, 1, 36000)
+            for _ in drained:
+                self.assertEqual(client.reply()[0], 0)
+        for round in range(20):
+            with self.serve("--snapshot-every", "10ms", expect_exit=(-signal.SIGKILL,)) as server:
+                with server.client() as client, server.client() as load:
+                    load.send("CLIENT", "REPLY", "OFF")
+                    stop = time.monotonic() + dice.uniform(0.0, 0.15)
+                    number = 0
+                    while time.monotonic() < stop:
+                        load.send_bytes(b"".join(b"CL.THROTTLE %d:%d 9 1 36000\r\n" % (round, number + i)
+                                                 for i in range(200)))
+                        number += 200
+                    server.signal(signal.SIGKILL)
+                    server.wait()
+            with self.subTest(seed=seed, round=round):
+                with self.serve() as server, server.client() as client:
+                    # Refusing a damaged file would have ended it; forgetting keys would admit these.
+                    client.send_bytes(b"".join(encode("CL.THROTTLE", key, 0, 1, 36000, 1) for key in drained))
+                    self.assertEqual(sum(client.reply()[0] for _ in drained), len(drained))
+        self.assertLessEqual(set(os.listdir(self.folder.path)), {"snap", "snap.tmp"})
+
+
+class TestNoRoom(WithFolder):
+    def errors(self, server):
+        return int(server.info()["snapshot_errors"])
+
+    def fail_to_save(self, path, limits=None):
+        """The server starts with a good snapshot at `path` and cannot write larger ones."""
+        # The limit counts in the program only; the signal that goes with it must not end it.
+        with Server("--threads", "1", "--snapshot", path) as server, server.client() as client:
+            client.ask("CL.THROTTLE", "drained", 0, 1, 36000)
+        with open(path, "rb") as file:
+            old = file.read()
+        with Server("--threads", "1", "--snapshot", path, "--snapshot-every", "20ms", expect_exit=(2,),
+                    preexec_fn=limits) as server:
+            with server.client() as client:
+                before = int(server.info()["snapshots"])
+                client.send("CLIENT", "REPLY", "OFF")
+                client.send_bytes(b"".join(b"CL.THROTTLE %d 0 1 36000\r\n" % i for i in range(60_000)))  # 1.4 MB
+                client.send("CLIENT", "REPLY", "ON")
+                self.assertEqual(client.reply(), "OK")
+                failed = until(lambda: self.errors(server), "a failed save")
+                until(lambda: self.errors(server) > failed, "another try")
+                self.assertEqual(client.ask("CL.THROTTLE", "drained", 0, 1, 36000)[0], 1, "service goes on")
+                self.assertEqual(client.ask("CL.THROTTLE", "new", 0, 1, 36000)[0], 0)
+                self.assertGreaterEqual(int(server.info()["snapshots"]), before)
+            self.assertEqual(server.stop(), 2, "the last save failed: that is not a good end")
+            self.assertIn(path, server.stderr())
+            lines = server.stderr().splitlines()
+            self.assertTrue(all("[error]" in line or "[info]" in line or "[warning]" in line for line in lines), lines)
+        self.assertEqual(sorted(os.listdir(os.path.dirname(path))), [os.path.basename(path)])
+        with Server("--threads", "1", "--snapshot", path) as server, server.client() as client:
+            self.assertEqual(client.ask("CL.THROTTLE", "drained", 0, 1, 36000)[0], 1, "the old snapshot stayed")
+        self.assertGreaterEqual(len(old), 64)
+
+    def test_disk_full(self):  # M12
+        disk = self.folder.file("disk")
+        os.mkdir(disk)
+        mounted = os.geteuid() == 0 and subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "none", disk],
+                                                       capture_output=True).returncode == 0
+        if not mounted:
+            self.skipTest("a small file system can be mounted by root only")
+        try:
+            self.fail_to_save(os.path.join(disk, "snap"))
+        finally:
+            subprocess.run(["umount", "-l", disk], capture_output=True)
+
+    def test_file_size_limit(self):
+        def limits():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (256 << 10, 256 << 10))
+        folder = self.folder.file("limited")
+        os.mkdir(folder)
+        self.fail_to_save(os.path.join(folder, "snap"), limits)
+
+    def test_the_folder_is_gone(self):
+        folder = self.folder.file("gone")
+        os.mkdir(folder)
+        with Server("--threads", "1", "--snapshot", folder + "/snap", "--snapshot-every", "10ms",
+                    expect_exit=(2,)) as server:
+            until(lambda: int(server.info()["snapshots"]) >= 1, "a snapshot")
+            os.rename(folder, folder + "2")
+            until(lambda: self.errors(server) >= 2, "failed saves")
+            with server.client() as client:
+                self.assertEqual(client.ask("PING"), "PONG")
+
+    def limit_files(self, most):
+        return lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+    def test_out_of_descriptors(self):  # O9
+        with Server("--threads", "2", preexec_fn=self.limit_files(40)) as server:
+            clients = [server.client() for _ in range(60)]  # the last ones wait in the backlog
+            self.assertEqual(clients[0].ask("PING"), "PONG")
+            until(lambda: server.descriptors() >= 40, "no descriptor left")
+            before = server.cpu_seconds()
+            time.sleep(0.5)
+            self.assertLess(server.cpu_seconds() - before, 0.1, "it spins")
+            for client in clients[:5]:
+                self.assertEqual(client.ask("CL.THROTTLE", "k", 99, 1, 3600)[0], 0, "who is in stays in")
+            self.assertLess(len(server.stderr().splitlines()), 50, "the log is flooded")
+            for client in clients[:40]:
+                client.close()
+            for client in clients[40:]:
+                self.assertEqual(client.ask("PING"), "PONG", "those who waited are let in")
+                client.close()
+
+    def test_out_of_descriptors_with_two_listeners(self):
+        with Server("--threads", "1", "--unix-socket", self.folder.file("sock"), resp=["127.0.0.1:0"] * 2,
+                    preexec_fn=self.limit_files(40)) as server:
+            places = server.ports + [self.folder.file("sock")]
+            clients = [Client(place) for _ in range(20) for place in places]
+            until(lambda: server.descriptors() >= 40, "no descriptor left")
+            until(lambda: server.stderr().count("cannot accept") >= 6, "each listener fails")
+            for client in clients:
+                client.close()
+            until(lambda: server.descriptors() < 20, "descriptors are free again")
+            for place in places:
+                with self.subTest(place), Client(place, timeout=3) as client:
+                    self.assertEqual(client.ask("PING"), "PONG")
+
+
+class TestUnixSocket(WithFolder):
+    def setUp(self):
+        super().setUp()
+        self.path = self.folder.file("sock")
+
+    def serve(self):
+        return Server("--threads", "1", "--unix-socket", self.path)
+
+    def test_it_works_and_is_removed_at_the_end(self):
+        with self.serve() as server:
+            self.assertEqual(server.addresses[1], self.path)
+            with Client(self.path) as client:
+                self.assertEqual(client.ask("CL.THROTTLE", "k", 0, 1, 3600)[0], 0)
+                with server.client() as other:
+                    self.assertEqual(other.ask("CL.THROTTLE", "k", 0, 1, 3600)[0], 1, "one table for all")
+            self.assertEqual(os.stat(self.path).st_mode & 0o777, 0o660)
+        self.assertFalse(os.path.exists(self.path))
+
+    def test_a_second_server_is_refused_and_the_first_goes_on(self):
+        with self.serve():
+            code, out, errors = weir("serve", "--resp", "127.0.0.1:0", "--unix-socket", self.path)
+            self.assertEqual((code, out), (2, ""))
+            self.assertEqual(errors, f"weir: unix-socket: '{self.path}' is in use by another program\n")
+            with Client(self.path) as client:
+                self.assertEqual(client.ask("PING"), "PONG")
+
+    def test_a_file_left_by_a_killed_server_is_replaced(self):
+        with self.serve() as server:
+            server.expect_exit = (-signal.SIGKILL,)
+            server.signal(signal.SIGKILL)
+            server.wait()
+        self.assertTrue(os.path.exists(self.path))
+        with self.serve(), Client(self.path) as client:
+            self.assertEqual(client.ask("PING"), "PONG")
+        self.assertFalse(os.path.exists(self.path))
+
+    def test_a_server_that_does_not_start_removes_no_other_ones_socket(self):
+        with self.serve() as server:
+            weir("serve", "--resp", f"127.0.0.1:{server.port}", "--unix-socket", self.path)
+            with Client(self.path) as client:
+                self.assertEqual(client.ask("PING"), "PONG")
+
+
+class TestGuessingPasswords(unittest.TestCase):
+    def test_guesses_are_slowed_down(self):  # X7
+        with Server("--threads", "2", env={"WEIR_PASSWORD": "s3cret"}) as server:
+            start = time.monotonic()
+            looked_at = 0
+            clients = [server.client() for _ in range(4)]
+            while time.monotonic() - start < 2:
+                for client in clients:
+                    client.send_bytes(encode("AUTH", "guess") * 100)
+                for client in clients:
+                    looked_at += sum(client.reply().startswith("WRONGPASS") for _ in range(100))
+            # Ten at once and one a second behind them, from one address, over whatever number of connections.
+            self.assertLessEqual(looked_at, 10 + 3)
+            self.assertGreaterEqual(looked_at, 10)
+            self.assertTrue(clients[0].ask("AUTH", "guess").startswith("ERR too many failed AUTH attempts"))
+
+            def let_in():
+                return clients[1].ask("AUTH", "s3cret") == "OK"
+            until(let_in, "who knows it comes in again", patience=4)
+            self.assertGreaterEqual(int(clients[1].ask("INFO", "stats").split(b"auth_failures:")[1].split(b"\r")[0]), 10)
+            for client in clients:
+                client.close()
+
+    def test_guesses_in_hello_count_too(self):
+        with Server("--threads", "1", env={"WEIR_PASSWORD": "s3cret"}) as server, server.client() as client:
+            client.send_bytes(encode("HELLO", "3", "AUTH", "default", "guess") * 50)
+            self.assertLessEqual(sum(client.reply().startswith("WRONGPASS") for _ in range(50)), 11)
+
+
+if __name__ == "__main__":
+    run()

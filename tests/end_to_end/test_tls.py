@@ -1,0 +1,249 @@
+"""TLS with python's ssl and redis-cli: who is let in, who is not, and who must not hold up the others (X13)."""
+import contextlib
+import shutil
+import signal
+import socket
+import ssl
+import subprocess
+import time
+import unittest
+import warnings
+
+from server import Client, Closed, Error, Folder, Server, encode, run, until
+
+# What a client sees that is refused after its side of the handshake: a reset, an alert, or the end.
+REFUSED = (ssl.SSLError, ConnectionError, Closed)
+
+
+class Authority:
+    """A certificate authority in a folder."""
+
+    def __init__(self, folder, name):
+        self.folder, self.name = folder, name
+        self.key, self.certificate = folder.file(f"{name}.key"), folder.file(f"{name}.pem")
+        self._openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout",
+                      self.key, "-out", self.certificate, "-subj", f"/CN={name}", "-days", "2")
+
+    def _openssl(self, *args):
+        subprocess.run(["openssl", *args], check=True, capture_output=True, timeout=20)
+
+    def issue(self, name, start=None, end=None):
+        """The paths of a certificate for localhost and of its key. Times as openssl writes them: 20200101000000Z."""
+        key, request, certificate = (self.folder.file(f"{self.name}-{name}.{end}") for end in ("key", "csr", "crt"))
+        self._openssl("req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", key,
+                      "-out", request, "-subj", f"/CN={name}")
+        if start is None:
+            extensions = self.folder.file("extensions", "subjectAltName=DNS:localhost,IP:127.0.0.1\n")
+            self._openssl("x509", "-req", "-in", request, "-CA", self.certificate, "-CAkey", self.key, "-CAcreateserial",
+                          "-days", "1", "-extfile", extensions, "-out", certificate)
+        else:  # only `openssl ca` can make what has expired already
+            config = self.folder.file("ca.conf", f"[ca]\ndefault_ca=c\n[c]\ndatabase={self.folder.file('index', '')}\n"
+                                      f"new_certs_dir={self.folder.path}\nrand_serial=yes\ndefault_md=sha256\npolicy=p\n"
+                                      "[p]\ncommonName=supplied\n")
+            self._openssl("ca", "-batch", "-config", config, "-cert", self.certificate, "-keyfile", self.key, "-in",
+                          request, "-out", certificate, "-notext", "-startdate", start, "-enddate", end)
+        return certificate, key
+
+
+class WithCertificates(unittest.TestCase):
+    mutual = False
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = Folder()
+        cls.authority = Authority(cls.folder, "authority")
+        cls.server_files = cls.authority.issue("localhost")
+        cls.server = cls.serve()
+
+    @classmethod
+    def serve(cls, *args, **options):
+        flags = ["--tls-cert", cls.server_files[0], "--tls-key", cls.server_files[1]]
+        if cls.mutual:
+            flags += ["--tls-ca", cls.authority.certificate]
+        return Server("--threads", "2", *flags, *args, **options)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.__exit__(None)
+        cls.folder.__exit__()
+
+    def trust(self, files=None, authority=None):
+        context = ssl.create_default_context(cafile=(authority or self.authority).certificate)
+        if files:
+            context.load_cert_chain(*files)
+        return context
+
+    def client(self, **options):
+        client = self.server.client(tls=self.trust(**options))
+        self.addCleanup(client.close)
+        return client
+
+    def works(self):
+        self.assertEqual(self.client().ask("PING"), "PONG")
+
+
+class TestTls(WithCertificates):
+    def test_commands(self):
+        client = self.client()
+        self.assertEqual(client.ask("CL.THROTTLE", "tls", 0, 1, 3600), [0, 1, 0, -1, 3600])
+        self.assertEqual(client.ask("HELLO", "3")[b"proto"], 3)
+        self.assertEqual(client.ask("ECHO", b"x" * 200_000), b"x" * 200_000)
+        client.send_bytes(encode("ECHO", "y") * 5000 + encode("QUIT") + encode("PING"))
+        self.assertEqual(client.rest(), b"$1\r\ny\r\n" * 5000 + b"+OK\r\n")
+
+    def test_versions(self):
+        for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
+            context = self.trust()
+            context.minimum_version = context.maximum_version = version
+            with self.server.client(tls=context) as client:
+                self.assertEqual(client.socket.version().replace(".", "_"), version.name)
+                self.assertEqual(client.ask("PING"), "PONG")
+        for version in (ssl.TLSVersion.TLSv1, ssl.TLSVersion.TLSv1_1):
+            context = self.trust()
+            context.set_ciphers("ALL:@SECLEVEL=0")
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", DeprecationWarning)
+                context.minimum_version = context.maximum_version = version
+            with self.assertRaises(REFUSED, msg=version):
+                self.server.client(tls=context)
+        self.works()
+
+    def test_the_certificate_is_the_one_given(self):
+        other = Authority(self.folder, "stranger")
+        with self.assertRaises(ssl.SSLCertVerificationError):
+            self.server.client(tls=self.trust(authority=other))
+        self.works()
+
+    @unittest.skipUnless(shutil.which("redis-cli"), "no redis-cli")
+    def test_redis_cli(self):
+        done = subprocess.run(["redis-cli", "-p", str(self.server.port), "--tls", "--cacert", self.authority.certificate,
+                               "--sni", "localhost", "CL.THROTTLE", "cli", "15", "30", "60"], capture_output=True,
+                              timeout=10)
+        if b"Unrecognized option" in done.stderr:
+            self.skipTest("this redis-cli has no TLS")
+        self.assertEqual(done.stdout.split(), [b"16" if i == 1 else b for i, b in enumerate([b"0", b"", b"15", b"-1", b"2"])])
+
+    def test_plain_clients_on_the_tls_port(self):
+        for bytes_sent in (encode("PING"), b"PING\r\n", b"GET / HTTP/1.1\r\n\r\n", b"\x16\x03\x01\xff\xff" + b"x" * 70_000,
+                           b"\x80" * 100, bytes(1000)):
+            with self.subTest(bytes_sent[:20]):
+                client = self.server.client()
+                with contextlib.suppress(ConnectionError):
+                    client.send_bytes(bytes_sent)
+                self.assertNotIn(b"PONG", client.rest())
+                client.close()
+        self.works()
+
+    def test_half_open_handshakes(self):
+        with self.serve("--stall-timeout", "1s") as server:
+            hello = ssl.MemoryBIO()
+            half = self.trust().wrap_bio(ssl.MemoryBIO(), hello, server_hostname="localhost")
+            with contextlib.suppress(ssl.SSLWantReadError):
+                half.do_handshake()
+            first_bytes = hello.read()
+            stuck = []
+            for number in range(20):
+                client = server.client()
+                client.send_bytes(first_bytes[:number * len(first_bytes) // 19])
+                stuck.append(client)
+            start = time.monotonic()
+            for _ in range(5):
+                with server.client(tls=self.trust()) as client:
+                    self.assertEqual(client.ask("PING"), "PONG")
+            self.assertLess(time.monotonic() - start, 1)
+            for client in stuck:
+                client.rest()  # ends when the server cuts it off
+                client.close()
+            with server.client(tls=self.trust()) as client:
+                until(lambda: b"\r\nconnected_clients:1\r\n" in client.ask("INFO", "clients"), "the half-open are gone")
+
+    def test_a_client_that_never_reads(self):
+        with self.serve("--stall-timeout", "1s") as server, server.client(tls=self.trust()) as other:
+            before = server.rss()
+            deaf = server.client(tls=self.trust())
+            deaf.socket.settimeout(0.3)
+            with contextlib.suppress(OSError):
+                for _ in range(1000):
+                    deaf.send_bytes(encode("ECHO", b"x" * 10_000) * 10)
+            self.assertLess(server.rss() - before, 32 << 20)
+            self.assertEqual(other.ask("PING"), "PONG")
+            until(lambda: b"stalled_connections:1" in other.ask("INFO", "stats"), "the cut")
+            deaf.close()
+
+    def test_half_a_command(self):
+        with self.serve("--stall-timeout", "1s") as server, server.client(tls=self.trust()) as other:
+            with server.client(tls=self.trust()) as half:
+                half.send_bytes(b"*2\r\n$4\r\nPI")
+                with contextlib.suppress(ssl.SSLError):
+                    self.assertEqual(half.rest(), b"")
+            self.assertEqual(other.ask("PING"), "PONG", "idle is no stall")
+
+    def test_sigterm_answers_what_has_arrived(self):
+        with self.serve() as server:
+            clients = [server.client(tls=self.trust()) for _ in range(6)]
+            for client in clients:
+                client.ask("PING")
+            server.signal(signal.SIGSTOP)
+            for client in clients:
+                client.send_bytes(encode("ECHO", "x") * 3000)
+            server.signal(signal.SIGTERM)
+            server.signal(signal.SIGCONT)
+            for client in clients:
+                self.assertEqual(client.rest(), b"$1\r\nx\r\n" * 3000)
+                client.close()
+            self.assertEqual(server.wait(), 0)
+
+    def test_resets_leave_nothing(self):
+        with self.serve() as server:
+            def quiet():
+                with server.client(tls=self.trust()) as client:
+                    return b"\r\nconnected_clients:1\r\n" in client.ask("INFO", "clients")
+            until(quiet, "a quiet server")
+            before = server.descriptors()
+            for number in range(100):
+                client = server.client(tls=self.trust() if number % 2 else None)
+                client.send_bytes(b"*3\r\n$4\r\nPI")
+                if number % 2:
+                    client.socket = socket.socket(fileno=client.socket.detach())
+                client.reset()
+            until(quiet, "all sessions gone")
+            until(lambda: server.descriptors() <= before, "all descriptors closed")
+
+
+class TestMutualTls(WithCertificates):
+    mutual = True
+
+    def refused(self, **options):
+        """With TLS 1.3 a client learns of it when it reads."""
+        with self.assertRaises(REFUSED):
+            with self.server.client(tls=self.trust(**options)) as client:
+                client.ask("PING")
+
+    def works(self):
+        with self.server.client(tls=self.trust(files=self.authority.issue("client"))) as client:
+            self.assertEqual(client.ask("PING"), "PONG")
+
+    def test_a_client_of_our_authority(self):
+        self.works()
+
+    def test_strangers(self):
+        self.refused()
+        self.refused(files=Authority(self.folder, "stranger").issue("client"))
+        self.refused(files=self.authority.issue("late", "20200101000000Z", "20200102000000Z"))
+        self.refused(files=self.authority.issue("early", "20900101000000Z", "20900102000000Z"))
+        self.works()
+
+    def test_it_is_guard_enough_beyond_loopback(self):
+        with self.serve(resp=("0.0.0.0:0",)) as server:
+            with server.client(tls=self.trust(files=self.authority.issue("client"))) as client:
+                self.assertEqual(client.ask("PING"), "PONG")
+
+    def test_a_password_is_asked_for_too(self):
+        with self.serve(env={"WEIR_PASSWORD": "s3cret"}) as server:
+            with server.client(tls=self.trust(files=self.authority.issue("client"))) as client:
+                self.assertEqual(client.ask("PING"), Error("NOAUTH Authentication required."))
+                self.assertEqual(client.ask("AUTH", "s3cret"), "OK")
+
+
+if __name__ == "__main__":
+    run()
