@@ -64,7 +64,8 @@ bool flooded(std::uint64_t count, std::size_t memory) {
   int drained = 0;
   for (int i = 0; i < 10'000; ++i) drained += limiter.check("drained:" + std::to_string(i)).allowed() ? 0 : 1;
   std::printf(
-      "%llu fresh keys into %zu MiB: RSS grew by the cap %+.2f %%, %d of 10000 drained keys still drained, %llu "
+      "%llu fresh keys into %zu MiB: RSS grew by the cap %+.2f %%, %d of 10000 drained keys still drained, "
+      "%llu "
       "live of %llu slots, %llu refused, %.0f ns each   (target within 5 %%, 10000)\n",
       static_cast<unsigned long long>(count), memory >> 20,
       (static_cast<double>(resident_bytes() - without) / static_cast<double>(memory) - 1) * 100, drained,

@@ -6,6 +6,9 @@ target_compile_features(weir PUBLIC cxx_std_20)
 target_include_directories(weir PUBLIC $<BUILD_INTERFACE:${weir_SOURCE_DIR}/include>
                                        $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 target_link_libraries(weir PUBLIC tl::expected Threads::Threads)
+if(WEIR_SANITIZE)
+  target_link_options(weir PUBLIC -fsanitize=${WEIR_SANITIZE})
+endif()
 
 include(CMakePackageConfigHelpers)
 set(weir_package ${CMAKE_INSTALL_LIBDIR}/cmake/weir)

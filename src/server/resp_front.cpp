@@ -81,11 +81,11 @@ void RespFront::decide_pending(std::string& out) {
 }
 
 void RespFront::throttle(Words words, std::string& out, bool gcra) {
-  const auto request = gcra ? throttle_parser_.gcra(words) : throttle_parser_.cl_throttle(words);
-  if (!request) return fail(out, throttle_parser_.error());
-  const Table::Place place = service_.table.locate(request->key);
+  const Throttle request = gcra ? throttle_parser_.gcra(words) : throttle_parser_.cl_throttle(words);
+  if (request.quota == nullptr) return fail(out, throttle_parser_.error());
+  const Table::Place place = service_.table.locate(request.key);
   service_.table.prefetch(place);
-  pending_.push_back({place, request->quota, request->cost});
+  pending_.push_back({place, *request.quota, request.cost});
   if (pending_.size() >= kMostPending) decide_pending(out);
 }
 

@@ -36,22 +36,23 @@ bool equal_ignoring_case(std::string_view text, std::string_view upper) {
 
 }  // namespace
 
-std::nullopt_t ThrottleParser::fail(std::string text) {
+Throttle ThrottleParser::fail(std::string text) {
   error_ = std::move(text);
-  return std::nullopt;
+  return {"", nullptr, {}};
 }
 
 // Callers mostly repeat one quota: comparing three numbers saves judging them again.
-std::optional<Quota> ThrottleParser::quota(std::int64_t count, std::chrono::nanoseconds period,
-                                           std::int64_t max_burst) {
-  if (last_ && last_->rate() == Rate{count, period} && last_->burst() - 1 == max_burst) return last_;
-  auto made = Quota::make({count, period}, max_burst + 1);
-  if (!made) return fail("ERR " + made.error());
-  last_ = *made;
-  return last_;
+Throttle ThrottleParser::request(std::string_view key, Rate rate, std::int64_t max_burst,
+                                 std::int64_t units) {
+  if (!last_ || last_->rate() != rate || last_->burst() - 1 != max_burst) {
+    const auto made = Quota::make(rate, max_burst + 1);
+    if (!made) return fail("ERR " + made.error());
+    last_ = *made;
+  }
+  return {key, &*last_, Cost{static_cast<std::uint64_t>(units)}};
 }
 
-std::optional<Throttle> ThrottleParser::cl_throttle(Words words) {
+Throttle ThrottleParser::cl_throttle(Words words) {
   if (words.size() < 5 || words.size() > 6) return fail(arity("cl.throttle"));
   const auto max_burst = resp::parse_integer(words[2]);
   const auto count = resp::parse_integer(words[3]);
@@ -69,12 +70,10 @@ std::optional<Throttle> ThrottleParser::cl_throttle(Words words) {
     if (!given || *given < 0) return fail(not_in_range("quantity", words[5], 0, kMost));
     quantity = *given;
   }
-  const auto made = quota(*count, std::chrono::seconds{*period}, *max_burst);
-  if (!made) return std::nullopt;
-  return Throttle{words[1], *made, Cost{static_cast<std::uint64_t>(quantity)}};
+  return request(words[1], {*count, std::chrono::seconds{*period}}, *max_burst, quantity);
 }
 
-std::optional<Throttle> ThrottleParser::gcra(Words words) {
+Throttle ThrottleParser::gcra(Words words) {
   if (words.size() < 5 || words.size() > 7) return fail(arity("gcra"));
   const auto max_burst = resp::parse_integer(words[2]);
   if (!max_burst || *max_burst < 0 || *max_burst == kMost) {
@@ -106,9 +105,7 @@ std::optional<Throttle> ThrottleParser::gcra(Words words) {
     if (!given || *given < 0) return fail(not_in_range("TOKENS", words[6], 0, kMost));
     tokens = *given;
   }
-  const auto made = quota(*count, period.value, *max_burst);
-  if (!made) return std::nullopt;
-  return Throttle{words[1], *made, Cost{static_cast<std::uint64_t>(tokens)}};
+  return request(words[1], {*count, period.value}, *max_burst, tokens);
 }
 
 std::array<std::int64_t, 5> five_integers(const Decision& decision) {

@@ -21,7 +21,7 @@ namespace weir::server {
 
 struct Throttle {
   std::string_view key;
-  Quota quota;
+  const Quota* quota;  // the parser's, until its next call; null: the words were wrong
   Cost cost;
 };
 
@@ -29,14 +29,14 @@ class ThrottleParser {
  public:
   using Words = std::span<const std::string_view>;
 
-  // Nothing when the words are wrong; error() is then the text for an error reply.
-  std::optional<Throttle> cl_throttle(Words words);
-  std::optional<Throttle> gcra(Words words);
+  // When the words are wrong there is no quota, and error() is the text for an error reply.
+  Throttle cl_throttle(Words words);
+  Throttle gcra(Words words);
   const std::string& error() const { return error_; }
 
  private:
-  std::optional<Quota> quota(std::int64_t count, std::chrono::nanoseconds period, std::int64_t max_burst);
-  std::nullopt_t fail(std::string text);
+  Throttle request(std::string_view key, Rate rate, std::int64_t max_burst, std::int64_t units);
+  Throttle fail(std::string text);
 
   std::optional<Quota> last_;
   std::string error_;

@@ -25,28 +25,28 @@ std::string error_of(std::string_view line) {
   const auto words = split(line);
   const bool gcra = words[0] == "GCRA";
   const auto request = gcra ? parser.gcra(words) : parser.cl_throttle(words);
-  return request ? "" : parser.error();
+  return request.quota != nullptr ? "" : parser.error();
 }
 
 TEST(Throttle, max_burst_is_burst_less_one) {
   ThrottleParser parser;
   const auto words = split("CL.THROTTLE user:42 15 30 60");
   const auto request = parser.cl_throttle(words);
-  ASSERT_TRUE(request);
-  EXPECT_EQ(request->key, "user:42");
-  EXPECT_EQ(request->quota.burst(), 16);
-  EXPECT_EQ(request->quota.emission_interval(), 2s);
-  EXPECT_EQ(request->cost.units, 1U);
+  ASSERT_NE(request.quota, nullptr);
+  EXPECT_EQ(request.key, "user:42");
+  EXPECT_EQ(request.quota->burst(), 16);
+  EXPECT_EQ(request.quota->emission_interval(), 2s);
+  EXPECT_EQ(request.cost.units, 1U);
 }
 
 TEST(Throttle, gcra_takes_parts_of_a_second_and_tokens) {
   ThrottleParser parser;
   const auto words = split("GCRA k 4 10 0.5 tokens 3");
   const auto request = parser.gcra(words);
-  ASSERT_TRUE(request) << parser.error();
-  EXPECT_EQ(request->quota.burst(), 5);
-  EXPECT_EQ(request->quota.emission_interval(), 50ms);
-  EXPECT_EQ(request->cost.units, 3U);
+  ASSERT_NE(request.quota, nullptr) << parser.error();
+  EXPECT_EQ(request.quota->burst(), 5);
+  EXPECT_EQ(request.quota->emission_interval(), 50ms);
+  EXPECT_EQ(request.cost.units, 3U);
 }
 
 TEST(Throttle, errors_of_cl_throttle) {

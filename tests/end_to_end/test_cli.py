@@ -326,7 +326,7 @@ class TestSnapshotFiles(WithFolder):
 
     def test_more_keys_than_fit(self):
         path = self.folder.file("big")
-        with Server("--threads", "1", "--memory", "8MiB", "--snapshot", path) as server, server.client() as client:
+        with Server("--threads", "1", "--memory", "24MiB", "--snapshot", path) as server, server.client() as client:
             client.send("CLIENT", "REPLY", "OFF")
             client.send_bytes(b"".join(b"CL.THROTTLE %d 0 1 3600\r\n" % i for i in range(90_000)))
             client.send("CLIENT", "REPLY", "ON")
