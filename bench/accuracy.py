@@ -1,17 +1,33 @@
 #!/usr/bin/env python3
 """A saturated limit through weir serve: how much is admitted of the most that the promise allows, burst + W / T.
 
-Exit code 1 when more was admitted. The server has one core, the client (accuracy.cpp) the other.
+Exit code 1 when more was admitted. The server has one core, the client (accuracy.cpp) the other. A limit is saturated
+only while the server runs: what it loses while its core runs another program is that program's doing, so a row during
+which it waited for its core for more than a two-thousandth of the time is measured again, a few times, and the one with
+the least waiting is shown. "server slept" is how often it found nothing to do: a few times, before and after.
 """
 import argparse
 import json
 import sys
+import time
 
 import servers
 
 TARGET = 0.999
 RATES = (20_000, 100_000)
 BURSTS = (1, 10)
+MOST_WAITED = 0.0005
+MOST_TRIES = 6
+
+
+def saturate(weir, rate: int, burst: int, seconds: float, key: str) -> dict:
+    waited, sleeps = weir.waited_seconds(), weir.sleeps()
+    arguments = [servers.program("bench/weir_bench_accuracy"), "--port", str(weir.port), "--rate", str(rate),
+                 "--burst", str(burst), "--seconds", str(seconds), "--key", key]
+    row = json.loads(servers.run(arguments, servers.cores()[1], seconds + 60, may_exit=(0, 1)))
+    row["waited"] = (weir.waited_seconds() - waited) / row["seconds"]
+    row["sleeps"] = weir.sleeps() - sleeps
+    return row
 
 
 def body() -> int:
@@ -26,28 +42,33 @@ def body() -> int:
         options.seconds = 0.2
 
     rows = []
-    core, client_core = servers.cores()
-    with servers.weir(core) as weir:
+    with servers.weir(servers.cores()[0]) as weir:
         for rate in RATES:
             for burst in BURSTS:
-                watch = servers.Disturbance(weir).begin()
-                arguments = [servers.program("bench/weir_bench_accuracy"), "--port", str(weir.port), "--rate", str(rate),
-                             "--burst", str(burst), "--seconds", str(options.seconds), "--key", f"{rate}/{burst}"]
-                row = json.loads(servers.run(arguments, client_core, options.seconds + 60, may_exit=(0, 1)))
-                row["foreign"] = watch.share()
-                rows.append(row)
+                tries = []
+                for attempt in range(1 if options.quick else MOST_TRIES):
+                    if attempt > 0:
+                        time.sleep(2)
+                    # A key of its own for each, which nothing is owed for.
+                    tries.append(saturate(weir, rate, burst, options.seconds, f"{rate}/{burst}/{attempt}"))
+                    if tries[-1]["waited"] <= MOST_WAITED or not tries[-1]["promise_kept"]:
+                        break
+                # A broken promise is shown whoever else was there.
+                rows.append(min(tries, key=lambda row: (row["promise_kept"], row["waited"])))
     if options.json:
         json.dump(rows, sys.stdout, indent=1)
         print()
     else:
         print(f"a saturated limit, one key, one connection, {options.seconds:g} s each (target: never more than allowed, "
               f"at least {TARGET:.1%} of it)")
-        print(f"  {'rate/s':>8}{'burst':>7}{'admitted':>10}{'allowed':>10}{'share':>9}{'asked/s':>12}{'least backlog':>15}"
-              f"{'others took':>13}")
+        print(f"  {'rate/s':>8}{'burst':>7}{'admitted':>10}{'allowed':>10}{'share':>10}{'asked/s':>12}{'server slept':>14}"
+              f"{'waited':>9}")
         for row in rows:
             verdict = "EXCEEDED" if not row["promise_kept"] else "met" if row["share"] >= TARGET else "missed"
-            print(f"  {row['rate']:8,}{row['burst']:7}{row['admitted']:10,}{row['most_allowed']:10,}{row['share']:9.2%}"
-                  f"{row['requests'] / row['seconds']:12,.0f}{row['least_backlog']:15,}{row['foreign']:12.0%}  {verdict}")
+            if verdict == "missed" and row["waited"] > MOST_WAITED:
+                verdict = "missed, disturbed"
+            print(f"  {row['rate']:8,}{row['burst']:7}{row['admitted']:10,}{row['most_allowed']:10,}{row['share']:10.3%}"
+                  f"{row['requests'] / row['seconds']:12,.0f}{row['sleeps']:14}{row['waited']:9.2%}  {verdict}")
     return 0 if all(row["promise_kept"] for row in rows) else 1
 
 

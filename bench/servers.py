@@ -48,8 +48,19 @@ class Server:
         return time.clock_gettime((~self.pid << 3) | 2)
 
     def rss_bytes(self) -> int:
-        status = pathlib.Path(f"/proc/{self.pid}/status").read_text()
-        return int(re.search(r"VmRSS:\s+(\d+) kB", status).group(1)) * 1024
+        return self.status("VmRSS") * 1024
+
+    def sleeps(self) -> int:
+        """How often its main thread has gone to sleep for want of work."""
+        return self.status("voluntary_ctxt_switches")
+
+    def waited_seconds(self) -> float:
+        """How long its main thread has been ready to run while its core ran something else."""
+        return int(pathlib.Path(f"/proc/{self.pid}/schedstat").read_text().split()[1]) / 1e9
+
+    def status(self, field: str) -> int:
+        text = pathlib.Path(f"/proc/{self.pid}/status").read_text()
+        return int(re.search(rf"^{field}:\s+(\d+)", text, re.MULTILINE).group(1))
 
     def hold(self) -> None:
         """Stops it where it is: a server that is not measured must not take the core with its timers."""

@@ -15,6 +15,7 @@ struct Unit {
 };
 
 constexpr std::int64_t kSecond = 1'000'000'000;
+constexpr std::int64_t kDay = 86'400 * kSecond;
 // Months and years are left out: nobody agrees how long they are.
 constexpr std::array kUnits = {
     Unit{"ns", 1},
@@ -31,12 +32,12 @@ constexpr std::array kUnits = {
     Unit{"h", 3600 * kSecond},
     Unit{"hour", 3600 * kSecond},
     Unit{"hours", 3600 * kSecond},
-    Unit{"d", 86400 * kSecond},
-    Unit{"day", 86400 * kSecond},
-    Unit{"days", 86400 * kSecond},
-    Unit{"w", 7 * 86400 * kSecond},
-    Unit{"week", 7 * 86400 * kSecond},
-    Unit{"weeks", 7 * 86400 * kSecond},
+    Unit{"d", kDay},
+    Unit{"day", kDay},
+    Unit{"days", kDay},
+    Unit{"w", 7 * kDay},
+    Unit{"week", 7 * kDay},
+    Unit{"weeks", 7 * kDay},
 };
 
 constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -130,7 +131,7 @@ std::string to_text(nanoseconds duration) {
   std::string text = rest < 0 ? "-" : "";
   // Negating the least int64 is not possible; its magnitude is.
   auto magnitude = rest < 0 ? 0 - static_cast<std::uint64_t>(rest) : static_cast<std::uint64_t>(rest);
-  constexpr std::array<Unit, 3> kLarge = {Unit{"d", 86400 * kSecond}, Unit{"h", 3600 * kSecond},
+  constexpr std::array<Unit, 3> kLarge = {Unit{"d", kDay}, Unit{"h", 3600 * kSecond},
                                           Unit{"m", 60 * kSecond}};
   for (const Unit& unit : kLarge) {
     const auto ns = static_cast<std::uint64_t>(unit.ns);

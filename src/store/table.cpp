@@ -569,9 +569,9 @@ bool Table::split(Segment& segment) {
 std::uint64_t Table::live(nanoseconds now, std::uint32_t most_segments) const {
   const std::uint32_t used = segments_used_.load(std::memory_order_acquire);
   const std::uint32_t step = (used - 1) / most_segments + 1;
+  const std::uint32_t read = (used - 1) / step + 1;
   std::uint64_t found = 0;
-  std::uint32_t read = 0;
-  for (std::uint32_t segment = 0; segment < used; segment += step, ++read) {
+  for (std::uint32_t segment = 0; segment < used; segment += step) {
     for (std::uint32_t number = 0; number < kBuckets; ++number) {
       Bucket& bucket = bucket_at(segment, number);
       bucket.lock();

@@ -10,6 +10,7 @@ import select
 import shutil
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -265,6 +266,22 @@ class Client:
                 self._more()
         data, self._at = self._buffer[self._at:], len(self._buffer)
         return data
+
+    def fill(self, command, most=64 << 20, quiet=0.3):
+        """Sends the command again and again and reads nothing, until the server has taken no byte for `quiet`
+        seconds or has closed; returns how many bytes it took."""
+        self.socket.setblocking(False)
+        data, at, sent = command * (1 + (1 << 20) // len(command)), 0, 0
+        last = time.monotonic()
+        while sent < most and time.monotonic() - last < quiet:
+            try:
+                n = self.socket.send(data[at:])
+                at, sent, last = (at + n) % len(data), sent + n, time.monotonic()
+            except (BlockingIOError, ssl.SSLWantWriteError):
+                time.sleep(0.01)
+            except OSError:
+                break
+        return sent
 
     def reset(self):
         """Closes with a RST."""

@@ -67,7 +67,8 @@ class TestSmallCommands(OneServer):
             ("CLIENT", b"-ERR wrong number of arguments for 'client' command\r\n"),
             ("CLIENT BOGUS", b"-ERR unknown subcommand 'bogus'. Try CLIENT HELP.\r\n"),
             ("CONFIG GET save", b"*2\r\n$4\r\nsave\r\n$0\r\n\r\n"),
-            ("CONFIG GET appendonly databases", b"*4\r\n$10\r\nappendonly\r\n$2\r\nno\r\n$9\r\ndatabases\r\n$1\r\n1\r\n"),
+            ("CONFIG GET appendonly databases",
+             b"*4\r\n$10\r\nappendonly\r\n$2\r\nno\r\n$9\r\ndatabases\r\n$1\r\n1\r\n"),
             ("CONFIG GET nothing-like-it", b"*0\r\n"),
             ("CONFIG", b"-ERR wrong number of arguments for 'config' command\r\n"),
             ("BOGUS a b", b"-ERR unknown command 'BOGUS'\r\n"),
@@ -510,8 +511,8 @@ class TestArithmetic(OneServer):
     def test_fast_rates_count_tokens(self):  # A7, A9, A12
         for rate in (2_000_000, 10**9, 10_000):
             key = f"{self.key}-{rate}"
-            # On a slow machine much of it may have drained again before the answer.
-            limited, limit, remaining, retry, reset = self.client.ask("CL.THROTTLE", key, 10**9 - 1, rate, 1, 10**9 // 2)
+            limited, limit, remaining, retry, reset = self.client.ask("CL.THROTTLE", key, 10**9 - 1, rate, 1,
+                                                                      10**9 // 2)
             self.assertEqual((limited, limit, remaining, retry, reset),
                              (0, 10**9, 10**9 // 2, -1, -(-10**9 // 2 // rate) if rate < 10**9 else 1))
 

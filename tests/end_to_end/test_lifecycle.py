@@ -1,5 +1,4 @@
 """Start, stop, kill, restart, and the days when the machine has no room left (pitfalls M11 to M13, O6 to O9, X7)."""
-import contextlib
 import os
 import random
 import resource
@@ -10,7 +9,7 @@ import threading
 import time
 import unittest
 
-from server import Client, Folder, Server, WEIR, encode, run, until, weir
+from server import Client, Folder, Server, WEIR, encode, run, sanitized, until, weir
 
 
 class WithFolder(unittest.TestCase):
@@ -56,10 +55,7 @@ class TestTerminating(WithFolder):
         with Server("--threads", "1") as server:
             deaf = server.client()  # keeps the server at its draining for a while
             deaf.ask("PING")
-            deaf.socket.setblocking(False)
-            with contextlib.suppress(BlockingIOError):
-                while True:
-                    deaf.socket.send(encode("ECHO", b"x" * 100_000))
+            deaf.fill(encode("ECHO", b"x" * 100_000))
             server.signal(signal.SIGTERM)
 
             def refused():
@@ -75,36 +71,37 @@ class TestTerminating(WithFolder):
     def test_ends_in_spite_of_a_client_that_never_reads(self):
         with Server("--threads", "1", "--snapshot", self.snapshot) as server, server.client() as deaf:
             deaf.ask("PING")
-            deaf.socket.setblocking(False)
-            with contextlib.suppress(BlockingIOError):
-                while True:
-                    deaf.socket.send(encode("ECHO", b"x" * 100_000))
+            deaf.fill(encode("ECHO", b"x" * 100_000))
             server.signal(signal.SIGTERM)
             self.assertEqual(server.wait(), 0)
             self.assertTrue(os.path.exists(self.snapshot))
 
     def test_ends_in_spite_of_clients_that_never_stop_sending(self):
-        with Server("--threads", "1", "--snapshot", self.snapshot) as server:
-            # Written by other processes, because one Python thread is slower than the server.
-            flood = ("import socket, sys, threading\n"
-                     "s = socket.create_connection(('127.0.0.1', int(sys.argv[1])))\n"
-                     "def read():\n"
-                     "    while s.recv(1 << 20): pass\n"
-                     "threading.Thread(target=read, daemon=True).start()\n"
-                     "while True: s.sendall(b'PING\\r\\n' * 200000)\n")
-            floods = [subprocess.Popen(["/usr/bin/python3", "-c", flood, str(server.port)], stderr=subprocess.DEVNULL)
-                      for _ in range(2)]
-            try:
-                # More than one client cannot be asked about while the server is flooded; so ask about what it ran.
-                with server.client(timeout=20) as client:
-                    until(lambda: int(client.ask("INFO", "stats").split(b"processed:")[1].split(b"\r")[0]) > 500_000,
-                          "the flood")
-                server.signal(signal.SIGTERM)
-                self.assertEqual(server.wait(9), 0)
-            finally:
-                for process in floods:
-                    process.kill()
-                    process.wait()
+        # Written by other processes, because one Python thread is slower than the server.
+        flood = ("import socket, sys, threading\n"
+                 "s = socket.create_connection(('127.0.0.1', int(sys.argv[1])))\n"
+                 "def read():\n"
+                 "    while s.recv(1 << 20): pass\n"
+                 "threading.Thread(target=read, daemon=True).start()\n"
+                 "while True: s.sendall(b'PING\\r\\n' * 200000)\n")
+        # Whether the server finds its sockets empty for a moment is chance: so several times.
+        for round in range(4):
+            with Server("--threads", "1", "--snapshot", self.snapshot) as server:
+                floods = [subprocess.Popen(["/usr/bin/python3", "-c", flood, str(server.port)],
+                                           stderr=subprocess.DEVNULL) for _ in range(2)]
+                try:
+                    with server.client(timeout=20) as client:
+                        until(lambda: int(client.ask("INFO", "stats").split(b"processed:")[1].split(b"\r")[0])
+                              > 4_000_000, "the flood")
+                    server.signal(signal.SIGTERM)
+                    try:
+                        self.assertEqual(server.wait(8), 0)
+                    except subprocess.TimeoutExpired:
+                        self.fail(f"still running 8 s after SIGTERM, in round {round}")
+                finally:
+                    for process in floods:
+                        process.kill()
+                        process.wait()
 
     def test_ends_soon_in_spite_of_a_client_that_quit_and_stays(self):
         with Server("--threads", "1") as server, server.client() as client:
@@ -117,10 +114,7 @@ class TestTerminating(WithFolder):
     def test_a_second_signal_ends_at_once(self):
         with Server("--threads", "1", expect_exit=(0, -signal.SIGTERM)) as server, server.client() as deaf:
             deaf.ask("PING")
-            deaf.socket.setblocking(False)
-            with contextlib.suppress(BlockingIOError):
-                while True:
-                    deaf.socket.send(encode("ECHO", b"x" * 100_000))
+            deaf.fill(encode("ECHO", b"x" * 100_000))
             start = time.monotonic()
             server.signal(signal.SIGTERM)
             time.sleep(0.2)
@@ -186,7 +180,8 @@ class TestRestart(WithFolder):
         self.assertFalse(os.path.exists(self.snapshot))
 
     def test_saved_at_an_interval(self):
-        with self.serve("--snapshot-every", "50ms", expect_exit=(-signal.SIGKILL,)) as server, server.client() as client:
+        killed = {"expect_exit": (-signal.SIGKILL,)}
+        with self.serve("--snapshot-every", "50ms", **killed) as server, server.client() as client:
             client.ask("CL.THROTTLE", "k", 0, 1, 3600)
             saved = int(server.info()["snapshots"])
             until(lambda: int(server.info()["snapshots"]) >= saved + 2, "two more snapshots")
@@ -265,7 +260,8 @@ class TestNoRoom(WithFolder):
             lines = server.stderr().splitlines()
             self.assertTrue(all("[error]" in line or "[info]" in line or "[warning]" in line for line in lines), lines)
         self.assertEqual(sorted(os.listdir(os.path.dirname(path))), [os.path.basename(path)])
-        with Server("--threads", "1", "--snapshot", path) as server, server.client() as client:
+        # One that was saved while the keys came in may leave no room for another beside it: 2 at the end.
+        with Server("--threads", "1", "--snapshot", path, expect_exit=(0, 2)) as server, server.client() as client:
             self.assertEqual(client.ask("CL.THROTTLE", "drained", 0, 1, 36000)[0], 1, "the old snapshot stayed")
         self.assertGreaterEqual(len(old), 64)
 
@@ -302,6 +298,8 @@ class TestNoRoom(WithFolder):
     def limit_files(self, most):
         return lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
+    # UBSan opens a pipe to look at an object, and takes having no descriptor for a broken object.
+    @unittest.skipIf(sanitized(), "sanitizers need descriptors")
     def test_out_of_descriptors(self):  # O9
         with Server("--threads", "2", preexec_fn=self.limit_files(40)) as server:
             clients = [server.client() for _ in range(60)]  # the last ones wait in the backlog
@@ -319,6 +317,7 @@ class TestNoRoom(WithFolder):
                 self.assertEqual(client.ask("PING"), "PONG", "those who waited are let in")
                 client.close()
 
+    @unittest.skipIf(sanitized(), "sanitizers need descriptors")
     def test_out_of_descriptors_with_two_listeners(self):
         with Server("--threads", "1", "--unix-socket", self.folder.file("sock"), resp=["127.0.0.1:0"] * 2,
                     preexec_fn=self.limit_files(40)) as server:
@@ -396,7 +395,8 @@ class TestGuessingPasswords(unittest.TestCase):
             def let_in():
                 return clients[1].ask("AUTH", "s3cret") == "OK"
             until(let_in, "who knows it comes in again", patience=4)
-            self.assertGreaterEqual(int(clients[1].ask("INFO", "stats").split(b"auth_failures:")[1].split(b"\r")[0]), 10)
+            stats = clients[1].ask("INFO", "stats")
+            self.assertGreaterEqual(int(stats.split(b"auth_failures:")[1].split(b"\r")[0]), 10)
             for client in clients:
                 client.close()
 

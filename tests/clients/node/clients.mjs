@@ -30,7 +30,8 @@ async function questions(name, { ask, pipeline, transaction }) {
   const expected = Array.from({ length: 1000 }, (_, i) => (i < 300 ? 0 : 1));
   assert.deepEqual(verdicts(await pipeline(many)), expected, name);
 
-  const inOrder = await transaction([throttle(`${name}:tx`), ['ECHO', 'x'], throttle(`${name}:tx`), throttle(`${name}:tx`)]);
+  const tx = throttle(`${name}:tx`);
+  const inOrder = await transaction([tx, ['ECHO', 'x'], tx, tx]);
   assert.equal(String(inOrder[1]), 'x', name);
   assert.deepEqual(verdicts([inOrder[0], inOrder[2], inOrder[3]]), [0, 0, 1], name);
 }
