@@ -49,14 +49,18 @@ inline std::system_error system_failure(const std::string& what) {
 
 class Connection {
  public:
-  explicit Connection(std::uint16_t port) : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+  // With `segment_bytes`, no TCP segment is longer; otherwise they are as long as loopback allows, 64 KiB.
+  explicit Connection(std::uint16_t port, int segment_bytes = 0)
+      : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     if (fd_ < 0) throw system_failure("socket");
     sockaddr_in to{};
     to.sin_family = AF_INET;
     to.sin_port = htons(port);
     to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     const int on = 1;
-    if (connect(fd_, reinterpret_cast<const sockaddr*>(&to), sizeof to) != 0 ||
+    if ((segment_bytes > 0 &&
+         setsockopt(fd_, IPPROTO_TCP, TCP_MAXSEG, &segment_bytes, sizeof segment_bytes) != 0) ||
+        connect(fd_, reinterpret_cast<const sockaddr*>(&to), sizeof to) != 0 ||
         setsockopt(fd_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) != 0 ||
         fcntl(fd_, F_SETFL, O_NONBLOCK) != 0) {
       const std::system_error failure = system_failure("connect to 127.0.0.1:" + std::to_string(port));

@@ -63,8 +63,9 @@ def body() -> int:
         # They are all still there.
         for connection in opened[:: max(1, len(opened) // 100)]:
             use(connection, "after")
-        result = {"connections": options.connections, "rss_before_bytes": before, "rss_bytes_per_connection": round(each),
-                  "seconds_to_open": round(took, 2), "target_met": each <= TARGET_BYTES}
+        result = {"connections": options.connections, "rss_before_bytes": before,
+                  "rss_bytes_per_connection": round(each), "seconds_to_open": round(took, 2),
+                  "target_met": each <= TARGET_BYTES}
     if options.json:
         print(json.dumps(result))
     else:

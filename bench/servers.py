@@ -1,4 +1,4 @@
-"""What the scripts here share: programs that are started, pinned to a core, held still, watched, and surely stopped."""
+"""What the scripts here share: programs that are started, pinned to a core, held, watched, and surely stopped."""
 import contextlib
 import os
 import pathlib
@@ -73,8 +73,8 @@ class Server:
 @contextlib.contextmanager
 def running(arguments: list[str], core: int):
     with tempfile.TemporaryDirectory(prefix="weir-bench-") as folder, open(f"{folder}/log", "w+") as log:
-        process = subprocess.Popen([program("taskset"), "-c", str(core), *arguments], cwd=folder, stdin=subprocess.DEVNULL,
-                                   stdout=subprocess.PIPE, stderr=log, text=True)
+        process = subprocess.Popen([program("taskset"), "-c", str(core), *arguments], cwd=folder,
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log, text=True)
         try:
             yield process
         except Failed as failed:
@@ -107,8 +107,8 @@ def weir(core: int, *flags: str):
 def redis(core: int):
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    arguments = [program("redis-server"), "--bind", "127.0.0.1", "--port", str(port), "--save", "", "--appendonly", "no",
-                 "--logfile", "/dev/null"]
+    arguments = [program("redis-server"), "--bind", "127.0.0.1", "--port", str(port), "--save", "",
+                 "--appendonly", "no", "--logfile", "/dev/null"]
     with running(arguments, core) as process:
         deadline = time.monotonic() + START_SECONDS
         while ask(port, b"PING\r\n", 1) != b"+PONG\r\n":

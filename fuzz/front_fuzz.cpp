@@ -39,7 +39,7 @@ std::string answers(std::string_view input, std::size_t piece, bool guarded) {
     rest.append(input.substr(0, n));
     input.remove_prefix(n);
     std::string out;
-    const std::size_t used = front.feed(rest, out, fixed_now());
+    const std::size_t used = front.feed(rest, out, fixed_now(), fixed_now());
     if (used > rest.size()) std::abort();
     rest.erase(0, used);
     all += out;

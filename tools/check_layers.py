@@ -21,8 +21,8 @@ OUTSIDE = {
     "core": {"tl/"},
     "store": {"tl/", "sys/", "fcntl.h", "time.h", "unistd.h"},
     "resp": set(),
-    "server": {"boost/asio", "boost/system", "openssl/", "spdlog/", "sys/", "unistd.h", "tl/"},
-    "cli": {"CLI/", "boost/asio", "spdlog/", "tl/", "sys/"},
+    "server": {"boost/asio", "boost/system", "openssl/", "spdlog/", "sys/", "fnmatch.h", "unistd.h", "tl/"},
+    "cli": {"CLI/", "boost/asio", "spdlog/", "tl/", "sys/", "unistd.h"},
 }
 TESTS_TOO = {"gtest/", "gmock/", "rapidcheck", "sys/", "unistd.h", "fcntl.h", "netinet/", "arpa/"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')

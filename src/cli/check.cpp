@@ -27,27 +27,28 @@ using asio::ip::tcp;
 struct Flags {
   std::string key;
   std::string limit;
-  std::uint64_t cost = 1;
+  std::string cost = "1";
   std::string host = "127.0.0.1";
-  std::string port = "6390";
+  int port = 6390;
   std::string user = "default";
   std::string password;
   bool json = false;
 };
 
+// Every step has five seconds: half an answer must not hold a script for ever. Asynchronous calls that are
+// waited for, because Asio's blocking ones know no time.
 class Connection {
  public:
   Connection(const std::string& host, const std::string& port)
       : where_(host + ":" + port), socket_(context_) {
-    boost::system::error_code error;
+    error_code error;
     tcp::resolver resolver(context_);
     const auto found = resolver.resolve(host, port, error);
-    if (!error) asio::connect(socket_, found, error);
     if (error) throw std::runtime_error("cannot connect to " + where_ + ": " + error.message());
-    // Half a reply must not hold a script for ever.
-    const timeval most{5, 0};
-    setsockopt(socket_.native_handle(), SOL_SOCKET, SO_RCVTIMEO, &most, sizeof most);
-    setsockopt(socket_.native_handle(), SOL_SOCKET, SO_SNDTIMEO, &most, sizeof most);
+    asio::async_connect(socket_, found,
+                        [&error](const error_code& done, const tcp::endpoint&) { error = done; });
+    wait();
+    if (error) throw std::runtime_error("cannot connect to " + where_ + ": " + error.message());
   }
 
   void send(std::initializer_list<std::string_view> words) {
@@ -55,25 +56,50 @@ class Connection {
     resp::Reply request(out);
     request.array(words.size());
     for (const std::string_view word : words) request.bulk(word);
-    boost::system::error_code error;
-    asio::write(socket_, asio::buffer(out), error);
+    error_code error;
+    asio::async_write(socket_, asio::buffer(out),
+                      [&error](const error_code& done, std::size_t) { error = done; });
+    wait();
     if (error) throw std::runtime_error("cannot ask " + where_ + ": " + error.message());
   }
 
   // One line of a reply, without its CRLF.
   std::string line() {
-    boost::system::error_code error;
-    asio::read_until(socket_, buffer_, "\r\n", error);
-    if (error) throw std::runtime_error(where_ + " closed the connection or did not answer in 5 seconds");
+    error_code error;
+    asio::async_read_until(socket_, buffer_, "\r\n",
+                           [&error](const error_code& done, std::size_t) { error = done; });
+    wait();
+    if (error == asio::error::not_found)
+      throw std::runtime_error(where_ + " does not answer as a weir server does");
+    if (error) throw std::runtime_error(where_ + " closed the connection");
     std::string text;
     std::istream in(&buffer_);
     std::getline(in, text);
     if (!text.empty() && text.back() == '\r') text.pop_back();
-    if (!text.empty() && text[0] == '-') throw std::runtime_error(where_ + " answered: " + text.substr(1));
+    if (!text.empty() && text[0] == '-')
+      throw std::runtime_error(where_ + " answered: " + printable(text.substr(1)));
     return text;
   }
 
  private:
+  using error_code = boost::system::error_code;
+
+  void wait() {
+    context_.restart();
+    context_.run_for(std::chrono::seconds{5});
+    if (context_.stopped()) return;
+    error_code ignored;
+    socket_.close(ignored);
+    context_.run();  // the handler refers to its caller
+    throw std::runtime_error(where_ + " did not answer in 5 seconds");
+  }
+
+  // What a stranger sent goes to a terminal.
+  static std::string printable(std::string text) {
+    for (char& c : text) c = c >= ' ' && c <= '~' ? c : '?';
+    return text;
+  }
+
   std::string where_;
   asio::io_context context_;
   tcp::socket socket_;
@@ -89,13 +115,17 @@ std::string decimal_seconds(std::chrono::nanoseconds period) {
 int check(const Flags& flags) {
   const auto quota = Quota::parse(flags.limit);
   if (!quota) throw std::runtime_error("limit: " + quota.error());
-  Connection server(flags.host, flags.port);
+  const auto cost = resp::parse_integer(flags.cost);
+  if (!cost || *cost < 0) {
+    throw std::runtime_error("cost: '" + flags.cost + "' is not an integer from 0 to 9223372036854775807");
+  }
+  Connection server(flags.host, std::to_string(flags.port));
   if (!flags.password.empty()) {
     server.send({"AUTH", flags.user, flags.password});
     server.line();
   }
   server.send({"GCRA", flags.key, std::to_string(quota->burst() - 1), std::to_string(quota->rate().count),
-               decimal_seconds(quota->rate().period), "TOKENS", std::to_string(flags.cost)});
+               decimal_seconds(quota->rate().period), "TOKENS", flags.cost});
   std::array<std::int64_t, 5> answer{};
   bool understood = server.line() == "*5";
   for (std::int64_t& number : answer) {
@@ -140,7 +170,9 @@ void add_check(CLI::App& app, int& result) {
   check_app->add_option("--cost", flags->cost, "units to take; 0 looks without taking")
       ->capture_default_str();
   check_app->add_option("--host", flags->host, "the server")->capture_default_str();
-  check_app->add_option("--port", flags->port, "its port")->capture_default_str();
+  check_app->add_option("--port", flags->port, "its port")
+      ->check(CLI::Range(1, 65535))
+      ->capture_default_str();
   check_app->add_option("--user", flags->user, "name for AUTH")->envname("WEIR_USER")->capture_default_str();
   check_app->add_option("--password", flags->password, "password for AUTH")->envname("WEIR_PASSWORD");
   check_app->add_flag("--json", flags->json, "answer as one line of JSON");

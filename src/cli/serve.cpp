@@ -2,9 +2,15 @@
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <map>
 #include <memory>
 #include <stdexcept>
 #include <thread>
@@ -26,6 +32,7 @@ struct Flags {
   std::string snapshot_every = "60s";
   std::string stall_timeout = "30s";
   std::string log_level = "info";
+  std::string config;
   Settings settings;
 };
 
@@ -57,6 +64,12 @@ std::size_t parse_bytes(const std::string& text) {
   }
   const std::size_t bytes = static_cast<std::size_t>(*number) << shift;
   if (bytes < 1_MiB) throw std::runtime_error("memory: '" + text + "' is below the least allowed (1MiB)");
+  const auto machine =
+      static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  if (bytes > machine) {
+    throw std::runtime_error("memory: '" + text + "' is more than this machine has (" +
+                             std::to_string(machine >> 20) + "MiB)");
+  }
   return bytes;
 }
 
@@ -68,6 +81,51 @@ std::chrono::nanoseconds parse_time(const std::string& flag, const std::string& 
     throw std::runtime_error(flag + ": '" + text + "' is below the least allowed (" + to_text(least) + ")");
   }
   return *time;
+}
+
+std::string_view trimmed(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(" \t\r");
+  if (first == std::string_view::npos) return "";
+  return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
+}
+
+// Lines of `name = value`, a value in quotes or not; # begins a comment line. A flag takes true or false.
+// What the command line or the environment says goes before what the file says. Our own few lines and not
+// CLI11's reader: that one takes a name without a value for "true", which would be a password.
+void read_config(CLI::App& app, const std::string& path) {
+  std::ifstream file(path);
+  if (!file) throw std::runtime_error("config: cannot open '" + path + "': " + std::strerror(errno));
+  std::map<CLI::Option*, std::vector<std::string>> found;
+  std::string line;
+  for (int number = 1; std::getline(file, line); ++number) {
+    const std::string_view text = trimmed(line);
+    if (text.empty() || text[0] == '#') continue;
+    const auto wrong = [&](const std::string& what) {
+      return std::runtime_error("config: " + path + ":" + std::to_string(number) + ": " + what);
+    };
+    const std::size_t equals = text.find('=');
+    const std::string name(trimmed(text.substr(0, equals)));
+    if (equals == std::string_view::npos) throw wrong("there is no '=' behind '" + name.substr(0, 32) + "'");
+    CLI::Option* option = name == "config" || name == "help" ? nullptr : app.get_option_no_throw("--" + name);
+    if (option == nullptr)
+      throw wrong("'" + name.substr(0, 32) + "' is not known here; weir serve --help lists what is");
+    std::string_view value = trimmed(text.substr(equals + 1));
+    if (value.size() >= 2 && value.front() == '"' && value.back() == '"')
+      value = value.substr(1, value.size() - 2);
+    const bool flag = option->get_items_expected_max() == 0;
+    if (flag && value != "true" && value != "false") throw wrong("'" + name + "' is true or false");
+    found[option].emplace_back(value);
+  }
+  if (file.bad()) throw std::runtime_error("config: cannot read '" + path + "'");
+  for (auto& [option, values] : found) {
+    if (option->count() > 0) continue;
+    for (const std::string& value : values) option->add_result(value);
+    try {
+      option->run_callback();
+    } catch (const CLI::Error& error) {
+      throw std::runtime_error("config: " + path + ": " + error.what());
+    }
+  }
 }
 
 Settings settings_from(const Flags& flags) {
@@ -123,7 +181,8 @@ void add_serve(CLI::App& app, int& result) {
   serve_app->add_option("--threads", s.threads, "event loops")
       ->check(CLI::Range(1, 256))
       ->capture_default_str();
-  serve_app->add_option("--memory", flags->memory, "most that keys may take, some 50,000 a MiB")
+  serve_app
+      ->add_option("--memory", flags->memory, "resident memory: 8 MiB is the program's, the rest holds keys")
       ->capture_default_str();
   serve_app->add_option("--when-full", flags->when_full, "what a new key gets when every slot is in use")
       ->check(CLI::IsMember({"deny", "allow"}))
@@ -151,9 +210,11 @@ void add_serve(CLI::App& app, int& result) {
   serve_app->add_option("--log-level", flags->log_level, "what to log")
       ->check(CLI::IsMember({"debug", "info", "warn", "error", "off"}))
       ->capture_default_str();
-  serve_app->set_config("--config", "", "file with any of these, one 'name = value' a line");
-  serve_app->allow_config_extras(CLI::config_extras_mode::error);
-  serve_app->callback([flags, &result] { result = serve(*flags); });
+  serve_app->add_option("--config", flags->config, "file with any of these, one 'name = value' a line");
+  serve_app->callback([flags, serve_app, &result] {
+    if (!flags->config.empty()) read_config(*serve_app, flags->config);
+    result = serve(*flags);
+  });
 }
 
 }  // namespace weir::cli

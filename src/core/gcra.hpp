@@ -68,7 +68,11 @@ constexpr State redenominate(State state, const Quota& quota, nanoseconds now) {
 // Decides one request of `cost` at `now`. A look (cost 0) is always allowed, and like a denial it changes
 // nothing, except that a denial writes down a debt that a changed quota has re-denominated: otherwise the
 // next request would convert the old debt again and the retry_after given here would not be enough.
-constexpr Step decide(const Quota& quota, State state, nanoseconds now, Cost cost) {
+//
+// `arrived` is since when the requester has been waiting, at most `now`. What is admitted counts from there:
+// a delay of ours is not the requester's idling, and a saturated limit of burst 1 would lose every one of
+// them. The promise holds for any moment between, because the permission was asked for and not yet given.
+constexpr Step decide(const Quota& quota, State state, nanoseconds now, Cost cost, nanoseconds arrived) {
   const State debt = redenominate(state, quota, now);
   const auto burst = static_cast<std::uint64_t>(quota.burst());
   const std::uint64_t interval = debt.interval;
@@ -85,8 +89,8 @@ constexpr Step decide(const Quota& quota, State state, nanoseconds now, Cost cos
   } else if (cost.units != 0) {
     const std::uint64_t need = cost.units * interval;
     if (ahead <= full - need) {
-      ahead += need;
-      next = {static_cast<std::uint64_t>(now.count()) + ahead, interval};
+      next = {std::max(debt.tat, static_cast<std::uint64_t>(arrived.count())) + need, interval};
+      ahead = ahead_of(next.tat, now);
     } else {
       verdict = Verdict::denied;
       retry_after = ahead - (full - need);
@@ -104,18 +108,8 @@ constexpr Step decide(const Quota& quota, State state, nanoseconds now, Cost cos
           next != state};
 }
 
-// When to decide a request that arrived at `arrived` and whose turn has come only `now`: at the first moment
-// in between at which it passes, or now when there is none. Any such moment keeps the promise, because the
-// requester was waiting all the while; the latest one would make a saturated limit of burst 1 lose every
-// delay of ours, since a tat in the past earns nothing.
-constexpr nanoseconds moment(const Quota& quota, State state, Cost cost, nanoseconds arrived,
-                             nanoseconds now) {
-  const auto burst = static_cast<std::uint64_t>(quota.burst());
-  const auto interval = static_cast<std::uint64_t>(quota.emission_interval().count());
-  if (cost.units == 0 || cost.units > burst || state.interval != interval) return now;
-  const std::uint64_t passes = state.tat - std::min(state.tat, (burst - cost.units) * interval);
-  if (passes > static_cast<std::uint64_t>(now.count())) return now;
-  return std::max(arrived, nanoseconds{static_cast<std::int64_t>(passes)});
+constexpr Step decide(const Quota& quota, State state, nanoseconds now, Cost cost) {
+  return decide(quota, state, now, cost, now);
 }
 
 }  // namespace weir::gcra

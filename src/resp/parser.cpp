@@ -239,9 +239,11 @@ Status RequestParser::next_inline(std::string_view input, const Limits& limits) 
 
 void RequestParser::start() {
   if (phase_ == Phase::fresh_after_large) {
-    many_ = {};
-    places_ = {};
-    unquoted_ = {};
+    // Not `= {}`, which is an empty list assigned: it keeps the capacity.
+    many_ = decltype(many_)();
+    places_ = decltype(places_)();
+    unquoted_ = decltype(unquoted_)();
+    phase_ = Phase::fresh;
   }
   count_ = consumed_ = position_ = scanned_ = words_left_ = word_length_ = 0;
   places_.clear();

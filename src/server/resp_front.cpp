@@ -1,13 +1,26 @@
 #include "server/resp_front.hpp"
 
+#include <fnmatch.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <utility>
 
+#include "resp/number.hpp"
+
 namespace weir::server {
 namespace {
+
+constexpr std::size_t kLongestName = 256;
+constexpr std::string_view kBadName =
+    "ERR Client names cannot contain spaces, newlines or special characters.";
+
+// As Redis has it; a name is listed in CLIENT INFO, where a line feed would forge a line.
+bool is_name(std::string_view name) {
+  return name.size() <= kLongestName &&
+         std::all_of(name.begin(), name.end(), [](char c) { return c >= '!' && c <= '~'; });
+}
 
 // Enough misses to keep the memory busy; more only pushes earlier lines out again.
 constexpr std::size_t kMostPending = 64;
@@ -44,11 +57,14 @@ RespFront::RespFront(Service& service, Scratch& pending, std::uint64_t id, std::
       address_(std::move(address)),
       authenticated_(!service.credentials.required()) {}
 
-std::size_t RespFront::feed(std::string_view input, std::string& out, std::chrono::nanoseconds arrived) {
+std::size_t RespFront::feed(std::string_view input, std::string& out, std::chrono::nanoseconds arrived,
+                            std::chrono::nanoseconds now) {
   arrived_ = arrived;
+  now_ = now;
   std::size_t used = 0;
   std::uint64_t ran = 0;
-  while (!closing_ && out.size() < kOutputCap) {
+  run_transaction(out);
+  while (!closing_ && transaction_.empty() && !yielding_ && out.size() < kOutputCap) {
     const resp::Status status =
         parser_.next(input.substr(used), authenticated_ ? resp::Limits{} : resp::kUnauthenticated);
     if (status == resp::Status::incomplete) break;
@@ -62,13 +78,31 @@ std::size_t RespFront::feed(std::string_view input, std::string& out, std::chron
     execute(parser_.args(), out);
   }
   decide_pending(out);
+  busy_ = !closing_ && (yielding_ || out.size() >= kOutputCap || !transaction_.empty());
+  yielding_ = false;
   service_.counters.commands.fetch_add(ran, std::memory_order_relaxed);
   return closing_ ? input.size() : used;
 }
 
+// What EXEC runs, as far as the output cap allows; the rest is for the next call.
+void RespFront::run_transaction(std::string& out) {
+  const std::size_t before = out.size();
+  while (transaction_at_ < transaction_.size() && out.size() < kOutputCap) {
+    const std::vector<std::string>& words = transaction_[transaction_at_++];
+    const std::vector<std::string_view> views(words.begin(), words.end());
+    run(*find(views[0]), views, out);
+    if (replies_ == Replies::off) out.resize(before);
+  }
+  decide_pending(out);
+  if (transaction_at_ < transaction_.size()) return;
+  std::vector<std::vector<std::string>>().swap(transaction_);
+  transaction_at_ = 0;
+}
+
 void RespFront::decide_pending(std::string& out) {
   if (pending_.empty()) return;
-  const std::chrono::nanoseconds now = service_.now();
+  const std::chrono::nanoseconds now = now_.count() != 0 ? now_ : service_.now();
+  now_ = std::chrono::nanoseconds{0};
   resp::Reply to = reply(out);
   std::uint64_t denied = 0;
   for (const Pending& check : pending_) {
@@ -160,6 +194,7 @@ void RespFront::hello(Words words, std::string& out) {
       at += 3;
     } else if (option == "setname" && at + 1 < words.size()) {
       name = words[at + 1];
+      if (!is_name(name)) return fail(out, kBadName);
       at += 2;
     } else {
       return fail(out, "ERR Syntax error in HELLO option '" + option.substr(0, 32) + "'");
@@ -173,7 +208,7 @@ void RespFront::hello(Words words, std::string& out) {
         "version at the same time");
   }
   protocol_ = protocol;
-  name_ = std::string(name.substr(0, 64));
+  name_ = std::string(name);
   resp::Reply to = reply(out);
   to.map(7);
   to.bulk("server");
@@ -205,6 +240,7 @@ void RespFront::auth(Words words, std::string& out) {
 }
 
 void RespFront::select(Words words, std::string& out) {
+  if (!resp::parse_integer(words[1])) return fail(out, "ERR invalid DB index");
   if (words[1] != "0") return fail(out, "ERR DB index is out of range");
   reply(out).simple("OK");
 }
@@ -214,10 +250,8 @@ void RespFront::client(Words words, std::string& out) {
   const auto wrong = [&] { fail(out, "ERR wrong number of arguments for 'client|" + what + "' command"); };
   if (what == "setname") {
     if (words.size() != 3) return wrong();
-    if (words[2].find_first_of(" \r\n") != std::string_view::npos) {
-      return fail(out, "ERR Client names cannot contain spaces, newlines or special characters.");
-    }
-    name_ = std::string(words[2].substr(0, 64));
+    if (!is_name(words[2])) return fail(out, kBadName);
+    name_ = std::string(words[2]);
     return reply(out).simple("OK");
   }
   if (what == "getname") return name_.empty() ? reply(out).null() : reply(out).bulk(name_);
@@ -264,7 +298,7 @@ void RespFront::config(Words words, std::string& out) {
   std::vector<std::size_t> found;
   for (std::size_t i = 0; i < known.size(); ++i) {
     const bool asked = std::any_of(words.begin() + 2, words.end(), [&](std::string_view word) {
-      return word == "*" || lower(word) == known[i].first;
+      return fnmatch(lower(word).c_str(), known[i].first.data(), 0) == 0;
     });
     if (asked) found.push_back(i);
   }
@@ -286,6 +320,7 @@ void RespFront::time(Words, std::string& out) {
 }
 
 void RespFront::dbsize(Words, std::string& out) {
+  yielding_ = true;
   reply(out).integer(static_cast<std::int64_t>(service_.live()));
 }
 
@@ -308,14 +343,13 @@ void RespFront::multi(Words, std::string& out) {
 void RespFront::exec(Words, std::string& out) {
   if (!in_multi_) return fail(out, "ERR EXEC without MULTI");
   in_multi_ = false;
-  const auto queued = std::exchange(queued_, {});
-  if (multi_broken_) return fail(out, "EXECABORT Transaction discarded because of previous errors.");
-  reply(out).array(queued.size());
-  for (const auto& words : queued) {
-    const std::vector<std::string_view> views(words.begin(), words.end());
-    run(*find(views[0]), views, out);
+  if (multi_broken_) {
+    queued_.clear();
+    return fail(out, "EXECABORT Transaction discarded because of previous errors.");
   }
-  decide_pending(out);
+  transaction_ = std::exchange(queued_, {});
+  reply(out).array(transaction_.size());
+  run_transaction(out);
 }
 
 void RespFront::discard(Words, std::string& out) {
@@ -338,19 +372,17 @@ void RespFront::command(Words words, std::string& out) {
   const std::string what = words.size() > 1 ? lower(words[1]) : "";
   if (what == "count") return to.integer(static_cast<std::int64_t>(commands().size()));
   if (what == "docs") {
-    to.map(words.size() > 2
-               ? static_cast<std::size_t>(std::count_if(words.begin() + 2, words.end(),
-                                                        [](auto name) { return find(name) != nullptr; }))
-               : commands().size());
+    std::vector<const Command*> shown;
     for (const Command& each : commands()) {
-      if (words.size() > 2 &&
-          std::none_of(words.begin() + 2, words.end(), [&](auto name) { return find(name) == &each; })) {
-        continue;
-      }
-      to.bulk(lower(each.name));
+      const auto is_it = [&each](std::string_view name) { return find(name) == &each; };
+      if (words.size() == 2 || std::any_of(words.begin() + 2, words.end(), is_it)) shown.push_back(&each);
+    }
+    to.map(shown.size());
+    for (const Command* each : shown) {
+      to.bulk(lower(each->name));
       to.map(2);
       to.bulk("summary");
-      to.bulk(each.summary);
+      to.bulk(each->summary);
       to.bulk("group");
       to.bulk("weir");
     }
@@ -435,6 +467,7 @@ void RespFront::info(Words words, std::string& out) {
   }
   if (all("replication")) text += "# Replication\r\nrole:master\r\nconnected_slaves:0\r\n\r\n";
   if (all("keyspace")) {
+    yielding_ = true;
     const std::uint64_t live = service_.live();
     text += "# Keyspace\r\n" + line("live_keys", live) + line("capacity", table.capacity());
     if (live > 0)

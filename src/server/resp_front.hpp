@@ -38,10 +38,12 @@ class RespFront {
 
   // Takes whole commands from the front of `input` and appends their replies to `out`. Returns how many bytes
   // it took; the rest is either half a command or, when `out` has reached kOutputCap, for the next call.
-  // All of `input` had arrived by `arrived`, on the service's clock.
-  std::size_t feed(std::string_view input, std::string& out, std::chrono::nanoseconds arrived);
+  // All of `input` had arrived by `arrived`, and it is `now`, both on the service's clock.
+  std::size_t feed(std::string_view input, std::string& out, std::chrono::nanoseconds arrived,
+                   std::chrono::nanoseconds now);
 
   bool closing() const { return closing_; }  // after `out` has been written
+  bool busy() const { return busy_; }        // there may be more to run without more input
   bool trusted() const { return authenticated_; }
 
  private:
@@ -53,6 +55,7 @@ class RespFront {
   void execute(Words words, std::string& out);
   void run(const Command& command, Words words, std::string& out);
   void decide_pending(std::string& out);
+  void run_transaction(std::string& out);
   void fail(std::string& out, std::string_view text);
   void fail_protocol(std::string& out, std::string_view text);
   resp::Reply reply(std::string& out) const { return resp::Reply(out, protocol_); }
@@ -90,12 +93,17 @@ class RespFront {
   int protocol_ = 2;
   bool authenticated_;
   std::chrono::nanoseconds arrived_{0};
+  std::chrono::nanoseconds now_{0};  // for the first decisions of a call; 0: to be read anew
   bool closing_ = false;
+  bool busy_ = false;
   enum class Replies : std::uint8_t { on, off, skip_next, skip_this } replies_ = Replies::on;
   bool in_multi_ = false;
   bool multi_broken_ = false;
   std::size_t queued_bytes_ = 0;
   std::vector<std::vector<std::string>> queued_;
+  std::vector<std::vector<std::string>> transaction_;  // what EXEC is running, from transaction_at_ on
+  std::size_t transaction_at_ = 0;
+  bool yielding_ = false;  // what has just run took long: the other connections are next
 };
 
 }  // namespace weir::server

@@ -24,7 +24,7 @@ struct Talk {
   std::string say(const std::string& bytes) {
     std::string out;
     rest += bytes;
-    rest.erase(0, front.feed(rest, out, fake_now));
+    rest.erase(0, front.feed(rest, out, fake_now, fake_now));
     return out;
   }
 
@@ -68,7 +68,7 @@ TEST(RespFront, a_long_pipeline_keeps_its_order) {
   std::string all;
   for (std::size_t at = 0; at < stream.size();) {
     std::string out;
-    at += talk.front.feed(std::string_view(stream).substr(at), out, fake_now);
+    at += talk.front.feed(std::string_view(stream).substr(at), out, fake_now, fake_now);
     EXPECT_LT(out.size(), RespFront::kOutputCap + 4096);
     all += out;
   }

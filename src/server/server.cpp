@@ -3,12 +3,15 @@
 #include <spdlog/spdlog.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/signal_set.hpp>
+#include <cerrno>
+#include <cstring>
 #include <stdexcept>
 #include <thread>
 
@@ -36,7 +39,7 @@ tcp::endpoint resolve(asio::io_context& context, const Endpoint& wanted) {
   tcp::resolver resolver(context);
   const auto found =
       resolver.resolve(wanted.host, std::to_string(wanted.port), tcp::resolver::passive, error);
-  if (error) throw std::runtime_error("listen: cannot resolve '" + wanted.host + "': " + error.message());
+  if (error) throw std::runtime_error("resp: cannot resolve '" + wanted.host + "': " + error.message());
   return found.begin()->endpoint();
 }
 
@@ -46,18 +49,22 @@ asio::ssl::context make_tls(const Settings& settings) {
                   asio::ssl::context::no_tlsv1_1);
   // 10,000 idle connections would otherwise keep 34 KiB of OpenSSL buffers each.
   SSL_CTX_set_mode(tls.native_handle(), SSL_MODE_RELEASE_BUFFERS);
-  const auto must = [](const error_code& error, const char* flag, const std::string& file) {
-    if (error)
-      throw std::runtime_error(std::string(flag) + ": cannot use '" + file + "': " + error.message());
+  // OpenSSL's own reasons ("no start line") are for its authors; what can be wrong with a file is one of
+  // these.
+  const auto must = [](const error_code& error, const char* flag, const std::string& file, const char* what) {
+    if (!error) return;
+    const bool readable = access(file.c_str(), R_OK) == 0;
+    throw std::runtime_error(std::string(flag) + ": '" + file +
+                             "': " + (readable ? what : std::strerror(errno)));
   };
   error_code error;
   tls.use_certificate_chain_file(settings.tls_cert, error);
-  must(error, "tls-cert", settings.tls_cert);
+  must(error, "tls-cert", settings.tls_cert, "is not a certificate in PEM");
   tls.use_private_key_file(settings.tls_key, asio::ssl::context::pem, error);
-  must(error, "tls-key", settings.tls_key);
+  must(error, "tls-key", settings.tls_key, "is not a private key in PEM, or not that of the certificate");
   if (!settings.tls_ca.empty()) {
     tls.load_verify_file(settings.tls_ca, error);
-    must(error, "tls-ca", settings.tls_ca);
+    must(error, "tls-ca", settings.tls_ca, "holds no certificate in PEM");
     tls.set_verify_mode(asio::ssl::verify_peer | asio::ssl::verify_fail_if_no_peer_cert);
   }
   return tls;
@@ -73,14 +80,26 @@ void clear_stale_socket(asio::io_context& context, const std::string& path) {
   Local::socket probe(context);
   error_code error;
   probe.connect(Local::endpoint(path), error);
-  if (!error) throw std::runtime_error("unix-socket: '" + path + "' is in use by another program");
+  if (error != asio::error::connection_refused) {
+    throw std::runtime_error("unix-socket: '" + path + "' is in use by another program");
+  }
   unlink(path.c_str());
 }
 
 // The snapshot to start from, if there is one. A damaged one stops the start, unless told otherwise; it is
 // then put aside, because the next snapshot would overwrite it.
 std::optional<SnapshotFile> open_snapshot(const Settings& settings) {
-  if (settings.snapshot.empty() || access(settings.snapshot.c_str(), F_OK) != 0) return std::nullopt;
+  if (settings.snapshot.empty()) return std::nullopt;
+  struct stat found{};
+  if (stat(settings.snapshot.c_str(), &found) != 0) {
+    const int code = errno;
+    const std::size_t slash = settings.snapshot.rfind('/');
+    const std::string directory = slash == std::string::npos ? "." : settings.snapshot.substr(0, slash + 1);
+    // No file yet is how everyone starts; a place where none can be written is a mistake to be told of now.
+    if (code == ENOENT && access(directory.c_str(), W_OK | X_OK) == 0) return std::nullopt;
+    throw std::runtime_error("snapshot '" + settings.snapshot +
+                             "': " + std::strerror(code == ENOENT ? errno : code));
+  }
   auto opened = SnapshotFile::open(settings.snapshot);
   if (opened) return std::move(*opened);
   if (!settings.ignore_bad_snapshot) {
@@ -94,6 +113,14 @@ std::optional<SnapshotFile> open_snapshot(const Settings& settings) {
 
 }  // namespace
 
+// A listening socket and the pause that it makes when it cannot accept.
+template <class Acceptor>
+struct Listener {
+  explicit Listener(asio::io_context& context) : acceptor(context), pause(context) {}
+  Acceptor acceptor;
+  asio::steady_timer pause;
+};
+
 class Server::Impl {
  public:
   explicit Impl(const Settings& settings)
@@ -102,7 +129,7 @@ class Server::Impl {
         service_(settings_, saved_ ? saved_->seed() : Table::random_seed()),
         signals_(main_loop().context),
         drain_timer_(main_loop().context),
-        accept_pause_(main_loop().context) {
+        watch_timer_(main_loop().context) {
     for (unsigned i = 1; i < settings_.threads; ++i) loops_.push_back(std::make_unique<Loop>());
     if (!settings_.tls_cert.empty()) tls_.emplace(make_tls(settings_));
     service_.shut_down = [this](bool save) {
@@ -116,6 +143,9 @@ class Server::Impl {
     if (addresses_.empty()) throw std::runtime_error("nothing to listen on: give --resp or --unix-socket");
     restore();
     raise_descriptor_limit();
+    // Before anybody is told that we listen: a signal that comes from then on ends in order.
+    signals_.add(SIGTERM);
+    signals_.add(SIGINT);
   }
 
   ~Impl() {
@@ -125,8 +155,6 @@ class Server::Impl {
   const std::vector<std::string>& addresses() const { return addresses_; }
 
   bool run() {
-    signals_.add(SIGTERM);
-    signals_.add(SIGINT);
     signals_.async_wait([this](const error_code& error, int) {
       if (error) return;
       // A second signal while we drain ends the program at once.
@@ -134,8 +162,8 @@ class Server::Impl {
       signals_.clear(ignored);
       begin_stop();
     });
-    accept(tcp_);
-    accept(unix_);
+    for (auto& listener : tcp_) accept_next(*listener);
+    if (unix_) accept_next(*unix_);
     SnapshotWriter snapshots(service_);
     std::vector<std::thread> threads;
     for (auto& loop : loops_) {
@@ -155,9 +183,8 @@ class Server::Impl {
     if (stopping_) return;
     stopping_ = true;
     error_code ignored;
-    for (auto& acceptor : tcp_) acceptor.close(ignored);
-    for (auto& acceptor : unix_) acceptor.close(ignored);
-    accept_pause_.cancel();
+    for (auto& listener : tcp_) close(*listener);
+    if (unix_) close(*unix_);
     for (auto& loop : loops_) {
       asio::post(loop->context, [&loop = *loop] {
         loop.sweep.cancel();
@@ -199,13 +226,20 @@ class Server::Impl {
   Loop& main_loop() { return *loops_.front(); }
 
   // The timer above would keep the main loop alive for its whole time; gone sessions end it early.
+  template <class Acceptor>
+  static void close(Listener<Acceptor>& listener) {
+    error_code ignored;
+    listener.acceptor.close(ignored);
+    listener.pause.cancel();
+  }
+
   void watch_drain() {
     if (service_.counters.connections_now.load() == 0) {
       drain_timer_.cancel();
       return;
     }
-    accept_pause_.expires_after(std::chrono::milliseconds{10});
-    accept_pause_.async_wait([this](const error_code& error) {
+    watch_timer_.expires_after(std::chrono::milliseconds{10});
+    watch_timer_.async_wait([this](const error_code& error) {
       if (!error) watch_drain();
     });
   }
@@ -219,7 +253,8 @@ class Server::Impl {
           " is not a loopback address: give --password or --tls-ca, or --insecure to serve "
           "anyone who can reach it");
     }
-    tcp::acceptor acceptor(main_loop().context);
+    auto listener = std::make_unique<Listener<tcp::acceptor>>(main_loop().context);
+    tcp::acceptor& acceptor = listener->acceptor;
     error_code error;
     acceptor.open(endpoint.protocol(), error);
     if (!error) acceptor.set_option(tcp::acceptor::reuse_address(true), error);
@@ -228,12 +263,18 @@ class Server::Impl {
     if (error)
       throw std::runtime_error("resp: cannot listen on " + text_of(endpoint) + ": " + error.message());
     addresses_.push_back(text_of(acceptor.local_endpoint()));
-    tcp_.push_back(std::move(acceptor));
+    tcp_.push_back(std::move(listener));
   }
 
   void listen_unix() {
+    if (settings_.unix_socket.size() >= sizeof(sockaddr_un::sun_path)) {
+      throw std::runtime_error("unix-socket: '" + settings_.unix_socket + "' is longer than the " +
+                               std::to_string(sizeof(sockaddr_un::sun_path) - 1) +
+                               " bytes that a socket's path may have");
+    }
     clear_stale_socket(main_loop().context, settings_.unix_socket);
-    Local::acceptor acceptor(main_loop().context);
+    unix_ = std::make_unique<Listener<Local::acceptor>>(main_loop().context);
+    Local::acceptor& acceptor = unix_->acceptor;
     error_code error;
     acceptor.open(Local(), error);
     if (!error) acceptor.bind(Local::endpoint(settings_.unix_socket), error);
@@ -245,36 +286,30 @@ class Server::Impl {
     }
     chmod(settings_.unix_socket.c_str(), 0660);
     addresses_.push_back(settings_.unix_socket);
-    unix_.push_back(std::move(acceptor));
-  }
-
-  template <class Acceptor>
-  void accept(std::vector<Acceptor>& acceptors) {
-    for (std::size_t i = 0; i < acceptors.size(); ++i) accept_next(acceptors[i]);
   }
 
   // One acceptor for all loops: with a listening socket for each, the kernel would deal few connections
   // unevenly.
   template <class Acceptor>
-  void accept_next(Acceptor& acceptor) {
+  void accept_next(Listener<Acceptor>& listener) {
     Loop& loop = *loops_[next_loop_++ % loops_.size()];
     using Accepted = typename Acceptor::protocol_type::socket::template rebind_executor<
         asio::io_context::executor_type>::other;
-    acceptor.async_accept(loop.context.get_executor(),
-                          [this, &acceptor, &loop](const error_code& error, Accepted socket) {
-                            if (error == asio::error::operation_aborted || stopping_) return;
-                            if (error) {
-                              // Out of descriptors or memory: trying again at once would only spin.
-                              spdlog::warn("cannot accept a connection: {}", error.message());
-                              accept_pause_.expires_after(std::chrono::milliseconds{100});
-                              accept_pause_.async_wait([this, &acceptor](const error_code& stopped) {
-                                if (!stopped) accept_next(acceptor);
-                              });
-                              return;
-                            }
-                            begin_session(loop, std::move(socket));
-                            accept_next(acceptor);
-                          });
+    listener.acceptor.async_accept(
+        loop.context.get_executor(), [this, &listener, &loop](const error_code& error, Accepted socket) {
+          if (error == asio::error::operation_aborted || stopping_) return;
+          if (error) {
+            // Out of descriptors or memory: trying again at once would only spin.
+            spdlog::warn("cannot accept a connection: {}", error.message());
+            listener.pause.expires_after(std::chrono::milliseconds{100});
+            listener.pause.async_wait([this, &listener](const error_code& stopped) {
+              if (!stopped) accept_next(listener);
+            });
+            return;
+          }
+          begin_session(loop, std::move(socket));
+          accept_next(listener);
+        });
   }
 
   template <class Accepted>
@@ -289,14 +324,16 @@ class Server::Impl {
       socket.set_option(tcp::socket::keep_alive(true), ignored);
       address = socket.remote_endpoint(ignored).address().to_string();
     }
+    auto* tls = kTcp && tls_ ? &*tls_ : nullptr;
     const std::uint64_t id = ++last_id_;
     if (counters.connections_now.load(std::memory_order_relaxed) >= settings_.max_connections) {
       counters.connections_rejected.fetch_add(1, std::memory_order_relaxed);
       socket.non_blocking(true, ignored);
-      socket.write_some(asio::buffer(std::string_view("-ERR max number of clients reached\r\n")), ignored);
+      if (tls == nullptr) {
+        socket.write_some(asio::buffer(std::string_view("-ERR max number of clients reached\r\n")), ignored);
+      }
       return;
     }
-    auto* tls = kTcp && tls_ ? &*tls_ : nullptr;
     // Counted here and not when the session is made: that happens on another thread, and later.
     counters.connections_now.fetch_add(1, std::memory_order_relaxed);
     asio::post(loop.context, [this, &loop, tls, id, address = std::move(address),
@@ -331,10 +368,10 @@ class Server::Impl {
   }();
   asio::signal_set signals_;
   asio::steady_timer drain_timer_;
-  asio::steady_timer accept_pause_;
+  asio::steady_timer watch_timer_;
   std::optional<asio::ssl::context> tls_;
-  std::vector<tcp::acceptor> tcp_;
-  std::vector<Local::acceptor> unix_;
+  std::vector<std::unique_ptr<Listener<tcp::acceptor>>> tcp_;
+  std::unique_ptr<Listener<Local::acceptor>> unix_;
   std::vector<std::string> addresses_;
   std::size_t next_loop_ = 0;
   std::uint64_t last_id_ = 0;

@@ -31,18 +31,22 @@ Session::~Session() {
   service_.counters.connections_now.fetch_sub(1, std::memory_order_relaxed);
 }
 
-void Session::take(std::string_view fresh, std::string& out, std::chrono::nanoseconds arrived) {
+Session::Moment Session::just_now() const {
+  const std::chrono::nanoseconds now = service_.now();
+  return {now, now};
+}
+
+void Session::take(std::string_view fresh, std::string& out, Moment when) {
   std::size_t used = 0;
   if (rest_.empty()) {
-    used = front_.feed(fresh, out, arrived);
+    used = front_.feed(fresh, out, when.arrived, when.now);
     if (used < fresh.size()) rest_.assign(fresh.substr(used));
   } else {
     rest_.append(fresh);
-    used = front_.feed(rest_, out, arrived);
+    used = front_.feed(rest_, out, when.arrived, when.now);
     rest_.erase(0, used);
     if (rest_.empty()) std::string().swap(rest_);
   }
-  more_ = out.size() >= RespFront::kOutputCap && !rest_.empty();
   note_progress(used > 0, !rest_.empty());
 }
 
@@ -75,11 +79,13 @@ class PlainSession final : public Session {
   void start() override { await_input(); }
 
   void drain() override {
+    if (lingering_) return close();
     draining_ = true;
-    if (writing_ || lingering_) return;  // the end of the write closes
+    error_code ignored;
+    left_to_drain_ = socket_.available(ignored);
+    if (occupied_) return;  // its end goes on
     if (!reading_) return read(0);
     // The read that waits may already have bytes: its handler goes on with them or with none.
-    error_code ignored;
     socket_.cancel(ignored);
   }
 
@@ -111,35 +117,47 @@ class PlainSession final : public Session {
     bool ended = false;
     // A client that sends without pause gets this many turns before the others.
     constexpr int kTurns = 4;
-    for (int turn = 0; turn < kTurns || draining_; ++turn) {
+    for (int turn = 0; turn < kTurns; ++turn) {
       bool full = false;
       if (more) {
         error_code error;
-        const auto rest = asio::buffer(loop_.read_buffer) + n;
-        const std::size_t fresh = socket_.read_some(rest, error);
+        const std::size_t fresh = socket_.read_some(asio::buffer(loop_.read_buffer) + n, error);
         if (error && !would_block(error) && error != asio::error::eof) return close();
         ended = error == asio::error::eof;
         n += error ? 0 : fresh;
         full = n == loop_.read_buffer.size();
         if (n == 0) return ended || draining_ ? finish() : await_input();
       }
+      // What comes after the signal to stop is not what had arrived.
+      left_to_drain_ -= std::min(left_to_drain_, n);
+      ended = ended || (draining_ && (!full || left_to_drain_ == 0));
       std::string& out = loop_.replies;
       out.clear();
       take({loop_.read_buffer.data(), n}, out, arrival(n));
       if (!send(out)) return;
-      if (ended || (draining_ && !full)) return finish();
+      if (ended) return finish();
       if (!full) return await_input();
       n = 0;
       more = true;
     }
-    asio::post(loop_.context, [self = self()] { self->read(0); });
+    go_on([](PlainSession& self) { self.read(0); });
+  }
+
+  // Later, after the other connections of this loop.
+  template <class Next>
+  void go_on(Next next) {
+    occupied_ = true;
+    asio::post(loop_.context, [self = self(), next] {
+      self->occupied_ = false;
+      next(*self);
+    });
   }
 
   // When the `n` bytes just read had all arrived. A client that sends faster than we read has its bytes
   // waiting in the kernel while we work; what was counted there after the last read is older than this one.
   // Never more than kPatience back: permissions that pile up behind a stall of ours are not to be handed out
   // all at once.
-  std::chrono::nanoseconds arrival(std::size_t n) {
+  Moment arrival(std::size_t n) {
     constexpr std::chrono::milliseconds kPatience{1};
     const std::chrono::nanoseconds now = service_.now();
     const bool waited = n <= waiting_bytes_;
@@ -150,40 +168,46 @@ class PlainSession final : public Session {
       waiting_bytes_ = socket_.available(ignored);
       waiting_since_ = now;
     }
-    return arrived;
+    return {arrived, now};
   }
 
-  // Writes replies and runs what waited for them. True when all is written and more may be read.
+  // Writes replies. True when they are written and more may be read; otherwise what goes on has been
+  // arranged.
   bool send(std::string& out) {
-    for (;;) {
-      if (!out.empty()) {
-        error_code error;
-        const std::size_t n = socket_.write_some(asio::buffer(out), error);
-        if (error && !would_block(error)) {
-          close();
-          return false;
-        }
-        if (n < out.size()) {
-          waiting_.assign(out, n);
-          written_ = 0;
-          await_output();
-          return false;
-        }
-      }
-      if (front_.closing()) {
-        finish();
+    if (!out.empty()) {
+      error_code error;
+      const std::size_t n = socket_.write_some(asio::buffer(out), error);
+      if (error && !would_block(error)) {
+        close();
         return false;
       }
-      if (!more_) return true;
-      out.clear();
-      take({}, out, service_.now());
+      if (n < out.size()) {
+        waiting_.assign(out, n);
+        written_ = 0;
+        await_output();
+        return false;
+      }
     }
+    if (front_.closing()) {
+      finish();
+      return false;
+    }
+    if (!front_.busy()) return true;
+    go_on([](PlainSession& self) { self.run_on(); });
+    return false;
+  }
+
+  void run_on() {
+    loop_.replies.clear();
+    take({}, loop_.replies, just_now());
+    if (send(loop_.replies)) read(0);
   }
 
   void await_output() {
-    writing_ = true;
+    occupied_ = true;
     note_progress(true, true);
     socket_.async_wait(Socket::wait_write, [self = self()](const error_code& error) {
+      self->occupied_ = false;
       if (!error) self->write_waiting();
     });
   }
@@ -195,7 +219,6 @@ class PlainSession final : public Session {
     if (error && !would_block(error)) return close();
     written_ += n;
     if (written_ < waiting_.size()) return await_output();
-    writing_ = false;
     std::string().swap(waiting_);
     note_progress(true, !rest_.empty());
     loop_.replies.clear();
@@ -227,8 +250,9 @@ class PlainSession final : public Session {
   std::size_t written_ = 0;
   std::size_t waiting_bytes_ = 0;  // seen in the kernel at waiting_since_
   std::chrono::nanoseconds waiting_since_{0};
+  std::size_t left_to_drain_ = 0;
   bool reading_ = false;
-  bool writing_ = false;
+  bool occupied_ = false;  // a write, or a turn of ours, is under way
   bool draining_ = false;
 };
 
@@ -243,18 +267,26 @@ class TlsSession final : public Session {
   void start() override {
     stream_.async_handshake(asio::ssl::stream_base::server, [self = self()](const error_code& error) {
       if (error) return self->close();
+      self->shaken_ = true;
       self->note_progress(true, false);
       self->read();
     });
   }
 
+  // How much of what has arrived is still encrypted in a buffer is not to be seen from here, so it is what
+  // comes within a tenth of a second.
   void drain() override {
+    if (lingering_ || !shaken_) return close();
     draining_ = true;
-    if (!writing_) close();
+    drained_.expires_after(std::chrono::milliseconds{100});
+    drained_.async_wait([self = self()](const error_code& error) {
+      if (!error && !self->writing_) self->finish();
+    });
   }
 
   void close() override {
     error_code ignored;
+    drained_.cancel(ignored);
     stream_.lowest_layer().close(ignored);
   }
 
@@ -266,9 +298,10 @@ class TlsSession final : public Session {
   void read() {
     buffer_.resize(kRecord);
     stream_.async_read_some(asio::buffer(buffer_), [self = self()](const error_code& error, std::size_t n) {
+      if (self->lingering_) return;
       if (error) return self->close();
       self->out_.clear();
-      self->take({self->buffer_.data(), n}, self->out_, self->service_.now());
+      self->take({self->buffer_.data(), n}, self->out_, self->just_now());
       self->write();
     });
   }
@@ -286,21 +319,33 @@ class TlsSession final : public Session {
   }
 
   void next() {
-    if (front_.closing() || (draining_ && !more_)) {
-      stream_.async_shutdown([self = self()](const error_code&) { self->close(); });
-      lingering_ = true;
-      stalled_since_ = loop_.coarse_now;
-      return;
+    if (front_.closing()) return finish();
+    if (!front_.busy()) {
+      if (draining_ && drained_.expiry() <= std::chrono::steady_clock::now()) return finish();
+      return read();
     }
-    if (!more_) return read();
-    out_.clear();
-    take({}, out_, service_.now());
-    write();
+    asio::post(loop_.context, [self = self()] {
+      self->out_.clear();
+      self->take({}, self->out_, self->just_now());
+      self->write();
+    });
+  }
+
+  void finish() {
+    lingering_ = true;
+    stalled_since_ = loop_.coarse_now;
+    drained_.expires_after(draining_ ? std::chrono::milliseconds{200} : kLinger);
+    drained_.async_wait([self = self()](const error_code& error) {
+      if (!error) self->close();
+    });
+    stream_.async_shutdown([self = self()](const error_code&) { self->close(); });
   }
 
   asio::ssl::stream<Socket> stream_;
   std::vector<char> buffer_;
   std::string out_;
+  asio::steady_timer drained_{loop_.context};
+  bool shaken_ = false;  // the handshake is done
   bool writing_ = false;
   bool draining_ = false;
 };

@@ -60,15 +60,19 @@ class Session : public std::enable_shared_from_this<Session> {
   void close_if_stalled();
 
  protected:
-  // Runs what has come so far, all of it by `arrived`, and appends the replies to `out`.
-  void take(std::string_view fresh, std::string& out, std::chrono::nanoseconds arrived);
+  struct Moment {
+    std::chrono::nanoseconds arrived;
+    std::chrono::nanoseconds now;
+  };
+  Moment just_now() const;
+  // Runs what has come so far, and appends the replies to `out`.
+  void take(std::string_view fresh, std::string& out, Moment when);
   void note_progress(bool progress, bool waiting);
 
   Loop& loop_;
   Service& service_;
   RespFront front_;
   std::string rest_;        // bytes of a command that is not yet whole, or not yet run
-  bool more_ = false;       // `rest_` may hold whole commands that wait for replies to be taken
   bool lingering_ = false;  // our side is closed: what still comes is thrown away until theirs is too
   std::chrono::nanoseconds stalled_since_{0};  // 0: not standing still
 };

@@ -12,7 +12,9 @@ constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t kMostSeconds = kMost / 1'000'000'000;
 
 std::string arity(std::string_view command) {
-  return "ERR wrong number of arguments for '" + std::string(command) + "' command";
+  std::string name(command);
+  for (char& c : name) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c);
+  return "ERR wrong number of arguments for '" + name + "' command";
 }
 
 // "max_burst: 'x' is not an integer from 0 to 9": the field, what came, what is allowed. What came is cut
@@ -53,7 +55,7 @@ Throttle ThrottleParser::request(std::string_view key, Rate rate, std::int64_t m
 }
 
 Throttle ThrottleParser::cl_throttle(Words words) {
-  if (words.size() < 5 || words.size() > 6) return fail(arity("cl.throttle"));
+  if (words.size() < 5 || words.size() > 6) return fail(arity(words[0]));
   // No word may be negative, so -1 can stand for what is no number; optionals cost a tenth of a request here.
   const auto number = [&words](std::size_t at) { return resp::parse_integer(words[at]).value_or(-1); };
   const std::int64_t max_burst = number(2);
@@ -68,7 +70,7 @@ Throttle ThrottleParser::cl_throttle(Words words) {
 }
 
 Throttle ThrottleParser::gcra(Words words) {
-  if (words.size() < 5 || words.size() > 7) return fail(arity("gcra"));
+  if (words.size() < 5 || words.size() > 7) return fail(arity(words[0]));
   const auto max_burst = resp::parse_integer(words[2]);
   if (!max_burst || *max_burst < 0 || *max_burst == kMost) {
     return fail("ERR value is out of range, must be positive");

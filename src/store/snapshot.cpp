@@ -200,7 +200,8 @@ tl::expected<std::uint64_t, std::string> save_snapshot(Table& table, const std::
 }
 
 tl::expected<SnapshotFile, std::string> SnapshotFile::open(const std::string& path) {
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  // Not blocking: opening a pipe would wait for its other end.
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0) return tl::unexpected(system_failure(path, "cannot open"));
   SnapshotFile file(path, descriptor);
   struct stat about{};

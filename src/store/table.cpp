@@ -91,8 +91,7 @@ struct alignas(64) Table::Bucket {
   }
 
   Decision decide(int slot, const Quota& quota, Cost cost, nanoseconds arrived, nanoseconds now) {
-    const nanoseconds at = gcra::moment(quota, state(slot), cost, arrived, now);
-    const gcra::Step step = gcra::decide(quota, state(slot), at, cost);
+    const gcra::Step step = gcra::decide(quota, state(slot), now, cost, arrived);
     if (step.changes) set(slot, step.next);
     return step.decision;
   }
@@ -275,7 +274,8 @@ Decision Table::check(Place place, const Quota& quota, Cost cost, nanoseconds ar
   } else {
     const auto forgotten =
         nanoseconds{static_cast<std::int64_t>(segment->forgotten.load(std::memory_order_relaxed))};
-    const gcra::Step step = gcra::decide(quota, {}, std::max(now, forgotten), cost);
+    const gcra::Step step =
+        gcra::decide(quota, {}, std::max(now, forgotten), cost, std::max(arrived, forgotten));
     const int slot = step.changes ? home.free_slot(now) : -1;
     if (slot >= 0) {
       raise_to(segment->forgotten, home.state(slot).tat);
@@ -301,7 +301,7 @@ Decision Table::check_pair(Place place, const Quota& quota, Cost cost, nanosecon
         return decision;
       }
     }
-    const gcra::Step step = gcra::decide(quota, {}, pair.no_earlier(now), cost);
+    const gcra::Step step = gcra::decide(quota, {}, pair.no_earlier(now), cost, pair.no_earlier(arrived));
     if (!step.changes) {
       pair.unlock();
       return step.decision;

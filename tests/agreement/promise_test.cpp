@@ -84,6 +84,51 @@ TEST(Promise, in_any_span_at_most_burst_plus_w_over_t) {
   }
 }
 
+// A request may be decided later than it arrived. It is charged from its arrival, or from when it passed if
+// that is later: by those moments the promise holds.
+TEST(Promise, delays_of_ours_hand_out_no_more) {
+  const std::uint64_t chosen = std::random_device{}();
+  std::printf("seed %llu\n", static_cast<unsigned long long>(chosen));
+  std::mt19937_64 random(chosen);
+  for (int trace = 0; trace < 1'000; ++trace) {
+    const auto burst = static_cast<std::int64_t>(1 + random() % 5);
+    const auto interval = static_cast<std::int64_t>(1 + random() % 10'000);
+    const Quota quota = Quota::make({1, nanoseconds{interval}}, burst).value();
+    gcra::State state;
+    std::vector<Admitted> admitted;
+    std::int64_t now = 1'000'000;
+    for (int step = 0; step < 1'000; ++step) {
+      now += static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(2 * interval));
+      const std::int64_t arrived = now - static_cast<std::int64_t>(random() % 1'000'000);
+      const auto tat = static_cast<std::int64_t>(state.tat);
+      const gcra::Step taken = gcra::decide(quota, state, nanoseconds{now}, Cost{1}, nanoseconds{arrived});
+      if (taken.changes) state = taken.next;
+      if (!taken.decision.allowed()) continue;
+      const std::int64_t passed = std::max(arrived, tat - (burst - 1) * interval);
+      ASSERT_LE(passed, now);
+      admitted.push_back({passed, 1});
+    }
+    std::sort(admitted.begin(), admitted.end(), [](Admitted a, Admitted b) { return a.at < b.at; });
+    ASSERT_TRUE(kept(admitted, burst, interval)) << "trace " << trace;
+  }
+}
+
+TEST(Promise, a_saturated_limit_of_burst_1_loses_nothing_to_delays) {
+  const Quota quota = Quota::per_second(100'000).burst(1);
+  gcra::State state;
+  int admitted = 0;
+  // A buffer of requests is read every 70 us and was waiting since the one before.
+  for (nanoseconds now = 1s; now < 2s; now += 70us) {
+    for (int request = 0; request < 500; ++request) {
+      const gcra::Step taken = gcra::decide(quota, state, now, Cost{}, now - 70us);
+      if (taken.changes) state = taken.next;
+      admitted += taken.decision.allowed() ? 1 : 0;
+    }
+  }
+  EXPECT_LE(admitted, 100'001 + 7);
+  EXPECT_GE(admitted, 99'990);
+}
+
 TEST(Promise, idling_does_not_double_the_burst) {
   const Quota quota = Quota::per_second(1).burst(10);
   for (nanoseconds idle = 0s; idle <= 60s; idle += 250ms) {

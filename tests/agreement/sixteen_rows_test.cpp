@@ -91,7 +91,7 @@ TEST(SixteenRows, through_the_wire) {
     SCOPED_TRACE(i);
     fake_now = kStart + milliseconds{row.at_ms};
     std::string out;
-    front.feed("CL.THROTTLE foo 4 1 1 " + std::to_string(row.cost) + "\r\n", out, fake_now);
+    front.feed("CL.THROTTLE foo 4 1 1 " + std::to_string(row.cost) + "\r\n", out, fake_now, fake_now);
     EXPECT_EQ(out, "*5\r\n" + integer(row.limited ? 1 : 0) + integer(5) +
                        integer(static_cast<int>(row.remaining)) + integer(seconds(row.retry_ms)) +
                        integer(seconds(row.reset_ms)));
