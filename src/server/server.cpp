@@ -172,6 +172,7 @@ class Server::Impl {
     }
     main_loop().context.run();
     for (std::thread& thread : threads) thread.join();
+    for (auto& loop : loops_) close_rest(*loop);
     snapshots.stop();
     return !save_at_end_ || snapshots.save();
   }
@@ -223,6 +224,14 @@ class Server::Impl {
     }
   }
 
+  // Those that did not end in time.
+  static void close_rest(Loop& loop) {
+    const std::vector<Session*> open(loop.sessions.begin(), loop.sessions.end());
+    for (Session* session : open) session->shared_from_this()->close();
+    loop.context.restart();
+    loop.context.poll();
+  }
+
   Loop& main_loop() { return *loops_.front(); }
 
   // The timer above would keep the main loop alive for its whole time; gone sessions end it early.
@@ -236,6 +245,7 @@ class Server::Impl {
   void watch_drain() {
     if (service_.counters.connections_now.load() == 0) {
       drain_timer_.cancel();
+      for (auto& loop : loops_) asio::post(loop->context, [&loop = *loop] { loop.poller.stop(); });
       return;
     }
     watch_timer_.expires_after(std::chrono::milliseconds{10});
@@ -336,12 +346,17 @@ class Server::Impl {
     }
     // Counted here and not when the session is made: that happens on another thread, and later.
     counters.connections_now.fetch_add(1, std::memory_order_relaxed);
-    asio::post(loop.context, [this, &loop, tls, id, address = std::move(address),
-                              socket = Socket(std::move(socket))]() mutable {
-      auto session = tls != nullptr
-                         ? make_tls_session(loop, service_, *tls, std::move(socket), id, std::move(address))
-                         : make_session(loop, service_, std::move(socket), id, std::move(address));
-      session->start();
+    if (tls != nullptr) {
+      asio::post(loop.context, [this, &loop, tls, id, address = std::move(address),
+                                socket = Socket(std::move(socket))]() mutable {
+        make_tls_session(loop, service_, *tls, std::move(socket), id, std::move(address))->start();
+      });
+      return;
+    }
+    socket.non_blocking(true, ignored);
+    const int descriptor = socket.release(ignored);
+    asio::post(loop.context, [this, &loop, id, descriptor, address = std::move(address)]() mutable {
+      make_session(loop, service_, descriptor, id, std::move(address))->start();
     });
   }
 

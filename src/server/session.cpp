@@ -1,9 +1,13 @@
 #include "server/session.hpp"
 
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
 #include <algorithm>
-#include <array>
 #include <boost/asio/post.hpp>
 #include <boost/asio/write.hpp>
+#include <cerrno>
 
 namespace weir::server {
 namespace {
@@ -13,10 +17,6 @@ using boost::system::error_code;
 // How long a connection that we have closed may take to close its side. Closing at once instead would send a
 // reset, and a reset can overtake the last reply.
 constexpr std::chrono::seconds kLinger{2};
-
-bool would_block(const error_code& error) {
-  return error == asio::error::would_block || error == asio::error::try_again;
-}
 
 }  // namespace
 
@@ -68,88 +68,83 @@ void Session::close_if_stalled() {
 
 namespace {
 
-class PlainSession final : public Session {
+class PlainSession final : public Session, private Poller::Watched {
  public:
-  PlainSession(Loop& loop, Service& service, Socket socket, std::uint64_t id, std::string address)
-      : Session(loop, service, id, std::move(address)), socket_(std::move(socket)) {
-    error_code ignored;
-    socket_.non_blocking(true, ignored);
+  PlainSession(Loop& loop, Service& service, int descriptor, std::uint64_t id, std::string address)
+      : Session(loop, service, id, std::move(address)), descriptor_(descriptor) {}
+  ~PlainSession() override {
+    if (descriptor_ >= 0) ::close(descriptor_);
   }
 
-  void start() override { await_input(); }
+  void start() override {
+    if (loop_.poller.add(descriptor_, *this)) alive_ = shared_from_this();
+  }
 
   void drain() override {
     if (lingering_) return close();
     draining_ = true;
-    error_code ignored;
-    left_to_drain_ = socket_.available(ignored);
-    if (occupied_) return;  // its end goes on
-    if (!reading_) return read(0);
-    // The read that waits may already have bytes: its handler goes on with them or with none.
-    socket_.cancel(ignored);
+    left_to_drain_ = waiting_in_kernel();
+    if (!occupied_ && waiting_.empty()) read();
   }
 
   void close() override {
-    error_code ignored;
-    socket_.close(ignored);
+    if (descriptor_ < 0) return;
+    loop_.poller.remove(descriptor_);
+    ::close(descriptor_);
+    descriptor_ = -1;
+    // Not here and now: this may be called from one of our own functions.
+    asio::post(loop_.context, [alive = std::move(alive_)] {});
   }
 
  private:
-  std::shared_ptr<PlainSession> self() { return std::static_pointer_cast<PlainSession>(shared_from_this()); }
-
-  // A read into a little buffer of the connection's own, not a wait: for a wait Asio tells the kernel anew
-  // each time what it waits for, and at one request a packet that system call is a tenth of all work.
-  void await_input() {
-    reading_ = true;
-    socket_.async_read_some(asio::buffer(first_), [self = self()](const error_code& error, std::size_t n) {
-      self->reading_ = false;
-      if (self->lingering_) return error ? self->close() : self->discard();
-      if (error == asio::error::eof) return self->finish();
-      if (error && !self->draining_) return self->close();
-      self->read(n);
-    });
+  void on_ready() override {
+    if (lingering_) return discard();
+    if (occupied_) return;
+    waiting_.empty() ? read() : write_waiting();
   }
 
-  // Reads on from the `n` bytes in first_, runs all, answers.
-  void read(std::size_t n) {
-    std::copy_n(first_.data(), n, loop_.read_buffer.data());
-    bool more = n == 0 || n == first_.size() || draining_;
-    bool ended = false;
+  // What recv says: a count, 0 at the end, -1 for nothing yet, -2 for a connection that is no more.
+  ssize_t receive() {
+    const ssize_t n = recv(descriptor_, loop_.read_buffer.data(), loop_.read_buffer.size(), 0);
+    return n >= 0 || errno == EAGAIN || errno == EINTR ? n : -2;
+  }
+  ssize_t transmit(std::string_view bytes) {
+    const ssize_t n = ::send(descriptor_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    return n >= 0 || errno == EAGAIN || errno == EINTR ? n : -2;
+  }
+  std::size_t waiting_in_kernel() const {
+    int bytes = 0;
+    return ioctl(descriptor_, FIONREAD, &bytes) == 0 ? static_cast<std::size_t>(bytes) : 0;
+  }
+
+  void read() {
     // A client that sends without pause gets this many turns before the others.
     constexpr int kTurns = 4;
     for (int turn = 0; turn < kTurns; ++turn) {
-      bool full = false;
-      if (more) {
-        error_code error;
-        const std::size_t fresh = socket_.read_some(asio::buffer(loop_.read_buffer) + n, error);
-        if (error && !would_block(error) && error != asio::error::eof) return close();
-        ended = error == asio::error::eof;
-        n += error ? 0 : fresh;
-        full = n == loop_.read_buffer.size();
-        if (n == 0) return ended || draining_ ? finish() : await_input();
-      }
-      // What comes after the signal to stop is not what had arrived.
-      left_to_drain_ -= std::min(left_to_drain_, n);
-      ended = ended || (draining_ && (!full || left_to_drain_ == 0));
+      const ssize_t received = receive();
+      if (received == -2) return close();
+      if (received == 0 || (received < 0 && draining_)) return finish();
+      if (received < 0) return;
+      const auto n = static_cast<std::size_t>(received);
+      const bool full = n == loop_.read_buffer.size();
       std::string& out = loop_.replies;
       out.clear();
       take({loop_.read_buffer.data(), n}, out, arrival(n));
       if (!send(out)) return;
-      if (ended) return finish();
-      if (!full) return await_input();
-      n = 0;
-      more = true;
+      // What comes after the signal to stop is not what had arrived.
+      left_to_drain_ -= std::min(left_to_drain_, n);
+      if (draining_ && (!full || left_to_drain_ == 0)) return finish();
+      if (!full) return;
     }
-    go_on([](PlainSession& self) { self.read(0); });
+    if (draining_) go_on(&PlainSession::read);
   }
 
   // Later, after the other connections of this loop.
-  template <class Next>
-  void go_on(Next next) {
+  void go_on(void (PlainSession::*next)()) {
     occupied_ = true;
-    asio::post(loop_.context, [self = self(), next] {
-      self->occupied_ = false;
-      next(*self);
+    asio::post(loop_.context, [this, alive = shared_from_this(), next] {
+      occupied_ = false;
+      if (descriptor_ >= 0) (this->*next)();
     });
   }
 
@@ -164,8 +159,7 @@ class PlainSession final : public Session {
     const std::chrono::nanoseconds arrived = waited ? std::max(waiting_since_, now - kPatience) : now;
     waiting_bytes_ = 0;
     if (n == loop_.read_buffer.size()) {
-      error_code ignored;
-      waiting_bytes_ = socket_.available(ignored);
+      waiting_bytes_ = waiting_in_kernel();
       waiting_since_ = now;
     }
     return {arrived, now};
@@ -173,18 +167,19 @@ class PlainSession final : public Session {
 
   // Writes replies. True when they are written and more may be read; otherwise what goes on has been
   // arranged.
-  bool send(std::string& out) {
+  bool send(const std::string& out) {
     if (!out.empty()) {
-      error_code error;
-      const std::size_t n = socket_.write_some(asio::buffer(out), error);
-      if (error && !would_block(error)) {
+      const ssize_t sent = transmit(out);
+      if (sent == -2) {
         close();
         return false;
       }
+      const auto n = static_cast<std::size_t>(std::max<ssize_t>(0, sent));
       if (n < out.size()) {
         waiting_.assign(out, n);
         written_ = 0;
-        await_output();
+        note_progress(true, true);
+        loop_.poller.await_output(descriptor_, *this);
         return false;
       }
     }
@@ -193,42 +188,32 @@ class PlainSession final : public Session {
       return false;
     }
     if (!front_.busy()) return true;
-    go_on([](PlainSession& self) { self.run_on(); });
+    go_on(&PlainSession::run_on);
     return false;
   }
 
   void run_on() {
     loop_.replies.clear();
     take({}, loop_.replies, just_now());
-    if (send(loop_.replies)) read(0);
-  }
-
-  void await_output() {
-    occupied_ = true;
-    note_progress(true, true);
-    socket_.async_wait(Socket::wait_write, [self = self()](const error_code& error) {
-      self->occupied_ = false;
-      if (!error) self->write_waiting();
-    });
+    if (send(loop_.replies) && draining_) read();
   }
 
   void write_waiting() {
-    error_code error;
-    const std::size_t n =
-        socket_.write_some(asio::buffer(waiting_.data() + written_, waiting_.size() - written_), error);
-    if (error && !would_block(error)) return close();
-    written_ += n;
-    if (written_ < waiting_.size()) return await_output();
+    const ssize_t sent = transmit(std::string_view(waiting_).substr(written_));
+    if (sent == -2) return close();
+    if (sent > 0) {
+      written_ += static_cast<std::size_t>(sent);
+      note_progress(true, true);
+    }
+    if (written_ < waiting_.size()) return;
     std::string().swap(waiting_);
     note_progress(true, !rest_.empty());
-    loop_.replies.clear();
-    if (send(loop_.replies)) read(0);
+    loop_.poller.await_input(descriptor_, *this);
+    if (send("") && draining_) read();
   }
 
   void finish() {
-    error_code error;
-    socket_.shutdown(Socket::shutdown_send, error);
-    if (error) return close();
+    if (shutdown(descriptor_, SHUT_WR) != 0) return close();
     lingering_ = true;
     stalled_since_ = loop_.coarse_now;
     discard();
@@ -236,23 +221,21 @@ class PlainSession final : public Session {
 
   void discard() {
     for (int turn = 0; turn < 16; ++turn) {
-      error_code error;
-      socket_.read_some(asio::buffer(loop_.read_buffer), error);
-      if (would_block(error)) return draining_ ? close() : await_input();
-      if (error) return close();
+      const ssize_t n = receive();
+      if (n == -1 && !draining_) return;
+      if (n <= 0) return close();
     }
     close();
   }
 
-  Socket socket_;
-  std::array<char, 2048> first_;
-  std::string waiting_;  // replies that the socket did not take at once
+  int descriptor_;
+  std::shared_ptr<Session> alive_;  // itself, until it is closed
+  std::string waiting_;             // replies that the socket did not take at once
   std::size_t written_ = 0;
   std::size_t waiting_bytes_ = 0;  // seen in the kernel at waiting_since_
   std::chrono::nanoseconds waiting_since_{0};
   std::size_t left_to_drain_ = 0;
-  bool reading_ = false;
-  bool occupied_ = false;  // a write, or a turn of ours, is under way
+  bool occupied_ = false;  // a turn of ours is under way
   bool draining_ = false;
 };
 
@@ -352,9 +335,9 @@ class TlsSession final : public Session {
 
 }  // namespace
 
-std::shared_ptr<Session> make_session(Loop& loop, Service& service, Socket socket, std::uint64_t id,
+std::shared_ptr<Session> make_session(Loop& loop, Service& service, int descriptor, std::uint64_t id,
                                       std::string address) {
-  return std::make_shared<PlainSession>(loop, service, std::move(socket), id, std::move(address));
+  return std::make_shared<PlainSession>(loop, service, descriptor, id, std::move(address));
 }
 
 std::shared_ptr<Session> make_tls_session(Loop& loop, Service& service, asio::ssl::context& tls,

@@ -4,7 +4,7 @@
 // buffer, and keeps only what was half sent. While replies wait to be taken nothing more is read, so a client
 // that does not read its answers fills its own socket and then stands still, until the loop closes it.
 //
-// Everything here runs on its loop's thread. A session lives as long as an operation of it is under way.
+// Everything here runs on its loop's thread. A session lives until it is closed.
 #pragma once
 
 #include <boost/asio/generic/stream_protocol.hpp>
@@ -18,6 +18,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "server/poller.hpp"
 #include "server/resp_front.hpp"
 
 namespace weir::server {
@@ -39,6 +40,7 @@ struct Loop {
   std::unordered_set<Session*> sessions;
   asio::io_context context{1};
   asio::steady_timer sweep{context};
+  Poller poller{context};
   // Read once a second by the sweep: precise enough for timeouts of seconds.
   std::chrono::nanoseconds coarse_now = steady_now();
 };
@@ -77,7 +79,8 @@ class Session : public std::enable_shared_from_this<Session> {
   std::chrono::nanoseconds stalled_since_{0};  // 0: not standing still
 };
 
-std::shared_ptr<Session> make_session(Loop& loop, Service& service, Socket socket, std::uint64_t id,
+// Takes the descriptor, a connected socket that does not block.
+std::shared_ptr<Session> make_session(Loop& loop, Service& service, int descriptor, std::uint64_t id,
                                       std::string address);
 std::shared_ptr<Session> make_tls_session(Loop& loop, Service& service, asio::ssl::context& tls,
                                           Socket socket, std::uint64_t id, std::string address);
