@@ -84,7 +84,7 @@ class KeyedLimiter {
   bool reset(std::string_view key);
 
   const Quota& quota() const { return quota_; }
-  std::uint64_t live() const;      // keys in use now; reads the table, some 10 ms for 64 MiB
+  std::uint64_t live() const;      // keys in use now; reads the table, some 20 ms for 64 MiB
   std::uint64_t capacity() const;  // slots at the bound
   std::uint64_t refused() const;   // checks that when_full answered
 

@@ -92,6 +92,8 @@ class Quota {
     return {Fault::none, interval};
   }
 
+  static std::int64_t nearest_count(Rate rate, std::int64_t interval);
+
   static consteval Quota literal(Rate rate, std::int64_t burst) {
     const Checked checked = judge(rate, burst);
     switch (checked.fault) {

@@ -3,12 +3,15 @@
 // Source: ITU-T Recommendation I.371 (03/2004), annex A, "virtual scheduling algorithm", with costs. In its
 // words: T is the emission interval, tau the tolerance, TAT the theoretical arrival time.
 //
-//   allowed  iff  max(tat, now) + cost x T  <=  now + burst x T        then  tat := max(tat, now) + cost x T
+//   allowed  iff  max(tat, now) + cost x T  <=  now + burst x T      then  tat := max(tat, arrived) + cost x
+//   T
+//
+// where `arrived`, mostly equal to now, is since when the requester has been waiting.
 //
 // The promise: in any span of length W, for any arrival pattern, any idling, any interleaving of threads, the
 // cost admitted for a key is at most burst + W / T. It holds because `tat` never falls behind the time that
-// the admitted units take to drain: an admitted cost moves it on by cost x T from no earlier than `now`, and
-// never beyond now + burst x T. Idling earns nothing, since a tat in the past counts as `now`.
+// the admitted units take to drain: an admitted cost moves it on by cost x T from no earlier than that
+// moment, and never beyond now + burst x T. Idling earns nothing, since a tat in the past counts as `now`.
 // tests/agreement/promise_test.cpp tests it under this name.
 //
 // Pure functions of values: no clock, no lock, no allocation, any thread. Not for: where the state of a key
@@ -50,17 +53,19 @@ constexpr std::uint64_t ahead_of(std::uint64_t tat, nanoseconds now) {
 
 // The same debt under another quota. Debt is kept in units, a part of a unit counting as a whole one: k units
 // that were draining at the old T drain at the new one, so a raised limit acts at once. The exception is a
-// slower T together with more debt than the new burst holds: that debt goes on draining at the old, faster T
-// until it fits, so that lowering a limit makes nobody wait longer than he already had to.
+// slower T that leaves no room for `cost`: until it does, the debt goes on draining at the old, faster T, so
+// that lowering a limit makes nobody wait longer than he already had to.
 // Debt is never forgiven: two quotas used in turn on one key (a rolling deployment does that) admit together
 // at most the greater burst + W / the smaller T.
-constexpr State redenominate(State state, const Quota& quota, nanoseconds now) {
+constexpr State redenominate(State state, const Quota& quota, nanoseconds now, Cost cost) {
   const auto interval = static_cast<std::uint64_t>(quota.emission_interval().count());
+  const auto burst = static_cast<std::uint64_t>(quota.burst());
   if (state.interval == interval) return state;
   const std::uint64_t ahead = ahead_of(state.tat, now);
-  if (ahead == 0) return {0, interval};
+  // The tat stays: a request that arrived before it is not to be charged from before it.
+  if (ahead == 0) return {state.tat, interval};
   const std::uint64_t units = (ahead - 1) / state.interval + 1;
-  if (interval > state.interval && units > static_cast<std::uint64_t>(quota.burst())) return state;
+  if (interval > state.interval && units > burst - std::min(burst, cost.units)) return state;
   // units x interval is at most burst x T when T grows, and below ahead + T_old when it shrinks.
   return {static_cast<std::uint64_t>(now.count()) + units * interval, interval};
 }
@@ -73,11 +78,10 @@ constexpr State redenominate(State state, const Quota& quota, nanoseconds now) {
 // a delay of ours is not the requester's idling, and a saturated limit of burst 1 would lose every one of
 // them. The promise holds for any moment between, because the permission was asked for and not yet given.
 constexpr Step decide(const Quota& quota, State state, nanoseconds now, Cost cost, nanoseconds arrived) {
-  const State debt = redenominate(state, quota, now);
+  const State debt = redenominate(state, quota, now, cost);
   const auto burst = static_cast<std::uint64_t>(quota.burst());
   const std::uint64_t interval = debt.interval;
-  // Only a debt of more than `burst` units of this interval keeps an interval that is not the quota's, so
-  // this product is below that debt's tat and cannot wrap.
+  // An interval that is not the quota's is a shorter one, so this product is below burst x T.
   const std::uint64_t full = burst * interval;
   std::uint64_t ahead = ahead_of(debt.tat, now);
 

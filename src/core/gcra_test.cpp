@@ -128,6 +128,15 @@ TEST(Gcra, a_lowered_limit_locks_nobody_for_longer_than_before) {
         {999'996ms, kFiveADay, 1, allowed, 0, kNone, 24h}});
 }
 
+TEST(Gcra, asking_again_too_early_makes_nobody_wait_longer) {
+  constexpr Quota kWide = Quota::per_second(10).burst(10);
+  constexpr Quota kNarrow = Quota::per_second(5).burst(5);
+  play({{0s, kWide, 10, allowed, 0, kNone, 1s},
+        {0s, kNarrow, 1, denied, 0, 600ms, 1s},
+        {500ms, kNarrow, 1, denied, 0, 100ms, 500ms},
+        {600ms, kNarrow, 1, allowed, 0, kNone, 1s}});
+}
+
 TEST(Gcra, near_the_end_of_the_range_nothing_wraps) {
   constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
   const Quota longest = Quota::make({1, nanoseconds{kMost}}, 1).value();

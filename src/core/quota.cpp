@@ -13,17 +13,6 @@ std::string below_least(std::string_view field, std::int64_t value) {
   return std::string(field) + ": " + std::to_string(value) + " is below the least allowed (1)";
 }
 
-// The count nearest to `rate.count` that whole nanoseconds keep: the smallest count whose interval is T, for
-// the two T beside the asked one.
-std::int64_t nearest_count(Rate rate, std::int64_t interval) {
-  const std::int64_t period = rate.period.count();
-  const auto count_for = [period](std::int64_t t) { return (period - 1) / t + 1; };
-  const std::int64_t below = count_for(interval);
-  if (interval == 1) return below;
-  const std::int64_t above = count_for(interval - 1);
-  return above - rate.count < rate.count - below ? above : below;
-}
-
 struct Word {
   std::string_view text;
   std::string_view rest;
@@ -44,6 +33,24 @@ std::optional<std::int64_t> parse_count(std::string_view digits) {
 }
 
 }  // namespace
+
+// The count nearest to rate.count that whole nanoseconds keep: the smallest one of each interval is tried, up
+// and down from the asked one's. Few steps: a count is only refused when its interval is below 1000 ns.
+std::int64_t Quota::nearest_count(Rate rate, std::int64_t interval) {
+  const std::int64_t period = rate.period.count();
+  const auto count_for = [period](std::int64_t t) { return (period - 1) / t + 1; };
+  const auto works = [rate, count_for](std::int64_t t) {
+    return judge({count_for(t), rate.period}, 1).fault == Fault::none;
+  };
+  std::int64_t longer = interval;
+  while (longer < period && !works(longer)) ++longer;
+  std::int64_t shorter = interval - 1;
+  while (shorter > 1 && !works(shorter)) --shorter;
+  const std::int64_t below = count_for(longer);
+  if (shorter < 1) return below;
+  const std::int64_t above = count_for(shorter);
+  return above - rate.count < rate.count - below ? above : below;
+}
 
 tl::expected<Quota, std::string> Quota::make(Rate rate, std::int64_t burst) {
   const Checked checked = judge(rate, burst);

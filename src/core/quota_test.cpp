@@ -102,11 +102,15 @@ TEST(Quota, what_is_refused_and_what_it_says) {
 }
 
 TEST(Quota, the_nearest_that_works_works) {
-  for (std::int64_t count = 1'000'001; count < 600'000'000; count = count * 17 / 16 + 1) {
-    const auto quota = Quota::make({count, 1s}, 1);
-    if (quota) continue;
+  const auto check = [](Rate rate) {
+    const auto quota = Quota::make(rate, 1);
+    if (quota) return;
     const std::size_t at = quota.error().rfind(' ');
-    EXPECT_TRUE(Quota::make({std::stoll(quota.error().substr(at)), 1s}, 1)) << quota.error();
+    EXPECT_TRUE(Quota::make({std::stoll(quota.error().substr(at)), rate.period}, 1)) << quota.error();
+  };
+  for (std::int64_t count = 1'000'001; count < 600'000'000; count = count * 17 / 16 + 1) check({count, 1s});
+  for (std::int64_t period = 1; period < 1200; ++period) {
+    for (std::int64_t count = 1; count <= period; ++count) check({count, nanoseconds{period}});
   }
 }
 

@@ -278,7 +278,7 @@ void RespFront::client(Words words, std::string& out) {
     }
     return fail(out, "ERR syntax error");
   }
-  fail(out, "ERR unknown subcommand '" + what.substr(0, 32) + "'. Try CLIENT HELP.");
+  fail(out, "ERR unknown subcommand '" + what.substr(0, 32) + "'");
 }
 
 void RespFront::config(Words words, std::string& out) {
@@ -400,7 +400,7 @@ void RespFront::command(Words words, std::string& out) {
     return;
   }
   if (!what.empty() && what != "info") {
-    return fail(out, "ERR unknown subcommand '" + what.substr(0, 32) + "'. Try COMMAND HELP.");
+    return fail(out, "ERR unknown subcommand '" + what.substr(0, 32) + "'");
   }
   to.array(commands().size());
   for (const Command& each : commands()) describe(to, each);

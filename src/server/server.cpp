@@ -234,7 +234,6 @@ class Server::Impl {
 
   Loop& main_loop() { return *loops_.front(); }
 
-  // The timer above would keep the main loop alive for its whole time; gone sessions end it early.
   template <class Acceptor>
   static void close(Listener<Acceptor>& listener) {
     error_code ignored;
@@ -242,6 +241,7 @@ class Server::Impl {
     listener.pause.cancel();
   }
 
+  // The timer above would keep the main loop alive for its whole time; gone sessions end it early.
   void watch_drain() {
     if (service_.counters.connections_now.load() == 0) {
       drain_timer_.cancel();

@@ -93,8 +93,7 @@ class Table {
   Decision check(Place place, const Quota& quota, Cost cost, nanoseconds now) {
     return check(place, quota, cost, now, now);
   }
-  // The same for a request that has been waiting since `arrived`: decided at the best moment since
-  // (gcra::moment).
+  // The same for a request that has been waiting since `arrived`, from when it is charged (gcra::decide).
   Decision check(Place place, const Quota& quota, Cost cost, nanoseconds arrived, nanoseconds now);
 
   // Several limits of one request: charged all, or none when any of them is not allowed. The decisions say

@@ -40,7 +40,7 @@ class TokenBucket {
   Answer ask(Wide now, Wide burst, Wide interval, Wide cost) {
     TokenBucket then = *this;
     then.refill(now);
-    then.adopt(burst, interval);
+    then.adopt(burst, interval, cost);
     Answer answer = then.decide(burst, cost);
     // A look leaves no trace, not even that the quota has changed; neither does what can never pass.
     if (cost != 0 && answer.kind != Answer::Kind::never) *this = then;
@@ -59,10 +59,10 @@ class TokenBucket {
 
   // Another quota: whole tokens are owed, a part of one counting as one, and they come back at the new pace.
   // Only when that is slower and the bucket too small for what is owed, the old pace goes on.
-  void adopt(Wide burst, Wide interval) {
+  void adopt(Wide burst, Wide interval, Wide cost) {
     if (interval == interval_) return;
     const Wide owed = ceil(debt_);
-    if (interval > interval_ && owed > burst) return;
+    if (interval > interval_ && owed + (cost < burst ? cost : burst) > burst) return;
     debt_ = {owed * interval, interval};
     interval_ = interval;
   }
