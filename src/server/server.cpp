@@ -331,6 +331,11 @@ class Server::Impl {
     std::string address = "unix";
     if constexpr (kTcp) {
       socket.set_option(tcp::no_delay(true), ignored);
+      // Room for what a client sends while we work. Left to itself the kernel opens the window by halves of a
+      // small one, and a client that sends without pause is found with nothing waiting every other read
+      // (bench/accuracy.py: 94 % of a limit of 100,000/s with burst 1, with this 99.99 %). Taken only by
+      // bytes that wait; the kernel's own tuning may take thirty times as much.
+      socket.set_option(asio::socket_base::receive_buffer_size(1 << 20), ignored);
       socket.set_option(tcp::socket::keep_alive(true), ignored);
       address = socket.remote_endpoint(ignored).address().to_string();
     }
