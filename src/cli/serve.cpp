@@ -205,8 +205,7 @@ void add_serve(CLI::App& app, int& result) {
       ->capture_default_str();
   serve_app->add_flag("--ignore-bad-snapshot", s.ignore_bad_snapshot,
                       "put a damaged snapshot aside, start empty");
-  serve_app->add_flag("--insecure", s.insecure,
-                      "listen beyond loopback without password or client certificates");
+  serve_app->add_flag("--insecure", s.insecure, "listen beyond loopback without password or TLS");
   serve_app->add_option("--log-level", flags->log_level, "what to log")
       ->check(CLI::IsMember({"debug", "info", "warn", "error", "off"}))
       ->capture_default_str();

@@ -256,12 +256,18 @@ class Server::Impl {
 
   void listen(const Endpoint& wanted) {
     const tcp::endpoint endpoint = resolve(main_loop().context, wanted);
-    const bool guarded = service_.credentials.required() || !settings_.tls_ca.empty();
-    if (!endpoint.address().is_loopback() && !guarded && !settings_.insecure) {
+    const bool beyond = !endpoint.address().is_loopback();
+    const bool trusting = !service_.credentials.required() && settings_.tls_ca.empty();
+    if (beyond && trusting && settings_.tls_cert.empty() && !settings_.insecure) {
       throw std::runtime_error(
           "resp: " + text_of(endpoint) +
-          " is not a loopback address: give --password or --tls-ca, or --insecure to serve "
+          " is not a loopback address: give --password or --tls-cert, or --insecure to serve "
           "anyone who can reach it");
+    }
+    if (beyond && trusting) {
+      spdlog::warn(
+          "resp: {}: anyone who can reach it may do everything; --password or --tls-ca would ask who it is",
+          text_of(endpoint));
     }
     auto listener = std::make_unique<Listener<tcp::acceptor>>(main_loop().context);
     tcp::acceptor& acceptor = listener->acceptor;

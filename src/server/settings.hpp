@@ -27,7 +27,7 @@ struct Settings {
   // A connection whose command stays half sent, whose replies are not taken, or that does not authenticate
   // for this long is closed. Idle connections are left alone: clients keep pools.
   std::chrono::seconds stall_timeout{30};
-  bool insecure = false;  // lets a listener beyond loopback do without password and client certificates
+  bool insecure = false;  // lets a listener beyond loopback do without password and TLS
 
   std::string user = "default";
   std::string password;
