@@ -31,11 +31,11 @@ void play(const std::vector<Row>& rows) {
     const Row& row = rows[i];
     const Step step = decide(row.quota, state, 1000s + row.at, Cost{row.cost});
     if (step.changes) state = step.next;
-    EXPECT_EQ(step.decision.verdict, row.verdict) << "row " << i;
-    EXPECT_EQ(step.decision.limit, row.quota.burst()) << "row " << i;
-    EXPECT_EQ(step.decision.remaining, row.remaining) << "row " << i;
-    EXPECT_EQ(step.decision.retry_after.value_or(kNone), row.retry_after) << "row " << i;
-    EXPECT_EQ(step.decision.reset_after, row.reset_after) << "row " << i;
+    EXPECT_EQ(step.decision().verdict, row.verdict) << "row " << i;
+    EXPECT_EQ(step.decision().limit, row.quota.burst()) << "row " << i;
+    EXPECT_EQ(step.decision().remaining, row.remaining) << "row " << i;
+    EXPECT_EQ(step.decision().retry_after.value_or(kNone), row.retry_after) << "row " << i;
+    EXPECT_EQ(step.decision().reset_after, row.reset_after) << "row " << i;
   }
 }
 
@@ -79,7 +79,7 @@ TEST(Gcra, five_hundred_denials_move_nothing) {
   const State before = state;
   for (int i = 0; i < 500; ++i) {
     const Step step = decide(kThree, state, nanoseconds{i}, Cost{1});
-    EXPECT_EQ(step.decision.verdict, denied);
+    EXPECT_EQ(step.decision().verdict, denied);
     EXPECT_FALSE(step.changes);
     if (step.changes) state = step.next;
   }
@@ -142,27 +142,27 @@ TEST(Gcra, near_the_end_of_the_range_nothing_wraps) {
   const Quota longest = Quota::make({1, nanoseconds{kMost}}, 1).value();
   const nanoseconds late{kMost};
   const Step first = decide(longest, {}, late, Cost{1});
-  EXPECT_EQ(first.decision.verdict, allowed);
-  EXPECT_EQ(first.decision.reset_after.count(), kMost);
+  EXPECT_EQ(first.decision().verdict, allowed);
+  EXPECT_EQ(first.decision().reset_after.count(), kMost);
   const Step second = decide(longest, first.next, late, Cost{1});
-  EXPECT_EQ(second.decision.verdict, denied);
-  EXPECT_EQ(second.decision.retry_after->count(), kMost);
+  EXPECT_EQ(second.decision().verdict, denied);
+  EXPECT_EQ(second.decision().retry_after->count(), kMost);
 
   const Quota widest = Quota::make({1, 1ns}, kMost).value();
-  EXPECT_EQ(decide(widest, {}, late, Cost{static_cast<std::uint64_t>(kMost)}).decision.remaining, 0);
-  EXPECT_EQ(decide(widest, {}, late, Cost{1}).decision.remaining, kMost - 1);
+  EXPECT_EQ(decide(widest, {}, late, Cost{static_cast<std::uint64_t>(kMost)}).decision().remaining, 0);
+  EXPECT_EQ(decide(widest, {}, late, Cost{1}).decision().remaining, kMost - 1);
 }
 
 TEST(Gcra, more_than_one_a_millisecond_counts_units_and_not_milliseconds) {
   constexpr Quota kFast = Quota::per_second(1500).burst(1'000'000);
-  EXPECT_EQ(decide(kFast, {}, 1s, Cost{1}).decision.remaining, 999'999);
+  EXPECT_EQ(decide(kFast, {}, 1s, Cost{1}).decision().remaining, 999'999);
   constexpr Quota kFastest = Quota::per_second(1'000'000'000).burst(5);
-  EXPECT_EQ(decide(kFastest, {}, 1s, Cost{5}).decision.reset_after, 5ns);
+  EXPECT_EQ(decide(kFastest, {}, 1s, Cost{5}).decision().reset_after, 5ns);
 }
 
 TEST(Gcra, is_constexpr) {
-  static_assert(decide(kThree, {}, 1s, Cost{1}).decision.remaining == 2);
-  static_assert(!decide(kThree, State{20'000'000'000, 1'000'000'000}, 1s, Cost{1}).decision.allowed());
+  static_assert(decide(kThree, {}, 1s, Cost{1}).decision().remaining == 2);
+  static_assert(!decide(kThree, State{20'000'000'000, 1'000'000'000}, 1s, Cost{1}).decision().allowed());
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <new>
 
 #include "core/gcra.hpp"
 #include "store/clock.hpp"
@@ -20,7 +21,7 @@ Decision Limiter::check_at(std::chrono::nanoseconds now, Cost cost) {
   for (;;) {
     const gcra::Step step = gcra::decide(quota_, {tat, interval}, now, cost);
     if (!step.changes || tat_.compare_exchange_weak(tat, step.next.tat, std::memory_order_relaxed)) {
-      return step.decision;
+      return step.decision();
     }
   }
 }
@@ -49,7 +50,8 @@ void KeyedLimiter::check(std::span<const std::string_view> keys, std::span<Decis
     }
     const std::chrono::nanoseconds now = steady_now();
     for (std::size_t i = 0; i < count; ++i) {
-      decisions[done + i] = table_->check(places[i], quota_, cost, now);
+      // Built in its place: an assignment would copy it (gcra::Step).
+      new (&decisions[done + i]) Decision(table_->check(places[i], quota_, cost, now));
     }
   }
 }

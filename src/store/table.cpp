@@ -93,7 +93,7 @@ struct alignas(64) Table::Bucket {
   Decision decide(int slot, const Quota& quota, Cost cost, nanoseconds arrived, nanoseconds now) {
     const gcra::Step step = gcra::decide(quota, state(slot), now, cost, arrived);
     if (step.changes) set(slot, step.next);
-    return step.decision;
+    return step.decision();
   }
 
   // The key's own slot, its tat past or not; -1 when there is none.
@@ -113,6 +113,12 @@ struct alignas(64) Table::Bucket {
   std::uint64_t soonest_free(nanoseconds now) const {
     return gcra::ahead_of(std::min({tat[0], tat[1], tat[2]}), now);
   }
+};
+
+// Unlocks behind a return that builds its Decision in the caller's place.
+struct Table::Release {
+  Bucket& bucket;
+  ~Release() { bucket.unlock(); }
 };
 
 // A range of leaves and the 2^14 buckets that hold their keys. Splitting gives [mid, end) to `upper`, bucket
@@ -252,9 +258,8 @@ Decision Table::check(Place place, const Quota& quota, Cost cost, nanoseconds ar
   Segment* segment = nullptr;
   Bucket& home = lock_home(leaf, place.bucket, segment);
   if (const int slot = home.find(place.tag); slot >= 0) {
-    const Decision decision = home.decide(slot, quota, cost, arrived, now);
-    home.unlock();
-    return decision;
+    const Release release{home};
+    return home.decide(slot, quota, cost, arrived, now);
   }
   if (home.overflowed()) {
     // Mostly it is in its other bucket, and that one is not locked. Only trying for it cannot lock up with
@@ -264,10 +269,9 @@ Decision Table::check(Place place, const Quota& quota, Cost cost, nanoseconds ar
     if (second != nullptr && second->try_lock()) {
       const bool valid = owner(leaf, other(place.bucket, place.tag), ignored) == second;
       if (const int slot = valid ? second->find(place.tag) : -1; slot >= 0) {
-        const Decision decision = second->decide(slot, quota, cost, arrived, now);
-        second->unlock();
-        home.unlock();
-        return decision;
+        const Release release{home};
+        const Release release_second{*second};
+        return second->decide(slot, quota, cost, arrived, now);
       }
       second->unlock();
     }
@@ -283,7 +287,7 @@ Decision Table::check(Place place, const Quota& quota, Cost cost, nanoseconds ar
     }
     if (slot >= 0 || !step.changes) {
       home.unlock();
-      return step.decision;
+      return step.decision();
     }
   }
   home.unlock();
@@ -296,15 +300,15 @@ Decision Table::check_pair(Place place, const Quota& quota, Cost cost, nanosecon
     Pair pair = lock_pair(place);
     for (Bucket* bucket : pair.bucket) {
       if (const int slot = bucket->find(place.tag); slot >= 0) {
-        const Decision decision = bucket->decide(slot, quota, cost, arrived, now);
-        pair.unlock();
-        return decision;
+        const Release release{*pair.bucket[0]};
+        const Release release_second{*pair.bucket[1]};
+        return bucket->decide(slot, quota, cost, arrived, now);
       }
     }
     const gcra::Step step = gcra::decide(quota, {}, pair.no_earlier(now), cost, pair.no_earlier(arrived));
     if (!step.changes) {
       pair.unlock();
-      return step.decision;
+      return step.decision();
     }
     for (std::size_t i = 0; i < 2; ++i) {
       if (const int slot = pair.bucket[i]->free_slot(now); slot >= 0) {
@@ -312,7 +316,7 @@ Decision Table::check_pair(Place place, const Quota& quota, Cost cost, nanosecon
         pair.bucket[i]->set(slot, place.tag, step.next);
         if (i == 1) pair.bucket[0]->mark_overflowed();
         pair.unlock();
-        return step.decision;
+        return step.decision();
       }
     }
     const std::uint64_t soonest =
@@ -320,7 +324,7 @@ Decision Table::check_pair(Place place, const Quota& quota, Cost cost, nanosecon
     pair.unlock();
     if (make_room(place, now)) continue;
     refused_.fetch_add(1, std::memory_order_relaxed);
-    return when_full_ == WhenFull::allow ? step.decision : no_room(quota, soonest);
+    return when_full_ == WhenFull::allow ? step.decision() : no_room(quota, soonest);
   }
 }
 
@@ -388,11 +392,11 @@ bool Table::check_all(std::span<const Request> requests, nanoseconds now, std::s
       const Pair pair{mine[i], segments[i]};
       const gcra::Step step = gcra::decide(*request.quota, found ? bucket->state(slot) : gcra::State{},
                                            found ? now : pair.no_earlier(now), request.cost);
-      decisions[i] = step.decision;
-      all = all && step.decision.allowed();
+      decisions[i] = step.decision();
+      all = all && step.decision().allowed();
       // A denial may write down a re-denominated debt, and keeps it when the rest is undone.
-      if (!step.decision.allowed() && step.changes) bucket->set(slot, step.next);
-      if (!step.decision.allowed() || !step.changes) continue;
+      if (!step.decision().allowed() && step.changes) bucket->set(slot, step.next);
+      if (!step.decision().allowed() || !step.changes) continue;
       if (slot < 0 && unstored[i]) continue;
       for (std::size_t which = 0; which < 2 && slot < 0; ++which) {
         bucket = mine[i][which];

@@ -130,6 +130,7 @@ class Table {
   static constexpr int kSlots = 3;
 
   struct Bucket;
+  struct Release;
   struct Segment;
   struct Pair;  // both buckets of a key, locked
 

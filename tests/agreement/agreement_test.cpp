@@ -70,7 +70,7 @@ class Walk {
               then.ask(at, quota.burst(), quota.emission_interval().count(), Wide{cost});
           ++steps;
           const gcra::State next = step.changes ? step.next : state;
-          wrong += same(step.decision, answer) && sound(quota, state, step, at, Cost{cost}) ? 0 : 1;
+          wrong += same(step.decision(), answer) && sound(quota, state, step, at, Cost{cost}) ? 0 : 1;
           if (depth > 1) from(depth - 1, next, then, at);
         }
       }
@@ -80,13 +80,13 @@ class Walk {
   // retry_after is enough, and not a nanosecond longer than it must be; a denial or a look changes nothing.
   bool sound(const Quota& quota, gcra::State state, const gcra::Step& step, std::int64_t now, Cost cost) {
     const bool one_quota = quotas_.size() == 1;
-    if (step.decision.verdict == Verdict::allowed) return cost.units != 0 || !step.changes;
-    if (step.decision.verdict == Verdict::never) return !step.changes;
+    if (step.decision().verdict == Verdict::allowed) return cost.units != 0 || !step.changes;
+    if (step.decision().verdict == Verdict::never) return !step.changes;
     if (one_quota && step.changes) return false;
     const gcra::State kept = step.changes ? step.next : state;
-    const nanoseconds enough = nanoseconds{now} + *step.decision.retry_after;
-    return gcra::decide(quota, kept, enough, cost).decision.allowed() &&
-           !gcra::decide(quota, kept, enough - nanoseconds{1}, cost).decision.allowed();
+    const nanoseconds enough = nanoseconds{now} + *step.decision().retry_after;
+    return gcra::decide(quota, kept, enough, cost).decision().allowed() &&
+           !gcra::decide(quota, kept, enough - nanoseconds{1}, cost).decision().allowed();
   }
 
   std::vector<Quota> quotas_;
@@ -165,7 +165,7 @@ TEST(Agreement, long_random_traces_with_changing_quotas) {
       const oracle::Answer answer =
           bucket.ask(now, quota.burst(), quota.emission_interval().count(), Wide{cost});
       if (taken.changes) state = taken.next;
-      ASSERT_TRUE(same(taken.decision, answer)) << "trace " << trace << " step " << step;
+      ASSERT_TRUE(same(taken.decision(), answer)) << "trace " << trace << " step " << step;
     }
   }
 }

@@ -77,7 +77,7 @@ TEST(Promise, in_any_span_at_most_burst_plus_w_over_t) {
       const Cost cost{random() % 4};
       const gcra::Step taken = gcra::decide(quota, state, nanoseconds{seen}, cost);
       if (taken.changes) state = taken.next;
-      if (taken.decision.allowed()) admitted.push_back({seen, static_cast<std::int64_t>(cost.units)});
+      if (taken.decision().allowed()) admitted.push_back({seen, static_cast<std::int64_t>(cost.units)});
     }
     std::sort(admitted.begin(), admitted.end(), [](Admitted a, Admitted b) { return a.at < b.at; });
     ASSERT_TRUE(kept(admitted, burst, interval)) << "trace " << trace;
@@ -103,7 +103,7 @@ TEST(Promise, delays_of_ours_hand_out_no_more) {
       const auto tat = static_cast<std::int64_t>(state.tat);
       const gcra::Step taken = gcra::decide(quota, state, nanoseconds{now}, Cost{1}, nanoseconds{arrived});
       if (taken.changes) state = taken.next;
-      if (!taken.decision.allowed()) continue;
+      if (!taken.decision().allowed()) continue;
       const std::int64_t passed = std::max(arrived, tat - (burst - 1) * interval);
       ASSERT_LE(passed, now);
       admitted.push_back({passed, 1});
@@ -122,7 +122,7 @@ TEST(Promise, a_saturated_limit_of_burst_1_loses_nothing_to_delays) {
     for (int request = 0; request < 500; ++request) {
       const gcra::Step taken = gcra::decide(quota, state, now, Cost{}, now - 70us);
       if (taken.changes) state = taken.next;
-      admitted += taken.decision.allowed() ? 1 : 0;
+      admitted += taken.decision().allowed() ? 1 : 0;
     }
   }
   EXPECT_LE(admitted, 100'001 + 7);
@@ -152,7 +152,7 @@ TEST(Promise, quotas_in_turn_admit_no_more_than_the_greater_of_each) {
     for (const Quota* quota : {&wide, &narrow, &wide}) {
       const gcra::Step taken = gcra::decide(*quota, state, now, Cost{});
       if (taken.changes) state = taken.next;
-      if (taken.decision.allowed()) admitted.push_back({now.count(), 1});
+      if (taken.decision().allowed()) admitted.push_back({now.count(), 1});
     }
   }
   EXPECT_TRUE(kept(admitted, 10, std::chrono::nanoseconds{100ms}.count()));
@@ -170,7 +170,7 @@ TEST(Promise, quotas_in_turn_and_delays_of_ours_hand_out_no_more) {
     const nanoseconds now = 1s + i * 1us;
     const gcra::Step taken = gcra::decide(i % 2 == 0 ? fast : slow, state, now, Cost{}, now - 1ms);
     if (taken.changes) state = taken.next;
-    admitted += taken.decision.allowed() ? 1 : 0;
+    admitted += taken.decision().allowed() ? 1 : 0;
   }
   EXPECT_LE(admitted, 1 + 20);  // W is the millisecond of the loop and the one that the first waited
   EXPECT_GE(admitted, 8);

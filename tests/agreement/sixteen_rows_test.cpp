@@ -61,7 +61,7 @@ TEST(SixteenRows, through_the_rule) {
     const gcra::Step step =
         gcra::decide(kQuota, state, kStart + milliseconds{kRows[i].at_ms}, Cost{kRows[i].cost});
     if (step.changes) state = step.next;
-    expect(step.decision, kRows[i]);
+    expect(step.decision(), kRows[i]);
   }
 }
 
