@@ -13,7 +13,8 @@ MAY = {
     "store": {"core"},
     "resp": {"core"},
     "server": {"core", "store", "resp"},
-    "cli": {"core", "store", "resp", "server"},
+    "sim": {"core", "store"},
+    "cli": {"core", "store", "resp", "server", "sim"},
 }
 # What a folder may take from outside, besides the standard library and weir/*.
 OUTSIDE = {
@@ -22,7 +23,9 @@ OUTSIDE = {
     "store": {"tl/", "sys/", "fcntl.h", "time.h", "unistd.h"},
     "resp": set(),
     "server": {"boost/asio", "boost/system", "openssl/", "spdlog/", "sys/", "fnmatch.h", "unistd.h", "tl/"},
-    "cli": {"CLI/", "boost/asio", "spdlog/", "tl/", "sys/", "unistd.h"},
+    "sim": {"arpa/", "fcntl.h", "fmt/", "netinet/", "nlohmann/", "poll.h", "simdjson.h", "sys/", "tl/", "unistd.h", "zlib.h",
+            "zstd.h"},
+    "cli": {"CLI/", "boost/asio", "fcntl.h", "fmt/", "spdlog/", "tl/", "sys/", "unistd.h"},
 }
 TESTS_TOO = {"gtest/", "gmock/", "rapidcheck", "sys/", "unistd.h", "fcntl.h", "netinet/", "arpa/"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')

@@ -13,12 +13,12 @@ namespace weir {
 enum class Verdict : std::uint8_t {
   allowed,  // go ahead
   denied,   // not now: retry_after says when
-  never,    // the cost is above the burst: waiting does not help
+  never,    // the cost is above the limit: waiting does not help
 };
 
 struct Decision {
   Verdict verdict = Verdict::denied;
-  std::int64_t limit = 0;      // the burst: units admitted at once from rest
+  std::int64_t limit = 0;      // units admitted at once from rest: gcra's burst, any other's count
   std::int64_t remaining = 0;  // units that would be admitted at once now
   // The shortest wait after which the same request passes if nobody else uses the key. Present exactly when
   // denied, and then never 0.

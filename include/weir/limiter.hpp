@@ -12,7 +12,14 @@
 // the wall clock changes no decision; the time that a machine spends suspended does not count as passed.
 //
 // The promise (src/core/gcra.hpp): in any span of length W the cost admitted for a key is at most
-// burst + W / T, T being the quota's emission interval.
+// burst + W / T, T being the quota's emission interval. That is of the default, GCRA. A KeyedLimiter can
+// count otherwise, and then promises otherwise, where `limit` is the quota's count and P its period
+// (docs/algorithm.md):
+//
+//   fixed_window            at most `limit` in each window, 2 x limit in any span of P
+//   fixed_window_clock      the same
+//   sliding_window_log      at most `limit` in any (t - P, t]
+//   sliding_window_counter  at most `limit` in each window, 2 x limit - 1 in any (t - P, t]
 #pragma once
 
 #include <atomic>
@@ -23,12 +30,14 @@
 #include <span>
 #include <string_view>
 
+#include "weir/algorithm.hpp"
 #include "weir/decision.hpp"
 #include "weir/quota.hpp"
 
 namespace weir {
 
-// One limit. 64 bytes, no allocation; not copied or moved, because its address is what threads share.
+// One limit, by GCRA. 64 bytes, no allocation; not copied or moved, because its address is what threads
+// share.
 class alignas(64) Limiter {
  public:
   explicit Limiter(Quota quota);
@@ -56,17 +65,25 @@ inline namespace literals {
 consteval std::size_t operator""_MiB(unsigned long long n) { return static_cast<std::size_t>(n) << 20; }
 }  // namespace literals
 
-// One limit for each key. A key is bytes, any bytes; it is not kept, only 56 bits of a keyed hash of it.
+// One limit for each key. A key is bytes, any bytes; it is not kept, only 56 bits of a keyed hash of it (64
+// for sliding_window_log).
 class KeyedLimiter {
  public:
   struct Options {
     // The most that keys may take, at least 1 MiB; 21.3 bytes a slot, of which some nine in ten can be used.
-    // Memory is taken as it is needed. A key whose reset_after has passed takes none.
+    // With sliding_window_log a slot takes 40 + 16 x count bytes, of which some three in four can be used,
+    // and sixteen have to fit. Memory is taken as it is needed. A key whose reset_after has passed takes
+    // none.
     std::size_t memory = 64_MiB;
     WhenFull when_full = WhenFull::deny;
+    // fixed_window_clock and sliding_window_counter lay their windows by the wall clock, in UTC: it is read
+    // once, here, and stepping it later changes no decision.
+    Algorithm algorithm = Algorithm::gcra;
   };
 
-  // Throws std::invalid_argument for too little memory and std::system_error when the system refuses it.
+  // Throws std::invalid_argument for too little memory, for a burst with an algorithm other than gcra, and
+  // for numbers that the algorithm cannot count (Rule::make in src/core/rule.hpp); std::system_error when the
+  // system refuses the memory.
   explicit KeyedLimiter(Quota quota) : KeyedLimiter(quota, Options{}) {}
   KeyedLimiter(Quota quota, Options options);
   ~KeyedLimiter();
@@ -74,6 +91,7 @@ class KeyedLimiter {
   KeyedLimiter& operator=(const KeyedLimiter&) = delete;
 
   Decision check(std::string_view key, Cost cost = {});
+  // As Limiter::check_at. Windows that go by the clock go by the one of `now`.
   Decision check_at(std::chrono::nanoseconds now, std::string_view key, Cost cost = {});
 
   // Many keys at one time, in order, each as check() would: several times faster than one by one, because the
@@ -89,8 +107,12 @@ class KeyedLimiter {
   std::uint64_t refused() const;   // checks that when_full answered
 
  private:
+  std::chrono::nanoseconds now() const;
+
   Quota quota_;
-  std::unique_ptr<class Table> table_;
+  std::chrono::nanoseconds clock_offset_{0};  // from the steady clock to the one that windows go by
+  std::unique_ptr<class Table> table_;        // one of these two, by the algorithm
+  std::unique_ptr<class LogTable> logs_;
 };
 
 }  // namespace weir

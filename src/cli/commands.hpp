@@ -10,5 +10,7 @@ namespace weir::cli {
 
 void add_serve(CLI::App& app, int& result);
 void add_check(CLI::App& app, int& result);
+void add_replay(CLI::App& app, int& result);
+void add_suggest(CLI::App& app, int& result);
 
 }  // namespace weir::cli

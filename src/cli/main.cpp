@@ -32,9 +32,12 @@ int main(int argc, char** argv) {
   int result = 2;
   weir::cli::add_serve(app, result);
   weir::cli::add_check(app, result);
+  weir::cli::add_replay(app, result);
+  weir::cli::add_suggest(app, result);
   try {
     if (argc > 1 && argv[1][0] != '-' && !known(app, argv[1])) {
-      throw std::runtime_error("'" + std::string(argv[1]) + "' is not a command; there are serve and check");
+      throw std::runtime_error("'" + std::string(argv[1]) +
+                               "' is not a command; there are serve, check, replay and suggest");
     }
     app.parse(argc, argv);
   } catch (const CLI::Success& asked) {

@@ -3,8 +3,8 @@
 // Source: ITU-T Recommendation I.371 (03/2004), annex A, "virtual scheduling algorithm", with costs. In its
 // words: T is the emission interval, tau the tolerance, TAT the theoretical arrival time.
 //
-//   allowed  iff  max(tat, now) + cost x T  <=  now + burst x T      then  tat := max(tat, arrived) + cost x
-//   T
+//   allowed  iff  max(tat, now) + cost x T  <=  now + burst x T
+//   then  tat := max(tat, arrived) + cost x T
 //
 // where `arrived`, mostly equal to now, is since when the requester has been waiting.
 //
@@ -25,6 +25,7 @@
 #include <chrono>
 #include <cstdint>
 
+#include "core/step.hpp"
 #include "weir/decision.hpp"
 #include "weir/quota.hpp"
 
@@ -40,30 +41,7 @@ struct State {
   friend constexpr bool operator==(const State&, const State&) = default;
 };
 
-// What a decision is made of, in numbers that stay in registers. A Decision is built from them at the very
-// end, where the caller wants it: a Decision that is filled and then copied cost 5 of 39 ns, because
-// the copy loads wider than the fields were stored and has to wait for them.
-struct Step {
-  Verdict verdict;
-  std::int64_t limit;
-  std::uint64_t remaining;
-  std::uint64_t retry_after;  // ns; meaningful when denied
-  std::uint64_t ahead;        // ns
-  State next;                 // what to remember instead
-  bool changes;               // whether `next` differs from what was remembered
-
-  constexpr Decision decision() const {
-    return {verdict, limit, static_cast<std::int64_t>(remaining),
-            verdict == Verdict::denied ? std::optional(nanoseconds{static_cast<std::int64_t>(retry_after)})
-                                       : std::nullopt,
-            nanoseconds{static_cast<std::int64_t>(ahead)}};
-  }
-};
-
-constexpr std::uint64_t ahead_of(std::uint64_t tat, nanoseconds now) {
-  const auto n = static_cast<std::uint64_t>(now.count());
-  return tat > n ? tat - n : 0;
-}
+using Step = StepOf<State>;
 
 // The same debt under another quota. Debt is kept in units, a part of a unit counting as a whole one: k units
 // that were draining at the old T drain at the new one, so a raised limit acts at once. The exception is a

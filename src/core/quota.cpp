@@ -5,24 +5,13 @@
 #include <optional>
 
 #include "core/duration.hpp"
+#include "core/words.hpp"
 
 namespace weir {
 namespace {
 
 std::string below_least(std::string_view field, std::int64_t value) {
   return std::string(field) + ": " + std::to_string(value) + " is below the least allowed (1)";
-}
-
-struct Word {
-  std::string_view text;
-  std::string_view rest;
-};
-
-Word next_word(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(' ');
-  if (first == std::string_view::npos) return {"", ""};
-  const std::size_t last = std::min(text.find(' ', first), text.size());
-  return {text.substr(first, last - first), text.substr(last)};
 }
 
 std::optional<std::int64_t> parse_count(std::string_view digits) {

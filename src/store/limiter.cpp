@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <new>
+#include <stdexcept>
 
 #include "core/gcra.hpp"
+#include "core/rule.hpp"
 #include "store/clock.hpp"
+#include "store/log_table.hpp"
 #include "store/table.hpp"
 
 namespace weir {
@@ -26,39 +29,65 @@ Decision Limiter::check_at(std::chrono::nanoseconds now, Cost cost) {
   }
 }
 
-KeyedLimiter::KeyedLimiter(Quota quota, Options options)
-    : quota_(quota), table_(std::make_unique<Table>(options.memory, options.when_full)) {}
+KeyedLimiter::KeyedLimiter(Quota quota, Options options) : quota_(quota) {
+  if (const auto rule = Rule::make(quota, options.algorithm); !rule)
+    throw std::invalid_argument(rule.error());
+  switch (options.algorithm) {
+    case Algorithm::sliding_window_log:
+      logs_ = std::make_unique<LogTable>(quota, options.memory, options.when_full, Table::random_seed());
+      return;
+    case Algorithm::fixed_window_clock:
+    case Algorithm::sliding_window_counter:
+      clock_offset_ = std::chrono::system_clock::now().time_since_epoch() - steady_now();
+      break;
+    case Algorithm::gcra:
+    case Algorithm::fixed_window:
+      break;
+  }
+  table_ =
+      std::make_unique<Table>(options.memory, options.when_full, Table::random_seed(), options.algorithm);
+}
 
 KeyedLimiter::~KeyedLimiter() = default;
 
-Decision KeyedLimiter::check(std::string_view key, Cost cost) { return check_at(steady_now(), key, cost); }
+std::chrono::nanoseconds KeyedLimiter::now() const { return steady_now() + clock_offset_; }
+
+Decision KeyedLimiter::check(std::string_view key, Cost cost) { return check_at(now(), key, cost); }
 
 Decision KeyedLimiter::check_at(std::chrono::nanoseconds now, std::string_view key, Cost cost) {
+  if (logs_) return logs_->check(logs_->locate(key), cost, now);
   return table_->check(table_->locate(key), quota_, cost, now);
 }
 
 void KeyedLimiter::check(std::span<const std::string_view> keys, std::span<Decision> decisions, Cost cost) {
   // As many misses as a core keeps in flight, and no more than its first-level cache keeps.
   constexpr std::size_t kChunk = 32;
-  std::array<Table::Place, kChunk> places;
   const std::size_t all = std::min(keys.size(), decisions.size());
-  for (std::size_t done = 0; done < all; done += kChunk) {
-    const std::size_t count = std::min(kChunk, all - done);
-    for (std::size_t i = 0; i < count; ++i) {
-      places[i] = table_->locate(keys[done + i]);
-      table_->prefetch(places[i]);
+  const auto by_chunks = [&]<class Store>(Store& store, const auto& check_in) {
+    std::array<typename Store::Place, kChunk> places;
+    for (std::size_t done = 0; done < all; done += kChunk) {
+      const std::size_t count = std::min(kChunk, all - done);
+      for (std::size_t i = 0; i < count; ++i) {
+        places[i] = store.locate(keys[done + i]);
+        store.prefetch(places[i]);
+      }
+      const std::chrono::nanoseconds at = now();
+      // Built in its place: an assignment would copy it (StepOf).
+      for (std::size_t i = 0; i < count; ++i) new (&decisions[done + i]) Decision(check_in(places[i], at));
     }
-    const std::chrono::nanoseconds now = steady_now();
-    for (std::size_t i = 0; i < count; ++i) {
-      // Built in its place: an assignment would copy it (gcra::Step).
-      new (&decisions[done + i]) Decision(table_->check(places[i], quota_, cost, now));
-    }
+  };
+  if (logs_) {
+    by_chunks(*logs_, [&](const LogTable::Place& place, auto at) { return logs_->check(place, cost, at); });
+  } else {
+    by_chunks(*table_, [&](Table::Place place, auto at) { return table_->check(place, quota_, cost, at); });
   }
 }
 
-bool KeyedLimiter::reset(std::string_view key) { return table_->reset(table_->locate(key), steady_now()); }
-std::uint64_t KeyedLimiter::live() const { return table_->live(steady_now()); }
-std::uint64_t KeyedLimiter::capacity() const { return table_->capacity(); }
-std::uint64_t KeyedLimiter::refused() const { return table_->refused(); }
+bool KeyedLimiter::reset(std::string_view key) {
+  return logs_ ? logs_->reset(logs_->locate(key), now()) : table_->reset(table_->locate(key), now());
+}
+std::uint64_t KeyedLimiter::live() const { return logs_ ? logs_->live(now()) : table_->live(now()); }
+std::uint64_t KeyedLimiter::capacity() const { return logs_ ? logs_->capacity() : table_->capacity(); }
+std::uint64_t KeyedLimiter::refused() const { return logs_ ? logs_->refused() : table_->refused(); }
 
 }  // namespace weir

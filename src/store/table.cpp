@@ -8,7 +8,9 @@
 #include <stdexcept>
 #include <string>
 #include <system_error>
-#include <thread>
+
+#include "core/rule.hpp"
+#include "store/spin.hpp"
 
 namespace weir {
 namespace {
@@ -22,21 +24,6 @@ void raise_to(std::atomic<std::uint64_t>& value, std::uint64_t least) {
   }
 }
 
-// Waits a little longer each time; yields once the holder is likely to have lost its processor.
-class Spin {
- public:
-  void wait() {
-    if (++turns_ < 64) {
-      __builtin_ia32_pause();
-    } else {
-      std::this_thread::yield();
-    }
-  }
-
- private:
-  int turns_ = 0;
-};
-
 }  // namespace
 
 // One cache line. `word`: bit 0 the lock, bit 1 "overflowed" (something whose first bucket is this one may be
@@ -48,8 +35,8 @@ struct alignas(64) Table::Bucket {
 
   std::atomic<std::uint32_t> word;
   std::array<std::uint32_t, kSlots> low_tag;
-  std::array<std::uint64_t, kSlots> tat;
-  std::array<std::uint64_t, kSlots> interval;
+  std::array<std::uint64_t, kSlots> until;  // a tat, the end of a window
+  std::array<std::uint64_t, kSlots> rest;
 
   bool try_lock() {
     std::uint32_t seen = word.load(std::memory_order_relaxed);
@@ -73,16 +60,16 @@ struct alignas(64) Table::Bucket {
     const std::uint64_t high = (word.load(std::memory_order_relaxed) >> (2 + 10 * slot)) & 1023;
     return high << kLowTagBits | low_tag[i];
   }
-  gcra::State state(int slot) const {
+  Words state(int slot) const {
     const auto i = static_cast<std::size_t>(slot);
-    return {tat[i], interval[i]};
+    return {until[i], rest[i]};
   }
-  void set(int slot, gcra::State state) {
+  void set(int slot, Words state) {
     const auto i = static_cast<std::size_t>(slot);
-    tat[i] = state.tat;
-    interval[i] = state.interval;
+    until[i] = state.until;
+    rest[i] = state.word;
   }
-  void set(int slot, std::uint64_t new_tag, gcra::State state) {
+  void set(int slot, std::uint64_t new_tag, Words state) {
     const std::uint32_t seen = word.load(std::memory_order_relaxed);
     const auto high = static_cast<std::uint32_t>(new_tag >> kLowTagBits);
     word.store((seen & ~(1023U << (2 + 10 * slot))) | high << (2 + 10 * slot), std::memory_order_relaxed);
@@ -90,13 +77,14 @@ struct alignas(64) Table::Bucket {
     set(slot, state);
   }
 
-  Decision decide(int slot, const Quota& quota, Cost cost, nanoseconds arrived, nanoseconds now) {
-    const gcra::Step step = gcra::decide(quota, state(slot), now, cost, arrived);
+  Decision decide(int slot, const Quota& quota, Algorithm algorithm, Cost cost, nanoseconds arrived,
+                  nanoseconds now) {
+    const Step step = weir::decide(quota, algorithm, state(slot), now, cost, arrived);
     if (step.changes) set(slot, step.next);
     return step.decision();
   }
 
-  // The key's own slot, its tat past or not; -1 when there is none.
+  // The key's own slot, live or not; -1 when there is none.
   int find(std::uint64_t wanted) const {
     const auto low = static_cast<std::uint32_t>(wanted);
     for (int slot = 0; slot < kSlots; ++slot) {
@@ -106,12 +94,12 @@ struct alignas(64) Table::Bucket {
   }
   int free_slot(nanoseconds now) const {
     for (int slot = 0; slot < kSlots; ++slot) {
-      if (gcra::ahead_of(tat[static_cast<std::size_t>(slot)], now) == 0) return slot;
+      if (ahead_of(until[static_cast<std::size_t>(slot)], now) == 0) return slot;
     }
     return -1;
   }
   std::uint64_t soonest_free(nanoseconds now) const {
-    return gcra::ahead_of(std::min({tat[0], tat[1], tat[2]}), now);
+    return ahead_of(std::min({until[0], until[1], until[2]}), now);
   }
 };
 
@@ -130,7 +118,7 @@ struct alignas(64) Table::Segment {
   std::atomic<std::uint32_t> progress{0};
   std::atomic<std::uint32_t> upper{0};
 
-  // The latest tat that was overwritten by another key's. A key that is not found was never charged beyond
+  // The latest `until` that was overwritten by another key's. A key that is not found was never live beyond
   // this time, so deciding it no earlier keeps the promise even for a thread whose `now` is older.
   alignas(64) std::atomic<std::uint64_t> forgotten{0};
   // After a search for room that failed at the bound: no further search before this time, so that a flood of
@@ -162,7 +150,8 @@ struct Table::Pair {
   }
 };
 
-Table::Table(std::size_t bytes, WhenFull when_full, HashKey seed) : seed_(seed), when_full_(when_full) {
+Table::Table(std::size_t bytes, WhenFull when_full, HashKey seed, Algorithm algorithm)
+    : seed_(seed), when_full_(when_full), algorithm_(algorithm) {
   if (bytes < kLeastBytes) {
     throw std::invalid_argument("memory: " + std::to_string(bytes) + " bytes is below the least allowed (" +
                                 std::to_string(kLeastBytes) + ")");
@@ -259,7 +248,7 @@ Decision Table::check(Place place, const Quota& quota, Cost cost, nanoseconds ar
   Bucket& home = lock_home(leaf, place.bucket, segment);
   if (const int slot = home.find(place.tag); slot >= 0) {
     const Release release{home};
-    return home.decide(slot, quota, cost, arrived, now);
+    return home.decide(slot, quota, algorithm_, cost, arrived, now);
   }
   if (home.overflowed()) {
     // Mostly it is in its other bucket, and that one is not locked. Only trying for it cannot lock up with
@@ -271,18 +260,18 @@ Decision Table::check(Place place, const Quota& quota, Cost cost, nanoseconds ar
       if (const int slot = valid ? second->find(place.tag) : -1; slot >= 0) {
         const Release release{home};
         const Release release_second{*second};
-        return second->decide(slot, quota, cost, arrived, now);
+        return second->decide(slot, quota, algorithm_, cost, arrived, now);
       }
       second->unlock();
     }
   } else {
     const auto forgotten =
         nanoseconds{static_cast<std::int64_t>(segment->forgotten.load(std::memory_order_relaxed))};
-    const gcra::Step step =
-        gcra::decide(quota, {}, std::max(now, forgotten), cost, std::max(arrived, forgotten));
+    const Step step =
+        decide(quota, algorithm_, {}, std::max(now, forgotten), cost, std::max(arrived, forgotten));
     const int slot = step.changes ? home.free_slot(now) : -1;
     if (slot >= 0) {
-      raise_to(segment->forgotten, home.state(slot).tat);
+      raise_to(segment->forgotten, home.state(slot).until);
       home.set(slot, place.tag, step.next);
     }
     if (slot >= 0 || !step.changes) {
@@ -302,17 +291,17 @@ Decision Table::check_pair(Place place, const Quota& quota, Cost cost, nanosecon
       if (const int slot = bucket->find(place.tag); slot >= 0) {
         const Release release{*pair.bucket[0]};
         const Release release_second{*pair.bucket[1]};
-        return bucket->decide(slot, quota, cost, arrived, now);
+        return bucket->decide(slot, quota, algorithm_, cost, arrived, now);
       }
     }
-    const gcra::Step step = gcra::decide(quota, {}, pair.no_earlier(now), cost, pair.no_earlier(arrived));
+    const Step step = decide(quota, algorithm_, {}, pair.no_earlier(now), cost, pair.no_earlier(arrived));
     if (!step.changes) {
       pair.unlock();
       return step.decision();
     }
     for (std::size_t i = 0; i < 2; ++i) {
       if (const int slot = pair.bucket[i]->free_slot(now); slot >= 0) {
-        raise_to(pair.segment[i]->forgotten, pair.bucket[i]->state(slot).tat);
+        raise_to(pair.segment[i]->forgotten, pair.bucket[i]->state(slot).until);
         pair.bucket[i]->set(slot, place.tag, step.next);
         if (i == 1) pair.bucket[0]->mark_overflowed();
         pair.unlock();
@@ -341,7 +330,7 @@ bool Table::check_all(std::span<const Request> requests, nanoseconds now, std::s
     Bucket* bucket;
     int slot;
     std::uint64_t tag;
-    gcra::State state;
+    Words state;
   };
   std::array<bool, kMostTogether> unstored{};  // allowed for lack of room, by when_full
   for (;;) {
@@ -390,19 +379,21 @@ bool Table::check_all(std::span<const Request> requests, nanoseconds now, std::s
       }
       const bool found = slot >= 0;
       const Pair pair{mine[i], segments[i]};
-      const gcra::Step step = gcra::decide(*request.quota, found ? bucket->state(slot) : gcra::State{},
-                                           found ? now : pair.no_earlier(now), request.cost);
+      const nanoseconds at = found ? now : pair.no_earlier(now);
+      const Step step =
+          decide(*request.quota, algorithm_, found ? bucket->state(slot) : Words{}, at, request.cost, at);
       decisions[i] = step.decision();
-      all = all && step.decision().allowed();
+      const bool allowed = step.verdict == Verdict::allowed;
+      all = all && allowed;
       // A denial may write down a re-denominated debt, and keeps it when the rest is undone.
-      if (!step.decision().allowed() && step.changes) bucket->set(slot, step.next);
-      if (!step.decision().allowed() || !step.changes) continue;
+      if (!allowed && step.changes) bucket->set(slot, step.next);
+      if (!allowed || !step.changes) continue;
       if (slot < 0 && unstored[i]) continue;
       for (std::size_t which = 0; which < 2 && slot < 0; ++which) {
         bucket = mine[i][which];
         slot = bucket->free_slot(now);
         if (slot >= 0) {
-          raise_to(segments[i][which]->forgotten, bucket->state(slot).tat);
+          raise_to(segments[i][which]->forgotten, bucket->state(slot).until);
           if (which == 1) mine[i][0]->mark_overflowed();
         }
       }
@@ -442,7 +433,7 @@ bool Table::reset(Place place, nanoseconds now) {
   bool forgot = false;
   for (Bucket* bucket : pair.bucket) {
     if (const int slot = bucket->find(place.tag); slot >= 0) {
-      forgot = forgot || gcra::ahead_of(bucket->state(slot).tat, now) != 0;
+      forgot = forgot || ahead_of(bucket->state(slot).until, now) != 0;
       bucket->set(slot, {});
     }
   }
@@ -523,7 +514,7 @@ bool Table::move(std::uint32_t segment, std::uint32_t from, std::uint32_t to, st
   const int free = target.free_slot(now);
   const bool fits = slot >= 0 && free >= 0;
   if (fits) {
-    raise_to(segments_[segment].forgotten, target.state(free).tat);
+    raise_to(segments_[segment].forgotten, target.state(free).until);
     target.set(free, tag, source.state(slot));
     source.set(slot, 0, {});
     source.mark_overflowed();
@@ -556,7 +547,7 @@ bool Table::split(Segment& segment) {
     target.lock();
     if (source.overflowed()) target.mark_overflowed();
     for (int slot = 0; slot < kSlots; ++slot) {
-      if (source.state(slot).tat == 0 || leaf_of(source.tag(slot)) < mid) continue;
+      if (source.state(slot).until == 0 || leaf_of(source.tag(slot)) < mid) continue;
       target.set(slot, source.tag(slot), source.state(slot));
       source.set(slot, 0, {});
     }
@@ -579,7 +570,7 @@ std::uint64_t Table::live(nanoseconds now, std::uint32_t most_segments) const {
     for (std::uint32_t number = 0; number < kBuckets; ++number) {
       Bucket& bucket = bucket_at(segment, number);
       bucket.lock();
-      for (const std::uint64_t tat : bucket.tat) found += gcra::ahead_of(tat, now) != 0 ? 1 : 0;
+      for (const std::uint64_t until : bucket.until) found += ahead_of(until, now) != 0 ? 1 : 0;
       bucket.unlock();
     }
   }
@@ -601,9 +592,9 @@ std::uint32_t Table::copy_segment(std::uint32_t leaf, nanoseconds now, std::vect
       Bucket& bucket = bucket_at(index, number);
       bucket.lock();
       for (int slot = 0; slot < kSlots; ++slot) {
-        const gcra::State state = bucket.state(slot);
-        const std::uint64_t ahead = gcra::ahead_of(state.tat, now);
-        if (ahead != 0) out.push_back({{bucket.tag(slot), number}, ahead, state.interval});
+        const Words state = bucket.state(slot);
+        const std::uint64_t ahead = ahead_of(state.until, now);
+        if (ahead != 0) out.push_back({{bucket.tag(slot), number}, ahead, state.word});
       }
       bucket.unlock();
     }
@@ -613,7 +604,7 @@ std::uint32_t Table::copy_segment(std::uint32_t leaf, nanoseconds now, std::vect
 }
 
 bool Table::restore(const Entry& entry, nanoseconds now) {
-  const gcra::State state{static_cast<std::uint64_t>(now.count()) + entry.ahead, entry.interval};
+  const Words state{static_cast<std::uint64_t>(now.count()) + entry.ahead, entry.interval};
   for (;;) {
     Pair pair = lock_pair(entry.place);
     for (std::size_t i = 0; i < 2; ++i) {

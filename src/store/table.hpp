@@ -1,11 +1,13 @@
-// The embedded store: a table from keys to GCRA states, made for this rule.
+// The embedded store: a table from keys to states of two words, made for GCRA and good for every algorithm
+// but the sliding window log (store/log_table.hpp). One table counts by one algorithm.
 //
 // Any thread may call anything at any time; a check allocates nothing and holds no lock across a system call.
 // The caller owns the clock: every call is handed `now`, on one clock that starts at 0 or above.
 //
 // What makes it small and safe:
-// - An entry whose tat is not after now equals no entry, so a slot with a past tat is free by definition:
-//   expiry needs no timer and no scan, and reusing such a slot forgets nothing.
+// - An entry whose first word, a tat or the end of a window, is not after now equals no entry, so its slot is
+// free
+//   by definition: expiry needs no timer and no scan, and reusing such a slot forgets nothing.
 // - No key is kept, only 56 bits of a keyed hash of it: 42 as the entry's tag, 14 in its place. Two of n keys
 //   that meet share one limit, which admits less, never more; the chance that any two of n live keys do is
 //   about n^2 / 2^56 (a million keys: 1 in 70,000), and nobody without the seed can aim at it.
@@ -31,8 +33,9 @@
 #include <string_view>
 #include <vector>
 
-#include "core/gcra.hpp"
 #include "core/siphash.hpp"
+#include "core/step.hpp"
+#include "weir/algorithm.hpp"
 #include "weir/decision.hpp"
 #include "weir/limiter.hpp"
 #include "weir/quota.hpp"
@@ -59,7 +62,7 @@ class Table {
     Cost cost;
   };
 
-  // An entry without its time: how far ahead of now its tat stands, and its T.
+  // An entry without its time: how far ahead of now its first word stands, and the second, gcra's T.
   struct Entry {
     Place place;
     std::uint64_t ahead;
@@ -69,7 +72,8 @@ class Table {
   // `bytes` is the most that entries may take, at least kLeastBytes, rounded down to whole segments; address
   // space for all of it is reserved now, memory is taken as it is used. Throws std::invalid_argument for
   // less, std::system_error when the address space is refused.
-  Table(std::size_t bytes, WhenFull when_full, HashKey seed = random_seed());
+  Table(std::size_t bytes, WhenFull when_full, HashKey seed = random_seed(),
+        Algorithm algorithm = Algorithm::gcra);
   ~Table();
   Table(const Table&) = delete;
   Table& operator=(const Table&) = delete;
@@ -93,7 +97,7 @@ class Table {
   Decision check(Place place, const Quota& quota, Cost cost, nanoseconds now) {
     return check(place, quota, cost, now, now);
   }
-  // The same for a request that has been waiting since `arrived`, from when it is charged (gcra::decide).
+  // The same for a request that has been waiting since `arrived`, from when gcra charges it (gcra::decide).
   Decision check(Place place, const Quota& quota, Cost cost, nanoseconds arrived, nanoseconds now);
 
   // Several limits of one request: charged all, or none when any of them is not allowed. The decisions say
@@ -104,7 +108,7 @@ class Table {
   // Forgets the key; true if there was something to forget.
   bool reset(Place place, nanoseconds now);
 
-  // Entries whose tat is after now, some 0.3 ms for each MiB of the table. With `most_segments` it reads at
+  // Entries in use, some 0.3 ms for each MiB of the table. With `most_segments` it reads at
   // most so many, evenly spread, and scales what it found.
   std::uint64_t live(nanoseconds now, std::uint32_t most_segments = ~0U) const;
   std::uint64_t capacity() const { return std::uint64_t{leaves_} * kSlotsPerSegment; }
@@ -158,6 +162,7 @@ class Table {
 
   HashKey seed_;
   WhenFull when_full_;
+  Algorithm algorithm_;
   std::uint32_t leaves_;
   std::byte* mapping_ = nullptr;
   std::size_t mapping_bytes_ = 0;

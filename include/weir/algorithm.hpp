@@ -1,0 +1,18 @@
+// How a limit counts. gcra is the default and the one to prefer; the others are there for who has them,
+// compares them, or must match somebody else's counting. docs/algorithm.md defines each, with its promise and
+// its weakness.
+#pragma once
+
+#include <cstdint>
+
+namespace weir {
+
+enum class Algorithm : std::uint8_t {
+  gcra,                    // also called token bucket, and leaky bucket as a meter: they decide alike
+  fixed_window,            // windows of one period, the first of them opened by the key's first request
+  fixed_window_clock,      // windows at multiples of the period since time 0 of the clock
+  sliding_window_log,      // remembers each admission for one period: exact, and takes the most memory
+  sliding_window_counter,  // two counts: takes the window before for evenly spread
+};
+
+}  // namespace weir

@@ -1,0 +1,169 @@
+#include "cli/log_flags.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <stdexcept>
+
+#include "cli/write_file.hpp"
+#include "core/duration.hpp"
+#include "sim/log_time.hpp"
+
+namespace weir::cli {
+namespace {
+
+std::atomic<bool> stop{false};  // set by the first Ctrl-C; a second one ends the program
+
+void stop_reading(int signal) {
+  stop.store(true);
+  std::signal(signal, SIG_DFL);
+}
+
+}  // namespace
+
+void LogFlags::add_to(CLI::App& app) {
+  app.add_option("LOG", files, "access logs, plain, gzip or zstd; - is standard input")->required();
+  app.add_option("--key", key, "who a client is: ip, ip/64, ip/24/64, or fields as in user or ip,path")
+      ->capture_default_str();
+  app.add_option("--cost", cost, "field with the units of a request [1 each]");
+  app.add_option("--format", format, "auto, combined, jsonl, csv or tsv")
+      ->check(CLI::IsMember({"auto", "combined", "jsonl", "csv", "tsv"}))
+      ->capture_default_str();
+  app.add_option("--time", time, "field with the time [the first known name]");
+  app.add_option("--zone", zone, "of times that name none")->capture_default_str();
+  app.add_option("--reorder", reorder, "sort lines up to so late; 0: keep the order, all: sort the whole log")
+      ->capture_default_str();
+  app.add_flag("--json", json, "print one JSON object");
+  app.add_option("--html", html, "write a page with plots to this file");
+}
+
+sim::LogOptions LogFlags::options() const {
+  sim::LogOptions options;
+  options.files = files;
+  options.wanted.set_key(key);
+  options.wanted.cost = cost;
+  options.wanted.time = time;
+  if (!sim::parse_zone(zone, options.wanted.zone_s)) {
+    throw std::runtime_error("zone: '" + zone + "' is not an offset such as +0000, -05:30 or Z");
+  }
+  if (format == "combined") options.format = sim::Format::combined;
+  if (format == "jsonl") options.format = sim::Format::jsonl;
+  if (format == "csv") options.format = sim::Format::csv;
+  if (format == "tsv") options.format = sim::Format::tsv;
+  if (reorder == "all") {
+    options.reorder_ns = sim::LogOptions::kSortAll;
+  } else if (reorder == "0") {
+    options.reorder_ns = 0;
+  } else {
+    const auto window = parse_duration(reorder);
+    if (!window)
+      throw std::runtime_error("reorder: '" + reorder + "' is not a time such as 60s or 5min, 0, or all");
+    options.reorder_ns = window->count();
+  }
+  return options;
+}
+
+LogRun::LogRun(const LogFlags& flags)
+    : flags_(flags), reader_(flags.options(), stop), terminal_(::isatty(STDERR_FILENO) != 0) {
+  std::signal(SIGINT, stop_reading);
+  std::signal(SIGTERM, stop_reading);
+  started_ = shown_ = std::chrono::steady_clock::now();
+}
+
+LogRun::~LogRun() { finish(); }
+
+void LogRun::read(const std::function<void(std::span<const sim::Event>)>& each) {
+  reader_.run(
+      [&](std::span<const sim::Event> events) {
+        if (events.empty()) return;
+        if (first_ns_ < 0) first_ns_ = events.front().ns;
+        last_ns_ = events.back().ns;
+        for (const sim::Event& event : events) units_ += event.cost;
+        each(events);
+      },
+      [this](const sim::Progress& at) { show(at); });
+  finish();
+}
+
+void LogRun::show(const sim::Progress& at) {
+  using namespace std::chrono;
+  const auto now = steady_clock::now();
+  if (!terminal_ || now - shown_ < milliseconds{100}) return;
+  shown_ = now;
+  const double seconds = duration<double>(now - started_).count();
+  const double rate = static_cast<double>(at.lines) / seconds;
+  std::string line =
+      fmt::format("{:.1f} M lines, {:.2f} M/s", static_cast<double>(at.lines) / 1e6, rate / 1e6);
+  if (at.total > 0) {
+    const double share = std::min(1.0, static_cast<double>(at.consumed) / static_cast<double>(at.total));
+    const double left = share > 0 ? seconds / share - seconds : 0;
+    constexpr std::size_t kWidth = 30;
+    const auto done = static_cast<std::size_t>(share * kWidth);
+    line = fmt::format("[{}{}] {:3.0f} %  {}  {:.0f} s left", std::string(done, '#'),
+                       std::string(kWidth - done, '.'), share * 100, line, left);
+  }
+  std::fprintf(stderr, "\r%s\x1b[K", line.c_str());
+}
+
+void LogRun::finish() {
+  if (terminal_ && shown_ != started_) std::fputs("\r\x1b[K", stderr);
+  shown_ = started_;
+}
+
+bool LogRun::colour() {
+  const char* const no = std::getenv("NO_COLOR");
+  return ::isatty(STDOUT_FILENO) != 0 && (no == nullptr || *no == '\0');
+}
+
+sim::LogReport LogRun::report() const {
+  sim::LogReport report;
+  report.files = flags_.files;
+  report.key = flags_.key;
+  report.cost = flags_.cost.empty() ? "1" : flags_.cost;
+  report.reorder = flags_.reorder;
+  report.interrupted = reader_.interrupted();
+  report.stats = reader_.stats();
+  report.clients = reader_.clients().count();
+  report.first_ns = first_ns_;
+  report.last_ns = last_ns_;
+  report.units = units_ > UINT64_MAX ? UINT64_MAX : static_cast<std::uint64_t>(units_);
+  if (report.stats.requests == 0 && !report.interrupted) {
+    const sim::LogStats& stats = report.stats;
+    std::string text;
+    for (const std::string& broken : stats.broken) text += broken + "\n";
+    if (stats.read == 0) throw std::runtime_error(text + flags_.files[0] + ": there is nothing in it");
+    text += fmt::format("none of {} lines could be read", stats.read);
+    for (const sim::Unreadable& each : stats.examples) {
+      text += fmt::format("\n  {}:{}: {}: {}", each.file, each.line, each.why, sim::printable(each.text));
+    }
+    text += "\n  expected lines such as: " + stats.expected;
+    text += "\n  --format, --time and --key say what else the log is";
+    throw std::runtime_error(text);
+  }
+  return report;
+}
+
+int LogRun::deliver(const std::string& text, const std::string& json) const {
+  if (!flags_.html.empty()) write_file(flags_.html, sim::page_of(json));
+  const std::string& out = flags_.json ? json + "\n" : text;
+  if (!flags_.json && !flags_.html.empty()) {
+    std::fputs((text + "\nwritten: " + flags_.html + "\n").c_str(), stdout);
+  } else {
+    std::fputs(out.c_str(), stdout);
+  }
+  if (std::fflush(stdout) != 0 && errno != EPIPE) {
+    throw std::runtime_error(std::string("standard output: ") + std::strerror(errno));
+  }
+  for (const std::string& broken : reader_.stats().broken) std::fprintf(stderr, "weir: %s\n", broken.c_str());
+  if (reader_.interrupted()) return 130;
+  return reader_.stats().broken.empty() ? 0 : 2;
+}
+
+}  // namespace weir::cli

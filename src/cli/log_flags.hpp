@@ -1,0 +1,68 @@
+// What `weir replay` and `weir suggest` have in common: which log, how it is read, where the report goes.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sim/log_reader.hpp"
+#include "sim/report.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace weir::cli {
+
+struct LogFlags {
+  std::vector<std::string> files;
+  std::string key = "ip";
+  std::string cost;
+  std::string format = "auto";
+  std::string time;
+  std::string zone = "+0000";
+  std::string reorder = "60s";
+  bool json = false;
+  std::string html;
+
+  void add_to(CLI::App& app);
+  // Throws std::runtime_error.
+  sim::LogOptions options() const;
+};
+
+// One run over a log: Ctrl-C ends it early, a terminal sees how far it is.
+class LogRun {
+ public:
+  explicit LogRun(const LogFlags& flags);
+  ~LogRun();
+  LogRun(const LogRun&) = delete;
+  LogRun& operator=(const LogRun&) = delete;
+
+  sim::LogReader& reader() { return reader_; }
+  // Every event of the log, in pieces.
+  void read(const std::function<void(std::span<const sim::Event>)>& each);
+  // The part of a report that is about the log.
+  sim::LogReport report() const;
+  // Prints or writes what was asked for; returns the exit code.
+  int deliver(const std::string& text, const std::string& json) const;
+
+  static bool colour();
+
+ private:
+  void show(const sim::Progress& at);
+  void finish();
+
+  const LogFlags& flags_;
+  sim::LogReader reader_;
+  std::chrono::steady_clock::time_point started_;
+  std::chrono::steady_clock::time_point shown_;
+  bool terminal_;
+  std::int64_t first_ns_ = -1;
+  std::int64_t last_ns_ = 0;
+  unsigned __int128 units_ = 0;
+};
+
+}  // namespace weir::cli

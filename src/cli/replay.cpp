@@ -1,0 +1,61 @@
+// weir replay: what a limit would have done to yesterday's log.
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <stdexcept>
+
+#include "cli/commands.hpp"
+#include "cli/log_flags.hpp"
+#include "sim/replay.hpp"
+
+namespace weir::cli {
+namespace {
+
+struct Flags {
+  LogFlags log;
+  std::vector<std::string> limits;
+  std::size_t worst = 10;
+};
+
+int replay(const Flags& flags) {
+  std::vector<Rule> rules;
+  for (const std::string& text : flags.limits) {
+    const auto rule = Rule::parse(text);
+    if (!rule) throw std::runtime_error("limit: " + rule.error());
+    rules.push_back(*rule);
+  }
+  if (rules.size() > sim::Replay::kMostLimits) {
+    throw std::runtime_error("limit: " + std::to_string(rules.size()) +
+                             " limits are more than the most allowed (" +
+                             std::to_string(sim::Replay::kMostLimits) + ")");
+  }
+  LogRun run(flags.log);
+  sim::Replay replay(std::move(rules), flags.worst);
+  run.read([&replay](std::span<const sim::Event> events) {
+    for (const sim::Event& event : events) replay.take(event);
+  });
+  sim::LogReport log = run.report();
+  sim::ReplayReport report = replay.report(run.reader().clients(), run.reader().options().wanted.key.size());
+  report.log = std::move(log);
+  return run.deliver(sim::text_of(report, LogRun::colour()), sim::json_of(report));
+}
+
+}  // namespace
+
+void add_replay(CLI::App& app, int& result) {
+  auto flags = std::make_shared<Flags>();
+  CLI::App* replay_app =
+      app.add_subcommand("replay", "Try limits on an access log: who would have been denied?");
+  flags->log.add_to(*replay_app);
+  replay_app
+      ->add_option("--limit", flags->limits,
+                   "COUNT/PERIOD [burst N] [algorithm=NAME] [align=clock], as in '100/min'; up to 16 times")
+      ->required()
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  replay_app->add_option("--worst", flags->worst, "how many of the worst clients to name")
+      ->check(CLI::Range(0, 1000))
+      ->capture_default_str();
+  replay_app->callback([flags, &result] { result = replay(*flags); });
+}
+
+}  // namespace weir::cli

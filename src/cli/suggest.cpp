@@ -1,0 +1,126 @@
+// weir suggest: which limit would have denied only so much of yesterday's log?
+#include "sim/suggest.hpp"
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <memory>
+#include <stdexcept>
+#include <unordered_set>
+
+#include "cli/commands.hpp"
+#include "cli/log_flags.hpp"
+#include "sim/address.hpp"
+
+namespace weir::cli {
+namespace {
+
+struct Flags {
+  LogFlags log;
+  std::string deny_clients;
+  std::string deny_requests;
+  std::string good;
+};
+
+// "0.1%" or "0.001".
+double parse_share(const char* flag, std::string_view text) {
+  std::string_view digits = text;
+  const bool percent = digits.ends_with('%');
+  if (percent) digits.remove_suffix(1);
+  double value = 0;
+  const char* const end = digits.data() + digits.size();
+  const auto [behind, error] = std::from_chars(digits.data(), end, value, std::chars_format::fixed);
+  if (percent) value /= 100;
+  // The negation also refuses what is not a number.
+  if (error != std::errc{} || behind != end || !(value >= 0 && value <= 1)) {
+    throw std::runtime_error(std::string(flag) + ": '" + std::string(text) +
+                             "' is not a share from 0% to 100%, as in 0.1% or 0.001");
+  }
+  return value;
+}
+
+// One client a line, as the key shows it; empty lines and # comments are passed over.
+std::unordered_set<std::string> read_good(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) throw std::runtime_error("good: cannot open '" + path + "': " + std::strerror(errno));
+  std::unordered_set<std::string> names;
+  std::string line;
+  while (std::getline(file, line)) {
+    while (!line.empty() && (line.back() == ' ' || line.back() == '\r')) line.pop_back();
+    if (line.empty() || line[0] == '#') continue;
+    std::string name;
+    sim::append_address(line, {}, name);
+    names.insert(name);
+  }
+  if (file.bad() || names.empty()) throw std::runtime_error("good: '" + path + "' names no client");
+  return names;
+}
+
+int suggest(const Flags& flags) {
+  const int criteria = (flags.deny_clients.empty() ? 0 : 1) + (flags.deny_requests.empty() ? 0 : 1) +
+                       (flags.good.empty() ? 0 : 1);
+  if (criteria != 1) {
+    throw std::runtime_error(
+        "one of --deny-clients, --deny-requests and --good says what the limit may deny");
+  }
+  sim::SuggestReport report;
+  if (!flags.deny_clients.empty()) report.deny_clients = parse_share("deny-clients", flags.deny_clients);
+  if (!flags.deny_requests.empty()) report.deny_requests = parse_share("deny-requests", flags.deny_requests);
+  std::unordered_set<std::string> good;
+  if (!flags.good.empty()) good = read_good(flags.good);
+
+  LogRun run(flags.log);
+  sim::EventSpool events;
+  run.read([&events](std::span<const sim::Event> some) { events.add(some); });
+  report.log = run.report();
+
+  const sim::Clients& clients = run.reader().clients();
+  sim::Criterion criterion;
+  if (report.deny_clients) {
+    criterion.most = static_cast<std::uint64_t>(std::floor(*report.deny_clients * clients.count()));
+    report.clients_that_may_be_denied = criterion.most;
+  } else if (report.deny_requests) {
+    criterion.kind = sim::Criterion::Kind::requests;
+    criterion.most = static_cast<std::uint64_t>(
+        std::floor(*report.deny_requests * static_cast<double>(report.log.stats.requests)));
+  } else {
+    criterion.kind = sim::Criterion::Kind::good;
+    criterion.good.resize(clients.count());
+    std::uint64_t found = 0;
+    for (std::uint32_t client = 0; client < clients.count(); ++client) {
+      const bool one =
+          good.contains(sim::shown(clients.name(client), run.reader().options().wanted.key.size()));
+      criterion.good[client] = one;
+      found += one ? 1 : 0;
+    }
+    report.good_clients = found;
+    if (found == 0)
+      throw std::runtime_error("good: none of the clients in '" + flags.good + "' is in the log");
+    if (found < good.size()) {
+      std::fprintf(stderr, "weir: %zu of %zu good clients are not in the log\n",
+                   good.size() - static_cast<std::size_t>(found), good.size());
+    }
+  }
+  sim::Suggest(events, clients.count(), std::move(criterion)).run(report);
+  return run.deliver(sim::text_of(report), sim::json_of(report));
+}
+
+}  // namespace
+
+void add_suggest(CLI::App& app, int& result) {
+  auto flags = std::make_shared<Flags>();
+  CLI::App* suggest_app = app.add_subcommand(
+      "suggest", "Find the smallest limits that would have denied only so much of an access log");
+  flags->log.add_to(*suggest_app);
+  suggest_app->add_option("--deny-clients", flags->deny_clients,
+                          "share of clients that may be denied, as in 0.1%");
+  suggest_app->add_option("--deny-requests", flags->deny_requests, "share of requests that may be denied");
+  suggest_app->add_option("--good", flags->good, "file with clients, one a line, of whom none may be denied");
+  suggest_app->callback([flags, &result] { result = suggest(*flags); });
+}
+
+}  // namespace weir::cli

@@ -1,0 +1,189 @@
+#include "core/rule.hpp"
+
+#include <array>
+#include <bit>
+#include <cstdlib>
+#include <limits>
+#include <optional>
+
+#include "core/duration.hpp"
+#include "core/fixed_window.hpp"
+#include "core/sliding_window_counter.hpp"
+#include "core/words.hpp"
+
+namespace weir {
+namespace {
+
+using std::chrono::nanoseconds;
+
+struct Name {
+  std::string_view text;
+  Algorithm algorithm;
+};
+
+// The first name of each is the one that is written.
+constexpr std::array kNames = {
+    Name{"gcra", Algorithm::gcra},
+    Name{"token_bucket", Algorithm::gcra},
+    Name{"leaky_bucket", Algorithm::gcra},
+    Name{"fixed_window", Algorithm::fixed_window},
+    Name{"sliding_window_log", Algorithm::sliding_window_log},
+    Name{"sliding_window_counter", Algorithm::sliding_window_counter},
+};
+
+std::optional<Algorithm> algorithm_named(std::string_view text) {
+  for (const Name& name : kNames) {
+    if (name.text == text) return name.algorithm;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string name_of(Algorithm algorithm) {
+  for (const Name& name : kNames) {
+    if (name.algorithm == algorithm) return std::string(name.text);
+  }
+  return "fixed_window align=clock";
+}
+
+namespace {
+
+// "min", "90min", "1500ms": the longest unit that the period is whole in, its number left out when it is 1.
+std::string period_text(nanoseconds period) {
+  struct Unit {
+    std::string_view name;
+    std::int64_t ns;
+  };
+  constexpr std::array kUnits = {Unit{"d", 86'400'000'000'000},
+                                 Unit{"h", 3'600'000'000'000},
+                                 Unit{"min", 60'000'000'000},
+                                 Unit{"s", 1'000'000'000},
+                                 Unit{"ms", 1'000'000},
+                                 Unit{"us", 1'000},
+                                 Unit{"ns", 1}};
+  std::size_t i = 0;
+  while (period.count() % kUnits[i].ns != 0) ++i;
+  const std::int64_t count = period.count() / kUnits[i].ns;
+  return (count == 1 ? "" : std::to_string(count)) + std::string(kUnits[i].name);
+}
+
+template <class State>
+Step in_words(const StepOf<State>& step) {
+  return {step.verdict,     step.limit,       step.remaining,
+          step.retry_after, step.reset_after, std::bit_cast<Words>(step.next),
+          step.changes};
+}
+
+}  // namespace
+
+tl::expected<Rule, std::string> Rule::make(const Quota& quota, Algorithm algorithm) {
+  if (algorithm == Algorithm::gcra) return Rule{quota, algorithm};
+  const auto [count, period] = quota.rate();
+  const std::string name = name_of(algorithm);
+  if (quota.burst() != count) {
+    return tl::unexpected("burst: " + std::to_string(quota.burst()) + " is not for " + name +
+                          ", which admits the count (" + std::to_string(count) + "); only gcra has a burst");
+  }
+  const bool counter = algorithm == Algorithm::sliding_window_counter;
+  constexpr std::int64_t kMostCount = std::numeric_limits<std::uint32_t>::max();
+  if ((counter || algorithm == Algorithm::sliding_window_log) && count > kMostCount) {
+    return tl::unexpected("count: " + std::to_string(count) + " is above the most allowed for " + name +
+                          " (" + std::to_string(kMostCount) + ")");
+  }
+  constexpr nanoseconds kMostPeriod{(std::int64_t{1} << 62) - 1};
+  if (counter && period > kMostPeriod) {
+    return tl::unexpected("period: " + to_text(period) + " is above the most allowed for " + name + " (" +
+                          to_text(kMostPeriod) + ")");
+  }
+  return Rule{quota, algorithm};
+}
+
+tl::expected<Rule, std::string> Rule::parse(std::string_view text) {
+  const std::string shown = "limit '" + std::string(text) + "': ";
+  const auto refused = [&shown](const std::string& what) { return tl::unexpected(shown + what); };
+  constexpr std::string_view kAlgorithm = "algorithm=";
+  constexpr std::string_view kAlign = "align=";
+
+  auto [rate, rest] = next_word(text);
+  std::string quota_text(rate);
+  std::optional<Algorithm> algorithm;
+  bool burst = false;
+  bool align = false;
+  for (;;) {
+    const auto [word, after] = next_word(rest);
+    if (word.empty()) break;
+    rest = after;
+    const auto twice = [&](std::string_view what) { return refused(std::string(what) + " is given twice"); };
+    if (word == "burst") {
+      if (burst) return twice(word);
+      burst = true;
+      const auto [units, behind] = next_word(after);
+      quota_text += " burst " + std::string(units);
+      rest = behind;
+    } else if (word.starts_with(kAlgorithm)) {
+      if (algorithm) return twice("algorithm");
+      const std::string_view name = word.substr(kAlgorithm.size());
+      algorithm = algorithm_named(name);
+      if (!algorithm) {
+        std::string known;
+        for (const Name& each : kNames) known += (known.empty() ? "" : ", ") + std::string(each.text);
+        return refused("'" + std::string(name) + "' is not an algorithm; there are " + known);
+      }
+    } else if (word.starts_with(kAlign)) {
+      if (align) return twice("align");
+      align = true;
+      if (word.substr(kAlign.size()) != "clock") {
+        return refused("'" + std::string(word) + "' is not known; the one alignment is align=clock");
+      }
+    } else {
+      return refused(
+          "'" + std::string(word) +
+          "' is not known here; the form is COUNT/PERIOD [burst N] [algorithm=NAME] [align=clock], as in "
+          "10/s burst 50 or 1000/h algorithm=fixed_window");
+    }
+  }
+  auto quota = Quota::parse(quota_text);
+  if (!quota) return tl::unexpected(std::move(quota.error()));
+  Algorithm chosen = algorithm.value_or(Algorithm::gcra);
+  if (burst && chosen != Algorithm::gcra) {
+    return refused("there is no burst with algorithm=" + name_of(chosen) + "; only gcra has one");
+  }
+  if (align && chosen != Algorithm::fixed_window) {
+    return refused("align=clock is only for algorithm=fixed_window, and this is " + name_of(chosen));
+  }
+  if (align) chosen = Algorithm::fixed_window_clock;
+  auto rule = make(*quota, chosen);
+  if (!rule) return refused(rule.error());
+  return rule;
+}
+
+std::string to_text(const Rule& rule) {
+  const Quota& quota = rule.quota;
+  std::string text = std::to_string(quota.rate().count) + "/" + period_text(quota.rate().period);
+  if (quota.burst() != quota.rate().count) text += " burst " + std::to_string(quota.burst());
+  if (rule.algorithm != Algorithm::gcra) text += " algorithm=" + name_of(rule.algorithm);
+  return text;
+}
+
+Step decide_window(const Quota& quota, Algorithm algorithm, Words state, nanoseconds now, Cost cost) {
+  using fixed_window::Opens;
+  switch (algorithm) {
+    case Algorithm::fixed_window:
+    case Algorithm::fixed_window_clock: {
+      const Opens opens =
+          algorithm == Algorithm::fixed_window ? Opens::at_first_request : Opens::on_the_clock;
+      return in_words(
+          fixed_window::decide(quota, std::bit_cast<fixed_window::State>(state), now, cost, opens));
+    }
+    case Algorithm::sliding_window_counter:
+      return in_words(sliding_window_counter::decide(
+          quota, std::bit_cast<sliding_window_counter::State>(state), now, cost));
+    case Algorithm::gcra:
+    case Algorithm::sliding_window_log:
+      break;
+  }
+  std::abort();  // a mistake in our code: neither is a window in two words
+}
+
+}  // namespace weir

@@ -1,0 +1,157 @@
+#include "core/rule.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <random>
+#include <vector>
+
+namespace weir {
+namespace {
+
+using namespace std::chrono_literals;
+using std::chrono::nanoseconds;
+
+TEST(Rule, from_text_and_back) {
+  struct Row {
+    std::string text;
+    Rate rate;
+    std::int64_t burst;
+    Algorithm algorithm;
+    std::string shortest;
+  };
+  using enum Algorithm;
+  for (const Row& row : std::vector<Row>{
+           {"100/min", {100, 1min}, 100, Algorithm::gcra, "100/min"},
+           {"10/s burst 50", {10, 1s}, 50, Algorithm::gcra, "10/s burst 50"},
+           {"10/s burst 10", {10, 1s}, 10, Algorithm::gcra, "10/s"},
+           {"10/60s algorithm=gcra", {10, 1min}, 10, Algorithm::gcra, "10/min"},
+           {"10/s algorithm=token_bucket burst 5", {10, 1s}, 5, Algorithm::gcra, "10/s burst 5"},
+           {" 10/s  burst  5  algorithm=leaky_bucket ", {10, 1s}, 5, Algorithm::gcra, "10/s burst 5"},
+           {"5/1.5h algorithm=fixed_window", {5, 90min}, 5, fixed_window, "5/90min algorithm=fixed_window"},
+           {"1000/h algorithm=fixed_window align=clock", {1000, 1h}, 1000, fixed_window_clock, ""},
+           {"2/7d align=clock algorithm=fixed_window",
+            {2, 168h},
+            2,
+            fixed_window_clock,
+            "2/7d algorithm=fixed_window align=clock"},
+           {"2/1500ms algorithm=sliding_window_log", {2, 1500ms}, 2, sliding_window_log, ""},
+           {"1/1000001ns algorithm=sliding_window_counter", {1, 1000001ns}, 1, sliding_window_counter, ""},
+           {"1/us", {1, 1us}, 1, Algorithm::gcra, ""},
+           {"1/d", {1, 24h}, 1, Algorithm::gcra, ""},
+       }) {
+    const auto rule = Rule::parse(row.text);
+    ASSERT_TRUE(rule) << rule.error();
+    EXPECT_EQ(rule->quota.rate(), row.rate) << row.text;
+    EXPECT_EQ(rule->quota.burst(), row.burst) << row.text;
+    EXPECT_EQ(rule->algorithm, row.algorithm) << row.text;
+    EXPECT_EQ(to_text(*rule), row.shortest.empty() ? row.text : row.shortest);
+  }
+}
+
+TEST(Rule, text_says_all_of_it) {
+  const std::uint64_t seed = std::random_device{}();
+  std::printf("seed %llu\n", static_cast<unsigned long long>(seed));
+  std::mt19937_64 random(seed);
+  int made = 0;
+  while (made < 10'000) {
+    const auto period = static_cast<std::int64_t>(random() >> (1 + random() % 62));
+    const auto count = static_cast<std::int64_t>(random() >> (1 + random() % 62));
+    const auto algorithm = static_cast<Algorithm>(random() % 5);
+    const std::int64_t burst =
+        algorithm == Algorithm::gcra ? 1 + static_cast<std::int64_t>(random() % 100) : count;
+    const auto quota = Quota::make({count, nanoseconds{period}}, burst);
+    if (!quota) continue;
+    const auto rule = Rule::make(*quota, algorithm);
+    if (!rule) continue;
+    const auto again = Rule::parse(to_text(*rule));
+    ASSERT_TRUE(again) << again.error();
+    ASSERT_EQ(*again, *rule) << to_text(*rule);
+    ++made;
+  }
+}
+
+TEST(Rule, what_text_is_refused_and_what_it_says) {
+  const std::string form =
+      "; the form is COUNT/PERIOD [burst N] [algorithm=NAME] [align=clock], as in 10/s burst 50 or 1000/h "
+      "algorithm=fixed_window";
+  const std::vector<std::pair<std::string, std::string>> rows = {
+      {"",
+       "quota '': there is no '/' between count and period; the form is COUNT/PERIOD [burst N], as in "
+       "100/min or "
+       "5/10s burst 20"},
+      {"0/s algorithm=fixed_window", "quota '0/s': count: 0 is below the least allowed (1)"},
+      {"1/s burst 0", "quota '1/s burst 0': burst: 0 is below the least allowed (1)"},
+      {"1/s burst algorithm=gcra",
+       "quota '1/s burst algorithm=gcra': the burst is not a whole number below 2^63; the form is "
+       "COUNT/PERIOD [burst "
+       "N], as in 100/min or 5/10s burst 20"},
+      {"1/s bust 3", "limit '1/s bust 3': 'bust' is not known here" + form},
+      {"1/s burst 3 4", "limit '1/s burst 3 4': '4' is not known here" + form},
+      {"1/s algorithm=gcra,",
+       "limit '1/s algorithm=gcra,': 'gcra,' is not an algorithm; there are gcra, "
+       "token_bucket, leaky_bucket, fixed_window, sliding_window_log, sliding_window_counter"},
+      {"1/s algorithm=",
+       "limit '1/s algorithm=': '' is not an algorithm; there are gcra, token_bucket, leaky_bucket, "
+       "fixed_window, sliding_window_log, sliding_window_counter"},
+      {"1/s algorithm=fixed_window align=utc",
+       "limit '1/s algorithm=fixed_window align=utc': 'align=utc' is not known; the one alignment is "
+       "align=clock"},
+      {"1/s align=clock",
+       "limit '1/s align=clock': align=clock is only for algorithm=fixed_window, and this is gcra"},
+      {"1/s align=clock algorithm=sliding_window_counter",
+       "limit '1/s align=clock algorithm=sliding_window_counter': align=clock is only for "
+       "algorithm=fixed_window, and "
+       "this is sliding_window_counter"},
+      {"1/s burst 1 burst 1", "limit '1/s burst 1 burst 1': burst is given twice"},
+      {"1/s algorithm=gcra algorithm=gcra",
+       "limit '1/s algorithm=gcra algorithm=gcra': algorithm is given twice"},
+      {"1/s align=clock align=clock", "limit '1/s align=clock align=clock': align is given twice"},
+      {"2/s burst 2 algorithm=fixed_window",
+       "limit '2/s burst 2 algorithm=fixed_window': there is no burst with algorithm=fixed_window; only gcra "
+       "has one"},
+      {"4294967296/d algorithm=sliding_window_counter",
+       "limit '4294967296/d algorithm=sliding_window_counter': count: 4294967296 is above the most allowed "
+       "for "
+       "sliding_window_counter (4294967295)"},
+      {"4294967296/d algorithm=sliding_window_log",
+       "limit '4294967296/d algorithm=sliding_window_log': count: 4294967296 is above the most allowed for "
+       "sliding_window_log (4294967295)"},
+      {"1/60000d algorithm=sliding_window_counter",
+       "limit '1/60000d algorithm=sliding_window_counter': period: 60000d is above the most allowed for "
+       "sliding_window_counter (53375d23h53m38.427387903s)"},
+  };
+  for (const auto& [text, error] : rows) {
+    const auto rule = Rule::parse(text);
+    ASSERT_FALSE(rule) << text;
+    EXPECT_EQ(rule.error(), error);
+  }
+}
+
+TEST(Rule, only_gcra_has_a_burst) {
+  constexpr Quota quota = Quota::per_second(10).burst(20);
+  EXPECT_TRUE(Rule::make(quota, Algorithm::gcra));
+  for (const Algorithm algorithm : {Algorithm::fixed_window, Algorithm::fixed_window_clock,
+                                    Algorithm::sliding_window_log, Algorithm::sliding_window_counter}) {
+    EXPECT_FALSE(Rule::make(quota, algorithm));
+  }
+  EXPECT_EQ(
+      Rule::make(quota, Algorithm::fixed_window_clock).error(),
+      "burst: 20 is not for fixed_window align=clock, which admits the count (10); only gcra has a burst");
+}
+
+TEST(Rule, gcra_by_the_door_is_gcra) {
+  constexpr Rule rule{Quota::per_second(1).burst(2)};
+  const Step step = decide(rule, {}, 5s, Cost{2});
+  EXPECT_EQ(step.next, (Words{7'000'000'000, 1'000'000'000}));
+  EXPECT_EQ(step.decision(), gcra::decide(rule.quota, {}, 5s, Cost{2}).decision());
+}
+
+// Not a window in two words: our mistake, and not one to go on with.
+TEST(RuleDeathTest, a_log_is_not_two_words) {
+  constexpr Rule rule{Quota::per_second(1), Algorithm::sliding_window_log};
+  EXPECT_DEATH(decide(rule, {}, 5s, Cost{}), "");
+}
+
+}  // namespace
+}  // namespace weir

@@ -1,0 +1,87 @@
+// The sliding window counter: two counts stand for a window that slides.
+//
+//   allowed  iff  prev x (P - e) / P + cur + cost <= limit      e = now mod P, an exact fraction
+//
+// Windows lie at the multiples of the period P since time 0 of the clock; `cur` was admitted in the present
+// one, `prev` in the one before, of which a part of length P - e is still within P of now.
+//
+// Source: Cloudflare, "How we built rate limiting capable of scaling to millions of domains" (2017).
+// Weakness: approximate, because it takes `prev` for evenly spread. Of a span of one period that ends e into
+// a window it admits up to limit + prev x e / P: 2 x limit - 1 at the worst, if all of `prev` came last and
+// all of `cur` too. Who sends steadily at the limit is held a little below it.
+//
+// A state that is live is believed, and its windows lie where its end says: a `now` before its window counts
+// as that window's first moment. Under a changed period the counts go on to the end that was stored: what is
+// further ahead than two new periods counts whole, what is nearer counts as the rest of a window.
+//
+// Pure functions of values. Range: 0 <= now < 2^63, P < 2^62 and limit < 2^32 (Rule::make), so an end is
+// below 2^64, a count below 2^32, a product below 2^94.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+#include "core/step.hpp"
+#include "weir/decision.hpp"
+#include "weir/quota.hpp"
+
+namespace weir::sliding_window_counter {
+
+using std::chrono::nanoseconds;
+
+struct State {
+  std::uint64_t end = 0;  // of the window after the one that `cur` counts, ns; one not after now is no state
+  std::uint64_t counts = 0;  // prev << 32 | cur
+
+  friend constexpr bool operator==(const State&, const State&) = default;
+};
+
+using Step = StepOf<State>;
+
+constexpr Step decide(const Quota& quota, State state, nanoseconds now, Cost cost) {
+  using Wide = unsigned __int128;
+  const auto limit = static_cast<std::uint64_t>(quota.rate().count);
+  const auto period = static_cast<std::uint64_t>(quota.rate().period.count());
+  const auto n = static_cast<std::uint64_t>(now.count());
+
+  // The window that now is in: its end, and how long until then. A window that begins later is waited for.
+  std::uint64_t end = 0;
+  std::uint64_t prev = 0;
+  std::uint64_t cur = 0;
+  if (state.end <= n) {
+    end = (n / period + 1) * period;
+  } else if (state.end - n > period) {
+    end = state.end - period;
+    prev = state.counts >> 32;
+    cur = state.counts & 0xffff'ffff;
+  } else {
+    end = state.end;
+    prev = state.counts & 0xffff'ffff;
+  }
+  const std::uint64_t until_end = end - n;
+  const std::uint64_t left = until_end < period ? until_end : period;                            // P - e
+  const auto weighed = static_cast<std::uint64_t>((Wide{prev} * left + (period - 1)) / period);  // rounded up
+
+  Verdict verdict = Verdict::allowed;
+  std::uint64_t retry_after = 0;
+  State next = state;
+  if (cost.units > limit) {
+    verdict = Verdict::never;
+  } else if (cost.units != 0 && weighed + cur + cost.units <= limit) {
+    cur += cost.units;
+    next = {end + period, prev << 32 | cur};
+  } else if (cost.units != 0) {
+    verdict = Verdict::denied;
+    // As much of the window before as leaves room is still within P when it fits: until_end takes it to the
+    // end of this window, from where `cur` is the one before.
+    const std::uint64_t spare = limit - cost.units;
+    retry_after = spare >= cur ? until_end - static_cast<std::uint64_t>(Wide{spare - cur} * period / prev)
+                               : until_end + period - static_cast<std::uint64_t>(Wide{spare} * period / cur);
+  }
+  const std::uint64_t taken = weighed + cur;
+  const std::uint64_t reset_after = cur != 0 ? until_end + period : prev != 0 ? until_end : 0;
+  return {verdict, quota.rate().count, taken < limit ? limit - taken : 0, retry_after, reset_after,
+          next,    next != state};
+}
+
+}  // namespace weir::sliding_window_counter

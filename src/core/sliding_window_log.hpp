@@ -1,0 +1,105 @@
+// The sliding window log: every admission is remembered for one period.
+//
+//   allowed  iff  units admitted in (now - P, now] + cost <= limit
+//
+// The span is open at its beginning: what is exactly one period old has left.
+//
+// Source: the definition of "at most `limit` in any period", taken at its word; Redis users keep it in a
+// sorted set. Weakness: memory. 16 bytes for each admission of the last period, at most `limit` of them; and
+// a request that does not fit reads its way through as many as must leave first.
+//
+// Pure: no clock, no lock, no allocation. The caller owns the memory and keeps two threads from using one log
+// at a time. Range: 0 <= now < 2^63, P < 2^63, limit < 2^32 (Rule::make).
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "weir/decision.hpp"
+#include "weir/quota.hpp"
+
+namespace weir::sliding_window_log {
+
+using std::chrono::nanoseconds;
+
+// What was admitted at one time.
+struct Entry {
+  std::uint64_t at = 0;  // ns
+  std::uint64_t units = 0;
+};
+
+// The log lies in a ring, oldest first from `head`. One without entries equals no log at all, and so does one
+// whose newest entry has left.
+struct State {
+  std::uint64_t newest = 0;  // the time of the last entry; meaningless without one
+  std::uint32_t used = 0;    // units of all entries, of those too that have left
+  std::uint32_t head = 0;    // index of the oldest entry
+  std::uint32_t count = 0;   // entries
+
+  friend constexpr bool operator==(const State&, const State&) = default;
+};
+
+// How long until the log equals none.
+constexpr std::uint64_t reset_after(const Quota& quota, const State& log, nanoseconds now) {
+  const auto period = static_cast<std::uint64_t>(quota.rate().period.count());
+  const auto n = static_cast<std::uint64_t>(now.count());
+  return log.count != 0 && log.newest + period > n ? log.newest + period - n : 0;
+}
+
+// Decides one request and, if it is allowed, writes it down; otherwise changes nothing. The ring must have
+// `limit` entries, or one more than the log has. A ring that grows must keep the log's order: entry i is at
+// (head + i) % size.
+//
+// Entries are dropped only by an admission, and that is written down at max(now, newest). So what is gone has
+// left for every later decision too, even for a thread whose `now` has been overtaken.
+inline Decision decide(const Quota& quota, State& log, std::span<Entry> ring, nanoseconds now, Cost cost) {
+  const auto limit = static_cast<std::uint64_t>(quota.rate().count);
+  const auto period = static_cast<std::uint64_t>(quota.rate().period.count());
+  const auto n = static_cast<std::uint64_t>(now.count());
+  const std::uint64_t at = log.count != 0 ? std::max(n, log.newest) : n;
+  const auto entry = [&](std::uint64_t i) -> Entry& {
+    const std::uint64_t place = log.head + i;
+    return ring[place < ring.size() ? place : place - ring.size()];
+  };
+
+  std::uint64_t left = 0;  // entries that have left
+  std::uint64_t used = log.used;
+  if (log.count != 0 && log.newest + period <= at) {
+    left = log.count;
+    used = 0;
+  }
+  for (; left < log.count && entry(left).at + period <= at; ++left) used -= entry(left).units;
+
+  Verdict verdict = Verdict::allowed;
+  std::optional<nanoseconds> retry_after;
+  if (cost.units > limit) {
+    verdict = Verdict::never;
+  } else if (cost.units > limit - std::min(used, limit)) {
+    if (cost.units != 0) {
+      verdict = Verdict::denied;
+      // The request fits when this much has left.
+      const std::uint64_t excess = used + cost.units - limit;
+      std::uint64_t i = left;
+      for (std::uint64_t gone = entry(i).units; gone < excess; gone += entry(i).units) ++i;
+      retry_after = nanoseconds{static_cast<std::int64_t>(entry(i).at + period - n)};
+    }
+  } else if (cost.units != 0) {
+    log.head = static_cast<std::uint32_t>((log.head + left) % ring.size());
+    log.count -= static_cast<std::uint32_t>(left);
+    if (log.count == 0 || log.newest != at) {
+      ++log.count;
+      entry(log.count - 1) = {at, 0};
+    }
+    entry(log.count - 1).units += cost.units;
+    used += cost.units;
+    log.used = static_cast<std::uint32_t>(used);
+    log.newest = at;
+  }
+  return {verdict, quota.rate().count, static_cast<std::int64_t>(limit - std::min(used, limit)), retry_after,
+          nanoseconds{static_cast<std::int64_t>(reset_after(quota, log, now))}};
+}
+
+}  // namespace weir::sliding_window_log

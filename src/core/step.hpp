@@ -1,0 +1,51 @@
+// What every algorithm whose state is two words makes of one request, and those two words.
+//
+// Pure values, any thread.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+
+#include "weir/decision.hpp"
+
+namespace weir {
+
+// The state of a key as a store keeps it. Each algorithm has its own names for the two.
+struct Words {
+  std::uint64_t until = 0;  // ns; a state whose `until` is not after now equals no state at all
+  std::uint64_t word = 0;   // meaningless when `until` is not after now
+
+  friend constexpr bool operator==(const Words&, const Words&) = default;
+};
+
+constexpr std::uint64_t ahead_of(std::uint64_t until, std::chrono::nanoseconds now) {
+  const auto n = static_cast<std::uint64_t>(now.count());
+  return until > n ? until - n : 0;
+}
+
+// What a decision is made of, in numbers that stay in registers. A Decision is built from them at the very
+// end, where the caller wants it: a Decision that is filled and then copied cost 5 of 39 ns, because
+// the copy loads wider than the fields were stored and has to wait for them.
+template <class State>
+struct StepOf {
+  Verdict verdict;
+  std::int64_t limit;
+  std::uint64_t remaining;
+  std::uint64_t retry_after;  // ns; meaningful when denied
+  std::uint64_t reset_after;  // ns
+  State next;                 // what to remember instead
+  bool changes;               // whether `next` differs from what was remembered
+
+  constexpr Decision decision() const {
+    using std::chrono::nanoseconds;
+    return {verdict, limit, static_cast<std::int64_t>(remaining),
+            verdict == Verdict::denied ? std::optional(nanoseconds{static_cast<std::int64_t>(retry_after)})
+                                       : std::nullopt,
+            nanoseconds{static_cast<std::int64_t>(reset_after)}};
+  }
+};
+
+using Step = StepOf<Words>;
+
+}  // namespace weir

@@ -1,0 +1,44 @@
+// The events of a log, kept in a temporary file that nobody else sees, so that they can be gone through again
+// and again in constant memory: also those of a pipe, and without decoding and parsing each time.
+//
+// One thread at a time. 24 bytes an event in $TMPDIR, else /tmp, gone with the object however the program
+// ends.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "sim/log_reader.hpp"
+
+namespace weir::sim {
+
+class EventSpool {
+ public:
+  // Throws std::runtime_error, here and below, when the file cannot be made, written or read.
+  EventSpool();
+  ~EventSpool();
+  EventSpool(const EventSpool&) = delete;
+  EventSpool& operator=(const EventSpool&) = delete;
+
+  void add(std::span<const Event> events);
+
+  // All events, in order.
+  template <class Each>
+  void each(Each&& each) {
+    std::vector<Event> piece(kPiece);
+    for (std::uint64_t at = 0; at < count_; at += piece.size()) {
+      read(at, piece);
+      for (const Event& event : piece) each(event);
+    }
+  }
+
+ private:
+  static constexpr std::size_t kPiece = 16'384;
+  void read(std::uint64_t at, std::vector<Event>& piece);
+
+  int fd_ = -1;
+  std::uint64_t count_ = 0;
+};
+
+}  // namespace weir::sim

@@ -1,0 +1,179 @@
+#include "sim/input.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+#include <zstd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <stdexcept>
+
+namespace weir::sim {
+namespace {
+
+constexpr std::size_t kRawBytes = std::size_t{256} << 10;
+
+}  // namespace
+
+// Takes from `in`, gives to `out`, moves both. complete() tells whether the data may end here.
+class Input::Decoder {
+ public:
+  Decoder() = default;
+  Decoder(const Decoder&) = delete;
+  Decoder& operator=(const Decoder&) = delete;
+  virtual ~Decoder() = default;
+  // Returns what is wrong, nullptr when nothing is.
+  virtual const char* decode(const char*& in, std::size_t in_size, char*& out, std::size_t out_size) = 0;
+  virtual bool complete() const = 0;
+};
+
+class Input::Gzip : public Decoder {
+ public:
+  Gzip() {
+    if (inflateInit2(&stream_, 15 + 16) != Z_OK) throw std::bad_alloc();  // 16: with gzip's header
+  }
+  Gzip(const Gzip&) = delete;
+  Gzip& operator=(const Gzip&) = delete;
+  ~Gzip() override { inflateEnd(&stream_); }
+
+  const char* decode(const char*& in, std::size_t in_size, char*& out, std::size_t out_size) override {
+    // zlib writes nothing through next_in; its type predates const.
+    stream_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(in));
+    stream_.avail_in = static_cast<uInt>(in_size);
+    stream_.next_out = reinterpret_cast<Bytef*>(out);
+    stream_.avail_out = static_cast<uInt>(out_size);
+    if (between_members_) {
+      // Zeros behind a member are padding (tapes, preallocated files).
+      while (stream_.avail_in > 0 && *stream_.next_in == 0) {
+        ++stream_.next_in;
+        --stream_.avail_in;
+      }
+      if (stream_.avail_in > 0) {
+        inflateReset(&stream_);
+        between_members_ = false;
+      }
+    }
+    const int result = stream_.avail_in > 0 ? inflate(&stream_, Z_NO_FLUSH) : Z_OK;
+    in = reinterpret_cast<const char*>(stream_.next_in);
+    out = reinterpret_cast<char*>(stream_.next_out);
+    if (result == Z_STREAM_END) between_members_ = true;
+    return result == Z_OK || result == Z_STREAM_END || result == Z_BUF_ERROR ? nullptr
+                                                                             : "its gzip data are damaged";
+  }
+  bool complete() const override { return between_members_; }
+
+ private:
+  z_stream stream_{};
+  bool between_members_ = false;
+};
+
+class Input::Zstd : public Decoder {
+ public:
+  Zstd() : stream_(ZSTD_createDStream()) {
+    if (stream_ == nullptr) throw std::bad_alloc();
+  }
+  Zstd(const Zstd&) = delete;
+  Zstd& operator=(const Zstd&) = delete;
+  ~Zstd() override { ZSTD_freeDStream(stream_); }
+
+  const char* decode(const char*& in, std::size_t in_size, char*& out, std::size_t out_size) override {
+    ZSTD_inBuffer from{in, in_size, 0};
+    ZSTD_outBuffer to{out, out_size, 0};
+    const std::size_t result = ZSTD_decompressStream(stream_, &to, &from);
+    if (from.pos > 0 || to.pos > 0) complete_ = result == 0;
+    in += from.pos;
+    out += to.pos;
+    return ZSTD_isError(result) != 0U ? "its zstd data are damaged" : nullptr;
+  }
+  bool complete() const override { return complete_; }
+
+ private:
+  ZSTD_DStream* stream_;
+  bool complete_ = false;
+};
+
+Input::Input(const std::string& path, const std::atomic<bool>& stop)
+    : path_(path == "-" ? "standard input" : path), stop_(stop), raw_(new char[kRawBytes]) {
+  fd_ = path == "-" ? ::dup(STDIN_FILENO) : ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd_ < 0) fail(std::string("cannot be opened: ") + std::strerror(errno));
+  struct stat status{};
+  if (::fstat(fd_, &status) == 0 && S_ISDIR(status.st_mode)) {
+    ::close(fd_);
+    fail("is a directory; name the files in it");
+  }
+  waits_ = !S_ISREG(status.st_mode);
+  posix_fadvise(fd_, 0, 0, POSIX_FADV_SEQUENTIAL);
+  try {
+    while (raw_end_ < 4 && !raw_ended_) fill();
+    const std::string_view begin(raw_.get(), raw_end_);
+    if (begin.starts_with("\x1f\x8b")) decoder_ = std::make_unique<Gzip>();
+    if (begin.starts_with("\x28\xb5\x2f\xfd")) decoder_ = std::make_unique<Zstd>();
+  } catch (...) {
+    ::close(fd_);
+    throw;
+  }
+}
+
+Input::~Input() { ::close(fd_); }
+
+void Input::fail(const std::string& what) const { throw std::runtime_error(path_ + ": " + what); }
+
+std::size_t Input::read_raw(char* out, std::size_t size) {
+  for (;;) {
+    // A pipe may keep silent for ever, and the signal that says stop may have come to another thread.
+    pollfd wait{fd_, POLLIN, 0};
+    const int ready = waits_ ? ::poll(&wait, 1, 100) : 1;
+    if (stop_.load(std::memory_order_relaxed)) return 0;
+    if (ready <= 0) continue;
+    const ssize_t got = ::read(fd_, out, size);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) fail(std::string("cannot be read: ") + std::strerror(errno));
+    consumed_ += static_cast<std::uint64_t>(got);
+    return static_cast<std::size_t>(got);
+  }
+}
+
+void Input::fill() {
+  if (raw_begin_ == raw_end_) raw_begin_ = raw_end_ = 0;
+  const std::size_t got = read_raw(raw_.get() + raw_end_, kRawBytes - raw_end_);
+  raw_ended_ = got == 0;
+  raw_end_ += got;
+}
+
+std::size_t Input::read(char* out, std::size_t size) {
+  if (!decoder_) {
+    if (raw_begin_ == raw_end_) return raw_ended_ ? 0 : read_raw(out, size);
+    const std::size_t count = std::min(size, raw_end_ - raw_begin_);
+    std::memcpy(out, raw_.get() + raw_begin_, count);
+    raw_begin_ += count;
+    return count;
+  }
+  for (;;) {
+    if (raw_begin_ == raw_end_ && !raw_ended_) fill();
+    const char* in = raw_.get() + raw_begin_;
+    char* to = out;
+    // Also without new bytes: the decoder may hold some back that had no room before.
+    const char* wrong = decoder_->decode(in, raw_end_ - raw_begin_, to, size);
+    const bool moved = in != raw_.get() + raw_begin_;
+    raw_begin_ = static_cast<std::size_t>(in - raw_.get());
+    if (to != out) return static_cast<std::size_t>(to - out);
+    if (wrong != nullptr) fail(wrong);
+    if (raw_ended_ && !moved) break;
+  }
+  if (!decoder_->complete() && !stop_.load(std::memory_order_relaxed)) {
+    fail("breaks off inside its compressed data");
+  }
+  return 0;
+}
+
+std::uint64_t Input::size_of(const std::string& path) {
+  struct stat status{};
+  if (path == "-" || ::stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return 0;
+  return static_cast<std::uint64_t>(status.st_size);
+}
+
+}  // namespace weir::sim

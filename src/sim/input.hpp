@@ -1,0 +1,54 @@
+// The bytes of a log: a file or standard input, plain, gzip or zstd, which its first bytes tell.
+//
+// One thread at a time; the object owns the descriptor and the decoder. Not for: lines (src/sim/source.hpp).
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace weir::sim {
+
+class Input {
+ public:
+  // "-" is standard input. `stop` ends a read that waits. Throws std::runtime_error, whose text names the
+  // file.
+  Input(const std::string& path, const std::atomic<bool>& stop);
+  ~Input();
+  Input(const Input&) = delete;
+  Input& operator=(const Input&) = delete;
+
+  // Up to `size` decoded bytes; 0 at the end. Throws std::runtime_error when the file cannot be read, or
+  // breaks off or is damaged inside its compression: every byte before that has been returned then.
+  std::size_t read(char* out, std::size_t size);
+
+  // Of the file as it lies on disk, for progress.
+  std::uint64_t consumed() const { return consumed_; }
+
+  // Bytes of a regular file, 0 for anything else.
+  static std::uint64_t size_of(const std::string& path);
+
+ private:
+  class Decoder;
+  class Gzip;
+  class Zstd;
+
+  std::size_t read_raw(char* out, std::size_t size);
+  void fill();
+  [[noreturn]] void fail(const std::string& what) const;
+
+  std::string path_;
+  const std::atomic<bool>& stop_;
+  int fd_ = -1;
+  bool waits_ = false;  // not a file on disk
+  std::uint64_t consumed_ = 0;
+  std::unique_ptr<char[]> raw_;  // read, not yet decoded
+  std::size_t raw_begin_ = 0;
+  std::size_t raw_end_ = 0;
+  bool raw_ended_ = false;
+  std::unique_ptr<Decoder> decoder_;
+};
+
+}  // namespace weir::sim

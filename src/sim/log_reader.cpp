@@ -1,0 +1,274 @@
+#include "sim/log_reader.hpp"
+
+#include <algorithm>
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <stdexcept>
+#include <thread>
+
+namespace weir::sim {
+
+void Reorder::add(const Event& event) {
+  const std::int64_t second = event.ns / kSecond;
+  if (last_ == nullptr || second != last_second_) {
+    auto found = seconds_.lower_bound(second);
+    if (found == seconds_.end() || found->first != second) {
+      if (spare_.empty()) {
+        found = seconds_.try_emplace(found, second);
+      } else {
+        auto node = std::move(spare_.back());
+        spare_.pop_back();
+        node.key() = second;
+        found = seconds_.insert(found, std::move(node));
+      }
+    }
+    last_ = &found->second;
+    last_second_ = second;
+  }
+  if (!last_->events.empty() && event.ns < last_->events.back().ns) last_->sorted = false;
+  last_->events.push_back(event);
+}
+
+void Reorder::sort(Second& second) {
+  if (second.sorted) return;
+  std::stable_sort(second.events.begin(), second.events.end(),
+                   [](const Event& a, const Event& b) { return a.ns < b.ns; });
+}
+
+// What goes from the reading thread to the deciding one.
+struct LogReader::Batch {
+  static constexpr std::size_t kRows = 4096;
+  struct Row {
+    Record record;
+    std::uint64_t hash;
+    std::uint32_t key_begin;
+    std::uint32_t key_size;
+  };
+  std::vector<Row> rows;
+  std::string keys;
+  Progress progress;
+};
+
+// A few batches in flight: enough that neither thread waits for the other's hiccups, few enough to stay in
+// cache.
+class LogReader::Channel {
+ public:
+  Channel() {
+    for (int i = 0; i < 4; ++i) free_.push_back(std::make_unique<Batch>());
+  }
+  // An empty batch to fill; null when the other side has gone.
+  std::unique_ptr<Batch> blank() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return !free_.empty() || closed_; });
+    if (closed_) return nullptr;
+    auto batch = std::move(free_.back());
+    free_.pop_back();
+    return batch;
+  }
+  void give(std::unique_ptr<Batch> batch) {
+    const std::scoped_lock lock(mutex_);
+    full_.push_back(std::move(batch));
+    changed_.notify_all();
+  }
+  // Null at the end.
+  std::unique_ptr<Batch> take() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return !full_.empty() || closed_; });
+    if (full_.empty()) return nullptr;
+    auto batch = std::move(full_.front());
+    full_.erase(full_.begin());
+    return batch;
+  }
+  void give_back(std::unique_ptr<Batch> batch) {
+    const std::scoped_lock lock(mutex_);
+    free_.push_back(std::move(batch));
+    changed_.notify_all();
+  }
+  void close() {
+    const std::scoped_lock lock(mutex_);
+    closed_ = true;
+    changed_.notify_all();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<std::unique_ptr<Batch>> free_;
+  std::vector<std::unique_ptr<Batch>> full_;
+  bool closed_ = false;
+};
+
+// The lines of several files, always the next of the file whose newest time is the oldest.
+class LogReader::Merge {
+ public:
+  Merge(const LogOptions& options, LogStats& stats, const std::atomic<bool>& stop)
+      : options_(options), stats_(stats), stop_(stop) {
+    for (const std::string& path : options.files) {
+      total_ += Input::size_of(path);
+      known_ = known_ && Input::size_of(path) > 0;
+      files_.push_back({path, options.files.size() > 1 ? first_time(path) : 0, nullptr});
+    }
+  }
+
+  bool next(Record& record, std::string& key) {
+    for (;;) {
+      if (current_ == nullptr && !choose()) return false;
+      if (current_->source->next(record, key)) {
+        current_->newest = std::max(current_->newest, record.ns);
+        // Equal times: the file that was named first goes on.
+        const bool still =
+            next_newest_ > current_->newest || (next_newest_ == current_->newest && goes_first_);
+        if (!still) current_ = nullptr;
+        return true;
+      }
+      finished_ += current_->source->consumed();
+      current_->source.reset();
+      current_->ended = true;
+      current_ = nullptr;
+    }
+  }
+
+  Progress progress() const {
+    std::uint64_t consumed = finished_;
+    for (const File& file : files_) consumed += file.source ? file.source->consumed() : 0;
+    return {consumed, known_ ? total_ : 0, stats_.read};
+  }
+
+ private:
+  struct File {
+    std::string path;
+    std::int64_t newest;
+    std::unique_ptr<Source> source;  // only while it is being read: a year of rotated files is 365 of them
+    bool ended = false;
+  };
+
+  bool choose() {
+    next_newest_ = std::numeric_limits<std::int64_t>::max();
+    const File* second = nullptr;
+    for (File& file : files_) {
+      if (file.ended) continue;
+      if (current_ == nullptr || file.newest < current_->newest) {
+        second = current_;
+        current_ = &file;
+      } else if (second == nullptr || file.newest < second->newest) {
+        second = &file;
+      }
+    }
+    if (current_ == nullptr) return false;
+    if (second != nullptr) next_newest_ = second->newest;
+    goes_first_ = second == nullptr || current_ < second;
+    if (!current_->source) {
+      current_->source =
+          std::make_unique<Source>(current_->path, options_.wanted, options_.format, stats_, stop_);
+    }
+    return true;
+  }
+
+  // Looked at and closed again. Standard input can be read only once, so it is opened for good.
+  std::int64_t first_time(const std::string& path) const {
+    if (path == "-") return 0;
+    LogStats not_yet;
+    Record record{};
+    std::string key;
+    Source source(path, options_.wanted, options_.format, not_yet, stop_);
+    return source.next(record, key) ? record.ns : 0;
+  }
+
+  const LogOptions& options_;
+  LogStats& stats_;
+  const std::atomic<bool>& stop_;
+  std::vector<File> files_;
+  File* current_ = nullptr;
+  std::int64_t next_newest_ = 0;
+  bool goes_first_ = true;
+  std::uint64_t total_ = 0;
+  std::uint64_t finished_ = 0;
+  bool known_ = true;
+};
+
+LogReader::LogReader(LogOptions options, const std::atomic<bool>& stop)
+    : options_(std::move(options)), stop_(stop) {
+  if (std::count(options_.files.begin(), options_.files.end(), "-") > 1) {
+    throw std::runtime_error("standard input (-) can be read only once");
+  }
+}
+
+void LogReader::run(const std::function<void(std::span<const Event>)>& each,
+                    const std::function<void(const Progress&)>& progress) {
+  Channel channel;
+  std::exception_ptr wrong;
+  std::thread reading([&] {
+    try {
+      Merge merge(options_, stats_, stop_);
+      for (bool more = true; more;) {
+        auto batch = channel.blank();
+        if (!batch) return;
+        batch->rows.clear();
+        batch->keys.clear();
+        while (batch->rows.size() < Batch::kRows) {
+          Batch::Row row{};
+          row.key_begin = static_cast<std::uint32_t>(batch->keys.size());
+          more = !stop_.load(std::memory_order_relaxed) && merge.next(row.record, batch->keys);
+          if (!more) break;
+          row.key_size = static_cast<std::uint32_t>(batch->keys.size()) - row.key_begin;
+          row.hash = Clients::hash(std::string_view(batch->keys).substr(row.key_begin));
+          batch->rows.push_back(row);
+          if (batch->keys.size() > Source::kLongestLine) break;
+        }
+        batch->progress = merge.progress();
+        channel.give(std::move(batch));
+      }
+    } catch (...) {
+      wrong = std::current_exception();
+    }
+    channel.close();
+  });
+  // However this function is left: the thread ends before what it uses does.
+  struct Join {
+    Channel& channel;
+    std::thread& thread;
+    ~Join() {
+      channel.close();
+      if (thread.joinable()) thread.join();
+    }
+  };
+  LogStats decided;  // the reading thread's own numbers are its own until it has ended
+  {
+    const Join join{channel, reading};
+    Reorder reorder(options_.reorder_ns);
+    std::vector<Event> ready;
+    const auto flush = [&] {
+      each(ready);
+      ready.clear();
+    };
+    const auto collect = [&](const Event& event) {
+      ready.push_back(event);
+      if (ready.size() >= Batch::kRows) flush();
+    };
+    while (auto batch = channel.take()) {
+      constexpr std::size_t kAhead = 16;
+      const auto& rows = batch->rows;
+      for (std::size_t i = 0; i < rows.size(); ++i) {
+        if (i + kAhead < rows.size()) clients_.prefetch(rows[i + kAhead].hash);
+        const Batch::Row& row = rows[i];
+        const std::string_view key = std::string_view(batch->keys).substr(row.key_begin, row.key_size);
+        const std::uint32_t client = clients_.number(key, row.hash);
+        reorder.take({row.record.ns, row.record.cost, client}, decided, collect);
+      }
+      decided.requests += rows.size();
+      flush();
+      const Progress at = batch->progress;
+      channel.give_back(std::move(batch));
+      progress(at);
+    }
+    reorder.finish(collect);
+    flush();
+  }
+  if (wrong) std::rethrow_exception(wrong);
+  stats_.requests = decided.requests;
+  stats_.reordered = decided.reordered;
+  stats_.clamped = decided.clamped;
+}
+
+}  // namespace weir::sim

@@ -1,0 +1,138 @@
+// A log, of one file or many, as events in the order of their time (docs/replay.md, "Time").
+//
+// run() reads and parses on a thread of its own while the caller's decides. One run for each object.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sim/clients.hpp"
+#include "sim/source.hpp"
+
+namespace weir::sim {
+
+struct Event {
+  std::int64_t ns;  // since 1970
+  std::uint64_t cost;
+  std::uint32_t client;  // its number in Clients
+};
+
+struct LogOptions {
+  static constexpr std::int64_t kSortAll = std::numeric_limits<std::int64_t>::max();
+
+  std::vector<std::string> files;
+  Wanted wanted;
+  std::optional<Format> format;              // empty: by each file's first line
+  std::int64_t reorder_ns = 60'000'000'000;  // lines this late are sorted, later ones clamped
+};
+
+struct Progress {
+  std::uint64_t consumed = 0;  // bytes, as they lie on disk
+  std::uint64_t total = 0;     // 0: unknown
+  std::uint64_t lines = 0;
+};
+
+// Puts events into the order of their time, equal ones in the order in which they came.
+class Reorder {
+ public:
+  explicit Reorder(std::int64_t window_ns) : window_(window_ns) {}
+
+  // Takes one event; gives those that no later one can come before.
+  template <class Each>
+  void take(Event event, LogStats& stats, Each&& each) {
+    if (event.ns < newest_) {
+      // newest_ - window_ would wrap below the least number when everything is sorted.
+      if (window_ == LogOptions::kSortAll || event.ns >= newest_ - window_) {
+        ++stats.reordered;
+      } else {
+        ++stats.clamped;
+        event.ns = newest_;
+      }
+    }
+    if (window_ == 0) {
+      newest_ = event.ns;
+      each(event);
+      return;
+    }
+    add(event);
+    if (event.ns > newest_) {
+      newest_ = event.ns;
+      if (window_ != LogOptions::kSortAll) release(newest_ - window_, each);
+    }
+  }
+
+  template <class Each>
+  void finish(Each&& each) {
+    release(std::numeric_limits<std::int64_t>::max(), each);
+  }
+
+ private:
+  static constexpr std::int64_t kSecond = 1'000'000'000;
+
+  // Most logs know seconds only, so a second's events are mostly in order as they come.
+  struct Second {
+    std::vector<Event> events;
+    bool sorted = true;
+  };
+
+  void add(const Event& event);
+  static void sort(Second& second);
+
+  template <class Each>
+  void release(std::int64_t before, Each&& each) {
+    // All of a second that ends at or before `before` is here: what comes later is at `before` or after it.
+    while (!seconds_.empty() && (before == std::numeric_limits<std::int64_t>::max() ||
+                                 (seconds_.begin()->first + 1) * kSecond <= before)) {
+      auto node = seconds_.extract(seconds_.begin());
+      if (last_ == &node.mapped()) last_ = nullptr;
+      sort(node.mapped());
+      for (const Event& event : node.mapped().events) each(event);
+      node.mapped().events.clear();
+      node.mapped().sorted = true;
+      if (window_ != LogOptions::kSortAll) spare_.push_back(std::move(node));
+    }
+  }
+
+  std::int64_t window_;
+  std::int64_t newest_ = 0;  // no event is before 1970
+  std::map<std::int64_t, Second> seconds_;
+  Second* last_ = nullptr;
+  std::int64_t last_second_ = 0;
+  std::vector<std::map<std::int64_t, Second>::node_type> spare_;
+};
+
+class LogReader {
+ public:
+  LogReader(LogOptions options, const std::atomic<bool>& stop);
+
+  // Every event, until the end or until `stop` is set; `progress` is called every few thousand lines. Throws
+  // std::runtime_error for what makes the whole run senseless: a file that cannot be opened, a column that is
+  // not there.
+  void run(const std::function<void(std::span<const Event>)>& each,
+           const std::function<void(const Progress&)>& progress);
+
+  const Clients& clients() const { return clients_; }
+  const LogStats& stats() const { return stats_; }
+  bool interrupted() const { return stop_.load(std::memory_order_relaxed); }
+  const LogOptions& options() const { return options_; }
+
+ private:
+  struct Batch;
+  class Channel;
+  class Merge;
+
+  LogOptions options_;
+  const std::atomic<bool>& stop_;
+  Clients clients_;
+  LogStats stats_;
+};
+
+}  // namespace weir::sim

@@ -1,0 +1,171 @@
+#include "sim/log_time.hpp"
+
+#include <charconv>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <optional>
+
+namespace weir::sim {
+namespace {
+
+constexpr std::int64_t kSecond = 1'000'000'000;
+constexpr std::int64_t kDay = 86'400;
+constexpr std::int64_t kEnd = 4'102'444'800 * kSecond;  // 2100-01-01
+
+constexpr TimeFault kNotATime = "the time is none that is known";
+constexpr TimeFault kNoSuchTime = "the time does not exist";
+constexpr TimeFault kOutside = "the time is before 1970 or after 2099";
+
+bool digit(char c) { return c >= '0' && c <= '9'; }
+
+// `count` digits at text[at], or -1.
+int number(std::string_view text, std::size_t at, std::size_t count) {
+  if (at + count > text.size()) return -1;
+  int value = 0;
+  for (std::size_t i = at; i < at + count; ++i) {
+    if (!digit(text[i])) return -1;
+    value = value * 10 + (text[i] - '0');
+  }
+  return value;
+}
+
+int month_of(std::string_view name) {
+  constexpr std::string_view kMonths = "JanFebMarAprMayJunJulAugSepOctNovDec";
+  const std::size_t at = kMonths.find(name);
+  return at == std::string_view::npos || at % 3 != 0 ? 0 : static_cast<int>(at / 3) + 1;
+}
+
+std::optional<std::int64_t> days_of(int year, int month, int day) {
+  if (year < 0 || month < 1 || day < 1) return std::nullopt;
+  const std::chrono::year_month_day date{std::chrono::year{year},
+                                         std::chrono::month{static_cast<unsigned>(month)},
+                                         std::chrono::day{static_cast<unsigned>(day)}};
+  if (!date.ok()) return std::nullopt;
+  return std::chrono::sys_days{date}.time_since_epoch().count();
+}
+
+// "05:49:47[.5]" at text[at]; moves `at` behind it.
+TimeFault clock_of(std::string_view text, std::size_t& at, std::int64_t& ns) {
+  const int hour = number(text, at, 2);
+  const int minute = number(text, at + 3, 2);
+  const int second = number(text, at + 6, 2);
+  if (hour < 0 || minute < 0 || second < 0 || text[at + 2] != ':' || text[at + 5] != ':') return kNotATime;
+  if (hour > 23 || minute > 59 || second > 60) return kNoSuchTime;  // 60: a leap second
+  ns = (std::int64_t{hour} * 3600 + minute * 60 + second) * kSecond;
+  at += 8;
+  if (at < text.size() && (text[at] == '.' || text[at] == ',')) {
+    ++at;
+    if (at == text.size() || !digit(text[at])) return kNotATime;
+    std::int64_t unit = kSecond / 10;
+    for (; at < text.size() && digit(text[at]); ++at, unit /= 10) ns += (text[at] - '0') * unit;
+  }
+  return nullptr;
+}
+
+TimeFault together(std::int64_t day, std::int64_t clock_ns, std::int32_t zone_s, std::int64_t& ns) {
+  // Days from years 0 to 9999: far from overflow in seconds, not in nanoseconds.
+  const std::int64_t second = day * kDay - zone_s;
+  if (second < -2 * kDay || second > kEnd / kSecond) return kOutside;
+  ns = second * kSecond + clock_ns;
+  return ns < 0 || ns >= kEnd ? kOutside : nullptr;
+}
+
+}  // namespace
+
+bool parse_zone(std::string_view text, std::int32_t& seconds) {
+  if (text == "Z" || text == "z" || text == "UTC" || text == "GMT") {
+    seconds = 0;
+    return true;
+  }
+  const bool colon = text.size() == 6 && text[3] == ':';
+  if ((text.size() != 5 && !colon) || (text[0] != '+' && text[0] != '-')) return false;
+  const int hours = number(text, 1, 2);
+  const int minutes = number(text, colon ? 4 : 3, 2);
+  if (hours < 0 || hours > 23 || minutes < 0 || minutes > 59) return false;
+  seconds = (hours * 3600 + minutes * 60) * (text[0] == '-' ? -1 : 1);
+  return true;
+}
+
+TimeFault TimeReader::read_clf(std::string_view text, std::int64_t& ns) {
+  if (text.size() < 20 || text[2] != '/' || text[6] != '/' || text[11] != ':') return kNotATime;
+  if (std::memcmp(day_text_.data(), text.data(), day_text_.size()) != 0) {
+    const int day = number(text, 0, 2);
+    const int year = number(text, 7, 4);
+    if (day < 0 || year < 0) return kNotATime;
+    const auto days = days_of(year, month_of(text.substr(3, 3)), day);
+    if (!days) return kNoSuchTime;
+    day_ = *days;
+    std::memcpy(day_text_.data(), text.data(), day_text_.size());
+  }
+  std::size_t at = 12;
+  std::int64_t clock_ns = 0;
+  if (const TimeFault fault = clock_of(text, at, clock_ns)) return fault;
+  std::int32_t zone = zone_s_;
+  if (at < text.size() && (text[at] != ' ' || !parse_zone(text.substr(at + 1), zone))) return kNotATime;
+  return together(day_, clock_ns, zone, ns);
+}
+
+TimeFault TimeReader::read_iso(std::string_view text, std::int64_t& ns) const {
+  const int year = number(text, 0, 4);
+  const int month = number(text, 5, 2);
+  const int day = number(text, 8, 2);
+  if (year < 0 || month < 0 || day < 0 || text.size() < 19 || text[7] != '-') return kNotATime;
+  if (text[10] != 'T' && text[10] != 't' && text[10] != ' ') return kNotATime;
+  const auto days = days_of(year, month, day);
+  if (!days) return kNoSuchTime;
+  std::size_t at = 11;
+  std::int64_t clock_ns = 0;
+  if (const TimeFault fault = clock_of(text, at, clock_ns)) return fault;
+  std::int32_t zone = zone_s_;
+  if (at < text.size() && text[at] == ' ') ++at;
+  if (at < text.size() && !parse_zone(text.substr(at), zone)) return kNotATime;
+  return together(*days, clock_ns, zone, ns);
+}
+
+TimeFault TimeReader::read_number(std::string_view text, std::int64_t& ns) {
+  std::int64_t whole = 0;
+  const char* const end = text.data() + text.size();
+  const auto [behind, error] = std::from_chars(text.data(), end, whole);
+  if (error == std::errc::result_out_of_range) return kOutside;
+  if (error != std::errc{}) return kNotATime;
+  // The magnitude tells the unit: no log is from the years 5138 (in seconds) or 1973 (in milliseconds).
+  std::int64_t unit = 1;
+  if (whole < 100'000'000'000'000'000) unit = 1'000;
+  if (whole < 100'000'000'000'000) unit = 1'000'000;
+  if (whole < 100'000'000'000) unit = kSecond;
+  if (whole < 0 || whole >= kEnd / unit) return kOutside;
+  ns = whole * unit;
+  if (behind == end) return nullptr;
+  if (*behind != '.' || behind + 1 == end) return kNotATime;
+  for (const char* at = behind + 1; at != end; ++at) {
+    if (!digit(*at)) return kNotATime;
+    unit /= 10;
+    ns += (*at - '0') * unit;
+  }
+  return nullptr;
+}
+
+TimeFault TimeReader::read(std::string_view text, std::int64_t& ns) {
+  if (text.size() >= 2 && text.front() == '[' && text.back() == ']') text = text.substr(1, text.size() - 2);
+  if (text.empty()) return kNotATime;
+  if (text.size() > 4 && text[4] == '-') return read_iso(text, ns);
+  if (text.size() > 2 && text[2] == '/') return read_clf(text, ns);
+  return read_number(text, ns);
+}
+
+std::string utc_text(std::int64_t ns) {
+  const std::int64_t second = ns / kSecond - (ns % kSecond < 0 ? 1 : 0);
+  const std::chrono::sys_seconds time{std::chrono::seconds{second}};
+  const auto day = std::chrono::floor<std::chrono::days>(time);
+  const std::chrono::year_month_day date{day};
+  const std::chrono::hh_mm_ss clock{time - day};
+  std::array<char, 64> text{};
+  std::snprintf(text.data(), text.size(), "%04d-%02u-%02uT%02ld:%02ld:%02ldZ", static_cast<int>(date.year()),
+                static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
+                static_cast<long>(clock.hours().count()), static_cast<long>(clock.minutes().count()),
+                static_cast<long>(clock.seconds().count()));
+  return text.data();
+}
+
+}  // namespace weir::sim

@@ -1,0 +1,40 @@
+// The times that logs are written in, as nanoseconds since 1970 (UTC, leap seconds not counted: POSIX time).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace weir::sim {
+
+// What is wrong with a time; nullptr: nothing.
+using TimeFault = const char*;
+
+class TimeReader {
+ public:
+  // `zone_s`: seconds east of Greenwich, for times that name no zone.
+  explicit TimeReader(std::int32_t zone_s = 0) : zone_s_(zone_s) {}
+
+  // "21/Nov/2026:05:49:47.5 +0100", ISO 8601, or a number (docs/replay.md). At most nine decimals count.
+  TimeFault read(std::string_view text, std::int64_t& ns);
+  // Only the first of these, which is what stands between a log's brackets.
+  TimeFault read_clf(std::string_view text, std::int64_t& ns);
+
+ private:
+  TimeFault read_iso(std::string_view text, std::int64_t& ns) const;
+  static TimeFault read_number(std::string_view text, std::int64_t& ns);
+
+  std::int32_t zone_s_;
+  // The day of the last line, since most have the same: its text and its days since 1970.
+  std::array<char, 11> day_text_{};
+  std::int64_t day_ = 0;
+};
+
+// "+0100", "-05:30", "Z": seconds east. False when it is none of these.
+bool parse_zone(std::string_view text, std::int32_t& seconds);
+
+// "2026-11-21T05:49:47Z": whole seconds, rounded down.
+std::string utc_text(std::int64_t ns);
+
+}  // namespace weir::sim

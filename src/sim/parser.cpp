@@ -1,0 +1,553 @@
+#include "sim/parser.hpp"
+
+#include <simdjson.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstring>
+#include <optional>
+#include <stdexcept>
+
+#include "sim/log_time.hpp"
+
+namespace weir::sim {
+namespace {
+
+constexpr std::size_t kNone = ~std::size_t{0};
+
+constexpr std::array<std::string_view, 9> kTimeNames = {
+    "time", "timestamp", "@timestamp", "ts", "time_iso8601", "time_local", "msec", "date", "datetime"};
+constexpr std::array<std::string_view, 9> kClientNames = {
+    "client",     "ip",       "client_ip",         "remote_addr",
+    "remote_ip",  "clientip", "request.remote_ip", "request.client_ip",
+    "remote_host"};
+
+// A key of several parts needs their lengths: "a" + "bc" is not "ab" + "c".
+void append_length(std::size_t size, std::string& key) {
+  for (int i = 0; i < 4; ++i) key += static_cast<char>(size >> (i * 8));
+}
+
+constexpr std::string_view kBadCost = "the cost is not a whole number below 2^63";
+
+// Empty when it is one.
+std::string_view read_cost(std::string_view text, std::uint64_t& cost) {
+  if (text == "-") {
+    cost = 0;
+    return "";
+  }
+  std::int64_t value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [behind, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc{} || behind != end || value < 0) return kBadCost;
+  cost = static_cast<std::uint64_t>(value);
+  return "";
+}
+
+// What the formats have in common: fields by number, a key made of some, the time and the cost of others.
+class FieldParser : public Parser {
+ protected:
+  struct KeyPart {
+    std::size_t field;
+    bool address;
+    Prefixes prefixes;
+  };
+
+  void append_key(std::string& key) const {
+    for (const KeyPart& part : key_) {
+      const std::size_t begin = key.size();
+      const bool several = key_.size() > 1;
+      if (several) append_length(0, key);
+      if (part.address) {
+        append_address(values_[part.field], part.prefixes, key);
+      } else {
+        key += values_[part.field];
+      }
+      if (!several) continue;
+      std::string length;
+      append_length(key.size() - begin - 4, length);
+      key.replace(begin, 4, length);
+    }
+  }
+
+  // The values of the line's fields, as far as they are wanted.
+  std::vector<std::string_view> values_;
+  std::vector<KeyPart> key_;
+  std::size_t cost_ = kNone;
+};
+
+// ---------------------------------------------------------------- Apache's and nginx' common and combined
+// formats
+
+class Combined final : public FieldParser {
+ public:
+  enum Field : std::size_t {
+    client,
+    ident,
+    user,
+    time,
+    request,
+    method,
+    path,
+    protocol,
+    status,
+    bytes,
+    referer,
+    agent,
+    vhost,
+    kFields
+  };
+  static constexpr std::array<std::string_view, kFields> kNames = {
+      "client",   "ident",  "user",  "time",    "request", "method", "path",
+      "protocol", "status", "bytes", "referer", "agent",   "vhost"};
+
+  explicit Combined(const Wanted& wanted) : times_(wanted.zone_s) {
+    values_.resize(kFields);
+    if (wanted.key.empty()) key_.push_back({client, true, wanted.prefixes});
+    for (const Wanted::Part& part : wanted.key) {
+      key_.push_back(
+          {part.field == "ip" ? std::size_t{client} : number(part.field), part.address, part.prefixes});
+    }
+    if (!wanted.cost.empty()) cost_ = number(wanted.cost);
+    if (!wanted.time.empty() && wanted.time != "time") {
+      throw std::runtime_error(
+          "time: a combined log has its time in [brackets]; --format says if it is another");
+    }
+    for (const KeyPart& part : key_) deepest_ = std::max(deepest_, depth(part.field));
+    if (cost_ != kNone) deepest_ = std::max(deepest_, depth(cost_));
+  }
+
+  std::string_view parse(std::string_view line, Record& record, std::string& key) override {
+    const std::size_t bracket = time_bracket(line);
+    if (bracket == kNone) return "there is no time in [brackets]";
+    const std::size_t close = line.find(']', bracket);
+    if (close == kNone) return "the bracket of the time is not closed";
+    values_[time] = line.substr(bracket + 1, close - bracket - 1);
+    if (const TimeFault fault = times_.read_clf(values_[time], record.ns)) return fault;
+    if (const std::string_view fault = front(line.substr(0, bracket)); !fault.empty()) return fault;
+    if (deepest_ > 0) {
+      if (const std::string_view fault = back(line.substr(close + 1)); !fault.empty()) return fault;
+    }
+    record.cost = 1;
+    if (cost_ != kNone) {
+      if (const std::string_view fault = read_cost(values_[cost_], record.cost); !fault.empty()) return fault;
+    }
+    append_key(key);
+    return "";
+  }
+  const char* example() const override {
+    return "192.0.2.1 - - [21/Nov/2026:05:49:47 +0000] \"GET / HTTP/1.1\" 200 512";
+  }
+
+ private:
+  static std::size_t number(std::string_view name) {
+    const auto found = std::find(kNames.begin(), kNames.end(), name);
+    if (found != kNames.end()) return static_cast<std::size_t>(found - kNames.begin());
+    std::string all;
+    for (const std::string_view each : kNames) all += " " + std::string(each);
+    throw std::runtime_error("'" + std::string(name) + "' is no field of a combined log; there are ip and" +
+                             all + " (--format says if the log is another)");
+  }
+
+  // How many of the fields behind the time have to be taken apart for this one.
+  static int depth(std::size_t field) {
+    switch (field) {
+      case request:
+      case method:
+      case path:
+      case protocol:
+        return 1;
+      case status:
+        return 2;
+      case bytes:
+        return 3;
+      case referer:
+        return 4;
+      case agent:
+        return 5;
+      default:
+        return 0;
+    }
+  }
+
+  // The first '[' behind a space with a date in it: user names may have brackets too.
+  static std::size_t time_bracket(std::string_view line) {
+    for (std::size_t at = line.find('['); at != kNone; at = line.find('[', at + 1)) {
+      if (at + 3 < line.size() && line[at + 3] == '/' && (at == 0 || line[at - 1] == ' ')) return at;
+    }
+    return kNone;
+  }
+
+  static std::string_view word(std::string_view& rest) {
+    const std::size_t begin = std::min(rest.find_first_not_of(' '), rest.size());
+    const std::size_t end = std::min(rest.find(' ', begin), rest.size());
+    const std::string_view found = rest.substr(begin, end - begin);
+    rest.remove_prefix(end);
+    return found;
+  }
+
+  // client ident user, or vhost client ident user.
+  std::string_view front(std::string_view rest) {
+    std::string_view first = word(rest);
+    if (first.empty()) return "there is no client before the time";
+    values_[vhost] = "-";
+    if (!is_address(first)) {
+      std::string_view behind = rest;
+      const std::string_view second = word(behind);
+      if (is_address(second)) {
+        values_[vhost] = first;
+        first = second;
+        rest = behind;
+      }
+    }
+    values_[client] = first;
+    values_[ident] = word(rest);
+    const std::size_t begin = rest.find_first_not_of(' ');
+    const std::size_t end = rest.find_last_not_of(' ');
+    values_[user] = begin == kNone ? "" : rest.substr(begin, end - begin + 1);  // user names have spaces
+    return "";
+  }
+
+  // "request" status bytes "referer" "agent".
+  std::string_view back(std::string_view rest) {
+    static constexpr std::array<Field, 5> kOrder = {request, status, bytes, referer, agent};
+    for (int i = 0; i < deepest_; ++i) {
+      const std::size_t begin = rest.find_first_not_of(' ');
+      if (begin == kNone) return "the line ends before the field that is wanted";
+      rest.remove_prefix(begin);
+      std::string_view& value = values_[kOrder[static_cast<std::size_t>(i)]];
+      if (rest[0] != '"') {
+        value = word(rest);
+        continue;
+      }
+      std::size_t end = 1;
+      while (end < rest.size() && rest[end] != '"') end += rest[end] == '\\' ? 2U : 1U;
+      if (end >= rest.size()) return "a quote is not closed";
+      value = rest.substr(1, end - 1);
+      rest.remove_prefix(end + 1);
+    }
+    std::string_view line = values_[request];
+    values_[method] = word(line);
+    values_[path] = word(line);
+    values_[protocol] = word(line);
+    return "";
+  }
+
+  TimeReader times_;
+  int deepest_ = 0;
+};
+
+// ---------------------------------------------------------------------------------- named fields: JSON and
+// columns
+
+// Field 0 is the time, then the key's parts, then the cost. A field is the first present of several names.
+class Named : public FieldParser {
+ protected:
+  explicit Named(const Wanted& wanted) : times_(wanted.zone_s) {
+    if (wanted.time.empty()) {
+      names_.emplace_back(kTimeNames.begin(), kTimeNames.end());
+    } else {
+      names_.push_back({wanted.time});
+    }
+    const std::vector<std::string> client(kClientNames.begin(), kClientNames.end());
+    if (wanted.key.empty()) add_key(client, true, wanted.prefixes);
+    for (const Wanted::Part& part : wanted.key) {
+      add_key(part.field == "ip" ? client : std::vector<std::string>{part.field}, part.address,
+              part.prefixes);
+    }
+    if (!wanted.cost.empty()) {
+      cost_ = names_.size();
+      names_.push_back({wanted.cost});
+    }
+    values_.resize(names_.size());
+  }
+
+  std::string_view finish(Record& record, std::string& key) {
+    if (const TimeFault fault = times_.read(values_[0], record.ns)) return fault;
+    record.cost = 1;
+    if (cost_ != kNone) {
+      if (const std::string_view fault = read_cost(values_[cost_], record.cost); !fault.empty()) return fault;
+    }
+    append_key(key);
+    return "";
+  }
+
+  static std::string missing(const std::vector<std::string>& names, std::string_view flag) {
+    std::string text = "there is no field";
+    for (const std::string& name : names) text += (&name == names.data() ? " " : ", ") + name;
+    return text + " (" + std::string(flag) + " names another)";
+  }
+  std::string_view flag_of(std::size_t field) const {
+    return field == 0 ? "--time" : field == cost_ ? "--cost" : "--key";
+  }
+
+  std::vector<std::vector<std::string>> names_;  // of each field, the first present one counts
+
+ private:
+  void add_key(const std::vector<std::string>& names, bool address, Prefixes prefixes) {
+    key_.push_back({names_.size(), address, prefixes});
+    names_.push_back(names);
+  }
+
+  TimeReader times_;
+};
+
+class JsonLines final : public Named {
+ public:
+  explicit JsonLines(const Wanted& wanted) : Named(wanted), found_(names_.size()) {
+    for (std::size_t field = 0; field < names_.size(); ++field)
+      missing_.push_back(missing(names_[field], flag_of(field)));
+  }
+
+  std::string_view parse(std::string_view line, Record& record, std::string& key) override {
+    using namespace simdjson;
+    std::fill(found_.begin(), found_.end(), kNone);
+    ondemand::document document;
+    ondemand::object object;
+    const padded_string_view padded(line.data(), line.size(), line.size() + SIMDJSON_PADDING);
+    if (parser_.iterate(padded).get(document) != SUCCESS || document.get_object().get(object) != SUCCESS) {
+      return "the line is not a JSON object";
+    }
+    if (!walk(object, "") || document.current_location().error() != OUT_OF_BOUNDS)
+      return "the line is not a JSON object";
+    for (std::size_t field = 0; field < names_.size(); ++field) {
+      if (found_[field] == kNone) return missing_[field];
+    }
+    return finish(record, key);
+  }
+  const char* example() const override {
+    return "{\"time\":\"2026-11-21T05:49:47Z\",\"client_ip\":\"192.0.2.1\"}";
+  }
+
+ private:
+  // Every member, because the names may come in any order; into a member only when a name leads there.
+  bool walk(simdjson::ondemand::object& object, const std::string& prefix) {
+    using namespace simdjson;
+    for (auto member : object) {
+      std::string_view name;
+      ondemand::value value;
+      if (member.unescaped_key().get(name) != SUCCESS || member.value().get(value) != SUCCESS) return false;
+      ondemand::json_type type{};
+      if (value.type().get(type) != SUCCESS) return false;
+      const std::string path = prefix.empty() ? std::string(name) : prefix + std::string(name);
+      if (type == ondemand::json_type::object && leads(path)) {
+        ondemand::object inner;
+        if (value.get_object().get(inner) != SUCCESS || !walk(inner, path + ".")) return false;
+        continue;
+      }
+      if (!take(path, type, value)) return false;
+    }
+    return true;
+  }
+
+  bool leads(std::string_view path) const {
+    for (const auto& names : names_) {
+      for (const std::string_view name : names) {
+        if (name.size() > path.size() && name[path.size()] == '.' && name.starts_with(path)) return true;
+      }
+    }
+    return false;
+  }
+
+  bool take(std::string_view path, simdjson::ondemand::json_type type, simdjson::ondemand::value& value) {
+    using namespace simdjson;
+    std::optional<std::string_view> text;
+    for (std::size_t field = 0; field < names_.size(); ++field) {
+      const auto& names = names_[field];
+      const auto rank = static_cast<std::size_t>(std::find(names.begin(), names.end(), path) - names.begin());
+      if (rank == names.size() || (found_[field] != kNone && found_[field] <= rank)) continue;
+      if (!text) {
+        std::string_view got;
+        if (type == ondemand::json_type::string) {
+          if (value.get_string().get(got) != SUCCESS) return false;
+        } else if (type == ondemand::json_type::number || type == ondemand::json_type::boolean) {
+          got = value.raw_json_token();
+          got = got.substr(0, got.find_last_not_of(" \t\r\n") + 1);
+        } else {
+          return true;  // null, an object or an array names nobody
+        }
+        text = got;
+      }
+      found_[field] = rank;
+      values_[field] = *text;
+    }
+    return true;
+  }
+
+  simdjson::ondemand::parser parser_;
+  std::vector<std::size_t> found_;  // which of its names each field was found under
+  std::vector<std::string> missing_;
+};
+
+class Columns final : public Named {
+ public:
+  Columns(const Wanted& wanted, char separator, std::string_view header)
+      : Named(wanted), separator_(separator) {
+    std::vector<std::string> columns;
+    scratch_.resize(header.size() + 1);
+    std::size_t used = 0;
+    for (std::string_view rest = header;;) {
+      std::string_view name;
+      bool more = false;
+      if (!next(rest, name, more, used))
+        throw std::runtime_error("the header line has a quote that is not closed");
+      columns.emplace_back(name);
+      if (!more) break;
+    }
+    where_.assign(columns.size(), {});
+    for (std::size_t field = 0; field < names_.size(); ++field) {
+      std::size_t at = columns.size();
+      for (const std::string& name : names_[field]) {
+        at = static_cast<std::size_t>(std::find(columns.begin(), columns.end(), name) - columns.begin());
+        if (at < columns.size()) break;
+      }
+      if (at == columns.size()) {
+        std::string all;
+        for (const std::string& column : columns) all += (all.empty() ? "" : ", ") + column;
+        throw std::runtime_error(missing(names_[field], flag_of(field)) + "; the columns are " +
+                                 all.substr(0, 400));
+      }
+      where_[at].push_back(field);
+      last_ = std::max(last_, at);
+    }
+  }
+
+  std::string_view parse(std::string_view line, Record& record, std::string& key) override {
+    if (scratch_.size() < line.size()) scratch_.resize(line.size());
+    std::size_t used = 0;
+    for (std::size_t column = 0; column <= last_; ++column) {
+      std::string_view value;
+      bool more = false;
+      if (!next(line, value, more, used)) return "a quote is not closed, or something follows it";
+      for (const std::size_t field : where_[column]) values_[field] = value;
+      if (!more && column < last_) return "the line has fewer columns than are wanted";
+    }
+    return finish(record, key);
+  }
+  bool header() const override { return true; }
+  const char* example() const override {
+    return separator_ == ',' ? "2026-11-21T05:49:47Z,192.0.2.1 under a header such as time,ip"
+                             : "2026-11-21T05:49:47Z<TAB>192.0.2.1 under a header such as time<TAB>ip";
+  }
+
+ private:
+  // One field of RFC 4180 and the separator behind it.
+  bool next(std::string_view& rest, std::string_view& value, bool& more, std::size_t& used) {
+    if (!rest.starts_with('"')) {
+      const std::size_t end = std::min(rest.find(separator_), rest.size());
+      value = rest.substr(0, end);
+      more = end < rest.size();
+      rest.remove_prefix(end + (more ? 1 : 0));
+      return true;
+    }
+    char* const begin = scratch_.data() + used;
+    char* out = begin;
+    bool closed = false;
+    std::size_t at = 1;
+    for (; at < rest.size() && !closed; ++at) {
+      if (rest[at] == '"') {
+        closed = at + 1 >= rest.size() || rest[at + 1] != '"';
+        if (closed) continue;
+        ++at;
+      }
+      *out++ = rest[at];
+    }
+    if (!closed) return false;
+    more = at < rest.size();
+    if (more && rest[at] != separator_) return false;
+    rest.remove_prefix(at + (more ? 1 : 0));
+    used += static_cast<std::size_t>(out - begin);
+    value = {begin, static_cast<std::size_t>(out - begin)};
+    return true;
+  }
+
+  char separator_;
+  std::vector<std::vector<std::size_t>> where_;  // the fields that a column is
+  std::size_t last_ = 0;
+  std::vector<char> scratch_;  // of this line, what had doubled quotes
+};
+
+bool parse_prefix(std::string_view text, int& bits) {
+  const char* const end = text.data() + text.size();
+  const auto [behind, error] = std::from_chars(text.data(), end, bits);
+  return error == std::errc{} && behind == end && bits >= 0 && bits <= 128;
+}
+
+}  // namespace
+
+void Wanted::set_key(std::string_view text) {
+  key.clear();
+  prefixes = {};
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    std::string_view part = text.substr(begin, end - begin);
+    begin = end + 1;
+    Part made;
+    if (part == "ip" || part.starts_with("ip/")) {
+      made.address = true;
+      part.remove_prefix(2);
+      bool first = true;
+      while (!part.empty()) {
+        part.remove_prefix(1);
+        const std::size_t slash = std::min(part.find('/'), part.size());
+        int bits = 0;
+        const bool number = parse_prefix(part.substr(0, slash), bits);
+        part.remove_prefix(slash);
+        const bool last = part.empty();
+        const bool v4 = first && (!last || bits <= 32);
+        if (!number || (v4 && bits > 32) || (!first && !last)) {
+          throw std::runtime_error(
+              "key: '" + std::string(text) +
+              "': behind ip/ is a number of bits: ip/64 for IPv6, ip/24 for IPv4, ip/24/64 for both");
+        }
+        (v4 ? made.prefixes.v4 : made.prefixes.v6) = bits;
+        first = false;
+      }
+      made.field = "ip";
+    } else {
+      made.field = part;
+    }
+    if (made.field.empty()) {
+      throw std::runtime_error("key: '" + std::string(text) +
+                               "' is not a field, or fields with commas between");
+    }
+    key.push_back(made);
+  }
+}
+
+Format Parser::guess(std::string_view first_line) {
+  if (first_line.starts_with('{')) return Format::jsonl;
+  if (first_line.find('\t') != std::string_view::npos) return Format::tsv;
+  const bool comma = first_line.find(',') != std::string_view::npos;
+  return comma && first_line.find('[') == std::string_view::npos ? Format::csv : Format::combined;
+}
+
+std::unique_ptr<Parser> Parser::make(Format format, const Wanted& wanted, std::string_view first_line) {
+  switch (format) {
+    case Format::combined:
+      return std::make_unique<Combined>(wanted);
+    case Format::jsonl:
+      return std::make_unique<JsonLines>(wanted);
+    case Format::csv:
+      return std::make_unique<Columns>(wanted, ',', first_line);
+    case Format::tsv:
+      break;
+  }
+  return std::make_unique<Columns>(wanted, '\t', first_line);
+}
+
+std::string shown(std::string_view key, std::size_t parts) {
+  if (parts < 2) return std::string(key);
+  std::string text;
+  for (std::size_t i = 0; i < parts && key.size() >= 4; ++i) {
+    std::size_t size = 0;
+    for (std::size_t byte = 0; byte < 4; ++byte)
+      size |= std::size_t{static_cast<unsigned char>(key[byte])} << (byte * 8);
+    key.remove_prefix(4);
+    text += (i > 0 ? " " : "") + std::string(key.substr(0, size));
+    key.remove_prefix(std::min(size, key.size()));
+  }
+  return text;
+}
+
+}  // namespace weir::sim

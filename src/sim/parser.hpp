@@ -1,0 +1,63 @@
+// One line of a log -> one record: when, who, how many units.
+//
+// A parser belongs to one file and one thread. docs/replay.md says what is read and how.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/address.hpp"
+
+namespace weir::sim {
+
+// What of a line is asked for.
+struct Wanted {
+  struct Part {
+    std::string field;
+    bool address = false;  // as an internet address
+    Prefixes prefixes;
+  };
+  std::vector<Part> key;  // empty: the client's address, wherever the format has it
+  Prefixes prefixes;      // of that address
+  std::string cost;       // empty: 1 for each line
+  std::string time;       // empty: where the format has it
+  std::int32_t zone_s = 0;
+
+  // "ip", "ip/64", "ip/24/64", "user", "ip,path". Throws std::runtime_error.
+  void set_key(std::string_view text);
+};
+
+enum class Format : std::uint8_t { combined, jsonl, csv, tsv };
+
+struct Record {
+  std::int64_t ns;     // since 1970
+  std::uint64_t cost;  // below 2^63
+};
+
+class Parser {
+ public:
+  // `first_line` is the file's first that is not empty: a header, for columns. Throws std::runtime_error when
+  // it has not what is wanted.
+  static std::unique_ptr<Parser> make(Format format, const Wanted& wanted, std::string_view first_line);
+  static Format guess(std::string_view first_line);
+
+  Parser() = default;
+  Parser(const Parser&) = delete;
+  Parser& operator=(const Parser&) = delete;
+  virtual ~Parser() = default;
+
+  // Appends the key to `key`. Returns what is wrong, empty when nothing is (`key` may have grown even then).
+  // The 64 bytes behind `line` must be readable.
+  virtual std::string_view parse(std::string_view line, Record& record, std::string& key) = 0;
+  virtual bool header() const { return false; }  // whether the first line is not a record
+  virtual const char* example() const = 0;
+};
+
+// For a client's name that comes from a log and goes to a terminal or a page: a key of several parts with a
+// space between.
+std::string shown(std::string_view key, std::size_t parts);
+
+}  // namespace weir::sim

@@ -1,0 +1,130 @@
+// Several limits decide the same events side by side, each as if it were the only one.
+//
+// One thread at a time. Events come in the order of their time. What is held grows with the clients, not with
+// the events; but for sliding_window_log, which remembers the requests of a period.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/rule.hpp"
+#include "core/sliding_window_log.hpp"
+#include "sim/clients.hpp"
+#include "sim/log_reader.hpp"
+#include "sim/report.hpp"
+#include "sim/series.hpp"
+
+namespace weir::sim {
+
+// The greatest sum in any half-open span of a second and of a minute, for each of several limits.
+class Peaks {
+ public:
+  explicit Peaks(std::size_t limits) : second_(limits), minute_(limits) {}
+  // `admitted` has a bit for each limit that let the units through.
+  void add(std::int64_t ns, std::uint64_t units, std::uint32_t admitted);
+  std::uint64_t second(std::size_t limit) const { return printable(second_[limit].most); }
+  std::uint64_t minute(std::size_t limit) const { return printable(minute_[limit].most); }
+
+ private:
+  using Wide = unsigned __int128;  // a cost may be 2^63 - 1
+  struct Sum {
+    Wide now = 0;
+    Wide most = 0;
+  };
+  struct Admission {
+    std::int64_t ns;
+    std::uint64_t units;
+    std::uint32_t admitted;
+  };
+  static std::uint64_t printable(Wide sum) {
+    return sum > UINT64_MAX ? UINT64_MAX : static_cast<std::uint64_t>(sum);
+  }
+  Admission& at(std::uint64_t i) { return ring_[i & (ring_.size() - 1)]; }
+  void expire(std::int64_t ns, std::int64_t span, std::uint64_t& oldest, std::vector<Sum>& sums);
+
+  std::vector<Sum> second_;
+  std::vector<Sum> minute_;
+  std::vector<Admission> ring_ = std::vector<Admission>(64);  // a power of two; the last minute
+  std::uint64_t oldest_of_second_ = 0;
+  std::uint64_t oldest_ = 0;
+  std::uint64_t end_ = 0;
+};
+
+class Replay {
+ public:
+  static constexpr std::size_t kMostLimits = 16;
+
+  // The report names so many of the worst clients of each limit.
+  Replay(std::vector<Rule> rules, std::size_t worst);
+
+  void take(const Event& event);
+
+  // Of what was taken so far. Not the `log` part.
+  ReplayReport report(const Clients& clients, std::size_t key_parts) const;
+
+  struct Denials {
+    std::uint64_t requests;
+    std::uint64_t clients;
+    std::uint64_t good_clients;  // of those for whom `good` is true
+  };
+  Denials denials(std::size_t limit, const std::vector<bool>& good) const;
+
+ private:
+  // What is remembered of one client under one limit.
+  struct Standing {
+    Words state;
+    std::int64_t first_denied = -1;
+    std::int64_t locked_since = -1;  // the first denied request of a row in which nothing was allowed
+    std::uint32_t denied = 0;
+    std::uint32_t log = 0;  // of sliding_window_log: its place in Tally::logs, from 1
+  };
+  struct Log {
+    sliding_window_log::State state;
+    std::vector<sliding_window_log::Entry> ring;
+  };
+  struct Tally {
+    std::uint64_t allowed = 0;
+    std::uint64_t denied = 0;
+    std::uint64_t never = 0;
+    unsigned __int128 units = 0;
+    std::uint64_t clients_denied = 0;
+    std::int64_t longest = 0;
+    std::uint32_t longest_client = 0;
+    Pieces<Standing> standings;
+    Pieces<Log> logs;
+  };
+
+  struct Answer {
+    Verdict verdict;
+    std::uint64_t retry_after;
+  };
+
+  Answer decide(std::size_t limit, Standing& standing, const Event& event);
+  void denied(std::size_t limit, Standing& standing, const Event& event, Answer answer);
+  void watch(const Event& event, std::uint32_t refused);
+  void forget_the_least();
+  LimitReport report_of(std::size_t limit, const Clients& clients, std::size_t key_parts) const;
+
+  struct Account {
+    std::uint32_t requests = 0;
+    std::uint32_t watched = 0;  // its place in watched_, from 1
+  };
+  // A client's requests over time, from its first denied one on: then those denied under each limit.
+  struct Watched {
+    std::uint32_t client;
+    std::uint64_t denied;
+    Series series;
+  };
+  // More than this many are never watched; the half with the fewest denials is forgotten then.
+  static constexpr std::size_t kMostWatched = 4096;
+
+  std::vector<Rule> rules_;
+  std::size_t worst_;
+  std::vector<Tally> tallies_;
+  Pieces<Account> accounts_;
+  Series over_time_;
+  Peaks peaks_;
+  std::vector<Watched> watched_;
+};
+
+}  // namespace weir::sim

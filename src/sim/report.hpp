@@ -1,0 +1,108 @@
+// What a run found out, as values: made by Replay and Suggest, printed by report_*.cpp.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/log_reader.hpp"
+
+namespace weir::sim {
+
+struct Timeline {
+  std::int64_t from_s = 0;
+  std::int64_t bin_s = 1;
+  std::vector<std::uint64_t> requests;
+  std::vector<std::uint64_t> denied;
+};
+
+struct WorstClient {
+  std::string client;
+  std::uint64_t requests;
+  std::uint64_t denied;
+  std::int64_t first_denied_ns;
+  std::optional<Timeline> timeline;
+};
+
+struct LimitReport {
+  std::string limit;
+  std::string algorithm;
+  std::uint64_t allowed = 0;
+  std::uint64_t denied = 0;  // with those above the limit
+  std::uint64_t never = 0;   // cost above the limit: waiting does not help
+  std::uint64_t units_admitted = 0;
+  std::uint64_t clients_denied = 0;
+  std::int64_t longest_locked_out_ns = 0;
+  std::optional<std::string> longest_locked_out_client;
+  std::uint64_t peak_second = 0;
+  std::uint64_t peak_minute = 0;
+  std::vector<std::uint64_t> denied_over_time;        // the bins of LogReport::requests_over_time
+  std::vector<std::uint64_t> denied_clients_by_size;  // the classes of LogReport::clients_by_size
+  std::vector<WorstClient> worst;
+};
+
+// What is known of a log under any limit.
+struct LogReport {
+  std::vector<std::string> files;
+  std::string key;
+  std::string cost;
+  std::string reorder;
+  bool interrupted = false;
+  LogStats stats;
+  std::int64_t first_ns = 0;
+  std::int64_t last_ns = 0;
+  std::uint64_t clients = 0;
+  std::uint64_t units = 0;
+};
+
+struct ReplayReport {
+  LogReport log;
+  std::int64_t from_s = 0;
+  std::int64_t bin_s = 1;
+  std::vector<std::uint64_t> requests_over_time;
+  std::vector<std::uint64_t> clients_by_size;  // [i]: clients of 2^i to 2^(i+1) - 1 requests
+  std::vector<LimitReport> limits;
+};
+
+struct Suggestion {
+  std::string period;
+  std::string limit;
+  std::int64_t count;
+  std::int64_t burst;
+  std::uint64_t denied;
+  std::uint64_t clients_denied;
+};
+
+struct TradeOff {
+  std::string rate;
+  double per_second;
+  std::int64_t burst;
+};
+
+struct SuggestReport {
+  LogReport log;
+  // One of these: the share of clients or of requests that may be denied, or how many clients must not be.
+  std::optional<double> deny_clients;
+  std::optional<double> deny_requests;
+  std::optional<std::uint64_t> good_clients;
+  std::optional<std::uint64_t> clients_that_may_be_denied;
+  std::vector<Suggestion> suggestions;
+  std::vector<TradeOff> trade_off;
+};
+
+// For a terminal; `colour` marks what was denied.
+std::string text_of(const ReplayReport& report, bool colour);
+std::string text_of(const SuggestReport& report);
+
+// One line of JSON.
+std::string json_of(const ReplayReport& report);
+std::string json_of(const SuggestReport& report);
+
+// A page of its own around the JSON.
+std::string page_of(const std::string& json);
+
+// What a stranger wrote, for a terminal or a page: controls and broken UTF-8 as \xNN.
+std::string printable(std::string_view bytes);
+
+}  // namespace weir::sim

@@ -1,0 +1,136 @@
+#include <nlohmann/json.hpp>
+
+#include "sim/log_time.hpp"
+#include "sim/report.hpp"
+
+namespace weir::sim {
+namespace {
+
+using nlohmann::ordered_json;
+
+std::int64_t floor_to_second(std::int64_t ns) { return ns / 1'000'000'000; }
+
+double share(std::uint64_t part, std::uint64_t whole) {
+  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+ordered_json time_or_null(bool there, std::int64_t ns) {
+  return there ? ordered_json(utc_text(ns)) : ordered_json(nullptr);
+}
+
+ordered_json log_of(const LogReport& log, const char* kind) {
+  ordered_json examples = ordered_json::array();
+  for (const Unreadable& each : log.stats.examples) {
+    examples.push_back({{"file", each.file}, {"line", each.line}, {"why", each.why}, {"text", each.text}});
+  }
+  const bool any = log.stats.requests > 0;
+  return {{"kind", kind},
+          {"weir", WEIR_VERSION},
+          {"interrupted", log.interrupted},
+          {"files", log.files},
+          {"key", log.key},
+          {"cost", log.cost},
+          {"reorder", log.reorder},
+          {"lines",
+           {{"read", log.stats.read},
+            {"requests", log.stats.requests},
+            {"reordered", log.stats.reordered},
+            {"clamped", log.stats.clamped},
+            {"unreadable", log.stats.unreadable},
+            {"unreadable_examples", std::move(examples)},
+            {"broken", log.stats.broken}}},
+          {"from", time_or_null(any, log.first_ns)},
+          {"to", time_or_null(any, log.last_ns)},
+          {"clients", log.clients},
+          {"units", log.units}};
+}
+
+ordered_json worst_of(const LimitReport& limit) {
+  ordered_json all = ordered_json::array();
+  for (const WorstClient& each : limit.worst) {
+    ordered_json timeline = nullptr;
+    if (each.timeline) {
+      timeline = {{"from_s", each.timeline->from_s},
+                  {"bin_s", each.timeline->bin_s},
+                  {"requests", each.timeline->requests},
+                  {"denied", each.timeline->denied}};
+    }
+    all.push_back({{"client", each.client},
+                   {"requests", each.requests},
+                   {"denied", each.denied},
+                   {"first_denied", utc_text(each.first_denied_ns)},
+                   {"first_denied_s", floor_to_second(each.first_denied_ns)},
+                   {"timeline", std::move(timeline)}});
+  }
+  return all;
+}
+
+// Keys are bytes; JSON is UTF-8.
+std::string dump(const ordered_json& json) {
+  return json.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+}
+
+}  // namespace
+
+std::string json_of(const ReplayReport& report) {
+  ordered_json json = log_of(report.log, "replay");
+  json["series"] = {
+      {"from_s", report.from_s}, {"bin_s", report.bin_s}, {"requests", report.requests_over_time}};
+  ordered_json sizes = ordered_json::array();
+  for (std::size_t i = 0; i < report.clients_by_size.size(); ++i) sizes.push_back(std::uint64_t{1} << i);
+  json["distribution"] = {{"requests_from", std::move(sizes)}, {"clients", report.clients_by_size}};
+  json["limits"] = ordered_json::array();
+  for (const LimitReport& limit : report.limits) {
+    const std::uint64_t requests = limit.allowed + limit.denied;
+    json["limits"].push_back(
+        {{"limit", limit.limit},
+         {"algorithm", limit.algorithm},
+         {"requests", requests},
+         {"allowed", limit.allowed},
+         {"denied", limit.denied},
+         {"never", limit.never},
+         {"denied_share", share(limit.denied, requests)},
+         {"units_admitted", limit.units_admitted},
+         {"clients_denied", limit.clients_denied},
+         {"longest_locked_out_s", static_cast<double>(limit.longest_locked_out_ns) / 1e9},
+         {"longest_locked_out_client", limit.longest_locked_out_client
+                                           ? ordered_json(*limit.longest_locked_out_client)
+                                           : ordered_json(nullptr)},
+         {"peak_admitted_second", limit.peak_second},
+         {"peak_admitted_minute", limit.peak_minute},
+         {"series_denied", limit.denied_over_time},
+         {"distribution_denied", limit.denied_clients_by_size},
+         {"worst", worst_of(limit)}});
+  }
+  return dump(json);
+}
+
+std::string json_of(const SuggestReport& report) {
+  ordered_json json = log_of(report.log, "suggest");
+  const std::uint64_t requests = report.log.stats.requests;
+  json["requests"] = requests;
+  if (report.deny_clients) json["criterion"] = {{"deny_clients", *report.deny_clients}};
+  if (report.deny_requests) json["criterion"] = {{"deny_requests", *report.deny_requests}};
+  if (report.good_clients) json["criterion"] = {{"good_clients", *report.good_clients}};
+  json["allowed_denied_clients"] = report.clients_that_may_be_denied
+                                       ? ordered_json(*report.clients_that_may_be_denied)
+                                       : ordered_json(nullptr);
+  json["suggestions"] = ordered_json::array();
+  for (const Suggestion& each : report.suggestions) {
+    json["suggestions"].push_back({{"period", each.period},
+                                   {"limit", each.limit},
+                                   {"count", each.count},
+                                   {"burst", each.burst},
+                                   {"denied_requests", each.denied},
+                                   {"denied_share", share(each.denied, requests)},
+                                   {"clients_denied", each.clients_denied}});
+  }
+  json["tradeoff"] = ordered_json::array();
+  for (const TradeOff& each : report.trade_off) {
+    json["tradeoff"].push_back(
+        {{"limit_rate", each.rate}, {"per_second", each.per_second}, {"burst", each.burst}});
+  }
+  return dump(json);
+}
+
+}  // namespace weir::sim

@@ -1,0 +1,243 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+
+#include "core/duration.hpp"
+#include "sim/log_time.hpp"
+#include "sim/report.hpp"
+
+namespace weir::sim {
+namespace {
+
+// 1234567 -> "1,234,567".
+std::string grouped(std::uint64_t number) {
+  std::string text = std::to_string(number);
+  for (std::size_t at = text.size(); at > 3; at -= 3) text.insert(at - 3, ",");
+  return text;
+}
+
+std::string percent(std::uint64_t part, std::uint64_t whole) {
+  if (part == 0 || whole == 0) return "0 %";
+  const double share = 100.0 * static_cast<double>(part) / static_cast<double>(whole);
+  if (share < 0.01) return "< 0.01 %";
+  if (part < whole && share > 99.99) return "> 99.99 %";
+  return fmt::format("{:.{}f} %", share, share < 1 ? 2 : share < 10 ? 1 : 0);
+}
+
+// Three digits suffice to a reader: "1h23m", "12.5s".
+std::string about(std::int64_t ns) {
+  using namespace std::chrono;
+  const nanoseconds exact{ns};
+  if (exact >= hours{24}) return to_text(round<hours>(exact));
+  if (exact >= hours{1}) return to_text(round<minutes>(exact));
+  if (exact >= minutes{1}) return to_text(round<seconds>(exact));
+  return to_text(exact >= seconds{1} ? nanoseconds{round<milliseconds>(exact)} : exact);
+}
+
+// How many columns of a terminal it takes: code points, which is right but for the widest scripts.
+std::size_t width_of(std::string_view text) {
+  return static_cast<std::size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+}
+
+std::string cut(std::string text, std::size_t columns) {
+  if (width_of(text) <= columns) return text;
+  std::size_t at = 0;
+  for (std::size_t seen = 0; at < text.size(); ++at) {
+    if ((text[at] & 0xC0) != 0x80 && seen++ == columns - 3) break;
+  }
+  return text.substr(0, at) + "...";
+}
+
+// A table: the first column to the left, the others to the right.
+class Columns {
+ public:
+  void row(std::vector<std::string> cells) {
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      if (widths_.size() <= i) widths_.push_back(0);
+      widths_[i] = std::max(widths_[i], width_of(cells[i]));
+    }
+    rows_.push_back(std::move(cells));
+  }
+  std::string text(std::string_view indent) const {
+    std::string out;
+    for (const auto& cells : rows_) {
+      std::string line(indent);
+      for (std::size_t i = 0; i < cells.size(); ++i) {
+        const std::string space(widths_[i] - width_of(cells[i]), ' ');
+        line += i == 0 ? cells[i] + space : "  " + space + cells[i];
+      }
+      line.erase(line.find_last_not_of(' ') + 1);
+      out += line + "\n";
+    }
+    return out;
+  }
+
+ private:
+  std::vector<std::vector<std::string>> rows_;
+  std::vector<std::size_t> widths_;
+};
+
+constexpr std::size_t kNameColumns = 44;
+
+std::string head_of(const LogReport& log) {
+  const LogStats& stats = log.stats;
+  std::string out;
+  if (log.interrupted) out += "interrupted: this is what was found so far\n";
+  out += fmt::format("{} requests of {} {}", grouped(stats.requests), grouped(log.clients),
+                     log.clients == 1 ? "client" : "clients");
+  if (stats.requests > 0) {
+    out += fmt::format(", {} to {} ({})", utc_text(log.first_ns), utc_text(log.last_ns),
+                       about(log.last_ns - log.first_ns));
+  }
+  out += fmt::format("; by {}", log.key);
+  if (log.cost != "1") out += fmt::format(", cost {}: {} units", log.cost, grouped(log.units));
+  out += "\n";
+  if (stats.reordered + stats.clamped > 0) {
+    out += fmt::format("{} lines were out of order: {} sorted, {} later than --reorder {} and clamped\n",
+                       grouped(stats.reordered + stats.clamped), grouped(stats.reordered),
+                       grouped(stats.clamped), log.reorder);
+  }
+  if (stats.clamped * 100 > stats.requests) {
+    out += fmt::format(
+        "  {} of all: the log seems to hold days in the wrong order; --reorder all sorts the whole log\n",
+        percent(stats.clamped, stats.requests));
+  }
+  if (stats.unreadable > 0) {
+    out += fmt::format("{} of {} lines could not be read\n", grouped(stats.unreadable), grouped(stats.read));
+    for (const Unreadable& each : stats.examples) {
+      out += fmt::format("  {}:{}: {}: {}\n", each.file, each.line, each.why, cut(printable(each.text), 60));
+    }
+    out += fmt::format("  expected lines such as: {}\n", stats.expected);
+  }
+  for (const std::string& broken : stats.broken) out += "broken off: " + broken + "\n";
+  return out;
+}
+
+}  // namespace
+
+std::string printable(std::string_view bytes) {
+  std::string out;
+  for (std::size_t i = 0; i < bytes.size();) {
+    const auto lead = static_cast<unsigned char>(bytes[i]);
+    std::size_t size = lead < 0x80                   ? 1
+                       : lead >= 0xC2 && lead < 0xE0 ? 2
+                       : lead >= 0xE0 && lead < 0xF0 ? 3
+                       : lead >= 0xF0 && lead < 0xF5 ? 4
+                                                     : 0;
+    std::uint32_t point = size == 1 ? lead : lead & (0x7FU >> size);
+    if (i + size > bytes.size()) size = 0;
+    for (std::size_t k = 1; k < size; ++k) {
+      const auto next = static_cast<unsigned char>(bytes[i + k]);
+      if ((next & 0xC0U) != 0x80) size = 0;
+      point = point << 6 | (next & 0x3FU);
+    }
+    constexpr std::array<std::uint32_t, 5> kLeast = {0, 0, 0x80, 0x800, 0x10000};
+    const bool whole =
+        size > 0 && point >= kLeast[size] && point < 0x110000 && (point < 0xD800 || point > 0xDFFF);
+    if (whole && point >= 0x20 && (point < 0x7F || point > 0x9F)) {
+      out += bytes.substr(i, size);
+      i += size;
+    } else {
+      out += fmt::format("\\x{:02x}", lead);
+      ++i;
+    }
+  }
+  return out;
+}
+
+std::string text_of(const ReplayReport& report, bool colour) {
+  const char* const red = colour ? "\x1b[31m" : "";
+  const char* const bold = colour ? "\x1b[1m" : "";
+  const char* const plain = colour ? "\x1b[0m" : "";
+  std::string out = head_of(report.log);
+
+  Columns table;
+  std::vector<std::string> row{"limit"};
+  const auto line = [&](const char* name, auto&& value) {
+    row = {name};
+    for (const LimitReport& limit : report.limits) row.push_back(value(limit));
+    table.row(row);
+  };
+  const bool units = report.log.cost != "1";
+  line("limit", [](const LimitReport& limit) { return limit.limit; });
+  line("requests", [](const LimitReport& limit) { return grouped(limit.allowed + limit.denied); });
+  line("allowed", [](const LimitReport& limit) { return grouped(limit.allowed); });
+  line("denied", [](const LimitReport& limit) { return grouped(limit.denied); });
+  line("share denied",
+       [](const LimitReport& limit) { return percent(limit.denied, limit.allowed + limit.denied); });
+  if (std::any_of(report.limits.begin(), report.limits.end(),
+                  [](const LimitReport& limit) { return limit.never > 0; })) {
+    line("denied for ever (cost above the limit)",
+         [](const LimitReport& limit) { return grouped(limit.never); });
+  }
+  line("clients ever denied", [](const LimitReport& limit) { return grouped(limit.clients_denied); });
+  line("longest time locked out",
+       [](const LimitReport& limit) { return about(limit.longest_locked_out_ns); });
+  line(units ? "most units admitted in a second" : "most admitted in a second",
+       [](const LimitReport& limit) { return grouped(limit.peak_second); });
+  line(units ? "most units admitted in a minute" : "most admitted in a minute",
+       [](const LimitReport& limit) { return grouped(limit.peak_minute); });
+  out += "\n" + table.text("");
+
+  for (const LimitReport& limit : report.limits) {
+    if (limit.worst.empty()) {
+      out += fmt::format("\n{}{}{}: nobody would have been denied\n", bold, limit.limit, plain);
+      continue;
+    }
+    out += fmt::format("\n{}{}{}: the worst of {} clients denied\n", bold, limit.limit, plain,
+                       grouped(limit.clients_denied));
+    Columns worst;
+    worst.row({"client", "requests", "denied", "share", "first denied at"});
+    for (const WorstClient& each : limit.worst) {
+      worst.row({cut(printable(each.client), kNameColumns), grouped(each.requests), grouped(each.denied),
+                 percent(each.denied, each.requests), utc_text(each.first_denied_ns)});
+    }
+    out += worst.text("  ");
+    if (limit.longest_locked_out_client) {
+      out += fmt::format("  {}locked out longest: {} for {}{}\n", red,
+                         cut(printable(*limit.longest_locked_out_client), kNameColumns),
+                         about(limit.longest_locked_out_ns), plain);
+    }
+  }
+  return out;
+}
+
+std::string text_of(const SuggestReport& report) {
+  std::string out = head_of(report.log);
+  if (report.deny_clients) {
+    out += fmt::format("\nthe smallest limits that deny at most {:g} % of the clients ({} of {}):\n",
+                       *report.deny_clients * 100, grouped(report.clients_that_may_be_denied.value_or(0)),
+                       grouped(report.log.clients));
+  } else if (report.deny_requests) {
+    out += fmt::format("\nthe smallest limits that deny at most {:g} % of the requests:\n",
+                       *report.deny_requests * 100);
+  } else {
+    out += fmt::format("\nthe smallest limits that deny none of {} good clients:\n",
+                       grouped(report.good_clients.value_or(0)));
+  }
+  Columns table;
+  table.row({"limit", "would deny", "of the requests", "clients"});
+  for (const Suggestion& each : report.suggestions) {
+    table.row({each.limit, grouped(each.denied), percent(each.denied, report.log.stats.requests),
+               grouped(each.clients_denied)});
+  }
+  out += table.text("  ");
+
+  out += "\nwhat a rate costs in burst:\n";
+  std::int64_t most = 1;
+  for (const TradeOff& each : report.trade_off) most = std::max(most, each.burst);
+  constexpr std::int64_t kLongest = 50;
+  for (const TradeOff& each : report.trade_off) {
+    // Linear, because it is to show where a lower rate begins to need a far greater burst.
+    const std::string bar(static_cast<std::size_t>(std::max<std::int64_t>(1, each.burst * kLongest / most)),
+                          '#');
+    out += fmt::format("  {:>12}  burst {:>9}  {}\n", each.rate,
+                       grouped(static_cast<std::uint64_t>(each.burst)), bar);
+  }
+  return out;
+}
+
+}  // namespace weir::sim

@@ -1,0 +1,39 @@
+// Counts over time in a bounded number of bins, whatever the span: when it is full, bins are merged.
+//
+// One thread at a time. Times must not go back.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+namespace weir::sim {
+
+class Series {
+ public:
+  // Several counts for each bin, all of the same bins.
+  Series(std::size_t channels, std::size_t most_bins) : most_bins_(most_bins), counts_(channels) {}
+
+  void add(std::int64_t ns, std::size_t channel, std::uint64_t units = 1) {
+    if (ns >= bin_end_ns_) reach(ns);
+    counts_[channel].back() += units;
+  }
+
+  std::int64_t from_s() const { return first_bin_ * bin_s(); }
+  std::int64_t bin_s() const { return kWidths[width_]; }
+  const std::vector<std::uint64_t>& counts(std::size_t channel) const { return counts_[channel]; }
+
+ private:
+  // Seconds; each divides the next, and 512 of the last are more than the 130 years that a log may span.
+  static constexpr std::array<std::int64_t, 16> kWidths = {
+      1, 5, 10, 30, 60, 300, 600, 1800, 3600, 10800, 21600, 43200, 86400, 604800, 2419200, 29030400};
+  void reach(std::int64_t ns);
+
+  std::size_t most_bins_;
+  std::size_t width_ = 0;
+  std::int64_t first_bin_ = 0;  // counted from 1970 in bins
+  std::int64_t bin_end_ns_ = INT64_MIN;
+  std::vector<std::vector<std::uint64_t>> counts_;
+};
+
+}  // namespace weir::sim

@@ -1,0 +1,111 @@
+#include "sim/source.hpp"
+
+#include <cstring>
+#include <stdexcept>
+
+namespace weir::sim {
+namespace {
+
+constexpr std::size_t kChunk = std::size_t{256} << 10;
+constexpr std::size_t kSlack = 64;  // what Parser::parse may read behind a line
+
+}  // namespace
+
+Source::Source(const std::string& path, const Wanted& wanted, std::optional<Format> format, LogStats& stats,
+               const std::atomic<bool>& stop)
+    : path_(path == "-" ? "standard input" : path),
+      wanted_(wanted),
+      format_(format),
+      stats_(stats),
+      input_(path, stop),
+      buffer_(kChunk + kSlack) {}
+
+// More bytes behind those that are left; false when there are none.
+bool Source::refill() {
+  if (ended_) return false;
+  if (begin_ > 0) std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
+  end_ -= begin_;
+  begin_ = 0;
+  if (buffer_.size() < end_ + kChunk / 2 + kSlack) buffer_.resize(buffer_.size() * 2);
+  std::size_t got = 0;
+  try {
+    got = input_.read(buffer_.data() + end_, buffer_.size() - end_ - kSlack);
+  } catch (const std::runtime_error& error) {
+    stats_.broken.emplace_back(error.what());
+  }
+  end_ += got;
+  ended_ = got == 0;
+  return got > 0;
+}
+
+std::optional<std::string_view> Source::next_line() {
+  std::size_t searched = 0;
+  for (;;) {
+    const char* const from = buffer_.data() + begin_ + searched;
+    const void* const newline = std::memchr(from, '\n', end_ - begin_ - searched);
+    if (newline == nullptr) {
+      searched = end_ - begin_;
+      if (searched > kLongestLine) {
+        if (!too_long_) {
+          ++line_;
+          ++stats_.read;
+          unreadable({buffer_.data() + begin_, 80}, "the line is longer than 1 MiB");
+          too_long_ = true;
+        }
+        begin_ = end_;
+        searched = 0;
+      }
+      if (refill()) continue;
+      if (begin_ == end_ || too_long_) return std::nullopt;
+    }
+    std::size_t size =
+        newline == nullptr
+            ? end_ - begin_
+            : static_cast<std::size_t>(static_cast<const char*>(newline) - (buffer_.data() + begin_));
+    std::string_view line(buffer_.data() + begin_, size);
+    begin_ += size + (newline == nullptr ? 0 : 1);
+    searched = 0;
+    if (too_long_) {
+      too_long_ = false;
+      continue;
+    }
+    ++line_;
+    ++stats_.read;
+    if (line.size() > kLongestLine) {
+      unreadable(line.substr(0, 80), "the line is longer than 1 MiB");
+      continue;
+    }
+    if (line_ == 1 && line.starts_with("\xEF\xBB\xBF")) line.remove_prefix(3);  // a byte order mark
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (!line.empty()) return line;
+  }
+}
+
+bool Source::next(Record& record, std::string& key) {
+  while (const auto line = next_line()) {
+    if (!parser_) {
+      try {
+        parser_ = Parser::make(format_.value_or(Parser::guess(*line)), wanted_, *line);
+      } catch (const std::runtime_error& error) {
+        throw std::runtime_error(path_ + ": " + error.what());
+      }
+      if (stats_.expected.empty()) stats_.expected = parser_->example();
+      if (parser_->header()) continue;
+    }
+    const std::size_t key_begin = key.size();
+    const std::string_view fault = parser_->parse(*line, record, key);
+    if (fault.empty()) return true;
+    key.resize(key_begin);
+    unreadable(*line, fault);
+  }
+  return false;
+}
+
+void Source::unreadable(std::string_view line, std::string_view why) {
+  ++stats_.unreadable;
+  if (stats_.examples.size() < LogStats::kExamples) {
+    stats_.examples.push_back({path_, line_, std::string(why), std::string(line.substr(0, 80))});
+  }
+}
+
+}  // namespace weir::sim

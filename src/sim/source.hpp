@@ -1,0 +1,71 @@
+// One file of a log, line by line: what could be read of it, and how much could not.
+//
+// One thread at a time.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/input.hpp"
+#include "sim/parser.hpp"
+
+namespace weir::sim {
+
+struct Unreadable {
+  std::string file;
+  std::uint64_t line;
+  std::string why;
+  std::string text;  // its beginning
+};
+
+// What all files of a run have in common, and what is found in them together.
+struct LogStats {
+  std::uint64_t read = 0;  // lines, also empty ones and headers
+  std::uint64_t requests = 0;
+  std::uint64_t reordered = 0;
+  std::uint64_t clamped = 0;
+  std::uint64_t unreadable = 0;
+  std::vector<Unreadable> examples;  // the first kExamples of them
+  std::vector<std::string> broken;   // files that could not be read to their end, and why
+  std::string expected;              // a line as the format has it
+
+  static constexpr std::size_t kExamples = 5;
+};
+
+class Source {
+ public:
+  static constexpr std::size_t kLongestLine = std::size_t{1} << 20;
+
+  // Throws std::runtime_error when the file cannot be opened.
+  Source(const std::string& path, const Wanted& wanted, std::optional<Format> format, LogStats& stats,
+         const std::atomic<bool>& stop);
+
+  // The next readable line; its key is appended to `key`. False at the end. Throws std::runtime_error for a
+  // header without the wanted columns; a file that breaks off ends, and is noted in the stats.
+  bool next(Record& record, std::string& key);
+
+  std::uint64_t consumed() const { return input_.consumed(); }
+
+ private:
+  std::optional<std::string_view> next_line();
+  bool refill();
+  void unreadable(std::string_view line, std::string_view why);
+
+  std::string path_;
+  const Wanted& wanted_;
+  std::optional<Format> format_;
+  LogStats& stats_;
+  Input input_;
+  std::unique_ptr<Parser> parser_;
+  std::vector<char> buffer_;
+  std::size_t begin_ = 0;
+  std::size_t end_ = 0;
+  bool ended_ = false;
+  bool too_long_ = false;  // inside a line whose beginning has been thrown away
+  std::uint64_t line_ = 0;
+};
+
+}  // namespace weir::sim

@@ -1,0 +1,61 @@
+// Which limit would have denied only so much? The smallest count, and then the smallest burst, for each of a
+// few natural periods; and what burst each of a ladder of rates needs.
+//
+// Why it is exact: under a GCRA that denies nothing the debt of a client rises and falls by itself, and its
+// greatest height, in units, is the smallest burst that never denies him (the leaky bucket as a meter, ITU-T
+// I.371). Until his first denial a smaller burst sees the same debt, so a burst below that height does deny
+// him. One pass gives the heights of every client under several rates; whom a burst denies is then counting.
+//
+// One thread at a time; memory grows with the clients, 128 bytes each, not with the events.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "sim/event_spool.hpp"
+#include "sim/report.hpp"
+
+namespace weir::sim {
+
+struct Criterion {
+  enum class Kind : std::uint8_t { clients, requests, good } kind = Kind::clients;
+  std::uint64_t most = 0;    // clients or requests that may be denied
+  std::vector<bool> good{};  // of kind good: by the client's number, who must not be
+};
+
+class Suggest {
+ public:
+  Suggest(EventSpool& events, std::uint32_t clients, Criterion criterion)
+      : events_(events), clients_(clients), criterion_(std::move(criterion)) {}
+
+  // Fills the suggestions, each tried by a replay, and the trade-off. Throws std::logic_error when a replay
+  // contradicts a suggestion.
+  void run(SuggestReport& report);
+
+ private:
+  static constexpr std::size_t kTogether = 8;  // rates that one pass looks at
+
+  struct Try {
+    std::uint64_t interval;
+    std::uint64_t burst;
+  };
+  // For each interval the smallest burst that meets the criterion; nothing if none below 2^63 ns does.
+  std::vector<std::optional<std::uint64_t>> bursts(std::span<const std::uint64_t> intervals);
+  std::vector<std::optional<std::uint64_t>> bursts_by_heights(std::span<const std::uint64_t> intervals);
+  std::vector<std::optional<std::uint64_t>> bursts_by_trying(std::span<const std::uint64_t> intervals);
+  // For each try the requests that it denies.
+  std::vector<std::uint64_t> denied(std::span<const Try> tries);
+  // The smallest count for the period whose own burst suffices.
+  std::optional<std::int64_t> smallest_count(std::int64_t period_ns);
+  std::vector<bool> suffice(std::span<const std::int64_t> counts, std::int64_t period_ns);
+  void check(SuggestReport& report);
+
+  EventSpool& events_;
+  std::uint32_t clients_;
+  Criterion criterion_;
+};
+
+}  // namespace weir::sim
