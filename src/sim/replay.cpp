@@ -53,7 +53,7 @@ Replay::Replay(std::vector<Rule> rules, std::size_t worst)
       over_time_(1 + rules_.size(), 512),
       peaks_(rules_.size()) {}
 
-void Replay::take(const Event& event) {
+std::uint32_t Replay::take(const Event& event) {
   // Clients are numbered as they are read, which is not quite the order in which they come here.
   while (event.client >= accounts_.size()) {
     accounts_.add();
@@ -79,6 +79,7 @@ void Replay::take(const Event& event) {
   }
   peaks_.add(event.ns, event.cost, admitted);
   if (refused != 0 || accounts_[event.client].watched != 0) watch(event, refused);
+  return refused;
 }
 
 Replay::Answer Replay::decide(std::size_t limit, Standing& standing, const Event& event) {

@@ -57,7 +57,8 @@ class Replay {
   // The report names so many of the worst clients of each limit.
   Replay(std::vector<Rule> rules, std::size_t worst);
 
-  void take(const Event& event);
+  // Returns a bit for each limit, set when it denied the request.
+  std::uint32_t take(const Event& event);
 
   // Of what was taken so far. Not the `log` part.
   ReplayReport report(const Clients& clients, std::size_t key_parts) const;

@@ -24,9 +24,10 @@ class Series {
   const std::vector<std::uint64_t>& counts(std::size_t channel) const { return counts_[channel]; }
 
  private:
-  // Seconds; each divides the next, and 512 of the last are more than the 130 years that a log may span.
-  static constexpr std::array<std::int64_t, 16> kWidths = {
-      1, 5, 10, 30, 60, 300, 600, 1800, 3600, 10800, 21600, 43200, 86400, 604800, 2419200, 29030400};
+  // Seconds, to four times 48 weeks; each divides the next. A log may span 130 years: 36 of the last.
+  static constexpr std::array<std::int64_t, 18> kWidths = {
+      1,     5,     10,    30,    60,     300,     600,      1800,     3600,
+      10800, 21600, 43200, 86400, 604800, 2419200, 29030400, 58060800, 116121600};
   void reach(std::int64_t ns);
 
   std::size_t most_bins_;

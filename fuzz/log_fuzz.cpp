@@ -1,0 +1,50 @@
+// Fuzzes the readers of log lines: whatever a line is, it is a record or a reason, and what is printed of it
+// is harmless. The first byte chooses the format and the fields, the first line is the header where there is
+// one.
+#include <cstdint>
+#include <cstdlib>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+#include "sim/parser.hpp"
+#include "sim/report.hpp"
+
+namespace {
+
+using namespace weir::sim;
+
+constexpr const char* kKeys[] = {"ip", "ip/64", "ip/24/64", "user", "ip,path", "agent", "vhost,status", "a"};
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size < 1) return 0;
+  std::string text(reinterpret_cast<const char*>(data) + 1, size - 1);
+  const std::size_t end = text.size();
+  text.append(64, '\0');  // what Parser::parse may read behind a line
+  const std::string_view all = std::string_view(text).substr(0, end);
+  Wanted wanted;
+  wanted.set_key(kKeys[data[0] / 8 % 8]);
+  if (data[0] >= 128) wanted.cost = "bytes";
+  std::unique_ptr<Parser> parser;
+  try {
+    parser = Parser::make(static_cast<Format>(data[0] % 4), wanted, all.substr(0, all.find('\n')));
+  } catch (const std::runtime_error&) {
+    return 0;
+  }
+  std::string key;
+  for (std::size_t begin = 0; begin < end;) {
+    const std::size_t stop = std::min(all.find('\n', begin), end);
+    Record record{-1, ~std::uint64_t{0}};
+    key.clear();
+    const std::string_view fault = parser->parse(all.substr(begin, stop - begin), record, key);
+    begin = stop + 1;
+    if (!fault.empty()) continue;
+    if (record.ns < 0 || record.ns >= 4'102'444'800'000'000'000 || record.cost > INT64_MAX) std::abort();
+    for (const char c : printable(shown(key, wanted.key.size()))) {
+      if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) std::abort();
+    }
+  }
+  return 0;
+}

@@ -1,0 +1,100 @@
+// What `weir replay` says of a log is what `weir serve` would have answered: the same requests, in the order
+// that the reader of the log gives them, through CL.THROTTLE under a clock that is the log's.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <string>
+
+#include "server/resp_front.hpp"
+#include "sim/log_reader.hpp"
+#include "sim/replay.hpp"
+
+namespace weir {
+namespace {
+
+using std::chrono::nanoseconds;
+
+constexpr std::int64_t kStart = 1'795'240'187;  // s
+
+nanoseconds log_clock{0};
+
+struct Limit {
+  const char* text;
+  const char* throttle;  // max_burst count period
+};
+constexpr Limit kLimits[] = {{"5/s", "4 5 1"}, {"30/min burst 16", "15 30 60"}, {"7/3s burst 1", "0 7 3"}};
+
+// Some hundred clients who come in rushes, some lines late: enough to be sorted, one enough to be clamped.
+std::string make_log(std::mt19937_64& random, int lines) {
+  std::string log;
+  std::int64_t second = kStart;
+  for (int i = 0; i < lines; ++i) {
+    second += random() % 10 == 0 ? static_cast<std::int64_t>(random() % 20) : 0;
+    const std::int64_t late = random() % 20 == 0 ? static_cast<std::int64_t>(random() % 75) : 0;
+    const std::uint64_t client = random() % 3 == 0 ? random() % 100 : random() % 4;
+    log += "{\"time\":" + std::to_string(second - late) + "." + std::to_string(100 + random() % 900) +
+           ",\"ip\":\"192.0.2." + std::to_string(client) +
+           "\",\"units\":" + std::to_string(random() % 8 == 0 ? random() % 20 : 1) + "}\n";
+  }
+  return log;
+}
+
+TEST(ReplayAndServe, decide_alike) {
+  const char* given = std::getenv("WEIR_SEED");
+  const std::uint64_t seed = given != nullptr ? std::strtoull(given, nullptr, 10) : std::random_device{}();
+  std::printf("WEIR_SEED=%llu\n", static_cast<unsigned long long>(seed));
+  std::mt19937_64 random(seed);
+  const std::string path =
+      std::filesystem::temp_directory_path() / ("weir_replay_serve_" + std::to_string(seed));
+  std::ofstream(path) << make_log(random, 20'000);
+
+  sim::LogOptions options;
+  options.files = {path};
+  options.wanted.set_key("ip");
+  options.wanted.cost = "units";
+  const std::atomic<bool> stop{false};
+  sim::LogReader reader(options, stop);
+  std::vector<sim::Event> events;
+  reader.run([&](std::span<const sim::Event> some) { events.insert(events.end(), some.begin(), some.end()); },
+             [](const sim::Progress&) {});
+  std::filesystem::remove(path);
+  ASSERT_EQ(events.size(), 20'000);
+  ASSERT_GT(reader.stats().reordered, 0);
+  ASSERT_GT(reader.stats().clamped, 0);
+
+  std::vector<Rule> rules;
+  for (const Limit& limit : kLimits) rules.push_back(Rule::parse(limit.text).value());
+  sim::Replay replay(rules, 0);
+
+  server::Settings settings;
+  settings.memory = 16_MiB;
+  server::Service service(settings, {1, 2});
+  service.now = [] { return log_clock; };
+  server::RespFront::Scratch scratch;
+  server::RespFront front(service, scratch, 1, "log");
+
+  std::uint64_t denied = 0;
+  for (const sim::Event& event : events) {
+    const std::uint32_t refused = replay.take(event);
+    log_clock = nanoseconds{event.ns};
+    for (std::size_t i = 0; i < rules.size(); ++i) {
+      std::string out;
+      const std::string request = "CL.THROTTLE " + std::to_string(i) + ":" +
+                                  std::string(reader.clients().name(event.client)) + " " +
+                                  kLimits[i].throttle + " " + std::to_string(event.cost) + "\r\n";
+      ASSERT_EQ(front.feed(request, out, log_clock, log_clock), request.size());
+      ASSERT_TRUE(out.starts_with("*5\r\n:")) << out;
+      ASSERT_EQ(out[5] == '1', (refused >> i & 1) != 0) << request << out;
+      denied += out[5] == '1' ? 1 : 0;
+    }
+  }
+  // Neither all nor nothing: otherwise this would show little.
+  EXPECT_GT(denied, events.size() / 10);
+  EXPECT_LT(denied, events.size() * 3);
+}
+
+}  // namespace
+}  // namespace weir
