@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <stdexcept>
 
 #include "cli/write_file.hpp"
@@ -47,6 +48,12 @@ void LogFlags::add_to(CLI::App& app) {
 sim::LogOptions LogFlags::options() const {
   sim::LogOptions options;
   options.files = files;
+  for (const std::string& file : files) {
+    std::error_code error;
+    if (!html.empty() && (file == html || std::filesystem::equivalent(file, html, error))) {
+      throw std::runtime_error("html: '" + html + "' is the log itself");
+    }
+  }
   options.wanted.set_key(key);
   options.wanted.cost = cost;
   options.wanted.time = time;
@@ -138,13 +145,13 @@ sim::LogReport LogRun::report() const {
     const sim::LogStats& stats = report.stats;
     std::string text;
     for (const std::string& broken : stats.broken) text += broken + "\n";
-    if (stats.read == 0) throw std::runtime_error(text + flags_.files[0] + ": there is nothing in it");
+    if (stats.unreadable == 0) throw std::runtime_error(text + flags_.files[0] + ": there is nothing in it");
     text += fmt::format("none of {} lines could be read", stats.read);
     for (const sim::Unreadable& each : stats.examples) {
       text += fmt::format("\n  {}:{}: {}: {}", each.file, each.line, each.why, sim::printable(each.text));
     }
     text += "\n  expected lines such as: " + stats.expected;
-    text += "\n  --format, --time and --key say what else the log is";
+    text += "\n  --format, --time, --key and --cost say what else the log has";
     throw std::runtime_error(text);
   }
   return report;

@@ -99,7 +99,8 @@ class LogReader::Channel {
   bool closed_ = false;
 };
 
-// The lines of several files, always the next of the file whose newest time is the oldest.
+// The lines of several files: the next is always that of the file whose greatest time, with this line's, is
+// the least.
 class LogReader::Merge {
  public:
   Merge(const LogOptions& options, LogStats& stats, const std::atomic<bool>& stop)
@@ -107,26 +108,26 @@ class LogReader::Merge {
     for (const std::string& path : options.files) {
       total_ += Input::size_of(path);
       known_ = known_ && Input::size_of(path) > 0;
-      files_.push_back({path, options.files.size() > 1 ? first_time(path) : 0, nullptr});
+      files_.emplace_back().path = path;
+    }
+    if (files_.size() == 1) {
+      open(files_[0]);
+    } else {
+      for (File& file : files_) file.greatest = first_time(file.path);
     }
   }
 
   bool next(Record& record, std::string& key) {
-    for (;;) {
-      if (current_ == nullptr && !choose()) return false;
-      if (current_->source->next(record, key)) {
-        current_->newest = std::max(current_->newest, record.ns);
-        // Equal times: the file that was named first goes on.
-        const bool still =
-            next_newest_ > current_->newest || (next_newest_ == current_->newest && goes_first_);
-        if (!still) current_ = nullptr;
-        return true;
-      }
-      finished_ += current_->source->consumed();
-      current_->source.reset();
-      current_->ended = true;
-      current_ = nullptr;
-    }
+    if (files_.size() == 1) return files_[0].source->next(record, key);
+    if (current_ == nullptr && !choose()) return false;
+    record = current_->ahead;
+    key += current_->ahead_key;
+    look_ahead(*current_);
+    // Equal times: the file that was named first goes on.
+    const bool still = !current_->ended && (current_->greatest < other_greatest_ ||
+                                            (current_->greatest == other_greatest_ && goes_first_));
+    if (!still) current_ = nullptr;
+    return true;
   }
 
   Progress progress() const {
@@ -138,31 +139,49 @@ class LogReader::Merge {
  private:
   struct File {
     std::string path;
-    std::int64_t newest;
+    std::int64_t greatest = 0;       // of its lines so far and of the one ahead
     std::unique_ptr<Source> source;  // only while it is being read: a year of rotated files is 365 of them
+    Record ahead{};
+    std::string ahead_key;
     bool ended = false;
   };
 
+  void open(File& file) {
+    file.source = std::make_unique<Source>(file.path, options_.wanted, options_.format, stats_, stop_);
+  }
+
+  void look_ahead(File& file) {
+    file.ahead_key.clear();
+    if (file.source->next(file.ahead, file.ahead_key)) {
+      file.greatest = std::max(file.greatest, file.ahead.ns);
+      return;
+    }
+    finished_ += file.source->consumed();
+    file.source.reset();
+    file.ended = true;
+  }
+
+  // The file to go on with, and how far it may go before another one's turn comes.
   bool choose() {
-    next_newest_ = std::numeric_limits<std::int64_t>::max();
-    const File* second = nullptr;
-    for (File& file : files_) {
-      if (file.ended) continue;
-      if (current_ == nullptr || file.newest < current_->newest) {
-        second = current_;
-        current_ = &file;
-      } else if (second == nullptr || file.newest < second->newest) {
-        second = &file;
+    for (;;) {
+      File* second = nullptr;
+      for (File& file : files_) {
+        if (file.ended) continue;
+        if (current_ == nullptr || file.greatest < current_->greatest) {
+          second = current_;
+          current_ = &file;
+        } else if (second == nullptr || file.greatest < second->greatest) {
+          second = &file;
+        }
       }
+      if (current_ == nullptr) return false;
+      other_greatest_ = second != nullptr ? second->greatest : std::numeric_limits<std::int64_t>::max();
+      goes_first_ = second == nullptr || current_ < second;
+      if (current_->source) return true;
+      open(*current_);
+      look_ahead(*current_);
+      current_ = nullptr;  // of standard input only now the time is known
     }
-    if (current_ == nullptr) return false;
-    if (second != nullptr) next_newest_ = second->newest;
-    goes_first_ = second == nullptr || current_ < second;
-    if (!current_->source) {
-      current_->source =
-          std::make_unique<Source>(current_->path, options_.wanted, options_.format, stats_, stop_);
-    }
-    return true;
   }
 
   // Looked at and closed again. Standard input can be read only once, so it is opened for good.
@@ -180,7 +199,7 @@ class LogReader::Merge {
   const std::atomic<bool>& stop_;
   std::vector<File> files_;
   File* current_ = nullptr;
-  std::int64_t next_newest_ = 0;
+  std::int64_t other_greatest_ = 0;
   bool goes_first_ = true;
   std::uint64_t total_ = 0;
   std::uint64_t finished_ = 0;

@@ -115,6 +115,9 @@ class Combined final : public FieldParser {
     }
     for (const KeyPart& part : key_) deepest_ = std::max(deepest_, depth(part.field));
     if (cost_ != kNone) deepest_ = std::max(deepest_, depth(cost_));
+    static constexpr std::array<std::string_view, 6> kLast = {"time",  "request", "status",
+                                                              "bytes", "referer", "agent"};
+    ends_early_ = "the line ends before its " + std::string(kLast[static_cast<std::size_t>(deepest_)]);
   }
 
   std::string_view parse(std::string_view line, Record& record, std::string& key) override {
@@ -213,7 +216,7 @@ class Combined final : public FieldParser {
     static constexpr std::array<Field, 5> kOrder = {request, status, bytes, referer, agent};
     for (int i = 0; i < deepest_; ++i) {
       const std::size_t begin = rest.find_first_not_of(' ');
-      if (begin == kNone) return "the line ends before the field that is wanted";
+      if (begin == kNone) return ends_early_;
       rest.remove_prefix(begin);
       std::string_view& value = values_[kOrder[static_cast<std::size_t>(i)]];
       if (rest[0] != '"') {
@@ -235,6 +238,7 @@ class Combined final : public FieldParser {
 
   TimeReader times_;
   int deepest_ = 0;
+  std::string ends_early_;
 };
 
 // ---------------------------------------------------------------------------------- named fields: JSON and

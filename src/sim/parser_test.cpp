@@ -70,7 +70,7 @@ TEST(Combined, lines_as_servers_write_them) {
       {"ip", "", "192.0.2.1 - - " + time + " \"\\x16\\x03\xff\x01 [ \" 400", "192.0.2.1 at +0 ms costs 1"},
       {"ip", "", "192.0.2.1 - - " + time + " \"GET / unclosed", "192.0.2.1 at +0 ms costs 1"},
       {"path", "", "192.0.2.1 - - " + time + " \"GET / unclosed", "a quote is not closed"},
-      {"agent", "", "192.0.2.1 - - " + time + tail, "the line ends before the field that is wanted"},
+      {"agent", "", "192.0.2.1 - - " + time + tail, "the line ends before its agent"},
       {"ip", "bytes", "192.0.2.1 - - " + time + " \"GET / HTTP/1.1\" 200 12.5",
        "the cost is not a whole number below 2^63"},
       {"ip", "bytes", "192.0.2.1 - - " + time + " \"GET / HTTP/1.1\" 200 9223372036854775808",

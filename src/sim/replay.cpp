@@ -78,7 +78,8 @@ std::uint32_t Replay::take(const Event& event) {
     }
   }
   peaks_.add(event.ns, event.cost, admitted);
-  if (refused != 0 || accounts_[event.client].watched != 0) watch(event, refused);
+  const Account& account = accounts_[event.client];
+  if (refused != 0 || account.watched != 0 || account.requests == kWorthWatching) watch(event, refused);
   return refused;
 }
 
@@ -120,8 +121,10 @@ void Replay::denied(std::size_t limit, Standing& standing, const Event& event, A
   const std::int64_t wait =
       answer.verdict == Verdict::never ? 0 : static_cast<std::int64_t>(answer.retry_after);
   const std::int64_t locked_out = event.ns - standing.locked_since + wait;
-  if (locked_out > tally.longest) {
+  if (tally.denied == 1 || locked_out > tally.longest ||
+      (locked_out == tally.longest && standing.locked_since < tally.longest_since)) {
     tally.longest = locked_out;
+    tally.longest_since = standing.locked_since;
     tally.longest_client = event.client;
   }
   over_time_.add(event.ns, 1 + limit);
@@ -143,7 +146,10 @@ void Replay::watch(const Event& event, std::uint32_t refused) {
 }
 
 void Replay::forget_the_least() {
-  const auto more = [](const Watched& a, const Watched& b) { return a.denied > b.denied; };
+  const auto more = [this](const Watched& a, const Watched& b) {
+    return a.denied != b.denied ? a.denied > b.denied
+                                : accounts_[a.client].requests > accounts_[b.client].requests;
+  };
   const auto half = watched_.begin() + static_cast<std::ptrdiff_t>(kMostWatched / 2);
   std::nth_element(watched_.begin(), half, watched_.end(), more);
   for (const Watched& each : watched_) accounts_[each.client].watched = 0;
@@ -164,7 +170,7 @@ LimitReport Replay::report_of(std::size_t limit, const Clients& clients, std::si
   report.units_admitted = tally.units > UINT64_MAX ? UINT64_MAX : static_cast<std::uint64_t>(tally.units);
   report.clients_denied = tally.clients_denied;
   report.longest_locked_out_ns = tally.longest;
-  if (tally.longest > 0)
+  if (tally.denied > 0)
     report.longest_locked_out_client = shown(clients.name(tally.longest_client), key_parts);
   report.peak_second = peaks_.second(limit);
   report.peak_minute = peaks_.minute(limit);
@@ -179,13 +185,15 @@ LimitReport Replay::report_of(std::size_t limit, const Clients& clients, std::si
     ++report.denied_clients_by_size[size];
   }
   const auto shown_ones = static_cast<std::ptrdiff_t>(std::min(worst.size(), worst_));
-  std::partial_sort(
-      worst.begin(), worst.begin() + shown_ones, worst.end(), [&tally](std::uint32_t a, std::uint32_t b) {
-        const Standing& left = tally.standings[a];
-        const Standing& right = tally.standings[b];
-        if (left.denied != right.denied) return left.denied > right.denied;
-        return left.first_denied != right.first_denied ? left.first_denied < right.first_denied : a < b;
-      });
+  std::partial_sort(worst.begin(), worst.begin() + shown_ones, worst.end(),
+                    [&](std::uint32_t a, std::uint32_t b) {
+                      const Standing& left = tally.standings[a];
+                      const Standing& right = tally.standings[b];
+                      if (left.denied != right.denied) return left.denied > right.denied;
+                      if (left.first_denied != right.first_denied)
+                        return left.first_denied < right.first_denied;
+                      return shown(clients.name(a), key_parts) < shown(clients.name(b), key_parts);
+                    });
   worst.resize(static_cast<std::size_t>(shown_ones));
   for (const std::uint32_t client : worst) {
     const Standing& standing = tally.standings[client];

@@ -89,7 +89,8 @@ class Replay {
     std::uint64_t never = 0;
     unsigned __int128 units = 0;
     std::uint64_t clients_denied = 0;
-    std::int64_t longest = 0;
+    std::int64_t longest = 0;  // of equal ones the first to begin
+    std::int64_t longest_since = 0;
     std::uint32_t longest_client = 0;
     Pieces<Standing> standings;
     Pieces<Log> logs;
@@ -110,12 +111,14 @@ class Replay {
     std::uint32_t requests = 0;
     std::uint32_t watched = 0;  // its place in watched_, from 1
   };
-  // A client's requests over time, from its first denied one on: then those denied under each limit.
+  // A client's requests over time, and those denied under each limit: from the request on that makes it one
+  // worth watching, or the first that is denied.
   struct Watched {
     std::uint32_t client;
     std::uint64_t denied;
     Series series;
   };
+  static constexpr std::uint32_t kWorthWatching = 16;
   // More than this many are never watched; the half with the fewest denials is forgotten then.
   static constexpr std::size_t kMostWatched = 4096;
 

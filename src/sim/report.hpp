@@ -70,6 +70,7 @@ struct Suggestion {
   std::string limit;
   std::int64_t count;
   std::int64_t burst;
+  double per_second;
   std::uint64_t denied;
   std::uint64_t clients_denied;
 };

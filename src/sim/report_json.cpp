@@ -121,6 +121,7 @@ std::string json_of(const SuggestReport& report) {
                                    {"limit", each.limit},
                                    {"count", each.count},
                                    {"burst", each.burst},
+                                   {"per_second", each.per_second},
                                    {"denied_requests", each.denied},
                                    {"denied_share", share(each.denied, requests)},
                                    {"clients_denied", each.clients_denied}});

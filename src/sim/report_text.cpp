@@ -33,7 +33,9 @@ std::string about(std::int64_t ns) {
   if (exact >= hours{24}) return to_text(round<hours>(exact));
   if (exact >= hours{1}) return to_text(round<minutes>(exact));
   if (exact >= minutes{1}) return to_text(round<seconds>(exact));
-  return to_text(exact >= seconds{1} ? nanoseconds{round<milliseconds>(exact)} : exact);
+  if (exact >= seconds{10}) return to_text(round<duration<std::int64_t, std::deci>>(exact));
+  if (exact >= milliseconds{1}) return to_text(round<milliseconds>(exact));
+  return to_text(exact);
 }
 
 // How many columns of a terminal it takes: code points, which is right but for the widest scripts.
@@ -86,8 +88,8 @@ std::string head_of(const LogReport& log) {
   const LogStats& stats = log.stats;
   std::string out;
   if (log.interrupted) out += "interrupted: this is what was found so far\n";
-  out += fmt::format("{} requests of {} {}", grouped(stats.requests), grouped(log.clients),
-                     log.clients == 1 ? "client" : "clients");
+  out += fmt::format("{} {} of {} {}", grouped(stats.requests), stats.requests == 1 ? "request" : "requests",
+                     grouped(log.clients), log.clients == 1 ? "client" : "clients");
   if (stats.requests > 0) {
     out += fmt::format(", {} to {} ({})", utc_text(log.first_ns), utc_text(log.last_ns),
                        about(log.last_ns - log.first_ns));
@@ -112,7 +114,6 @@ std::string head_of(const LogReport& log) {
     }
     out += fmt::format("  expected lines such as: {}\n", stats.expected);
   }
-  for (const std::string& broken : stats.broken) out += "broken off: " + broken + "\n";
   return out;
 }
 
@@ -155,40 +156,31 @@ std::string text_of(const ReplayReport& report, bool colour) {
   std::string out = head_of(report.log);
 
   Columns table;
-  std::vector<std::string> row{"limit"};
-  const auto line = [&](const char* name, auto&& value) {
-    row = {name};
-    for (const LimitReport& limit : report.limits) row.push_back(value(limit));
-    table.row(row);
-  };
-  const bool units = report.log.cost != "1";
-  line("limit", [](const LimitReport& limit) { return limit.limit; });
-  line("requests", [](const LimitReport& limit) { return grouped(limit.allowed + limit.denied); });
-  line("allowed", [](const LimitReport& limit) { return grouped(limit.allowed); });
-  line("denied", [](const LimitReport& limit) { return grouped(limit.denied); });
-  line("share denied",
-       [](const LimitReport& limit) { return percent(limit.denied, limit.allowed + limit.denied); });
-  if (std::any_of(report.limits.begin(), report.limits.end(),
-                  [](const LimitReport& limit) { return limit.never > 0; })) {
-    line("denied for ever (cost above the limit)",
-         [](const LimitReport& limit) { return grouped(limit.never); });
+  table.row({"limit", "requests", "allowed", "denied", "share", "clients denied", "longest lockout", "peak/s",
+             "peak/min"});
+  for (const LimitReport& limit : report.limits) {
+    const std::uint64_t requests = limit.allowed + limit.denied;
+    table.row({limit.limit, grouped(requests), grouped(limit.allowed), grouped(limit.denied),
+               percent(limit.denied, requests), grouped(limit.clients_denied),
+               limit.denied > 0 ? about(limit.longest_locked_out_ns) : "-", grouped(limit.peak_second),
+               grouped(limit.peak_minute)});
   }
-  line("clients ever denied", [](const LimitReport& limit) { return grouped(limit.clients_denied); });
-  line("longest time locked out",
-       [](const LimitReport& limit) { return about(limit.longest_locked_out_ns); });
-  line(units ? "most units admitted in a second" : "most admitted in a second",
-       [](const LimitReport& limit) { return grouped(limit.peak_second); });
-  line(units ? "most units admitted in a minute" : "most admitted in a minute",
-       [](const LimitReport& limit) { return grouped(limit.peak_minute); });
   out += "\n" + table.text("");
+  for (const LimitReport& limit : report.limits) {
+    if (limit.never == 0) continue;
+    out += fmt::format("{}: {} requests cost more than the limit, so that waiting would not help\n",
+                       limit.limit, grouped(limit.never));
+  }
 
   for (const LimitReport& limit : report.limits) {
-    if (limit.worst.empty()) {
+    if (limit.denied > 0 && limit.worst.empty()) continue;  // --worst 0
+    if (limit.denied == 0) {
       out += fmt::format("\n{}{}{}: nobody would have been denied\n", bold, limit.limit, plain);
       continue;
     }
-    out += fmt::format("\n{}{}{}: the worst of {} clients denied\n", bold, limit.limit, plain,
-                       grouped(limit.clients_denied));
+    out += limit.clients_denied == 1 ? fmt::format("\n{}{}{}: the client denied\n", bold, limit.limit, plain)
+                                     : fmt::format("\n{}{}{}: the worst of {} clients denied\n", bold,
+                                                   limit.limit, plain, grouped(limit.clients_denied));
     Columns worst;
     worst.row({"client", "requests", "denied", "share", "first denied at"});
     for (const WorstClient& each : limit.worst) {

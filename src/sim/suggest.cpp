@@ -41,6 +41,10 @@ std::uint64_t interval_of(std::int64_t count, std::int64_t period_ns) {
   return static_cast<std::uint64_t>((period_ns - 1) / count + 1);  // Quota's rounding
 }
 
+double per_second(std::int64_t count, std::int64_t period_ns) {
+  return static_cast<double>(count) * static_cast<double>(kSecond) / static_cast<double>(period_ns);
+}
+
 }  // namespace
 
 // A client's heights may be missed by no event, so they are kept for all clients; kTogether of them fill one
@@ -219,7 +223,8 @@ void Suggest::run(SuggestReport& report) {
     const auto quota =
         Quota::make({*count, std::chrono::nanoseconds{period.ns}}, static_cast<std::int64_t>(*burst));
     if (!quota) continue;
-    report.suggestions.push_back({period.name, to_text(Rule{*quota}), *count, quota->burst(), 0, 0});
+    report.suggestions.push_back(
+        {period.name, to_text(Rule{*quota}), *count, quota->burst(), per_second(*count, period.ns), 0, 0});
   }
   std::vector<std::uint64_t> intervals;
   for (const auto& [count, per] : kLadder) intervals.push_back(interval_of(count, per.ns));
@@ -227,13 +232,16 @@ void Suggest::run(SuggestReport& report) {
   for (std::size_t i = 0; i < kLadder.size(); ++i) {
     const auto& [count, per] = kLadder[i];
     if (!needed[i]) continue;
-    report.trade_off.push_back({std::to_string(count) + "/" + per.name,
-                                static_cast<double>(count) * 1e9 / static_cast<double>(per.ns),
+    report.trade_off.push_back({std::to_string(count) + "/" + per.name, per_second(count, per.ns),
                                 static_cast<std::int64_t>(*needed[i])});
   }
-  while (report.trade_off.size() > 1 &&
-         report.trade_off.back().burst == report.trade_off[report.trade_off.size() - 2].burst) {
-    report.trade_off.pop_back();
+  // A faster rate that needs no smaller burst says nothing, but the ladder is to reach all suggestions.
+  double fastest = 0;
+  for (const Suggestion& each : report.suggestions) fastest = std::max(fastest, each.per_second);
+  auto& rows = report.trade_off;
+  while (rows.size() > 1 && rows.end()[-1].burst == rows.end()[-2].burst &&
+         rows.end()[-2].per_second >= fastest) {
+    rows.pop_back();
   }
   check(report);
 }

@@ -1,0 +1,552 @@
+"""A second implementation of docs/replay.md: slow, obvious, sharing nothing with the program it judges.
+
+    log = read(["access.log"], key="ip/64", reorder=60)      every line parsed, merged, put in order
+    decide(log, "100/min burst 5")                           what a limit would have done, in the words of --json
+
+Time is an integer of nanoseconds since 1970; every level and every weight is an exact fraction. The GCRA is here a
+bucket of tokens, which gains one each T nanoseconds. As a program: `oracle.py LOG... --limit SPEC [--key ...]`.
+"""
+import argparse
+import bisect
+import datetime
+import fractions
+import gzip
+import ipaddress
+import json
+import re
+import subprocess
+import sys
+
+SECOND = 10**9
+SPEC_UNITS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": SECOND, "sec": SECOND, "second": SECOND, "m": 60 * SECOND,
+              "min": 60 * SECOND, "minute": 60 * SECOND, "h": 3600 * SECOND, "hour": 3600 * SECOND,
+              "d": 86400 * SECOND, "day": 86400 * SECOND, "w": 604800 * SECOND}
+MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
+TIME_FIELDS = "time timestamp @timestamp ts time_iso8601 time_local msec date datetime".split()
+CLIENT_FIELDS = ("client ip client_ip remote_addr remote_ip clientip request.remote_ip request.client_ip "
+                 "remote_host").split()
+FOREVER = datetime.datetime(2100, 1, 1, tzinfo=datetime.timezone.utc).timestamp() * SECOND
+MOST_BYTES = 1 << 20
+
+
+class Unreadable(Exception):
+    pass
+
+
+# ---- times ----------------------------------------------------------------------------------------------------
+
+CLF_TIME = re.compile(r"(\d\d)/([A-Z][a-z][a-z])/(\d{4}):(\d\d):(\d\d):(\d\d)(\.\d+)?(?: ?(Z|[+-]\d\d:?\d\d))?")
+ISO_TIME = re.compile(r"(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d):(\d\d)(\.\d+)?(?: ?(Z|[+-]\d\d:?\d\d))?")
+NUMBER = re.compile(r"\d+(\.\d+)?")
+
+
+def offset_s(zone):
+    if zone == "Z":
+        return 0
+    size = int(zone[1:3]) * 3600 + int(zone[-2:]) * 60
+    return -size if zone[0] == "-" else size
+
+
+def parse_time(text, zone):
+    """Nanoseconds since 1970."""
+    if match := CLF_TIME.fullmatch(text):
+        day, month, year, *clock, fraction, own_zone = match.groups()
+        if month not in MONTHS:
+            raise Unreadable("no such month")
+        month = MONTHS.index(month) + 1
+    elif match := ISO_TIME.fullmatch(text):
+        year, month, day, *clock, fraction, own_zone = match.groups()
+    elif NUMBER.fullmatch(text):
+        number = fractions.Fraction(text)
+        unit = next((ns for most, ns in ((10**11, SECOND), (10**14, 10**6), (10**17, 10**3)) if number < most), 1)
+        return in_range(int(number * unit))
+    else:
+        raise Unreadable("no time")
+    try:
+        whole = datetime.datetime(int(year), int(month), int(day), *map(int, clock), tzinfo=datetime.timezone.utc)
+    except ValueError as error:
+        raise Unreadable(str(error))
+    seconds = (whole - datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)) // datetime.timedelta(seconds=1)
+    seconds -= offset_s(own_zone or zone)
+    return in_range(seconds * SECOND + int(fractions.Fraction("0" + (fraction or ".0")) * SECOND))
+
+
+def in_range(ns):
+    if not 0 <= ns < FOREVER:
+        raise Unreadable("before 1970 or from 2100 on")
+    return ns
+
+
+# ---- lines -> fields: each reader is handed the file's lines and yields (number, {field: text} or Unreadable) -----
+
+def address(text):
+    try:
+        found = ipaddress.ip_address(text)
+    except ValueError:
+        return None
+    return getattr(found, "ipv4_mapped", None) or found
+
+
+def quoted(text, at):
+    """The text between the quote at `at` and the next one that no backslash escapes, and where it ends."""
+    end = at + 1
+    while end < len(text) and text[end] != '"':
+        end += 2 if text[end] == "\\" else 1
+    return (text[at + 1:end], end + 1) if end < len(text) else (None, len(text))
+
+
+def combined_fields(line):
+    words = line.split(" ")
+    fields = {}
+    if address(words[0]) is None and len(words) > 1 and address(words[1]) is not None:
+        fields["vhost"] = words.pop(0)
+    fields["client"] = words[0]
+    rest = " ".join(words[1:])
+    before, bracket, after = rest.partition("[")
+    time, closing, after = after.partition("]")
+    inside = before.replace("\\\\", "").replace('\\"', "").count('"') % 2   # of a quoted field
+    if not (words[0] and bracket and closing) or inside:
+        raise Unreadable("no time in [brackets]")
+    fields["time"] = time
+    names = before.split()
+    if len(names) > 1:
+        fields["ident"], fields["user"] = names[0], " ".join(names[1:])
+    at = 0
+    for name in ("request", "status", "bytes", "referer", "agent"):
+        while at < len(after) and after[at] == " ":
+            at += 1
+        if at >= len(after):
+            break
+        if after[at] == '"':
+            fields[name], at = quoted(after, at)
+        else:
+            end = after.find(" ", at)
+            end = len(after) if end < 0 else end
+            fields[name], at = after[at:end], end
+    request = (fields.get("request") or "").split(" ")
+    if len(request) > 1:
+        fields["method"], fields["path"] = request[0], request[1]
+        if len(request) > 2:
+            fields["path"], fields["protocol"] = " ".join(request[1:-1]), request[-1]
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def combined(lines):
+    for number, line in lines:
+        try:
+            yield number, combined_fields(line)
+        except Unreadable as why:
+            yield number, why
+
+
+class Spelt(str):
+    """A JSON number as the log spells it."""
+
+
+def jsonl(lines):
+    def flat(value, prefix, into):
+        for name, inner in value.items():
+            if isinstance(inner, dict):
+                flat(inner, prefix + name + ".", into)
+            elif isinstance(inner, bool):
+                into[prefix + name] = "true" if inner else "false"
+            elif isinstance(inner, str):
+                into[prefix + name] = inner
+        return into
+    for number, line in lines:
+        try:
+            value = json.loads(line, parse_int=Spelt, parse_float=Spelt)
+            yield number, flat(value, "", {}) if isinstance(value, dict) else Unreadable("not an object")
+        except ValueError as error:
+            yield number, Unreadable(str(error))
+
+
+def table(separator):
+    def split(line):
+        cells, at = [], 0
+        while True:
+            cell = ""
+            if line[at:at + 1] == '"':
+                at += 1
+                while True:
+                    end = line.find('"', at)
+                    if end < 0:
+                        raise Unreadable("a quote is not closed")
+                    cell += line[at:end]
+                    at = end + 1
+                    if line[at:at + 1] != '"':
+                        break
+                    cell, at = cell + '"', at + 1
+            end = line.find(separator, at)
+            cells.append(cell + line[at:end if end >= 0 else len(line)])
+            if end < 0:
+                return cells
+            at = end + 1
+
+    def reader(lines):
+        columns = None
+        for number, line in lines:
+            try:
+                cells = split(line)
+            except Unreadable as why:
+                yield number, why
+                continue
+            if columns is None:
+                columns = cells
+            else:
+                yield number, dict(zip(columns, cells))
+    return reader
+
+
+FORMATS = {"combined": combined, "jsonl": jsonl, "csv": table(","), "tsv": table("\t")}
+
+
+def format_of(line):
+    if line.startswith("{"):
+        return "jsonl"
+    if "\t" in line:
+        return "tsv"
+    return "csv" if "," in line and "[" not in line else "combined"
+
+
+# ---- keys and costs --------------------------------------------------------------------------------------------
+
+def ip_key(text, bits4, bits6):
+    found = address(text)
+    if found is None:
+        return text
+    bits = bits4 if found.version == 4 else bits6
+    return str(ipaddress.ip_network((found, bits), strict=False).network_address)
+
+
+def key_parts(key, fields):
+    for part in key.split(","):
+        if re.fullmatch(r"ip(/\d+){0,2}", part):
+            bits4, bits6 = 32, 128
+            for bits in map(int, part.split("/")[1:]):
+                bits4, bits6 = (bits, bits6) if bits <= 32 and bits4 == 32 else (bits4, bits)
+            yield ip_key(need(fields, CLIENT_FIELDS), bits4, bits6)
+        else:
+            yield need(fields, [part])
+
+
+def need(fields, names):
+    for name in names:
+        if name in fields:
+            return fields[name]
+    raise Unreadable(f"no {names[0]}")
+
+
+def cost_of(text):
+    if text == "-":
+        return 0
+    if not re.fullmatch(r"\d+", text):
+        raise Unreadable("no whole number")
+    return int(text)
+
+
+# ---- files -> one log in order ------------------------------------------------------------------------------------
+
+def content(path):
+    data = sys.stdin.buffer.read() if path == "-" else open(path, "rb").read()
+    if data[:2] == b"\x1f\x8b":
+        return gzip.decompress(data)
+    if data[:4] == b"\x28\xb5\x2f\xfd":
+        return subprocess.run(["zstd", "-dcq"], input=data, check=True, capture_output=True).stdout
+    return data
+
+
+class Log:
+    def __init__(self):
+        self.read = self.reordered = self.clamped = 0
+        self.unreadable = []   # (file, line)
+        self.requests = []     # (time, key, cost) in the order of decision
+
+    def clients(self):
+        return {key for _, key, _ in self.requests}
+
+
+def read(paths, key="ip", cost=None, format="auto", time=None, zone="+0000", reorder=60):
+    """reorder in seconds; None is `all`."""
+    log = Log()
+
+    def requests_of(path):
+        """(time, key, cost), or (None, path, line) for what cannot be read."""
+        lines = [(n, line.removesuffix(b"\r")) for n, line in enumerate(content(path).split(b"\n"), 1)]
+        log.read += len(lines) - (not lines[-1][1])   # the empty ones and a header are read too
+        lines = [(n, line) for n, line in lines if line]
+        long = {n for n, line in lines if len(line) > MOST_BYTES}
+        lines = [(n, "" if n in long else line.decode(errors="surrogateescape")) for n, line in lines]
+        if not lines:
+            return
+        kind = format_of(lines[0][1]) if format == "auto" else format
+        for number, fields in FORMATS[kind](lines):
+            try:
+                if isinstance(fields, Unreadable) or number in long:
+                    raise Unreadable()
+                when = parse_time(need(fields, [time] if time else TIME_FIELDS), zone)
+                who = tuple(key_parts(key, fields))
+                yield when, who, 1 if cost is None else cost_of(need(fields, [cost]))
+            except Unreadable:
+                yield None, path, number
+
+    # Each file gives its lines in order; next comes the one whose newest time, that line's included, is the oldest.
+    files = [iter(requests_of(path)) for path in paths]
+    heads = [next(each, None) for each in files]
+    newest = [head[0] or 0 if head else 0 for head in heads]
+    greatest, order = 0, []
+    while any(heads):
+        unreadable = [i for i, head in enumerate(heads) if head and head[0] is None]
+        i = unreadable[0] if unreadable else min((newest[i], i) for i, head in enumerate(heads) if head)[1]
+        when, who, units = heads[i]
+        heads[i] = next(files[i], None)
+        if heads[i]:
+            newest[i] = max(newest[i], heads[i][0] or 0)
+        if when is None:
+            log.unreadable.append((who, units))
+            continue
+        if when < greatest:
+            if reorder is None or when >= greatest - int(reorder * SECOND):
+                log.reordered += 1
+            else:
+                log.clamped += 1
+                when = greatest
+        greatest = max(greatest, when)
+        order.append((when, who, units))
+    log.requests = sorted(order, key=lambda request: request[0])  # stable: equal times in the log's order
+    return log
+
+
+# ---- the algorithms: fits(now, cost), take(now, cost), and when a cost that does not fit would -----------------------
+
+class Bucket:
+    """Holds up to `burst` tokens, full at first; gains one each T ns. It is what the GCRA decides."""
+
+    def __init__(self, count, period, burst):
+        self.limit, self.interval = burst, -(-period // count)
+        self.level, self.at = fractions.Fraction(burst), 0
+
+    def level_at(self, now):
+        return min(self.limit, self.level + fractions.Fraction(now - self.at, self.interval))
+
+    def fits(self, now, cost):
+        return cost <= self.level_at(now)
+
+    def take(self, now, cost):
+        self.level, self.at = self.level_at(now) - cost, now
+
+    def next_fit(self, now, cost):
+        return now + -(-(cost - self.level_at(now)) * self.interval // 1)
+
+
+class FixedWindow:
+    """Up to `count` in a window; it begins with the first request that it admits, or with the clock."""
+
+    def __init__(self, count, period, aligned):
+        self.limit, self.period, self.aligned = count, period, aligned
+        self.start, self.used = -period, 0
+
+    def used_at(self, now):
+        return self.used if now < self.start + self.period else 0
+
+    def fits(self, now, cost):
+        return self.used_at(now) + cost <= self.limit
+
+    def take(self, now, cost):
+        self.used = self.used_at(now) + cost
+        if now >= self.start + self.period:
+            self.start = now - now % self.period if self.aligned else now
+
+    def next_fit(self, now, cost):
+        return self.start + self.period
+
+
+class WindowLog:
+    """Up to `count` in (now - period, now]."""
+
+    def __init__(self, count, period):
+        self.limit, self.period, self.taken = count, period, []
+
+    def fits(self, now, cost):
+        while self.taken and self.taken[0][0] <= now - self.period:
+            self.taken.pop(0)
+        return sum(units for _, units in self.taken) + cost <= self.limit
+
+    def take(self, now, cost):
+        self.taken.append((now, cost))
+
+    def next_fit(self, now, cost):
+        used = sum(units for _, units in self.taken)
+        for at, units in self.taken:
+            used -= units
+            if used + cost <= self.limit:
+                return at + self.period
+
+
+class WindowCounter:
+    """Windows of the clock; the last one's sum counts for the share of it that lies within `period` before now."""
+
+    def __init__(self, count, period):
+        self.limit, self.period, self.sums = count, period, {}
+
+    def used_at(self, now):
+        window, into = divmod(now, self.period)
+        last = fractions.Fraction(self.sums.get(window - 1, 0) * (self.period - into), self.period)
+        return last + self.sums.get(window, 0)
+
+    def fits(self, now, cost):
+        return self.used_at(now) + cost <= self.limit
+
+    def take(self, now, cost):
+        window = now // self.period
+        self.sums[window] = self.sums.get(window, 0) + cost
+
+    def next_fit(self, now, cost):
+        """What is used never grows by itself, so the first moment can be searched for by halves."""
+        low, high = now, now - now % self.period + 2 * self.period
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if self.fits(middle, cost) else (middle, high)
+        return high
+
+
+def limiter_of(spec):
+    """(a maker of limiters, the algorithm's name) of `COUNT/PERIOD [burst N] [algorithm=NAME] [align=clock]`."""
+    rate, *words = spec.split()
+    count, _, duration = rate.partition("/")
+    count, (number, unit) = int(count), re.fullmatch(r"([\d.]*)([a-z]+)", duration).groups()
+    period = int(fractions.Fraction(number or 1) * SPEC_UNITS[unit])
+    options = dict(word.split("=") for word in words if "=" in word)
+    burst = int(words[words.index("burst") + 1]) if "burst" in words else count
+    name = options.get("algorithm", "gcra")
+    if name in ("gcra", "token_bucket", "leaky_bucket"):
+        return lambda: Bucket(count, period, burst), "gcra"
+    if name == "fixed_window":
+        aligned = options.get("align") == "clock"
+        return lambda: FixedWindow(count, period, aligned), name + (" align=clock" if aligned else "")
+    return lambda: {"sliding_window_log": WindowLog, "sliding_window_counter": WindowCounter}[name](count, period), name
+
+
+# ---- the report ----------------------------------------------------------------------------------------------------
+
+class Client:
+    def __init__(self, limiter):
+        self.limiter, self.requests, self.denied = limiter, 0, 0
+        self.first_denied = self.row = None   # row: (from, the moment that ends it)
+
+
+def decide(log, spec):
+    """What the program's --json says of one limit; `lockouts` has every row (length in ns, from, client)."""
+    make, algorithm = limiter_of(spec)
+    clients, admitted, lockouts, never = {}, [], [], 0
+
+    def end_row(who, client):
+        if client.row:
+            lockouts.append((client.row[1] - client.row[0], client.row[0], who))
+        client.row = None
+
+    for order, (now, who, cost) in enumerate(log.requests):
+        client = clients.setdefault(who, Client(make()))
+        client.requests += 1
+        if cost == 0 or client.limiter.fits(now, cost):
+            if cost:
+                client.limiter.take(now, cost)
+                admitted.append((now, cost))
+            end_row(who, client)
+            continue
+        client.denied += 1
+        if client.first_denied is None:
+            client.first_denied = (now, order)
+        if cost > client.limiter.limit:
+            never += 1
+            until = max(client.row[1], now) if client.row else now
+        else:
+            until = client.limiter.next_fit(now, cost)
+            until = max(client.row[1], until) if client.row else until
+        client.row = (client.row[0] if client.row else now, until)
+    for who, client in clients.items():
+        end_row(who, client)
+
+    hit = [(who, client) for who, client in clients.items() if client.denied]
+    hit.sort(key=lambda pair: (-pair[1].denied, pair[1].first_denied[0],
+                               shown(pair[0]).encode("utf-8", "surrogateescape")))
+    classes = power_classes(client.requests for client in clients.values())
+    classes_hit = power_classes(client.requests for _, client in hit)
+    denied = sum(client.denied for _, client in hit)
+    longest = max((length for length, _, _ in lockouts), default=0)
+    return {
+        "algorithm": algorithm, "requests": len(log.requests), "allowed": len(log.requests) - denied,
+        "denied": denied, "never": never, "units_admitted": sum(units for _, units in admitted),
+        "clients_denied": len(hit), "longest_locked_out_ns": longest, "lockouts": lockouts,
+        "peak_admitted_second": peak(admitted, SECOND), "peak_admitted_minute": peak(admitted, 60 * SECOND),
+        "worst": [{"client": shown(who), "requests": client.requests, "denied": client.denied,
+                   "first_denied": utc(client.first_denied[0])} for who, client in hit],
+        "distribution": classes, "distribution_denied": classes_hit + [0] * (len(classes) - len(classes_hit)),
+    }
+
+
+def peak(admitted, span):
+    """The greatest sum in any [t, t + span): one of them begins with a request."""
+    times, sums = [now for now, _ in admitted], [0]
+    for _, units in admitted:
+        sums.append(sums[-1] + units)
+    return max((sums[bisect.bisect_left(times, now + span)] - sums[bisect.bisect_left(times, now)] for now in times),
+               default=0)
+
+
+def power_classes(counts):
+    """[how many are 1, 2 or 3, 4 to 7, ...]"""
+    classes = []
+    for count in counts:
+        of = count.bit_length() - 1
+        classes += [0] * (of + 1 - len(classes))
+        classes[of] += 1
+    return classes
+
+
+def shown(who):
+    return " ".join(who)
+
+
+def utc(ns):
+    return datetime.datetime.fromtimestamp(ns // SECOND, datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def report(paths, limits, **options):
+    log = read(paths, **options)
+    return {
+        "lines": {"read": log.read, "requests": len(log.requests), "reordered": log.reordered,
+                  "clamped": log.clamped, "unreadable": len(log.unreadable)},
+        "unreadable": log.unreadable,
+        "from": utc(log.requests[0][0]) if log.requests else None,
+        "to": utc(log.requests[-1][0]) if log.requests else None,
+        "clients": len(log.clients()), "units": sum(cost for _, _, cost in log.requests),
+        "limits": [decide(log, spec) for spec in limits],
+    }
+
+
+def reorder_seconds(text):
+    if text == "all":
+        return None
+    number, unit = re.fullmatch(r"([\d.]+)([a-z]*)", text).groups()
+    return fractions.Fraction(number) * fractions.Fraction(SPEC_UNITS[unit] if unit else SECOND, SECOND)
+
+
+def main():
+    parser = argparse.ArgumentParser(description="what weir replay --json ought to say")
+    parser.add_argument("logs", nargs="+")
+    parser.add_argument("--limit", action="append", default=[])
+    for name, default in (("key", "ip"), ("cost", None), ("format", "auto"), ("time", None), ("zone", "+0000"),
+                          ("reorder", "60s")):
+        parser.add_argument("--" + name, default=default)
+    options = vars(parser.parse_args())
+    options["reorder"] = reorder_seconds(options["reorder"])
+    answer = report(options.pop("logs"), options.pop("limit"), **options)
+    for limit in answer["limits"]:
+        limit["lockouts"] = sorted(limit["lockouts"], key=lambda row: -row[0])[:3]
+        limit["worst"] = limit["worst"][:10]
+    print(json.dumps(answer, indent=1))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,146 @@
+"""`weir suggest` against brute force: the oracle tries every count, then every burst, until one denies few enough.
+
+WEIR_SEED=N runs one seed alone; WEIR_SEEDS=N runs so many.
+"""
+import fractions
+import os
+import random
+import unittest
+
+import oracle
+from program import EXAMPLE_LOG, Folder, answer, line, run, weir
+
+RATES = {"s": 1, "min": 60, "h": 3600, "d": 86400}
+
+
+class Denials:
+    """What a limit would deny of a log: how many requests, and which clients."""
+
+    def __init__(self, log):
+        self.log, self.of_client = log, {}
+        for now, who, cost in log.requests:
+            self.of_client.setdefault(oracle.shown(who), []).append((now, cost))
+        self.known = {}
+
+    def __call__(self, count, period, burst):
+        interval = -(-period // count)
+        if (interval, burst) not in self.known:   # the oracle's bucket fills by this interval alone
+            denied = {}
+            for who, requests in self.of_client.items():
+                bucket = oracle.Bucket(1, interval, burst)
+                for now, cost in requests:
+                    if cost == 0 or bucket.fits(now, cost):
+                        if cost:
+                            bucket.take(now, cost)
+                    else:
+                        denied[who] = denied.get(who, 0) + 1
+            self.known[interval, burst] = sum(denied.values()), set(denied)
+        return self.known[interval, burst]
+
+
+def first_that(fits, most):
+    return next(n for n in range(1, most + 1) if fits(n))
+
+
+def random_log(chance):
+    """Up to 90 requests of a few clients over some minutes or hours, in spells; lines of (second, client, units)."""
+    span, rows = chance.choice((5, 60, 900, 10_000)), []
+    clients = [f"192.0.2.{n}" for n in range(chance.choice((1, 3, 10, 30)))]
+    while len(rows) < chance.choice((20, 60, 90)):
+        at, who, step = chance.randrange(span), chance.choice(clients), chance.choice((0, 0, 1, 5))
+        rows += [(at + n * step, who, chance.choice((0, 1, 1, 1, 2, 3, 7))) for n in range(chance.randrange(1, 9))]
+    return sorted(rows)
+
+
+class Suggest(unittest.TestCase):
+    def setUp(self):
+        self.folder = Folder()
+        self.addCleanup(self.folder.__exit__)
+
+    def check(self, said, log, allowed, minimal=True):
+        """`allowed(requests, clients)` says whether that may be denied."""
+        denials = Denials(log)
+        most = max(1, sum(cost for _, _, cost in log.requests))
+        self.assertEqual([each["period"] for each in said["suggestions"]], list(RATES))
+        for each in said["suggestions"]:
+            count, burst, period = each["count"], each["burst"], RATES[each["period"]] * oracle.SECOND
+            where = f"{each['limit']}: "
+            self.assertEqual(each["limit"], f"{count}/{each['period']}" + (f" burst {burst}" if burst != count else ""))
+            requests, clients = denials(count, period, burst)
+            self.assertEqual((each["denied_requests"], each["clients_denied"]), (requests, len(clients)), where)
+            self.assertAlmostEqual(each["denied_share"], requests / len(log.requests), msg=where)
+            self.assertTrue(allowed(requests, clients), where + "denies more than asked for")
+            if minimal:
+                least = first_that(lambda n: allowed(*denials(n, period, n)), most)
+                self.assertEqual(count, least, where + "the smallest count")
+                least = first_that(lambda n: allowed(*denials(count, period, n)), most)
+                self.assertEqual(burst, least, where + "its burst")
+        self.assertTrue(said["tradeoff"])
+        rates = [each["per_second"] for each in said["tradeoff"]]
+        self.assertEqual(rates, sorted(rates))
+        for each in said["tradeoff"] if minimal else ():
+            count, period = each["limit_rate"].split("/")
+            period_ns = RATES[period] * oracle.SECOND
+            self.assertAlmostEqual(each["per_second"], int(count) / RATES[period], places=4)
+            self.assertEqual(each["burst"], first_that(lambda n: allowed(*denials(int(count), period_ns, n)), most),
+                             f"tradeoff {each['limit_rate']}")
+
+    def test_random_logs(self):
+        one = os.environ.get("WEIR_SEED")
+        for seed in [int(one)] if one else range(1, 1 + int(os.environ.get("WEIR_SEEDS", 20))):
+            with self.subTest(seed=seed):
+                chance = random.Random(seed)
+                rows = random_log(chance)
+                path = self.folder.file("some.log", "".join(line(*row) for row in rows))
+                costs = chance.random() < 0.3
+                log = oracle.read([path], cost="bytes" if costs else None)
+                total, clients = len(log.requests), sorted(map(oracle.shown, log.clients()))
+                share = chance.choice(("0%", "0.1%", "1%", "5%", "10%", "33.3%", "50%"))
+                part = fractions.Fraction(share[:-1]) / 100
+                good = chance.sample(clients, chance.randrange(1, len(clients) + 1))
+                listed = self.folder.file("good", "".join(who + "\n" for who in good))
+                for criterion, allowed, unit_costs_only in (
+                        (["--deny-clients", share], lambda _, hit: len(hit) <= part * len(clients), False),
+                        (["--deny-requests", share], lambda requests, _: requests <= part * total, True),
+                        (["--good", listed], lambda _, hit: not hit & set(good), False)):
+                    with self.subTest(" ".join(criterion), costs=costs):
+                        said = answer("suggest", path, *criterion, *(["--cost", "bytes"] if costs else []))
+                        self.assertEqual((said["requests"], said["clients"]), (total, len(clients)))
+                        if criterion[0] == "--deny-clients":
+                            self.assertEqual(said["allowed_denied_clients"], int(part * len(clients)))
+                        # A larger burst may deny more requests where costs differ: it lets one in that fills it.
+                        self.check(said, log, allowed, minimal=not (costs and unit_costs_only))
+
+    def test_the_example_log(self):
+        """The partner is good; what the program suggests lets him through, and replay agrees to the request."""
+        listed = self.folder.file("good", "192.0.2.77\n192.0.2.10\n")
+        for criterion in (["--deny-clients", "1%"], ["--deny-requests", "1%"], ["--good", listed]):
+            with self.subTest(criterion):
+                for each in answer("suggest", EXAMPLE_LOG, *criterion)["suggestions"]:
+                    limit, = answer("replay", EXAMPLE_LOG, "--limit", each["limit"])["limits"]
+                    self.assertEqual((limit["denied"], limit["clients_denied"]),
+                                     (each["denied_requests"], each["clients_denied"]), each["limit"])
+                    if criterion[0] == "--good":
+                        self.assertNotIn("192.0.2.77", [worst["client"] for worst in limit["worst"]])
+
+    def test_what_is_asked_wrongly(self):
+        path = self.folder.file("some.log", line(0))
+        missing = self.folder.file("nobody")
+        for args, words in (([], ["--deny-clients", "--deny-requests", "--good"]),
+                            (["--deny-clients", "1%", "--deny-requests", "1%"], ["--deny-clients", "--deny-requests"]),
+                            (["--deny-clients", "-1%"], ["deny-clients"]),
+                            (["--deny-clients", "101%"], ["deny-clients", "101%"]),
+                            (["--deny-clients", "few"], ["deny-clients", "few"]),
+                            (["--deny-requests", "nan"], ["deny-requests"]),
+                            (["--good", missing], [missing, "No such file"]),
+                            (["--good", self.folder.path], [self.folder.path]),
+                            (["--good", self.folder.file("empty", "")], ["empty"])):
+            with self.subTest(args):
+                code, out, errors = weir("suggest", path, *args)
+                self.assertEqual((code, out), (2, ""), errors)
+                for word in words:
+                    self.assertIn(word, errors)
+
+
+if __name__ == "__main__":
+    run(300)

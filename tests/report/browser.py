@@ -1,0 +1,168 @@
+"""A headless Chromium for tests of pages, driven over the WebDriver protocol with nothing but the standard library.
+
+    with Browser() as browser:
+        page = open_page(browser, path)      # or put a report into a page first: write_page(report, path)
+        page.size(400); page.media(dark=True); page.run("return document.title"); page.console()
+
+Every wait ends: requests have a timeout, processes are killed with all their children.
+"""
+import base64
+import contextlib
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import urllib.error
+import urllib.request
+
+CHROMIUM = "/usr/bin/chromium"
+CHROMEDRIVER = "/usr/bin/chromedriver"
+TEMPLATE = pathlib.Path(__file__).resolve().parents[2] / "src" / "sim" / "report.html"
+MARKER = '"@DATA@"'
+PATIENCE = 30.0  # seconds that any single answer may take on a busy machine
+
+
+def write_page(report, path, template=TEMPLATE):
+    """Puts a report (what --json prints) into the template as the program does; returns the path."""
+    text = pathlib.Path(template).read_text(encoding="utf-8")
+    assert text.count(MARKER) == 1, f"{text.count(MARKER)} markers in {template}"
+    data = json.dumps(report, ensure_ascii=False, separators=(",", ":")).replace("</", "<\\/")
+    pathlib.Path(path).write_text(text.replace(MARKER, data), encoding="utf-8")
+    return path
+
+
+class Browser:
+    """chromedriver and one Chromium; both are gone with the object."""
+
+    def __init__(self):
+        self.folder = tempfile.mkdtemp(prefix="weir-report-")
+        self.session = None
+        # A session of its own, so that the whole group can be ended, Chromium's children included.
+        self.driver = subprocess.Popen([CHROMEDRIVER, "--port=0"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                                       stdin=subprocess.DEVNULL, start_new_session=True, text=True)
+        try:
+            self._base = f"http://127.0.0.1:{self._port()}"
+            self._start()
+        except BaseException:
+            self.close()
+            raise
+
+    def _port(self):
+        for line in self.driver.stdout:
+            if found := re.search(r"started successfully on port (\d+)", line):
+                return int(found[1])
+        raise AssertionError("chromedriver did not start")
+
+    def _start(self):
+        flags = ["--headless=new", f"--user-data-dir={self.folder}", "--disable-gpu", "--disable-dev-shm-usage",
+                 "--no-first-run", "--hide-scrollbars", "--force-color-profile=srgb", "--window-size=1200,900"]
+        if os.geteuid() == 0:
+            flags.append("--no-sandbox")  # Chromium's sandbox refuses root, as which containers run.
+        wanted = {"goog:chromeOptions": {"binary": CHROMIUM, "args": flags}, "goog:loggingPrefs": {"browser": "ALL"}}
+        answer = self._ask("POST", "/session", {"capabilities": {"alwaysMatch": wanted}})
+        self.session = f"/session/{answer['sessionId']}"
+
+    def _ask(self, method, path, body=None):
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(self._base + path, data, {"Content-Type": "application/json"}, method=method)
+        # No proxy that the environment names is to see what is said to a process on this machine.
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        try:
+            with opener.open(request, timeout=PATIENCE) as answer:
+                return json.load(answer)["value"]
+        except urllib.error.HTTPError as error:
+            raise AssertionError(f"{method} {path}: {error.read().decode(errors='replace')[:600]}") from None
+
+    def ask(self, method, path, body=None):
+        """One WebDriver command of the session."""
+        return self._ask(method, self.session + path, body)
+
+    def devtools(self, command, **parameters):
+        """One command of the Chrome DevTools Protocol."""
+        return self.ask("POST", "/goog/cdp/execute", {"cmd": command, "params": parameters})
+
+    def close(self):
+        if self.session:
+            with contextlib.suppress(Exception):
+                self.ask("DELETE", "")
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.driver.pid, signal.SIGKILL)
+        self.driver.wait()
+        self.driver.stdout.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+
+class Page:
+    def __init__(self, browser):
+        self.browser = browser
+
+    def run(self, script, *args):
+        """The value of the body of a function, with its arguments in `arguments`."""
+        return self.browser.ask("POST", "/execute/sync", {"script": script, "args": list(args)})
+
+    def size(self, width, height=900):
+        self.browser.devtools("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1,
+                              mobile=False)
+        self.settle()
+
+    def media(self, dark=False, medium=""):
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        self.browser.devtools("Emulation.setEmulatedMedia", media=medium, features=[scheme])
+        self.settle()
+
+    def settle(self):
+        """Waits until what follows a change of size is drawn: an observer's call and the frame after it."""
+        self.browser.ask("POST", "/execute/async", {"args": [], "script": """
+            const done = arguments[0];
+            requestAnimationFrame(() => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 20))));
+        """})
+
+    def hover(self, x, y):
+        """Moves the mouse to a point of the window, from somewhere else so that it does move."""
+        moves = [{"type": "pointerMove", "duration": 0, "x": int(at[0]), "y": int(at[1])} for at in ((1, 1), (x, y))]
+        self.browser.ask("POST", "/actions", {"actions": [{"type": "pointer", "id": "mouse", "actions": moves,
+                                                           "parameters": {"pointerType": "mouse"}}]})
+        self.settle()
+
+    def console(self):
+        """What was logged since the last call, violations of the page's policy and uncaught errors included."""
+        return [f"{entry['level']}: {entry['message']}" for entry in self.browser.ask("POST", "/se/log", {"type": "browser"})]
+
+    def screenshot(self, path, whole=False):
+        more = {}
+        if whole:
+            box = self.browser.devtools("Page.getLayoutMetrics")["cssContentSize"]
+            more = {"captureBeyondViewport": True, "clip": {**box, "scale": 1}}
+        data = self.browser.devtools("Page.captureScreenshot", format="png", **more)["data"]
+        pathlib.Path(path).write_bytes(base64.b64decode(data))
+
+    def pdf(self, **options):
+        """The page printed, as bytes."""
+        return base64.b64decode(self.browser.devtools("Page.printToPDF", printBackground=True, **options)["data"])
+
+
+def open_page(browser, path, width=1200, dark=False):
+    """Opens a file; the page is light and 1,200 pixels wide unless something else is asked for."""
+    page = Page(browser)
+    browser.ask("POST", "/url", {"url": "about:blank"})
+    page.console()
+    page.media(dark=dark)
+    page.size(width)
+    browser.ask("POST", "/url", {"url": pathlib.Path(path).resolve().as_uri()})
+    deadline = time.monotonic() + PATIENCE
+    while page.run("return document.readyState") != "complete":
+        assert time.monotonic() < deadline, f"{path} did not load"
+        time.sleep(0.02)
+    page.settle()
+    return page
