@@ -44,11 +44,11 @@ int replay(const Flags& flags) {
 void add_replay(CLI::App& app, int& result) {
   auto flags = std::make_shared<Flags>();
   CLI::App* replay_app =
-      app.add_subcommand("replay", "Try limits on an access log: who would have been denied?");
+      app.add_subcommand("replay", "Try limits on an access log: who would be denied?");
   flags->log.add_to(*replay_app);
   replay_app
       ->add_option("--limit", flags->limits,
-                   "COUNT/PERIOD [burst N] [algorithm=NAME] [align=clock], as in '100/min'; up to 16 times")
+                   "COUNT/PERIOD [burst N] [algorithm=NAME] [align=clock]; up to 16")
       ->required()
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
