@@ -53,13 +53,13 @@ constexpr State redenominate(State state, const Quota& quota, nanoseconds now, C
   const auto interval = static_cast<std::uint64_t>(quota.emission_interval().count());
   const auto burst = static_cast<std::uint64_t>(quota.burst());
   if (state.interval == interval) return state;
-  const std::uint64_t ahead = ahead_of(state.tat, now);
+  const auto n = static_cast<std::uint64_t>(now.count());
   // The tat stays: a request that arrived before it is not to be charged from before it.
-  if (ahead == 0) return {state.tat, interval};
-  const std::uint64_t units = (ahead - 1) / state.interval + 1;
+  if (state.tat <= n) return {state.tat, interval};
+  const std::uint64_t units = (state.tat - n - 1) / state.interval + 1;
   if (interval > state.interval && units > burst - std::min(burst, cost.units)) return state;
   // units x interval is at most burst x T when T grows, and below ahead + T_old when it shrinks.
-  return {static_cast<std::uint64_t>(now.count()) + units * interval, interval};
+  return {n + units * interval, interval};
 }
 
 // Decides one request of `cost` at `now`. A look (cost 0) is always allowed, and like a denial it changes

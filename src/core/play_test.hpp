@@ -9,7 +9,7 @@
 
 namespace weir {
 
-constexpr std::chrono::nanoseconds kNone{-1};
+inline constexpr std::chrono::nanoseconds kNone{-1};
 
 struct Row {
   std::chrono::nanoseconds at;

@@ -129,28 +129,28 @@ TEST(Rule, what_text_is_refused_and_what_it_says) {
 }
 
 TEST(Rule, only_gcra_has_a_burst) {
-  constexpr Quota quota = Quota::per_second(10).burst(20);
-  EXPECT_TRUE(Rule::make(quota, Algorithm::gcra));
+  constexpr Quota kQuota = Quota::per_second(10).burst(20);
+  EXPECT_TRUE(Rule::make(kQuota, Algorithm::gcra));
   for (const Algorithm algorithm : {Algorithm::fixed_window, Algorithm::fixed_window_clock,
                                     Algorithm::sliding_window_log, Algorithm::sliding_window_counter}) {
-    EXPECT_FALSE(Rule::make(quota, algorithm));
+    EXPECT_FALSE(Rule::make(kQuota, algorithm));
   }
   EXPECT_EQ(
-      Rule::make(quota, Algorithm::fixed_window_clock).error(),
+      Rule::make(kQuota, Algorithm::fixed_window_clock).error(),
       "burst: 20 is not for fixed_window align=clock, which admits the count (10); only gcra has a burst");
 }
 
 TEST(Rule, gcra_by_the_door_is_gcra) {
-  constexpr Rule rule{Quota::per_second(1).burst(2)};
-  const Step step = decide(rule, {}, 5s, Cost{2});
+  constexpr Rule kRule{Quota::per_second(1).burst(2)};
+  const Step step = decide(kRule, {}, 5s, Cost{2});
   EXPECT_EQ(step.next, (Words{7'000'000'000, 1'000'000'000}));
-  EXPECT_EQ(step.decision(), gcra::decide(rule.quota, {}, 5s, Cost{2}).decision());
+  EXPECT_EQ(step.decision(), gcra::decide(kRule.quota, {}, 5s, Cost{2}).decision());
 }
 
 // Not a window in two words: our mistake, and not one to go on with.
 TEST(RuleDeathTest, a_log_is_not_two_words) {
-  constexpr Rule rule{Quota::per_second(1), Algorithm::sliding_window_log};
-  EXPECT_DEATH(decide(rule, {}, 5s, Cost{}), "");
+  constexpr Rule kRule{Quota::per_second(1), Algorithm::sliding_window_log};
+  EXPECT_DEATH(decide(kRule, {}, 5s, Cost{}), "");
 }
 
 }  // namespace

@@ -59,24 +59,29 @@ constexpr Step decide(const Quota& quota, State state, nanoseconds now, Cost cos
     prev = state.counts & 0xffff'ffff;
   }
   const std::uint64_t until_end = end - n;
-  const std::uint64_t left = until_end < period ? until_end : period;                            // P - e
-  const auto weighed = static_cast<std::uint64_t>((Wide{prev} * left + (period - 1)) / period);  // rounded up
+  const std::uint64_t left = until_end < period ? until_end : period;  // P - e
+  // Rounded up; without a window before, as most keys are, there is nothing to divide.
+  const std::uint64_t weighed =
+      prev != 0 ? static_cast<std::uint64_t>((Wide{prev} * left + (period - 1)) / period) : 0;
 
   Verdict verdict = Verdict::allowed;
   std::uint64_t retry_after = 0;
   State next = state;
   if (cost.units > limit) {
     verdict = Verdict::never;
-  } else if (cost.units != 0 && weighed + cur + cost.units <= limit) {
-    cur += cost.units;
-    next = {end + period, prev << 32 | cur};
   } else if (cost.units != 0) {
-    verdict = Verdict::denied;
-    // As much of the window before as leaves room is still within P when it fits: until_end takes it to the
-    // end of this window, from where `cur` is the one before.
     const std::uint64_t spare = limit - cost.units;
-    retry_after = spare >= cur ? until_end - static_cast<std::uint64_t>(Wide{spare - cur} * period / prev)
-                               : until_end + period - static_cast<std::uint64_t>(Wide{spare} * period / cur);
+    if (cur + weighed <= spare) {
+      cur += cost.units;
+      next = {end + period, prev << 32 | cur};
+    } else {
+      verdict = Verdict::denied;
+      // It fits when of the window before no more is within P than leaves room. When `cur` alone is too much,
+      // that is in the next window, for which `cur` is the one before.
+      retry_after = spare >= cur
+                        ? until_end - static_cast<std::uint64_t>(Wide{spare - cur} * period / prev)
+                        : until_end + period - static_cast<std::uint64_t>(Wide{spare} * period / cur);
+    }
   }
   const std::uint64_t taken = weighed + cur;
   const std::uint64_t reset_after = cur != 0 ? until_end + period : prev != 0 ? until_end : 0;

@@ -56,10 +56,12 @@ TEST(SlidingWindowCounter, a_denial_may_wait_into_the_next_windows) {
 
 TEST(SlidingWindowCounter, a_now_before_the_window_is_its_first_moment) {
   Key key;
-  play(key.under(kTen), {{5s, 10, allowed, 0, kNone, 15s},
-                         {12s, 2, allowed, 0, kNone, 18s},
-                         {9s, 0, allowed, 0, kNone, 21s},
-                         {9s, 1, denied, 0, 4s, 21s}});  // until 13s, where seven of ten count
+  play(key.under(kTen), {{5s, 8, allowed, 2, kNone, 15s},
+                         {19s, 1, allowed, 8, kNone, 11s},
+                         {19s, 0, allowed, 8, kNone, 11s},
+                         {9s, 0, allowed, 1, kNone, 21s},  // all eight and one
+                         {9s, 3, denied, 1, 3500ms, 21s},  // until 12.5s, where six of eight count
+                         {9s, 1, allowed, 0, kNone, 21s}});
 }
 
 TEST(SlidingWindowCounter, under_a_changed_quota_units_are_kept) {
@@ -76,7 +78,7 @@ TEST(SlidingWindowCounter, under_a_changed_quota_units_are_kept) {
   Key fast;
   play(fast.under(kShort), {{5s, 20, allowed, 0, kNone, 2s}});
   play(fast.under(kTen), {{5s, 7, denied, 6, 500ms, 2s}, {5s, 6, allowed, 0, kNone, 12s}});
-  play(fast.under(kShort), {{5s, 1, denied, 0, 10s + 1s - 833'333'333ns, 12s}});
+  play(fast.under(kShort), {{5s, 1, denied, 0, 10s + 350ms, 12s}});
 }
 
 TEST(SlidingWindowCounter, the_ends_of_the_range) {

@@ -108,11 +108,12 @@ TEST(SlidingWindowLog, a_ring_may_grow) {
 TEST(SlidingWindowLog, the_ends_of_the_range) {
   constexpr std::int64_t kMostCount = std::numeric_limits<std::uint32_t>::max();
   constexpr nanoseconds kLast{std::numeric_limits<std::int64_t>::max()};
-  const Quota quota = Quota::make({kMostCount, kLast}).value();
+  constexpr nanoseconds kPeriod = kLast / kMostCount * kMostCount;
+  const Quota quota = Quota::make({kMostCount, kPeriod}).value();
   State log;
   std::vector<Entry> ring(2);
-  EXPECT_EQ(decide(quota, log, ring, kLast, Cost{kMostCount}).reset_after, kLast);
-  EXPECT_EQ(decide(quota, log, ring, kLast, Cost{1}).retry_after, kLast);
+  EXPECT_EQ(decide(quota, log, ring, kLast, Cost{kMostCount}).reset_after, kPeriod);
+  EXPECT_EQ(decide(quota, log, ring, kLast, Cost{1}).retry_after, kPeriod);
   EXPECT_EQ(log.used, kMostCount);
 }
 

@@ -32,8 +32,11 @@ void Reorder::add(const Event& event) {
 
 void Reorder::sort(Second& second) {
   if (second.sorted) return;
-  std::stable_sort(second.events.begin(), second.events.end(),
-                   [](const Event& a, const Event& b) { return a.ns < b.ns; });
+  // Not std::stable_sort, which libstdc++ 12 builds on what clang calls deprecated.
+  for (std::size_t i = 0; i < second.events.size(); ++i)
+    second.events[i].order = static_cast<std::uint32_t>(i);
+  std::sort(second.events.begin(), second.events.end(),
+            [](const Event& a, const Event& b) { return a.ns != b.ns ? a.ns < b.ns : a.order < b.order; });
 }
 
 // What goes from the reading thread to the deciding one.

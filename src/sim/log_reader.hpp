@@ -22,7 +22,8 @@ namespace weir::sim {
 struct Event {
   std::int64_t ns;  // since 1970
   std::uint64_t cost;
-  std::uint32_t client;  // its number in Clients
+  std::uint32_t client;     // its number in Clients
+  std::uint32_t order = 0;  // Reorder's own
 };
 
 struct LogOptions {

@@ -95,5 +95,83 @@ TEST(KeyedLimiter, too_little_memory_is_an_error) {
   }
 }
 
+constexpr std::array kWindows = {Algorithm::fixed_window, Algorithm::fixed_window_clock,
+                                 Algorithm::sliding_window_log, Algorithm::sliding_window_counter};
+
+TEST(KeyedLimiter, counts_by_any_algorithm) {
+  for (const Algorithm algorithm : kWindows) {
+    KeyedLimiter limiter{Quota::per_hour(3), {.memory = 1_MiB, .algorithm = algorithm}};
+    const std::array<std::string_view, 5> keys = {"a", "a", "b", "a", "a"};
+    std::array<Decision, 5> decisions;
+    limiter.check(keys, decisions);
+    // A window by the clock may have ended within the test, once in an hour.
+    if (!decisions[4].allowed()) {
+      EXPECT_EQ(decisions[0].remaining, 2);
+      EXPECT_EQ(decisions[2].remaining, 2);
+      EXPECT_EQ(decisions[3].remaining, 0);
+      EXPECT_EQ(limiter.check("a").verdict, Verdict::denied);
+    }
+    EXPECT_EQ(limiter.check("a", Cost{4}).verdict, Verdict::never);
+    EXPECT_EQ(limiter.live(), 2U);
+    EXPECT_TRUE(limiter.reset("b"));
+    EXPECT_FALSE(limiter.reset("b"));
+    EXPECT_FALSE(limiter.reset("c"));
+    EXPECT_EQ(limiter.live(), 1U);
+    EXPECT_EQ(limiter.check("b").remaining, 2);
+    EXPECT_GT(limiter.capacity(), 1000U);
+    EXPECT_EQ(limiter.refused(), 0U);
+  }
+}
+
+// The window of a day ends at midnight in UTC, and not a day after the first request.
+TEST(KeyedLimiter, windows_by_the_clock_go_by_the_wall_clock) {
+  for (const Algorithm algorithm : {Algorithm::fixed_window_clock, Algorithm::sliding_window_counter}) {
+    KeyedLimiter limiter{Quota::per_day(1), {.memory = 1_MiB, .algorithm = algorithm}};
+    const auto wall_now = [] { return std::chrono::system_clock::now().time_since_epoch(); };
+    const auto before = wall_now();
+    const auto end = limiter.check("key").reset_after + before;
+    const auto slack = wall_now() - before;
+    const auto past_midnight = end % 24h;
+    EXPECT_TRUE(past_midnight <= slack + 1s || past_midnight >= 24h - slack - 1s) << past_midnight.count();
+  }
+}
+
+TEST(KeyedLimiter, what_options_are_refused_and_what_they_say) {
+  struct Row {
+    Quota quota;
+    KeyedLimiter::Options options;
+    std::string error;
+  };
+  const Quota far_apart = Quota::make({1, 60'000 * 24h}).value();
+  for (const Row& row : std::vector<Row>{
+           {Quota::per_second(10).burst(20),
+            {.algorithm = Algorithm::fixed_window},
+            "burst: 20 is not for fixed_window, which admits the count (10); only gcra has a burst"},
+           {Quota::per_day(4'294'967'296),
+            {.algorithm = Algorithm::sliding_window_counter},
+            "count: 4294967296 is above the most allowed for sliding_window_counter (4294967295)"},
+           {far_apart,
+            {.algorithm = Algorithm::sliding_window_counter},
+            "period: 60000d is above the most allowed for sliding_window_counter "
+            "(53375d23h53m38.427387903s)"},
+           {Quota::per_day(10'000),
+            {.memory = 1_MiB, .algorithm = Algorithm::sliding_window_log},
+            "memory: 1048576 bytes is below the least allowed for logs of 10000 admissions (2560640)"},
+           {Quota::per_day(10'000),
+            {.memory = 1000, .algorithm = Algorithm::fixed_window},
+            "memory: 1000 bytes is below the least allowed (1048576)"},
+       }) {
+    try {
+      KeyedLimiter limiter(row.quota, row.options);
+      FAIL() << row.error;
+    } catch (const std::invalid_argument& error) {
+      EXPECT_EQ(error.what(), row.error);
+    }
+  }
+  KeyedLimiter just_enough(Quota::per_day(10'000),
+                           {.memory = 2'560'640, .algorithm = Algorithm::sliding_window_log});
+  EXPECT_EQ(just_enough.capacity(), 16U);
+}
+
 }  // namespace
 }  // namespace weir

@@ -150,6 +150,22 @@ TEST(Table, several_limits_are_charged_all_or_none) {
   EXPECT_EQ(table.live(1s), 3U);
 }
 
+TEST(Table, several_limits_are_charged_all_or_none_in_windows_too) {
+  for (const Algorithm algorithm :
+       {Algorithm::fixed_window, Algorithm::fixed_window_clock, Algorithm::sliding_window_counter}) {
+    Table table(1_MiB, WhenFull::deny, kSeed, algorithm);
+    const auto a = table.locate("a");
+    std::array<Decision, 2> decisions;
+    const std::array<Table::Request, 2> both = {{{a, &kTen, Cost{4}}, {table.locate("b"), &kOnce, {}}}};
+    EXPECT_TRUE(table.check_all(both, 1h, decisions));
+    EXPECT_FALSE(table.check_all(both, 1h, decisions));
+    EXPECT_TRUE(decisions[0].allowed());
+    EXPECT_EQ(decisions[1].verdict, Verdict::denied);
+    EXPECT_EQ(table.check(a, kTen, Cost{0}, 1h).remaining, 6);
+    EXPECT_EQ(table.live(1h), 2U);
+  }
+}
+
 TEST(Table, one_key_twice_in_a_request_counts_twice) {
   Table table(1_MiB, WhenFull::deny, kSeed);
   const auto a = table.locate("a");

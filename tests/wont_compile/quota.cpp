@@ -3,6 +3,7 @@
 
 #if CASE == 0
 weir::Limiter limiter{weir::Quota::per_minute(100).burst(20)};
+weir::KeyedLimiter keyed{weir::Quota::per_minute(100), {.algorithm = weir::Algorithm::fixed_window}};
 #elif CASE == 1
 weir::Limiter limiter{weir::Quota::per_minute(0)};
 #elif CASE == 2
@@ -22,4 +23,6 @@ weir::Limiter limiter{weir::Quota::per_minute(count)};  // numbers of run time g
 auto decision = weir::Limiter{weir::Quota::per_minute(1)}.check(weir::Cost{-1});
 #elif CASE == 9
 weir::Limiter limiter{weir::Quota::make({1, std::chrono::seconds{1}})};  // unchecked
+#elif CASE == 10
+weir::Limiter limiter{weir::Quota::per_minute(1), weir::Algorithm::fixed_window};  // it counts by gcra
 #endif

@@ -1,0 +1,96 @@
+// A key under one of the algorithms, however its state is kept.
+#pragma once
+
+#include <array>
+#include <cstdlib>
+#include <random>
+#include <vector>
+
+#include "agreement/window_oracles.hpp"
+#include "core/rule.hpp"
+#include "core/sliding_window_log.hpp"
+
+namespace weir {
+
+inline constexpr std::array kAlgorithms = {Algorithm::gcra, Algorithm::fixed_window,
+                                           Algorithm::fixed_window_clock, Algorithm::sliding_window_log,
+                                           Algorithm::sliding_window_counter};
+inline constexpr std::array<const char*, 5> kAlgorithmNames = {
+    "gcra", "fixed_window", "fixed_window_clock", "sliding_window_log", "sliding_window_counter"};
+
+// The state of one key. Copying it is going back in time.
+class Subject {
+ public:
+  explicit Subject(const Rule& rule) : rule_(rule) {
+    if (rule.algorithm == Algorithm::sliding_window_log) {
+      ring_.resize(static_cast<std::size_t>(rule.quota.rate().count));
+    }
+  }
+
+  Decision ask(std::int64_t now, std::uint64_t cost) {
+    using std::chrono::nanoseconds;
+    if (rule_.algorithm == Algorithm::sliding_window_log) {
+      return sliding_window_log::decide(rule_.quota, log_, ring_, nanoseconds{now}, Cost{cost});
+    }
+    const Step step = decide(rule_, words_, nanoseconds{now}, Cost{cost});
+    if (step.changes) words_ = step.next;
+    return step.decision();
+  }
+
+  bool same_state(const Subject& other) const { return words_ == other.words_ && log_ == other.log_; }
+
+ private:
+  Rule rule_;
+  Words words_;
+  sliding_window_log::State log_;
+  std::vector<sliding_window_log::Entry> ring_;
+};
+
+// For gcra the leaky bucket, which says the same.
+inline oracle::History history_for(const Rule& rule) {
+  using Kind = oracle::History::Kind;
+  const Quota& quota = rule.quota;
+  switch (rule.algorithm) {
+    case Algorithm::gcra:
+      break;
+    case Algorithm::fixed_window:
+      return {Kind::fixed_window, quota.rate().count, quota.rate().period.count()};
+    case Algorithm::fixed_window_clock:
+      return {Kind::fixed_window_clock, quota.rate().count, quota.rate().period.count()};
+    case Algorithm::sliding_window_log:
+      return {Kind::sliding_window_log, quota.rate().count, quota.rate().period.count()};
+    case Algorithm::sliding_window_counter:
+      return {Kind::sliding_window_counter, quota.rate().count, quota.rate().period.count()};
+  }
+  return {Kind::leaky_bucket, quota.burst(), quota.emission_interval().count()};
+}
+
+inline bool same(const Decision& decision, const oracle::Answer& answer) {
+  const auto verdict = static_cast<oracle::Answer::Kind>(decision.verdict);
+  const bool denied = decision.verdict == Verdict::denied;
+  return verdict == answer.kind && decision.remaining == answer.remaining &&
+         decision.retry_after.has_value() == denied &&
+         (!denied || decision.retry_after->count() == answer.retry_after) &&
+         decision.reset_after.count() == answer.reset_after;
+}
+
+// Chance that can be repeated: it prints its seed, and WEIR_SEED=n sets it.
+class Chance {
+ public:
+  Chance() {
+    const char* given = std::getenv("WEIR_SEED");
+    const std::uint64_t seed = given != nullptr ? std::strtoull(given, nullptr, 10) : std::random_device{}();
+    std::printf("WEIR_SEED=%llu\n", static_cast<unsigned long long>(seed));
+    engine_.seed(seed);
+  }
+  std::int64_t up_to(std::int64_t most) {
+    return std::uniform_int_distribution<std::int64_t>{0, most}(engine_);
+  }
+  // Of any magnitude.
+  std::int64_t from_one_to(std::int64_t most) { return 1 + (up_to(most - 1) >> up_to(62)); }
+
+ private:
+  std::mt19937_64 engine_;
+};
+
+}  // namespace weir
