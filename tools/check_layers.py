@@ -13,9 +13,9 @@ MAY = {
     "store": {"core"},
     "resp": {"core"},
     "redis": {"core", "store", "resp"},
-    "server": {"core", "store", "resp"},
+    "server": {"core", "store", "resp", "redis"},
     "sim": {"core", "store"},
-    "cli": {"core", "store", "resp", "server", "sim"},
+    "cli": {"core", "store", "resp", "redis", "server", "sim"},
 }
 # What a folder may take from outside, besides the standard library and weir/*.
 OUTSIDE = {

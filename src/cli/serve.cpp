@@ -33,6 +33,11 @@ struct Flags {
   std::string stall_timeout = "30s";
   std::string log_level = "info";
   std::string config;
+  std::string store;
+  std::string on_store_error = "local";
+  std::string store_deadline = "50ms";
+  std::string local_share = "100%";
+  bool no_remember_denials = false;
   Settings settings;
 };
 
@@ -81,6 +86,17 @@ std::chrono::nanoseconds parse_time(const std::string& flag, const std::string& 
     throw std::runtime_error(flag + ": '" + text + "' is below the least allowed (" + to_text(least) + ")");
   }
   return *time;
+}
+
+// "50%": above 0, at most all.
+double parse_percent(const std::string& flag, const std::string& text) {
+  const auto number = text.ends_with('%')
+                          ? resp::parse_integer(std::string_view(text).substr(0, text.size() - 1))
+                          : std::nullopt;
+  if (!number || *number < 1 || *number > 100) {
+    throw std::runtime_error(flag + ": '" + text + "' is not a share from 1% to 100%");
+  }
+  return static_cast<double>(*number) / 100;
 }
 
 std::string_view trimmed(std::string_view text) {
@@ -141,6 +157,18 @@ Settings settings_from(const Flags& flags) {
   if (settings.tls_cert.empty() != settings.tls_key.empty()) {
     throw std::runtime_error("tls-cert and tls-key belong together: give both or neither");
   }
+  if (!flags.store.empty()) {
+    auto endpoint = redis::Endpoint::parse(flags.store);
+    if (!endpoint) throw std::runtime_error(endpoint.error());
+    settings.store_text = endpoint->text();
+    settings.store = std::move(*endpoint);
+    redis::SharedStore::Policy& policy = settings.store_policy;
+    policy.deadline = parse_time("store-deadline", flags.store_deadline, std::chrono::milliseconds{1});
+    policy.remember_denials = !flags.no_remember_denials;
+    policy.local_share = parse_percent("local-share", flags.local_share);
+    if (flags.on_store_error == "allow") policy.on_error = redis::OnStoreError::allow;
+    if (flags.on_store_error == "deny") policy.on_error = redis::OnStoreError::deny;
+  }
   if (!settings.tls_ca.empty() && settings.tls_cert.empty()) {
     throw std::runtime_error("tls-ca needs tls-cert and tls-key");
   }
@@ -200,6 +228,21 @@ void add_serve(CLI::App& app, int& result) {
   serve_app->add_option("--tls-cert", s.tls_cert, "certificate chain (PEM): TCP listeners speak TLS");
   serve_app->add_option("--tls-key", s.tls_key, "its private key (PEM)");
   serve_app->add_option("--tls-ca", s.tls_ca, "clients must show a certificate signed by this (PEM)");
+  serve_app
+      ->add_option("--store", flags->store, "Redis or Valkey that keeps the counts, as in redis://HOST:6379")
+      ->envname("WEIR_STORE");
+  serve_app
+      ->add_option("--on-store-error", flags->on_store_error, "who decides while the store does not answer")
+      ->check(CLI::IsMember({"local", "allow", "deny"}))
+      ->capture_default_str();
+  serve_app->add_option("--store-deadline", flags->store_deadline, "longest wait for the store")
+      ->capture_default_str();
+  serve_app->add_option("--local-share", flags->local_share, "of a limit, when 'local' decides")
+      ->capture_default_str();
+  serve_app->add_flag("--no-remember-denials", flags->no_remember_denials,
+                      "ask the store again for a key just denied");
+  serve_app->add_option("--store-tls-ca", s.store_tls_ca,
+                        "who signs the store's certificate (PEM) [the system's]");
   serve_app->add_option("--snapshot", s.snapshot, "file to start from and to save to");
   serve_app->add_option("--snapshot-every", flags->snapshot_every, "time between saves")
       ->capture_default_str();

@@ -50,12 +50,16 @@ struct RespFront::Command {
   std::string_view summary;
 };
 
-RespFront::RespFront(Service& service, Scratch& pending, std::uint64_t id, std::string address)
+RespFront::RespFront(Service& service, Scratch& pending, std::uint64_t id, std::string address,
+                     redis::SharedStore* store, std::function<void()> resume)
     : service_(service),
       pending_(pending),
       id_(id),
       address_(std::move(address)),
-      authenticated_(!service.credentials.required()) {}
+      authenticated_(!service.credentials.required()),
+      remote_(store != nullptr ? new Remote(*store, std::move(resume)) : nullptr) {}
+
+RespFront::~RespFront() { Remote::abandon(remote_); }
 
 std::size_t RespFront::feed(std::string_view input, std::string& out, std::chrono::nanoseconds arrived,
                             std::chrono::nanoseconds now) {
@@ -63,8 +67,10 @@ std::size_t RespFront::feed(std::string_view input, std::string& out, std::chron
   now_ = now;
   std::size_t used = 0;
   std::uint64_t ran = 0;
+  if (!collect(out)) return 0;
   run_transaction(out);
   while (!closing_ && transaction_.empty() && !yielding_ && out.size() < kOutputCap) {
+    if (remote_ != nullptr && remote_->size() >= kMostPending && !collect(out)) break;
     const resp::Status status =
         parser_.next(input.substr(used), authenticated_ ? resp::Limits{} : resp::kUnauthenticated);
     if (status == resp::Status::incomplete) break;
@@ -72,13 +78,15 @@ std::size_t RespFront::feed(std::string_view input, std::string& out, std::chron
       fail_protocol(out, parser_.error());
       break;
     }
+    if (must_wait(parser_.args()) && !collect(out)) break;
     used += parser_.consumed();
     if (parser_.args().empty()) continue;
     ++ran;
     execute(parser_.args(), out);
   }
   decide_pending(out);
-  busy_ = !closing_ && (yielding_ || out.size() >= kOutputCap || !transaction_.empty());
+  collect(out);
+  busy_ = !closing_ && !waiting() && (yielding_ || out.size() >= kOutputCap || !transaction_.empty());
   yielding_ = false;
   service_.counters.commands.fetch_add(ran, std::memory_order_relaxed);
   return closing_ ? input.size() : used;
@@ -87,7 +95,7 @@ std::size_t RespFront::feed(std::string_view input, std::string& out, std::chron
 // What EXEC runs, as far as the output cap allows; the rest is for the next call.
 void RespFront::run_transaction(std::string& out) {
   const std::size_t before = out.size();
-  while (transaction_at_ < transaction_.size() && out.size() < kOutputCap) {
+  while (transaction_at_ < transaction_.size() && out.size() < kOutputCap && collect(out)) {
     const std::vector<std::string>& words = transaction_[transaction_at_++];
     const std::vector<std::string_view> views(words.begin(), words.end());
     run(*find(views[0]), views, out);
@@ -97,6 +105,21 @@ void RespFront::run_transaction(std::string& out) {
   if (transaction_at_ < transaction_.size()) return;
   std::vector<std::vector<std::string>>().swap(transaction_);
   transaction_at_ = 0;
+}
+
+// Writes what the shared store has answered; false while some of it is outstanding.
+bool RespFront::collect(std::string& out) {
+  if (remote_ == nullptr) return true;
+  if (remote_->waiting()) return false;
+  service_.counters.denied.fetch_add(remote_->collect(reply(out)), std::memory_order_relaxed);
+  return true;
+}
+
+// Answers come in the order of the commands: only another decision may be asked for behind one.
+bool RespFront::must_wait(Words words) const {
+  if (remote_ == nullptr || remote_->size() == 0 || words.empty()) return false;
+  const Command* found = find(words[0]);
+  return found == nullptr || !found->batched;
 }
 
 void RespFront::decide_pending(std::string& out) {
@@ -116,6 +139,10 @@ void RespFront::decide_pending(std::string& out) {
 
 void RespFront::throttle(Words words, std::string& out, bool gcra) {
   const Throttle request = gcra ? throttle_parser_.gcra(words) : throttle_parser_.cl_throttle(words);
+  if (remote_ != nullptr) {
+    if (request.quota == nullptr) return remote_->fail(throttle_parser_.error(), silent());
+    return remote_->throttle(*request.quota, request.key, request.cost, silent());
+  }
   if (request.quota == nullptr) return fail(out, throttle_parser_.error());
   const Table::Place place = service_.table.locate(request.key);
   service_.table.prefetch(place);
@@ -360,6 +387,7 @@ void RespFront::discard(Words, std::string& out) {
 }
 
 void RespFront::del(Words words, std::string& out) {
+  if (remote_ != nullptr) return remote_->reset(words.subspan(1), silent());
   std::int64_t forgotten = 0;
   for (const std::string_view key : words.subspan(1)) {
     forgotten += service_.table.reset(service_.table.locate(key), service_.now()) ? 1 : 0;
@@ -419,6 +447,32 @@ void RespFront::describe(resp::Reply& to, const Command& command) const {
   to.integer(command.first_key != 0 ? 1 : 0);
 }
 
+// Of all loops together: each has a store of its own.
+std::string RespFront::store_info() const {
+  std::uint64_t decided = 0;
+  std::uint64_t remembered = 0;
+  std::array<std::uint64_t, redis::kCauseNames.size()> failures{};
+  std::size_t ready = 0;
+  for (const redis::SharedStore* store : service_.stores) {
+    const redis::SharedStore::Counters& counters = store->counters();
+    decided += counters.decided.load(std::memory_order_relaxed);
+    remembered += counters.remembered.load(std::memory_order_relaxed);
+    ready += counters.ready.load(std::memory_order_relaxed) ? 1 : 0;
+    for (std::size_t i = 0; i < failures.size(); ++i) {
+      failures[i] += counters.failures[i].load(std::memory_order_relaxed);
+    }
+  }
+  const bool all_ready = ready == service_.stores.size();
+  std::string text = "# Store\r\nstore:" + service_.settings.store_text +
+                     "\r\nstore_state:" + (all_ready ? "ready" : "failing") +
+                     "\r\nstore_decided:" + std::to_string(decided) +
+                     "\r\nstore_remembered:" + std::to_string(remembered) + "\r\n";
+  for (std::size_t i = 1; i < failures.size(); ++i) {
+    text += "store_failed_" + std::string(redis::kCauseNames[i]) + ":" + std::to_string(failures[i]) + "\r\n";
+  }
+  return text + "\r\n";
+}
+
 void RespFront::info(Words words, std::string& out) {
   const Service::Counters& c = service_.counters;
   const Table& table = service_.table;
@@ -465,6 +519,7 @@ void RespFront::info(Words words, std::string& out) {
             line("auth_failures", c.auth_failures.load()) + line("denied", c.denied.load()) +
             line("refused_for_lack_of_room", table.refused()) + "\r\n";
   }
+  if (all("store") && !service_.stores.empty()) text += store_info();
   if (all("replication")) text += "# Replication\r\nrole:master\r\nconnected_slaves:0\r\n\r\n";
   if (all("keyspace")) {
     yielding_ = true;
@@ -581,7 +636,7 @@ void RespFront::execute(Words words, std::string& out) {
     decide_pending(out);
   }
   if (replies_ == Replies::off || replies_ == Replies::skip_this || replies_ == Replies::skip_next) {
-    out.resize(before);
+    out.resize(before);  // what comes later, from a shared store, has been asked for silently
   }
   if (replies_ == Replies::skip_this) replies_ = Replies::on;
 }

@@ -10,12 +10,14 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "resp/parser.hpp"
 #include "resp/reply.hpp"
+#include "server/remote.hpp"
 #include "server/service.hpp"
 #include "server/throttle.hpp"
 
@@ -34,7 +36,13 @@ class RespFront {
   };
   using Scratch = std::vector<Pending>;
 
-  RespFront(Service& service, Scratch& pending, std::uint64_t id, std::string address);
+  // With a shared store, decisions come later: feed() takes no more while waiting(), and `resume` is called,
+  // possibly from inside feed(), when it may be called again.
+  RespFront(Service& service, Scratch& pending, std::uint64_t id, std::string address,
+            redis::SharedStore* store = nullptr, std::function<void()> resume = {});
+  ~RespFront();
+  RespFront(const RespFront&) = delete;
+  RespFront& operator=(const RespFront&) = delete;
 
   // Takes whole commands from the front of `input` and appends their replies to `out`. Returns how many bytes
   // it took; the rest is either half a command or, when `out` has reached kOutputCap, for the next call.
@@ -43,8 +51,10 @@ class RespFront {
                    std::chrono::nanoseconds now);
 
   bool closing() const { return closing_; }  // after `out` has been written
-  bool busy() const { return busy_; }        // there may be more to run without more input
+  // There may be more to run, or to write, without more input.
+  bool busy() const { return busy_ || (remote_ != nullptr && remote_->size() > 0 && !remote_->waiting()); }
   bool trusted() const { return authenticated_; }
+  bool waiting() const { return remote_ != nullptr && remote_->waiting(); }
 
  private:
   using Words = std::span<const std::string_view>;
@@ -55,6 +65,9 @@ class RespFront {
   void execute(Words words, std::string& out);
   void run(const Command& command, Words words, std::string& out);
   void decide_pending(std::string& out);
+  bool collect(std::string& out);
+  bool must_wait(Words words) const;
+  bool silent() const { return replies_ != Replies::on; }
   void run_transaction(std::string& out);
   void fail(std::string& out, std::string_view text);
   void fail_protocol(std::string& out, std::string_view text);
@@ -71,6 +84,7 @@ class RespFront {
   void client(Words words, std::string& out);
   void command(Words words, std::string& out);
   void info(Words words, std::string& out);
+  std::string store_info() const;
   void config(Words words, std::string& out);
   void time(Words words, std::string& out);
   void dbsize(Words words, std::string& out);
@@ -103,7 +117,8 @@ class RespFront {
   std::vector<std::vector<std::string>> queued_;
   std::vector<std::vector<std::string>> transaction_;  // what EXEC is running, from transaction_at_ on
   std::size_t transaction_at_ = 0;
-  bool yielding_ = false;  // what has just run took long: the other connections are next
+  Remote* remote_ = nullptr;  // with a shared store; it may outlive us
+  bool yielding_ = false;     // what has just run took long: the other connections are next
 };
 
 }  // namespace weir::server

@@ -132,6 +132,9 @@ class Server::Impl {
         watch_timer_(main_loop().context) {
     for (unsigned i = 1; i < settings_.threads; ++i) loops_.push_back(std::make_unique<Loop>());
     if (!settings_.tls_cert.empty()) tls_.emplace(make_tls(settings_));
+    if (settings_.store) {
+      for (auto& loop : loops_) connect_store(*loop);
+    }
     service_.shut_down = [this](bool save) {
       asio::post(main_loop().context, [this, save] {
         save_at_end_ = save_at_end_ && save;
@@ -168,6 +171,7 @@ class Server::Impl {
     std::vector<std::thread> threads;
     for (auto& loop : loops_) {
       sweep(*loop);
+      if (loop->runner) loop->runner->start();
       if (loop != loops_.front()) threads.emplace_back([&loop] { loop->context.run(); });
     }
     main_loop().context.run();
@@ -203,6 +207,43 @@ class Server::Impl {
       for (auto& loop : loops_) loop->context.stop();
     });
     watch_drain();
+  }
+
+  void connect_store(Loop& loop) {
+    if (settings_.store->tls) loop.store_tls.emplace(redis::client_tls(settings_.store_tls_ca));
+    loop.store = std::make_unique<redis::SharedStore>(*settings_.store, settings_.store_policy,
+                                                      service_.table, service_.resets, service_.now,
+                                                      &Remote::on_outcome, &Remote::on_reset);
+    loop.runner = std::make_unique<redis::Runner>(loop.context, loop.store->client(),
+                                                  loop.store_tls ? &*loop.store_tls : nullptr, service_.now);
+    loop.store->on_work([&loop] { loop.runner->wake(); });
+    loop.runner->on_change([this, &loop] { note_store(loop); });
+    service_.stores.push_back(loop.store.get());
+  }
+
+  // Says so once when the store begins or ceases to answer.
+  void note_store(Loop& loop) {
+    loop.store->note_state();
+    const redis::Client& client = loop.store->client();
+    if (!loop.eviction_checked && !client.eviction_policy().empty()) {
+      loop.eviction_checked = true;
+      if (&loop == &main_loop() && client.eviction_policy() != "noeviction") {
+        spdlog::warn(
+            "store {}: maxmemory-policy is {}: under pressure it evicts limits that are in use, and those "
+            "keys "
+            "begin anew; noeviction keeps them",
+            settings_.store_text, client.eviction_policy());
+      }
+    }
+    const bool ready = client.ready();
+    if (loop.store_ready == ready || (!ready && !client.has_failed())) return;
+    loop.store_ready = ready;
+    if (&loop != &main_loop()) return;
+    if (ready) {
+      spdlog::info("store {}: ready", settings_.store_text);
+    } else {
+      spdlog::warn("store {}: {}; --on-store-error decides", settings_.store_text, client.last_error());
+    }
   }
 
   void restore() {
@@ -245,7 +286,11 @@ class Server::Impl {
   void watch_drain() {
     if (service_.counters.connections_now.load() == 0) {
       drain_timer_.cancel();
-      for (auto& loop : loops_) asio::post(loop->context, [&loop = *loop] { loop.poller.stop(); });
+      for (auto& loop : loops_)
+        asio::post(loop->context, [&loop = *loop] {
+          loop.poller.stop();
+          if (loop.runner) loop.runner->stop();
+        });
       return;
     }
     watch_timer_.expires_after(std::chrono::milliseconds{10});

@@ -6,7 +6,9 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <vector>
 
+#include "redis/shared_store.hpp"
 #include "server/credentials.hpp"
 #include "server/settings.hpp"
 #include "store/clock.hpp"
@@ -35,6 +37,8 @@ struct Service {
   Credentials credentials;
   // Guesses at the password, for each address: what a limiter's own server should not leave unlimited.
   KeyedLimiter auth_failures{Quota::per_second(1).burst(10), {.memory = 1_MiB}};
+  redis::Resets resets;
+  std::vector<const redis::SharedStore*> stores;    // one for each loop, or none; not changed after start
   std::function<void(bool save)> shut_down;         // safe to call from any thread; returns at once
   std::chrono::nanoseconds (*now)() = &steady_now;  // the clock that every decision of this server is made by
   std::chrono::nanoseconds started = steady_now();

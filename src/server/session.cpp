@@ -21,7 +21,14 @@ constexpr std::chrono::seconds kLinger{2};
 }  // namespace
 
 Session::Session(Loop& loop, Service& service, std::uint64_t id, std::string address)
-    : loop_(loop), service_(service), front_(service, loop.pending, id, std::move(address)) {
+    : loop_(loop),
+      service_(service),
+      front_(service, loop.pending, id, std::move(address), loop.store.get(), [this] {
+        // Not here and now: this is called from the store's, or from our own, functions.
+        asio::post(loop_.context, [weak = weak_from_this()] {
+          if (const auto self = weak.lock()) self->resume();
+        });
+      }) {
   loop_.sessions.insert(this);
   if (!front_.trusted()) stalled_since_ = loop_.coarse_now;
 }
@@ -84,7 +91,7 @@ class PlainSession final : public Session, private Poller::Watched {
     if (lingering_) return close();
     draining_ = true;
     left_to_drain_ = waiting_in_kernel();
-    if (!occupied_ && waiting_.empty()) read();
+    if (!occupied_ && waiting_.empty() && !front_.waiting()) read();
   }
 
   void close() override {
@@ -100,7 +107,9 @@ class PlainSession final : public Session, private Poller::Watched {
   void on_ready() override {
     if (lingering_) return discard();
     if (occupied_) return;
-    waiting_.empty() ? read() : write_waiting();
+    if (!waiting_.empty()) return write_waiting();
+    if (front_.waiting()) return loop_.poller.await_nothing(descriptor_, *this);
+    read();
   }
 
   // What recv says: a count, 0 at the end, -1 for nothing yet, -2 for a connection that is no more.
@@ -187,9 +196,16 @@ class PlainSession final : public Session, private Poller::Watched {
       finish();
       return false;
     }
+    if (front_.waiting()) return false;  // resume() goes on
     if (!front_.busy()) return true;
     go_on(&PlainSession::run_on);
     return false;
+  }
+
+  void resume() override {
+    if (descriptor_ < 0 || lingering_ || front_.waiting() || !waiting_.empty()) return;
+    loop_.poller.await_input(descriptor_, *this);
+    run_on();
   }
 
   void run_on() {
@@ -301,8 +317,16 @@ class TlsSession final : public Session {
     });
   }
 
+  void resume() override {
+    if (lingering_ || front_.waiting() || writing_) return;
+    out_.clear();
+    take({}, out_, just_now());
+    write();
+  }
+
   void next() {
     if (front_.closing()) return finish();
+    if (front_.waiting()) return;  // resume() goes on
     if (!front_.busy()) {
       if (draining_ && drained_.expiry() <= std::chrono::steady_clock::now()) return finish();
       return read();

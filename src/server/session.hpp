@@ -14,10 +14,13 @@
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_set>
 #include <vector>
 
+#include "redis/runner.hpp"
+#include "redis/shared_store.hpp"
 #include "server/poller.hpp"
 #include "server/resp_front.hpp"
 
@@ -43,6 +46,13 @@ struct Loop {
   Poller poller{context};
   // Read once a second by the sweep: precise enough for timeouts of seconds.
   std::chrono::nanoseconds coarse_now = steady_now();
+
+  // With --store: the decisions of this loop's connections, and the sockets to make them over.
+  std::optional<asio::ssl::context> store_tls;
+  std::unique_ptr<redis::SharedStore> store;
+  std::unique_ptr<redis::Runner> runner;
+  std::optional<bool> store_ready;  // as it was last logged
+  bool eviction_checked = false;
 };
 
 class Session : public std::enable_shared_from_this<Session> {
@@ -70,6 +80,8 @@ class Session : public std::enable_shared_from_this<Session> {
   // Runs what has come so far, and appends the replies to `out`.
   void take(std::string_view fresh, std::string& out, Moment when);
   void note_progress(bool progress, bool waiting);
+  // The answers that take() was waiting for have come; called in a turn of its own.
+  virtual void resume() = 0;
 
   Loop& loop_;
   Service& service_;

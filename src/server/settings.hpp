@@ -5,9 +5,11 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "redis/shared_store.hpp"
 #include "weir/limiter.hpp"
 
 namespace weir::server {
@@ -35,6 +37,12 @@ struct Settings {
   std::string tls_cert;
   std::string tls_key;
   std::string tls_ca;  // with it, clients must show a certificate that it signed
+
+  // A Redis or Valkey that keeps the counts, shared with others; nothing: the embedded store does.
+  std::optional<redis::Endpoint> store;
+  std::string store_text;  // the same for people, without the password
+  redis::SharedStore::Policy store_policy;
+  std::string store_tls_ca;
 
   std::string snapshot;
   std::chrono::nanoseconds snapshot_every = std::chrono::minutes{1};

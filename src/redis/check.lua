@@ -1,0 +1,358 @@
+-- Decides one request against one or several limits of it, at one moment, and charges all of them or none.
+--
+--   KEYS    one for each limit
+--   ARGV    for each limit
+--             gcra T room_s room_ns need_s need_ns       need = cost x T, room = burst x T - need
+--             ALGORITHM cost limit period                for each other algorithm
+--           and last, only in tests, the time instead of the server's: 's us'
+--   answer  1 when all are allowed, 0 otherwise; the time, s and us; for each limit its state before
+--
+-- A cost of 0 is a look and takes nothing. A cost above the limit is said as limit + 1.
+--
+-- What is under a key is text for a person to read; times are ns since 1970:
+--
+--   gcra                    'tat T'; a tat alone, as redis-cell writes it, is one in the present T
+--   fixed_window, _clock    'end used'
+--   sliding_window_counter  'end prev cur', the end being that of the window after the one of cur
+--   sliding_window_log      a list: units used, then 'at units' for each admission, oldest first
+--
+-- The rules are those of src/core, and the client makes the decision of the state and the time with those: here
+-- is only what it takes to say yes or no. A number in Lua holds 53 bits and a time in ns has 63, so times go as
+-- pairs of seconds and nanoseconds, and no number goes through tostring or '..', which keep 14 digits.
+--
+-- For Redis 6.2 and later, and Valkey. What is replicated are the writes (SET with its expiry), not the script.
+
+local call = redis.call
+local time = #ARGV % 2 == 0 and call('TIME') or {string.match(ARGV[#ARGV], '^(%d+) (%d+)$')}
+local s, n = time[1] + 0, time[2] * 1000
+
+-- Nearly every call is one limit by gcra whose T has not changed. It is decided here, before any function
+-- is made: that, and no table but the answer, takes a fifth off its time. Whatever is not so simple goes on
+-- below, where it is looked at again from the beginning.
+if ARGV[1] == 'gcra' and not KEYS[2] then
+  local key, T = KEYS[1], ARGV[2]
+  local text = redis.pcall('GET', key)
+  local ts, tn, of = s, n, T
+  if text then
+    -- A text has no member err, an error has, and its text is not of this form.
+    ts, tn, of = string.match(text.err or text, '^(%d%d%d%d%d%d%d%d%d%d)(%d%d%d%d%d%d%d%d%d) (%d+)$')
+  end
+  if of == T then
+    ts, tn = ts + 0, tn + 0
+    if ts < s or ts == s and tn < n then ts, tn = s, n end
+    local last_s, last_n = s + ARGV[3], n + ARGV[4]
+    if last_n >= 1e9 then last_s, last_n = last_s + 1, last_n - 1e9 end
+    if ts < last_s or ts == last_s and tn <= last_n then
+      if ARGV[6] ~= '0' or ARGV[5] ~= '0' then
+        ts, tn = ts + ARGV[5], tn + ARGV[6]
+        if tn >= 1e9 then ts, tn = ts + 1, tn - 1e9 end
+        local format = string.format
+        call('SET', key, format('%d%09d ', ts, tn) .. T, 'PXAT', format('%d', ts * 1000 + math.ceil(tn / 1e6)))
+      end
+      return {1, time[1], time[2], text}
+    end
+    if ts - s < 9e9 then
+      local look = ARGV[6] == '0' and ARGV[5] == '0'
+      return {look and 1 or 0, time[1], time[2], text}
+    end
+  end
+end
+
+local floor, format, match, sub = math.floor, string.format, string.match, string.sub
+
+local function pair(digits)
+  return tonumber(sub(digits, 1, -10)) or 0, tonumber(sub(digits, -9))
+end
+
+local function add(as, an, bs, bn)
+  if an + bn >= 1e9 then return as + bs + 1, an + bn - 1e9 end
+  return as + bs, an + bn
+end
+
+local function subtract(as, an, bs, bn)
+  if an < bn then return as - bs - 1, an - bn + 1e9 end
+  return as - bs, an - bn
+end
+
+local function less(as, an, bs, bn)
+  return as < bs or as == bs and an < bn
+end
+
+-- count x (as, an), exact while the product is below 2^64 ns or (count below 2^32) 2^53 s: no part is above
+-- 2^53, as count = high x 10^6 + low. Beyond, it is still no smaller than that.
+local function times(count, as, an)
+  local low = count % 1e6
+  local ms = (count - low) / 1e6 * an
+  local ms_low = ms % 1000
+  local ns = low * an + ms_low * 1e6
+  local ns_low = ns % 1e9
+  return count * as + (ms - ms_low) / 1000 + (ns - ns_low) / 1e9, ns_low
+end
+
+-- a / b rounded down, and whether something is left over; nothing for a b of 0 and from 9 x 10^15 on. The first
+-- guess is wrong by 4 at the most.
+local function divide(as, an, bs, bn)
+  local q = floor((as * 1e9 + an) / (bs * 1e9 + bn))
+  if not (q <= 9e15 + 4) then return nil end
+  while q > 0 and less(as, an, times(q, bs, bn)) do q = q - 1 end
+  while not less(as, an, times(q + 1, bs, bn)) do q = q + 1 end
+  return q, less(0, 0, subtract(as, an, times(q, bs, bn)))
+end
+
+-- How far (as, an) is ahead of now, nothing when that is 2^63 ns or more: no rule makes such a time.
+local function ahead_of(as, an)
+  if not less(s, n, as, an) then return 0, 0 end
+  local ds, dn = subtract(as, an, s, n)
+  if less(9223372036, 854775807, ds, dn) then return nil end
+  return ds, dn
+end
+
+-- A value of another type is read as the error's text, which is no state. Other errors end the script.
+local function read(...)
+  local value = redis.pcall(...)
+  if not value or not value.err then return value end
+  if not string.find(value.err, 'WRONGTYPE', 1, true) then error(value.err) end
+  return value.err
+end
+
+-- Each takes the state's text, or false, and the place of its words in ARGV, and returns whether the request is
+-- allowed and, if it is to be changed, the new text. Nothing at all means: this text is not ours.
+local decide = {}
+
+function decide.gcra(text, at)
+  local T = ARGV[at + 1]
+  local Ts, Tn = pair(T)
+  local room_s, room_n = tonumber(ARGV[at + 2]), tonumber(ARGV[at + 3])
+  local need_s, need_n = tonumber(ARGV[at + 4]), tonumber(ARGV[at + 5])
+  local cost = divide(need_s, need_n, Ts, Tn)
+  local full_s, full_n = add(room_s, room_n, need_s, need_n)
+  local burst = divide(full_s, full_n, Ts, Tn)
+
+  local ts, tn, as, an, converted = s, n, 0, 0, false
+  if text then
+    local tat, of = match(text, '^(%d+) (%d+)$')
+    if not tat then tat, of = match(text, '^%d+$'), T end
+    if not tat or #of > 19 then return nil end
+    ts, tn = pair(tat)
+    as, an = ahead_of(ts, tn)
+    if not as then return nil end
+    local of_s, of_n = pair(of)
+    if as == 0 and an == 0 then
+      ts, tn = s, n
+    elseif of_s ~= Ts or of_n ~= Tn then
+      local units, more = divide(as, an, of_s, of_n)
+      if not units then return nil end
+      if more then units = units + 1 end
+      if less(of_s, of_n, Ts, Tn) and units > burst - math.min(burst, cost) then
+        T = of
+        room_s, room_n = times(burst - math.min(burst, cost), of_s, of_n)
+        need_s, need_n = times(cost, of_s, of_n)
+      else
+        converted = true
+        ts, tn = add(s, n, times(units, Ts, Tn))
+        as, an = ahead_of(ts, tn)
+        if not as then return nil end
+      end
+    end
+  end
+
+  if cost == 0 then return true end
+  if cost > burst then return false end
+  if less(room_s, room_n, as, an) then
+    -- The debt in the new T is written down: see src/core/gcra.hpp.
+    return false, converted and format('%d%09d %s', ts, tn, T)
+  end
+  ts, tn = add(ts, tn, need_s, need_n)
+  return true, format('%d%09d %s', ts, tn, T)
+end
+
+-- The end of the window that now is in, windows being multiples of the period.
+local function end_of_window(Ps, Pn)
+  return times(divide(s, n, Ps, Pn) + 1, Ps, Pn)
+end
+
+local function fixed(text, at)
+  local cost, limit = tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2])
+  local es, en, used, live = 0, 0, 0, false
+  if text then
+    local end_text, used_text = match(text, '^(%d+) (%d+)$')
+    if not end_text or #used_text > 19 then return nil end
+    es, en = pair(end_text)
+    if not ahead_of(es, en) then return nil end
+    live = less(s, n, es, en)
+    if live then used = tonumber(used_text) end
+  end
+  if cost == 0 then return true end
+  if cost > limit - used then return false end
+  if not live then
+    local Ps, Pn = pair(ARGV[at + 3])
+    if ARGV[at] == 'fixed_window' then
+      es, en = add(s, n, Ps, Pn)
+    else
+      es, en = end_of_window(Ps, Pn)
+    end
+  end
+  return true, format('%d%09d %d', es, en, used + cost)
+end
+decide.fixed_window, decide.fixed_window_clock = fixed, fixed
+
+function decide.sliding_window_counter(text, at)
+  local cost, limit = tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2])
+  local Ps, Pn = pair(ARGV[at + 3])
+  local es, en, prev, cur
+  local left_s, left_n = 0, 0
+  if text then
+    local end_text, prev_text, cur_text = match(text, '^(%d+) (%d+) (%d+)$')
+    if not end_text then return nil end
+    es, en = pair(end_text)
+    left_s, left_n = ahead_of(es, en)
+    prev, cur = tonumber(prev_text), tonumber(cur_text)
+    if not left_s or prev > 0xffffffff or cur > 0xffffffff then return nil end
+  end
+  if left_s == 0 and left_n == 0 then
+    es, en = end_of_window(Ps, Pn)
+    prev, cur = 0, 0
+  elseif less(Ps, Pn, left_s, left_n) then
+    es, en = subtract(es, en, Ps, Pn)
+    left_s, left_n = subtract(left_s, left_n, Ps, Pn)
+    if less(Ps, Pn, left_s, left_n) then left_s, left_n = Ps, Pn end
+  else
+    prev, cur = cur, 0
+  end
+  if cost == 0 then return true end
+  -- prev x left / P, rounded up, + cur + cost <= limit
+  local spare = limit - cost - cur
+  if spare < 0 then return false end
+  local bound_s, bound_n = times(spare, Ps, Pn)
+  if less(bound_s, bound_n, times(prev, left_s, left_n)) then return false end
+  es, en = add(es, en, Ps, Pn)
+  return true, format('%d%09d %d %d', es, en, prev, cur + cost)
+end
+
+-- A log is not one text but a list, read from its ends and as far as needed. Returns whether the request is
+-- allowed; what the client needs for its decision, {used, the newest time, the time of the admission that has
+-- to leave first}, or false when nothing counts; and how to charge it. Nothing at all: as above.
+local function decide_log(key, at)
+  local cost, limit = tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2])
+  local Ps, Pn = pair(ARGV[at + 3])
+  local fits = cost > 0 and cost <= limit
+  local function begin()
+    return fits or cost == 0, false, fits and {cost = cost, used = cost, s = s, n = n, Ps = Ps, Pn = Pn}
+  end
+  local last = read('LINDEX', key, -1)
+  if not last then return begin() end
+  local newest, newest_units = match(last, '^(%d+) (%d+)$')
+  local used = newest and tonumber(match(call('LINDEX', key, 0), '^%d+$'))
+  if not used or #newest > 19 then return nil end
+  local ls, ln = pair(newest)
+  if less(9223372036, 854775807, ls, ln) or not ahead_of(add(ls, ln, Ps, Pn)) then return nil end
+
+  -- It is never decided earlier than its newest admission.
+  local ds, dn = s, n
+  if less(ds, dn, ls, ln) then ds, dn = ls, ln end
+  local function has_left(as, an)
+    return not less(ds, dn, add(as, an, Ps, Pn))
+  end
+  if has_left(ls, ln) then return begin() end
+
+  local chunk, before, i = {}, 0, 0  -- the entries before + 1 ...
+  local function next_entry()
+    i = i + 1
+    if i > before + #chunk then
+      before, chunk = i - 1, call('LRANGE', key, i, i + 15)
+    end
+    local time_text, units = match(chunk[i - before] or '', '^(%d+) (%d+)$')
+    return time_text, tonumber(units)
+  end
+  local entry, units = next_entry()
+  while entry and has_left(pair(entry)) do
+    used = used - units
+    entry, units = next_entry()
+  end
+  if not entry or used < 1 or used > 0xffffffff then return nil end
+
+  local state = {used, newest, newest}
+  if cost == 0 or cost > limit then return cost == 0, state end
+  if cost <= limit - used then
+    return true, state, {cost = cost, used = used + cost, left = i - 1, s = ds, n = dn, Ps = Ps, Pn = Pn,
+                         merged = ds == ls and dn == ln and newest_units + cost}
+  end
+  local excess = used + cost - limit
+  while entry and units < excess do
+    excess = excess - units
+    entry, units = next_entry()
+  end
+  if not entry then return nil end
+  state[3] = entry
+  return false, state
+end
+
+-- The millisecond in which (as, an) has come.
+local function expiry(as, an)
+  return format('%d', as * 1000 + math.ceil(an / 1e6))
+end
+
+local function charge_log(key, log)
+  local used = format('%d', log.used)
+  if not log.left then
+    call('DEL', key)
+    call('RPUSH', key, used)
+  elseif log.left > 0 then
+    call('LTRIM', key, log.left, -1)
+  end
+  call('LSET', key, 0, used)
+  if log.merged then
+    call('LSET', key, -1, format('%d%09d %d', log.s, log.n, log.merged))
+  else
+    call('RPUSH', key, format('%d%09d %d', log.s, log.n, log.cost))
+  end
+  call('PEXPIREAT', key, expiry(add(log.s, log.n, log.Ps, log.Pn)))
+end
+
+local answer = {1, time[1], time[2]}
+local kinds = {}    -- by key, the algorithm that it was asked for by
+local after = {}    -- by key, its text when all limits so far are written down
+local charged = {}  -- by key, whether one of them charged it
+local debts = {}    -- by key, its text when none is charged, if that too is another than before
+local logs = {}     -- by key, how to charge it
+local at = 1
+for i, key in ipairs(KEYS) do
+  local kind = ARGV[at]
+  if kinds[key] and (kinds[key] ~= kind or kind == 'sliding_window_log') then
+    return redis.error_reply(format('ERR key %d of this request is asked for twice', i))
+  end
+  kinds[key] = kind
+  local allowed, changed
+  if kind == 'sliding_window_log' then
+    allowed, answer[i + 3], logs[key] = decide_log(key, at)
+  else
+    local text = after[key] or read('GET', key)
+    answer[i + 3] = text
+    allowed, changed = decide[kind](text, at)
+    if changed then
+      after[key] = changed
+      if allowed then
+        charged[key] = true
+      elseif not charged[key] then
+        debts[key] = changed
+      end
+    end
+  end
+  if allowed == nil then
+    return redis.error_reply(format('WRONGTYPE key %d of this request holds no state of %s', i, kind))
+  end
+  if not allowed then answer[1] = 0 end
+  at = at + (kind == 'gcra' and 6 or 4)
+end
+
+-- Nothing has been written so far, and from here on nothing fails: an error has charged nothing.
+local all = answer[1] == 1
+for key, text in pairs(all and after or debts) do
+  call('SET', key, text, 'PXAT', expiry(pair(match(text, '^%d+'))))
+end
+if all then
+  for key, log in pairs(logs) do
+    if log then charge_log(key, log) end
+  end
+end
+return answer

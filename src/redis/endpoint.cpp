@@ -1,0 +1,171 @@
+#include "redis/endpoint.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+namespace weir::redis {
+namespace {
+
+struct Scheme {
+  std::string_view name;
+  Endpoint::Kind kind;
+  bool tls;
+  bool unix_socket;
+};
+constexpr Scheme kSchemes[] = {{"redis", Endpoint::Kind::single, false, false},
+                               {"rediss", Endpoint::Kind::single, true, false},
+                               {"redis+unix", Endpoint::Kind::single, false, true},
+                               {"redis+cluster", Endpoint::Kind::cluster, false, false},
+                               {"rediss+cluster", Endpoint::Kind::cluster, true, false},
+                               {"redis+sentinel", Endpoint::Kind::sentinel, false, false},
+                               {"rediss+sentinel", Endpoint::Kind::sentinel, true, false}};
+
+std::optional<std::string> decode(std::string_view text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '%') {
+      out += text[i];
+      continue;
+    }
+    unsigned byte = 0;
+    if (i + 2 >= text.size()) return std::nullopt;
+    const char* const end = text.data() + i + 3;
+    if (std::from_chars(text.data() + i + 1, end, byte, 16).ptr != end) return std::nullopt;
+    out += static_cast<char>(byte);
+    i += 2;
+  }
+  return out;
+}
+
+std::optional<int> number(std::string_view text, int most) {
+  int value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [behind, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc{} || behind != end || value < 0 || value > most) return std::nullopt;
+  return value;
+}
+
+// "host", "host:port", "[::1]:port".
+std::optional<Address> address(std::string_view text, std::uint16_t port) {
+  Address found{"", port};
+  std::string_view rest = text;
+  if (text.starts_with('[')) {
+    const std::size_t close = text.find(']');
+    if (close == std::string_view::npos) return std::nullopt;
+    found.host = text.substr(1, close - 1);
+    rest = text.substr(close + 1);
+  } else {
+    const std::size_t colon = std::min(text.find(':'), text.size());
+    found.host = text.substr(0, colon);
+    rest = text.substr(colon);
+  }
+  if (!rest.empty()) {
+    const auto given = rest[0] == ':' ? number(rest.substr(1), 65535) : std::nullopt;
+    if (!given || *given == 0) return std::nullopt;
+    found.port = static_cast<std::uint16_t>(*given);
+  }
+  if (found.host.empty()) return std::nullopt;
+  return found;
+}
+
+}  // namespace
+
+tl::expected<Endpoint, std::string> Endpoint::parse(std::string_view url) {
+  constexpr std::string_view kForms =
+      "; the forms are redis://[user:password@]host[:port][/db], rediss://, redis+unix:///path, "
+      "redis+cluster://host,host and redis+sentinel://host,host/name[/db]";
+  const auto wrong = [&](const std::string& what) {
+    return tl::unexpected("store: " + what + std::string(kForms));
+  };
+  const std::size_t mark = url.find("://");
+  // What is in front of the mark can hold no password; all that is behind may.
+  const Scheme* scheme = nullptr;
+  for (const Scheme& each : kSchemes) {
+    if (mark != std::string_view::npos && url.substr(0, mark) == each.name) scheme = &each;
+  }
+  if (scheme == nullptr) return wrong("the URL begins with none of the known schemes");
+  Endpoint endpoint;
+  endpoint.kind = scheme->kind;
+  endpoint.tls = scheme->tls;
+  std::string_view rest = url.substr(mark + 3);
+
+  const std::size_t question = rest.find('?');
+  std::string_view query = question == std::string_view::npos ? "" : rest.substr(question + 1);
+  rest = rest.substr(0, question);
+  while (!query.empty()) {
+    const std::string_view option = query.substr(0, query.find('&'));
+    query.remove_prefix(std::min(query.size(), option.size() + 1));
+    const std::size_t equals = std::min(option.find('='), option.size());
+    const auto value = decode(option.substr(std::min(option.size(), equals + 1)));
+    if (option.substr(0, equals) == "prefix" && value) {
+      endpoint.prefix = *value;
+    } else if (option.substr(0, equals) == "db" && value && number(*value, 1'000'000)) {
+      endpoint.database = *number(*value, 1'000'000);
+    } else {
+      return wrong("behind the '?' only prefix=TEXT and db=NUMBER are known");
+    }
+  }
+
+  if (const std::size_t at = rest.rfind('@'); at != std::string_view::npos) {
+    const std::string_view who = rest.substr(0, at);
+    const std::size_t colon = who.find(':');
+    const auto user = decode(who.substr(0, colon));
+    const auto password = decode(colon == std::string_view::npos ? "" : who.substr(colon + 1));
+    if (!user || !password)
+      return wrong("user or password has a % that two hexadecimal digits do not follow");
+    endpoint.user = *user;
+    endpoint.password = *password;
+    if (endpoint.password.empty()) return wrong("there is a user and no password");
+    rest.remove_prefix(at + 1);
+  }
+  if (scheme->unix_socket) {
+    if (!rest.starts_with('/')) return wrong("the path of the Unix socket does not begin with /");
+    endpoint.addresses.push_back({std::string(rest), 0});
+    return endpoint;
+  }
+
+  const std::size_t slash = std::min(rest.find('/'), rest.size());
+  std::string_view hosts = rest.substr(0, slash);
+  std::string_view path = rest.substr(std::min(rest.size(), slash + 1));
+  const std::uint16_t port = endpoint.kind == Kind::sentinel ? 26379 : 6379;
+  for (std::size_t begin = 0; begin <= hosts.size();) {
+    const std::size_t end = std::min(hosts.find(',', begin), hosts.size());
+    const auto one = address(hosts.substr(begin, end - begin), port);
+    if (!one)
+      return wrong("'" + std::string(hosts.substr(begin, end - begin)) + "' is not HOST or HOST:PORT");
+    endpoint.addresses.push_back(*one);
+    begin = end + 1;
+  }
+  if (endpoint.kind == Kind::single && endpoint.addresses.size() > 1)
+    return wrong("several hosts are for cluster and sentinel");
+  if (endpoint.kind == Kind::sentinel) {
+    const std::size_t end = std::min(path.find('/'), path.size());
+    endpoint.master = path.substr(0, end);
+    path.remove_prefix(std::min(path.size(), end + 1));
+    if (endpoint.master.empty()) return wrong("there is no name of the master behind the sentinels");
+  }
+  if (!path.empty()) {
+    const auto database = number(path, 1'000'000);
+    if (!database) return wrong("'" + std::string(path) + "' is not the number of a database");
+    endpoint.database = *database;
+  }
+  if (endpoint.kind == Kind::cluster && endpoint.database != 0) return wrong("a cluster has only database 0");
+  return endpoint;
+}
+
+std::string Endpoint::text() const {
+  std::string text = tls ? "rediss" : "redis";
+  if (kind == Kind::cluster) text += "+cluster";
+  if (kind == Kind::sentinel) text += "+sentinel";
+  if (addresses[0].port == 0) text += "+unix";
+  text += "://";
+  if (!password.empty()) text += user + ":***@";
+  for (std::size_t i = 0; i < addresses.size(); ++i) text += (i > 0 ? "," : "") + addresses[i].text();
+  if (!master.empty()) text += "/" + master;
+  if (database != 0)
+    text += addresses[0].port == 0 ? "?db=" + std::to_string(database) : "/" + std::to_string(database);
+  return text;
+}
+
+}  // namespace weir::redis

@@ -1,0 +1,46 @@
+// Where a Redis or Valkey is, and how to get in: what a URL says.
+//
+//   redis://[user:password@]host[:6379][/db]          rediss:// with TLS
+//   redis+unix:///run/redis.sock[?db=0]               also with user:password@ in front of the path
+//   redis+cluster://host[:port],host[:port]...        rediss+cluster://
+//   redis+sentinel://host[:26379],host.../name[/db]   rediss+sentinel://
+//
+// Behind any of them ?prefix=TEXT, put in front of every key. In user, password and prefix %41 is A.
+//
+// Plain values. Nothing here prints a password; text() is for people and logs.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <tl/expected.hpp>
+#include <vector>
+
+namespace weir::redis {
+
+struct Address {
+  std::string host;  // with port 0: the path of a Unix socket
+  std::uint16_t port = 0;
+
+  std::string text() const { return port == 0 ? host : host + ":" + std::to_string(port); }
+  friend bool operator==(const Address&, const Address&) = default;
+  friend auto operator<=>(const Address&, const Address&) = default;
+};
+
+struct Endpoint {
+  enum class Kind : std::uint8_t { single, sentinel, cluster } kind = Kind::single;
+  std::vector<Address> addresses;
+  bool tls = false;
+  std::string user;
+  std::string password;
+  int database = 0;
+  std::string master;  // of sentinel: the name that it watches the master under
+  std::string prefix;
+
+  // An error names what is wrong and never shows the password.
+  static tl::expected<Endpoint, std::string> parse(std::string_view url);
+  // "redis+cluster://user:***@10.0.0.1:6379".
+  std::string text() const;
+};
+
+}  // namespace weir::redis

@@ -1,0 +1,257 @@
+#include "redis/runner.hpp"
+
+#include <array>
+#include <boost/asio/connect.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/ssl/host_name_verification.hpp>
+#include <boost/asio/ssl/stream.hpp>
+#include <boost/asio/write.hpp>
+#include <stdexcept>
+#include <vector>
+
+namespace weir::redis {
+namespace {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+using boost::system::error_code;
+using Local = asio::local::stream_protocol;
+using Tls = asio::ssl::stream<tcp::socket>;
+
+}  // namespace
+
+// One connection. When it has ended it says so once, and never calls again; close() keeps it from saying so.
+class Runner::Connection : public std::enable_shared_from_this<Connection> {
+ public:
+  Connection(Runner& runner, Client::NodeId node) : runner_(runner), node_(node) {}
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+  virtual ~Connection() = default;
+
+  virtual void open(const Address& address) = 0;
+  virtual void flush() = 0;
+  void close() {
+    closed_ = true;
+    shut();
+  }
+
+ protected:
+  virtual void shut() = 0;
+
+  void end(const std::string& why) {
+    if (std::exchange(closed_, true)) return;
+    shut();
+    runner_.connections_.erase(node_);
+    runner_.client_.failed(node_, why, runner_.clock_());
+    runner_.pump();
+  }
+  void greet() {
+    runner_.client_.connected(node_, runner_.clock_());
+    runner_.pump();
+  }
+  void take(std::string_view bytes) {
+    runner_.client_.received(node_, bytes, runner_.clock_());
+    runner_.pump();
+  }
+
+  Runner& runner_;
+  Client::NodeId node_;
+  bool closed_ = false;
+};
+
+template <class Stream>
+class Runner::StreamConnection final : public Connection {
+ public:
+  template <class... Arguments>
+  StreamConnection(Runner& runner, Client::NodeId node, Arguments&&... arguments)
+      : Connection(runner, node),
+        stream_(runner.context_, std::forward<Arguments>(arguments)...),
+        resolver_(runner.context_) {}
+
+  void open(const Address& address) override {
+    if constexpr (std::is_same_v<Stream, Local::socket>) {
+      stream_.async_connect(Local::endpoint(address.host),
+                            [self = self()](const error_code& error) { self->opened(error); });
+    } else {
+      host_ = address.host;
+      resolver_.async_resolve(
+          address.host, std::to_string(address.port),
+          [self = self()](const error_code& error, const tcp::resolver::results_type& found) {
+            if (self->closed_) return;
+            if (error) return self->end("cannot be found: " + error.message());
+            asio::async_connect(self->stream_.lowest_layer(), found,
+                                [self](const error_code& done, const tcp::endpoint&) { self->opened(done); });
+          });
+    }
+  }
+
+  void flush() override {
+    if (writing_ || !ready_) return;
+    buffer_ = runner_.client_.take_output(node_);
+    if (buffer_.empty()) return;
+    writing_ = true;
+    asio::async_write(stream_, asio::buffer(buffer_), [self = self()](const error_code& error, std::size_t) {
+      self->writing_ = false;
+      if (self->closed_) return;
+      if (error) return self->end(error.message());
+      self->flush();
+    });
+  }
+
+ private:
+  std::shared_ptr<StreamConnection> self() {
+    return std::static_pointer_cast<StreamConnection>(this->shared_from_this());
+  }
+
+  void opened(const error_code& error) {
+    if (closed_) return;
+    if (error) return end(error.message());
+    error_code ignored;
+    if constexpr (!std::is_same_v<Stream, Local::socket>)
+      stream_.lowest_layer().set_option(tcp::no_delay(true), ignored);
+    if constexpr (std::is_same_v<Stream, Tls>) {
+      SSL_set_tlsext_host_name(stream_.native_handle(), host_.c_str());
+      stream_.set_verify_callback(asio::ssl::host_name_verification(host_));
+      stream_.async_handshake(asio::ssl::stream_base::client, [self = self()](const error_code& done) {
+        if (self->closed_) return;
+        if (done) return self->end("TLS: " + done.message());
+        self->begin();
+      });
+    } else {
+      begin();
+    }
+  }
+
+  void begin() {
+    ready_ = true;
+    read();
+    greet();
+  }
+
+  void read() {
+    stream_.async_read_some(asio::buffer(in_), [self = self()](const error_code& error, std::size_t n) {
+      if (self->closed_) return;
+      if (error) return self->end(error == asio::error::eof ? "the connection was closed" : error.message());
+      self->take({self->in_.data(), n});
+      if (!self->closed_) self->read();
+    });
+  }
+
+  void shut() override {
+    error_code ignored;
+    resolver_.cancel();
+    stream_.lowest_layer().close(ignored);
+  }
+
+  Stream stream_;
+  tcp::resolver resolver_;
+  std::string host_;
+  std::string buffer_;  // being written
+  std::vector<char> in_ = std::vector<char>(std::size_t{16} << 10);
+  bool ready_ = false;
+  bool writing_ = false;
+};
+
+Runner::Runner(asio::io_context& context, Client& client, asio::ssl::context* tls,
+               std::chrono::nanoseconds (*clock)())
+    : context_(context), client_(client), tls_(tls), clock_(clock), timer_(context) {}
+
+Runner::~Runner() { stop(); }
+
+void Runner::start() {
+  client_.start(clock_());
+  pump();
+}
+
+void Runner::stop() {
+  stopped_ = true;
+  *alive_ = false;
+  error_code ignored;
+  timer_.cancel(ignored);
+  for (auto& [node, connection] : std::exchange(connections_, {})) connection->close();
+}
+
+void Runner::wake() {
+  if (std::exchange(waking_, true)) return;
+  asio::post(context_, [this, alive = alive_] {
+    if (!*alive) return;
+    waking_ = false;
+    pump();
+  });
+}
+
+void Runner::pump() {
+  if (stopped_) return;
+  changed_();
+  for (;;) {
+    const std::vector<Client::Action> actions = client_.take_actions();
+    if (actions.empty()) break;
+    for (const Client::Action& action : actions) {
+      const auto found = connections_.find(action.node);
+      switch (action.kind) {
+        case Client::Action::Kind::connect:
+          open(action.node, action.address);
+          break;
+        case Client::Action::Kind::close:
+          if (found != connections_.end()) {
+            found->second->close();
+            connections_.erase(found);
+          }
+          break;
+        case Client::Action::Kind::write:
+          if (found != connections_.end()) found->second->flush();
+          break;
+      }
+    }
+  }
+  arm();
+}
+
+void Runner::open(Client::NodeId node, const Address& address) {
+  std::shared_ptr<Connection> connection;
+  if (address.port == 0) {
+    connection = std::make_shared<StreamConnection<Local::socket>>(*this, node);
+  } else if (tls_ != nullptr) {
+    connection = std::make_shared<StreamConnection<Tls>>(*this, node, *tls_);
+  } else {
+    connection = std::make_shared<StreamConnection<tcp::socket>>(*this, node);
+  }
+  connections_[node] = connection;
+  connection->open(address);
+}
+
+// One timer for all deadlines; it is set anew only when it would come too late.
+void Runner::arm() {
+  using std::chrono::nanoseconds;
+  const nanoseconds next = client_.next_tick();
+  const nanoseconds now = clock_();
+  if (armed_for_ > now && armed_for_ <= next) return;
+  armed_for_ = std::max(next, now + nanoseconds{1});
+  const nanoseconds wait = std::min<nanoseconds>(armed_for_ - now, std::chrono::seconds{1});
+  armed_for_ = now + wait;
+  timer_.expires_after(wait);
+  timer_.async_wait([this, alive = alive_](const error_code& error) {
+    if (error || !*alive) return;
+    armed_for_ = nanoseconds{0};
+    client_.tick(clock_());
+    pump();
+  });
+}
+
+asio::ssl::context client_tls(const std::string& ca_file) {
+  asio::ssl::context tls(asio::ssl::context::tls_client);
+  tls.set_options(asio::ssl::context::no_tlsv1 | asio::ssl::context::no_tlsv1_1);
+  tls.set_verify_mode(asio::ssl::verify_peer);
+  error_code error;
+  if (ca_file.empty()) {
+    tls.set_default_verify_paths(error);
+  } else {
+    tls.load_verify_file(ca_file, error);
+    if (error) throw std::runtime_error("store-tls-ca: '" + ca_file + "' holds no certificate in PEM");
+  }
+  return tls;
+}
+
+}  // namespace weir::redis

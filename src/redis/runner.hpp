@@ -1,0 +1,63 @@
+// The sockets of a Client: TCP, TLS and Unix, on an event loop of Boost.Asio.
+//
+// Everything runs on the thread of the io_context; the Client must outlive it. Calls made in one turn of the
+// loop travel in one write.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ssl/context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <unordered_map>
+
+#include "redis/client.hpp"
+
+namespace weir::redis {
+
+class Runner {
+ public:
+  // `tls` may be null when the endpoint has none. `clock` is the one that the Client is told.
+  Runner(boost::asio::io_context& context, Client& client, boost::asio::ssl::context* tls,
+         std::chrono::nanoseconds (*clock)());
+  ~Runner();
+  Runner(const Runner&) = delete;
+  Runner& operator=(const Runner&) = delete;
+
+  void start();
+  // After calls: what they want is done before the loop's next turn.
+  void wake();
+  // Called when something has happened to a connection.
+  void on_change(std::function<void()> changed) { changed_ = std::move(changed); }
+  // Closes everything; nothing is called any more.
+  void stop();
+
+ private:
+  class Connection;
+  template <class Stream>
+  class StreamConnection;
+
+  void pump();
+  void arm();
+  void open(Client::NodeId node, const Address& address);
+
+  boost::asio::io_context& context_;
+  Client& client_;
+  boost::asio::ssl::context* tls_;
+  std::chrono::nanoseconds (*clock_)();
+  boost::asio::steady_timer timer_;
+  std::chrono::nanoseconds armed_for_{0};
+  std::unordered_map<Client::NodeId, std::shared_ptr<Connection>> connections_;
+  std::function<void()> changed_ = [] {};
+  bool waking_ = false;
+  bool stopped_ = false;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // for handlers that outlive us
+};
+
+// Verifies servers by the CA file, or by those that the system trusts when it is empty. Throws
+// std::runtime_error for a file that holds none.
+boost::asio::ssl::context client_tls(const std::string& ca_file);
+
+}  // namespace weir::redis

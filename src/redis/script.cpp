@@ -1,0 +1,297 @@
+#include "redis/script.hpp"
+
+#include <openssl/evp.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <charconv>
+#include <cstdlib>
+
+#include "core/sliding_window_log.hpp"
+
+namespace weir::redis {
+
+extern const char* const kCheckScript;  // check.lua, put into a string by CMake
+
+namespace {
+
+using resp::Value;
+using std::chrono::nanoseconds;
+
+constexpr std::uint64_t kSecond = 1'000'000'000;
+
+// The script estimates quotients in doubles and then corrects them by up to four, so it stops a little below
+// 2^53.
+constexpr std::int64_t kMostUnits = 9'000'000'000'000'000;
+constexpr std::uint64_t kMostAhead = std::uint64_t{1} << 63;
+
+std::uint64_t limit_of(const Rule& rule) {
+  const Quota& quota = rule.quota;
+  return static_cast<std::uint64_t>(rule.algorithm == Algorithm::gcra ? quota.burst() : quota.rate().count);
+}
+
+void append_number(std::string& out, std::int64_t value) {
+  std::array<char, 20> digits;
+  const auto [end, error] = std::to_chars(digits.data(), digits.data() + digits.size(), value);
+  out.append(digits.data(), end);
+}
+
+void append_header(std::string& out, char type, std::size_t count) {
+  out += type;
+  append_number(out, static_cast<std::int64_t>(count));
+  out += "\r\n";
+}
+
+void append_word(std::string& out, std::string_view word) {
+  append_header(out, '$', word.size());
+  out += word;
+  out += "\r\n";
+}
+
+void append_word(std::string& out, std::int64_t value) {
+  std::array<char, 20> digits;
+  const auto [end, error] = std::to_chars(digits.data(), digits.data() + digits.size(), value);
+  append_word(out, std::string_view(digits.data(), end));
+}
+
+// A length of time in the two words that the script adds and compares by: seconds, rounded down, and the
+// nanoseconds above them.
+void append_pair(std::string& out, bool negative, std::uint64_t ns) {
+  auto seconds = static_cast<std::int64_t>(ns / kSecond);
+  auto rest = static_cast<std::int64_t>(ns % kSecond);
+  if (negative) {
+    seconds = -seconds - (rest == 0 ? 0 : 1);
+    rest = rest == 0 ? 0 : static_cast<std::int64_t>(kSecond) - rest;
+  }
+  append_word(out, seconds);
+  append_word(out, rest);
+}
+
+std::size_t words_of(const Rule& rule) { return rule.algorithm == Algorithm::gcra ? 6 : 4; }
+
+std::string_view word_for(Algorithm algorithm) {
+  switch (algorithm) {
+    case Algorithm::gcra:
+      return "gcra";
+    case Algorithm::fixed_window:
+      return "fixed_window";
+    case Algorithm::fixed_window_clock:
+      return "fixed_window_clock";
+    case Algorithm::sliding_window_log:
+      return "sliding_window_log";
+    case Algorithm::sliding_window_counter:
+      return "sliding_window_counter";
+  }
+  std::abort();  // a mistake in our code
+}
+
+void append_limit(std::string& out, const Ask& ask) {
+  const Rule& rule = *ask.rule;
+  // Above the limit one cost is as good as another, and this one the script can count.
+  const std::uint64_t limit = limit_of(rule);
+  const std::uint64_t cost = std::min(ask.cost.units, limit + 1);
+  append_word(out, word_for(rule.algorithm));
+  if (rule.algorithm == Algorithm::gcra) {
+    // (burst + 1) x T is below 2^63 + T, and what is missing of it in a full bucket is at most T.
+    const auto interval = static_cast<std::uint64_t>(rule.quota.emission_interval().count());
+    const std::uint64_t full = limit * interval;
+    const std::uint64_t need = cost * interval;
+    append_word(out, static_cast<std::int64_t>(interval));
+    append_pair(out, need > full, need > full ? need - full : full - need);
+    append_pair(out, false, need);
+  } else {
+    append_word(out, static_cast<std::int64_t>(cost));
+    append_word(out, static_cast<std::int64_t>(limit));
+    append_word(out, rule.quota.rate().period.count());
+  }
+}
+
+// Whole numbers between single spaces, filled in order; how many there were, and 0 for anything else.
+template <std::size_t N>
+std::size_t read_numbers(std::string_view text, std::array<std::uint64_t, N>& numbers) {
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  for (std::size_t i = 0; i < N; ++i) {
+    const auto [behind, error] = std::from_chars(at, end, numbers[i]);
+    if (error != std::errc()) return 0;
+    if (behind == end) return i + 1;
+    if (*behind != ' ') return 0;
+    at = behind + 1;
+  }
+  return 0;
+}
+
+std::optional<std::uint64_t> read_number(const Value& value) {
+  std::array<std::uint64_t, 1> number{};
+  if (value.type != Value::Type::string || read_numbers(value.text, number) != 1) return std::nullopt;
+  return number[0];
+}
+
+std::optional<nanoseconds> read_time(const Value& seconds, const Value& microseconds) {
+  const auto s = read_number(seconds);
+  const auto us = read_number(microseconds);
+  if (!s || !us || *s > kMostAhead / kSecond || *us >= 1'000'000) return std::nullopt;
+  const std::uint64_t now = *s * kSecond + *us * 1000;
+  if (now >= kMostAhead) return std::nullopt;
+  return nanoseconds{static_cast<std::int64_t>(now)};
+}
+
+// The state as core has it; nothing when the text is not what the script would have let pass.
+std::optional<Words> read_words(const Value& value, const Rule& rule, nanoseconds now) {
+  if (value.type == Value::Type::null) return Words{};
+  if (value.type != Value::Type::string) return std::nullopt;
+  std::array<std::uint64_t, 3> numbers{};
+  const std::size_t count = read_numbers(value.text, numbers);
+  Words words{numbers[0], numbers[1]};
+  switch (rule.algorithm) {
+    case Algorithm::gcra:
+      // redis-cell and throttled write the tat alone.
+      if (count == 1) words.word = static_cast<std::uint64_t>(rule.quota.emission_interval().count());
+      if (count != 1 && count != 2) return std::nullopt;
+      if (words.word == 0 && ahead_of(words.until, now) != 0) return std::nullopt;
+      break;
+    case Algorithm::fixed_window:
+    case Algorithm::fixed_window_clock:
+      if (count != 2) return std::nullopt;
+      break;
+    case Algorithm::sliding_window_counter:
+      if (count != 3 || std::max(numbers[1], numbers[2]) > 0xffff'ffff) return std::nullopt;
+      words.word = numbers[1] << 32 | numbers[2];
+      break;
+    case Algorithm::sliding_window_log:
+      std::abort();  // a mistake in our code: it has no words
+  }
+  if (ahead_of(words.until, now) >= kMostAhead) return std::nullopt;
+  return words;
+}
+
+// The script says of a log what is used of it, its newest admission, and the one that has to leave before the
+// request fits. A log in which everything used was admitted then is decided in the same way.
+std::optional<Decision> decide_log(const Value& value, const Rule& rule, nanoseconds now, Cost cost) {
+  namespace swl = sliding_window_log;
+  swl::State log;
+  std::array<swl::Entry, 2> ring{};
+  if (value.type == Value::Type::array && value.items.size() == 3) {
+    const auto used = value.items[0].integer;
+    const auto newest = read_number(value.items[1]);
+    const auto leaves = read_number(value.items[2]);
+    const auto period = static_cast<std::uint64_t>(rule.quota.rate().period.count());
+    if (used < 1 || used > 0xffff'ffff || !newest || !leaves || *leaves > *newest) return std::nullopt;
+    if (*newest >= kMostAhead || ahead_of(*leaves + period, now) == 0) return std::nullopt;
+    if (ahead_of(*newest + period, now) >= kMostAhead) return std::nullopt;
+    ring[0] = {*leaves, static_cast<std::uint64_t>(used)};
+    log = {*newest, static_cast<std::uint32_t>(used), 0, 1};
+  } else if (value.type != Value::Type::null) {
+    return std::nullopt;
+  }
+  return swl::decide(rule.quota, log, ring, now, cost);
+}
+
+std::optional<Decision> decide_as_core(const Value& state, const Ask& ask, nanoseconds now) {
+  if (ask.rule->algorithm == Algorithm::sliding_window_log) return decide_log(state, *ask.rule, now, ask.cost);
+  const std::optional<Words> words = read_words(state, *ask.rule, now);
+  if (!words) return std::nullopt;
+  return decide(*ask.rule, *words, now, ask.cost).decision();
+}
+
+std::string sha1(std::string_view text) {
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest;
+  unsigned int size = 0;
+  if (EVP_Digest(text.data(), text.size(), digest.data(), &size, EVP_sha1(), nullptr) != 1) std::abort();
+  std::string hex;
+  for (std::size_t i = 0; i < size; ++i) {
+    constexpr std::string_view kHex = "0123456789abcdef";
+    hex += kHex[digest[i] >> 4];
+    hex += kHex[digest[i] & 15U];
+  }
+  return hex;
+}
+
+}  // namespace
+
+std::string_view check_script() { return kCheckScript; }
+
+const std::string& check_sha() {
+  static const std::string kSha = sha1(check_script());
+  return kSha;
+}
+
+std::optional<std::string> unsuitable(const Rule& rule) {
+  const auto above = [&](std::string_view field, std::int64_t value, std::int64_t most) {
+    return std::string(field) + ": " + std::to_string(value) + " is above the most that " +
+           name_of(rule.algorithm) + " counts in Redis (" + std::to_string(most) + ")";
+  };
+  const auto [count, period] = rule.quota.rate();
+  if (rule.algorithm == Algorithm::gcra) {
+    if (rule.quota.burst() > kMostUnits) return above("burst", rule.quota.burst(), kMostUnits);
+    return std::nullopt;
+  }
+  if (count > kMostUnits) return above("count", count, kMostUnits);
+  if (rule.algorithm == Algorithm::fixed_window || rule.algorithm == Algorithm::sliding_window_log) {
+    return std::nullopt;
+  }
+  // The number of a window is a quotient too: 2^63 ns / 2 us is below 2^53.
+  constexpr nanoseconds kLeastPeriod{2'000};
+  if (period < kLeastPeriod) {
+    return "period: " + std::to_string(period.count()) + " ns is below the least that " +
+           name_of(rule.algorithm) + " has in Redis (" + std::to_string(kLeastPeriod.count()) + " ns)";
+  }
+  // prev x (P - e) and its bound are compared in seconds and nanoseconds.
+  const std::int64_t seconds = period.count() / static_cast<std::int64_t>(kSecond) + 1;
+  if (rule.algorithm == Algorithm::sliding_window_counter && count > kMostUnits / seconds) {
+    return above("count", count, kMostUnits / seconds) + " with a period of " +
+           std::to_string(seconds) + " s";
+  }
+  return std::nullopt;
+}
+
+void append_check(std::string& out, std::span<const Ask> asks, std::string_view prefix,
+                  std::optional<nanoseconds> now) {
+  std::size_t words = 3 + asks.size() + (now ? 1 : 0);
+  for (const Ask& ask : asks) words += words_of(*ask.rule);
+  append_header(out, '*', words);
+  out += "$7\r\nEVALSHA\r\n";
+  append_word(out, check_sha());
+  append_word(out, static_cast<std::int64_t>(asks.size()));
+  for (const Ask& ask : asks) {
+    append_header(out, '$', prefix.size() + ask.key.size());
+    out += prefix;
+    out += ask.key;
+    out += "\r\n";
+  }
+  for (const Ask& ask : asks) append_limit(out, ask);
+  if (now) {
+    const std::int64_t us = now->count() / 1000;
+    append_word(out, std::to_string(us / 1'000'000) + " " + std::to_string(us % 1'000'000));
+  }
+}
+
+tl::expected<bool, std::string> read_check(const Value& reply, std::span<const Ask> asks,
+                                           std::span<Decision> decisions) {
+  if (reply.type == Value::Type::error) return tl::unexpected(std::string(reply.text));
+  constexpr std::string_view kNotOurs = "the store's answer is not that of weir's script";
+  constexpr std::size_t kFirstState = 3;
+  if (reply.type != Value::Type::array || reply.items.size() != kFirstState + asks.size() ||
+      reply.items[0].type != Value::Type::integer || decisions.size() < asks.size()) {
+    return tl::unexpected(std::string(kNotOurs));
+  }
+  const bool charged = reply.items[0].integer == 1;
+  const std::optional<nanoseconds> now = read_time(reply.items[1], reply.items[2]);
+  if (!now) return tl::unexpected(std::string(kNotOurs));
+  bool all = true;
+  for (std::size_t i = 0; i < asks.size(); ++i) {
+    const std::optional<Decision> decision = decide_as_core(reply.items[kFirstState + i], asks[i], *now);
+    if (!decision) return tl::unexpected(std::string(kNotOurs));
+    decisions[i] = *decision;
+    all = all && decision->allowed();
+  }
+  if (all != charged) {
+    return tl::unexpected(std::string("weir's script and weir disagree: it ") +
+                          (charged ? "charged" : "did not charge") + " what is " +
+                          (all ? "allowed" : "denied"));
+  }
+  return all;
+}
+
+}  // namespace weir::redis

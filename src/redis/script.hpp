@@ -1,0 +1,52 @@
+// The one script that decides inside Redis or Valkey (check.lua): the bytes that ask it, and what its answer
+// means.
+//
+// The script holds the state and the clock, compares and adds; the answer brings the state as it was, and a
+// Decision is made of it here, by src/core. So rounding lives in one place, and whether the two agree is
+// checked with every answer.
+//
+// Pure functions, any thread. Not for: connections, or what to do about an error (src/redis' client).
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <tl/expected.hpp>
+
+#include "core/rule.hpp"
+#include "resp/value.hpp"
+#include "weir/decision.hpp"
+#include "weir/quota.hpp"
+
+namespace weir::redis {
+
+// One limit of a request.
+struct Ask {
+  const Rule* rule;
+  std::string_view key;
+  Cost cost;
+};
+
+// The script's text, for SCRIPT LOAD, and its name, for EVALSHA: 40 hex digits.
+std::string_view check_script();
+const std::string& check_sha();
+
+// A sentence when a rule has numbers that the script does not count exactly, because a number in Lua has 53
+// bits. Such a rule must not be asked for.
+std::optional<std::string> unsuitable(const Rule& rule);
+
+// Appends the EVALSHA that checks all limits of one request at one moment, and charges all or none. Keys are
+// prefix + key; in a cluster they must share a slot. A sliding window log may not be asked for twice.
+// `now`, for tests, is the time since 1970 instead of the server's, in whole microseconds.
+void append_check(std::string& out, std::span<const Ask> asks, std::string_view prefix,
+                  std::optional<std::chrono::nanoseconds> now = {});
+
+// Fills one decision for each ask and says whether all are allowed, that is, whether they were charged. The
+// decisions say what each limit would have answered alone after those before it, as Table::check_all does.
+// Otherwise the error that Redis answered, or a sentence.
+tl::expected<bool, std::string> read_check(const resp::Value& reply, std::span<const Ask> asks,
+                                           std::span<Decision> decisions);
+
+}  // namespace weir::redis

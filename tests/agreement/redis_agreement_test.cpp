@@ -1,0 +1,625 @@
+// The script in Redis decides as src/core does: every answer of the two is compared, and what the script leaves
+// behind. It is handed the time, so that traces can be chosen. WEIR_LONG=1 walks 10^7 steps; WEIR_SEED=n
+// repeats a random run; WEIR_REDIS_SERVER names another server program.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <bit>
+#include <map>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "agreement/subject.hpp"
+#include "redis/script.hpp"
+#include "redis/server.hpp"
+#include "store/table.hpp"
+
+namespace weir {
+namespace {
+
+using redis::Ask;
+using resp::Value;
+using std::chrono::nanoseconds;
+
+constexpr std::int64_t kUs = 1'000;
+constexpr std::int64_t kSecond = 1'000'000'000;
+// The times handed to the script lie between 2096 and 2262, so that no key expires by the server's own clock.
+constexpr std::int64_t kBegin = 4'000'000'000 * kSecond;
+constexpr std::int64_t kEnd = std::numeric_limits<std::int64_t>::max() / kUs * kUs;
+
+bool long_run() { return std::getenv("WEIR_LONG") != nullptr; }
+
+const char* name(Algorithm algorithm) { return kAlgorithmNames[static_cast<std::size_t>(algorithm)]; }
+
+Quota quota_of(std::int64_t burst, std::int64_t interval) {
+  return Quota::make({1, nanoseconds{interval}}, burst).value();
+}
+
+Rule rule_of(Algorithm algorithm, std::int64_t limit, std::int64_t period) {
+  if (algorithm == Algorithm::gcra) return {quota_of(limit, period / limit), algorithm};
+  return Rule::make(Quota::make({limit, nanoseconds{period}}).value(), algorithm).value();
+}
+
+// Keys and their states as src/core has them, charged all or none as Table does it.
+class Model {
+ public:
+  bool check_all(std::span<const Ask> asks, nanoseconds now, std::span<Decision> decisions) {
+    std::map<std::string, Words> words_before;
+    std::map<std::string, Log> logs_before;
+    bool all = true;
+    for (std::size_t i = 0; i < asks.size(); ++i) {
+      const auto& [rule, key, cost] = asks[i];
+      if (rule->algorithm == Algorithm::sliding_window_log) {
+        Log& log = logs_[std::string(key)];
+        logs_before.try_emplace(std::string(key), log);
+        decisions[i] = sliding_window_log::decide(rule->quota, log.state, log.ring, now, cost);
+      } else {
+        Words& words = words_[std::string(key)];
+        const Step step = decide(*rule, words, now, cost);
+        decisions[i] = step.decision();
+        // A denial may write down a re-denominated debt, and keeps it when the rest is undone.
+        if (step.changes && decisions[i].allowed()) words_before.try_emplace(std::string(key), words);
+        if (step.changes) words = step.next;
+      }
+      all = all && decisions[i].allowed();
+    }
+    if (!all) {
+      for (auto& [key, words] : words_before) words_[key] = words;
+      for (auto& [key, log] : logs_before) logs_[key] = log;
+    }
+    return all;
+  }
+
+  const std::map<std::string, Words>& words() const { return words_; }
+
+  // Whether all that is stored ends less than 2^63 ns after now, and no debt is of more units than a rule can
+  // make: so it is unless a clock steps back by years.
+  bool in_range(std::int64_t now) const {
+    return std::all_of(words_.begin(), words_.end(), [now](const auto& each) {
+      const std::uint64_t ahead = ahead_of(each.second.until, nanoseconds{now});
+      const bool units = each.first.starts_with("gcra") && ahead != 0;
+      return ahead < std::uint64_t{1} << 63 && (!units || ahead / each.second.word < 9'000'000'000'000'000);
+    });
+  }
+
+ private:
+  struct Log {
+    sliding_window_log::State state;
+    std::vector<sliding_window_log::Entry> ring{kMostLog + 1};
+  };
+
+ public:
+  static constexpr std::int64_t kMostLog = 200;
+
+ private:
+  std::map<std::string, Words> words_;
+  std::map<std::string, Log> logs_;
+};
+
+std::string text_of(const Decision& d) {
+  return std::to_string(static_cast<int>(d.verdict)) + " limit " + std::to_string(d.limit) + " remaining " +
+         std::to_string(d.remaining) + " retry " + (d.retry_after ? std::to_string(d.retry_after->count()) : "-") +
+         " reset " + std::to_string(d.reset_after.count());
+}
+
+class RedisAgreement : public testing::Test {
+ protected:
+  static constexpr std::size_t kMostTogether = 4;
+  static constexpr std::size_t kBatch = 500;
+
+  void SetUp() override {
+    if (RedisServer::program().empty()) GTEST_SKIP() << "there is no redis-server";
+    server_.emplace();
+    connection_.emplace(*server_);
+    ASSERT_EQ(load(), redis::check_sha());
+  }
+
+  std::string load() { return std::string(connection_->ask({"SCRIPT", "LOAD", redis::check_script()}).text); }
+  const Value& ask(std::initializer_list<std::string_view> words) { return connection_->ask(words); }
+
+  // One request at the server's own time, or at `now`.
+  tl::expected<bool, std::string> check(std::span<const Ask> asks, std::span<Decision> decisions,
+                                        std::optional<nanoseconds> now = {}) {
+    redis::append_check(connection_->out, asks, "", now);
+    connection_->flush();
+    return redis::read_check(connection_->receive(), asks, decisions);
+  }
+  Decision check(const Rule& rule, std::string_view key, std::uint64_t cost, std::optional<nanoseconds> now = {}) {
+    const std::array asks = {Ask{&rule, key, Cost{cost}}};
+    std::array<Decision, 1> decisions;
+    const auto charged = check(asks, decisions, now);
+    if (!charged) throw std::runtime_error(charged.error());
+    return decisions[0];
+  }
+
+  // Decides by the model now, and by the script when there is enough for one write. The asks' rules must live
+  // until the next settle().
+  void step(Model& model, std::span<const Ask> asks, std::int64_t now) {
+    Pending& pending = pending_.emplace_back();
+    pending.now = now;
+    for (const Ask& each : asks) {
+      const std::size_t i = pending.count++;
+      pending.keys[i] = each.key;
+      pending.rules[i] = *each.rule;
+      pending.costs[i] = each.cost;
+    }
+    pending.charged = model.check_all(asks, nanoseconds{now}, pending.decisions);
+    redis::append_check(connection_->out, asks, "", nanoseconds{now});
+    if (pending_.size() == kBatch) settle();
+  }
+
+  void settle() {
+    connection_->flush();
+    for (const Pending& pending : pending_) {
+      std::vector<Ask> asks;
+      for (std::size_t i = 0; i < pending.count; ++i) {
+        asks.push_back({&*pending.rules[i], pending.keys[i], pending.costs[i]});
+      }
+      std::array<Decision, kMostTogether> decisions;
+      const auto charged = redis::read_check(connection_->receive(), asks, decisions);
+      ++steps_;
+      std::string why;
+      if (!charged || *charged != pending.charged) why = charged ? "charged or not" : charged.error();
+      for (std::size_t i = 0; i < pending.count; ++i) {
+        if (decisions[i] == pending.decisions[i]) continue;
+        why += " core: " + text_of(pending.decisions[i]) + " script: " + text_of(decisions[i]);
+      }
+      if (why.empty()) continue;
+      if (++wrong_ > 5) continue;
+      for (const Ask& each : asks) {
+        why += "\n  " + std::string(each.key) + " " + to_text(*each.rule) + " cost " + std::to_string(each.cost.units);
+      }
+      ADD_FAILURE() << "at " << pending.now << ": " << why;
+    }
+    pending_.clear();
+  }
+
+  // What lies under the keys of a model, two words or three.
+  void same_states(const Model& model, std::int64_t now) {
+    settle();
+    for (const auto& [key, words] : model.words()) append_command(connection_->out, {"GET", key});
+    connection_->flush();
+    for (const auto& [key, words] : model.words()) {
+      const Value& value = connection_->receive();
+      if (value.type == Value::Type::null) {
+        EXPECT_EQ(ahead_of(words.until, nanoseconds{now}), 0U) << key;
+        continue;
+      }
+      const bool counter = key.find("counter") != std::string::npos;
+      EXPECT_EQ(value.text, std::to_string(words.until) + " " +
+                                (counter ? std::to_string(words.word >> 32) + " " +
+                                               std::to_string(words.word & 0xffff'ffff)
+                                         : std::to_string(words.word)))
+          << key;
+    }
+  }
+
+  std::optional<RedisServer> server_;
+  std::optional<RedisConnection> connection_;
+  std::uint64_t steps_ = 0;
+  std::uint64_t wrong_ = 0;
+
+ private:
+  struct Pending {
+    std::int64_t now;
+    std::size_t count = 0;
+    std::array<std::string, kMostTogether> keys;
+    std::array<std::optional<Rule>, kMostTogether> rules;
+    std::array<Cost, kMostTogether> costs;
+    std::array<Decision, kMostTogether> decisions;
+    bool charged = false;
+  };
+  std::vector<Pending> pending_;
+};
+
+// Each trace has a key of its own, and goes over all combinations of gap, cost and rule.
+TEST_F(RedisAgreement, every_trace_of_up_to_four_requests) {
+  for (const Algorithm algorithm : kAlgorithms) {
+    const std::int64_t period = 6 * kUs;
+    const std::array rules = {rule_of(algorithm, 3, period), rule_of(algorithm, 2, 4 * kUs)};
+    const std::array<std::int64_t, 3> gaps = {0, kUs, period};
+    const std::array<std::uint64_t, 3> costs = {0, 1, 3};
+    const std::size_t choices = gaps.size() * costs.size() * rules.size();
+    const int depth = long_run() ? 4 : 3;
+    std::size_t traces = 1;
+    for (int i = 0; i < depth; ++i) traces *= choices;
+    for (std::size_t trace = 0; trace < traces; ++trace) {
+      Model model;
+      const std::string key = std::string(name(algorithm)) + std::to_string(trace);
+      // Across a full second, in every step with it and with the windows.
+      std::int64_t now = kBegin + kSecond - kUs * static_cast<std::int64_t>(trace % 7);
+      step(model, std::array{Ask{&rules[0], key, Cost{2}}}, now);
+      std::size_t rest = trace;
+      for (int i = 0; i < depth; ++i, rest /= choices) {
+        now += gaps[rest % gaps.size()];
+        const std::uint64_t cost = costs[rest / gaps.size() % costs.size()];
+        step(model, std::array{Ask{&rules[rest / gaps.size() / costs.size() % rules.size()], key, Cost{cost}}}, now);
+      }
+    }
+    settle();
+    ask({"FLUSHALL"});
+    EXPECT_EQ(wrong_, 0U) << name(algorithm);
+  }
+  std::printf("%llu steps\n", static_cast<unsigned long long>(steps_));
+  EXPECT_GE(steps_, 100'000U);
+}
+
+// A rule of any magnitude that the script is made for.
+Rule random_rule(Chance& chance, Algorithm algorithm) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  for (;;) {
+    if (algorithm == Algorithm::gcra) {
+      // Half of them round in microseconds, so that times and states meet exactly.
+      std::int64_t interval = chance.from_one_to(kMost);
+      if (chance.up_to(1) == 0 && interval < kMost / kUs) interval *= kUs;
+      std::int64_t burst = chance.from_one_to(kMost / interval);
+      if (chance.up_to(9) == 0) burst = kMost / interval;  // burst x T as near to 2^63 as can be
+      if (chance.up_to(1) == 0) burst = 1 + (burst - 1) % 20;
+      const Rule rule{quota_of(burst, interval), algorithm};
+      if (!redis::unsuitable(rule)) return rule;
+      continue;
+    }
+    const bool log = algorithm == Algorithm::sliding_window_log;
+    const bool counter = algorithm == Algorithm::sliding_window_counter;
+    const std::int64_t limit = chance.from_one_to(log ? Model::kMostLog : counter ? 0xffff'ffff : kMost);
+    // A log's time is believed when the clock has stepped back, and may then be that much further ahead.
+    const std::int64_t most_period = counter ? kMost / 2 : log ? kMost - (kEnd - kBegin) : kMost;
+    std::int64_t period = limit * chance.from_one_to(most_period / limit);
+    if (chance.up_to(1) == 0 && period < most_period / kUs) period *= kUs;
+    const auto rule = Rule::make(Quota::make({limit, nanoseconds{period}}).value(), algorithm);
+    if (rule && !redis::unsuitable(*rule)) return *rule;
+  }
+}
+
+TEST_F(RedisAgreement, long_random_traces_with_changing_quotas_and_several_limits) {
+  Chance chance;
+  const std::uint64_t most = long_run() ? 10'000'000 : 260'000;
+  for (std::uint64_t trace = 0; steps_ < most && wrong_ == 0; ++trace) {
+    struct Subject {
+      std::string key;
+      std::array<Rule, 3> rules;
+      std::size_t rule;
+    };
+    std::vector<Subject> subjects;
+    for (std::int64_t i = chance.up_to(3); i >= 0; --i) {
+      const Algorithm algorithm = kAlgorithms[static_cast<std::size_t>(chance.up_to(4))];
+      const Rule first = random_rule(chance, algorithm);
+      // The second is like the first, so that a change is small; the third may be anything.
+      Rule second = first;
+      if (algorithm == Algorithm::gcra) {
+        const Quota& quota = first.quota;
+        const std::int64_t interval = quota.emission_interval().count();
+        const std::int64_t more = std::numeric_limits<std::int64_t>::max() / quota.burst() - interval;
+        const std::int64_t other = chance.up_to(1) == 0 ? interval - interval / 3 : interval + std::min(more, interval / 3);
+        second.quota = quota_of(quota.burst(), other);
+      }
+      subjects.push_back({std::string(name(algorithm)) + ":" + std::to_string(trace) + ":" + std::to_string(i),
+                          {first, second, random_rule(chance, algorithm)},
+                          0});
+    }
+    Model model;
+    std::int64_t now = (kBegin + chance.up_to(kEnd - kBegin)) / kUs * kUs;
+    for (int i = 0; i < 200; ++i) {
+      Subject& subject = subjects[static_cast<std::size_t>(chance.up_to(static_cast<std::int64_t>(subjects.size()) - 1))];
+      if (chance.up_to(20) == 0) subject.rule = static_cast<std::size_t>(chance.up_to(2));
+      const Quota& quota = subject.rules[subject.rule].quota;
+      const std::int64_t period = quota.rate().period.count();
+      const std::int64_t spans[] = {0,
+                                    0,
+                                    kUs * chance.up_to(3),
+                                    chance.up_to(2 * std::min(period, kEnd / 2)),
+                                    quota.emission_interval().count(),
+                                    period,
+                                    period - now % period,
+                                    kSecond - now % kSecond,
+                                    chance.from_one_to(kEnd)};
+      const std::int64_t span = spans[chance.up_to(8)];
+      // Sometimes the clock steps back.
+      const std::int64_t earlier = std::max(kBegin, now - std::min(now, span / kUs * kUs));
+      if (chance.up_to(60) == 0 && model.in_range(earlier)) {
+        now = earlier;
+      } else if (span <= kEnd - now) {
+        now += (span + kUs - 1) / kUs * kUs;
+      }
+      now = std::min(now, kEnd);
+
+      std::vector<Ask> asks;
+      for (Subject& each : subjects) {
+        if (&each != &subject && chance.up_to(1) == 0) continue;
+        const Rule& rule = each.rules[each.rule];
+        const std::int64_t limit = rule.algorithm == Algorithm::gcra ? rule.quota.burst() : rule.quota.rate().count;
+        const std::uint64_t costs[] = {0,
+                                       1,
+                                       1,
+                                       static_cast<std::uint64_t>(chance.up_to(3)),
+                                       static_cast<std::uint64_t>(chance.from_one_to(limit)),
+                                       static_cast<std::uint64_t>(limit),
+                                       static_cast<std::uint64_t>(limit) + 1,
+                                       ~std::uint64_t{0} - static_cast<std::uint64_t>(chance.up_to(3))};
+        // What can never pass ends all: seldom.
+        asks.push_back({&rule, each.key, Cost{costs[chance.up_to(chance.up_to(9) == 0 ? 7 : 5)]}});
+        if (rule.algorithm != Algorithm::sliding_window_log && asks.size() < kMostTogether && chance.up_to(9) == 0) {
+          asks.push_back({&each.rules[static_cast<std::size_t>(chance.up_to(2))], each.key, Cost{1}});
+        }
+        if (asks.size() == kMostTogether) break;
+      }
+      step(model, asks, now);
+    }
+    same_states(model, now);
+    if (trace % 200 == 0) ask({"FLUSHALL"});
+  }
+  std::printf("%llu steps\n", static_cast<unsigned long long>(steps_));
+  EXPECT_EQ(wrong_, 0U);
+}
+
+TEST_F(RedisAgreement, several_limits_are_charged_as_the_table_charges_them) {
+  Chance chance;
+  const std::array rules = {Rule{quota_of(3, 5 * kUs)}, Rule{quota_of(5, 2 * kUs)}, Rule{quota_of(2, 50 * kUs)}};
+  Table table(1_MiB, WhenFull::deny);
+  std::int64_t now = kBegin;
+  for (int i = 0; i < 5'000; ++i) {
+    now += kUs * chance.up_to(8);
+    std::vector<Ask> asks;
+    std::vector<Table::Request> requests;
+    std::vector<std::string> keys;
+    for (std::int64_t n = chance.up_to(3); n >= 0; --n) keys.push_back(std::to_string(chance.up_to(3)));
+    for (const std::string& key : keys) {
+      const Rule& rule = rules[static_cast<std::size_t>(chance.up_to(2))];
+      asks.push_back({&rule, key, Cost{static_cast<std::uint64_t>(chance.up_to(3))}});
+      requests.push_back({table.locate(key), &rule.quota, asks.back().cost});
+    }
+    std::array<Decision, kMostTogether> by_table;
+    std::array<Decision, kMostTogether> by_script;
+    const bool charged = table.check_all(requests, nanoseconds{now}, by_table);
+    const auto charged_too = check(asks, by_script, nanoseconds{now});
+    ASSERT_TRUE(charged_too) << charged_too.error();
+    ASSERT_EQ(*charged_too, charged) << i;
+    for (std::size_t n = 0; n < asks.size(); ++n) ASSERT_EQ(by_script[n], by_table[n]) << i << " " << n;
+  }
+}
+
+TEST_F(RedisAgreement, a_key_lives_until_it_is_as_if_never_used) {
+  Chance chance;
+  for (int i = 0; i < 500; ++i) {
+    const Algorithm algorithm = kAlgorithms[static_cast<std::size_t>(i) % kAlgorithms.size()];
+    const Rule rule = random_rule(chance, algorithm);
+    const std::int64_t now = (kBegin + chance.up_to(kEnd - kBegin)) / kUs * kUs;
+    const std::string key = "key" + std::to_string(i);
+    Decision decision = check(rule, key, 1, nanoseconds{now});
+    if (i % 2 == 0) decision = check(rule, key, 1, nanoseconds{now});
+    const auto end = static_cast<std::uint64_t>(now) + static_cast<std::uint64_t>(decision.reset_after.count());
+    ASSERT_EQ(ask({"PEXPIRETIME", key}).integer, static_cast<std::int64_t>((end + 999'999) / 1'000'000))
+        << to_text(rule) << " at " << now;
+  }
+  // And by the clock of the server.
+  for (const Algorithm algorithm : kAlgorithms) {
+    const Rule rule = rule_of(algorithm, 5, 10 * kSecond);
+    const Decision decision = check(rule, "clock", 1);
+    ASSERT_TRUE(decision.allowed());
+    const std::int64_t left_ms = ask({"PTTL", "clock"}).integer;
+    EXPECT_LE(left_ms, decision.reset_after / std::chrono::milliseconds{1} + 2) << name(algorithm);
+    EXPECT_GT(left_ms, decision.reset_after / std::chrono::milliseconds{1} - 1'000) << name(algorithm);
+    EXPECT_EQ(ask({"DEL", "clock"}).integer, 1);
+  }
+}
+
+TEST_F(RedisAgreement, a_key_is_gone_when_its_time_has_come) {
+  for (const Algorithm algorithm : kAlgorithms) {
+    const Rule rule = rule_of(algorithm, 5, 50'000 * kUs);
+    ASSERT_TRUE(check(rule, name(algorithm), 5).allowed());
+  }
+  EXPECT_EQ(ask({"DBSIZE"}).integer, 5);
+  std::this_thread::sleep_for(std::chrono::milliseconds{120});
+  for (const Algorithm algorithm : kAlgorithms) EXPECT_EQ(ask({"EXISTS", name(algorithm)}).integer, 0);
+}
+
+TEST_F(RedisAgreement, a_look_and_a_denial_write_nothing) {
+  const auto writes = [&] {
+    const std::string info(ask({"INFO", "persistence"}).text);
+    return std::atoi(info.c_str() + info.find("rdb_changes_since_last_save:") + 28);
+  };
+  for (const Algorithm algorithm : kAlgorithms) {
+    const Rule rule = rule_of(algorithm, 2, 3'600 * kSecond);
+    const int fresh = writes();
+    EXPECT_TRUE(check(rule, "key", 0).allowed());
+    EXPECT_EQ(check(rule, "key", 3).verdict, Verdict::never);
+    EXPECT_EQ(writes(), fresh) << name(algorithm);
+    EXPECT_EQ(ask({"EXISTS", "key"}).integer, 0);
+    EXPECT_TRUE(check(rule, "key", 2).allowed());
+    const int used = writes();
+    EXPECT_TRUE(check(rule, "key", 0).allowed());
+    EXPECT_EQ(check(rule, "key", 1).verdict, Verdict::denied);
+    EXPECT_EQ(check(rule, "key", 3).verdict, Verdict::never);
+    EXPECT_EQ(writes(), used) << name(algorithm);
+    ask({"DEL", "key"});
+    EXPECT_TRUE(check(rule, "key", 2).allowed()) << "DEL is a reset";
+    ask({"DEL", "key"});
+  }
+}
+
+TEST_F(RedisAgreement, what_redis_cell_and_throttled_left_is_taken_over) {
+  const Rule rule{quota_of(10, kSecond)};
+  const std::int64_t tat = kBegin + 4 * kSecond + 123;  // 5 of 10 units in the debt, the fifth in part
+  ask({"SET", "key", std::to_string(tat)});
+  const auto look = check(rule, "key", 0, nanoseconds{kBegin});
+  EXPECT_EQ(look.remaining, 5);
+  EXPECT_EQ(look.reset_after, nanoseconds{4 * kSecond + 123});
+  EXPECT_EQ(check(rule, "key", 6, nanoseconds{kBegin}).retry_after, nanoseconds{123});
+  EXPECT_EQ(ask({"GET", "key"}).text, std::to_string(tat)) << "a denial leaves it";
+  EXPECT_TRUE(check(rule, "key", 5, nanoseconds{kBegin}).allowed());
+  EXPECT_EQ(ask({"GET", "key"}).text, std::to_string(tat + 5 * kSecond) + " 1000000000");
+}
+
+TEST_F(RedisAgreement, a_foreign_value_is_refused_and_nothing_is_charged) {
+  const Rule good{quota_of(5, kSecond)};
+  const std::string live = std::to_string(kBegin + kSecond);
+  struct Row {
+    std::string text;
+    std::array<bool, 3> is_state;  // of gcra, of a fixed window, of the counter
+  };
+  const Row rows[] = {
+      {"hello", {}},
+      {"", {}},
+      {" ", {}},
+      {"1.5", {}},
+      {"282.5123", {}},
+      {"-5 3", {}},
+      {"0x10 3", {}},
+      {"1e3 3", {}},
+      {live + "  3", {}},
+      {live + " 3 ", {}},
+      {" " + live + " 3", {}},
+      {live + " 3\n", {}},
+      {live + ",3", {}},
+      {live + " -3", {}},
+      {live + " 3.5", {}},
+      {live + " x", {}},
+      {live + " 1 2 3", {}},
+      {live + " 0", {false, true, false}},  // no T is 0
+      {live + " 1", {true, true, false}},
+      {live, {true, false, false}},
+      {"5 3", {true, true, false}},  // long ago
+      {live + " 1 2", {false, false, true}},
+      {live + " 1 4294967296", {}},
+      {live + " 4294967296 1", {}},
+      {live + " 99999999999999999999", {}},            // above 64 bits
+      {"13223372036854775807 1000000000", {true, true, false}},  // 2^63 - 1 ns ahead
+      {"13223372036854775808 1000000000", {}},
+      {"13223372036854775808 2000000000", {}},  // the T of the rule
+      {"13223372036854775807 1000", {false, true, false}},  // more units than any rule's
+      {"99999999999999999999 1000000000", {}},
+      {"184467440737095516150000 1000000000", {}},
+  };
+  const std::array others = {rule_of(Algorithm::gcra, 7, 14 * kSecond),
+                             rule_of(Algorithm::fixed_window_clock, 7, 14 * kSecond),
+                             rule_of(Algorithm::sliding_window_counter, 7, 14 * kSecond),
+                             rule_of(Algorithm::sliding_window_log, 7, 14 * kSecond)};
+  const auto expect = [&](const Rule& rule, bool is_state, const std::string& what) {
+    const std::string before(ask({"DUMP", "key"}).text);
+    for (const std::uint64_t cost : {0, 1, 8}) {
+      for (const bool first : {false, true}) {
+        std::array<Decision, 2> decisions;
+        std::array asks = {Ask{&good, "good", Cost{1}}, Ask{&rule, "key", Cost{cost}}};
+        if (first) std::swap(asks[0], asks[1]);
+        const auto charged = check(asks, decisions, nanoseconds{kBegin});
+        if (is_state) {
+          EXPECT_TRUE(charged) << what << ": " << charged.error();
+          continue;
+        }
+        ASSERT_FALSE(charged) << name(rule.algorithm) << " takes " << what;
+        EXPECT_EQ(charged.error(), "WRONGTYPE key " + std::to_string(first ? 1 : 2) +
+                                       " of this request holds no state of " + name(rule.algorithm))
+            << what;
+      }
+    }
+    if (is_state) return;
+    EXPECT_EQ(ask({"EXISTS", "good"}).integer, 0);
+    EXPECT_EQ(ask({"DUMP", "key"}).text, before) << what;
+    // Alone, and by the shorter way.
+    std::array<Decision, 1> decisions;
+    const auto alone = check(std::array{Ask{&rule, "key", Cost{1}}}, decisions, nanoseconds{kBegin});
+    ASSERT_FALSE(alone) << what;
+    EXPECT_TRUE(alone.error().starts_with("WRONGTYPE key 1 of")) << alone.error();
+    EXPECT_EQ(ask({"DUMP", "key"}).text, before) << what;
+  };
+  for (const Row& row : rows) {
+    for (std::size_t i = 0; i < others.size(); ++i) {
+      ask({"FLUSHALL"});
+      ask({"SET", "key", row.text});
+      expect(others[i], i < 3 && row.is_state[i], "'" + row.text + "'");
+    }
+  }
+  for (const Rule& rule : others) {
+    ask({"FLUSHALL"});
+    ask({"HSET", "key", "field", "value"});
+    expect(rule, false, "a hash");
+    if (rule.algorithm == Algorithm::sliding_window_log) continue;
+    ask({"FLUSHALL"});
+    ask({"RPUSH", "key", "1", live + " 1"});
+    expect(rule, false, "a list");
+  }
+  const std::vector<std::string> lists[] = {{"x"},
+                                            {live},
+                                            {live + " 1"},
+                                            {"x", live + " 1"},
+                                            {"1.5", live + " 1"},
+                                            {"0", live + " 1"},
+                                            {"2", live + " 1", "x"},
+                                            {"9", "x", live + " 1"},
+                                            {"4294967296", live + " 1"},
+                                            {"1", "9223372036854775808 1"}};
+  for (const auto& list : lists) {
+    ask({"FLUSHALL"});
+    for (const std::string& each : list) ask({"RPUSH", "key", each});
+    expect(others[3], false, "a list with " + list[0]);
+  }
+}
+
+TEST_F(RedisAgreement, a_log_is_asked_for_once) {
+  const Rule log = rule_of(Algorithm::sliding_window_log, 7, 14 * kSecond);
+  const Rule window = rule_of(Algorithm::fixed_window, 7, 14 * kSecond);
+  std::array<Decision, 2> decisions;
+  for (const Rule* first : {&log, &window}) {
+    const std::array asks = {Ask{first, "key", Cost{1}}, Ask{&log, "key", Cost{1}}};
+    const auto charged = check(asks, decisions);
+    ASSERT_FALSE(charged);
+    EXPECT_EQ(charged.error(), "ERR key 2 of this request is asked for twice");
+    EXPECT_EQ(ask({"EXISTS", "key"}).integer, 0);
+  }
+}
+
+TEST_F(RedisAgreement, a_script_that_was_flushed_is_an_error_and_comes_back) {
+  const Rule rule{quota_of(5, kSecond)};
+  const std::array asks = {Ask{&rule, "key", Cost{1}}};
+  std::array<Decision, 1> decisions;
+  ASSERT_TRUE(check(asks, decisions));
+  ask({"SCRIPT", "FLUSH"});
+  const auto charged = check(asks, decisions);
+  ASSERT_FALSE(charged);
+  EXPECT_TRUE(charged.error().starts_with("NOSCRIPT ")) << charged.error();
+  load();
+  ASSERT_TRUE(check(asks, decisions));
+  EXPECT_EQ(decisions[0].remaining, 3);
+}
+
+TEST_F(RedisAgreement, many_connections_are_admitted_exactly_the_limit) {
+  for (const Algorithm algorithm : kAlgorithms) {
+    // A window by the clock that lasts until 2068 does not end while this runs.
+    const Rule rule = rule_of(algorithm, 500, 3'100'000'000 * kSecond);
+    std::atomic<int> admitted{0};
+    const auto work = [&] {
+      RedisConnection connection(*server_);
+      const std::array asks = {Ask{&rule, name(algorithm), Cost{1}}};
+      std::array<Decision, 1> decisions;
+      for (int batch = 0; batch < 25; ++batch) {
+        for (int i = 0; i < 10; ++i) redis::append_check(connection.out, asks, "");
+        connection.flush();
+        for (int i = 0; i < 10; ++i) {
+          const auto charged = redis::read_check(connection.receive(), asks, decisions);
+          if (!charged) throw std::runtime_error(charged.error());
+          if (*charged) ++admitted;
+        }
+      }
+    };
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 4; ++i) threads.emplace_back(work);
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(admitted, 500) << name(algorithm);
+  }
+}
+
+TEST_F(RedisAgreement, in_resp3_the_answers_are_the_same) {
+  ask({"HELLO", "3"});
+  for (const Algorithm algorithm : kAlgorithms) {
+    const Rule rule = rule_of(algorithm, 2, 3'600 * kSecond);
+    EXPECT_EQ(check(rule, name(algorithm), 1, nanoseconds{kBegin}).remaining, 1);
+    EXPECT_EQ(check(rule, name(algorithm), 2, nanoseconds{kBegin}).verdict, Verdict::denied);
+  }
+}
+
+}  // namespace
+}  // namespace weir
