@@ -166,8 +166,8 @@ Settings settings_from(const Flags& flags) {
     policy.deadline = parse_time("store-deadline", flags.store_deadline, std::chrono::milliseconds{1});
     policy.remember_denials = !flags.no_remember_denials;
     policy.local_share = parse_percent("local-share", flags.local_share);
-    if (flags.on_store_error == "allow") policy.on_error = redis::OnStoreError::allow;
-    if (flags.on_store_error == "deny") policy.on_error = redis::OnStoreError::deny;
+    if (flags.on_store_error == "allow") policy.on_error = OnStoreError::allow;
+    if (flags.on_store_error == "deny") policy.on_error = OnStoreError::deny;
   }
   if (!settings.tls_ca.empty() && settings.tls_cert.empty()) {
     throw std::runtime_error("tls-ca needs tls-cert and tls-key");

@@ -76,9 +76,9 @@ SharedStore::SharedStore(Endpoint endpoint, Policy policy, Table& local, Resets&
               [this](std::uint64_t tag, const Client::Result& result) { answered(tag, result); }) {}
 
 std::optional<SharedStore::Outcome> SharedStore::check(const Quota& quota, std::string_view key, Cost cost,
-                                                       std::uint64_t token) {
+                                                       std::uint64_t token, std::uint64_t lease) {
   const nanoseconds now = clock_();
-  Asked asked{token, Rule{quota}, {}, hash_of(key), cost, now, 0};
+  Asked asked{token, Rule{quota}, {}, hash_of(key), cost, now, 0, 0};
   asked.resets = resets_.of(asked.hash).load();
   if (policy_.remember_denials) {
     if (const auto denial = denials_.recall(asked.hash, quota, cost, now, asked.resets)) {
@@ -86,48 +86,69 @@ std::optional<SharedStore::Outcome> SharedStore::check(const Quota& quota, std::
       return Outcome{*denial, Cause::none, {}};
     }
   }
-  if (auto sentence = unsuitable(*asked.rule))
+  if (auto sentence = unsuitable(*asked.rule)) {
     return Outcome{{}, Cause::other, "ERR " + *std::move(sentence)};
+  }
   asked.key = key;
-  const Ask one{&*asked.rule, asked.key, cost};
-  std::string command;
-  append_check(command, {&one, 1}, endpoint_.prefix);
-  ask(std::move(asked), std::move(command));
+  const auto burst = static_cast<std::uint64_t>(quota.burst());
+  if (lease > 1 && cost.units > 0 && cost.units <= burst) {
+    if (const auto decision = leases_.spend(asked.hash, quota, cost, now, asked.resets)) {
+      counters_.leased.fetch_add(1, std::memory_order_relaxed);
+      return Outcome{*decision, Cause::none, {}};
+    }
+    const auto [waiters, first] = lease_waiters_.try_emplace(asked.hash);
+    if (!first) {
+      waiters->second.push_back(keep(std::move(asked)));
+      return std::nullopt;
+    }
+    asked.lease = std::min(std::max(lease, cost.units), burst);
+  }
+  send(keep(std::move(asked)));
   return std::nullopt;
 }
 
 void SharedStore::reset(std::string_view key, std::uint64_t token) {
-  Asked asked{token, std::nullopt, std::string(key), hash_of(key), {}, clock_(), 0};
-  const std::string full = endpoint_.prefix + asked.key;
-  std::string command = "*2\r\n$3\r\nDEL\r\n$" + std::to_string(full.size()) + "\r\n" + full + "\r\n";
-  ask(std::move(asked), std::move(command));
+  send(keep({token, std::nullopt, std::string(key), hash_of(key), {}, clock_(), 0, 0}));
 }
 
-void SharedStore::ask(Asked asked, std::string command) {
-  std::uint32_t index = 0;
-  if (free_.empty()) {
-    index = static_cast<std::uint32_t>(asked_.size());
-    asked_.emplace_back();
-  } else {
-    index = free_.back();
-    free_.pop_back();
-  }
-  const nanoseconds now = asked.at;
-  const std::uint16_t slot =
-      endpoint_.kind == Endpoint::Kind::cluster
-          ? slot_of(endpoint_.prefix.empty() ? asked.key : endpoint_.prefix + asked.key)
-          : std::uint16_t{0};
-  asked_[index] = std::move(asked);
+std::uint32_t SharedStore::keep(Asked asked) {
   ++open_;
-  client_.call(index, slot, std::move(command), now + policy_.deadline, now);
+  if (free_.empty()) {
+    asked_.push_back(std::move(asked));
+    return static_cast<std::uint32_t>(asked_.size() - 1);
+  }
+  const std::uint32_t index = free_.back();
+  free_.pop_back();
+  asked_[index] = std::move(asked);
+  return index;
+}
+
+SharedStore::Asked SharedStore::take_back(std::uint32_t index) {
+  --open_;
+  free_.push_back(index);
+  return std::move(asked_[index]);
+}
+
+void SharedStore::send(std::uint32_t index) {
+  const Asked& asked = asked_[index];
+  std::string command;
+  if (asked.rule) {
+    const Ask one{&*asked.rule, asked.key, asked.lease != 0 ? Cost{asked.lease} : asked.cost};
+    append_check(command, {&one, 1}, endpoint_.prefix);
+  } else {
+    const std::string full = endpoint_.prefix + asked.key;
+    command = "*2\r\n$3\r\nDEL\r\n$" + std::to_string(full.size()) + "\r\n" + full + "\r\n";
+  }
+  std::uint16_t slot = 0;
+  if (endpoint_.kind == Endpoint::Kind::cluster) {
+    slot = slot_of(endpoint_.prefix.empty() ? asked.key : endpoint_.prefix + asked.key);
+  }
+  client_.call(index, slot, std::move(command), asked.at + policy_.deadline, clock_());
   wake_();
 }
 
 void SharedStore::answered(std::uint64_t tag, const Client::Result& result) {
-  const auto index = static_cast<std::uint32_t>(tag);
-  const Asked asked = std::move(asked_[index]);
-  free_.push_back(index);
-  --open_;
+  Asked asked = take_back(static_cast<std::uint32_t>(tag));
   if (!asked.rule) {
     // After it was done: whoever asked before may have been told of what is forgotten now.
     resets_.of(asked.hash).fetch_add(1);
@@ -136,23 +157,51 @@ void SharedStore::answered(std::uint64_t tag, const Client::Result& result) {
     return on_reset_(asked.token, std::nullopt, result.error);
   }
   const nanoseconds now = clock_();
-  Cause cause = result.cause;
-  if (cause == Cause::none) {
-    const Ask one{&*asked.rule, asked.key, asked.cost};
-    Decision decision;
-    if (const auto read = read_check(*result.value, {&one, 1}, {&decision, 1})) {
-      counters_.decided.fetch_add(1, std::memory_order_relaxed);
-      if (decision.verdict == Verdict::denied && policy_.remember_denials) {
-        denials_.remember(asked.hash, asked.rule->quota, asked.cost, decision, asked.at, now, asked.resets);
-      }
-      return on_outcome_(asked.token, Outcome{decision, Cause::none, {}});
-    }
-    cause = Cause::other;
+  const Cost charged = asked.lease != 0 ? Cost{asked.lease} : asked.cost;
+  Outcome outcome;
+  outcome.cause = result.cause;
+  if (result.cause == Cause::none) {
+    const Ask one{&*asked.rule, asked.key, charged};
+    if (!read_check(*result.value, {&one, 1}, {&outcome.decision, 1})) outcome.cause = Cause::other;
   }
-  counters_.failures[static_cast<std::size_t>(cause)].fetch_add(1, std::memory_order_relaxed);
-  Outcome outcome = without_store(*asked.rule, asked.key, asked.cost, cause, now);
-  if (cause == Cause::wrongtype) outcome.error = result.error;
+  if (outcome.cause != Cause::none) {
+    counters_.failures[static_cast<std::size_t>(outcome.cause)].fetch_add(1, std::memory_order_relaxed);
+    outcome = without_store(*asked.rule, asked.key, asked.cost, outcome.cause, now);
+    if (result.cause == Cause::wrongtype) outcome.error = result.error;
+  } else {
+    counters_.decided.fetch_add(1, std::memory_order_relaxed);
+    Decision& decision = outcome.decision;
+    if (decision.allowed() && asked.lease != 0) {
+      leases_.grant(asked.hash, asked.rule->quota, charged.units, asked.cost.units, asked.at, asked.resets);
+      decision.remaining += static_cast<std::int64_t>(charged.units - asked.cost.units);
+    } else if (decision.verdict == Verdict::denied && charged.units > asked.cost.units) {
+      // Not so much at once; perhaps what is needed.
+      share_out(asked, now);
+      asked.lease = 0;
+      return send(keep(std::move(asked)));
+    } else if (decision.verdict == Verdict::denied && policy_.remember_denials) {
+      denials_.remember(asked.hash, asked.rule->quota, asked.cost, decision, asked.at, now, asked.resets);
+    }
+  }
   on_outcome_(asked.token, outcome);
+  if (asked.lease != 0) share_out(asked, now);
+}
+
+// Those that waited for this lease: each takes what is left, in the order in which they came, or asks by
+// itself.
+void SharedStore::share_out(const Asked& asked, nanoseconds now) {
+  const auto found = lease_waiters_.extract(asked.hash);
+  if (found.empty()) return;
+  for (const std::uint32_t index : found.mapped()) {
+    const Asked& waiter = asked_[index];
+    const auto decision = leases_.spend(waiter.hash, waiter.rule->quota, waiter.cost, now, waiter.resets);
+    if (!decision) {
+      send(index);
+      continue;
+    }
+    counters_.leased.fetch_add(1, std::memory_order_relaxed);
+    on_outcome_(take_back(index).token, {*decision, Cause::none, {}});
+  }
 }
 
 SharedStore::Outcome SharedStore::without_store(const Rule& rule, std::string_view key, Cost cost,

@@ -21,17 +21,18 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "core/rule.hpp"
 #include "core/siphash.hpp"
 #include "redis/client.hpp"
+#include "redis/leases.hpp"
 #include "store/table.hpp"
 #include "weir/decision.hpp"
+#include "weir/redis.hpp"
 
 namespace weir::redis {
-
-enum class OnStoreError : std::uint8_t { local, allow, deny };
 
 // How often keys have been reset through this process, so that no event loop remembers what another one has
 // had forgotten. Keys share counters: one more question, never a wrong answer. Any thread.
@@ -93,8 +94,11 @@ class SharedStore {
   SharedStore(Endpoint endpoint, Policy policy, Table& local, Resets& resets, nanoseconds (*clock)(),
               OnOutcome on_outcome, OnReset on_reset);
 
-  // Decides at once, or later: then on_outcome is called with the token, by deadline. GCRA.
-  std::optional<Outcome> check(const Quota& quota, std::string_view key, Cost cost, std::uint64_t token);
+  // Decides at once, or later: then on_outcome is called with the token, by deadline. GCRA. With a `lease`
+  // above 1 so many units are taken from the store at a time (leases.hpp); checks of a key that come while a
+  // lease is being asked for share it out, first come, first served.
+  std::optional<Outcome> check(const Quota& quota, std::string_view key, Cost cost, std::uint64_t token,
+                               std::uint64_t lease = 0);
   // Deletes the key; on_reset is called with how many there were, or an error.
   void reset(std::string_view key, std::uint64_t token);
 
@@ -111,6 +115,7 @@ class SharedStore {
   struct Counters {
     std::atomic<std::uint64_t> decided{0};     // by the store
     std::atomic<std::uint64_t> remembered{0};  // denied without asking
+    std::atomic<std::uint64_t> leased{0};      // allowed without asking
     std::array<std::atomic<std::uint64_t>, kCauseNames.size()>
         failures{};  // by cause: not decided by the store
     std::atomic<bool> ready{false};
@@ -126,11 +131,15 @@ class SharedStore {
     Cost cost;
     nanoseconds at{0};
     std::uint32_t resets = 0;  // before it was asked
+    std::uint64_t lease = 0;   // units asked for instead of the cost; 0: the cost
   };
 
   void answered(std::uint64_t tag, const Client::Result& result);
   Outcome without_store(const Rule& rule, std::string_view key, Cost cost, Cause cause, nanoseconds now);
-  void ask(Asked asked, std::string command);
+  std::uint32_t keep(Asked asked);
+  Asked take_back(std::uint32_t index);
+  void send(std::uint32_t index);
+  void share_out(const Asked& asked, nanoseconds now);
 
   Endpoint endpoint_;
   Policy policy_;
@@ -141,6 +150,9 @@ class SharedStore {
   OnReset on_reset_;
   std::function<void()> wake_ = [] {};
   DenialMemory denials_;
+  Leases leases_;
+  std::unordered_map<std::uint64_t, std::vector<std::uint32_t>>
+      lease_waiters_;  // by key, while one is asked for
   std::vector<Asked> asked_;
   std::vector<std::uint32_t> free_;
   std::size_t open_ = 0;

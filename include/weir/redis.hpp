@@ -1,0 +1,95 @@
+// Limits that many processes share, through a Redis or Valkey.
+//
+//   weir::RedisStore store{"redis://10.0.0.1:6379"};                           // one for the process
+//   weir::SharedLimiter per_user{weir::Quota::per_second(50), store};
+//   auto d = per_user.check(user_id, weir::Cost{3});
+//
+// A check asks the store and waits for its answer, at most the deadline. When there is none, `on_store_error`
+// decides: the embedded store of this process, or always yes, or always no. A denial is remembered until its
+// retry_after, so that a key which is denied costs the store nothing.
+//
+// A store has one thread of its own and one connection to each node, over which the checks of all threads
+// travel together. Every member may be called from any thread. Needs Boost.Asio's headers and OpenSSL: link
+// weir::redis, not only weir::weir.
+//
+// The promise, while the store decides: in any span of length W at most burst + W / T for a key, over all
+// processes. A Redis that fails over may have lost what it acknowledged last: one burst more for each
+// failover.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "weir/decision.hpp"
+#include "weir/quota.hpp"
+
+namespace weir {
+
+// Who decides while the store does not answer.
+enum class OnStoreError : std::uint8_t { local, allow, deny };
+
+class RedisStore {
+ public:
+  struct Options {
+    std::chrono::nanoseconds deadline = std::chrono::milliseconds{50};
+    OnStoreError on_store_error = OnStoreError::local;
+    bool remember_denials = true;
+    std::string tls_ca;  // of rediss://, a file in PEM; empty: whom the system trusts
+  };
+
+  // docs/redis.md has the forms of a URL. Begins to connect and does not wait for it. Throws
+  // std::invalid_argument for a URL that is none, whose text never has the password in it, and
+  // std::runtime_error for a file of certificates that holds none.
+  explicit RedisStore(std::string_view url) : RedisStore(url, Options{}) {}
+  RedisStore(std::string_view url, Options options);
+  ~RedisStore();
+  RedisStore(const RedisStore&) = delete;
+  RedisStore& operator=(const RedisStore&) = delete;
+
+  bool ready() const;                 // whether the store answers
+  std::uint64_t decided() const;      // checks that it has decided
+  std::uint64_t remembered() const;   // denials given without asking
+  std::uint64_t leased() const;       // allowances given without asking
+  std::uint64_t not_decided() const;  // checks that on_store_error had to decide
+
+ private:
+  friend class SharedLimiter;
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// One limit for each key, counted in the store. GCRA. The store must outlive it.
+class SharedLimiter {
+ public:
+  struct Options {
+    // Above 1: takes so many units from the store at a time and spends them here without asking, for keys
+    // that are asked for more often than the store should be. The promise holds; the price is that, for at
+    // most lease x T, other processes may be denied units that nobody spends here. `remaining` is then what
+    // is left of the lease.
+    std::uint64_t lease = 0;
+  };
+  SharedLimiter(Quota quota, RedisStore& store) : SharedLimiter(quota, store, Options{}) {}
+  SharedLimiter(Quota quota, RedisStore& store, Options options)
+      : quota_(quota), store_(store), options_(options) {}
+
+  // Throws std::runtime_error when something that is no limit lies under the key in Redis.
+  Decision check(std::string_view key, Cost cost = {});
+  // Does not wait: `done` is called on the store's thread, or on this one, and must not block. With an error
+  // text in place of a decision where check() throws.
+  void check(std::string_view key, Cost cost,
+             std::function<void(const Decision&, std::string_view error)> done);
+  // Forgets what was charged to the key; false when the store did not answer.
+  bool reset(std::string_view key);
+
+  const Quota& quota() const { return quota_; }
+
+ private:
+  Quota quota_;
+  RedisStore& store_;
+  Options options_;
+};
+
+}  // namespace weir

@@ -1,0 +1,173 @@
+// weir::RedisStore: a SharedStore and its sockets on a thread of their own.
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <functional>
+#include <future>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+#include "redis/runner.hpp"
+#include "redis/shared_store.hpp"
+#include "store/clock.hpp"
+#include "weir/redis.hpp"
+
+namespace weir {
+
+namespace asio = boost::asio;
+
+class RedisStore::Impl {
+ public:
+  using Done = std::function<void(const Decision&, std::string_view)>;
+  using DoneReset = std::function<void(bool)>;
+
+  Impl(redis::Endpoint endpoint, const Options& options)
+      : tls_(endpoint.tls ? std::optional(redis::client_tls(options.tls_ca)) : std::nullopt),
+        store_(std::move(endpoint), {options.on_store_error, options.deadline, options.remember_denials, 1},
+               local_, resets_, &steady_now, &Impl::decided, &Impl::reset_done),
+        runner_(context_, store_.client(), tls_ ? &*tls_ : nullptr, &steady_now) {
+    store_.on_work([this] { runner_.wake(); });
+    runner_.on_change([this] { store_.note_state(); });
+    asio::post(context_, [this] { runner_.start(); });
+    thread_ = std::thread([this] { context_.run(); });
+  }
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+
+  // Nobody may be inside a check now. Those that asked without waiting get their answer before the end.
+  ~Impl() {
+    asio::post(context_, [this] {
+      work();
+      end_when_empty();
+    });
+    thread_.join();
+  }
+
+  void check(const Quota& quota, std::string_view key, Cost cost, std::uint64_t lease, Done done) {
+    submit({std::move(done), {}, quota, std::string(key), cost, lease});
+  }
+  void reset(std::string_view key, DoneReset done) {
+    submit({{}, std::move(done), std::nullopt, std::string(key), {}, 0});
+  }
+
+  const redis::SharedStore& store() const { return store_; }
+
+ private:
+  struct Task {
+    Done done;
+    DoneReset done_reset;
+    std::optional<Quota> quota;  // nothing: a reset
+    std::string key;
+    Cost cost;
+    std::uint64_t lease;
+  };
+
+  // What all threads have asked since the last turn goes to the store's thread in one piece.
+  void submit(Task task) {
+    const std::scoped_lock lock(mutex_);
+    tasks_.push_back(std::move(task));
+    if (tasks_.size() == 1) asio::post(context_, [this] { work(); });
+  }
+
+  void work() {
+    std::vector<Task> tasks;
+    {
+      const std::scoped_lock lock(mutex_);
+      tasks.swap(tasks_);
+    }
+    for (Task& each : tasks) {
+      auto* const task = new Task(std::move(each));  // owned by its token
+      const auto token = reinterpret_cast<std::uintptr_t>(task);
+      if (!task->quota) {
+        store_.reset(task->key, token);
+      } else if (const auto outcome = store_.check(*task->quota, task->key, task->cost, token, task->lease)) {
+        decided(token, *outcome);
+      }
+    }
+  }
+
+  static void decided(std::uint64_t token, const redis::SharedStore::Outcome& outcome) {
+    const std::unique_ptr<Task> task(reinterpret_cast<Task*>(static_cast<std::uintptr_t>(token)));
+    task->done(outcome.decision, outcome.error);
+  }
+  static void reset_done(std::uint64_t token, std::optional<std::int64_t> removed, std::string_view) {
+    const std::unique_ptr<Task> task(reinterpret_cast<Task*>(static_cast<std::uintptr_t>(token)));
+    task->done_reset(removed.has_value());
+  }
+
+  void end_when_empty() {
+    if (store_.empty()) {
+      runner_.stop();
+      guard_.reset();
+      return;
+    }
+    // No longer than the deadline.
+    end_timer_.expires_after(std::chrono::milliseconds{1});
+    end_timer_.async_wait([this](const boost::system::error_code&) { end_when_empty(); });
+  }
+
+  asio::io_context context_{1};
+  asio::executor_work_guard<asio::io_context::executor_type> guard_ = asio::make_work_guard(context_);
+  asio::steady_timer end_timer_{context_};
+  Table local_{64_MiB, WhenFull::deny};
+  redis::Resets resets_;
+  std::optional<asio::ssl::context> tls_;
+  redis::SharedStore store_;
+  redis::Runner runner_;
+  std::mutex mutex_;
+  std::vector<Task> tasks_;
+  std::thread thread_;
+};
+
+namespace {
+
+redis::Endpoint parsed(std::string_view url) {
+  auto endpoint = redis::Endpoint::parse(url);
+  if (!endpoint) throw std::invalid_argument(endpoint.error());
+  return std::move(*endpoint);
+}
+
+}  // namespace
+
+RedisStore::RedisStore(std::string_view url, Options options)
+    : impl_(std::make_unique<Impl>(parsed(url), options)) {}
+RedisStore::~RedisStore() = default;
+
+bool RedisStore::ready() const { return impl_->store().counters().ready.load(); }
+std::uint64_t RedisStore::decided() const { return impl_->store().counters().decided.load(); }
+std::uint64_t RedisStore::remembered() const { return impl_->store().counters().remembered.load(); }
+std::uint64_t RedisStore::leased() const { return impl_->store().counters().leased.load(); }
+std::uint64_t RedisStore::not_decided() const {
+  std::uint64_t sum = 0;
+  for (const auto& each : impl_->store().counters().failures) sum += each.load();
+  return sum;
+}
+
+Decision SharedLimiter::check(std::string_view key, Cost cost) {
+  std::promise<std::pair<Decision, std::string>> promise;
+  store_.impl_->check(quota_, key, cost, options_.lease,
+                      [&promise](const Decision& decision, std::string_view error) {
+                        promise.set_value({decision, std::string(error)});
+                      });
+  auto [decision, error] = promise.get_future().get();
+  if (!error.empty()) throw std::runtime_error(error);
+  return decision;
+}
+
+void SharedLimiter::check(std::string_view key, Cost cost,
+                          std::function<void(const Decision&, std::string_view)> done) {
+  store_.impl_->check(quota_, key, cost, options_.lease, std::move(done));
+}
+
+bool SharedLimiter::reset(std::string_view key) {
+  std::promise<bool> promise;
+  store_.impl_->reset(key, [&promise](bool done) { promise.set_value(done); });
+  return promise.get_future().get();
+}
+
+}  // namespace weir
