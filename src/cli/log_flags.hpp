@@ -11,7 +11,7 @@
 #include "sim/log_reader.hpp"
 #include "sim/report.hpp"
 
-namespace CLI {
+namespace CLI {  // NOLINT(readability-identifier-naming): another library's
 class App;
 }
 

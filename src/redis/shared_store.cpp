@@ -21,8 +21,8 @@ gcra::Step decide_ahead(const Quota& quota, std::uint64_t ahead, nanoseconds ela
 
 // The same in every store of a process, because they share Resets; secret. Never 0, which is no key.
 std::uint64_t hash_of(std::string_view key) {
-  static const HashKey seed = Table::random_seed();
-  return siphash<1, 3>(seed, key) | 1;
+  static const HashKey kSeed = Table::random_seed();
+  return siphash<1, 3>(kSeed, key) | 1;
 }
 
 // The limit of one machine when `share` of it is what each may give.
@@ -46,7 +46,7 @@ void DenialMemory::remember(std::uint64_t key, const Quota& quota, Cost cost, co
   if (entries_.empty()) entries_.resize(kEntries);
   Entry* entry = &entries_[key % (kEntries / 2) * 2];
   if (entry->key != key && (entry[1].key == key || entry[1].until < entry->until)) ++entry;
-  *entry = {key, quota, ahead, asked, answered, asked + *denial.retry_after, resets};
+  *entry = {key, quota, ahead, asked, answered, asked + denial.retry_after.value_or(nanoseconds{0}), resets};
 }
 
 std::optional<Decision> DenialMemory::recall(std::uint64_t key, const Quota& quota, Cost cost,
@@ -61,6 +61,14 @@ std::optional<Decision> DenialMemory::recall(std::uint64_t key, const Quota& quo
   const nanoseconds earliest = std::max(nanoseconds{0}, now - entry->answered);
   if (decide_ahead(quota, entry->ahead, latest, cost).verdict != Verdict::denied) return std::nullopt;
   return decide_ahead(quota, entry->ahead, earliest, cost).decision();
+}
+
+void DenialMemory::forget(std::uint64_t key) {
+  if (entries_.empty()) return;
+  Entry* const entry = &entries_[key % (kEntries / 2) * 2];
+  for (Entry* each : {entry, entry + 1}) {
+    if (each->key == key) *each = {};
+  }
 }
 
 SharedStore::SharedStore(Endpoint endpoint, Policy policy, Table& local, Resets& resets,
@@ -171,6 +179,8 @@ void SharedStore::answered(std::uint64_t tag, const Client::Result& result) {
   } else {
     counters_.decided.fetch_add(1, std::memory_order_relaxed);
     Decision& decision = outcome.decision;
+    // A smaller request has passed since: a remembered denial is still one, but its numbers are outdated.
+    if (decision.allowed()) denials_.forget(asked.hash);
     if (decision.allowed() && asked.lease != 0) {
       leases_.grant(asked.hash, asked.rule->quota, charged.units, asked.cost.units, asked.at, asked.resets);
       decision.remaining += static_cast<std::int64_t>(charged.units - asked.cost.units);

@@ -53,6 +53,7 @@ class DenialMemory {
   // `asked` and `answered` are when the question went out and its answer came, on our clock.
   void remember(std::uint64_t key, const Quota& quota, Cost cost, const Decision& denial, nanoseconds asked,
                 nanoseconds answered, std::uint32_t resets);
+  void forget(std::uint64_t key);
   std::optional<Decision> recall(std::uint64_t key, const Quota& quota, Cost cost, nanoseconds now,
                                  std::uint32_t resets) const;
 

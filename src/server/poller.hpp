@@ -39,8 +39,6 @@ class Poller {
   void await_output(int descriptor, Watched& watched) {
     change(EPOLL_CTL_MOD, descriptor, watched, EPOLLOUT);
   }
-  // Tells of neither, only of its end, until one of the two above.
-  void await_nothing(int descriptor, Watched& watched) { change(EPOLL_CTL_MOD, descriptor, watched, 0); }
   void remove(int descriptor) { epoll_ctl(epoll_.native_handle(), EPOLL_CTL_DEL, descriptor, nullptr); }
 
   // Lets the context's run() end.

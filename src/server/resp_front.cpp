@@ -75,6 +75,7 @@ std::size_t RespFront::feed(std::string_view input, std::string& out, std::chron
         parser_.next(input.substr(used), authenticated_ ? resp::Limits{} : resp::kUnauthenticated);
     if (status == resp::Status::incomplete) break;
     if (status == resp::Status::error) {
+      if (!collect(out)) break;
       fail_protocol(out, parser_.error());
       break;
     }

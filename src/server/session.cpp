@@ -108,7 +108,7 @@ class PlainSession final : public Session, private Poller::Watched {
     if (lingering_) return discard();
     if (occupied_) return;
     if (!waiting_.empty()) return write_waiting();
-    if (front_.waiting()) return loop_.poller.await_nothing(descriptor_, *this);
+    if (front_.waiting()) return look_away();
     read();
   }
 
@@ -202,10 +202,17 @@ class PlainSession final : public Session, private Poller::Watched {
     return false;
   }
 
+  // While the store is asked nothing is read, and what cannot be read must not be told of again and again;
+  // not even that the client has gone.
+  void look_away() {
+    loop_.poller.remove(descriptor_);
+    looking_away_ = true;
+  }
+
   void resume() override {
-    if (descriptor_ < 0 || lingering_ || front_.waiting() || !waiting_.empty()) return;
-    loop_.poller.await_input(descriptor_, *this);
-    run_on();
+    if (descriptor_ < 0 || lingering_ || front_.waiting()) return;
+    if (std::exchange(looking_away_, false) && !loop_.poller.add(descriptor_, *this)) return close();
+    if (waiting_.empty()) run_on();
   }
 
   void run_on() {
@@ -252,6 +259,7 @@ class PlainSession final : public Session, private Poller::Watched {
   std::chrono::nanoseconds waiting_since_{0};
   std::size_t left_to_drain_ = 0;
   bool occupied_ = false;  // a turn of ours is under way
+  bool looking_away_ = false;
   bool draining_ = false;
 };
 
@@ -279,7 +287,7 @@ class TlsSession final : public Session {
     draining_ = true;
     drained_.expires_after(std::chrono::milliseconds{100});
     drained_.async_wait([self = self()](const error_code& error) {
-      if (!error && !self->writing_) self->finish();
+      if (!error && !self->writing_ && !self->front_.waiting()) self->finish();
     });
   }
 

@@ -13,12 +13,12 @@ constexpr std::size_t kArena = std::size_t{64} << 10;
 
 // Secret, because a log's keys come from strangers, who could otherwise choose ones that collide.
 const HashKey& Clients::seed() {
-  static const HashKey key = [] {
+  static const HashKey kKey = [] {
     std::random_device random;
     const auto word = [&random] { return (std::uint64_t{random()} << 32) | random(); };
     return HashKey{word(), word()};
   }();
-  return key;
+  return kKey;
 }
 
 std::uint32_t Clients::number(std::string_view key, std::uint64_t hash) {

@@ -52,7 +52,7 @@ TimeFault clock_of(std::string_view text, std::size_t& at, std::int64_t& ns) {
   const int second = number(text, at + 6, 2);
   if (hour < 0 || minute < 0 || second < 0 || text[at + 2] != ':' || text[at + 5] != ':') return kNotATime;
   if (hour > 23 || minute > 59 || second > 60) return kNoSuchTime;  // 60: a leap second
-  ns = (std::int64_t{hour} * 3600 + minute * 60 + second) * kSecond;
+  ns = (std::int64_t{hour} * 3600 + std::int64_t{minute} * 60 + second) * kSecond;
   at += 8;
   if (at < text.size() && (text[at] == '.' || text[at] == ',')) {
     ++at;

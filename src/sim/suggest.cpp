@@ -231,9 +231,10 @@ void Suggest::run(SuggestReport& report) {
   const auto needed = bursts(intervals);
   for (std::size_t i = 0; i < kLadder.size(); ++i) {
     const auto& [count, per] = kLadder[i];
-    if (!needed[i]) continue;
+    const std::optional<std::uint64_t> burst = needed[i];
+    if (!burst) continue;
     report.trade_off.push_back({std::to_string(count) + "/" + per.name, per_second(count, per.ns),
-                                static_cast<std::int64_t>(*needed[i])});
+                                static_cast<std::int64_t>(*burst)});
   }
   // A faster rate that needs no smaller burst says nothing, but the ladder is to reach all suggestions.
   double fastest = 0;
