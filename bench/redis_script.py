@@ -8,6 +8,7 @@ on the same number of keys; what counts is the evalsha line of INFO commandstats
 import argparse
 import hashlib
 import pathlib
+import socket
 import statistics
 import sys
 
@@ -53,7 +54,7 @@ def command(*words) -> bytes:
 def weir_words(burst: int, count: int, period_s: int) -> list:
     """As append_check in src/redis/script.cpp writes them for a cost of 1."""
     interval = -(-period_s * 10**9 // count)
-    return ["gcra", interval, *divmod((burst - 1) * interval, 10**9), *divmod(interval, 10**9)]
+    return ["gcra", interval, burst * interval, interval]
 
 
 class Script:
@@ -70,25 +71,25 @@ class Script:
 
 # burst, count, period in seconds: every call charges, or nearly none does.
 CASES = {"allowed": (1_000_000, 100, 1), "denied": (1, 1, 3600)}
-# The last line of an answer: both end in a line of its own, so answers are counted by their first line.
-ANSWER = b"*4\r\n"
 
 
-def send(connection, request: bytes, answers: int) -> None:
-    connection.sendall(request)
+def ask(connection, request: bytes) -> bytes:
+    """What is answered to some commands. The answer to a PING behind them says that it is all there."""
+    connection.sendall(request + command("PING"))
     reply = b""
-    while reply.count(ANSWER) < answers or not reply.endswith(b"\r\n"):
+    while not reply.endswith(b"+PONG\r\n"):
         more = connection.recv(1 << 16)
-        if not more or b"-" == reply[:1]:
-            raise servers.Failed(f"redis-server answered {reply[:200]!r}")
+        if not more:
+            raise servers.Failed(f"redis-server closed the connection after {reply[-200:]!r}")
         reply += more
+    return reply
 
 
-def usec_per_call(port: int, connection, script: Script, case: str, calls: int) -> float:
-    servers.ask(port, command("CONFIG", "RESETSTAT"), 1)
+def usec_per_call(connection, script: Script, case: str, calls: int) -> float:
+    ask(connection, command("CONFIG", "RESETSTAT"))
     for first in range(0, calls, PIPELINE):
-        send(connection, script.batch(case, first), PIPELINE)
-    for line in servers.ask(port, command("INFO", "commandstats"), 4).decode().splitlines():
+        ask(connection, script.batch(case, first))
+    for line in ask(connection, command("INFO", "commandstats")).decode().splitlines():
         if line.startswith("cmdstat_evalsha:"):
             fields = dict(field.split("=") for field in line.split(":")[1].split(","))
             if int(fields["calls"]) != calls or int(fields["failed_calls"]) != 0:
@@ -106,15 +107,14 @@ def body() -> int:
     scripts = [Script("weir", text, weir_words), Script("plain", PLAIN, lambda *quota: [*quota, 1])]
     missed = False
     with servers.redis(servers.cores()[0]) as server, \
-            servers.socket.create_connection(("127.0.0.1", server.port)) as connection:
+            socket.create_connection(("127.0.0.1", server.port)) as connection:
         for script in scripts:
-            if not servers.ask(server.port, command("SCRIPT", "LOAD", script.text), 2).endswith(
-                    script.sha.encode() + b"\r\n"):
+            if script.sha.encode() not in ask(connection, command("SCRIPT", "LOAD", script.text)):
                 raise servers.Failed(f"redis-server does not load the script of {script.name}")
         for case in CASES:
             for script in scripts:  # keys and caches as they will be
-                usec_per_call(server.port, connection, script, case, KEYS)
-            samples = [[usec_per_call(server.port, connection, script, case, calls) for script in scripts]
+                usec_per_call(connection, script, case, KEYS)
+            samples = [[usec_per_call(connection, script, case, calls) for script in scripts]
                        for _ in range(rounds)]
             weir, plain = (statistics.median(column) for column in zip(*samples))
             ratio = statistics.median(ours / theirs for ours, theirs in samples)

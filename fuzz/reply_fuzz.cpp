@@ -1,5 +1,5 @@
-// reply_fuzz: whatever a server answers, and however it is cut, the parser reads the same values and stays within
-// the bytes; and what is read as the script's answer makes decisions or errors, nothing else.
+// reply_fuzz: whatever a server answers, and however it is cut, the parser reads the same values and stays
+// within the bytes; and what is read as the script's answer makes decisions or errors, nothing else.
 //
 // The input is what a server would send, one answer after the other.
 #include <algorithm>
@@ -52,7 +52,8 @@ void tell(const Value& value, std::string_view bytes, std::size_t nesting, std::
 std::string told(const Parsed& parsed, std::string_view bytes) {
   std::string out = std::to_string(static_cast<int>(parsed.status)) + " " + std::to_string(parsed.used) + " ";
   if (parsed.status == Status::value) tell(parsed.value, bytes.substr(0, parsed.used), 0, out);
-  require(parsed.why.empty() == (parsed.status != Status::broken), "what is broken says why, and nothing else");
+  require(parsed.why.empty() == (parsed.status != Status::broken),
+          "what is broken says why, and nothing else");
   return out;
 }
 

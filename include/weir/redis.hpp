@@ -23,6 +23,7 @@
 #include <string>
 #include <string_view>
 
+#include "weir/algorithm.hpp"
 #include "weir/decision.hpp"
 #include "weir/quota.hpp"
 
@@ -61,7 +62,7 @@ class RedisStore {
   std::unique_ptr<Impl> impl_;
 };
 
-// One limit for each key, counted in the store. GCRA. The store must outlive it.
+// One limit for each key, counted in the store, which must outlive it.
 class SharedLimiter {
  public:
   struct Options {
@@ -70,10 +71,13 @@ class SharedLimiter {
     // most lease x T, other processes may be denied units that nobody spends here. `remaining` is then what
     // is left of the lease.
     std::uint64_t lease = 0;
+    // Of others than GCRA, denials are not remembered, there are no leases, and OnStoreError::local decides
+    // by GCRA.
+    Algorithm algorithm = Algorithm::gcra;
   };
   SharedLimiter(Quota quota, RedisStore& store) : SharedLimiter(quota, store, Options{}) {}
-  SharedLimiter(Quota quota, RedisStore& store, Options options)
-      : quota_(quota), store_(store), options_(options) {}
+  // Throws std::invalid_argument for numbers that the algorithm or a script in Redis cannot count exactly.
+  SharedLimiter(Quota quota, RedisStore& store, Options options);
 
   // Throws std::runtime_error when something that is no limit lies under the key in Redis.
   Decision check(std::string_view key, Cost cost = {});

@@ -34,12 +34,20 @@ constexpr Cause cause_of(std::string_view error) {
     std::string_view word;
     Cause cause;
   };
-  constexpr std::array kCodes = {Code{"NOSCRIPT", Cause::noscript},  Code{"MOVED", Cause::moved},
-                                 Code{"ASK", Cause::moved},          Code{"TRYAGAIN", Cause::moved},
-                                 Code{"READONLY", Cause::readonly},  Code{"LOADING", Cause::loading},
-                                 Code{"BUSY", Cause::busy},          Code{"OOM", Cause::oom},
-                                 Code{"NOAUTH", Cause::auth},        Code{"WRONGPASS", Cause::auth},
-                                 Code{"NOPERM", Cause::auth},        Code{"CLUSTERDOWN", Cause::clusterdown},
+  constexpr std::array kCodes = {Code{"NOSCRIPT", Cause::noscript},
+                                 Code{"MOVED", Cause::moved},
+                                 Code{"ASK", Cause::moved},
+                                 Code{"TRYAGAIN", Cause::moved},
+                                 Code{"READONLY", Cause::readonly},
+                                 Code{"MASTERDOWN", Cause::readonly},
+                                 Code{"LOADING", Cause::loading},
+                                 Code{"BUSY", Cause::busy},
+                                 Code{"OOM", Cause::oom},
+                                 Code{"NOAUTH", Cause::auth},
+                                 Code{"WRONGPASS", Cause::auth},
+                                 Code{"NOPERM", Cause::auth},
+                                 Code{"DENIED", Cause::auth},
+                                 Code{"CLUSTERDOWN", Cause::clusterdown},
                                  Code{"WRONGTYPE", Cause::wrongtype}};
   const std::string_view word = error.substr(0, error.find(' '));
   for (const Code& code : kCodes) {

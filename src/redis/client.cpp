@@ -20,7 +20,7 @@ constexpr Client::nanoseconds kSteadyAfter = 1s;       // of being up, failures 
 constexpr Client::nanoseconds kAnswerAtMost = 500ms;   // to what is not a call
 constexpr Client::nanoseconds kPingAfter = 1s;
 constexpr Client::nanoseconds kLookAgain = 100ms;  // while something is wrong
-constexpr Client::nanoseconds kLookAnyway = 2s;
+constexpr Client::nanoseconds kLookAnyway = 500ms;
 constexpr Client::nanoseconds kTryAgainAfter = 2ms;
 constexpr std::string_view kNoAnswer = "no answer by the deadline";
 constexpr Client::nanoseconds kNever{std::numeric_limits<std::int64_t>::max()};
@@ -101,7 +101,7 @@ Client::NodeId Client::node_at(const Address& address, bool sentinel) {
       return id;
     }
   }
-  NodeId id = seeds_;
+  auto id = static_cast<NodeId>(seeds_);
   if (nodes_.size() >= kManyNodes) {
     while (id < nodes_.size() && !(nodes_[id].gone && nodes_[id].state == State::down)) ++id;
   } else {
@@ -139,6 +139,7 @@ void Client::call(std::uint64_t tag, std::uint16_t slot, std::string command, na
   made.open = true;
   made.asking = false;
   ++counters_.calls;
+  if (deadline <= now) return finish(index, {Cause::timeout, kNoAnswer, nullptr});
   schedule({deadline, {index, made.generation}, false});
   place(index, now);
 }
@@ -176,7 +177,6 @@ void Client::place(std::uint32_t index, nanoseconds now) {
     unplaced_.push_back({index, calls_[index].generation});
     return;
   }
-  refresh_wanted_ = true;
   if (endpoint_.kind == Endpoint::Kind::cluster && told_) {
     return finish(index, {Cause::clusterdown, "no node serves the key's slot", nullptr});
   }
@@ -196,7 +196,6 @@ void Client::again(std::uint32_t index, NodeId to, bool asking, nanoseconds now)
   Node& node = nodes_[to];
   if (node.state == State::up) return send(to, index, asking, now);
   if (node.ever_failed) {
-    refresh_wanted_ = true;
     return finish(index, {node.cause, node.error, nullptr});
   }
   node.waiting.push_back({{index, calls_[index].generation}, asking});
@@ -213,6 +212,7 @@ void Client::send(NodeId id, std::uint32_t index, bool asking, nanoseconds now) 
   call.asking = asking;
   node.out += call.command;
   node.pending.push_back({Sent::call, index, now});
+  ++node.untaken;
   wants_write(id);
 }
 
@@ -224,6 +224,7 @@ void Client::send_internal(NodeId id, Sent what, std::initializer_list<std::stri
   node.out += "\r\n";
   for (const std::string_view word : words) append_word(node.out, word);
   node.pending.push_back({what, 0, now});
+  ++node.untaken;
   if (what == Sent::script) ++counters_.script_loads;
   wants_write(id);
 }
@@ -234,7 +235,10 @@ void Client::wants_write(NodeId id) {
 }
 
 std::vector<Client::Action> Client::take_actions() { return std::exchange(actions_, {}); }
-std::string Client::take_output(NodeId node) { return std::exchange(nodes_[node].out, {}); }
+std::string Client::take_output(NodeId node) {
+  nodes_[node].untaken = 0;
+  return std::exchange(nodes_[node].out, {});
+}
 
 // ------------------------------------------------------------------------------------------ connections
 
@@ -315,9 +319,11 @@ void Client::go_down(NodeId id, Cause cause, std::string_view why, nanoseconds n
   node.ever_failed = true;
   node.loading_script = false;
   node.out.clear();
+  node.untaken = 0;
   node.in.clear();
   if (std::exchange(node.asked, false)) refreshing_ = false;
   refresh_wanted_ = true;
+  ask_another_ = ask_another_ || id == master_;
   // Soon, since most breaks are short; the patience that grows is counted from the last time, so that one who
   // lets us wait is not waited for twice.
   const int doublings = std::min(node.failures++, 6);
@@ -386,7 +392,9 @@ void Client::received(NodeId id, std::string_view bytes, nanoseconds now) {
     }
     bytes.remove_prefix(parsed.used);
     if (parsed.value.type == Type::push) continue;
-    if (node.pending.empty()) return go_down(id, Cause::connection, "an answer that nobody asked for", now);
+    // Nor did anybody whose question has not left yet.
+    if (node.pending.size() == node.untaken)
+      return go_down(id, Cause::connection, "an answer that nobody asked for", now);
     const Pending pending = node.pending.front();
     node.pending.pop_front();
     answer(id, pending, parsed.value, now);
@@ -519,9 +527,10 @@ void Client::read_master(NodeId id, const Value& value, nanoseconds now) {
   const auto port = named ? port_of(value.items[1].text) : std::nullopt;
   if (!port) {
     last_error_ = nodes_[id].address.text() + ": ";
-    last_error_ += is(value, Type::error) ? shown(value.text)
-                                          : "this sentinel knows no master named '" + endpoint_.master + "'";
-    refresh_wanted_ = true;  // of another one
+    last_error_ += is(value, Type::error)
+                       ? shown(value.text)
+                       : shown("this sentinel knows no master named '" + endpoint_.master + "'");
+    refresh_wanted_ = ask_another_ = true;
     return place_unplaced(now);
   }
   const NodeId found = node_at({std::string(value.items[0].text), *port}, false);
@@ -536,7 +545,7 @@ void Client::read_master(NodeId id, const Value& value, nanoseconds now) {
   }
   Node& master = nodes_[master_];
   refresh_wanted_ = master.state != State::up;
-  if (master.state == State::down && (!master.ever_failed || master.retry_at <= now)) connect(master_, now);
+  if (master.state == State::down && !master.ever_failed) connect(master_, now);
   place_unplaced(now);
 }
 
@@ -558,9 +567,9 @@ Client::nanoseconds Client::look_at() const {
 void Client::look_around(nanoseconds now) {
   if (now < look_at()) return;
   const bool sentinel = endpoint_.kind == Endpoint::Kind::sentinel;
-  // A sentinel is believed while all is well: two may disagree for a while, and the master must not change
-  // with every question.
-  if (!sentinel || refresh_wanted_) ++refresher_;
+  // A sentinel is believed until its master fails: two may disagree, and the master must not change with
+  // every question.
+  if (!sentinel || refreshing_ || std::exchange(ask_another_, false)) ++refresher_;
   // One that has left the cluster knows only itself, so it comes last.
   for (const bool gone : {false, true}) {
     for (std::size_t i = 0; i < nodes_.size(); ++i) {

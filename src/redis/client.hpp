@@ -134,6 +134,7 @@ class Client {
     std::string out;
     std::string in;
     std::deque<Pending> pending;
+    std::size_t untaken = 0;  // of pending, the last so many are still in `out`
     struct Waiting {
       Ticket ticket;
       bool asking;
@@ -211,7 +212,8 @@ class Client {
   bool refresh_wanted_ = false;
   nanoseconds asked_at_{0};
   nanoseconds refresh_at_{0};
-  std::size_t refresher_ = 0;
+  std::size_t refresher_ = 0;  // who was asked last
+  bool ask_another_ = false;
   bool told_ = false;  // the map or the master, or that there is none
   resp::ReplyParser parser_;
   std::vector<Action> actions_;

@@ -46,13 +46,28 @@ std::optional<int> number(std::string_view text, int most) {
   return value;
 }
 
-// "host", "host:port", "[::1]:port".
-std::optional<Address> address(std::string_view text, std::uint16_t port) {
+// One line, whatever is in it.
+std::string shown(std::string_view text) {
+  constexpr std::string_view kHex = "0123456789ABCDEF";
+  std::string out;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte > ' ' && byte != 127) {
+      out += c;
+    } else {
+      ((out += '%') += kHex[byte >> 4U]) += kHex[byte & 15U];
+    }
+  }
+  return out;
+}
+
+// "host", "host:port", "[::1]:port"; otherwise what is wrong.
+tl::expected<Address, std::string> address(std::string_view text, std::uint16_t port) {
   Address found{"", port};
   std::string_view rest = text;
   if (text.starts_with('[')) {
     const std::size_t close = text.find(']');
-    if (close == std::string_view::npos) return std::nullopt;
+    if (close == std::string_view::npos) return tl::unexpected<std::string>("a '[' has no ']'");
     found.host = text.substr(1, close - 1);
     rest = text.substr(close + 1);
   } else {
@@ -60,12 +75,14 @@ std::optional<Address> address(std::string_view text, std::uint16_t port) {
     found.host = text.substr(0, colon);
     rest = text.substr(colon);
   }
+  if (found.host.empty()) return tl::unexpected<std::string>("a host is missing");
   if (!rest.empty()) {
     const auto given = rest[0] == ':' ? number(rest.substr(1), 65535) : std::nullopt;
-    if (!given || *given == 0) return std::nullopt;
+    if (!given || *given == 0)
+      return tl::unexpected("what follows the host '" + shown(found.host) +
+                            "' is not : and a port from 1 to 65535");
     found.port = static_cast<std::uint16_t>(*given);
   }
-  if (found.host.empty()) return std::nullopt;
   return found;
 }
 
@@ -107,7 +124,10 @@ tl::expected<Endpoint, std::string> Endpoint::parse(std::string_view url) {
     }
   }
 
-  if (const std::size_t at = rest.rfind('@'); at != std::string_view::npos) {
+  // The path of a socket may hold an '@', and so may a password.
+  std::size_t at = rest.rfind('@');
+  if (scheme->unix_socket) at = rest.starts_with('/') ? std::string_view::npos : rest.find("@/");
+  if (at != std::string_view::npos) {
     const std::string_view who = rest.substr(0, at);
     const std::size_t colon = who.find(':');
     const auto user = decode(who.substr(0, colon));
@@ -116,7 +136,7 @@ tl::expected<Endpoint, std::string> Endpoint::parse(std::string_view url) {
       return wrong("user or password has a % that two hexadecimal digits do not follow");
     endpoint.user = *user;
     endpoint.password = *password;
-    if (endpoint.password.empty()) return wrong("there is a user and no password");
+    if (endpoint.password.empty()) return wrong("in front of the '@' there is no password");
     rest.remove_prefix(at + 1);
   }
   if (scheme->unix_socket) {
@@ -132,8 +152,7 @@ tl::expected<Endpoint, std::string> Endpoint::parse(std::string_view url) {
   for (std::size_t begin = 0; begin <= hosts.size();) {
     const std::size_t end = std::min(hosts.find(',', begin), hosts.size());
     const auto one = address(hosts.substr(begin, end - begin), port);
-    if (!one)
-      return wrong("'" + std::string(hosts.substr(begin, end - begin)) + "' is not HOST or HOST:PORT");
+    if (!one) return wrong(one.error());
     endpoint.addresses.push_back(*one);
     begin = end + 1;
   }
@@ -147,11 +166,17 @@ tl::expected<Endpoint, std::string> Endpoint::parse(std::string_view url) {
   }
   if (!path.empty()) {
     const auto database = number(path, 1'000'000);
-    if (!database) return wrong("'" + std::string(path) + "' is not the number of a database");
+    if (!database) return wrong("what follows the last '/' is not the number of a database");
     endpoint.database = *database;
   }
   if (endpoint.kind == Kind::cluster && endpoint.database != 0) return wrong("a cluster has only database 0");
   return endpoint;
+}
+
+std::string Address::text() const {
+  if (port == 0) return shown(host);
+  const bool v6 = host.find(':') != std::string::npos;
+  return (v6 ? "[" + shown(host) + "]" : shown(host)) + ":" + std::to_string(port);
 }
 
 std::string Endpoint::text() const {
@@ -160,9 +185,9 @@ std::string Endpoint::text() const {
   if (kind == Kind::sentinel) text += "+sentinel";
   if (addresses[0].port == 0) text += "+unix";
   text += "://";
-  if (!password.empty()) text += user + ":***@";
+  if (!password.empty()) text += shown(user) + ":***@";
   for (std::size_t i = 0; i < addresses.size(); ++i) text += (i > 0 ? "," : "") + addresses[i].text();
-  if (!master.empty()) text += "/" + master;
+  if (!master.empty()) text += "/" + shown(master);
   if (database != 0)
     text += addresses[0].port == 0 ? "?db=" + std::to_string(database) : "/" + std::to_string(database);
   return text;

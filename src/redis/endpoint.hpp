@@ -5,7 +5,8 @@
 //   redis+cluster://host[:port],host[:port]...        rediss+cluster://
 //   redis+sentinel://host[:26379],host.../name[/db]   rediss+sentinel://
 //
-// Behind any of them ?prefix=TEXT, put in front of every key. In user, password and prefix %41 is A.
+// Behind any of them ?prefix=TEXT, put in front of every key. In user, password and prefix %41 is A; what is
+// no letter or digit is best written so, and '?' must be.
 //
 // Plain values. Nothing here prints a password; text() is for people and logs.
 #pragma once
@@ -22,7 +23,8 @@ struct Address {
   std::string host;  // with port 0: the path of a Unix socket
   std::uint16_t port = 0;
 
-  std::string text() const { return port == 0 ? host : host + ":" + std::to_string(port); }
+  // "10.0.0.1:6379", "[::1]:6379", "/run/redis.sock"; one line, whatever the host.
+  std::string text() const;
   friend bool operator==(const Address&, const Address&) = default;
   friend auto operator<=>(const Address&, const Address&) = default;
 };
@@ -37,7 +39,8 @@ struct Endpoint {
   std::string master;  // of sentinel: the name that it watches the master under
   std::string prefix;
 
-  // An error names what is wrong and never shows the password.
+  // An error names what is wrong. It shows no more than a host, because anything else may be a password that
+  // a slip of the pen has put in the wrong place.
   static tl::expected<Endpoint, std::string> parse(std::string_view url);
   // "redis+cluster://user:***@10.0.0.1:6379".
   std::string text() const;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "redis/runner.hpp"
+#include "redis/script.hpp"
 #include "redis/shared_store.hpp"
 #include "store/clock.hpp"
 #include "weir/redis.hpp"
@@ -48,8 +49,8 @@ class RedisStore::Impl {
     thread_.join();
   }
 
-  void check(const Quota& quota, std::string_view key, Cost cost, std::uint64_t lease, Done done) {
-    submit({std::move(done), {}, quota, std::string(key), cost, lease});
+  void check(const Rule& rule, std::string_view key, Cost cost, std::uint64_t lease, Done done) {
+    submit({std::move(done), {}, rule, std::string(key), cost, lease});
   }
   void reset(std::string_view key, DoneReset done) {
     submit({{}, std::move(done), std::nullopt, std::string(key), {}, 0});
@@ -61,7 +62,7 @@ class RedisStore::Impl {
   struct Task {
     Done done;
     DoneReset done_reset;
-    std::optional<Quota> quota;  // nothing: a reset
+    std::optional<Rule> rule;  // nothing: a reset
     std::string key;
     Cost cost;
     std::uint64_t lease;
@@ -83,9 +84,9 @@ class RedisStore::Impl {
     for (Task& each : tasks) {
       auto* const task = new Task(std::move(each));  // owned by its token
       const auto token = reinterpret_cast<std::uintptr_t>(task);
-      if (!task->quota) {
+      if (!task->rule) {
         store_.reset(task->key, token);
-      } else if (const auto outcome = store_.check(*task->quota, task->key, task->cost, token, task->lease)) {
+      } else if (const auto outcome = store_.check(*task->rule, task->key, task->cost, token, task->lease)) {
         decided(token, *outcome);
       }
     }
@@ -148,9 +149,17 @@ std::uint64_t RedisStore::not_decided() const {
   return sum;
 }
 
+SharedLimiter::SharedLimiter(Quota quota, RedisStore& store, Options options)
+    : quota_(quota), store_(store), options_(options) {
+  auto rule = Rule::make(quota, options.algorithm);
+  if (!rule) throw std::invalid_argument("weir::SharedLimiter: " + rule.error());
+  if (auto sentence = redis::unsuitable(*rule))
+    throw std::invalid_argument("weir::SharedLimiter: " + *sentence);
+}
+
 Decision SharedLimiter::check(std::string_view key, Cost cost) {
   std::promise<std::pair<Decision, std::string>> promise;
-  store_.impl_->check(quota_, key, cost, options_.lease,
+  store_.impl_->check(Rule{quota_, options_.algorithm}, key, cost, options_.lease,
                       [&promise](const Decision& decision, std::string_view error) {
                         promise.set_value({decision, std::string(error)});
                       });
@@ -161,7 +170,7 @@ Decision SharedLimiter::check(std::string_view key, Cost cost) {
 
 void SharedLimiter::check(std::string_view key, Cost cost,
                           std::function<void(const Decision&, std::string_view)> done) {
-  store_.impl_->check(quota_, key, cost, options_.lease, std::move(done));
+  store_.impl_->check(Rule{quota_, options_.algorithm}, key, cost, options_.lease, std::move(done));
 }
 
 bool SharedLimiter::reset(std::string_view key) {

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <charconv>
 #include <cstdlib>
 
@@ -31,15 +30,20 @@ std::uint64_t limit_of(const Rule& rule) {
   return static_cast<std::uint64_t>(rule.algorithm == Algorithm::gcra ? quota.burst() : quota.rate().count);
 }
 
-void append_number(std::string& out, std::int64_t value) {
-  std::array<char, 20> digits;
-  const auto [end, error] = std::to_chars(digits.data(), digits.data() + digits.size(), value);
-  out.append(digits.data(), end);
-}
+class Digits {
+ public:
+  explicit Digits(std::uint64_t value)
+      : end_(std::to_chars(digits_.data(), digits_.data() + digits_.size(), value).ptr) {}
+  std::string_view text() const { return {digits_.data(), end_}; }
+
+ private:
+  std::array<char, 20> digits_;
+  const char* end_;
+};
 
 void append_header(std::string& out, char type, std::size_t count) {
   out += type;
-  append_number(out, static_cast<std::int64_t>(count));
+  out += Digits(count).text();
   out += "\r\n";
 }
 
@@ -49,26 +53,9 @@ void append_word(std::string& out, std::string_view word) {
   out += "\r\n";
 }
 
-void append_word(std::string& out, std::int64_t value) {
-  std::array<char, 20> digits;
-  const auto [end, error] = std::to_chars(digits.data(), digits.data() + digits.size(), value);
-  append_word(out, std::string_view(digits.data(), end));
-}
+void append_word(std::string& out, std::uint64_t value) { append_word(out, Digits(value).text()); }
 
-// A length of time in the two words that the script adds and compares by: seconds, rounded down, and the
-// nanoseconds above them.
-void append_pair(std::string& out, bool negative, std::uint64_t ns) {
-  auto seconds = static_cast<std::int64_t>(ns / kSecond);
-  auto rest = static_cast<std::int64_t>(ns % kSecond);
-  if (negative) {
-    seconds = -seconds - (rest == 0 ? 0 : 1);
-    rest = rest == 0 ? 0 : static_cast<std::int64_t>(kSecond) - rest;
-  }
-  append_word(out, seconds);
-  append_word(out, rest);
-}
-
-std::size_t words_of(const Rule& rule) { return rule.algorithm == Algorithm::gcra ? 6 : 4; }
+constexpr std::size_t kWordsOfLimit = 4;
 
 std::string_view word_for(Algorithm algorithm) {
   switch (algorithm) {
@@ -93,17 +80,15 @@ void append_limit(std::string& out, const Ask& ask) {
   const std::uint64_t cost = std::min(ask.cost.units, limit + 1);
   append_word(out, word_for(rule.algorithm));
   if (rule.algorithm == Algorithm::gcra) {
-    // (burst + 1) x T is below 2^63 + T, and what is missing of it in a full bucket is at most T.
+    // burst x T is below 2^63, and T is no more than that.
     const auto interval = static_cast<std::uint64_t>(rule.quota.emission_interval().count());
-    const std::uint64_t full = limit * interval;
-    const std::uint64_t need = cost * interval;
-    append_word(out, static_cast<std::int64_t>(interval));
-    append_pair(out, need > full, need > full ? need - full : full - need);
-    append_pair(out, false, need);
+    append_word(out, interval);
+    append_word(out, limit * interval);
+    append_word(out, cost * interval);
   } else {
-    append_word(out, static_cast<std::int64_t>(cost));
-    append_word(out, static_cast<std::int64_t>(limit));
-    append_word(out, rule.quota.rate().period.count());
+    append_word(out, cost);
+    append_word(out, limit);
+    append_word(out, static_cast<std::uint64_t>(rule.quota.rate().period.count()));
   }
 }
 
@@ -189,7 +174,8 @@ std::optional<Decision> decide_log(const Value& value, const Rule& rule, nanosec
 }
 
 std::optional<Decision> decide_as_core(const Value& state, const Ask& ask, nanoseconds now) {
-  if (ask.rule->algorithm == Algorithm::sliding_window_log) return decide_log(state, *ask.rule, now, ask.cost);
+  if (ask.rule->algorithm == Algorithm::sliding_window_log)
+    return decide_log(state, *ask.rule, now, ask.cost);
   const std::optional<Words> words = read_words(state, *ask.rule, now);
   if (!words) return std::nullopt;
   return decide(*ask.rule, *words, now, ask.cost).decision();
@@ -240,20 +226,18 @@ std::optional<std::string> unsuitable(const Rule& rule) {
   // prev x (P - e) and its bound are compared in seconds and nanoseconds.
   const std::int64_t seconds = period.count() / static_cast<std::int64_t>(kSecond) + 1;
   if (rule.algorithm == Algorithm::sliding_window_counter && count > kMostUnits / seconds) {
-    return above("count", count, kMostUnits / seconds) + " with a period of " +
-           std::to_string(seconds) + " s";
+    return above("count", count, kMostUnits / seconds) + " with a period of " + std::to_string(seconds) +
+           " s";
   }
   return std::nullopt;
 }
 
 void append_check(std::string& out, std::span<const Ask> asks, std::string_view prefix,
                   std::optional<nanoseconds> now) {
-  std::size_t words = 3 + asks.size() + (now ? 1 : 0);
-  for (const Ask& ask : asks) words += words_of(*ask.rule);
-  append_header(out, '*', words);
+  append_header(out, '*', 3 + asks.size() * (1 + kWordsOfLimit) + (now ? 1 : 0));
   out += "$7\r\nEVALSHA\r\n";
   append_word(out, check_sha());
-  append_word(out, static_cast<std::int64_t>(asks.size()));
+  append_word(out, asks.size());
   for (const Ask& ask : asks) {
     append_header(out, '$', prefix.size() + ask.key.size());
     out += prefix;

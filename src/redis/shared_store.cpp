@@ -83,12 +83,15 @@ SharedStore::SharedStore(Endpoint endpoint, Policy policy, Table& local, Resets&
       client_(endpoint_, std::string(check_script()), Table::random_seed().k0,
               [this](std::uint64_t tag, const Client::Result& result) { answered(tag, result); }) {}
 
-std::optional<SharedStore::Outcome> SharedStore::check(const Quota& quota, std::string_view key, Cost cost,
+std::optional<SharedStore::Outcome> SharedStore::check(const Rule& rule, std::string_view key, Cost cost,
                                                        std::uint64_t token, std::uint64_t lease) {
   const nanoseconds now = clock_();
-  Asked asked{token, Rule{quota}, {}, hash_of(key), cost, now, 0, 0};
+  const Quota& quota = rule.quota;
+  // What the other algorithms deny is not worked out here, and they lend nothing.
+  const bool gcra = rule.algorithm == Algorithm::gcra;
+  Asked asked{token, rule, {}, hash_of(key), cost, now, 0, 0};
   asked.resets = resets_.of(asked.hash).load();
-  if (policy_.remember_denials) {
+  if (policy_.remember_denials && gcra) {
     if (const auto denial = denials_.recall(asked.hash, quota, cost, now, asked.resets)) {
       counters_.remembered.fetch_add(1, std::memory_order_relaxed);
       return Outcome{*denial, Cause::none, {}};
@@ -99,7 +102,7 @@ std::optional<SharedStore::Outcome> SharedStore::check(const Quota& quota, std::
   }
   asked.key = key;
   const auto burst = static_cast<std::uint64_t>(quota.burst());
-  if (lease > 1 && cost.units > 0 && cost.units <= burst) {
+  if (lease > 1 && gcra && cost.units > 0 && cost.units <= burst) {
     if (const auto decision = leases_.spend(asked.hash, quota, cost, now, asked.resets)) {
       counters_.leased.fetch_add(1, std::memory_order_relaxed);
       return Outcome{*decision, Cause::none, {}};
@@ -189,7 +192,8 @@ void SharedStore::answered(std::uint64_t tag, const Client::Result& result) {
       share_out(asked, now);
       asked.lease = 0;
       return send(keep(std::move(asked)));
-    } else if (decision.verdict == Verdict::denied && policy_.remember_denials) {
+    } else if (decision.verdict == Verdict::denied && policy_.remember_denials &&
+               asked.rule->algorithm == Algorithm::gcra) {
       denials_.remember(asked.hash, asked.rule->quota, asked.cost, decision, asked.at, now, asked.resets);
     }
   }
@@ -204,6 +208,7 @@ void SharedStore::share_out(const Asked& asked, nanoseconds now) {
   if (found.empty()) return;
   for (const std::uint32_t index : found.mapped()) {
     const Asked& waiter = asked_[index];
+    if (!waiter.rule) continue;  // only checks wait
     const auto decision = leases_.spend(waiter.hash, waiter.rule->quota, waiter.cost, now, waiter.resets);
     if (!decision) {
       send(index);

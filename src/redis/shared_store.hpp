@@ -90,15 +90,15 @@ class SharedStore {
   using OnReset =
       std::function<void(std::uint64_t token, std::optional<std::int64_t> removed, std::string_view error)>;
 
-  // `local` decides while the store cannot; it and `resets`, which all stores of a process share, must
-  // outlive this.
+  // `local` decides while the store cannot, by GCRA whatever the algorithm; it and `resets`, which all stores
+  // of a process share, must outlive this.
   SharedStore(Endpoint endpoint, Policy policy, Table& local, Resets& resets, nanoseconds (*clock)(),
               OnOutcome on_outcome, OnReset on_reset);
 
-  // Decides at once, or later: then on_outcome is called with the token, by deadline. GCRA. With a `lease`
+  // Decides at once, or later: then on_outcome is called with the token, by deadline. With a `lease`
   // above 1 so many units are taken from the store at a time (leases.hpp); checks of a key that come while a
   // lease is being asked for share it out, first come, first served.
-  std::optional<Outcome> check(const Quota& quota, std::string_view key, Cost cost, std::uint64_t token,
+  std::optional<Outcome> check(const Rule& rule, std::string_view key, Cost cost, std::uint64_t token,
                                std::uint64_t lease = 0);
   // Deletes the key; on_reset is called with how many there were, or an error.
   void reset(std::string_view key, std::uint64_t token);

@@ -126,7 +126,8 @@ class ReplyParser::Reader {
     const auto size = static_cast<std::size_t>(length);
     if (at_ + size + 2 > kMostBytes) return broken(kTooLarge);
     if (input_.size() - at_ < size + 2) return more();
-    if (input_.substr(at_ + size, 2) != "\r\n") return broken("a string in an answer is longer than its length");
+    if (input_.substr(at_ + size, 2) != "\r\n")
+      return broken("a string in an answer is longer than its length");
     out.type = type;
     out.text = input_.substr(at_, size);
     at_ += size + 2;

@@ -19,8 +19,8 @@ namespace weir::resp {
 
 struct Value {
   // What nobody here tells apart is one type: simple, bulk and verbatim strings, doubles and big numbers are
-  // strings; a boolean is an integer; a set is an array, and so is a map, keys and values by turns. Attributes
-  // are skipped. A push is an array that answers no command.
+  // strings; a boolean is an integer; a set is an array, and so is a map, keys and values by turns.
+  // Attributes are skipped. A push is an array that answers no command.
   enum class Type : std::uint8_t { string, error, integer, null, array, push };
 
   Type type = Type::null;

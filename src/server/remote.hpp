@@ -35,6 +35,7 @@ class Remote {
   void reset(std::span<const std::string_view> keys, bool silent);
   void fail(std::string text, bool silent);
 
+  const redis::SharedStore& store() const { return store_; }
   std::size_t size() const { return answers_.size(); }
   bool waiting() const { return open_ > 0; }
   // Writes the replies, when none is outstanding. Returns how many were denials.

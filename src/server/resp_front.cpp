@@ -468,6 +468,9 @@ std::string RespFront::store_info() const {
                      "\r\nstore_state:" + (all_ready ? "ready" : "failing") +
                      "\r\nstore_decided:" + std::to_string(decided) +
                      "\r\nstore_remembered:" + std::to_string(remembered) + "\r\n";
+  if (remote_ != nullptr && !remote_->store().client().ready()) {
+    text += "store_error:" + remote_->store().client().last_error() + "\r\n";
+  }
   for (std::size_t i = 1; i < failures.size(); ++i) {
     text += "store_failed_" + std::string(redis::kCauseNames[i]) + ":" + std::to_string(failures[i]) + "\r\n";
   }

@@ -221,7 +221,7 @@ class Server::Impl {
     service_.stores.push_back(loop.store.get());
   }
 
-  // Says so once when the store begins or ceases to answer.
+  // Says so when the store begins or ceases to answer, and why.
   void note_store(Loop& loop) {
     loop.store->note_state();
     const redis::Client& client = loop.store->client();
@@ -235,14 +235,19 @@ class Server::Impl {
             settings_.store_text, client.eviction_policy());
       }
     }
+    // Once a second at most: a store that comes and goes must not fill the log.
     const bool ready = client.ready();
-    if (loop.store_ready == ready || (!ready && !client.has_failed())) return;
-    loop.store_ready = ready;
-    if (&loop != &main_loop()) return;
+    const std::string state = ready ? "ready" : client.has_failed() ? client.last_error() : "";
+    const std::chrono::nanoseconds now = service_.now();
+    if (&loop != &main_loop() || state == loop.store_state ||
+        now < loop.store_logged + std::chrono::seconds{1})
+      return;
+    loop.store_state = state;
+    loop.store_logged = now;
     if (ready) {
       spdlog::info("store {}: ready", settings_.store_text);
     } else {
-      spdlog::warn("store {}: {}; --on-store-error decides", settings_.store_text, client.last_error());
+      spdlog::warn("store {}: {}; --on-store-error decides", settings_.store_text, state);
     }
   }
 

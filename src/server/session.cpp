@@ -295,6 +295,8 @@ class TlsSession final : public Session {
     error_code ignored;
     drained_.cancel(ignored);
     stream_.lowest_layer().close(ignored);
+    // Not here and now: this may be called from one of our own functions.
+    if (alive_) asio::post(loop_.context, [alive = std::move(alive_)] {});
   }
 
  private:
@@ -326,7 +328,8 @@ class TlsSession final : public Session {
   }
 
   void resume() override {
-    if (lingering_ || front_.waiting() || writing_) return;
+    const auto alive = std::exchange(alive_, nullptr);
+    if (!alive || lingering_ || front_.waiting() || writing_) return;
     out_.clear();
     take({}, out_, just_now());
     write();
@@ -334,7 +337,10 @@ class TlsSession final : public Session {
 
   void next() {
     if (front_.closing()) return finish();
-    if (front_.waiting()) return;  // resume() goes on
+    if (front_.waiting()) {
+      alive_ = self();  // nothing else is under way until resume()
+      return;
+    }
     if (!front_.busy()) {
       if (draining_ && drained_.expiry() <= std::chrono::steady_clock::now()) return finish();
       return read();
@@ -357,6 +363,7 @@ class TlsSession final : public Session {
   }
 
   asio::ssl::stream<Socket> stream_;
+  std::shared_ptr<TlsSession> alive_;  // itself, while it waits for the store
   std::vector<char> buffer_;
   std::string out_;
   asio::steady_timer drained_{loop_.context};

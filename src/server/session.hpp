@@ -51,7 +51,8 @@ struct Loop {
   std::optional<asio::ssl::context> store_tls;
   std::unique_ptr<redis::SharedStore> store;
   std::unique_ptr<redis::Runner> runner;
-  std::optional<bool> store_ready;  // as it was last logged
+  std::string store_state;  // as it was last logged
+  std::chrono::nanoseconds store_logged = std::chrono::seconds{-1};
   bool eviction_checked = false;
 };
 

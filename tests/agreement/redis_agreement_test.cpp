@@ -1,6 +1,6 @@
-// The script in Redis decides as src/core does: every answer of the two is compared, and what the script leaves
-// behind. It is handed the time, so that traces can be chosen. WEIR_LONG=1 walks 10^7 steps; WEIR_SEED=n
-// repeats a random run; WEIR_REDIS_SERVER names another server program.
+// The script in Redis decides as src/core does: every answer of the two is compared, and what the script
+// leaves behind. It is handed the time, so that traces can be chosen. WEIR_LONG=1 walks 10^7 steps;
+// WEIR_SEED=n repeats a random run; WEIR_REDIS_SERVER names another server program.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -31,6 +31,8 @@ constexpr std::int64_t kSecond = 1'000'000'000;
 constexpr std::int64_t kBegin = 4'000'000'000 * kSecond;
 constexpr std::int64_t kEnd = std::numeric_limits<std::int64_t>::max() / kUs * kUs;
 
+constexpr std::uint64_t kMostAhead = std::uint64_t{1} << 63;
+
 bool long_run() { return std::getenv("WEIR_LONG") != nullptr; }
 
 const char* name(Algorithm algorithm) { return kAlgorithmNames[static_cast<std::size_t>(algorithm)]; }
@@ -47,6 +49,8 @@ Rule rule_of(Algorithm algorithm, std::int64_t limit, std::int64_t period) {
 // Keys and their states as src/core has them, charged all or none as Table does it.
 class Model {
  public:
+  static constexpr std::int64_t kMostLog = 200;
+
   bool check_all(std::span<const Ask> asks, nanoseconds now, std::span<Decision> decisions) {
     std::map<std::string, Words> words_before;
     std::map<std::string, Log> logs_before;
@@ -76,34 +80,31 @@ class Model {
 
   const std::map<std::string, Words>& words() const { return words_; }
 
-  // Whether all that is stored ends less than 2^63 ns after now, and no debt is of more units than a rule can
-  // make: so it is unless a clock steps back by years.
+  // Whether a clock that steps back to now leaves all that is stored in the ranges that core is made for.
   bool in_range(std::int64_t now) const {
     return std::all_of(words_.begin(), words_.end(), [now](const auto& each) {
-      const std::uint64_t ahead = ahead_of(each.second.until, nanoseconds{now});
-      const bool units = each.first.starts_with("gcra") && ahead != 0;
-      return ahead < std::uint64_t{1} << 63 && (!units || ahead / each.second.word < 9'000'000'000'000'000);
+      const auto& [key, words] = each;
+      const std::uint64_t ahead = ahead_of(words.until, nanoseconds{now});
+      if (ahead == 0 || !key.starts_with("gcra")) return ahead < kMostAhead;
+      return ahead < kMostAhead - words.word && ahead / words.word < 9'000'000'000'000'000;
     });
   }
 
  private:
   struct Log {
     sliding_window_log::State state;
-    std::vector<sliding_window_log::Entry> ring{kMostLog + 1};
+    std::vector<sliding_window_log::Entry> ring{static_cast<std::size_t>(kMostLog) + 1};
   };
 
- public:
-  static constexpr std::int64_t kMostLog = 200;
-
- private:
   std::map<std::string, Words> words_;
   std::map<std::string, Log> logs_;
 };
 
 std::string text_of(const Decision& d) {
   return std::to_string(static_cast<int>(d.verdict)) + " limit " + std::to_string(d.limit) + " remaining " +
-         std::to_string(d.remaining) + " retry " + (d.retry_after ? std::to_string(d.retry_after->count()) : "-") +
-         " reset " + std::to_string(d.reset_after.count());
+         std::to_string(d.remaining) + " retry " +
+         (d.retry_after ? std::to_string(d.retry_after->count()) : "-") + " reset " +
+         std::to_string(d.reset_after.count());
 }
 
 class RedisAgreement : public testing::Test {
@@ -128,7 +129,8 @@ class RedisAgreement : public testing::Test {
     connection_->flush();
     return redis::read_check(connection_->receive(), asks, decisions);
   }
-  Decision check(const Rule& rule, std::string_view key, std::uint64_t cost, std::optional<nanoseconds> now = {}) {
+  Decision check(const Rule& rule, std::string_view key, std::uint64_t cost,
+                 std::optional<nanoseconds> now = {}) {
     const std::array asks = {Ask{&rule, key, Cost{cost}}};
     std::array<Decision, 1> decisions;
     const auto charged = check(asks, decisions, now);
@@ -171,7 +173,8 @@ class RedisAgreement : public testing::Test {
       if (why.empty()) continue;
       if (++wrong_ > 5) continue;
       for (const Ask& each : asks) {
-        why += "\n  " + std::string(each.key) + " " + to_text(*each.rule) + " cost " + std::to_string(each.cost.units);
+        why += "\n  " + std::string(each.key) + " " + to_text(*each.rule) + " cost " +
+               std::to_string(each.cost.units);
       }
       ADD_FAILURE() << "at " << pending.now << ": " << why;
     }
@@ -218,34 +221,36 @@ class RedisAgreement : public testing::Test {
 
 // Each trace has a key of its own, and goes over all combinations of gap, cost and rule.
 TEST_F(RedisAgreement, every_trace_of_up_to_four_requests) {
-  for (const Algorithm algorithm : kAlgorithms) {
-    const std::int64_t period = 6 * kUs;
-    const std::array rules = {rule_of(algorithm, 3, period), rule_of(algorithm, 2, 4 * kUs)};
-    const std::array<std::int64_t, 3> gaps = {0, kUs, period};
-    const std::array<std::uint64_t, 3> costs = {0, 1, 3};
-    const std::size_t choices = gaps.size() * costs.size() * rules.size();
-    const int depth = long_run() ? 4 : 3;
-    std::size_t traces = 1;
-    for (int i = 0; i < depth; ++i) traces *= choices;
-    for (std::size_t trace = 0; trace < traces; ++trace) {
-      Model model;
-      const std::string key = std::string(name(algorithm)) + std::to_string(trace);
-      // Across a full second, in every step with it and with the windows.
-      std::int64_t now = kBegin + kSecond - kUs * static_cast<std::int64_t>(trace % 7);
-      step(model, std::array{Ask{&rules[0], key, Cost{2}}}, now);
-      std::size_t rest = trace;
-      for (int i = 0; i < depth; ++i, rest /= choices) {
-        now += gaps[rest % gaps.size()];
-        const std::uint64_t cost = costs[rest / gaps.size() % costs.size()];
-        step(model, std::array{Ask{&rules[rest / gaps.size() / costs.size() % rules.size()], key, Cost{cost}}}, now);
+  for (const std::int64_t unit : {kUs, kSecond}) {
+    for (const Algorithm algorithm : kAlgorithms) {
+      const std::array rules = {rule_of(algorithm, 3, 6 * unit), rule_of(algorithm, 2, 4 * unit)};
+      const std::array<std::int64_t, 3> gaps = {0, unit, 6 * unit};
+      const std::array<std::uint64_t, 3> costs = {0, 1, 3};
+      const std::size_t choices = gaps.size() * costs.size() * rules.size();
+      const int depth = long_run() ? 4 : 3;
+      std::size_t traces = 1;
+      for (int i = 0; i < depth; ++i) traces *= choices;
+      for (std::size_t trace = 0; trace < traces; ++trace) {
+        Model model;
+        const std::string key = std::string(name(algorithm)) + std::to_string(trace);
+        // Across a full second, in every step with it and with the windows.
+        std::int64_t now = kBegin + kSecond - unit * static_cast<std::int64_t>(trace % 7);
+        step(model, std::array{Ask{&rules[0], key, Cost{2}}}, now);
+        std::size_t rest = trace;
+        for (int i = 0; i < depth; ++i, rest /= choices) {
+          now += gaps[rest % gaps.size()];
+          const std::uint64_t cost = costs[rest / gaps.size() % costs.size()];
+          const Rule& rule = rules[rest / gaps.size() / costs.size() % rules.size()];
+          step(model, std::array{Ask{&rule, key, Cost{cost}}}, now);
+        }
       }
+      settle();
+      ask({"FLUSHALL"});
+      EXPECT_EQ(wrong_, 0U) << name(algorithm);
     }
-    settle();
-    ask({"FLUSHALL"});
-    EXPECT_EQ(wrong_, 0U) << name(algorithm);
   }
   std::printf("%llu steps\n", static_cast<unsigned long long>(steps_));
-  EXPECT_GE(steps_, 100'000U);
+  EXPECT_GE(steps_, 200'000U);
 }
 
 // A rule of any magnitude that the script is made for.
@@ -277,7 +282,7 @@ Rule random_rule(Chance& chance, Algorithm algorithm) {
 
 TEST_F(RedisAgreement, long_random_traces_with_changing_quotas_and_several_limits) {
   Chance chance;
-  const std::uint64_t most = long_run() ? 10'000'000 : 260'000;
+  const std::uint64_t most = long_run() ? 10'000'000 : 200'000;
   for (std::uint64_t trace = 0; steps_ < most && wrong_ == 0; ++trace) {
     struct Subject {
       std::string key;
@@ -294,17 +299,20 @@ TEST_F(RedisAgreement, long_random_traces_with_changing_quotas_and_several_limit
         const Quota& quota = first.quota;
         const std::int64_t interval = quota.emission_interval().count();
         const std::int64_t more = std::numeric_limits<std::int64_t>::max() / quota.burst() - interval;
-        const std::int64_t other = chance.up_to(1) == 0 ? interval - interval / 3 : interval + std::min(more, interval / 3);
+        const std::int64_t other =
+            chance.up_to(1) == 0 ? interval - interval / 3 : interval + std::min(more, interval / 3);
         second.quota = quota_of(quota.burst(), other);
       }
-      subjects.push_back({std::string(name(algorithm)) + ":" + std::to_string(trace) + ":" + std::to_string(i),
-                          {first, second, random_rule(chance, algorithm)},
-                          0});
+      subjects.push_back(
+          {std::string(name(algorithm)) + ":" + std::to_string(trace) + ":" + std::to_string(i),
+           {first, second, random_rule(chance, algorithm)},
+           0});
     }
     Model model;
     std::int64_t now = (kBegin + chance.up_to(kEnd - kBegin)) / kUs * kUs;
     for (int i = 0; i < 200; ++i) {
-      Subject& subject = subjects[static_cast<std::size_t>(chance.up_to(static_cast<std::int64_t>(subjects.size()) - 1))];
+      Subject& subject =
+          subjects[static_cast<std::size_t>(chance.up_to(static_cast<std::int64_t>(subjects.size()) - 1))];
       if (chance.up_to(20) == 0) subject.rule = static_cast<std::size_t>(chance.up_to(2));
       const Quota& quota = subject.rules[subject.rule].quota;
       const std::int64_t period = quota.rate().period.count();
@@ -331,7 +339,8 @@ TEST_F(RedisAgreement, long_random_traces_with_changing_quotas_and_several_limit
       for (Subject& each : subjects) {
         if (&each != &subject && chance.up_to(1) == 0) continue;
         const Rule& rule = each.rules[each.rule];
-        const std::int64_t limit = rule.algorithm == Algorithm::gcra ? rule.quota.burst() : rule.quota.rate().count;
+        const std::int64_t limit =
+            rule.algorithm == Algorithm::gcra ? rule.quota.burst() : rule.quota.rate().count;
         const std::uint64_t costs[] = {0,
                                        1,
                                        1,
@@ -342,7 +351,8 @@ TEST_F(RedisAgreement, long_random_traces_with_changing_quotas_and_several_limit
                                        ~std::uint64_t{0} - static_cast<std::uint64_t>(chance.up_to(3))};
         // What can never pass ends all: seldom.
         asks.push_back({&rule, each.key, Cost{costs[chance.up_to(chance.up_to(9) == 0 ? 7 : 5)]}});
-        if (rule.algorithm != Algorithm::sliding_window_log && asks.size() < kMostTogether && chance.up_to(9) == 0) {
+        if (rule.algorithm != Algorithm::sliding_window_log && asks.size() < kMostTogether &&
+            chance.up_to(9) == 0) {
           asks.push_back({&each.rules[static_cast<std::size_t>(chance.up_to(2))], each.key, Cost{1}});
         }
         if (asks.size() == kMostTogether) break;
@@ -358,7 +368,8 @@ TEST_F(RedisAgreement, long_random_traces_with_changing_quotas_and_several_limit
 
 TEST_F(RedisAgreement, several_limits_are_charged_as_the_table_charges_them) {
   Chance chance;
-  const std::array rules = {Rule{quota_of(3, 5 * kUs)}, Rule{quota_of(5, 2 * kUs)}, Rule{quota_of(2, 50 * kUs)}};
+  const std::array rules = {Rule{quota_of(3, 5 * kUs)}, Rule{quota_of(5, 2 * kUs)},
+                            Rule{quota_of(2, 50 * kUs)}};
   Table table(1_MiB, WhenFull::deny);
   std::int64_t now = kBegin;
   for (int i = 0; i < 5'000; ++i) {
@@ -391,13 +402,14 @@ TEST_F(RedisAgreement, a_key_lives_until_it_is_as_if_never_used) {
     const std::string key = "key" + std::to_string(i);
     Decision decision = check(rule, key, 1, nanoseconds{now});
     if (i % 2 == 0) decision = check(rule, key, 1, nanoseconds{now});
-    const auto end = static_cast<std::uint64_t>(now) + static_cast<std::uint64_t>(decision.reset_after.count());
+    const auto end =
+        static_cast<std::uint64_t>(now) + static_cast<std::uint64_t>(decision.reset_after.count());
     ASSERT_EQ(ask({"PEXPIRETIME", key}).integer, static_cast<std::int64_t>((end + 999'999) / 1'000'000))
         << to_text(rule) << " at " << now;
   }
   // And by the clock of the server.
   for (const Algorithm algorithm : kAlgorithms) {
-    const Rule rule = rule_of(algorithm, 5, 10 * kSecond);
+    const Rule rule = rule_of(algorithm, 5, 3'600 * kSecond);
     const Decision decision = check(rule, "clock", 1);
     ASSERT_TRUE(decision.allowed());
     const std::int64_t left_ms = ask({"PTTL", "clock"}).integer;
@@ -412,9 +424,13 @@ TEST_F(RedisAgreement, a_key_is_gone_when_its_time_has_come) {
     const Rule rule = rule_of(algorithm, 5, 50'000 * kUs);
     ASSERT_TRUE(check(rule, name(algorithm), 5).allowed());
   }
-  EXPECT_EQ(ask({"DBSIZE"}).integer, 5);
-  std::this_thread::sleep_for(std::chrono::milliseconds{120});
-  for (const Algorithm algorithm : kAlgorithms) EXPECT_EQ(ask({"EXISTS", name(algorithm)}).integer, 0);
+  for (const Algorithm algorithm : kAlgorithms) {
+    int tries = 0;
+    while (ask({"EXISTS", name(algorithm)}).integer != 0 && ++tries < 1'000) {
+      std::this_thread::sleep_for(std::chrono::milliseconds{10});
+    }
+    EXPECT_LT(tries, 1'000) << name(algorithm);
+  }
 }
 
 TEST_F(RedisAgreement, a_look_and_a_denial_write_nothing) {
@@ -486,10 +502,10 @@ TEST_F(RedisAgreement, a_foreign_value_is_refused_and_nothing_is_charged) {
       {live + " 1 2", {false, false, true}},
       {live + " 1 4294967296", {}},
       {live + " 4294967296 1", {}},
-      {live + " 99999999999999999999", {}},            // above 64 bits
+      {live + " 99999999999999999999", {}},                      // above 64 bits
       {"13223372036854775807 1000000000", {true, true, false}},  // 2^63 - 1 ns ahead
       {"13223372036854775808 1000000000", {}},
-      {"13223372036854775808 2000000000", {}},  // the T of the rule
+      {"13223372036854775808 2000000000", {}},              // the T of the rule
       {"13223372036854775807 1000", {false, true, false}},  // more units than any rule's
       {"99999999999999999999 1000000000", {}},
       {"184467440737095516150000 1000000000", {}},

@@ -1,22 +1,23 @@
 // A Redis or Valkey of the test's own, on a socket in a folder of its own, and connections to it.
 //
-// WEIR_REDIS_SERVER names another program than redis-server. The server ends with the test, however that ends.
+// WEIR_REDIS_SERVER names another program than redis-server. The server ends with the test, however that
+// ends.
 #pragma once
 
-#include <csignal>
-#include <cstdlib>
-#include <filesystem>
 #include <fcntl.h>
-#include <initializer_list>
-#include <stdexcept>
-#include <string>
-#include <string_view>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
-#include <thread>
 #include <unistd.h>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <initializer_list>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <thread>
 
 #include "resp/value.hpp"
 

@@ -1,0 +1,801 @@
+"""`weir serve --store` beside a real Redis: what it writes there, what it answers, who decides without it.
+
+Nothing breaks in here but what a test breaks once; test_faults.py is for faults under load.
+"""
+import os
+import random
+import re
+import signal
+import ssl
+import threading
+import time
+import unittest
+
+from world import PROGRAM, Proxy, Redis, Server, available, free_port
+from server import Closed, Error, Folder, encode, run, until, weir
+from test_tls import Authority
+
+HOUR = 3600
+SEED = int(os.environ.get("WEIR_SEED", random.randrange(1 << 32)))
+
+
+def throttle(client, key, burst, count, period, cost=1):
+    """CL.THROTTLE with the burst as weir counts it."""
+    return client.ask("CL.THROTTLE", key, burst - 1, count, period, cost)
+
+
+def ready(server, patience=10.0):
+    until(lambda: server.info()["store_state"] == "ready", "the store is ready", patience)
+    return server
+
+
+def failed(server):
+    """The counters by cause that are not 0."""
+    return {k[len("store_failed_"):]: int(v) for k, v in server.info().items()
+            if k.startswith("store_failed_") and v != "0"}
+
+
+class WithRedis(unittest.TestCase):
+    options = ()
+    password = ""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.redis = Redis(cls.options, password=cls.password)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.redis.close()
+
+    def setUp(self):
+        self.redis.must("FLUSHALL")
+        self.redis.must("CONFIG", "RESETSTAT")
+
+    def url(self, rest="", port=None):
+        who = f":{self.password}@" if self.password else ""
+        return f"redis://{who}127.0.0.1:{port or self.redis.port}{rest}"
+
+    def serve(self, *flags, url=None, wait=True, **options):
+        server = Server("--store", url or self.url(), *flags, **options)
+        self.addCleanup(server.__exit__, None)
+        return ready(server) if wait else server
+
+    def client(self, server, **options):
+        client = server.client(**options)
+        self.addCleanup(client.close)
+        return client
+
+    def proxy(self, redis=None):
+        proxy = Proxy((redis or self.redis).port)
+        self.addCleanup(proxy.close)
+        return proxy
+
+    def evals(self):
+        return self.redis.calls("evalsha")[0]
+
+
+class TestValues(WithRedis):
+    def test_the_value_is_tat_and_interval_and_lives_as_long(self):
+        client = self.client(self.serve())
+        for _ in range(3):
+            self.assertEqual(throttle(client, "user:42", 10, 30, 60)[0], 0)
+        value = self.redis.must("GET", "user:42").decode()
+        self.assertRegex(value, r"^\d{19} 2000000000$")
+        tat = int(value.split()[0])
+        self.assertLess(abs(tat - time.time_ns() - 6e9), 1e9)
+        expires = self.redis.must("PEXPIRETIME", "user:42")
+        self.assertLessEqual(tat, expires * 1_000_000)
+        self.assertLess(expires * 1_000_000 - tat, 2_000_000)
+
+    def test_the_five_numbers(self):
+        client = self.client(self.serve())
+        rows = [(1, [0, 5, 4, -1, HOUR]), (3, [0, 5, 1, -1, 4 * HOUR]), (0, [0, 5, 1, -1, 4 * HOUR]),
+                (2, [1, 5, 1, HOUR, 4 * HOUR]), (1, [0, 5, 0, -1, 5 * HOUR]), (6, [1, 5, 0, -1, 5 * HOUR])]
+        for cost, wanted in rows:
+            self.assertEqual(throttle(client, "k", 5, 1, HOUR, cost), wanted, f"cost {cost}")
+        self.assertEqual(client.ask("GCRA", "g", 4, 1, HOUR), [0, 5, 4, -1, HOUR])
+
+    def test_a_tat_alone_as_redis_cell_writes_it_is_taken_over(self):
+        client = self.client(self.serve())
+        self.redis.must("SET", "moved", time.time_ns() + 5 * HOUR * 10**9)
+        self.assertEqual(throttle(client, "moved", 10, 1, HOUR)[:3], [0, 10, 4])
+        self.assertRegex(self.redis.must("GET", "moved").decode(), r"^\d{19} 3600000000000$")
+
+    def test_a_foreign_value_is_an_error_and_stays(self):
+        server = self.serve()
+        client = self.client(server)
+        for kind, command in (("list", ("RPUSH", "f", "a")), ("hash", ("HSET", "f", "a", "b")), ("set", ("SADD", "f", "a")),
+                              ("zset", ("ZADD", "f", 1, "a")), ("string", ("SET", "f", "hello")),
+                              ("string", ("SET", "f", b"\xff\0")), ("string", ("SET", "f", "")),
+                              ("string", ("SET", "f", "1 2 3")), ("string", ("SET", "f", "-5 1"))):
+            self.redis.must("DEL", "f")
+            self.redis.must(*command)
+            before = self.redis.must("DUMP", "f")
+            answer = throttle(client, "f", 5, 1, 60)
+            self.assertIsInstance(answer, Error, command)
+            self.assertTrue(answer.startswith("WRONGTYPE "), f"{command}: {answer}")
+            self.assertEqual(self.redis.must("DUMP", "f"), before, command)
+            self.assertEqual(self.redis.must("TYPE", "f"), kind)
+            self.assertEqual(self.redis.must("TTL", "f"), -1)
+        self.assertEqual(failed(server), {"wrongtype": 9})
+        self.assertEqual(server.info()["store_state"], "ready")
+        self.assertEqual(throttle(client, "other", 5, 1, 60)[0], 0)
+
+    def test_database_and_prefix(self):
+        client = self.client(self.serve(url=self.url("/3?prefix=lim%3A")))
+        throttle(client, "user", 5, 1, HOUR)
+        self.assertEqual(self.redis.must("DBSIZE"), 0)
+        with self.redis.connect() as third:
+            third.ask("SELECT", 3)
+            self.assertEqual(third.ask("KEYS", "*"), [b"lim:user"])
+        self.assertEqual(client.ask("DEL", "user", "nobody"), 1)
+        self.assertEqual(throttle(client, "user", 5, 1, HOUR)[2], 4)
+
+    def test_a_database_that_there_is_not(self):
+        server = self.serve("--on-store-error", "allow", url=self.url("/99"), wait=False)
+        client = self.client(server)
+        until(lambda: "out of range" in server.stderr(), "a warning that says why")
+        self.assertEqual(throttle(client, "k", 5, 1, 60)[0], 0)
+        self.assertEqual(server.info()["store_state"], "failing")
+
+    def test_keys_of_any_bytes(self):
+        client = self.client(self.serve())
+        for key in (b"", b"\0\r\n", b"\xff" * 300, "ünï".encode(), b"{a}{b}", b"x" * 10_000):
+            self.assertEqual(throttle(client, key, 2, 1, HOUR), [0, 2, 1, -1, HOUR])
+            self.assertEqual(self.redis.must("EXISTS", key), 1)
+
+    def test_del_and_reset(self):
+        client = self.client(self.serve())
+        for key in "abc":
+            throttle(client, key, 1, 1, HOUR)
+        self.assertEqual(client.ask("DEL", "a", "b", "x"), 2)
+        self.assertEqual(client.ask("WEIR.RESET", "c"), 1)
+        self.assertEqual(client.ask("WEIR.RESET", "c"), 0)
+        self.assertEqual(self.redis.must("DBSIZE"), 0)
+
+
+class TestSharing(WithRedis):
+    def test_two_processes_and_many_connections_admit_exactly_the_burst(self):
+        flags = ("--threads", "2", "--store-deadline", "5s", "--on-store-error", "deny")
+        servers = [self.serve(*flags) for _ in range(2)]
+        clients = [self.client(server) for server in servers for _ in range(8)]
+        command = encode("CL.THROTTLE", "shared", 99, 1, HOUR, 1)
+        for _ in range(3):
+            self.redis.must("DEL", "shared")
+            admitted = []
+
+            def ask(client):
+                client.send_bytes(command * 60)
+                admitted.append([client.reply()[0] for _ in range(60)].count(0))
+
+            threads = [threading.Thread(target=ask, args=(client,)) for client in clients]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            self.assertEqual(sum(admitted), 100, admitted)
+            # Each process remembers; this one forgets for it too.
+            for client in (clients[0], clients[-1]):
+                client.ask("DEL", "shared")
+        self.assertEqual([failed(server) for server in servers], [{}, {}])
+
+    def test_what_one_charges_the_other_sees(self):
+        one, two = self.client(self.serve()), self.client(self.serve())
+        self.assertEqual([throttle(c, "k", 4, 1, HOUR)[2] for c in (one, two, one, two)], [3, 2, 1, 0])
+        self.assertEqual(throttle(one, "k", 4, 1, HOUR)[0], 1)
+
+
+class TestRememberedDenials(WithRedis):
+    def test_a_blocked_caller_costs_redis_nothing(self):
+        server = self.serve("--threads", "1")
+        client = self.client(server)
+        self.assertEqual([throttle(client, "k", 1, 1, HOUR)[0] for _ in range(2)], [0, 1])
+        before = self.evals()
+        client.send_bytes(encode("CL.THROTTLE", "k", 0, 1, HOUR, 1) * 2000)
+        for _ in range(2000):
+            answer = client.reply()
+            self.assertEqual((answer[:3], answer[3] in (HOUR - 1, HOUR)), ([1, 1, 0], True))
+        self.assertEqual(self.evals(), before)
+        self.assertEqual(server.info()["store_remembered"], "2000")
+
+    def test_it_ends_on_time(self):
+        client = self.client(self.serve("--threads", "1"))
+        self.assertEqual(throttle(client, "k", 1, 2, 1)[0], 0)  # one in 500 ms
+        start = time.monotonic()
+        for _ in range(4):
+            asked = 0
+            while throttle(client, "k", 1, 2, 1)[0] == 1:
+                asked += 1
+                time.sleep(0.001)
+            self.assertGreater(asked, 50)
+        took = time.monotonic() - start
+        self.assertGreaterEqual(took, 1.999)
+        self.assertLess(took, 2.2)
+
+    def test_a_reset_through_weir_ends_it_at_once_on_every_loop(self):
+        server = self.serve("--threads", "2")
+        clients = [self.client(server) for _ in range(4)]  # dealt to the loops in turn
+        for turn in range(40):
+            key = f"k{turn}"
+            self.assertEqual(throttle(clients[0], key, 1, 1, HOUR)[0], 0)
+            for client in clients:
+                self.assertEqual([throttle(client, key, 1, 1, HOUR)[0] for _ in range(2)], [1, 1])
+            command = ("DEL", key) if turn % 2 else ("WEIR.RESET", key)
+            self.assertEqual(clients[turn % 4].ask(*command), 1)
+            asker = clients[(turn + turn // 4) % 4]
+            self.assertEqual(throttle(asker, key, 1, 1, HOUR)[0], 0, f"turn {turn}")
+            self.assertEqual([throttle(c, key, 1, 1, HOUR)[0] for c in clients], [1] * 4)
+
+    def test_another_limit_or_cost_is_another_question(self):
+        client = self.client(self.serve("--threads", "1"))
+        self.assertEqual(throttle(client, "k", 10, 1, HOUR, 8)[0], 0)
+        self.assertEqual(throttle(client, "k", 10, 1, HOUR, 5)[0], 1)
+        self.assertEqual(throttle(client, "k", 10, 1, HOUR, 5)[0], 1)
+        self.assertEqual(throttle(client, "k", 10, 1, HOUR, 1)[:3], [0, 10, 1])
+        self.assertEqual(throttle(client, "k", 10, 1, HOUR, 5)[:3], [1, 10, 1])
+        self.assertEqual(throttle(client, "k", 20, 1, HOUR, 5)[:3], [0, 20, 6])
+        self.assertEqual(throttle(client, "k", 10, 1, HOUR, 0)[:3], [0, 10, 0])
+
+    def test_no_remember_denials_asks_every_time(self):
+        client = self.client(self.serve("--no-remember-denials"))
+        throttle(client, "k", 1, 1, HOUR)
+        before = self.evals()
+        for _ in range(50):
+            self.assertEqual(throttle(client, "k", 1, 1, HOUR)[0], 1)
+        self.assertEqual(self.evals(), before + 50)
+        self.redis.must("DEL", "k")
+        self.assertEqual(throttle(client, "k", 1, 1, HOUR)[0], 0)
+
+    def test_what_nobody_counted_is_not_remembered(self):
+        """A denial by policy, because the store was away, is not one of the store's."""
+        proxy = self.proxy()
+        server = self.serve("--on-store-error", "deny", url=self.url(port=proxy.port))
+        client = self.client(server)
+        proxy.refuse()
+        until(lambda: throttle(client, "k", 5, 1, HOUR)[0] == 1, "a denial by policy")
+        proxy.accept()
+        ready(server)
+        self.assertEqual(throttle(client, "k", 5, 1, HOUR), [0, 5, 4, -1, HOUR])
+
+
+class TestWays(unittest.TestCase):
+    """How one gets to Redis: sockets, TLS, users."""
+
+    def serve(self, url, *flags, wait=True, **options):
+        server = Server("--store", url, *flags, **options)
+        self.addCleanup(server.__exit__, None)
+        return ready(server) if wait else server
+
+    def works(self, url, *flags):
+        server = self.serve(url, *flags, "--on-store-error", "deny")
+        with server.client() as client:
+            self.assertEqual(throttle(client, f"k{random.random()}", 5, 1, HOUR), [0, 5, 4, -1, HOUR])
+        return server
+
+    def degrades(self, url, why, *flags, cause, secret=None):
+        """Serves by its policy, says why once, and counts the cause."""
+        server = self.serve(url, *flags, "--on-store-error", "allow", wait=False)
+        with server.client() as client:
+            until(lambda: re.search(why, server.stderr()), f"{why} in {server.stderr()!r}")
+            for _ in range(3):
+                self.assertEqual(throttle(client, "k", 1, 1, HOUR)[0], 0)
+            time.sleep(0.5)
+            self.assertEqual(throttle(client, "k", 1, 1, HOUR)[0], 0)
+        self.assertEqual(server.info()["store_state"], "failing")
+        self.assertEqual(set(failed(server)), {cause}, server.stderr())
+        self.assertLess(server.stderr().count("\n"), 4, server.stderr())
+        if secret:
+            self.assertNotIn(secret, server.stderr())
+            self.assertNotIn(secret, str(server.info()))
+        return server
+
+    def test_unix_socket(self):
+        with Folder() as folder, Redis(unix=folder.file("r.sock"), port=0, password="p@s/s:w%rd") as redis:
+            url = f"redis+unix://:p%40s%2Fs%3Aw%25rd@{redis.unix}"
+            self.works(url)
+            self.works(url + "?db=2&prefix=x")
+            with redis.connect() as client:
+                client.ask("SELECT", 2)
+                self.assertEqual(client.ask("DBSIZE"), 1)
+            self.degrades(f"redis+unix://{redis.unix}.not", "No such file", cause="connection")
+
+    def test_tls(self):
+        with Folder() as folder:
+            ours, theirs = Authority(folder, "ours"), Authority(folder, "theirs")
+            certificate, key = ours.issue("localhost")
+            port = free_port()
+            options = [("tls-port", port), ("tls-cert-file", certificate), ("tls-key-file", key), ("tls-auth-clients", "no"),
+                       ("tls-ca-cert-file", ours.certificate), ("bind", "127.0.0.1 127.0.0.2")]
+            with Redis(options, password="s3cret-in-tls") as redis:
+                who = ":s3cret-in-tls@"
+                trust = ("--store-tls-ca", ours.certificate)
+                self.works(f"rediss://{who}127.0.0.1:{port}", *trust)
+                self.works(f"rediss://{who}localhost:{port}/1", *trust)
+                for url, flags, why, cause in (
+                        (f"rediss://{who}127.0.0.1:{port}", ("--store-tls-ca", theirs.certificate), "certificate verify failed",
+                         "connection"),
+                        (f"rediss://{who}127.0.0.1:{port}", (), "certificate verify failed", "connection"),
+                        # The certificate is for localhost and 127.0.0.1.
+                        (f"rediss://{who}127.0.0.2:{port}", trust, "certificate verify failed", "connection"),
+                        (f"rediss://{who}127.0.0.1:{redis.port}", trust, "TLS: |no greeting", "connection"),
+                        (f"redis://{who}127.0.0.1:{port}", (), "clos|reset|not an answer", "connection")):
+                    with self.subTest(url=url, flags=flags):
+                        self.degrades(url, why, *flags, cause=cause, secret="s3cret-in-tls")
+                for file in (folder.file("no-such-file"), folder.file("no-certificate", "hello\n")):
+                    code, _, errors = weir("serve", "--resp", "127.0.0.1:0", "--store", f"rediss://127.0.0.1:{port}",
+                                           "--store-tls-ca", file)
+                    self.assertEqual(code, 2)
+                    self.assertIn("store-tls-ca", errors)
+
+    def test_users(self):
+        with Redis() as redis:
+            needed = ("+evalsha", "+script|load", "+get", "+set", "+time", "+del", "+ping", "+config|get")
+            redis.must("ACL", "SETUSER", "least", "on", ">pw-least", "~lim:*", *needed)
+            redis.must("ACL", "SETUSER", "shy", "on", ">pw-shy", "~lim:*", *needed[:-1])
+            redis.must("ACL", "SETUSER", "noeval", "on", ">pw-noeval", "~*", "+@all", "-evalsha", "-eval")
+            redis.must("ACL", "SETUSER", "noscript", "on", ">pw-noscript", "~*", "+@all", "-script")
+            redis.must("ACL", "SETUSER", "off", "off", ">pw-off", "~*", "+@all")
+            where = f"127.0.0.1:{redis.port}"
+            for user in ("least", "shy"):
+                self.works(f"redis://{user}:pw-{user}@{where}?prefix=lim:")
+            # A key that the user may not touch is a failure, and no reason to leave Redis.
+            server = self.serve(f"redis://least:pw-least@{where}", "--on-store-error", "deny")
+            with server.client() as client:
+                self.assertEqual(throttle(client, "other", 5, 1, HOUR)[:2], [1, 5])
+                self.assertEqual(throttle(client, "lim:mine", 5, 1, HOUR), [0, 5, 4, -1, HOUR])
+            self.assertEqual(failed(server), {"auth": 1})
+            self.assertEqual(server.info()["store_state"], "ready")
+            # EVALSHA is refused with every call.
+            server = self.serve(f"redis://noeval:pw-noeval@{where}", "--on-store-error", "deny")
+            with server.client() as client:
+                for n in range(5):
+                    self.assertEqual(throttle(client, "k", 5, 1, HOUR)[:2], [1, 5])
+                    self.assertEqual(failed(server), {"auth": n + 1})
+            for url, why in ((f"redis://noscript:pw-noscript@{where}", "NOPERM"),
+                             (f"redis://off:pw-off@{where}", "WRONGPASS"),
+                             (f"redis://least:pw-wrong@{where}", "WRONGPASS"),
+                             (f"redis://:pw-default@{where}", "AUTH")):
+                with self.subTest(url=url):
+                    self.degrades(url, why, cause="auth", secret="pw-")
+            redis.must("CONFIG", "SET", "requirepass", "pw-needed")
+            self.degrades(f"redis://{where}", "NOAUTH", cause="auth", secret="pw-")
+
+    def test_names_that_nobody_has(self):
+        self.degrades("redis://no-such-host.invalid:6379", "cannot be found", cause="connection")
+
+    def test_absent_at_start(self):
+        port = free_port()
+        with Redis(port=port, start=False) as redis:
+            for _ in range(5):
+                server = self.serve(f"redis://127.0.0.1:{port}", "--threads", "2", wait=False)
+                with server.client() as client:
+                    # By the embedded store, each loop of which counts for all.
+                    self.assertEqual([throttle(client, "k", 3, 1, HOUR)[0] for _ in range(5)], [0, 0, 0, 1, 1])
+                    self.assertEqual(failed(server), {"connection": 5})
+                    self.assertIn("refused", server.stderr())
+                    redis.start()
+                    since = time.monotonic()
+                    ready(server, 3)
+                    took = time.monotonic() - since
+                    self.assertLess(took, 1.0)
+                    self.assertEqual(throttle(client, "k", 3, 1, HOUR), [0, 3, 2, -1, HOUR])
+                    redis.kill()
+                    until(lambda: server.info()["store_state"] == "failing", "it notices", 3)
+
+    def test_eviction_is_warned_of(self):
+        for policy, warned in (("allkeys-lru", True), ("volatile-ttl", True), ("noeviction", False)):
+            with Redis([("maxmemory-policy", policy)]) as redis:
+                server = self.works(f"redis://127.0.0.1:{redis.port}")
+                if warned:
+                    until(lambda: f"maxmemory-policy is {policy}" in server.stderr(), server.stderr())
+                    self.assertEqual(server.stderr().count("maxmemory-policy"), 1)
+                else:
+                    time.sleep(0.2)
+                    self.assertNotIn("maxmemory-policy", server.stderr())
+
+    def test_bad_urls(self):
+        rows = ("", "redis", "http://:hunter2@h", "redis:/:hunter2@h", ":hunter2@h", "redis://:hunter2@", "redis://:hunter2@:6379",
+                "redis://:hunter2@h:0", "redis://:hunter2@h:65536", "redis://:hunter2@h:x", "redis://:hunter2@h:1:2",
+                "redis://:hunter2@h/x", "redis://:hunter2@h/-1", "redis://:hunter2@h/99999999999", "redis://:hunter2@h,i",
+                "redis://:hunter2@[::1", "redis://:hunter2@h?password=hunter2",
+                "redis://:hunter2@h?prefix=%zz", "redis://:hunter2%@h", "redis://hunter2@h", "redis://user:@h",
+                "redis+cluster://:hunter2@h/1", "redis+cluster://:hunter2@h?db=1", "redis+sentinel://:hunter2@h", "redis+sentinel://:hunter2@h/",
+                "redis+sentinel://:hunter2@h/name/x", "redis+unix://:hunter2@path", "redis+unix://path", "redis+cluster://:hunter2@h,",
+                "redis://:hunter2?x@h", "REDIS://:hunter2", "redis://:hunter2/@h:1/2/3",
+                "redis://u:hunter2#@h:6379:", "redis://[::1:hunter2@", "redis://h:hunter2@x:y@", "redis+unix://hunter2:x@y@z")
+        for url in rows:
+            for how in ("flag", "environment"):
+                args, env = (("--store", url), {}) if how == "flag" else ((), {"WEIR_STORE": url})
+                if url == "":
+                    continue
+                with self.subTest(url=url, how=how):
+                    code, out, errors = weir("serve", "--resp", "127.0.0.1:0", *args, env=env, timeout=5)
+                    self.assertEqual(code, 2, errors)
+                    self.assertEqual(out, "")
+                    self.assertIn("store: ", errors)
+                    self.assertEqual(errors.count("\n"), 1, errors)
+                    self.assertNotIn("hunter2", errors)
+
+    def test_bad_flags(self):
+        for flags, why in ((("--store-deadline", "0s"), "store-deadline"), (("--store-deadline", "x"), "store-deadline"),
+                           (("--local-share", "0%"), "local-share"), (("--local-share", "101%"), "local-share"),
+                           (("--local-share", "50"), "local-share"), (("--on-store-error", "maybe"), "on-store-error")):
+            code, _, errors = weir("serve", "--resp", "127.0.0.1:0", "--store", "redis://127.0.0.1:1", *flags, timeout=5)
+            self.assertNotEqual(code, 0, flags)
+            self.assertIn(why, errors)
+
+
+class TestPolicies(unittest.TestCase):
+    """What is answered while there is no store."""
+
+    def serve(self, *flags):
+        server = Server("--store", f"redis://127.0.0.1:{free_port()}", "--threads", "1", *flags)
+        self.addCleanup(server.__exit__, None)
+        client = server.client()
+        self.addCleanup(client.close)
+        until(lambda: "refused" in server.stderr(), "it says why")
+        return server, client
+
+    def test_local(self):
+        _, client = self.serve()
+        self.assertEqual([throttle(client, "k", 5, 1, HOUR)[:3] for _ in range(6)],
+                         [[0, 5, 4], [0, 5, 3], [0, 5, 2], [0, 5, 1], [0, 5, 0], [1, 5, 0]])
+        self.assertEqual(throttle(client, "k", 5, 1, HOUR, 6)[3], -1)
+
+    def test_local_share(self):
+        _, client = self.serve("--local-share", "50%")
+        self.assertEqual([throttle(client, "k", 10, 1, HOUR)[0] for _ in range(7)], [0] * 5 + [1] * 2)
+        self.assertEqual([throttle(client, "one", 1, 1, HOUR)[0] for _ in range(2)], [0, 1])
+        # Half the rate too: 20/s are 10/s.
+        self.assertEqual([throttle(client, "rate", 2, 20, 1)[0] for _ in range(2)], [0, 1])
+        time.sleep(0.06)
+        self.assertEqual(throttle(client, "rate", 2, 20, 1)[0], 1)
+        time.sleep(0.06)
+        self.assertEqual(throttle(client, "rate", 2, 20, 1)[0], 0)
+
+    def test_allow(self):
+        server, client = self.serve("--on-store-error", "allow")
+        for _ in range(20):
+            self.assertEqual(throttle(client, "k", 5, 1, HOUR)[:4], [0, 5, 5, -1])
+        self.assertEqual(throttle(client, "k", 5, 1, HOUR, 6)[0], 1)  # it never would
+        self.assertEqual(failed(server), {"connection": 21})
+
+    def test_deny(self):
+        server, client = self.serve("--on-store-error", "deny")
+        for _ in range(20):
+            self.assertEqual(throttle(client, "k", 5, 1, HOUR), [1, 5, 0, 1, 1])
+        self.assertEqual(throttle(client, "k", 5, 1, HOUR, 6)[3], -1)
+        self.assertEqual(throttle(client, "k", 5, 1, HOUR, 0)[0], 0)  # a look
+        self.assertEqual(failed(server), {"connection": 22})
+
+    def test_a_reset_without_a_store_is_an_error(self):
+        _, client = self.serve()
+        for command in (("DEL", "a"), ("DEL", "a", "b", "c"), ("WEIR.RESET", "a")):
+            answer = client.ask(*command)
+            self.assertIsInstance(answer, Error)
+            self.assertIn("refused", answer)
+        self.assertEqual(client.ask("PING"), "PONG")
+
+
+class Model:
+    """What a connection answers, for limits that give nothing back for an hour: built beside the commands."""
+
+    def __init__(self, rng):
+        self.rng = rng
+        self.used = {}
+        self.serial = 0
+        self.on, self.skip, self.multi = True, False, None
+        self.sent, self.wanted = [], []
+
+    def say(self, words, answer):
+        self.sent.append(encode(*words))
+        if self.skip:
+            self.skip = False
+        elif self.on:
+            self.wanted.append((words, answer))
+
+    def decide(self, key, burst, cost):
+        used = self.used.get(key, 0)
+        if used + cost <= burst:
+            if cost > 0:
+                self.used[key] = used + cost
+            return [0, burst, burst - used - cost]
+        return [1, burst, max(0, burst - used)]
+
+    def one(self):
+        """A command that may stand in MULTI: its words, and a function that runs it."""
+        rng = self.rng
+        key = f"{self.prefix}{rng.randrange(6)}"
+        kind = rng.choice(["throttle"] * 6 + ["look", "much", "bad", "ping", "echo", "del", "reset", "gcra"])
+        self.serial += 1
+        text = f"m{self.serial}".encode()
+        if kind == "ping":
+            return ("PING", text), lambda: text
+        if kind == "echo":
+            return ("ECHO", text), lambda: text
+        if kind == "bad":
+            return ("CL.THROTTLE", key, "x", 1, HOUR), lambda: Error
+        if kind == "del":
+            keys = [f"{self.prefix}{rng.randrange(8)}" for _ in range(rng.randrange(1, 4))]
+            return ("DEL", *keys), lambda: sum(self.used.pop(k, None) is not None for k in keys)
+        if kind == "reset":
+            return ("WEIR.RESET", key), lambda: int(self.used.pop(key, None) is not None)
+        cost = {"look": 0, "much": 9}.get(kind, rng.randrange(1, 3))
+        words = ("GCRA", key, 4, 1, HOUR, "TOKENS", cost) if kind == "gcra" else ("CL.THROTTLE", key, 4, 1, HOUR, cost)
+        return words, lambda: self.decide(key, 5, cost)
+
+    def step(self):
+        kind = self.rng.random()
+        if kind < 0.8:
+            words, run_it = self.one()
+            self.say(words, run_it())
+        elif kind < 0.88:
+            self.say(("MULTI",), "OK")
+            runs = []
+            for _ in range(self.rng.randrange(5)):
+                words, run_it = self.one()
+                self.say(words, "QUEUED")
+                runs.append(run_it)
+            self.say(("EXEC",), [each() for each in runs] if self.rng.random() < 2 else None)
+        elif kind < 0.92 and self.on:
+            self.sent.append(encode("CLIENT", "REPLY", "SKIP"))
+            self.skip = True
+            words, run_it = self.one()
+            self.say(words, run_it())
+        elif kind < 0.95 and self.on:
+            self.sent.append(encode("CLIENT", "REPLY", "OFF"))
+            self.on = False
+        elif not self.on:
+            self.on = True
+            self.say(("CLIENT", "REPLY", "ON"), "OK")
+        else:
+            self.say(("NOSUCH", "x"), Error)
+
+
+def agrees(answer, wanted):
+    if wanted is Error:
+        return isinstance(answer, Error)
+    if isinstance(wanted, list) and isinstance(answer, list):
+        if len(wanted) == 3 and len(answer) == 5 and all(isinstance(x, int) for x in answer):
+            return answer[:3] == wanted
+        return len(wanted) == len(answer) and all(map(agrees, answer, wanted))
+    return answer == wanted and not isinstance(answer, Error)
+
+
+class TestOrder(WithRedis):
+    """Replies come in the order of the commands, however slow the store."""
+
+    def test_pipelines_of_everything(self):
+        print(f"seed {SEED}")
+        rng = random.Random(SEED)
+        proxy = self.proxy()
+        # Remembered denials say what was left when they were made, so here they are not.
+        server = self.serve("--threads", "2", "--store-deadline", "5s", "--no-remember-denials",
+                            url=self.url(port=proxy.port))
+        commands = 0
+        for turn in range(60):
+            proxy.delay = rng.choice([0, 0.0005, 0.003, 0.01])
+            model = Model(rng)
+            model.prefix = f"t{turn}:"
+            for _ in range(rng.choice([5, 40, 150])):
+                model.step()
+            if not model.on:
+                model.on = True
+                model.say(("CLIENT", "REPLY", "ON"), "OK")
+            commands += len(model.sent)
+            with server.client() as client:
+                data = b"".join(model.sent)
+                pieces = rng.choice([1, 2, 20])
+
+                def send(client=client, data=data, pieces=pieces):
+                    size = len(data) // pieces + 1
+                    for at in range(0, len(data), size):
+                        client.send_bytes(data[at:at + size])
+                        if pieces > 2:
+                            time.sleep(0.002)
+
+                sender = threading.Thread(target=send)
+                sender.start()
+                for number, (words, wanted) in enumerate(model.wanted):
+                    answer = client.reply()
+                    self.assertTrue(agrees(answer, wanted), f"seed {SEED} turn {turn}: reply {number}, to {words}, "
+                                    f"is {answer!r}, wanted {wanted!r}")
+                sender.join()
+                client.send("ECHO", "end")
+                self.assertEqual(client.reply(), b"end")
+        self.assertEqual(failed(server), {})
+        self.assertGreater(commands, 1500)
+
+    def test_a_long_pipeline(self):
+        proxy = self.proxy()
+        server = self.serve("--store-deadline", "5s", url=self.url(port=proxy.port))
+        proxy.delay = 0.01
+        client = self.client(server)
+        client.send_bytes(encode("CL.THROTTLE", "k", 999_999, 1, HOUR, 1) * 1500)
+        self.assertEqual([client.reply()[2] for _ in range(1500)], list(range(999_999, 998_499, -1)))
+
+    def test_a_store_that_is_away_keeps_the_order_too(self):
+        proxy = self.proxy()
+        server = self.serve("--on-store-error", "allow", "--store-deadline", "30ms", url=self.url(port=proxy.port))
+        client = self.client(server)
+        proxy.frozen = True
+        for _ in range(5):
+            client.send_bytes(b"".join(encode("CL.THROTTLE", f"a{n}", 8, 1, HOUR) + encode("PING", n) + encode("DEL", "x")
+                                       for n in range(5)))
+            for n in range(5):
+                self.assertEqual(client.reply()[:3], [0, 9, 9])
+                self.assertEqual(client.reply(), str(n).encode())
+                self.assertIsInstance(client.reply(), Error)
+
+    def test_quit_and_protocol_errors_come_behind_what_was_asked_before(self):
+        proxy = self.proxy()
+        server = self.serve("--store-deadline", "5s", url=self.url(port=proxy.port))
+        proxy.delay = 0.05
+        for last, wanted in ((encode("QUIT"), b"+OK\r\n"), (b"*1\r\n:1\r\n", b"-ERR Protocol error"),
+                             (b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", b"")):
+            with server.client() as client:
+                client.send_bytes(encode("CL.THROTTLE", "q", 99, 1, HOUR) * 3 + last)
+                for _ in range(3):
+                    self.assertEqual(client.reply()[:2], [0, 100])
+                self.assertTrue(client.rest().startswith(wanted))
+
+
+class TestGoing(WithRedis):
+    """Clients, and weir, that leave while the store has not answered."""
+
+    def test_clients_that_leave(self):
+        proxy = self.proxy()
+        server = self.serve("--threads", "1", "--store-deadline", "1s", "--on-store-error", "deny", url=self.url(port=proxy.port))
+        before = server.descriptors()
+        for how in ("close", "reset"):
+            for frozen in (False, True):
+                proxy.delay, proxy.frozen = 0.03, frozen
+                for n in range(40):
+                    client = server.client()
+                    client.send_bytes(encode("CL.THROTTLE", f"k{n}", 4, 1, HOUR) * 3 + encode("DEL", "x") + encode("MULTI")
+                                      + encode("CL.THROTTLE", "m", 4, 1, HOUR) + encode("EXEC"))
+                    if n % 2:
+                        time.sleep(0.005)
+                    getattr(client, how)()
+                time.sleep(0.05)
+                proxy.frozen = False
+                until(lambda: server.info()["connected_clients"] == "1", f"{how}: the connections are gone", 5)
+        proxy.delay = 0
+        ready(server)
+        until(lambda: server.descriptors() <= before + 1, "all descriptors closed")
+        with server.client() as client:
+            self.assertEqual(throttle(client, "fresh", 5, 1, HOUR), [0, 5, 4, -1, HOUR])
+
+    def test_one_that_left_costs_no_time(self):
+        """Its connection tells of its end again and again, until it is closed."""
+        proxy = self.proxy()
+        server = self.serve("--threads", "1", "--store-deadline", "3s", url=self.url(port=proxy.port))
+        proxy.frozen = True
+        for how in ("reset", "close"):
+            client = server.client()
+            client.send_bytes(encode("CL.THROTTLE", "k", 4, 1, HOUR))
+            time.sleep(0.1)
+            getattr(client, how)()
+            before = server.cpu_seconds()
+            time.sleep(1)
+            self.assertLess(server.cpu_seconds() - before, 0.3, how)
+        proxy.frozen = False
+
+    def drains(self, client, server, count):
+        client.send_bytes(encode("CL.THROTTLE", "k", 99_999, 1, HOUR) * count)
+        time.sleep(0.1)
+        server.signal(signal.SIGTERM)
+        since = time.monotonic()
+        answers = []
+        try:
+            for _ in range(count):
+                answers.append(client.reply())
+        except (Closed, OSError):
+            pass
+        self.assertEqual([a[0] for a in answers], [0] * count)
+        self.assertEqual(client.rest(), b"")
+        self.assertEqual(server.wait(), 0)
+        return time.monotonic() - since
+
+    def test_sigterm_answers_those_that_wait(self):
+        proxy = self.proxy()
+        for count in (1, 3, 200):
+            server = Server("--threads", "2", "--store-deadline", "2s", "--store", self.url(port=proxy.port))
+            with server, ready(server).client() as client:
+                proxy.delay = 0.15
+                self.assertLess(self.drains(client, server, count), 3)
+            proxy.delay = 0
+
+    def test_sigterm_while_the_store_says_nothing(self):
+        proxy = self.proxy()
+        server = Server("--store-deadline", "400ms", "--on-store-error", "allow", "--store", self.url(port=proxy.port))
+        with server, ready(server).client() as client:
+            proxy.frozen = True
+            self.assertLess(self.drains(client, server, 3), 2)
+
+    def test_sigterm_answers_those_that_wait_by_tls(self):
+        with Folder() as folder:
+            authority = Authority(folder, "authority")
+            certificate, key = authority.issue("localhost")
+            proxy = self.proxy()
+            for delay in (0.04, 0.2):  # one is less than what weir waits for what is still encrypted
+                server = Server("--store-deadline", "2s", "--tls-cert", certificate, "--tls-key", key,
+                                "--store", self.url(port=proxy.port))
+                trust = ssl.create_default_context(cafile=authority.certificate)
+                with server:
+                    with server.client(tls=trust) as client:
+                        until(lambda: b"store_state:ready" in client.ask("INFO", "store"), "ready")
+                        proxy.delay = delay
+                        with self.subTest(delay=delay):
+                            self.drains(client, server, 3)
+                        server.wait()
+                proxy.delay = 0
+
+    def test_clients_by_tls(self):
+        """A session that waits for the store has nothing else to do, and is kept all the same."""
+        with Folder() as folder:
+            authority = Authority(folder, "authority")
+            certificate, key = authority.issue("localhost")
+            trust = ssl.create_default_context(cafile=authority.certificate)
+            proxy = self.proxy()
+            server = self.serve("--threads", "2", "--store-deadline", "2s", "--tls-cert", certificate, "--tls-key", key,
+                                url=self.url(port=proxy.port), wait=False)
+            clients = [self.client(server, tls=trust) for _ in range(8)]
+            until(lambda: b"store_state:ready" in clients[0].ask("INFO", "store"), "ready")
+            for proxy.delay in (0, 0.02):
+                for n, client in enumerate(clients):
+                    client.send_bytes(encode("CL.THROTTLE", f"t{n}{proxy.delay}", 9, 1, HOUR) * 5 + encode("PING"))
+                for client in clients:
+                    self.assertEqual([client.reply()[:3] for _ in range(5)], [[0, 10, 9 - n] for n in range(5)])
+                    self.assertEqual(client.reply(), "PONG")
+            for n, client in enumerate(clients[1:]):  # and those that leave are gone
+                client.send_bytes(encode("CL.THROTTLE", "left", 9, 1, HOUR))
+                (client.close if n % 2 else client.reset)()
+            until(lambda: b"connected_clients:1\r" in clients[0].ask("INFO", "clients"), "the others are gone", 5)
+
+    def test_sigterm_with_nothing_to_do_is_quick(self):
+        server = Server("--store", self.url())
+        with server:
+            ready(server)
+            since = time.monotonic()
+            self.assertEqual(server.stop(), 0)
+            self.assertLess(time.monotonic() - since, 1)
+
+    def test_shutdown_behind_what_waits(self):
+        proxy = self.proxy()
+        server = Server("--store-deadline", "2s", "--store", self.url(port=proxy.port))
+        with server, ready(server).client() as client:
+            proxy.delay = 0.1
+            client.send_bytes(encode("CL.THROTTLE", "k", 99, 1, HOUR) * 2 + encode("SHUTDOWN"))
+            self.assertEqual([client.reply()[0] for _ in range(2)], [0, 0])
+            self.assertEqual(client.rest(), b"")
+            self.assertEqual(server.wait(), 0)
+
+
+class TestInfo(WithRedis):
+    password = "hunter-2-secret"
+
+    def test_no_password_in_info_logs_or_the_command_line_of_a_file(self):
+        server = self.serve("--log-level", "debug")
+        client = self.client(server)
+        throttle(client, "k", 5, 1, HOUR)
+        info = server.info()
+        self.assertEqual(info["store"], f"redis://:***@127.0.0.1:{self.redis.port}")
+        self.assertEqual((info["store_state"], info["store_decided"]), ("ready", "1"))
+        self.assertNotIn(self.password, str(info) + server.stderr())
+        self.redis.must("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+        self.assertNotIn(self.password, str(server.info()) + server.stderr())
+
+    def test_settings_by_environment_and_file(self):
+        with Folder() as folder:
+            config = folder.file("weir.conf", f"store = {self.url()}\nstore-deadline = 100ms\non-store-error = deny\n")
+            for flags, env in (((), {"WEIR_STORE": self.url()}), (("--config", config), {})):
+                server = Server(*flags, env=env)
+                with server, ready(server).client() as client:
+                    self.assertEqual(throttle(client, f"k{env}", 5, 1, HOUR)[2], 4)
+
+
+if __name__ == "__main__":
+    if not available():
+        raise SystemExit(f"{PROGRAM} is not here")
+    run(280)
