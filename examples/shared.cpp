@@ -1,5 +1,5 @@
-// One limit over many processes: each of them runs this, and together they are allowed 5 at once and 10 a minute.
-// The store is the first argument, redis://127.0.0.1:6379 without one.
+// One limit over many processes: each of them runs this, and together they are allowed 5 at once and 10 a
+// minute. The store is the first argument, redis://127.0.0.1:6379 without one.
 #include <weir/redis.hpp>
 
 #include <cstdio>

@@ -43,8 +43,7 @@ int replay(const Flags& flags) {
 
 void add_replay(CLI::App& app, int& result) {
   auto flags = std::make_shared<Flags>();
-  CLI::App* replay_app =
-      app.add_subcommand("replay", "Try limits on an access log: who would be denied?");
+  CLI::App* replay_app = app.add_subcommand("replay", "Try limits on an access log: who would be denied?");
   flags->log.add_to(*replay_app);
   replay_app
       ->add_option("--limit", flags->limits,

@@ -113,8 +113,8 @@ int suggest(const Flags& flags) {
 
 void add_suggest(CLI::App& app, int& result) {
   auto flags = std::make_shared<Flags>();
-  CLI::App* suggest_app = app.add_subcommand(
-      "suggest", "Find the smallest limits that deny only so much of an access log");
+  CLI::App* suggest_app =
+      app.add_subcommand("suggest", "Find the smallest limits that deny only so much of an access log");
   flags->log.add_to(*suggest_app);
   suggest_app->add_option("--deny-clients", flags->deny_clients,
                           "share of clients that may be denied, as in 0.1%");

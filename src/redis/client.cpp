@@ -20,7 +20,9 @@ constexpr Client::nanoseconds kSteadyAfter = 1s;       // of being up, failures 
 constexpr Client::nanoseconds kAnswerAtMost = 500ms;   // to what is not a call
 constexpr Client::nanoseconds kPingAfter = 1s;
 constexpr Client::nanoseconds kLookAgain = 100ms;  // while something is wrong
-constexpr Client::nanoseconds kLookAnyway = 500ms;
+constexpr Client::nanoseconds kLookAnyway = 2s;
+// A master that sentinels have replaced goes on answering until they tell it.
+constexpr Client::nanoseconds kAskAnyway = 500ms;
 constexpr Client::nanoseconds kTryAgainAfter = 2ms;
 constexpr std::string_view kNoAnswer = "no answer by the deadline";
 constexpr Client::nanoseconds kNever{std::numeric_limits<std::int64_t>::max()};
@@ -195,9 +197,7 @@ bool Client::may_be_told() const {
 void Client::again(std::uint32_t index, NodeId to, bool asking, nanoseconds now) {
   Node& node = nodes_[to];
   if (node.state == State::up) return send(to, index, asking, now);
-  if (node.ever_failed) {
-    return finish(index, {node.cause, node.error, nullptr});
-  }
+  if (node.ever_failed) return finish(index, {node.cause, node.error, nullptr});
   node.waiting.push_back({{index, calls_[index].generation}, asking});
   if (node.state == State::down) connect(to, now);
 }
@@ -530,6 +530,7 @@ void Client::read_master(NodeId id, const Value& value, nanoseconds now) {
     last_error_ += is(value, Type::error)
                        ? shown(value.text)
                        : shown("this sentinel knows no master named '" + endpoint_.master + "'");
+    last_cause_ = Cause::connection;
     refresh_wanted_ = ask_another_ = true;
     return place_unplaced(now);
   }
@@ -561,7 +562,7 @@ Client::nanoseconds Client::look_at() const {
   });
   if (!anybody) return kNever;
   if (refreshing_) return std::max(refresh_at_, asked_at_ + kAnswerAtMost);
-  return refresh_wanted_ ? refresh_at_ : refresh_at_ + kLookAnyway;
+  return refresh_wanted_ ? refresh_at_ : refresh_at_ + (sentinel ? kAskAnyway : kLookAnyway);
 }
 
 void Client::look_around(nanoseconds now) {

@@ -117,11 +117,12 @@ tl::expected<Endpoint, std::string> Endpoint::parse(std::string_view url) {
     const auto value = decode(option.substr(std::min(option.size(), equals + 1)));
     if (option.substr(0, equals) == "prefix" && value) {
       endpoint.prefix = *value;
-    } else if (option.substr(0, equals) == "db" && value && number(*value, 1'000'000)) {
-      endpoint.database = *number(*value, 1'000'000);
-    } else {
-      return wrong("behind the '?' only prefix=TEXT and db=NUMBER are known");
+      continue;
     }
+    const bool db = option.substr(0, equals) == "db";
+    const auto database = db && value ? number(*value, 1'000'000) : std::nullopt;
+    if (!database) return wrong("behind the '?' only prefix=TEXT and db=NUMBER are known");
+    endpoint.database = *database;
   }
 
   // The path of a socket may hold an '@', and so may a password.
