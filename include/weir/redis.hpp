@@ -20,6 +20,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -38,7 +39,7 @@ class RedisStore {
     std::chrono::nanoseconds deadline = std::chrono::milliseconds{50};
     OnStoreError on_store_error = OnStoreError::local;
     bool remember_denials = true;
-    std::string tls_ca;  // of rediss://, a file in PEM; empty: whom the system trusts
+    std::string tls_ca{};  // of rediss://, a file in PEM; empty: whom the system trusts
   };
 
   // docs/redis.md has the forms of a URL. Begins to connect and does not wait for it. Throws
@@ -74,6 +75,9 @@ class SharedLimiter {
     // Of others than GCRA, denials are not remembered, there are no leases, and OnStoreError::local decides
     // by GCRA.
     Algorithm algorithm = Algorithm::gcra;
+    // Otherwise than the store's own.
+    std::optional<OnStoreError> on_store_error{};
+    std::optional<std::chrono::nanoseconds> deadline{};
   };
   SharedLimiter(Quota quota, RedisStore& store) : SharedLimiter(quota, store, Options{}) {}
   // Throws std::invalid_argument for numbers that the algorithm or a script in Redis cannot count exactly.

@@ -112,7 +112,8 @@ Client::NodeId Client::node_at(const Address& address, bool sentinel) {
   if (id == nodes_.size()) {
     nodes_.emplace_back();
   } else {
-    nodes_[id] = Node{};
+    Node fresh;
+    nodes_[id] = std::move(fresh);
   }
   nodes_[id].address = address;
   nodes_[id].sentinel = sentinel;

@@ -79,6 +79,7 @@ class Client {
 
   // Whether calls can be answered: the master is up, or any of a cluster's that serves slots.
   bool ready() const;
+  std::size_t open_calls() const { return calls_.size() - free_calls_.size(); }
   // Whether anything has failed since the start.
   bool has_failed() const { return last_error_ != kNotYet; }
   // What the last failure was, for people; one line, and never the password.

@@ -49,11 +49,17 @@ class RedisStore::Impl {
     thread_.join();
   }
 
-  void check(const Rule& rule, std::string_view key, Cost cost, std::uint64_t lease, Done done) {
-    submit({std::move(done), {}, rule, std::string(key), cost, lease});
+  void check(const Rule& rule, std::string_view key, Cost cost, const SharedLimiter::Options& options,
+             Done done) {
+    submit({std::move(done),
+            {},
+            rule,
+            std::string(key),
+            cost,
+            {options.lease, options.on_store_error, options.deadline}});
   }
   void reset(std::string_view key, DoneReset done) {
-    submit({{}, std::move(done), std::nullopt, std::string(key), {}, 0});
+    submit({{}, std::move(done), std::nullopt, std::string(key), {}, {}});
   }
 
   const redis::SharedStore& store() const { return store_; }
@@ -65,7 +71,7 @@ class RedisStore::Impl {
     std::optional<Rule> rule;  // nothing: a reset
     std::string key;
     Cost cost;
-    std::uint64_t lease;
+    redis::SharedStore::Wishes wishes;
   };
 
   // What all threads have asked since the last turn goes to the store's thread in one piece.
@@ -86,7 +92,7 @@ class RedisStore::Impl {
       const auto token = reinterpret_cast<std::uintptr_t>(task);
       if (!task->rule) {
         store_.reset(task->key, token);
-      } else if (const auto outcome = store_.check(*task->rule, task->key, task->cost, token, task->lease)) {
+      } else if (const auto outcome = store_.check(*task->rule, task->key, task->cost, token, task->wishes)) {
         decided(token, *outcome);
       }
     }
@@ -159,7 +165,7 @@ SharedLimiter::SharedLimiter(Quota quota, RedisStore& store, Options options)
 
 Decision SharedLimiter::check(std::string_view key, Cost cost) {
   std::promise<std::pair<Decision, std::string>> promise;
-  store_.impl_->check(Rule{quota_, options_.algorithm}, key, cost, options_.lease,
+  store_.impl_->check(Rule{quota_, options_.algorithm}, key, cost, options_,
                       [&promise](const Decision& decision, std::string_view error) {
                         promise.set_value({decision, std::string(error)});
                       });
@@ -170,7 +176,7 @@ Decision SharedLimiter::check(std::string_view key, Cost cost) {
 
 void SharedLimiter::check(std::string_view key, Cost cost,
                           std::function<void(const Decision&, std::string_view)> done) {
-  store_.impl_->check(Rule{quota_, options_.algorithm}, key, cost, options_.lease, std::move(done));
+  store_.impl_->check(Rule{quota_, options_.algorithm}, key, cost, options_, std::move(done));
 }
 
 bool SharedLimiter::reset(std::string_view key) {

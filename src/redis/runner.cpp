@@ -174,6 +174,12 @@ void Runner::stop() {
 }
 
 void Runner::wake() {
+  // When half of what is asked waits to be sent, it goes: otherwise Redis and we would take turns, each idle
+  // while the other works through all of it (bench/redis.py at 64 in flight: 0.93 of hiredis, with this 1.1).
+  if (++waiting_ * 2 >= client_.open_calls()) {
+    waiting_ = 0;
+    for (const auto& [node, connection] : connections_) connection->flush();
+  }
   if (std::exchange(waking_, true)) return;
   asio::post(context_, [this, alive = alive_] {
     if (!*alive) return;
@@ -184,6 +190,7 @@ void Runner::wake() {
 
 void Runner::pump() {
   if (stopped_) return;
+  waiting_ = 0;
   changed_();
   for (;;) {
     const std::vector<Client::Action> actions = client_.take_actions();

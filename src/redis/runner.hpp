@@ -27,7 +27,7 @@ class Runner {
   Runner& operator=(const Runner&) = delete;
 
   void start();
-  // After calls: what they want is done before the loop's next turn.
+  // After each call: what it wants is done before the loop's next turn, or at once.
   void wake();
   // Called when something has happened to a connection.
   void on_change(std::function<void()> changed) { changed_ = std::move(changed); }
@@ -51,6 +51,7 @@ class Runner {
   std::chrono::nanoseconds armed_for_{0};
   std::unordered_map<Client::NodeId, std::shared_ptr<Connection>> connections_;
   std::function<void()> changed_ = [] {};
+  std::size_t waiting_ = 0;  // calls since the last write
   bool waking_ = false;
   bool stopped_ = false;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // for handlers that outlive us

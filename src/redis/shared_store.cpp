@@ -84,12 +84,14 @@ SharedStore::SharedStore(Endpoint endpoint, Policy policy, Table& local, Resets&
               [this](std::uint64_t tag, const Client::Result& result) { answered(tag, result); }) {}
 
 std::optional<SharedStore::Outcome> SharedStore::check(const Rule& rule, std::string_view key, Cost cost,
-                                                       std::uint64_t token, std::uint64_t lease) {
+                                                       std::uint64_t token, Wishes wishes) {
   const nanoseconds now = clock_();
   const Quota& quota = rule.quota;
   // What the other algorithms deny is not worked out here, and they lend nothing.
   const bool gcra = rule.algorithm == Algorithm::gcra;
-  Asked asked{token, rule, {}, hash_of(key), cost, now, 0, 0};
+  Asked asked{token, rule, {}, hash_of(key), cost, now};
+  asked.deadline = now + wishes.deadline.value_or(policy_.deadline);
+  asked.on_error = wishes.on_error.value_or(policy_.on_error);
   asked.resets = resets_.of(asked.hash).load();
   if (policy_.remember_denials && gcra) {
     if (const auto denial = denials_.recall(asked.hash, quota, cost, now, asked.resets)) {
@@ -102,7 +104,7 @@ std::optional<SharedStore::Outcome> SharedStore::check(const Rule& rule, std::st
   }
   asked.key = key;
   const auto burst = static_cast<std::uint64_t>(quota.burst());
-  if (lease > 1 && gcra && cost.units > 0 && cost.units <= burst) {
+  if (wishes.lease > 1 && gcra && cost.units > 0 && cost.units <= burst) {
     if (const auto decision = leases_.spend(asked.hash, quota, cost, now, asked.resets)) {
       counters_.leased.fetch_add(1, std::memory_order_relaxed);
       return Outcome{*decision, Cause::none, {}};
@@ -112,14 +114,16 @@ std::optional<SharedStore::Outcome> SharedStore::check(const Rule& rule, std::st
       waiters->second.push_back(keep(std::move(asked)));
       return std::nullopt;
     }
-    asked.lease = std::min(std::max(lease, cost.units), burst);
+    asked.lease = std::min(std::max(wishes.lease, cost.units), burst);
   }
   send(keep(std::move(asked)));
   return std::nullopt;
 }
 
 void SharedStore::reset(std::string_view key, std::uint64_t token) {
-  send(keep({token, std::nullopt, std::string(key), hash_of(key), {}, clock_(), 0, 0}));
+  Asked asked{token, std::nullopt, std::string(key), hash_of(key), {}, clock_()};
+  asked.deadline = asked.at + policy_.deadline;
+  send(keep(std::move(asked)));
 }
 
 std::uint32_t SharedStore::keep(Asked asked) {
@@ -143,6 +147,7 @@ SharedStore::Asked SharedStore::take_back(std::uint32_t index) {
 void SharedStore::send(std::uint32_t index) {
   const Asked& asked = asked_[index];
   std::string command;
+  command.reserve(192 + endpoint_.prefix.size() + asked.key.size());
   if (asked.rule) {
     const Ask one{&*asked.rule, asked.key, asked.lease != 0 ? Cost{asked.lease} : asked.cost};
     append_check(command, {&one, 1}, endpoint_.prefix);
@@ -154,7 +159,7 @@ void SharedStore::send(std::uint32_t index) {
   if (endpoint_.kind == Endpoint::Kind::cluster) {
     slot = slot_of(endpoint_.prefix.empty() ? asked.key : endpoint_.prefix + asked.key);
   }
-  client_.call(index, slot, std::move(command), asked.at + policy_.deadline, clock_());
+  client_.call(index, slot, std::move(command), asked.deadline, clock_());
   wake_();
 }
 
@@ -177,7 +182,7 @@ void SharedStore::answered(std::uint64_t tag, const Client::Result& result) {
   }
   if (outcome.cause != Cause::none) {
     counters_.failures[static_cast<std::size_t>(outcome.cause)].fetch_add(1, std::memory_order_relaxed);
-    outcome = without_store(*asked.rule, asked.key, asked.cost, outcome.cause, now);
+    outcome = without_store(*asked.rule, asked, outcome.cause, now);
     if (result.cause == Cause::wrongtype) outcome.error = result.error;
   } else {
     counters_.decided.fetch_add(1, std::memory_order_relaxed);
@@ -219,13 +224,14 @@ void SharedStore::share_out(const Asked& asked, nanoseconds now) {
   }
 }
 
-SharedStore::Outcome SharedStore::without_store(const Rule& rule, std::string_view key, Cost cost,
-                                                Cause cause, nanoseconds now) {
+SharedStore::Outcome SharedStore::without_store(const Rule& rule, const Asked& asked, Cause cause,
+                                                nanoseconds now) {
   const Quota& quota = rule.quota;
+  const Cost cost = asked.cost;
   if (cost.units > static_cast<std::uint64_t>(quota.burst())) {
     return {{Verdict::never, quota.burst(), quota.burst(), std::nullopt, nanoseconds{0}}, cause, {}};
   }
-  switch (policy_.on_error) {
+  switch (asked.on_error) {
     case OnStoreError::allow:
       return {{Verdict::allowed, quota.burst(), quota.burst(), std::nullopt, nanoseconds{0}}, cause, {}};
     case OnStoreError::deny:
@@ -235,7 +241,7 @@ SharedStore::Outcome SharedStore::without_store(const Rule& rule, std::string_vi
     case OnStoreError::local:
       break;
   }
-  return {local_.check(local_.locate(key), scaled(quota, policy_.local_share), cost, now), cause, {}};
+  return {local_.check(local_.locate(asked.key), scaled(quota, policy_.local_share), cost, now), cause, {}};
 }
 
 }  // namespace weir::redis

@@ -80,6 +80,12 @@ class SharedStore {
     bool remember_denials = true;
     double local_share = 1;  // of the limit, when the embedded store decides
   };
+  // What one limit wants otherwise than the policy has it.
+  struct Wishes {
+    std::uint64_t lease = 0;
+    std::optional<OnStoreError> on_error{};
+    std::optional<nanoseconds> deadline{};
+  };
   // What a check came to. With a cause, Redis did not decide: the policy did, or for WRONGTYPE nobody.
   struct Outcome {
     Decision decision;
@@ -99,7 +105,7 @@ class SharedStore {
   // above 1 so many units are taken from the store at a time (leases.hpp); checks of a key that come while a
   // lease is being asked for share it out, first come, first served.
   std::optional<Outcome> check(const Rule& rule, std::string_view key, Cost cost, std::uint64_t token,
-                               std::uint64_t lease = 0);
+                               Wishes wishes);
   // Deletes the key; on_reset is called with how many there were, or an error.
   void reset(std::string_view key, std::uint64_t token);
 
@@ -132,11 +138,13 @@ class SharedStore {
     Cost cost;
     nanoseconds at{0};
     std::uint32_t resets = 0;  // before it was asked
-    std::uint64_t lease = 0;   // units asked for instead of the cost; 0: the cost
+    nanoseconds deadline{0};
+    OnStoreError on_error = OnStoreError::local;
+    std::uint64_t lease = 0;  // units asked for instead of the cost; 0: the cost
   };
 
   void answered(std::uint64_t tag, const Client::Result& result);
-  Outcome without_store(const Rule& rule, std::string_view key, Cost cost, Cause cause, nanoseconds now);
+  Outcome without_store(const Rule& rule, const Asked& asked, Cause cause, nanoseconds now);
   std::uint32_t keep(Asked asked);
   Asked take_back(std::uint32_t index);
   void send(std::uint32_t index);

@@ -14,7 +14,7 @@ void Remote::throttle(const Quota& quota, std::string_view key, Cost cost, bool 
   Answer& answer = add(silent);
   answer.decides = true;
   ++open_;
-  if (const auto at_once = store_.check(Rule{quota}, key, cost, token_of(answer))) {
+  if (const auto at_once = store_.check(Rule{quota}, key, cost, token_of(answer), {})) {
     --open_;
     answer.decision = at_once->decision;
     answer.error = at_once->error;

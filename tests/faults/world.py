@@ -270,6 +270,25 @@ class Cluster(World):
         replication = [s.info("replication") for s in self.alive()]
         return all(r["role"] == "master" or r["master_link_status"] == "up" for r in replication)
 
+    def writable(self):
+        """Whether every master takes a write. One that was asked for a manual failover takes none until it has handed
+        over, and when nothing comes of the failover, as happens when two follow each other quickly, for 5 s."""
+        wanted = set(self.masters())
+        for server in wanted:
+            ranges = [part.partition("-") for node in self.nodes(server) if "myself" in node["flags"]
+                      for part in node["slots"] if not part.startswith("[")]
+            if not ranges:
+                return False  # no longer a master
+            key = next(key for key in map("probe{}".format, range(10**6)) if any(
+                int(low) <= slot_of(key) <= int(high or low) for low, _, high in ranges))
+            try:
+                with server.connect(timeout=0.1) as client:
+                    if client.ask("SET", key, "", "PX", 1) != "OK":
+                        return False
+            except (OSError, Closed):
+                return False
+        return len(wanted) == 3
+
     def masters(self):
         """Those that live and have slots."""
         return [s for s in self.alive() if any(n["slots"] and "myself" in n["flags"] and "master" in n["flags"]

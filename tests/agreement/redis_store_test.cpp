@@ -1,0 +1,152 @@
+// weir::SharedLimiter as a user of the library meets it, against a real Redis and against none.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+#include "redis/server.hpp"
+#include "weir/redis.hpp"
+
+namespace weir {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr const char* kNobody = "redis://127.0.0.1:1";
+
+template <class Error, class Act>
+std::string refusal(Act act) {
+  try {
+    act();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(RedisStore, without_a_redis_the_policy_decides) {
+  struct Row {
+    OnStoreError of_store;
+    std::optional<OnStoreError> of_limit;
+    const char* decisions;  // of three checks under a burst of 2
+  };
+  const Row rows[] = {{OnStoreError::local, {}, "aad"},
+                      {OnStoreError::allow, {}, "aaa"},
+                      {OnStoreError::deny, {}, "ddd"},
+                      {OnStoreError::deny, OnStoreError::allow, "aaa"},
+                      {OnStoreError::allow, OnStoreError::local, "aad"}};
+  for (const Row& row : rows) {
+    RedisStore store{kNobody, {.on_store_error = row.of_store}};
+    SharedLimiter limiter{Quota::per_hour(2), store, {.on_store_error = row.of_limit}};
+    std::string decisions;
+    for (int i = 0; i < 3; ++i) decisions += limiter.check("key").allowed() ? 'a' : 'd';
+    EXPECT_EQ(decisions, row.decisions);
+    EXPECT_FALSE(store.ready());
+    EXPECT_EQ(store.not_decided(), 3);
+    EXPECT_EQ(store.decided(), 0);
+    EXPECT_FALSE(limiter.reset("key"));
+  }
+}
+
+TEST(RedisStore, refuses_what_is_no_store_and_shows_no_password) {
+  const std::string said = refusal<std::invalid_argument>([] { RedisStore store{"http://ann:geheim@host"}; });
+  EXPECT_TRUE(said.starts_with("store: ")) << said;
+  EXPECT_EQ(said.find("geheim"), std::string::npos) << said;
+  EXPECT_EQ(refusal<std::runtime_error>([] { RedisStore store{"rediss://host", {.tls_ca = "/nowhere"}}; }),
+            "store-tls-ca: '/nowhere' holds no certificate in PEM");
+}
+
+TEST(SharedLimiter, refuses_numbers_that_cannot_be_counted) {
+  RedisStore store{kNobody};
+  const auto make = [&store](const Quota& quota, Algorithm algorithm) {
+    return refusal<std::invalid_argument>([&] { SharedLimiter{quota, store, {.algorithm = algorithm}}; });
+  };
+  EXPECT_EQ(make(Quota::per_second(10), Algorithm::sliding_window_log), "accepted");
+  EXPECT_TRUE(
+      make(Quota::per_second(10).burst(20), Algorithm::fixed_window).starts_with("weir::SharedLimiter: "));
+  EXPECT_TRUE(make(Quota::per(1, 1ns).burst(9'100'000'000'000'000), Algorithm::gcra)
+                  .starts_with("weir::SharedLimiter: "));
+}
+
+class WithRedis : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (RedisServer::program().empty()) GTEST_SKIP() << "there is no redis-server";
+    server_.emplace();
+    url_ = "redis+unix://" + server_->socket_path();
+  }
+  std::optional<RedisServer> server_;
+  std::string url_;
+};
+
+// Waits for the connection, at most as long as a slow machine may need.
+void await(const RedisStore& store) {
+  for (int tries = 0; !store.ready() && tries < 2'000; ++tries) std::this_thread::sleep_for(5ms);
+  ASSERT_TRUE(store.ready());
+}
+
+constexpr std::chrono::seconds kPatience{10};
+
+TEST_F(WithRedis, several_stores_and_threads_admit_exactly_the_burst) {
+  for (const std::uint64_t lease : {0, 7}) {
+    for (const Algorithm algorithm :
+         {Algorithm::gcra, Algorithm::fixed_window, Algorithm::sliding_window_log}) {
+      if (lease != 0 && algorithm != Algorithm::gcra) continue;
+      std::array<RedisStore, 2> stores{RedisStore{url_, {.deadline = kPatience}},
+                                       RedisStore{url_, {.deadline = kPatience}}};
+      for (const RedisStore& store : stores) await(store);
+      std::atomic<int> admitted{0};
+      std::vector<std::thread> threads;
+      const std::string key = "k" + std::to_string(lease) + std::to_string(static_cast<int>(algorithm));
+      for (RedisStore& store : stores) {
+        for (int i = 0; i < 3; ++i) {
+          threads.emplace_back([&] {
+            SharedLimiter limiter{Quota::per_day(100), store, {.lease = lease, .algorithm = algorithm}};
+            for (int n = 0; n < 60; ++n) admitted += limiter.check(key).allowed() ? 1 : 0;
+          });
+        }
+      }
+      for (std::thread& thread : threads) thread.join();
+      // A lease may hold units back that nobody spends.
+      EXPECT_LE(admitted, 100);
+      EXPECT_GE(admitted, lease == 0 ? 100 : 80);
+      EXPECT_EQ(stores[0].not_decided() + stores[1].not_decided(), 0);
+      if (lease != 0) {
+        EXPECT_GT(stores[0].leased() + stores[1].leased(), 40);
+      }
+    }
+  }
+}
+
+TEST_F(WithRedis, a_denial_is_remembered_and_a_reset_forgets_it) {
+  RedisStore store{url_, {.deadline = kPatience}};
+  await(store);
+  SharedLimiter limiter{Quota::per_hour(1), store};
+  EXPECT_TRUE(limiter.check("key").allowed());
+  EXPECT_FALSE(limiter.check("key").allowed());
+  const std::uint64_t asked = store.decided();
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(limiter.check("key").verdict, Verdict::denied);
+  EXPECT_EQ(store.decided(), asked);
+  EXPECT_EQ(store.remembered(), 100);
+  EXPECT_TRUE(limiter.reset("key"));
+  EXPECT_TRUE(limiter.check("key").allowed());
+}
+
+TEST_F(WithRedis, callbacks_come_before_the_store_ends) {
+  std::atomic<int> called{0};
+  {
+    RedisStore store{url_, {.deadline = kPatience}};
+    SharedLimiter limiter{Quota::per_hour(1000), store};
+    for (int i = 0; i < 500; ++i) {
+      limiter.check("key", Cost{1}, [&called](const Decision&, std::string_view) { ++called; });
+    }
+  }
+  EXPECT_EQ(called, 500);
+}
+
+}  // namespace
+}  // namespace weir
