@@ -6,6 +6,7 @@ import os
 import random
 import re
 import signal
+import socket
 import ssl
 import threading
 import time
@@ -475,6 +476,107 @@ class TestPolicies(unittest.TestCase):
             self.assertIsInstance(answer, Error)
             self.assertIn("refused", answer)
         self.assertEqual(client.ask("PING"), "PONG")
+
+
+class Strange:
+    """Takes itself for a Redis: greets as one, and answers EVALSHA with whatever `answer` is."""
+
+    def __init__(self):
+        self.answer = b""
+        self.greeting = {b"SCRIPT": b"$40\r\n" + b"0" * 40 + b"\r\n", b"CONFIG": b"*0\r\n", b"PING": b"+PONG\r\n"}
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            try:
+                client, _ = self.listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self.serve, args=(client,), daemon=True).start()
+
+    def serve(self, client):
+        with client, client.makefile("rb") as lines:
+            try:
+                while header := lines.readline():
+                    words = [lines.read(int(lines.readline()[1:]) + 2)[:-2] for _ in range(int(header[1:]))]
+                    client.sendall(self.greeting.get(words[0].upper(), self.answer))
+            except (OSError, ValueError):
+                pass
+
+    def close(self):
+        self.listener.close()
+
+
+class TestStrangeStores(unittest.TestCase):
+    """Whatever a store answers, weir decides by its policy and stays up."""
+
+    GOOD = b"*4\r\n:1\r\n$10\r\n1700000000\r\n$1\r\n0\r\n$-1\r\n"
+    ANSWERS = [b":1\r\n", b"$-1\r\n", b"*-1\r\n", b"*0\r\n", b"+OK\r\n", b"-FOO bar\r\n", b"-\r\n", b"-ERR\r\n", b"!5\r\nERR x\r\n",
+               b"_\r\n", b"#t\r\n", b",1.5\r\n", b"(12345678901234567890\r\n", b"%1\r\n+a\r\n+b\r\n", b"garbage\r\n", b"\0" * 64, b"\r\n",
+               GOOD.replace(b":1", b":0"), GOOD.replace(b":1", b":7"), GOOD.replace(b"*4", b"*5") + b":0\r\n", GOOD.replace(b"*4", b"*3", 1)[:-5],
+               GOOD.replace(b"1700000000", b"9999999999"), GOOD.replace(b"1700000000", b"-170000000"), GOOD.replace(b"$1\r\n0", b"$7\r\n1000000"),
+               GOOD.replace(b"$-1", b"$5\r\nhello"), GOOD.replace(b"$-1", b"$41\r\n9223372036854775807 99999999999999999999"),
+               GOOD.replace(b"$-1", b"$21\r\n1700000001000000000 0"), GOOD.replace(b"$-1", b":5"), GOOD.replace(b"$-1", b"*0"),
+               GOOD + GOOD, GOOD[:-1], b"*1000000000\r\n", b"$99999999999\r\nx", b"*1\r\n" * 10_000, b"x" * 300_000, b"$300000\r\n" + b"x" * 299_999,
+               b"*99999999999999999999\r\n", b"$-2\r\n", b"*4\n:1\n", b"-MOVED 1 127.0.0.1:1\r\n", b"-MOVED\r\n", b"-ASK x y\r\n", b"-NOSCRIPT x\r\n",
+               b"-TRYAGAIN x\r\n", b"-NOAUTH x\r\n", b"-LOADING x\r\n", b"-CLUSTERDOWN x\r\n", b"-READONLY \x1b[31m\r\n", b"-MASTERDOWN x\r\n",
+               b">2\r\n+a\r\n+b\r\n" + b":1\r\n"]
+
+    def test_answers(self):
+        for scheme in ("redis://127.0.0.1:{}", "redis+cluster://127.0.0.1:{}", "redis+sentinel://127.0.0.1:{}/m"):
+            store = Strange()
+            self.addCleanup(store.close)
+            port = str(store.port).encode()
+            node = b"$9\r\n127.0.0.1\r\n"
+            store.greeting[b"CLUSTER"] = b"*1\r\n*3\r\n:0\r\n:16383\r\n*2\r\n" + node + b":" + port + b"\r\n"
+            store.greeting[b"SENTINEL"] = b"*2\r\n" + node + b"$%d\r\n%s\r\n" % (len(port), port)
+            server = Server("--store", scheme.format(store.port), "--on-store-error", "deny", "--threads", "1")
+            self.addCleanup(server.__exit__, None)
+            with server.client() as client:
+                def decided(key):
+                    return client.ask("CL.THROTTLE", key, 8, 1, HOUR) == [0, 9, 8, -1, HOUR]
+                for answer in [*self.ANSWERS, *(self.GOOD[:n] for n in range(1, len(self.GOOD)))]:
+                    store.answer = self.GOOD
+                    until(lambda: decided("good"), f"{scheme}: a good answer, before {answer[:60]!r}: {server.stderr()[-300:]}", 5)
+                    store.answer = answer
+                    since = time.monotonic()
+                    client.send_bytes(encode("CL.THROTTLE", "k", 8, 1, HOUR) * 3)
+                    for reply in [client.reply() for _ in range(3)]:
+                        # One good answer, and then one that nobody asked for, is a good answer.
+                        self.assertIn(reply[:3] if reply else reply, ([1, 9, 0], [0, 9, 8]), answer[:60])
+                        if answer != self.GOOD + self.GOOD:
+                            self.assertEqual(reply, [1, 9, 0, 1, 1], answer[:60])
+                    self.assertLess(time.monotonic() - since, 0.5, answer[:60])
+            self.assertLess(server.rss(), 60 << 20)
+            self.assertNotIn("\x1b", server.stderr())
+
+    def test_greetings(self):
+        for word in (b"SCRIPT", b"CONFIG", b"CLUSTER", b"SENTINEL", b"PING"):
+            for scheme in ("redis+cluster://127.0.0.1:{}", "redis+sentinel://127.0.0.1:{}/m"):
+                store = Strange()
+                self.addCleanup(store.close)
+                server = Server("--store", scheme.format(store.port), "--on-store-error", "allow", "--threads", "1")
+                self.addCleanup(server.__exit__, None)
+                store.answer = self.GOOD
+                with server.client() as client:
+                    for answer in self.ANSWERS:
+                        store.greeting[word] = answer
+                        self.assertEqual(client.ask("CL.THROTTLE", "k", 8, 1, HOUR)[0], 0)
+                        time.sleep(0.01)
+                self.assertLess(server.rss(), 60 << 20)
+
+    def test_itself(self):
+        """A server that is told to ask itself."""
+        port = free_port()
+        server = Server("--store", f"redis://127.0.0.1:{port}", "--threads", "1", resp=(f"127.0.0.1:{port}",))
+        self.addCleanup(server.__exit__, None)
+        with server.client() as client:
+            self.assertEqual([throttle(client, "k", 1, 1, HOUR)[0] for _ in range(2)], [0, 1])
+        before = server.cpu_seconds()
+        time.sleep(1)
+        self.assertLess(server.cpu_seconds() - before, 0.2)
 
 
 class Model:
