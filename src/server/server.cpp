@@ -133,7 +133,7 @@ class Server::Impl {
     for (unsigned i = 1; i < settings_.threads; ++i) loops_.push_back(std::make_unique<Loop>());
     if (!settings_.tls_cert.empty()) tls_.emplace(make_tls(settings_));
     if (settings_.store) {
-      for (auto& loop : loops_) connect_store(*loop);
+      for (auto& loop : loops_) connect_store(*loop, *settings_.store);
     }
     service_.shut_down = [this](bool save) {
       asio::post(main_loop().context, [this, save] {
@@ -209,11 +209,11 @@ class Server::Impl {
     watch_drain();
   }
 
-  void connect_store(Loop& loop) {
-    if (settings_.store->tls) loop.store_tls.emplace(redis::client_tls(settings_.store_tls_ca));
-    loop.store = std::make_unique<redis::SharedStore>(*settings_.store, settings_.store_policy,
-                                                      service_.table, service_.resets, service_.now,
-                                                      &Remote::on_outcome, &Remote::on_reset);
+  void connect_store(Loop& loop, const redis::Endpoint& endpoint) {
+    if (endpoint.tls) loop.store_tls.emplace(redis::client_tls(settings_.store_tls_ca));
+    loop.store = std::make_unique<redis::SharedStore>(endpoint, settings_.store_policy, service_.table,
+                                                      service_.resets, service_.now, &Remote::on_outcome,
+                                                      &Remote::on_reset);
     loop.runner = std::make_unique<redis::Runner>(loop.context, loop.store->client(),
                                                   loop.store_tls ? &*loop.store_tls : nullptr, service_.now);
     loop.store->on_work([&loop] { loop.runner->wake(); });
