@@ -516,7 +516,7 @@ TEST_F(RedisAgreement, a_foreign_value_is_refused_and_nothing_is_charged) {
                              rule_of(Algorithm::sliding_window_log, 7, 14 * kSecond)};
   const auto expect = [&](const Rule& rule, bool is_state, const std::string& what) {
     const std::string before(ask({"DUMP", "key"}).text);
-    for (const std::uint64_t cost : {0, 1, 8}) {
+    for (const std::uint64_t cost : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{8}}) {
       for (const bool first : {false, true}) {
         std::array<Decision, 2> decisions;
         std::array asks = {Ask{&good, "good", Cost{1}}, Ask{&rule, "key", Cost{cost}}};

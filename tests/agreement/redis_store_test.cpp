@@ -92,7 +92,7 @@ void await(const RedisStore& store) {
 constexpr std::chrono::seconds kPatience{10};
 
 TEST_F(WithRedis, several_stores_and_threads_admit_exactly_the_burst) {
-  for (const std::uint64_t lease : {0, 7}) {
+  for (const std::uint64_t lease : {std::uint64_t{0}, std::uint64_t{7}}) {
     for (const Algorithm algorithm :
          {Algorithm::gcra, Algorithm::fixed_window, Algorithm::sliding_window_log}) {
       if (lease != 0 && algorithm != Algorithm::gcra) continue;
