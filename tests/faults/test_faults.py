@@ -110,7 +110,11 @@ class Faults:
         silent, since the last time this was asked."""
         fresh = self.load.take()
         self.samples += fresh
-        return any(received - sent > DEADLINE * 1e9 / 3 for sent, received, control, _ in fresh if control)
+        return self.held_up() or any(received - sent > DEADLINE * 1e9 / 3 for sent, received, control, _ in fresh if control)
+
+    def held_up(self):
+        """Whether what the world adds between weir and the store was held up, since the last time this was asked."""
+        return False
 
     # What one test does to the world.
 
@@ -169,7 +173,10 @@ class Faults:
         now = self.failures()
         new = {name: now[name] - self.failed_before[name] for name in now if now[name] != self.failed_before[name]}
         self.failed_before = now
-        may = set(causes) | ({"timeout", "connection"} if self.noisy() else set())
+        # The store is a process too that the machine may hold up, which nobody measures: once is nothing, unless
+        # nothing was to fail.
+        held_up = self.noisy() or (causes and new.get("timeout", 0) <= 4 * self.connections)
+        may = set(causes) | ({"timeout", "connection"} if held_up else set())
         self.assertLessEqual(set(new), may, f"{self.kind}: {new}")
         for name in some or ():
             self.assertGreater(new.get(name, 0), 0, f"{self.kind}: {new}")
@@ -322,6 +329,10 @@ class TestSingle(Faults, unittest.TestCase):
 
     def holder(self, _):
         return self.redis
+
+    def held_up(self):
+        lag, self.proxy.lag = self.proxy.lag, 0.0
+        return lag > DEADLINE / 3
 
     def positions(self, count, most):
         """Every byte at the beginning, and some behind."""
@@ -489,7 +500,7 @@ class TestSingle(Faults, unittest.TestCase):
                 with self.redis.connect() as killer:
                     until(lambda killer=killer: killer.ask("SCRIPT", "KILL") == "OK", "the slow script ends")
                 somebody.reply()
-            self.check_back({"timeout", "connection", "busy"}, {"busy", "timeout"})
+            self.check_back({"timeout", "connection", "busy"}, {"busy"})
 
     def test_loading(self):
         for _ in range(many(1)):

@@ -397,6 +397,7 @@ class Proxy:
     frozen    connections are accepted, and nothing passes
     cut()     after so many more bytes in one direction everything is cut
     half_close(), drop(), refuse(), accept()
+    lag       the longest that it was held up itself; may be set to 0
     """
 
     def __init__(self, port, host="127.0.0.1"):
@@ -404,6 +405,7 @@ class Proxy:
         self.delay = 0.0
         self.frozen = False
         self.cuts = 0  # that have happened
+        self.lag = 0.0
         self._cut = None
         self._links = set()
         self._listener = None
@@ -411,6 +413,13 @@ class Proxy:
         threading.Thread(target=self._loop.run_forever, daemon=True).start()
         self.port = free_port()
         self.accept()
+        asyncio.run_coroutine_threadsafe(self._watch(), self._loop)
+
+    async def _watch(self):
+        while True:
+            before = time.monotonic()
+            await asyncio.sleep(0.005)
+            self.lag = max(self.lag, time.monotonic() - before - 0.005)
 
     def _do(self, coroutine):
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(10)
