@@ -6,6 +6,8 @@
 #include <optional>
 #include <tuple>
 
+#include "resp/reply.hpp"
+
 namespace weir::redis {
 namespace {
 
@@ -26,14 +28,6 @@ constexpr Client::nanoseconds kAskAnyway = 500ms;
 constexpr Client::nanoseconds kTryAgainAfter = 2ms;
 constexpr std::string_view kNoAnswer = "no answer by the deadline";
 constexpr Client::nanoseconds kNever{std::numeric_limits<std::int64_t>::max()};
-
-void append_word(std::string& out, std::string_view word) {
-  out += '$';
-  out += std::to_string(word.size());
-  out += "\r\n";
-  out += word;
-  out += "\r\n";
-}
 
 bool is(const Value& value, Type type) { return value.type == type; }
 
@@ -220,10 +214,9 @@ void Client::send(NodeId id, std::uint32_t index, bool asking, nanoseconds now) 
 void Client::send_internal(NodeId id, Sent what, std::initializer_list<std::string_view> words,
                            nanoseconds now) {
   Node& node = nodes_[id];
-  node.out += '*';
-  node.out += std::to_string(words.size());
-  node.out += "\r\n";
-  for (const std::string_view word : words) append_word(node.out, word);
+  resp::Reply request(node.out);  // requests are arrays of bulk strings too
+  request.array(words.size());
+  for (const std::string_view word : words) request.bulk(word);
   node.pending.push_back({what, 0, now});
   ++node.untaken;
   if (what == Sent::script) ++counters_.script_loads;

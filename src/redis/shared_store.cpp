@@ -5,6 +5,7 @@
 
 #include "core/gcra.hpp"
 #include "redis/script.hpp"
+#include "resp/reply.hpp"
 
 namespace weir::redis {
 namespace {
@@ -152,8 +153,10 @@ void SharedStore::send(std::uint32_t index) {
     const Ask one{&*asked.rule, asked.key, asked.lease != 0 ? Cost{asked.lease} : asked.cost};
     append_check(command, {&one, 1}, endpoint_.prefix);
   } else {
-    const std::string full = endpoint_.prefix + asked.key;
-    command = "*2\r\n$3\r\nDEL\r\n$" + std::to_string(full.size()) + "\r\n" + full + "\r\n";
+    resp::Reply request(command);
+    request.array(2);
+    request.bulk("DEL");
+    request.bulk(endpoint_.prefix + asked.key);
   }
   std::uint16_t slot = 0;
   if (endpoint_.kind == Endpoint::Kind::cluster) {

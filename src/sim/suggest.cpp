@@ -92,20 +92,20 @@ std::vector<std::optional<std::uint64_t>> Suggest::bursts_by_heights(
 }
 
 std::vector<std::uint64_t> Suggest::denied(std::span<const Try> tries) {
+  std::vector<Quota> quotas;
+  for (const Try& each : tries) {
+    const Rate rate{1, std::chrono::nanoseconds{static_cast<std::int64_t>(each.interval)}};
+    quotas.push_back(Quota::make(rate, static_cast<std::int64_t>(each.burst)).value());
+  }
   std::vector<std::array<std::uint64_t, kTogether>> tats(clients_);
   std::vector<std::uint64_t> denied(tries.size());
   events_.each([&](const Event& event) {
     auto& tat = tats[event.client];
-    const auto now = static_cast<std::uint64_t>(event.ns);
     for (std::size_t i = 0; i < tries.size(); ++i) {
-      // GCRA as in core/gcra.hpp, but for one T in a key's life, which is what makes so many at once cheap;
-      // check() asks the rule itself.
-      const std::uint64_t start = std::max(tat[i], now);
-      const bool fits = event.cost <= tries[i].burst &&
-                        start + event.cost * tries[i].interval <= now + tries[i].burst * tries[i].interval;
-      if (event.cost == 0) continue;  // a look: never denied, takes nothing
-      if (fits) {
-        tat[i] = start + event.cost * tries[i].interval;
+      const gcra::Step step = gcra::decide(quotas[i], {tat[i], tries[i].interval},
+                                           std::chrono::nanoseconds{event.ns}, Cost{event.cost});
+      if (step.verdict == Verdict::allowed) {
+        tat[i] = step.next.tat;
       } else {
         ++denied[i];
       }

@@ -3,11 +3,10 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <stdexcept>
 #include <string>
-#include <system_error>
 
+#include "store/mapping.hpp"
 #include "store/spin.hpp"
 
 namespace weir {
@@ -81,13 +80,7 @@ LogTable::LogTable(const Quota& quota, std::size_t bytes, WhenFull when_full, Ha
                                 " admissions (" + std::to_string(2 * bucket_bytes) + ")");
   }
   mapping_bytes_ = buckets_ * bucket_bytes;
-  void* mapping = mmap(nullptr, mapping_bytes_, PROT_READ | PROT_WRITE,
-                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (mapping == MAP_FAILED) {
-    throw std::system_error(errno, std::generic_category(),
-                            "memory: cannot reserve " + std::to_string(mapping_bytes_) + " bytes");
-  }
-  mapping_ = static_cast<std::byte*>(mapping);
+  mapping_ = reserve_memory(mapping_bytes_);
   rings_ = reinterpret_cast<Entry*>(mapping_ + buckets_ * sizeof(Bucket));
 }
 

@@ -3,13 +3,12 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <random>
 #include <stdexcept>
 #include <string>
-#include <system_error>
 
 #include "core/rule.hpp"
+#include "store/mapping.hpp"
 #include "store/spin.hpp"
 
 namespace weir {
@@ -169,13 +168,7 @@ Table::Table(std::size_t bytes, WhenFull when_full, HashKey seed, Algorithm algo
 
   // Huge pages where the kernel gives them: random places in a large table miss the TLB otherwise.
   mapping_bytes_ = segments * kSegmentBytes + kHugePage;
-  void* mapping = mmap(nullptr, mapping_bytes_, PROT_READ | PROT_WRITE,
-                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (mapping == MAP_FAILED) {
-    throw std::system_error(errno, std::generic_category(),
-                            "memory: cannot reserve " + std::to_string(mapping_bytes_) + " bytes");
-  }
-  mapping_ = static_cast<std::byte*>(mapping);
+  mapping_ = reserve_memory(mapping_bytes_);
   base_ = mapping_ + (kHugePage - reinterpret_cast<std::uintptr_t>(mapping_) % kHugePage) % kHugePage;
   if (segments * kSegmentBytes >= kHugePage) madvise(base_, segments * kSegmentBytes, MADV_HUGEPAGE);
 }

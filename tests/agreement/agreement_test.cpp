@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "agreement/oracle.hpp"
+#include "agreement/subject.hpp"
 #include "core/gcra.hpp"
 #include "store/table.hpp"
 
@@ -32,15 +33,6 @@ std::uint64_t seed() {
 // A quota whose emission interval is exactly `interval` ns.
 Quota quota_of(std::int64_t burst, std::int64_t interval) {
   return Quota::make({1, nanoseconds{interval}}, burst).value();
-}
-
-bool same(const Decision& decision, const oracle::Answer& answer) {
-  const auto verdict = static_cast<oracle::Answer::Kind>(decision.verdict);
-  const bool denied = decision.verdict == Verdict::denied;
-  return verdict == answer.kind && decision.remaining == answer.remaining &&
-         decision.retry_after.has_value() == denied &&
-         (!denied || decision.retry_after->count() == answer.retry_after) &&
-         decision.reset_after.count() == answer.reset_after;
 }
 
 struct Grid {
