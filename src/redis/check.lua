@@ -1,13 +1,18 @@
--- Decides one request against one or several limits of it, at one moment, and charges all of them or none.
+-- Decides one request against one or several limits of it, at one moment, and charges all of them or none. Or
+-- one request that came several times, each by itself.
 --
 --   KEYS    one for each limit
 --   ARGV    for each limit four words, all lengths of time being in ns:
 --             gcra T full need                 full = burst x T, need = cost x T
 --             ALGORITHM cost limit period      for each other algorithm
+--             give_back T need at              what gcra has charged at that time, as far as it is still owed
+--           for one limit that is asked for n times at this moment, two more: 'times n'
 --           and last, only in tests, the time instead of the server's: 's us'
---   answer  1 when all are allowed, 0 otherwise; the time, s and us; for each limit its state before
+--   answer  1 when all are allowed, 0 otherwise, or how many of n, the first ones; the time, s and us; for each
+--           limit its state before
 --
--- A cost of 0 is a look and takes nothing. A cost above the limit is said as limit + 1.
+-- A cost of 0 is a look and takes nothing. A cost above the limit is said as limit + 1. A sliding window log is
+-- not asked for n times.
 --
 -- What is under a key is text for a person to read; times are ns since 1970:
 --
@@ -23,7 +28,7 @@
 -- For Redis 6.2 and later, and Valkey. What is replicated are the writes (SET with its expiry), not the script.
 
 local call = redis.call
-local time = #ARGV % 4 == 0 and call('TIME') or {string.match(ARGV[#ARGV], '^(%d+) (%d+)$')}
+local time = #ARGV % 2 == 0 and call('TIME') or {string.match(ARGV[#ARGV], '^(%d+) (%d+)$')}
 local s, n = time[1] + 0, time[2] * 1000
 
 -- Nearly every call is one limit by gcra whose T has not changed and whose burst takes less than 104 days, 9 x
@@ -41,15 +46,22 @@ if ARGV[1] == 'gcra' and not KEYS[2] then
   if of == T and full + need < 9e15 then
     local ahead = (ts - s) * 1e9 + (tn - n)
     if ahead < 0 then ahead = 0 end
+    local count = #ARGV < 6 and 1 or ARGV[6] + 0
     if need == 0 or ahead > full - need then
-      return {need == 0 and 1 or 0, time[1], time[2], text}
+      return {need == 0 and count or 0, time[1], time[2], text}
+    end
+    if count > 1 then
+      -- Of whole numbers below 2^53 a quotient never rounds up to the next one.
+      local most = math.floor((full - ahead) / need)
+      if count > most then count = most end
+      need = need * count
     end
     local ns = n + ahead + need
     tn = ns % 1e9
     ts = s + (ns - tn) / 1e9
     local format = string.format
     call('SET', key, format('%d%09d ', ts, tn) .. T, 'PXAT', format('%d', ts * 1000 + math.ceil(tn / 1e6)))
-    return {1, time[1], time[2], text}
+    return {count, time[1], time[2], text}
   end
 end
 
@@ -154,6 +166,25 @@ function decide.gcra(text, at)
   end
   ts, tn = add(ts, tn, need_s, need_n)
   return true, format('%d%09d %s', ts, tn, T)
+end
+
+-- What was charged at a time drains first, so at + need - now is still owed of it. That is what goes back, and not
+-- more: what has drained meanwhile others have been admitted for. A debt in another T stays as it is.
+function decide.give_back(text, at)
+  local tat, of = match(text or '', '^(%d+) (%d+)$')
+  if of ~= ARGV[at + 1] then return true end
+  local ts, tn = pair(tat)
+  local debt_s, debt_n = ahead_of(ts, tn)
+  local need_s, need_n = pair(ARGV[at + 2])
+  local charged_s, charged_n = pair(ARGV[at + 3])
+  local back_s, back_n = ahead_of(add(charged_s, charged_n, need_s, need_n))
+  if not debt_s or not back_s then return true end
+  -- When the clock has stepped back, not more than was charged; and never more than is owed by anybody.
+  if less(need_s, need_n, back_s, back_n) then back_s, back_n = need_s, need_n end
+  if less(debt_s, debt_n, back_s, back_n) then back_s, back_n = debt_s, debt_n end
+  if back_s == 0 and back_n == 0 then return true end
+  ts, tn = subtract(ts, tn, back_s, back_n)
+  return true, format('%d%09d %s', ts, tn, of)
 end
 
 -- The end of the window that now is in, windows being multiples of the period.
@@ -299,6 +330,25 @@ local function charge_log(key, log)
   call('PEXPIREAT', key, expiry(add(log.s, log.n, log.Ps, log.Pn)))
 end
 
+local function no_state(i, kind)
+  return redis.error_reply(format('WRONGTYPE key %d of this request holds no state of %s', i, kind))
+end
+
+if #ARGV % 4 > 1 then
+  local key, kind, count = KEYS[1], ARGV[1], ARGV[6] + 0
+  local before = read('GET', key)
+  local text, granted, written = before, 0, nil
+  while granted < count do
+    local allowed, changed = decide[kind](text, 1)
+    if allowed == nil then return no_state(1, kind) end
+    if changed then text, written = changed, true end
+    if not allowed then break end
+    granted = granted + 1
+  end
+  if written then call('SET', key, text, 'PXAT', expiry(pair(match(text, '^%d+')))) end
+  return {granted, time[1], time[2], before}
+end
+
 local answer = {1, time[1], time[2]}
 local kinds = {}    -- by key, the algorithm that it was asked for by
 local after = {}    -- by key, its text when all limits so far are written down
@@ -329,7 +379,7 @@ for i, key in ipairs(KEYS) do
     end
   end
   if allowed == nil then
-    return redis.error_reply(format('WRONGTYPE key %d of this request holds no state of %s', i, kind))
+    return no_state(i, kind)
   end
   if not allowed then answer[1] = 0 end
   at = at + 4

@@ -232,9 +232,11 @@ std::optional<std::string> unsuitable(const Rule& rule) {
   return std::nullopt;
 }
 
-void append_check(std::string& out, std::span<const Ask> asks, std::string_view prefix,
-                  std::optional<nanoseconds> now) {
-  append_header(out, '*', 3 + asks.size() * (1 + kWordsOfLimit) + (now ? 1 : 0));
+namespace {
+
+void append_start(std::string& out, std::span<const Ask> asks, std::size_t more_words,
+                  std::string_view prefix) {
+  append_header(out, '*', 3 + asks.size() * (1 + kWordsOfLimit) + more_words);
   out += "$7\r\nEVALSHA\r\n";
   append_word(out, check_sha());
   append_word(out, asks.size());
@@ -244,38 +246,102 @@ void append_check(std::string& out, std::span<const Ask> asks, std::string_view 
     out += ask.key;
     out += "\r\n";
   }
+}
+
+void append_time(std::string& out, std::optional<nanoseconds> now) {
+  if (!now) return;
+  const std::int64_t us = now->count() / 1000;
+  append_word(out, std::to_string(us / 1'000'000) + " " + std::to_string(us % 1'000'000));
+}
+
+constexpr std::size_t kFirstState = 3;
+
+tl::unexpected<std::string> not_ours(const Value& reply) {
+  if (reply.type == Value::Type::error) return tl::unexpected(std::string(reply.text));
+  return tl::unexpected(std::string("the store's answer is not that of weir's script"));
+}
+
+tl::unexpected<std::string> disagree(const std::string& how) {
+  return tl::unexpected("weir's script and weir disagree: it " + how);
+}
+
+}  // namespace
+
+void append_check(std::string& out, std::span<const Ask> asks, std::string_view prefix,
+                  std::optional<nanoseconds> now) {
+  append_start(out, asks, now ? 1 : 0, prefix);
   for (const Ask& ask : asks) append_limit(out, ask);
-  if (now) {
-    const std::int64_t us = now->count() / 1000;
-    append_word(out, std::to_string(us / 1'000'000) + " " + std::to_string(us % 1'000'000));
+  append_time(out, now);
+}
+
+void append_times(std::string& out, const Ask& ask, std::size_t times, std::string_view prefix,
+                  std::optional<nanoseconds> now) {
+  append_start(out, {&ask, 1}, now ? 3 : 2, prefix);
+  append_limit(out, ask);
+  append_word(out, "times");
+  append_word(out, times);
+  append_time(out, now);
+}
+
+void append_give_back(std::string& out, std::span<const Ask> asks, nanoseconds charged_at,
+                      std::string_view prefix, std::optional<nanoseconds> now) {
+  append_start(out, asks, now ? 1 : 0, prefix);
+  for (const Ask& ask : asks) {
+    const auto interval = static_cast<std::uint64_t>(ask.rule->quota.emission_interval().count());
+    append_word(out, "give_back");
+    append_word(out, interval);
+    append_word(out, ask.cost.units * interval);
+    append_word(out, static_cast<std::uint64_t>(charged_at.count()));
   }
+  append_time(out, now);
+}
+
+std::optional<nanoseconds> decided_at(const Value& reply) {
+  if (reply.type != Value::Type::array || reply.items.size() <= kFirstState ||
+      reply.items[0].type != Value::Type::integer) {
+    return std::nullopt;
+  }
+  return read_time(reply.items[1], reply.items[2]);
 }
 
 tl::expected<bool, std::string> read_check(const Value& reply, std::span<const Ask> asks,
                                            std::span<Decision> decisions) {
-  if (reply.type == Value::Type::error) return tl::unexpected(std::string(reply.text));
-  constexpr std::string_view kNotOurs = "the store's answer is not that of weir's script";
-  constexpr std::size_t kFirstState = 3;
-  if (reply.type != Value::Type::array || reply.items.size() != kFirstState + asks.size() ||
-      reply.items[0].type != Value::Type::integer || decisions.size() < asks.size()) {
-    return tl::unexpected(std::string(kNotOurs));
+  const std::optional<nanoseconds> now = decided_at(reply);
+  if (!now || reply.items.size() != kFirstState + asks.size() || decisions.size() < asks.size()) {
+    return not_ours(reply);
   }
-  const bool charged = reply.items[0].integer == 1;
-  const std::optional<nanoseconds> now = read_time(reply.items[1], reply.items[2]);
-  if (!now) return tl::unexpected(std::string(kNotOurs));
   bool all = true;
   for (std::size_t i = 0; i < asks.size(); ++i) {
     const std::optional<Decision> decision = decide_as_core(reply.items[kFirstState + i], asks[i], *now);
-    if (!decision) return tl::unexpected(std::string(kNotOurs));
+    if (!decision) return not_ours(reply);
     decisions[i] = *decision;
     all = all && decision->allowed();
   }
+  const bool charged = reply.items[0].integer == 1;
   if (all != charged) {
-    return tl::unexpected(std::string("weir's script and weir disagree: it ") +
-                          (charged ? "charged" : "did not charge") + " what is " +
-                          (all ? "allowed" : "denied"));
+    return disagree(charged ? "charged what is denied" : "did not charge what is allowed");
   }
   return all;
+}
+
+tl::expected<std::size_t, std::string> read_times(const Value& reply, const Ask& ask,
+                                                  std::span<Decision> decisions) {
+  const std::optional<nanoseconds> now = decided_at(reply);
+  if (!now || reply.items.size() != kFirstState + 1) return not_ours(reply);
+  std::optional<Words> words = read_words(reply.items[kFirstState], *ask.rule, *now);
+  if (!words) return not_ours(reply);
+  std::size_t allowed = 0;
+  for (Decision& each : decisions) {
+    const Step step = decide(*ask.rule, *words, *now, ask.cost);
+    each = step.decision();
+    if (step.changes) words = step.next;
+    allowed += each.allowed() ? 1 : 0;
+  }
+  if (reply.items[0].integer != static_cast<std::int64_t>(allowed)) {
+    return disagree("charged " + std::to_string(reply.items[0].integer) + " times where " +
+                    std::to_string(allowed) + " are allowed");
+  }
+  return allowed;
 }
 
 }  // namespace weir::redis
