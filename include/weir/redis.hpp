@@ -3,6 +3,7 @@
 //   weir::RedisStore store{"redis://10.0.0.1:6379"};                           // one for the process
 //   weir::SharedLimiter per_user{weir::Quota::per_second(50), store};
 //   auto d = per_user.check(user_id, weir::Cost{3});
+//   auto all = store.check_all({{per_user, user_id}, {per_tenant, tenant_id}});  // both are charged, or none
 //
 // A check asks the store and waits for its answer, at most the deadline. When there is none, `on_store_error`
 // decides: the embedded store of this process, or always yes, or always no. A denial is remembered until its
@@ -18,9 +19,13 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -32,6 +37,24 @@ namespace weir {
 
 // Who decides while the store does not answer.
 enum class OnStoreError : std::uint8_t { local, allow, deny };
+
+class SharedLimiter;
+
+// One of several limits that a request has to meet.
+struct SharedCheck {
+  const SharedLimiter& limiter;
+  std::string_view key;
+  Cost cost{};
+};
+
+// What several limits made of one request.
+struct SharedDecision {
+  // Of the limit that decides: the one denied for longest, or where all allow the one with the least left.
+  Decision decision;
+  std::size_t by = 0;  // which that is, counted from 0
+
+  bool allowed() const { return decision.allowed(); }
+};
 
 class RedisStore {
  public:
@@ -51,10 +74,26 @@ class RedisStore {
   RedisStore(const RedisStore&) = delete;
   RedisStore& operator=(const RedisStore&) = delete;
 
+  // One request against several limits, 16 at most and each with a key of its own: charged all, or none when
+  // any is not allowed. It takes one call when the keys are in one Redis, or in a cluster share a {hash tag}.
+  // Otherwise it takes one call for each slot; when one of them denies, what the others have charged is given
+  // back, less what has drained meanwhile, and until that arrives they may deny others for it. The deadline
+  // is the shortest of the limits', whose own policies decide when the store does not. Leases are not used.
+  // Throws std::invalid_argument for no limit or too many, for one of another store, for a key that comes
+  // twice, and for other algorithms than GCRA across slots; std::runtime_error as SharedLimiter::check.
+  SharedDecision check_all(std::span<const SharedCheck> checks);
+  SharedDecision check_all(std::initializer_list<SharedCheck> checks) {
+    return check_all(std::span<const SharedCheck>(checks.begin(), checks.size()));
+  }
+  // Does not wait; as SharedLimiter::check with `done`.
+  void check_all(std::span<const SharedCheck> checks,
+                 std::function<void(const SharedDecision&, std::string_view error)> done);
+
   bool ready() const;                 // whether the store answers
   std::uint64_t decided() const;      // checks that it has decided
   std::uint64_t remembered() const;   // denials given without asking
   std::uint64_t leased() const;       // allowances given without asking
+  std::uint64_t merged() const;       // checks that the store decided in another one's call
   std::uint64_t not_decided() const;  // checks that on_store_error had to decide
 
  private:
@@ -72,6 +111,11 @@ class SharedLimiter {
     // most lease x T, other processes may be denied units that nobody spends here. `remaining` is then what
     // is left of the lease.
     std::uint64_t lease = 0;
+    // One call for a key at a time: checks that come while one is under way wait for it and then travel
+    // together, and each is decided as it would have been alone, first come, first served. For keys that
+    // many callers ask for at once: far fewer calls, for up to one more round trip. With a lease always. Not
+    // for sliding_window_log.
+    bool merge = false;
     // Of others than GCRA, denials are not remembered, there are no leases, and OnStoreError::local decides
     // by GCRA.
     Algorithm algorithm = Algorithm::gcra;
@@ -95,6 +139,7 @@ class SharedLimiter {
   const Quota& quota() const { return quota_; }
 
  private:
+  friend class RedisStore;
   Quota quota_;
   RedisStore& store_;
   Options options_;

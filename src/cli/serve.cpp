@@ -38,6 +38,7 @@ struct Flags {
   std::string store_deadline = "50ms";
   std::string local_share = "100%";
   bool no_remember_denials = false;
+  bool merge = false;
   Settings settings;
 };
 
@@ -165,6 +166,7 @@ Settings settings_from(const Flags& flags) {
     redis::SharedStore::Policy& policy = settings.store_policy;
     policy.deadline = parse_time("store-deadline", flags.store_deadline, std::chrono::milliseconds{1});
     policy.remember_denials = !flags.no_remember_denials;
+    policy.merge = flags.merge;
     policy.local_share = parse_percent("local-share", flags.local_share);
     if (flags.on_store_error == "allow") policy.on_error = OnStoreError::allow;
     if (flags.on_store_error == "deny") policy.on_error = OnStoreError::deny;
@@ -241,6 +243,8 @@ void add_serve(CLI::App& app, int& result) {
       ->capture_default_str();
   serve_app->add_flag("--no-remember-denials", flags->no_remember_denials,
                       "ask the store again for a key just denied");
+  serve_app->add_flag("--merge", flags->merge,
+                      "one call at a time for a key; checks that wait share the next");
   serve_app->add_option("--store-tls-ca", s.store_tls_ca,
                         "who signs the store's certificate (PEM) [the system's]");
   serve_app->add_option("--snapshot", s.snapshot, "file to start from and to save to");

@@ -1,4 +1,5 @@
 // weir::RedisStore: a SharedStore and its sockets on a thread of their own.
+#include <algorithm>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
@@ -29,7 +30,7 @@ class RedisStore::Impl {
 
   Impl(redis::Endpoint endpoint, const Options& options)
       : tls_(endpoint.tls ? std::optional(redis::client_tls(options.tls_ca)) : std::nullopt),
-        store_(std::move(endpoint), {options.on_store_error, options.deadline, options.remember_denials, 1},
+        store_(std::move(endpoint), {options.on_store_error, options.deadline, options.remember_denials},
                local_, resets_, &steady_now, &Impl::decided, &Impl::reset_done),
         runner_(context_, store_.client(), tls_ ? &*tls_ : nullptr, &steady_now) {
     store_.on_work([this] { runner_.wake(); });
@@ -56,7 +57,19 @@ class RedisStore::Impl {
             rule,
             std::string(key),
             cost,
-            {options.lease, options.on_store_error, options.deadline}});
+            {options.lease, options.on_store_error, options.deadline, options.merge}});
+  }
+  using DoneAll = std::function<void(const SharedDecision&, std::string_view)>;
+  void check_all(std::vector<redis::SharedStore::Limit> limits, std::chrono::nanoseconds within,
+                 DoneAll done) {
+    // Its thread is where the store may be used.
+    asio::post(context_, [this, limits = std::move(limits), due = steady_now() + within,
+                          done = std::move(done)]() mutable {
+      store_.check_all(std::move(limits), due,
+                       [done = std::move(done)](const redis::SharedStore::Outcome& outcome, std::size_t by) {
+                         done({outcome.decision, by}, outcome.error);
+                       });
+    });
   }
   void reset(std::string_view key, DoneReset done) {
     submit({{}, std::move(done), std::nullopt, std::string(key), {}, {}});
@@ -145,10 +158,46 @@ RedisStore::RedisStore(std::string_view url, Options options)
     : impl_(std::make_unique<Impl>(parsed(url), options)) {}
 RedisStore::~RedisStore() = default;
 
+void RedisStore::check_all(std::span<const SharedCheck> checks,
+                           std::function<void(const SharedDecision&, std::string_view)> done) {
+  const auto refuse = [](const std::string& why) {
+    throw std::invalid_argument("weir::RedisStore::check_all: " + why);
+  };
+  if (checks.empty() || checks.size() > Table::kMostTogether) {
+    refuse(std::to_string(checks.size()) + " limits are not 1 to " + std::to_string(Table::kMostTogether));
+  }
+  const redis::SharedStore::Policy& policy = impl_->store().policy();
+  std::vector<redis::SharedStore::Limit> limits;
+  std::chrono::nanoseconds deadline = std::chrono::nanoseconds::max();
+  for (const SharedCheck& each : checks) {
+    const SharedLimiter::Options& options = each.limiter.options_;
+    if (&each.limiter.store_ != this) refuse("limit " + std::to_string(limits.size()) + " has another store");
+    const auto same = [&each](const redis::SharedStore::Limit& other) { return other.key == each.key; };
+    if (std::any_of(limits.begin(), limits.end(), same)) {
+      refuse("limit " + std::to_string(limits.size()) + " has the key of another");
+    }
+    limits.push_back({Rule{each.limiter.quota_, options.algorithm}, std::string(each.key), each.cost,
+                      options.on_store_error.value_or(policy.on_error)});
+    deadline = std::min(deadline, options.deadline.value_or(policy.deadline));
+  }
+  impl_->check_all(std::move(limits), deadline, std::move(done));
+}
+
+SharedDecision RedisStore::check_all(std::span<const SharedCheck> checks) {
+  std::promise<std::pair<SharedDecision, std::string>> promise;
+  check_all(checks, [&promise](const SharedDecision& decision, std::string_view error) {
+    promise.set_value({decision, std::string(error)});
+  });
+  auto [decision, error] = promise.get_future().get();
+  if (!error.empty()) throw std::runtime_error(error);
+  return decision;
+}
+
 bool RedisStore::ready() const { return impl_->store().counters().ready.load(); }
 std::uint64_t RedisStore::decided() const { return impl_->store().counters().decided.load(); }
 std::uint64_t RedisStore::remembered() const { return impl_->store().counters().remembered.load(); }
 std::uint64_t RedisStore::leased() const { return impl_->store().counters().leased.load(); }
+std::uint64_t RedisStore::merged() const { return impl_->store().counters().merged.load(); }
 std::uint64_t RedisStore::not_decided() const {
   std::uint64_t sum = 0;
   for (const auto& each : impl_->store().counters().failures) sum += each.load();

@@ -15,11 +15,6 @@ using std::chrono::nanoseconds;
 // What is answered when nobody has counted: enough for a client to come back, not to hammer.
 constexpr nanoseconds kRetryUnknown = std::chrono::seconds{1};
 
-gcra::Step decide_ahead(const Quota& quota, std::uint64_t ahead, nanoseconds elapsed, Cost cost) {
-  return gcra::decide(quota, {ahead, static_cast<std::uint64_t>(quota.emission_interval().count())}, elapsed,
-                      cost);
-}
-
 // The same in every store of a process, because they share Resets; secret. Never 0, which is no key.
 std::uint64_t hash_of(std::string_view key) {
   static const HashKey kSeed = Table::random_seed();
@@ -37,40 +32,66 @@ Quota scaled(const Quota& quota, double share) {
   return made ? *made : quota;
 }
 
+// What the policy makes of a check that nobody has counted; nothing when the embedded store is to count it.
+std::optional<Decision> decide_uncounted(const Quota& quota, Cost cost, OnStoreError on_error) {
+  const std::int64_t burst = quota.burst();
+  if (cost.units > static_cast<std::uint64_t>(burst))
+    return Decision{Verdict::never, burst, burst, std::nullopt, nanoseconds{0}};
+  switch (on_error) {
+    case OnStoreError::allow:
+      return Decision{Verdict::allowed, burst, burst, std::nullopt, nanoseconds{0}};
+    case OnStoreError::deny:
+      if (cost.units == 0) return Decision{Verdict::allowed, burst, 0, std::nullopt, kRetryUnknown};
+      return Decision{Verdict::denied, burst, 0, kRetryUnknown, kRetryUnknown};
+    case OnStoreError::local:
+      break;
+  }
+  return std::nullopt;
+}
+
+// Whether `a` decides rather than `b`, of two limits of one request.
+bool stricter(const Decision& a, const Decision& b) {
+  const auto rank = [](Verdict verdict) {
+    return verdict == Verdict::never ? 2 : verdict == Verdict::denied ? 1 : 0;
+  };
+  if (a.verdict != b.verdict) return rank(a.verdict) > rank(b.verdict);
+  if (a.verdict == Verdict::denied) return *a.retry_after > *b.retry_after;
+  return a.remaining < b.remaining;
+}
+
 }  // namespace
 
-void DenialMemory::remember(std::uint64_t key, const Quota& quota, Cost cost, const Decision& denial,
-                            nanoseconds asked, nanoseconds answered, std::uint32_t resets) {
-  const auto ahead = static_cast<std::uint64_t>(denial.reset_after.count());
-  // A debt that still drains at a former pace is not worth remembering: it is told by its odd answer.
-  if (decide_ahead(quota, ahead, nanoseconds{0}, cost).decision() != denial) return;
-  if (entries_.empty()) entries_.resize(kEntries);
-  Entry* entry = &entries_[key % (kEntries / 2) * 2];
-  if (entry->key != key && (entry[1].key == key || entry[1].until < entry->until)) ++entry;
-  *entry = {key, quota, ahead, asked, answered, asked + denial.retry_after.value_or(nanoseconds{0}), resets};
-}
+// A request of several limits while it is being decided.
+struct SharedStore::Together {
+  struct Each {
+    Limit limit;
+    std::uint64_t hash;
+    std::uint32_t resets;
+    Outcome outcome{};
+  };
+  // The limits of one slot: one call.
+  struct Part {
+    std::uint16_t slot;
+    std::vector<std::size_t> of{};  // each
+    bool failed = false;
+    bool charged = false;
+    nanoseconds charged_at{0};  // by the store's clock
+  };
+  std::vector<Each> each;
+  std::vector<Part> parts;
+  std::size_t open;  // parts without an answer
+  nanoseconds deadline;
+  OnAll done;
 
-std::optional<Decision> DenialMemory::recall(std::uint64_t key, const Quota& quota, Cost cost,
-                                             nanoseconds now, std::uint32_t resets) const {
-  if (entries_.empty()) return std::nullopt;
-  const Entry* entry = &entries_[key % (kEntries / 2) * 2];
-  if (entry->key != key) ++entry;
-  if (entry->key != key || entry->quota != quota || entry->resets != resets) return std::nullopt;
-  // The store decided between the two: by its clock it is now at most this late, and at least that late.
-  // Denied at the latest it may be is denied; the answer is made for the earliest, so that waiting is enough.
-  const nanoseconds latest = now - entry->asked;
-  const nanoseconds earliest = std::max(nanoseconds{0}, now - entry->answered);
-  if (decide_ahead(quota, entry->ahead, latest, cost).verdict != Verdict::denied) return std::nullopt;
-  return decide_ahead(quota, entry->ahead, earliest, cost).decision();
-}
-
-void DenialMemory::forget(std::uint64_t key) {
-  if (entries_.empty()) return;
-  Entry* const entry = &entries_[key % (kEntries / 2) * 2];
-  for (Entry* each : {entry, entry + 1}) {
-    if (each->key == key) *each = {};
+  std::vector<Ask> asks(std::size_t part) const {
+    std::vector<Ask> made;
+    for (const std::size_t i : parts[part].of) {
+      const Limit& limit = each[i].limit;
+      made.push_back({&limit.rule, limit.key, limit.cost});
+    }
+    return made;
   }
-}
+};
 
 SharedStore::SharedStore(Endpoint endpoint, Policy policy, Table& local, Resets& resets,
                          nanoseconds (*clock)(), OnOutcome on_outcome, OnReset on_reset)
@@ -84,47 +105,277 @@ SharedStore::SharedStore(Endpoint endpoint, Policy policy, Table& local, Resets&
       client_(endpoint_, std::string(check_script()), Table::random_seed().k0,
               [this](std::uint64_t tag, const Client::Result& result) { answered(tag, result); }) {}
 
+// -------------------------------------------------------------------------------------------- one limit
+
 std::optional<SharedStore::Outcome> SharedStore::check(const Rule& rule, std::string_view key, Cost cost,
                                                        std::uint64_t token, Wishes wishes) {
   const nanoseconds now = clock_();
-  const Quota& quota = rule.quota;
-  // What the other algorithms deny is not worked out here, and they lend nothing.
-  const bool gcra = rule.algorithm == Algorithm::gcra;
-  Asked asked{token, rule, {}, hash_of(key), cost, now};
+  Asked asked{.what = Asked::What::check, .token = token, .rule = rule, .hash = hash_of(key), .cost = cost};
+  asked.resets = resets_.of(asked.hash).load();
+  const auto burst = static_cast<std::uint64_t>(rule.quota.burst());
+  const bool leases =
+      wishes.lease > 1 && rule.algorithm == Algorithm::gcra && cost.units > 0 && cost.units <= burst;
+  if (const auto decision = without_asking(asked, leases, now)) return Outcome{*decision, Cause::none, {}};
+  if (auto sentence = unsuitable(rule)) return Outcome{{}, Cause::other, "ERR " + *std::move(sentence)};
+  asked.key = key;
   asked.deadline = now + wishes.deadline.value_or(policy_.deadline);
   asked.on_error = wishes.on_error.value_or(policy_.on_error);
-  asked.resets = resets_.of(asked.hash).load();
-  if (policy_.remember_denials && gcra) {
-    if (const auto denial = denials_.recall(asked.hash, quota, cost, now, asked.resets)) {
-      counters_.remembered.fetch_add(1, std::memory_order_relaxed);
-      return Outcome{*denial, Cause::none, {}};
-    }
-  }
-  if (auto sentence = unsuitable(*asked.rule)) {
-    return Outcome{{}, Cause::other, "ERR " + *std::move(sentence)};
-  }
-  asked.key = key;
-  const auto burst = static_cast<std::uint64_t>(quota.burst());
-  if (wishes.lease > 1 && gcra && cost.units > 0 && cost.units <= burst) {
-    if (const auto decision = leases_.spend(asked.hash, quota, cost, now, asked.resets)) {
-      counters_.leased.fetch_add(1, std::memory_order_relaxed);
-      return Outcome{*decision, Cause::none, {}};
-    }
-    const auto [waiters, first] = lease_waiters_.try_emplace(asked.hash);
-    if (!first) {
-      waiters->second.push_back(keep(std::move(asked)));
+  asked.merges = (leases || wishes.merge || policy_.merge) && rule.algorithm != Algorithm::sliding_window_log;
+  if (asked.merges) {
+    const auto [queue, first] = queues_.try_emplace(asked.hash, Queue{asked.deadline, {}});
+    asked.first = first;
+    asked.lease = leases ? std::min(std::max(wishes.lease, cost.units), burst) : 0;
+    // Who has less time than the call under way goes alone.
+    if (!first && queue->second.deadline <= asked.deadline) {
+      queue->second.waiting.push_back(keep(std::move(asked)));
       return std::nullopt;
     }
-    asked.lease = std::min(std::max(wishes.lease, cost.units), burst);
+    if (!first) asked.lease = 0;
   }
   send(keep(std::move(asked)));
   return std::nullopt;
 }
 
+// What a former answer still says.
+std::optional<Decision> SharedStore::without_asking(const Asked& asked, bool may_spend, nanoseconds now) {
+  if (asked.rule->algorithm != Algorithm::gcra) return std::nullopt;
+  const Quota& quota = asked.rule->quota;
+  if (policy_.remember_denials) {
+    if (const auto denial = denials_.recall(asked.hash, quota, asked.cost, now, asked.resets)) {
+      counters_.remembered.fetch_add(1, std::memory_order_relaxed);
+      return denial;
+    }
+  }
+  if (!may_spend) return std::nullopt;
+  const auto allowance = leases_.spend(asked.hash, quota, asked.cost, now, asked.resets);
+  if (allowance) counters_.leased.fetch_add(1, std::memory_order_relaxed);
+  return allowance;
+}
+
+void SharedStore::learn(const Decision& decision, const Rule& rule, std::uint64_t hash, Cost cost,
+                        nanoseconds asked, nanoseconds now, std::uint32_t resets) {
+  // A smaller request has passed since: a remembered denial is still one, but its numbers are outdated.
+  if (decision.allowed()) return denials_.forget(hash);
+  if (decision.verdict != Verdict::denied || rule.algorithm != Algorithm::gcra) return;
+  if (policy_.remember_denials) denials_.remember(hash, rule.quota, cost, decision, asked, now, resets);
+}
+
+void SharedStore::answered_check(Asked asked, const Client::Result& result) {
+  const nanoseconds now = clock_();
+  const Cost charged = asked.lease != 0 ? Cost{asked.lease} : asked.cost;
+  const Ask ask{&*asked.rule, asked.key, charged};
+  Decision own;
+  std::vector<Decision> all;
+  Cause cause = result.cause;
+  if (!asked.followers.empty()) {
+    all.resize(1 + asked.followers.size());
+    if (cause == Cause::none && !read_times(*result.value, ask, all)) cause = Cause::other;
+    own = all[0];
+  } else if (cause == Cause::none && !read_check(*result.value, {&ask, 1}, {&own, 1})) {
+    cause = Cause::other;
+  }
+  if (cause == Cause::none && own.verdict == Verdict::denied && charged.units > asked.cost.units) {
+    // Not so much at once; perhaps what is needed. It came before those that wait.
+    learn(own, *asked.rule, asked.hash, charged, asked.at, now, asked.resets);
+    const std::uint64_t hash = asked.hash;
+    asked.lease = 0;
+    asked.first = false;
+    auto& waiting = queues_[hash].waiting;
+    waiting.insert(waiting.begin(), keep(std::move(asked)));
+    return release(hash);
+  }
+  if (cause == Cause::none && own.allowed() && asked.lease != 0) {
+    leases_.grant(asked.hash, asked.rule->quota, charged.units, asked.cost.units, asked.at, asked.resets);
+    own.remaining += static_cast<std::int64_t>(charged.units - asked.cost.units);
+  }
+  conclude(asked, cause, own, result.error, now);
+  for (std::size_t i = 0; i < asked.followers.size(); ++i) {
+    if (cause == Cause::none) counters_.merged.fetch_add(1, std::memory_order_relaxed);
+    Asked follower = take_back(asked.followers[i]);
+    follower.at = asked.at;
+    follower.resets = asked.resets;
+    conclude(follower, cause, all[i + 1], result.error, now);
+  }
+  if (asked.first) release(asked.hash);
+}
+
+void SharedStore::conclude(const Asked& asked, Cause cause, const Decision& decision, std::string_view error,
+                           nanoseconds now) {
+  if (cause == Cause::none) {
+    counters_.decided.fetch_add(1, std::memory_order_relaxed);
+    learn(decision, *asked.rule, asked.hash, asked.cost, asked.at, now, asked.resets);
+    return on_outcome_(asked.token, {decision, cause, {}});
+  }
+  count(cause);
+  const Quota& quota = asked.rule->quota;
+  auto decided = decide_uncounted(quota, asked.cost, asked.on_error);
+  if (!decided)
+    decided = local_.check(local_.locate(asked.key), scaled(quota, policy_.local_share), asked.cost, now);
+  on_outcome_(asked.token, {*decided, cause, std::string(cause == Cause::wrongtype ? error : "")});
+}
+
+// Those that waited for a call of their key: what its answer does not settle leaves now, in the order in
+// which it came, and those that come from now on wait for the last.
+void SharedStore::release(std::uint64_t hash) {
+  auto queue = queues_.extract(hash);
+  const nanoseconds now = clock_();
+  struct Settled {
+    std::uint64_t token;
+    Decision decision;
+  };
+  std::vector<Settled> settled;
+  std::vector<std::uint32_t> calls;
+  for (const std::uint32_t index : queue.mapped().waiting) {
+    Asked& asked = asked_[index];
+    if (const auto decision = without_asking(asked, asked.lease != 0, now)) {
+      settled.push_back({take_back(index).token, *decision});
+      continue;
+    }
+    asked.lease = 0;
+    Asked* const last = calls.empty() ? nullptr : &asked_[calls.back()];
+    if (last != nullptr && last->rule == asked.rule && last->cost.units == asked.cost.units &&
+        last->key == asked.key && last->followers.size() + 1 < kMostTimes) {
+      last->deadline = std::min(last->deadline, asked.deadline);
+      last->followers.push_back(index);
+    } else {
+      calls.push_back(index);
+    }
+  }
+  if (!calls.empty()) {
+    Asked& last = asked_[calls.back()];
+    last.first = true;
+    queue.mapped() = {last.deadline, {}};
+    queues_.insert(std::move(queue));
+  }
+  for (const std::uint32_t index : calls) send(index);
+  for (const Settled& each : settled) on_outcome_(each.token, {each.decision, Cause::none, {}});
+}
+
+// ------------------------------------------------------------------------------- several limits together
+
+void SharedStore::check_all(std::vector<Limit> limits, nanoseconds deadline, OnAll done) {
+  const nanoseconds now = clock_();
+  const auto together = std::make_shared<Together>();
+  together->deadline = deadline;
+  std::optional<std::size_t> denied_by;
+  for (Limit& limit : limits) {
+    const std::size_t i = together->each.size();
+    Asked asked{
+        .what = Asked::What::limits, .rule = limit.rule, .hash = hash_of(limit.key), .cost = limit.cost};
+    asked.resets = resets_.of(asked.hash).load();
+    const std::uint16_t its_slot = slot(limit.key);
+    Together::Each& each =
+        together->each.emplace_back(Together::Each{std::move(limit), asked.hash, asked.resets});
+    if (const auto denial = without_asking(asked, false, now)) {
+      each.outcome.decision = *denial;
+      if (!denied_by || stricter(*denial, together->each[*denied_by].outcome.decision)) denied_by = i;
+    }
+    auto part = std::find_if(together->parts.begin(), together->parts.end(),
+                             [its_slot](const Together::Part& other) { return other.slot == its_slot; });
+    if (part == together->parts.end()) part = together->parts.insert(part, Together::Part{its_slot});
+    part->of.push_back(i);
+  }
+  if (denied_by) return done(together->each[*denied_by].outcome, *denied_by);
+  for (std::size_t i = 0; together->parts.size() > 1 && i < together->each.size(); ++i) {
+    if (together->each[i].limit.rule.algorithm == Algorithm::gcra) continue;
+    return done({{},
+                 Cause::other,
+                 "ERR the keys of this request lie in different slots of the cluster, and what " +
+                     std::string(name_of(together->each[i].limit.rule.algorithm)) +
+                     " has charged cannot be given back: let them share a {hash tag}"},
+                i);
+  }
+  together->open = together->parts.size();
+  together->done = std::move(done);
+  for (std::size_t part = 0; part < together->parts.size(); ++part) {
+    send(keep({.what = Asked::What::limits, .deadline = deadline, .together = together, .part = part}));
+  }
+}
+
+void SharedStore::answered_limits(const Asked& asked, const Client::Result& result) {
+  const nanoseconds now = clock_();
+  Together& together = *asked.together;
+  Together::Part& part = together.parts[asked.part];
+  Cause cause = result.cause;
+  std::array<Decision, Table::kMostTogether> decisions;
+  if (cause == Cause::none) {
+    const auto charged = read_check(*result.value, together.asks(asked.part), decisions);
+    if (charged) {
+      part.charged = *charged;
+      part.charged_at = decided_at(*result.value).value_or(nanoseconds{0});
+    } else {
+      cause = Cause::other;
+    }
+  }
+  for (std::size_t i = 0; i < part.of.size(); ++i) {
+    Together::Each& each = together.each[part.of[i]];
+    each.outcome = {decisions[i], cause, std::string(cause == Cause::wrongtype ? result.error : "")};
+    if (cause == Cause::none)
+      learn(decisions[i], each.limit.rule, each.hash, each.limit.cost, asked.at, now, each.resets);
+  }
+  part.failed = cause != Cause::none;
+  if (part.failed) count(cause);
+  if (--together.open == 0) conclude(asked.together, now);
+}
+
+void SharedStore::conclude(const std::shared_ptr<Together>& shared, nanoseconds now) {
+  Together& together = *shared;
+  bool all = true;
+  bool failed = false;
+  std::vector<std::size_t> local;  // those that the embedded store is to count
+  for (const Together::Part& part : together.parts) {
+    failed = failed || part.failed;
+    for (const std::size_t i : part.of) {
+      auto& [limit, hash, resets, outcome] = together.each[i];
+      if (part.failed) {
+        const auto decided = decide_uncounted(limit.rule.quota, limit.cost, limit.on_error);
+        if (!decided) local.push_back(i);
+        const std::int64_t burst = limit.rule.quota.burst();
+        outcome.decision =
+            decided.value_or(Decision{Verdict::allowed, burst, burst, std::nullopt, nanoseconds{0}});
+      }
+      all = all && outcome.decision.allowed() && outcome.error.empty();
+    }
+  }
+  if (!failed) counters_.decided.fetch_add(1, std::memory_order_relaxed);
+  if (all && !local.empty()) {
+    std::vector<Quota> quotas;
+    std::vector<Table::Request> requests;
+    quotas.reserve(local.size());
+    for (const std::size_t i : local) {
+      const Limit& limit = together.each[i].limit;
+      quotas.push_back(scaled(limit.rule.quota, policy_.local_share));
+      requests.push_back({local_.locate(limit.key), &quotas.back(), limit.cost});
+    }
+    std::array<Decision, Table::kMostTogether> decisions;
+    all = local_.check_all(requests, now, decisions);
+    for (std::size_t i = 0; i < local.size(); ++i) together.each[local[i]].outcome.decision = decisions[i];
+  }
+  for (std::size_t part = 0; !all && part < together.parts.size(); ++part) {
+    if (!together.parts[part].charged) continue;
+    send(keep({.what = Asked::What::give_back,
+               .deadline = now + policy_.deadline,
+               .together = shared,
+               .part = part}));
+  }
+  std::size_t by = 0;
+  for (std::size_t i = 1; i < together.each.size(); ++i) {
+    const Outcome& so_far = together.each[by].outcome;
+    const Outcome& outcome = together.each[i].outcome;
+    const bool error = !outcome.error.empty();
+    if (so_far.error.empty() && (error || stricter(outcome.decision, so_far.decision))) by = i;
+  }
+  together.done(together.each[by].outcome, by);
+}
+
+// ------------------------------------------------------------------------------------------------ calls
+
 void SharedStore::reset(std::string_view key, std::uint64_t token) {
-  Asked asked{token, std::nullopt, std::string(key), hash_of(key), {}, clock_()};
-  asked.deadline = asked.at + policy_.deadline;
-  send(keep(std::move(asked)));
+  send(keep({.what = Asked::What::reset,
+             .token = token,
+             .key = std::string(key),
+             .hash = hash_of(key),
+             .deadline = clock_() + policy_.deadline}));
 }
 
 std::uint32_t SharedStore::keep(Asked asked) {
@@ -145,106 +396,72 @@ SharedStore::Asked SharedStore::take_back(std::uint32_t index) {
   return std::move(asked_[index]);
 }
 
+// In front of a cluster's slots, which are 0 for everybody else.
+std::uint16_t SharedStore::slot(std::string_view key) const {
+  if (endpoint_.kind != Endpoint::Kind::cluster) return 0;
+  return slot_of(endpoint_.prefix.empty() ? key : endpoint_.prefix + std::string(key));
+}
+
 void SharedStore::send(std::uint32_t index) {
-  const Asked& asked = asked_[index];
+  const nanoseconds now = clock_();
+  Asked& asked = asked_[index];
+  asked.at = now;
   std::string command;
-  command.reserve(192 + endpoint_.prefix.size() + asked.key.size());
-  if (asked.rule) {
-    const Ask one{&*asked.rule, asked.key, asked.lease != 0 ? Cost{asked.lease} : asked.cost};
-    append_check(command, {&one, 1}, endpoint_.prefix);
-  } else {
-    resp::Reply request(command);
-    request.array(2);
-    request.bulk("DEL");
-    request.bulk(endpoint_.prefix + asked.key);
+  std::uint16_t its_slot = 0;
+  switch (asked.what) {
+    case Asked::What::check: {
+      command.reserve(192 + endpoint_.prefix.size() + asked.key.size());
+      const Ask one{&*asked.rule, asked.key, asked.lease != 0 ? Cost{asked.lease} : asked.cost};
+      if (asked.followers.empty()) {
+        append_check(command, {&one, 1}, endpoint_.prefix);
+      } else {
+        append_times(command, one, 1 + asked.followers.size(), endpoint_.prefix);
+      }
+      its_slot = slot(asked.key);
+      break;
+    }
+    case Asked::What::limits:
+      append_check(command, asked.together->asks(asked.part), endpoint_.prefix);
+      its_slot = asked.together->parts[asked.part].slot;
+      break;
+    case Asked::What::give_back: {
+      const Together::Part& part = asked.together->parts[asked.part];
+      append_give_back(command, asked.together->asks(asked.part), part.charged_at, endpoint_.prefix);
+      its_slot = part.slot;
+      break;
+    }
+    case Asked::What::reset: {
+      resp::Reply request(command);
+      request.array(2);
+      request.bulk("DEL");
+      request.bulk(endpoint_.prefix + asked.key);
+      its_slot = slot(asked.key);
+      break;
+    }
   }
-  std::uint16_t slot = 0;
-  if (endpoint_.kind == Endpoint::Kind::cluster) {
-    slot = slot_of(endpoint_.prefix.empty() ? asked.key : endpoint_.prefix + asked.key);
-  }
-  client_.call(index, slot, std::move(command), asked.deadline, clock_());
+  client_.call(index, its_slot, std::move(command), asked.deadline, now);
   wake_();
 }
 
 void SharedStore::answered(std::uint64_t tag, const Client::Result& result) {
   Asked asked = take_back(static_cast<std::uint32_t>(tag));
-  if (!asked.rule) {
-    // After it was done: whoever asked before may have been told of what is forgotten now.
-    resets_.of(asked.hash).fetch_add(1);
-    if (result.cause == Cause::none) return on_reset_(asked.token, result.value->integer, {});
-    counters_.failures[static_cast<std::size_t>(result.cause)].fetch_add(1, std::memory_order_relaxed);
-    return on_reset_(asked.token, std::nullopt, result.error);
+  switch (asked.what) {
+    case Asked::What::check:
+      return answered_check(std::move(asked), result);
+    case Asked::What::limits:
+      return answered_limits(asked, result);
+    case Asked::What::give_back:
+      // Whoever asked before may have been denied for what is no longer owed.
+      for (const std::size_t i : asked.together->parts[asked.part].of)
+        resets_.of(asked.together->each[i].hash).fetch_add(1);
+      return;
+    case Asked::What::reset:
+      // After it was done: whoever asked before may have been told of what is forgotten now.
+      resets_.of(asked.hash).fetch_add(1);
+      if (result.cause == Cause::none) return on_reset_(asked.token, result.value->integer, {});
+      count(result.cause);
+      return on_reset_(asked.token, std::nullopt, result.error);
   }
-  const nanoseconds now = clock_();
-  const Cost charged = asked.lease != 0 ? Cost{asked.lease} : asked.cost;
-  Outcome outcome;
-  outcome.cause = result.cause;
-  if (result.cause == Cause::none) {
-    const Ask one{&*asked.rule, asked.key, charged};
-    if (!read_check(*result.value, {&one, 1}, {&outcome.decision, 1})) outcome.cause = Cause::other;
-  }
-  if (outcome.cause != Cause::none) {
-    counters_.failures[static_cast<std::size_t>(outcome.cause)].fetch_add(1, std::memory_order_relaxed);
-    outcome = without_store(*asked.rule, asked, outcome.cause, now);
-    if (result.cause == Cause::wrongtype) outcome.error = result.error;
-  } else {
-    counters_.decided.fetch_add(1, std::memory_order_relaxed);
-    Decision& decision = outcome.decision;
-    // A smaller request has passed since: a remembered denial is still one, but its numbers are outdated.
-    if (decision.allowed()) denials_.forget(asked.hash);
-    if (decision.allowed() && asked.lease != 0) {
-      leases_.grant(asked.hash, asked.rule->quota, charged.units, asked.cost.units, asked.at, asked.resets);
-      decision.remaining += static_cast<std::int64_t>(charged.units - asked.cost.units);
-    } else if (decision.verdict == Verdict::denied && charged.units > asked.cost.units) {
-      // Not so much at once; perhaps what is needed.
-      share_out(asked, now);
-      asked.lease = 0;
-      return send(keep(std::move(asked)));
-    } else if (decision.verdict == Verdict::denied && policy_.remember_denials &&
-               asked.rule->algorithm == Algorithm::gcra) {
-      denials_.remember(asked.hash, asked.rule->quota, asked.cost, decision, asked.at, now, asked.resets);
-    }
-  }
-  on_outcome_(asked.token, outcome);
-  if (asked.lease != 0) share_out(asked, now);
-}
-
-// Those that waited for this lease: each takes what is left, in the order in which they came, or asks by
-// itself.
-void SharedStore::share_out(const Asked& asked, nanoseconds now) {
-  const auto found = lease_waiters_.extract(asked.hash);
-  if (found.empty()) return;
-  for (const std::uint32_t index : found.mapped()) {
-    const Asked& waiter = asked_[index];
-    if (!waiter.rule) continue;  // only checks wait
-    const auto decision = leases_.spend(waiter.hash, waiter.rule->quota, waiter.cost, now, waiter.resets);
-    if (!decision) {
-      send(index);
-      continue;
-    }
-    counters_.leased.fetch_add(1, std::memory_order_relaxed);
-    on_outcome_(take_back(index).token, {*decision, Cause::none, {}});
-  }
-}
-
-SharedStore::Outcome SharedStore::without_store(const Rule& rule, const Asked& asked, Cause cause,
-                                                nanoseconds now) {
-  const Quota& quota = rule.quota;
-  const Cost cost = asked.cost;
-  if (cost.units > static_cast<std::uint64_t>(quota.burst())) {
-    return {{Verdict::never, quota.burst(), quota.burst(), std::nullopt, nanoseconds{0}}, cause, {}};
-  }
-  switch (asked.on_error) {
-    case OnStoreError::allow:
-      return {{Verdict::allowed, quota.burst(), quota.burst(), std::nullopt, nanoseconds{0}}, cause, {}};
-    case OnStoreError::deny:
-      if (cost.units == 0)
-        return {{Verdict::allowed, quota.burst(), 0, std::nullopt, kRetryUnknown}, cause, {}};
-      return {{Verdict::denied, quota.burst(), 0, kRetryUnknown, kRetryUnknown}, cause, {}};
-    case OnStoreError::local:
-      break;
-  }
-  return {local_.check(local_.locate(asked.key), scaled(quota, policy_.local_share), cost, now), cause, {}};
 }
 
 }  // namespace weir::redis

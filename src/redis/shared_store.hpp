@@ -5,10 +5,10 @@
 // store itself refused for the key's sake (a foreign value under it, WRONGTYPE) is not decided by anybody: it
 // is the caller's error.
 //
-// A denial is remembered until its retry_after, and the key denied without asking: exact, because a debt
-// never falls faster than time, whoever else uses the key. Not seen from here are another machine's reset of
-// the key and another's raised limit: then a denial lasts at most as long as it said. The memory is bounded,
-// and forgets when it is full, which only costs a question.
+// Three things keep questions from the store: remembered denials (denial_memory.hpp), leases (leases.hpp),
+// and merging. Where checks merge, a key has one call under way; checks of it that come meanwhile wait, and
+// then leave together, those of one rule and cost that follow each other as one call. The script decides
+// them one by one at one moment, so each is told what it would have been told alone.
 //
 // One thread, that of the Client. No sockets; the clock is handed in.
 #pragma once
@@ -18,7 +18,9 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -27,48 +29,13 @@
 #include "core/rule.hpp"
 #include "core/siphash.hpp"
 #include "redis/client.hpp"
+#include "redis/denial_memory.hpp"
 #include "redis/leases.hpp"
 #include "store/table.hpp"
 #include "weir/decision.hpp"
 #include "weir/redis.hpp"
 
 namespace weir::redis {
-
-// How often keys have been reset through this process, so that no event loop remembers what another one has
-// had forgotten. Keys share counters: one more question, never a wrong answer. Any thread.
-class Resets {
- public:
-  std::atomic<std::uint32_t>& of(std::uint64_t key) { return counts_[key % counts_.size()]; }
-
- private:
-  std::array<std::atomic<std::uint32_t>, 1024> counts_{};
-};
-
-// Denials that need not be asked for again.
-class DenialMemory {
- public:
-  using nanoseconds = std::chrono::nanoseconds;
-  static constexpr std::size_t kEntries = std::size_t{1} << 14;  // of some 100 bytes
-
-  // `asked` and `answered` are when the question went out and its answer came, on our clock.
-  void remember(std::uint64_t key, const Quota& quota, Cost cost, const Decision& denial, nanoseconds asked,
-                nanoseconds answered, std::uint32_t resets);
-  void forget(std::uint64_t key);
-  std::optional<Decision> recall(std::uint64_t key, const Quota& quota, Cost cost, nanoseconds now,
-                                 std::uint32_t resets) const;
-
- private:
-  struct Entry {
-    std::uint64_t key = 0;
-    std::optional<Quota> quota;
-    std::uint64_t ahead = 0;  // of the tat, when the store decided
-    nanoseconds asked{0};
-    nanoseconds answered{0};
-    nanoseconds until{0};
-    std::uint32_t resets = 0;
-  };
-  std::vector<Entry> entries_;  // made with the first denial
-};
 
 class SharedStore {
  public:
@@ -79,12 +46,14 @@ class SharedStore {
     nanoseconds deadline = std::chrono::milliseconds{50};
     bool remember_denials = true;
     double local_share = 1;  // of the limit, when the embedded store decides
+    bool merge = false;
   };
   // What one limit wants otherwise than the policy has it.
   struct Wishes {
     std::uint64_t lease = 0;
     std::optional<OnStoreError> on_error{};
     std::optional<nanoseconds> deadline{};
+    bool merge = false;  // or the policy's
   };
   // What a check came to. With a cause, Redis did not decide: the policy did, or for WRONGTYPE nobody.
   struct Outcome {
@@ -106,6 +75,25 @@ class SharedStore {
   // lease is being asked for share it out, first come, first served.
   std::optional<Outcome> check(const Rule& rule, std::string_view key, Cost cost, std::uint64_t token,
                                Wishes wishes);
+  // Several limits of one request, at most Table::kMostTogether with a key each: charged all, or none when
+  // any is not allowed. One call when the keys share a slot; else one for each slot, and when another
+  // refuses, what was charged is given back: until that arrives others may be denied for it. So across slots
+  // all have to be gcra.
+  struct Limit {
+    Rule rule;
+    std::string key;
+    Cost cost;
+    OnStoreError on_error;
+  };
+  // The outcome of the limit that decides: the one denied for longest, or where all allow the one with the
+  // least left; and which it was.
+  using OnAll = std::function<void(const Outcome&, std::size_t by)>;
+  // Calls `done` at once or by the deadline. The rules must be suitable() (script.hpp). Denials are
+  // remembered and recalled; leases are not used.
+  void check_all(std::vector<Limit> limits, nanoseconds deadline, OnAll done);
+
+  const Policy& policy() const { return policy_; }
+
   // Deletes the key; on_reset is called with how many there were, or an error.
   void reset(std::string_view key, std::uint64_t token);
 
@@ -123,6 +111,7 @@ class SharedStore {
     std::atomic<std::uint64_t> decided{0};     // by the store
     std::atomic<std::uint64_t> remembered{0};  // denied without asking
     std::atomic<std::uint64_t> leased{0};      // allowed without asking
+    std::atomic<std::uint64_t> merged{0};      // decided by the store, in another check's call
     std::array<std::atomic<std::uint64_t>, kCauseNames.size()>
         failures{};  // by cause: not decided by the store
     std::atomic<bool> ready{false};
@@ -130,25 +119,49 @@ class SharedStore {
   const Counters& counters() const { return counters_; }
 
  private:
+  // One call to the store: a check, and those that travel with it; some limits of a check_all(); what such a
+  // one gives back; or a reset.
+  struct Together;
   struct Asked {
+    enum class What : std::uint8_t { check, limits, give_back, reset } what;
     std::uint64_t token = 0;
-    std::optional<Rule> rule;  // nothing: a reset
-    std::string key;
+    std::optional<Rule> rule{};
+    std::string key{};
     std::uint64_t hash = 0;
-    Cost cost;
-    nanoseconds at{0};
+    Cost cost{};
+    nanoseconds at{0};         // the store is not asked before
     std::uint32_t resets = 0;  // before it was asked
     nanoseconds deadline{0};
     OnStoreError on_error = OnStoreError::local;
     std::uint64_t lease = 0;  // units asked for instead of the cost; 0: the cost
+    bool merges = false;
+    bool first = false;                      // others of its key wait until it is answered
+    std::vector<std::uint32_t> followers{};  // checks like it that travel with it
+    std::shared_ptr<Together> together{};    // of limits and give_back
+    std::size_t part = 0;                    // which of it
+  };
+  struct Queue {
+    nanoseconds deadline;  // of the call under way
+    std::vector<std::uint32_t> waiting;
   };
 
   void answered(std::uint64_t tag, const Client::Result& result);
-  Outcome without_store(const Rule& rule, const Asked& asked, Cause cause, nanoseconds now);
+  void answered_check(Asked asked, const Client::Result& result);
+  void answered_limits(const Asked& asked, const Client::Result& result);
+  void conclude(const Asked& asked, Cause cause, const Decision& decision, std::string_view error,
+                nanoseconds now);
+  void conclude(const std::shared_ptr<Together>& shared, nanoseconds now);
+  std::optional<Decision> without_asking(const Asked& asked, bool may_spend, nanoseconds now);
+  void learn(const Decision& decision, const Rule& rule, std::uint64_t hash, Cost cost, nanoseconds asked,
+             nanoseconds now, std::uint32_t resets);
+  void count(Cause cause) {
+    counters_.failures[static_cast<std::size_t>(cause)].fetch_add(1, std::memory_order_relaxed);
+  }
+  std::uint16_t slot(std::string_view key) const;
   std::uint32_t keep(Asked asked);
   Asked take_back(std::uint32_t index);
   void send(std::uint32_t index);
-  void share_out(const Asked& asked, nanoseconds now);
+  void release(std::uint64_t hash);
 
   Endpoint endpoint_;
   Policy policy_;
@@ -160,8 +173,7 @@ class SharedStore {
   std::function<void()> wake_ = [] {};
   DenialMemory denials_;
   Leases leases_;
-  std::unordered_map<std::uint64_t, std::vector<std::uint32_t>>
-      lease_waiters_;  // by key, while one is asked for
+  std::unordered_map<std::uint64_t, Queue> queues_;  // by key, while a call that others wait for is under way
   std::vector<Asked> asked_;
   std::vector<std::uint32_t> free_;
   std::size_t open_ = 0;

@@ -452,12 +452,14 @@ void RespFront::describe(resp::Reply& to, const Command& command) const {
 std::string RespFront::store_info() const {
   std::uint64_t decided = 0;
   std::uint64_t remembered = 0;
+  std::uint64_t merged = 0;
   std::array<std::uint64_t, redis::kCauseNames.size()> failures{};
   std::size_t ready = 0;
   for (const redis::SharedStore* store : service_.stores) {
     const redis::SharedStore::Counters& counters = store->counters();
     decided += counters.decided.load(std::memory_order_relaxed);
     remembered += counters.remembered.load(std::memory_order_relaxed);
+    merged += counters.merged.load(std::memory_order_relaxed);
     ready += counters.ready.load(std::memory_order_relaxed) ? 1 : 0;
     for (std::size_t i = 0; i < failures.size(); ++i) {
       failures[i] += counters.failures[i].load(std::memory_order_relaxed);
@@ -467,7 +469,8 @@ std::string RespFront::store_info() const {
   std::string text = "# Store\r\nstore:" + service_.settings.store_text +
                      "\r\nstore_state:" + (all_ready ? "ready" : "failing") +
                      "\r\nstore_decided:" + std::to_string(decided) +
-                     "\r\nstore_remembered:" + std::to_string(remembered) + "\r\n";
+                     "\r\nstore_remembered:" + std::to_string(remembered) +
+                     "\r\nstore_merged:" + std::to_string(merged) + "\r\n";
   if (remote_ != nullptr && !remote_->store().client().ready()) {
     text += "store_error:" + remote_->store().client().last_error() + "\r\n";
   }

@@ -92,34 +92,95 @@ void await(const RedisStore& store) {
 constexpr std::chrono::seconds kPatience{10};
 
 TEST_F(WithRedis, several_stores_and_threads_admit_exactly_the_burst) {
-  for (const std::uint64_t lease : {std::uint64_t{0}, std::uint64_t{7}}) {
-    for (const Algorithm algorithm :
-         {Algorithm::gcra, Algorithm::fixed_window, Algorithm::sliding_window_log}) {
-      if (lease != 0 && algorithm != Algorithm::gcra) continue;
-      std::array<RedisStore, 2> stores{RedisStore{url_, {.deadline = kPatience}},
-                                       RedisStore{url_, {.deadline = kPatience}}};
-      for (const RedisStore& store : stores) await(store);
-      std::atomic<int> admitted{0};
-      std::vector<std::thread> threads;
-      const std::string key = "k" + std::to_string(lease) + std::to_string(static_cast<int>(algorithm));
-      for (RedisStore& store : stores) {
-        for (int i = 0; i < 3; ++i) {
-          threads.emplace_back([&] {
-            SharedLimiter limiter{Quota::per_day(100), store, {.lease = lease, .algorithm = algorithm}};
-            for (int n = 0; n < 60; ++n) admitted += limiter.check(key).allowed() ? 1 : 0;
-          });
-        }
-      }
-      for (std::thread& thread : threads) thread.join();
-      // A lease may hold units back that nobody spends.
-      EXPECT_LE(admitted, 100);
-      EXPECT_GE(admitted, lease == 0 ? 100 : 80);
-      EXPECT_EQ(stores[0].not_decided() + stores[1].not_decided(), 0);
-      if (lease != 0) {
-        EXPECT_GT(stores[0].leased() + stores[1].leased(), 40);
+  struct Row {
+    Algorithm algorithm;
+    std::uint64_t lease;
+    bool merge;
+  };
+  const Row rows[] = {{Algorithm::gcra, 0, false},
+                      {Algorithm::gcra, 0, true},
+                      {Algorithm::gcra, 7, false},
+                      {Algorithm::fixed_window, 0, false},
+                      {Algorithm::fixed_window, 0, true},
+                      {Algorithm::sliding_window_counter, 0, true},
+                      {Algorithm::sliding_window_log, 0, true}};
+  int row = 0;
+  for (const auto& [algorithm, lease, merge] : rows) {
+    std::array<RedisStore, 2> stores{RedisStore{url_, {.deadline = kPatience}},
+                                     RedisStore{url_, {.deadline = kPatience}}};
+    for (const RedisStore& store : stores) await(store);
+    std::atomic<int> admitted{0};
+    std::vector<std::thread> threads;
+    const std::string key = "k" + std::to_string(row++);
+    for (RedisStore& store : stores) {
+      for (int i = 0; i < 3; ++i) {
+        threads.emplace_back([&] {
+          SharedLimiter limiter{
+              Quota::per_day(100), store, {.lease = lease, .merge = merge, .algorithm = algorithm}};
+          for (int n = 0; n < 60; ++n) admitted += limiter.check(key).allowed() ? 1 : 0;
+        });
       }
     }
+    for (std::thread& thread : threads) thread.join();
+    // A lease may hold units back that nobody spends.
+    EXPECT_LE(admitted, 100);
+    EXPECT_GE(admitted, lease == 0 ? 100 : 80);
+    EXPECT_EQ(stores[0].not_decided() + stores[1].not_decided(), 0);
+    if (lease != 0) {
+      EXPECT_GT(stores[0].leased() + stores[1].leased(), 40);
+    }
+    const bool merges = (merge || lease != 0) && algorithm != Algorithm::sliding_window_log;
+    if (lease == 0) {
+      EXPECT_EQ(stores[0].merged() + stores[1].merged() > 0, merges) << key;
+    }
   }
+}
+
+TEST_F(WithRedis, several_limits_of_one_request_are_charged_all_or_none) {
+  RedisStore store{url_, {.deadline = kPatience}};
+  await(store);
+  SharedLimiter user{Quota::per_day(3), store};
+  SharedLimiter tenant{Quota::per_day(5), store, {.algorithm = Algorithm::sliding_window_log}};
+  SharedLimiter all{Quota::per_day(100), store};
+  const auto ask = [&](std::string_view of, Cost cost = {}) {
+    return store.check_all({{user, of, cost}, {all, "everybody"}, {tenant, "tenant"}});
+  };
+  EXPECT_EQ(ask("ann").decision.remaining, 2);
+  EXPECT_EQ(ask("ann", Cost{2}).by, 0U);
+  EXPECT_EQ(ask("bob").decision.remaining, 2);
+  EXPECT_EQ(ask("ann").decision.verdict, Verdict::denied);
+  EXPECT_EQ(ask("ann", Cost{4}).decision.verdict, Verdict::never);
+  EXPECT_EQ(tenant.check("tenant", Cost{0}).remaining, 2) << "what was denied has charged nobody";
+  EXPECT_EQ(ask("bob").by, 0U);
+  const SharedDecision last = ask("cid");
+  EXPECT_TRUE(last.allowed());
+  EXPECT_EQ(last.by, 2U);
+  EXPECT_EQ(last.decision.remaining, 0);
+  const SharedDecision denied = ask("dora");
+  EXPECT_EQ(denied.by, 2U);
+  EXPECT_EQ(denied.decision.verdict, Verdict::denied);
+  EXPECT_EQ(all.check("everybody", Cost{0}).remaining, 95);
+  EXPECT_EQ(user.check("dora", Cost{0}).remaining, 3);
+}
+
+TEST_F(WithRedis, check_all_says_what_is_wrong) {
+  RedisStore store{url_, {.deadline = kPatience}};
+  RedisStore other{url_, {.deadline = kPatience}};
+  await(store);
+  SharedLimiter limiter{Quota::per_day(3), store};
+  SharedLimiter elsewhere{Quota::per_day(3), other};
+  const auto said = [&store](const std::vector<SharedCheck>& checks) {
+    return refusal<std::invalid_argument>([&] { store.check_all(checks); });
+  };
+  const std::string all = "weir::RedisStore::check_all: ";
+  EXPECT_EQ(said({}), all + "0 limits are not 1 to 16");
+  EXPECT_EQ(said(std::vector<SharedCheck>(17, {limiter, "key"})), all + "17 limits are not 1 to 16");
+  EXPECT_EQ(said({{limiter, "a"}, {limiter, "b"}, {limiter, "a"}}), all + "limit 2 has the key of another");
+  EXPECT_EQ(said({{limiter, "a"}, {elsewhere, "b"}}), all + "limit 1 has another store");
+  RedisConnection(*server_).ask({"SET", "bad", "hello"});
+  EXPECT_EQ(refusal<std::runtime_error>([&] { store.check_all({{limiter, "fresh"}, {limiter, "bad"}}); }),
+            "WRONGTYPE key 2 of this request holds no state of gcra");
+  EXPECT_EQ(limiter.check("fresh", Cost{0}).remaining, 3);
 }
 
 TEST_F(WithRedis, a_denial_is_remembered_and_a_reset_forgets_it) {
