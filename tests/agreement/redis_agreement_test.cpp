@@ -1,12 +1,15 @@
-// The script in Redis decides as src/core does: every answer of the two is compared, and what the script
-// leaves behind. It is handed the time, so that traces can be chosen. WEIR_LONG=1 walks 10^7 steps;
-// WEIR_SEED=n repeats a random run; WEIR_REDIS_SERVER names another server program.
+// The script in Redis decides as src/core does, on one server and in a cluster: every answer of the two is
+// compared, and what the script leaves behind. It is handed the time, so that traces can be chosen.
+// WEIR_LONG=1 walks 10^7 steps; WEIR_SEED=n repeats a random run; WEIR_REDIS_SERVER names another server
+// program.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <bit>
+#include <boost/asio/io_context.hpp>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -14,8 +17,11 @@
 #include <vector>
 
 #include "agreement/subject.hpp"
+#include "redis/runner.hpp"
 #include "redis/script.hpp"
 #include "redis/server.hpp"
+#include "redis/slot.hpp"
+#include "store/clock.hpp"
 #include "store/table.hpp"
 
 namespace weir {
@@ -122,12 +128,28 @@ class RedisAgreement : public testing::Test {
   std::string load() { return std::string(connection_->ask({"SCRIPT", "LOAD", redis::check_script()}).text); }
   const Value& ask(std::initializer_list<std::string_view> words) { return connection_->ask(words); }
 
+  struct Question {
+    std::uint16_t slot;
+    std::string command;
+  };
+  // In one write; calls `read` with each answer.
+  virtual void ask_all(std::span<const Question> questions,
+                       const std::function<void(std::size_t, const Value&)>& read) {
+    for (const Question& each : questions) connection_->out += each.command;
+    connection_->flush();
+    for (std::size_t i = 0; i < questions.size(); ++i) read(i, connection_->receive());
+  }
+  virtual void forget_all() { ask({"FLUSHALL"}); }
+
   // One request at the server's own time, or at `now`.
   tl::expected<bool, std::string> check(std::span<const Ask> asks, std::span<Decision> decisions,
                                         std::optional<nanoseconds> now = {}) {
-    redis::append_check(connection_->out, asks, "", now);
-    connection_->flush();
-    return redis::read_check(connection_->receive(), asks, decisions);
+    Question question{redis::slot_of(asks[0].key), {}};
+    redis::append_check(question.command, asks, "", now);
+    tl::expected<bool, std::string> charged;
+    ask_all({&question, 1},
+            [&](std::size_t, const Value& reply) { charged = redis::read_check(reply, asks, decisions); });
+    return charged;
   }
   Decision check(const Rule& rule, std::string_view key, std::uint64_t cost,
                  std::optional<nanoseconds> now = {}) {
@@ -150,7 +172,8 @@ class RedisAgreement : public testing::Test {
       pending.costs[i] = each.cost;
     }
     pending.charged = model.check_all(asks, nanoseconds{now}, pending.decisions) ? 1 : 0;
-    redis::append_check(connection_->out, asks, "", nanoseconds{now});
+    questions_.push_back({redis::slot_of(asks[0].key), {}});
+    redis::append_check(questions_.back().command, asks, "", nanoseconds{now});
     if (pending_.size() == kBatch) settle();
   }
   // The same for one limit that is asked for several times, by requests of their own.
@@ -165,51 +188,31 @@ class RedisAgreement : public testing::Test {
     for (std::size_t i = 0; i < times; ++i) {
       pending.charged += model.check_all({&ask, 1}, nanoseconds{now}, {&pending.decisions[i], 1}) ? 1U : 0U;
     }
-    redis::append_times(connection_->out, ask, times, "", nanoseconds{now});
+    questions_.push_back({redis::slot_of(ask.key), {}});
+    redis::append_times(questions_.back().command, ask, times, "", nanoseconds{now});
     if (pending_.size() == kBatch) settle();
   }
 
   void settle() {
-    connection_->flush();
-    for (const Pending& pending : pending_) {
-      std::vector<Ask> asks;
-      for (std::size_t i = 0; i < pending.count; ++i) {
-        asks.push_back({&*pending.rules[i], pending.keys[i], pending.costs[i]});
-      }
-      std::array<Decision, kMostTogether> decisions;
-      const Value& reply = connection_->receive();
-      const std::size_t count = std::max(pending.count, pending.times);
-      const auto charged = pending.times == 0
-                               ? redis::read_check(reply, asks, decisions).map(to_count)
-                               : redis::read_times(reply, asks[0], std::span(decisions).first(count));
-      ++steps_;
-      std::string why;
-      if (!charged || *charged != pending.charged) why = charged ? "charged or not" : charged.error();
-      for (std::size_t i = 0; i < count; ++i) {
-        if (decisions[i] == pending.decisions[i]) continue;
-        why += " core: " + text_of(pending.decisions[i]) + " script: " + text_of(decisions[i]);
-      }
-      if (why.empty()) continue;
-      if (++wrong_ > 5) continue;
-      for (const Ask& each : asks) {
-        why += "\n  " + std::string(each.key) + " " + to_text(*each.rule) + " cost " +
-               std::to_string(each.cost.units);
-      }
-      ADD_FAILURE() << "at " << pending.now << ": " << why;
-    }
+    ask_all(questions_, [this](std::size_t i, const Value& reply) { compare(pending_[i], reply); });
+    questions_.clear();
     pending_.clear();
   }
 
   // What lies under the keys of a model, two words or three.
   void same_states(const Model& model, std::int64_t now) {
     settle();
-    for (const auto& [key, words] : model.words()) append_command(connection_->out, {"GET", key});
-    connection_->flush();
-    for (const auto& [key, words] : model.words()) {
-      const Value& value = connection_->receive();
+    const std::vector<std::pair<std::string, Words>> all(model.words().begin(), model.words().end());
+    std::vector<Question> questions;
+    for (const auto& [key, words] : all) {
+      questions.push_back({redis::slot_of(key), {}});
+      append_command(questions.back().command, {"GET", key});
+    }
+    ask_all(questions, [&](std::size_t i, const Value& value) {
+      const auto& [key, words] = all[i];
       if (value.type == Value::Type::null) {
         EXPECT_EQ(ahead_of(words.until, nanoseconds{now}), 0U) << key;
-        continue;
+        return;
       }
       const bool counter = key.find("counter") != std::string::npos;
       EXPECT_EQ(value.text, std::to_string(words.until) + " " +
@@ -217,7 +220,7 @@ class RedisAgreement : public testing::Test {
                                                std::to_string(words.word & 0xffff'ffff)
                                          : std::to_string(words.word)))
           << key;
-    }
+    });
   }
 
   std::optional<RedisServer> server_;
@@ -237,11 +240,91 @@ class RedisAgreement : public testing::Test {
     std::size_t charged = 0;  // how many times
   };
   static std::size_t to_count(bool all) { return all ? 1 : 0; }
+
+  void compare(const Pending& pending, const Value& reply) {
+    std::vector<Ask> asks;
+    for (std::size_t i = 0; i < pending.count; ++i) {
+      asks.push_back({&*pending.rules[i], pending.keys[i], pending.costs[i]});
+    }
+    std::array<Decision, kMostTogether> decisions;
+    const std::size_t count = std::max(pending.count, pending.times);
+    const auto charged = pending.times == 0
+                             ? redis::read_check(reply, asks, decisions).map(to_count)
+                             : redis::read_times(reply, asks[0], std::span(decisions).first(count));
+    ++steps_;
+    std::string why;
+    if (!charged || *charged != pending.charged) why = charged ? "charged or not" : charged.error();
+    for (std::size_t i = 0; i < count; ++i) {
+      if (decisions[i] == pending.decisions[i]) continue;
+      why += " core: " + text_of(pending.decisions[i]) + " script: " + text_of(decisions[i]);
+    }
+    if (why.empty() || ++wrong_ > 5) return;
+    for (const Ask& each : asks) {
+      why += "\n  " + std::string(each.key) + " " + to_text(*each.rule) + " cost " +
+             std::to_string(each.cost.units);
+    }
+    ADD_FAILURE() << "at " << pending.now << ": " << why;
+  }
+
   std::vector<Pending> pending_;
+  std::vector<Question> questions_;
 };
 
+// On one server, or by weir's own client on a cluster.
+class RedisAgreementOn : public RedisAgreement, public testing::WithParamInterface<const char*> {
+ protected:
+  void SetUp() override {
+    if (std::string_view(GetParam()) == "one_server") return RedisAgreement::SetUp();
+    if (RedisServer::program().empty()) GTEST_SKIP() << "there is no redis-server";
+    cluster_.emplace();
+    client_.emplace(redis::Endpoint::parse(cluster_->url()).value(), std::string(redis::check_script()), 1,
+                    [this](std::uint64_t tag, const redis::Client::Result& result) {
+                      ++answered_;
+                      ASSERT_EQ(result.cause, redis::Cause::none) << result.error;
+                      (*read_)(tag, *result.value);
+                    });
+    runner_.emplace(context_, *client_, nullptr, &steady_now);
+    runner_->start();
+  }
+  void TearDown() override {
+    if (!client_) return;
+    if (steps_ > 0) {
+      EXPECT_EQ(client_->counters().connects, cluster_->connections().size()) << "all of them were asked";
+    }
+    runner_->stop();
+  }
+
+  void ask_all(std::span<const Question> questions,
+               const std::function<void(std::size_t, const Value&)>& read) override {
+    if (!client_) return RedisAgreement::ask_all(questions, read);
+    read_ = &read;
+    answered_ = 0;
+    for (std::size_t i = 0; i < questions.size(); ++i) {
+      client_->call(i, questions[i].slot, questions[i].command, steady_now() + std::chrono::seconds{30},
+                    steady_now());
+      runner_->wake();
+    }
+    while (answered_ < questions.size()) context_.run_one();
+  }
+  void forget_all() override {
+    if (!client_) return RedisAgreement::forget_all();
+    for (const auto& each : cluster_->connections()) each->ask({"FLUSHALL"});
+  }
+
+ private:
+  std::optional<RedisCluster> cluster_;
+  boost::asio::io_context context_{1};
+  std::optional<redis::Client> client_;
+  std::optional<redis::Runner> runner_;
+  const std::function<void(std::size_t, const Value&)>* read_ = nullptr;
+  std::size_t answered_ = 0;
+};
+
+INSTANTIATE_TEST_SUITE_P(, RedisAgreementOn, testing::Values("one_server", "cluster"),
+                         [](const auto& each) { return std::string(each.param); });
+
 // Each trace has a key of its own, and goes over all combinations of gap, cost and rule.
-TEST_F(RedisAgreement, every_trace_of_up_to_four_requests) {
+TEST_P(RedisAgreementOn, every_trace_of_up_to_four_requests) {
   for (const std::int64_t unit : {kUs, kSecond}) {
     for (const Algorithm algorithm : kAlgorithms) {
       const std::array rules = {rule_of(algorithm, 3, 6 * unit), rule_of(algorithm, 2, 4 * unit)};
@@ -270,7 +353,7 @@ TEST_F(RedisAgreement, every_trace_of_up_to_four_requests) {
                    now + gaps[trace % 2]);
       }
       settle();
-      ask({"FLUSHALL"});
+      forget_all();
       EXPECT_EQ(wrong_, 0U) << name(algorithm);
     }
   }
@@ -305,7 +388,7 @@ Rule random_rule(Chance& chance, Algorithm algorithm) {
   }
 }
 
-TEST_F(RedisAgreement, long_random_traces_with_changing_quotas_and_several_limits) {
+TEST_P(RedisAgreementOn, long_random_traces_with_changing_quotas_and_several_limits) {
   Chance chance;
   const std::uint64_t most = long_run() ? 10'000'000 : 200'000;
   for (std::uint64_t trace = 0; steps_ < most && wrong_ == 0; ++trace) {
@@ -329,7 +412,7 @@ TEST_F(RedisAgreement, long_random_traces_with_changing_quotas_and_several_limit
         second.quota = quota_of(quota.burst(), other);
       }
       subjects.push_back(
-          {std::string(name(algorithm)) + ":" + std::to_string(trace) + ":" + std::to_string(i),
+          {std::string(name(algorithm)) + ":{" + std::to_string(trace) + "}:" + std::to_string(i),
            {first, second, random_rule(chance, algorithm)},
            0});
     }
@@ -389,13 +472,13 @@ TEST_F(RedisAgreement, long_random_traces_with_changing_quotas_and_several_limit
       step(model, asks, now);
     }
     same_states(model, now);
-    if (trace % 200 == 0) ask({"FLUSHALL"});
+    if (trace % 200 == 0) forget_all();
   }
   std::printf("%llu steps\n", static_cast<unsigned long long>(steps_));
   EXPECT_EQ(wrong_, 0U);
 }
 
-TEST_F(RedisAgreement, several_limits_are_charged_as_the_table_charges_them) {
+TEST_P(RedisAgreementOn, several_limits_are_charged_as_the_table_charges_them) {
   Chance chance;
   const std::array rules = {Rule{quota_of(3, 5 * kUs)}, Rule{quota_of(5, 2 * kUs)},
                             Rule{quota_of(2, 50 * kUs)}};
@@ -406,7 +489,8 @@ TEST_F(RedisAgreement, several_limits_are_charged_as_the_table_charges_them) {
     std::vector<Ask> asks;
     std::vector<Table::Request> requests;
     std::vector<std::string> keys;
-    for (std::int64_t n = chance.up_to(3); n >= 0; --n) keys.push_back(std::to_string(chance.up_to(3)));
+    for (std::int64_t n = chance.up_to(3); n >= 0; --n)
+      keys.push_back("{tag}" + std::to_string(chance.up_to(3)));
     for (const std::string& key : keys) {
       const Rule& rule = rules[static_cast<std::size_t>(chance.up_to(2))];
       asks.push_back({&rule, key, Cost{static_cast<std::uint64_t>(chance.up_to(3))}});

@@ -1,10 +1,11 @@
-// A Redis or Valkey of the test's own, on a socket in a folder of its own, and connections to it.
+// A Redis or Valkey of the test's own, on a socket in a folder of its own, connections to it, and a cluster.
 //
 // WEIR_REDIS_SERVER names another program than redis-server. The server ends with the test, however that
 // ends.
 #pragma once
 
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -14,10 +15,13 @@
 #include <cstdlib>
 #include <filesystem>
 #include <initializer_list>
+#include <memory>
+#include <random>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <thread>
+#include <vector>
 
 #include "resp/value.hpp"
 
@@ -51,12 +55,19 @@ class RedisServer {
     return "";
   }
 
-  RedisServer() {
+  // With more words for its command line, as {"--port", "7000"}.
+  explicit RedisServer(std::initializer_list<std::string> options = {}) {
     std::string folder = (std::filesystem::temp_directory_path() / "weir-redis-XXXXXX").string();
     if (mkdtemp(folder.data()) == nullptr) throw std::runtime_error("no folder for redis-server");
     folder_ = folder;
     const std::string place = program();
-    const std::string socket = socket_path();
+    std::vector<std::string> words = {place,          "--unixsocket", socket_path(), "--save", "",
+                                      "--appendonly", "no",           "--daemonize", "no"};
+    words.insert(words.end(), {"--port", "0"});
+    words.insert(words.end(), options);
+    std::vector<char*> arguments;
+    for (std::string& word : words) arguments.push_back(word.data());
+    arguments.push_back(nullptr);
     const pid_t parent = getpid();
     child_ = fork();
     if (child_ == 0) {
@@ -65,13 +76,12 @@ class RedisServer {
       dup2(nothing, 0);
       dup2(nothing, 1);
       if (getppid() == parent && chdir(folder_.c_str()) == 0) {
-        execl(place.c_str(), place.c_str(), "--port", "0", "--unixsocket", socket.c_str(), "--save", "",
-              "--appendonly", "no", "--daemonize", "no", nullptr);
+        execv(place.c_str(), arguments.data());
       }
       _exit(127);
     }
     if (child_ < 0) throw std::runtime_error("redis-server was not started");
-    for (int tries = 0; access(socket.c_str(), F_OK) != 0; ++tries) {
+    for (int tries = 0; access(socket_path().c_str(), F_OK) != 0; ++tries) {
       if (tries == 1'000 || waitpid(child_, nullptr, WNOHANG) != 0) {
         stop();
         throw std::runtime_error(place + " did not start");
@@ -154,6 +164,77 @@ class RedisConnection {
   resp::Parsed answer_{};
   std::string in_;
   std::size_t at_ = 0;
+};
+
+// Three masters without replicas that share the slots between them.
+class RedisCluster {
+ public:
+  RedisCluster() {
+    for (int i = 0; i < kMasters; ++i) {
+      ports_.push_back(std::to_string(free_port()));
+      servers_.push_back(std::make_unique<RedisServer>(std::initializer_list<std::string>{
+          "--port", ports_.back(), "--bind", "127.0.0.1", "--cluster-enabled", "yes"}));
+      connections_.push_back(std::make_unique<RedisConnection>(*servers_.back()));
+    }
+    for (int i = 0; i < kMasters; ++i) {
+      RedisConnection& connection = *connections_[static_cast<std::size_t>(i)];
+      connection.ask({"CLUSTER", "SET-CONFIG-EPOCH", std::to_string(i + 1)});
+      const int begin = 16'384 * i / kMasters;
+      const int end = 16'384 * (i + 1) / kMasters;
+      // ADDSLOTSRANGE came with Redis 7.
+      std::string& out = connection.out;
+      out += "*" + std::to_string(2 + end - begin) + "\r\n$7\r\nCLUSTER\r\n$8\r\nADDSLOTS\r\n";
+      for (int slot = begin; slot < end; ++slot) {
+        const std::string word = std::to_string(slot);
+        out += "$" + std::to_string(word.size()) + "\r\n" + word + "\r\n";
+      }
+      connection.flush();
+      if (connection.receive().text != "OK") throw std::runtime_error("no slots for a node of the cluster");
+      connection.ask({"CLUSTER", "MEET", "127.0.0.1", ports_.front()});
+    }
+    for (const auto& connection : connections_) {
+      for (int tries = 0; !knows_all(*connection); ++tries) {
+        if (tries == 1'000) throw std::runtime_error("the cluster did not come together");
+        std::this_thread::sleep_for(std::chrono::milliseconds{10});
+      }
+    }
+  }
+
+  std::string url() const { return "redis+cluster://127.0.0.1:" + ports_.front(); }
+  const std::vector<std::unique_ptr<RedisConnection>>& connections() const { return connections_; }
+
+ private:
+  static constexpr int kMasters = 3;
+
+  static bool knows_all(RedisConnection& connection) {
+    const std::string info(connection.ask({"CLUSTER", "INFO"}).text);
+    return info.find("cluster_state:ok") != std::string::npos &&
+           info.find("cluster_slots_ok:16384") != std::string::npos &&
+           info.find("cluster_known_nodes:" + std::to_string(kMasters)) != std::string::npos;
+  }
+
+  // Nodes talk to each other on the port 10000 above, which has to be free too.
+  static std::uint16_t free_port() {
+    std::random_device random;
+    const auto can_bind = [](std::uint16_t port) {
+      const int probe = ::socket(AF_INET, SOCK_STREAM, 0);
+      sockaddr_in address{};
+      address.sin_family = AF_INET;
+      address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+      address.sin_port = htons(port);
+      const bool bound = ::bind(probe, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0;
+      close(probe);
+      return bound;
+    };
+    for (;;) {
+      const auto port = static_cast<std::uint16_t>(12'000 + random() % 10'000);
+      if (can_bind(port) && can_bind(static_cast<std::uint16_t>(port + 10'000))) return port;
+    }
+  }
+
+  std::vector<std::string> ports_;
+  std::vector<std::unique_ptr<RedisServer>> servers_;
+  std::vector<std::unique_ptr<RedisConnection>> connections_;
 };
 
 }  // namespace weir
