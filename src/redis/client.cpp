@@ -25,7 +25,8 @@ constexpr Client::nanoseconds kLookAgain = 100ms;  // while something is wrong
 constexpr Client::nanoseconds kLookAnyway = 2s;
 // A master that sentinels have replaced goes on answering until they tell it.
 constexpr Client::nanoseconds kAskAnyway = 500ms;
-constexpr Client::nanoseconds kTryAgainAfter = 2ms;
+constexpr Client::nanoseconds kTryAgainAfter = 2ms;  // and after twice as long each time, up to
+constexpr Client::nanoseconds kTryAgainAtMost = 16ms;
 constexpr std::string_view kNoAnswer = "no answer by the deadline";
 constexpr Client::nanoseconds kNever{std::numeric_limits<std::int64_t>::max()};
 
@@ -130,7 +131,7 @@ void Client::call(std::uint64_t tag, std::uint16_t slot, std::string command, na
   made.tag = tag;
   made.command = std::move(command);
   made.slot = slot;
-  made.hops = 0;
+  made.hops = made.again = 0;
   made.deadline = deadline;
   made.node = kNobody;
   made.open = true;
@@ -444,6 +445,13 @@ void Client::answer_call(NodeId id, std::uint32_t index, const Value& value, nan
     return finish(index, {Cause::none, {}, &value});
   }
   const Cause cause = cause_of(value.text);
+  if (value.text.starts_with("TRYAGAIN") && endpoint_.kind == Endpoint::Kind::cluster) {
+    // Its keys are on their way from node to node, which may take as long as it has.
+    ++counters_.redirects;
+    call.node = kNobody;
+    const auto wait = std::min(kTryAgainAfter * (1 << std::min<int>(call.again++, 8)), kTryAgainAtMost);
+    return schedule({now + wait, {index, call.generation}, true});
+  }
   const bool more_hops = ++call.hops <= kMostHops;
   if (cause == Cause::noscript && more_hops) {
     // One reload for all that were under way; they go behind it.
@@ -455,11 +463,6 @@ void Client::answer_call(NodeId id, std::uint32_t index, const Value& value, nan
   }
   if (cause == Cause::moved && more_hops && endpoint_.kind == Endpoint::Kind::cluster) {
     ++counters_.redirects;
-    if (value.text.starts_with("TRYAGAIN")) {
-      // Its keys are on their way from node to node.
-      call.node = kNobody;
-      return schedule({now + kTryAgainAfter, {index, call.generation}, true});
-    }
     if (const auto redirect = redirect_of(value.text, nodes_[id].address.host)) {
       const NodeId to = node_at(redirect->to, false);
       const bool moved = value.text.starts_with("MOVED");
@@ -601,7 +604,8 @@ void Client::tick(nanoseconds now) {
     if (due.retry) {
       place(due.ticket.call, now);
     } else if (call.node == kNobody) {
-      finish(due.ticket.call, {Cause::timeout, call.hops > 0 ? kNoAnswer : last_error_, nullptr});
+      finish(due.ticket.call,
+             {Cause::timeout, call.hops + call.again > 0 ? kNoAnswer : last_error_, nullptr});
     } else {
       go_down(call.node, Cause::timeout, kNoAnswer, now);
     }

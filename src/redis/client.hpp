@@ -149,6 +149,7 @@ class Client {
     std::string command;
     std::uint16_t slot = 0;
     std::uint16_t hops = 0;
+    std::uint16_t again = 0;  // TRYAGAINs
     nanoseconds deadline{0};
     NodeId node = 0;  // that it was sent to
     std::uint32_t generation = 0;

@@ -4,11 +4,13 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <future>
 #include <stdexcept>
 #include <thread>
 #include <vector>
 
 #include "redis/server.hpp"
+#include "redis/slot.hpp"
 #include "weir/redis.hpp"
 
 namespace weir {
@@ -207,6 +209,93 @@ TEST_F(WithRedis, callbacks_come_before_the_store_ends) {
     }
   }
   EXPECT_EQ(called, 500);
+}
+
+class WithCluster : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (RedisServer::program().empty()) GTEST_SKIP() << "there is no redis-server";
+    cluster_.emplace();
+  }
+  RedisConnection& at(std::string_view key) {
+    return *cluster_->connections()[RedisCluster::owner(redis::slot_of(key))];
+  }
+  std::optional<RedisCluster> cluster_;
+};
+
+TEST_F(WithCluster, limits_in_different_slots_are_charged_all_or_none) {
+  RedisStore store{cluster_->url(), {.deadline = kPatience, .remember_denials = false}};
+  await(store);
+  SharedLimiter narrow{Quota::per_day(2), store};
+  SharedLimiter wide{Quota::per_day(100), store};
+  const auto ask = [&](Cost cost) {
+    return store.check_all({{wide, "a", cost}, {narrow, "b", cost}, {wide, "c", cost}, {wide, "{a}d", cost}});
+  };
+  ASSERT_NE(&at("a"), &at("b"));
+  ASSERT_NE(&at("b"), &at("c"));
+  EXPECT_TRUE(ask(Cost{2}).allowed());
+  for (int i = 0; i < 100; ++i) {
+    const SharedDecision denied = ask(Cost{1});
+    ASSERT_EQ(denied.by, 1U);
+    ASSERT_EQ(denied.decision.verdict, Verdict::denied);
+  }
+  // The last of what goes back may still be on its way, but before the next question to the same node.
+  for (const char* key : {"a", "c", "{a}d"}) EXPECT_EQ(wide.check(key, Cost{0}).remaining, 98) << key;
+  EXPECT_EQ(narrow.check("b", Cost{0}).remaining, 0);
+
+  at("c").ask({"SET", "c", "hello"});
+  EXPECT_TRUE(narrow.reset("b"));
+  EXPECT_TRUE(refusal<std::runtime_error>([&] { ask(Cost{1}); }).starts_with("WRONGTYPE key 1 of"));
+  EXPECT_EQ(wide.check("a", Cost{0}).remaining, 98);
+  EXPECT_EQ(narrow.check("b", Cost{0}).remaining, 2);
+
+  SharedLimiter window{Quota::per_day(2), store, {.algorithm = Algorithm::fixed_window}};
+  EXPECT_EQ(refusal<std::runtime_error>([&] { store.check_all({{wide, "a"}, {window, "b"}}); }),
+            "ERR the keys of this request lie in different slots of the cluster, and what fixed_window has "
+            "charged cannot be given back: let them share a {hash tag}");
+  EXPECT_TRUE(store.check_all({{wide, "{t}a"}, {window, "{t}b"}}).allowed());
+}
+
+// A request whose keys are partly here and partly there is told TRYAGAIN until all have arrived.
+TEST_F(WithCluster, several_limits_whose_slot_is_being_moved) {
+  RedisStore store{cluster_->url(), {.deadline = kPatience}};
+  await(store);
+  SharedLimiter limiter{Quota::per_day(10), store};
+  const std::string a = "{t}a";
+  const std::string b = "{t}b";
+  ASSERT_TRUE(store.check_all({{limiter, a}, {limiter, b}}).allowed());
+
+  const int slot = redis::slot_of(a);
+  const std::size_t to = (RedisCluster::owner(slot) + 1) % 3;
+  RedisConnection& from = at(a);
+  RedisConnection& target = *cluster_->connections()[to];
+  const std::string from_id(from.ask({"CLUSTER", "MYID"}).text);
+  const std::string target_id(target.ask({"CLUSTER", "MYID"}).text);
+  const std::string number = std::to_string(slot);
+  const auto move = [&](const std::string& key) {
+    return std::string(from.ask({"MIGRATE", "127.0.0.1", cluster_->ports()[to], key, "0", "5000"}).text);
+  };
+  ASSERT_EQ(target.ask({"CLUSTER", "SETSLOT", number, "IMPORTING", from_id}).text, "OK");
+  ASSERT_EQ(from.ask({"CLUSTER", "SETSLOT", number, "MIGRATING", target_id}).text, "OK");
+  ASSERT_EQ(move(a), "OK");
+
+  std::promise<SharedDecision> promise;
+  std::future<SharedDecision> answer = promise.get_future();
+  const SharedCheck both[] = {{limiter, a, Cost{2}}, {limiter, b, Cost{3}}};
+  store.check_all(both, [&promise](const SharedDecision& decision, std::string_view error) {
+    EXPECT_EQ(error, "");
+    promise.set_value(decision);
+  });
+  EXPECT_EQ(answer.wait_for(100ms), std::future_status::timeout) << "one key here, one there";
+  ASSERT_EQ(move(b), "OK");
+  const SharedDecision decision = answer.get();
+  EXPECT_TRUE(decision.allowed());
+  EXPECT_EQ(decision.decision.remaining, 6);
+  EXPECT_EQ(decision.by, 1U);
+  for (RedisConnection* each : {&target, &from})
+    ASSERT_EQ(each->ask({"CLUSTER", "SETSLOT", number, "NODE", target_id}).text, "OK");
+  EXPECT_EQ(store.check_all({{limiter, a}, {limiter, b}}).decision.remaining, 5);
+  EXPECT_EQ(store.not_decided(), 0U);
 }
 
 }  // namespace

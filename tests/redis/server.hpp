@@ -202,6 +202,13 @@ class RedisCluster {
 
   std::string url() const { return "redis+cluster://127.0.0.1:" + ports_.front(); }
   const std::vector<std::unique_ptr<RedisConnection>>& connections() const { return connections_; }
+  const std::vector<std::string>& ports() const { return ports_; }
+  // Which of them serves the slot.
+  static std::size_t owner(int slot) {
+    std::size_t i = 0;
+    while (slot >= 16'384 * (static_cast<int>(i) + 1) / kMasters) ++i;
+    return i;
+  }
 
  private:
   static constexpr int kMasters = 3;
