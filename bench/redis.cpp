@@ -8,10 +8,12 @@
 //   weir-one     SharedLimiter::check, one at a time
 //   hiredis-one  the same EVALSHA by hand, one at a time
 //   lock         one at a time the recipe with a lock: SET NX PX, TIME, GET, SET, DEL
+//   hot          as weir, on one key that is not denied
+//   hot-merged   the same with .merge
 //   denied       as weir, on one key that is denied
 //   denied-one   as weir-one, on one key that is denied
 //
-// All but the last two take keys at random, all of them in use and none ever denied. "commands" is what the
+// The first five take keys at random, all of them in use and none ever denied. "commands" is what the
 // server has run meanwhile. Turns are short, so that what else the machine does meets all ways alike.
 // bench/redis.py makes comparisons of it.
 #include <hiredis/hiredis.h>
@@ -48,6 +50,8 @@ using namespace std::chrono_literals;
 constexpr std::chrono::nanoseconds kInterval = 10min;
 constexpr std::int64_t kBurst = 10'000;
 constexpr Quota kQuota = Quota::per(1, kInterval).burst(kBurst);
+// The same for one key: 10^9 checks, a day.
+constexpr Quota kHot = Quota::per(1, 86us).burst(1'000'000'000);
 // The second check is denied, and so is every one for an hour.
 constexpr Quota kTight = Quota::per_hour(1).burst(1);
 constexpr int kClockEvery = 64;  // checks
@@ -294,8 +298,8 @@ Sample one_at_a_time(SharedLimiter& limiter, const InFlight::NextKey& next_key, 
 
 // ------------------------------------------------------------------------------------------------ program
 
-constexpr std::array<std::string_view, 7> kWays = {"weir", "hiredis", "weir-one",  "hiredis-one",
-                                                   "lock", "denied",  "denied-one"};
+constexpr std::array<std::string_view, 9> kWays = {"weir", "hiredis",    "weir-one", "hiredis-one", "lock",
+                                                   "hot",  "hot-merged", "denied",   "denied-one"};
 
 Flags parse_flags(int argc, char** argv) {
   Flags flags;
@@ -382,9 +386,12 @@ class Bench {
 
   Sample check(std::string_view way) {
     const InFlight::NextKey any = [this] { return keys_.next(); };
+    const InFlight::NextKey hot = [] { return std::string_view("a caller that all ask for"); };
     const InFlight::NextKey denied = [] { return denied_key(); };
     if (way == "weir") return runs_.emplace_back(limiter_, any, flags_.in_flight, flags_.seconds).run();
     if (way == "denied") return runs_.emplace_back(tight_, denied, flags_.in_flight, flags_.seconds).run();
+    if (way == "hot") return runs_.emplace_back(hot_, hot, flags_.in_flight, flags_.seconds).run();
+    if (way == "hot-merged") return runs_.emplace_back(merged_, hot, flags_.in_flight, flags_.seconds).run();
     if (way == "weir-one") return one_at_a_time(limiter_, any, flags_.seconds);
     if (way == "denied-one") return one_at_a_time(tight_, denied, flags_.seconds);
     if (way == "hiredis") return by_hand(redis_, keys_, flags_);
@@ -412,6 +419,8 @@ class Bench {
   std::deque<InFlight> runs_;  // in front of the store, whose thread may not have left them quite
   RedisStore store_;           // it has loaded the script by the time it is ready
   SharedLimiter limiter_{kQuota, store_};
+  SharedLimiter hot_{kHot, store_};
+  SharedLimiter merged_{kHot, store_, {.merge = true}};
   SharedLimiter tight_{kTight, store_};
 };
 

@@ -19,6 +19,7 @@ RATIOS = [
     ("weir", "weir-one", 4.0),
     ("weir", "lock", 8.0),
     ("denied", "weir", 50.0),
+    ("hot-merged", "hot", None),
     ("weir-one", "hiredis-one", None),
     ("weir-one", "lock", None),
     ("denied-one", "weir-one", None),
@@ -29,6 +30,8 @@ WAYS = {
     "weir-one": "SharedLimiter, one at a time",
     "hiredis-one": "hiredis, one EVALSHA at a time",
     "lock": "recipe with a lock, one at a time",
+    "hot": "one key, callbacks",
+    "hot-merged": "one key, callbacks, merged",
     "denied": "denied key, callbacks",
     "denied-one": "denied key, one at a time",
 }
