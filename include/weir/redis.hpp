@@ -107,10 +107,11 @@ class SharedLimiter {
  public:
   struct Options {
     // Above 1: takes so many units from the store at a time and spends them here without asking, for keys
-    // that are asked for more often than the store should be. The promise holds; the price is that, for at
-    // most lease x T, other processes may be denied units that nobody spends here. `remaining` is then what
-    // is left of the lease.
+    // that are asked for more often than the store should be. The promise holds; the price is that, while a
+    // lease lasts, other processes may be denied units that nobody spends here. What is left after
+    // `lease_for`, or when the store ends, is given back. `remaining` is what is left of the lease.
     std::uint64_t lease = 0;
+    std::chrono::nanoseconds lease_for = std::chrono::seconds{1};
     // One call for a key at a time: checks that come while one is under way wait for it and then travel
     // together, and each is decided as it would have been alone, first come, first served. For keys that
     // many callers ask for at once: far fewer calls, for up to one more round trip. With a lease always. Not

@@ -22,7 +22,7 @@
 
 namespace weir::redis {
 
-// How often keys have been reset, or have been given something back, through this process, so that no event
+// How often keys have been reset through this process, so that no event
 // loop remembers what another one has had forgotten. Keys share counters: one more question, never a wrong
 // answer. Any thread.
 class Resets {

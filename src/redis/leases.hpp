@@ -1,81 +1,109 @@
-// Units that were charged to a key in the store ahead of time, to be spent here without asking.
+// Units that were charged to a key in the store ahead of time, to be spent here without asking; what is left
+// when a lease ends is given back.
 //
 // What makes it keep the promise (at most burst + W / T in any span W, over all processes): a lease melts. Of
 // n units, n - elapsed / T are left after some time, less what was spent, rounded down, the time counted from
-// before the store was asked. So what is left, times T, is never more than the debt that it left in the store
-// and that has not drained yet: by induction over the leases, tat - now >= T x the sum of what is left of
-// all. Units spent in a span [a, b] are then at most what was left at a, D / T, and what was charged in it,
-// at most (b - a) / T + burst - D / T.
+// before the store was asked. Let D be the debt in the store, tat - now, and L the sum over all leases of
+// (units - spent) x T - elapsed, where that is positive. Then D - L, the debt of what was really admitted:
 //
-// The price: until it has melted, a lease may keep others waiting for units that nobody spends. What is not
-// spent need not be given back: it melts here as fast as the debt drains there.
+//   - is never negative, and never above burst x T: each lease added to D what it added to L, both fall with
+//     time, and what is given back is taken off both;
+//   - grows by T with every unit that is admitted, from a lease (L falls) or by the store (D grows);
+//   - falls by no more than the time that passes.
+//
+// So in a span W no more than burst x T + W of it can be added.
+//
+// The price: while a lease lasts it may keep others waiting for units that nobody spends, and when its
+// process is killed, until they have drained.
 //
 // One thread. Bounded: a key that finds no room has no lease.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "weir/decision.hpp"
 #include "weir/quota.hpp"
 
 namespace weir::redis {
 
+struct Lease {
+  using nanoseconds = std::chrono::nanoseconds;
+
+  std::string key;
+  Quota quota;
+  std::uint64_t units;
+  std::uint64_t spent;
+  nanoseconds asked;       // on our clock
+  nanoseconds charged_at;  // on the store's
+  nanoseconds until;       // on ours: then it ends
+  std::uint32_t resets;    // of the key, when it was asked for
+
+  std::uint64_t left(nanoseconds now) const {
+    const std::int64_t interval = quota.emission_interval().count();
+    const std::int64_t elapsed = (now - asked).count();
+    const std::uint64_t gone =
+        spent + (elapsed <= 0 ? 0 : static_cast<std::uint64_t>((elapsed - 1) / interval + 1));
+    return gone >= units ? 0 : units - gone;
+  }
+  nanoseconds drained_at() const {
+    return asked + quota.emission_interval() * static_cast<std::int64_t>(units);
+  }
+};
+
 class Leases {
  public:
   using nanoseconds = std::chrono::nanoseconds;
   static constexpr std::size_t kMost = std::size_t{1} << 16;
 
-  // `units` were charged when the store was asked at `asked`, `spent` of them have been used.
-  void grant(std::uint64_t key, const Quota& quota, std::uint64_t units, std::uint64_t spent,
-             nanoseconds asked, std::uint32_t resets) {
-    if (leases_.size() >= kMost) {
-      std::erase_if(leases_, [asked](const auto& each) { return each.second.left(asked) == 0; });
-      if (leases_.size() >= kMost) return;
-    }
-    leases_.insert_or_assign(key, Lease{quota, units, spent, asked, resets});
+  // Returns what is to be given back: the key's former lease, or this one when there is no room.
+  std::optional<Lease> grant(std::uint64_t hash, Lease lease) {
+    const auto found = leases_.find(hash);
+    if (found != leases_.end()) return std::exchange(found->second, std::move(lease));
+    if (leases_.size() >= kMost) return lease;
+    leases_.emplace(hash, std::move(lease));
+    return std::nullopt;
   }
 
   // An allowance for `cost`, if the key's lease has as much left. What it says is left is the lease's; the
   // key may have more.
-  std::optional<Decision> spend(std::uint64_t key, const Quota& quota, Cost cost, nanoseconds now,
+  std::optional<Decision> spend(std::uint64_t hash, const Quota& quota, Cost cost, nanoseconds now,
                                 std::uint32_t resets) {
-    const auto found = leases_.find(key);
+    const auto found = leases_.find(hash);
     if (found == leases_.end()) return std::nullopt;
     Lease& lease = found->second;
     const std::uint64_t left = lease.left(now);
-    if (left == 0 || lease.quota != quota || lease.resets != resets) {
-      leases_.erase(found);
+    if (left == 0 || left < cost.units || now >= lease.until || lease.quota != quota ||
+        lease.resets != resets) {
       return std::nullopt;
     }
-    if (left < cost.units) return std::nullopt;
     lease.spent += cost.units;
     const auto rest = static_cast<std::int64_t>(left - cost.units);
     return Decision{Verdict::allowed, quota.burst(), rest, std::nullopt, lease.drained_at() - now};
   }
 
+  // Takes out those that have ended by `now`, and returns the ones of which something is left.
+  std::vector<std::pair<std::uint64_t, Lease>> end(nanoseconds now, bool all = false) {
+    std::vector<std::pair<std::uint64_t, Lease>> ended;
+    std::erase_if(leases_, [&](const auto& each) {
+      const Lease& lease = each.second;
+      const bool over = lease.left(now) == 0;
+      if (!over && !all && now < lease.until) return false;
+      if (!over) ended.emplace_back(each.first, lease);
+      return true;
+    });
+    return ended;
+  }
+
+  bool empty() const { return leases_.empty(); }
+
  private:
-  struct Lease {
-    Quota quota;
-    std::uint64_t units;
-    std::uint64_t spent;
-    nanoseconds asked;
-    std::uint32_t resets;
-
-    std::uint64_t left(nanoseconds now) const {
-      const std::int64_t interval = quota.emission_interval().count();
-      const std::int64_t elapsed = (now - asked).count();
-      const std::uint64_t gone =
-          spent + (elapsed <= 0 ? 0 : static_cast<std::uint64_t>((elapsed - 1) / interval + 1));
-      return gone >= units ? 0 : units - gone;
-    }
-    nanoseconds drained_at() const {
-      return asked + quota.emission_interval() * static_cast<std::int64_t>(units);
-    }
-  };
-
   std::unordered_map<std::uint64_t, Lease> leases_;
 };
 

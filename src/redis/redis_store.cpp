@@ -11,6 +11,7 @@
 #include <optional>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "redis/runner.hpp"
@@ -57,7 +58,7 @@ class RedisStore::Impl {
             rule,
             std::string(key),
             cost,
-            {options.lease, options.on_store_error, options.deadline, options.merge}});
+            {options.lease, options.on_store_error, options.deadline, options.lease_for, options.merge}});
   }
   using DoneAll = std::function<void(const SharedDecision&, std::string_view)>;
   void check_all(std::vector<redis::SharedStore::Limit> limits, std::chrono::nanoseconds within,
@@ -103,11 +104,13 @@ class RedisStore::Impl {
     for (Task& each : tasks) {
       auto* const task = new Task(std::move(each));  // owned by its token
       const auto token = reinterpret_cast<std::uintptr_t>(task);
+      const bool leases = task->wishes.lease > 1;
       if (!task->rule) {
         store_.reset(task->key, token);
       } else if (const auto outcome = store_.check(*task->rule, task->key, task->cost, token, task->wishes)) {
         decided(token, *outcome);
       }
+      if (leases) watch_leases();
     }
   }
 
@@ -120,9 +123,22 @@ class RedisStore::Impl {
     task->done_reset(removed.has_value());
   }
 
+  // Whether a lease has ended is looked at now and then, while there are any or may soon be.
+  void watch_leases() {
+    if (std::exchange(watching_leases_, true)) return;
+    lease_timer_.expires_after(std::chrono::milliseconds{100});
+    lease_timer_.async_wait([this](const boost::system::error_code& stopped) {
+      watching_leases_ = false;
+      if (!stopped && (store_.end_leases(false) || !store_.empty())) watch_leases();
+    });
+  }
+
   void end_when_empty() {
+    // What is given back has to be answered too.
+    if (store_.empty()) store_.end_leases(true);
     if (store_.empty()) {
       runner_.stop();
+      lease_timer_.cancel();
       guard_.reset();
       return;
     }
@@ -134,6 +150,8 @@ class RedisStore::Impl {
   asio::io_context context_{1};
   asio::executor_work_guard<asio::io_context::executor_type> guard_ = asio::make_work_guard(context_);
   asio::steady_timer end_timer_{context_};
+  asio::steady_timer lease_timer_{context_};
+  bool watching_leases_ = false;
   Table local_{64_MiB, WhenFull::deny};
   redis::Resets resets_;
   std::optional<asio::ssl::context> tls_;

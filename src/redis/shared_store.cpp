@@ -125,6 +125,7 @@ std::optional<SharedStore::Outcome> SharedStore::check(const Rule& rule, std::st
     const auto [queue, first] = queues_.try_emplace(asked.hash, Queue{asked.deadline, {}});
     asked.first = first;
     asked.lease = leases ? std::min(std::max(wishes.lease, cost.units), burst) : 0;
+    asked.lease_for = wishes.lease_for;
     // Who has less time than the call under way goes alone.
     if (!first && queue->second.deadline <= asked.deadline) {
       queue->second.waiting.push_back(keep(std::move(asked)));
@@ -185,7 +186,11 @@ void SharedStore::answered_check(Asked asked, const Client::Result& result) {
     return release(hash);
   }
   if (cause == Cause::none && own.allowed() && asked.lease != 0) {
-    leases_.grant(asked.hash, asked.rule->quota, charged.units, asked.cost.units, asked.at, asked.resets);
+    const auto rest =
+        leases_.grant(asked.hash, Lease{asked.key, asked.rule->quota, charged.units, asked.cost.units,
+                                        asked.at, decided_at(*result.value).value_or(nanoseconds{0}),
+                                        asked.at + asked.lease_for, asked.resets});
+    if (rest) give_back(asked.hash, *rest);
     own.remaining += static_cast<std::int64_t>(charged.units - asked.cost.units);
   }
   conclude(asked, cause, own, result.error, now);
@@ -351,12 +356,12 @@ void SharedStore::conclude(const std::shared_ptr<Together>& shared, nanoseconds 
     all = local_.check_all(requests, now, decisions);
     for (std::size_t i = 0; i < local.size(); ++i) together.each[local[i]].outcome.decision = decisions[i];
   }
-  for (std::size_t part = 0; !all && part < together.parts.size(); ++part) {
-    if (!together.parts[part].charged) continue;
-    send(keep({.what = Asked::What::give_back,
-               .deadline = now + policy_.deadline,
-               .together = shared,
-               .part = part}));
+  for (const Together::Part& part : together.parts) {
+    if (all || !part.charged) continue;
+    for (const std::size_t i : part.of) {
+      const auto& [limit, hash, resets, outcome] = together.each[i];
+      give_back(limit.key, hash, limit.rule, limit.cost, part.charged_at);
+    }
   }
   std::size_t by = 0;
   for (std::size_t i = 1; i < together.each.size(); ++i) {
@@ -369,6 +374,28 @@ void SharedStore::conclude(const std::shared_ptr<Together>& shared, nanoseconds 
 }
 
 // ------------------------------------------------------------------------------------------------ calls
+
+void SharedStore::give_back(const std::string& key, std::uint64_t hash, const Rule& rule, Cost cost,
+                            nanoseconds charged_at) {
+  send(keep({.what = Asked::What::give_back,
+             .rule = rule,
+             .key = key,
+             .hash = hash,
+             .cost = cost,
+             .at = charged_at,
+             .deadline = clock_() + policy_.deadline}));
+}
+
+// All that was not spent: the script takes off what has melted.
+void SharedStore::give_back(std::uint64_t hash, const Lease& lease) {
+  if (lease.spent >= lease.units || resets_.of(hash).load() != lease.resets) return;
+  give_back(lease.key, hash, Rule{lease.quota}, Cost{lease.units - lease.spent}, lease.charged_at);
+}
+
+bool SharedStore::end_leases(bool all) {
+  for (const auto& [hash, lease] : leases_.end(clock_(), all)) give_back(hash, lease);
+  return !leases_.empty();
+}
 
 void SharedStore::reset(std::string_view key, std::uint64_t token) {
   send(keep({.what = Asked::What::reset,
@@ -405,7 +432,7 @@ std::uint16_t SharedStore::slot(std::string_view key) const {
 void SharedStore::send(std::uint32_t index) {
   const nanoseconds now = clock_();
   Asked& asked = asked_[index];
-  asked.at = now;
+  if (asked.what != Asked::What::give_back) asked.at = now;
   std::string command;
   std::uint16_t its_slot = 0;
   switch (asked.what) {
@@ -425,9 +452,9 @@ void SharedStore::send(std::uint32_t index) {
       its_slot = asked.together->parts[asked.part].slot;
       break;
     case Asked::What::give_back: {
-      const Together::Part& part = asked.together->parts[asked.part];
-      append_give_back(command, asked.together->asks(asked.part), part.charged_at, endpoint_.prefix);
-      its_slot = part.slot;
+      const Ask one{&*asked.rule, asked.key, asked.cost};
+      append_give_back(command, {&one, 1}, asked.at, endpoint_.prefix);
+      its_slot = slot(asked.key);
       break;
     }
     case Asked::What::reset: {
@@ -451,10 +478,8 @@ void SharedStore::answered(std::uint64_t tag, const Client::Result& result) {
     case Asked::What::limits:
       return answered_limits(asked, result);
     case Asked::What::give_back:
-      // Whoever asked before may have been denied for what is no longer owed.
-      for (const std::size_t i : asked.together->parts[asked.part].of)
-        resets_.of(asked.together->each[i].hash).fetch_add(1);
-      return;
+      // Whoever asked before it may have been denied for what is no longer owed.
+      return denials_.forget(asked.hash);
     case Asked::What::reset:
       // After it was done: whoever asked before may have been told of what is forgotten now.
       resets_.of(asked.hash).fetch_add(1);

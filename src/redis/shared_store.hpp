@@ -53,6 +53,7 @@ class SharedStore {
     std::uint64_t lease = 0;
     std::optional<OnStoreError> on_error{};
     std::optional<nanoseconds> deadline{};
+    nanoseconds lease_for = std::chrono::seconds{1};
     bool merge = false;  // or the policy's
   };
   // What a check came to. With a cause, Redis did not decide: the policy did, or for WRONGTYPE nobody.
@@ -94,6 +95,10 @@ class SharedStore {
 
   const Policy& policy() const { return policy_; }
 
+  // Gives back what is left of the leases that have ended, or of all. Whether there are others: then to be
+  // called again soon.
+  bool end_leases(bool all);
+
   // Deletes the key; on_reset is called with how many there were, or an error.
   void reset(std::string_view key, std::uint64_t token);
 
@@ -120,7 +125,7 @@ class SharedStore {
 
  private:
   // One call to the store: a check, and those that travel with it; some limits of a check_all(); what such a
-  // one gives back; or a reset.
+  // one or a lease gives back; or a reset.
   struct Together;
   struct Asked {
     enum class What : std::uint8_t { check, limits, give_back, reset } what;
@@ -129,11 +134,12 @@ class SharedStore {
     std::string key{};
     std::uint64_t hash = 0;
     Cost cost{};
-    nanoseconds at{0};         // the store is not asked before
+    nanoseconds at{0};         // the store is not asked before; of give_back, when it charged, by its clock
     std::uint32_t resets = 0;  // before it was asked
     nanoseconds deadline{0};
     OnStoreError on_error = OnStoreError::local;
     std::uint64_t lease = 0;  // units asked for instead of the cost; 0: the cost
+    nanoseconds lease_for{0};
     bool merges = false;
     bool first = false;                      // others of its key wait until it is answered
     std::vector<std::uint32_t> followers{};  // checks like it that travel with it
@@ -151,6 +157,9 @@ class SharedStore {
   void conclude(const Asked& asked, Cause cause, const Decision& decision, std::string_view error,
                 nanoseconds now);
   void conclude(const std::shared_ptr<Together>& shared, nanoseconds now);
+  void give_back(const std::string& key, std::uint64_t hash, const Rule& rule, Cost cost,
+                 nanoseconds charged_at);
+  void give_back(std::uint64_t hash, const Lease& lease);
   std::optional<Decision> without_asking(const Asked& asked, bool may_spend, nanoseconds now);
   void learn(const Decision& decision, const Rule& rule, std::uint64_t hash, Cost cost, nanoseconds asked,
              nanoseconds now, std::uint32_t resets);

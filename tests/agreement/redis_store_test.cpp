@@ -199,6 +199,30 @@ TEST_F(WithRedis, a_denial_is_remembered_and_a_reset_forgets_it) {
   EXPECT_TRUE(limiter.check("key").allowed());
 }
 
+TEST_F(WithRedis, what_is_left_of_a_lease_is_given_back) {
+  const Quota quota = Quota::per_day(100);
+  RedisStore other{url_, {.deadline = kPatience}};
+  await(other);
+  SharedLimiter looker{quota, other};
+  const auto remaining = [&](std::string_view key) { return looker.check(key, Cost{0}).remaining; };
+  {
+    RedisStore store{url_, {.deadline = kPatience}};
+    await(store);
+    SharedLimiter slow{quota, store, {.lease = 50, .lease_for = 1h}};
+    SharedLimiter brief{quota, store, {.lease = 50, .lease_for = 50ms}};
+    for (int i = 0; i < 3; ++i) {
+      EXPECT_TRUE(slow.check("slow").allowed());
+      EXPECT_TRUE(brief.check("brief").allowed());
+    }
+    for (int tries = 0; remaining("brief") != 97 && tries < 1'000; ++tries) std::this_thread::sleep_for(10ms);
+    EXPECT_EQ(remaining("brief"), 97) << "when its time is over";
+    EXPECT_EQ(remaining("slow"), 50);
+    EXPECT_TRUE(slow.check("slow", Cost{48}).allowed());
+    EXPECT_EQ(remaining("slow"), 47) << "the former lease had too little left, which went back";
+  }
+  EXPECT_EQ(remaining("slow"), 49) << "the rest of the second when the store ends";
+}
+
 TEST_F(WithRedis, callbacks_come_before_the_store_ends) {
   std::atomic<int> called{0};
   {

@@ -61,6 +61,7 @@ class Faults:
     threads = 1
     connections = 4
     tags = ["a"]
+    options = []
 
     @classmethod
     def setUpClass(cls):
@@ -70,7 +71,7 @@ class Faults:
             cls.url = cls.build()
             cls.weir = cls.cleanup.enter_context(contextlib.closing(Closing(
                 "--store", cls.url, "--on-store-error", "deny", "--store-deadline", f"{int(DEADLINE * 1000)}ms",
-                "--threads", cls.threads, "--log-level", "debug"))).server
+                "--threads", cls.threads, "--log-level", "debug", *cls.options))).server
             control = cls.cleanup.enter_context(contextlib.closing(Closing("--threads", 1))).server
             until(lambda: cls.weir.info()["store_state"] == "ready", "the store is ready")
             cls.clients = [cls.weir.client() for _ in range(cls.threads)]  # dealt to the event loops in turn
@@ -519,6 +520,7 @@ class TestSingle(Faults, unittest.TestCase):
 class TestCluster(Faults, unittest.TestCase):
     threads = 2
     tags = [f"t{n}" for n in range(6)]
+    options = ["--merge"]  # so what breaks meets calls that many wait for
 
     @classmethod
     def build(cls):
