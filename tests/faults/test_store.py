@@ -361,6 +361,32 @@ class TestWays(unittest.TestCase):
             redis.must("CONFIG", "SET", "requirepass", "pw-needed")
             self.degrades(f"redis://{where}", "NOAUTH", cause="auth", secret="pw-")
 
+    def test_sentinels_with_passwords_of_their_own(self):
+        # A password of the URL is the master's alone, so it is not told to the sentinels.
+        users = [("user", "default off"), ("user", "least on >pw-least -@all +ping +sentinel|get-master-addr-by-name"),
+                 ("user", "deaf on >pw-deaf -@all +ping")]
+        with Redis(password="pw-of-master") as redis:
+            watched = [("sentinel monitor", f"mymaster 127.0.0.1 {redis.port} 1"),
+                       ("sentinel auth-pass", "mymaster pw-of-master")]
+            with Redis(watched, sentinel=True, password="pw-ä&?@") as one, \
+                    Redis(watched + users, sentinel=True, user="least", password="pw-least") as two, \
+                    Redis(watched, sentinel=True) as open_to_all:
+                def url(sentinel, rest=""):
+                    return f"redis+sentinel://:pw-of-master@127.0.0.1:{sentinel.port}/mymaster{rest}"
+                right = "sentinel_password=pw-%C3%A4%26%3F%40"
+                server = self.works(url(one, f"/2?{right}&prefix=x"))
+                self.assertNotIn("pw-", str(server.info()) + server.stderr())
+                self.assertEqual(server.info()["store"], f"redis+sentinel://:***@127.0.0.1:{one.port}/mymaster/2")
+                self.works(url(two, "?sentinel_user=least&sentinel_password=pw-least"))
+                for where, why in ((url(one), "NOAUTH"), (url(one, "?sentinel_password=pw-of-master"), "WRONGPASS"),
+                                   (url(two, "?sentinel_password=pw-least"), "WRONGPASS"),
+                                   (url(two, "?sentinel_user=least&sentinel_password=pw-deaf"), "WRONGPASS"),
+                                   (url(two, "?sentinel_user=deaf&sentinel_password=pw-deaf"), "NOPERM"),
+                                   (url(open_to_all, f"?{right}"), "without any password configured")):
+                    with self.subTest(url=where):
+                        server = self.degrades(where, why, cause="auth", secret="pw-")
+                        self.assertRegex(server.info()["store_error"], why)
+
     def test_names_that_nobody_has(self):
         self.degrades("redis://no-such-host.invalid:6379", "cannot be found", cause="connection")
 
@@ -402,7 +428,8 @@ class TestWays(unittest.TestCase):
                 "redis://:hunter2@h?prefix=%zz", "redis://:hunter2%@h", "redis://hunter2@h", "redis://user:@h",
                 "redis+cluster://:hunter2@h/1", "redis+cluster://:hunter2@h?db=1", "redis+sentinel://:hunter2@h", "redis+sentinel://:hunter2@h/",
                 "redis+sentinel://:hunter2@h/name/x", "redis+unix://:hunter2@path", "redis+unix://path", "redis+cluster://:hunter2@h,",
-                "redis://:hunter2?x@h", "REDIS://:hunter2", "redis://:hunter2/@h:1/2/3",
+                "redis://:hunter2?x@h", "redis://h?sentinel_password=hunter2", "redis+sentinel://h/m?sentinel_user=hunter2",
+                "redis+sentinel://h/m?sentinel_password=hunter2%", "REDIS://:hunter2", "redis://:hunter2/@h:1/2/3",
                 "redis://u:hunter2#@h:6379:", "redis://[::1:hunter2@", "redis://h:hunter2@x:y@", "redis+unix://hunter2:x@y@z")
         for url in rows:
             for how in ("flag", "environment"):

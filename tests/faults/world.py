@@ -87,8 +87,8 @@ class Redis:
         self.options += options
         if unix:
             self.options += [("unixsocket", unix)]
-        if password and not user and not sentinel:
-            self.options += [("requirepass", password), ("masterauth", password)]
+        if password and not user:
+            self.options += [("requirepass", password)] + ([] if sentinel else [("masterauth", password)])
         self.process = None
         self._control = None
         if start:
@@ -124,7 +124,7 @@ class Redis:
     def connect(self, timeout=10.0, host=None):
         client = Client(self.unix, timeout=timeout) if self.unix else Client(self.port, timeout=timeout,
                                                                              host=host or self.host)
-        if self.password and not self.sentinel:
+        if self.password:
             client.ask("AUTH", *([self.user] if self.user else []), self.password)
         return client
 
