@@ -8,11 +8,12 @@ import re
 import signal
 import socket
 import ssl
+import subprocess
 import threading
 import time
 import unittest
 
-from world import PROGRAM, Proxy, Redis, Server, available, free_port
+from world import PROGRAM, Proxy, Redis, Server, TlsFiles, available, free_port
 from server import Closed, Error, Folder, encode, run, until, weir
 from test_tls import Authority
 
@@ -327,6 +328,42 @@ class TestWays(unittest.TestCase):
                                            "--store-tls-ca", file)
                     self.assertEqual(code, 2)
                     self.assertIn("store-tls-ca", errors)
+
+    def test_a_redis_that_asks_for_a_certificate(self):
+        with Folder() as folder:
+            ours, theirs = Authority(folder, "ours"), Authority(folder, "theirs")
+            with Redis(tls=TlsFiles(ours), options=[("tls-auth-clients", "yes")]) as redis:
+                certificate, key = ours.issue("weir")
+                foreign = theirs.issue("weir")
+                url = f"rediss://127.0.0.1:{redis.port}"
+                trust = ("--store-tls-ca", ours.certificate)
+                self.works(url, *trust, "--store-tls-cert", certificate, "--store-tls-key", key)
+                for files, why in (((), "certificate required"), (foreign, "unknown ca")):
+                    flags = ("--store-tls-cert", files[0], "--store-tls-key", files[1]) if files else ()
+                    with self.subTest(files=files):
+                        server = self.degrades(url, why, *trust, *flags, cause="connection")
+                        self.assertIn(why, server.info()["store_error"])
+                rsa = folder.file("rsa.key")
+                subprocess.run(["openssl", "genrsa", "-out", rsa, "2048"], check=True, capture_output=True, timeout=20)
+                no_pem, nowhere = folder.file("no.pem", "hello\n"), folder.file("nowhere")
+                no_key = "is not a private key in PEM, or not that of the certificate"
+                for where, cert_file, key_file, wanted in (
+                        (url, nowhere, key, f"store-tls-cert: '{nowhere}': No such file or directory"),
+                        (url, no_pem, key, f"store-tls-cert: '{no_pem}': is not a certificate in PEM"),
+                        (url, certificate, nowhere, f"store-tls-key: '{nowhere}': No such file or directory"),
+                        (url, certificate, no_pem, f"store-tls-key: '{no_pem}': {no_key}"),
+                        (url, certificate, foreign[1], f"store-tls-key: '{foreign[1]}': {no_key}"),
+                        (url, certificate, rsa, f"store-tls-key: '{rsa}': {no_key}"),
+                        (url, certificate, None, "store-tls-cert and store-tls-key belong together: give both or neither"),
+                        (url, None, key, "store-tls-cert and store-tls-key belong together: give both or neither"),
+                        (f"redis://127.0.0.1:{redis.port}", certificate, key,
+                         "store-tls-cert needs a store with TLS, whose URL begins with rediss"),
+                        (None, certificate, key, "store-tls-cert needs a store with TLS, whose URL begins with rediss"),
+                        (None, None, key, "store-tls-cert needs a store with TLS, whose URL begins with rediss")):
+                    flags = [word for flag, value in (("--store", where), ("--store-tls-cert", cert_file),
+                                                      ("--store-tls-key", key_file)) if value for word in (flag, value)]
+                    with self.subTest(flags=flags):
+                        self.assertEqual(weir("serve", "--resp", "127.0.0.1:0", *flags), (2, "", f"weir: {wanted}\n"))
 
     def test_users(self):
         with Redis() as redis:

@@ -12,6 +12,7 @@ import random
 import shutil
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import threading
@@ -73,17 +74,35 @@ def slot_of(key):
     return crc % SLOTS
 
 
+class TlsFiles:
+    """What a server of an authority's needs to speak TLS alone, and what its clients need. The servers of a cluster, and
+    sentinels and theirs, show each other the same certificate."""
+
+    def __init__(self, authority):
+        self.certificate, self.key = authority.issue("localhost")
+        self.ca = authority.certificate
+        self.context = ssl.create_default_context(cafile=self.ca)
+        self.context.load_cert_chain(self.certificate, self.key)
+
+    def options(self, port):
+        return [("port", 0), ("tls-port", port), ("tls-cert-file", self.certificate), ("tls-key-file", self.key),
+                ("tls-ca-cert-file", self.ca), ("tls-auth-clients", "no"), ("tls-replication", "yes")]
+
+
 class Redis:
-    """One server. Options as in its configuration file: ("appendonly", "no"), ..."""
+    """One server. Options as in its configuration file: ("appendonly", "no"), ... With `tls` it has no other port."""
 
     def __init__(self, options=(), port=None, password="", user="", unix=None, host="127.0.0.1", sentinel=False,
-                 start=True):
+                 start=True, tls=None):
         self.folder = Folder()
+        self.tls = tls
         self.host, self.port = host, free_port() if port is None else port
         self.user, self.password, self.unix, self.sentinel = user, password, unix, sentinel
         self.options = [("bind", host), ("port", self.port), ("dir", self.folder.path), ("save", ""),
                         ("appendonly", "no"), ("repl-diskless-sync-delay", "0")] if not sentinel else [
                             ("bind", host), ("port", self.port), ("dir", self.folder.path)]
+        if tls:
+            self.options += tls.options(self.port)
         self.options += options
         if unix:
             self.options += [("unixsocket", unix)]
@@ -122,8 +141,8 @@ class Redis:
         return False
 
     def connect(self, timeout=10.0, host=None):
-        client = Client(self.unix, timeout=timeout) if self.unix else Client(self.port, timeout=timeout,
-                                                                             host=host or self.host)
+        client = Client(self.unix, timeout=timeout) if self.unix else Client(
+            self.port, timeout=timeout, host=host or self.host, tls=self.tls and self.tls.context)
         if self.password:
             client.ask("AUTH", *([self.user] if self.user else []), self.password)
         return client
