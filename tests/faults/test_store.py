@@ -13,7 +13,7 @@ import threading
 import time
 import unittest
 
-from world import PROGRAM, Proxy, Redis, Server, TlsFiles, available, free_port
+from world import PROGRAM, Cluster, Proxy, Redis, Sentinels, Server, TlsFiles, available, free_port, slot_of
 from server import Closed, Error, Folder, encode, run, until, weir
 from test_tls import Authority
 
@@ -332,7 +332,7 @@ class TestWays(unittest.TestCase):
     def test_a_redis_that_asks_for_a_certificate(self):
         with Folder() as folder:
             ours, theirs = Authority(folder, "ours"), Authority(folder, "theirs")
-            with Redis(tls=TlsFiles(ours), options=[("tls-auth-clients", "yes")]) as redis:
+            with Redis(tls=TlsFiles(ours, auth_clients="yes")) as redis:
                 certificate, key = ours.issue("weir")
                 foreign = theirs.issue("weir")
                 url = f"rediss://127.0.0.1:{redis.port}"
@@ -364,6 +364,59 @@ class TestWays(unittest.TestCase):
                                                       ("--store-tls-key", key_file)) if value for word in (flag, value)]
                     with self.subTest(flags=flags):
                         self.assertEqual(weir("serve", "--resp", "127.0.0.1:0", *flags), (2, "", f"weir: {wanted}\n"))
+
+    def test_a_cluster_by_tls(self):
+        with Folder() as folder:
+            ours, theirs = Authority(folder, "ours"), Authority(folder, "theirs")
+            with Cluster(password="pw-cluster", tls=TlsFiles(ours)) as cluster:
+                url = f"rediss+cluster://:pw-cluster@{','.join(server.address for server in cluster.servers[:2])}"
+                trust = ("--store-tls-ca", ours.certificate)
+
+                def moved():
+                    return sum(int(server.info("errorstats").get("errorstat_MOVED", "count=0").partition("=")[2])
+                               for server in cluster.servers)
+
+                server = self.serve(url, *trust, "--on-store-error", "deny", "--store-deadline", "1s")
+                with server.client() as client:
+                    for n in range(30):
+                        self.assertEqual(throttle(client, f"k{n}", 5, 1, HOUR), [0, 5, 4, -1, HOUR])
+                    self.assertGreater(min(master.must("DBSIZE") for master in cluster.masters()), 0)
+                    used = 0
+
+                    def sent_on():
+                        # Every other second weir asks for the map anyway, and may know before it is told.
+                        nonlocal used
+                        before = moved()
+                        self.assertEqual(cluster.migrate(slot_of("moves")), used > 0)
+                        self.assertEqual(throttle(client, "moves", 50, 1, HOUR)[:3], [0, 50, 49 - used])
+                        used += 1
+                        return moved() > before
+
+                    until(sent_on, "a MOVED")
+                self.assertEqual(failed(server), {})
+                self.degrades(url, "certificate verify failed", "--store-tls-ca", theirs.certificate, cause="connection",
+                              secret="pw-")
+
+    def test_sentinels_by_tls(self):
+        with Folder() as folder:
+            authority = Authority(folder, "authority")
+            certificate, key = authority.issue("weir")
+            with Sentinels(password="pw-master", tls=TlsFiles(authority, auth_clients="yes")) as world:
+                where = ",".join(sentinel.address for sentinel in world.sentinels)
+                url = f"rediss+sentinel://:pw-master@{where}/mymaster"
+                trust = ("--store-tls-ca", authority.certificate)
+                # The sentinels too ask for a certificate.
+                self.degrades(url, "certificate required", *trust, cause="connection", secret="pw-")
+                server = self.works(url, *trust, "--store-tls-cert", certificate, "--store-tls-key", key)
+                before = world.master()
+                self.assertEqual(before.must("DBSIZE"), 1)
+                world.sentinels[0].must("SENTINEL", "FAILOVER", "mymaster")
+                after = until(lambda: (m := world.master()) is not before and m, "another master")
+                with server.client() as client:
+                    def told():
+                        return throttle(client, "k", 10_000, 1, HOUR)[0] == 0 and after.must("EXISTS", "k")
+
+                    until(told, "the new master is asked")
 
     def test_users(self):
         with Redis() as redis:

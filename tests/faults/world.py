@@ -78,15 +78,15 @@ class TlsFiles:
     """What a server of an authority's needs to speak TLS alone, and what its clients need. The servers of a cluster, and
     sentinels and theirs, show each other the same certificate."""
 
-    def __init__(self, authority):
+    def __init__(self, authority, auth_clients="no"):
         self.certificate, self.key = authority.issue("localhost")
-        self.ca = authority.certificate
+        self.ca, self.auth_clients = authority.certificate, auth_clients
         self.context = ssl.create_default_context(cafile=self.ca)
         self.context.load_cert_chain(self.certificate, self.key)
 
     def options(self, port):
         return [("port", 0), ("tls-port", port), ("tls-cert-file", self.certificate), ("tls-key-file", self.key),
-                ("tls-ca-cert-file", self.ca), ("tls-auth-clients", "no"), ("tls-replication", "yes")]
+                ("tls-ca-cert-file", self.ca), ("tls-auth-clients", self.auth_clients), ("tls-replication", "yes")]
 
 
 class Redis:
@@ -230,13 +230,15 @@ class World:
 class Cluster(World):
     """Three masters, each with a replica, on loopback."""
 
-    def __init__(self, node_timeout_ms=800, password=""):
+    def __init__(self, node_timeout_ms=800, password="", tls=None):
         super().__init__()
         self.password = password
         for _ in range(6):
             options = [("cluster-enabled", "yes"), ("cluster-port", free_port()),
                        ("cluster-node-timeout", node_timeout_ms), ("cluster-replica-validity-factor", "0")]
-            self.servers.append(Redis(options, password=password))
+            if tls:
+                options.append(("tls-cluster", "yes"))
+            self.servers.append(Redis(options, password=password, tls=tls))
         self.ids = {}
         for epoch, server in enumerate(self.servers, 1):
             server.must("CLUSTER", "SET-CONFIG-EPOCH", epoch)
@@ -357,12 +359,12 @@ class Cluster(World):
 class Sentinels(World):
     """A master, two replicas and three sentinels that watch it as `mymaster`."""
 
-    def __init__(self, password="", down_after_ms=500):
+    def __init__(self, password="", down_after_ms=500, tls=None):
         super().__init__()
-        self.redis = [Redis(password=password)]
+        self.redis = [Redis(password=password, tls=tls)]
         for _ in range(2):
             self.redis.append(Redis([("replicaof", f"127.0.0.1 {self.redis[0].port}"), ("replica-priority", "10")],
-                                    password=password))
+                                    password=password, tls=tls))
         self.sentinels = []
         for _ in range(3):
             options = [("sentinel monitor", f"mymaster 127.0.0.1 {self.redis[0].port} 2"),
@@ -370,7 +372,7 @@ class Sentinels(World):
                        ("sentinel failover-timeout", "mymaster 3000")]
             if password:
                 options.append(("sentinel auth-pass", f"mymaster {password}"))
-            self.sentinels.append(Redis(options, sentinel=True))
+            self.sentinels.append(Redis(options, sentinel=True, tls=tls))
         self.servers = self.redis + self.sentinels
         until(self.whole, "the sentinels know each other and the replicas", 20)
 
