@@ -63,8 +63,8 @@ class RedisStore {
     OnStoreError on_store_error = OnStoreError::local;
     bool remember_denials = true;
     std::string tls_ca{};    // of rediss://, a file in PEM; empty: whom the system trusts
-    std::string tls_cert{};  // of rediss://, our own chain for a store that asks for one, and its key: files
-    std::string tls_key{};   // in PEM, both or neither
+    std::string tls_cert{};  // what we show a store that asks for it, a chain in PEM; with its key or neither
+    std::string tls_key{};
   };
 
   // docs/redis.md has the forms of a URL. Begins to connect and does not wait for it. Throws
