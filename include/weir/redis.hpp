@@ -62,12 +62,14 @@ class RedisStore {
     std::chrono::nanoseconds deadline = std::chrono::milliseconds{50};
     OnStoreError on_store_error = OnStoreError::local;
     bool remember_denials = true;
-    std::string tls_ca{};  // of rediss://, a file in PEM; empty: whom the system trusts
+    std::string tls_ca{};    // of rediss://, a file in PEM; empty: whom the system trusts
+    std::string tls_cert{};  // what we show a store that asks for it, a chain in PEM; with its key or neither
+    std::string tls_key{};
   };
 
   // docs/redis.md has the forms of a URL. Begins to connect and does not wait for it. Throws
-  // std::invalid_argument for a URL that is none, whose text never has the password in it, and
-  // std::runtime_error for a file of certificates that holds none.
+  // std::invalid_argument for a URL that is none, whose text never has the password in it, or a certificate
+  // that does not go with it, and std::runtime_error for a file of certificates or a key that holds none.
   explicit RedisStore(std::string_view url) : RedisStore(url, Options{}) {}
   RedisStore(std::string_view url, Options options);
   ~RedisStore();

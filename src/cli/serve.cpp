@@ -171,6 +171,9 @@ Settings settings_from(const Flags& flags) {
     if (flags.on_store_error == "allow") policy.on_error = OnStoreError::allow;
     if (flags.on_store_error == "deny") policy.on_error = OnStoreError::deny;
   }
+  if (flags.store.empty() && !(settings.store_tls_cert.empty() && settings.store_tls_key.empty())) {
+    throw std::runtime_error("store-tls-cert needs a store with TLS, whose URL begins with rediss");
+  }
   if (!settings.tls_ca.empty() && settings.tls_cert.empty()) {
     throw std::runtime_error("tls-ca needs tls-cert and tls-key");
   }
@@ -204,6 +207,10 @@ void add_serve(CLI::App& app, int& result) {
   flags->settings.threads = std::max(1U, std::thread::hardware_concurrency());
   CLI::App* serve_app =
       app.add_subcommand("serve", "Serve Redis clients (RESP2, RESP3) from the embedded store");
+  // Wider than CLI11's 30, so that most flags take one line and all of them a screen.
+  auto formatter = std::make_shared<CLI::Formatter>();
+  formatter->column_width(38);
+  serve_app->formatter(formatter);
   Settings& s = flags->settings;
   serve_app->add_option("--resp", flags->resp, "HOST:PORT to listen on; may be repeated")
       ->capture_default_str();
@@ -230,8 +237,7 @@ void add_serve(CLI::App& app, int& result) {
   serve_app->add_option("--tls-cert", s.tls_cert, "certificate chain (PEM): TCP listeners speak TLS");
   serve_app->add_option("--tls-key", s.tls_key, "its private key (PEM)");
   serve_app->add_option("--tls-ca", s.tls_ca, "clients must show a certificate signed by this (PEM)");
-  serve_app
-      ->add_option("--store", flags->store, "Redis or Valkey that keeps the counts, as in redis://HOST:6379")
+  serve_app->add_option("--store", flags->store, "Redis or Valkey that keeps the counts: redis://HOST:6379")
       ->envname("WEIR_STORE");
   serve_app
       ->add_option("--on-store-error", flags->on_store_error, "who decides while the store does not answer")
@@ -247,6 +253,8 @@ void add_serve(CLI::App& app, int& result) {
                       "one call at a time for a key; checks that wait share the next");
   serve_app->add_option("--store-tls-ca", s.store_tls_ca,
                         "who signs the store's certificate (PEM) [the system's]");
+  serve_app->add_option("--store-tls-cert", s.store_tls_cert, "certificate chain that the store wants (PEM)");
+  serve_app->add_option("--store-tls-key", s.store_tls_key, "its private key (PEM)");
   serve_app->add_option("--snapshot", s.snapshot, "file to start from and to save to");
   serve_app->add_option("--snapshot-every", flags->snapshot_every, "time between saves")
       ->capture_default_str();

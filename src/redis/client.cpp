@@ -253,14 +253,16 @@ void Client::connected(NodeId id, nanoseconds now) {
 
 void Client::greet(NodeId id, nanoseconds now) {
   const Node& node = nodes_[id];
-  if (node.sentinel) return send_internal(id, Sent::last_greeting, {"PING"}, now);
-  if (!endpoint_.password.empty()) {
-    if (endpoint_.user.empty()) {
-      send_internal(id, Sent::auth, {"AUTH", endpoint_.password}, now);
+  const std::string& user = node.sentinel ? endpoint_.sentinel_user : endpoint_.user;
+  const std::string& password = node.sentinel ? endpoint_.sentinel_password : endpoint_.password;
+  if (!password.empty()) {
+    if (user.empty()) {
+      send_internal(id, Sent::auth, {"AUTH", password}, now);
     } else {
-      send_internal(id, Sent::auth, {"AUTH", endpoint_.user, endpoint_.password}, now);
+      send_internal(id, Sent::auth, {"AUTH", user, password}, now);
     }
   }
+  if (node.sentinel) return send_internal(id, Sent::last_greeting, {"PING"}, now);
   if (endpoint_.database != 0)
     send_internal(id, Sent::database, {"SELECT", std::to_string(endpoint_.database)}, now);
   // A node that is still loading, or in somebody's slow script, says so in the answer to this one. A replica
@@ -286,11 +288,15 @@ void Client::failed(NodeId id, std::string_view why, nanoseconds now) {
 }
 
 // What may be shown of an error: one line, without the arguments that Redis repeats of a command that it does
-// not know, which may be keys or the password.
+// not know, which may be keys or a password.
 std::string Client::shown(std::string_view why) const {
   std::string text(why.substr(0, why.find(", with args beginning with")));
-  const std::string& password = endpoint_.password;
-  if (!password.empty()) {
+  std::string_view longer = endpoint_.password;
+  std::string_view shorter = endpoint_.sentinel_password;
+  if (longer.size() < shorter.size()) std::swap(longer, shorter);
+  // The longer first: with the other inside it cut out, the rest of it would be found no more.
+  for (const std::string_view password : {longer, shorter}) {
+    if (password.empty()) continue;
     for (std::size_t at = 0; (at = text.find(password, at)) != std::string::npos; at += 3)
       text.replace(at, password.size(), "***");
   }
@@ -523,11 +529,12 @@ void Client::read_master(NodeId id, const Value& value, nanoseconds now) {
   const bool named = is(value, Type::array) && value.items.size() == 2 && !value.items[0].text.empty();
   const auto port = named ? port_of(value.items[1].text) : std::nullopt;
   if (!port) {
+    const bool refused = is(value, Type::error) && cause_of(value.text) == Cause::auth;
     last_error_ = nodes_[id].address.text() + ": ";
     last_error_ += is(value, Type::error)
                        ? shown(value.text)
                        : shown("this sentinel knows no master named '" + endpoint_.master + "'");
-    last_cause_ = Cause::connection;
+    last_cause_ = refused ? Cause::auth : Cause::connection;
     refresh_wanted_ = ask_another_ = true;
     return place_unplaced(now);
   }

@@ -317,6 +317,8 @@ TEST(RedisClient, greets) {
       {"redis+unix:///run/r.sock?db=1", "/run/r.sock", "SELECT 1 | " + rest},
       {"redis+cluster://bob:hush@a", "a", "AUTH bob hush | " + rest},
       {"redis+sentinel://bob:hush@s/m/3", "s", "PING"},
+      {"redis+sentinel://bob:hush@s/m/3?sentinel_password=hist", "s", "AUTH hist | PING"},
+      {"redis+sentinel://s/m?sentinel_user=eve&sentinel_password=hist", "s", "AUTH eve hist | PING"},
   };
   for (const Row& row : rows) {
     World world(row.url);
@@ -435,6 +437,20 @@ TEST(RedisClient, a_password_that_redis_repeats_was_shown) {
     EXPECT_EQ(world.took().find("hush"), std::string::npos) << answer;
     EXPECT_EQ(world.client.last_error().find("hush"), std::string::npos) << world.client.last_error();
     EXPECT_TRUE(world.client.has_failed());
+  }
+}
+
+// One password inside the other: masking the shorter first would leave the rest of the longer.
+TEST(RedisSentinel, neither_of_two_passwords_is_shown) {
+  for (const std::string url : {"redis+sentinel://:hush@s/m?sentinel_password=hush-Sentinel",
+                                "redis+sentinel://:hush-Sentinel@s/m?sentinel_password=hush"}) {
+    World world(url);
+    world.start();
+    world.call(1);
+    world.accept("s");
+    world.reply("s", "-WRONGPASS hush is not hush-Sentinel\r\n");
+    EXPECT_EQ(world.took(), "1 auth (s:26379: WRONGPASS *** is not ***)") << url;
+    EXPECT_EQ(world.client.last_error(), "s:26379: WRONGPASS *** is not ***") << url;
   }
 }
 
@@ -1614,17 +1630,20 @@ TEST(RedisSentinel, answers_that_name_no_master) {
       {"-ERR unknown command 'SENTINEL', with args beginning with: 'x'\r\n",
        "ERR unknown command 'SENTINEL'"},
       {"-IDONTKNOW Redis is too old\r\n", "IDONTKNOW Redis is too old"},
+      {"-NOPERM this user has no permissions to run the 'sentinel' command\r\n",
+       "NOPERM this user has no permissions to run the 'sentinel' command"},
   };
   for (const auto& [answer, error] : rows) {
+    const std::string cause = error.starts_with("NOPERM") ? "auth" : "connection";
     World world("redis+sentinel://s/mymaster");
     world.start();
     world.call(1, 0, 1s);
     world.accept("s");
     world.reply("s", "+PONG\r\n");
     world.reply("s", answer);
-    EXPECT_EQ(world.took(), "1 connection (s:26379: " + error + ")") << answer;
+    EXPECT_EQ(world.took(), "1 " + cause + " (s:26379: " + error + ")") << answer;
     world.call(2);
-    EXPECT_EQ(world.took(), "2 connection (s:26379: " + error + ")") << answer;
+    EXPECT_EQ(world.took(), "2 " + cause + " (s:26379: " + error + ")") << answer;
     EXPECT_EQ(world.client.last_error(), "s:26379: " + error);
     // It asks again soon, and not all the time.
     const std::uint64_t before = world.client.counters().refreshes;
@@ -1688,6 +1707,35 @@ TEST(RedisSentinel, a_sentinel_that_wants_a_password_says_so) {
   world.accept("s");
   world.reply("s", "-NOAUTH Authentication required.\r\n");
   EXPECT_EQ(world.took(), "1 auth (s:26379: NOAUTH Authentication required.)");
+}
+
+TEST(RedisSentinel, each_of_both_gets_its_own_password) {
+  World world("redis+sentinel://bob:hush@s/mymaster?sentinel_user=eve&sentinel_password=hist");
+  world.start();
+  world.call(1);
+  world.accept("s");
+  EXPECT_EQ(world.sent("s"), "AUTH eve hist | PING");
+  world.answer("s");
+  EXPECT_EQ(world.sent("s"), "SENTINEL GET-MASTER-ADDR-BY-NAME mymaster");
+  world.accept("m");
+  EXPECT_EQ(world.sent("m"), "AUTH bob hush | SCRIPT LOAD script | CONFIG GET maxmemory-policy");
+  world.answer("m");
+  EXPECT_EQ(world.took(), "1 :1");
+}
+
+TEST(RedisSentinel, a_password_that_it_refuses) {
+  for (const std::string refusal : {
+           "WRONGPASS invalid username-password pair or user is disabled.",
+           "ERR AUTH <password> called without any password configured for the default user.",
+       }) {
+    World world("redis+sentinel://s/mymaster?sentinel_password=hist");
+    world.start();
+    world.call(1);
+    world.accept("s");
+    world.reply("s", "-" + refusal + "\r\n");
+    EXPECT_EQ(world.took(), "1 auth (s:26379: " + refusal + ")");
+    EXPECT_FALSE(world.client.ready());
+  }
 }
 
 // --------------------------------------------------------------------------------------------------- chance

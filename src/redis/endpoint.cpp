@@ -114,16 +114,29 @@ tl::expected<Endpoint, std::string> Endpoint::parse(std::string_view url) {
     const std::string_view option = query.substr(0, query.find('&'));
     query.remove_prefix(std::min(query.size(), option.size() + 1));
     const std::size_t equals = std::min(option.find('='), option.size());
+    const std::string_view name = option.substr(0, equals);
     const auto value = decode(option.substr(std::min(option.size(), equals + 1)));
-    if (option.substr(0, equals) == "prefix" && value) {
+    if (name == "prefix" && value) {
       endpoint.prefix = *value;
       continue;
     }
-    const bool db = option.substr(0, equals) == "db";
-    const auto database = db && value ? number(*value, 1'000'000) : std::nullopt;
-    if (!database) return wrong("behind the '?' only prefix=TEXT and db=NUMBER are known");
+    if (name == "sentinel_user" || name == "sentinel_password") {
+      if (endpoint.kind != Kind::sentinel)
+        return wrong("sentinel_user and sentinel_password are for redis+sentinel:// and rediss+sentinel://");
+      if (!value)
+        return wrong("sentinel_user or sentinel_password has a % that two hexadecimal digits do not follow");
+      (name == "sentinel_user" ? endpoint.sentinel_user : endpoint.sentinel_password) = *value;
+      continue;
+    }
+    const auto database = name == "db" && value ? number(*value, 1'000'000) : std::nullopt;
+    if (!database)
+      return wrong(
+          "behind the '?' only prefix=TEXT, db=NUMBER, sentinel_user=TEXT and sentinel_password=TEXT are "
+          "known");
     endpoint.database = *database;
   }
+  if (!endpoint.sentinel_user.empty() && endpoint.sentinel_password.empty())
+    return wrong("there is a sentinel_user and no sentinel_password");
 
   // The path of a socket may hold an '@', and so may a password.
   std::size_t at = rest.rfind('@');

@@ -5,8 +5,9 @@
 //   redis+cluster://host[:port],host[:port]...        rediss+cluster://
 //   redis+sentinel://host[:26379],host.../name[/db]   rediss+sentinel://
 //
-// Behind any of them ?prefix=TEXT, put in front of every key. In user, password and prefix %41 is A; what is
-// no letter or digit is best written so, and '?' must be.
+// Behind any of them ?prefix=TEXT, put in front of every key; of sentinels that want a password of their own
+// ?sentinel_password=TEXT, and for an ACL user &sentinel_user=TEXT. In users, passwords and prefix %41 is A;
+// what is no letter or digit is best written so, and '?' must be, behind it also '&'.
 //
 // Plain values. Nothing here prints a password; text() is for people and logs.
 #pragma once
@@ -37,6 +38,8 @@ struct Endpoint {
   std::string password;
   int database = 0;
   std::string master;  // of sentinel: the name that it watches the master under
+  std::string sentinel_user;
+  std::string sentinel_password;
   std::string prefix;
 
   // An error names what is wrong. It shows no more than a host, because anything else may be a password that

@@ -8,7 +8,7 @@
 namespace weir::redis {
 namespace {
 
-// What a URL says, for a table: everything but the password and whether there is one.
+// What a URL says, for a table.
 std::string told(const Endpoint& endpoint) {
   std::string text = endpoint.kind == Endpoint::Kind::single    ? "single"
                      : endpoint.kind == Endpoint::Kind::cluster ? "cluster"
@@ -20,6 +20,8 @@ std::string told(const Endpoint& endpoint) {
   if (!endpoint.password.empty()) text += " password=" + endpoint.password;
   if (endpoint.database != 0) text += " db=" + std::to_string(endpoint.database);
   if (!endpoint.master.empty()) text += " master=" + endpoint.master;
+  if (!endpoint.sentinel_user.empty()) text += " sentinel_user=" + endpoint.sentinel_user;
+  if (!endpoint.sentinel_password.empty()) text += " sentinel_password=" + endpoint.sentinel_password;
   if (!endpoint.prefix.empty()) text += " prefix=" + endpoint.prefix;
   return text;
 }
@@ -62,6 +64,13 @@ TEST(Endpoint, urls) {
       {"rediss+sentinel://bob:hush@a/m/7?prefix=p",
        "sentinel a|26379 tls user=bob password=hush db=7 master=m prefix=p",
        "rediss+sentinel://bob:***@a:26379/m/7"},
+      {"redis+sentinel://a/m?sentinel_password=hush", "sentinel a|26379 master=m sentinel_password=hush",
+       "redis+sentinel://a:26379/m"},
+      {"redis+sentinel://:s3cret@a/m?sentinel_user=e%76e&prefix=p&sentinel_password=h%26%20@=s/h",
+       "sentinel a|26379 password=s3cret master=m sentinel_user=eve sentinel_password=h& @=s/h prefix=p",
+       "redis+sentinel://:***@a:26379/m"},
+      {"redis+sentinel://a/m?sentinel_user=&sentinel_password=", "sentinel a|26379 master=m",
+       "redis+sentinel://a:26379/m"},
   };
   for (const Row& row : rows) {
     const auto endpoint = Endpoint::parse(row.url);
@@ -76,7 +85,13 @@ TEST(Endpoint, errors) {
       "; the forms are redis://[user:password@]host[:port][/db], rediss://, redis+unix:///path, "
       "redis+cluster://host,host and redis+sentinel://host,host/name[/db]";
   const std::string scheme = "the URL begins with none of the known schemes";
-  const std::string query = "behind the '?' only prefix=TEXT and db=NUMBER are known";
+  const std::string query =
+      "behind the '?' only prefix=TEXT, db=NUMBER, sentinel_user=TEXT and sentinel_password=TEXT are known";
+  const std::string not_sentinel =
+      "sentinel_user and sentinel_password are for redis+sentinel:// and rediss+sentinel://";
+  const std::string sentinel_percent =
+      "sentinel_user or sentinel_password has a % that two hexadecimal digits do not follow";
+  const std::string sentinel_alone = "there is a sentinel_user and no sentinel_password";
   const std::string percent = "user or password has a % that two hexadecimal digits do not follow";
   const std::string no_password = "in front of the '@' there is no password";
   const std::string no_host = "a host is missing";
@@ -101,6 +116,15 @@ TEST(Endpoint, errors) {
       {"redis://h?prefix=%zz", query},
       {"redis://h?&", query},
       {"redis://:hu?sh@h", query},
+      {"redis+sentinel://a/m?password=hush", query},
+      {"redis+sentinel://a/m?sentinel_pass=hush", query},
+      {"redis://h?sentinel_password=hush", not_sentinel},
+      {"redis+unix:///run/redis.sock?sentinel_user=", not_sentinel},
+      {"rediss+cluster://h?sentinel_user=eve&sentinel_password=hush", not_sentinel},
+      {"redis+sentinel://a/m?sentinel_user=eve%4", sentinel_percent},
+      {"rediss+sentinel://a/m?sentinel_password=hush%", sentinel_percent},
+      {"redis+sentinel://a/m?sentinel_user=eve", sentinel_alone},
+      {"redis+sentinel://a/m?sentinel_user=eve&sentinel_password=", sentinel_alone},
       {"redis://%4:hush@h", percent},
       {"redis://bob:hush%@h", percent},
       {"redis://bob:%+1hush@h", percent},
@@ -149,7 +173,8 @@ TEST(Endpoint, a_password_in_the_wrong_place_is_not_shown) {
        {"redis://:hush", "redis://bob:hush", "redis://bob:hush/0", "redis://bob:hu?sh@h",
         "redis://bob:1/hush", "redis://h:hush@", "redis+cluster://a,:hush", "redis+sentinel://bob:hush/m",
         "redis://[bob:hush", "redis://h/0/hush", "redis+unix://bob:hush/run/redis.sock", "hush://h",
-        "redis:://bob:hush@h"}) {
+        "redis:://bob:hush@h", "redis://h?sentinel_password=hush", "redis+sentinel://h/m?sentinel_pass=hush",
+        "redis+sentinel://h/m?sentinel_password=hush%", "redis+sentinel://h?sentinel_password=hush"}) {
     const auto endpoint = Endpoint::parse(url);
     ASSERT_FALSE(endpoint.has_value()) << url;
     EXPECT_EQ(endpoint.error().find("hu"), std::string::npos) << endpoint.error();
@@ -157,7 +182,9 @@ TEST(Endpoint, a_password_in_the_wrong_place_is_not_shown) {
 }
 
 TEST(Endpoint, any_prefix_of_a_url_is_answered) {
-  const std::string url = "rediss+sentinel://bo%41b:hu%40sh@[::1]:26379,b:5/mymaster/7?prefix=w%3A&db=3";
+  const std::string url =
+      "rediss+sentinel://bo%41b:hu%40sh@[::1]:26379,b:5/mymaster/7?prefix=w%3A&db=3"
+      "&sentinel_user=e%76e&sentinel_password=hu%40sh";
   for (std::size_t size = 0; size <= url.size(); ++size) {
     const auto endpoint = Endpoint::parse(url.substr(0, size));
     const std::string text = endpoint ? endpoint->text() : endpoint.error();

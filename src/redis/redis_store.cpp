@@ -17,6 +17,7 @@
 #include "redis/runner.hpp"
 #include "redis/script.hpp"
 #include "redis/shared_store.hpp"
+#include "redis/tls.hpp"
 #include "store/clock.hpp"
 #include "weir/redis.hpp"
 
@@ -30,7 +31,7 @@ class RedisStore::Impl {
   using DoneReset = std::function<void(bool)>;
 
   Impl(redis::Endpoint endpoint, const Options& options)
-      : tls_(endpoint.tls ? std::optional(redis::client_tls(options.tls_ca)) : std::nullopt),
+      : tls_(redis::client_tls(endpoint, {options.tls_ca, options.tls_cert, options.tls_key})),
         store_(std::move(endpoint), {options.on_store_error, options.deadline, options.remember_denials},
                local_, resets_, &steady_now, &Impl::decided, &Impl::reset_done),
         runner_(context_, store_.client(), tls_ ? &*tls_ : nullptr, &steady_now) {

@@ -8,7 +8,6 @@
 #include <boost/asio/ssl/host_name_verification.hpp>
 #include <boost/asio/ssl/stream.hpp>
 #include <boost/asio/write.hpp>
-#include <stdexcept>
 #include <vector>
 
 namespace weir::redis {
@@ -93,10 +92,11 @@ class Runner::StreamConnection final : public Connection {
     if (buffer_.empty()) return;
     writing_ = true;
     asio::async_write(stream_, asio::buffer(buffer_), [self = self()](const error_code& error, std::size_t) {
+      // Nothing more can be written then. Why, the read says, which ends too: with TLS by an alert that came
+      // in front of the reset, such as "certificate required".
+      if (error) return;
       self->writing_ = false;
-      if (self->closed_) return;
-      if (error) return self->end(error.message());
-      self->flush();
+      if (!self->closed_) self->flush();
     });
   }
 
@@ -245,20 +245,6 @@ void Runner::arm() {
     client_.tick(clock_());
     pump();
   });
-}
-
-asio::ssl::context client_tls(const std::string& ca_file) {
-  asio::ssl::context tls(asio::ssl::context::tls_client);
-  tls.set_options(asio::ssl::context::no_tlsv1 | asio::ssl::context::no_tlsv1_1);
-  tls.set_verify_mode(asio::ssl::verify_peer);
-  error_code error;
-  if (ca_file.empty()) {
-    tls.set_default_verify_paths(error);
-  } else {
-    tls.load_verify_file(ca_file, error);
-    if (error) throw std::runtime_error("store-tls-ca: '" + ca_file + "' holds no certificate in PEM");
-  }
-  return tls;
 }
 
 }  // namespace weir::redis

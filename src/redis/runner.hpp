@@ -57,8 +57,4 @@ class Runner {
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // for handlers that outlive us
 };
 
-// Verifies servers by the CA file, or by those that the system trusts when it is empty. Throws
-// std::runtime_error for a file that holds none.
-boost::asio::ssl::context client_tls(const std::string& ca_file);
-
 }  // namespace weir::redis

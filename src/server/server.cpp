@@ -15,6 +15,7 @@
 #include <stdexcept>
 #include <thread>
 
+#include "redis/tls.hpp"
 #include "server/session.hpp"
 #include "server/snapshot_writer.hpp"
 #include "store/snapshot.hpp"
@@ -49,22 +50,11 @@ asio::ssl::context make_tls(const Settings& settings) {
                   asio::ssl::context::no_tlsv1_1);
   // 10,000 idle connections would otherwise keep 34 KiB of OpenSSL buffers each.
   SSL_CTX_set_mode(tls.native_handle(), SSL_MODE_RELEASE_BUFFERS);
-  // OpenSSL's own reasons ("no start line") are for its authors; what can be wrong with a file is one of
-  // these.
-  const auto must = [](const error_code& error, const char* flag, const std::string& file, const char* what) {
-    if (!error) return;
-    const bool readable = access(file.c_str(), R_OK) == 0;
-    throw std::runtime_error(std::string(flag) + ": '" + file +
-                             "': " + (readable ? what : std::strerror(errno)));
-  };
-  error_code error;
-  tls.use_certificate_chain_file(settings.tls_cert, error);
-  must(error, "tls-cert", settings.tls_cert, "is not a certificate in PEM");
-  tls.use_private_key_file(settings.tls_key, asio::ssl::context::pem, error);
-  must(error, "tls-key", settings.tls_key, "is not a private key in PEM, or not that of the certificate");
+  redis::show_certificate(tls, "tls", settings.tls_cert, settings.tls_key);
   if (!settings.tls_ca.empty()) {
+    error_code error;
     tls.load_verify_file(settings.tls_ca, error);
-    must(error, "tls-ca", settings.tls_ca, "holds no certificate in PEM");
+    if (error) throw redis::unusable("tls-ca", settings.tls_ca, "holds no certificate in PEM");
     tls.set_verify_mode(asio::ssl::verify_peer | asio::ssl::verify_fail_if_no_peer_cert);
   }
   return tls;
@@ -210,7 +200,8 @@ class Server::Impl {
   }
 
   void connect_store(Loop& loop, const redis::Endpoint& endpoint) {
-    if (endpoint.tls) loop.store_tls.emplace(redis::client_tls(settings_.store_tls_ca));
+    loop.store_tls = redis::client_tls(
+        endpoint, {settings_.store_tls_ca, settings_.store_tls_cert, settings_.store_tls_key});
     loop.store = std::make_unique<redis::SharedStore>(endpoint, settings_.store_policy, service_.table,
                                                       service_.resets, service_.now, &Remote::on_outcome,
                                                       &Remote::on_reset);

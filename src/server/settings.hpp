@@ -43,6 +43,8 @@ struct Settings {
   std::string store_text;  // the same for people, without the password
   redis::SharedStore::Policy store_policy;
   std::string store_tls_ca;
+  std::string store_tls_cert;  // and key: what we show it
+  std::string store_tls_key;
 
   std::string snapshot;
   std::chrono::nanoseconds snapshot_every = std::chrono::minutes{1};

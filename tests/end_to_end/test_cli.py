@@ -45,8 +45,9 @@ class TestHelp(WithFolder):
     def test_help_of_serve_names_every_setting_and_its_default(self):
         _, out, _ = weir("serve", "--help")
         for flag in ("resp", "unix-socket", "threads", "memory", "when-full", "max-connections", "stall-timeout",
-                     "user", "password", "tls-cert", "tls-key", "tls-ca", "snapshot", "snapshot-every",
-                     "ignore-bad-snapshot", "insecure", "log-level", "config"):
+                     "user", "password", "tls-cert", "tls-key", "tls-ca", "store", "store-tls-ca",
+                     "store-tls-cert", "store-tls-key", "snapshot", "snapshot-every", "ignore-bad-snapshot",
+                     "insecure", "log-level", "config"):
             self.assertIn(f"--{flag} ", out)
         for default in ("127.0.0.1:6390", "64MiB", "60s", "30s", "10000", "info", "deny", "default"):
             self.assertRegex(out, rf"=\[?{default}")
@@ -145,6 +146,9 @@ class TestBadFlags(WithFolder):
                             "-days", "1"], check=True, capture_output=True, timeout=20)
         self.serve_is_refused("--tls-cert", file("a.pem"), "--tls-key", missing, names=["tls-key", missing])
         self.serve_is_refused("--tls-cert", file("a.pem"), "--tls-key", file("b.key"), names=["tls-key", "b.key"])
+        # OpenSSL keeps one key of each kind, and takes this one for a second certificate's.
+        subprocess.run(["openssl", "genrsa", "-out", file("rsa.key"), "2048"], check=True, capture_output=True, timeout=20)
+        self.serve_is_refused("--tls-cert", file("a.pem"), "--tls-key", file("rsa.key"), names=["tls-key", "rsa.key"])
         self.serve_is_refused("--tls-cert", file("a.pem"), "--tls-key", file("a.key"), "--tls-ca", missing,
                               names=["tls-ca", missing])
 

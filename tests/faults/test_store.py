@@ -8,11 +8,12 @@ import re
 import signal
 import socket
 import ssl
+import subprocess
 import threading
 import time
 import unittest
 
-from world import PROGRAM, Proxy, Redis, Server, available, free_port
+from world import PROGRAM, Cluster, Proxy, Redis, Sentinels, Server, TlsFiles, available, free_port, slot_of
 from server import Closed, Error, Folder, encode, run, until, weir
 from test_tls import Authority
 
@@ -328,6 +329,95 @@ class TestWays(unittest.TestCase):
                     self.assertEqual(code, 2)
                     self.assertIn("store-tls-ca", errors)
 
+    def test_a_redis_that_asks_for_a_certificate(self):
+        with Folder() as folder:
+            ours, theirs = Authority(folder, "ours"), Authority(folder, "theirs")
+            with Redis(tls=TlsFiles(ours, auth_clients="yes")) as redis:
+                certificate, key = ours.issue("weir")
+                foreign = theirs.issue("weir")
+                url = f"rediss://127.0.0.1:{redis.port}"
+                trust = ("--store-tls-ca", ours.certificate)
+                self.works(url, *trust, "--store-tls-cert", certificate, "--store-tls-key", key)
+                for files, why in (((), "certificate required"), (foreign, "unknown ca")):
+                    flags = ("--store-tls-cert", files[0], "--store-tls-key", files[1]) if files else ()
+                    with self.subTest(files=files):
+                        server = self.degrades(url, why, *trust, *flags, cause="connection")
+                        self.assertIn(why, server.info()["store_error"])
+                rsa = folder.file("rsa.key")
+                subprocess.run(["openssl", "genrsa", "-out", rsa, "2048"], check=True, capture_output=True, timeout=20)
+                no_pem, nowhere = folder.file("no.pem", "hello\n"), folder.file("nowhere")
+                no_key = "is not a private key in PEM, or not that of the certificate"
+                for where, cert_file, key_file, wanted in (
+                        (url, nowhere, key, f"store-tls-cert: '{nowhere}': No such file or directory"),
+                        (url, no_pem, key, f"store-tls-cert: '{no_pem}': is not a certificate in PEM"),
+                        (url, certificate, nowhere, f"store-tls-key: '{nowhere}': No such file or directory"),
+                        (url, certificate, no_pem, f"store-tls-key: '{no_pem}': {no_key}"),
+                        (url, certificate, foreign[1], f"store-tls-key: '{foreign[1]}': {no_key}"),
+                        (url, certificate, rsa, f"store-tls-key: '{rsa}': {no_key}"),
+                        (url, certificate, None, "store-tls-cert and store-tls-key belong together: give both or neither"),
+                        (url, None, key, "store-tls-cert and store-tls-key belong together: give both or neither"),
+                        (f"redis://127.0.0.1:{redis.port}", certificate, key,
+                         "store-tls-cert needs a store with TLS, whose URL begins with rediss"),
+                        (None, certificate, key, "store-tls-cert needs a store with TLS, whose URL begins with rediss"),
+                        (None, None, key, "store-tls-cert needs a store with TLS, whose URL begins with rediss")):
+                    flags = [word for flag, value in (("--store", where), ("--store-tls-cert", cert_file),
+                                                      ("--store-tls-key", key_file)) if value for word in (flag, value)]
+                    with self.subTest(flags=flags):
+                        self.assertEqual(weir("serve", "--resp", "127.0.0.1:0", *flags), (2, "", f"weir: {wanted}\n"))
+
+    def test_a_cluster_by_tls(self):
+        with Folder() as folder:
+            ours, theirs = Authority(folder, "ours"), Authority(folder, "theirs")
+            with Cluster(password="pw-cluster", tls=TlsFiles(ours)) as cluster:
+                url = f"rediss+cluster://:pw-cluster@{','.join(server.address for server in cluster.servers[:2])}"
+                trust = ("--store-tls-ca", ours.certificate)
+
+                def moved():
+                    return sum(int(server.info("errorstats").get("errorstat_MOVED", "count=0").partition("=")[2])
+                               for server in cluster.servers)
+
+                server = self.serve(url, *trust, "--on-store-error", "deny", "--store-deadline", "1s")
+                with server.client() as client:
+                    for n in range(30):
+                        self.assertEqual(throttle(client, f"k{n}", 5, 1, HOUR), [0, 5, 4, -1, HOUR])
+                    self.assertGreater(min(master.must("DBSIZE") for master in cluster.masters()), 0)
+                    used = 0
+
+                    def sent_on():
+                        # Every other second weir asks for the map anyway, and may know before it is told.
+                        nonlocal used
+                        before = moved()
+                        self.assertEqual(cluster.migrate(slot_of("moves")), used > 0)
+                        self.assertEqual(throttle(client, "moves", 50, 1, HOUR)[:3], [0, 50, 49 - used])
+                        used += 1
+                        return moved() > before
+
+                    until(sent_on, "a MOVED")
+                self.assertEqual(failed(server), {})
+                self.degrades(url, "certificate verify failed", "--store-tls-ca", theirs.certificate, cause="connection",
+                              secret="pw-")
+
+    def test_sentinels_by_tls(self):
+        with Folder() as folder:
+            authority = Authority(folder, "authority")
+            certificate, key = authority.issue("weir")
+            with Sentinels(password="pw-master", tls=TlsFiles(authority, auth_clients="yes")) as world:
+                where = ",".join(sentinel.address for sentinel in world.sentinels)
+                url = f"rediss+sentinel://:pw-master@{where}/mymaster"
+                trust = ("--store-tls-ca", authority.certificate)
+                # The sentinels too ask for a certificate.
+                self.degrades(url, "certificate required", *trust, cause="connection", secret="pw-")
+                server = self.works(url, *trust, "--store-tls-cert", certificate, "--store-tls-key", key)
+                before = world.master()
+                self.assertEqual(before.must("DBSIZE"), 1)
+                world.sentinels[0].must("SENTINEL", "FAILOVER", "mymaster")
+                after = until(lambda: (m := world.master()) is not before and m, "another master")
+                with server.client() as client:
+                    def told():
+                        return throttle(client, "k", 10_000, 1, HOUR)[0] == 0 and after.must("EXISTS", "k")
+
+                    until(told, "the new master is asked")
+
     def test_users(self):
         with Redis() as redis:
             needed = ("+evalsha", "+script|load", "+get", "+set", "+time", "+del", "+ping", "+config|get")
@@ -360,6 +450,32 @@ class TestWays(unittest.TestCase):
                     self.degrades(url, why, cause="auth", secret="pw-")
             redis.must("CONFIG", "SET", "requirepass", "pw-needed")
             self.degrades(f"redis://{where}", "NOAUTH", cause="auth", secret="pw-")
+
+    def test_sentinels_with_passwords_of_their_own(self):
+        # A password of the URL is the master's alone, so it is not told to the sentinels.
+        users = [("user", "default off"), ("user", "least on >pw-least -@all +ping +sentinel|get-master-addr-by-name"),
+                 ("user", "deaf on >pw-deaf -@all +ping")]
+        with Redis(password="pw-of-master") as redis:
+            watched = [("sentinel monitor", f"mymaster 127.0.0.1 {redis.port} 1"),
+                       ("sentinel auth-pass", "mymaster pw-of-master")]
+            with Redis(watched, sentinel=True, password="pw-ä&?@") as one, \
+                    Redis(watched + users, sentinel=True, user="least", password="pw-least") as two, \
+                    Redis(watched, sentinel=True) as open_to_all:
+                def url(sentinel, rest=""):
+                    return f"redis+sentinel://:pw-of-master@127.0.0.1:{sentinel.port}/mymaster{rest}"
+                right = "sentinel_password=pw-%C3%A4%26%3F%40"
+                server = self.works(url(one, f"/2?{right}&prefix=x"))
+                self.assertNotIn("pw-", str(server.info()) + server.stderr())
+                self.assertEqual(server.info()["store"], f"redis+sentinel://:***@127.0.0.1:{one.port}/mymaster/2")
+                self.works(url(two, "?sentinel_user=least&sentinel_password=pw-least"))
+                for where, why in ((url(one), "NOAUTH"), (url(one, "?sentinel_password=pw-of-master"), "WRONGPASS"),
+                                   (url(two, "?sentinel_password=pw-least"), "WRONGPASS"),
+                                   (url(two, "?sentinel_user=least&sentinel_password=pw-deaf"), "WRONGPASS"),
+                                   (url(two, "?sentinel_user=deaf&sentinel_password=pw-deaf"), "NOPERM"),
+                                   (url(open_to_all, f"?{right}"), "without any password configured")):
+                    with self.subTest(url=where):
+                        server = self.degrades(where, why, cause="auth", secret="pw-")
+                        self.assertRegex(server.info()["store_error"], why)
 
     def test_names_that_nobody_has(self):
         self.degrades("redis://no-such-host.invalid:6379", "cannot be found", cause="connection")
@@ -402,7 +518,8 @@ class TestWays(unittest.TestCase):
                 "redis://:hunter2@h?prefix=%zz", "redis://:hunter2%@h", "redis://hunter2@h", "redis://user:@h",
                 "redis+cluster://:hunter2@h/1", "redis+cluster://:hunter2@h?db=1", "redis+sentinel://:hunter2@h", "redis+sentinel://:hunter2@h/",
                 "redis+sentinel://:hunter2@h/name/x", "redis+unix://:hunter2@path", "redis+unix://path", "redis+cluster://:hunter2@h,",
-                "redis://:hunter2?x@h", "REDIS://:hunter2", "redis://:hunter2/@h:1/2/3",
+                "redis://:hunter2?x@h", "redis://h?sentinel_password=hunter2", "redis+sentinel://h/m?sentinel_user=hunter2",
+                "redis+sentinel://h/m?sentinel_password=hunter2%", "REDIS://:hunter2", "redis://:hunter2/@h:1/2/3",
                 "redis://u:hunter2#@h:6379:", "redis://[::1:hunter2@", "redis://h:hunter2@x:y@", "redis+unix://hunter2:x@y@z")
         for url in rows:
             for how in ("flag", "environment"):

@@ -12,6 +12,7 @@ import random
 import shutil
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import threading
@@ -73,22 +74,40 @@ def slot_of(key):
     return crc % SLOTS
 
 
+class TlsFiles:
+    """What a server of an authority's needs to speak TLS alone, and what its clients need. The servers of a cluster, and
+    sentinels and theirs, show each other the same certificate."""
+
+    def __init__(self, authority, auth_clients="no"):
+        self.certificate, self.key = authority.issue("localhost")
+        self.ca, self.auth_clients = authority.certificate, auth_clients
+        self.context = ssl.create_default_context(cafile=self.ca)
+        self.context.load_cert_chain(self.certificate, self.key)
+
+    def options(self, port):
+        return [("port", 0), ("tls-port", port), ("tls-cert-file", self.certificate), ("tls-key-file", self.key),
+                ("tls-ca-cert-file", self.ca), ("tls-auth-clients", self.auth_clients), ("tls-replication", "yes")]
+
+
 class Redis:
-    """One server. Options as in its configuration file: ("appendonly", "no"), ..."""
+    """One server. Options as in its configuration file: ("appendonly", "no"), ... With `tls` it has no other port."""
 
     def __init__(self, options=(), port=None, password="", user="", unix=None, host="127.0.0.1", sentinel=False,
-                 start=True):
+                 start=True, tls=None):
         self.folder = Folder()
+        self.tls = tls
         self.host, self.port = host, free_port() if port is None else port
         self.user, self.password, self.unix, self.sentinel = user, password, unix, sentinel
         self.options = [("bind", host), ("port", self.port), ("dir", self.folder.path), ("save", ""),
                         ("appendonly", "no"), ("repl-diskless-sync-delay", "0")] if not sentinel else [
                             ("bind", host), ("port", self.port), ("dir", self.folder.path)]
+        if tls:
+            self.options += tls.options(self.port)
         self.options += options
         if unix:
             self.options += [("unixsocket", unix)]
-        if password and not user and not sentinel:
-            self.options += [("requirepass", password), ("masterauth", password)]
+        if password and not user:
+            self.options += [("requirepass", password)] + ([] if sentinel else [("masterauth", password)])
         self.process = None
         self._control = None
         if start:
@@ -122,9 +141,9 @@ class Redis:
         return False
 
     def connect(self, timeout=10.0, host=None):
-        client = Client(self.unix, timeout=timeout) if self.unix else Client(self.port, timeout=timeout,
-                                                                             host=host or self.host)
-        if self.password and not self.sentinel:
+        client = Client(self.unix, timeout=timeout) if self.unix else Client(
+            self.port, timeout=timeout, host=host or self.host, tls=self.tls and self.tls.context)
+        if self.password:
             client.ask("AUTH", *([self.user] if self.user else []), self.password)
         return client
 
@@ -211,13 +230,15 @@ class World:
 class Cluster(World):
     """Three masters, each with a replica, on loopback."""
 
-    def __init__(self, node_timeout_ms=800, password=""):
+    def __init__(self, node_timeout_ms=800, password="", tls=None):
         super().__init__()
         self.password = password
         for _ in range(6):
             options = [("cluster-enabled", "yes"), ("cluster-port", free_port()),
                        ("cluster-node-timeout", node_timeout_ms), ("cluster-replica-validity-factor", "0")]
-            self.servers.append(Redis(options, password=password))
+            if tls:
+                options.append(("tls-cluster", "yes"))
+            self.servers.append(Redis(options, password=password, tls=tls))
         self.ids = {}
         for epoch, server in enumerate(self.servers, 1):
             server.must("CLUSTER", "SET-CONFIG-EPOCH", epoch)
@@ -338,12 +359,12 @@ class Cluster(World):
 class Sentinels(World):
     """A master, two replicas and three sentinels that watch it as `mymaster`."""
 
-    def __init__(self, password="", down_after_ms=500):
+    def __init__(self, password="", down_after_ms=500, tls=None):
         super().__init__()
-        self.redis = [Redis(password=password)]
+        self.redis = [Redis(password=password, tls=tls)]
         for _ in range(2):
             self.redis.append(Redis([("replicaof", f"127.0.0.1 {self.redis[0].port}"), ("replica-priority", "10")],
-                                    password=password))
+                                    password=password, tls=tls))
         self.sentinels = []
         for _ in range(3):
             options = [("sentinel monitor", f"mymaster 127.0.0.1 {self.redis[0].port} 2"),
@@ -351,7 +372,7 @@ class Sentinels(World):
                        ("sentinel failover-timeout", "mymaster 3000")]
             if password:
                 options.append(("sentinel auth-pass", f"mymaster {password}"))
-            self.sentinels.append(Redis(options, sentinel=True))
+            self.sentinels.append(Redis(options, sentinel=True, tls=tls))
         self.servers = self.redis + self.sentinels
         until(self.whole, "the sentinels know each other and the replicas", 20)
 

@@ -1,0 +1,52 @@
+#include "redis/tls.hpp"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace weir::redis {
+
+namespace asio = boost::asio;
+using boost::system::error_code;
+
+std::optional<asio::ssl::context> client_tls(const Endpoint& endpoint, const TlsFiles& files) {
+  if (files.cert.empty() != files.key.empty())
+    throw std::invalid_argument("store-tls-cert and store-tls-key belong together: give both or neither");
+  if (!endpoint.tls) {
+    if (files.cert.empty()) return std::nullopt;
+    throw std::invalid_argument("store-tls-cert needs a store with TLS, whose URL begins with rediss");
+  }
+  asio::ssl::context tls(asio::ssl::context::tls_client);
+  tls.set_options(asio::ssl::context::no_tlsv1 | asio::ssl::context::no_tlsv1_1);
+  tls.set_verify_mode(asio::ssl::verify_peer);
+  error_code error;
+  if (files.ca.empty()) {
+    tls.set_default_verify_paths(error);
+  } else {
+    tls.load_verify_file(files.ca, error);
+    if (error) throw std::runtime_error("store-tls-ca: '" + files.ca + "' holds no certificate in PEM");
+  }
+  if (!files.cert.empty()) show_certificate(tls, "store-tls", files.cert, files.key);
+  return tls;
+}
+
+void show_certificate(asio::ssl::context& tls, const std::string& flag, const std::string& cert,
+                      const std::string& key) {
+  error_code error;
+  tls.use_certificate_chain_file(cert, error);
+  if (error) throw unusable(flag + "-cert", cert, "is not a certificate in PEM");
+  tls.use_private_key_file(key, asio::ssl::context::pem, error);
+  // A key of another kind than the certificate's, RSA for EC, is taken without a word.
+  if (error || SSL_CTX_check_private_key(tls.native_handle()) != 1)
+    throw unusable(flag + "-key", key, "is not a private key in PEM, or not that of the certificate");
+}
+
+// OpenSSL's own reasons ("no start line") are for its authors; what can be wrong with a file is one of these.
+std::runtime_error unusable(const std::string& flag, const std::string& file, const std::string& what) {
+  const bool readable = access(file.c_str(), R_OK) == 0;
+  const std::string why = readable ? what : std::strerror(errno);
+  return std::runtime_error(flag + ": '" + file + "': " + why);
+}
+
+}  // namespace weir::redis
