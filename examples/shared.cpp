@@ -13,6 +13,11 @@ int main(int argc, char** argv) {
       const weir::Decision decision = per_user.check("user:42");
       std::printf("%d %s\n", i, decision.allowed() ? "allowed" : "denied");
     }
+    // A request that meets two limits is charged to both, or to none.
+    weir::SharedLimiter per_tenant{weir::Quota::per_hour(1000), store};
+    const auto both = store.check_all({{per_user, "user:43"}, {per_tenant, "tenant:7", weir::Cost{10}}});
+    std::printf("both %s, %lld left of limit %zu\n", both.allowed() ? "allow" : "deny",
+                static_cast<long long>(both.decision.remaining), both.by);
     // Without an answer in time the process decides by itself; a program may want to say so.
     if (store.not_decided() > 0) std::puts("the store did not answer");
   } catch (const std::exception& error) {

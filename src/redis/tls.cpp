@@ -25,7 +25,7 @@ std::optional<asio::ssl::context> client_tls(const Endpoint& endpoint, const Tls
     tls.set_default_verify_paths(error);
   } else {
     tls.load_verify_file(files.ca, error);
-    if (error) throw std::runtime_error("store-tls-ca: '" + files.ca + "' holds no certificate in PEM");
+    if (error) throw unusable("store-tls-ca", files.ca, "holds no certificate in PEM");
   }
   if (!files.cert.empty()) show_certificate(tls, "store-tls", files.cert, files.key);
   return tls;
@@ -36,10 +36,13 @@ void show_certificate(asio::ssl::context& tls, const std::string& flag, const st
   error_code error;
   tls.use_certificate_chain_file(cert, error);
   if (error) throw unusable(flag + "-cert", cert, "is not a certificate in PEM");
+  // Otherwise OpenSSL would ask the terminal for a passphrase, and wait.
+  tls.set_password_callback([](std::size_t, asio::ssl::context::password_purpose) { return std::string(); });
   tls.use_private_key_file(key, asio::ssl::context::pem, error);
   // A key of another kind than the certificate's, RSA for EC, is taken without a word.
   if (error || SSL_CTX_check_private_key(tls.native_handle()) != 1)
-    throw unusable(flag + "-key", key, "is not a private key in PEM, or not that of the certificate");
+    throw unusable(flag + "-key", key,
+                   "is not a private key in PEM without a passphrase, or not that of the certificate");
 }
 
 // OpenSSL's own reasons ("no start line") are for its authors; what can be wrong with a file is one of these.

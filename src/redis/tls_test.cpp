@@ -27,7 +27,8 @@ TEST(ClientTls, files_that_are_refused) {
       {"redis+unix:///s", "", "c", "k", plain},
       {"redis+cluster://h", "", "c", "k", plain},
       {"redis+sentinel://h/m", "", "c", "k", plain},
-      {"rediss://h", "/no/ca", "/no/cert", "/no/key", "store-tls-ca: '/no/ca' holds no certificate in PEM"},
+      {"rediss://h", "/no/ca", "/no/cert", "/no/key", "store-tls-ca: '/no/ca': No such file or directory"},
+      {"rediss://h", "/dev/null", "", "", "store-tls-ca: '/dev/null': holds no certificate in PEM"},
       {"rediss://h", "", "/no/cert", "/no/key", "store-tls-cert: '/no/cert': No such file or directory"},
       {"rediss://h", "", "/dev/null", "/no/key", "store-tls-cert: '/dev/null': is not a certificate in PEM"},
   };

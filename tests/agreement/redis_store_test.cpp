@@ -59,7 +59,7 @@ TEST(RedisStore, refuses_what_is_no_store_and_shows_no_password) {
   EXPECT_TRUE(said.starts_with("store: ")) << said;
   EXPECT_EQ(said.find("geheim"), std::string::npos) << said;
   EXPECT_EQ(refusal<std::runtime_error>([] { RedisStore store{"rediss://host", {.tls_ca = "/nowhere"}}; }),
-            "store-tls-ca: '/nowhere' holds no certificate in PEM");
+            "store-tls-ca: '/nowhere': No such file or directory");
 }
 
 TEST(SharedLimiter, refuses_numbers_that_cannot_be_counted) {

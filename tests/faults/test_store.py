@@ -345,8 +345,11 @@ class TestWays(unittest.TestCase):
                         self.assertIn(why, server.info()["store_error"])
                 rsa = folder.file("rsa.key")
                 subprocess.run(["openssl", "genrsa", "-out", rsa, "2048"], check=True, capture_output=True, timeout=20)
+                locked = folder.file("locked.key")
+                subprocess.run(["openssl", "pkey", "-in", key, "-aes256", "-passout", "pass:secret", "-out", locked],
+                               check=True, capture_output=True, timeout=20)
                 no_pem, nowhere = folder.file("no.pem", "hello\n"), folder.file("nowhere")
-                no_key = "is not a private key in PEM, or not that of the certificate"
+                no_key = "is not a private key in PEM without a passphrase, or not that of the certificate"
                 for where, cert_file, key_file, wanted in (
                         (url, nowhere, key, f"store-tls-cert: '{nowhere}': No such file or directory"),
                         (url, no_pem, key, f"store-tls-cert: '{no_pem}': is not a certificate in PEM"),
@@ -354,6 +357,7 @@ class TestWays(unittest.TestCase):
                         (url, certificate, no_pem, f"store-tls-key: '{no_pem}': {no_key}"),
                         (url, certificate, foreign[1], f"store-tls-key: '{foreign[1]}': {no_key}"),
                         (url, certificate, rsa, f"store-tls-key: '{rsa}': {no_key}"),
+                        (url, certificate, locked, f"store-tls-key: '{locked}': {no_key}"),
                         (url, certificate, None, "store-tls-cert and store-tls-key belong together: give both or neither"),
                         (url, None, key, "store-tls-cert and store-tls-key belong together: give both or neither"),
                         (f"redis://127.0.0.1:{redis.port}", certificate, key,
