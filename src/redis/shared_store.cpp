@@ -55,7 +55,7 @@ bool stricter(const Decision& a, const Decision& b) {
     return verdict == Verdict::never ? 2 : verdict == Verdict::denied ? 1 : 0;
   };
   if (a.verdict != b.verdict) return rank(a.verdict) > rank(b.verdict);
-  if (a.verdict == Verdict::denied) return *a.retry_after > *b.retry_after;
+  if (a.verdict == Verdict::denied) return a.retry_after > b.retry_after;
   return a.remaining < b.remaining;
 }
 
@@ -139,8 +139,8 @@ std::optional<SharedStore::Outcome> SharedStore::check(const Rule& rule, std::st
 
 // What a former answer still says.
 std::optional<Decision> SharedStore::without_asking(const Asked& asked, bool may_spend, nanoseconds now) {
-  if (asked.rule->algorithm != Algorithm::gcra) return std::nullopt;
-  const Quota& quota = asked.rule->quota;
+  if (asked.rule.algorithm != Algorithm::gcra) return std::nullopt;
+  const Quota& quota = asked.rule.quota;
   if (policy_.remember_denials) {
     if (const auto denial = denials_.recall(asked.hash, quota, asked.cost, now, asked.resets)) {
       counters_.remembered.fetch_add(1, std::memory_order_relaxed);
@@ -164,7 +164,7 @@ void SharedStore::learn(const Decision& decision, const Rule& rule, std::uint64_
 void SharedStore::answered_check(Asked asked, const Client::Result& result) {
   const nanoseconds now = clock_();
   const Cost charged = asked.lease != 0 ? Cost{asked.lease} : asked.cost;
-  const Ask ask{&*asked.rule, asked.key, charged};
+  const Ask ask{&asked.rule, asked.key, charged};
   Decision own;
   std::vector<Decision> all;
   Cause cause = result.cause;
@@ -177,7 +177,7 @@ void SharedStore::answered_check(Asked asked, const Client::Result& result) {
   }
   if (cause == Cause::none && own.verdict == Verdict::denied && charged.units > asked.cost.units) {
     // Not so much at once; perhaps what is needed. It came before those that wait.
-    learn(own, *asked.rule, asked.hash, charged, asked.at, now, asked.resets);
+    learn(own, asked.rule, asked.hash, charged, asked.at, now, asked.resets);
     const std::uint64_t hash = asked.hash;
     asked.lease = 0;
     asked.first = false;
@@ -187,7 +187,7 @@ void SharedStore::answered_check(Asked asked, const Client::Result& result) {
   }
   if (cause == Cause::none && own.allowed() && asked.lease != 0) {
     const auto rest =
-        leases_.grant(asked.hash, Lease{asked.key, asked.rule->quota, charged.units, asked.cost.units,
+        leases_.grant(asked.hash, Lease{asked.key, asked.rule.quota, charged.units, asked.cost.units,
                                         asked.at, decided_at(*result.value).value_or(nanoseconds{0}),
                                         asked.at + asked.lease_for, asked.resets});
     if (rest) give_back(asked.hash, *rest);
@@ -208,11 +208,11 @@ void SharedStore::conclude(const Asked& asked, Cause cause, const Decision& deci
                            nanoseconds now) {
   if (cause == Cause::none) {
     counters_.decided.fetch_add(1, std::memory_order_relaxed);
-    learn(decision, *asked.rule, asked.hash, asked.cost, asked.at, now, asked.resets);
+    learn(decision, asked.rule, asked.hash, asked.cost, asked.at, now, asked.resets);
     return on_outcome_(asked.token, {decision, cause, {}});
   }
   count(cause);
-  const Quota& quota = asked.rule->quota;
+  const Quota& quota = asked.rule.quota;
   auto decided = decide_uncounted(quota, asked.cost, asked.on_error);
   if (!decided)
     decided = local_.check(local_.locate(asked.key), scaled(quota, policy_.local_share), asked.cost, now);
@@ -438,7 +438,7 @@ void SharedStore::send(std::uint32_t index) {
   switch (asked.what) {
     case Asked::What::check: {
       command.reserve(192 + endpoint_.prefix.size() + asked.key.size());
-      const Ask one{&*asked.rule, asked.key, asked.lease != 0 ? Cost{asked.lease} : asked.cost};
+      const Ask one{&asked.rule, asked.key, asked.lease != 0 ? Cost{asked.lease} : asked.cost};
       if (asked.followers.empty()) {
         append_check(command, {&one, 1}, endpoint_.prefix);
       } else {
@@ -452,7 +452,7 @@ void SharedStore::send(std::uint32_t index) {
       its_slot = asked.together->parts[asked.part].slot;
       break;
     case Asked::What::give_back: {
-      const Ask one{&*asked.rule, asked.key, asked.cost};
+      const Ask one{&asked.rule, asked.key, asked.cost};
       append_give_back(command, {&one, 1}, asked.at, endpoint_.prefix);
       its_slot = slot(asked.key);
       break;

@@ -130,7 +130,7 @@ class SharedStore {
   struct Asked {
     enum class What : std::uint8_t { check, limits, give_back, reset } what;
     std::uint64_t token = 0;
-    std::optional<Rule> rule{};
+    Rule rule{Quota::per_second(1)};  // of check and give_back
     std::string key{};
     std::uint64_t hash = 0;
     Cost cost{};
