@@ -168,7 +168,7 @@ Result saturate(const Options& options) {
 
 int main(int argc, char** argv) {
   using namespace weir::bench;
-  try {
+  return run_main("weir_bench_accuracy", kUsage, [argc, argv] {
     const Options options = parse_options(argc, argv);
     const Result result = saturate(options);
     const std::int64_t interval_ns = kSecond / options.rate;
@@ -183,11 +183,5 @@ int main(int argc, char** argv) {
         static_cast<double>(result.admitted) / static_cast<double>(most),
         static_cast<long long>(result.least_backlog), kept ? "true" : "false");
     return kept ? 0 : 1;
-  } catch (const UsageError& error) {
-    std::fprintf(stderr, "weir_bench_accuracy: %s\n%s", error.what(), kUsage.data());
-    return 2;
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "weir_bench_accuracy: %s\n", error.what());
-    return 1;
-  }
+  });
 }

@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
 #include <initializer_list>
 #include <stdexcept>
@@ -122,6 +123,21 @@ inline clockid_t cpu_clock_of(pid_t pid) {
     throw std::system_error(error, std::generic_category(), "CPU time of process " + std::to_string(pid));
   }
   return clock;
+}
+
+// The body of main: what goes wrong is said, under the program's name. 2 for a wrong command line, behind
+// which `usage` follows, 1 for the rest.
+template <class Act>
+int run_main(const char* program, std::string_view usage, Act act) {
+  try {
+    return act();
+  } catch (const UsageError& error) {
+    std::fprintf(stderr, "%s: %s\n%.*s", program, error.what(), static_cast<int>(usage.size()), usage.data());
+    return 2;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s: %s\n", program, error.what());
+    return 1;
+  }
 }
 
 }  // namespace weir::bench

@@ -396,17 +396,11 @@ class Load {
 
 int main(int argc, char** argv) {
   using namespace weir::bench;
-  try {
+  return run_main("weir_bench_load", kUsage, [argc, argv] {
     const Options options = parse_options(argc, argv);
     Load load(options);
     load.run();
     load.report();
     return 0;
-  } catch (const UsageError& error) {
-    std::fprintf(stderr, "weir_bench_load: %s\n%s", error.what(), kUsage.data());
-    return 2;
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "weir_bench_load: %s\n", error.what());
-    return 1;
-  }
+  });
 }

@@ -439,13 +439,6 @@ int run(const Flags& flags) {
 }  // namespace weir::bench
 
 int main(int argc, char** argv) {
-  try {
-    return weir::bench::run(weir::bench::parse_flags(argc, argv));
-  } catch (const weir::bench::UsageError& error) {
-    std::fprintf(stderr, "weir_bench_redis: %s\n", error.what());
-    return 2;
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "weir_bench_redis: %s\n", error.what());
-    return 1;
-  }
+  using namespace weir::bench;
+  return run_main("weir_bench_redis", "", [argc, argv] { return run(parse_flags(argc, argv)); });
 }

@@ -2,24 +2,15 @@
 import os
 import sys
 import threading
-import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "end_to_end"))
 
 import redis  # noqa: E402
 
-from server import Folder, Server, run  # noqa: E402
+from server import Folder, OneServer, Server, run  # noqa: E402
 
 
-class TestRedisPy(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.server = Server("--threads", "2")
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.server.__exit__(None)
-
+class TestRedisPy(OneServer):
     def setUp(self):
         self.redis = redis.Redis(port=self.server.port, socket_timeout=10)
         self.addCleanup(self.redis.close)

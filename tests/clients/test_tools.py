@@ -8,18 +8,10 @@ import unittest
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "end_to_end"))
 
-from server import Folder, Server, encode, run  # noqa: E402
+from server import Folder, OneServer, Server, encode, run  # noqa: E402
 
 
-class Tools(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.server = Server("--threads", "2")
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.server.__exit__(None)
-
+class Tools(OneServer):
     def run_tool(self, *command, stdin=b"", timeout=30):
         done = subprocess.run([str(word) for word in command], input=stdin, capture_output=True, timeout=timeout)
         self.assertEqual(done.returncode, 0, done)

@@ -185,6 +185,21 @@ class Server:
             self.kill()
 
 
+class OneServer(unittest.TestCase):
+    """All tests of a class share one server, with two event loops; each has keys of its own."""
+
+    flags = ()
+    env = {}
+
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server("--threads", "2", *cls.flags, env=cls.env)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.__exit__(None)
+
+
 class Error(str):
     """An error reply; equal to its text."""
 

@@ -3,7 +3,7 @@ import re
 import time
 import unittest
 
-from server import Error, Server, Verbatim, encode, run, until
+from server import Error, OneServer, Server, Verbatim, encode, run, until
 
 HELLO_3 = (b"%7\r\n$6\r\nserver\r\n$5\r\nredis\r\n$7\r\nversion\r\n$6\r\n7.0.15\r\n$5\r\nproto\r\n:3\r\n"
            b"$2\r\nid\r\n:ID\r\n$4\r\nmode\r\n$10\r\nstandalone\r\n$4\r\nrole\r\n$6\r\nmaster\r\n"
@@ -19,19 +19,8 @@ def five(*numbers):
     return b"*5\r\n" + b"".join(b":%d\r\n" % n for n in numbers)
 
 
-class OneServer(unittest.TestCase):
-    """All tests of a class share one server; each has a connection and keys of its own."""
-
-    flags = ()
-    env = {}
-
-    @classmethod
-    def setUpClass(cls):
-        cls.server = Server("--threads", "2", *cls.flags, env=cls.env)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.server.__exit__(None)
+class OneConnection(OneServer):
+    """Each test has a connection of its own."""
 
     def setUp(self):
         self.client = self.server.client()
@@ -45,7 +34,7 @@ class OneServer(unittest.TestCase):
                 self.assertEqual((client or self.client).ask_raw(*command.split()), reply)
 
 
-class TestSmallCommands(OneServer):
+class TestSmallCommands(OneConnection):
     def test_exact_replies(self):
         self.rows(
             ("PING", b"+PONG\r\n"),
@@ -247,7 +236,7 @@ class TestSmallCommands(OneServer):
             self.assertEqual(server.wait(), 0)
 
 
-class TestTransactions(OneServer):
+class TestTransactions(OneConnection):
     def test_exec(self):
         self.rows(("MULTI", b"+OK\r\n"), ("PING", b"+QUEUED\r\n"), ("ECHO x", b"+QUEUED\r\n"),
                   ("CL.THROTTLE tx 1 1 3600", b"+QUEUED\r\n"), ("BOGUS", b"-ERR unknown command 'BOGUS'\r\n"),
@@ -298,7 +287,7 @@ class TestTransactions(OneServer):
         self.assertEqual(self.client.ask("EXEC"), "ERR EXEC without MULTI")
 
 
-class TestClientReply(OneServer):
+class TestClientReply(OneConnection):
     def test_off_and_on(self):
         self.client.send_bytes(encode("CLIENT", "REPLY", "OFF") + encode("PING") + encode("BOGUS") +
                                encode("CL.THROTTLE", self.key, 1, 1, 3600) + encode("CLIENT", "REPLY", "ON") +
@@ -319,7 +308,7 @@ class TestClientReply(OneServer):
                   ("CLIENT REPLY MAYBE", b"-ERR syntax error\r\n"), ("CLIENT REPLY ON", b"+OK\r\n"))
 
 
-class TestPassword(OneServer):
+class TestPassword(OneConnection):
     flags = ("--user", "api")
     env = {"WEIR_PASSWORD": "s3cret"}
     wrong = b"-WRONGPASS invalid username-password pair or user is disabled.\r\n"
@@ -384,7 +373,7 @@ class TestPassword(OneServer):
         self.assertEqual(self.client.reply(), 0)
 
 
-class TestThrottle(OneServer):
+class TestThrottle(OneConnection):
     """Semantics through the wire (pitfalls S1 to S8). Periods are so long that the test takes no part of a unit
     out of any answer but the seconds, of which one may pass."""
 
@@ -479,7 +468,7 @@ class TestThrottle(OneServer):
         self.assertGreater(lowered[3], 0)
 
 
-class TestArithmetic(OneServer):
+class TestArithmetic(OneConnection):
     """Pitfalls A1 to A22: never a negative number, never admitted for ever, never locked for ever."""
 
     MAX = 2**63 - 1
@@ -570,7 +559,7 @@ class TestArithmetic(OneServer):
                          "ERR wrong number of arguments for 'cl.throttle' command")
 
 
-class TestGcra(OneServer):
+class TestGcra(OneConnection):
     """The errors that clients of Redis' development branch know."""
 
     def test_errors(self):

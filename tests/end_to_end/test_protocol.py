@@ -6,22 +6,12 @@ import threading
 import time
 import unittest
 
-from server import Closed, Server, encode, run, sanitized, until
+from server import Closed, OneServer, Server, encode, run, sanitized, until
 
 MIB = 1 << 20
 
 
-class OneServer(unittest.TestCase):
-    flags = ("--threads", "2")
-
-    @classmethod
-    def setUpClass(cls):
-        cls.server = Server(*cls.flags)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.server.__exit__(None)
-
+class Clients(OneServer):
     def client(self, **options):
         client = self.server.client(**options)
         self.addCleanup(client.close)
@@ -35,7 +25,7 @@ class OneServer(unittest.TestCase):
         return client.rest()
 
 
-class TestFrames(OneServer):
+class TestFrames(Clients):
     STREAM = (encode("PING") + b"ECHO 'a b'\r\n" + encode("ECHO", b"\r\n$1\r\n") + b"*0\r\n\r\n" +
               encode("CL.THROTTLE", "split", 9, 1, 3600, 0) + b"PING x\n" + encode("GCRA", "split", "x", 1, 1) +
               encode("MULTI") + encode("PING") + encode("EXEC"))
@@ -146,7 +136,7 @@ class TestFrames(OneServer):
                          b"-ERR Protocol error: too big request\r\n")
 
 
-class TestPipelines(OneServer):
+class TestPipelines(Clients):
     def test_ten_thousand_in_order(self):  # P9
         client = self.client()
         out = b"".join(encode("CL.THROTTLE", "pipe", 9_999, 1, 86_400) if i % 2 else encode("ECHO", i)
