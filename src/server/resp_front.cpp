@@ -1,13 +1,13 @@
 #include "server/resp_front.hpp"
 
 #include <fnmatch.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <utility>
 
 #include "resp/number.hpp"
+#include "server/info.hpp"
 
 namespace weir::server {
 namespace {
@@ -24,9 +24,6 @@ bool is_name(std::string_view name) {
 
 // Enough misses to keep the memory busy; more only pushes earlier lines out again.
 constexpr std::size_t kMostPending = 64;
-
-// Clients switch features on by this number; it is the release whose commands ours are compared with.
-constexpr std::string_view kRedisVersion = "7.0.15";
 
 std::string lower(std::string_view text) {
   std::string result(text);
@@ -448,95 +445,12 @@ void RespFront::describe(resp::Reply& to, const Command& command) const {
   to.integer(command.first_key != 0 ? 1 : 0);
 }
 
-// Of all loops together: each has a store of its own.
-std::string RespFront::store_info() const {
-  std::uint64_t decided = 0;
-  std::uint64_t remembered = 0;
-  std::uint64_t merged = 0;
-  std::array<std::uint64_t, redis::kCauseNames.size()> failures{};
-  std::size_t ready = 0;
-  for (const redis::SharedStore* store : service_.stores) {
-    const redis::SharedStore::Counters& counters = store->counters();
-    decided += counters.decided.load(std::memory_order_relaxed);
-    remembered += counters.remembered.load(std::memory_order_relaxed);
-    merged += counters.merged.load(std::memory_order_relaxed);
-    ready += counters.ready.load(std::memory_order_relaxed) ? 1 : 0;
-    for (std::size_t i = 0; i < failures.size(); ++i) {
-      failures[i] += counters.failures[i].load(std::memory_order_relaxed);
-    }
-  }
-  const bool all_ready = ready == service_.stores.size();
-  std::string text = "# Store\r\nstore:" + service_.settings.store_text +
-                     "\r\nstore_state:" + (all_ready ? "ready" : "failing") +
-                     "\r\nstore_decided:" + std::to_string(decided) +
-                     "\r\nstore_remembered:" + std::to_string(remembered) +
-                     "\r\nstore_merged:" + std::to_string(merged) + "\r\n";
-  if (remote_ != nullptr && !remote_->store().client().ready()) {
-    text += "store_error:" + remote_->store().client().last_error() + "\r\n";
-  }
-  for (std::size_t i = 1; i < failures.size(); ++i) {
-    text += "store_failed_" + std::string(redis::kCauseNames[i]) + ":" + std::to_string(failures[i]) + "\r\n";
-  }
-  return text + "\r\n";
-}
-
 void RespFront::info(Words words, std::string& out) {
-  const Service::Counters& c = service_.counters;
-  const Table& table = service_.table;
-  const auto line = [](std::string_view name, auto value) {
-    if constexpr (std::is_convertible_v<decltype(value), std::string_view>) {
-      return std::string(name) + ":" + std::string(value) + "\r\n";
-    } else {
-      return std::string(name) + ":" + std::to_string(value) + "\r\n";
-    }
-  };
-  const auto uptime =
-      std::chrono::duration_cast<std::chrono::seconds>(steady_now() - service_.started).count();
-  const auto all = [&words](std::string_view section) {
-    if (words.size() == 1) return true;
-    return std::any_of(words.begin() + 1, words.end(), [&](std::string_view word) {
-      const std::string asked = lower(word);
-      return asked == section || asked == "all" || asked == "default" || asked == "everything";
-    });
-  };
-  std::string text;
-  if (all("server")) {
-    text += "# Server\r\n" + line("redis_version", kRedisVersion) + line("redis_mode", "standalone") +
-            line("weir_version", WEIR_VERSION) + line("process_id", getpid()) +
-            line("uptime_in_seconds", uptime) + line("threads", service_.settings.threads) + "\r\n";
-  }
-  if (all("clients")) {
-    text += "# Clients\r\n" + line("connected_clients", c.connections_now.load()) +
-            line("maxclients", service_.settings.max_connections) + "\r\n";
-  }
-  if (all("memory")) {
-    text += "# Memory\r\n" + line("used_memory", table.allocated_bytes()) +
-            line("maxmemory", service_.settings.memory) + line("maxmemory_policy", "noeviction") + "\r\n";
-  }
-  if (all("persistence")) {
-    text += "# Persistence\r\n" + line("loading", 0) + line("snapshots", c.snapshots.load()) +
-            line("snapshot_errors", c.snapshot_errors.load()) + "\r\n";
-  }
-  if (all("stats")) {
-    text += "# Stats\r\n" + line("total_connections_received", c.connections_received.load()) +
-            line("rejected_connections", c.connections_rejected.load()) +
-            line("stalled_connections", c.connections_stalled.load()) +
-            line("total_commands_processed", c.commands.load()) +
-            line("protocol_errors", c.protocol_errors.load()) +
-            line("auth_failures", c.auth_failures.load()) + line("denied", c.denied.load()) +
-            line("refused_for_lack_of_room", table.refused()) + "\r\n";
-  }
-  if (all("store") && !service_.stores.empty()) text += store_info();
-  if (all("replication")) text += "# Replication\r\nrole:master\r\nconnected_slaves:0\r\n\r\n";
-  if (all("keyspace")) {
-    yielding_ = true;
-    const std::uint64_t live = service_.live();
-    text += "# Keyspace\r\n" + line("live_keys", live) + line("capacity", table.capacity());
-    if (live > 0)
-      text += "db0:keys=" + std::to_string(live) + ",expires=" + std::to_string(live) + ",avg_ttl=0\r\n";
-    text += "\r\n";
-  }
-  reply(out).verbatim(text);
+  std::vector<std::string> sections;
+  for (const std::string_view word : words.subspan(1)) sections.push_back(lower(word));
+  const Info info = tell_info(service_, sections, remote_ != nullptr ? &remote_->store() : nullptr);
+  yielding_ = yielding_ || info.counted_keys;
+  reply(out).verbatim(info.text);
 }
 
 const std::vector<RespFront::Command>& RespFront::commands() {

@@ -84,7 +84,6 @@ class RespFront {
   void client(Words words, std::string& out);
   void command(Words words, std::string& out);
   void info(Words words, std::string& out);
-  std::string store_info() const;
   void config(Words words, std::string& out);
   void time(Words words, std::string& out);
   void dbsize(Words words, std::string& out);
