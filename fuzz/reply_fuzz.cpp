@@ -86,6 +86,11 @@ void check_decisions(const Value& value) {
         if (!charged || !*charged) continue;
         for (std::size_t i = 0; i < count; ++i) require(decisions[i].allowed(), "what is charged is allowed");
       }
+      if (rule.algorithm == weir::Algorithm::sliding_window_log) continue;
+      std::array<weir::Decision, 5> times;
+      const auto charged = weir::redis::read_times(value, asks[0], times);
+      for (std::size_t i = 0; charged && i < times.size(); ++i)
+        require(times[i].allowed() == (i < *charged), "the first ones are those that are charged");
     }
   }
 }
