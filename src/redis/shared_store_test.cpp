@@ -201,7 +201,7 @@ nanoseconds the_time;  // of all processes
 // What a Redis does with a command, instead of running and answering it.
 struct Fate {
   bool runs = true;
-  std::optional<std::string> says{};  // empty: nothing ever
+  const char* says = nullptr;  // empty: nothing, ever
 };
 
 class World {
@@ -264,7 +264,7 @@ class World {
     const std::size_t id = requests.size();
     requests.push_back({process, rule("1/s"), "", Cost{0}, the_time, the_time + deadline, false, limits});
     act_inside(p, id, [&] {
-      p.store.check_all(std::move(limits), deadline,
+      p.store.check_all(std::move(limits), the_time + deadline,
                         [this, id](const Outcome& outcome, std::size_t by) { tell(id, outcome, by); });
     });
     return id;
@@ -478,7 +478,7 @@ class World {
       const Fate f = fate(deed);
       deed.at = the_time;
       if (f.runs) answer = redis.carry_out(deed, the_time);
-      if (f.says) answer = *f.says;
+      if (f.says != nullptr) answer = f.says + std::string(*f.says == 0 ? "" : "\r\n");
       deed.ran = f.runs;
       number = deeds.size();
       deeds.push_back(deed);
@@ -721,7 +721,7 @@ TEST(SharedStore, a_hot_key_costs_one_call_for_each_round_trip) {
 // ---------------------------------------------------------------------------------------------- failures
 
 const Fate kNothing{false, ""};
-Fate says(const std::string& text) { return {false, text + "\r\n"}; }
+Fate says(const char* text) { return {false, text}; }
 
 // A merged call fails: each of those in it, and each that waits, is decided by its own policy, and what comes
 // afterwards is decided by the store.
@@ -888,6 +888,547 @@ TEST(SharedStore, whatever_fails_each_check_is_told_once_and_in_time) {
     ASSERT_TRUE(world.empty());
     if (HasFatalFailure() || HasNonfatalFailure()) FAIL() << "trace " << trace;
   }
+}
+
+// ------------------------------------------------------------------------------------------------ leases
+
+TEST(SharedStore, a_lease_is_shared_out_to_who_waits_first_come_first_served) {
+  World world(kOne);
+  const Rule twenty = rule("20/s");
+  struct Row {
+    std::uint64_t cost;
+    const char* expected;
+  };
+  // Who asks is told what it would have been told alone. Of 6 units one has begun to melt then. A look is not
+  // answered by what is left of a lease, and what that is not enough for asks for what it needs.
+  const std::vector<Row> rows = {{1, "allowed 19"}, {2, "allowed 2"}, {0, "allowed 14"}, {2, "allowed 0"},
+                                 {1, "allowed 13"}, {1, "allowed 12"}};
+  for (const Row& row : rows) world.check(twenty, "k", row.cost, {.lease = 6});
+  world.run(200us);
+  world.run(1ms);
+  EXPECT_EQ(world.asked(), "k 6 | k | 2 x k");
+  for (std::size_t i = 0; i < rows.size(); ++i) EXPECT_EQ(world.took(i + 1), rows[i].expected) << i;
+  EXPECT_EQ(world.store().counters().leased, 2U);
+  EXPECT_EQ(world.store().counters().decided, 4U);
+  world.expect_all_told();
+}
+
+// When a lease is not to be had, the check asks for what it needs, and who waits goes on waiting.
+TEST(SharedStore, a_lease_that_is_denied_falls_back_to_what_is_needed) {
+  World world(kOne);
+  const Rule five = rule("5/s");
+  world.check(five, "k", 3);
+  world.check(five, "k", 1, {.lease = 4});
+  world.check(five, "k", 1, {.lease = 4});
+  world.check(five, "k", 1, {.lease = 4});
+  world.run(10ms);
+  EXPECT_EQ(world.asked(), "k 3 | k 4 | 3 x k");
+  EXPECT_EQ(world.took(1), "allowed 2");
+  EXPECT_EQ(world.took(2), "allowed 1");
+  EXPECT_EQ(world.took(3), "allowed 0");
+  EXPECT_EQ(world.took(4), "denied for 199800us");
+  world.expect_all_told();
+}
+
+// A lease is no more than the burst, and for a cost above it, it is what is needed; never above what the rule
+// admits at all.
+TEST(SharedStore, asks_for_no_lease_that_nobody_can_have) {
+  struct Row {
+    std::uint64_t lease, cost;
+    const char* asked;
+    const char* expected;
+  };
+  for (const Row& row : {Row{3, 1, "k 3", "allowed 4"}, Row{50, 1, "k 5", "allowed 4"}, Row{2, 4, "k 4", "allowed 1"},
+                         Row{3, 6, "k 6", "never"}, Row{3, 0, "k", "allowed 5"}, Row{0, 1, "k", "allowed 4"}}) {
+    World world(kOne);
+    world.check(rule("5/s"), "k", row.cost, {.lease = row.lease});
+    world.run(10ms);
+    EXPECT_EQ(world.asked().substr(0, 3), row.asked) << row.lease << " for " << row.cost;
+    EXPECT_TRUE(world.took(1).starts_with(row.expected)) << world.took(1);
+  }
+}
+
+// The price: others may be denied what nobody spends, for lease x T and no longer.
+TEST(SharedStore, a_lease_keeps_others_out_until_it_has_melted) {
+  World world(kOne, {}, 2);
+  const Rule ten = rule("10/s");
+  world.check(ten, "k", 1, {.lease = 10}, 0);
+  world.run(1ms);
+  const std::size_t denied = world.check(ten, "k", 10, {}, 1);
+  world.run(1ms);
+  EXPECT_EQ(world.took(denied), "denied for 999000us");
+  world.run(999ms);
+  const std::size_t allowed = world.check(ten, "k", 10, {}, 1);
+  world.run(1ms);
+  EXPECT_EQ(world.took(allowed), "allowed 0");
+}
+
+// At most burst + W / T in any span W over all processes, whoever leases, merges, resets nothing and waits.
+TEST(SharedStore, leases_of_many_processes_keep_the_promise) {
+  std::mt19937_64 random(seed());
+  const auto upto = [&random](std::uint64_t most) { return random() % (most + 1); };
+  std::uint64_t leased = 0;
+  for (int trace = 0; trace < 120; ++trace) {
+    World world(kOne, {}, 3);
+    world.redis.ahead += std::chrono::microseconds{upto(10'000'000)};
+    const std::uint64_t slow = random() % 3 == 0 ? 500 : 30;
+    world.latency = [&] { return std::chrono::microseconds{1 + upto(slow)}; };
+    const Rule r{Quota::make({1, std::chrono::microseconds{5 + upto(200)}},
+                             1 + static_cast<std::int64_t>(upto(40)))
+                     .value()};
+    std::vector<std::pair<nanoseconds, std::uint64_t>> admitted;
+    std::set<std::size_t> by_store;
+    world.on_delivered = [&](const Deed& deed, const std::vector<std::size_t>& told) {
+      std::size_t here = 0;
+      for (const std::size_t id : told) {
+        if (here == std::max<std::size_t>(1, deed.times) || !(deed.allowed || deed.times > 0)) break;
+        ++here;
+        by_store.insert(id);
+        if (world.requests[id].told->outcome.decision.allowed())
+          admitted.emplace_back(deed.at, world.requests[id].cost.units);
+      }
+    };
+    const std::uint64_t leases[] = {2 + upto(20), 2 + upto(5), 0};
+    // Nobody is let past one that waits, has come before him, and wants no more.
+    world.on_told = [&](std::size_t id) {
+      const World::Request& request = world.requests[id];
+      if (!request.told->outcome.decision.allowed() || request.cost.units == 0) return;
+      for (std::size_t before = 1; before < id; ++before) {
+        const World::Request& other = world.requests[before];
+        if (other.told || other.process != request.process || other.cost.units == 0) continue;
+        EXPECT_GT(other.cost.units, request.cost.units) << id << " was let past " << before;
+      }
+    };
+    const std::uint64_t pause = 50 + upto(500);
+    for (int i = 0; i < 150; ++i) {
+      world.run(std::chrono::microseconds{random() % 3 == 0 ? upto(pause) : 0});
+      const std::size_t process = upto(2);
+      world.check(r, "k", random() % 4 == 0 ? upto(3) : 1, {.lease = leases[process], .merge = trace % 2 == 0},
+                  process);
+    }
+    world.run(100ms);
+    world.expect_all_told();
+    for (std::size_t id = 1; id < world.requests.size(); ++id) {
+      const World::Request& request = world.requests[id];
+      ASSERT_EQ(request.told->outcome.cause, Cause::none);
+      if (request.told->outcome.decision.allowed() && !by_store.contains(id))
+        admitted.emplace_back(request.told->at, request.cost.units);
+    }
+    std::stable_sort(admitted.begin(), admitted.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    const nanoseconds T = r.quota.emission_interval();
+    nanoseconds sum{0}, last{0};
+    for (const auto& [at, units] : admitted) {
+      sum = std::max(nanoseconds{0}, sum - (at - last)) + T * static_cast<std::int64_t>(units);
+      last = at;
+      ASSERT_LE(sum, T * r.quota.burst()) << "trace " << trace;
+    }
+    for (std::size_t i = 0; i < 3; ++i) leased += world.store(i).counters().leased;
+  }
+  EXPECT_GT(leased, 1000U);
+}
+
+// ------------------------------------------------------------------------------------- several limits of one
+
+// A key of that host's.
+std::string on(const std::string& host, const std::string& name) {
+  for (int i = 0;; ++i) {
+    const std::string key = name + std::to_string(i);
+    if ((slot_of(key) <= 5460 ? "a" : slot_of(key) <= 10922 ? "b" : "c") == host) return key;
+  }
+}
+const std::string kA = on("a", "a"), kB = on("b", "b"), kC = on("c", "c");
+constexpr OnStoreError kLocal = OnStoreError::local, kAllow = OnStoreError::allow, kDeny = OnStoreError::deny;
+
+std::vector<Limit> limits(const std::string& key_of_a, const std::string& rule_of_a, std::uint64_t cost_of_a,
+                          const std::string& key_of_b, const std::string& rule_of_b, std::uint64_t cost_of_b,
+                          OnStoreError on_error_of_a = kLocal, OnStoreError on_error_of_b = kLocal) {
+  return {{rule(rule_of_a), key_of_a, Cost{cost_of_a}, on_error_of_a},
+          {rule(rule_of_b), key_of_b, Cost{cost_of_b}, on_error_of_b}};
+}
+
+// In one Redis, or with a hash tag: one call, which charges all or none. The limit that decides is the one
+// denied for longest, or where all allow the one with the least left.
+TEST(SharedStore, several_limits_of_one_slot_are_one_call) {
+  struct Row {
+    const char *rule_a, *rule_b;
+    std::uint64_t cost_a, cost_b;
+    const char* expected;
+    std::int64_t owed_a, owed_b;
+  };
+  const std::vector<Row> rows = {
+      {"5/s", "9/s", 1, 1, "by 0: allowed 4", 1, 1},
+      {"9/s", "5/s", 1, 1, "by 1: allowed 4", 1, 1},
+      {"9/s", "5/s", 6, 1, "by 0: allowed 3", 6, 1},
+      {"5/s", "5/s", 1, 1, "by 0: allowed 4", 1, 1},
+      {"5/s", "5/s", 0, 2, "by 1: allowed 3", 0, 2},
+      {"5/s", "9/s", 6, 1, "by 0: never", 0, 0},
+      {"9/s", "5/s", 1, 6, "by 1: never", 0, 0},
+      {"5/s algorithm=fixed_window", "5/s", 1, 2, "by 1: allowed 3", 1, 2},
+      {"5/s algorithm=sliding_window_counter", "5/s algorithm=fixed_window", 3, 2, "by 0: allowed 2", 1, 1},
+  };
+  for (const bool cluster : {false, true}) {
+    for (const Row& row : rows) {
+      World world(cluster ? kCluster : kOne);
+      const std::size_t id =
+          world.check_all(limits("{t}a", row.rule_a, row.cost_a, "{t}b", row.rule_b, row.cost_b));
+      world.run(1ms);
+      EXPECT_EQ(world.took(id), row.expected);
+      EXPECT_EQ(std::count(world.asked().begin(), world.asked().end(), '|'), 0);
+      if (rule(row.rule_a).algorithm != Algorithm::gcra) continue;
+      EXPECT_EQ(world.redis.owed("{t}a", rule(row.rule_a), the_time), row.owed_a) << row.expected;
+      EXPECT_EQ(world.redis.owed("{t}b", rule(row.rule_b), the_time), row.owed_b) << row.expected;
+      world.expect_all_told();
+    }
+  }
+  World world(kOne);
+  world.check(rule("1/s"), "k");
+  world.check(rule("1/2s"), "l");
+  world.run(1ms);
+  const std::vector<Limit> three = {{rule("9/s"), "m", Cost{1}, kLocal},
+                                    {rule("1/s"), "k", Cost{1}, kLocal},
+                                    {rule("1/2s"), "l", Cost{1}, kLocal}};
+  const std::size_t id = world.check_all(three);
+  world.run(1ms);
+  EXPECT_EQ(world.took(id), "by 2: denied for 1999000us");
+  EXPECT_EQ(world.redis.owed("m", rule("9/s"), the_time), 0);
+}
+
+// The store's own: `decided` counts it once.
+TEST(SharedStore, several_limits_count_as_one_check) {
+  World world(kCluster);
+  world.check_all(limits(kA, "5/s", 1, kB, "5/s", 1));
+  world.run(1ms);
+  EXPECT_EQ(world.took(1), "by 0: allowed 4");
+  EXPECT_EQ(world.asked(), kA + " | " + kB);
+  EXPECT_EQ(world.store().counters().decided, 1U);
+  world.expect_all_told();
+}
+
+// Across slots: when one refuses, fails, or holds what is not ours, the others are given back.
+TEST(SharedStore, what_was_charged_across_slots_is_given_back) {
+  struct Row {
+    const char* what;
+    std::uint64_t cost_b;
+    bool foreign_b;
+    Fate fate_b;
+    OnStoreError on_error_b;
+    std::string expected;
+    std::string asked;
+    std::int64_t owed_a, owed_b;
+  };
+  const std::string both = kA + " 3 | " + kB;
+  const std::string back = " | back " + kA + " 3";
+  const std::vector<Row> rows = {
+      {"allowed", 1, false, {}, kLocal, "by 1: allowed 1", both, 3, 1},
+      {"denied", 2, false, {}, kLocal, "by 1: allowed 0", both + " 2", 3, 2},
+      {"never", 3, false, {}, kLocal, "by 1: never", both + " 3" + back, 0, 0},
+      {"foreign", 1, true, {}, kLocal, "by 1: WRONGTYPE key 1 of this request holds no state of gcra", both + back, 0, 0},
+      {"fails, allow", 1, false, says("-OOM no"), kAllow, "by 0: allowed 2", both, 3, 0},
+      {"fails, deny", 1, false, says("-OOM no"), kDeny, "by 1: denied for 1000000us (oom)", both + back, 0, 0},
+      {"fails, local", 1, false, says("-OOM no"), kLocal, "by 1: allowed 1 (oom)", both, 3, 0},
+      {"no script of ours", 1, false, says(":1"), kDeny, "by 1: denied for 1000000us (other)", both + back, 0, 0},
+      {"no answer", 1, false, kNothing, kDeny, "by 1: denied for 1000000us (timeout)", both + back, 0, 0},
+      {"no answer, charged", 1, false, {true, ""}, kDeny, "by 1: denied for 1000000us (timeout)", both + back, 0, 1},
+  };
+  for (const Row& row : rows) {
+    World world(kCluster);
+    if (row.foreign_b) world.redis.foreign.insert(kB);
+    world.fate = [&row](const Deed& deed) { return deed.parts[0].key == kB ? row.fate_b : Fate{}; };
+    const std::size_t id =
+        world.check_all(limits(kA, "5/10s", 3, kB, "2/10s", row.cost_b, kDeny, row.on_error_b), 5ms);
+    world.run(20ms);
+    EXPECT_EQ(world.took(id), row.expected) << row.what;
+    EXPECT_EQ(world.asked(), row.asked) << row.what;
+    EXPECT_EQ(world.redis.owed(kA, rule("5/10s"), the_time), row.owed_a) << row.what;
+    EXPECT_EQ(world.redis.owed(kB, rule("2/10s"), the_time), row.owed_b) << row.what;
+    world.expect_all_told();
+  }
+}
+
+// Only what has not drained: nobody is let in twice for it.
+TEST(SharedStore, gives_back_less_what_has_drained) {
+  World world(kCluster, {}, 2);
+  const Rule one = rule("5/5s");
+  world.check(rule("2/10s"), kB, 2, {}, 1);
+  world.run(1ms);
+  world.latency = [] { return 500ms; };
+  world.check_all(limits(kA, "5/5s", 2, kB, "2/10s", 1), 3s);
+  world.run(300ms);
+  world.check(one, kA, 1, {.deadline = 3s}, 1);
+  world.run(3s);
+  EXPECT_EQ(world.took(2), "by 1: denied for 4499100us");
+  // At 0.5 s it was charged 2, at 0.8 s others 1. At 1.5 s, when 2 of the 3 were owed, half of the 2 had drained.
+  EXPECT_EQ(world.asked(), kB + " 2 | " + kA + " 2 | " + kB + " | " + kA + " | back " + kA + " 2");
+  EXPECT_EQ(world.took(3), "allowed 2");
+  EXPECT_EQ(nanoseconds(world.redis.keys[kA].until) - world.redis.ahead, 1002'511ms);
+  world.expect_all_told();
+}
+
+// What was just denied is denied without asking anybody, and nothing is charged.
+TEST(SharedStore, several_limits_recall_a_denial) {
+  for (const bool cluster : {false, true}) {
+    World world(cluster ? kCluster : kOne);
+    world.check(rule("1/s"), kB);
+    world.run(1ms);
+    world.check_all(limits(kA, "5/s", 1, kB, "1/s", 1));
+    world.run(1ms);
+    EXPECT_EQ(world.took(2), "by 1: denied for 999000us");
+    world.asked();
+    EXPECT_EQ(world.took(world.check_all(limits(kA, "5/s", 1, kB, "1/s", 1))), "by 1: denied for 998200us");
+    EXPECT_EQ(world.took(world.check_all(limits(kA, "5/s", 1, kB, "1/2s", 1))), "nothing yet");
+    EXPECT_EQ(world.took(world.check(rule("1/s"), kB)), "denied for 998200us");
+    world.run(2ms);
+    EXPECT_EQ(world.store().counters().remembered, 2U);
+    EXPECT_EQ(world.redis.owed(kA, rule("5/s"), the_time), 0);
+    world.expect_all_told();
+  }
+}
+
+TEST(SharedStore, other_algorithms_across_slots_are_refused) {
+  World world(kCluster);
+  const std::size_t across =
+      world.check_all(limits(kA, "5/s", 1, kB, "5/s algorithm=fixed_window", 1, kAllow, kAllow));
+  const std::size_t together =
+      world.check_all(limits("{t}a", "5/s", 1, "{t}b", "5/s algorithm=fixed_window", 1));
+  world.run(1ms);
+  EXPECT_EQ(world.took(across),
+            "by 1: ERR the keys of this request lie in different slots of the cluster, and what fixed_window has "
+            "charged cannot be given back: let them share a {hash tag}");
+  EXPECT_EQ(world.took(together), "by 0: allowed 4");
+  EXPECT_EQ(world.asked(), "{t}a + {t}b");
+  world.expect_all_told();
+}
+
+// Of a failure each limit's own policy makes what it says, and the local table too is charged all or none.
+TEST(SharedStore, several_limits_that_fail_have_their_own_policies) {
+  struct Row {
+    OnStoreError a, b;
+    std::uint64_t cost_a, cost_b;
+    const char* expected;
+    std::int64_t left_a, left_b;  // in the local table afterwards
+  };
+  const std::vector<Row> rows = {
+      {kLocal, kLocal, 2, 1, "by 1: allowed 2 (connection)", 3, 2},
+      {kLocal, kLocal, 2, 3, "by 1: allowed 0 (connection)", 3, 0},
+      {kLocal, kLocal, 2, 4, "by 1: never (connection)", 5, 3},
+      {kLocal, kLocal, 6, 3, "by 0: never (connection)", 5, 3},
+      {kLocal, kDeny, 2, 1, "by 1: denied for 1000000us (connection)", 5, 3},
+      {kDeny, kLocal, 2, 1, "by 0: denied for 1000000us (connection)", 5, 3},
+      {kLocal, kAllow, 3, 1, "by 0: allowed 2 (connection)", 2, 3},
+      {kAllow, kLocal, 2, 3, "by 1: allowed 0 (connection)", 5, 0},
+      {kAllow, kAllow, 2, 1, "by 1: allowed 3 (connection)", 5, 3},
+      {kDeny, kAllow, 2, 1, "by 0: denied for 1000000us (connection)", 5, 3},
+      {kDeny, kDeny, 0, 1, "by 1: denied for 1000000us (connection)", 5, 3},
+  };
+  for (const bool cluster : {false, true}) {
+    for (const Row& row : rows) {
+      World world(cluster ? kCluster : kOne);
+      world.down = {"a", "b", "c"};
+      for (const char* host : {"a", "b", "c"}) world.break_connections(host);
+      world.run(1ms);
+      const std::size_t id =
+          world.check_all(limits(kA, "5/s", row.cost_a, kB, "3/s", row.cost_b, row.a, row.b));
+      EXPECT_EQ(world.took(id), row.expected);
+      EXPECT_EQ(world.requests.at(world.check(rule("5/s"), kA, 0)).told->outcome.decision.remaining, row.left_a);
+      EXPECT_EQ(world.requests.at(world.check(rule("3/s"), kB, 0)).told->outcome.decision.remaining, row.left_b);
+      world.expect_all_told();
+    }
+  }
+}
+
+// When a limit that the store decides denies, what another is to have been charged here is not charged.
+TEST(SharedStore, what_the_store_denies_is_not_charged_locally) {
+  World world(kCluster);
+  world.fate = [](const Deed& deed) { return deed.parts[0].key == kA ? says("-OOM no") : Fate{}; };
+  world.check_all(limits(kA, "5/s", 2, kB, "3/s", 4));
+  world.run(1ms);
+  EXPECT_EQ(world.took(1), "by 1: never");
+  world.check(rule("5/s"), kA, 0);
+  world.run(1ms);
+  EXPECT_EQ(world.took(2), "allowed 5 (oom)");
+}
+
+// A node that does not answer holds up nobody beyond the deadline, and what comes afterwards is nobody's.
+TEST(SharedStore, several_limits_are_told_by_the_deadline) {
+  for (const bool answered : {false, true}) {
+    World world(kCluster);
+    world.fate = [&](const Deed& deed) {
+      return deed.parts[0].key == kB && !deed.gives_back ? Fate{answered, ""} : Fate{};
+    };
+    const nanoseconds start = the_time;
+    world.check_all(limits(kA, "5/s", 2, kB, "3/s", 1, kDeny, kDeny), 7ms);
+    world.check_all(limits(kA, "5/s", 1, kC, "3/s", 1, kDeny, kDeny), 7ms);
+    world.run(50ms);
+    EXPECT_EQ(world.took(1), "by 1: denied for 1000000us (timeout)");
+    EXPECT_EQ(world.requests[1].told->at - start, 7ms);
+    EXPECT_EQ(world.took(2), "by 0: allowed 2");
+    world.expect_all_told();
+  }
+}
+
+// What was charged for nobody is given back, and may come late, or never: no key ever admits more than it
+// promises over all processes.
+TEST(SharedStore, several_limits_across_slots_keep_each_promise) {
+  std::mt19937_64 random(seed());
+  const auto upto = [&random](std::uint64_t most) { return random() % (most + 1); };
+  std::size_t given_back = 0, allowed = 0;
+  for (int trace = 0; trace < 120; ++trace) {
+    SharedStore::Policy policy;
+    policy.on_error = kDeny;
+    policy.deadline = 20ms;
+    World world(kCluster, policy, 3);
+    world.redis.ahead += std::chrono::microseconds{upto(10'000'000)};
+    const std::uint64_t slow = random() % 2 == 0 ? 3000 : 300;
+    world.latency = [&] { return std::chrono::microseconds{1 + upto(slow)}; };
+    const std::uint64_t troubles = random() % 2 == 0 ? 0 : 10;
+    world.fate = [&](const Deed& deed) {
+      if (random() % 100 >= troubles) return Fate{};
+      return deed.gives_back || random() % 2 == 0 ? kNothing : Fate{true, ""};
+    };
+    std::vector<Limit> all;
+    for (const std::string& key : {kA, kB, kC}) {
+      const Quota quota =
+          Quota::make({1, std::chrono::microseconds{100 + upto(2000)}}, 1 + static_cast<std::int64_t>(upto(9)))
+              .value();
+      all.push_back({Rule{quota}, key, Cost{1}, kDeny});
+    }
+    for (int i = 0; i < 150; ++i) {
+      world.run(std::chrono::microseconds{random() % 3 == 0 ? upto(1000) : 0});
+      std::vector<Limit> some;
+      for (Limit limit : all) {
+        limit.cost.units = 1 + upto(2) % static_cast<std::uint64_t>(limit.rule.quota.burst());
+        if (random() % 3 != 0) some.push_back(limit);
+      }
+      if (some.size() > 1) world.check_all(some, 20ms, upto(2));
+      const Limit& one = all[upto(2)];
+      if (random() % 4 == 0) world.check(one.rule, one.key, 1, {}, upto(2));
+    }
+    world.run(1s);
+    world.expect_all_told();
+    for (const Limit& limit : all) {
+      const nanoseconds T = limit.rule.quota.emission_interval();
+      nanoseconds sum{0}, last{0};
+      for (const Deed& deed : world.deeds) {
+        if (!deed.ran || deed.parts[0].key != limit.key) continue;
+        given_back += deed.gives_back ? 1 : 0;
+        if (deed.gives_back || !deed.allowed) continue;
+        ASSERT_NE(deed.asker, 0U);
+        const Outcome& outcome = world.requests[deed.asker].told->outcome;
+        if (outcome.cause != Cause::none || !outcome.decision.allowed()) continue;
+        ++allowed;
+        sum = std::max(nanoseconds{0}, sum - (deed.at - last)) +
+              T * static_cast<std::int64_t>(deed.parts[0].cost.units);
+        last = deed.at;
+        ASSERT_LE(sum, T * limit.rule.quota.burst()) << "trace " << trace;
+      }
+    }
+    // Each that was charged for nobody is given back once, and nothing else is.
+    std::map<std::pair<std::size_t, std::string>, int> owed;
+    for (const Deed& deed : world.deeds) {
+      if (deed.gives_back || deed.asker == 0 || world.requests[deed.asker].limits.empty()) continue;
+      const Outcome& outcome = world.requests[deed.asker].told->outcome;
+      if (deed.allowed && !outcome.decision.allowed() && troubles == 0) ++owed[{deed.process, deed.parts[0].key}];
+    }
+    for (const Deed& deed : world.deeds) {
+      if (deed.gives_back && troubles == 0) --owed[{deed.process, deed.parts[0].key}];
+    }
+    for (const auto& [what, count] : owed) EXPECT_EQ(count, 0) << "process " << what.first << " " << what.second;
+    if (HasFatalFailure() || HasNonfatalFailure()) FAIL() << "trace " << trace;
+  }
+  EXPECT_GT(given_back, 500U);
+  EXPECT_GT(allowed, 1000U);
+}
+
+// ------------------------------------------------------------------------------------------------- resets
+
+// What is asked behind a reset is not told what was decided before it; what was asked before may be.
+TEST(SharedStore, a_reset_while_a_denial_is_on_its_way_is_not_forgotten) {
+  for (const bool merge : {false, true}) {
+    World world(kOne);
+    const Rule one = rule("1/s");
+    world.check(one, "k");
+    world.run(1ms);
+    world.check(one, "k", 1, {.merge = merge});
+    world.check(one, "k", 1, {.merge = merge});
+    world.run(50us);
+    world.reset("k");
+    const std::size_t behind = world.check(one, "k", 1, {.merge = merge});
+    world.run(1ms);
+    EXPECT_EQ(world.took(2), "denied for 999000us");
+    EXPECT_TRUE(world.took(3).starts_with("denied for 999")) << world.took(3);
+    EXPECT_EQ(world.took(behind), "allowed 0");
+    EXPECT_EQ(world.resets, (std::vector<std::optional<std::int64_t>>{1}));
+    world.reset("k");
+    const std::size_t after = world.check(one, "k");
+    world.run(1ms);
+    EXPECT_EQ(world.took(after), "allowed 0");
+    world.expect_all_told();
+  }
+}
+
+TEST(SharedStore, a_reset_while_a_lease_is_on_its_way_is_not_forgotten) {
+  World world(kOne);
+  const Rule nine = rule("9/s");
+  world.check(nine, "k", 1, {.lease = 5});
+  world.check(nine, "k", 1, {.lease = 5});
+  world.run(50us);
+  world.reset("k");
+  world.check(nine, "k", 1, {.lease = 5});
+  world.run(1ms);
+  EXPECT_EQ(world.asked(), "k 5 | DEL k | k");
+  EXPECT_EQ(world.took(2), "allowed 2");
+  EXPECT_EQ(world.took(3), "allowed 8");
+  EXPECT_EQ(world.store().counters().leased, 1U);
+}
+
+// Two event loops of one process: what one has had reset, or has given back, the other does not remember.
+TEST(SharedStore, a_reset_by_another_event_loop_is_not_forgotten) {
+  World world(kOne);
+  world.add(kOne, {}, world.home_of(0));
+  world.run(1ms);
+  world.check(rule("1/s"), "k");
+  world.check(rule("1/s"), "k");
+  world.check(rule("9/s"), "leased", 1, {.lease = 5});
+  world.run(1ms);
+  EXPECT_EQ(world.took(2), "denied for 1000000us");
+  EXPECT_EQ(world.took(world.check(rule("1/s"), "k")), "denied for 999200us");
+  world.reset("k", 1);
+  world.reset("leased", 1);
+  world.run(1ms);
+  world.asked();
+  world.check(rule("1/s"), "k");
+  world.check(rule("9/s"), "leased", 1, {.lease = 5});
+  world.run(1ms);
+  EXPECT_EQ(world.asked(), "k | leased 5");
+  EXPECT_EQ(world.took(5), "allowed 0");
+}
+
+TEST(SharedStore, a_denial_for_what_is_given_back_is_not_remembered) {
+  World world(kCluster);
+  world.fate = [](const Deed& deed) { return deed.parts[0].key == kB ? says("-OOM no") : Fate{}; };
+  world.check_all(limits(kA, "1/s", 1, kB, "1/s", 1, kDeny, kDeny));
+  world.check(rule("1/s"), kA);
+  world.run(10ms);
+  EXPECT_EQ(world.took(1), "by 1: denied for 1000000us (oom)");
+  EXPECT_EQ(world.took(2), "denied for 1000000us");
+  const std::size_t after = world.check(rule("1/s"), kA);
+  world.run(10ms);
+  EXPECT_EQ(world.took(after), "allowed 0");
+}
+
+TEST(SharedStore, a_reset_that_nobody_answers_says_so) {
+  World world(kOne);
+  world.reset("nobody");
+  world.run(1ms);
+  world.fate = [](const Deed&) { return says("-NOPERM no"); };
+  world.reset("k");
+  world.run(1ms);
+  world.fate = [](const Deed&) { return kNothing; };
+  world.reset("k");
+  world.run(60ms);
+  EXPECT_EQ(world.resets, (std::vector<std::optional<std::int64_t>>{0, std::nullopt, std::nullopt}));
+  EXPECT_TRUE(world.empty());
 }
 
 // END
