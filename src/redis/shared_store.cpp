@@ -225,8 +225,10 @@ void SharedStore::release(std::uint64_t hash) {
   };
   std::vector<Settled> settled;
   std::vector<std::uint32_t> calls;
+  const std::uint32_t resets = resets_.of(hash).load();
   for (const std::uint32_t index : queue.mapped().waiting) {
     Asked& asked = asked_[index];
+    asked.resets = resets;
     if (const auto decision = without_asking(asked, asked.lease != 0, now)) {
       settled.push_back({take_back(index).token, *decision});
       continue;
@@ -371,10 +373,13 @@ void SharedStore::conclude(const std::shared_ptr<Together>& shared, nanoseconds 
 // ------------------------------------------------------------------------------------------------ calls
 
 void SharedStore::reset(std::string_view key, std::uint64_t token) {
+  const std::uint64_t hash = hash_of(key);
+  // Who asks from now on asks behind it, and what is left of a lease is not to be spent after it.
+  resets_.of(hash).fetch_add(1);
   send(keep({.what = Asked::What::reset,
              .token = token,
              .key = std::string(key),
-             .hash = hash_of(key),
+             .hash = hash,
              .deadline = clock_() + policy_.deadline}));
 }
 
@@ -456,7 +461,7 @@ void SharedStore::answered(std::uint64_t tag, const Client::Result& result) {
         resets_.of(asked.together->each[i].hash).fetch_add(1);
       return;
     case Asked::What::reset:
-      // After it was done: whoever asked before may have been told of what is forgotten now.
+      // And again: whoever asked meanwhile may have been told of what is forgotten now.
       resets_.of(asked.hash).fetch_add(1);
       if (result.cause == Cause::none) return on_reset_(asked.token, result.value->integer, {});
       count(result.cause);
