@@ -207,11 +207,12 @@ void SharedStore::conclude(const Asked& asked, Cause cause, const Decision& deci
     return on_outcome_(asked.token, {decision, cause, {}});
   }
   count(cause);
+  if (cause == Cause::wrongtype) return on_outcome_(asked.token, {{}, cause, std::string(error)});
   const Quota& quota = asked.rule->quota;
   auto decided = decide_uncounted(quota, asked.cost, asked.on_error);
   if (!decided)
     decided = local_.check(local_.locate(asked.key), scaled(quota, policy_.local_share), asked.cost, now);
-  on_outcome_(asked.token, {*decided, cause, std::string(cause == Cause::wrongtype ? error : "")});
+  on_outcome_(asked.token, {*decided, cause, {}});
 }
 
 // Those that waited for a call of their key: what its answer does not settle leaves now, in the order in
@@ -316,30 +317,33 @@ void SharedStore::answered_limits(const Asked& asked, const Client::Result& resu
       learn(decisions[i], each.limit.rule, each.hash, each.limit.cost, asked.at, now, each.resets);
   }
   part.failed = cause != Cause::none;
-  if (part.failed) count(cause);
   if (--together.open == 0) conclude(asked.together, now);
 }
 
 void SharedStore::conclude(const std::shared_ptr<Together>& shared, nanoseconds now) {
   Together& together = *shared;
   bool all = true;
-  bool failed = false;
+  Cause cause = Cause::none;       // of the first call that failed
   std::vector<std::size_t> local;  // those that the embedded store is to count
   for (const Together::Part& part : together.parts) {
-    failed = failed || part.failed;
+    if (cause == Cause::none) cause = together.each[part.of.front()].outcome.cause;
     for (const std::size_t i : part.of) {
       auto& [limit, hash, resets, outcome] = together.each[i];
-      if (part.failed) {
+      if (part.failed && outcome.error.empty()) {
         const auto decided = decide_uncounted(limit.rule.quota, limit.cost, limit.on_error);
         if (!decided) local.push_back(i);
         const std::int64_t burst = limit.rule.quota.burst();
         outcome.decision =
             decided.value_or(Decision{Verdict::allowed, burst, burst, std::nullopt, nanoseconds{0}});
       }
-      all = all && outcome.decision.allowed() && outcome.error.empty();
+      all = all && outcome.decision.allowed();
     }
   }
-  if (!failed) counters_.decided.fetch_add(1, std::memory_order_relaxed);
+  if (cause == Cause::none) {
+    counters_.decided.fetch_add(1, std::memory_order_relaxed);
+  } else {
+    count(cause);
+  }
   if (all && !local.empty()) {
     std::vector<Quota> quotas;
     std::vector<Table::Request> requests;

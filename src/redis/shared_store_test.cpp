@@ -1,5 +1,5 @@
-// SharedStore and a Redis that is nowhere: a clock that is set, commands that take their time both ways, and a
-// store that decides them by src/core when they arrive.
+// SharedStore and a Redis that is nowhere: a clock that is set, commands that take their time both ways, and
+// a store that decides them by src/core when they arrive.
 #include "redis/shared_store.hpp"
 
 #include <gtest/gtest.h>
@@ -78,8 +78,8 @@ struct Deed {
   bool gives_back = false;
   std::size_t times = 0;  // 0: not said
   std::size_t process = 0;
-  std::size_t asker = 0;        // the request during which it was written, 0 for none
-  nanoseconds at{0};            // of arrival, our clock
+  std::size_t asker = 0;  // the request during which it was written, 0 for none
+  nanoseconds at{0};      // of arrival, our clock
   bool ran = false;
   bool allowed = false;  // all of it
   std::vector<Decision> decisions{};
@@ -104,8 +104,8 @@ Deed read_deed(const Line& words) {
         deed.parts.push_back({words[3 + i], Rule{quota(1, number(1), 1)}, cost(number(2) / number(1)),
                               nanoseconds{number(3)}});
       } else if (arg[0] == "gcra") {
-        deed.parts.push_back({words[3 + i], Rule{quota(1, number(1), number(2) / number(1))},
-                              cost(number(3) / number(1))});
+        deed.parts.push_back(
+            {words[3 + i], Rule{quota(1, number(1), number(2) / number(1))}, cost(number(3) / number(1))});
       } else {
         const std::map<std::string, Algorithm> by_name = {
             {"fixed_window", Algorithm::fixed_window},
@@ -167,8 +167,8 @@ struct Redis {
       for (const auto& [key, words] : debts) keys[key] = words;
     }
     const std::int64_t us = now.count() / 1000;
-    return "*" + std::to_string(3 + deed.parts.size()) + "\r\n:" +
-           std::to_string(deed.times > 0 ? granted : static_cast<std::int64_t>(all)) + "\r\n" +
+    return "*" + std::to_string(3 + deed.parts.size()) +
+           "\r\n:" + std::to_string(deed.times > 0 ? granted : static_cast<std::int64_t>(all)) + "\r\n" +
            bulk(std::to_string(us / 1'000'000)) + bulk(std::to_string(us % 1'000'000)) + states;
   }
 
@@ -291,7 +291,9 @@ class World {
       }
     }
   }
-  void later(nanoseconds time, std::function<void()> what) { events_.emplace(the_time + time, std::move(what)); }
+  void later(nanoseconds time, std::function<void()> what) {
+    events_.emplace(the_time + time, std::move(what));
+  }
 
   // What came of it: "allowed 4", "denied for 200us", "allowed 4 (timeout)", and of several "by 1: ...".
   std::string took(std::size_t id) const {
@@ -557,10 +559,10 @@ TEST(SharedStore, merges_neighbours_that_are_alike) {
     const char* expected;
   };
   const std::vector<Row> rows = {
-      {ten, "k", 1, "allowed 9"},     {ten, "k", 1, "allowed 8"},    {ten, "k", 1, "allowed 7"},
-      {ten, "k", 2, "allowed 5"},     {ten, "k", 2, "allowed 3"},    {ten, "other", 1, "allowed 9"},
-      {ten, "k", 0, "allowed 3"},     {ten, "k", 0, "allowed 3"},    {ten, "k", 11, "never"},
-      {twelve, "k", 2, "allowed 3"},  {ten, "k", 1, "allowed 0"},    {ten, "k", 1, "denied"},
+      {ten, "k", 1, "allowed 9"},    {ten, "k", 1, "allowed 8"}, {ten, "k", 1, "allowed 7"},
+      {ten, "k", 2, "allowed 5"},    {ten, "k", 2, "allowed 3"}, {ten, "other", 1, "allowed 9"},
+      {ten, "k", 0, "allowed 3"},    {ten, "k", 0, "allowed 3"}, {ten, "k", 11, "never"},
+      {twelve, "k", 2, "allowed 3"}, {ten, "k", 1, "allowed 0"}, {ten, "k", 1, "denied"},
       {ten, "k", 1, "denied"},
   };
   for (const Row& row : rows) world.check(row.rule, row.key, row.cost);
@@ -593,10 +595,10 @@ TEST(SharedStore, does_not_wait_behind_a_call_that_may_take_longer) {
     const char* outcome;
   };
   const std::vector<Row> rows = {
-      {40ms, 20ms, "allowed 9"},            // the call that the others find
-      {50ms, 40ms, "allowed 6"},            // waits for it
-      {39ms, 20ms, "allowed 8"},            // does not
-      {25ms, 20ms, "allowed 7"},            // nor this
+      {40ms, 20ms, "allowed 9"},  // the call that the others find
+      {50ms, 40ms, "allowed 6"},  // waits for it
+      {39ms, 20ms, "allowed 8"},  // does not
+      {25ms, 20ms, "allowed 7"},  // nor this
       {60ms, 40ms, "allowed 5"},
   };
   const nanoseconds start = the_time;
@@ -760,7 +762,8 @@ TEST(SharedStore, everyone_in_a_call_that_fails_has_its_own_policy) {
     const std::size_t waits = world.check(two, "k", 1, {.on_error = OnStoreError::deny});
     world.run(100ms);
     const std::string why = " (" + std::string(row.cause) + ")";
-    const Line expected = {"allowed 1", "allowed ", "denied for ", "allowed 1" + why, "allowed 0" + why, "denied for "};
+    const Line expected = {"allowed 1",       "allowed ",        "denied for ",
+                           "allowed 1" + why, "allowed 0" + why, "denied for "};
     for (std::size_t i = 0; i < expected.size(); ++i) {
       const std::string took = world.took(i + 1);
       EXPECT_TRUE(took.starts_with(expected[i])) << row.what << " " << i << ": " << took;
@@ -791,6 +794,25 @@ TEST(SharedStore, a_foreign_value_is_an_error_for_each_that_asked) {
   world.expect_all_told();
 }
 
+// Not even charged here, nor allowed for want of a store: who does not look at the error is denied.
+TEST(SharedStore, a_foreign_value_is_decided_by_nobody) {
+  for (const OnStoreError on_error : {OnStoreError::local, OnStoreError::allow}) {
+    World world(kOne);
+    world.redis.foreign.insert("k");
+    const std::size_t one = world.check(rule("5/s"), "k", 2, {.on_error = on_error});
+    const std::size_t all =
+        world.check_all({{rule("5/s"), "k", Cost{1}, on_error}, {rule("9/s"), "l", Cost{1}, on_error}});
+    world.run(1ms);
+    EXPECT_EQ(world.requests[one].told->outcome.decision, Decision{});
+    EXPECT_EQ(world.requests[all].told->outcome.decision, Decision{});
+    EXPECT_EQ(world.took(all), "by 0: WRONGTYPE key 1 of this request holds no state of gcra");
+    world.down = {"a"};
+    world.break_connections("a");
+    EXPECT_EQ(world.took(world.check(rule("5/s"), "k", 0)), "allowed 5 (connection)");
+    EXPECT_EQ(world.took(world.check(rule("9/s"), "l", 0)), "allowed 9 (connection)");
+  }
+}
+
 TEST(SharedStore, decides_at_once_by_the_policy_while_the_store_is_away) {
   World world(kOne, merging());
   world.down = {"a"};
@@ -819,16 +841,11 @@ TEST(SharedStore, whatever_fails_each_check_is_told_once_and_in_time) {
   std::mt19937_64 random(seed());
   const auto upto = [&random](std::uint64_t most) { return random() % (most + 1); };
   const auto in_a_hundred = [&random](std::uint64_t n) { return random() % 100 < n; };
-  const std::vector<Fate> fates = {kNothing,
-                                   kNothing,
-                                   Fate{true, ""},
-                                   says("-NOSCRIPT No matching script."),
-                                   says("-OOM no"),
-                                   says("-READONLY no"),
-                                   says("-BUSY no"),
-                                   says("-WRONGTYPE no"),
-                                   says("$2\r\nno"),
-                                   says("*0"),
+  const std::vector<Fate> fates = {kNothing,         kNothing,
+                                   Fate{true, ""},   says("-NOSCRIPT No matching script."),
+                                   says("-OOM no"),  says("-READONLY no"),
+                                   says("-BUSY no"), says("-WRONGTYPE no"),
+                                   says("$2\r\nno"), says("*0"),
                                    says("no")};
   for (int trace = 0; trace < 150; ++trace) {
     const bool cluster = in_a_hundred(40);
@@ -838,7 +855,9 @@ TEST(SharedStore, whatever_fails_each_check_is_told_once_and_in_time) {
     World world(cluster ? kCluster : kOne, policy);
     world.latency = [&] { return std::chrono::microseconds{upto(1000)}; };
     const std::uint64_t troubles = upto(20);
-    world.fate = [&](const Deed&) { return in_a_hundred(troubles) ? fates[random() % fates.size()] : Fate{}; };
+    world.fate = [&](const Deed&) {
+      return in_a_hundred(troubles) ? fates[random() % fates.size()] : Fate{};
+    };
     int again = 100;
     std::vector<OnStoreError> policies(1);
     const auto ask = [&] {
@@ -906,8 +925,8 @@ TEST(SharedStore, a_lease_is_shared_out_to_who_waits_first_come_first_served) {
   };
   // Who asks is told what it would have been told alone. Of 6 units one has begun to melt then. A look is not
   // answered by what is left of a lease, and what that is not enough for asks for what it needs.
-  const std::vector<Row> rows = {{1, "allowed 19"}, {2, "allowed 2"}, {0, "allowed 14"}, {2, "allowed 0"},
-                                 {1, "allowed 13"}, {1, "allowed 12"}};
+  const std::vector<Row> rows = {{1, "allowed 19"}, {2, "allowed 2"},  {0, "allowed 14"},
+                                 {2, "allowed 0"},  {1, "allowed 13"}, {1, "allowed 12"}};
   for (const Row& row : rows) world.check(twenty, "k", row.cost, {.lease = 6});
   world.run(200us);
   world.run(1ms);
@@ -943,8 +962,9 @@ TEST(SharedStore, asks_for_no_lease_that_nobody_can_have) {
     const char* asked;
     const char* expected;
   };
-  for (const Row& row : {Row{3, 1, "k 3", "allowed 4"}, Row{50, 1, "k 5", "allowed 4"}, Row{2, 4, "k 4", "allowed 1"},
-                         Row{3, 6, "k 6", "never"}, Row{3, 0, "k", "allowed 5"}, Row{0, 1, "k", "allowed 4"}}) {
+  for (const Row& row :
+       {Row{3, 1, "k 3", "allowed 4"}, Row{50, 1, "k 5", "allowed 4"}, Row{2, 4, "k 4", "allowed 1"},
+        Row{3, 6, "k 6", "never"}, Row{3, 0, "k", "allowed 5"}, Row{0, 1, "k", "allowed 4"}}) {
     World world(kOne);
     world.check(rule("5/s"), "k", row.cost, {.lease = row.lease});
     world.run(10ms);
@@ -978,9 +998,9 @@ TEST(SharedStore, leases_of_many_processes_keep_the_promise) {
     world.redis.ahead += std::chrono::microseconds{upto(10'000'000)};
     const std::uint64_t slow = random() % 3 == 0 ? 500 : 30;
     world.latency = [&] { return std::chrono::microseconds{1 + upto(slow)}; };
-    const Rule r{Quota::make({1, std::chrono::microseconds{5 + upto(200)}},
-                             1 + static_cast<std::int64_t>(upto(40)))
-                     .value()};
+    const Rule r{
+        Quota::make({1, std::chrono::microseconds{5 + upto(200)}}, 1 + static_cast<std::int64_t>(upto(40)))
+            .value()};
     std::vector<std::pair<nanoseconds, std::uint64_t>> admitted;
     std::set<std::size_t> by_store;
     world.on_delivered = [&](const Deed& deed, const std::vector<std::size_t>& told) {
@@ -1008,8 +1028,8 @@ TEST(SharedStore, leases_of_many_processes_keep_the_promise) {
     for (int i = 0; i < 150; ++i) {
       world.run(std::chrono::microseconds{random() % 3 == 0 ? upto(pause) : 0});
       const std::size_t process = upto(2);
-      world.check(r, "k", random() % 4 == 0 ? upto(3) : 1, {.lease = leases[process], .merge = trace % 2 == 0},
-                  process);
+      world.check(r, "k", random() % 4 == 0 ? upto(3) : 1,
+                  {.lease = leases[process], .merge = trace % 2 == 0}, process);
     }
     world.run(100ms);
     world.expect_all_told();
@@ -1107,6 +1127,15 @@ TEST(SharedStore, several_limits_count_as_one_check) {
   EXPECT_EQ(world.took(1), "by 0: allowed 4");
   EXPECT_EQ(world.asked(), kA + " | " + kB);
   EXPECT_EQ(world.store().counters().decided, 1U);
+  world.fate = [](const Deed& deed) { return deed.parts[0].key == kC ? Fate{} : says("-OOM no"); };
+  const std::vector<Limit> three = {{rule("5/s"), kC, Cost{1}, OnStoreError::allow},
+                                    {rule("5/s"), kA, Cost{1}, OnStoreError::allow},
+                                    {rule("5/s"), kB, Cost{1}, OnStoreError::allow}};
+  world.check_all(three);
+  world.run(1ms);
+  EXPECT_EQ(world.took(2), "by 0: allowed 4");
+  EXPECT_EQ(world.store().counters().decided, 1U);
+  EXPECT_EQ(world.store().counters().failures[static_cast<std::size_t>(Cause::oom)], 1U);
   world.expect_all_told();
 }
 
@@ -1128,13 +1157,31 @@ TEST(SharedStore, what_was_charged_across_slots_is_given_back) {
       {"allowed", 1, false, {}, kLocal, "by 1: allowed 1", both, 3, 1},
       {"denied", 2, false, {}, kLocal, "by 1: allowed 0", both + " 2", 3, 2},
       {"never", 3, false, {}, kLocal, "by 1: never", both + " 3" + back, 0, 0},
-      {"foreign", 1, true, {}, kLocal, "by 1: WRONGTYPE key 1 of this request holds no state of gcra", both + back, 0, 0},
+      {"foreign",
+       1,
+       true,
+       {},
+       kLocal,
+       "by 1: WRONGTYPE key 1 of this request holds no state of gcra",
+       both + back,
+       0,
+       0},
       {"fails, allow", 1, false, says("-OOM no"), kAllow, "by 0: allowed 2", both, 3, 0},
-      {"fails, deny", 1, false, says("-OOM no"), kDeny, "by 1: denied for 1000000us (oom)", both + back, 0, 0},
+      {"fails, deny", 1, false, says("-OOM no"), kDeny, "by 1: denied for 1000000us (oom)", both + back, 0,
+       0},
       {"fails, local", 1, false, says("-OOM no"), kLocal, "by 1: allowed 1 (oom)", both, 3, 0},
-      {"no script of ours", 1, false, says(":1"), kDeny, "by 1: denied for 1000000us (other)", both + back, 0, 0},
+      {"no script of ours", 1, false, says(":1"), kDeny, "by 1: denied for 1000000us (other)", both + back, 0,
+       0},
       {"no answer", 1, false, kNothing, kDeny, "by 1: denied for 1000000us (timeout)", both + back, 0, 0},
-      {"no answer, charged", 1, false, {true, ""}, kDeny, "by 1: denied for 1000000us (timeout)", both + back, 0, 1},
+      {"no answer, charged",
+       1,
+       false,
+       {true, ""},
+       kDeny,
+       "by 1: denied for 1000000us (timeout)",
+       both + back,
+       0,
+       1},
   };
   for (const Row& row : rows) {
     World world(kCluster);
@@ -1163,7 +1210,8 @@ TEST(SharedStore, gives_back_less_what_has_drained) {
   world.check(one, kA, 1, {.deadline = 3s}, 1);
   world.run(3s);
   EXPECT_EQ(world.took(2), "by 1: denied for 4499100us");
-  // At 0.5 s it was charged 2, at 0.8 s others 1. At 1.5 s, when 2 of the 3 were owed, half of the 2 had drained.
+  // At 0.5 s it was charged 2, at 0.8 s others 1. At 1.5 s, when 2 of the 3 were owed, half of the 2 had
+  // drained.
   EXPECT_EQ(world.asked(), kB + " 2 | " + kA + " 2 | " + kB + " | " + kA + " | back " + kA + " 2");
   EXPECT_EQ(world.took(3), "allowed 2");
   EXPECT_EQ(nanoseconds(world.redis.keys[kA].until) - world.redis.ahead, 1002'511ms);
@@ -1197,9 +1245,10 @@ TEST(SharedStore, other_algorithms_across_slots_are_refused) {
   const std::size_t together =
       world.check_all(limits("{t}a", "5/s", 1, "{t}b", "5/s algorithm=fixed_window", 1));
   world.run(1ms);
-  EXPECT_EQ(world.took(across),
-            "by 1: ERR the keys of this request lie in different slots of the cluster, and what fixed_window has "
-            "charged cannot be given back: let them share a {hash tag}");
+  EXPECT_EQ(
+      world.took(across),
+      "by 1: ERR the keys of this request lie in different slots of the cluster, and what fixed_window has "
+      "charged cannot be given back: let them share a {hash tag}");
   EXPECT_EQ(world.took(together), "by 0: allowed 4");
   EXPECT_EQ(world.asked(), "{t}a + {t}b");
   world.expect_all_told();
@@ -1235,8 +1284,10 @@ TEST(SharedStore, several_limits_that_fail_have_their_own_policies) {
       const std::size_t id =
           world.check_all(limits(kA, "5/s", row.cost_a, kB, "3/s", row.cost_b, row.a, row.b));
       EXPECT_EQ(world.took(id), row.expected);
-      EXPECT_EQ(world.requests.at(world.check(rule("5/s"), kA, 0)).told->outcome.decision.remaining, row.left_a);
-      EXPECT_EQ(world.requests.at(world.check(rule("3/s"), kB, 0)).told->outcome.decision.remaining, row.left_b);
+      EXPECT_EQ(world.requests.at(world.check(rule("5/s"), kA, 0)).told->outcome.decision.remaining,
+                row.left_a);
+      EXPECT_EQ(world.requests.at(world.check(rule("3/s"), kB, 0)).told->outcome.decision.remaining,
+                row.left_b);
       world.expect_all_told();
     }
   }
@@ -1293,9 +1344,9 @@ TEST(SharedStore, several_limits_across_slots_keep_each_promise) {
     };
     std::vector<Limit> all;
     for (const std::string& key : {kA, kB, kC}) {
-      const Quota quota =
-          Quota::make({1, std::chrono::microseconds{100 + upto(2000)}}, 1 + static_cast<std::int64_t>(upto(9)))
-              .value();
+      const Quota quota = Quota::make({1, std::chrono::microseconds{100 + upto(2000)}},
+                                      1 + static_cast<std::int64_t>(upto(9)))
+                              .value();
       all.push_back({Rule{quota}, key, Cost{1}, kDeny});
     }
     for (int i = 0; i < 150; ++i) {
@@ -1333,12 +1384,14 @@ TEST(SharedStore, several_limits_across_slots_keep_each_promise) {
     for (const Deed& deed : world.deeds) {
       if (deed.gives_back || deed.asker == 0 || world.requests[deed.asker].limits.empty()) continue;
       const Outcome& outcome = world.requests[deed.asker].told->outcome;
-      if (deed.allowed && !outcome.decision.allowed() && troubles == 0) ++owed[{deed.process, deed.parts[0].key}];
+      if (deed.allowed && !outcome.decision.allowed() && troubles == 0)
+        ++owed[{deed.process, deed.parts[0].key}];
     }
     for (const Deed& deed : world.deeds) {
       if (deed.gives_back && troubles == 0) --owed[{deed.process, deed.parts[0].key}];
     }
-    for (const auto& [what, count] : owed) EXPECT_EQ(count, 0) << "process " << what.first << " " << what.second;
+    for (const auto& [what, count] : owed)
+      EXPECT_EQ(count, 0) << "process " << what.first << " " << what.second;
     if (HasFatalFailure() || HasNonfatalFailure()) FAIL() << "trace " << trace;
   }
   EXPECT_GT(given_back, 500U);
