@@ -193,7 +193,6 @@ void SharedStore::answered_check(Asked asked, const Client::Result& result) {
     if (cause == Cause::none) counters_.merged.fetch_add(1, std::memory_order_relaxed);
     Asked follower = take_back(asked.followers[i]);
     follower.at = asked.at;
-    follower.resets = asked.resets;
     conclude(follower, cause, all[i + 1], result.error, now);
   }
   if (asked.first) release(asked.hash);

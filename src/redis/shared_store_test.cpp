@@ -124,6 +124,11 @@ Deed read_deed(const Line& words) {
   return deed;
 }
 
+// Of a cluster's three; see World::slots.
+std::string host_of(const std::string& key) {
+  return slot_of(key) <= 5460 ? "a" : slot_of(key) <= 10922 ? "b" : "c";
+}
+
 // All nodes together: every key is on one of them.
 struct Redis {
   nanoseconds ahead = 1'700'000'000s;  // its clock, of ours
@@ -230,6 +235,7 @@ class World {
 
   explicit World(const std::string& url, SharedStore::Policy policy = {}, std::size_t processes = 1) {
     the_time = 1000s;
+    cluster = url.starts_with("redis+cluster");
     requests.resize(1, {0, rule("1/s"), "", Cost{0}, 0s, 0s, false});
     deeds.resize(1);
     for (std::size_t i = 0; i < processes; ++i) add(url, policy, std::make_shared<Home>());
@@ -342,6 +348,7 @@ class World {
 
   Redis redis;
   std::string slots = "*3\r\n" + range(0, 5460, "a") + range(5461, 10922, "b") + range(10923, 16383, "c");
+  bool cluster = false;
   std::set<std::string> down;
   std::function<nanoseconds()> latency = [] { return 100us; };
   std::function<Fate(const Deed&)> fate = [](const Deed&) { return Fate{}; };
@@ -479,6 +486,7 @@ class World {
     std::string answer = greeting(words);
     std::size_t number = 0;
     if (answer.empty()) {
+      for (const Deed::Part& part : deed.parts) EXPECT_TRUE(!cluster || host_of(part.key) == connection.host);
       const Fate f = fate(deed);
       deed.at = the_time;
       if (f.runs) answer = redis.carry_out(deed, the_time);
@@ -527,6 +535,23 @@ SharedStore::Policy merging() {
   SharedStore::Policy policy;
   policy.merge = true;
   return policy;
+}
+
+// A key of that host's.
+std::string on(const std::string& host, const std::string& name) {
+  for (int i = 0;; ++i) {
+    const std::string key = name + std::to_string(i);
+    if (host_of(key) == host) return key;
+  }
+}
+const std::string kA = on("a", "a"), kB = on("b", "b"), kC = on("c", "c");
+constexpr OnStoreError kLocal = OnStoreError::local, kAllow = OnStoreError::allow, kDeny = OnStoreError::deny;
+
+std::vector<Limit> limits(const std::string& key_of_a, const std::string& rule_of_a, std::uint64_t cost_of_a,
+                          const std::string& key_of_b, const std::string& rule_of_b, std::uint64_t cost_of_b,
+                          OnStoreError on_error_of_a = kLocal, OnStoreError on_error_of_b = kLocal) {
+  return {{rule(rule_of_a), key_of_a, Cost{cost_of_a}, on_error_of_a},
+          {rule(rule_of_b), key_of_b, Cost{cost_of_b}, on_error_of_b}};
 }
 
 // ------------------------------------------------------------------------------------------------ merging
@@ -611,6 +636,30 @@ TEST(SharedStore, does_not_wait_behind_a_call_that_may_take_longer) {
   world.expect_all_told();
 }
 
+// Who comes when several calls have left waits for the last of them.
+TEST(SharedStore, waits_for_the_last_of_several_calls) {
+  World world(kOne, merging());
+  nanoseconds way = 100us;
+  world.latency = [&way] { return way; };
+  world.fate = [&way](const Deed& deed) {
+    if (deed.parts[0].cost.units == 2) way = 10ms;  // its answer
+    return Fate{};
+  };
+  const Rule nine = rule("9/s");
+  world.check(nine, "k");
+  world.check(nine, "k", 1);
+  world.check(nine, "k", 2);
+  world.run(250us);
+  const std::size_t last = world.check(nine, "k");
+  world.run(5ms);
+  EXPECT_EQ(world.took(2), "allowed 7");
+  EXPECT_EQ(world.took(last), "nothing yet");
+  way = 0us;
+  world.run(10ms);
+  EXPECT_EQ(world.asked(), "k | k | k 2 | k");
+  EXPECT_EQ(world.took(last), "allowed 4");
+}
+
 // A log has no place for many at one moment; a lease merges, wished or not.
 TEST(SharedStore, merges_what_is_wished_and_what_can) {
   struct Row {
@@ -676,7 +725,10 @@ TEST(SharedStore, merged_checks_are_decided_as_alone) {
         const World::Request& request = world.requests[here[i]];
         ASSERT_EQ(request.key, deed.parts[0].key);
         ASSERT_EQ(request.told->outcome.decision, deed.decisions[i]);
-        ASSERT_EQ(request.rule.algorithm, deed.parts[0].rule.algorithm);
+        const Rule& asked = deed.parts[0].rule;
+        ASSERT_EQ(request.rule.algorithm, asked.algorithm);
+        ASSERT_EQ(request.rule.quota.emission_interval(), asked.quota.emission_interval());
+        ASSERT_EQ(request.rule.quota.burst(), asked.quota.burst());
         const auto limit = static_cast<std::uint64_t>(request.told->outcome.decision.limit);
         ASSERT_EQ(std::min(request.cost.units, limit + 1), deed.parts[0].cost.units);
         if (!request.waited) continue;
@@ -780,6 +832,36 @@ TEST(SharedStore, everyone_in_a_call_that_fails_has_its_own_policy) {
   }
 }
 
+// Of those that travel together the one with the least time says how long the call may take.
+TEST(SharedStore, a_merged_call_takes_no_longer_than_any_in_it_may_wait) {
+  for (const auto& [second, third] : {std::pair{40ms, 20ms}, {20ms, 40ms}}) {
+    World world(kOne);
+    const nanoseconds start = the_time;
+    world.fate = [](const Deed& deed) { return deed.times > 0 ? kNothing : Fate{}; };
+    world.check(rule("9/s"), "k", 1, {.deadline = 10ms, .merge = true});
+    world.check(rule("9/s"), "k", 1, {.deadline = second, .merge = true});
+    world.check(rule("9/s"), "k", 1, {.deadline = third, .merge = true});
+    world.run(50ms);
+    EXPECT_EQ(world.took(2), "allowed 8 (timeout)");
+    EXPECT_EQ(world.took(3), "allowed 7 (timeout)");
+    EXPECT_EQ(world.requests[3].told->at - start, 20ms);
+    world.expect_all_told();
+  }
+}
+
+TEST(SharedStore, an_answer_that_is_not_the_scripts_decides_nothing) {
+  for (const char* answer : {":1", "*0", "*4\r\n:0\r\n$1\r\n1\r\n$1\r\n1\r\n$3\r\nxyz", "+OK",
+                             "*4\r\n:0\r\n$1\r\n1\r\n$1\r\n1\r\n$-1"}) {
+    World world(kOne);
+    world.fate = [answer](const Deed&) { return says(answer); };
+    world.check(rule("2/s"), "k");
+    world.check_all({{rule("2/s"), "l", Cost{1}, OnStoreError::local}});
+    world.run(1ms);
+    EXPECT_EQ(world.took(1), "allowed 1 (other)") << answer;
+    EXPECT_EQ(world.took(2), "by 0: allowed 1 (other)") << answer;
+  }
+}
+
 // What is not ours under a key is nobody's to decide, and everyone's own error.
 TEST(SharedStore, a_foreign_value_is_an_error_for_each_that_asked) {
   World world(kOne, merging());
@@ -830,7 +912,9 @@ TEST(SharedStore, decides_at_once_by_the_policy_while_the_store_is_away) {
                          Row{OnStoreError::deny, "denied for 1000000us (connection)"}}) {
     EXPECT_EQ(world.took(world.check(two, "k", 1, {.on_error = row.on_error})), row.expected);
   }
-  EXPECT_EQ(world.store().counters().failures[static_cast<std::size_t>(Cause::connection)], 5U);
+  for (const OnStoreError on_error : {OnStoreError::local, OnStoreError::allow, OnStoreError::deny})
+    EXPECT_EQ(world.took(world.check(two, "k", 3, {.on_error = on_error})), "never (connection)");
+  EXPECT_EQ(world.store().counters().failures[static_cast<std::size_t>(Cause::connection)], 8U);
   EXPECT_EQ(world.store().counters().decided, 0U);
   world.expect_all_told();
 }
@@ -954,6 +1038,29 @@ TEST(SharedStore, a_lease_that_is_denied_falls_back_to_what_is_needed) {
   world.expect_all_told();
 }
 
+// Who waits and wants as much as the lease is denied with it.
+TEST(SharedStore, a_lease_that_is_denied_is_a_denial) {
+  World world(kOne);
+  world.check(rule("5/s"), "k", 3);
+  world.check(rule("5/s"), "k", 1, {.lease = 4});
+  world.check(rule("5/s"), "k", 4, {.lease = 4});
+  world.run(10ms);
+  EXPECT_EQ(world.asked(), "k 3 | k 4 | k");
+  EXPECT_EQ(world.took(3), "denied for 400000us");
+}
+
+TEST(SharedStore, a_lease_that_fails_is_none) {
+  World world(kOne);
+  world.fate = [](const Deed&) { return says("-OOM no"); };
+  world.check(rule("5/s"), "k", 1, {.lease = 4, .on_error = OnStoreError::allow});
+  world.run(1ms);
+  EXPECT_EQ(world.took(1), "allowed 5 (oom)");
+  world.fate = [](const Deed&) { return Fate{}; };
+  world.check(rule("5/s"), "k", 1, {.lease = 4});
+  world.run(1ms);
+  EXPECT_EQ(world.asked(), "k 4 | k 4");
+}
+
 // A lease is no more than the burst, and for a cost above it, it is what is needed; never above what the rule
 // admits at all.
 TEST(SharedStore, asks_for_no_lease_that_nobody_can_have) {
@@ -971,6 +1078,23 @@ TEST(SharedStore, asks_for_no_lease_that_nobody_can_have) {
     EXPECT_EQ(world.asked().substr(0, 3), row.asked) << row.lease << " for " << row.cost;
     EXPECT_TRUE(world.took(1).starts_with(row.expected)) << world.took(1);
   }
+}
+
+// Who wishes no lease asks, though there is one.
+TEST(SharedStore, a_lease_is_spent_by_who_wishes_one) {
+  World world(kOne);
+  const Rule ten = rule("10/s");
+  world.check(ten, "k", 1, {.lease = 5});
+  world.check(ten, "k", 1, {.merge = true});
+  world.run(1ms);
+  world.check(ten, "k", 1);
+  world.run(1ms);
+  world.check(ten, "k", 1, {.lease = 5});
+  world.check(ten, "k", 1, {.lease = 5});
+  world.run(1ms);
+  EXPECT_EQ(world.asked(), "k 5 | k | k");
+  EXPECT_EQ(world.took(3), "allowed 3");
+  EXPECT_EQ(world.took(5), "allowed 1");
 }
 
 // The price: others may be denied what nobody spends, for lease x T and no longer.
@@ -1053,24 +1177,110 @@ TEST(SharedStore, leases_of_many_processes_keep_the_promise) {
   EXPECT_GT(leased, 300U);
 }
 
-// ------------------------------------------------------------------------------------- several limits of one
+// ------------------------------------------------------------------------------------------------ denials
 
-// A key of that host's.
-std::string on(const std::string& host, const std::string& name) {
-  for (int i = 0;; ++i) {
-    const std::string key = name + std::to_string(i);
-    if ((slot_of(key) <= 5460 ? "a" : slot_of(key) <= 10922 ? "b" : "c") == host) return key;
+// What was denied is denied here until its retry_after. A smaller request that passes makes it longer than it
+// said, and it is asked for again.
+TEST(SharedStore, a_denial_is_recalled_until_something_has_passed) {
+  struct Row {
+    std::uint64_t cost;
+    const char* asked;
+    const char* expected;
+  };
+  for (const bool remembers : {true, false}) {
+    SharedStore::Policy policy;
+    policy.remember_denials = remembers;
+    World world(kOne, policy);
+    for (const Row& row :
+         {Row{4, "k 4", "allowed 1"}, Row{3, "k 3", "denied for 1998000us"},
+          Row{3, "", "denied for 1996000us"}, Row{2, "", "denied for 994000us"}, Row{0, "k", "allowed 1"},
+          Row{3, "k 3", "denied for 1990000us"}, Row{1, "k", "allowed 0"},
+          Row{3, "k 3", "denied for 2986000us"}, Row{6, "k 6", "never"}}) {
+      const std::size_t id = world.check(rule("5/5s"), "k", row.cost);
+      world.run(2ms);
+      EXPECT_EQ(world.took(id).substr(0, 14), std::string(row.expected).substr(0, 14));
+      EXPECT_TRUE(!remembers || world.asked() == row.asked) << row.cost;
+    }
+    EXPECT_EQ(world.store().counters().remembered, remembers ? 2U : 0U);
+    EXPECT_EQ(world.store().counters().decided, remembers ? 7U : 9U);
   }
 }
-const std::string kA = on("a", "a"), kB = on("b", "b"), kC = on("c", "c");
-constexpr OnStoreError kLocal = OnStoreError::local, kAllow = OnStoreError::allow, kDeny = OnStoreError::deny;
 
-std::vector<Limit> limits(const std::string& key_of_a, const std::string& rule_of_a, std::uint64_t cost_of_a,
-                          const std::string& key_of_b, const std::string& rule_of_b, std::uint64_t cost_of_b,
-                          OnStoreError on_error_of_a = kLocal, OnStoreError on_error_of_b = kLocal) {
-  return {{rule(rule_of_a), key_of_a, Cost{cost_of_a}, on_error_of_a},
-          {rule(rule_of_b), key_of_b, Cost{cost_of_b}, on_error_of_b}};
+// However long the answer was on its way: whom the store would let in is asked for.
+TEST(SharedStore, a_denial_is_recalled_no_longer_than_the_store_would_deny) {
+  for (const auto& [there, back] : {std::pair{1ms, 1ms}, {1ms, 20ms}, {20ms, 1ms}}) {
+    World world(kOne);
+    bool way = false;
+    world.latency = [&, there = there, back = back] { return (way = !way) ? there : back; };
+    world.check(rule("1/s"), "k", 1, {.merge = true});
+    world.check(rule("1/s"), "k", 1, {.merge = true});
+    world.run(40ms + 2ms);
+    EXPECT_EQ(world.took(2), "denied for " + std::to_string(1'000'000 - (there + back) / 1us) + "us");
+    EXPECT_TRUE(world.took(world.check(rule("1/s"), "k")).starts_with("denied"));
+    EXPECT_EQ(world.asked(), "k | k");
+    world.run(1s - 42ms);
+    const std::size_t after = world.check(rule("1/s"), "k");
+    world.run(50ms);
+    EXPECT_EQ(world.took(after), "allowed 0");
+  }
 }
+
+TEST(SharedStore, a_merged_denial_is_recalled) {
+  World world(kOne, merging());
+  for (int i = 0; i < 4; ++i) world.check(rule("2/s"), "k");
+  world.run(1ms);
+  EXPECT_EQ(world.took(world.check(rule("2/s"), "k")), "denied for 499200us");
+  EXPECT_EQ(world.asked(), "k | 3 x k");
+}
+
+// Only of gcra.
+TEST(SharedStore, a_denial_by_a_window_is_not_recalled) {
+  World world(kOne);
+  for (int i = 0; i < 3; ++i) {
+    world.check(rule("1/s algorithm=fixed_window"), "k");
+    world.run(1ms);
+  }
+  EXPECT_EQ(world.asked(), "k | k | k");
+}
+
+TEST(SharedStore, every_command_has_the_prefix) {
+  World world("redis+cluster://a?prefix=p:", merging());
+  const std::string a = on("a", "p:a").substr(2), b = on("b", "p:b").substr(2);
+  world.check(rule("9/s"), a);
+  world.check(rule("9/s"), a);
+  world.check(rule("9/s"), a);
+  world.run(1ms);
+  world.check_all(limits(a, "9/s", 1, b, "9/s", 10));
+  world.check_all(limits("{t}a", "9/s", 1, "{t}b", "9/s", 1));
+  world.run(1ms);
+  world.reset(a);
+  world.run(1ms);
+  const std::string pa = "p:" + a;
+  EXPECT_EQ(world.asked(), pa + " | 2 x " + pa + " | " + pa + " | p:" + b + " 10 | p:{t}a + p:{t}b | back " +
+                               pa + " | DEL " + pa);
+}
+
+// Numbers that the script does not count are refused before it is asked.
+TEST(SharedStore, unsuitable_rules_are_not_asked_for) {
+  World world(kOne);
+  EXPECT_EQ(world.took(world.check(Rule{Quota::make({1, 1ns}, 9'100'000'000'000'000).value()}, "k")),
+            "ERR burst: 9100000000000000 is above the most that gcra counts in Redis (9000000000000000)");
+  EXPECT_EQ(world.asked(), "");
+}
+
+TEST(SharedStore, a_share_of_the_limit_is_what_is_admitted_locally) {
+  SharedStore::Policy policy;
+  policy.local_share = 0.4;
+  World world(kOne, policy);
+  world.down = {"a"};
+  world.break_connections("a");
+  EXPECT_EQ(world.took(world.check(rule("10/s"), "k")), "allowed 3 (connection)");
+  EXPECT_EQ(world.took(world.check(rule("1/s"), "l")), "allowed 0 (connection)");
+  EXPECT_EQ(world.took(world.check_all(limits("m", "10/s", 2, "n", "5/s", 1))),
+            "by 1: allowed 1 (connection)");
+}
+
+// ------------------------------------------------------------------------------------- several limits of one
 
 // In one Redis, or with a hash tag: one call, which charges all or none. The limit that decides is the one
 // denied for longest, or where all allow the one with the least left.
@@ -1114,8 +1324,12 @@ TEST(SharedStore, several_limits_of_one_slot_are_one_call) {
                                     {rule("1/s"), "k", Cost{1}, kLocal},
                                     {rule("1/2s"), "l", Cost{1}, kLocal}};
   const std::size_t id = world.check_all(three);
+  const std::size_t never = world.check_all(limits("k", "1/s", 1, "m", "9/s", 10));
+  const std::size_t never_first = world.check_all(limits("m", "9/s", 10, "k", "1/s", 1));
   world.run(1ms);
   EXPECT_EQ(world.took(id), "by 2: denied for 1999000us");
+  EXPECT_EQ(world.took(never), "by 1: never");
+  EXPECT_EQ(world.took(never_first), "by 0: never");
   EXPECT_EQ(world.redis.owed("m", rule("9/s"), the_time), 0);
 }
 
@@ -1232,7 +1446,12 @@ TEST(SharedStore, several_limits_recall_a_denial) {
     EXPECT_EQ(world.took(world.check_all(limits(kA, "5/s", 1, kB, "1/2s", 1))), "nothing yet");
     EXPECT_EQ(world.took(world.check(rule("1/s"), kB)), "denied for 998200us");
     world.run(2ms);
-    EXPECT_EQ(world.store().counters().remembered, 2U);
+    world.check(rule("1/5s"), kC);
+    world.check(rule("1/5s"), kC);
+    world.run(1ms);
+    EXPECT_EQ(world.took(world.check_all(limits(kB, "1/s", 1, kC, "1/5s", 1))), "by 1: denied for 4999200us");
+    EXPECT_EQ(world.took(world.check_all(limits(kC, "1/5s", 1, kB, "1/s", 1))), "by 0: denied for 4999200us");
+    EXPECT_GE(world.store().counters().remembered, 4U);
     EXPECT_EQ(world.redis.owed(kA, rule("5/s"), the_time), 0);
     world.expect_all_told();
   }
@@ -1303,6 +1522,33 @@ TEST(SharedStore, what_the_store_denies_is_not_charged_locally) {
   world.check(rule("5/s"), kA, 0);
   world.run(1ms);
   EXPECT_EQ(world.took(2), "allowed 5 (oom)");
+}
+
+TEST(SharedStore, what_is_denied_locally_is_not_charged_in_the_store) {
+  World world(kCluster);
+  world.fate = [](const Deed& deed) { return deed.parts[0].key == kB ? says("-OOM no") : Fate{}; };
+  world.check_all(limits(kA, "5/10s", 2, kB, "1/10s", 1));
+  world.run(1ms);
+  world.check_all(limits(kA, "5/10s", 3, kB, "1/10s", 1));
+  world.run(1ms);
+  EXPECT_EQ(world.took(1), "by 1: allowed 0 (oom)");
+  EXPECT_EQ(world.took(2), "by 1: denied for 9999000us (oom)");
+  EXPECT_EQ(world.redis.owed(kA, rule("5/10s"), the_time), 2);
+}
+
+// An error comes before any decision.
+TEST(SharedStore, a_foreign_value_among_several_is_what_is_told) {
+  for (const bool first : {false, true}) {
+    World world(kCluster, {}, 2);
+    world.check(rule("1/s"), kA, 1, {}, 1);
+    world.redis.foreign.insert(kB);
+    world.run(1ms);
+    const std::vector<Limit> some = limits(kA, "1/s", 1, kB, "1/s", 1);
+    world.check_all(first ? std::vector<Limit>{some[1], some[0]} : some);
+    world.run(1ms);
+    EXPECT_EQ(world.took(2), std::string(first ? "by 0" : "by 1") +
+                                 ": WRONGTYPE key 1 of this request holds no state of gcra");
+  }
 }
 
 // A node that does not answer holds up nobody beyond the deadline, and what comes afterwards is nobody's.
@@ -1478,6 +1724,57 @@ TEST(SharedStore, a_reset_by_another_event_loop_is_not_forgotten) {
   EXPECT_EQ(world.took(5), "allowed 0");
 }
 
+// Nor one that was asked for when the reset was on its way.
+TEST(SharedStore, a_denial_that_overtakes_a_reset_by_another_event_loop_is_not_remembered) {
+  World world(kOne);
+  world.add(kOne, {}, world.home_of(0));
+  world.run(1ms);
+  world.check(rule("1/s"), "k");
+  world.run(1ms);
+  world.latency = [] { return 1ms; };
+  world.reset("k", 1);
+  world.latency = [] { return 100us; };
+  world.check(rule("1/s"), "k");
+  world.run(5ms);
+  EXPECT_EQ(world.asked(), "k | k | DEL k");
+  EXPECT_EQ(world.took(2), "denied for 999000us");
+  const std::size_t after = world.check(rule("1/s"), "k");
+  world.run(1ms);
+  EXPECT_EQ(world.took(after), "allowed 0");
+}
+
+// Not even when it was asked before the reset and answered after it.
+TEST(SharedStore, a_denial_that_a_reset_by_another_event_loop_overtakes_is_not_remembered) {
+  for (const bool all : {false, true}) {
+    World world(kOne);
+    world.add(kOne, {}, world.home_of(0));
+    world.run(1ms);
+    world.check(rule("1/s"), "k");
+    world.run(1ms);
+    nanoseconds way = 100us;
+    world.latency = [&way] { return way; };
+    world.fate = [&way](const Deed& deed) {
+      way = deed.process == 0 ? 10ms : 100us;  // its answer
+      return Fate{};
+    };
+    if (all) {
+      world.check_all(limits("l", "9/s", 1, "k", "1/s", 1));
+    } else {
+      world.check(rule("1/s"), "k");
+    }
+    world.run(500us);
+    way = 100us;
+    world.reset("k", 1);
+    world.run(20ms);
+    EXPECT_EQ(world.resets.size(), 1U);
+    EXPECT_EQ(world.took(2), all ? "by 1: denied for 999000us" : "denied for 999000us");
+    world.fate = [](const Deed&) { return Fate{}; };
+    const std::size_t after = world.check(rule("1/s"), "k");
+    world.run(30ms);
+    EXPECT_EQ(world.took(after), "allowed 0");
+  }
+}
+
 TEST(SharedStore, a_denial_for_what_is_given_back_is_not_remembered) {
   World world(kCluster);
   world.fate = [](const Deed& deed) { return deed.parts[0].key == kB ? says("-OOM no") : Fate{}; };
@@ -1502,6 +1799,8 @@ TEST(SharedStore, a_reset_that_nobody_answers_says_so) {
   world.reset("k");
   world.run(60ms);
   EXPECT_EQ(world.resets, (std::vector<std::optional<std::int64_t>>{0, std::nullopt, std::nullopt}));
+  EXPECT_EQ(world.store().counters().failures[static_cast<std::size_t>(Cause::auth)], 1U);
+  EXPECT_EQ(world.store().counters().failures[static_cast<std::size_t>(Cause::timeout)], 1U);
   EXPECT_TRUE(world.empty());
 }
 
