@@ -653,7 +653,8 @@ TEST(SharedStore, waits_for_the_last_of_several_calls) {
   const std::size_t last = world.check(nine, "k");
   world.run(5ms);
   EXPECT_EQ(world.took(2), "allowed 7");
-  EXPECT_EQ(world.took(last), "nothing yet");
+  EXPECT_EQ(world.took(3), "nothing yet");
+  EXPECT_EQ(world.store().client().counters().calls, 3U);
   way = 0us;
   world.run(10ms);
   EXPECT_EQ(world.asked(), "k | k | k 2 | k");
@@ -739,7 +740,7 @@ TEST(SharedStore, merged_checks_are_decided_as_alone) {
     };
     for (int i = 0; i < 100; ++i) {
       world.run(std::chrono::microseconds{random() % 4 == 0 ? upto(500) : 0});
-      const std::size_t key = upto(rules.size() * 2 - 1) % (1 + trace % 10);
+      const std::size_t key = upto(rules.size() * 2 - 1) % static_cast<std::size_t>(1 + trace % 10);
       const std::vector<Rule>& of_key = rules[key % rules.size()];
       const std::uint64_t costs[] = {1, 1, 1, 0, 2, 50};
       const nanoseconds deadlines[] = {2ms, 5ms, 50ms};
@@ -1163,8 +1164,7 @@ TEST(SharedStore, leases_of_many_processes_keep_the_promise) {
       if (request.told->outcome.decision.allowed() && !by_store.contains(id))
         admitted.emplace_back(request.told->at, request.cost.units);
     }
-    std::stable_sort(admitted.begin(), admitted.end(),
-                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::sort(admitted.begin(), admitted.end());
     const nanoseconds T = r.quota.emission_interval();
     nanoseconds sum{0}, last{0};
     for (const auto& [at, units] : admitted) {
@@ -1208,14 +1208,15 @@ TEST(SharedStore, a_denial_is_recalled_until_something_has_passed) {
 
 // However long the answer was on its way: whom the store would let in is asked for.
 TEST(SharedStore, a_denial_is_recalled_no_longer_than_the_store_would_deny) {
-  for (const auto& [there, back] : {std::pair{1ms, 1ms}, {1ms, 20ms}, {20ms, 1ms}}) {
+  for (const auto& ways : {std::pair{1ms, 1ms}, {1ms, 20ms}, {20ms, 1ms}}) {
     World world(kOne);
-    bool way = false;
-    world.latency = [&, there = there, back = back] { return (way = !way) ? there : back; };
+    bool there = false;
+    world.latency = [&] { return (there = !there) ? ways.first : ways.second; };
     world.check(rule("1/s"), "k", 1, {.merge = true});
     world.check(rule("1/s"), "k", 1, {.merge = true});
     world.run(40ms + 2ms);
-    EXPECT_EQ(world.took(2), "denied for " + std::to_string(1'000'000 - (there + back) / 1us) + "us");
+    EXPECT_EQ(world.took(2),
+              "denied for " + std::to_string(1'000'000 - (ways.first + ways.second) / 1us) + "us");
     EXPECT_TRUE(world.took(world.check(rule("1/s"), "k")).starts_with("denied"));
     EXPECT_EQ(world.asked(), "k | k");
     world.run(1s - 42ms);
@@ -1258,6 +1259,13 @@ TEST(SharedStore, every_command_has_the_prefix) {
   const std::string pa = "p:" + a;
   EXPECT_EQ(world.asked(), pa + " | 2 x " + pa + " | " + pa + " | p:" + b + " 10 | p:{t}a + p:{t}b | back " +
                                pa + " | DEL " + pa);
+}
+
+TEST(SharedStore, a_key_is_in_the_slot_that_it_has_with_the_prefix) {
+  World world("redis+cluster://a?prefix=p:");
+  for (int i = 0; i < 8; ++i) world.check(rule("9/s"), "k" + std::to_string(i));
+  world.run(1ms);
+  EXPECT_EQ(world.store().counters().decided, 8U);
 }
 
 // Numbers that the script does not count are refused before it is asked.
@@ -1446,13 +1454,15 @@ TEST(SharedStore, several_limits_recall_a_denial) {
     EXPECT_EQ(world.took(world.check_all(limits(kA, "5/s", 1, kB, "1/2s", 1))), "nothing yet");
     EXPECT_EQ(world.took(world.check(rule("1/s"), kB)), "denied for 998200us");
     world.run(2ms);
-    world.check(rule("1/5s"), kC);
-    world.check(rule("1/5s"), kC);
-    world.run(1ms);
-    EXPECT_EQ(world.took(world.check_all(limits(kB, "1/s", 1, kC, "1/5s", 1))), "by 1: denied for 4999200us");
-    EXPECT_EQ(world.took(world.check_all(limits(kC, "1/5s", 1, kB, "1/s", 1))), "by 0: denied for 4999200us");
-    EXPECT_GE(world.store().counters().remembered, 4U);
     EXPECT_EQ(world.redis.owed(kA, rule("5/s"), the_time), 0);
+    for (int i = 0; i < 2; ++i) {
+      world.check(rule("1/s"), kA);
+      world.check(rule("1/5s"), kC);
+    }
+    world.run(1ms);
+    EXPECT_EQ(world.took(world.check_all(limits(kA, "1/s", 1, kC, "1/5s", 1))), "by 1: denied for 4999200us");
+    EXPECT_EQ(world.took(world.check_all(limits(kC, "1/5s", 1, kA, "1/s", 1))), "by 0: denied for 4999200us");
+    EXPECT_GE(world.store().counters().remembered, 4U);
     world.expect_all_told();
   }
 }
@@ -1804,6 +1814,5 @@ TEST(SharedStore, a_reset_that_nobody_answers_says_so) {
   EXPECT_TRUE(world.empty());
 }
 
-// END
 }  // namespace
 }  // namespace weir::redis
