@@ -1262,7 +1262,7 @@ TEST(SharedStore, every_command_has_the_prefix) {
 }
 
 TEST(SharedStore, a_key_is_in_the_slot_that_it_has_with_the_prefix) {
-  World world("redis+cluster://a?prefix=p:");
+  World world("redis+cluster://a?prefix=weir:");
   for (int i = 0; i < 8; ++i) world.check(rule("9/s"), "k" + std::to_string(i));
   world.run(1ms);
   EXPECT_EQ(world.store().counters().decided, 8U);
