@@ -198,7 +198,6 @@ void SharedStore::answered_check(Asked asked, const Client::Result& result) {
     if (cause == Cause::none) counters_.merged.fetch_add(1, std::memory_order_relaxed);
     Asked follower = take_back(asked.followers[i]);
     follower.at = asked.at;
-    follower.resets = asked.resets;
     conclude(follower, cause, all[i + 1], result.error, now);
   }
   if (asked.first) release(asked.hash);
@@ -212,11 +211,12 @@ void SharedStore::conclude(const Asked& asked, Cause cause, const Decision& deci
     return on_outcome_(asked.token, {decision, cause, {}});
   }
   count(cause);
+  if (cause == Cause::wrongtype) return on_outcome_(asked.token, {{}, cause, std::string(error)});
   const Quota& quota = asked.rule.quota;
   auto decided = decide_uncounted(quota, asked.cost, asked.on_error);
   if (!decided)
     decided = local_.check(local_.locate(asked.key), scaled(quota, policy_.local_share), asked.cost, now);
-  on_outcome_(asked.token, {*decided, cause, std::string(cause == Cause::wrongtype ? error : "")});
+  on_outcome_(asked.token, {*decided, cause, {}});
 }
 
 // Those that waited for a call of their key: what its answer does not settle leaves now, in the order in
@@ -230,8 +230,10 @@ void SharedStore::release(std::uint64_t hash) {
   };
   std::vector<Settled> settled;
   std::vector<std::uint32_t> calls;
+  const std::uint32_t resets = resets_.of(hash).load();
   for (const std::uint32_t index : queue.mapped().waiting) {
     Asked& asked = asked_[index];
+    asked.resets = resets;
     if (const auto decision = without_asking(asked, asked.lease != 0, now)) {
       settled.push_back({take_back(index).token, *decision});
       continue;
@@ -319,30 +321,33 @@ void SharedStore::answered_limits(const Asked& asked, const Client::Result& resu
       learn(decisions[i], each.limit.rule, each.hash, each.limit.cost, asked.at, now, each.resets);
   }
   part.failed = cause != Cause::none;
-  if (part.failed) count(cause);
   if (--together.open == 0) conclude(asked.together, now);
 }
 
 void SharedStore::conclude(const std::shared_ptr<Together>& shared, nanoseconds now) {
   Together& together = *shared;
   bool all = true;
-  bool failed = false;
+  Cause cause = Cause::none;       // of the first call that failed
   std::vector<std::size_t> local;  // those that the embedded store is to count
   for (const Together::Part& part : together.parts) {
-    failed = failed || part.failed;
+    if (cause == Cause::none) cause = together.each[part.of.front()].outcome.cause;
     for (const std::size_t i : part.of) {
       auto& [limit, hash, resets, outcome] = together.each[i];
-      if (part.failed) {
+      if (part.failed && outcome.error.empty()) {
         const auto decided = decide_uncounted(limit.rule.quota, limit.cost, limit.on_error);
         if (!decided) local.push_back(i);
         const std::int64_t burst = limit.rule.quota.burst();
         outcome.decision =
             decided.value_or(Decision{Verdict::allowed, burst, burst, std::nullopt, nanoseconds{0}});
       }
-      all = all && outcome.decision.allowed() && outcome.error.empty();
+      all = all && outcome.decision.allowed();
     }
   }
-  if (!failed) counters_.decided.fetch_add(1, std::memory_order_relaxed);
+  if (cause == Cause::none) {
+    counters_.decided.fetch_add(1, std::memory_order_relaxed);
+  } else {
+    count(cause);
+  }
   if (all && !local.empty()) {
     std::vector<Quota> quotas;
     std::vector<Table::Request> requests;
@@ -398,10 +403,13 @@ bool SharedStore::end_leases(bool all) {
 }
 
 void SharedStore::reset(std::string_view key, std::uint64_t token) {
+  const std::uint64_t hash = hash_of(key);
+  // Who asks from now on asks behind it, and what is left of a lease is not to be spent after it.
+  resets_.of(hash).fetch_add(1);
   send(keep({.what = Asked::What::reset,
              .token = token,
              .key = std::string(key),
-             .hash = hash_of(key),
+             .hash = hash,
              .deadline = clock_() + policy_.deadline}));
 }
 
@@ -481,7 +489,7 @@ void SharedStore::answered(std::uint64_t tag, const Client::Result& result) {
       // Whoever asked before it may have been denied for what is no longer owed.
       return denials_.forget(asked.hash);
     case Asked::What::reset:
-      // After it was done: whoever asked before may have been told of what is forgotten now.
+      // And again: whoever asked meanwhile may have been told of what is forgotten now.
       resets_.of(asked.hash).fetch_add(1);
       if (result.cause == Cause::none) return on_reset_(asked.token, result.value->integer, {});
       count(result.cause);

@@ -60,7 +60,7 @@ class SharedStore {
   struct Outcome {
     Decision decision;
     Cause cause = Cause::none;
-    std::string error;  // when nobody may decide: what to tell the caller
+    std::string error;  // when nobody may decide: what to tell the caller; the decision is nothing then
   };
   using OnOutcome = std::function<void(std::uint64_t token, const Outcome&)>;
   using OnReset =
@@ -89,8 +89,8 @@ class SharedStore {
   // The outcome of the limit that decides: the one denied for longest, or where all allow the one with the
   // least left; and which it was.
   using OnAll = std::function<void(const Outcome&, std::size_t by)>;
-  // Calls `done` at once or by the deadline. The rules must be suitable() (script.hpp). Denials are
-  // remembered and recalled; leases are not used.
+  // Calls `done` at once or by `deadline`, a time of our clock. The rules must be suitable() (script.hpp).
+  // Denials are remembered and recalled; leases are not used.
   void check_all(std::vector<Limit> limits, nanoseconds deadline, OnAll done);
 
   const Policy& policy() const { return policy_; }
