@@ -81,8 +81,8 @@ class RedisStore {
   // Otherwise it takes one call for each slot; when one of them denies, what the others have charged is given
   // back, less what has drained meanwhile, and until that arrives they may deny others for it. The deadline
   // is the shortest of the limits', whose own policies decide when the store does not. Leases are not used.
-  // Throws std::invalid_argument for no limit or too many, for one of another store, for a key that comes
-  // twice, and for other algorithms than GCRA across slots; std::runtime_error as SharedLimiter::check.
+  // Throws std::invalid_argument for no limit or too many, for one of another store, and for a key that comes
+  // twice; std::runtime_error as SharedLimiter::check, and for other algorithms than GCRA across slots.
   SharedDecision check_all(std::span<const SharedCheck> checks);
   SharedDecision check_all(std::initializer_list<SharedCheck> checks) {
     return check_all(std::span<const SharedCheck>(checks.begin(), checks.size()));

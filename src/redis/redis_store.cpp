@@ -217,11 +217,7 @@ std::uint64_t RedisStore::decided() const { return impl_->store().counters().dec
 std::uint64_t RedisStore::remembered() const { return impl_->store().counters().remembered.load(); }
 std::uint64_t RedisStore::leased() const { return impl_->store().counters().leased.load(); }
 std::uint64_t RedisStore::merged() const { return impl_->store().counters().merged.load(); }
-std::uint64_t RedisStore::not_decided() const {
-  std::uint64_t sum = 0;
-  for (const auto& each : impl_->store().counters().failures) sum += each.load();
-  return sum;
-}
+std::uint64_t RedisStore::not_decided() const { return impl_->store().counters().fallbacks.load(); }
 
 SharedLimiter::SharedLimiter(Quota quota, RedisStore& store, Options options)
     : quota_(quota), store_(store), options_(options) {

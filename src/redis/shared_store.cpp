@@ -137,18 +137,20 @@ std::optional<SharedStore::Outcome> SharedStore::check(const Rule& rule, std::st
   return std::nullopt;
 }
 
+std::optional<Decision> SharedStore::recall(const Rule& rule, std::uint64_t hash, Cost cost,
+                                            std::uint32_t resets, nanoseconds now) const {
+  if (!policy_.remember_denials || rule.algorithm != Algorithm::gcra) return std::nullopt;
+  return denials_.recall(hash, rule.quota, cost, now, resets);
+}
+
 // What a former answer still says.
 std::optional<Decision> SharedStore::without_asking(const Asked& asked, bool may_spend, nanoseconds now) {
-  if (asked.rule.algorithm != Algorithm::gcra) return std::nullopt;
-  const Quota& quota = asked.rule.quota;
-  if (policy_.remember_denials) {
-    if (const auto denial = denials_.recall(asked.hash, quota, asked.cost, now, asked.resets)) {
-      counters_.remembered.fetch_add(1, std::memory_order_relaxed);
-      return denial;
-    }
+  if (const auto denial = recall(asked.rule, asked.hash, asked.cost, asked.resets, now)) {
+    counters_.remembered.fetch_add(1, std::memory_order_relaxed);
+    return denial;
   }
   if (!may_spend) return std::nullopt;
-  const auto allowance = leases_.spend(asked.hash, quota, asked.cost, now, asked.resets);
+  const auto allowance = leases_.spend(asked.hash, asked.rule.quota, asked.cost, now, asked.resets);
   if (allowance) counters_.leased.fetch_add(1, std::memory_order_relaxed);
   return allowance;
 }
@@ -212,6 +214,7 @@ void SharedStore::conclude(const Asked& asked, Cause cause, const Decision& deci
   }
   count(cause);
   if (cause == Cause::wrongtype) return on_outcome_(asked.token, {{}, cause, std::string(error)});
+  counters_.fallbacks.fetch_add(1, std::memory_order_relaxed);
   const Quota& quota = asked.rule.quota;
   auto decided = decide_uncounted(quota, asked.cost, asked.on_error);
   if (!decided)
@@ -267,13 +270,11 @@ void SharedStore::check_all(std::vector<Limit> limits, nanoseconds deadline, OnA
   std::optional<std::size_t> denied_by;
   for (Limit& limit : limits) {
     const std::size_t i = together->each.size();
-    Asked asked{
-        .what = Asked::What::limits, .rule = limit.rule, .hash = hash_of(limit.key), .cost = limit.cost};
-    asked.resets = resets_.of(asked.hash).load();
+    const std::uint64_t hash = hash_of(limit.key);
     const std::uint16_t its_slot = slot(limit.key);
     Together::Each& each =
-        together->each.emplace_back(Together::Each{std::move(limit), asked.hash, asked.resets});
-    if (const auto denial = without_asking(asked, false, now)) {
+        together->each.emplace_back(Together::Each{std::move(limit), hash, resets_.of(hash).load()});
+    if (const auto denial = recall(each.limit.rule, hash, each.limit.cost, each.resets, now)) {
       each.outcome.decision = *denial;
       if (!denied_by || stricter(*denial, together->each[*denied_by].outcome.decision)) denied_by = i;
     }
@@ -282,7 +283,10 @@ void SharedStore::check_all(std::vector<Limit> limits, nanoseconds deadline, OnA
     if (part == together->parts.end()) part = together->parts.insert(part, Together::Part{its_slot});
     part->of.push_back(i);
   }
-  if (denied_by) return done(together->each[*denied_by].outcome, *denied_by);
+  if (denied_by) {
+    counters_.remembered.fetch_add(1, std::memory_order_relaxed);
+    return done(together->each[*denied_by].outcome, *denied_by);
+  }
   for (std::size_t i = 0; together->parts.size() > 1 && i < together->each.size(); ++i) {
     if (together->each[i].limit.rule.algorithm == Algorithm::gcra) continue;
     return done({{},
@@ -347,6 +351,7 @@ void SharedStore::conclude(const std::shared_ptr<Together>& shared, nanoseconds 
     counters_.decided.fetch_add(1, std::memory_order_relaxed);
   } else {
     count(cause);
+    if (cause != Cause::wrongtype) counters_.fallbacks.fetch_add(1, std::memory_order_relaxed);
   }
   if (all && !local.empty()) {
     std::vector<Quota> quotas;

@@ -117,8 +117,9 @@ class SharedStore {
     std::atomic<std::uint64_t> remembered{0};  // denied without asking
     std::atomic<std::uint64_t> leased{0};      // allowed without asking
     std::atomic<std::uint64_t> merged{0};      // decided by the store, in another check's call
+    std::atomic<std::uint64_t> fallbacks{0};   // checks that the policy decided
     std::array<std::atomic<std::uint64_t>, kCauseNames.size()>
-        failures{};  // by cause: not decided by the store
+        failures{};  // by cause: what the store has not done
     std::atomic<bool> ready{false};
   };
   const Counters& counters() const { return counters_; }
@@ -160,6 +161,8 @@ class SharedStore {
   void give_back(const std::string& key, std::uint64_t hash, const Rule& rule, Cost cost,
                  nanoseconds charged_at);
   void give_back(std::uint64_t hash, const Lease& lease);
+  std::optional<Decision> recall(const Rule& rule, std::uint64_t hash, Cost cost, std::uint32_t resets,
+                                 nanoseconds now) const;
   std::optional<Decision> without_asking(const Asked& asked, bool may_spend, nanoseconds now);
   void learn(const Decision& decision, const Rule& rule, std::uint64_t hash, Cost cost, nanoseconds asked,
              nanoseconds now, std::uint32_t resets);

@@ -24,6 +24,7 @@ std::string tell_store(const Service& service, const redis::SharedStore* own) {
   std::uint64_t decided = 0;
   std::uint64_t remembered = 0;
   std::uint64_t merged = 0;
+  std::uint64_t fallbacks = 0;
   std::array<std::uint64_t, redis::kCauseNames.size()> failures{};
   bool ready = true;
   for (const redis::SharedStore* store : service.stores) {
@@ -31,6 +32,7 @@ std::string tell_store(const Service& service, const redis::SharedStore* own) {
     decided += counters.decided.load(std::memory_order_relaxed);
     remembered += counters.remembered.load(std::memory_order_relaxed);
     merged += counters.merged.load(std::memory_order_relaxed);
+    fallbacks += counters.fallbacks.load(std::memory_order_relaxed);
     ready = ready && counters.ready.load(std::memory_order_relaxed);
     for (std::size_t i = 0; i < failures.size(); ++i) {
       failures[i] += counters.failures[i].load(std::memory_order_relaxed);
@@ -38,7 +40,8 @@ std::string tell_store(const Service& service, const redis::SharedStore* own) {
   }
   std::string text = "# Store\r\n" + line("store", service.settings.store_text) +
                      line("store_state", ready ? "ready" : "failing") + line("store_decided", decided) +
-                     line("store_remembered", remembered) + line("store_merged", merged);
+                     line("store_remembered", remembered) + line("store_merged", merged) +
+                     line("store_fallbacks", fallbacks);
   if (own != nullptr && !own->client().ready()) text += line("store_error", own->client().last_error());
   for (std::size_t i = 1; i < failures.size(); ++i) {
     text += line("store_failed_" + std::string(redis::kCauseNames[i]), failures[i]);

@@ -744,6 +744,16 @@ TEST_F(RedisAgreement, a_foreign_value_is_refused_and_nothing_is_charged) {
     const auto alone = check(std::array{Ask{&rule, "key", Cost{1}}}, decisions, nanoseconds{kBegin});
     ASSERT_FALSE(alone) << what;
     EXPECT_TRUE(alone.error().starts_with("WRONGTYPE key 1 of")) << alone.error();
+    if (rule.algorithm != Algorithm::sliding_window_log) {
+      // And several times.
+      const Ask one{&rule, "key", Cost{1}};
+      redis::append_times(connection_->out, one, 3, "", nanoseconds{kBegin});
+      connection_->flush();
+      std::array<Decision, 3> times;
+      const auto granted = redis::read_times(connection_->receive(), one, times);
+      ASSERT_FALSE(granted) << what;
+      EXPECT_EQ(granted.error(), alone.error());
+    }
     EXPECT_EQ(ask({"DUMP", "key"}).text, before) << what;
   };
   for (const Row& row : rows) {

@@ -120,6 +120,7 @@ class TestValues(WithRedis):
             self.assertEqual(self.redis.must("TYPE", "f"), kind)
             self.assertEqual(self.redis.must("TTL", "f"), -1)
         self.assertEqual(failed(server), {"wrongtype": 9})
+        self.assertEqual(server.info()["store_fallbacks"], "0")
         self.assertEqual(server.info()["store_state"], "ready")
         self.assertEqual(throttle(client, "other", 5, 1, 60)[0], 0)
 
@@ -493,6 +494,7 @@ class TestWays(unittest.TestCase):
                     # By the embedded store, each loop of which counts for all.
                     self.assertEqual([throttle(client, "k", 3, 1, HOUR)[0] for _ in range(5)], [0, 0, 0, 1, 1])
                     self.assertEqual(failed(server), {"connection": 5})
+                    self.assertEqual(server.info()["store_fallbacks"], "5")
                     self.assertIn("refused", server.stderr())
                     redis.start()
                     since = time.monotonic()
