@@ -110,14 +110,21 @@ SharedStore::SharedStore(Endpoint endpoint, Policy policy, Table& local, Resets&
 std::optional<SharedStore::Outcome> SharedStore::check(const Rule& rule, std::string_view key, Cost cost,
                                                        std::uint64_t token, Wishes wishes) {
   const nanoseconds now = clock_();
-  Asked asked{.what = Asked::What::check, .token = token, .rule = rule, .hash = hash_of(key), .cost = cost};
-  asked.resets = resets_.of(asked.hash).load();
+  const std::uint64_t hash = hash_of(key);
+  const std::uint32_t resets = resets_.of(hash).load();
   const auto burst = static_cast<std::uint64_t>(rule.quota.burst());
   const bool leases =
       wishes.lease > 1 && rule.algorithm == Algorithm::gcra && cost.units > 0 && cost.units <= burst;
-  if (const auto decision = without_asking(asked, leases, now)) return Outcome{*decision, Cause::none, {}};
+  if (const auto decision = without_asking(rule, hash, cost, resets, leases, now))
+    return Outcome{*decision, Cause::none, {}};
   if (auto sentence = unsuitable(rule)) return Outcome{{}, Cause::other, "ERR " + *std::move(sentence)};
-  asked.key = key;
+  Asked asked{.what = Asked::What::check,
+              .token = token,
+              .rule = rule,
+              .key = std::string(key),
+              .hash = hash,
+              .cost = cost,
+              .resets = resets};
   asked.deadline = now + wishes.deadline.value_or(policy_.deadline);
   asked.on_error = wishes.on_error.value_or(policy_.on_error);
   asked.merges = (leases || wishes.merge || policy_.merge) && rule.algorithm != Algorithm::sliding_window_log;
@@ -144,13 +151,14 @@ std::optional<Decision> SharedStore::recall(const Rule& rule, std::uint64_t hash
 }
 
 // What a former answer still says.
-std::optional<Decision> SharedStore::without_asking(const Asked& asked, bool may_spend, nanoseconds now) {
-  if (const auto denial = recall(asked.rule, asked.hash, asked.cost, asked.resets, now)) {
+std::optional<Decision> SharedStore::without_asking(const Rule& rule, std::uint64_t hash, Cost cost,
+                                                    std::uint32_t resets, bool may_spend, nanoseconds now) {
+  if (const auto denial = recall(rule, hash, cost, resets, now)) {
     counters_.remembered.fetch_add(1, std::memory_order_relaxed);
     return denial;
   }
   if (!may_spend) return std::nullopt;
-  const auto allowance = leases_.spend(asked.hash, asked.rule.quota, asked.cost, now, asked.resets);
+  const auto allowance = leases_.spend(hash, rule.quota, cost, now, resets);
   if (allowance) counters_.leased.fetch_add(1, std::memory_order_relaxed);
   return allowance;
 }
@@ -237,7 +245,7 @@ void SharedStore::release(std::uint64_t hash) {
   for (const std::uint32_t index : queue.mapped().waiting) {
     Asked& asked = asked_[index];
     asked.resets = resets;
-    if (const auto decision = without_asking(asked, asked.lease != 0, now)) {
+    if (const auto decision = without_asking(asked.rule, hash, asked.cost, resets, asked.lease != 0, now)) {
       settled.push_back({take_back(index).token, *decision});
       continue;
     }

@@ -163,7 +163,8 @@ class SharedStore {
   void give_back(std::uint64_t hash, const Lease& lease);
   std::optional<Decision> recall(const Rule& rule, std::uint64_t hash, Cost cost, std::uint32_t resets,
                                  nanoseconds now) const;
-  std::optional<Decision> without_asking(const Asked& asked, bool may_spend, nanoseconds now);
+  std::optional<Decision> without_asking(const Rule& rule, std::uint64_t hash, Cost cost,
+                                         std::uint32_t resets, bool may_spend, nanoseconds now);
   void learn(const Decision& decision, const Rule& rule, std::uint64_t hash, Cost cost, nanoseconds asked,
              nanoseconds now, std::uint32_t resets);
   void count(Cause cause) {
