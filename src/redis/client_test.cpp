@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "redis/wire_test.hpp"
+
 namespace weir::redis {
 namespace {
 
@@ -21,34 +23,10 @@ using Words = std::vector<std::string>;
 
 // ------------------------------------------------------------------------------------------------- RESP
 
-std::string bulk(std::string_view text) {
-  return "$" + std::to_string(text.size()) + "\r\n" + std::string(text) + "\r\n";
-}
-
 std::string array(const Words& words) {
   std::string text = "*" + std::to_string(words.size()) + "\r\n";
   for (const std::string& word : words) text += bulk(word);
   return text;
-}
-
-// One command off the front of `wire`.
-Words take_command(std::string& wire) {
-  std::size_t at = 1;
-  const auto number = [&] {
-    const std::size_t end = wire.find("\r\n", at);
-    const std::size_t value = std::stoul(wire.substr(at, end - at));
-    at = end + 2;
-    return value;
-  };
-  Words words(number());
-  for (std::string& word : words) {
-    ++at;
-    const std::size_t size = number();
-    word = wire.substr(at, size);
-    at += size + 2;
-  }
-  wire.erase(0, at);
-  return words;
 }
 
 std::string joined(const Words& words, const std::string& between) {

@@ -18,6 +18,7 @@
 
 #include "redis/one_key_test.hpp"
 #include "redis/script.hpp"
+#include "redis/wire_test.hpp"
 
 namespace weir::redis {
 namespace {
@@ -33,34 +34,10 @@ Rule rule(std::string_view text) { return Rule::parse(text).value(); }
 
 // ------------------------------------------------------------------------------------------------- RESP
 
-std::string bulk(std::string_view text) {
-  return "$" + std::to_string(text.size()) + "\r\n" + std::string(text) + "\r\n";
-}
-
 // Of an answer to CLUSTER SLOTS.
 std::string range(int first, int last, const std::string& host) {
   return "*3\r\n:" + std::to_string(first) + "\r\n:" + std::to_string(last) + "\r\n*3\r\n" + bulk(host) +
          ":6379\r\n" + bulk("id of " + host);
-}
-
-// One command off the front of `wire`.
-Line take_command(std::string& wire) {
-  std::size_t at = 1;
-  const auto number = [&] {
-    const std::size_t end = wire.find("\r\n", at);
-    const std::size_t value = std::stoul(wire.substr(at, end - at));
-    at = end + 2;
-    return value;
-  };
-  Line words(number());
-  for (std::string& word : words) {
-    ++at;
-    const std::size_t size = number();
-    word = wire.substr(at, size);
-    at += size + 2;
-  }
-  wire.erase(0, at);
-  return words;
 }
 
 // ------------------------------------------------------------------------------------------------- Redis
