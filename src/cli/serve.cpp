@@ -205,8 +205,8 @@ int serve(const Flags& flags) {
 void add_serve(CLI::App& app, int& result) {
   auto flags = std::make_shared<Flags>();
   flags->settings.threads = std::max(1U, std::thread::hardware_concurrency());
-  CLI::App* serve_app = app.add_subcommand(
-      "serve", "Serve Redis clients (RESP2, RESP3) from the embedded store or a shared Redis");
+  CLI::App* serve_app =
+      app.add_subcommand("serve", "Serve Redis clients, RESP2 and RESP3, from memory or a shared Redis");
   // Wider than CLI11's 30, so that most flags take one line and all of them a screen.
   auto formatter = std::make_shared<CLI::Formatter>();
   formatter->column_width(38);
