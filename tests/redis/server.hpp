@@ -37,6 +37,17 @@ inline void append_command(std::string& out, std::initializer_list<std::string_v
   }
 }
 
+// A connected socket, or -1.
+inline int connect_to(const std::string& path) {
+  const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  path.copy(address.sun_path, sizeof(address.sun_path) - 1);
+  if (connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0) return fd;
+  close(fd);
+  return -1;
+}
+
 class RedisServer {
  public:
   // The program's place, empty when there is none.
@@ -81,7 +92,7 @@ class RedisServer {
       _exit(127);
     }
     if (child_ < 0) throw std::runtime_error("redis-server was not started");
-    for (int tries = 0; access(socket_path().c_str(), F_OK) != 0; ++tries) {
+    for (int tries = 0; !answers(); ++tries) {
       if (tries == 1'000 || waitpid(child_, nullptr, WNOHANG) != 0) {
         stop();
         throw std::runtime_error(place + " did not start");
@@ -96,6 +107,13 @@ class RedisServer {
   std::string socket_path() const { return folder_ + "/socket"; }
 
  private:
+  // The socket is there a moment before anybody listens.
+  bool answers() const {
+    const int fd = connect_to(socket_path());
+    if (fd >= 0) close(fd);
+    return fd >= 0;
+  }
+
   void stop() {
     kill(child_, SIGKILL);
     waitpid(child_, nullptr, 0);
@@ -109,13 +127,8 @@ class RedisServer {
 // Blocking: writes what was put into out, then reads answers one by one.
 class RedisConnection {
  public:
-  explicit RedisConnection(const RedisServer& server) : socket_(::socket(AF_UNIX, SOCK_STREAM, 0)) {
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    server.socket_path().copy(address.sun_path, sizeof(address.sun_path) - 1);
-    if (connect(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
-      throw std::runtime_error("no connection to redis-server");
-    }
+  explicit RedisConnection(const RedisServer& server) : socket_(connect_to(server.socket_path())) {
+    if (socket_ < 0) throw std::runtime_error("no connection to redis-server");
   }
   ~RedisConnection() { close(socket_); }
   RedisConnection(const RedisConnection&) = delete;
