@@ -388,9 +388,11 @@ class TestGuessingPasswords(unittest.TestCase):
                 for client in clients:
                     looked_at += sum(client.reply().startswith("WRONGPASS") for _ in range(100))
             # Ten at once and one a second behind them, from one address, over whatever number of connections.
-            self.assertLessEqual(looked_at, 10 + 3)
+            self.assertLessEqual(looked_at, 10 + time.monotonic() - start + 1)
             self.assertGreaterEqual(looked_at, 10)
-            self.assertTrue(clients[0].ask("AUTH", "guess").startswith("ERR too many failed AUTH attempts"))
+            # The first may be the one that this second allows.
+            refusals = [clients[0].ask("AUTH", "guess") for _ in range(3)]
+            self.assertTrue(any(each.startswith("ERR too many failed AUTH attempts") for each in refusals), refusals)
 
             def let_in():
                 return clients[1].ask("AUTH", "s3cret") == "OK"
