@@ -330,7 +330,7 @@ class Weir(Recipe):
         self.assertEqual([(answer[0], answer[3]) for answer in answers], [(0, -1), (1, 1)])
 
     def test_state_is_whole_nanoseconds(self):
-        self.throttle("k", 999_999, 50_000, 1)
+        self.throttle("k", 999_999, 50_000, 1, 500_000)  # owed for ten seconds
         self.assertRegex(self.redis.get("k"), rb"\A\d{19} 20000\Z")
 
 
