@@ -283,16 +283,14 @@ void append_times(std::string& out, const Ask& ask, std::size_t times, std::stri
   append_time(out, now);
 }
 
-void append_give_back(std::string& out, std::span<const Ask> asks, nanoseconds charged_at,
-                      std::string_view prefix, std::optional<nanoseconds> now) {
-  append_start(out, asks, now ? 1 : 0, prefix);
-  for (const Ask& ask : asks) {
-    const auto interval = static_cast<std::uint64_t>(ask.rule->quota.emission_interval().count());
-    append_word(out, "give_back");
-    append_word(out, interval);
-    append_word(out, ask.cost.units * interval);
-    append_word(out, static_cast<std::uint64_t>(charged_at.count()));
-  }
+void append_give_back(std::string& out, const Ask& ask, nanoseconds charged_at, std::string_view prefix,
+                      std::optional<nanoseconds> now) {
+  const auto interval = static_cast<std::uint64_t>(ask.rule->quota.emission_interval().count());
+  append_start(out, {&ask, 1}, now ? 1 : 0, prefix);
+  append_word(out, "give_back");
+  append_word(out, interval);
+  append_word(out, ask.cost.units * interval);
+  append_word(out, static_cast<std::uint64_t>(charged_at.count()));
   append_time(out, now);
 }
 

@@ -52,7 +52,7 @@ void append_times(std::string& out, const Ask& ask, std::size_t times, std::stri
 // Gives back what a check by gcra charged when the store's clock was at `charged_at`, as far as it is still
 // owed: a unit that has drained since is gone, so that what is admitted for what was given back keeps the
 // promise (the proof is that of leases.hpp). Nothing when the T has changed. The answer has nothing to read.
-void append_give_back(std::string& out, std::span<const Ask> asks, std::chrono::nanoseconds charged_at,
+void append_give_back(std::string& out, const Ask& ask, std::chrono::nanoseconds charged_at,
                       std::string_view prefix, std::optional<std::chrono::nanoseconds> now = {});
 
 // Fills one decision for each ask and says whether all are allowed, that is, whether they were charged. The

@@ -80,7 +80,6 @@ struct SharedStore::Together {
   std::vector<Each> each;
   std::vector<Part> parts;
   std::size_t open;  // parts without an answer
-  nanoseconds deadline;
   OnAll done;
 
   std::vector<Ask> asks(std::size_t part) const {
@@ -127,8 +126,8 @@ std::optional<SharedStore::Outcome> SharedStore::check(const Rule& rule, std::st
               .resets = resets};
   asked.deadline = now + wishes.deadline.value_or(policy_.deadline);
   asked.on_error = wishes.on_error.value_or(policy_.on_error);
-  asked.merges = (leases || wishes.merge || policy_.merge) && rule.algorithm != Algorithm::sliding_window_log;
-  if (asked.merges) {
+  const bool merges = leases || wishes.merge || policy_.merge;
+  if (merges && rule.algorithm != Algorithm::sliding_window_log) {
     const auto [queue, first] = queues_.try_emplace(asked.hash, Queue{asked.deadline, {}});
     asked.first = first;
     asked.lease = leases ? std::min(std::max(wishes.lease, cost.units), burst) : 0;
@@ -274,7 +273,6 @@ void SharedStore::release(std::uint64_t hash) {
 void SharedStore::check_all(std::vector<Limit> limits, nanoseconds deadline, OnAll done) {
   const nanoseconds now = clock_();
   const auto together = std::make_shared<Together>();
-  together->deadline = deadline;
   std::optional<std::size_t> denied_by;
   for (Limit& limit : limits) {
     const std::size_t i = together->each.size();
@@ -474,7 +472,7 @@ void SharedStore::send(std::uint32_t index) {
       break;
     case Asked::What::give_back: {
       const Ask one{&asked.rule, asked.key, asked.cost};
-      append_give_back(command, {&one, 1}, asked.at, endpoint_.prefix);
+      append_give_back(command, one, asked.at, endpoint_.prefix);
       its_slot = slot(asked.key);
       break;
     }

@@ -141,10 +141,9 @@ class SharedStore {
     OnStoreError on_error = OnStoreError::local;
     std::uint64_t lease = 0;  // units asked for instead of the cost; 0: the cost
     nanoseconds lease_for{0};
-    bool merges = false;
     bool first = false;                      // others of its key wait until it is answered
     std::vector<std::uint32_t> followers{};  // checks like it that travel with it
-    std::shared_ptr<Together> together{};    // of limits and give_back
+    std::shared_ptr<Together> together{};    // of limits
     std::size_t part = 0;                    // which of it
   };
   struct Queue {

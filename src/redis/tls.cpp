@@ -4,11 +4,23 @@
 
 #include <cerrno>
 #include <cstring>
+#include <stdexcept>
 
 namespace weir::redis {
 
 namespace asio = boost::asio;
 using boost::system::error_code;
+
+namespace {
+
+// OpenSSL's own reasons ("no start line") are for its authors; what can be wrong with a file is one of these.
+std::runtime_error unusable(const std::string& flag, const std::string& file, const std::string& what) {
+  const bool readable = access(file.c_str(), R_OK) == 0;
+  const std::string why = readable ? what : std::strerror(errno);
+  return std::runtime_error(flag + ": '" + file + "': " + why);
+}
+
+}  // namespace
 
 std::optional<asio::ssl::context> client_tls(const Endpoint& endpoint, const TlsFiles& files) {
   if (files.cert.empty() != files.key.empty())
@@ -20,12 +32,11 @@ std::optional<asio::ssl::context> client_tls(const Endpoint& endpoint, const Tls
   asio::ssl::context tls(asio::ssl::context::tls_client);
   tls.set_options(asio::ssl::context::no_tlsv1 | asio::ssl::context::no_tlsv1_1);
   tls.set_verify_mode(asio::ssl::verify_peer);
-  error_code error;
   if (files.ca.empty()) {
-    tls.set_default_verify_paths(error);
+    error_code ignored;  // without any, nobody is trusted
+    tls.set_default_verify_paths(ignored);
   } else {
-    tls.load_verify_file(files.ca, error);
-    if (error) throw unusable("store-tls-ca", files.ca, "holds no certificate in PEM");
+    trust(tls, "store-tls-ca", files.ca);
   }
   if (!files.cert.empty()) show_certificate(tls, "store-tls", files.cert, files.key);
   return tls;
@@ -45,11 +56,10 @@ void show_certificate(asio::ssl::context& tls, const std::string& flag, const st
                    "is not a private key in PEM without a passphrase, or not that of the certificate");
 }
 
-// OpenSSL's own reasons ("no start line") are for its authors; what can be wrong with a file is one of these.
-std::runtime_error unusable(const std::string& flag, const std::string& file, const std::string& what) {
-  const bool readable = access(file.c_str(), R_OK) == 0;
-  const std::string why = readable ? what : std::strerror(errno);
-  return std::runtime_error(flag + ": '" + file + "': " + why);
+void trust(asio::ssl::context& tls, const std::string& flag, const std::string& ca) {
+  error_code error;
+  tls.load_verify_file(ca, error);
+  if (error) throw unusable(flag, ca, "holds no certificate in PEM");
 }
 
 }  // namespace weir::redis

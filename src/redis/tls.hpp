@@ -7,7 +7,6 @@
 
 #include <boost/asio/ssl/context.hpp>
 #include <optional>
-#include <stdexcept>
 #include <string>
 
 #include "redis/endpoint.hpp"
@@ -28,7 +27,7 @@ std::optional<boost::asio::ssl::context> client_tls(const Endpoint& endpoint, co
 void show_certificate(boost::asio::ssl::context& tls, const std::string& flag, const std::string& cert,
                       const std::string& key);
 
-// Why a file could not be opened, or `what`, when it could.
-std::runtime_error unusable(const std::string& flag, const std::string& file, const std::string& what);
+// Whom we trust: those whose certificates are in the file.
+void trust(boost::asio::ssl::context& tls, const std::string& flag, const std::string& ca);
 
 }  // namespace weir::redis

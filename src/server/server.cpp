@@ -52,9 +52,7 @@ asio::ssl::context make_tls(const Settings& settings) {
   SSL_CTX_set_mode(tls.native_handle(), SSL_MODE_RELEASE_BUFFERS);
   redis::show_certificate(tls, "tls", settings.tls_cert, settings.tls_key);
   if (!settings.tls_ca.empty()) {
-    error_code error;
-    tls.load_verify_file(settings.tls_ca, error);
-    if (error) throw redis::unusable("tls-ca", settings.tls_ca, "holds no certificate in PEM");
+    redis::trust(tls, "tls-ca", settings.tls_ca);
     tls.set_verify_mode(asio::ssl::verify_peer | asio::ssl::verify_fail_if_no_peer_cert);
   }
   return tls;
