@@ -58,9 +58,9 @@ bool flooded(std::uint64_t count, std::size_t memory) {
   const std::size_t without = resident_bytes();
   KeyedLimiter limiter{kDaily, {.memory = memory}};
   for (int i = 0; i < 10'000; ++i) limiter.check("drained:" + std::to_string(i));
-  const auto before = steady_now();
+  const auto before = store::steady_now();
   flood(limiter, 0, count);
-  const auto each = static_cast<double>((steady_now() - before).count()) / static_cast<double>(count);
+  const auto each = static_cast<double>((store::steady_now() - before).count()) / static_cast<double>(count);
   int drained = 0;
   for (int i = 0; i < 10'000; ++i) drained += limiter.check("drained:" + std::to_string(i)).allowed() ? 0 : 1;
   std::printf(
@@ -87,9 +87,9 @@ void pauses(const char* what, KeyedLimiter& limiter, Work work) {
   std::vector<std::int64_t> longest;
   std::uint64_t checks = 0;
   for (std::size_t i = 0; !done; i = (i + 1) % keys.size(), ++checks) {
-    const auto before = steady_now();
+    const auto before = store::steady_now();
     limiter.check(keys[i]);
-    const std::int64_t took = (steady_now() - before).count();
+    const std::int64_t took = (store::steady_now() - before).count();
     if (took > 20'000) longest.push_back(took);
   }
   other.join();

@@ -151,7 +151,7 @@ std::map<std::string, std::uint64_t> calls_of(Hiredis& redis) {
 }
 
 void append_one(std::string& out, std::string_view key) {
-  static const Rule kRule{kQuota};
+  static const core::Rule kRule{kQuota};
   const redis::Ask ask{&kRule, key, Cost{1}};
   redis::append_check(out, {&ask, 1}, "");
 }

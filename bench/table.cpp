@@ -32,7 +32,7 @@ constexpr Quota kSingle = Quota::per_second(1'000'000'000).burst(1'000'000'000);
 class BareLimiter {
  public:
   bool check() {
-    const auto now = static_cast<std::uint64_t>(steady_now().count());
+    const auto now = static_cast<std::uint64_t>(store::steady_now().count());
     std::uint64_t tat = tat_.load(std::memory_order_relaxed);
     for (;;) {
       const std::uint64_t next = std::max(tat, now) + kInterval;
@@ -60,8 +60,8 @@ class BareTable {
   BareTable& operator=(const BareTable&) = delete;
 
   bool check(std::string_view key) {
-    const std::uint64_t hash = siphash<1, 3>(seed_, key) | 1;
-    const auto now = static_cast<std::uint64_t>(steady_now().count());
+    const std::uint64_t hash = core::siphash<1, 3>(seed_, key) | 1;
+    const auto now = static_cast<std::uint64_t>(store::steady_now().count());
     for (std::size_t at = (hash >> 20) & mask_;; at = (at + 1) & mask_) {
       std::uint64_t seen = slots_[at].hash.load(std::memory_order_relaxed);
       if (seen == 0 && slots_[at].hash.compare_exchange_strong(seen, hash, std::memory_order_relaxed))
@@ -83,7 +83,7 @@ class BareTable {
     std::atomic<std::uint64_t> hash;
     std::atomic<std::uint64_t> tat;
   };
-  HashKey seed_{3, 5};
+  core::HashKey seed_{3, 5};
   std::size_t mask_;
   std::size_t bytes_;
   Slot* slots_ = nullptr;
@@ -103,11 +103,11 @@ double time_each(std::size_t count, int threads, const std::function<void(int th
   for (int i = 1; i < threads; ++i) others.emplace_back(wait, i);
   while (ready != threads - 1) {
   }
-  const auto before = steady_now();
+  const auto before = store::steady_now();
   go = true;
   work(0);
   for (std::thread& other : others) other.join();
-  return static_cast<double>((steady_now() - before).count()) / static_cast<double>(count);
+  return static_cast<double>((store::steady_now() - before).count()) / static_cast<double>(count);
 }
 
 double median(std::vector<double> values) {

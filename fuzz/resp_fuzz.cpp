@@ -17,14 +17,14 @@
 
 #include "resp/number.hpp"
 #include "resp/parser.hpp"
-#include "resp/reply.hpp"
+#include "resp/writer.hpp"
 
 namespace {
 
-using weir::resp::Limits;
-using weir::resp::Reply;
+using weir::resp::Bounds;
 using weir::resp::RequestParser;
 using weir::resp::Status;
+using weir::resp::Writer;
 
 // Longer inputs are not fed byte by byte: the harness itself (not the parser) copies quadratically.
 constexpr std::size_t kByteByByte = 1024;

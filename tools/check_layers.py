@@ -12,10 +12,13 @@ MAY = {
     "core": set(),
     "store": {"core"},
     "resp": {"core"},
-    "redis": {"core", "store", "resp"},
-    "server": {"core", "store", "resp", "redis"},
-    "sim": {"core", "store"},
-    "cli": {"core", "store", "resp", "redis", "server", "sim"},
+    "net": set(),
+    "redis": {"core", "store", "resp", "net"},
+    "service": {"core", "store"},
+    "server": {"core", "store", "resp", "net", "redis", "service"},
+    "logs": {"core"},
+    "sim": {"core", "logs"},
+    "cli": {"core", "store", "resp", "net", "redis", "service", "server", "logs", "sim"},
 }
 # What a folder may take from outside, besides the standard library and weir/*.
 OUTSIDE = {
@@ -23,10 +26,12 @@ OUTSIDE = {
     "core": {"tl/"},
     "store": {"tl/", "sys/", "fcntl.h", "time.h", "unistd.h"},
     "resp": set(),
+    "net": {"boost/asio", "boost/system", "openssl/", "sys/", "unistd.h"},
+    "service": {"tl/"},
     "redis": {"boost/asio", "boost/system", "openssl/", "sys/", "tl/", "unistd.h"},
     "server": {"boost/asio", "boost/system", "openssl/", "spdlog/", "sys/", "fnmatch.h", "unistd.h", "tl/"},
-    "sim": {"arpa/", "fcntl.h", "fmt/", "netinet/", "nlohmann/", "poll.h", "simdjson.h", "sys/", "tl/", "unistd.h", "zlib.h",
-            "zstd.h"},
+    "logs": {"arpa/", "fcntl.h", "fmt/", "netinet/", "poll.h", "simdjson.h", "sys/", "tl/", "unistd.h", "zlib.h", "zstd.h"},
+    "sim": {"fcntl.h", "fmt/", "nlohmann/", "sys/", "tl/", "unistd.h"},
     "cli": {"CLI/", "boost/asio", "fcntl.h", "fmt/", "spdlog/", "tl/", "sys/", "unistd.h"},
 }
 TESTS_TOO = {"gtest/", "gmock/", "rapidcheck", "sys/", "unistd.h", "fcntl.h", "netinet/", "arpa/"}

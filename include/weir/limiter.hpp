@@ -36,6 +36,11 @@
 
 namespace weir {
 
+namespace store {
+class LogTable;
+class Table;
+}  // namespace store
+
 // One limit, by GCRA. 64 bytes, no allocation; not copied or moved, because its address is what threads
 // share.
 class alignas(64) Limiter {
@@ -111,8 +116,8 @@ class KeyedLimiter {
 
   Quota quota_;
   std::chrono::nanoseconds clock_offset_{0};  // from the steady clock to the one that windows go by
-  std::unique_ptr<class Table> table_;        // one of these two, by the algorithm
-  std::unique_ptr<class LogTable> logs_;
+  std::unique_ptr<store::Table> table_;       // one of these two, by the algorithm
+  std::unique_ptr<store::LogTable> logs_;
 };
 
 }  // namespace weir

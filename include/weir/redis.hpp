@@ -32,11 +32,9 @@
 #include "weir/algorithm.hpp"
 #include "weir/decision.hpp"
 #include "weir/quota.hpp"
+#include "weir/source.hpp"
 
 namespace weir {
-
-// Who decides while the store does not answer.
-enum class OnStoreError : std::uint8_t { local, allow, deny };
 
 class SharedLimiter;
 

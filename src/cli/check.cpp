@@ -15,7 +15,7 @@
 #include "cli/commands.hpp"
 #include "core/duration.hpp"
 #include "resp/number.hpp"
-#include "resp/reply.hpp"
+#include "resp/writer.hpp"
 #include "weir/quota.hpp"
 
 namespace weir::cli {
@@ -53,7 +53,7 @@ class Connection {
 
   void send(std::initializer_list<std::string_view> words) {
     std::string out;
-    resp::Reply request(out);
+    resp::Writer request(out);
     request.array(words.size());
     for (const std::string_view word : words) request.bulk(word);
     error_code error;

@@ -15,7 +15,7 @@
 
 #include "cli/write_file.hpp"
 #include "core/duration.hpp"
-#include "sim/log_time.hpp"
+#include "logs/log_time.hpp"
 
 namespace weir::cli {
 namespace {
@@ -45,8 +45,8 @@ void LogFlags::add_to(CLI::App& app) {
   app.add_option("--html", html, "write a page with plots to this file");
 }
 
-sim::LogOptions LogFlags::options() const {
-  sim::LogOptions options;
+logs::LogOptions LogFlags::options() const {
+  logs::LogOptions options;
   options.files = files;
   for (const std::string& file : files) {
     std::error_code error;
@@ -57,19 +57,19 @@ sim::LogOptions LogFlags::options() const {
   options.wanted.set_key(key);
   options.wanted.cost = cost;
   options.wanted.time = time;
-  if (!sim::parse_zone(zone, options.wanted.zone_s)) {
+  if (!logs::parse_zone(zone, options.wanted.zone_s)) {
     throw std::runtime_error("zone: '" + zone + "' is not an offset such as +0000, -05:30 or Z");
   }
-  if (format == "combined") options.format = sim::Format::combined;
-  if (format == "jsonl") options.format = sim::Format::jsonl;
-  if (format == "csv") options.format = sim::Format::csv;
-  if (format == "tsv") options.format = sim::Format::tsv;
+  if (format == "combined") options.format = logs::Format::combined;
+  if (format == "jsonl") options.format = logs::Format::jsonl;
+  if (format == "csv") options.format = logs::Format::csv;
+  if (format == "tsv") options.format = logs::Format::tsv;
   if (reorder == "all") {
-    options.reorder_ns = sim::LogOptions::kSortAll;
+    options.reorder_ns = logs::LogOptions::kSortAll;
   } else if (reorder == "0") {
     options.reorder_ns = 0;
   } else {
-    const auto window = parse_duration(reorder);
+    const auto window = core::parse_duration(reorder);
     if (!window)
       throw std::runtime_error("reorder: '" + reorder + "' is not a time such as 60s or 5min, 0, or all");
     options.reorder_ns = window->count();
@@ -86,20 +86,20 @@ LogRun::LogRun(const LogFlags& flags)
 
 LogRun::~LogRun() { finish(); }
 
-void LogRun::read(const std::function<void(std::span<const sim::Event>)>& each) {
+void LogRun::read(const std::function<void(std::span<const logs::Event>)>& each) {
   reader_.run(
-      [&](std::span<const sim::Event> events) {
+      [&](std::span<const logs::Event> events) {
         if (events.empty()) return;
         if (first_ns_ < 0) first_ns_ = events.front().ns;
         last_ns_ = events.back().ns;
-        for (const sim::Event& event : events) units_ += event.cost;
+        for (const logs::Event& event : events) units_ += event.cost;
         each(events);
       },
-      [this](const sim::Progress& at) { show(at); });
+      [this](const logs::Progress& at) { show(at); });
   finish();
 }
 
-void LogRun::show(const sim::Progress& at) {
+void LogRun::show(const logs::Progress& at) {
   using namespace std::chrono;
   const auto now = steady_clock::now();
   if (!terminal_ || now - shown_ < milliseconds{100}) return;
@@ -142,12 +142,12 @@ sim::LogReport LogRun::report() const {
   report.last_ns = last_ns_;
   report.units = units_ > UINT64_MAX ? UINT64_MAX : static_cast<std::uint64_t>(units_);
   if (report.stats.requests == 0 && !report.interrupted) {
-    const sim::LogStats& stats = report.stats;
+    const logs::LogStats& stats = report.stats;
     std::string text;
     for (const std::string& broken : stats.broken) text += broken + "\n";
     if (stats.unreadable == 0) throw std::runtime_error(text + flags_.files[0] + ": there is nothing in it");
     text += fmt::format("none of {} lines could be read", stats.read);
-    for (const sim::Unreadable& each : stats.examples) {
+    for (const logs::Unreadable& each : stats.examples) {
       text += fmt::format("\n  {}:{}: {}: {}", each.file, each.line, each.why, sim::printable(each.text));
     }
     text += "\n  expected lines such as: " + stats.expected;

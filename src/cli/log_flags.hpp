@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/log_reader.hpp"
+#include "logs/log_reader.hpp"
 #include "sim/report.hpp"
 
 namespace CLI {  // NOLINT(readability-identifier-naming): another library's
@@ -30,7 +30,7 @@ struct LogFlags {
 
   void add_to(CLI::App& app);
   // Throws std::runtime_error.
-  sim::LogOptions options() const;
+  logs::LogOptions options() const;
 };
 
 // One run over a log: Ctrl-C ends it early, a terminal sees how far it is.
@@ -41,9 +41,9 @@ class LogRun {
   LogRun(const LogRun&) = delete;
   LogRun& operator=(const LogRun&) = delete;
 
-  sim::LogReader& reader() { return reader_; }
+  logs::LogReader& reader() { return reader_; }
   // Every event of the log, in pieces.
-  void read(const std::function<void(std::span<const sim::Event>)>& each);
+  void read(const std::function<void(std::span<const logs::Event>)>& each);
   // The part of a report that is about the log.
   sim::LogReport report() const;
   // Prints or writes what was asked for; returns the exit code.
@@ -52,11 +52,11 @@ class LogRun {
   static bool colour();
 
  private:
-  void show(const sim::Progress& at);
+  void show(const logs::Progress& at);
   void finish();
 
   const LogFlags& flags_;
-  sim::LogReader reader_;
+  logs::LogReader reader_;
   std::chrono::steady_clock::time_point started_;
   std::chrono::steady_clock::time_point shown_;
   bool terminal_;

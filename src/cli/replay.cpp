@@ -17,9 +17,9 @@ struct Flags {
 };
 
 int replay(const Flags& flags) {
-  std::vector<Rule> rules;
+  std::vector<core::Rule> rules;
   for (const std::string& text : flags.limits) {
-    const auto rule = Rule::parse(text);
+    const auto rule = core::Rule::parse(text);
     if (!rule) throw std::runtime_error("limit: " + rule.error());
     rules.push_back(*rule);
   }
@@ -30,8 +30,8 @@ int replay(const Flags& flags) {
   }
   LogRun run(flags.log);
   sim::Replay replay(std::move(rules), flags.worst);
-  run.read([&replay](std::span<const sim::Event> events) {
-    for (const sim::Event& event : events) replay.take(event);
+  run.read([&replay](std::span<const logs::Event> events) {
+    for (const logs::Event& event : events) replay.take(event);
   });
   sim::LogReport log = run.report();
   sim::ReplayReport report = replay.report(run.reader().clients(), run.reader().options().wanted.key.size());

@@ -81,10 +81,11 @@ std::size_t parse_bytes(const std::string& text) {
 
 std::chrono::nanoseconds parse_time(const std::string& flag, const std::string& text,
                                     std::chrono::nanoseconds least) {
-  const auto time = parse_duration(text);
+  const auto time = core::parse_duration(text);
   if (!time) throw std::runtime_error(flag + ": '" + text + "' is not a time such as 500ms, 60s or 1h");
   if (*time < least) {
-    throw std::runtime_error(flag + ": '" + text + "' is below the least allowed (" + to_text(least) + ")");
+    throw std::runtime_error(flag + ": '" + text + "' is below the least allowed (" + core::to_text(least) +
+                             ")");
   }
   return *time;
 }

@@ -14,7 +14,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/log_flags.hpp"
-#include "sim/address.hpp"
+#include "logs/address.hpp"
 
 namespace weir::cli {
 namespace {
@@ -53,7 +53,7 @@ std::unordered_set<std::string> read_good(const std::string& path) {
     while (!line.empty() && (line.back() == ' ' || line.back() == '\r')) line.pop_back();
     if (line.empty() || line[0] == '#') continue;
     std::string name;
-    sim::append_address(line, {}, name);
+    logs::append_address(line, {}, name);
     names.insert(name);
   }
   if (file.bad() || names.empty()) throw std::runtime_error("good: '" + path + "' names no client");
@@ -75,10 +75,10 @@ int suggest(const Flags& flags) {
 
   LogRun run(flags.log);
   sim::EventSpool events;
-  run.read([&events](std::span<const sim::Event> some) { events.add(some); });
+  run.read([&events](std::span<const logs::Event> some) { events.add(some); });
   report.log = run.report();
 
-  const sim::Clients& clients = run.reader().clients();
+  const logs::Clients& clients = run.reader().clients();
   sim::Criterion criterion;
   if (report.deny_clients) {
     criterion.most = static_cast<std::uint64_t>(std::floor(*report.deny_clients * clients.count()));
@@ -93,7 +93,7 @@ int suggest(const Flags& flags) {
     std::uint64_t found = 0;
     for (std::uint32_t client = 0; client < clients.count(); ++client) {
       const bool one =
-          good.contains(sim::shown(clients.name(client), run.reader().options().wanted.key.size()));
+          good.contains(logs::shown(clients.name(client), run.reader().options().wanted.key.size()));
       criterion.good[client] = one;
       found += one ? 1 : 0;
     }

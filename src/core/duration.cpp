@@ -4,7 +4,7 @@
 #include <array>
 #include <limits>
 
-namespace weir {
+namespace weir::core {
 namespace {
 
 using std::chrono::nanoseconds;
@@ -157,4 +157,4 @@ std::string to_text(nanoseconds duration) {
   return text;
 }
 
-}  // namespace weir
+}  // namespace weir::core

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-namespace weir {
+namespace weir::core {
 
 // "250ms", "1.5h", "min" (which is 1 min): a decimal number and a unit of ns us ms s min m h d w, or a long
 // name of one. Rounded up to the nanosecond. Nothing for anything else, and for more than 2^63 - 1 ns.
@@ -31,4 +31,4 @@ constexpr std::int64_t ceil_to_seconds(std::chrono::nanoseconds duration) {
   return std::chrono::ceil<std::chrono::seconds>(duration).count();
 }
 
-}  // namespace weir
+}  // namespace weir::core

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace weir {
+namespace weir::core {
 namespace {
 
 using std::chrono::nanoseconds;
@@ -110,4 +110,4 @@ TEST(Duration, whole_seconds_are_rounded_up) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::core

@@ -25,7 +25,7 @@
 #include "weir/decision.hpp"
 #include "weir/quota.hpp"
 
-namespace weir::fixed_window {
+namespace weir::core::fixed_window {
 
 using std::chrono::nanoseconds;
 
@@ -64,4 +64,4 @@ constexpr Step decide(const Quota& quota, State state, nanoseconds now, Cost cos
   return {verdict, quota.rate().count, room, left, window.used != 0 ? left : 0, next, next != state};
 }
 
-}  // namespace weir::fixed_window
+}  // namespace weir::core::fixed_window

@@ -5,7 +5,7 @@
 
 #include "core/play_test.hpp"
 
-namespace weir {
+namespace weir::core {
 namespace {
 
 using namespace std::chrono_literals;
@@ -86,4 +86,4 @@ TEST(FixedWindow, the_ends_of_the_range) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::core

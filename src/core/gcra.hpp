@@ -29,7 +29,7 @@
 #include "weir/decision.hpp"
 #include "weir/quota.hpp"
 
-namespace weir::gcra {
+namespace weir::core::gcra {
 
 using std::chrono::nanoseconds;
 
@@ -101,4 +101,4 @@ constexpr Step decide(const Quota& quota, State state, nanoseconds now, Cost cos
   return decide(quota, state, now, cost, now);
 }
 
-}  // namespace weir::gcra
+}  // namespace weir::core::gcra

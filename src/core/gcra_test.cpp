@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace weir::gcra {
+namespace weir::core::gcra {
 namespace {
 
 using namespace std::chrono_literals;
@@ -166,4 +166,4 @@ TEST(Gcra, is_constexpr) {
 }
 
 }  // namespace
-}  // namespace weir::gcra
+}  // namespace weir::core::gcra

@@ -7,7 +7,7 @@
 
 #include "core/rule.hpp"
 
-namespace weir {
+namespace weir::core {
 
 inline constexpr std::chrono::nanoseconds kNone{-1};
 
@@ -35,7 +35,7 @@ void play(Ask ask, const std::vector<Row>& rows) {
 
 // A key whose state is two words. The rule may change between two requests.
 struct Key {
-  Words state{};
+  TwoWords state{};
 
   Decision ask(const Rule& rule, std::chrono::nanoseconds now, Cost cost) {
     const Step step = decide(rule, state, now, cost);
@@ -50,4 +50,4 @@ struct Key {
   }
 };
 
-}  // namespace weir
+}  // namespace weir::core

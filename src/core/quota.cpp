@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "core/duration.hpp"
-#include "core/words.hpp"
+#include "core/text.hpp"
 
 namespace weir {
 namespace {
@@ -43,7 +43,7 @@ std::int64_t Quota::nearest_count(Rate rate, std::int64_t interval) {
 
 tl::expected<Quota, std::string> Quota::make(Rate rate, std::int64_t burst) {
   const Checked checked = judge(rate, burst);
-  const std::string period = to_text(rate.period);
+  const std::string period = core::to_text(rate.period);
   switch (checked.fault) {
     case Fault::none:
       return Quota{rate, burst, std::chrono::nanoseconds{checked.interval}};
@@ -75,21 +75,21 @@ tl::expected<Quota, std::string> Quota::parse(std::string_view text) {
     return tl::unexpected("quota '" + std::string(text) + "': " + std::string(what) +
                           "; the form is COUNT/PERIOD [burst N], as in 100/min or 5/10s burst 20");
   };
-  const auto [rate_text, rest] = next_word(text);
+  const auto [rate_text, rest] = core::next_word(text);
   const std::size_t slash = rate_text.find('/');
   if (slash == std::string_view::npos) return refused("there is no '/' between count and period");
   const auto count = parse_count(rate_text.substr(0, slash));
   if (!count) return refused("the count is not a whole number below 2^63");
-  const auto period = parse_duration(rate_text.substr(slash + 1));
+  const auto period = core::parse_duration(rate_text.substr(slash + 1));
   if (!period) return refused("the period is not a time such as s, 10s, 250ms, min, h or 1.5d");
 
   std::int64_t burst = *count;
-  if (const auto [word, after] = next_word(rest); !word.empty()) {
+  if (const auto [word, after] = core::next_word(rest); !word.empty()) {
     if (word != "burst") return refused("'" + std::string(word) + "' is not known here");
-    const auto [units_text, end] = next_word(after);
+    const auto [units_text, end] = core::next_word(after);
     const auto units = parse_count(units_text);
     if (!units) return refused("the burst is not a whole number below 2^63");
-    if (!next_word(end).text.empty()) return refused("there is more behind the burst");
+    if (!core::next_word(end).text.empty()) return refused("there is more behind the burst");
     burst = *units;
   }
   auto quota = make({*count, *period}, burst);

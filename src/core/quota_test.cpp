@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace weir {
+namespace weir::core {
 namespace {
 
 using std::chrono::nanoseconds;
@@ -170,4 +170,4 @@ TEST(Quota, what_text_is_refused_and_what_it_says) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::core

@@ -9,9 +9,9 @@
 #include "core/duration.hpp"
 #include "core/fixed_window.hpp"
 #include "core/sliding_window_counter.hpp"
-#include "core/words.hpp"
+#include "core/text.hpp"
 
-namespace weir {
+namespace weir::core {
 namespace {
 
 using std::chrono::nanoseconds;
@@ -71,7 +71,7 @@ std::string period_text(nanoseconds period) {
 template <class State>
 Step in_words(const StepOf<State>& step) {
   return {step.verdict,     step.limit,       step.remaining,
-          step.retry_after, step.reset_after, std::bit_cast<Words>(step.next),
+          step.retry_after, step.reset_after, std::bit_cast<TwoWords>(step.next),
           step.changes};
 }
 
@@ -166,7 +166,7 @@ std::string to_text(const Rule& rule) {
   return text;
 }
 
-Step decide_window(const Quota& quota, Algorithm algorithm, Words state, nanoseconds now, Cost cost) {
+Step decide_window(const Quota& quota, Algorithm algorithm, TwoWords state, nanoseconds now, Cost cost) {
   using fixed_window::Opens;
   switch (algorithm) {
     case Algorithm::fixed_window:
@@ -186,4 +186,4 @@ Step decide_window(const Quota& quota, Algorithm algorithm, Words state, nanosec
   std::abort();  // a mistake in our code: neither is a window in two words
 }
 
-}  // namespace weir
+}  // namespace weir::core

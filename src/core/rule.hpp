@@ -14,7 +14,7 @@
 #include "weir/algorithm.hpp"
 #include "weir/quota.hpp"
 
-namespace weir {
+namespace weir::core {
 
 struct Rule {
   Quota quota;
@@ -38,11 +38,11 @@ std::string name_of(Algorithm algorithm);
 std::string to_text(const Rule& rule);
 
 // The windows' part of decide(): out of line, so that what everybody runs stays small.
-Step decide_window(const Quota& quota, Algorithm algorithm, Words state, std::chrono::nanoseconds now,
+Step decide_window(const Quota& quota, Algorithm algorithm, TwoWords state, std::chrono::nanoseconds now,
                    Cost cost);
 
 // Decides one request by any algorithm but sliding_window_log. `arrived` is gcra's: windows count from now.
-inline Step decide(const Quota& quota, Algorithm algorithm, Words state, std::chrono::nanoseconds now,
+inline Step decide(const Quota& quota, Algorithm algorithm, TwoWords state, std::chrono::nanoseconds now,
                    Cost cost, std::chrono::nanoseconds arrived) {
   if (algorithm != Algorithm::gcra) [[unlikely]] {
     return decide_window(quota, algorithm, state, now, cost);
@@ -53,8 +53,8 @@ inline Step decide(const Quota& quota, Algorithm algorithm, Words state, std::ch
           step.changes};
 }
 
-inline Step decide(const Rule& rule, Words state, std::chrono::nanoseconds now, Cost cost) {
+inline Step decide(const Rule& rule, TwoWords state, std::chrono::nanoseconds now, Cost cost) {
   return decide(rule.quota, rule.algorithm, state, now, cost, now);
 }
 
-}  // namespace weir
+}  // namespace weir::core

@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-namespace weir {
+namespace weir::core {
 namespace {
 
 using namespace std::chrono_literals;
@@ -143,7 +143,7 @@ TEST(Rule, only_gcra_has_a_burst) {
 TEST(Rule, gcra_by_the_door_is_gcra) {
   constexpr Rule kRule{Quota::per_second(1).burst(2)};
   const Step step = decide(kRule, {}, 5s, Cost{2});
-  EXPECT_EQ(step.next, (Words{7'000'000'000, 1'000'000'000}));
+  EXPECT_EQ(step.next, (TwoWords{7'000'000'000, 1'000'000'000}));
   EXPECT_EQ(step.decision(), gcra::decide(kRule.quota, {}, 5s, Cost{2}).decision());
 }
 
@@ -154,4 +154,4 @@ TEST(RuleDeathTest, a_log_is_not_two_words) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::core

@@ -11,7 +11,7 @@
 #include <cstring>
 #include <string_view>
 
-namespace weir {
+namespace weir::core {
 
 struct HashKey {
   std::uint64_t k0 = 0;
@@ -65,4 +65,4 @@ inline std::uint64_t siphash(HashKey key, std::string_view bytes) {
   return v0 ^ v1 ^ v2 ^ v3;
 }
 
-}  // namespace weir
+}  // namespace weir::core

@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace weir {
+namespace weir::core {
 namespace {
 
 constexpr HashKey kPaperKey{0x0706050403020100, 0x0f0e0d0c0b0a0908};
@@ -36,4 +36,4 @@ TEST(SipHash, a_nul_and_a_longer_key_differ) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::core

@@ -25,7 +25,7 @@
 #include "weir/decision.hpp"
 #include "weir/quota.hpp"
 
-namespace weir::sliding_window_counter {
+namespace weir::core::sliding_window_counter {
 
 using std::chrono::nanoseconds;
 
@@ -89,4 +89,4 @@ constexpr Step decide(const Quota& quota, State state, nanoseconds now, Cost cos
           next,    next != state};
 }
 
-}  // namespace weir::sliding_window_counter
+}  // namespace weir::core::sliding_window_counter

@@ -5,7 +5,7 @@
 
 #include "core/play_test.hpp"
 
-namespace weir {
+namespace weir::core {
 namespace {
 
 using namespace std::chrono_literals;
@@ -100,4 +100,4 @@ TEST(SlidingWindowCounter, the_ends_of_the_range) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::core

@@ -21,7 +21,7 @@
 #include "weir/decision.hpp"
 #include "weir/quota.hpp"
 
-namespace weir::sliding_window_log {
+namespace weir::core::sliding_window_log {
 
 using std::chrono::nanoseconds;
 
@@ -102,4 +102,4 @@ inline Decision decide(const Quota& quota, State& log, std::span<Entry> ring, na
           nanoseconds{static_cast<std::int64_t>(reset_after(quota, log, now))}};
 }
 
-}  // namespace weir::sliding_window_log
+}  // namespace weir::core::sliding_window_log

@@ -5,7 +5,7 @@
 
 #include "core/play_test.hpp"
 
-namespace weir::sliding_window_log {
+namespace weir::core::sliding_window_log {
 namespace {
 
 using namespace std::chrono_literals;
@@ -118,4 +118,4 @@ TEST(SlidingWindowLog, the_ends_of_the_range) {
 }
 
 }  // namespace
-}  // namespace weir::sliding_window_log
+}  // namespace weir::core::sliding_window_log

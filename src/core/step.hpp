@@ -9,14 +9,14 @@
 
 #include "weir/decision.hpp"
 
-namespace weir {
+namespace weir::core {
 
 // The state of a key as a store keeps it. Each algorithm has its own names for the two.
-struct Words {
+struct TwoWords {
   std::uint64_t until = 0;  // ns; a state whose `until` is not after now equals no state at all
   std::uint64_t word = 0;   // meaningless when `until` is not after now
 
-  friend constexpr bool operator==(const Words&, const Words&) = default;
+  friend constexpr bool operator==(const TwoWords&, const TwoWords&) = default;
 };
 
 constexpr std::uint64_t ahead_of(std::uint64_t until, std::chrono::nanoseconds now) {
@@ -46,6 +46,6 @@ struct StepOf {
   }
 };
 
-using Step = StepOf<Words>;
+using Step = StepOf<TwoWords>;
 
-}  // namespace weir
+}  // namespace weir::core

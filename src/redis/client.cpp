@@ -6,7 +6,7 @@
 #include <optional>
 #include <tuple>
 
-#include "resp/reply.hpp"
+#include "resp/writer.hpp"
 
 namespace weir::redis {
 namespace {
@@ -215,7 +215,7 @@ void Client::send(NodeId id, std::uint32_t index, bool asking, nanoseconds now) 
 void Client::send_internal(NodeId id, Sent what, std::initializer_list<std::string_view> words,
                            nanoseconds now) {
   Node& node = nodes_[id];
-  resp::Reply request(node.out);  // requests are arrays of bulk strings too
+  resp::Writer request(node.out);  // requests are arrays of bulk strings too
   request.array(words.size());
   for (const std::string_view word : words) request.bulk(word);
   node.pending.push_back({what, 0, now});

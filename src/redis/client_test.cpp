@@ -19,17 +19,17 @@ namespace {
 
 using namespace std::chrono_literals;
 using std::chrono::nanoseconds;
-using Words = std::vector<std::string>;
+using Strings = std::vector<std::string>;
 
 // ------------------------------------------------------------------------------------------------- RESP
 
-std::string array(const Words& words) {
+std::string array(const Strings& words) {
   std::string text = "*" + std::to_string(words.size()) + "\r\n";
   for (const std::string& word : words) text += bulk(word);
   return text;
 }
 
-std::string joined(const Words& words, const std::string& between) {
+std::string joined(const Strings& words, const std::string& between) {
   std::string text;
   for (const std::string& word : words) text += (text.empty() ? "" : between) + word;
   return text;
@@ -63,9 +63,9 @@ class World {
     Manner manner = Manner::manual;
     bool connecting = false;
     bool open = false;
-    std::string wire;          // of an incomplete command
-    std::vector<Words> inbox;  // what has not been answered
-    std::vector<Words> log;    // what sent() has not told
+    std::string wire;            // of an incomplete command
+    std::vector<Strings> inbox;  // what has not been answered
+    std::vector<Strings> log;    // what sent() has not told
     std::vector<nanoseconds> connects;
     nanoseconds closed_at{-1h};
   };
@@ -105,7 +105,7 @@ class World {
   }
   // To the first command that has no answer.
   void reply(const std::string& host, const std::string& text) {
-    std::vector<Words>& inbox = hosts.at(host).inbox;
+    std::vector<Strings>& inbox = hosts.at(host).inbox;
     if (!inbox.empty()) inbox.erase(inbox.begin());
     bytes(host, text);
   }
@@ -147,7 +147,7 @@ class World {
   // What came of it: since this was last asked.
   std::string sent(const std::string& host) {
     std::string text;
-    for (const Words& words : std::exchange(hosts[host].log, {}))
+    for (const Strings& words : std::exchange(hosts[host].log, {}))
       text += (text.empty() ? "" : " | ") + joined(words, " ");
     return text;
   }
@@ -168,7 +168,7 @@ class World {
   std::function<void(std::uint64_t tag)> on_write = [](std::uint64_t) {};
   Client client;
 
-  std::string answer_to(const std::string&, const Words& words) {
+  std::string answer_to(const std::string&, const Strings& words) {
     const std::string& name = words[0];
     if (name == "SCRIPT") return bulk("0123456789012345678901234567890123456789");
     if (name == "CONFIG") return array({"maxmemory-policy", "noeviction"});
@@ -208,7 +208,7 @@ class World {
           client.connected(host.id, now);
           more = true;
         } else if (host.manner == Manner::serves && host.open && !host.inbox.empty()) {
-          const Words words = host.inbox.front();
+          const Strings words = host.inbox.front();
           host.inbox.erase(host.inbox.begin());
           client.received(host.id, answer_to(name, words), now);
           more = true;
@@ -249,7 +249,7 @@ class World {
     EXPECT_TRUE(out.empty() || host.open) << "bytes to nobody";
     host.wire += out;
     while (!host.wire.empty()) {
-      const Words words = take_command(host.wire);
+      const Strings words = take_command(host.wire);
       if (words[0] == "CALL") {
         ++write_count[std::stoull(words[1])];
         on_write(std::stoull(words[1]));
@@ -1818,7 +1818,7 @@ class Soak {
     world_.bytes(name, now);
   }
 
-  std::string any_answer(const std::string& name, const Words& words) {
+  std::string any_answer(const std::string& name, const Strings& words) {
     const std::string& command = words[0];
     if (!unlucky()) {
       if (command == "CLUSTER" && chance(10)) return world_.map = whole_map();

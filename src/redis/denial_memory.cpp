@@ -10,9 +10,9 @@ using std::chrono::nanoseconds;
 
 namespace {
 
-gcra::Step decide_ahead(const Quota& quota, std::uint64_t ahead, nanoseconds elapsed, Cost cost) {
-  return gcra::decide(quota, {ahead, static_cast<std::uint64_t>(quota.emission_interval().count())}, elapsed,
-                      cost);
+core::gcra::Step decide_ahead(const Quota& quota, std::uint64_t ahead, nanoseconds elapsed, Cost cost) {
+  return core::gcra::decide(quota, {ahead, static_cast<std::uint64_t>(quota.emission_interval().count())},
+                            elapsed, cost);
 }
 
 }  // namespace

@@ -33,7 +33,7 @@ TEST(DenialMemory, never_denies_what_the_store_would_allow_and_asks_for_little_e
       if (const auto denial = memory.recall(7, quota, cost, now, 0)) {
         ++remembered;
         ASSERT_EQ(denial->verdict, Verdict::denied);
-        const gcra::Step truth = gcra::decide(quota, store.state, now + offset, cost);
+        const core::gcra::Step truth = core::gcra::decide(quota, store.state, now + offset, cost);
         ASSERT_EQ(truth.verdict, Verdict::denied);
         continue;
       }

@@ -29,7 +29,7 @@ TEST(Leases, keep_the_promise) {
     const auto give_back = [&](const Lease& lease, nanoseconds now) {
       const auto need = static_cast<std::int64_t>(lease.units - lease.spent) * interval;
       const std::int64_t owed = std::min(need, (lease.charged_at - now).count() + need);
-      const auto debt = static_cast<std::int64_t>(ahead_of(store.state.tat, now));
+      const auto debt = static_cast<std::int64_t>(core::ahead_of(store.state.tat, now));
       store.state.tat -= static_cast<std::uint64_t>(std::clamp<std::int64_t>(owed, 0, debt));
       ++given_back;
     };

@@ -19,9 +19,9 @@ inline std::uint64_t seed() {
 
 // The store: one key, its clock `offset` ahead of ours.
 struct Store {
-  gcra::State state;
+  core::gcra::State state;
   Decision ask(const Quota& quota, std::chrono::nanoseconds now, std::uint64_t cost) {
-    const gcra::Step step = gcra::decide(quota, state, now, Cost{cost});
+    const core::gcra::Step step = core::gcra::decide(quota, state, now, Cost{cost});
     if (step.changes) state = step.next;
     return step.decision();
   }

@@ -33,8 +33,8 @@ class RedisStore::Impl {
   Impl(redis::Endpoint endpoint, const Options& options)
       : tls_(redis::client_tls(endpoint, {options.tls_ca, options.tls_cert, options.tls_key})),
         store_(std::move(endpoint), {options.on_store_error, options.deadline, options.remember_denials},
-               local_, resets_, &steady_now, &Impl::decided, &Impl::reset_done),
-        runner_(context_, store_.client(), tls_ ? &*tls_ : nullptr, &steady_now) {
+               local_, resets_, &store::steady_now, &Impl::decided, &Impl::reset_done),
+        runner_(context_, store_.client(), tls_ ? &*tls_ : nullptr, &store::steady_now) {
     store_.on_work([this] { runner_.wake(); });
     runner_.on_change([this] { store_.note_state(); });
     asio::post(context_, [this] { runner_.start(); });
@@ -52,7 +52,7 @@ class RedisStore::Impl {
     thread_.join();
   }
 
-  void check(const Rule& rule, std::string_view key, Cost cost, const SharedLimiter::Options& options,
+  void check(const core::Rule& rule, std::string_view key, Cost cost, const SharedLimiter::Options& options,
              Done done) {
     submit({std::move(done),
             {},
@@ -65,7 +65,7 @@ class RedisStore::Impl {
   void check_all(std::vector<redis::SharedStore::Limit> limits, std::chrono::nanoseconds within,
                  DoneAll done) {
     // Its thread is where the store may be used.
-    asio::post(context_, [this, limits = std::move(limits), due = steady_now() + within,
+    asio::post(context_, [this, limits = std::move(limits), due = store::steady_now() + within,
                           done = std::move(done)]() mutable {
       store_.check_all(std::move(limits), due,
                        [done = std::move(done)](const redis::SharedStore::Outcome& outcome, std::size_t by) {
@@ -83,7 +83,7 @@ class RedisStore::Impl {
   struct Task {
     Done done;
     DoneReset done_reset;
-    std::optional<Rule> rule;  // nothing: a reset
+    std::optional<core::Rule> rule;  // nothing: a reset
     std::string key;
     Cost cost;
     redis::SharedStore::Wishes wishes;
@@ -153,7 +153,7 @@ class RedisStore::Impl {
   asio::steady_timer end_timer_{context_};
   asio::steady_timer lease_timer_{context_};
   bool watching_leases_ = false;
-  Table local_{64_MiB, WhenFull::deny};
+  store::Table local_{64_MiB, WhenFull::deny};
   redis::Resets resets_;
   std::optional<asio::ssl::context> tls_;
   redis::SharedStore store_;
@@ -182,8 +182,9 @@ void RedisStore::check_all(std::span<const SharedCheck> checks,
   const auto refuse = [](const std::string& why) {
     throw std::invalid_argument("weir::RedisStore::check_all: " + why);
   };
-  if (checks.empty() || checks.size() > Table::kMostTogether) {
-    refuse(std::to_string(checks.size()) + " limits are not 1 to " + std::to_string(Table::kMostTogether));
+  if (checks.empty() || checks.size() > store::Table::kMostTogether) {
+    refuse(std::to_string(checks.size()) + " limits are not 1 to " +
+           std::to_string(store::Table::kMostTogether));
   }
   const redis::SharedStore::Policy& policy = impl_->store().policy();
   std::vector<redis::SharedStore::Limit> limits;
@@ -195,7 +196,7 @@ void RedisStore::check_all(std::span<const SharedCheck> checks,
     if (std::any_of(limits.begin(), limits.end(), same)) {
       refuse("limit " + std::to_string(limits.size()) + " has the key of another");
     }
-    limits.push_back({Rule{each.limiter.quota_, options.algorithm}, std::string(each.key), each.cost,
+    limits.push_back({core::Rule{each.limiter.quota_, options.algorithm}, std::string(each.key), each.cost,
                       options.on_store_error.value_or(policy.on_error)});
     deadline = std::min(deadline, options.deadline.value_or(policy.deadline));
   }
@@ -221,7 +222,7 @@ std::uint64_t RedisStore::not_decided() const { return impl_->store().counters()
 
 SharedLimiter::SharedLimiter(Quota quota, RedisStore& store, Options options)
     : quota_(quota), store_(store), options_(options) {
-  auto rule = Rule::make(quota, options.algorithm);
+  auto rule = core::Rule::make(quota, options.algorithm);
   if (!rule) throw std::invalid_argument("weir::SharedLimiter: " + rule.error());
   if (auto sentence = redis::unsuitable(*rule))
     throw std::invalid_argument("weir::SharedLimiter: " + *sentence);
@@ -229,7 +230,7 @@ SharedLimiter::SharedLimiter(Quota quota, RedisStore& store, Options options)
 
 Decision SharedLimiter::check(std::string_view key, Cost cost) {
   std::promise<std::pair<Decision, std::string>> promise;
-  store_.impl_->check(Rule{quota_, options_.algorithm}, key, cost, options_,
+  store_.impl_->check(core::Rule{quota_, options_.algorithm}, key, cost, options_,
                       [&promise](const Decision& decision, std::string_view error) {
                         promise.set_value({decision, std::string(error)});
                       });
@@ -240,7 +241,7 @@ Decision SharedLimiter::check(std::string_view key, Cost cost) {
 
 void SharedLimiter::check(std::string_view key, Cost cost,
                           std::function<void(const Decision&, std::string_view)> done) {
-  store_.impl_->check(Rule{quota_, options_.algorithm}, key, cost, options_, std::move(done));
+  store_.impl_->check(core::Rule{quota_, options_.algorithm}, key, cost, options_, std::move(done));
 }
 
 bool SharedLimiter::reset(std::string_view key) {

@@ -25,7 +25,7 @@ constexpr std::uint64_t kSecond = 1'000'000'000;
 constexpr std::int64_t kMostUnits = 9'000'000'000'000'000;
 constexpr std::uint64_t kMostAhead = std::uint64_t{1} << 63;
 
-std::uint64_t limit_of(const Rule& rule) {
+std::uint64_t limit_of(const core::Rule& rule) {
   const Quota& quota = rule.quota;
   return static_cast<std::uint64_t>(rule.algorithm == Algorithm::gcra ? quota.burst() : quota.rate().count);
 }
@@ -74,7 +74,7 @@ std::string_view word_for(Algorithm algorithm) {
 }
 
 void append_limit(std::string& out, const Ask& ask) {
-  const Rule& rule = *ask.rule;
+  const core::Rule& rule = *ask.rule;
   // Above the limit one cost is as good as another, and this one the script can count.
   const std::uint64_t limit = limit_of(rule);
   const std::uint64_t cost = std::min(ask.cost.units, limit + 1);
@@ -123,18 +123,18 @@ std::optional<nanoseconds> read_time(const Value& seconds, const Value& microsec
 }
 
 // The state as core has it; nothing when the text is not what the script would have let pass.
-std::optional<Words> read_words(const Value& value, const Rule& rule, nanoseconds now) {
-  if (value.type == Value::Type::null) return Words{};
+std::optional<core::TwoWords> read_words(const Value& value, const core::Rule& rule, nanoseconds now) {
+  if (value.type == Value::Type::null) return core::TwoWords{};
   if (value.type != Value::Type::string) return std::nullopt;
   std::array<std::uint64_t, 3> numbers{};
   const std::size_t count = read_numbers(value.text, numbers);
-  Words words{numbers[0], numbers[1]};
+  core::TwoWords words{numbers[0], numbers[1]};
   switch (rule.algorithm) {
     case Algorithm::gcra:
       // redis-cell and throttled write the tat alone.
       if (count == 1) words.word = static_cast<std::uint64_t>(rule.quota.emission_interval().count());
       if (count != 1 && count != 2) return std::nullopt;
-      if (words.word == 0 && ahead_of(words.until, now) != 0) return std::nullopt;
+      if (words.word == 0 && core::ahead_of(words.until, now) != 0) return std::nullopt;
       break;
     case Algorithm::fixed_window:
     case Algorithm::fixed_window_clock:
@@ -147,14 +147,14 @@ std::optional<Words> read_words(const Value& value, const Rule& rule, nanosecond
     case Algorithm::sliding_window_log:
       std::abort();  // a mistake in our code: it has no words
   }
-  if (ahead_of(words.until, now) >= kMostAhead) return std::nullopt;
+  if (core::ahead_of(words.until, now) >= kMostAhead) return std::nullopt;
   return words;
 }
 
 // The script says of a log what is used of it, its newest admission, and the one that has to leave before the
 // request fits. A log in which everything used was admitted then is decided in the same way.
-std::optional<Decision> decide_log(const Value& value, const Rule& rule, nanoseconds now, Cost cost) {
-  namespace swl = sliding_window_log;
+std::optional<Decision> decide_log(const Value& value, const core::Rule& rule, nanoseconds now, Cost cost) {
+  namespace swl = core::sliding_window_log;
   swl::State log;
   std::array<swl::Entry, 2> ring{};
   if (value.type == Value::Type::array && value.items.size() == 3) {
@@ -163,8 +163,8 @@ std::optional<Decision> decide_log(const Value& value, const Rule& rule, nanosec
     const auto leaves = read_number(value.items[2]);
     const auto period = static_cast<std::uint64_t>(rule.quota.rate().period.count());
     if (used < 1 || used > 0xffff'ffff || !newest || !leaves || *leaves > *newest) return std::nullopt;
-    if (*newest >= kMostAhead || ahead_of(*leaves + period, now) == 0) return std::nullopt;
-    if (ahead_of(*newest + period, now) >= kMostAhead) return std::nullopt;
+    if (*newest >= kMostAhead || core::ahead_of(*leaves + period, now) == 0) return std::nullopt;
+    if (core::ahead_of(*newest + period, now) >= kMostAhead) return std::nullopt;
     ring[0] = {*leaves, static_cast<std::uint64_t>(used)};
     log = {*newest, static_cast<std::uint32_t>(used), 0, 1};
   } else if (value.type != Value::Type::null) {
@@ -176,7 +176,7 @@ std::optional<Decision> decide_log(const Value& value, const Rule& rule, nanosec
 std::optional<Decision> decide_as_core(const Value& state, const Ask& ask, nanoseconds now) {
   if (ask.rule->algorithm == Algorithm::sliding_window_log)
     return decide_log(state, *ask.rule, now, ask.cost);
-  const std::optional<Words> words = read_words(state, *ask.rule, now);
+  const std::optional<core::TwoWords> words = read_words(state, *ask.rule, now);
   if (!words) return std::nullopt;
   return decide(*ask.rule, *words, now, ask.cost).decision();
 }
@@ -203,10 +203,10 @@ const std::string& check_sha() {
   return kSha;
 }
 
-std::optional<std::string> unsuitable(const Rule& rule) {
+std::optional<std::string> unsuitable(const core::Rule& rule) {
   const auto above = [&](std::string_view field, std::int64_t value, std::int64_t most) {
     return std::string(field) + ": " + std::to_string(value) + " is above the most that " +
-           name_of(rule.algorithm) + " counts in Redis (" + std::to_string(most) + ")";
+           core::name_of(rule.algorithm) + " counts in Redis (" + std::to_string(most) + ")";
   };
   const auto [count, period] = rule.quota.rate();
   if (rule.algorithm == Algorithm::gcra) {
@@ -221,7 +221,7 @@ std::optional<std::string> unsuitable(const Rule& rule) {
   constexpr nanoseconds kLeastPeriod{2'000};
   if (period < kLeastPeriod) {
     return "period: " + std::to_string(period.count()) + " ns is below the least that " +
-           name_of(rule.algorithm) + " has in Redis (" + std::to_string(kLeastPeriod.count()) + " ns)";
+           core::name_of(rule.algorithm) + " has in Redis (" + std::to_string(kLeastPeriod.count()) + " ns)";
   }
   // prev x (P - e) and its bound are compared in seconds and nanoseconds.
   const std::int64_t seconds = period.count() / static_cast<std::int64_t>(kSecond) + 1;
@@ -326,11 +326,11 @@ tl::expected<std::size_t, std::string> read_times(const Value& reply, const Ask&
                                                   std::span<Decision> decisions) {
   const std::optional<nanoseconds> now = decided_at(reply);
   if (!now || reply.items.size() != kFirstState + 1) return not_ours(reply);
-  std::optional<Words> words = read_words(reply.items[kFirstState], *ask.rule, *now);
+  std::optional<core::TwoWords> words = read_words(reply.items[kFirstState], *ask.rule, *now);
   if (!words) return not_ours(reply);
   std::size_t allowed = 0;
   for (Decision& each : decisions) {
-    const Step step = decide(*ask.rule, *words, *now, ask.cost);
+    const core::Step step = decide(*ask.rule, *words, *now, ask.cost);
     each = step.decision();
     if (step.changes) words = step.next;
     allowed += each.allowed() ? 1 : 0;

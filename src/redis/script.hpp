@@ -24,7 +24,7 @@ namespace weir::redis {
 
 // One limit of a request.
 struct Ask {
-  const Rule* rule;
+  const core::Rule* rule;
   std::string_view key;
   Cost cost;
 };
@@ -35,7 +35,7 @@ const std::string& check_sha();
 
 // A sentence when a rule has numbers that the script does not count exactly, because a number in Lua has 53
 // bits. Such a rule must not be asked for.
-std::optional<std::string> unsuitable(const Rule& rule);
+std::optional<std::string> unsuitable(const core::Rule& rule);
 
 // Appends the EVALSHA that checks all limits of one request at one moment, and charges all or none. Keys are
 // prefix + key; in a cluster they must share a slot. A sliding window log may not be asked for twice.

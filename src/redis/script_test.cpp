@@ -12,7 +12,7 @@ namespace {
 using std::chrono::nanoseconds;
 using namespace std::chrono_literals;
 
-Rule rule(std::string_view text) { return Rule::parse(text).value(); }
+core::Rule rule(std::string_view text) { return core::Rule::parse(text).value(); }
 
 // The words of what was appended, with a space between them and without the two that are always the same.
 std::string words(const std::string& bytes) {
@@ -69,7 +69,7 @@ TEST(Script, what_is_sent) {
       {"100/min algorithm=sliding_window_counter", 500, "sliding_window_counter|101|100|60000000000"},
   };
   for (const auto& row : rows) {
-    const Rule asked = rule(row.rule);
+    const core::Rule asked = rule(row.rule);
     std::string bytes;
     append_check(bytes, std::array{Ask{&asked, "k", Cost{row.cost}}}, "");
     EXPECT_EQ(words(bytes), "1|k|" + std::string(row.words)) << row.rule << " cost " << row.cost;
@@ -77,8 +77,8 @@ TEST(Script, what_is_sent) {
 }
 
 TEST(Script, keys_come_first_then_the_limits_and_the_time_for_tests) {
-  const Rule first = rule("10/s");
-  const Rule second = rule("5/min algorithm=fixed_window");
+  const core::Rule first = rule("10/s");
+  const core::Rule second = rule("5/min algorithm=fixed_window");
   const std::array asks = {Ask{&first, "a b\r\n", Cost{1}}, Ask{&second, "", Cost{2}}};
   std::string bytes = "PING\r\n";
   append_check(bytes, asks, "weir:", 1'732'147'200'123'456'789ns);
@@ -90,7 +90,7 @@ TEST(Script, keys_come_first_then_the_limits_and_the_time_for_tests) {
 
 TEST(Script, what_it_does_not_count_exactly_is_said) {
   const struct {
-    Rule rule;
+    core::Rule rule;
     const char* sentence;
   } rows[] = {
       {rule("10/s"), nullptr},
@@ -125,7 +125,7 @@ struct Read {
   Decision decision;
 };
 
-Read read(const std::string& bytes, const Rule& asked, std::uint64_t cost) {
+Read read(const std::string& bytes, const core::Rule& asked, std::uint64_t cost) {
   resp::ReplyParser parser;
   const resp::Parsed parsed = parser.parse(bytes);
   EXPECT_EQ(parsed.status, resp::Parsed::Status::value) << bytes << parsed.why;
@@ -145,7 +145,7 @@ std::string answer(int charged, const std::string& state) {
 }
 
 TEST(Script, the_decision_is_made_of_the_state_before) {
-  const Rule gcra = rule("10/s");
+  const core::Rule gcra = rule("10/s");
   const std::string live = "1732147201000000000";  // 5 units ahead
   Read got = read(answer(1, "$-1\r\n"), gcra, 1);
   EXPECT_EQ(got.charged, true);
@@ -165,13 +165,13 @@ TEST(Script, the_decision_is_made_of_the_state_before) {
   got = read(answer(1, bulk("5 0")), gcra, 1);  // long ago: the T says nothing
   EXPECT_EQ(got.decision.remaining, 9);
 
-  const Rule window = rule("10/s algorithm=fixed_window");
+  const core::Rule window = rule("10/s algorithm=fixed_window");
   got = read(answer(0, bulk(live + " 9")), window, 2);
   EXPECT_EQ(got.decision, (Decision{Verdict::denied, 10, 1, 500ms, 500ms}));
-  const Rule counter = rule("10/s algorithm=sliding_window_counter");
+  const core::Rule counter = rule("10/s algorithm=sliding_window_counter");
   got = read(answer(1, bulk("1732147202000000000 4 7")), counter, 1);
   EXPECT_EQ(got.decision, (Decision{Verdict::allowed, 10, 0, {}, 1500ms}));
-  const Rule log = rule("10/s algorithm=sliding_window_log");
+  const core::Rule log = rule("10/s algorithm=sliding_window_log");
   got = read(answer(1, "$-1\r\n"), log, 3);
   EXPECT_EQ(got.decision, (Decision{Verdict::allowed, 10, 7, {}, 1s}));
   got = read(answer(0, "*3\r\n:9\r\n" + bulk("1732147200400000000") + bulk("1732147199700000000")), log, 2);
@@ -181,8 +181,8 @@ TEST(Script, the_decision_is_made_of_the_state_before) {
 }
 
 TEST(Script, all_limits_have_to_allow) {
-  const Rule gcra = rule("10/s");
-  const Rule window = rule("10/s algorithm=fixed_window");
+  const core::Rule gcra = rule("10/s");
+  const core::Rule window = rule("10/s algorithm=fixed_window");
   const std::array asks = {Ask{&gcra, "a", Cost{1}}, Ask{&window, "b", Cost{2}}};
   resp::ReplyParser parser;
   const std::string bytes =

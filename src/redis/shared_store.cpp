@@ -5,7 +5,7 @@
 
 #include "core/gcra.hpp"
 #include "redis/script.hpp"
-#include "resp/reply.hpp"
+#include "resp/writer.hpp"
 
 namespace weir::redis {
 namespace {
@@ -17,8 +17,8 @@ constexpr nanoseconds kRetryUnknown = std::chrono::seconds{1};
 
 // The same in every store of a process, because they share Resets; secret. Never 0, which is no key.
 std::uint64_t hash_of(std::string_view key) {
-  static const HashKey kSeed = Table::random_seed();
-  return siphash<1, 3>(kSeed, key) | 1;
+  static const core::HashKey kSeed = store::Table::random_seed();
+  return core::siphash<1, 3>(kSeed, key) | 1;
 }
 
 // The limit of one machine when `share` of it is what each may give.
@@ -92,7 +92,7 @@ struct SharedStore::Together {
   }
 };
 
-SharedStore::SharedStore(Endpoint endpoint, Policy policy, Table& local, Resets& resets,
+SharedStore::SharedStore(Endpoint endpoint, Policy policy, store::Table& local, Resets& resets,
                          nanoseconds (*clock)(), OnOutcome on_outcome, OnReset on_reset)
     : endpoint_(std::move(endpoint)),
       policy_(policy),
@@ -101,13 +101,13 @@ SharedStore::SharedStore(Endpoint endpoint, Policy policy, Table& local, Resets&
       clock_(clock),
       on_outcome_(std::move(on_outcome)),
       on_reset_(std::move(on_reset)),
-      client_(endpoint_, std::string(check_script()), Table::random_seed().k0,
+      client_(endpoint_, std::string(check_script()), store::Table::random_seed().k0,
               [this](std::uint64_t tag, const Client::Result& result) { answered(tag, result); }) {}
 
 // -------------------------------------------------------------------------------------------- one limit
 
-std::optional<SharedStore::Outcome> SharedStore::check(const Rule& rule, std::string_view key, Cost cost,
-                                                       std::uint64_t token, Wishes wishes) {
+std::optional<SharedStore::Outcome> SharedStore::check(const core::Rule& rule, std::string_view key,
+                                                       Cost cost, std::uint64_t token, Wishes wishes) {
   const nanoseconds now = clock_();
   const std::uint64_t hash = hash_of(key);
   const std::uint32_t resets = resets_.of(hash).load();
@@ -143,14 +143,14 @@ std::optional<SharedStore::Outcome> SharedStore::check(const Rule& rule, std::st
   return std::nullopt;
 }
 
-std::optional<Decision> SharedStore::recall(const Rule& rule, std::uint64_t hash, Cost cost,
+std::optional<Decision> SharedStore::recall(const core::Rule& rule, std::uint64_t hash, Cost cost,
                                             std::uint32_t resets, nanoseconds now) const {
   if (!policy_.remember_denials || rule.algorithm != Algorithm::gcra) return std::nullopt;
   return denials_.recall(hash, rule.quota, cost, now, resets);
 }
 
 // What a former answer still says.
-std::optional<Decision> SharedStore::without_asking(const Rule& rule, std::uint64_t hash, Cost cost,
+std::optional<Decision> SharedStore::without_asking(const core::Rule& rule, std::uint64_t hash, Cost cost,
                                                     std::uint32_t resets, bool may_spend, nanoseconds now) {
   if (const auto denial = recall(rule, hash, cost, resets, now)) {
     counters_.remembered.fetch_add(1, std::memory_order_relaxed);
@@ -162,7 +162,7 @@ std::optional<Decision> SharedStore::without_asking(const Rule& rule, std::uint6
   return allowance;
 }
 
-void SharedStore::learn(const Decision& decision, const Rule& rule, std::uint64_t hash, Cost cost,
+void SharedStore::learn(const Decision& decision, const core::Rule& rule, std::uint64_t hash, Cost cost,
                         nanoseconds asked, nanoseconds now, std::uint32_t resets) {
   // A smaller request has passed since: a remembered denial is still one, but its numbers are outdated.
   if (decision.allowed()) return denials_.forget(hash);
@@ -298,7 +298,7 @@ void SharedStore::check_all(std::vector<Limit> limits, nanoseconds deadline, OnA
     return done({{},
                  Cause::other,
                  "ERR the keys of this request lie in different slots of the cluster, and what " +
-                     std::string(name_of(together->each[i].limit.rule.algorithm)) +
+                     std::string(core::name_of(together->each[i].limit.rule.algorithm)) +
                      " has charged cannot be given back: let them share a {hash tag}"},
                 i);
   }
@@ -314,7 +314,7 @@ void SharedStore::answered_limits(const Asked& asked, const Client::Result& resu
   Together& together = *asked.together;
   Together::Part& part = together.parts[asked.part];
   Cause cause = result.cause;
-  std::array<Decision, Table::kMostTogether> decisions;
+  std::array<Decision, store::Table::kMostTogether> decisions;
   if (cause == Cause::none) {
     const auto charged = read_check(*result.value, together.asks(asked.part), decisions);
     if (charged) {
@@ -361,14 +361,14 @@ void SharedStore::conclude(const std::shared_ptr<Together>& shared, nanoseconds 
   }
   if (all && !local.empty()) {
     std::vector<Quota> quotas;
-    std::vector<Table::Request> requests;
+    std::vector<store::Table::Request> requests;
     quotas.reserve(local.size());
     for (const std::size_t i : local) {
       const Limit& limit = together.each[i].limit;
       quotas.push_back(scaled(limit.rule.quota, policy_.local_share));
       requests.push_back({local_.locate(limit.key), &quotas.back(), limit.cost});
     }
-    std::array<Decision, Table::kMostTogether> decisions;
+    std::array<Decision, store::Table::kMostTogether> decisions;
     all = local_.check_all(requests, now, decisions);
     for (std::size_t i = 0; i < local.size(); ++i) together.each[local[i]].outcome.decision = decisions[i];
   }
@@ -391,7 +391,7 @@ void SharedStore::conclude(const std::shared_ptr<Together>& shared, nanoseconds 
 
 // ------------------------------------------------------------------------------------------------ calls
 
-void SharedStore::give_back(const std::string& key, std::uint64_t hash, const Rule& rule, Cost cost,
+void SharedStore::give_back(const std::string& key, std::uint64_t hash, const core::Rule& rule, Cost cost,
                             nanoseconds charged_at) {
   send(keep({.what = Asked::What::give_back,
              .rule = rule,
@@ -405,7 +405,7 @@ void SharedStore::give_back(const std::string& key, std::uint64_t hash, const Ru
 // All that was not spent: the script takes off what has melted.
 void SharedStore::give_back(std::uint64_t hash, const Lease& lease) {
   if (lease.spent >= lease.units || resets_.of(hash).load() != lease.resets) return;
-  give_back(lease.key, hash, Rule{lease.quota}, Cost{lease.units - lease.spent}, lease.charged_at);
+  give_back(lease.key, hash, core::Rule{lease.quota}, Cost{lease.units - lease.spent}, lease.charged_at);
 }
 
 bool SharedStore::end_leases(bool all) {
@@ -477,7 +477,7 @@ void SharedStore::send(std::uint32_t index) {
       break;
     }
     case Asked::What::reset: {
-      resp::Reply request(command);
+      resp::Writer request(command);
       request.array(2);
       request.bulk("DEL");
       request.bulk(endpoint_.prefix + asked.key);

@@ -68,20 +68,20 @@ class SharedStore {
 
   // `local` decides while the store cannot, by GCRA whatever the algorithm; it and `resets`, which all stores
   // of a process share, must outlive this.
-  SharedStore(Endpoint endpoint, Policy policy, Table& local, Resets& resets, nanoseconds (*clock)(),
+  SharedStore(Endpoint endpoint, Policy policy, store::Table& local, Resets& resets, nanoseconds (*clock)(),
               OnOutcome on_outcome, OnReset on_reset);
 
   // Decides at once, or later: then on_outcome is called with the token, by deadline. With a `lease`
   // above 1 so many units are taken from the store at a time (leases.hpp); checks of a key that come while a
   // lease is being asked for share it out, first come, first served.
-  std::optional<Outcome> check(const Rule& rule, std::string_view key, Cost cost, std::uint64_t token,
+  std::optional<Outcome> check(const core::Rule& rule, std::string_view key, Cost cost, std::uint64_t token,
                                Wishes wishes);
   // Several limits of one request, at most Table::kMostTogether with a key each: charged all, or none when
   // any is not allowed. One call when the keys share a slot; else one for each slot, and when another
   // refuses, what was charged is given back: until that arrives others may be denied for it. So across slots
   // all have to be gcra.
   struct Limit {
-    Rule rule;
+    core::Rule rule;
     std::string key;
     Cost cost;
     OnStoreError on_error;
@@ -131,7 +131,7 @@ class SharedStore {
   struct Asked {
     enum class What : std::uint8_t { check, limits, give_back, reset } what;
     std::uint64_t token = 0;
-    Rule rule{Quota::per_second(1)};  // of check and give_back
+    core::Rule rule{Quota::per_second(1)};  // of check and give_back
     std::string key{};
     std::uint64_t hash = 0;
     Cost cost{};
@@ -157,15 +157,15 @@ class SharedStore {
   void conclude(const Asked& asked, Cause cause, const Decision& decision, std::string_view error,
                 nanoseconds now);
   void conclude(const std::shared_ptr<Together>& shared, nanoseconds now);
-  void give_back(const std::string& key, std::uint64_t hash, const Rule& rule, Cost cost,
+  void give_back(const std::string& key, std::uint64_t hash, const core::Rule& rule, Cost cost,
                  nanoseconds charged_at);
   void give_back(std::uint64_t hash, const Lease& lease);
-  std::optional<Decision> recall(const Rule& rule, std::uint64_t hash, Cost cost, std::uint32_t resets,
+  std::optional<Decision> recall(const core::Rule& rule, std::uint64_t hash, Cost cost, std::uint32_t resets,
                                  nanoseconds now) const;
-  std::optional<Decision> without_asking(const Rule& rule, std::uint64_t hash, Cost cost,
+  std::optional<Decision> without_asking(const core::Rule& rule, std::uint64_t hash, Cost cost,
                                          std::uint32_t resets, bool may_spend, nanoseconds now);
-  void learn(const Decision& decision, const Rule& rule, std::uint64_t hash, Cost cost, nanoseconds asked,
-             nanoseconds now, std::uint32_t resets);
+  void learn(const Decision& decision, const core::Rule& rule, std::uint64_t hash, Cost cost,
+             nanoseconds asked, nanoseconds now, std::uint32_t resets);
   void count(Cause cause) {
     counters_.failures[static_cast<std::size_t>(cause)].fetch_add(1, std::memory_order_relaxed);
   }
@@ -177,7 +177,7 @@ class SharedStore {
 
   Endpoint endpoint_;
   Policy policy_;
-  Table& local_;
+  store::Table& local_;
   Resets& resets_;
   nanoseconds (*clock_)();
   OnOutcome on_outcome_;

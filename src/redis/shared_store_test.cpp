@@ -30,7 +30,7 @@ using Limit = SharedStore::Limit;
 using Outcome = SharedStore::Outcome;
 using Wishes = SharedStore::Wishes;
 
-Rule rule(std::string_view text) { return Rule::parse(text).value(); }
+core::Rule rule(std::string_view text) { return core::Rule::parse(text).value(); }
 
 // ------------------------------------------------------------------------------------------------- RESP
 
@@ -47,7 +47,7 @@ struct Deed {
   std::string name;  // EVALSHA, or DEL and all that is of a greeting
   struct Part {
     std::string key;
-    Rule rule;
+    core::Rule rule;
     Cost cost;
     nanoseconds charged_at{0};  // of a give_back
   };
@@ -78,18 +78,19 @@ Deed read_deed(const Line& words) {
       const auto cost = [](std::int64_t units) { return Cost{static_cast<std::uint64_t>(units)}; };
       if (arg[0] == "give_back") {
         deed.gives_back = true;
-        deed.parts.push_back({words[3 + i], Rule{quota(1, number(1), 1)}, cost(number(2) / number(1)),
+        deed.parts.push_back({words[3 + i], core::Rule{quota(1, number(1), 1)}, cost(number(2) / number(1)),
                               nanoseconds{number(3)}});
       } else if (arg[0] == "gcra") {
-        deed.parts.push_back(
-            {words[3 + i], Rule{quota(1, number(1), number(2) / number(1))}, cost(number(3) / number(1))});
+        deed.parts.push_back({words[3 + i], core::Rule{quota(1, number(1), number(2) / number(1))},
+                              cost(number(3) / number(1))});
       } else {
         const std::map<std::string, Algorithm> by_name = {
             {"fixed_window", Algorithm::fixed_window},
             {"fixed_window_clock", Algorithm::fixed_window_clock},
             {"sliding_window_log", Algorithm::sliding_window_log},
             {"sliding_window_counter", Algorithm::sliding_window_counter}};
-        deed.parts.push_back({words[3 + i], Rule{quota(number(2), number(3), number(2)), by_name.at(arg[0])},
+        deed.parts.push_back({words[3 + i],
+                              core::Rule{quota(number(2), number(3), number(2)), by_name.at(arg[0])},
                               cost(number(1))});
       }
     }
@@ -109,7 +110,7 @@ std::string host_of(const std::string& key) {
 // All nodes together: every key is on one of them.
 struct Redis {
   nanoseconds ahead = 1'700'000'000s;  // its clock, of ours
-  std::map<std::string, weir::Words> keys;
+  std::map<std::string, core::TwoWords> keys;
   std::set<std::string> foreign;  // where something else lies
 
   std::string carry_out(Deed& deed, nanoseconds ours) {
@@ -117,20 +118,20 @@ struct Redis {
     const nanoseconds now = std::chrono::floor<std::chrono::microseconds>(ours + ahead);
     if (deed.name == "DEL") return ":" + std::to_string(keys.erase(deed.parts[0].key)) + "\r\n";
     std::string states;
-    std::vector<std::pair<std::string, weir::Words>> changed, debts;
+    std::vector<std::pair<std::string, core::TwoWords>> changed, debts;
     bool all = true;
     std::int64_t granted = 0;
     for (const Deed::Part& part : deed.parts) {
       if (foreign.contains(part.key)) return "-WRONGTYPE key 1 of this request holds no state of gcra\r\n";
       const bool log = part.rule.algorithm == Algorithm::sliding_window_log;  // one that is always new
-      weir::Words words = keys[part.key];
-      states += ahead_of(words.until, now) == 0 ? "$-1\r\n" : bulk(text_of(part.rule, words));
+      core::TwoWords words = keys[part.key];
+      states += core::ahead_of(words.until, now) == 0 ? "$-1\r\n" : bulk(text_of(part.rule, words));
       if (deed.gives_back) {
         give_back(part, now);
         continue;
       }
       for (std::size_t i = 0; i < std::max<std::size_t>(1, deed.times); ++i) {
-        const Step step = log ? Step{} : decide(part.rule, words, now, part.cost);
+        const core::Step step = log ? core::Step{} : decide(part.rule, words, now, part.cost);
         deed.decisions.push_back(step.decision());
         const bool allowed = step.verdict == Verdict::allowed;
         granted += allowed ? 1 : 0;
@@ -155,24 +156,24 @@ struct Redis {
   }
 
   // How many units are owed.
-  std::int64_t owed(const std::string& key, const Rule& rule, nanoseconds ours) {
+  std::int64_t owed(const std::string& key, const core::Rule& rule, nanoseconds ours) {
     const auto T = static_cast<std::uint64_t>(rule.quota.emission_interval().count());
-    return static_cast<std::int64_t>((ahead_of(keys[key].until, ours + ahead) + T - 1) / T);
+    return static_cast<std::int64_t>((core::ahead_of(keys[key].until, ours + ahead) + T - 1) / T);
   }
 
  private:
-  static std::string text_of(const Rule& rule, const weir::Words& words) {
+  static std::string text_of(const core::Rule& rule, const core::TwoWords& words) {
     const std::string until = std::to_string(words.until) + " ";
     if (rule.algorithm != Algorithm::sliding_window_counter) return until + std::to_string(words.word);
     return until + std::to_string(words.word >> 32) + " " + std::to_string(words.word & 0xffff'ffff);
   }
   void give_back(const Deed::Part& part, nanoseconds now) {
-    weir::Words& words = keys[part.key];
+    core::TwoWords& words = keys[part.key];
     const auto T = part.rule.quota.emission_interval();
     if (words.word != static_cast<std::uint64_t>(T.count())) return;
     const nanoseconds need = T * static_cast<std::int64_t>(part.cost.units);
     const nanoseconds still = std::clamp(part.charged_at + need - now, nanoseconds{0}, need);
-    words.until -= std::min(static_cast<std::uint64_t>(still.count()), ahead_of(words.until, now));
+    words.until -= std::min(static_cast<std::uint64_t>(still.count()), core::ahead_of(words.until, now));
   }
 };
 
@@ -195,7 +196,7 @@ class World {
   };
   struct Request {
     std::size_t process;
-    Rule rule;
+    core::Rule rule;
     std::string key;
     Cost cost;
     nanoseconds asked;
@@ -206,7 +207,7 @@ class World {
   };
   // What threads of one process share.
   struct Home {
-    Table local{Table::kLeastBytes, WhenFull::deny};
+    store::Table local{store::Table::kLeastBytes, WhenFull::deny};
     Resets resets;
   };
 
@@ -228,8 +229,8 @@ class World {
   }
 
   // What is asked. Requests count from 1.
-  std::size_t check(const Rule& rule, const std::string& key, std::uint64_t cost = 1, Wishes wishes = {},
-                    std::size_t process = 0) {
+  std::size_t check(const core::Rule& rule, const std::string& key, std::uint64_t cost = 1,
+                    Wishes wishes = {}, std::size_t process = 0) {
     Process& p = *processes_[process];
     const std::size_t id = requests.size();
     requests.push_back({process, rule, key, Cost{cost}, the_time,
@@ -535,7 +536,7 @@ std::vector<Limit> limits(const std::string& key_of_a, const std::string& rule_o
 
 TEST(SharedStore, asks_once_for_each) {
   World world(kOne);
-  const Rule five = rule("5/s");
+  const core::Rule five = rule("5/s");
   for (int i = 0; i < 3; ++i) world.check(five, "k");
   world.check(five, "k", 0);
   world.check(five, "k", 6);
@@ -553,9 +554,9 @@ TEST(SharedStore, asks_once_for_each) {
 // What waits leaves together when the answer comes: alike neighbours in one call.
 TEST(SharedStore, merges_neighbours_that_are_alike) {
   World world(kOne, merging());
-  const Rule ten = rule("10/s"), twelve = rule("12/s");
+  const core::Rule ten = rule("10/s"), twelve = rule("12/s");
   struct Row {
-    const Rule& rule;
+    const core::Rule& rule;
     const char* key;
     std::uint64_t cost;
     const char* expected;
@@ -622,7 +623,7 @@ TEST(SharedStore, waits_for_the_last_of_several_calls) {
     if (deed.parts[0].cost.units == 2) way = 10ms;  // its answer
     return Fate{};
   };
-  const Rule nine = rule("9/s");
+  const core::Rule nine = rule("9/s");
   world.check(nine, "k");
   world.check(nine, "k", 1);
   world.check(nine, "k", 2);
@@ -673,7 +674,7 @@ TEST(SharedStore, merges_what_is_wished_and_what_can) {
 TEST(SharedStore, merged_checks_are_decided_as_alone) {
   std::mt19937_64 random(seed());
   const auto upto = [&random](std::uint64_t most) { return random() % (most + 1); };
-  const std::vector<std::vector<Rule>> rules = {
+  const std::vector<std::vector<core::Rule>> rules = {
       {rule("5/10ms"), rule("20/10ms burst 7")},
       {rule("5/10ms algorithm=fixed_window"), rule("9/10ms algorithm=fixed_window")},
       {rule("5/10ms algorithm=sliding_window_counter"), rule("9/10ms algorithm=sliding_window_counter")},
@@ -703,7 +704,7 @@ TEST(SharedStore, merged_checks_are_decided_as_alone) {
         const World::Request& request = world.requests[here[i]];
         ASSERT_EQ(request.key, deed.parts[0].key);
         ASSERT_EQ(request.told->outcome.decision, deed.decisions[i]);
-        const Rule& asked = deed.parts[0].rule;
+        const core::Rule& asked = deed.parts[0].rule;
         ASSERT_EQ(request.rule.algorithm, asked.algorithm);
         ASSERT_EQ(request.rule.quota.emission_interval(), asked.quota.emission_interval());
         ASSERT_EQ(request.rule.quota.burst(), asked.quota.burst());
@@ -718,7 +719,7 @@ TEST(SharedStore, merged_checks_are_decided_as_alone) {
     for (int i = 0; i < 100; ++i) {
       world.run(std::chrono::microseconds{random() % 4 == 0 ? upto(500) : 0});
       const std::size_t key = upto(rules.size() * 2 - 1) % static_cast<std::size_t>(1 + trace % 10);
-      const std::vector<Rule>& of_key = rules[key % rules.size()];
+      const std::vector<core::Rule>& of_key = rules[key % rules.size()];
       const std::uint64_t costs[] = {1, 1, 1, 0, 2, 50};
       const nanoseconds deadlines[] = {2ms, 5ms, 50ms};
       Wishes wishes;
@@ -780,7 +781,7 @@ TEST(SharedStore, everyone_in_a_call_that_fails_has_its_own_policy) {
   };
   for (const Row& row : rows) {
     World world(kOne, merging());
-    const Rule two = rule("2/s");
+    const core::Rule two = rule("2/s");
     world.check(two, "k");
     world.fate = [&row](const Deed& deed) { return deed.times > 0 ? row.fate : Fate{}; };
     world.check(two, "k", 1, {.on_error = OnStoreError::allow});
@@ -878,7 +879,7 @@ TEST(SharedStore, decides_at_once_by_the_policy_while_the_store_is_away) {
   world.down = {"a"};
   world.break_connections("a");
   world.run(1ms);
-  const Rule two = rule("2/s");
+  const core::Rule two = rule("2/s");
   struct Row {
     OnStoreError on_error;
     const char* expected;
@@ -980,7 +981,7 @@ TEST(SharedStore, whatever_fails_each_check_is_told_once_and_in_time) {
 
 TEST(SharedStore, a_lease_is_shared_out_to_who_waits_first_come_first_served) {
   World world(kOne);
-  const Rule twenty = rule("20/s");
+  const core::Rule twenty = rule("20/s");
   struct Row {
     std::uint64_t cost;
     const char* expected;
@@ -1002,7 +1003,7 @@ TEST(SharedStore, a_lease_is_shared_out_to_who_waits_first_come_first_served) {
 // When a lease is not to be had, the check asks for what it needs, and who waits goes on waiting.
 TEST(SharedStore, a_lease_that_is_denied_falls_back_to_what_is_needed) {
   World world(kOne);
-  const Rule five = rule("5/s");
+  const core::Rule five = rule("5/s");
   world.check(five, "k", 3);
   world.check(five, "k", 1, {.lease = 4});
   world.check(five, "k", 1, {.lease = 4});
@@ -1061,7 +1062,7 @@ TEST(SharedStore, asks_for_no_lease_that_nobody_can_have) {
 // Who wishes no lease asks, though there is one.
 TEST(SharedStore, a_lease_is_spent_by_who_wishes_one) {
   World world(kOne);
-  const Rule ten = rule("10/s");
+  const core::Rule ten = rule("10/s");
   world.check(ten, "k", 1, {.lease = 5});
   world.check(ten, "k", 1, {.merge = true});
   world.run(1ms);
@@ -1078,7 +1079,7 @@ TEST(SharedStore, a_lease_is_spent_by_who_wishes_one) {
 // The price: others may be denied what nobody spends, for lease x T and no longer.
 TEST(SharedStore, a_lease_keeps_others_out_until_it_has_melted) {
   World world(kOne, {}, 2);
-  const Rule ten = rule("10/s");
+  const core::Rule ten = rule("10/s");
   world.check(ten, "k", 1, {.lease = 10}, 0);
   world.run(1ms);
   const std::size_t denied = world.check(ten, "k", 10, {}, 1);
@@ -1100,7 +1101,7 @@ TEST(SharedStore, leases_of_many_processes_keep_the_promise) {
     world.redis.ahead += std::chrono::microseconds{upto(10'000'000)};
     const std::uint64_t slow = random() % 3 == 0 ? 500 : 30;
     world.latency = [&] { return std::chrono::microseconds{1 + upto(slow)}; };
-    const Rule r{
+    const core::Rule r{
         Quota::make({1, std::chrono::microseconds{5 + upto(200)}}, 1 + static_cast<std::int64_t>(upto(40)))
             .value()};
     std::vector<std::pair<nanoseconds, std::uint64_t>> admitted;
@@ -1248,7 +1249,7 @@ TEST(SharedStore, a_key_is_in_the_slot_that_it_has_with_the_prefix) {
 // Numbers that the script does not count are refused before it is asked.
 TEST(SharedStore, unsuitable_rules_are_not_asked_for) {
   World world(kOne);
-  EXPECT_EQ(world.took(world.check(Rule{Quota::make({1, 1ns}, 9'100'000'000'000'000).value()}, "k")),
+  EXPECT_EQ(world.took(world.check(core::Rule{Quota::make({1, 1ns}, 9'100'000'000'000'000).value()}, "k")),
             "ERR burst: 9100000000000000 is above the most that gcra counts in Redis (9000000000000000)");
   EXPECT_EQ(world.asked(), "");
 }
@@ -1400,7 +1401,7 @@ TEST(SharedStore, what_was_charged_across_slots_is_given_back) {
 // Only what has not drained: nobody is let in twice for it.
 TEST(SharedStore, gives_back_less_what_has_drained) {
   World world(kCluster, {}, 2);
-  const Rule one = rule("5/5s");
+  const core::Rule one = rule("5/5s");
   world.check(rule("2/10s"), kB, 2, {}, 1);
   world.run(1ms);
   world.latency = [] { return 500ms; };
@@ -1580,7 +1581,7 @@ TEST(SharedStore, several_limits_across_slots_keep_each_promise) {
       const Quota quota = Quota::make({1, std::chrono::microseconds{100 + upto(2000)}},
                                       1 + static_cast<std::int64_t>(upto(9)))
                               .value();
-      all.push_back({Rule{quota}, key, Cost{1}, kDeny});
+      all.push_back({core::Rule{quota}, key, Cost{1}, kDeny});
     }
     for (int i = 0; i < 150; ++i) {
       world.run(std::chrono::microseconds{random() % 3 == 0 ? upto(1000) : 0});
@@ -1638,7 +1639,7 @@ TEST(SharedStore, several_limits_across_slots_keep_each_promise) {
 TEST(SharedStore, a_reset_while_a_denial_is_on_its_way_is_not_forgotten) {
   for (const bool merge : {false, true}) {
     World world(kOne);
-    const Rule one = rule("1/s");
+    const core::Rule one = rule("1/s");
     world.check(one, "k");
     world.run(1ms);
     world.check(one, "k", 1, {.merge = merge});
@@ -1657,7 +1658,7 @@ TEST(SharedStore, a_reset_while_a_denial_is_on_its_way_is_not_forgotten) {
 
 TEST(SharedStore, a_reset_while_a_lease_is_on_its_way_is_not_forgotten) {
   World world(kOne);
-  const Rule nine = rule("9/s");
+  const core::Rule nine = rule("9/s");
   world.check(nine, "k", 1, {.lease = 5});
   world.check(nine, "k", 1, {.lease = 5});
   world.run(50us);

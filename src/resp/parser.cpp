@@ -31,8 +31,8 @@ constexpr std::ptrdiff_t kShortestWord = 6;
 
 // The last place in a command where the CR of a header may be, so that the header ends within the
 // command's bound.
-std::size_t last_header_cr(const Limits& limits) {
-  return std::min(std::max<std::size_t>(limits.command_bytes, 2) - 2, kMaxBytes);
+std::size_t last_header_cr(const Bounds& bounds) {
+  return std::min(std::max<std::size_t>(bounds.command_bytes, 2) - 2, kMaxBytes);
 }
 
 unsigned digit_of(char c) { return static_cast<unsigned char>(c) - unsigned{'0'}; }
@@ -54,23 +54,23 @@ bool equals_ignoring_case(std::string_view text, std::string_view lower) {
 
 }  // namespace
 
-Status RequestParser::next(std::string_view input, const Limits& limits) {
-  if (phase_ == Phase::fresh && next_small(input, limits)) [[likely]] {
+Status RequestParser::next(std::string_view input, const Bounds& bounds) {
+  if (phase_ == Phase::fresh && next_small(input, bounds)) [[likely]] {
     return Status::complete;
   }
-  return next_any(input, limits);
+  return next_any(input, bounds);
 }
 
 // The path of nearly every command: at most nine words of at most 999 bytes, all of it here. It
 // keeps no state and refuses nothing: whatever is not of this form, it leaves to next_any, which
 // starts again from the front. Lengths of up to three digits are read by hand, because a call to
 // memchr costs more than the whole header.
-bool RequestParser::next_small(std::string_view input, const Limits& limits) {
+bool RequestParser::next_small(std::string_view input, const Bounds& bounds) {
   const char* at = input.data();
   const char* const end = at + input.size();
   if (input.size() < 4 || at[0] != '*' || !is_crlf(at + 2)) return false;
   const unsigned words = digit_of(at[1]);
-  if (words - 1 > 8 || words > limits.args) return false;
+  if (words - 1 > 8 || words > bounds.args) return false;
   at += 4;
 
   for (std::size_t i = 0; i < words; ++i) {
@@ -87,7 +87,7 @@ bool RequestParser::next_small(std::string_view input, const Limits& limits) {
       }
     }
     if (end - at < static_cast<std::ptrdiff_t>(length) + 4 || !is_crlf(at)) return false;
-    if (length > limits.bulk_bytes) return false;
+    if (length > bounds.bulk_bytes) return false;
     at += 2;
     few_[i] = {at, length};
     at += length;
@@ -96,7 +96,7 @@ bool RequestParser::next_small(std::string_view input, const Limits& limits) {
   }
 
   const auto consumed = static_cast<std::size_t>(at - input.data());
-  if (consumed > limits.command_bytes) return false;
+  if (consumed > bounds.command_bytes) return false;
   unquoted_.clear();
   count_ = words;
   consumed_ = consumed;
@@ -105,22 +105,22 @@ bool RequestParser::next_small(std::string_view input, const Limits& limits) {
 
 // Any command, whole or in pieces. Each step either advances phase_ and returns complete, or says
 // why it cannot.
-Status RequestParser::next_any(std::string_view input, const Limits& limits) {
+Status RequestParser::next_any(std::string_view input, const Bounds& bounds) {
   if (phase_ == Phase::failed) return Status::error;
   if (phase_ == Phase::fresh || phase_ == Phase::fresh_after_large) {
     start();
     if (input.empty()) return Status::incomplete;
     phase_ = input[0] == '*' ? Phase::count_line : Phase::inline_line;
   }
-  if (phase_ == Phase::inline_line) return next_inline(input, limits);
+  if (phase_ == Phase::inline_line) return next_inline(input, bounds);
 
   Status step = Status::complete;
   if (phase_ == Phase::count_line) {
-    step = read_count(input, limits);
+    step = read_count(input, bounds);
     if (step == Status::complete && words_left_ == 0) return finish(position_);
   }
   while (step == Status::complete && words_left_ > 0) {
-    step = phase_ == Phase::length_line ? read_length(input, limits) : read_word(input);
+    step = phase_ == Phase::length_line ? read_length(input, bounds) : read_word(input);
   }
   if (step != Status::complete) return step;
 
@@ -128,9 +128,9 @@ Status RequestParser::next_any(std::string_view input, const Limits& limits) {
   return finish(position_);
 }
 
-Status RequestParser::read_count(std::string_view input, const Limits& limits) {
+Status RequestParser::read_count(std::string_view input, const Bounds& bounds) {
   std::string_view number;
-  switch (find_line(input, limits, number)) {
+  switch (find_line(input, bounds, number)) {
     case Line::incomplete:
       return Status::incomplete;
     case Line::too_long:
@@ -144,22 +144,22 @@ Status RequestParser::read_count(std::string_view input, const Limits& limits) {
   }
   const auto count = parse_integer(number);
   if (!count || *count > kRedisMaxArgs) return fail("invalid multibulk length");
-  if (*count > 0 && static_cast<std::size_t>(*count) > limits.args) {
-    return fail(limits.authenticated ? "invalid multibulk length" : "unauthenticated multibulk length");
+  if (*count > 0 && static_cast<std::size_t>(*count) > bounds.args) {
+    return fail(bounds.authenticated ? "invalid multibulk length" : "unauthenticated multibulk length");
   }
   words_left_ = *count > 0 ? static_cast<std::size_t>(*count) : 0;
   phase_ = Phase::length_line;
   return Status::complete;
 }
 
-Status RequestParser::read_length(std::string_view input, const Limits& limits) {
+Status RequestParser::read_length(std::string_view input, const Bounds& bounds) {
   // Said at the first byte rather than at the end of its line as Redis does: a client that lost
   // count learns it now.
-  if (position_ < input.size() && position_ <= last_header_cr(limits) && input[position_] != '$') {
+  if (position_ < input.size() && position_ <= last_header_cr(bounds) && input[position_] != '$') {
     return fail("expected '$', got '" + printable(input[position_]) + "'");
   }
   std::string_view number;
-  switch (find_line(input, limits, number)) {
+  switch (find_line(input, bounds, number)) {
     case Line::incomplete:
       return Status::incomplete;
     case Line::too_long:
@@ -174,12 +174,12 @@ Status RequestParser::read_length(std::string_view input, const Limits& limits) 
   const auto length = parse_integer(number);
   if (!length || *length < 0 || *length > kRedisMaxBulkBytes) return fail("invalid bulk length");
   word_length_ = static_cast<std::size_t>(*length);
-  if (word_length_ > limits.bulk_bytes) {
-    return fail(limits.authenticated ? "invalid bulk length" : "unauthenticated bulk length");
+  if (word_length_ > bounds.bulk_bytes) {
+    return fail(bounds.authenticated ? "invalid bulk length" : "unauthenticated bulk length");
   }
   // Refused when it is announced, so that the caller does not collect bytes for a command that
   // cannot become one.
-  if (position_ + word_length_ + 2 > std::min(limits.command_bytes, kMaxBytes)) return fail(kTooLarge);
+  if (position_ + word_length_ + 2 > std::min(bounds.command_bytes, kMaxBytes)) return fail(kTooLarge);
   phase_ = Phase::word;
   return Status::complete;
 }
@@ -198,10 +198,10 @@ Status RequestParser::read_word(std::string_view input) {
 
 // Finds the CRLF of the header line at position_, continuing where the last call stopped, and steps behind
 // it. The bounds are on where the line *ends*, so that the answer does not depend on how the input was cut.
-RequestParser::Line RequestParser::find_line(std::string_view input, const Limits& limits,
+RequestParser::Line RequestParser::find_line(std::string_view input, const Bounds& bounds,
                                              std::string_view& number) {
-  const std::size_t line_last = position_ + std::min(limits.inline_bytes, kMaxBytes);
-  const std::size_t command_last = last_header_cr(limits);
+  const std::size_t line_last = position_ + std::min(bounds.inline_bytes, kMaxBytes);
+  const std::size_t command_last = last_header_cr(bounds);
   const std::size_t last = std::min(line_last, command_last);  // the last place where the CR may be
 
   std::size_t at = scanned_;
@@ -217,9 +217,9 @@ RequestParser::Line RequestParser::find_line(std::string_view input, const Limit
   return Line::found;
 }
 
-Status RequestParser::next_inline(std::string_view input, const Limits& limits) {
+Status RequestParser::next_inline(std::string_view input, const Bounds& bounds) {
   const std::size_t last =
-      std::min({limits.inline_bytes, std::max<std::size_t>(limits.command_bytes, 1) - 1, kMaxBytes});
+      std::min({bounds.inline_bytes, std::max<std::size_t>(bounds.command_bytes, 1) - 1, kMaxBytes});
   const std::string_view allowed = input.substr(0, last + 1);
   const std::size_t line_feed = allowed.find('\n', scanned_);
   if (line_feed == std::string_view::npos) {
@@ -233,7 +233,7 @@ Status RequestParser::next_inline(std::string_view input, const Limits& limits) 
   InlineWords::Step step = words.next(word);
   for (; step == InlineWords::Step::word; step = words.next(word)) add_arg(word);
   if (step == InlineWords::Step::unbalanced) return fail("unbalanced quotes in request");
-  if (count_ > limits.args) return fail("too big inline request");
+  if (count_ > bounds.args) return fail("too big inline request");
   return finish(line_feed + 1);
 }
 

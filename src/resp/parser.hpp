@@ -21,7 +21,7 @@ inline constexpr std::size_t kKiB = 1024;
 
 // What one command may be. A command beyond it is a protocol error, so that a caller never has to hold more
 // than `command_bytes` of an unfinished one.
-struct Limits {
+struct Bounds {
   std::size_t args = kKiB * kKiB;           // words in one command: Redis's own bound before 7.0
   std::size_t bulk_bytes = 512 * kKiB;      // bytes in one word
   std::size_t inline_bytes = 64 * kKiB;     // bytes in one line, inline or header; at least 8
@@ -31,7 +31,7 @@ struct Limits {
 
 // Redis allows a client that has not given its password yet 10 words of 16,384 bytes; here the whole command
 // is held to that size as well.
-inline constexpr Limits kUnauthenticated{.args = 10,
+inline constexpr Bounds kUnauthenticated{.args = 10,
                                          .bulk_bytes = 16 * kKiB,
                                          .inline_bytes = 16 * kKiB,
                                          .command_bytes = 16 * kKiB,
@@ -58,7 +58,7 @@ class RequestParser {
   // error:      error() is the text of the one error line to send before closing. The parser stays so.
   //
   // After a large command the memory for its words is released by the next call, be it with an empty input.
-  Status next(std::string_view input, const Limits& limits);
+  Status next(std::string_view input, const Bounds& bounds);
 
   std::span<const std::string_view> args() const {
     return {count_ <= kFew ? few_.data() : many_.data(), count_};
@@ -95,13 +95,13 @@ class RequestParser {
     std::uint32_t length;
   };
 
-  bool next_small(std::string_view input, const Limits& limits);
-  Status next_any(std::string_view input, const Limits& limits);
-  Status next_inline(std::string_view input, const Limits& limits);
-  Status read_count(std::string_view input, const Limits& limits);
-  Status read_length(std::string_view input, const Limits& limits);
+  bool next_small(std::string_view input, const Bounds& bounds);
+  Status next_any(std::string_view input, const Bounds& bounds);
+  Status next_inline(std::string_view input, const Bounds& bounds);
+  Status read_count(std::string_view input, const Bounds& bounds);
+  Status read_length(std::string_view input, const Bounds& bounds);
   Status read_word(std::string_view input);
-  Line find_line(std::string_view input, const Limits& limits, std::string_view& number);
+  Line find_line(std::string_view input, const Bounds& bounds, std::string_view& number);
   void start();
   void add_arg(std::string_view word);
   Status finish(std::size_t consumed);

@@ -36,7 +36,7 @@ struct Heard {
 
 // Feeds the pieces as a server would: everything not yet consumed, each time at a fresh address of exactly
 // its size, so that the address sanitizer sees a single byte read too far.
-Heard hear(std::initializer_list<std::string_view> pieces, const Limits& limits = {}) {
+Heard hear(std::initializer_list<std::string_view> pieces, const Bounds& bounds = {}) {
   Heard heard;
   RequestParser parser;
   for (const std::string_view piece : pieces) {
@@ -44,7 +44,7 @@ Heard hear(std::initializer_list<std::string_view> pieces, const Limits& limits 
     const std::vector<char> buffer(heard.leftover.begin(), heard.leftover.end());
     std::string_view input(buffer.data(), buffer.size());
     Status status;
-    while ((status = parser.next(input, limits)) == Status::complete) {
+    while ((status = parser.next(input, bounds)) == Status::complete) {
       const auto args = parser.args();
       if (!args.empty()) heard.commands.emplace_back(args.begin(), args.end());
       input.remove_prefix(parser.consumed());
@@ -55,12 +55,12 @@ Heard hear(std::initializer_list<std::string_view> pieces, const Limits& limits 
       heard.leftover.clear();
       break;
     }
-    EXPECT_LE(heard.leftover.size(), limits.command_bytes);
+    EXPECT_LE(heard.leftover.size(), bounds.command_bytes);
   }
   return heard;
 }
 
-Heard hear(std::string_view stream, const Limits& limits = {}) { return hear({stream}, limits); }
+Heard hear(std::string_view stream, const Bounds& bounds = {}) { return hear({stream}, bounds); }
 
 Heard commands(std::vector<Command> expected) { return {std::move(expected), "", ""}; }
 
@@ -291,20 +291,20 @@ TEST(RequestParser, a_mebibyte_sent_byte_by_byte_is_parsed_once) {
       command(Command(kRoom / 7, "w")),  // seven bytes a word
       std::string(kRoom, 'A') + "\n",
   };
-  const Limits limits{.inline_bytes = kKiB * kKiB};
+  const Bounds bounds{.inline_bytes = kKiB * kKiB};
   const auto started = std::chrono::steady_clock::now();
   for (const std::string& stream : streams) {
     RequestParser parser;
     for (std::size_t size = 1; size < stream.size(); ++size) {
-      ASSERT_EQ(parser.next({stream.data(), size}, limits), Status::incomplete);
+      ASSERT_EQ(parser.next({stream.data(), size}, bounds), Status::incomplete);
     }
-    ASSERT_EQ(parser.next(stream, limits), Status::complete);
+    ASSERT_EQ(parser.next(stream, bounds), Status::complete);
     EXPECT_EQ(parser.consumed(), stream.size());
   }
   const std::string header = "*" + std::string(kRoom, '1');
   RequestParser parser;
   for (std::size_t size = 1; size < header.size(); ++size) {
-    ASSERT_EQ(parser.next({header.data(), size}, limits), Status::incomplete);
+    ASSERT_EQ(parser.next({header.data(), size}, bounds), Status::incomplete);
   }
   EXPECT_LT(std::chrono::steady_clock::now() - started, std::chrono::seconds(3));
 }
@@ -329,9 +329,9 @@ TEST(RequestParser, ten_thousand_promises_of_a_million_words_cost_nothing) {
 }
 
 TEST(RequestParser, a_command_is_bounded_as_a_whole) {
-  const Limits limits{.args = 100, .bulk_bytes = 100, .inline_bytes = 100, .command_bytes = 64};
+  const Bounds bounds{.args = 100, .bulk_bytes = 100, .inline_bytes = 100, .command_bytes = 64};
   // "*1\r\n$52\r\n" and the CRLF behind the word are eleven bytes.
-  EXPECT_EQ(hear(command({std::string(53, 'x')}), limits), commands({{std::string(53, 'x')}}));
+  EXPECT_EQ(hear(command({std::string(53, 'x')}), bounds), commands({{std::string(53, 'x')}}));
   const struct {
     std::string stream;
     std::string_view error;
@@ -341,11 +341,11 @@ TEST(RequestParser, a_command_is_bounded_as_a_whole) {
       {"*" + std::string(63, '1'), "ERR Protocol error: too big request"},
       {std::string(64, 'A'), "ERR Protocol error: too big inline request"},
   };
-  for (const auto& row : rows) EXPECT_EQ(hear(row.stream, limits).error, row.error) << row.stream;
+  for (const auto& row : rows) EXPECT_EQ(hear(row.stream, bounds).error, row.error) << row.stream;
 }
 
 TEST(RequestParser, bounds_hold_for_commands_that_arrive_whole) {
-  const Limits limits{.args = 3, .bulk_bytes = 20, .inline_bytes = 32, .command_bytes = 48};
+  const Bounds bounds{.args = 3, .bulk_bytes = 20, .inline_bytes = 32, .command_bytes = 48};
   const struct {
     Command words;
     std::string_view error;
@@ -357,11 +357,11 @@ TEST(RequestParser, bounds_hold_for_commands_that_arrive_whole) {
       {{std::string(20, 'x'), std::string(10, 'x')}, ""},                                     // 48 bytes
       {{std::string(20, 'x'), std::string(11, 'x')}, "ERR Protocol error: too big request"},  // 49 bytes
   };
-  for (const auto& row : rows) EXPECT_EQ(hear(command(row.words), limits).error, row.error);
+  for (const auto& row : rows) EXPECT_EQ(hear(command(row.words), bounds).error, row.error);
 }
 
 TEST(RequestParser, a_bound_is_met_at_the_same_byte_however_the_input_is_cut) {
-  const Limits limits{.args = 5, .bulk_bytes = 60, .inline_bytes = 32, .command_bytes = 64};
+  const Bounds bounds{.args = 5, .bulk_bytes = 60, .inline_bytes = 32, .command_bytes = 64};
   const struct {
     std::string_view behind;  // what follows the first of two words
     std::size_t longest;      // first word for which this is not an error
@@ -378,10 +378,10 @@ TEST(RequestParser, a_bound_is_met_at_the_same_byte_however_the_input_is_cut) {
       const std::string wire =
           "*2\r\n" + command({std::string(length, 'x')}).substr(4) + std::string(row.behind);
       const std::string_view view = wire;
-      const Heard expected = hear(wire, limits);
+      const Heard expected = hear(wire, bounds);
       EXPECT_EQ(expected.error.empty(), length <= row.longest) << length << row.behind << expected.error;
       for (std::size_t cut = 0; cut <= view.size(); ++cut) {
-        ASSERT_EQ(hear({view.substr(0, cut), view.substr(cut)}, limits), expected)
+        ASSERT_EQ(hear({view.substr(0, cut), view.substr(cut)}, bounds), expected)
             << length << row.behind << cut;
       }
     }

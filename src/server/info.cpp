@@ -62,7 +62,8 @@ Info tell_info(const Service& service, std::span<const std::string> sections, co
   Info info;
   std::string& text = info.text;
   if (asked("server")) {
-    const auto uptime = std::chrono::floor<std::chrono::seconds>(steady_now() - service.started).count();
+    const auto uptime =
+        std::chrono::floor<std::chrono::seconds>(store::steady_now() - service.started).count();
     text += "# Server\r\n" + line("redis_version", kRedisVersion) + line("redis_mode", "standalone") +
             line("weir_version", WEIR_VERSION) + line("process_id", getpid()) +
             line("uptime_in_seconds", uptime) + line("threads", settings.threads) + "\r\n";

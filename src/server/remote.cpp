@@ -14,7 +14,7 @@ void Remote::throttle(const Quota& quota, std::string_view key, Cost cost, bool 
   Answer& answer = add(silent);
   answer.decides = true;
   ++open_;
-  if (const auto at_once = store_.check(Rule{quota}, key, cost, token_of(answer), {})) {
+  if (const auto at_once = store_.check(core::Rule{quota}, key, cost, token_of(answer), {})) {
     --open_;
     answer.decision = at_once->decision;
     answer.error = at_once->error;
@@ -52,7 +52,7 @@ void Remote::one_less() {
   }
 }
 
-std::uint64_t Remote::collect(resp::Reply to) {
+std::uint64_t Remote::collect(resp::Writer to) {
   std::uint64_t denied = 0;
   for (const Answer& answer : answers_) {
     const bool decided = answer.decides && answer.error.empty();

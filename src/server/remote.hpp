@@ -14,7 +14,7 @@
 #include <string_view>
 
 #include "redis/shared_store.hpp"
-#include "resp/reply.hpp"
+#include "resp/writer.hpp"
 #include "weir/quota.hpp"
 
 namespace weir::server {
@@ -39,7 +39,7 @@ class Remote {
   std::size_t size() const { return answers_.size(); }
   bool waiting() const { return open_ > 0; }
   // Writes the replies, when none is outstanding. Returns how many were denials.
-  std::uint64_t collect(resp::Reply to);
+  std::uint64_t collect(resp::Writer to);
 
   // Where a store's outcomes go.
   static void on_outcome(std::uint64_t token, const redis::SharedStore::Outcome& outcome);

@@ -43,7 +43,7 @@ struct RespFront::Command {
   bool before_auth;
   bool in_multi;  // runs at once inside MULTI, is not queued
   bool batched;   // its decision may wait for those behind it; everything else is answered after them
-  void (*run)(RespFront&, Words, std::string&);
+  void (*run)(RespFront&, Arguments, std::string&);
   std::string_view summary;
 };
 
@@ -69,7 +69,7 @@ std::size_t RespFront::feed(std::string_view input, std::string& out, std::chron
   while (!closing_ && transaction_.empty() && !yielding_ && out.size() < kOutputCap) {
     if (remote_ != nullptr && remote_->size() >= kMostPending && !collect(out)) break;
     const resp::Status status =
-        parser_.next(input.substr(used), authenticated_ ? resp::Limits{} : resp::kUnauthenticated);
+        parser_.next(input.substr(used), authenticated_ ? resp::Bounds{} : resp::kUnauthenticated);
     if (status == resp::Status::incomplete) break;
     if (status == resp::Status::error) {
       if (!collect(out)) break;
@@ -114,7 +114,7 @@ bool RespFront::collect(std::string& out) {
 }
 
 // Answers come in the order of the commands: only another decision may be asked for behind one.
-bool RespFront::must_wait(Words words) const {
+bool RespFront::must_wait(Arguments words) const {
   if (remote_ == nullptr || remote_->size() == 0 || words.empty()) return false;
   const Command* found = find(words[0]);
   return found == nullptr || !found->batched;
@@ -124,7 +124,7 @@ void RespFront::decide_pending(std::string& out) {
   if (pending_.empty()) return;
   const std::chrono::nanoseconds now = now_.count() != 0 ? now_ : service_.now();
   now_ = std::chrono::nanoseconds{0};
-  resp::Reply to = reply(out);
+  resp::Writer to = reply(out);
   std::uint64_t denied = 0;
   for (const Pending& check : pending_) {
     const Decision decision = service_.table.check(check.place, check.quota, check.cost, arrived_, now);
@@ -135,14 +135,14 @@ void RespFront::decide_pending(std::string& out) {
   service_.counters.denied.fetch_add(denied, std::memory_order_relaxed);
 }
 
-void RespFront::throttle(Words words, std::string& out, bool gcra) {
+void RespFront::throttle(Arguments words, std::string& out, bool gcra) {
   const Throttle request = gcra ? throttle_parser_.gcra(words) : throttle_parser_.cl_throttle(words);
   if (remote_ != nullptr) {
     if (request.quota == nullptr) return remote_->fail(throttle_parser_.error(), silent());
     return remote_->throttle(*request.quota, request.key, request.cost, silent());
   }
   if (request.quota == nullptr) return fail(out, throttle_parser_.error());
-  const Table::Place place = service_.table.locate(request.key);
+  const store::Table::Place place = service_.table.locate(request.key);
   service_.table.prefetch(place);
   pending_.push_back({place, *request.quota, request.cost});
   if (pending_.size() >= kMostPending) decide_pending(out);
@@ -175,20 +175,20 @@ bool RespFront::log_in(std::string_view user, std::string_view password, std::st
   return true;
 }
 
-void RespFront::ping(Words words, std::string& out) {
+void RespFront::ping(Arguments words, std::string& out) {
   if (words.size() > 2) return fail(out, "ERR wrong number of arguments for 'ping' command");
   if (words.size() == 2) return reply(out).bulk(words[1]);
   reply(out).simple("PONG");
 }
 
-void RespFront::echo(Words words, std::string& out) { reply(out).bulk(words[1]); }
+void RespFront::echo(Arguments words, std::string& out) { reply(out).bulk(words[1]); }
 
-void RespFront::quit(Words, std::string& out) {
+void RespFront::quit(Arguments, std::string& out) {
   reply(out).simple("OK");
   closing_ = true;
 }
 
-void RespFront::reset_connection(Words, std::string& out) {
+void RespFront::reset_connection(Arguments, std::string& out) {
   protocol_ = 2;
   authenticated_ = !service_.credentials.required();
   in_multi_ = false;
@@ -198,7 +198,7 @@ void RespFront::reset_connection(Words, std::string& out) {
   reply(out).simple("RESET");
 }
 
-void RespFront::hello(Words words, std::string& out) {
+void RespFront::hello(Arguments words, std::string& out) {
   int protocol = protocol_;
   std::size_t at = 1;
   if (words.size() > 1) {
@@ -234,7 +234,7 @@ void RespFront::hello(Words words, std::string& out) {
   }
   protocol_ = protocol;
   name_ = std::string(name);
-  resp::Reply to = reply(out);
+  resp::Writer to = reply(out);
   to.map(7);
   to.bulk("server");
   to.bulk("redis");
@@ -252,7 +252,7 @@ void RespFront::hello(Words words, std::string& out) {
   to.array(0);
 }
 
-void RespFront::auth(Words words, std::string& out) {
+void RespFront::auth(Arguments words, std::string& out) {
   if (words.size() > 3) return fail(out, "ERR syntax error");
   if (!service_.credentials.required()) {
     return fail(
@@ -264,13 +264,13 @@ void RespFront::auth(Words words, std::string& out) {
   if (log_in(named ? words[1] : "default", words[named ? 2 : 1], out)) reply(out).simple("OK");
 }
 
-void RespFront::select(Words words, std::string& out) {
+void RespFront::select(Arguments words, std::string& out) {
   if (!resp::parse_integer(words[1])) return fail(out, "ERR invalid DB index");
   if (words[1] != "0") return fail(out, "ERR DB index is out of range");
   reply(out).simple("OK");
 }
 
-void RespFront::client(Words words, std::string& out) {
+void RespFront::client(Arguments words, std::string& out) {
   const std::string what = lower(words[1]);
   const auto wrong = [&] { fail(out, "ERR wrong number of arguments for 'client|" + what + "' command"); };
   if (what == "setname") {
@@ -306,7 +306,7 @@ void RespFront::client(Words words, std::string& out) {
   fail(out, "ERR unknown subcommand '" + what.substr(0, 32) + "'");
 }
 
-void RespFront::config(Words words, std::string& out) {
+void RespFront::config(Arguments words, std::string& out) {
   if (lower(words[1]) != "get" || words.size() < 3) {
     return fail(out, "ERR CONFIG knows only GET here; settings are given when the server starts");
   }
@@ -327,7 +327,7 @@ void RespFront::config(Words words, std::string& out) {
     });
     if (asked) found.push_back(i);
   }
-  resp::Reply to = reply(out);
+  resp::Writer to = reply(out);
   to.map(found.size());
   for (const std::size_t i : found) {
     to.bulk(known[i].first);
@@ -335,21 +335,21 @@ void RespFront::config(Words words, std::string& out) {
   }
 }
 
-void RespFront::time(Words, std::string& out) {
+void RespFront::time(Arguments, std::string& out) {
   using namespace std::chrono;
   const auto now = duration_cast<microseconds>(system_clock::now().time_since_epoch()).count();
-  resp::Reply to = reply(out);
+  resp::Writer to = reply(out);
   to.array(2);
   to.bulk(std::to_string(now / 1'000'000));
   to.bulk(std::to_string(now % 1'000'000));
 }
 
-void RespFront::dbsize(Words, std::string& out) {
+void RespFront::dbsize(Arguments, std::string& out) {
   yielding_ = true;
   reply(out).integer(static_cast<std::int64_t>(service_.live()));
 }
 
-void RespFront::shutdown(Words words, std::string& out) {
+void RespFront::shutdown(Arguments words, std::string& out) {
   const std::string how = words.size() > 1 ? lower(words[1]) : "save";
   if (how != "save" && how != "nosave") return fail(out, "ERR syntax error");
   // Like Redis, no reply on success: the connection closes.
@@ -357,7 +357,7 @@ void RespFront::shutdown(Words words, std::string& out) {
   service_.shut_down(how == "save");
 }
 
-void RespFront::multi(Words, std::string& out) {
+void RespFront::multi(Arguments, std::string& out) {
   if (in_multi_) return fail(out, "ERR MULTI calls can not be nested");
   in_multi_ = true;
   multi_broken_ = false;
@@ -365,7 +365,7 @@ void RespFront::multi(Words, std::string& out) {
   reply(out).simple("OK");
 }
 
-void RespFront::exec(Words, std::string& out) {
+void RespFront::exec(Arguments, std::string& out) {
   if (!in_multi_) return fail(out, "ERR EXEC without MULTI");
   in_multi_ = false;
   if (multi_broken_) {
@@ -377,14 +377,14 @@ void RespFront::exec(Words, std::string& out) {
   run_transaction(out);
 }
 
-void RespFront::discard(Words, std::string& out) {
+void RespFront::discard(Arguments, std::string& out) {
   if (!in_multi_) return fail(out, "ERR DISCARD without MULTI");
   in_multi_ = false;
   queued_.clear();
   reply(out).simple("OK");
 }
 
-void RespFront::del(Words words, std::string& out) {
+void RespFront::del(Arguments words, std::string& out) {
   if (remote_ != nullptr) return remote_->reset(words.subspan(1), silent());
   std::int64_t forgotten = 0;
   for (const std::string_view key : words.subspan(1)) {
@@ -393,8 +393,8 @@ void RespFront::del(Words words, std::string& out) {
   reply(out).integer(forgotten);
 }
 
-void RespFront::command(Words words, std::string& out) {
-  resp::Reply to = reply(out);
+void RespFront::command(Arguments words, std::string& out) {
+  resp::Writer to = reply(out);
   const std::string what = words.size() > 1 ? lower(words[1]) : "";
   if (what == "count") return to.integer(static_cast<std::int64_t>(commands().size()));
   if (what == "docs") {
@@ -434,7 +434,7 @@ void RespFront::command(Words words, std::string& out) {
 
 // The first six of the fields that Redis gives for a command: what cluster-aware clients read to find the
 // keys.
-void RespFront::describe(resp::Reply& to, const Command& command) const {
+void RespFront::describe(resp::Writer& to, const Command& command) const {
   to.array(6);
   to.bulk(lower(command.name));
   to.integer(command.arity);
@@ -445,7 +445,7 @@ void RespFront::describe(resp::Reply& to, const Command& command) const {
   to.integer(command.first_key != 0 ? 1 : 0);
 }
 
-void RespFront::info(Words words, std::string& out) {
+void RespFront::info(Arguments words, std::string& out) {
   std::vector<std::string> sections;
   for (const std::string_view word : words.subspan(1)) sections.push_back(lower(word));
   const Info info = tell_info(service_, sections, remote_ != nullptr ? &remote_->store() : nullptr);
@@ -455,7 +455,7 @@ void RespFront::info(Words words, std::string& out) {
 
 const std::vector<RespFront::Command>& RespFront::commands() {
   using F = RespFront;
-#define WEIR_RUN(call) [](F& f, Words w, std::string& out) { f.call; }
+#define WEIR_RUN(call) [](F& f, Arguments w, std::string& out) { f.call; }
   static const std::vector<Command> kCommands = {
       {"CL.THROTTLE", -5, 1, 1, false, false, true, WEIR_RUN(throttle(w, out, false)),
        "key max_burst count period [quantity]: decides one request"},
@@ -511,12 +511,12 @@ const RespFront::Command* RespFront::find(std::string_view name) {
   return nullptr;
 }
 
-void RespFront::run(const Command& command, Words words, std::string& out) {
+void RespFront::run(const Command& command, Arguments words, std::string& out) {
   if (!command.batched) decide_pending(out);
   command.run(*this, words, out);
 }
 
-void RespFront::execute(Words words, std::string& out) {
+void RespFront::execute(Arguments words, std::string& out) {
   // A web page can make a browser send us a request whose later lines read as commands (CVE-2016-10517 is
   // about this): such a connection is closed before any of it runs.
   if (resp::looks_like_http(words)) {
@@ -546,7 +546,7 @@ void RespFront::execute(Words words, std::string& out) {
   } else if (in_multi_ && !found->in_multi) {
     // What a client may queue is bounded like one command.
     for (const std::string_view word : words) queued_bytes_ += word.size() + sizeof(std::string);
-    if (queued_bytes_ > resp::Limits{}.command_bytes) {
+    if (queued_bytes_ > resp::Bounds{}.command_bytes) {
       refuse("ERR too much queued in one MULTI");
     } else {
       queued_.emplace_back(words.begin(), words.end());

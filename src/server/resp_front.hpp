@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "resp/parser.hpp"
-#include "resp/reply.hpp"
+#include "resp/writer.hpp"
 #include "server/remote.hpp"
 #include "server/service.hpp"
 #include "server/throttle.hpp"
@@ -30,7 +30,7 @@ class RespFront {
 
   // Working memory that the connections of one thread share; empty between calls.
   struct Pending {
-    Table::Place place;
+    store::Table::Place place;
     Quota quota;
     Cost cost;
   };
@@ -57,44 +57,44 @@ class RespFront {
   bool waiting() const { return remote_ != nullptr && remote_->waiting(); }
 
  private:
-  using Words = std::span<const std::string_view>;
+  using Arguments = std::span<const std::string_view>;
   struct Command;
   static const std::vector<Command>& commands();
   static const Command* find(std::string_view name);
 
-  void execute(Words words, std::string& out);
-  void run(const Command& command, Words words, std::string& out);
+  void execute(Arguments words, std::string& out);
+  void run(const Command& command, Arguments words, std::string& out);
   void decide_pending(std::string& out);
   bool collect(std::string& out);
-  bool must_wait(Words words) const;
+  bool must_wait(Arguments words) const;
   bool silent() const { return replies_ != Replies::on; }
   void run_transaction(std::string& out);
   void fail(std::string& out, std::string_view text);
   void fail_protocol(std::string& out, std::string_view text);
-  resp::Reply reply(std::string& out) const { return resp::Reply(out, protocol_); }
+  resp::Writer reply(std::string& out) const { return resp::Writer(out, protocol_); }
 
-  void throttle(Words words, std::string& out, bool gcra);
-  void ping(Words words, std::string& out);
-  void echo(Words words, std::string& out);
-  void quit(Words words, std::string& out);
-  void reset_connection(Words words, std::string& out);
-  void hello(Words words, std::string& out);
-  void auth(Words words, std::string& out);
-  void select(Words words, std::string& out);
-  void client(Words words, std::string& out);
-  void command(Words words, std::string& out);
-  void info(Words words, std::string& out);
-  void config(Words words, std::string& out);
-  void time(Words words, std::string& out);
-  void dbsize(Words words, std::string& out);
-  void shutdown(Words words, std::string& out);
-  void multi(Words words, std::string& out);
-  void exec(Words words, std::string& out);
-  void discard(Words words, std::string& out);
-  void del(Words words, std::string& out);
+  void throttle(Arguments words, std::string& out, bool gcra);
+  void ping(Arguments words, std::string& out);
+  void echo(Arguments words, std::string& out);
+  void quit(Arguments words, std::string& out);
+  void reset_connection(Arguments words, std::string& out);
+  void hello(Arguments words, std::string& out);
+  void auth(Arguments words, std::string& out);
+  void select(Arguments words, std::string& out);
+  void client(Arguments words, std::string& out);
+  void command(Arguments words, std::string& out);
+  void info(Arguments words, std::string& out);
+  void config(Arguments words, std::string& out);
+  void time(Arguments words, std::string& out);
+  void dbsize(Arguments words, std::string& out);
+  void shutdown(Arguments words, std::string& out);
+  void multi(Arguments words, std::string& out);
+  void exec(Arguments words, std::string& out);
+  void discard(Arguments words, std::string& out);
+  void del(Arguments words, std::string& out);
 
   bool log_in(std::string_view user, std::string_view password, std::string& out);
-  void describe(resp::Reply& to, const Command& command) const;
+  void describe(resp::Writer& to, const Command& command) const;
 
   Service& service_;
   Scratch& pending_;

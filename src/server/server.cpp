@@ -76,7 +76,7 @@ void clear_stale_socket(asio::io_context& context, const std::string& path) {
 
 // The snapshot to start from, if there is one. A damaged one stops the start, unless told otherwise; it is
 // then put aside, because the next snapshot would overwrite it.
-std::optional<SnapshotFile> open_snapshot(const Settings& settings) {
+std::optional<store::SnapshotFile> open_snapshot(const Settings& settings) {
   if (settings.snapshot.empty()) return std::nullopt;
   struct stat found{};
   if (stat(settings.snapshot.c_str(), &found) != 0) {
@@ -88,7 +88,7 @@ std::optional<SnapshotFile> open_snapshot(const Settings& settings) {
     throw std::runtime_error("snapshot '" + settings.snapshot +
                              "': " + std::strerror(code == ENOENT ? errno : code));
   }
-  auto opened = SnapshotFile::open(settings.snapshot);
+  auto opened = store::SnapshotFile::open(settings.snapshot);
   if (opened) return std::move(*opened);
   if (!settings.ignore_bad_snapshot) {
     throw std::runtime_error(opened.error() + "; --ignore-bad-snapshot puts it aside and starts empty");
@@ -114,7 +114,7 @@ class Server::Impl {
   explicit Impl(const Settings& settings)
       : settings_(settings),
         saved_(open_snapshot(settings_)),
-        service_(settings_, saved_ ? saved_->seed() : Table::random_seed()),
+        service_(settings_, saved_ ? saved_->seed() : store::Table::random_seed()),
         signals_(main_loop().context),
         drain_timer_(main_loop().context),
         watch_timer_(main_loop().context) {
@@ -242,7 +242,7 @@ class Server::Impl {
 
   void restore() {
     if (!saved_) return;
-    const auto restored = saved_->restore_into(service_.table, steady_now());
+    const auto restored = saved_->restore_into(service_.table, store::steady_now());
     if (!restored) throw std::runtime_error(restored.error());
     spdlog::info("snapshot {}: {} keys restored", settings_.snapshot, *restored);
     saved_.reset();
@@ -414,7 +414,7 @@ class Server::Impl {
     loop.sweep.expires_after(kSweepEvery);
     loop.sweep.async_wait([this, &loop](const error_code& error) {
       if (error || stopping_) return;
-      loop.coarse_now = steady_now();
+      loop.coarse_now = store::steady_now();
       const std::vector<Session*> open(loop.sessions.begin(), loop.sessions.end());
       for (Session* session : open) {
         if (loop.sessions.contains(session)) session->shared_from_this()->close_if_stalled();
@@ -424,7 +424,7 @@ class Server::Impl {
   }
 
   Settings settings_;
-  std::optional<SnapshotFile> saved_;
+  std::optional<store::SnapshotFile> saved_;
   Service service_;
   std::vector<std::unique_ptr<Loop>> loops_ = [] {
     std::vector<std::unique_ptr<Loop>> one;

@@ -45,7 +45,7 @@ struct Loop {
   asio::steady_timer sweep{context};
   Poller poller{context};
   // Read once a second by the sweep: precise enough for timeouts of seconds.
-  std::chrono::nanoseconds coarse_now = steady_now();
+  std::chrono::nanoseconds coarse_now = store::steady_now();
 
   // With --store: the decisions of this loop's connections, and the sockets to make them over.
   std::optional<asio::ssl::context> store_tls;

@@ -23,7 +23,7 @@ void SnapshotWriter::stop() {
 
 bool SnapshotWriter::save() {
   if (service_.settings.snapshot.empty()) return true;
-  const auto saved = save_snapshot(service_.table, service_.settings.snapshot);
+  const auto saved = store::save_snapshot(service_.table, service_.settings.snapshot);
   if (saved) {
     service_.counters.snapshots.fetch_add(1, std::memory_order_relaxed);
     return true;

@@ -54,7 +54,7 @@ Throttle ThrottleParser::request(std::string_view key, Rate rate, std::int64_t m
   return {key, &*last_, Cost{static_cast<std::uint64_t>(units)}};
 }
 
-Throttle ThrottleParser::cl_throttle(Words words) {
+Throttle ThrottleParser::cl_throttle(Arguments words) {
   if (words.size() < 5 || words.size() > 6) return fail(arity(words[0]));
   // No word may be negative, so -1 can stand for what is no number; optionals cost a tenth of a request here.
   const auto number = [&words](std::size_t at) { return resp::parse_integer(words[at]).value_or(-1); };
@@ -69,7 +69,7 @@ Throttle ThrottleParser::cl_throttle(Words words) {
   return request(words[1], {count, std::chrono::seconds{period}}, max_burst, quantity);
 }
 
-Throttle ThrottleParser::gcra(Words words) {
+Throttle ThrottleParser::gcra(Arguments words) {
   if (words.size() < 5 || words.size() > 7) return fail(arity(words[0]));
   const auto max_burst = resp::parse_integer(words[2]);
   if (!max_burst || *max_burst < 0 || *max_burst == kMost) {
@@ -78,19 +78,19 @@ Throttle ThrottleParser::gcra(Words words) {
   const auto count = resp::parse_integer(words[3]);
   if (!count) return fail("ERR value is not an integer or out of range");
   if (*count < 1) return fail("ERR value is out of range, value must between 1 and 9223372036854775807");
-  const ScaledNumber period = parse_scaled(words[4], std::chrono::seconds{1});
-  if (period.fault == NumberFault::not_a_number) {
+  const core::ScaledNumber period = core::parse_scaled(words[4], std::chrono::seconds{1});
+  if (period.fault == core::NumberFault::not_a_number) {
     const bool infinite = equal_ignoring_case(words[4], "INF") || equal_ignoring_case(words[4], "+INF") ||
                           equal_ignoring_case(words[4], "-INF") || equal_ignoring_case(words[4], "INFINITY");
     return fail(infinite ? "ERR period must be > 0 and < 1e12" : "ERR value is not a valid float");
   }
   // Below 1e12 seconds but above 2^63 ns; a thousandth of it can still be read.
-  if (const auto thousandth = parse_scaled(words[4], std::chrono::milliseconds{1});
-      period.fault == NumberFault::out_of_range && thousandth.fault == NumberFault::none &&
+  if (const auto thousandth = core::parse_scaled(words[4], std::chrono::milliseconds{1});
+      period.fault == core::NumberFault::out_of_range && thousandth.fault == core::NumberFault::none &&
       thousandth.value < std::chrono::seconds{1'000'000'000}) {
     return fail("ERR period: above the most allowed (" + std::to_string(kMostSeconds) + " seconds)");
   }
-  if (period.fault == NumberFault::out_of_range || period.value <= std::chrono::nanoseconds{0}) {
+  if (period.fault == core::NumberFault::out_of_range || period.value <= std::chrono::nanoseconds{0}) {
     return fail("ERR period must be > 0 and < 1e12");
   }
   std::int64_t tokens = 1;
@@ -106,8 +106,8 @@ Throttle ThrottleParser::gcra(Words words) {
 
 std::array<std::int64_t, 5> five_integers(const Decision& decision) {
   return {decision.allowed() ? 0 : 1, decision.limit, decision.remaining,
-          decision.retry_after ? ceil_to_seconds(*decision.retry_after) : -1,
-          ceil_to_seconds(decision.reset_after)};
+          decision.retry_after ? core::ceil_to_seconds(*decision.retry_after) : -1,
+          core::ceil_to_seconds(decision.reset_after)};
 }
 
 }  // namespace weir::server

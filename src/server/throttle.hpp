@@ -27,11 +27,11 @@ struct Throttle {
 
 class ThrottleParser {
  public:
-  using Words = std::span<const std::string_view>;
+  using Arguments = std::span<const std::string_view>;
 
   // When the words are wrong there is no quota, and error() is the text for an error reply.
-  Throttle cl_throttle(Words words);
-  Throttle gcra(Words words);
+  Throttle cl_throttle(Arguments words);
+  Throttle gcra(Arguments words);
   const std::string& error() const { return error_; }
 
  private:

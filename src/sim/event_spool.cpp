@@ -14,7 +14,7 @@
 namespace weir::sim {
 namespace {
 
-static_assert(std::is_trivially_copyable_v<Event>);
+static_assert(std::is_trivially_copyable_v<logs::Event>);
 
 std::string folder() {
   const char* const given = std::getenv("TMPDIR");
@@ -37,7 +37,7 @@ EventSpool::EventSpool() {
 
 EventSpool::~EventSpool() { ::close(fd_); }
 
-void EventSpool::add(std::span<const Event> events) {
+void EventSpool::add(std::span<const logs::Event> events) {
   const auto* bytes = reinterpret_cast<const char*>(events.data());
   for (std::size_t left = events.size_bytes(); left > 0;) {
     const ssize_t wrote = ::write(fd_, bytes, left);
@@ -49,13 +49,13 @@ void EventSpool::add(std::span<const Event> events) {
   count_ += events.size();
 }
 
-void EventSpool::read(std::uint64_t at, std::vector<Event>& piece) {
+void EventSpool::read(std::uint64_t at, std::vector<logs::Event>& piece) {
   piece.resize(static_cast<std::size_t>(std::min<std::uint64_t>(kPiece, count_ - at)));
   auto* const bytes = reinterpret_cast<char*>(piece.data());
-  const std::size_t size = piece.size() * sizeof(Event);
+  const std::size_t size = piece.size() * sizeof(logs::Event);
   for (std::size_t done = 0; done < size;) {
     const ssize_t got =
-        ::pread(fd_, bytes + done, size - done, static_cast<off_t>(at * sizeof(Event) + done));
+        ::pread(fd_, bytes + done, size - done, static_cast<off_t>(at * sizeof(logs::Event) + done));
     if (got == 0) errno = EIO;
     if (got <= 0 && errno != EINTR) fail();
     if (got > 0) done += static_cast<std::size_t>(got);

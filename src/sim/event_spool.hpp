@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "sim/log_reader.hpp"
+#include "logs/log_reader.hpp"
 
 namespace weir::sim {
 
@@ -21,21 +21,21 @@ class EventSpool {
   EventSpool(const EventSpool&) = delete;
   EventSpool& operator=(const EventSpool&) = delete;
 
-  void add(std::span<const Event> events);
+  void add(std::span<const logs::Event> events);
 
   // All events, in order.
   template <class Each>
   void each(Each&& each) {
-    std::vector<Event> piece(kPiece);
+    std::vector<logs::Event> piece(kPiece);
     for (std::uint64_t at = 0; at < count_; at += piece.size()) {
       read(at, piece);
-      for (const Event& event : piece) each(event);
+      for (const logs::Event& event : piece) each(event);
     }
   }
 
  private:
   static constexpr std::size_t kPiece = 16'384;
-  void read(std::uint64_t at, std::vector<Event>& piece);
+  void read(std::uint64_t at, std::vector<logs::Event>& piece);
 
   int fd_ = -1;
   std::uint64_t count_ = 0;

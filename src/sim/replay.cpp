@@ -46,14 +46,14 @@ void Peaks::add(std::int64_t ns, std::uint64_t units, std::uint32_t admitted) {
   at(end_++) = {ns, units, admitted};
 }
 
-Replay::Replay(std::vector<Rule> rules, std::size_t worst)
+Replay::Replay(std::vector<core::Rule> rules, std::size_t worst)
     : rules_(std::move(rules)),
       worst_(worst),
       tallies_(rules_.size()),
       over_time_(1 + rules_.size(), 512),
       peaks_(rules_.size()) {}
 
-std::uint32_t Replay::take(const Event& event) {
+std::uint32_t Replay::take(const logs::Event& event) {
   // Clients are numbered as they are read, which is not quite the order in which they come here.
   while (event.client >= accounts_.size()) {
     accounts_.add();
@@ -83,15 +83,15 @@ std::uint32_t Replay::take(const Event& event) {
   return refused;
 }
 
-Replay::Answer Replay::decide(std::size_t limit, Standing& standing, const Event& event) {
-  const Rule& rule = rules_[limit];
+Replay::Answer Replay::decide(std::size_t limit, Standing& standing, const logs::Event& event) {
+  const core::Rule& rule = rules_[limit];
   const std::chrono::nanoseconds now{event.ns};
   if (rule.algorithm != Algorithm::sliding_window_log) {
-    const Step step = weir::decide(rule, standing.state, now, Cost{event.cost});
+    const core::Step step = core::decide(rule, standing.state, now, Cost{event.cost});
     if (step.changes) standing.state = step.next;
     return {step.verdict, step.retry_after};
   }
-  Pieces<Log>& logs = tallies_[limit].logs;
+  logs::Pieces<Log>& logs = tallies_[limit].logs;
   if (standing.log == 0) {
     logs.add();
     standing.log = static_cast<std::uint32_t>(logs.size());
@@ -103,12 +103,12 @@ Replay::Answer Replay::decide(std::size_t limit, Standing& standing, const Event
     log.ring.resize(std::max<std::size_t>(4, log.ring.size() * 2));
   }
   const Decision decision =
-      sliding_window_log::decide(rule.quota, log.state, log.ring, now, Cost{event.cost});
+      core::sliding_window_log::decide(rule.quota, log.state, log.ring, now, Cost{event.cost});
   return {decision.verdict,
           static_cast<std::uint64_t>(decision.retry_after.value_or(std::chrono::nanoseconds{0}).count())};
 }
 
-void Replay::denied(std::size_t limit, Standing& standing, const Event& event, Answer answer) {
+void Replay::denied(std::size_t limit, Standing& standing, const logs::Event& event, Answer answer) {
   Tally& tally = tallies_[limit];
   ++tally.denied;
   if (answer.verdict == Verdict::never) ++tally.never;
@@ -130,7 +130,7 @@ void Replay::denied(std::size_t limit, Standing& standing, const Event& event, A
   over_time_.add(event.ns, 1 + limit);
 }
 
-void Replay::watch(const Event& event, std::uint32_t refused) {
+void Replay::watch(const logs::Event& event, std::uint32_t refused) {
   Account& account = accounts_[event.client];
   if (account.watched == 0) {
     if (watched_.size() >= kMostWatched) forget_the_least();
@@ -159,11 +159,11 @@ void Replay::forget_the_least() {
   }
 }
 
-LimitReport Replay::report_of(std::size_t limit, const Clients& clients, std::size_t key_parts) const {
+LimitReport Replay::report_of(std::size_t limit, const logs::Clients& clients, std::size_t key_parts) const {
   const Tally& tally = tallies_[limit];
   LimitReport report;
-  report.limit = to_text(rules_[limit]);
-  report.algorithm = std::string(name_of(rules_[limit].algorithm));
+  report.limit = core::to_text(rules_[limit]);
+  report.algorithm = std::string(core::name_of(rules_[limit].algorithm));
   report.allowed = tally.allowed;
   report.denied = tally.denied;
   report.never = tally.never;
@@ -171,7 +171,7 @@ LimitReport Replay::report_of(std::size_t limit, const Clients& clients, std::si
   report.clients_denied = tally.clients_denied;
   report.longest_locked_out_ns = tally.longest;
   if (tally.denied > 0)
-    report.longest_locked_out_client = shown(clients.name(tally.longest_client), key_parts);
+    report.longest_locked_out_client = logs::shown(clients.name(tally.longest_client), key_parts);
   report.peak_second = peaks_.second(limit);
   report.peak_minute = peaks_.minute(limit);
   report.denied_over_time = over_time_.counts(1 + limit);
@@ -185,19 +185,18 @@ LimitReport Replay::report_of(std::size_t limit, const Clients& clients, std::si
     ++report.denied_clients_by_size[size];
   }
   const auto shown_ones = static_cast<std::ptrdiff_t>(std::min(worst.size(), worst_));
-  std::partial_sort(worst.begin(), worst.begin() + shown_ones, worst.end(),
-                    [&](std::uint32_t a, std::uint32_t b) {
-                      const Standing& left = tally.standings[a];
-                      const Standing& right = tally.standings[b];
-                      if (left.denied != right.denied) return left.denied > right.denied;
-                      if (left.first_denied != right.first_denied)
-                        return left.first_denied < right.first_denied;
-                      return shown(clients.name(a), key_parts) < shown(clients.name(b), key_parts);
-                    });
+  std::partial_sort(
+      worst.begin(), worst.begin() + shown_ones, worst.end(), [&](std::uint32_t a, std::uint32_t b) {
+        const Standing& left = tally.standings[a];
+        const Standing& right = tally.standings[b];
+        if (left.denied != right.denied) return left.denied > right.denied;
+        if (left.first_denied != right.first_denied) return left.first_denied < right.first_denied;
+        return logs::shown(clients.name(a), key_parts) < logs::shown(clients.name(b), key_parts);
+      });
   worst.resize(static_cast<std::size_t>(shown_ones));
   for (const std::uint32_t client : worst) {
     const Standing& standing = tally.standings[client];
-    report.worst.push_back({shown(clients.name(client), key_parts), accounts_[client].requests,
+    report.worst.push_back({logs::shown(clients.name(client), key_parts), accounts_[client].requests,
                             standing.denied, standing.first_denied, std::nullopt});
     if (const std::uint32_t watched = accounts_[client].watched; watched != 0) {
       const Series& series = watched_[watched - 1].series;
@@ -217,7 +216,7 @@ Replay::Denials Replay::denials(std::size_t limit, const std::vector<bool>& good
   return denials;
 }
 
-ReplayReport Replay::report(const Clients& clients, std::size_t key_parts) const {
+ReplayReport Replay::report(const logs::Clients& clients, std::size_t key_parts) const {
   ReplayReport report;
   report.from_s = over_time_.from_s();
   report.bin_s = over_time_.bin_s();

@@ -9,8 +9,8 @@
 
 #include "core/rule.hpp"
 #include "core/sliding_window_log.hpp"
-#include "sim/clients.hpp"
-#include "sim/log_reader.hpp"
+#include "logs/clients.hpp"
+#include "logs/log_reader.hpp"
 #include "sim/report.hpp"
 #include "sim/series.hpp"
 
@@ -55,13 +55,13 @@ class Replay {
   static constexpr std::size_t kMostLimits = 16;
 
   // The report names so many of the worst clients of each limit.
-  Replay(std::vector<Rule> rules, std::size_t worst);
+  Replay(std::vector<core::Rule> rules, std::size_t worst);
 
   // Returns a bit for each limit, set when it denied the request.
-  std::uint32_t take(const Event& event);
+  std::uint32_t take(const logs::Event& event);
 
   // Of what was taken so far. Not the `log` part.
-  ReplayReport report(const Clients& clients, std::size_t key_parts) const;
+  ReplayReport report(const logs::Clients& clients, std::size_t key_parts) const;
 
   struct Denials {
     std::uint64_t requests;
@@ -73,15 +73,15 @@ class Replay {
  private:
   // What is remembered of one client under one limit.
   struct Standing {
-    Words state;
+    core::TwoWords state;
     std::int64_t first_denied = -1;
     std::int64_t locked_since = -1;  // the first denied request of a row in which nothing was allowed
     std::uint32_t denied = 0;
     std::uint32_t log = 0;  // of sliding_window_log: its place in Tally::logs, from 1
   };
   struct Log {
-    sliding_window_log::State state;
-    std::vector<sliding_window_log::Entry> ring;
+    core::sliding_window_log::State state;
+    std::vector<core::sliding_window_log::Entry> ring;
   };
   struct Tally {
     std::uint64_t allowed = 0;
@@ -92,8 +92,8 @@ class Replay {
     std::int64_t longest = 0;  // of equal ones the first to begin
     std::int64_t longest_since = 0;
     std::uint32_t longest_client = 0;
-    Pieces<Standing> standings;
-    Pieces<Log> logs;
+    logs::Pieces<Standing> standings;
+    logs::Pieces<Log> logs;
   };
 
   struct Answer {
@@ -101,11 +101,11 @@ class Replay {
     std::uint64_t retry_after;
   };
 
-  Answer decide(std::size_t limit, Standing& standing, const Event& event);
-  void denied(std::size_t limit, Standing& standing, const Event& event, Answer answer);
-  void watch(const Event& event, std::uint32_t refused);
+  Answer decide(std::size_t limit, Standing& standing, const logs::Event& event);
+  void denied(std::size_t limit, Standing& standing, const logs::Event& event, Answer answer);
+  void watch(const logs::Event& event, std::uint32_t refused);
   void forget_the_least();
-  LimitReport report_of(std::size_t limit, const Clients& clients, std::size_t key_parts) const;
+  LimitReport report_of(std::size_t limit, const logs::Clients& clients, std::size_t key_parts) const;
 
   struct Account {
     std::uint32_t requests = 0;
@@ -122,10 +122,10 @@ class Replay {
   // More than this many are never watched; the half with the fewest denials is forgotten then.
   static constexpr std::size_t kMostWatched = 4096;
 
-  std::vector<Rule> rules_;
+  std::vector<core::Rule> rules_;
   std::size_t worst_;
   std::vector<Tally> tallies_;
-  Pieces<Account> accounts_;
+  logs::Pieces<Account> accounts_;
   Series over_time_;
   Peaks peaks_;
   std::vector<Watched> watched_;

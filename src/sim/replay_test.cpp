@@ -26,10 +26,10 @@ TEST(Reorder, sorts_within_its_window_and_clamps_beyond) {
       {-1, {100, 5, 1, 5}, {{1, 2}, {5, 1}, {5, 3}, {100, 0}}, 3, 0},  // all
   };
   for (const auto& row : rows) {
-    Reorder reorder(row.window_s < 0 ? LogOptions::kSortAll : row.window_s * kSecond);
-    LogStats stats;
+    logs::Reorder reorder(row.window_s < 0 ? logs::LogOptions::kSortAll : row.window_s * kSecond);
+    logs::LogStats stats;
     std::vector<std::pair<int, int>> given;
-    const auto each = [&given](const Event& event) {
+    const auto each = [&given](const logs::Event& event) {
       given.emplace_back(static_cast<int>(event.ns / kSecond), static_cast<int>(event.client));
     };
     for (std::size_t i = 0; i < row.came.size(); ++i) {
@@ -43,10 +43,10 @@ TEST(Reorder, sorts_within_its_window_and_clamps_beyond) {
 }
 
 TEST(Reorder, below_a_second_too) {
-  Reorder reorder(kSecond);
-  LogStats stats;
+  logs::Reorder reorder(kSecond);
+  logs::LogStats stats;
   std::vector<std::int64_t> given;
-  const auto each = [&given](const Event& event) { given.push_back(event.ns / kMs); };
+  const auto each = [&given](const logs::Event& event) { given.push_back(event.ns / kMs); };
   for (const int ms : {500, 300, 400, 1600, 600, 599, 2700}) reorder.take({ms * kMs, 1, 0}, stats, each);
   reorder.finish(each);
   EXPECT_EQ(given, (std::vector<std::int64_t>{300, 400, 500, 600, 1600, 1600, 2700}));
@@ -135,8 +135,8 @@ TEST(Replay, locked_out_from_the_first_denied_to_when_it_would_pass) {
       {"2/s algorithm=sliding_window_counter", {{0, 2}, {1000, 1}, {1500, 1}}, "ada", 500},
   };
   for (const LockOut& row : rows) {
-    Replay replay({Rule::parse(row.limit).value()}, 1);
-    Clients clients;
+    Replay replay({core::Rule::parse(row.limit).value()}, 1);
+    logs::Clients clients;
     clients.number("x", 0);
     std::string answers;
     for (const auto& [ms, cost] : row.requests) {
@@ -148,9 +148,9 @@ TEST(Replay, locked_out_from_the_first_denied_to_when_it_would_pass) {
 }
 
 TEST(Replay, limits_side_by_side_do_not_touch) {
-  Replay replay({Rule::parse("1/s").value(), Rule::parse("3/s").value()}, 5);
-  Clients clients;
-  for (const char* name : {"a", "b"}) clients.number(name, Clients::hash(name));
+  Replay replay({core::Rule::parse("1/s").value(), core::Rule::parse("3/s").value()}, 5);
+  logs::Clients clients;
+  for (const char* name : {"a", "b"}) clients.number(name, logs::Clients::hash(name));
   std::vector<std::uint32_t> refused;
   for (const std::uint32_t client : {0U, 0U, 1U, 0U, 0U}) refused.push_back(replay.take({0, 1, client}));
   EXPECT_EQ(refused, (std::vector<std::uint32_t>{0, 1, 0, 1, 3}));
@@ -166,14 +166,14 @@ TEST(Replay, limits_side_by_side_do_not_touch) {
 }
 
 TEST(Clients, keep_their_numbers_and_names_as_they_grow) {
-  Clients clients;
+  logs::Clients clients;
   for (std::uint32_t i = 0; i < 50'000; ++i) {
     const std::string name = "client " + std::to_string(i) + std::string(i % 1000 == 0 ? 20'000 : 0, 'x');
-    ASSERT_EQ(clients.number(name, Clients::hash(name)), i);
+    ASSERT_EQ(clients.number(name, logs::Clients::hash(name)), i);
   }
   for (std::uint32_t i = 0; i < 50'000; i += 7) {
     const std::string name(clients.name(i));
-    ASSERT_EQ(clients.number(name, Clients::hash(name)), i);
+    ASSERT_EQ(clients.number(name, logs::Clients::hash(name)), i);
   }
   EXPECT_EQ(clients.count(), 50'000);
 }

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/log_reader.hpp"
+#include "logs/log_reader.hpp"
 
 namespace weir::sim {
 
@@ -49,7 +49,7 @@ struct LogReport {
   std::string cost;
   std::string reorder;
   bool interrupted = false;
-  LogStats stats;
+  logs::LogStats stats;
   std::int64_t first_ns = 0;
   std::int64_t last_ns = 0;
   std::uint64_t clients = 0;

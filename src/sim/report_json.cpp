@@ -1,6 +1,6 @@
 #include <nlohmann/json.hpp>
 
-#include "sim/log_time.hpp"
+#include "logs/log_time.hpp"
 #include "sim/report.hpp"
 
 namespace weir::sim {
@@ -15,12 +15,12 @@ double share(std::uint64_t part, std::uint64_t whole) {
 }
 
 ordered_json time_or_null(bool there, std::int64_t ns) {
-  return there ? ordered_json(utc_text(ns)) : ordered_json(nullptr);
+  return there ? ordered_json(logs::utc_text(ns)) : ordered_json(nullptr);
 }
 
 ordered_json log_of(const LogReport& log, const char* kind) {
   ordered_json examples = ordered_json::array();
-  for (const Unreadable& each : log.stats.examples) {
+  for (const logs::Unreadable& each : log.stats.examples) {
     examples.push_back({{"file", each.file}, {"line", each.line}, {"why", each.why}, {"text", each.text}});
   }
   const bool any = log.stats.requests > 0;
@@ -58,7 +58,7 @@ ordered_json worst_of(const LimitReport& limit) {
     all.push_back({{"client", each.client},
                    {"requests", each.requests},
                    {"denied", each.denied},
-                   {"first_denied", utc_text(each.first_denied_ns)},
+                   {"first_denied", logs::utc_text(each.first_denied_ns)},
                    {"first_denied_s", floor_to_second(each.first_denied_ns)},
                    {"timeline", std::move(timeline)}});
   }

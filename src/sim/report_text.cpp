@@ -5,7 +5,7 @@
 #include <chrono>
 
 #include "core/duration.hpp"
-#include "sim/log_time.hpp"
+#include "logs/log_time.hpp"
 #include "sim/report.hpp"
 
 namespace weir::sim {
@@ -30,12 +30,12 @@ std::string percent(std::uint64_t part, std::uint64_t whole) {
 std::string about(std::int64_t ns) {
   using namespace std::chrono;
   const nanoseconds exact{ns};
-  if (exact >= hours{24}) return to_text(round<hours>(exact));
-  if (exact >= hours{1}) return to_text(round<minutes>(exact));
-  if (exact >= minutes{1}) return to_text(round<seconds>(exact));
-  if (exact >= seconds{10}) return to_text(round<duration<std::int64_t, std::deci>>(exact));
-  if (exact >= milliseconds{1}) return to_text(round<milliseconds>(exact));
-  return to_text(exact);
+  if (exact >= hours{24}) return core::to_text(round<hours>(exact));
+  if (exact >= hours{1}) return core::to_text(round<minutes>(exact));
+  if (exact >= minutes{1}) return core::to_text(round<seconds>(exact));
+  if (exact >= seconds{10}) return core::to_text(round<duration<std::int64_t, std::deci>>(exact));
+  if (exact >= milliseconds{1}) return core::to_text(round<milliseconds>(exact));
+  return core::to_text(exact);
 }
 
 // How many columns of a terminal it takes: code points, which is right but for the widest scripts.
@@ -85,13 +85,13 @@ class Columns {
 constexpr std::size_t kNameColumns = 44;
 
 std::string head_of(const LogReport& log) {
-  const LogStats& stats = log.stats;
+  const logs::LogStats& stats = log.stats;
   std::string out;
   if (log.interrupted) out += "interrupted: this is what was found so far\n";
   out += fmt::format("{} {} of {} {}", grouped(stats.requests), stats.requests == 1 ? "request" : "requests",
                      grouped(log.clients), log.clients == 1 ? "client" : "clients");
   if (stats.requests > 0) {
-    out += fmt::format(", {} to {} ({})", utc_text(log.first_ns), utc_text(log.last_ns),
+    out += fmt::format(", {} to {} ({})", logs::utc_text(log.first_ns), logs::utc_text(log.last_ns),
                        about(log.last_ns - log.first_ns));
   }
   out += fmt::format("; by {}", log.key);
@@ -109,7 +109,7 @@ std::string head_of(const LogReport& log) {
   }
   if (stats.unreadable > 0) {
     out += fmt::format("{} of {} lines could not be read\n", grouped(stats.unreadable), grouped(stats.read));
-    for (const Unreadable& each : stats.examples) {
+    for (const logs::Unreadable& each : stats.examples) {
       out += fmt::format("  {}:{}: {}: {}\n", each.file, each.line, each.why, cut(printable(each.text), 60));
     }
     out += fmt::format("  expected lines such as: {}\n", stats.expected);
@@ -185,7 +185,7 @@ std::string text_of(const ReplayReport& report, bool colour) {
     worst.row({"client", "requests", "denied", "share", "first denied at"});
     for (const WorstClient& each : limit.worst) {
       worst.row({cut(printable(each.client), kNameColumns), grouped(each.requests), grouped(each.denied),
-                 percent(each.denied, each.requests), utc_text(each.first_denied_ns)});
+                 percent(each.denied, each.requests), logs::utc_text(each.first_denied_ns)});
     }
     out += worst.text("  ");
     if (limit.longest_locked_out_client) {

@@ -56,7 +56,7 @@ std::vector<std::optional<std::uint64_t>> Suggest::bursts_by_heights(
     std::array<std::uint64_t, kTogether> height{};  // greatest tat - now
   };
   std::vector<Debt> debts(clients_);
-  events_.each([&](const Event& event) {
+  events_.each([&](const logs::Event& event) {
     Debt& debt = debts[event.client];
     const auto now = static_cast<std::uint64_t>(event.ns);
     for (std::size_t i = 0; i < intervals.size(); ++i) {
@@ -99,11 +99,11 @@ std::vector<std::uint64_t> Suggest::denied(std::span<const Try> tries) {
   }
   std::vector<std::array<std::uint64_t, kTogether>> tats(clients_);
   std::vector<std::uint64_t> denied(tries.size());
-  events_.each([&](const Event& event) {
+  events_.each([&](const logs::Event& event) {
     auto& tat = tats[event.client];
     for (std::size_t i = 0; i < tries.size(); ++i) {
-      const gcra::Step step = gcra::decide(quotas[i], {tat[i], tries[i].interval},
-                                           std::chrono::nanoseconds{event.ns}, Cost{event.cost});
+      const core::gcra::Step step = core::gcra::decide(quotas[i], {tat[i], tries[i].interval},
+                                                       std::chrono::nanoseconds{event.ns}, Cost{event.cost});
       if (step.verdict == Verdict::allowed) {
         tat[i] = step.next.tat;
       } else {
@@ -223,8 +223,8 @@ void Suggest::run(SuggestReport& report) {
     const auto quota =
         Quota::make({*count, std::chrono::nanoseconds{period.ns}}, static_cast<std::int64_t>(*burst));
     if (!quota) continue;
-    report.suggestions.push_back(
-        {period.name, to_text(Rule{*quota}), *count, quota->burst(), per_second(*count, period.ns), 0, 0});
+    report.suggestions.push_back({period.name, core::to_text(core::Rule{*quota}), *count, quota->burst(),
+                                  per_second(*count, period.ns), 0, 0});
   }
   std::vector<std::uint64_t> intervals;
   for (const auto& [count, per] : kLadder) intervals.push_back(interval_of(count, per.ns));
@@ -248,10 +248,10 @@ void Suggest::run(SuggestReport& report) {
 }
 
 void Suggest::check(SuggestReport& report) {
-  std::vector<Rule> rules;
-  for (const Suggestion& each : report.suggestions) rules.push_back(Rule::parse(each.limit).value());
+  std::vector<core::Rule> rules;
+  for (const Suggestion& each : report.suggestions) rules.push_back(core::Rule::parse(each.limit).value());
   Replay replay(rules, 0);
-  events_.each([&](const Event& event) { replay.take(event); });
+  events_.each([&](const logs::Event& event) { replay.take(event); });
   for (std::size_t i = 0; i < rules.size(); ++i) {
     Suggestion& suggestion = report.suggestions[i];
     const Replay::Denials seen = replay.denials(i, criterion_.good);

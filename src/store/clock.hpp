@@ -6,8 +6,8 @@
 
 #include <chrono>
 
-namespace weir {
+namespace weir::store {
 
 inline std::chrono::nanoseconds steady_now() { return std::chrono::steady_clock::now().time_since_epoch(); }
 
-}  // namespace weir
+}  // namespace weir::store

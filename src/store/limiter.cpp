@@ -15,14 +15,14 @@ namespace weir {
 
 Limiter::Limiter(Quota quota) : quota_(quota) {}
 
-Decision Limiter::check(Cost cost) { return check_at(steady_now(), cost); }
+Decision Limiter::check(Cost cost) { return check_at(store::steady_now(), cost); }
 
 Decision Limiter::check_at(std::chrono::nanoseconds now, Cost cost) {
   const auto interval = static_cast<std::uint64_t>(quota_.emission_interval().count());
   // Relaxed suffices: the tat is all there is, nothing else is published with it.
   std::uint64_t tat = tat_.load(std::memory_order_relaxed);
   for (;;) {
-    const gcra::Step step = gcra::decide(quota_, {tat, interval}, now, cost);
+    const core::gcra::Step step = core::gcra::decide(quota_, {tat, interval}, now, cost);
     if (!step.changes || tat_.compare_exchange_weak(tat, step.next.tat, std::memory_order_relaxed)) {
       return step.decision();
     }
@@ -30,27 +30,28 @@ Decision Limiter::check_at(std::chrono::nanoseconds now, Cost cost) {
 }
 
 KeyedLimiter::KeyedLimiter(Quota quota, Options options) : quota_(quota) {
-  if (const auto rule = Rule::make(quota, options.algorithm); !rule)
+  if (const auto rule = core::Rule::make(quota, options.algorithm); !rule)
     throw std::invalid_argument(rule.error());
   switch (options.algorithm) {
     case Algorithm::sliding_window_log:
-      logs_ = std::make_unique<LogTable>(quota, options.memory, options.when_full, Table::random_seed());
+      logs_ = std::make_unique<store::LogTable>(quota, options.memory, options.when_full,
+                                                store::Table::random_seed());
       return;
     case Algorithm::fixed_window_clock:
     case Algorithm::sliding_window_counter:
-      clock_offset_ = std::chrono::system_clock::now().time_since_epoch() - steady_now();
+      clock_offset_ = std::chrono::system_clock::now().time_since_epoch() - store::steady_now();
       break;
     case Algorithm::gcra:
     case Algorithm::fixed_window:
       break;
   }
-  table_ =
-      std::make_unique<Table>(options.memory, options.when_full, Table::random_seed(), options.algorithm);
+  table_ = std::make_unique<store::Table>(options.memory, options.when_full, store::Table::random_seed(),
+                                          options.algorithm);
 }
 
 KeyedLimiter::~KeyedLimiter() = default;
 
-std::chrono::nanoseconds KeyedLimiter::now() const { return steady_now() + clock_offset_; }
+std::chrono::nanoseconds KeyedLimiter::now() const { return store::steady_now() + clock_offset_; }
 
 Decision KeyedLimiter::check(std::string_view key, Cost cost) { return check_at(now(), key, cost); }
 
@@ -77,9 +78,11 @@ void KeyedLimiter::check(std::span<const std::string_view> keys, std::span<Decis
     }
   };
   if (logs_) {
-    by_chunks(*logs_, [&](const LogTable::Place& place, auto at) { return logs_->check(place, cost, at); });
+    by_chunks(*logs_,
+              [&](const store::LogTable::Place& place, auto at) { return logs_->check(place, cost, at); });
   } else {
-    by_chunks(*table_, [&](Table::Place place, auto at) { return table_->check(place, quota_, cost, at); });
+    by_chunks(*table_,
+              [&](store::Table::Place place, auto at) { return table_->check(place, quota_, cost, at); });
   }
 }
 

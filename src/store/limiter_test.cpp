@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace weir {
+namespace weir::store {
 namespace {
 
 using namespace std::chrono_literals;
@@ -174,4 +174,4 @@ TEST(KeyedLimiter, what_options_are_refused_and_what_they_say) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::store

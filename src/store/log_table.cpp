@@ -9,10 +9,10 @@
 #include "store/mapping.hpp"
 #include "store/spin.hpp"
 
-namespace weir {
+namespace weir::store {
 
-using sliding_window_log::Entry;
-using sliding_window_log::State;
+using core::sliding_window_log::Entry;
+using core::sliding_window_log::State;
 
 // All but `word` is touched only by the lock's holder. Memory that was never written is a valid bucket.
 struct alignas(64) LogTable::Bucket {
@@ -69,7 +69,7 @@ class LogTable::Pair {
   std::array<Bucket*, 2> bucket_;
 };
 
-LogTable::LogTable(const Quota& quota, std::size_t bytes, WhenFull when_full, HashKey seed)
+LogTable::LogTable(const Quota& quota, std::size_t bytes, WhenFull when_full, core::HashKey seed)
     : quota_(quota), seed_(seed), when_full_(when_full) {
   const auto limit = static_cast<std::size_t>(quota.rate().count);
   const std::size_t bucket_bytes = sizeof(Bucket) + kSlots * limit * sizeof(Entry);
@@ -96,7 +96,7 @@ std::span<Entry> LogTable::ring(std::uint64_t bucket, std::size_t slot) const {
 }
 
 std::uint64_t LogTable::live_for(const Bucket& bucket, std::size_t slot, nanoseconds now) const {
-  return sliding_window_log::reset_after(quota_, bucket.log[slot], now);
+  return core::sliding_window_log::reset_after(quota_, bucket.log[slot], now);
 }
 
 void LogTable::prefetch(const Place& place) const {
@@ -111,14 +111,14 @@ Decision LogTable::check(const Place& place, Cost cost, nanoseconds now) {
   const Pair pair(*this, place);
   for (std::size_t which = 0; which < 2; ++which) {
     if (const std::size_t slot = pair[which].find(place.tag); slot != kSlots) {
-      return sliding_window_log::decide(quota_, pair[which].log[slot], ring(place.bucket[which], slot), now,
-                                        cost);
+      return core::sliding_window_log::decide(quota_, pair[which].log[slot], ring(place.bucket[which], slot),
+                                              now, cost);
     }
   }
   const std::uint64_t forgotten = std::max(pair[0].forgotten, pair[1].forgotten);
   State log;
   std::array<Entry, 1> entry;
-  const Decision decision = sliding_window_log::decide(
+  const Decision decision = core::sliding_window_log::decide(
       quota_, log, entry, std::max(now, nanoseconds{static_cast<std::int64_t>(forgotten)}), cost);
   if (log.count == 0) return decision;
 
@@ -179,4 +179,4 @@ std::uint64_t LogTable::live(nanoseconds now) const {
   return found;
 }
 
-}  // namespace weir
+}  // namespace weir::store

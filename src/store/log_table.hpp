@@ -27,7 +27,7 @@
 #include "weir/limiter.hpp"
 #include "weir/quota.hpp"
 
-namespace weir {
+namespace weir::store {
 
 class LogTable {
  public:
@@ -42,13 +42,13 @@ class LogTable {
   // `bytes` is the most that it may take. Throws std::invalid_argument when that is too little for two
   // buckets of such logs, std::system_error when the address space is refused. The quota is one that
   // Rule::make passes.
-  LogTable(const Quota& quota, std::size_t bytes, WhenFull when_full, HashKey seed);
+  LogTable(const Quota& quota, std::size_t bytes, WhenFull when_full, core::HashKey seed);
   ~LogTable();
   LogTable(const LogTable&) = delete;
   LogTable& operator=(const LogTable&) = delete;
 
   Place locate(std::string_view key) const {
-    const std::uint64_t hash = siphash<1, 3>(seed_, key);
+    const std::uint64_t hash = core::siphash<1, 3>(seed_, key);
     const auto first = static_cast<std::uint64_t>((static_cast<unsigned __int128>(hash) * buckets_) >> 64);
     const std::uint64_t step = 1 + (((hash & 0xffff'ffff) * (buckets_ - 1)) >> 32);
     return {hash, {first, (first + step) % buckets_}};
@@ -74,17 +74,17 @@ class LogTable {
   class Pair;  // both buckets of a key, locked
 
   Bucket& bucket_at(std::uint64_t index) const;
-  std::span<sliding_window_log::Entry> ring(std::uint64_t bucket, std::size_t slot) const;
+  std::span<core::sliding_window_log::Entry> ring(std::uint64_t bucket, std::size_t slot) const;
   std::uint64_t live_for(const Bucket& bucket, std::size_t slot, nanoseconds now) const;
 
   Quota quota_;
-  HashKey seed_;
+  core::HashKey seed_;
   WhenFull when_full_;
   std::uint64_t buckets_;
   std::size_t mapping_bytes_ = 0;
   std::byte* mapping_ = nullptr;
-  sliding_window_log::Entry* rings_ = nullptr;
+  core::sliding_window_log::Entry* rings_ = nullptr;
   std::atomic<std::uint64_t> refused_{0};
 };
 
-}  // namespace weir
+}  // namespace weir::store

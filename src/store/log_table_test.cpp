@@ -8,14 +8,14 @@
 #include <string>
 #include <vector>
 
-namespace weir {
+namespace weir::store {
 namespace {
 
 using std::chrono::nanoseconds;
 using namespace std::chrono_literals;
 
 constexpr Quota kThree = Quota::per(3, 10s);
-constexpr HashKey kSeed{1, 2};
+constexpr core::HashKey kSeed{1, 2};
 
 std::string key(int i) { return "user:" + std::to_string(i); }
 
@@ -167,4 +167,4 @@ TEST(LogTable, too_little_memory_is_an_error) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::store

@@ -8,7 +8,7 @@
 #include <string>
 #include <system_error>
 
-namespace weir {
+namespace weir::store {
 
 // To be given back by munmap(). Throws std::system_error when the system refuses it.
 inline std::byte* reserve_memory(std::size_t bytes) {
@@ -21,4 +21,4 @@ inline std::byte* reserve_memory(std::size_t bytes) {
   return static_cast<std::byte*>(mapping);
 }
 
-}  // namespace weir
+}  // namespace weir::store

@@ -16,7 +16,7 @@
 
 #include "store/clock.hpp"
 
-namespace weir {
+namespace weir::store {
 namespace {
 
 using std::chrono::nanoseconds;
@@ -27,7 +27,7 @@ struct Header {
   std::array<char, 8> magic{'w', 'e', 'i', 'r', 's', 'n', 'a', 'p'};
   std::uint32_t version = 1;
   std::uint32_t record_bytes = 24;
-  HashKey seed;
+  core::HashKey seed;
   std::array<char, 16> boot_id{};
   std::int64_t boot_time = 0;
   std::int64_t wall_time = 0;
@@ -70,7 +70,7 @@ class Checksum {
 
  private:
   void close_piece() {
-    sum_ = siphash<1, 3>({sum_, kPiece}, piece_);
+    sum_ = core::siphash<1, 3>({sum_, kPiece}, piece_);
     piece_.clear();
   }
   std::string piece_;
@@ -292,4 +292,4 @@ tl::expected<std::uint64_t, std::string> SnapshotFile::restore_into(Table& table
   return restored;
 }
 
-}  // namespace weir
+}  // namespace weir::store

@@ -22,7 +22,7 @@
 
 #include "store/table.hpp"
 
-namespace weir {
+namespace weir::store {
 
 // Returns the number of keys saved.
 tl::expected<std::uint64_t, std::string> save_snapshot(Table& table, const std::string& path);
@@ -37,7 +37,7 @@ class SnapshotFile {
   ~SnapshotFile();
 
   // The seed that the table must have been made with for restore_into().
-  HashKey seed() const { return seed_; }
+  core::HashKey seed() const { return seed_; }
   // Returns the number of keys that still matter and are in the table now. Fails when they do not all fit.
   tl::expected<std::uint64_t, std::string> restore_into(Table& table, std::chrono::nanoseconds now);
 
@@ -46,9 +46,9 @@ class SnapshotFile {
 
   std::string path_;
   int descriptor_;
-  HashKey seed_;
+  core::HashKey seed_;
   std::uint64_t records_ = 0;
   std::chrono::nanoseconds passed_{0};
 };
 
-}  // namespace weir
+}  // namespace weir::store

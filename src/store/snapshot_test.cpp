@@ -13,7 +13,7 @@
 
 #include "store/clock.hpp"
 
-namespace weir {
+namespace weir::store {
 namespace {
 
 using namespace std::chrono_literals;
@@ -160,4 +160,4 @@ TEST_F(Snapshot, a_directory_that_is_not_there_is_said) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::store

@@ -3,7 +3,7 @@
 
 #include <thread>
 
-namespace weir {
+namespace weir::store {
 
 // Waits a little longer each time; yields once the holder is likely to have lost its processor.
 class Spin {
@@ -20,4 +20,4 @@ class Spin {
   int turns_ = 0;
 };
 
-}  // namespace weir
+}  // namespace weir::store

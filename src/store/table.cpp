@@ -11,7 +11,7 @@
 #include "store/mapping.hpp"
 #include "store/spin.hpp"
 
-namespace weir {
+namespace weir::store {
 namespace {
 
 constexpr std::uint64_t kLowTagBits = 32;
@@ -59,16 +59,16 @@ struct alignas(64) Table::Bucket {
     const std::uint64_t high = (word.load(std::memory_order_relaxed) >> (2 + 10 * slot)) & 1023;
     return high << kLowTagBits | low_tag[i];
   }
-  Words state(int slot) const {
+  core::TwoWords state(int slot) const {
     const auto i = static_cast<std::size_t>(slot);
     return {until[i], rest[i]};
   }
-  void set(int slot, Words state) {
+  void set(int slot, core::TwoWords state) {
     const auto i = static_cast<std::size_t>(slot);
     until[i] = state.until;
     rest[i] = state.word;
   }
-  void set(int slot, std::uint64_t new_tag, Words state) {
+  void set(int slot, std::uint64_t new_tag, core::TwoWords state) {
     const std::uint32_t seen = word.load(std::memory_order_relaxed);
     const auto high = static_cast<std::uint32_t>(new_tag >> kLowTagBits);
     word.store((seen & ~(1023U << (2 + 10 * slot))) | high << (2 + 10 * slot), std::memory_order_relaxed);
@@ -78,7 +78,7 @@ struct alignas(64) Table::Bucket {
 
   Decision decide(int slot, const Quota& quota, Algorithm algorithm, Cost cost, nanoseconds arrived,
                   nanoseconds now) {
-    const Step step = weir::decide(quota, algorithm, state(slot), now, cost, arrived);
+    const core::Step step = core::decide(quota, algorithm, state(slot), now, cost, arrived);
     if (step.changes) set(slot, step.next);
     return step.decision();
   }
@@ -93,12 +93,12 @@ struct alignas(64) Table::Bucket {
   }
   int free_slot(nanoseconds now) const {
     for (int slot = 0; slot < kSlots; ++slot) {
-      if (ahead_of(until[static_cast<std::size_t>(slot)], now) == 0) return slot;
+      if (core::ahead_of(until[static_cast<std::size_t>(slot)], now) == 0) return slot;
     }
     return -1;
   }
   std::uint64_t soonest_free(nanoseconds now) const {
-    return ahead_of(std::min({until[0], until[1], until[2]}), now);
+    return core::ahead_of(std::min({until[0], until[1], until[2]}), now);
   }
 };
 
@@ -149,7 +149,7 @@ struct Table::Pair {
   }
 };
 
-Table::Table(std::size_t bytes, WhenFull when_full, HashKey seed, Algorithm algorithm)
+Table::Table(std::size_t bytes, WhenFull when_full, core::HashKey seed, Algorithm algorithm)
     : seed_(seed), when_full_(when_full), algorithm_(algorithm) {
   if (bytes < kLeastBytes) {
     throw std::invalid_argument("memory: " + std::to_string(bytes) + " bytes is below the least allowed (" +
@@ -175,7 +175,7 @@ Table::Table(std::size_t bytes, WhenFull when_full, HashKey seed, Algorithm algo
 
 Table::~Table() { munmap(mapping_, mapping_bytes_); }
 
-HashKey Table::random_seed() {
+core::HashKey Table::random_seed() {
   std::random_device source;  // the kernel's generator on every platform we build for
   const auto word = [&source] { return std::uint64_t{source()} << 32 | source(); };
   return {word(), word()};
@@ -260,8 +260,8 @@ Decision Table::check(Place place, const Quota& quota, Cost cost, nanoseconds ar
   } else {
     const auto forgotten =
         nanoseconds{static_cast<std::int64_t>(segment->forgotten.load(std::memory_order_relaxed))};
-    const Step step =
-        decide(quota, algorithm_, {}, std::max(now, forgotten), cost, std::max(arrived, forgotten));
+    const core::Step step =
+        core::decide(quota, algorithm_, {}, std::max(now, forgotten), cost, std::max(arrived, forgotten));
     const int slot = step.changes ? home.free_slot(now) : -1;
     if (slot >= 0) {
       raise_to(segment->forgotten, home.state(slot).until);
@@ -287,7 +287,8 @@ Decision Table::check_pair(Place place, const Quota& quota, Cost cost, nanosecon
         return bucket->decide(slot, quota, algorithm_, cost, arrived, now);
       }
     }
-    const Step step = decide(quota, algorithm_, {}, pair.no_earlier(now), cost, pair.no_earlier(arrived));
+    const core::Step step =
+        core::decide(quota, algorithm_, {}, pair.no_earlier(now), cost, pair.no_earlier(arrived));
     if (!step.changes) {
       pair.unlock();
       return step.decision();
@@ -323,7 +324,7 @@ bool Table::check_all(std::span<const Request> requests, nanoseconds now, std::s
     Bucket* bucket;
     int slot;
     std::uint64_t tag;
-    Words state;
+    core::TwoWords state;
   };
   std::array<bool, kMostTogether> unstored{};  // allowed for lack of room, by when_full
   for (;;) {
@@ -373,8 +374,8 @@ bool Table::check_all(std::span<const Request> requests, nanoseconds now, std::s
       const bool found = slot >= 0;
       const Pair pair{mine[i], segments[i]};
       const nanoseconds at = found ? now : pair.no_earlier(now);
-      const Step step =
-          decide(*request.quota, algorithm_, found ? bucket->state(slot) : Words{}, at, request.cost, at);
+      const core::Step step = core::decide(
+          *request.quota, algorithm_, found ? bucket->state(slot) : core::TwoWords{}, at, request.cost, at);
       decisions[i] = step.decision();
       const bool allowed = step.verdict == Verdict::allowed;
       all = all && allowed;
@@ -426,7 +427,7 @@ bool Table::reset(Place place, nanoseconds now) {
   bool forgot = false;
   for (Bucket* bucket : pair.bucket) {
     if (const int slot = bucket->find(place.tag); slot >= 0) {
-      forgot = forgot || ahead_of(bucket->state(slot).until, now) != 0;
+      forgot = forgot || core::ahead_of(bucket->state(slot).until, now) != 0;
       bucket->set(slot, {});
     }
   }
@@ -563,7 +564,7 @@ std::uint64_t Table::live(nanoseconds now, std::uint32_t most_segments) const {
     for (std::uint32_t number = 0; number < kBuckets; ++number) {
       Bucket& bucket = bucket_at(segment, number);
       bucket.lock();
-      for (const std::uint64_t until : bucket.until) found += ahead_of(until, now) != 0 ? 1 : 0;
+      for (const std::uint64_t until : bucket.until) found += core::ahead_of(until, now) != 0 ? 1 : 0;
       bucket.unlock();
     }
   }
@@ -585,8 +586,8 @@ std::uint32_t Table::copy_segment(std::uint32_t leaf, nanoseconds now, std::vect
       Bucket& bucket = bucket_at(index, number);
       bucket.lock();
       for (int slot = 0; slot < kSlots; ++slot) {
-        const Words state = bucket.state(slot);
-        const std::uint64_t ahead = ahead_of(state.until, now);
+        const core::TwoWords state = bucket.state(slot);
+        const std::uint64_t ahead = core::ahead_of(state.until, now);
         if (ahead != 0) out.push_back({{bucket.tag(slot), number}, ahead, state.word});
       }
       bucket.unlock();
@@ -597,7 +598,7 @@ std::uint32_t Table::copy_segment(std::uint32_t leaf, nanoseconds now, std::vect
 }
 
 bool Table::restore(const Entry& entry, nanoseconds now) {
-  const Words state{static_cast<std::uint64_t>(now.count()) + entry.ahead, entry.interval};
+  const core::TwoWords state{static_cast<std::uint64_t>(now.count()) + entry.ahead, entry.interval};
   for (;;) {
     Pair pair = lock_pair(entry.place);
     for (std::size_t i = 0; i < 2; ++i) {
@@ -615,4 +616,4 @@ bool Table::restore(const Entry& entry, nanoseconds now) {
   }
 }
 
-}  // namespace weir
+}  // namespace weir::store

@@ -40,7 +40,7 @@
 #include "weir/limiter.hpp"
 #include "weir/quota.hpp"
 
-namespace weir {
+namespace weir::store {
 
 class Table {
  public:
@@ -72,14 +72,14 @@ class Table {
   // `bytes` is the most that entries may take, at least kLeastBytes, rounded down to whole segments; address
   // space for all of it is reserved now, memory is taken as it is used. Throws std::invalid_argument for
   // less, std::system_error when the address space is refused.
-  Table(std::size_t bytes, WhenFull when_full, HashKey seed = random_seed(),
+  Table(std::size_t bytes, WhenFull when_full, core::HashKey seed = random_seed(),
         Algorithm algorithm = Algorithm::gcra);
   ~Table();
   Table(const Table&) = delete;
   Table& operator=(const Table&) = delete;
 
   Place locate(std::string_view key) const {
-    const std::uint64_t hash = siphash<1, 3>(seed_, key);
+    const std::uint64_t hash = core::siphash<1, 3>(seed_, key);
     return {hash >> 22, static_cast<std::uint32_t>(hash & kBucketMask)};
   }
 
@@ -117,7 +117,7 @@ class Table {
   }
   // New keys that when_full had to decide.
   std::uint64_t refused() const { return refused_.load(std::memory_order_relaxed); }
-  HashKey seed() const { return seed_; }
+  core::HashKey seed() const { return seed_; }
 
   // For snapshots. copy_segment() appends the live entries of the segment that holds `leaf` and returns the
   // first leaf behind it; walking from 0 to leaves() misses no entry that is live throughout.
@@ -126,7 +126,7 @@ class Table {
   // Puts an entry back; false when there is no room. The table must have the seed that the entry came from.
   bool restore(const Entry& entry, nanoseconds now);
 
-  static HashKey random_seed();
+  static core::HashKey random_seed();
 
  private:
   static constexpr std::uint32_t kBuckets = 1U << 14;
@@ -160,7 +160,7 @@ class Table {
   bool move(std::uint32_t segment, std::uint32_t from, std::uint32_t to, std::uint64_t tag, nanoseconds now);
   bool split(Segment& segment);
 
-  HashKey seed_;
+  core::HashKey seed_;
   WhenFull when_full_;
   Algorithm algorithm_;
   std::uint32_t leaves_;
@@ -173,4 +173,4 @@ class Table {
   std::atomic<std::uint64_t> refused_{0};
 };
 
-}  // namespace weir
+}  // namespace weir::store

@@ -7,14 +7,14 @@
 #include <string>
 #include <vector>
 
-namespace weir {
+namespace weir::store {
 namespace {
 
 using std::chrono::nanoseconds;
 using namespace std::chrono_literals;
 
 constexpr Quota kOnce = Quota::per_hour(1);
-constexpr HashKey kSeed{1, 2};
+constexpr core::HashKey kSeed{1, 2};
 
 std::string key(int i) { return "user:" + std::to_string(i); }
 
@@ -235,4 +235,4 @@ TEST(Table, the_seed_decides_where_keys_go) {
 }
 
 }  // namespace
-}  // namespace weir
+}  // namespace weir::store

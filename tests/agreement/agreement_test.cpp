@@ -51,17 +51,17 @@ class Walk {
   void all(int depth) { from(depth, {}, {}, std::int64_t{1} << 40); }
 
  private:
-  void from(int depth, gcra::State state, const TokenBucket& bucket, std::int64_t now) {
+  void from(int depth, core::gcra::State state, const TokenBucket& bucket, std::int64_t now) {
     for (const std::int64_t gap : grid_.gaps) {
       for (const std::uint64_t cost : grid_.costs) {
         for (const Quota& quota : quotas_) {
           const std::int64_t at = now + gap;
-          const gcra::Step step = gcra::decide(quota, state, nanoseconds{at}, Cost{cost});
+          const core::gcra::Step step = core::gcra::decide(quota, state, nanoseconds{at}, Cost{cost});
           TokenBucket then = bucket;
           const oracle::Answer answer =
               then.ask(at, quota.burst(), quota.emission_interval().count(), Wide{cost});
           ++steps;
-          const gcra::State next = step.changes ? step.next : state;
+          const core::gcra::State next = step.changes ? step.next : state;
           wrong += same(step.decision(), answer) && sound(quota, state, step, at, Cost{cost}) ? 0 : 1;
           if (depth > 1) from(depth - 1, next, then, at);
         }
@@ -70,15 +70,16 @@ class Walk {
   }
 
   // retry_after is enough, and not a nanosecond longer than it must be; a denial or a look changes nothing.
-  bool sound(const Quota& quota, gcra::State state, const gcra::Step& step, std::int64_t now, Cost cost) {
+  bool sound(const Quota& quota, core::gcra::State state, const core::gcra::Step& step, std::int64_t now,
+             Cost cost) {
     const bool one_quota = quotas_.size() == 1;
     if (step.decision().verdict == Verdict::allowed) return cost.units != 0 || !step.changes;
     if (step.decision().verdict == Verdict::never) return !step.changes;
     if (one_quota && step.changes) return false;
-    const gcra::State kept = step.changes ? step.next : state;
+    const core::gcra::State kept = step.changes ? step.next : state;
     const nanoseconds enough = nanoseconds{now} + *step.decision().retry_after;
-    return gcra::decide(quota, kept, enough, cost).decision().allowed() &&
-           !gcra::decide(quota, kept, enough - nanoseconds{1}, cost).decision().allowed();
+    return core::gcra::decide(quota, kept, enough, cost).decision().allowed() &&
+           !core::gcra::decide(quota, kept, enough - nanoseconds{1}, cost).decision().allowed();
   }
 
   std::vector<Quota> quotas_;
@@ -141,7 +142,7 @@ TEST(Agreement, long_random_traces_with_changing_quotas) {
       quotas.push_back(quota_of(
           1 + static_cast<std::int64_t>(up_to(static_cast<std::uint64_t>(most)) >> up_to(20)), interval));
     }
-    gcra::State state;
+    core::gcra::State state;
     TokenBucket bucket;
     std::int64_t now = static_cast<std::int64_t>(up_to(std::uint64_t{1} << 50));
     std::size_t current = 0;
@@ -153,7 +154,7 @@ TEST(Agreement, long_random_traces_with_changing_quotas) {
       now += static_cast<std::int64_t>(up_to(4) == 0 ? up_to(interval * 4) : whole);
       const std::uint64_t cost =
           up_to(1) == 0 ? up_to(3) : up_to(static_cast<std::uint64_t>(quota.burst()) + 1);
-      const gcra::Step taken = gcra::decide(quota, state, nanoseconds{now}, Cost{cost});
+      const core::gcra::Step taken = core::gcra::decide(quota, state, nanoseconds{now}, Cost{cost});
       const oracle::Answer answer =
           bucket.ask(now, quota.burst(), quota.emission_interval().count(), Wide{cost});
       if (taken.changes) state = taken.next;
@@ -167,7 +168,7 @@ TEST(Agreement, the_table_agrees_on_many_keys) {
   std::printf("WEIR_SEED=%llu\n", static_cast<unsigned long long>(chosen));
   std::mt19937_64 random(chosen);
   constexpr std::size_t kKeys = 150'000;  // grows the table several times
-  Table table(8_MiB, WhenFull::deny);
+  store::Table table(8_MiB, WhenFull::deny);
   std::vector<TokenBucket> buckets(kKeys);
   const std::array quotas = {quota_of(5, 1'000'000), quota_of(2, 3'000), quota_of(100, 7'777'777)};
   std::int64_t now = 0;

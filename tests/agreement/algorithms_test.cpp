@@ -25,8 +25,9 @@ struct Numbers {
   std::int64_t period;
 };
 
-Rule rule_of(Algorithm algorithm, Numbers numbers) {
-  return Rule::make(Quota::make({numbers.limit, nanoseconds{numbers.period}}).value(), algorithm).value();
+core::Rule rule_of(Algorithm algorithm, Numbers numbers) {
+  return core::Rule::make(Quota::make({numbers.limit, nanoseconds{numbers.period}}).value(), algorithm)
+      .value();
 }
 
 // Periods that counts divide, since a quota is slowed by no more than 0.1 %.
@@ -47,7 +48,7 @@ std::vector<std::int64_t> gaps_for(Numbers numbers) {
 // changes nothing; its wait is enough, and a nanosecond less is not.
 class Walk {
  public:
-  explicit Walk(const Rule& rule, Numbers numbers)
+  explicit Walk(const core::Rule& rule, Numbers numbers)
       : limit_(numbers.limit), gaps_(gaps_for(numbers)), history_(history_for(rule)), start_(rule) {
     for (std::int64_t cost = 1; cost <= std::min<std::int64_t>(limit_, long_run() ? 4 : 2); ++cost)
       costs_.push_back(cost);
@@ -147,7 +148,7 @@ TEST(Algorithms, long_random_traces) {
                                              : counter ? 0xffff'ffff
                                                        : std::int64_t{1} << 50,
                                              std::int64_t{1} << 52);
-      const Rule rule = rule_of(algorithm, numbers);
+      const core::Rule rule = rule_of(algorithm, numbers);
       Subject subject(rule);
       oracle::History history = history_for(rule);
       std::int64_t now = chance.up_to(std::int64_t{1} << 60);
@@ -175,7 +176,7 @@ TEST(Algorithms, long_random_traces) {
 TEST(Algorithms, the_store_agrees_on_many_keys) {
   for (const Algorithm algorithm : kAlgorithms) {
     const Numbers numbers{3, 6};
-    const Rule rule = rule_of(algorithm, numbers);
+    const core::Rule rule = rule_of(algorithm, numbers);
     KeyedLimiter limiter(rule.quota, {.memory = 1_MiB, .algorithm = algorithm});
     const std::vector<std::int64_t> gaps = gaps_for(numbers);
     const std::vector<std::int64_t> costs = {0, 1, 2, 3, 4};
@@ -247,7 +248,7 @@ class Conformance : public testing::TestWithParam<std::tuple<Algorithm, bool>> {
   }
 
   Numbers numbers{};
-  std::optional<Rule> rule;
+  std::optional<core::Rule> rule;
   std::map<std::string, Subject> alone;
   std::optional<KeyedLimiter> limiter;
 };

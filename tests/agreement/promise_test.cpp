@@ -53,7 +53,7 @@ TEST(Promise, in_any_span_at_most_burst_plus_w_over_t) {
     const auto burst = static_cast<std::int64_t>(1 + random() % 50);
     const auto interval = static_cast<std::int64_t>(1 + random() % 1'000'000);
     const Quota quota = Quota::make({1, nanoseconds{interval}}, burst).value();
-    gcra::State state;
+    core::gcra::State state;
     std::vector<Admitted> admitted;
     std::int64_t now = 0;
     for (int step = 0; step < 1'000; ++step) {
@@ -75,7 +75,7 @@ TEST(Promise, in_any_span_at_most_burst_plus_w_over_t) {
       // One time in ten from a clock that lags, as another thread's reading may.
       const std::int64_t seen = random() % 10 == 0 ? std::max<std::int64_t>(0, now - interval) : now;
       const Cost cost{random() % 4};
-      const gcra::Step taken = gcra::decide(quota, state, nanoseconds{seen}, cost);
+      const core::gcra::Step taken = core::gcra::decide(quota, state, nanoseconds{seen}, cost);
       if (taken.changes) state = taken.next;
       if (taken.decision().allowed()) admitted.push_back({seen, static_cast<std::int64_t>(cost.units)});
     }
@@ -94,14 +94,15 @@ TEST(Promise, delays_of_ours_hand_out_no_more) {
     const auto burst = static_cast<std::int64_t>(1 + random() % 5);
     const auto interval = static_cast<std::int64_t>(1 + random() % 10'000);
     const Quota quota = Quota::make({1, nanoseconds{interval}}, burst).value();
-    gcra::State state;
+    core::gcra::State state;
     std::vector<Admitted> admitted;
     std::int64_t now = 1'000'000;
     for (int step = 0; step < 1'000; ++step) {
       now += static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(2 * interval));
       const std::int64_t arrived = now - static_cast<std::int64_t>(random() % 1'000'000);
       const auto tat = static_cast<std::int64_t>(state.tat);
-      const gcra::Step taken = gcra::decide(quota, state, nanoseconds{now}, Cost{1}, nanoseconds{arrived});
+      const core::gcra::Step taken =
+          core::gcra::decide(quota, state, nanoseconds{now}, Cost{1}, nanoseconds{arrived});
       if (taken.changes) state = taken.next;
       if (!taken.decision().allowed()) continue;
       const std::int64_t passed = std::max(arrived, tat - (burst - 1) * interval);
@@ -115,12 +116,12 @@ TEST(Promise, delays_of_ours_hand_out_no_more) {
 
 TEST(Promise, a_saturated_limit_of_burst_1_loses_nothing_to_delays) {
   const Quota quota = Quota::per_second(100'000).burst(1);
-  gcra::State state;
+  core::gcra::State state;
   int admitted = 0;
   // A buffer of requests is read every 70 us and was waiting since the one before.
   for (nanoseconds now = 1s; now < 2s; now += 70us) {
     for (int request = 0; request < 500; ++request) {
-      const gcra::Step taken = gcra::decide(quota, state, now, Cost{}, now - 70us);
+      const core::gcra::Step taken = core::gcra::decide(quota, state, now, Cost{}, now - 70us);
       if (taken.changes) state = taken.next;
       admitted += taken.decision().allowed() ? 1 : 0;
     }
@@ -146,11 +147,11 @@ TEST(Promise, idling_does_not_double_the_burst) {
 TEST(Promise, quotas_in_turn_admit_no_more_than_the_greater_of_each) {
   const Quota wide = Quota::per_second(10).burst(10);
   const Quota narrow = Quota::per_second(5).burst(5);
-  gcra::State state;
+  core::gcra::State state;
   std::vector<Admitted> admitted;
   for (nanoseconds now = 0s; now < 20s; now += 3ms) {
     for (const Quota* quota : {&wide, &narrow, &wide}) {
-      const gcra::Step taken = gcra::decide(*quota, state, now, Cost{});
+      const core::gcra::Step taken = core::gcra::decide(*quota, state, now, Cost{});
       if (taken.changes) state = taken.next;
       if (taken.decision().allowed()) admitted.push_back({now.count(), 1});
     }
@@ -164,11 +165,12 @@ TEST(Promise, quotas_in_turn_admit_no_more_than_the_greater_of_each) {
 TEST(Promise, quotas_in_turn_and_delays_of_ours_hand_out_no_more) {
   const Quota fast = Quota::per_second(10'000).burst(1);
   const Quota slow = Quota::per_second(5'000).burst(1);
-  gcra::State state;
+  core::gcra::State state;
   int admitted = 0;
   for (int i = 0; i < 1000; ++i) {
     const nanoseconds now = 1s + i * 1us;
-    const gcra::Step taken = gcra::decide(i % 2 == 0 ? fast : slow, state, now, Cost{}, now - 1ms);
+    const core::gcra::Step taken =
+        core::gcra::decide(i % 2 == 0 ? fast : slow, state, now, Cost{}, now - 1ms);
     if (taken.changes) state = taken.next;
     admitted += taken.decision().allowed() ? 1 : 0;
   }
@@ -187,7 +189,7 @@ TEST(Promise, any_interleaving_of_threads_on_one_key) {
     const auto hammer = [&] {
       std::vector<Admitted> mine;
       for (int i = 0; i < 100'000; ++i) {
-        const nanoseconds now = steady_now();
+        const nanoseconds now = store::steady_now();
         const Decision decision = keyed ? table.check_at(now, "key") : limiter.check_at(now);
         if (decision.allowed()) mine.push_back({now.count(), 1});
       }

@@ -47,9 +47,9 @@ Quota quota_of(std::int64_t burst, std::int64_t interval) {
   return Quota::make({1, nanoseconds{interval}}, burst).value();
 }
 
-Rule rule_of(Algorithm algorithm, std::int64_t limit, std::int64_t period) {
+core::Rule rule_of(Algorithm algorithm, std::int64_t limit, std::int64_t period) {
   if (algorithm == Algorithm::gcra) return {quota_of(limit, period / limit), algorithm};
-  return Rule::make(Quota::make({limit, nanoseconds{period}}).value(), algorithm).value();
+  return core::Rule::make(Quota::make({limit, nanoseconds{period}}).value(), algorithm).value();
 }
 
 // Keys and their states as src/core has them, charged all or none as Table does it.
@@ -58,7 +58,7 @@ class Model {
   static constexpr std::int64_t kMostLog = 200;
 
   bool check_all(std::span<const Ask> asks, nanoseconds now, std::span<Decision> decisions) {
-    std::map<std::string, Words> words_before;
+    std::map<std::string, core::TwoWords> words_before;
     std::map<std::string, Log> logs_before;
     bool all = true;
     for (std::size_t i = 0; i < asks.size(); ++i) {
@@ -66,10 +66,10 @@ class Model {
       if (rule->algorithm == Algorithm::sliding_window_log) {
         Log& log = logs_[std::string(key)];
         logs_before.try_emplace(std::string(key), log);
-        decisions[i] = sliding_window_log::decide(rule->quota, log.state, log.ring, now, cost);
+        decisions[i] = core::sliding_window_log::decide(rule->quota, log.state, log.ring, now, cost);
       } else {
-        Words& words = words_[std::string(key)];
-        const Step step = decide(*rule, words, now, cost);
+        core::TwoWords& words = words_[std::string(key)];
+        const core::Step step = decide(*rule, words, now, cost);
         decisions[i] = step.decision();
         // A denial may write down a re-denominated debt, and keeps it when the rest is undone.
         if (step.changes && decisions[i].allowed()) words_before.try_emplace(std::string(key), words);
@@ -84,13 +84,13 @@ class Model {
     return all;
   }
 
-  const std::map<std::string, Words>& words() const { return words_; }
+  const std::map<std::string, core::TwoWords>& words() const { return words_; }
 
   // Whether a clock that steps back to now leaves all that is stored in the ranges that core is made for.
   bool in_range(std::int64_t now) const {
     return std::all_of(words_.begin(), words_.end(), [now](const auto& each) {
       const auto& [key, words] = each;
-      const std::uint64_t ahead = ahead_of(words.until, nanoseconds{now});
+      const std::uint64_t ahead = core::ahead_of(words.until, nanoseconds{now});
       if (ahead == 0 || !key.starts_with("gcra")) return ahead < kMostAhead;
       return ahead < kMostAhead - words.word && ahead / words.word < 9'000'000'000'000'000;
     });
@@ -98,11 +98,11 @@ class Model {
 
  private:
   struct Log {
-    sliding_window_log::State state;
-    std::vector<sliding_window_log::Entry> ring{static_cast<std::size_t>(kMostLog) + 1};
+    core::sliding_window_log::State state;
+    std::vector<core::sliding_window_log::Entry> ring{static_cast<std::size_t>(kMostLog) + 1};
   };
 
-  std::map<std::string, Words> words_;
+  std::map<std::string, core::TwoWords> words_;
   std::map<std::string, Log> logs_;
 };
 
@@ -151,7 +151,7 @@ class RedisAgreement : public testing::Test {
             [&](std::size_t, const Value& reply) { charged = redis::read_check(reply, asks, decisions); });
     return charged;
   }
-  Decision check(const Rule& rule, std::string_view key, std::uint64_t cost,
+  Decision check(const core::Rule& rule, std::string_view key, std::uint64_t cost,
                  std::optional<nanoseconds> now = {}) {
     const std::array asks = {Ask{&rule, key, Cost{cost}}};
     std::array<Decision, 1> decisions;
@@ -202,7 +202,7 @@ class RedisAgreement : public testing::Test {
   // What lies under the keys of a model, two words or three.
   void same_states(const Model& model, std::int64_t now) {
     settle();
-    const std::vector<std::pair<std::string, Words>> all(model.words().begin(), model.words().end());
+    const std::vector<std::pair<std::string, core::TwoWords>> all(model.words().begin(), model.words().end());
     std::vector<Question> questions;
     for (const auto& [key, words] : all) {
       questions.push_back({redis::slot_of(key), {}});
@@ -211,7 +211,7 @@ class RedisAgreement : public testing::Test {
     ask_all(questions, [&](std::size_t i, const Value& value) {
       const auto& [key, words] = all[i];
       if (value.type == Value::Type::null) {
-        EXPECT_EQ(ahead_of(words.until, nanoseconds{now}), 0U) << key;
+        EXPECT_EQ(core::ahead_of(words.until, nanoseconds{now}), 0U) << key;
         return;
       }
       const bool counter = key.find("counter") != std::string::npos;
@@ -233,7 +233,7 @@ class RedisAgreement : public testing::Test {
     std::int64_t now;
     std::size_t count = 0;
     std::array<std::string, kMostTogether> keys;
-    std::array<std::optional<Rule>, kMostTogether> rules;
+    std::array<std::optional<core::Rule>, kMostTogether> rules;
     std::array<Cost, kMostTogether> costs;
     std::array<Decision, kMostTogether> decisions;
     std::size_t times = 0;    // 0: all limits together
@@ -283,7 +283,7 @@ class RedisAgreementOn : public RedisAgreement, public testing::WithParamInterfa
                       ASSERT_EQ(result.cause, redis::Cause::none) << result.error;
                       (*read_)(tag, *result.value);
                     });
-    runner_.emplace(context_, *client_, nullptr, &steady_now);
+    runner_.emplace(context_, *client_, nullptr, &store::steady_now);
     runner_->start();
   }
   void TearDown() override {
@@ -300,8 +300,8 @@ class RedisAgreementOn : public RedisAgreement, public testing::WithParamInterfa
     read_ = &read;
     answered_ = 0;
     for (std::size_t i = 0; i < questions.size(); ++i) {
-      client_->call(i, questions[i].slot, questions[i].command, steady_now() + std::chrono::seconds{30},
-                    steady_now());
+      client_->call(i, questions[i].slot, questions[i].command,
+                    store::steady_now() + std::chrono::seconds{30}, store::steady_now());
       runner_->wake();
     }
     while (answered_ < questions.size()) context_.run_one();
@@ -344,11 +344,11 @@ TEST_P(RedisAgreementOn, every_trace_of_up_to_four_requests) {
         for (int i = 0; i < depth; ++i, rest /= choices) {
           now += gaps[rest % gaps.size()];
           const std::uint64_t cost = costs[rest / gaps.size() % costs.size()];
-          const Rule& rule = rules[rest / gaps.size() / costs.size() % rules.size()];
+          const core::Rule& rule = rules[rest / gaps.size() / costs.size() % rules.size()];
           step(model, std::array{Ask{&rule, key, Cost{cost}}}, now);
         }
         if (algorithm == Algorithm::sliding_window_log) continue;
-        const Rule& rule = rules[trace / 7 % rules.size()];
+        const core::Rule& rule = rules[trace / 7 % rules.size()];
         step_times(model, {&rule, key, Cost{costs[trace % costs.size()]}}, kMostTogether,
                    now + gaps[trace % 2]);
       }
@@ -362,7 +362,7 @@ TEST_P(RedisAgreementOn, every_trace_of_up_to_four_requests) {
 }
 
 // A rule of any magnitude that the script is made for.
-Rule random_rule(Chance& chance, Algorithm algorithm) {
+core::Rule random_rule(Chance& chance, Algorithm algorithm) {
   constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
   for (;;) {
     if (algorithm == Algorithm::gcra) {
@@ -372,7 +372,7 @@ Rule random_rule(Chance& chance, Algorithm algorithm) {
       std::int64_t burst = chance.from_one_to(kMost / interval);
       if (chance.up_to(9) == 0) burst = kMost / interval;  // burst x T as near to 2^63 as can be
       if (chance.up_to(1) == 0) burst = 1 + (burst - 1) % 20;
-      const Rule rule{quota_of(burst, interval), algorithm};
+      const core::Rule rule{quota_of(burst, interval), algorithm};
       if (!redis::unsuitable(rule)) return rule;
       continue;
     }
@@ -383,7 +383,7 @@ Rule random_rule(Chance& chance, Algorithm algorithm) {
     const std::int64_t most_period = counter ? kMost / 2 : log ? kMost - (kEnd - kBegin) : kMost;
     std::int64_t period = limit * chance.from_one_to(most_period / limit);
     if (chance.up_to(1) == 0 && period < most_period / kUs) period *= kUs;
-    const auto rule = Rule::make(Quota::make({limit, nanoseconds{period}}).value(), algorithm);
+    const auto rule = core::Rule::make(Quota::make({limit, nanoseconds{period}}).value(), algorithm);
     if (rule && !redis::unsuitable(*rule)) return *rule;
   }
 }
@@ -394,15 +394,15 @@ TEST_P(RedisAgreementOn, long_random_traces_with_changing_quotas_and_several_lim
   for (std::uint64_t trace = 0; steps_ < most && wrong_ == 0; ++trace) {
     struct Subject {
       std::string key;
-      std::array<Rule, 3> rules;
+      std::array<core::Rule, 3> rules;
       std::size_t rule;
     };
     std::vector<Subject> subjects;
     for (std::int64_t i = chance.up_to(3); i >= 0; --i) {
       const Algorithm algorithm = kAlgorithms[static_cast<std::size_t>(chance.up_to(4))];
-      const Rule first = random_rule(chance, algorithm);
+      const core::Rule first = random_rule(chance, algorithm);
       // The second is like the first, so that a change is small; the third may be anything.
-      Rule second = first;
+      core::Rule second = first;
       if (algorithm == Algorithm::gcra) {
         const Quota& quota = first.quota;
         const std::int64_t interval = quota.emission_interval().count();
@@ -446,7 +446,7 @@ TEST_P(RedisAgreementOn, long_random_traces_with_changing_quotas_and_several_lim
       std::vector<Ask> asks;
       for (Subject& each : subjects) {
         if (&each != &subject && chance.up_to(1) == 0) continue;
-        const Rule& rule = each.rules[each.rule];
+        const core::Rule& rule = each.rules[each.rule];
         const std::int64_t limit =
             rule.algorithm == Algorithm::gcra ? rule.quota.burst() : rule.quota.rate().count;
         const std::uint64_t costs[] = {0,
@@ -480,19 +480,19 @@ TEST_P(RedisAgreementOn, long_random_traces_with_changing_quotas_and_several_lim
 
 TEST_P(RedisAgreementOn, several_limits_are_charged_as_the_table_charges_them) {
   Chance chance;
-  const std::array rules = {Rule{quota_of(3, 5 * kUs)}, Rule{quota_of(5, 2 * kUs)},
-                            Rule{quota_of(2, 50 * kUs)}};
-  Table table(1_MiB, WhenFull::deny);
+  const std::array rules = {core::Rule{quota_of(3, 5 * kUs)}, core::Rule{quota_of(5, 2 * kUs)},
+                            core::Rule{quota_of(2, 50 * kUs)}};
+  store::Table table(1_MiB, WhenFull::deny);
   std::int64_t now = kBegin;
   for (int i = 0; i < 5'000; ++i) {
     now += kUs * chance.up_to(8);
     std::vector<Ask> asks;
-    std::vector<Table::Request> requests;
+    std::vector<store::Table::Request> requests;
     std::vector<std::string> keys;
     for (std::int64_t n = chance.up_to(3); n >= 0; --n)
       keys.push_back("{tag}" + std::to_string(chance.up_to(3)));
     for (const std::string& key : keys) {
-      const Rule& rule = rules[static_cast<std::size_t>(chance.up_to(2))];
+      const core::Rule& rule = rules[static_cast<std::size_t>(chance.up_to(2))];
       asks.push_back({&rule, key, Cost{static_cast<std::uint64_t>(chance.up_to(3))}});
       requests.push_back({table.locate(key), &rule.quota, asks.back().cost});
     }
@@ -513,7 +513,7 @@ TEST_F(RedisAgreement, what_is_given_back_keeps_the_promise) {
   std::uint64_t given_back = 0;
   std::uint64_t partly = 0;
   for (int trace = 0; trace < 150; ++trace) {
-    const Rule rule{quota_of(1 + chance.up_to(9), kUs * (1 + chance.up_to(50)) + chance.up_to(1))};
+    const core::Rule rule{quota_of(1 + chance.up_to(9), kUs * (1 + chance.up_to(50)) + chance.up_to(1))};
     const std::int64_t interval = rule.quota.emission_interval().count();
     const std::string key = std::to_string(trace);
     struct Charge {
@@ -523,7 +523,7 @@ TEST_F(RedisAgreement, what_is_given_back_keeps_the_promise) {
     };
     std::vector<Charge> charges;
     std::int64_t now = kBegin + kSecond - 200 * kUs;  // over a full second
-    gcra::State state;
+    core::gcra::State state;
     for (int i = 0; i < 60; ++i) {
       now += kUs * chance.up_to(chance.up_to(9) == 0 ? 600 : 20);
       if (!charges.empty() && chance.up_to(2) == 0) {
@@ -535,7 +535,7 @@ TEST_F(RedisAgreement, what_is_given_back_keeps_the_promise) {
         connection_->flush();
         EXPECT_EQ(redis::decided_at(connection_->receive()), nanoseconds{now});
         const std::int64_t need = static_cast<std::int64_t>(charge.cost.units) * interval;
-        const std::int64_t debt = static_cast<std::int64_t>(ahead_of(state.tat, nanoseconds{now}));
+        const std::int64_t debt = static_cast<std::int64_t>(core::ahead_of(state.tat, nanoseconds{now}));
         const std::int64_t back = std::min(debt, std::max<std::int64_t>(0, charge.at + need - now));
         state.tat -= static_cast<std::uint64_t>(back);
         given_back += back > 0 ? 1 : 0;
@@ -543,7 +543,7 @@ TEST_F(RedisAgreement, what_is_given_back_keeps_the_promise) {
         continue;
       }
       const Cost cost{1 + static_cast<std::uint64_t>(chance.up_to(rule.quota.burst() - 1))};
-      const gcra::Step step = gcra::decide(rule.quota, state, nanoseconds{now}, cost);
+      const core::gcra::Step step = core::gcra::decide(rule.quota, state, nanoseconds{now}, cost);
       if (step.changes) state = step.next;
       ASSERT_EQ(check(rule, key, cost.units, nanoseconds{now}), step.decision()) << trace << " " << i;
       if (step.verdict == Verdict::allowed) charges.insert(charges.begin(), {now, cost});
@@ -564,9 +564,10 @@ TEST_F(RedisAgreement, what_is_given_back_keeps_the_promise) {
 }
 
 TEST_F(RedisAgreement, nothing_is_given_back_where_nothing_is_owed) {
-  const Rule rule{quota_of(10, kSecond)};
-  const Rule slower{quota_of(10, 2 * kSecond)};
-  const auto give_back = [this](const Rule& of, std::uint64_t cost, std::int64_t charged, std::int64_t now) {
+  const core::Rule rule{quota_of(10, kSecond)};
+  const core::Rule slower{quota_of(10, 2 * kSecond)};
+  const auto give_back = [this](const core::Rule& of, std::uint64_t cost, std::int64_t charged,
+                                std::int64_t now) {
     const Ask one{&of, "key", Cost{cost}};
     redis::append_give_back(connection_->out, one, nanoseconds{charged}, "", nanoseconds{now});
     connection_->flush();
@@ -599,7 +600,7 @@ TEST_F(RedisAgreement, a_key_lives_until_it_is_as_if_never_used) {
   Chance chance;
   for (int i = 0; i < 500; ++i) {
     const Algorithm algorithm = kAlgorithms[static_cast<std::size_t>(i) % kAlgorithms.size()];
-    const Rule rule = random_rule(chance, algorithm);
+    const core::Rule rule = random_rule(chance, algorithm);
     const std::int64_t now = (kBegin + chance.up_to(kEnd - kBegin)) / kUs * kUs;
     const std::string key = "key" + std::to_string(i);
     Decision decision = check(rule, key, 1, nanoseconds{now});
@@ -613,7 +614,7 @@ TEST_F(RedisAgreement, a_key_lives_until_it_is_as_if_never_used) {
   }
   // And by the clock of the server.
   for (const Algorithm algorithm : kAlgorithms) {
-    const Rule rule = rule_of(algorithm, 5, 3'600 * kSecond);
+    const core::Rule rule = rule_of(algorithm, 5, 3'600 * kSecond);
     const Decision decision = check(rule, "clock", 1);
     ASSERT_TRUE(decision.allowed());
     const std::int64_t left_ms = ask({"PTTL", "clock"}).integer;
@@ -625,7 +626,7 @@ TEST_F(RedisAgreement, a_key_lives_until_it_is_as_if_never_used) {
 
 TEST_F(RedisAgreement, a_key_is_gone_when_its_time_has_come) {
   for (const Algorithm algorithm : kAlgorithms) {
-    const Rule rule = rule_of(algorithm, 5, 50'000 * kUs);
+    const core::Rule rule = rule_of(algorithm, 5, 50'000 * kUs);
     ASSERT_TRUE(check(rule, name(algorithm), 5).allowed());
   }
   for (const Algorithm algorithm : kAlgorithms) {
@@ -643,7 +644,7 @@ TEST_F(RedisAgreement, a_look_and_a_denial_write_nothing) {
     return std::atoi(info.c_str() + info.find("rdb_changes_since_last_save:") + 28);
   };
   for (const Algorithm algorithm : kAlgorithms) {
-    const Rule rule = rule_of(algorithm, 2, 3'600 * kSecond);
+    const core::Rule rule = rule_of(algorithm, 2, 3'600 * kSecond);
     const int fresh = writes();
     EXPECT_TRUE(check(rule, "key", 0).allowed());
     EXPECT_EQ(check(rule, "key", 3).verdict, Verdict::never);
@@ -662,7 +663,7 @@ TEST_F(RedisAgreement, a_look_and_a_denial_write_nothing) {
 }
 
 TEST_F(RedisAgreement, what_redis_cell_and_throttled_left_is_taken_over) {
-  const Rule rule{quota_of(10, kSecond)};
+  const core::Rule rule{quota_of(10, kSecond)};
   const std::int64_t tat = kBegin + 4 * kSecond + 123;  // 5 of 10 units in the debt, the fifth in part
   ask({"SET", "key", std::to_string(tat)});
   const auto look = check(rule, "key", 0, nanoseconds{kBegin});
@@ -675,7 +676,7 @@ TEST_F(RedisAgreement, what_redis_cell_and_throttled_left_is_taken_over) {
 }
 
 TEST_F(RedisAgreement, a_foreign_value_is_refused_and_nothing_is_charged) {
-  const Rule good{quota_of(5, kSecond)};
+  const core::Rule good{quota_of(5, kSecond)};
   const std::string live = std::to_string(kBegin + kSecond);
   struct Row {
     std::string text;
@@ -718,7 +719,7 @@ TEST_F(RedisAgreement, a_foreign_value_is_refused_and_nothing_is_charged) {
                              rule_of(Algorithm::fixed_window_clock, 7, 14 * kSecond),
                              rule_of(Algorithm::sliding_window_counter, 7, 14 * kSecond),
                              rule_of(Algorithm::sliding_window_log, 7, 14 * kSecond)};
-  const auto expect = [&](const Rule& rule, bool is_state, const std::string& what) {
+  const auto expect = [&](const core::Rule& rule, bool is_state, const std::string& what) {
     const std::string before(ask({"DUMP", "key"}).text);
     for (const std::uint64_t cost : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{8}}) {
       for (const bool first : {false, true}) {
@@ -763,7 +764,7 @@ TEST_F(RedisAgreement, a_foreign_value_is_refused_and_nothing_is_charged) {
       expect(others[i], i < 3 && row.is_state[i], "'" + row.text + "'");
     }
   }
-  for (const Rule& rule : others) {
+  for (const core::Rule& rule : others) {
     ask({"FLUSHALL"});
     ask({"HSET", "key", "field", "value"});
     expect(rule, false, "a hash");
@@ -790,10 +791,10 @@ TEST_F(RedisAgreement, a_foreign_value_is_refused_and_nothing_is_charged) {
 }
 
 TEST_F(RedisAgreement, a_log_is_asked_for_once) {
-  const Rule log = rule_of(Algorithm::sliding_window_log, 7, 14 * kSecond);
-  const Rule window = rule_of(Algorithm::fixed_window, 7, 14 * kSecond);
+  const core::Rule log = rule_of(Algorithm::sliding_window_log, 7, 14 * kSecond);
+  const core::Rule window = rule_of(Algorithm::fixed_window, 7, 14 * kSecond);
   std::array<Decision, 2> decisions;
-  for (const Rule* first : {&log, &window}) {
+  for (const core::Rule* first : {&log, &window}) {
     const std::array asks = {Ask{first, "key", Cost{1}}, Ask{&log, "key", Cost{1}}};
     const auto charged = check(asks, decisions);
     ASSERT_FALSE(charged);
@@ -803,7 +804,7 @@ TEST_F(RedisAgreement, a_log_is_asked_for_once) {
 }
 
 TEST_F(RedisAgreement, a_script_that_was_flushed_is_an_error_and_comes_back) {
-  const Rule rule{quota_of(5, kSecond)};
+  const core::Rule rule{quota_of(5, kSecond)};
   const std::array asks = {Ask{&rule, "key", Cost{1}}};
   std::array<Decision, 1> decisions;
   ASSERT_TRUE(check(asks, decisions));
@@ -819,7 +820,7 @@ TEST_F(RedisAgreement, a_script_that_was_flushed_is_an_error_and_comes_back) {
 TEST_F(RedisAgreement, many_connections_are_admitted_exactly_the_limit) {
   for (const Algorithm algorithm : kAlgorithms) {
     // A window by the clock that lasts until 2068 does not end while this runs.
-    const Rule rule = rule_of(algorithm, 500, 3'100'000'000 * kSecond);
+    const core::Rule rule = rule_of(algorithm, 500, 3'100'000'000 * kSecond);
     std::atomic<int> admitted{0};
     const auto work = [&] {
       RedisConnection connection(*server_);
@@ -845,7 +846,7 @@ TEST_F(RedisAgreement, many_connections_are_admitted_exactly_the_limit) {
 TEST_F(RedisAgreement, in_resp3_the_answers_are_the_same) {
   ask({"HELLO", "3"});
   for (const Algorithm algorithm : kAlgorithms) {
-    const Rule rule = rule_of(algorithm, 2, 3'600 * kSecond);
+    const core::Rule rule = rule_of(algorithm, 2, 3'600 * kSecond);
     EXPECT_EQ(check(rule, name(algorithm), 1, nanoseconds{kBegin}).remaining, 1);
     EXPECT_EQ(check(rule, name(algorithm), 2, nanoseconds{kBegin}).verdict, Verdict::denied);
   }

@@ -8,8 +8,8 @@
 #include <random>
 #include <string>
 
+#include "logs/log_reader.hpp"
 #include "server/resp_front.hpp"
-#include "sim/log_reader.hpp"
 #include "sim/replay.hpp"
 
 namespace weir {
@@ -51,22 +51,23 @@ TEST(ReplayAndServe, decide_alike) {
       std::filesystem::temp_directory_path() / ("weir_replay_serve_" + std::to_string(seed));
   std::ofstream(path) << make_log(random, 20'000);
 
-  sim::LogOptions options;
+  logs::LogOptions options;
   options.files = {path};
   options.wanted.set_key("ip");
   options.wanted.cost = "units";
   const std::atomic<bool> stop{false};
-  sim::LogReader reader(options, stop);
-  std::vector<sim::Event> events;
-  reader.run([&](std::span<const sim::Event> some) { events.insert(events.end(), some.begin(), some.end()); },
-             [](const sim::Progress&) {});
+  logs::LogReader reader(options, stop);
+  std::vector<logs::Event> events;
+  reader.run(
+      [&](std::span<const logs::Event> some) { events.insert(events.end(), some.begin(), some.end()); },
+      [](const logs::Progress&) {});
   std::filesystem::remove(path);
   ASSERT_EQ(events.size(), 20'000);
   ASSERT_GT(reader.stats().reordered, 0);
   ASSERT_GT(reader.stats().clamped, 0);
 
-  std::vector<Rule> rules;
-  for (const Limit& limit : kLimits) rules.push_back(Rule::parse(limit.text).value());
+  std::vector<core::Rule> rules;
+  for (const Limit& limit : kLimits) rules.push_back(core::Rule::parse(limit.text).value());
   sim::Replay replay(rules, 0);
 
   server::Settings settings;
@@ -77,7 +78,7 @@ TEST(ReplayAndServe, decide_alike) {
   server::RespFront front(service, scratch, 1, "log");
 
   std::uint64_t denied = 0;
-  for (const sim::Event& event : events) {
+  for (const logs::Event& event : events) {
     const std::uint32_t refused = replay.take(event);
     log_clock = nanoseconds{event.ns};
     for (std::size_t i = 0; i < rules.size(); ++i) {

@@ -55,18 +55,18 @@ void expect(const Decision& decision, const Row& row) {
 }
 
 TEST(SixteenRows, through_the_rule) {
-  gcra::State state;
+  core::gcra::State state;
   for (std::size_t i = 0; i < kRows.size(); ++i) {
     SCOPED_TRACE(i);
-    const gcra::Step step =
-        gcra::decide(kQuota, state, kStart + milliseconds{kRows[i].at_ms}, Cost{kRows[i].cost});
+    const core::gcra::Step step =
+        core::gcra::decide(kQuota, state, kStart + milliseconds{kRows[i].at_ms}, Cost{kRows[i].cost});
     if (step.changes) state = step.next;
     expect(step.decision(), kRows[i]);
   }
 }
 
 TEST(SixteenRows, through_the_table) {
-  Table table(1_MiB, WhenFull::deny);
+  store::Table table(1_MiB, WhenFull::deny);
   for (std::size_t i = 0; i < kRows.size(); ++i) {
     SCOPED_TRACE(i);
     const nanoseconds now = kStart + milliseconds{kRows[i].at_ms};
@@ -81,7 +81,7 @@ std::string integer(int value) { return ":" + std::to_string(value) + "\r\n"; }
 TEST(SixteenRows, through_the_wire) {
   server::Settings settings;
   settings.memory = 1_MiB;
-  server::Service service(settings, Table::random_seed());
+  server::Service service(settings, store::Table::random_seed());
   service.now = [] { return fake_now; };
   server::RespFront::Scratch scratch;
   server::RespFront front(service, scratch, 1, "test");

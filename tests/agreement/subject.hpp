@@ -21,7 +21,7 @@ inline constexpr std::array<const char*, 5> kAlgorithmNames = {
 // The state of one key. Copying it is going back in time.
 class Subject {
  public:
-  explicit Subject(const Rule& rule) : rule_(rule) {
+  explicit Subject(const core::Rule& rule) : rule_(rule) {
     if (rule.algorithm == Algorithm::sliding_window_log) {
       ring_.resize(static_cast<std::size_t>(rule.quota.rate().count));
     }
@@ -30,9 +30,9 @@ class Subject {
   Decision ask(std::int64_t now, std::uint64_t cost) {
     using std::chrono::nanoseconds;
     if (rule_.algorithm == Algorithm::sliding_window_log) {
-      return sliding_window_log::decide(rule_.quota, log_, ring_, nanoseconds{now}, Cost{cost});
+      return core::sliding_window_log::decide(rule_.quota, log_, ring_, nanoseconds{now}, Cost{cost});
     }
-    const Step step = decide(rule_, words_, nanoseconds{now}, Cost{cost});
+    const core::Step step = decide(rule_, words_, nanoseconds{now}, Cost{cost});
     if (step.changes) words_ = step.next;
     return step.decision();
   }
@@ -40,14 +40,14 @@ class Subject {
   bool same_state(const Subject& other) const { return words_ == other.words_ && log_ == other.log_; }
 
  private:
-  Rule rule_;
-  Words words_;
-  sliding_window_log::State log_;
-  std::vector<sliding_window_log::Entry> ring_;
+  core::Rule rule_;
+  core::TwoWords words_;
+  core::sliding_window_log::State log_;
+  std::vector<core::sliding_window_log::Entry> ring_;
 };
 
 // For gcra the leaky bucket, which says the same.
-inline oracle::History history_for(const Rule& rule) {
+inline oracle::History history_for(const core::Rule& rule) {
   using Kind = oracle::History::Kind;
   const Quota& quota = rule.quota;
   switch (rule.algorithm) {

@@ -36,8 +36,8 @@ std::int64_t most_in_closed(const std::vector<Admitted>& admitted, std::int64_t 
   return most;
 }
 
-Rule rule_of(Algorithm algorithm, std::int64_t limit, std::int64_t period) {
-  return Rule::make(Quota::make({limit, nanoseconds{period}}).value(), algorithm).value();
+core::Rule rule_of(Algorithm algorithm, std::int64_t limit, std::int64_t period) {
+  return core::Rule::make(Quota::make({limit, nanoseconds{period}}).value(), algorithm).value();
 }
 
 struct Trace {

@@ -44,7 +44,7 @@ void on_threads(Work work) {
 TEST(TableThreads, one_key_admits_exactly_its_burst) {
   constexpr Quota quota = Quota::per_day(1000);
   for (int round = 0; round < 20; ++round) {
-    Table table(1_MiB, WhenFull::deny);
+    store::Table table(1_MiB, WhenFull::deny);
     std::atomic<int> admitted{0};
     on_threads([&](int) {
       for (int i = 0; i < 1000; ++i)
@@ -58,8 +58,8 @@ TEST(TableThreads, one_key_admits_exactly_its_burst) {
 // collides.
 TEST(TableThreads, colliding_keys_admit_exactly_their_burst) {
   constexpr Quota quota = Quota::per_day(100);
-  Table table(1_MiB, WhenFull::deny);
-  std::vector<Table::Place> places;
+  store::Table table(1_MiB, WhenFull::deny);
+  std::vector<store::Table::Place> places;
   for (std::uint64_t i = 0; i < 6; ++i) places.push_back({(i << 20) | 0x123, 77});
   std::array<std::atomic<int>, 6> admitted{};
   on_threads([&](int thread) {
@@ -77,7 +77,7 @@ TEST(TableThreads, colliding_keys_admit_exactly_their_burst) {
 TEST(TableThreads, growing_while_it_is_hit_admits_each_key_once) {
   constexpr Quota quota = Quota::per_day(1);
   constexpr int kKeys = 400'000 / kScale;
-  Table table(16_MiB, WhenFull::deny);
+  store::Table table(16_MiB, WhenFull::deny);
   std::atomic<int> admitted{0};
   std::atomic<std::int64_t> longest{0};
   on_threads([&](int thread) {
@@ -85,9 +85,9 @@ TEST(TableThreads, growing_while_it_is_hit_admits_each_key_once) {
     std::int64_t worst = 0;
     for (int i = 0; i < kKeys; ++i) {
       const std::string key = std::to_string((i + thread * kKeys / kThreads) % kKeys);
-      const nanoseconds before = steady_now();
+      const nanoseconds before = store::steady_now();
       mine += table.check(table.locate(key), quota, {}, 1s).allowed() ? 1 : 0;
-      worst = std::max(worst, (steady_now() - before).count());
+      worst = std::max(worst, (store::steady_now() - before).count());
     }
     admitted += mine;
     for (std::int64_t seen = longest; seen < worst && !longest.compare_exchange_weak(seen, worst);) {
@@ -102,23 +102,24 @@ TEST(TableThreads, growing_while_it_is_hit_admits_each_key_once) {
 
 TEST(TableThreads, several_limits_at_once_neither_lock_up_nor_overcharge) {
   constexpr Quota quota = Quota::per_day(1000);
-  Table table(1_MiB, WhenFull::deny);
-  std::vector<Table::Place> places;
+  store::Table table(1_MiB, WhenFull::deny);
+  std::vector<store::Table::Place> places;
   for (int i = 0; i < 12; ++i) places.push_back(table.locate("limit " + std::to_string(i)));
   std::atomic<int> all{0};
   on_threads([&](int thread) {
     for (std::size_t i = 0; i < 4'000; ++i) {
       // Each thread names them in another order.
       const std::size_t a = (i + static_cast<std::size_t>(thread)) % 12;
-      const std::array<Table::Request, 3> requests = {{{places[a], &quota, {}},
-                                                       {places[(a + 5) % 12], &quota, {}},
-                                                       {places[(a * 7 + 1) % 12], &quota, {}}}};
+      const std::array<store::Table::Request, 3> requests = {{{places[a], &quota, {}},
+                                                              {places[(a + 5) % 12], &quota, {}},
+                                                              {places[(a * 7 + 1) % 12], &quota, {}}}};
       std::array<Decision, 3> decisions;
       all += table.check_all(requests, 1s, decisions) ? 1 : 0;
     }
   });
   std::int64_t charged = 0;
-  for (const Table::Place& place : places) charged += 1000 - table.check(place, quota, Cost{0}, 1s).remaining;
+  for (const store::Table::Place& place : places)
+    charged += 1000 - table.check(place, quota, Cost{0}, 1s).remaining;
   EXPECT_EQ(charged, 3 * all);
 }
 
@@ -126,25 +127,26 @@ TEST(TableThreads, a_snapshot_beside_traffic_misses_no_settled_key) {
   constexpr Quota quota = Quota::per_day(1);
   constexpr int kSettled = 100'000 / kScale;
   const std::string path = testing::TempDir() + "weir_threads_snapshot";
-  Table table(16_MiB, WhenFull::deny);
+  store::Table table(16_MiB, WhenFull::deny);
   for (int i = 0; i < kSettled; ++i)
-    table.check(table.locate("settled " + std::to_string(i)), quota, {}, steady_now());
+    table.check(table.locate("settled " + std::to_string(i)), quota, {}, store::steady_now());
   std::atomic<bool> done{false};
   std::thread traffic([&] {  // makes the table grow and its entries move
     for (int i = 0; i < 400'000 && !done; ++i) {
-      table.check(table.locate("traffic " + std::to_string(i)), quota, {}, steady_now());
+      table.check(table.locate("traffic " + std::to_string(i)), quota, {}, store::steady_now());
     }
   });
-  for (int round = 0; round < 5; ++round) ASSERT_TRUE(save_snapshot(table, path));
+  for (int round = 0; round < 5; ++round) ASSERT_TRUE(store::save_snapshot(table, path));
   done = true;
   traffic.join();
-  auto file = SnapshotFile::open(path);
+  auto file = store::SnapshotFile::open(path);
   ASSERT_TRUE(file) << file.error();
-  Table restored(16_MiB, WhenFull::deny, file->seed());
-  ASSERT_TRUE(file->restore_into(restored, steady_now()));
+  store::Table restored(16_MiB, WhenFull::deny, file->seed());
+  ASSERT_TRUE(file->restore_into(restored, store::steady_now()));
   for (int i = 0; i < kSettled; ++i) {
     ASSERT_FALSE(
-        restored.check(restored.locate("settled " + std::to_string(i)), quota, {}, steady_now()).allowed())
+        restored.check(restored.locate("settled " + std::to_string(i)), quota, {}, store::steady_now())
+            .allowed())
         << i;
   }
   std::remove(path.c_str());
@@ -154,17 +156,18 @@ TEST(TableThreads, a_snapshot_beside_traffic_misses_no_settled_key) {
 TEST(TableThreads, churn_loses_nothing_live) {
   constexpr Quota quick = Quota::per_second(1'000'000).burst(1);
   constexpr Quota slow = Quota::per_day(1);
-  Table table(1_MiB, WhenFull::deny);
+  store::Table table(1_MiB, WhenFull::deny);
   for (int i = 0; i < 20'000; ++i)
-    table.check(table.locate("slow " + std::to_string(i)), slow, {}, steady_now());
+    table.check(table.locate("slow " + std::to_string(i)), slow, {}, store::steady_now());
   on_threads([&](int thread) {
     for (int i = 0; i < 100'000 / kScale; ++i) {
       const std::string key = std::to_string(thread) + ":" + std::to_string(i);
-      table.check(table.locate(key), quick, {}, steady_now());
+      table.check(table.locate(key), quick, {}, store::steady_now());
     }
   });
   for (int i = 0; i < 20'000; ++i) {
-    ASSERT_FALSE(table.check(table.locate("slow " + std::to_string(i)), slow, {}, steady_now()).allowed())
+    ASSERT_FALSE(
+        table.check(table.locate("slow " + std::to_string(i)), slow, {}, store::steady_now()).allowed())
         << i;
   }
 }

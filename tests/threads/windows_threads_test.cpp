@@ -55,9 +55,9 @@ TEST(WindowThreads, one_key_admits_exactly_its_limit) {
 TEST(WindowThreads, logs_in_the_same_two_buckets_admit_exactly_their_limit) {
   constexpr Quota kQuota = Quota::per_day(100);
   for (int round = 0; round < 5; ++round) {
-    LogTable table(kQuota, bytes_for(2, 100), WhenFull::deny, {1, 2});
+    store::LogTable table(kQuota, bytes_for(2, 100), WhenFull::deny, {1, 2});
     ASSERT_EQ(table.capacity(), 16U);
-    std::vector<LogTable::Place> places;
+    std::vector<store::LogTable::Place> places;
     for (int i = 0; i < 20; ++i) places.push_back(table.locate("key " + std::to_string(i)));
     std::array<std::atomic<int>, 20> admitted{};
     on_threads([&](int thread) {
@@ -89,7 +89,7 @@ TEST(WindowThreads, any_interleaving_keeps_the_promise) {
     on_threads([&](int) {
       std::vector<nanoseconds> mine;
       for (int i = 0; i < 20'000; ++i) {
-        const nanoseconds now = steady_now();
+        const nanoseconds now = store::steady_now();
         if (limiter.check_at(now, "key").allowed()) mine.push_back(now);
       }
       const std::lock_guard lock(mutex);
@@ -107,14 +107,14 @@ TEST(WindowThreads, any_interleaving_keeps_the_promise) {
 TEST(WindowThreads, churn_loses_no_live_log) {
   constexpr Quota kQuota = Quota::per(1, 10s);
   constexpr int kSettled = 500;
-  LogTable table(kQuota, bytes_for(256, 1), WhenFull::deny, {1, 2});
+  store::LogTable table(kQuota, bytes_for(256, 1), WhenFull::deny, {1, 2});
   const auto settled = [&](int i) { return table.locate("settled " + std::to_string(i)); };
   for (int i = 0; i < kSettled; ++i) ASSERT_TRUE(table.check(settled(i), {}, 1000s).allowed());
   std::atomic<int> held{0};
   on_threads([&](int thread) {
     for (int i = 0; i < 20'000; ++i) {
       const auto now = 900s + i * 5ms + thread * 1ms;  // to 1000s, past the end of many logs
-      const LogTable::Place place = table.locate(std::to_string(thread) + ":" + std::to_string(i));
+      const store::LogTable::Place place = table.locate(std::to_string(thread) + ":" + std::to_string(i));
       held += table.check(place, {}, now).allowed() ? 1 : 0;
     }
   });

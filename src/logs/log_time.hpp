@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace weir::sim {
+namespace weir::logs {
 
 // What is wrong with a time; nullptr: nothing.
 using TimeFault = const char*;
@@ -37,4 +37,4 @@ bool parse_zone(std::string_view text, std::int32_t& seconds);
 // "2026-11-21T05:49:47Z": whole seconds, rounded down.
 std::string utc_text(std::int64_t ns);
 
-}  // namespace weir::sim
+}  // namespace weir::logs

@@ -1,4 +1,4 @@
-#include "sim/parser.hpp"
+#include "logs/parser.hpp"
 
 #include <simdjson.h>
 
@@ -9,9 +9,9 @@
 #include <optional>
 #include <stdexcept>
 
-#include "sim/log_time.hpp"
+#include "logs/log_time.hpp"
 
-namespace weir::sim {
+namespace weir::logs {
 namespace {
 
 constexpr std::size_t kNone = ~std::size_t{0};
@@ -554,4 +554,4 @@ std::string shown(std::string_view key, std::size_t parts) {
   return text;
 }
 
-}  // namespace weir::sim
+}  // namespace weir::logs

@@ -1,4 +1,4 @@
-#include "resp/reply.hpp"
+#include "resp/writer.hpp"
 
 #include <gtest/gtest.h>
 
@@ -19,31 +19,31 @@ constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
 template <typename Write>
 std::string written(int protocol, const Write& write) {
   std::string out;
-  Reply reply(out, protocol);
+  Writer reply(out, protocol);
   write(reply);
   return out;
 }
 
-TEST(Reply, each_kind_of_value_in_both_protocols) {
+TEST(Writer, each_kind_of_value_in_both_protocols) {
   const struct {
     const char* what;
-    void (*write)(Reply&);
+    void (*write)(Writer&);
     std::string resp2;
     std::string resp3;
   } rows[] = {
-      {"integer", [](Reply& r) { r.integer(1000); }, ":1000\r\n", ":1000\r\n"},
-      {"status", [](Reply& r) { r.simple("PONG"); }, "+PONG\r\n", "+PONG\r\n"},
-      {"error", [](Reply& r) { r.error("ERR no"); }, "-ERR no\r\n", "-ERR no\r\n"},
-      {"bulk", [](Reply& r) { r.bulk("a\r\n\0\xff"s); }, "$5\r\na\r\n\0\xff\r\n"s, "$5\r\na\r\n\0\xff\r\n"s},
-      {"empty bulk", [](Reply& r) { r.bulk(""); }, "$0\r\n\r\n", "$0\r\n\r\n"},
-      {"null", [](Reply& r) { r.null(); }, "$-1\r\n", "_\r\n"},
-      {"null array", [](Reply& r) { r.null_array(); }, "*-1\r\n", "_\r\n"},
-      {"array of 3", [](Reply& r) { r.array(3); }, "*3\r\n", "*3\r\n"},
-      {"array of 0", [](Reply& r) { r.array(0); }, "*0\r\n", "*0\r\n"},
-      {"map of 3", [](Reply& r) { r.map(3); }, "*6\r\n", "%3\r\n"},
-      {"set of 3", [](Reply& r) { r.set(3); }, "*3\r\n", "~3\r\n"},
-      {"text", [](Reply& r) { r.verbatim("a\r\nb"); }, "$4\r\na\r\nb\r\n", "=8\r\ntxt:a\r\nb\r\n"},
-      {"no text", [](Reply& r) { r.verbatim(""); }, "$0\r\n\r\n", "=4\r\ntxt:\r\n"},
+      {"integer", [](Writer& r) { r.integer(1000); }, ":1000\r\n", ":1000\r\n"},
+      {"status", [](Writer& r) { r.simple("PONG"); }, "+PONG\r\n", "+PONG\r\n"},
+      {"error", [](Writer& r) { r.error("ERR no"); }, "-ERR no\r\n", "-ERR no\r\n"},
+      {"bulk", [](Writer& r) { r.bulk("a\r\n\0\xff"s); }, "$5\r\na\r\n\0\xff\r\n"s, "$5\r\na\r\n\0\xff\r\n"s},
+      {"empty bulk", [](Writer& r) { r.bulk(""); }, "$0\r\n\r\n", "$0\r\n\r\n"},
+      {"null", [](Writer& r) { r.null(); }, "$-1\r\n", "_\r\n"},
+      {"null array", [](Writer& r) { r.null_array(); }, "*-1\r\n", "_\r\n"},
+      {"array of 3", [](Writer& r) { r.array(3); }, "*3\r\n", "*3\r\n"},
+      {"array of 0", [](Writer& r) { r.array(0); }, "*0\r\n", "*0\r\n"},
+      {"map of 3", [](Writer& r) { r.map(3); }, "*6\r\n", "%3\r\n"},
+      {"set of 3", [](Writer& r) { r.set(3); }, "*3\r\n", "~3\r\n"},
+      {"text", [](Writer& r) { r.verbatim("a\r\nb"); }, "$4\r\na\r\nb\r\n", "=8\r\ntxt:a\r\nb\r\n"},
+      {"no text", [](Writer& r) { r.verbatim(""); }, "$0\r\n\r\n", "=4\r\ntxt:\r\n"},
   };
   for (const auto& row : rows) {
     EXPECT_EQ(written(2, row.write), row.resp2) << row.what;
@@ -51,7 +51,7 @@ TEST(Reply, each_kind_of_value_in_both_protocols) {
   }
 }
 
-TEST(Reply, a_line_break_in_an_echoed_argument_cannot_forge_a_second_answer) {
+TEST(Writer, a_line_break_in_an_echoed_argument_cannot_forge_a_second_answer) {
   const struct {
     std::string text;
     std::string line;
@@ -64,18 +64,18 @@ TEST(Reply, a_line_break_in_an_echoed_argument_cannot_forge_a_second_answer) {
       {"", "\r\n"},
   };
   for (const auto& row : rows) {
-    EXPECT_EQ(written(2, [&](Reply& r) { r.error(row.text); }), "-" + row.line);
-    EXPECT_EQ(written(2, [&](Reply& r) { r.simple(row.text); }), "+" + row.line);
+    EXPECT_EQ(written(2, [&](Writer& r) { r.error(row.text); }), "-" + row.line);
+    EXPECT_EQ(written(2, [&](Writer& r) { r.simple(row.text); }), "+" + row.line);
   }
 }
 
-TEST(Reply, cleaning_a_line_leaves_the_answers_before_it_alone) {
+TEST(Writer, cleaning_a_line_leaves_the_answers_before_it_alone) {
   std::string out = ":1\r\n";
-  Reply(out).error("ERR a\nb");
+  Writer(out).error("ERR a\nb");
   EXPECT_EQ(out, ":1\r\n-ERR a b\r\n");
 }
 
-TEST(Reply, five_integers_as_redis_cell_sends_them) {
+TEST(Writer, five_integers_as_redis_cell_sends_them) {
   const struct {
     std::array<std::int64_t, 5> values;
     std::string_view wire;
@@ -90,14 +90,14 @@ TEST(Reply, five_integers_as_redis_cell_sends_them) {
        ":-9223372036854775808\r\n"},
   };
   for (const auto& row : rows) {
-    EXPECT_EQ(written(2, [&](Reply& r) { r.five_integers(row.values); }), row.wire);
-    EXPECT_EQ(written(3, [&](Reply& r) { r.five_integers(row.values); }), row.wire);
+    EXPECT_EQ(written(2, [&](Writer& r) { r.five_integers(row.values); }), row.wire);
+    EXPECT_EQ(written(3, [&](Writer& r) { r.five_integers(row.values); }), row.wire);
   }
 }
 
-TEST(Reply, numbers_are_printed_as_the_standard_library_prints_them) {
+TEST(Writer, numbers_are_printed_as_the_standard_library_prints_them) {
   const auto expect_printed = [](std::int64_t value) {
-    ASSERT_EQ(written(2, [=](Reply& r) { r.integer(value); }), ":" + std::to_string(value) + "\r\n");
+    ASSERT_EQ(written(2, [=](Writer& r) { r.integer(value); }), ":" + std::to_string(value) + "\r\n");
   };
   for (std::int64_t value = -10100; value <= 10100; ++value) expect_printed(value);
   for (std::int64_t power = 1; power <= kMax / 10; power *= 10) {
@@ -109,8 +109,8 @@ TEST(Reply, numbers_are_printed_as_the_standard_library_prints_them) {
   for (int i = 0; i < 100000; ++i) expect_printed(static_cast<std::int64_t>(random()) >> (random() % 64));
 }
 
-TEST(Reply, the_largest_header_counts) {
-  EXPECT_EQ(written(2, [](Reply& r) { r.array(kMost); }), "*18446744073709551615\r\n");
+TEST(Writer, the_largest_header_counts) {
+  EXPECT_EQ(written(2, [](Writer& r) { r.array(kMost); }), "*18446744073709551615\r\n");
 }
 
 }  // namespace

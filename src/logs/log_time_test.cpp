@@ -1,8 +1,8 @@
-#include "sim/log_time.hpp"
+#include "logs/log_time.hpp"
 
 #include <gtest/gtest.h>
 
-namespace weir::sim {
+namespace weir::logs {
 namespace {
 
 constexpr std::int64_t kSecond = 1'000'000'000;
@@ -122,4 +122,4 @@ TEST(LogTime, is_written_in_utc) {
 }
 
 }  // namespace
-}  // namespace weir::sim
+}  // namespace weir::logs

@@ -1,10 +1,10 @@
-#include "sim/parser.hpp"
+#include "logs/parser.hpp"
 
 #include <gtest/gtest.h>
 
 #include <stdexcept>
 
-namespace weir::sim {
+namespace weir::logs {
 namespace {
 
 constexpr std::int64_t kSecond = 1'000'000'000;
@@ -202,4 +202,4 @@ TEST(Wanted, parts_of_a_key_do_not_run_together) {
 }
 
 }  // namespace
-}  // namespace weir::sim
+}  // namespace weir::logs

@@ -1,8 +1,8 @@
-#include "sim/address.hpp"
+#include "logs/address.hpp"
 
 #include <gtest/gtest.h>
 
-namespace weir::sim {
+namespace weir::logs {
 namespace {
 
 struct Row {
@@ -58,4 +58,4 @@ TEST(Address, is_told_from_a_name) {
 }
 
 }  // namespace
-}  // namespace weir::sim
+}  // namespace weir::logs

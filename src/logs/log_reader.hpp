@@ -14,10 +14,10 @@
 #include <string>
 #include <vector>
 
-#include "sim/clients.hpp"
-#include "sim/source.hpp"
+#include "logs/clients.hpp"
+#include "logs/source.hpp"
 
-namespace weir::sim {
+namespace weir::logs {
 
 struct Event {
   std::int64_t ns;  // since 1970
@@ -136,4 +136,4 @@ class LogReader {
   LogStats stats_;
 };
 
-}  // namespace weir::sim
+}  // namespace weir::logs

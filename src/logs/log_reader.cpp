@@ -1,4 +1,4 @@
-#include "sim/log_reader.hpp"
+#include "logs/log_reader.hpp"
 
 #include <algorithm>
 #include <condition_variable>
@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <thread>
 
-namespace weir::sim {
+namespace weir::logs {
 
 void Reorder::add(const Event& event) {
   const std::int64_t second = event.ns / kSecond;
@@ -293,4 +293,4 @@ void LogReader::run(const std::function<void(std::span<const Event>)>& each,
   stats_.clamped = decided.clamped;
 }
 
-}  // namespace weir::sim
+}  // namespace weir::logs

@@ -1,4 +1,4 @@
-#include "sim/log_time.hpp"
+#include "logs/log_time.hpp"
 
 #include <charconv>
 #include <chrono>
@@ -6,7 +6,7 @@
 #include <cstring>
 #include <optional>
 
-namespace weir::sim {
+namespace weir::logs {
 namespace {
 
 constexpr std::int64_t kSecond = 1'000'000'000;
@@ -168,4 +168,4 @@ std::string utc_text(std::int64_t ns) {
   return text.data();
 }
 
-}  // namespace weir::sim
+}  // namespace weir::logs

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <string_view>
 
-namespace weir {
+namespace weir::core {
 
 struct Word {
   std::string_view text;  // empty when there is none
@@ -20,4 +20,4 @@ constexpr Word next_word(std::string_view text) {
   return {text.substr(first, last - first), text.substr(last)};
 }
 
-}  // namespace weir
+}  // namespace weir::core

@@ -16,10 +16,10 @@
 
 namespace weir::resp {
 
-class Reply {
+class Writer {
  public:
   // `protocol` is what the client chose by HELLO: 2 or 3.
-  explicit Reply(std::string& out, int protocol = 2) : out_(out), resp3_(protocol >= 3) {}
+  explicit Writer(std::string& out, int protocol = 2) : out_(out), resp3_(protocol >= 3) {}
 
   void integer(std::int64_t value);
 

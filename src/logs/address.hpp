@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace weir::sim {
+namespace weir::logs {
 
 // Bits that are kept of an address; 32 and 128 keep all.
 struct Prefixes {
@@ -21,4 +21,4 @@ bool is_address(std::string_view text);
 // not by notation), or its network as "192.0.2.0/24".
 void append_address(std::string_view text, Prefixes prefixes, std::string& out);
 
-}  // namespace weir::sim
+}  // namespace weir::logs

@@ -9,7 +9,7 @@
 #include <memory>
 #include <string>
 
-namespace weir::sim {
+namespace weir::logs {
 
 class Input {
  public:
@@ -51,4 +51,4 @@ class Input {
   std::unique_ptr<Decoder> decoder_;
 };
 
-}  // namespace weir::sim
+}  // namespace weir::logs

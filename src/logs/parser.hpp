@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/address.hpp"
+#include "logs/address.hpp"
 
-namespace weir::sim {
+namespace weir::logs {
 
 // What of a line is asked for.
 struct Wanted {
@@ -60,4 +60,4 @@ class Parser {
 // space between.
 std::string shown(std::string_view key, std::size_t parts);
 
-}  // namespace weir::sim
+}  // namespace weir::logs

@@ -1,10 +1,10 @@
-#include "sim/clients.hpp"
+#include "logs/clients.hpp"
 
 #include <cstring>
 #include <random>
 #include <stdexcept>
 
-namespace weir::sim {
+namespace weir::logs {
 namespace {
 
 constexpr std::size_t kArena = std::size_t{64} << 10;
@@ -12,11 +12,11 @@ constexpr std::size_t kArena = std::size_t{64} << 10;
 }  // namespace
 
 // Secret, because a log's keys come from strangers, who could otherwise choose ones that collide.
-const HashKey& Clients::seed() {
-  static const HashKey kKey = [] {
+const core::HashKey& Clients::seed() {
+  static const core::HashKey kKey = [] {
     std::random_device random;
     const auto word = [&random] { return (std::uint64_t{random()} << 32) | random(); };
-    return HashKey{word(), word()};
+    return core::HashKey{word(), word()};
   }();
   return kKey;
 }
@@ -69,4 +69,4 @@ const char* Clients::keep(std::string_view key) {
   return kept;
 }
 
-}  // namespace weir::sim
+}  // namespace weir::logs

@@ -1,4 +1,4 @@
-#include "sim/address.hpp"
+#include "logs/address.hpp"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -7,7 +7,7 @@
 #include <array>
 #include <cstring>
 
-namespace weir::sim {
+namespace weir::logs {
 namespace {
 
 bool is_ipv4(std::string_view text) {
@@ -90,4 +90,4 @@ void append_address(std::string_view text, Prefixes prefixes, std::string& out) 
   }
 }
 
-}  // namespace weir::sim
+}  // namespace weir::logs

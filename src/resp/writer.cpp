@@ -1,4 +1,4 @@
-#include "resp/reply.hpp"
+#include "resp/writer.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -58,12 +58,12 @@ char* write_integer_line(char* at, std::int64_t value) {
 
 }  // namespace
 
-void Reply::integer(std::int64_t value) {
+void Writer::integer(std::int64_t value) {
   char buffer[kMaxLine];
   out_.append(buffer, write_integer_line(buffer, value));
 }
 
-void Reply::five_integers(const std::array<std::int64_t, 5>& values) {
+void Writer::five_integers(const std::array<std::int64_t, 5>& values) {
   char buffer[kFiveHeader.size() + 5 * kMaxLine];
   std::memcpy(buffer, kFiveHeader.data(), kFiveHeader.size());
   char* at = buffer + kFiveHeader.size();
@@ -71,7 +71,7 @@ void Reply::five_integers(const std::array<std::int64_t, 5>& values) {
   out_.append(buffer, static_cast<std::size_t>(at - buffer));
 }
 
-void Reply::header(char type, std::uint64_t count) {
+void Writer::header(char type, std::uint64_t count) {
   char buffer[kMaxLine];
   buffer[0] = type;
   char* at = write_unsigned(buffer + 1, count);
@@ -79,7 +79,7 @@ void Reply::header(char type, std::uint64_t count) {
   out_.append(buffer, static_cast<std::size_t>(at + 2 - buffer));
 }
 
-void Reply::line(char type, std::string_view text) {
+void Writer::line(char type, std::string_view text) {
   out_ += type;
   const std::size_t start = out_.size();
   out_ += text;
@@ -89,23 +89,23 @@ void Reply::line(char type, std::string_view text) {
   out_ += "\r\n";
 }
 
-void Reply::simple(std::string_view text) { line('+', text); }
+void Writer::simple(std::string_view text) { line('+', text); }
 
-void Reply::error(std::string_view text) { line('-', text); }
+void Writer::error(std::string_view text) { line('-', text); }
 
-void Reply::bulk(std::string_view bytes) {
+void Writer::bulk(std::string_view bytes) {
   header('$', bytes.size());
   out_ += bytes;
   out_ += "\r\n";
 }
 
-void Reply::null() { out_ += resp3_ ? "_\r\n" : "$-1\r\n"; }
+void Writer::null() { out_ += resp3_ ? "_\r\n" : "$-1\r\n"; }
 
-void Reply::null_array() { out_ += resp3_ ? "_\r\n" : "*-1\r\n"; }
+void Writer::null_array() { out_ += resp3_ ? "_\r\n" : "*-1\r\n"; }
 
-void Reply::array(std::size_t values) { header('*', values); }
+void Writer::array(std::size_t values) { header('*', values); }
 
-void Reply::map(std::size_t pairs) {
+void Writer::map(std::size_t pairs) {
   if (resp3_) {
     header('%', pairs);
   } else {
@@ -113,9 +113,9 @@ void Reply::map(std::size_t pairs) {
   }
 }
 
-void Reply::set(std::size_t values) { header(resp3_ ? '~' : '*', values); }
+void Writer::set(std::size_t values) { header(resp3_ ? '~' : '*', values); }
 
-void Reply::verbatim(std::string_view text) {
+void Writer::verbatim(std::string_view text) {
   if (!resp3_) return bulk(text);
   header('=', kFormat.size() + text.size());
   out_ += kFormat;

@@ -1,9 +1,9 @@
-#include "sim/source.hpp"
+#include "logs/source.hpp"
 
 #include <cstring>
 #include <stdexcept>
 
-namespace weir::sim {
+namespace weir::logs {
 namespace {
 
 constexpr std::size_t kChunk = std::size_t{256} << 10;
@@ -108,4 +108,4 @@ void Source::unreadable(std::string_view line, std::string_view why) {
   }
 }
 
-}  // namespace weir::sim
+}  // namespace weir::logs

@@ -11,7 +11,7 @@
 
 #include "core/siphash.hpp"
 
-namespace weir::sim {
+namespace weir::logs {
 
 // An array that grows by pieces of kPiece, so that growing copies nothing and wastes little.
 template <class T>
@@ -36,7 +36,7 @@ class Clients {
   Clients() : index_(1 << 12) {}
 
   // Any number that is the same for the same key; made where there is time for it, by the reading thread.
-  static std::uint64_t hash(std::string_view key) { return siphash<1, 3>(seed(), key); }
+  static std::uint64_t hash(std::string_view key) { return core::siphash<1, 3>(seed(), key); }
   void prefetch(std::uint64_t hash) const { __builtin_prefetch(&index_[hash & (index_.size() - 1)]); }
 
   // The key's number, a new one when it has none.
@@ -45,7 +45,7 @@ class Clients {
   std::uint32_t count() const { return static_cast<std::uint32_t>(keys_.size()); }
 
  private:
-  static const HashKey& seed();
+  static const core::HashKey& seed();
 
   struct Key {
     const char* bytes;
@@ -66,4 +66,4 @@ class Clients {
   char* arena_ = nullptr;
 };
 
-}  // namespace weir::sim
+}  // namespace weir::logs

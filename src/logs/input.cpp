@@ -1,4 +1,4 @@
-#include "sim/input.hpp"
+#include "logs/input.hpp"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -12,7 +12,7 @@
 #include <cstring>
 #include <stdexcept>
 
-namespace weir::sim {
+namespace weir::logs {
 namespace {
 
 constexpr std::size_t kRawBytes = std::size_t{256} << 10;
@@ -176,4 +176,4 @@ std::uint64_t Input::size_of(const std::string& path) {
   return static_cast<std::uint64_t>(status.st_size);
 }
 
-}  // namespace weir::sim
+}  // namespace weir::logs

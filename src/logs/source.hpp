@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "sim/input.hpp"
-#include "sim/parser.hpp"
+#include "logs/input.hpp"
+#include "logs/parser.hpp"
 
-namespace weir::sim {
+namespace weir::logs {
 
 struct Unreadable {
   std::string file;
@@ -68,4 +68,4 @@ class Source {
   std::uint64_t line_ = 0;
 };
 
-}  // namespace weir::sim
+}  // namespace weir::logs

@@ -1,0 +1,40 @@
+// One protocol's side of one connection: bytes in, bytes out, no socket.
+//
+// A session (session.hpp) owns the socket and pumps bytes through a conversation; what they mean only the
+// conversation knows. One thread at a time, the loop's.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace weir::net {
+
+// When the bytes of a read had all arrived, and what time it is, on the clock of the loop.
+struct Moment {
+  std::chrono::nanoseconds arrived;
+  std::chrono::nanoseconds now;
+};
+
+class Conversation {
+ public:
+  virtual ~Conversation() = default;
+
+  // Takes whole messages from the front of `input` and appends their answers to `out`. Returns how many bytes
+  // it took; the rest is half a message, or for a later call.
+  virtual std::size_t feed(std::string_view input, std::string& out, Moment when) = 0;
+
+  // Answers are outstanding: feed() would take nothing. The conversation calls its `resume`, once, when they
+  // have come; never from inside feed().
+  virtual bool waiting() const = 0;
+  // There is more to run or to write without more input: feed() is to be called again, after the other
+  // connections of the loop.
+  virtual bool busy() const = 0;
+  // The connection ends when `out` has been written.
+  virtual bool closing() const = 0;
+  // The peer has shown who it is, or need not. Until then the connection is closed after the stall timeout.
+  virtual bool trusted() const = 0;
+};
+
+}  // namespace weir::net

@@ -1,0 +1,115 @@
+// The seam between those that ask and those that count: may these keys spend this cost under these limits?
+//
+// A front end fills Requests and submits them; a Store (the embedded table, a Redis, a queue around either)
+// answers each of them exactly once, in place. Nothing above this header knows which store it is, and nothing
+// below it knows a protocol.
+//
+// One thread: a Store and the requests given to it belong to one event loop, except where a store says
+// otherwise. The clock is handed in.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "core/rule.hpp"
+#include "weir/decision.hpp"
+#include "weir/source.hpp"
+
+namespace weir::store {
+
+// How a store that is shared keeps a limit; a store of this process needs none of it.
+struct Sharing {
+  std::uint64_t lease = 0;  // above 1: units taken ahead at a time
+  std::chrono::nanoseconds lease_for = std::chrono::seconds{1};
+  bool merge = false;  // checks of one key travel together
+};
+
+// A rule, its identity, and what happens when the store fails.
+struct Limit {
+  core::Rule rule;
+  // Hashed with the key, so that two limits never share a state. It comes from the limit's name and never
+  // from its numbers: those may change without a debt being forgotten. 0: the limit has no name, and the key
+  // alone, with the algorithm, says which state is meant.
+  std::uint32_t id = 0;
+  OnStoreError on_store_error = OnStoreError::local;
+  Sharing sharing{};
+};
+
+// One limit that a request must meet, and what came of it.
+struct Check {
+  const Limit* limit = nullptr;
+  std::string_view key{};
+  Cost cost{};
+  Decision decision{};     // the store's answer
+  std::uint64_t hash = 0;  // the store's own
+};
+
+enum class Verb : std::uint8_t {
+  check,  // charge all checks or none; a cost of 0 looks
+  reset,  // forget what was charged to the keys
+};
+
+// The most checks that can be charged all or none. A reset may have any number of keys.
+constexpr std::size_t kMostChecks = 16;
+
+// One question and its answer. It stays where it is until it is answered or cancelled; the keys' bytes and
+// the limits are needed only until submit() returns. Derive from it for what belongs to the asker.
+struct Request {
+  enum class State : std::uint8_t {
+    idle,       // not submitted yet
+    submitted,  // the store has it
+    answered,
+  };
+
+  // Filled by the asker. The checks of one request have keys (with their limit's id) that differ.
+  std::span<Check> checks{};
+  Verb verb = Verb::check;
+  // The longest that the answer may take, from `when.now` of submit(); 0: as the store does otherwise.
+  std::chrono::nanoseconds patience{0};
+  // Called once, by the store's thread, when the answer comes after submit() has returned; never from inside
+  // it, and not after cancel(). It may submit, cancel and destroy requests, this one too.
+  void (*on_answer)(Request&) = nullptr;
+
+  // Filled by the store.
+  State state = State::idle;
+  bool charged = false;                    // all checks were allowed, and what they cost was charged
+  std::uint8_t by = 0;                     // the check that decides: core's order of severity (core::decides)
+  Source source = Source::store;           // who decided
+  Fault fault = Fault::none;               // why nobody could; the decisions say nothing then
+  std::uint64_t forgotten = 0;             // of a reset: keys that had something to forget
+  std::chrono::nanoseconds charged_at{0};  // on the store's clock, for give_back()
+  std::string why{};                       // with a fault: a sentence for people
+  void* ticket = nullptr;                  // the store's own while it has the request
+
+  const Decision& decision() const { return checks[by].decision; }
+  bool allowed() const { return fault == Fault::none && decision().allowed(); }
+};
+
+// When a batch of requests came and what time it is, on the clock of the store's owner.
+struct Moment {
+  std::chrono::nanoseconds arrived;  // since when its requester has been waiting; at most `now`
+  std::chrono::nanoseconds now;
+};
+
+class Store {
+ public:
+  virtual ~Store() = default;
+
+  // Answers each request, in order: those whose state is `answered` when submit() returns at once, the others
+  // later, by on_answer. A whole read buffer is one call.
+  virtual void submit(std::span<Request* const> batch, Moment when) = 0;
+
+  // The asker has gone: on_answer is not called, and the request is the asker's again when cancel() returns.
+  // What has been charged by then, or is being charged, stays charged.
+  virtual void cancel(Request& pending) = 0;
+
+  // Takes back what an answered request has charged, as far as it has not drained since: whoever was admitted
+  // meanwhile was admitted for what drained. At most once for each request.
+  virtual void give_back(const Request& charged, std::chrono::nanoseconds now) = 0;
+};
+
+}  // namespace weir::store
