@@ -3,8 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <random>
 #include <vector>
+
+#include "core/chance_test.hpp"
 
 namespace weir::core {
 namespace {
@@ -50,9 +51,7 @@ TEST(Rule, from_text_and_back) {
 }
 
 TEST(Rule, text_says_all_of_it) {
-  const std::uint64_t seed = std::random_device{}();
-  std::printf("seed %llu\n", static_cast<unsigned long long>(seed));
-  std::mt19937_64 random(seed);
+  Chance random;
   int made = 0;
   while (made < 10'000) {
     const auto period = static_cast<std::int64_t>(random() >> (1 + random() % 62));

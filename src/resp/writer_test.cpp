@@ -4,8 +4,9 @@
 
 #include <cstdint>
 #include <limits>
-#include <random>
 #include <string>
+
+#include "core/chance_test.hpp"
 
 namespace weir::resp {
 namespace {
@@ -103,9 +104,7 @@ TEST(Writer, numbers_are_printed_as_the_standard_library_prints_them) {
   for (std::int64_t power = 1; power <= kMax / 10; power *= 10) {
     for (const std::int64_t step : {-1, 0, 1}) expect_printed(power * 10 + step);
   }
-  const std::uint32_t seed = std::random_device{}();
-  SCOPED_TRACE(seed);
-  std::mt19937_64 random(seed);
+  core::Chance random;
   for (int i = 0; i < 100000; ++i) expect_printed(static_cast<std::int64_t>(random()) >> (random() % 64));
 }
 

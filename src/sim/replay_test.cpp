@@ -3,7 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <deque>
-#include <random>
+
+#include "core/chance_test.hpp"
 
 namespace weir::sim {
 namespace {
@@ -55,7 +56,7 @@ TEST(Reorder, below_a_second_too) {
 }
 
 TEST(Peaks, are_the_greatest_sums_of_any_half_open_span) {
-  std::mt19937_64 random(17);
+  core::Chance random;
   for (int trial = 0; trial < 200; ++trial) {
     Peaks peaks(2);
     struct One {

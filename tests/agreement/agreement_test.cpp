@@ -7,7 +7,6 @@
 #include <array>
 #include <atomic>
 #include <cstdlib>
-#include <random>
 #include <thread>
 #include <vector>
 
@@ -24,11 +23,6 @@ using oracle::Wide;
 using std::chrono::nanoseconds;
 
 bool long_run() { return std::getenv("WEIR_LONG") != nullptr; }
-
-std::uint64_t seed() {
-  const char* given = std::getenv("WEIR_SEED");
-  return given != nullptr ? std::strtoull(given, nullptr, 10) : std::random_device{}();
-}
 
 // A quota whose emission interval is exactly `interval` ns.
 Quota quota_of(std::int64_t burst, std::int64_t interval) {
@@ -125,9 +119,7 @@ TEST(Agreement, every_trace_of_up_to_five_requests_under_changing_quotas) {
 }
 
 TEST(Agreement, long_random_traces_with_changing_quotas) {
-  const std::uint64_t chosen = seed();
-  std::printf("WEIR_SEED=%llu\n", static_cast<unsigned long long>(chosen));
-  std::mt19937_64 random(chosen);
+  Chance random;
   const auto up_to = [&random](std::uint64_t most) {
     return std::uniform_int_distribution<std::uint64_t>{0, most}(random);
   };
@@ -164,9 +156,7 @@ TEST(Agreement, long_random_traces_with_changing_quotas) {
 }
 
 TEST(Agreement, the_table_agrees_on_many_keys) {
-  const std::uint64_t chosen = seed();
-  std::printf("WEIR_SEED=%llu\n", static_cast<unsigned long long>(chosen));
-  std::mt19937_64 random(chosen);
+  Chance random;
   constexpr std::size_t kKeys = 150'000;  // grows the table several times
   store::Table table(8_MiB, WhenFull::deny);
   std::vector<TokenBucket> buckets(kKeys);

@@ -3,12 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <mutex>
-#include <random>
 #include <thread>
 #include <vector>
 
+#include "core/chance_test.hpp"
 #include "core/gcra.hpp"
 #include "store/clock.hpp"
 #include "store/table.hpp"
@@ -45,10 +44,7 @@ TEST(Promise, the_check_of_the_promise_can_fail) {
 }
 
 TEST(Promise, in_any_span_at_most_burst_plus_w_over_t) {
-  const char* given = std::getenv("WEIR_SEED");
-  const std::uint64_t chosen = given != nullptr ? std::strtoull(given, nullptr, 10) : std::random_device{}();
-  std::printf("WEIR_SEED=%llu\n", static_cast<unsigned long long>(chosen));
-  std::mt19937_64 random(chosen);
+  core::Chance random;
   for (int trace = 0; trace < 3'000; ++trace) {
     const auto burst = static_cast<std::int64_t>(1 + random() % 50);
     const auto interval = static_cast<std::int64_t>(1 + random() % 1'000'000);
@@ -87,9 +83,7 @@ TEST(Promise, in_any_span_at_most_burst_plus_w_over_t) {
 // A request may be decided later than it arrived. It is charged from its arrival, or from when it passed if
 // that is later: by those moments the promise holds.
 TEST(Promise, delays_of_ours_hand_out_no_more) {
-  const std::uint64_t chosen = std::random_device{}();
-  std::printf("seed %llu\n", static_cast<unsigned long long>(chosen));
-  std::mt19937_64 random(chosen);
+  core::Chance random;
   for (int trace = 0; trace < 1'000; ++trace) {
     const auto burst = static_cast<std::int64_t>(1 + random() % 5);
     const auto interval = static_cast<std::int64_t>(1 + random() % 10'000);

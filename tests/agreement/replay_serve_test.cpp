@@ -2,12 +2,13 @@
 // that the reader of the log gives them, through CL.THROTTLE under a clock that is the log's.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
+#include <unistd.h>
+
 #include <filesystem>
 #include <fstream>
-#include <random>
 #include <string>
 
+#include "core/chance_test.hpp"
 #include "logs/log_reader.hpp"
 #include "server/resp_front.hpp"
 #include "sim/replay.hpp"
@@ -28,7 +29,7 @@ struct Limit {
 constexpr Limit kLimits[] = {{"5/s", "4 5 1"}, {"30/min burst 16", "15 30 60"}, {"7/3s burst 1", "0 7 3"}};
 
 // Some hundred clients who come in rushes, some lines late: enough to be sorted, one enough to be clamped.
-std::string make_log(std::mt19937_64& random, int lines) {
+std::string make_log(core::Chance& random, int lines) {
   std::string log;
   std::int64_t second = kStart;
   for (int i = 0; i < lines; ++i) {
@@ -43,12 +44,9 @@ std::string make_log(std::mt19937_64& random, int lines) {
 }
 
 TEST(ReplayAndServe, decide_alike) {
-  const char* given = std::getenv("WEIR_SEED");
-  const std::uint64_t seed = given != nullptr ? std::strtoull(given, nullptr, 10) : std::random_device{}();
-  std::printf("WEIR_SEED=%llu\n", static_cast<unsigned long long>(seed));
-  std::mt19937_64 random(seed);
+  core::Chance random;
   const std::string path =
-      std::filesystem::temp_directory_path() / ("weir_replay_serve_" + std::to_string(seed));
+      std::filesystem::temp_directory_path() / ("weir_replay_serve_" + std::to_string(getpid()));
   std::ofstream(path) << make_log(random, 20'000);
 
   logs::LogOptions options;

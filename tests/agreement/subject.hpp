@@ -2,15 +2,16 @@
 #pragma once
 
 #include <array>
-#include <cstdlib>
-#include <random>
 #include <vector>
 
 #include "agreement/window_oracles.hpp"
+#include "core/chance_test.hpp"
 #include "core/rule.hpp"
 #include "core/sliding_window_log.hpp"
 
 namespace weir {
+
+using core::Chance;
 
 inline constexpr std::array kAlgorithms = {Algorithm::gcra, Algorithm::fixed_window,
                                            Algorithm::fixed_window_clock, Algorithm::sliding_window_log,
@@ -73,24 +74,5 @@ inline bool same(const Decision& decision, const oracle::Answer& answer) {
          (!denied || decision.retry_after->count() == answer.retry_after) &&
          decision.reset_after.count() == answer.reset_after;
 }
-
-// Chance that can be repeated: it prints its seed, and WEIR_SEED=n sets it.
-class Chance {
- public:
-  Chance() {
-    const char* given = std::getenv("WEIR_SEED");
-    const std::uint64_t seed = given != nullptr ? std::strtoull(given, nullptr, 10) : std::random_device{}();
-    std::printf("WEIR_SEED=%llu\n", static_cast<unsigned long long>(seed));
-    engine_.seed(seed);
-  }
-  std::int64_t up_to(std::int64_t most) {
-    return std::uniform_int_distribution<std::int64_t>{0, most}(engine_);
-  }
-  // Of any magnitude.
-  std::int64_t from_one_to(std::int64_t most) { return 1 + (up_to(most - 1) >> up_to(62)); }
-
- private:
-  std::mt19937_64 engine_;
-};
 
 }  // namespace weir

@@ -9,6 +9,7 @@ import subprocess
 import threading
 import unittest
 
+from chance import chance
 from server import Client, Folder, Server, WEIR, environment, run, weir
 
 
@@ -283,9 +284,7 @@ class TestSnapshotFiles(WithFolder):
                     self.assertEqual(same.read(), content, "and what was found is kept")
 
     def test_random_damage_never_crashes(self):
-        import random
-        seed = random.randrange(2**32)
-        dice = random.Random(seed)
+        dice = chance()
         with open(self.snapshot(), "rb") as whole:
             data = whole.read()
         for _ in range(25):

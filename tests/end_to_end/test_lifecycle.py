@@ -1,6 +1,5 @@
 """Start, stop, kill, restart, and the days when the machine has no room left (pitfalls M11 to M13, O6 to O9, X7)."""
 import os
-import random
 import resource
 import signal
 import socket
@@ -9,6 +8,7 @@ import threading
 import time
 import unittest
 
+from chance import chance
 from server import Client, Folder, Server, WEIR, encode, run, sanitized, until, weir
 
 
@@ -203,8 +203,7 @@ class TestRestart(WithFolder):
             self.assertEqual([client.reply()[0] for _ in range(0, keys, 10)], [1] * (keys // 10))
 
     def test_kill_at_any_instant_leaves_a_whole_file(self):  # M11, O8
-        seed = random.randrange(2**32)
-        dice = random.Random(seed)
+        dice = chance()
         drained = [f"drained-{i}" for i in range(2000)]
         with self.serve() as server, server.client() as client:
             for key in drained:
@@ -223,7 +222,7 @@ class TestRestart(WithFolder):
                         number += 200
                     server.signal(signal.SIGKILL)
                     server.wait()
-            with self.subTest(seed=seed, round=round):
+            with self.subTest(round=round):
                 with self.serve() as server, server.client() as client:
                     # Refusing a damaged file would have ended it; forgetting keys would admit these.
                     client.send_bytes(b"".join(encode("CL.THROTTLE", key, 0, 1, 36000, 1) for key in drained))

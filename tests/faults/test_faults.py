@@ -16,22 +16,21 @@ two servers both take themselves for the master, and the two event loops may eac
 The machine is noisy: a decision may take the deadline, 5 ms, and what the p99.9 of a weir without a store is in
 the same seconds, or that of the store before anything breaks, whichever is more.
 
-WEIR_LONG=1 injects some 1,000 faults instead of 200, WEIR_SEED repeats what chance chose.
+WEIR_LONG=1 injects some 1,000 faults instead of 200, WEIR_SEED=N repeats what chance chose.
 """
 import collections
 import contextlib
 import os
-import random
 import sys
 import time
 import unittest
 
 from load import LEDGER_PERIOD, Load, full_keys
 from world import PROGRAM, Cluster, Proxy, Redis, Sentinels, Server, available, slot_of
+from chance import chance, seed
 from server import encode, run, until
 
 LONG = os.environ.get("WEIR_LONG", "") not in ("", "0")
-SEED = int(os.environ.get("WEIR_SEED", random.randrange(1 << 32)))
 PASSWORD = "hunter-2-of-the-store"
 DEADLINE = 0.050
 SLACK = 0.005
@@ -65,7 +64,7 @@ class Faults:
 
     @classmethod
     def setUpClass(cls):
-        cls.rng = random.Random(f"{SEED} {cls.__name__}")
+        cls.rng = chance(cls.__name__)
         cls.cleanup = contextlib.ExitStack()
         try:
             cls.url = cls.build()
@@ -77,7 +76,7 @@ class Faults:
             cls.clients = [cls.weir.client() for _ in range(cls.threads)]  # dealt to the event loops in turn
             for client in cls.clients:
                 cls.cleanup.callback(client.close)
-            cls.load = Load(cls.weir.port, control.port, cls.connections, cls.tags, SEED)
+            cls.load = Load(cls.weir.port, control.port, cls.connections, cls.tags, seed())
             cls.cleanup.callback(cls.load.stop)
             cls.serial = 0
             cls.generation = 0
@@ -734,7 +733,7 @@ class TestSentinel(Faults, unittest.TestCase):
 
 
 def tearDownModule():
-    print(f"\nseed {SEED}: {sum(injected.values())} faults injected", file=sys.stderr)
+    print(f"\nWEIR_SEED={seed()}: {sum(injected.values())} faults injected", file=sys.stderr)
     for kind, count in sorted(injected.items()):
         back = recoveries.get(kind, [])
         times = f"; back after {ms(percentile(back, 0.5))} ms (median), {ms(max(back))} ms (longest)" if back else ""
@@ -747,5 +746,4 @@ def tearDownModule():
 if __name__ == "__main__":
     if not available():
         raise SystemExit(f"{PROGRAM} is not here")
-    print(f"seed {SEED}", file=sys.stderr)
     run(900 if LONG else 280)

@@ -2,7 +2,6 @@
 
 Nothing breaks in here but what a test breaks once; test_faults.py is for faults under load.
 """
-import os
 import random
 import re
 import signal
@@ -14,11 +13,11 @@ import time
 import unittest
 
 from world import PROGRAM, Cluster, Proxy, Redis, Sentinels, Server, TlsFiles, available, free_port, slot_of
+from chance import chance
 from server import Closed, Error, Folder, encode, run, until, weir
 from test_tls import Authority
 
 HOUR = 3600
-SEED = int(os.environ.get("WEIR_SEED", random.randrange(1 << 32)))
 
 
 def throttle(client, key, burst, count, period, cost=1):
@@ -791,8 +790,7 @@ class TestOrder(WithRedis):
     """Replies come in the order of the commands, however slow the store."""
 
     def test_pipelines_of_everything(self):
-        print(f"seed {SEED}")
-        rng = random.Random(SEED)
+        rng = chance()
         proxy = self.proxy()
         # Remembered denials say what was left when they were made, so here they are not.
         server = self.serve("--threads", "2", "--store-deadline", "5s", "--no-remember-denials",
@@ -823,7 +821,7 @@ class TestOrder(WithRedis):
                 sender.start()
                 for number, (words, wanted) in enumerate(model.wanted):
                     answer = client.reply()
-                    self.assertTrue(agrees(answer, wanted), f"seed {SEED} turn {turn}: reply {number}, to {words}, "
+                    self.assertTrue(agrees(answer, wanted), f"turn {turn}: reply {number}, to {words}, "
                                     f"is {answer!r}, wanted {wanted!r}")
                 sender.join()
                 client.send("ECHO", "end")

@@ -15,6 +15,7 @@ import unittest
 import oracle
 import quirks
 from program import EXAMPLE_LOG, SOURCE, WEIR, Folder, answer, line, run
+import chance
 
 KEPT = ["algorithm", "requests", "allowed", "denied", "never", "units_admitted", "clients_denied",
         "peak_admitted_second", "peak_admitted_minute"]
@@ -83,11 +84,9 @@ class Agreement(unittest.TestCase):
                       "\nWEIR_SEED=N keeps the log of a seed")
 
     def test_random_logs(self):
-        one = os.environ.get("WEIR_SEED")
-        seeds = [int(one)] if one else range(1, 1 + int(os.environ.get("WEIR_SEEDS", 60)))
-        for seed in seeds:
+        for seed in chance.seeds(60):
             with self.subTest(seed=seed), Folder() as folder:
-                path = tempfile.mkdtemp(prefix=f"weir-seed-{seed}-") if one else folder.path
+                path = tempfile.mkdtemp(prefix=f"weir-seed-{seed}-") if chance.GIVEN else folder.path
                 case = quirks.make(seed, path)
                 self.agrees(case.files, case.limits, case.options, case.arguments, worst=3 + seed % 10)
 

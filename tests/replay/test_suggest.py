@@ -3,12 +3,12 @@
 WEIR_SEED=N runs one seed alone; WEIR_SEEDS=N runs so many.
 """
 import fractions
-import os
 import random
 import unittest
 
 import oracle
 from program import EXAMPLE_LOG, Folder, answer, line, run, weir
+from chance import seeds
 
 RATES = {"s": 1, "min": 60, "h": 3600, "d": 86400}
 
@@ -86,8 +86,7 @@ class Suggest(unittest.TestCase):
                              f"tradeoff {each['limit_rate']}")
 
     def test_random_logs(self):
-        one = os.environ.get("WEIR_SEED")
-        for seed in [int(one)] if one else range(1, 1 + int(os.environ.get("WEIR_SEEDS", 20))):
+        for seed in seeds(20):
             with self.subTest(seed=seed):
                 chance = random.Random(seed)
                 rows = random_log(chance)
