@@ -1,6 +1,6 @@
 # weir::redis, for who shares limits: the client of Redis, beside weir::weir so that nobody else needs what it needs.
 
-add_library(weir_redis_library STATIC $<TARGET_OBJECTS:weir_resp> $<TARGET_OBJECTS:weir_redis>)
+add_library(weir_redis_library STATIC $<TARGET_OBJECTS:weir_net> $<TARGET_OBJECTS:weir_resp> $<TARGET_OBJECTS:weir_redis>)
 add_library(weir::redis ALIAS weir_redis_library)
 set_target_properties(weir_redis_library PROPERTIES EXPORT_NAME redis OUTPUT_NAME weir_redis)
 target_compile_features(weir_redis_library PUBLIC cxx_std_20)

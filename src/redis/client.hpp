@@ -1,7 +1,7 @@
 // The conversation with a Redis or Valkey, single, Sentinel or Cluster, without a socket: events in, actions
 // out.
 //
-// Whoever owns the sockets (src/redis/runner.hpp; in tests nobody) tells what happened and carries out what
+// Whoever owns the sockets (src/redis/sockets.hpp; in tests nobody) tells what happened and carries out what
 // is wanted. Everything that decides lives here: greeting, pipelining, EVALSHA with one reload, MOVED and
 // ASK, the slot map, Sentinel, deadlines, and when to try a dead node again.
 //

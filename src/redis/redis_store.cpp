@@ -14,10 +14,9 @@
 #include <utility>
 #include <vector>
 
-#include "redis/runner.hpp"
 #include "redis/script.hpp"
 #include "redis/shared_store.hpp"
-#include "redis/tls.hpp"
+#include "redis/sockets.hpp"
 #include "store/clock.hpp"
 #include "weir/redis.hpp"
 
@@ -31,13 +30,13 @@ class RedisStore::Impl {
   using DoneReset = std::function<void(bool)>;
 
   Impl(redis::Endpoint endpoint, const Options& options)
-      : tls_(redis::client_tls(endpoint, {options.tls_ca, options.tls_cert, options.tls_key})),
+      : tls_(redis::tls_for(endpoint, {options.tls_ca, options.tls_cert, options.tls_key})),
         store_(std::move(endpoint), {options.on_store_error, options.deadline, options.remember_denials},
                local_, resets_, &store::steady_now, &Impl::decided, &Impl::reset_done),
-        runner_(context_, store_.client(), tls_ ? &*tls_ : nullptr, &store::steady_now) {
-    store_.on_work([this] { runner_.wake(); });
-    runner_.on_change([this] { store_.note_state(); });
-    asio::post(context_, [this] { runner_.start(); });
+        sockets_(context_, store_.client(), tls_ ? &*tls_ : nullptr, &store::steady_now) {
+    store_.on_work([this] { sockets_.wake(); });
+    sockets_.on_change([this] { store_.note_state(); });
+    asio::post(context_, [this] { sockets_.start(); });
     thread_ = std::thread([this] { context_.run(); });
   }
   Impl(const Impl&) = delete;
@@ -138,7 +137,7 @@ class RedisStore::Impl {
     // What is given back has to be answered too.
     if (store_.empty()) store_.end_leases(true);
     if (store_.empty()) {
-      runner_.stop();
+      sockets_.stop();
       lease_timer_.cancel();
       guard_.reset();
       return;
@@ -157,7 +156,7 @@ class RedisStore::Impl {
   redis::Resets resets_;
   std::optional<asio::ssl::context> tls_;
   redis::SharedStore store_;
-  redis::Runner runner_;
+  redis::Sockets sockets_;
   std::mutex mutex_;
   std::vector<Task> tasks_;
   std::thread thread_;

@@ -15,7 +15,6 @@
 #include <stdexcept>
 #include <thread>
 
-#include "redis/tls.hpp"
 #include "server/session.hpp"
 #include "server/snapshot_writer.hpp"
 #include "store/snapshot.hpp"
@@ -50,9 +49,9 @@ asio::ssl::context make_tls(const Settings& settings) {
                   asio::ssl::context::no_tlsv1_1);
   // 10,000 idle connections would otherwise keep 34 KiB of OpenSSL buffers each.
   SSL_CTX_set_mode(tls.native_handle(), SSL_MODE_RELEASE_BUFFERS);
-  redis::show_certificate(tls, "tls", settings.tls_cert, settings.tls_key);
+  net::show_certificate(tls, "tls", settings.tls_cert, settings.tls_key);
   if (!settings.tls_ca.empty()) {
-    redis::trust(tls, "tls-ca", settings.tls_ca);
+    net::trust(tls, "tls-ca", settings.tls_ca);
     tls.set_verify_mode(asio::ssl::verify_peer | asio::ssl::verify_fail_if_no_peer_cert);
   }
   return tls;
@@ -159,7 +158,7 @@ class Server::Impl {
     std::vector<std::thread> threads;
     for (auto& loop : loops_) {
       sweep(*loop);
-      if (loop->runner) loop->runner->start();
+      if (loop->sockets) loop->sockets->start();
       if (loop != loops_.front()) threads.emplace_back([&loop] { loop->context.run(); });
     }
     main_loop().context.run();
@@ -198,15 +197,15 @@ class Server::Impl {
   }
 
   void connect_store(Loop& loop, const redis::Endpoint& endpoint) {
-    loop.store_tls = redis::client_tls(
-        endpoint, {settings_.store_tls_ca, settings_.store_tls_cert, settings_.store_tls_key});
+    loop.store_tls =
+        redis::tls_for(endpoint, {settings_.store_tls_ca, settings_.store_tls_cert, settings_.store_tls_key});
     loop.store = std::make_unique<redis::SharedStore>(endpoint, settings_.store_policy, service_.table,
                                                       service_.resets, service_.now, &Remote::on_outcome,
                                                       &Remote::on_reset);
-    loop.runner = std::make_unique<redis::Runner>(loop.context, loop.store->client(),
-                                                  loop.store_tls ? &*loop.store_tls : nullptr, service_.now);
-    loop.store->on_work([&loop] { loop.runner->wake(); });
-    loop.runner->on_change([this, &loop] { note_store(loop); });
+    loop.sockets = std::make_unique<redis::Sockets>(
+        loop.context, loop.store->client(), loop.store_tls ? &*loop.store_tls : nullptr, service_.now);
+    loop.store->on_work([&loop] { loop.sockets->wake(); });
+    loop.sockets->on_change([this, &loop] { note_store(loop); });
     service_.stores.push_back(loop.store.get());
   }
 
@@ -283,7 +282,7 @@ class Server::Impl {
       for (auto& loop : loops_)
         asio::post(loop->context, [&loop = *loop] {
           loop.poller.stop();
-          if (loop.runner) loop.runner->stop();
+          if (loop.sockets) loop.sockets->stop();
         });
       return;
     }

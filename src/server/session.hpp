@@ -19,8 +19,8 @@
 #include <unordered_set>
 #include <vector>
 
-#include "redis/runner.hpp"
 #include "redis/shared_store.hpp"
+#include "redis/sockets.hpp"
 #include "server/poller.hpp"
 #include "server/resp_front.hpp"
 
@@ -50,7 +50,7 @@ struct Loop {
   // With --store: the decisions of this loop's connections, and the sockets to make them over.
   std::optional<asio::ssl::context> store_tls;
   std::unique_ptr<redis::SharedStore> store;
-  std::unique_ptr<redis::Runner> runner;
+  std::unique_ptr<redis::Sockets> sockets;
   std::string store_state;  // as it was last logged
   std::chrono::nanoseconds store_logged = std::chrono::seconds{-1};
   bool eviction_checked = false;

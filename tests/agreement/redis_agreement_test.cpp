@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "agreement/subject.hpp"
-#include "redis/runner.hpp"
+#include "redis/sockets.hpp"
 #include "redis/script.hpp"
 #include "redis/server.hpp"
 #include "redis/slot.hpp"
@@ -283,15 +283,15 @@ class RedisAgreementOn : public RedisAgreement, public testing::WithParamInterfa
                       ASSERT_EQ(result.cause, redis::Cause::none) << result.error;
                       (*read_)(tag, *result.value);
                     });
-    runner_.emplace(context_, *client_, nullptr, &store::steady_now);
-    runner_->start();
+    sockets_.emplace(context_, *client_, nullptr, &store::steady_now);
+    sockets_->start();
   }
   void TearDown() override {
     if (!client_) return;
     if (steps_ > 0) {
       EXPECT_EQ(client_->counters().connects, cluster_->connections().size()) << "all of them were asked";
     }
-    runner_->stop();
+    sockets_->stop();
   }
 
   void ask_all(std::span<const Question> questions,
@@ -302,7 +302,7 @@ class RedisAgreementOn : public RedisAgreement, public testing::WithParamInterfa
     for (std::size_t i = 0; i < questions.size(); ++i) {
       client_->call(i, questions[i].slot, questions[i].command,
                     store::steady_now() + std::chrono::seconds{30}, store::steady_now());
-      runner_->wake();
+      sockets_->wake();
     }
     while (answered_ < questions.size()) context_.run_one();
   }
@@ -315,7 +315,7 @@ class RedisAgreementOn : public RedisAgreement, public testing::WithParamInterfa
   std::optional<RedisCluster> cluster_;
   boost::asio::io_context context_{1};
   std::optional<redis::Client> client_;
-  std::optional<redis::Runner> runner_;
+  std::optional<redis::Sockets> sockets_;
   const std::function<void(std::size_t, const Value&)>* read_ = nullptr;
   std::size_t answered_ = 0;
 };

@@ -1,4 +1,4 @@
-#include "redis/tls.hpp"
+#include "net/tls.hpp"
 
 #include <unistd.h>
 
@@ -6,14 +6,15 @@
 #include <cstring>
 #include <stdexcept>
 
-namespace weir::redis {
+namespace weir::net {
 
 namespace asio = boost::asio;
 using boost::system::error_code;
 
 namespace {
 
-// OpenSSL's own reasons ("no start line") are for its authors; what can be wrong with a file is one of these.
+// OpenSSL's own reasons ("no start line") help only its authors; what can be wrong with a file is one of
+// these.
 std::runtime_error unusable(const std::string& flag, const std::string& file, const std::string& what) {
   const bool readable = access(file.c_str(), R_OK) == 0;
   const std::string why = readable ? what : std::strerror(errno);
@@ -22,23 +23,25 @@ std::runtime_error unusable(const std::string& flag, const std::string& file, co
 
 }  // namespace
 
-std::optional<asio::ssl::context> client_tls(const Endpoint& endpoint, const TlsFiles& files) {
-  if (files.cert.empty() != files.key.empty())
-    throw std::invalid_argument("store-tls-cert and store-tls-key belong together: give both or neither");
-  if (!endpoint.tls) {
-    if (files.cert.empty()) return std::nullopt;
-    throw std::invalid_argument("store-tls-cert needs a store with TLS, whose URL begins with rediss");
+bool has_certificate(const std::string& flag, const TlsFiles& files) {
+  if (files.cert.empty() != files.key.empty()) {
+    throw std::invalid_argument(flag + "-cert and " + flag + "-key belong together: give both or neither");
   }
+  return !files.cert.empty();
+}
+
+asio::ssl::context client_tls(const std::string& flag, const TlsFiles& files) {
+  const bool shows = has_certificate(flag, files);
   asio::ssl::context tls(asio::ssl::context::tls_client);
   tls.set_options(asio::ssl::context::no_tlsv1 | asio::ssl::context::no_tlsv1_1);
   tls.set_verify_mode(asio::ssl::verify_peer);
   if (files.ca.empty()) {
-    error_code ignored;  // without any, nobody is trusted
+    error_code ignored;  // without any, no signer is trusted
     tls.set_default_verify_paths(ignored);
   } else {
-    trust(tls, "store-tls-ca", files.ca);
+    trust(tls, flag + "-ca", files.ca);
   }
-  if (!files.cert.empty()) show_certificate(tls, "store-tls", files.cert, files.key);
+  if (shows) show_certificate(tls, flag, files.cert, files.key);
   return tls;
 }
 
@@ -47,10 +50,10 @@ void show_certificate(asio::ssl::context& tls, const std::string& flag, const st
   error_code error;
   tls.use_certificate_chain_file(cert, error);
   if (error) throw unusable(flag + "-cert", cert, "is not a certificate in PEM");
-  // Otherwise OpenSSL would ask the terminal for a passphrase, and wait.
+  // Without a callback OpenSSL asks the terminal for a passphrase, and waits.
   tls.set_password_callback([](std::size_t, asio::ssl::context::password_purpose) { return std::string(); });
   tls.use_private_key_file(key, asio::ssl::context::pem, error);
-  // A key of another kind than the certificate's, RSA for EC, is taken without a word.
+  // OpenSSL silently accepts a key whose type is not the certificate's, such as RSA for EC.
   if (error || SSL_CTX_check_private_key(tls.native_handle()) != 1)
     throw unusable(flag + "-key", key,
                    "is not a private key in PEM without a passphrase, or not that of the certificate");
@@ -62,4 +65,4 @@ void trust(asio::ssl::context& tls, const std::string& flag, const std::string& 
   if (error) throw unusable(flag, ca, "holds no certificate in PEM");
 }
 
-}  // namespace weir::redis
+}  // namespace weir::net

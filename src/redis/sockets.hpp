@@ -10,21 +10,28 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 
+#include "net/tls.hpp"
 #include "redis/client.hpp"
 
 namespace weir::redis {
 
-class Runner {
+// For connections to the endpoint; nothing when it has no TLS. Throws as net::client_tls() does, for the
+// flags store-tls-ca, store-tls-cert and store-tls-key, and std::invalid_argument for a certificate without
+// TLS.
+std::optional<boost::asio::ssl::context> tls_for(const Endpoint& endpoint, const net::TlsFiles& files);
+
+class Sockets {
  public:
   // `tls` may be null when the endpoint has none. `clock` is the one that the Client is told.
-  Runner(boost::asio::io_context& context, Client& client, boost::asio::ssl::context* tls,
-         std::chrono::nanoseconds (*clock)());
-  ~Runner();
-  Runner(const Runner&) = delete;
-  Runner& operator=(const Runner&) = delete;
+  Sockets(boost::asio::io_context& context, Client& client, boost::asio::ssl::context* tls,
+          std::chrono::nanoseconds (*clock)());
+  ~Sockets();
+  Sockets(const Sockets&) = delete;
+  Sockets& operator=(const Sockets&) = delete;
 
   void start();
   // After each call: what it wants is done before the loop's next turn, or at once.

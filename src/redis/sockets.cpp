@@ -1,4 +1,4 @@
-#include "redis/runner.hpp"
+#include "redis/sockets.hpp"
 
 #include <array>
 #include <boost/asio/connect.hpp>
@@ -8,6 +8,7 @@
 #include <boost/asio/ssl/host_name_verification.hpp>
 #include <boost/asio/ssl/stream.hpp>
 #include <boost/asio/write.hpp>
+#include <stdexcept>
 #include <vector>
 
 namespace weir::redis {
@@ -21,10 +22,18 @@ using Tls = asio::ssl::stream<tcp::socket>;
 
 }  // namespace
 
+std::optional<asio::ssl::context> tls_for(const Endpoint& endpoint, const net::TlsFiles& files) {
+  const std::string flag = "store-tls";
+  const bool shows = net::has_certificate(flag, files);
+  if (endpoint.tls) return net::client_tls(flag, files);
+  if (shows) throw std::invalid_argument(flag + "-cert needs a store with TLS, whose URL begins with rediss");
+  return std::nullopt;
+}
+
 // One connection. When it has ended it says so once, and never calls again; close() keeps it from saying so.
-class Runner::Connection : public std::enable_shared_from_this<Connection> {
+class Sockets::Connection : public std::enable_shared_from_this<Connection> {
  public:
-  Connection(Runner& runner, Client::NodeId node) : runner_(runner), node_(node) {}
+  Connection(Sockets& sockets, Client::NodeId node) : sockets_(sockets), node_(node) {}
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
   virtual ~Connection() = default;
@@ -42,32 +51,32 @@ class Runner::Connection : public std::enable_shared_from_this<Connection> {
   void end(const std::string& why) {
     if (std::exchange(closed_, true)) return;
     shut();
-    runner_.connections_.erase(node_);
-    runner_.client_.failed(node_, why, runner_.clock_());
-    runner_.pump();
+    sockets_.connections_.erase(node_);
+    sockets_.client_.failed(node_, why, sockets_.clock_());
+    sockets_.pump();
   }
   void greet() {
-    runner_.client_.connected(node_, runner_.clock_());
-    runner_.pump();
+    sockets_.client_.connected(node_, sockets_.clock_());
+    sockets_.pump();
   }
   void take(std::string_view bytes) {
-    runner_.client_.received(node_, bytes, runner_.clock_());
-    runner_.pump();
+    sockets_.client_.received(node_, bytes, sockets_.clock_());
+    sockets_.pump();
   }
 
-  Runner& runner_;
+  Sockets& sockets_;
   Client::NodeId node_;
   bool closed_ = false;
 };
 
 template <class Stream>
-class Runner::StreamConnection final : public Connection {
+class Sockets::StreamConnection final : public Connection {
  public:
   template <class... Arguments>
-  StreamConnection(Runner& runner, Client::NodeId node, Arguments&&... arguments)
-      : Connection(runner, node),
-        stream_(runner.context_, std::forward<Arguments>(arguments)...),
-        resolver_(runner.context_) {}
+  StreamConnection(Sockets& sockets, Client::NodeId node, Arguments&&... arguments)
+      : Connection(sockets, node),
+        stream_(sockets.context_, std::forward<Arguments>(arguments)...),
+        resolver_(sockets.context_) {}
 
   void open(const Address& address) override {
     if constexpr (std::is_same_v<Stream, Local::socket>) {
@@ -88,7 +97,7 @@ class Runner::StreamConnection final : public Connection {
 
   void flush() override {
     if (writing_ || !ready_) return;
-    buffer_ = runner_.client_.take_output(node_);
+    buffer_ = sockets_.client_.take_output(node_);
     if (buffer_.empty()) return;
     writing_ = true;
     asio::async_write(stream_, asio::buffer(buffer_), [self = self()](const error_code& error, std::size_t) {
@@ -154,18 +163,18 @@ class Runner::StreamConnection final : public Connection {
   bool writing_ = false;
 };
 
-Runner::Runner(asio::io_context& context, Client& client, asio::ssl::context* tls,
-               std::chrono::nanoseconds (*clock)())
+Sockets::Sockets(asio::io_context& context, Client& client, asio::ssl::context* tls,
+                 std::chrono::nanoseconds (*clock)())
     : context_(context), client_(client), tls_(tls), clock_(clock), timer_(context) {}
 
-Runner::~Runner() { stop(); }
+Sockets::~Sockets() { stop(); }
 
-void Runner::start() {
+void Sockets::start() {
   client_.start(clock_());
   pump();
 }
 
-void Runner::stop() {
+void Sockets::stop() {
   stopped_ = true;
   *alive_ = false;
   error_code ignored;
@@ -173,7 +182,7 @@ void Runner::stop() {
   for (auto& [node, connection] : std::exchange(connections_, {})) connection->close();
 }
 
-void Runner::wake() {
+void Sockets::wake() {
   // When half of what is asked waits to be sent, it goes: otherwise Redis and we would take turns, each idle
   // while the other works through all of it (bench/redis.py at 64 in flight: 0.93 of hiredis, with this 1.1).
   if (++waiting_ * 2 >= client_.open_calls()) {
@@ -188,7 +197,7 @@ void Runner::wake() {
   });
 }
 
-void Runner::pump() {
+void Sockets::pump() {
   if (stopped_) return;
   waiting_ = 0;
   changed_();
@@ -216,7 +225,7 @@ void Runner::pump() {
   arm();
 }
 
-void Runner::open(Client::NodeId node, const Address& address) {
+void Sockets::open(Client::NodeId node, const Address& address) {
   std::shared_ptr<Connection> connection;
   if (address.port == 0) {
     connection = std::make_shared<StreamConnection<Local::socket>>(*this, node);
@@ -230,7 +239,7 @@ void Runner::open(Client::NodeId node, const Address& address) {
 }
 
 // One timer for all deadlines; it is set anew only when it would come too late.
-void Runner::arm() {
+void Sockets::arm() {
   using std::chrono::nanoseconds;
   const nanoseconds next = client_.next_tick();
   const nanoseconds now = clock_();

@@ -1,4 +1,4 @@
-#include "redis/tls.hpp"
+#include "redis/sockets.hpp"
 
 #include <gtest/gtest.h>
 
@@ -10,8 +10,8 @@
 namespace weir::redis {
 namespace {
 
-// What is right, and what is no PEM, is in tests/faults/test_store.py, beside a real Redis.
-TEST(ClientTls, files_that_are_refused) {
+// Files that are right, and files that are not PEM, are in tests/faults/test_store.py, with a real Redis.
+TEST(StoreTls, files_that_are_refused) {
   struct Row {
     std::string url, ca, cert, key, error;
   };
@@ -35,7 +35,7 @@ TEST(ClientTls, files_that_are_refused) {
   for (const Row& row : rows) {
     std::string said;
     try {
-      const auto tls = client_tls(Endpoint::parse(row.url).value(), {row.ca, row.cert, row.key});
+      const auto tls = tls_for(Endpoint::parse(row.url).value(), {row.ca, row.cert, row.key});
       EXPECT_EQ(tls.has_value(), row.url.starts_with("rediss")) << row.url;
     } catch (const std::exception& error) {
       said = error.what();
