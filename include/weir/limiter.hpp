@@ -36,6 +36,9 @@
 
 namespace weir {
 
+namespace core {
+struct Rule;
+}  // namespace core
 namespace store {
 class LogTable;
 class Table;
@@ -112,11 +115,9 @@ class KeyedLimiter {
   std::uint64_t refused() const;   // checks that when_full answered
 
  private:
-  std::chrono::nanoseconds now() const;
-
   Quota quota_;
-  std::chrono::nanoseconds clock_offset_{0};  // from the steady clock to the one that windows go by
-  std::unique_ptr<store::Table> table_;       // one of these two, by the algorithm
+  std::unique_ptr<const core::Rule> rule_;
+  std::unique_ptr<store::Table> table_;  // one of these two, by the algorithm
   std::unique_ptr<store::LogTable> logs_;
 };
 

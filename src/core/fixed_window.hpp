@@ -40,13 +40,19 @@ using Step = StepOf<State>;
 
 enum class Opens { at_first_request, on_the_clock };
 
-constexpr Step decide(const Quota& quota, State state, nanoseconds now, Cost cost, Opens opens) {
+// `phase` is the rule's (core/rule.hpp): how far the clock that windows go by is ahead of now's, in [0, P).
+constexpr Step decide(const Quota& quota, State state, nanoseconds now, Cost cost, Opens opens,
+                      nanoseconds phase = nanoseconds{0}) {
   const auto limit = static_cast<std::uint64_t>(quota.rate().count);
   const auto period = static_cast<std::uint64_t>(quota.rate().period.count());
   const auto n = static_cast<std::uint64_t>(now.count());
 
   State window = state;
-  if (state.end <= n) window = {opens == Opens::at_first_request ? n + period : (n / period + 1) * period, 0};
+  if (state.end <= n) {
+    const auto ahead = static_cast<std::uint64_t>(phase.count());
+    const bool now_opens = opens == Opens::at_first_request;
+    window = {now_opens ? n + period : ((n + ahead) / period + 1) * period - ahead, 0};
+  }
   std::uint64_t room = limit - std::min(window.used, limit);
 
   Verdict verdict = Verdict::allowed;

@@ -101,4 +101,24 @@ constexpr Step decide(const Quota& quota, State state, nanoseconds now, Cost cos
   return decide(quota, state, now, cost, now);
 }
 
+// Takes back what a request of `cost` was charged with at `charged_at` (its `arrived`), as far as it is still
+// owed: of what is charged at one time, charged_at + cost x T - now has not drained. What has drained others
+// may have been admitted for, so it does not go back; nor does more than is owed at all. A debt that has been
+// counted in another T since stays as it is.
+//
+// The promise holds for what is not given back. Of a request that will be given back let L be what is still
+// owed of it: cost x T when it is charged, falling with time to 0, and let D be tat - now. D less the L of
+// all such requests is never negative and never above burst x T, grows by T with each other unit admitted,
+// and falls by no more than the time that passes, because what give_back() takes off D it takes off L. So in
+// a span W no more than burst x T + W can be added to it.
+constexpr State give_back(const Quota& quota, State state, nanoseconds now, Cost cost,
+                          nanoseconds charged_at) {
+  const auto interval = static_cast<std::uint64_t>(quota.emission_interval().count());
+  if (state.interval != interval || cost.units > static_cast<std::uint64_t>(quota.burst())) return state;
+  const std::uint64_t need = cost.units * interval;
+  const std::uint64_t owed = ahead_of(static_cast<std::uint64_t>(charged_at.count()) + need, now);
+  // `need` again: for a reading of the clock that lags behind the one that charged.
+  return {state.tat - std::min({owed, need, ahead_of(state.tat, now)}), interval};
+}
+
 }  // namespace weir::core::gcra

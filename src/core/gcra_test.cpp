@@ -3,9 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
 #include <string>
 #include <vector>
+
+#include "core/chance_test.hpp"
 
 namespace weir::core::gcra {
 namespace {
@@ -163,6 +166,101 @@ TEST(Gcra, more_than_one_a_millisecond_counts_units_and_not_milliseconds) {
 TEST(Gcra, is_constexpr) {
   static_assert(decide(kThree, {}, 1s, Cost{1}).decision().remaining == 2);
   static_assert(!decide(kThree, State{20'000'000'000, 1'000'000'000}, 1s, Cost{1}).decision().allowed());
+}
+
+// Charged at 0 s: tat 3 s. What is given back at another time is what has not drained.
+TEST(Gcra, gives_back_what_has_not_drained) {
+  struct Return {
+    nanoseconds at;
+    std::uint64_t cost;
+    nanoseconds tat;
+  };
+  for (const Return& row : {Return{0s, 3, 0s},         // all of it
+                            Return{0s, 1, 2s},         // a part
+                            Return{500ms, 1, 2500ms},  // half a unit has drained
+                            Return{1s, 1, 3s},         // all of that unit has
+                            Return{1s, 3, 1s},         // two are left
+                            Return{-1s, 2, 1s},  // a reading of the clock that lags: not more than the cost
+                            Return{3s, 3, 3s},   // nothing is owed
+                            Return{9s, 3, 3s}, Return{0s, 0, 3s}, Return{0s, 4, 3s}}) {
+    const State state{1'003'000'000'000, 1'000'000'000};
+    const State left = give_back(kThree, state, 1000s + row.at, Cost{row.cost}, 1000s);
+    EXPECT_EQ(left.tat, static_cast<std::uint64_t>((1000s + row.tat).count()))
+        << row.cost << " at " << row.at.count();
+    EXPECT_EQ(left.interval, state.interval);
+  }
+}
+
+TEST(Gcra, gives_back_no_more_than_is_owed) {
+  EXPECT_EQ(give_back(kThree, {}, 1000s, Cost{1}, 1000s), State{});
+  const State little{1'000'500'000'000, 1'000'000'000};
+  EXPECT_EQ(give_back(kThree, little, 1000s, Cost{2}, 1000s).tat, 1'000'000'000'000U);
+  // A debt that has been counted in another T since.
+  const State other{1'001'000'000'000, 500'000'000};
+  EXPECT_EQ(give_back(kThree, other, 1000s, Cost{1}, 1000s), other);
+}
+
+// Walks all admitted units that were not given back, each with its stamp, as a meter that drains by 1 for
+// each ns and may not exceed burst x T: that is the promise for every span at once.
+std::uint64_t most_kept(auto give, std::uint64_t number) {
+  constexpr Quota kQuota = Quota::per(1, 10ns).burst(6);
+  struct Admitted {
+    std::int64_t at;
+    std::uint64_t cost;
+    std::int64_t back_at;  // when it will be given back; 0: never
+  };
+  Chance chance(number);
+  State state;
+  std::vector<Admitted> open;
+  std::vector<Admitted> kept;
+  for (std::int64_t now = 1000; now < 4000; now += chance.up_to(12)) {
+    std::erase_if(open, [&](const Admitted& each) {
+      if (each.back_at > now) return false;
+      state = give(kQuota, state, nanoseconds{now}, Cost{each.cost}, nanoseconds{each.at});
+      return true;
+    });
+    const auto cost = static_cast<std::uint64_t>(1 + chance.up_to(5));
+    const Step step = decide(kQuota, state, nanoseconds{now}, Cost{cost});
+    if (step.changes) state = step.next;
+    if (step.verdict != allowed) continue;
+    if (chance.up_to(1) == 0) {
+      kept.push_back({now, cost, 0});
+    } else {
+      open.push_back({now, cost, now + chance.up_to(80)});
+    }
+  }
+  std::uint64_t most = 0;
+  std::uint64_t meter = 0;
+  std::int64_t last = 0;
+  for (const Admitted& each : kept) {
+    const auto passed = static_cast<std::uint64_t>(each.at - last);
+    meter = (meter > passed ? meter - passed : 0) + each.cost * 10;
+    last = each.at;
+    most = std::max(most, meter);
+  }
+  return most;
+}
+
+TEST(Gcra, what_is_not_given_back_keeps_the_promise) {
+  constexpr std::uint64_t kFull = 60;
+  int reached = 0;
+  for (std::uint64_t number = 1; number <= 3000; ++number) {
+    const std::uint64_t most = most_kept(give_back, number);
+    ASSERT_LE(most, kFull) << "trace " << number;
+    reached += most == kFull ? 1 : 0;
+  }
+  EXPECT_GT(reached, 100);  // the bound is not merely far away
+}
+
+// The canary: giving back all of the cost, drained or not, breaks the promise, and the test above sees it.
+TEST(Gcra, giving_back_what_has_drained_would_break_the_promise) {
+  const auto give_all = [](const Quota& quota, State state, nanoseconds now, Cost cost, nanoseconds) {
+    const auto need = cost.units * static_cast<std::uint64_t>(quota.emission_interval().count());
+    return State{state.tat - std::min(need, ahead_of(state.tat, now)), state.interval};
+  };
+  int over = 0;
+  for (std::uint64_t number = 1; number <= 3000; ++number) over += most_kept(give_all, number) > 60 ? 1 : 0;
+  EXPECT_GT(over, 100);
 }
 
 }  // namespace

@@ -166,19 +166,19 @@ std::string to_text(const Rule& rule) {
   return text;
 }
 
-Step decide_window(const Quota& quota, Algorithm algorithm, TwoWords state, nanoseconds now, Cost cost) {
+Step decide_window(const Rule& rule, TwoWords state, nanoseconds now, Cost cost) {
   using fixed_window::Opens;
-  switch (algorithm) {
+  switch (rule.algorithm) {
     case Algorithm::fixed_window:
     case Algorithm::fixed_window_clock: {
       const Opens opens =
-          algorithm == Algorithm::fixed_window ? Opens::at_first_request : Opens::on_the_clock;
-      return in_words(
-          fixed_window::decide(quota, std::bit_cast<fixed_window::State>(state), now, cost, opens));
+          rule.algorithm == Algorithm::fixed_window ? Opens::at_first_request : Opens::on_the_clock;
+      return in_words(fixed_window::decide(rule.quota, std::bit_cast<fixed_window::State>(state), now, cost,
+                                           opens, rule.phase));
     }
     case Algorithm::sliding_window_counter:
       return in_words(sliding_window_counter::decide(
-          quota, std::bit_cast<sliding_window_counter::State>(state), now, cost));
+          rule.quota, std::bit_cast<sliding_window_counter::State>(state), now, cost, rule.phase));
     case Algorithm::gcra:
     case Algorithm::sliding_window_log:
       break;

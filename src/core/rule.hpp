@@ -16,9 +16,29 @@
 
 namespace weir::core {
 
+// What an algorithm can do. Nothing else asks which algorithm it is in order to find that out.
+//
+// A key's state is two words: decide() below decides by it, and a store that keeps words can count by it.
+constexpr bool kept_in_two_words(Algorithm algorithm) { return algorithm != Algorithm::sliding_window_log; }
+// What was charged can be taken back: for that a state must tell what has drained, as a tat does. Leases, and
+// all-or-none where the checks cannot be decided at one moment in one place, need it.
+constexpr bool can_give_back(Algorithm algorithm) { return algorithm == Algorithm::gcra; }
+// Equal checks of one key can be decided together, at one moment, by the state before them and their number.
+constexpr bool can_merge(Algorithm algorithm) { return kept_in_two_words(algorithm); }
+// A denial, with its times, still says when the request passes after time has gone by.
+constexpr bool can_remember_denials(Algorithm algorithm) { return algorithm == Algorithm::gcra; }
+// Windows lie at the multiples of the period on a clock, so it matters which clock: Rule::phase.
+constexpr bool goes_by_the_clock(Algorithm algorithm) {
+  return algorithm == Algorithm::fixed_window_clock || algorithm == Algorithm::sliding_window_counter;
+}
+
 struct Rule {
   Quota quota;
   Algorithm algorithm = Algorithm::gcra;
+  // For what goes_by_the_clock(): how far the clock that windows go by is ahead of the one that `now` is read
+  // from, modulo the period. A state's times thus stay on the clock of `now`, whatever the rule. 0 for the
+  // others, so that two rules are equal exactly when they decide alike: checks of equal rules may be merged.
+  std::chrono::nanoseconds phase{0};
 
   // Refused, with a sentence: a burst for any algorithm but gcra (the burst then has to be the count), a
   // count of 2^32 or more for the sliding windows, and a period of 2^62 ns or more for the counter.
@@ -27,6 +47,16 @@ struct Rule {
   // COUNT/PERIOD, then in any order [burst N] [algorithm=NAME] [align=clock], as in "100/min", "10/s burst
   // 50", "1000/h algorithm=fixed_window align=clock".
   static tl::expected<Rule, std::string> parse(std::string_view text);
+
+  // The same rule where windows go by a clock that is `offset` ahead of the one that `now` is read from.
+  constexpr Rule on_clock(std::chrono::nanoseconds offset) const {
+    Rule rule = *this;
+    if (goes_by_the_clock(algorithm)) {
+      const std::chrono::nanoseconds period = quota.rate().period;
+      rule.phase = (offset % period + period) % period;
+    }
+    return rule;
+  }
 
   friend constexpr bool operator==(const Rule&, const Rule&) = default;
 };
@@ -38,23 +68,23 @@ std::string name_of(Algorithm algorithm);
 std::string to_text(const Rule& rule);
 
 // The windows' part of decide(): out of line, so that what everybody runs stays small.
-Step decide_window(const Quota& quota, Algorithm algorithm, TwoWords state, std::chrono::nanoseconds now,
-                   Cost cost);
+Step decide_window(const Rule& rule, TwoWords state, std::chrono::nanoseconds now, Cost cost);
 
-// Decides one request by any algorithm but sliding_window_log. `arrived` is gcra's: windows count from now.
-inline Step decide(const Quota& quota, Algorithm algorithm, TwoWords state, std::chrono::nanoseconds now,
-                   Cost cost, std::chrono::nanoseconds arrived) {
-  if (algorithm != Algorithm::gcra) [[unlikely]] {
-    return decide_window(quota, algorithm, state, now, cost);
+// Decides one request by any algorithm that is kept_in_two_words(). `arrived` is gcra's: windows count from
+// now.
+inline Step decide(const Rule& rule, TwoWords state, std::chrono::nanoseconds now, Cost cost,
+                   std::chrono::nanoseconds arrived) {
+  if (rule.algorithm != Algorithm::gcra) [[unlikely]] {
+    return decide_window(rule, state, now, cost);
   }
-  const gcra::Step step = gcra::decide(quota, {state.until, state.word}, now, cost, arrived);
+  const gcra::Step step = gcra::decide(rule.quota, {state.until, state.word}, now, cost, arrived);
   return {step.verdict,     step.limit,       step.remaining,
           step.retry_after, step.reset_after, {step.next.tat, step.next.interval},
           step.changes};
 }
 
 inline Step decide(const Rule& rule, TwoWords state, std::chrono::nanoseconds now, Cost cost) {
-  return decide(rule.quota, rule.algorithm, state, now, cost, now);
+  return decide(rule, state, now, cost, now);
 }
 
 }  // namespace weir::core

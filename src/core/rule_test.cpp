@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <limits>
 #include <vector>
 
 #include "core/chance_test.hpp"
@@ -144,6 +145,75 @@ TEST(Rule, gcra_by_the_door_is_gcra) {
   const Step step = decide(kRule, {}, 5s, Cost{2});
   EXPECT_EQ(step.next, (TwoWords{7'000'000'000, 1'000'000'000}));
   EXPECT_EQ(step.decision(), gcra::decide(kRule.quota, {}, 5s, Cost{2}).decision());
+}
+
+// The whole of a rule by a clock that is ahead equals the rule on that clock, but for the states' times,
+// which stay on the clock of now.
+TEST(Rule, windows_go_by_the_clock_that_the_phase_says) {
+  constexpr nanoseconds kPeriod = 10s;
+  for (const Algorithm algorithm : {Algorithm::fixed_window_clock, Algorithm::sliding_window_counter}) {
+    const Rule plain{Quota::per(3, kPeriod), algorithm};
+    for (const nanoseconds offset :
+         {nanoseconds{0}, nanoseconds{1}, nanoseconds{4s}, nanoseconds{1'700'000'007s}, nanoseconds{-3s},
+          nanoseconds{-1'700'000'007s}}) {
+      const Rule shifted = plain.on_clock(offset);
+      EXPECT_GE(shifted.phase, 0s);
+      EXPECT_LT(shifted.phase, kPeriod);
+      TwoWords here;
+      TwoWords there;
+      // Far from the clocks' ends; the other clock reads offset more, which modulo the period is the phase.
+      for (nanoseconds now = 1000s; now < 1060s; now += 700ms) {
+        const Step by_phase = decide(shifted, here, now, Cost{});
+        const Step on_clock = decide(plain, there, now + shifted.phase, Cost{});
+        EXPECT_EQ(by_phase.decision(), on_clock.decision());
+        EXPECT_EQ(by_phase.next.word, on_clock.next.word);
+        if (by_phase.next.until != 0) {
+          EXPECT_EQ(by_phase.next.until + static_cast<std::uint64_t>(shifted.phase.count()),
+                    on_clock.next.until);
+        }
+        here = by_phase.next;
+        there = on_clock.next;
+      }
+    }
+  }
+}
+
+TEST(Rule, rules_are_equal_when_they_decide_alike) {
+  const Rule window{Quota::per(3, 10s), Algorithm::fixed_window_clock};
+  EXPECT_NE(window, window.on_clock(4s));
+  EXPECT_EQ(window.on_clock(4s), window.on_clock(24s));
+  for (const Algorithm algorithm :
+       {Algorithm::gcra, Algorithm::fixed_window, Algorithm::sliding_window_log}) {
+    const Rule rule{Quota::per(3, 10s), algorithm};
+    EXPECT_EQ(rule, rule.on_clock(4s));  // its decisions do not know the clock
+  }
+}
+
+TEST(Rule, the_greatest_phase_stays_in_range) {
+  constexpr nanoseconds last{std::numeric_limits<std::int64_t>::max()};
+  const Rule window = Rule{Quota::per(1, last), Algorithm::fixed_window_clock}.on_clock(-1ns);
+  EXPECT_EQ(window.phase, last - 1ns);
+  const Step step = decide(window, {}, last, Cost{});
+  EXPECT_GT(step.next.until, static_cast<std::uint64_t>(last.count()));
+  EXPECT_EQ(step.reset_after, 1U);
+}
+
+TEST(Rule, what_an_algorithm_can_do_is_said_here) {
+  struct Row {
+    Algorithm algorithm;
+    bool two_words, give_back, merge, remember, clock;
+  };
+  for (const Row& row : {Row{Algorithm::gcra, true, true, true, true, false},
+                         Row{Algorithm::fixed_window, true, false, true, false, false},
+                         Row{Algorithm::fixed_window_clock, true, false, true, false, true},
+                         Row{Algorithm::sliding_window_log, false, false, false, false, false},
+                         Row{Algorithm::sliding_window_counter, true, false, true, false, true}}) {
+    EXPECT_EQ(kept_in_two_words(row.algorithm), row.two_words) << name_of(row.algorithm);
+    EXPECT_EQ(can_give_back(row.algorithm), row.give_back) << name_of(row.algorithm);
+    EXPECT_EQ(can_merge(row.algorithm), row.merge) << name_of(row.algorithm);
+    EXPECT_EQ(can_remember_denials(row.algorithm), row.remember) << name_of(row.algorithm);
+    EXPECT_EQ(goes_by_the_clock(row.algorithm), row.clock) << name_of(row.algorithm);
+  }
 }
 
 // Not a window in two words: our mistake, and not one to go on with.

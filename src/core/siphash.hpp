@@ -18,8 +18,11 @@ struct HashKey {
   std::uint64_t k1 = 0;
 };
 
+// A salt other than 0 is hashed as one more word before the bytes, so that equal bytes under different salts
+// have hashes that nobody can relate. No salted text equals another unsalted one: their lengths, which are
+// hashed too, differ by 8.
 template <int kCompress, int kFinish>
-inline std::uint64_t siphash(HashKey key, std::string_view bytes) {
+inline std::uint64_t siphash(HashKey key, std::string_view bytes, std::uint64_t salt = 0) {
   static_assert(std::endian::native == std::endian::little, "words are read as they lie in memory");
   std::uint64_t v0 = key.k0 ^ 0x736f6d6570736575;
   std::uint64_t v1 = key.k1 ^ 0x646f72616e646f6d;
@@ -39,6 +42,11 @@ inline std::uint64_t siphash(HashKey key, std::string_view bytes) {
       v2 = std::rotl(v2, 32);
     }
   };
+  if (salt != 0) {
+    v3 ^= salt;
+    rounds(kCompress);
+    v0 ^= salt;
+  }
   const char* at = bytes.data();
   const char* const last = at + (bytes.size() & ~std::size_t{7});
   std::uint64_t word = 0;

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
+#include <vector>
 
 namespace weir::core {
 namespace {
@@ -29,6 +31,18 @@ TEST(SipHash, every_bit_of_key_and_input_counts) {
     EXPECT_NE((siphash<1, 3>({kPaperKey.k0 ^ std::uint64_t{1} << bit, kPaperKey.k1}, input)), plain);
     EXPECT_NE((siphash<1, 3>({kPaperKey.k0, kPaperKey.k1 ^ std::uint64_t{1} << bit}, input)), plain);
   }
+}
+
+TEST(SipHash, a_salt_is_one_more_word_and_its_own_namespace) {
+  std::vector<std::uint64_t> seen;
+  for (const std::string_view text : {"", "a", "seven77", "eight888", "nine99999"}) {
+    EXPECT_EQ((siphash<1, 3>(kPaperKey, text, 0)), (siphash<1, 3>(kPaperKey, text)));
+    for (const std::uint64_t salt : {0, 1, 2, 256}) seen.push_back(siphash<1, 3>(kPaperKey, text, salt));
+    // The salt's own bytes before the text, without a salt.
+    seen.push_back(siphash<1, 3>(kPaperKey, std::string("\1\0\0\0\0\0\0\0", 8) + std::string(text)));
+  }
+  std::sort(seen.begin(), seen.end());
+  EXPECT_EQ(std::adjacent_find(seen.begin(), seen.end()), seen.end());
 }
 
 TEST(SipHash, a_nul_and_a_longer_key_differ) {

@@ -38,7 +38,9 @@ struct State {
 
 using Step = StepOf<State>;
 
-constexpr Step decide(const Quota& quota, State state, nanoseconds now, Cost cost) {
+// `phase` is the rule's (core/rule.hpp): how far the clock that windows go by is ahead of now's, in [0, P).
+constexpr Step decide(const Quota& quota, State state, nanoseconds now, Cost cost,
+                      nanoseconds phase = nanoseconds{0}) {
   using Wide = unsigned __int128;
   const auto limit = static_cast<std::uint64_t>(quota.rate().count);
   const auto period = static_cast<std::uint64_t>(quota.rate().period.count());
@@ -49,7 +51,8 @@ constexpr Step decide(const Quota& quota, State state, nanoseconds now, Cost cos
   std::uint64_t prev = 0;
   std::uint64_t cur = 0;
   if (state.end <= n) {
-    end = (n / period + 1) * period;
+    const auto ahead = static_cast<std::uint64_t>(phase.count());
+    end = ((n + ahead) / period + 1) * period - ahead;
   } else if (state.end - n > period) {
     end = state.end - period;
     prev = state.counts >> 32;

@@ -30,66 +30,69 @@ Decision Limiter::check_at(std::chrono::nanoseconds now, Cost cost) {
 }
 
 KeyedLimiter::KeyedLimiter(Quota quota, Options options) : quota_(quota) {
-  if (const auto rule = core::Rule::make(quota, options.algorithm); !rule)
-    throw std::invalid_argument(rule.error());
-  switch (options.algorithm) {
-    case Algorithm::sliding_window_log:
-      logs_ = std::make_unique<store::LogTable>(quota, options.memory, options.when_full,
-                                                store::Table::random_seed());
-      return;
-    case Algorithm::fixed_window_clock:
-    case Algorithm::sliding_window_counter:
-      clock_offset_ = std::chrono::system_clock::now().time_since_epoch() - store::steady_now();
-      break;
-    case Algorithm::gcra:
-    case Algorithm::fixed_window:
-      break;
+  const auto rule = core::Rule::make(quota, options.algorithm);
+  if (!rule) throw std::invalid_argument(rule.error());
+  // The one reading of the wall clock.
+  rule_ = std::make_unique<const core::Rule>(
+      rule->on_clock(std::chrono::system_clock::now().time_since_epoch() - store::steady_now()));
+  const core::HashKey seed = store::Table::random_seed();
+  if (core::kept_in_two_words(options.algorithm)) {
+    table_ = std::make_unique<store::Table>(options.memory, options.when_full, seed);
+  } else {
+    logs_ = std::make_unique<store::LogTable>(quota, options.memory, options.when_full, seed);
   }
-  table_ = std::make_unique<store::Table>(options.memory, options.when_full, store::Table::random_seed(),
-                                          options.algorithm);
 }
 
 KeyedLimiter::~KeyedLimiter() = default;
 
-std::chrono::nanoseconds KeyedLimiter::now() const { return store::steady_now() + clock_offset_; }
-
-Decision KeyedLimiter::check(std::string_view key, Cost cost) { return check_at(now(), key, cost); }
+Decision KeyedLimiter::check(std::string_view key, Cost cost) {
+  const std::chrono::nanoseconds now = store::steady_now();
+  if (logs_) return logs_->check(logs_->locate(key), cost, now);
+  return table_->check(table_->locate(key, *rule_), *rule_, cost, now, now);
+}
 
 Decision KeyedLimiter::check_at(std::chrono::nanoseconds now, std::string_view key, Cost cost) {
   if (logs_) return logs_->check(logs_->locate(key), cost, now);
-  return table_->check(table_->locate(key), quota_, cost, now);
+  return table_->check(table_->locate(key, *rule_), rule_->on_clock(std::chrono::nanoseconds{0}), cost, now,
+                       now);
 }
 
 void KeyedLimiter::check(std::span<const std::string_view> keys, std::span<Decision> decisions, Cost cost) {
   // As many misses as a core keeps in flight, and no more than its first-level cache keeps.
   constexpr std::size_t kChunk = 32;
   const std::size_t all = std::min(keys.size(), decisions.size());
-  const auto by_chunks = [&]<class Store>(Store& store, const auto& check_in) {
+  const auto by_chunks = [&]<class Store>(Store& store, const auto& locate, const auto& check_in) {
     std::array<typename Store::Place, kChunk> places;
     for (std::size_t done = 0; done < all; done += kChunk) {
       const std::size_t count = std::min(kChunk, all - done);
       for (std::size_t i = 0; i < count; ++i) {
-        places[i] = store.locate(keys[done + i]);
+        places[i] = locate(keys[done + i]);
         store.prefetch(places[i]);
       }
-      const std::chrono::nanoseconds at = now();
+      const std::chrono::nanoseconds at = store::steady_now();
       // Built in its place: an assignment would copy it (StepOf).
       for (std::size_t i = 0; i < count; ++i) new (&decisions[done + i]) Decision(check_in(places[i], at));
     }
   };
   if (logs_) {
-    by_chunks(*logs_,
-              [&](const store::LogTable::Place& place, auto at) { return logs_->check(place, cost, at); });
+    by_chunks(
+        *logs_, [&](std::string_view key) { return logs_->locate(key); },
+        [&](const store::LogTable::Place& place, auto at) { return logs_->check(place, cost, at); });
   } else {
-    by_chunks(*table_,
-              [&](store::Table::Place place, auto at) { return table_->check(place, quota_, cost, at); });
+    by_chunks(
+        *table_, [&](std::string_view key) { return table_->locate(key, *rule_); },
+        [&](store::Table::Place place, auto at) { return table_->check(place, *rule_, cost, at, at); });
   }
 }
 
 bool KeyedLimiter::reset(std::string_view key) {
-  return logs_ ? logs_->reset(logs_->locate(key), now()) : table_->reset(table_->locate(key), now());
+  const std::chrono::nanoseconds now = store::steady_now();
+  return logs_ ? logs_->reset(logs_->locate(key), now) : table_->reset(table_->locate(key, *rule_), now);
 }
-std::uint64_t KeyedLimiter::live() const { return logs_ ? logs_->live(now()) : table_->live(now()); }
+std::uint64_t KeyedLimiter::live() const {
+  const std::chrono::nanoseconds now = store::steady_now();
+  return logs_ ? logs_->live(now) : table_->live(now);
+}
 std::uint64_t KeyedLimiter::capacity() const { return logs_ ? logs_->capacity() : table_->capacity(); }
 std::uint64_t KeyedLimiter::refused() const { return logs_ ? logs_->refused() : table_->refused(); }
 

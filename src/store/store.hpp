@@ -108,7 +108,8 @@ class Store {
   virtual void cancel(Request& pending) = 0;
 
   // Takes back what an answered request has charged, as far as it has not drained since: whoever was admitted
-  // meanwhile was admitted for what drained. At most once for each request.
+  // meanwhile was admitted for what drained. At most once for each request, whose checks must have their keys
+  // and limits again.
   virtual void give_back(const Request& charged, std::chrono::nanoseconds now) = 0;
 };
 

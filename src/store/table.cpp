@@ -76,9 +76,8 @@ struct alignas(64) Table::Bucket {
     set(slot, state);
   }
 
-  Decision decide(int slot, const Quota& quota, Algorithm algorithm, Cost cost, nanoseconds arrived,
-                  nanoseconds now) {
-    const core::Step step = core::decide(quota, algorithm, state(slot), now, cost, arrived);
+  Decision decide(int slot, const core::Rule& rule, Cost cost, nanoseconds arrived, nanoseconds now) {
+    const core::Step step = core::decide(rule, state(slot), now, cost, arrived);
     if (step.changes) set(slot, step.next);
     return step.decision();
   }
@@ -149,8 +148,7 @@ struct Table::Pair {
   }
 };
 
-Table::Table(std::size_t bytes, WhenFull when_full, core::HashKey seed, Algorithm algorithm)
-    : seed_(seed), when_full_(when_full), algorithm_(algorithm) {
+Table::Table(std::size_t bytes, WhenFull when_full, core::HashKey seed) : seed_(seed), when_full_(when_full) {
   if (bytes < kLeastBytes) {
     throw std::invalid_argument("memory: " + std::to_string(bytes) + " bytes is below the least allowed (" +
                                 std::to_string(kLeastBytes) + ")");
@@ -235,13 +233,13 @@ Table::Pair Table::lock_pair(Place place) const {
   }
 }
 
-Decision Table::check(Place place, const Quota& quota, Cost cost, nanoseconds arrived, nanoseconds now) {
+Decision Table::check(Place place, const core::Rule& rule, Cost cost, nanoseconds arrived, nanoseconds now) {
   const std::uint32_t leaf = leaf_of(place.tag);
   Segment* segment = nullptr;
   Bucket& home = lock_home(leaf, place.bucket, segment);
   if (const int slot = home.find(place.tag); slot >= 0) {
     const Release release{home};
-    return home.decide(slot, quota, algorithm_, cost, arrived, now);
+    return home.decide(slot, rule, cost, arrived, now);
   }
   if (home.overflowed()) {
     // Mostly it is in its other bucket, and that one is not locked. Only trying for it cannot lock up with
@@ -253,7 +251,7 @@ Decision Table::check(Place place, const Quota& quota, Cost cost, nanoseconds ar
       if (const int slot = valid ? second->find(place.tag) : -1; slot >= 0) {
         const Release release{home};
         const Release release_second{*second};
-        return second->decide(slot, quota, algorithm_, cost, arrived, now);
+        return second->decide(slot, rule, cost, arrived, now);
       }
       second->unlock();
     }
@@ -261,7 +259,7 @@ Decision Table::check(Place place, const Quota& quota, Cost cost, nanoseconds ar
     const auto forgotten =
         nanoseconds{static_cast<std::int64_t>(segment->forgotten.load(std::memory_order_relaxed))};
     const core::Step step =
-        core::decide(quota, algorithm_, {}, std::max(now, forgotten), cost, std::max(arrived, forgotten));
+        core::decide(rule, {}, std::max(now, forgotten), cost, std::max(arrived, forgotten));
     const int slot = step.changes ? home.free_slot(now) : -1;
     if (slot >= 0) {
       raise_to(segment->forgotten, home.state(slot).until);
@@ -273,22 +271,22 @@ Decision Table::check(Place place, const Quota& quota, Cost cost, nanoseconds ar
     }
   }
   home.unlock();
-  return check_pair(place, quota, cost, arrived, now);
+  return check_pair(place, rule, cost, arrived, now);
 }
 
 // The general case: both buckets locked, whatever it takes to find room.
-Decision Table::check_pair(Place place, const Quota& quota, Cost cost, nanoseconds arrived, nanoseconds now) {
+Decision Table::check_pair(Place place, const core::Rule& rule, Cost cost, nanoseconds arrived,
+                           nanoseconds now) {
   for (;;) {
     Pair pair = lock_pair(place);
     for (Bucket* bucket : pair.bucket) {
       if (const int slot = bucket->find(place.tag); slot >= 0) {
         const Release release{*pair.bucket[0]};
         const Release release_second{*pair.bucket[1]};
-        return bucket->decide(slot, quota, algorithm_, cost, arrived, now);
+        return bucket->decide(slot, rule, cost, arrived, now);
       }
     }
-    const core::Step step =
-        core::decide(quota, algorithm_, {}, pair.no_earlier(now), cost, pair.no_earlier(arrived));
+    const core::Step step = core::decide(rule, {}, pair.no_earlier(now), cost, pair.no_earlier(arrived));
     if (!step.changes) {
       pair.unlock();
       return step.decision();
@@ -307,7 +305,7 @@ Decision Table::check_pair(Place place, const Quota& quota, Cost cost, nanosecon
     pair.unlock();
     if (make_room(place, now)) continue;
     refused_.fetch_add(1, std::memory_order_relaxed);
-    return when_full_ == WhenFull::allow ? step.decision() : no_room(quota, soonest);
+    return when_full_ == WhenFull::allow ? step.decision() : no_room(rule.quota, soonest);
   }
 }
 
@@ -316,9 +314,23 @@ Decision Table::no_room(const Quota& quota, std::uint64_t soonest) {
 }
 
 bool Table::check_all(std::span<const Request> requests, nanoseconds now, std::span<Decision> decisions) {
-  if (requests.size() > kMostTogether || decisions.size() < requests.size()) {
-    throw std::invalid_argument("check_all: at most " + std::to_string(kMostTogether) +
-                                " requests, each with its place for a decision");
+  std::vector<Limit> limits;
+  std::vector<Check> checks;
+  limits.reserve(requests.size());
+  for (const Request& request : requests) {
+    limits.push_back({.rule = core::Rule{*request.quota}});
+    checks.push_back({.limit = &limits.back(),
+                      .cost = request.cost,
+                      .hash = request.place.tag << 22 | request.place.bucket});
+  }
+  const bool all = check_all(checks, now, now);
+  for (std::size_t i = 0; i < checks.size(); ++i) decisions[i] = checks[i].decision;
+  return all;
+}
+
+bool Table::check_all(std::span<Check> checks, nanoseconds arrived, nanoseconds now) {
+  if (checks.size() > kMostTogether) {
+    throw std::invalid_argument("check_all: at most " + std::to_string(kMostTogether) + " checks");
   }
   struct Undo {
     Bucket* bucket;
@@ -334,12 +346,12 @@ bool Table::check_all(std::span<const Request> requests, nanoseconds now, std::s
     std::array<Bucket*, 2 * kMostTogether> locked{};
     std::size_t count = 0;
     const auto owners = [&](std::size_t i, std::size_t which) {
-      const Place& place = requests[i].place;
+      const Place place = place_of(checks[i].hash);
       const std::uint32_t bucket = which == 0 ? place.bucket : other(place.bucket, place.tag);
       return owner(leaf_of(place.tag), bucket, segments[i][which]);
     };
     bool valid = true;
-    for (std::size_t i = 0; i < requests.size(); ++i) {
+    for (std::size_t i = 0; i < checks.size(); ++i) {
       for (std::size_t which = 0; which < 2; ++which) {
         mine[i][which] = owners(i, which);
         valid = valid && mine[i][which] != nullptr;
@@ -352,31 +364,34 @@ bool Table::check_all(std::span<const Request> requests, nanoseconds now, std::s
         std::unique(locked.begin(), locked.begin() + static_cast<std::ptrdiff_t>(count)) - locked.begin());
     const auto held = std::span(locked).first(count);
     for (Bucket* bucket : held) bucket->lock();
-    for (std::size_t i = 0; i < requests.size(); ++i) {
+    for (std::size_t i = 0; i < checks.size(); ++i) {
       for (std::size_t which = 0; which < 2; ++which) valid = valid && owners(i, which) == mine[i][which];
     }
 
     std::array<Undo, kMostTogether> undo{};
     std::size_t undone = 0;
-    std::size_t homeless = requests.size();  // the request that found no room, if any
+    std::size_t homeless = checks.size();  // the request that found no room, if any
     std::uint64_t soonest = 0;
     bool all = true;
-    for (std::size_t i = 0; valid && i < requests.size() && homeless == requests.size(); ++i) {
-      const Request& request = requests[i];
+    for (std::size_t i = 0; valid && i < checks.size() && homeless == checks.size(); ++i) {
+      const Check& check = checks[i];
+      const core::Rule& rule = check.limit->rule;
+      const Place place = place_of(check.hash);
       Bucket* bucket = nullptr;
       int slot = -1;
       for (Bucket* candidate : mine[i]) {
         if (slot < 0) {
           bucket = candidate;
-          slot = candidate->find(request.place.tag);
+          slot = candidate->find(place.tag);
         }
       }
       const bool found = slot >= 0;
       const Pair pair{mine[i], segments[i]};
       const nanoseconds at = found ? now : pair.no_earlier(now);
-      const core::Step step = core::decide(
-          *request.quota, algorithm_, found ? bucket->state(slot) : core::TwoWords{}, at, request.cost, at);
-      decisions[i] = step.decision();
+      const nanoseconds since = found ? arrived : pair.no_earlier(arrived);
+      const core::Step step =
+          core::decide(rule, found ? bucket->state(slot) : core::TwoWords{}, at, check.cost, since);
+      checks[i].decision = step.decision();
       const bool allowed = step.verdict == Verdict::allowed;
       all = all && allowed;
       // A denial may write down a re-denominated debt, and keeps it when the rest is undone.
@@ -397,7 +412,7 @@ bool Table::check_all(std::span<const Request> requests, nanoseconds now, std::s
         break;
       }
       undo[undone++] = {bucket, slot, bucket->tag(slot), bucket->state(slot)};
-      bucket->set(slot, request.place.tag, step.next);
+      bucket->set(slot, place.tag, step.next);
     }
     const auto roll_back = [&] {
       while (undone > 0) {
@@ -405,21 +420,33 @@ bool Table::check_all(std::span<const Request> requests, nanoseconds now, std::s
         last.bucket->set(last.slot, last.tag, last.state);
       }
     };
-    if (!valid || !all || homeless != requests.size()) roll_back();
+    if (!valid || !all || homeless != checks.size()) roll_back();
     for (Bucket* bucket : held) bucket->unlock();
     if (!valid) continue;
-    if (homeless == requests.size()) return all;
-    if (make_room(requests[homeless].place, now)) continue;
+    if (homeless == checks.size()) return all;
+    if (make_room(place_of(checks[homeless].hash), now)) continue;
     refused_.fetch_add(1, std::memory_order_relaxed);
     if (when_full_ == WhenFull::allow) {
       unstored[homeless] = true;
       continue;
     }
     // Without room the whole request is refused: charging the others alone would not be all or none.
-    for (std::size_t i = homeless; i < requests.size(); ++i)
-      decisions[i] = no_room(*requests[i].quota, soonest);
+    for (std::size_t i = homeless; i < checks.size(); ++i)
+      checks[i].decision = no_room(checks[i].limit->rule.quota, soonest);
     return false;
   }
+}
+
+void Table::give_back(Place place, const Quota& quota, Cost cost, nanoseconds charged_at, nanoseconds now) {
+  Pair pair = lock_pair(place);
+  for (Bucket* bucket : pair.bucket) {
+    if (const int slot = bucket->find(place.tag); slot >= 0) {
+      const auto [tat, interval] = bucket->state(slot);
+      const core::gcra::State left = core::gcra::give_back(quota, {tat, interval}, now, cost, charged_at);
+      bucket->set(slot, {left.tat, left.interval});
+    }
+  }
+  pair.unlock();
 }
 
 bool Table::reset(Place place, nanoseconds now) {

@@ -1,5 +1,6 @@
-// The embedded store: a table from keys to states of two words, made for GCRA and good for every algorithm
-// but the sliding window log (store/log_table.hpp). One table counts by one algorithm.
+// The embedded store's table: from keys to states of two words, made for GCRA and good for every algorithm
+// but the sliding window log (store/log_table.hpp). One table serves limits of different algorithms: a
+// limit's id and algorithm are hashed with the key, so two that differ never share a state.
 //
 // Any thread may call anything at any time; a check allocates nothing and holds no lock across a system call.
 // The caller owns the clock: every call is handed `now`, on one clock that starts at 0 or above.
@@ -33,8 +34,10 @@
 #include <string_view>
 #include <vector>
 
+#include "core/rule.hpp"
 #include "core/siphash.hpp"
 #include "core/step.hpp"
+#include "store/store.hpp"
 #include "weir/algorithm.hpp"
 #include "weir/decision.hpp"
 #include "weir/limiter.hpp"
@@ -56,6 +59,10 @@ class Table {
     std::uint32_t bucket;  // 14 bits
   };
 
+  static constexpr Place place_of(std::uint64_t hash) {
+    return {hash >> 22, static_cast<std::uint32_t>(hash & kBucketMask)};
+  }
+
   struct Request {
     Place place;
     const Quota* quota;
@@ -72,16 +79,20 @@ class Table {
   // `bytes` is the most that entries may take, at least kLeastBytes, rounded down to whole segments; address
   // space for all of it is reserved now, memory is taken as it is used. Throws std::invalid_argument for
   // less, std::system_error when the address space is refused.
-  Table(std::size_t bytes, WhenFull when_full, core::HashKey seed = random_seed(),
-        Algorithm algorithm = Algorithm::gcra);
+  Table(std::size_t bytes, WhenFull when_full, core::HashKey seed = random_seed());
   ~Table();
   Table(const Table&) = delete;
   Table& operator=(const Table&) = delete;
 
-  Place locate(std::string_view key) const {
-    const std::uint64_t hash = core::siphash<1, 3>(seed_, key);
-    return {hash >> 22, static_cast<std::uint32_t>(hash & kBucketMask)};
+  // What place_of() makes a key's place of. The id 0 with gcra leaves the hash of the key alone, which is
+  // what snapshots of one limit have always held.
+  std::uint64_t hash(std::string_view key, Algorithm algorithm, std::uint32_t id) const {
+    return core::siphash<1, 3>(seed_, key, std::uint64_t{id} << 8 | static_cast<std::uint64_t>(algorithm));
   }
+  Place locate(std::string_view key, const core::Rule& rule, std::uint32_t id = 0) const {
+    return place_of(hash(key, rule.algorithm, id));
+  }
+  Place locate(std::string_view key) const { return place_of(hash(key, Algorithm::gcra, 0)); }
 
   // Asks the processor to fetch both buckets of the key. With 16 keys prefetched before the first is decided
   // a check of a million random keys took 65 ns; with only the first bucket 108, with neither 212
@@ -94,19 +105,27 @@ class Table {
 
   // Decides and, if allowed, charges. A `now` that another thread has overtaken is as good as any: a check is
   // never decided earlier than what was forgotten in its place.
-  Decision check(Place place, const Quota& quota, Cost cost, nanoseconds now) {
-    return check(place, quota, cost, now, now);
+  // The requester has been waiting since `arrived`, from when gcra charges it (gcra::decide).
+  Decision check(Place place, const core::Rule& rule, Cost cost, nanoseconds arrived, nanoseconds now);
+  // By gcra.
+  Decision check(Place place, const Quota& quota, Cost cost, nanoseconds arrived, nanoseconds now) {
+    return check(place, core::Rule{quota}, cost, arrived, now);
   }
-  // The same for a request that has been waiting since `arrived`, from when gcra charges it (gcra::decide).
-  Decision check(Place place, const Quota& quota, Cost cost, nanoseconds arrived, nanoseconds now);
+  Decision check(Place place, const Quota& quota, Cost cost, nanoseconds now) {
+    return check(place, core::Rule{quota}, cost, now, now);
+  }
 
-  // Several limits of one request: charged all, or none when any of them is not allowed. The decisions say
-  // what each would have answered alone after those before it. At most kMostTogether.
-  static constexpr std::size_t kMostTogether = 16;
+  // Several limits of one request: charged all, or none when any of them is not allowed. Each check's hash is
+  // hash(). The decisions say what each would have answered alone after those before it. At most kMostChecks.
+  bool check_all(std::span<Check> checks, nanoseconds arrived, nanoseconds now);
+  // The same by gcra.
+  static constexpr std::size_t kMostTogether = kMostChecks;
   bool check_all(std::span<const Request> requests, nanoseconds now, std::span<Decision> decisions);
 
   // Forgets the key; true if there was something to forget.
   bool reset(Place place, nanoseconds now);
+  // gcra::give_back() for the key.
+  void give_back(Place place, const Quota& quota, Cost cost, nanoseconds charged_at, nanoseconds now);
 
   // Entries in use, some 0.3 ms for each MiB of the table. With `most_segments` it reads at
   // most so many, evenly spread, and scales what it found.
@@ -153,7 +172,7 @@ class Table {
   Bucket* owner(std::uint32_t leaf, std::uint32_t bucket, Segment*& segment) const;
   Bucket& lock_home(std::uint32_t leaf, std::uint32_t bucket, Segment*& segment) const;
   Pair lock_pair(Place place) const;
-  Decision check_pair(Place place, const Quota& quota, Cost cost, nanoseconds arrived, nanoseconds now);
+  Decision check_pair(Place place, const core::Rule& rule, Cost cost, nanoseconds arrived, nanoseconds now);
   bool make_room(Place place, nanoseconds now);
   static Decision no_room(const Quota& quota, std::uint64_t soonest);
   bool displace(std::uint32_t segment, std::uint32_t root, nanoseconds now);
@@ -162,7 +181,6 @@ class Table {
 
   core::HashKey seed_;
   WhenFull when_full_;
-  Algorithm algorithm_;
   std::uint32_t leaves_;
   std::byte* mapping_ = nullptr;
   std::size_t mapping_bytes_ = 0;

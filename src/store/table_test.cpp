@@ -153,15 +153,17 @@ TEST(Table, several_limits_are_charged_all_or_none) {
 TEST(Table, several_limits_are_charged_all_or_none_in_windows_too) {
   for (const Algorithm algorithm :
        {Algorithm::fixed_window, Algorithm::fixed_window_clock, Algorithm::sliding_window_counter}) {
-    Table table(1_MiB, WhenFull::deny, kSeed, algorithm);
-    const auto a = table.locate("a");
-    std::array<Decision, 2> decisions;
-    const std::array<Table::Request, 2> both = {{{a, &kTen, Cost{4}}, {table.locate("b"), &kOnce, {}}}};
-    EXPECT_TRUE(table.check_all(both, 1h, decisions));
-    EXPECT_FALSE(table.check_all(both, 1h, decisions));
-    EXPECT_TRUE(decisions[0].allowed());
-    EXPECT_EQ(decisions[1].verdict, Verdict::denied);
-    EXPECT_EQ(table.check(a, kTen, Cost{0}, 1h).remaining, 6);
+    Table table(1_MiB, WhenFull::deny, kSeed);
+    const Limit ten{.rule = {kTen, algorithm}};
+    const Limit once{.rule = {kOnce, algorithm}};
+    std::array<Check, 2> both = {
+        {{.limit = &ten, .key = "a", .cost = Cost{4}}, {.limit = &once, .key = "b"}}};
+    for (Check& check : both) check.hash = table.hash(check.key, algorithm, 0);
+    EXPECT_TRUE(table.check_all(both, 1h, 1h));
+    EXPECT_FALSE(table.check_all(both, 1h, 1h));
+    EXPECT_TRUE(both[0].decision.allowed());
+    EXPECT_EQ(both[1].decision.verdict, Verdict::denied);
+    EXPECT_EQ(table.check(Table::place_of(both[0].hash), ten.rule, Cost{0}, 1h, 1h).remaining, 6);
     EXPECT_EQ(table.live(1h), 2U);
   }
 }

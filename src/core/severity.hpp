@@ -1,0 +1,21 @@
+// Which of several decisions of one request is the one to tell.
+//
+// Pure, any thread.
+#pragma once
+
+#include "weir/decision.hpp"
+
+namespace weir::core {
+
+// Whether `a` decides rather than `b`: never over denied over allowed; of two denied, the one with the longer
+// wait; of others, the one with less left. False for two that are alike, so the first of them decides.
+constexpr bool decides(const Decision& a, const Decision& b) {
+  const auto rank = [](Verdict verdict) {
+    return verdict == Verdict::never ? 2 : verdict == Verdict::denied ? 1 : 0;
+  };
+  if (a.verdict != b.verdict) return rank(a.verdict) > rank(b.verdict);
+  if (a.verdict == Verdict::denied) return a.retry_after > b.retry_after;
+  return a.remaining < b.remaining;
+}
+
+}  // namespace weir::core

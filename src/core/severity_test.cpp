@@ -1,0 +1,35 @@
+#include "core/severity.hpp"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace weir::core {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(Severity, the_order_of_decisions) {
+  const auto allowed = [](std::int64_t remaining) {
+    return Decision{Verdict::allowed, 10, remaining, std::nullopt, 0s};
+  };
+  const auto denied = [](std::chrono::nanoseconds wait, std::int64_t remaining) {
+    return Decision{Verdict::denied, 10, remaining, wait, 0s};
+  };
+  // Each decides rather than those after it.
+  const std::vector<Decision> order = {{Verdict::never, 5, 0, std::nullopt, 0s},
+                                       {Verdict::never, 5, 5, std::nullopt, 0s},
+                                       denied(2s, 3),
+                                       denied(1s, 0),
+                                       allowed(0),
+                                       allowed(9)};
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    for (std::size_t j = 0; j < order.size(); ++j) EXPECT_EQ(decides(order[i], order[j]), i < j) << i << j;
+  }
+  // Alike: neither, so the first of them decides.
+  EXPECT_FALSE(decides(denied(1s, 0), denied(1s, 3)));
+  EXPECT_FALSE(decides(denied(1s, 3), denied(1s, 0)));
+}
+
+}  // namespace
+}  // namespace weir::core

@@ -1,0 +1,91 @@
+#include "store/embedded_store.hpp"
+
+#include <new>
+#include <string>
+
+#include "core/severity.hpp"
+
+namespace weir::store {
+namespace {
+
+// As many keys as a first-level cache keeps until they are decided.
+constexpr std::size_t kAhead = 64;
+
+void refuse(Request& request, std::string why) {
+  request.fault = Fault::unsuitable;
+  request.why = std::move(why);
+}
+
+}  // namespace
+
+// Twice over the batch: the memory of the next keys is on its way before the first is decided.
+void EmbeddedStore::submit(std::span<Request* const> batch, Moment when) {
+  for (std::size_t located = 0, answered = 0; answered < batch.size();) {
+    for (std::size_t keys = 0; located < batch.size() && keys < kAhead; ++located) {
+      locate(*batch[located]);
+      keys += batch[located]->checks.size();
+    }
+    for (; answered < located; ++answered) answer(*batch[answered], when);
+  }
+}
+
+void EmbeddedStore::locate(Request& request) const {
+  for (Check& check : request.checks) {
+    check.hash = table_.hash(check.key, check.limit->rule.algorithm, check.limit->id);
+    table_.prefetch(Table::place_of(check.hash));
+  }
+}
+
+void EmbeddedStore::answer(Request& request, Moment when) {
+  request.state = Request::State::answered;
+  request.charged = false;
+  request.by = 0;
+  request.source = Source::store;
+  request.fault = Fault::none;
+  request.charged_at = when.arrived;
+  if (request.verb == Verb::reset) {
+    request.forgotten = 0;
+    for (const Check& check : request.checks)
+      request.forgotten += table_.reset(Table::place_of(check.hash), when.now) ? 1 : 0;
+    return;
+  }
+  if (request.checks.size() != 1) return check_all(request, when);
+  Check& check = request.checks[0];
+  const core::Rule& rule = check.limit->rule;
+  if (!core::kept_in_two_words(rule.algorithm)) [[unlikely]]
+    return check_all(request, when);
+  // Built in its place: an assignment would copy it (core::StepOf).
+  new (&check.decision)
+      Decision(table_.check(Table::place_of(check.hash), rule, check.cost, when.arrived, when.now));
+  request.charged = check.decision.allowed();
+}
+
+void EmbeddedStore::check_all(Request& request, Moment when) {
+  const std::span<Check> checks = request.checks;
+  if (checks.empty() || checks.size() > kMostChecks) {
+    return refuse(request, "a request has 1 to " + std::to_string(kMostChecks) + " checks, not " +
+                               std::to_string(checks.size()));
+  }
+  for (const Check& check : checks) {
+    if (!core::kept_in_two_words(check.limit->rule.algorithm)) {
+      return refuse(request, core::name_of(check.limit->rule.algorithm) +
+                                 " cannot be counted by the table of this process");
+    }
+  }
+  request.charged = table_.check_all(checks, when.arrived, when.now);
+  for (std::size_t i = 1; i < checks.size(); ++i) {
+    if (core::decides(checks[i].decision, checks[request.by].decision))
+      request.by = static_cast<std::uint8_t>(i);
+  }
+}
+
+void EmbeddedStore::give_back(const Request& charged, std::chrono::nanoseconds now) {
+  if (!charged.charged) return;
+  for (const Check& check : charged.checks) {
+    const core::Rule& rule = check.limit->rule;
+    if (core::can_give_back(rule.algorithm))
+      table_.give_back(Table::place_of(check.hash), rule.quota, check.cost, charged.charged_at, now);
+  }
+}
+
+}  // namespace weir::store

@@ -1,0 +1,46 @@
+// The store of this process: a Table behind the seam.
+//
+// Any thread may call any member at any time, each with requests of its own; a server has one for all its
+// event loops. Every request is answered when submit() returns, so on_answer is never called and cancel()
+// finds nothing to cancel. The caller owns the clock.
+//
+// Not for: the sliding window log, whose state is not two words. A check of such a limit is
+// Fault::unsuitable.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <span>
+
+#include "core/siphash.hpp"
+#include "store/store.hpp"
+#include "store/table.hpp"
+#include "weir/limiter.hpp"
+
+namespace weir::store {
+
+class EmbeddedStore final : public Store {
+ public:
+  // As Table's, which throws std::invalid_argument and std::system_error.
+  explicit EmbeddedStore(std::size_t bytes, WhenFull when_full = WhenFull::deny,
+                         core::HashKey seed = Table::random_seed())
+      : table_(bytes, when_full, seed) {}
+
+  void submit(std::span<Request* const> batch, Moment when) override;
+  void cancel(Request&) override {}
+  // What an algorithm cannot give back (core::can_give_back) stays charged.
+  void give_back(const Request& charged, std::chrono::nanoseconds now) override;
+
+  // For snapshots, and for how full it is.
+  Table& table() { return table_; }
+  const Table& table() const { return table_; }
+
+ private:
+  void locate(Request& request) const;
+  void answer(Request& request, Moment when);
+  void check_all(Request& request, Moment when);
+
+  Table table_;
+};
+
+}  // namespace weir::store
