@@ -11,11 +11,11 @@ Who comes (all addresses are those that RFC 5737 and RFC 3849 keep for documenta
     203.0.113.66    a scraper: walks the catalogue for 20 minutes, 2 to 5 pages a second for half a minute, then a pause
     everybody else  some 150 visitors, who look at one to three pages, each with its style, script and pictures
 
-So no limit by the second alone tells the partner, whom nobody wants to refuse, from the scraper: the partner is the
+So no limit by the second alone tells the partner, which nobody wants to refuse, from the scraper: the partner is the
 faster of the two. Over some minutes they are easily told apart. See what `weir suggest` makes of it.
 
 The time of a line is the one at which its request came, as Apache writes it; the line is written when the request
-has ended. So lines are a little out of order, behind a long download by half a minute. About a quarter of the
+has ended. So lines are a little out of order, one after a long download by half a minute. About a quarter of the
 visitors come over IPv6; some change their address and stay in their /64.
 
 With --lines, morning follows morning, each with another scraper, until there are as many lines as asked for, and

@@ -35,8 +35,8 @@ struct Flags {
   bool json = false;
 };
 
-// Every step has five seconds: half an answer must not hold a script for ever. Asynchronous calls that are
-// waited for, because Asio's blocking ones know no time.
+// Each step may take five seconds, so that half an answer cannot hang a script. The calls are asynchronous
+// and waited for, because Asio's blocking calls have no timeout.
 class Connection {
  public:
   Connection(const std::string& host, const std::string& port)
@@ -60,7 +60,7 @@ class Connection {
     asio::async_write(socket_, asio::buffer(out),
                       [&error](const error_code& done, std::size_t) { error = done; });
     wait();
-    if (error) throw std::runtime_error("cannot ask " + where_ + ": " + error.message());
+    if (error) throw std::runtime_error("cannot send to " + where_ + ": " + error.message());
   }
 
   // One line of a reply, without its CRLF.
@@ -70,7 +70,7 @@ class Connection {
                            [&error](const error_code& done, std::size_t) { error = done; });
     wait();
     if (error == asio::error::not_found)
-      throw std::runtime_error(where_ + " does not answer as a weir server does");
+      throw std::runtime_error(where_ + " does not answer like a weir server");
     if (error) throw std::runtime_error(where_ + " closed the connection");
     std::string text;
     std::istream in(&buffer_);
@@ -91,10 +91,10 @@ class Connection {
     error_code ignored;
     socket_.close(ignored);
     context_.run();  // the handler refers to its caller
-    throw std::runtime_error(where_ + " did not answer in 5 seconds");
+    throw std::runtime_error(where_ + " did not answer within 5 seconds");
   }
 
-  // What a stranger sent goes to a terminal.
+  // The server's text goes to a terminal, and the server may be anything.
   static std::string printable(std::string text) {
     for (char& c : text) c = c >= ' ' && c <= '~' ? c : '?';
     return text;
@@ -106,7 +106,7 @@ class Connection {
   asio::streambuf buffer_{4096};
 };
 
-// The period as a decimal number of seconds, which GCRA takes.
+// The period as a decimal number of seconds, the form that GCRA takes.
 std::string decimal_seconds(std::chrono::nanoseconds period) {
   const std::string fraction = std::to_string(1'000'000'000 + period.count() % 1'000'000'000).substr(1);
   return std::to_string(period.count() / 1'000'000'000) + "." + fraction;
@@ -136,7 +136,7 @@ int check(const Flags& flags) {
     understood = understood && value.has_value();
     number = value.value_or(0);
   }
-  if (!understood) throw std::runtime_error("the answer is not that of a weir server");
+  if (!understood) throw std::runtime_error("unexpected answer: this is not a weir server");
 
   const auto [limited, limit, remaining, retry_after_s, reset_after_s] = answer;
   const char* verdict = limited == 0 ? "allowed" : retry_after_s < 0 ? "never" : "denied";
@@ -164,18 +164,26 @@ void add_check(CLI::App& app, int& result) {
   auto flags = std::make_shared<Flags>();
   CLI::App* check_app =
       app.add_subcommand("check", "Ask a running server once; exit code 0 allowed, 1 denied, 2 error");
-  check_app->add_option("KEY", flags->key, "whom the limit is counted for")->required();
+  check_app->add_option("KEY", flags->key, "what to count by, for example a user: user:42")->required();
   check_app->add_option("--limit", flags->limit, "COUNT/PERIOD [burst N], as in '15/60s' or '5/10s burst 20'")
+      ->type_name("QUOTA")
       ->required();
-  check_app->add_option("--cost", flags->cost, "units to take; 0 looks without taking")
+  check_app->add_option("--cost", flags->cost, "units to take; 0 looks without taking any")
+      ->type_name("N")
       ->capture_default_str();
-  check_app->add_option("--host", flags->host, "the server")->capture_default_str();
-  check_app->add_option("--port", flags->port, "its port")
-      ->check(CLI::Range(1, 65535))
+  check_app->add_option("--host", flags->host, "the server's host")->type_name("HOST")->capture_default_str();
+  check_app->add_option("--port", flags->port, "the server's port")
+      ->type_name("N")
+      ->check(CLI::Range(1, 65535).description(""))
       ->capture_default_str();
-  check_app->add_option("--user", flags->user, "name for AUTH")->envname("WEIR_USER")->capture_default_str();
-  check_app->add_option("--password", flags->password, "password for AUTH")->envname("WEIR_PASSWORD");
-  check_app->add_flag("--json", flags->json, "answer as one line of JSON");
+  check_app->add_option("--user", flags->user, "name for AUTH")
+      ->type_name("NAME")
+      ->envname("WEIR_USER")
+      ->capture_default_str();
+  check_app->add_option("--password", flags->password, "password for AUTH")
+      ->type_name("WORD")
+      ->envname("WEIR_PASSWORD");
+  check_app->add_flag("--json", flags->json, "print one line of JSON");
   check_app->callback([flags, &result] { result = check(*flags); });
 }
 

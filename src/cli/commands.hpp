@@ -1,5 +1,5 @@
-// The subcommands. Each adds itself to the program and, when it was the one asked for, runs and sets the exit
-// code.
+// The subcommands. Each function adds its subcommand to the program; the subcommand that the user names runs
+// and sets the exit code.
 #pragma once
 
 namespace CLI {

@@ -30,19 +30,26 @@ void stop_reading(int signal) {
 }  // namespace
 
 void LogFlags::add_to(CLI::App& app) {
-  app.add_option("LOG", files, "access logs, plain, gzip or zstd; - is standard input")->required();
-  app.add_option("--key", key, "who a client is: ip, ip/64, ip/24/64, or fields as in user or ip,path")
+  app.add_option("LOG", files, "access logs: plain, gzip or zstd; - is standard input")
+      ->type_name("FILE")
+      ->required();
+  app.add_option("--key", key, "fields that make a client: ip, ip/64, ip/24/64, user, or ip,path")
+      ->type_name("FIELDS")
       ->capture_default_str();
-  app.add_option("--cost", cost, "field with the units of a request [1 each]");
+  app.add_option("--cost", cost, "field that holds the cost of a request [1 each]")->type_name("FIELD");
   app.add_option("--format", format, "auto, combined, jsonl, csv or tsv")
-      ->check(CLI::IsMember({"auto", "combined", "jsonl", "csv", "tsv"}))
+      ->type_name("NAME")
+      ->check(CLI::IsMember({"auto", "combined", "jsonl", "csv", "tsv"}).description(""))
       ->capture_default_str();
-  app.add_option("--time", time, "field with the time [the first known name]");
-  app.add_option("--zone", zone, "of times that name none")->capture_default_str();
-  app.add_option("--reorder", reorder, "sort lines up to so late; 0: keep the order, all: sort the whole log")
+  app.add_option("--time", time, "field that holds the time [the first known name]")->type_name("FIELD");
+  app.add_option("--zone", zone, "time zone of times that do not name one")
+      ->type_name("OFFSET")
       ->capture_default_str();
-  app.add_flag("--json", json, "print one JSON object");
-  app.add_option("--html", html, "write a page with plots to this file");
+  app.add_option("--reorder", reorder, "sort lines that are up to this late; 0: none, all: the whole log")
+      ->type_name("TIME")
+      ->capture_default_str();
+  app.add_flag("--json", json, "print one JSON object instead of the table");
+  app.add_option("--html", html, "also write a page with plots to this file")->type_name("FILE");
 }
 
 logs::LogOptions LogFlags::options() const {
@@ -51,7 +58,7 @@ logs::LogOptions LogFlags::options() const {
   for (const std::string& file : files) {
     std::error_code error;
     if (!html.empty() && (file == html || std::filesystem::equivalent(file, html, error))) {
-      throw std::runtime_error("html: '" + html + "' is the log itself");
+      throw std::runtime_error("html: '" + html + "' is the log itself; choose another file");
     }
   }
   options.wanted.set_key(key);
@@ -71,7 +78,8 @@ logs::LogOptions LogFlags::options() const {
   } else {
     const auto window = core::parse_duration(reorder);
     if (!window)
-      throw std::runtime_error("reorder: '" + reorder + "' is not a time such as 60s or 5min, 0, or all");
+      throw std::runtime_error("reorder: '" + reorder +
+                               "' is not a time such as 60s or 5min, nor 0, nor all");
     options.reorder_ns = window->count();
   }
   return options;
@@ -145,13 +153,13 @@ sim::LogReport LogRun::report() const {
     const logs::LogStats& stats = report.stats;
     std::string text;
     for (const std::string& broken : stats.broken) text += broken + "\n";
-    if (stats.unreadable == 0) throw std::runtime_error(text + flags_.files[0] + ": there is nothing in it");
+    if (stats.unreadable == 0) throw std::runtime_error(text + flags_.files[0] + ": contains no requests");
     text += fmt::format("none of {} lines could be read", stats.read);
     for (const logs::Unreadable& each : stats.examples) {
       text += fmt::format("\n  {}:{}: {}: {}", each.file, each.line, each.why, sim::printable(each.text));
     }
     text += "\n  expected lines such as: " + stats.expected;
-    text += "\n  --format, --time, --key and --cost say what else the log has";
+    text += "\n  --format, --time, --key and --cost describe a log that is laid out differently";
     throw std::runtime_error(text);
   }
   return report;

@@ -1,4 +1,4 @@
-// What `weir replay` and `weir suggest` have in common: which log, how it is read, where the report goes.
+// What `weir replay` and `weir suggest` share: which log to read, how to read it, where the report goes.
 #pragma once
 
 #include <chrono>
@@ -33,7 +33,7 @@ struct LogFlags {
   logs::LogOptions options() const;
 };
 
-// One run over a log: Ctrl-C ends it early, a terminal sees how far it is.
+// One run over a log: Ctrl-C ends it early, a terminal shows its progress.
 class LogRun {
  public:
   explicit LogRun(const LogFlags& flags);
@@ -46,7 +46,7 @@ class LogRun {
   void read(const std::function<void(std::span<const logs::Event>)>& each);
   // The part of a report that is about the log.
   sim::LogReport report() const;
-  // Prints or writes what was asked for; returns the exit code.
+  // Prints or writes the report in the form asked for; returns the exit code.
   int deliver(const std::string& text, const std::string& json) const;
 
   static bool colour();

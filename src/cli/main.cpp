@@ -1,6 +1,6 @@
-// The weir program: one subcommand, one file.
+// The weir program; each subcommand is a file.
 //
-// Exit codes: 0 done (check: allowed), 1 check: denied, 2 anything wrong.
+// Exit codes: 0 done (check: allowed), 1 denied (check only), 2 any error.
 #include <CLI/CLI.hpp>
 #include <csignal>
 #include <cstdio>
@@ -20,13 +20,16 @@ bool known(const CLI::App& app, const std::string& word) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app{"Rate limiting and throttling on GCRA (the generic cell rate algorithm).", "weir"};
+  CLI::App app{"Rate limiting by GCRA, the generic cell rate algorithm.", "weir"};
   app.set_version_flag("--version", "weir " WEIR_VERSION);
   app.require_subcommand(1);
-  app.failure_message([](const CLI::App*, const CLI::Error& error) {
-    return std::string("weir: ") + error.what() + " (weir --help lists what is allowed)\n";
+  app.failure_message([](const CLI::App* root, const CLI::Error& error) {
+    const auto used = root->get_subcommands();
+    const std::string command = used.empty() ? "weir" : "weir " + used.front()->get_name();
+    return std::string("weir: ") + error.what() + " (see " + command + " --help)\n";
   });
-  // A full disk or a closed pipe is answered where it happens; by default the first would end the program.
+  // A full disk or a closed pipe is reported where the write fails; by default its signal would end the
+  // program.
   std::signal(SIGXFSZ, SIG_IGN);
   std::signal(SIGPIPE, SIG_IGN);
   int result = 2;
@@ -36,8 +39,8 @@ int main(int argc, char** argv) {
   weir::cli::add_suggest(app, result);
   try {
     if (argc > 1 && argv[1][0] != '-' && !known(app, argv[1])) {
-      throw std::runtime_error("'" + std::string(argv[1]) +
-                               "' is not a command; there are serve, check, replay and suggest");
+      throw std::runtime_error("unknown command '" + std::string(argv[1]) +
+                               "'; known: serve, check, replay, suggest");
     }
     app.parse(argc, argv);
   } catch (const CLI::Success& asked) {

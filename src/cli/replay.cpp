@@ -1,4 +1,4 @@
-// weir replay: what a limit would have done to yesterday's log.
+// weir replay: what limits would have done to the requests of a log.
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <stdexcept>
@@ -24,9 +24,8 @@ int replay(const Flags& flags) {
     rules.push_back(*rule);
   }
   if (rules.size() > sim::Replay::kMostLimits) {
-    throw std::runtime_error("limit: " + std::to_string(rules.size()) +
-                             " limits are more than the most allowed (" +
-                             std::to_string(sim::Replay::kMostLimits) + ")");
+    throw std::runtime_error("limit: " + std::to_string(rules.size()) + " limits; the maximum is " +
+                             std::to_string(sim::Replay::kMostLimits));
   }
   LogRun run(flags.log);
   sim::Replay replay(std::move(rules), flags.worst);
@@ -43,16 +42,19 @@ int replay(const Flags& flags) {
 
 void add_replay(CLI::App& app, int& result) {
   auto flags = std::make_shared<Flags>();
-  CLI::App* replay_app = app.add_subcommand("replay", "Try limits on an access log: who would be denied?");
+  CLI::App* replay_app =
+      app.add_subcommand("replay", "Try limits on an access log: which clients would be denied?");
   flags->log.add_to(*replay_app);
   replay_app
       ->add_option("--limit", flags->limits,
                    "COUNT/PERIOD [burst N] [algorithm=NAME] [align=clock]; up to 16")
+      ->type_name("LIMIT")
       ->required()
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  replay_app->add_option("--worst", flags->worst, "how many of the worst clients to name")
-      ->check(CLI::Range(0, 1000))
+  replay_app->add_option("--worst", flags->worst, "how many of the worst clients to list, up to 1000")
+      ->type_name("N")
+      ->check(CLI::Range(0, 1000).description(""))
       ->capture_default_str();
   replay_app->callback([flags, &result] { result = replay(*flags); });
 }

@@ -1,4 +1,4 @@
-// weir serve: from flags, file and environment to a running server.
+// weir serve: turns flags, the configuration file and the environment into a running server.
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 
@@ -69,7 +69,7 @@ std::size_t parse_bytes(const std::string& text) {
     throw std::runtime_error("memory: '" + text + "' is not a size such as 64MiB or 2GiB (B, KiB, MiB, GiB)");
   }
   const std::size_t bytes = static_cast<std::size_t>(*number) << shift;
-  if (bytes < 1_MiB) throw std::runtime_error("memory: '" + text + "' is below the least allowed (1MiB)");
+  if (bytes < 1_MiB) throw std::runtime_error("memory: '" + text + "' is below the minimum (1MiB)");
   const auto machine =
       static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   if (bytes > machine) {
@@ -84,19 +84,18 @@ std::chrono::nanoseconds parse_time(const std::string& flag, const std::string& 
   const auto time = core::parse_duration(text);
   if (!time) throw std::runtime_error(flag + ": '" + text + "' is not a time such as 500ms, 60s or 1h");
   if (*time < least) {
-    throw std::runtime_error(flag + ": '" + text + "' is below the least allowed (" + core::to_text(least) +
-                             ")");
+    throw std::runtime_error(flag + ": '" + text + "' is below the minimum (" + core::to_text(least) + ")");
   }
   return *time;
 }
 
-// "50%": above 0, at most all.
+// "50%": a whole number from 1 to 100.
 double parse_percent(const std::string& flag, const std::string& text) {
   const auto number = text.ends_with('%')
                           ? resp::parse_integer(std::string_view(text).substr(0, text.size() - 1))
                           : std::nullopt;
   if (!number || *number < 1 || *number > 100) {
-    throw std::runtime_error(flag + ": '" + text + "' is not a share from 1% to 100%");
+    throw std::runtime_error(flag + ": '" + text + "' is not a percentage from 1% to 100%");
   }
   return static_cast<double>(*number) / 100;
 }
@@ -107,9 +106,9 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
 }
 
-// Lines of `name = value`, a value in quotes or not; # begins a comment line. A flag takes true or false.
-// What the command line or the environment says goes before what the file says. Our own few lines and not
-// CLI11's reader: that one takes a name without a value for "true", which would be a password.
+// Lines of `name = value`, the value in quotes or not; # begins a comment line. A switch takes true or false.
+// The command line and the environment take precedence over the file. Not CLI11's own reader, which reads a
+// name without a value as "true": for a password that would be a value.
 void read_config(CLI::App& app, const std::string& path) {
   std::ifstream file(path);
   if (!file) throw std::runtime_error("config: cannot open '" + path + "': " + std::strerror(errno));
@@ -123,15 +122,15 @@ void read_config(CLI::App& app, const std::string& path) {
     };
     const std::size_t equals = text.find('=');
     const std::string name(trimmed(text.substr(0, equals)));
-    if (equals == std::string_view::npos) throw wrong("there is no '=' behind '" + name.substr(0, 32) + "'");
+    if (equals == std::string_view::npos) throw wrong("missing '=' after '" + name.substr(0, 32) + "'");
     CLI::Option* option = name == "config" || name == "help" ? nullptr : app.get_option_no_throw("--" + name);
     if (option == nullptr)
-      throw wrong("'" + name.substr(0, 32) + "' is not known here; weir serve --help lists what is");
+      throw wrong("unknown setting '" + name.substr(0, 32) + "'; weir serve --help lists them");
     std::string_view value = trimmed(text.substr(equals + 1));
     if (value.size() >= 2 && value.front() == '"' && value.back() == '"')
       value = value.substr(1, value.size() - 2);
     const bool flag = option->get_items_expected_max() == 0;
-    if (flag && value != "true" && value != "false") throw wrong("'" + name + "' is true or false");
+    if (flag && value != "true" && value != "false") throw wrong("'" + name + "' must be true or false");
     found[option].emplace_back(value);
   }
   if (file.bad()) throw std::runtime_error("config: cannot read '" + path + "'");
@@ -157,7 +156,7 @@ Settings settings_from(const Flags& flags) {
   settings.stall_timeout = std::chrono::ceil<std::chrono::seconds>(
       parse_time("stall-timeout", flags.stall_timeout, std::chrono::seconds{1}));
   if (settings.tls_cert.empty() != settings.tls_key.empty()) {
-    throw std::runtime_error("tls-cert and tls-key belong together: give both or neither");
+    throw std::runtime_error("tls-cert and tls-key must be given together");
   }
   if (!flags.store.empty()) {
     auto endpoint = redis::Endpoint::parse(flags.store);
@@ -173,7 +172,7 @@ Settings settings_from(const Flags& flags) {
     if (flags.on_store_error == "deny") policy.on_error = OnStoreError::deny;
   }
   if (flags.store.empty() && !(settings.store_tls_cert.empty() && settings.store_tls_key.empty())) {
-    throw std::runtime_error("store-tls-cert needs a store with TLS, whose URL begins with rediss");
+    throw std::runtime_error("store-tls-cert needs a store with TLS: a URL that begins with rediss");
   }
   if (!settings.tls_ca.empty() && settings.tls_cert.empty()) {
     throw std::runtime_error("tls-ca needs tls-cert and tls-key");
@@ -207,65 +206,80 @@ void add_serve(CLI::App& app, int& result) {
   auto flags = std::make_shared<Flags>();
   flags->settings.threads = std::max(1U, std::thread::hardware_concurrency());
   CLI::App* serve_app =
-      app.add_subcommand("serve", "Serve Redis clients, RESP2 and RESP3, from memory or a shared Redis");
-  // Wider than CLI11's 30, so that most flags take one line and all of them a screen.
+      app.add_subcommand("serve", "Answer Redis clients, counting in memory or in a shared Redis");
+  // Wider than CLI11's 30, so that most flags take one line and all of them fit a screen.
   auto formatter = std::make_shared<CLI::Formatter>();
   formatter->column_width(38);
   serve_app->formatter(formatter);
   Settings& s = flags->settings;
-  serve_app->add_option("--resp", flags->resp, "HOST:PORT to listen on; may be repeated")
+  const auto file = [serve_app](const char* name, std::string& path, const char* what) {
+    serve_app->add_option(name, path, what)->type_name("FILE");
+  };
+  const auto time = [serve_app](const char* name, std::string& text, const char* what) {
+    serve_app->add_option(name, text, what)->type_name("TIME")->capture_default_str();
+  };
+  // Validators describe themselves at length; the text says it shorter.
+  const auto number = [serve_app](const char* name, auto& value, int most, const char* what) {
+    serve_app->add_option(name, value, what)
+        ->type_name("N")
+        ->check(CLI::Range(1, most).description(""))
+        ->capture_default_str();
+  };
+  const auto choice = [serve_app](const char* name, std::string& word, std::vector<std::string> words,
+                                  const char* what) {
+    serve_app->add_option(name, word, what)
+        ->type_name("WORD")
+        ->check(CLI::IsMember(std::move(words)).description(""))
+        ->capture_default_str();
+  };
+  serve_app->add_option("--resp", flags->resp, "listen here; may be repeated")
+      ->type_name("HOST:PORT")
       ->capture_default_str();
-  serve_app->add_option("--unix-socket", s.unix_socket, "path of a socket to listen on, mode 0660");
-  serve_app->add_option("--threads", s.threads, "event loops")
-      ->check(CLI::Range(1, 256))
-      ->capture_default_str();
+  file("--unix-socket", s.unix_socket, "listen on a Unix socket, mode 0660");
+  number("--threads", s.threads, 256, "event loops, up to 256 [one for each core]");
   serve_app
-      ->add_option("--memory", flags->memory, "resident memory: 8 MiB is the program's, the rest holds keys")
+      ->add_option("--memory", flags->memory, "resident memory: 8 MiB for the program, the rest for keys")
+      ->type_name("SIZE")
       ->capture_default_str();
-  serve_app->add_option("--when-full", flags->when_full, "what a new key gets when every slot is in use")
-      ->check(CLI::IsMember({"deny", "allow"}))
+  choice("--when-full", flags->when_full, {"deny", "allow"},
+         "deny or allow new keys when every slot is in use");
+  number("--max-connections", s.max_connections, 1'000'000, "connections at once");
+  time("--stall-timeout", flags->stall_timeout,
+       "close after this long with half a command or unread replies");
+  serve_app->add_option("--user", s.user, "name for AUTH")
+      ->type_name("NAME")
+      ->envname("WEIR_USER")
       ->capture_default_str();
-  serve_app->add_option("--max-connections", s.max_connections, "connections at once")
-      ->check(CLI::Range(1, 1'000'000))
-      ->capture_default_str();
-  serve_app
-      ->add_option("--stall-timeout", flags->stall_timeout,
-                   "longest time for half a command or untaken replies")
-      ->capture_default_str();
-  serve_app->add_option("--user", s.user, "name for AUTH")->envname("WEIR_USER")->capture_default_str();
   serve_app->add_option("--password", s.password, "password for AUTH; better in the environment or the file")
+      ->type_name("WORD")
       ->envname("WEIR_PASSWORD");
-  serve_app->add_option("--tls-cert", s.tls_cert, "certificate chain (PEM): TCP listeners speak TLS");
-  serve_app->add_option("--tls-key", s.tls_key, "its private key (PEM)");
-  serve_app->add_option("--tls-ca", s.tls_ca, "clients must show a certificate signed by this (PEM)");
-  serve_app->add_option("--store", flags->store, "Redis or Valkey that keeps the counts: redis://HOST:6379")
+  file("--tls-cert", s.tls_cert, "certificate chain (PEM): TCP listeners speak TLS");
+  file("--tls-key", s.tls_key, "its private key (PEM)");
+  file("--tls-ca", s.tls_ca, "clients must show a certificate signed by this one (PEM)");
+  serve_app->add_option("--store", flags->store, "Redis or Valkey that counts, as in redis://HOST:6379")
+      ->type_name("URL")
       ->envname("WEIR_STORE");
-  serve_app
-      ->add_option("--on-store-error", flags->on_store_error, "who decides while the store does not answer")
-      ->check(CLI::IsMember({"local", "allow", "deny"}))
-      ->capture_default_str();
-  serve_app->add_option("--store-deadline", flags->store_deadline, "longest wait for the store")
-      ->capture_default_str();
-  serve_app->add_option("--local-share", flags->local_share, "of a limit, when 'local' decides")
+  choice("--on-store-error", flags->on_store_error, {"local", "allow", "deny"},
+         "fallback while the store does not answer: local, allow, deny");
+  time("--store-deadline", flags->store_deadline, "longest wait for the store");
+  serve_app->add_option("--local-share", flags->local_share, "share of each limit for the fallback 'local'")
+      ->type_name("SHARE")
       ->capture_default_str();
   serve_app->add_flag("--no-remember-denials", flags->no_remember_denials,
-                      "ask the store again for a key just denied");
+                      "ask the store again about a key just denied");
   serve_app->add_flag("--merge", flags->merge,
-                      "one call at a time for a key; checks that wait share the next");
-  serve_app->add_option("--store-tls-ca", s.store_tls_ca,
-                        "who signs the store's certificate (PEM) [the system's]");
-  serve_app->add_option("--store-tls-cert", s.store_tls_cert, "certificate chain that the store wants (PEM)");
-  serve_app->add_option("--store-tls-key", s.store_tls_key, "its private key (PEM)");
-  serve_app->add_option("--snapshot", s.snapshot, "file to start from and to save to");
-  serve_app->add_option("--snapshot-every", flags->snapshot_every, "time between saves")
-      ->capture_default_str();
+                      "one call at a time for each key; later checks share the next");
+  file("--store-tls-ca", s.store_tls_ca, "CA of the store's certificate (PEM) [the system's]");
+  file("--store-tls-cert", s.store_tls_cert, "certificate chain for the store (PEM)");
+  file("--store-tls-key", s.store_tls_key, "its private key (PEM)");
+  file("--snapshot", s.snapshot, "start from this file, save to it: restarts keep debts");
+  time("--snapshot-every", flags->snapshot_every, "time between saves");
   serve_app->add_flag("--ignore-bad-snapshot", s.ignore_bad_snapshot,
                       "put a damaged snapshot aside, start empty");
   serve_app->add_flag("--insecure", s.insecure, "listen beyond loopback without password or TLS");
-  serve_app->add_option("--log-level", flags->log_level, "what to log")
-      ->check(CLI::IsMember({"debug", "info", "warn", "error", "off"}))
-      ->capture_default_str();
-  serve_app->add_option("--config", flags->config, "file with any of these, one 'name = value' a line");
+  choice("--log-level", flags->log_level, {"debug", "info", "warn", "error", "off"},
+         "debug, info, warn, error or off");
+  file("--config", flags->config, "file with any of these, one 'name = value' a line");
   serve_app->callback([flags, serve_app, &result] {
     if (!flags->config.empty()) read_config(*serve_app, flags->config);
     result = serve(*flags);

@@ -1,4 +1,4 @@
-// weir suggest: which limit would have denied only so much of yesterday's log?
+// weir suggest: the smallest limits that would have denied at most a given share of a log.
 #include "sim/suggest.hpp"
 
 #include <CLI/CLI.hpp>
@@ -33,17 +33,17 @@ double parse_share(const char* flag, std::string_view text) {
   if (percent) digits.remove_suffix(1);
   double value = 0;
   const char* const end = digits.data() + digits.size();
-  const auto [behind, error] = std::from_chars(digits.data(), end, value, std::chars_format::fixed);
+  const auto [rest, error] = std::from_chars(digits.data(), end, value, std::chars_format::fixed);
   if (percent) value /= 100;
-  // The negation also refuses what is not a number.
-  if (error != std::errc{} || behind != end || !(value >= 0 && value <= 1)) {
+  // Written as a negation so that NaN is refused too.
+  if (error != std::errc{} || rest != end || !(value >= 0 && value <= 1)) {
     throw std::runtime_error(std::string(flag) + ": '" + std::string(text) +
                              "' is not a share from 0% to 100%, as in 0.1% or 0.001");
   }
   return value;
 }
 
-// One client a line, as the key shows it; empty lines and # comments are passed over.
+// One client a line, spelled as reports show the key; empty lines and # comments are skipped.
 std::unordered_set<std::string> read_good(const std::string& path) {
   std::ifstream file(path);
   if (!file) throw std::runtime_error("good: cannot open '" + path + "': " + std::strerror(errno));
@@ -56,7 +56,7 @@ std::unordered_set<std::string> read_good(const std::string& path) {
     logs::append_address(line, {}, name);
     names.insert(name);
   }
-  if (file.bad() || names.empty()) throw std::runtime_error("good: '" + path + "' names no client");
+  if (file.bad() || names.empty()) throw std::runtime_error("good: '" + path + "' contains no clients");
   return names;
 }
 
@@ -64,8 +64,7 @@ int suggest(const Flags& flags) {
   const int criteria = (flags.deny_clients.empty() ? 0 : 1) + (flags.deny_requests.empty() ? 0 : 1) +
                        (flags.good.empty() ? 0 : 1);
   if (criteria != 1) {
-    throw std::runtime_error(
-        "one of --deny-clients, --deny-requests and --good says what the limit may deny");
+    throw std::runtime_error("give exactly one of --deny-clients, --deny-requests and --good");
   }
   sim::SuggestReport report;
   if (!flags.deny_clients.empty()) report.deny_clients = parse_share("deny-clients", flags.deny_clients);
@@ -114,12 +113,16 @@ int suggest(const Flags& flags) {
 void add_suggest(CLI::App& app, int& result) {
   auto flags = std::make_shared<Flags>();
   CLI::App* suggest_app =
-      app.add_subcommand("suggest", "Find the smallest limits that deny only so much of an access log");
+      app.add_subcommand("suggest", "Find the smallest limits that deny at most a share of an access log");
   flags->log.add_to(*suggest_app);
-  suggest_app->add_option("--deny-clients", flags->deny_clients,
-                          "share of clients that may be denied, as in 0.1%");
-  suggest_app->add_option("--deny-requests", flags->deny_requests, "share of requests that may be denied");
-  suggest_app->add_option("--good", flags->good, "file with clients, one a line, of whom none may be denied");
+  suggest_app
+      ->add_option("--deny-clients", flags->deny_clients,
+                   "share of the clients that may be denied, as in 0.1%")
+      ->type_name("SHARE");
+  suggest_app->add_option("--deny-requests", flags->deny_requests, "share of the requests that may be denied")
+      ->type_name("SHARE");
+  suggest_app->add_option("--good", flags->good, "file of clients, one a line, none of which may be denied")
+      ->type_name("FILE");
   suggest_app->callback([flags, &result] { result = suggest(*flags); });
 }
 

@@ -39,7 +39,7 @@ void write_file(const std::string& path, const std::string& bytes) {
     if (error != 0) fail(path, error);
     return;
   }
-  // Through a symbolic link the file that it names is replaced, not the link.
+  // For a symbolic link, the file that it names is replaced, not the link.
   const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr), &std::free);
   const std::string target = real ? real.get() : path;
   const std::string beside = target + ".tmp" + std::to_string(::getpid());

@@ -1,12 +1,12 @@
-// A file that is there whole or not at all.
+// Writing a file so that it exists whole or not at all.
 #pragma once
 
 #include <string>
 
 namespace weir::cli {
 
-// Written beside and renamed, so that neither a full disk nor kill -9 leaves half of it; a device or a pipe
-// is written to as it is. Throws std::runtime_error, whose text names the file.
+// Writes a temporary file next to `path` and renames it, so that neither a full disk nor kill -9 leaves half
+// a file; a device or a pipe is written to directly. Throws std::runtime_error, whose text names the file.
 void write_file(const std::string& path, const std::string& bytes);
 
 }  // namespace weir::cli

@@ -19,7 +19,7 @@ bool is_ipv4(std::string_view text) {
       if (digits == 0 || ++parts > 4) return false;
       digits = value = 0;
     } else if (c >= '0' && c <= '9') {
-      // A leading zero is octal to some and decimal to others: no address.
+      // Some programs read a leading zero as octal, others as decimal: not an address.
       if (digits > 0 && value == 0) return false;
       value = value * 10 + (c - '0');
       if (++digits > 3 || value > 255) return false;

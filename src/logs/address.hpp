@@ -1,6 +1,6 @@
-// Internet addresses as keys: one spelling each, or the network they are in.
+// Internet addresses as keys: one spelling for each address, or the network that it is in.
 //
-// Pure functions, any thread. What is no address (a host name) is returned as it is.
+// Pure functions, any thread. Text that is not an address (a host name) is kept unchanged.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace weir::logs {
 
-// Bits that are kept of an address; 32 and 128 keep all.
+// How many bits of an address are kept; 32 and 128 keep all.
 struct Prefixes {
   int v4 = 32;
   int v6 = 128;

@@ -11,7 +11,7 @@ constexpr std::size_t kArena = std::size_t{64} << 10;
 
 }  // namespace
 
-// Secret, because a log's keys come from strangers, who could otherwise choose ones that collide.
+// Secret, because strangers choose the keys in a log, and could choose keys that collide.
 const core::HashKey& Clients::seed() {
   static const core::HashKey kKey = [] {
     std::random_device random;
@@ -27,7 +27,7 @@ std::uint32_t Clients::number(std::string_view key, std::uint64_t hash) {
   for (std::size_t at = hash & mask;; at = (at + 1) & mask) {
     Slot& slot = index_[at];
     if (slot.number_plus_1 == 0) {
-      if (keys_.size() >= 0xFFFF'FFFE) throw std::runtime_error("there are more than 2^32 clients");
+      if (keys_.size() >= 0xFFFF'FFFE) throw std::runtime_error("more than 2^32 clients");
       Key& made = keys_.add();
       made = {keep(key), static_cast<std::uint32_t>(key.size())};
       slot = {tag, static_cast<std::uint32_t>(keys_.size())};

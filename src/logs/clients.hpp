@@ -1,7 +1,7 @@
-// The distinct keys of a log, numbered in the order in which they come.
+// The distinct keys of a log, numbered in order of their first appearance.
 //
-// One thread at a time. Some 15 bytes a key beside its own: what grows here is copied in pieces, never
-// doubled, except the 8 bytes of the index.
+// One thread at a time. A key costs about 15 bytes more than its text: arrays grow piece by piece and are
+// never doubled, except the index, 8 bytes a slot.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace weir::logs {
 
-// An array that grows by pieces of kPiece, so that growing copies nothing and wastes little.
+// An array that grows by pieces of kPiece elements, so that growing copies nothing and wastes little.
 template <class T>
 class Pieces {
  public:
@@ -35,11 +35,11 @@ class Clients {
  public:
   Clients() : index_(1 << 12) {}
 
-  // Any number that is the same for the same key; made where there is time for it, by the reading thread.
+  // Computed by the reading thread, which has time to spare.
   static std::uint64_t hash(std::string_view key) { return core::siphash<1, 3>(seed(), key); }
   void prefetch(std::uint64_t hash) const { __builtin_prefetch(&index_[hash & (index_.size() - 1)]); }
 
-  // The key's number, a new one when it has none.
+  // The key's number; a key without one is given the next.
   std::uint32_t number(std::string_view key, std::uint64_t hash);
   std::string_view name(std::uint32_t number) const { return {keys_[number].bytes, keys_[number].size}; }
   std::uint32_t count() const { return static_cast<std::uint32_t>(keys_.size()); }

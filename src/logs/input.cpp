@@ -19,14 +19,14 @@ constexpr std::size_t kRawBytes = std::size_t{256} << 10;
 
 }  // namespace
 
-// Takes from `in`, gives to `out`, moves both. complete() tells whether the data may end here.
+// Decodes from `in` to `out` and advances both. complete() says whether the data may end here.
 class Input::Decoder {
  public:
   Decoder() = default;
   Decoder(const Decoder&) = delete;
   Decoder& operator=(const Decoder&) = delete;
   virtual ~Decoder() = default;
-  // Returns what is wrong, nullptr when nothing is.
+  // Returns what is wrong, or nullptr.
   virtual const char* decode(const char*& in, std::size_t in_size, char*& out, std::size_t out_size) = 0;
   virtual bool complete() const = 0;
 };
@@ -47,7 +47,7 @@ class Input::Gzip : public Decoder {
     stream_.next_out = reinterpret_cast<Bytef*>(out);
     stream_.avail_out = static_cast<uInt>(out_size);
     if (between_members_) {
-      // Zeros behind a member are padding (tapes, preallocated files).
+      // Zeros after a member are padding (tapes, preallocated files).
       while (stream_.avail_in > 0 && *stream_.next_in == 0) {
         ++stream_.next_in;
         --stream_.avail_in;
@@ -62,7 +62,7 @@ class Input::Gzip : public Decoder {
     out = reinterpret_cast<char*>(stream_.next_out);
     if (result == Z_STREAM_END) between_members_ = true;
     return result == Z_OK || result == Z_STREAM_END || result == Z_BUF_ERROR ? nullptr
-                                                                             : "its gzip data are damaged";
+                                                                             : "its gzip data is damaged";
   }
   bool complete() const override { return between_members_; }
 
@@ -87,7 +87,7 @@ class Input::Zstd : public Decoder {
     if (from.pos > 0 || to.pos > 0) complete_ = result == 0;
     in += from.pos;
     out += to.pos;
-    return ZSTD_isError(result) != 0U ? "its zstd data are damaged" : nullptr;
+    return ZSTD_isError(result) != 0U ? "its zstd data is damaged" : nullptr;
   }
   bool complete() const override { return complete_; }
 
@@ -103,7 +103,7 @@ Input::Input(const std::string& path, const std::atomic<bool>& stop)
   struct stat status{};
   if (::fstat(fd_, &status) == 0 && S_ISDIR(status.st_mode)) {
     ::close(fd_);
-    fail("is a directory; name the files in it");
+    fail("is a directory; give the files in it instead");
   }
   waits_ = !S_ISREG(status.st_mode);
   posix_fadvise(fd_, 0, 0, POSIX_FADV_SEQUENTIAL);
@@ -124,7 +124,7 @@ void Input::fail(const std::string& what) const { throw std::runtime_error(path_
 
 std::size_t Input::read_raw(char* out, std::size_t size) {
   for (;;) {
-    // A pipe may keep silent for ever, and the signal that says stop may have come to another thread.
+    // A pipe may stay silent, and the signal that sets `stop` may have been delivered to another thread.
     pollfd wait{fd_, POLLIN, 0};
     const int ready = waits_ ? ::poll(&wait, 1, 100) : 1;
     if (stop_.load(std::memory_order_relaxed)) return 0;
@@ -156,7 +156,7 @@ std::size_t Input::read(char* out, std::size_t size) {
     if (raw_begin_ == raw_end_ && !raw_ended_) fill();
     const char* in = raw_.get() + raw_begin_;
     char* to = out;
-    // Also without new bytes: the decoder may hold some back that had no room before.
+    // Even without new bytes: the decoder may hold back some for which there was no room.
     const char* wrong = decoder_->decode(in, raw_end_ - raw_begin_, to, size);
     const bool moved = in != raw_.get() + raw_begin_;
     raw_begin_ = static_cast<std::size_t>(in - raw_.get());
@@ -165,7 +165,7 @@ std::size_t Input::read(char* out, std::size_t size) {
     if (raw_ended_ && !moved) break;
   }
   if (!decoder_->complete() && !stop_.load(std::memory_order_relaxed)) {
-    fail("breaks off inside its compressed data");
+    fail("is truncated: its compressed data ends too early");
   }
   return 0;
 }

@@ -1,6 +1,6 @@
-// The bytes of a log: a file or standard input, plain, gzip or zstd, which its first bytes tell.
+// The bytes of a log: a file or standard input; plain, gzip or zstd, recognised by the first bytes.
 //
-// One thread at a time; the object owns the descriptor and the decoder. Not for: lines (src/sim/source.hpp).
+// One thread at a time; the object owns the descriptor and the decoder. Not for: lines (src/logs/source.hpp).
 #pragma once
 
 #include <atomic>
@@ -13,21 +13,20 @@ namespace weir::logs {
 
 class Input {
  public:
-  // "-" is standard input. `stop` ends a read that waits. Throws std::runtime_error, whose text names the
-  // file.
+  // "-" is standard input. `stop` ends a read that waits. Throws std::runtime_error, which names the file.
   Input(const std::string& path, const std::atomic<bool>& stop);
   ~Input();
   Input(const Input&) = delete;
   Input& operator=(const Input&) = delete;
 
-  // Up to `size` decoded bytes; 0 at the end. Throws std::runtime_error when the file cannot be read, or
-  // breaks off or is damaged inside its compression: every byte before that has been returned then.
+  // Up to `size` decoded bytes; 0 at the end. Throws std::runtime_error when the file cannot be read, or its
+  // compressed data is truncated or damaged; by then every byte before the fault has been returned.
   std::size_t read(char* out, std::size_t size);
 
-  // Of the file as it lies on disk, for progress.
+  // Bytes read of the file as it is on disk, for progress.
   std::uint64_t consumed() const { return consumed_; }
 
-  // Bytes of a regular file, 0 for anything else.
+  // The size of a regular file, 0 for anything else.
   static std::uint64_t size_of(const std::string& path);
 
  private:

@@ -39,7 +39,7 @@ void Reorder::sort(Second& second) {
             [](const Event& a, const Event& b) { return a.ns != b.ns ? a.ns < b.ns : a.order < b.order; });
 }
 
-// What goes from the reading thread to the deciding one.
+// What the reading thread hands to the deciding one.
 struct LogReader::Batch {
   static constexpr std::size_t kRows = 4096;
   struct Row {
@@ -53,14 +53,14 @@ struct LogReader::Batch {
   Progress progress;
 };
 
-// A few batches in flight: enough that neither thread waits for the other's hiccups, few enough to stay in
+// A few batches in flight: enough that neither thread waits out the other's hiccups, few enough to stay in
 // cache.
 class LogReader::Channel {
  public:
   Channel() {
     for (int i = 0; i < 4; ++i) free_.push_back(std::make_unique<Batch>());
   }
-  // An empty batch to fill; null when the other side has gone.
+  // An empty batch to fill; null when the other side has ended.
   std::unique_ptr<Batch> blank() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return !free_.empty() || closed_; });
@@ -102,8 +102,8 @@ class LogReader::Channel {
   bool closed_ = false;
 };
 
-// The lines of several files: the next is always that of the file whose greatest time, with this line's, is
-// the least.
+// Merges the lines of several files: the next line is always that of the file whose greatest time, this
+// line's included, is the least.
 class LogReader::Merge {
  public:
   Merge(const LogOptions& options, LogStats& stats, const std::atomic<bool>& stop)
@@ -126,7 +126,7 @@ class LogReader::Merge {
     record = current_->ahead;
     key += current_->ahead_key;
     look_ahead(*current_);
-    // Equal times: the file that was named first goes on.
+    // Equal times: the file named first goes first.
     const bool still = !current_->ended && (current_->greatest < other_greatest_ ||
                                             (current_->greatest == other_greatest_ && goes_first_));
     if (!still) current_ = nullptr;
@@ -142,8 +142,8 @@ class LogReader::Merge {
  private:
   struct File {
     std::string path;
-    std::int64_t greatest = 0;       // of its lines so far and of the one ahead
-    std::unique_ptr<Source> source;  // only while it is being read: a year of rotated files is 365 of them
+    std::int64_t greatest = 0;       // of its lines so far and of the next one
+    std::unique_ptr<Source> source;  // open only while it is being read: a year of rotated logs is 365 files
     Record ahead{};
     std::string ahead_key;
     bool ended = false;
@@ -164,7 +164,7 @@ class LogReader::Merge {
     file.ended = true;
   }
 
-  // The file to go on with, and how far it may go before another one's turn comes.
+  // The file to read from, and how far before it is another file's turn.
   bool choose() {
     for (;;) {
       File* second = nullptr;
@@ -183,11 +183,11 @@ class LogReader::Merge {
       if (current_->source) return true;
       open(*current_);
       look_ahead(*current_);
-      current_ = nullptr;  // of standard input only now the time is known
+      current_ = nullptr;  // the time of standard input is known only now
     }
   }
 
-  // Looked at and closed again. Standard input can be read only once, so it is opened for good.
+  // Opens the file, looks and closes it again. Standard input can be read only once, so it stays open.
   std::int64_t first_time(const std::string& path) const {
     if (path == "-") return 0;
     LogStats not_yet;
@@ -246,7 +246,7 @@ void LogReader::run(const std::function<void(std::span<const Event>)>& each,
     }
     channel.close();
   });
-  // However this function is left: the thread ends before what it uses does.
+  // However this function ends, the thread ends before the objects that it uses.
   struct Join {
     Channel& channel;
     std::thread& thread;
@@ -255,7 +255,7 @@ void LogReader::run(const std::function<void(std::span<const Event>)>& each,
       if (thread.joinable()) thread.join();
     }
   };
-  LogStats decided;  // the reading thread's own numbers are its own until it has ended
+  LogStats decided;  // the reading thread's own numbers are not read until it has ended
   {
     const Join join{channel, reading};
     Reorder reorder(options_.reorder_ns);

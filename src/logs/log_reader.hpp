@@ -1,6 +1,6 @@
-// A log, of one file or many, as events in the order of their time (docs/replay.md, "Time").
+// A log of one or more files as events in order of time (docs/replay.md, "Time").
 //
-// run() reads and parses on a thread of its own while the caller's decides. One run for each object.
+// run() reads and parses on a thread of its own while the caller's thread decides. Each object runs once.
 #pragma once
 
 #include <atomic>
@@ -36,21 +36,21 @@ struct LogOptions {
 };
 
 struct Progress {
-  std::uint64_t consumed = 0;  // bytes, as they lie on disk
+  std::uint64_t consumed = 0;  // bytes as they are on disk
   std::uint64_t total = 0;     // 0: unknown
   std::uint64_t lines = 0;
 };
 
-// Puts events into the order of their time, equal ones in the order in which they came.
+// Sorts events by time; events of equal time stay in the order in which they came.
 class Reorder {
  public:
   explicit Reorder(std::int64_t window_ns) : window_(window_ns) {}
 
-  // Takes one event; gives those that no later one can come before.
+  // Takes one event; passes on every event that no later one can precede.
   template <class Each>
   void take(Event event, LogStats& stats, Each&& each) {
     if (event.ns < newest_) {
-      // newest_ - window_ would wrap below the least number when everything is sorted.
+      // With kSortAll, newest_ - window_ would overflow.
       if (window_ == LogOptions::kSortAll || event.ns >= newest_ - window_) {
         ++stats.reordered;
       } else {
@@ -78,7 +78,7 @@ class Reorder {
  private:
   static constexpr std::int64_t kSecond = 1'000'000'000;
 
-  // Most logs know seconds only, so a second's events are mostly in order as they come.
+  // Most logs record whole seconds, so the events of one second mostly arrive in order.
   struct Second {
     std::vector<Event> events;
     bool sorted = true;
@@ -89,7 +89,7 @@ class Reorder {
 
   template <class Each>
   void release(std::int64_t before, Each&& each) {
-    // All of a second that ends at or before `before` is here: what comes later is at `before` or after it.
+    // Every event of a second that ends by `before` has arrived: later ones are at `before` or after it.
     while (!seconds_.empty() && (before == std::numeric_limits<std::int64_t>::max() ||
                                  (seconds_.begin()->first + 1) * kSecond <= before)) {
       auto node = seconds_.extract(seconds_.begin());
@@ -114,9 +114,9 @@ class LogReader {
  public:
   LogReader(LogOptions options, const std::atomic<bool>& stop);
 
-  // Every event, until the end or until `stop` is set; `progress` is called every few thousand lines. Throws
-  // std::runtime_error for what makes the whole run senseless: a file that cannot be opened, a column that is
-  // not there.
+  // Passes on every event, until the end or until `stop` is set; calls `progress` every few thousand lines.
+  // Throws std::runtime_error for a fault of the whole run: a file that cannot be opened, a column that does
+  // not exist.
   void run(const std::function<void(std::span<const Event>)>& each,
            const std::function<void(const Progress&)>& progress);
 

@@ -13,7 +13,7 @@ constexpr std::int64_t kSecond = 1'000'000'000;
 constexpr std::int64_t kDay = 86'400;
 constexpr std::int64_t kEnd = 4'102'444'800 * kSecond;  // 2100-01-01
 
-constexpr TimeFault kNotATime = "the time is none that is known";
+constexpr TimeFault kNotATime = "the time is in no known format";
 constexpr TimeFault kNoSuchTime = "the time does not exist";
 constexpr TimeFault kOutside = "the time is before 1970 or after 2099";
 
@@ -45,7 +45,7 @@ std::optional<std::int64_t> days_of(int year, int month, int day) {
   return std::chrono::sys_days{date}.time_since_epoch().count();
 }
 
-// "05:49:47[.5]" at text[at]; moves `at` behind it.
+// "05:49:47[.5]" at text[at]; moves `at` past it.
 TimeFault clock_of(std::string_view text, std::size_t& at, std::int64_t& ns) {
   const int hour = number(text, at, 2);
   const int minute = number(text, at + 3, 2);
@@ -64,7 +64,7 @@ TimeFault clock_of(std::string_view text, std::size_t& at, std::int64_t& ns) {
 }
 
 TimeFault together(std::int64_t day, std::int64_t clock_ns, std::int32_t zone_s, std::int64_t& ns) {
-  // Days from years 0 to 9999: far from overflow in seconds, not in nanoseconds.
+  // Years 0 to 9999 are far from an overflow in seconds, but not in nanoseconds.
   const std::int64_t second = day * kDay - zone_s;
   if (second < -2 * kDay || second > kEnd / kSecond) return kOutside;
   ns = second * kSecond + clock_ns;
@@ -126,19 +126,19 @@ TimeFault TimeReader::read_iso(std::string_view text, std::int64_t& ns) const {
 TimeFault TimeReader::read_number(std::string_view text, std::int64_t& ns) {
   std::int64_t whole = 0;
   const char* const end = text.data() + text.size();
-  const auto [behind, error] = std::from_chars(text.data(), end, whole);
+  const auto [rest, error] = std::from_chars(text.data(), end, whole);
   if (error == std::errc::result_out_of_range) return kOutside;
   if (error != std::errc{}) return kNotATime;
-  // The magnitude tells the unit: no log is from the years 5138 (in seconds) or 1973 (in milliseconds).
+  // The magnitude tells the unit: logs are not from the year 5138 (in seconds) or 1973 (in milliseconds).
   std::int64_t unit = 1;
   if (whole < 100'000'000'000'000'000) unit = 1'000;
   if (whole < 100'000'000'000'000) unit = 1'000'000;
   if (whole < 100'000'000'000) unit = kSecond;
   if (whole < 0 || whole >= kEnd / unit) return kOutside;
   ns = whole * unit;
-  if (behind == end) return nullptr;
-  if (*behind != '.' || behind + 1 == end) return kNotATime;
-  for (const char* at = behind + 1; at != end; ++at) {
+  if (rest == end) return nullptr;
+  if (*rest != '.' || rest + 1 == end) return kNotATime;
+  for (const char* at = rest + 1; at != end; ++at) {
     if (!digit(*at)) return kNotATime;
     unit /= 10;
     ns += (*at - '0') * unit;

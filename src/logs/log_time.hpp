@@ -1,4 +1,4 @@
-// The times that logs are written in, as nanoseconds since 1970 (UTC, leap seconds not counted: POSIX time).
+// The times in logs, as nanoseconds since 1970 (UTC, leap seconds not counted: POSIX time).
 #pragma once
 
 #include <array>
@@ -8,7 +8,7 @@
 
 namespace weir::logs {
 
-// What is wrong with a time; nullptr: nothing.
+// What is wrong with a time, or nullptr.
 using TimeFault = const char*;
 
 class TimeReader {
@@ -18,7 +18,7 @@ class TimeReader {
 
   // "21/Nov/2026:05:49:47.5 +0100", ISO 8601, or a number (docs/replay.md). At most nine decimals count.
   TimeFault read(std::string_view text, std::int64_t& ns);
-  // Only the first of these, which is what stands between a log's brackets.
+  // Only the first of these forms, the one between a log's brackets.
   TimeFault read_clf(std::string_view text, std::int64_t& ns);
 
  private:
@@ -26,12 +26,12 @@ class TimeReader {
   static TimeFault read_number(std::string_view text, std::int64_t& ns);
 
   std::int32_t zone_s_;
-  // The day of the last line, since most have the same: its text and its days since 1970.
+  // The last line's day, since most lines have the same: its text and its days since 1970.
   std::array<char, 11> day_text_{};
   std::int64_t day_ = 0;
 };
 
-// "+0100", "-05:30", "Z": seconds east. False when it is none of these.
+// "+0100", "-05:30", "Z": seconds east of Greenwich. False for anything else.
 bool parse_zone(std::string_view text, std::int32_t& seconds);
 
 // "2026-11-21T05:49:47Z": whole seconds, rounded down.

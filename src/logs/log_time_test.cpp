@@ -65,7 +65,7 @@ struct Refused {
   const char* why;
 };
 
-constexpr const char* kUnknown = "the time is none that is known";
+constexpr const char* kUnknown = "the time is in no known format";
 constexpr const char* kNever = "the time does not exist";
 constexpr const char* kOutside = "the time is before 1970 or after 2099";
 constexpr Refused kRefused[] = {
@@ -100,7 +100,7 @@ constexpr Refused kRefused[] = {
     {"9223372036854775808", kOutside},
 };
 
-TEST(LogTime, refuses_what_is_no_time) {
+TEST(LogTime, refuses_what_is_not_a_time) {
   TimeReader reader;
   for (const Refused& row : kRefused) {
     std::int64_t ns = 0;
@@ -109,7 +109,7 @@ TEST(LogTime, refuses_what_is_no_time) {
   }
 }
 
-TEST(LogTime, zones_that_are_none) {
+TEST(LogTime, refuses_what_is_not_a_zone) {
   std::int32_t zone = 0;
   for (const char* text : {"", "+", "0100", "+1", "+01", "+24:00", "+0160", "+01:0", "CET", "+01-00"}) {
     EXPECT_FALSE(parse_zone(text, zone)) << text;

@@ -23,14 +23,14 @@ constexpr std::array<std::string_view, 9> kClientNames = {
     "remote_ip",  "clientip", "request.remote_ip", "request.client_ip",
     "remote_host"};
 
-// A key of several parts needs their lengths: "a" + "bc" is not "ab" + "c".
+// A key of several parts includes their lengths: "a" + "bc" is not "ab" + "c".
 void append_length(std::size_t size, std::string& key) {
   for (int i = 0; i < 4; ++i) key += static_cast<char>(size >> (i * 8));
 }
 
 constexpr std::string_view kBadCost = "the cost is not a whole number below 2^63";
 
-// Empty when it is one.
+// Empty when the text is a cost.
 std::string_view read_cost(std::string_view text, std::uint64_t& cost) {
   if (text == "-") {
     cost = 0;
@@ -38,13 +38,13 @@ std::string_view read_cost(std::string_view text, std::uint64_t& cost) {
   }
   std::int64_t value = 0;
   const char* const end = text.data() + text.size();
-  const auto [behind, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc{} || behind != end || value < 0) return kBadCost;
+  const auto [rest, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc{} || rest != end || value < 0) return kBadCost;
   cost = static_cast<std::uint64_t>(value);
   return "";
 }
 
-// What the formats have in common: fields by number, a key made of some, the time and the cost of others.
+// What the formats share: numbered fields, some of which make the key; others hold the time and the cost.
 class FieldParser : public Parser {
  protected:
   struct KeyPart {
@@ -70,14 +70,13 @@ class FieldParser : public Parser {
     }
   }
 
-  // The values of the line's fields, as far as they are wanted.
+  // The values of the fields that are wanted.
   std::vector<std::string_view> values_;
   std::vector<KeyPart> key_;
   std::size_t cost_ = kNone;
 };
 
-// ---------------------------------------------------------------- Apache's and nginx' common and combined
-// formats
+// ------------------------------------------------- The common and combined formats of Apache and nginx
 
 class Combined final : public FieldParser {
  public:
@@ -111,7 +110,7 @@ class Combined final : public FieldParser {
     if (!wanted.cost.empty()) cost_ = number(wanted.cost);
     if (!wanted.time.empty() && wanted.time != "time") {
       throw std::runtime_error(
-          "time: a combined log has its time in [brackets]; --format says if it is another");
+          "time: a combined log has its time in [brackets]; use --format for another log");
     }
     for (const KeyPart& part : key_) deepest_ = std::max(deepest_, depth(part.field));
     if (cost_ != kNone) deepest_ = std::max(deepest_, depth(cost_));
@@ -147,12 +146,12 @@ class Combined final : public FieldParser {
     const auto found = std::find(kNames.begin(), kNames.end(), name);
     if (found != kNames.end()) return static_cast<std::size_t>(found - kNames.begin());
     std::string all;
-    for (const std::string_view each : kNames) all += " " + std::string(each);
-    throw std::runtime_error("'" + std::string(name) + "' is no field of a combined log; there are ip and" +
-                             all + " (--format says if the log is another)");
+    for (const std::string_view each : kNames) all += ", " + std::string(each);
+    throw std::runtime_error("unknown field '" + std::string(name) + "'; a combined log has ip" + all +
+                             " (use --format for another log)");
   }
 
-  // How many of the fields behind the time have to be taken apart for this one.
+  // How many of the fields after the time have to be parsed to reach this one.
   static int depth(std::size_t field) {
     switch (field) {
       case request:
@@ -173,7 +172,7 @@ class Combined final : public FieldParser {
     }
   }
 
-  // The first '[' behind a space with a date in it: user names may have brackets too.
+  // The first '[' that follows a space and begins a date: user names may have brackets too.
   static std::size_t time_bracket(std::string_view line) {
     for (std::size_t at = line.find('['); at != kNone; at = line.find('[', at + 1)) {
       if (at + 3 < line.size() && line[at + 3] == '/' && (at == 0 || line[at - 1] == ' ')) return at;
@@ -195,19 +194,19 @@ class Combined final : public FieldParser {
     if (first.empty()) return "there is no client before the time";
     values_[vhost] = "-";
     if (!is_address(first)) {
-      std::string_view behind = rest;
-      const std::string_view second = word(behind);
+      std::string_view after_first = rest;
+      const std::string_view second = word(after_first);
       if (is_address(second)) {
         values_[vhost] = first;
         first = second;
-        rest = behind;
+        rest = after_first;
       }
     }
     values_[client] = first;
     values_[ident] = word(rest);
     const std::size_t begin = rest.find_first_not_of(' ');
     const std::size_t end = rest.find_last_not_of(' ');
-    values_[user] = begin == kNone ? "" : rest.substr(begin, end - begin + 1);  // user names have spaces
+    values_[user] = begin == kNone ? "" : rest.substr(begin, end - begin + 1);  // user names may have spaces
     return "";
   }
 
@@ -225,7 +224,7 @@ class Combined final : public FieldParser {
       }
       std::size_t end = 1;
       while (end < rest.size() && rest[end] != '"') end += rest[end] == '\\' ? 2U : 1U;
-      if (end >= rest.size()) return "a quote is not closed";
+      if (end >= rest.size()) return "unclosed quote";
       value = rest.substr(1, end - 1);
       rest.remove_prefix(end + 1);
     }
@@ -241,8 +240,7 @@ class Combined final : public FieldParser {
   std::string ends_early_;
 };
 
-// ---------------------------------------------------------------------------------- named fields: JSON and
-// columns
+// ------------------------------------------------------------------- Named fields: JSON and columns
 
 // Field 0 is the time, then the key's parts, then the cost. A field is the first present of several names.
 class Named : public FieldParser {
@@ -279,13 +277,13 @@ class Named : public FieldParser {
   static std::string missing(const std::vector<std::string>& names, std::string_view flag) {
     std::string text = "there is no field";
     for (const std::string& name : names) text += (&name == names.data() ? " " : ", ") + name;
-    return text + " (" + std::string(flag) + " names another)";
+    return text + " (" + std::string(flag) + " chooses another)";
   }
   std::string_view flag_of(std::size_t field) const {
     return field == 0 ? "--time" : field == cost_ ? "--cost" : "--key";
   }
 
-  std::vector<std::vector<std::string>> names_;  // of each field, the first present one counts
+  std::vector<std::vector<std::string>> names_;  // for each field; the first present one counts
 
  private:
   void add_key(const std::vector<std::string>& names, bool address, Prefixes prefixes) {
@@ -324,7 +322,7 @@ class JsonLines final : public Named {
   }
 
  private:
-  // Every member, because the names may come in any order; into a member only when a name leads there.
+  // Visits every member, because names come in any order; descends only where a wanted name leads.
   bool walk(simdjson::ondemand::object& object, const std::string& prefix) {
     using namespace simdjson;
     for (auto member : object) {
@@ -368,7 +366,7 @@ class JsonLines final : public Named {
           got = value.raw_json_token();
           got = got.substr(0, got.find_last_not_of(" \t\r\n") + 1);
         } else {
-          return true;  // null, an object or an array names nobody
+          return true;  // null, an object or an array is not a name
         }
         text = got;
       }
@@ -379,7 +377,7 @@ class JsonLines final : public Named {
   }
 
   simdjson::ondemand::parser parser_;
-  std::vector<std::size_t> found_;  // which of its names each field was found under
+  std::vector<std::size_t> found_;  // under which of its names each field was found
   std::vector<std::string> missing_;
 };
 
@@ -393,8 +391,7 @@ class Columns final : public Named {
     for (std::string_view rest = header;;) {
       std::string_view name;
       bool more = false;
-      if (!next(rest, name, more, used))
-        throw std::runtime_error("the header line has a quote that is not closed");
+      if (!next(rest, name, more, used)) throw std::runtime_error("the header line has an unclosed quote");
       columns.emplace_back(name);
       if (!more) break;
     }
@@ -422,9 +419,10 @@ class Columns final : public Named {
     for (std::size_t column = 0; column <= last_; ++column) {
       std::string_view value;
       bool more = false;
-      if (!next(line, value, more, used)) return "a quote is not closed, or something follows it";
+      if (!next(line, value, more, used))
+        return "a quote is not closed, or is followed by something other than a separator";
       for (const std::size_t field : where_[column]) values_[field] = value;
-      if (!more && column < last_) return "the line has fewer columns than are wanted";
+      if (!more && column < last_) return "the line has too few columns";
     }
     return finish(record, key);
   }
@@ -435,7 +433,7 @@ class Columns final : public Named {
   }
 
  private:
-  // One field of RFC 4180 and the separator behind it.
+  // One field of RFC 4180 and the separator after it.
   bool next(std::string_view& rest, std::string_view& value, bool& more, std::size_t& used) {
     if (!rest.starts_with('"')) {
       const std::size_t end = std::min(rest.find(separator_), rest.size());
@@ -466,15 +464,15 @@ class Columns final : public Named {
   }
 
   char separator_;
-  std::vector<std::vector<std::size_t>> where_;  // the fields that a column is
+  std::vector<std::vector<std::size_t>> where_;  // which fields each column holds
   std::size_t last_ = 0;
-  std::vector<char> scratch_;  // of this line, what had doubled quotes
+  std::vector<char> scratch_;  // this line's fields that had doubled quotes
 };
 
 bool parse_prefix(std::string_view text, int& bits) {
   const char* const end = text.data() + text.size();
-  const auto [behind, error] = std::from_chars(text.data(), end, bits);
-  return error == std::errc{} && behind == end && bits >= 0 && bits <= 128;
+  const auto [rest, error] = std::from_chars(text.data(), end, bits);
+  return error == std::errc{} && rest == end && bits >= 0 && bits <= 128;
 }
 
 }  // namespace
@@ -502,7 +500,7 @@ void Wanted::set_key(std::string_view text) {
         if (!number || (v4 && bits > 32) || (!first && !last)) {
           throw std::runtime_error(
               "key: '" + std::string(text) +
-              "': behind ip/ is a number of bits: ip/64 for IPv6, ip/24 for IPv4, ip/24/64 for both");
+              "': expected a number of bits after ip/: ip/64 for IPv6, ip/24 for IPv4, ip/24/64 for both");
         }
         (v4 ? made.prefixes.v4 : made.prefixes.v6) = bits;
         first = false;
@@ -513,7 +511,7 @@ void Wanted::set_key(std::string_view text) {
     }
     if (made.field.empty()) {
       throw std::runtime_error("key: '" + std::string(text) +
-                               "' is not a field, or fields with commas between");
+                               "' is neither a field nor fields separated by commas");
     }
     key.push_back(made);
   }

@@ -1,4 +1,4 @@
-// One line of a log -> one record: when, who, how many units.
+// One line of a log -> one record: when, which client, how many units.
 //
 // A parser belongs to one file and one thread. docs/replay.md says what is read and how.
 #pragma once
@@ -13,14 +13,14 @@
 
 namespace weir::logs {
 
-// What of a line is asked for.
+// Which parts of a line are wanted.
 struct Wanted {
   struct Part {
     std::string field;
     bool address = false;  // as an internet address
     Prefixes prefixes;
   };
-  std::vector<Part> key;  // empty: the client's address, wherever the format has it
+  std::vector<Part> key;  // empty: the client's address, where the format has it
   Prefixes prefixes;      // of that address
   std::string cost;       // empty: 1 for each line
   std::string time;       // empty: where the format has it
@@ -39,8 +39,8 @@ struct Record {
 
 class Parser {
  public:
-  // `first_line` is the file's first that is not empty: a header, for columns. Throws std::runtime_error when
-  // it has not what is wanted.
+  // `first_line` is the file's first line that is not empty; for columns, a header. Throws std::runtime_error
+  // when it lacks a wanted field.
   static std::unique_ptr<Parser> make(Format format, const Wanted& wanted, std::string_view first_line);
   static Format guess(std::string_view first_line);
 
@@ -49,15 +49,14 @@ class Parser {
   Parser& operator=(const Parser&) = delete;
   virtual ~Parser() = default;
 
-  // Appends the key to `key`. Returns what is wrong, empty when nothing is (`key` may have grown even then).
-  // The 64 bytes behind `line` must be readable.
+  // Appends the key to `key`. Returns what is wrong, empty for nothing (`key` may have grown even on a
+  // fault). The 64 bytes after `line` must be readable.
   virtual std::string_view parse(std::string_view line, Record& record, std::string& key) = 0;
   virtual bool header() const { return false; }  // whether the first line is not a record
   virtual const char* example() const = 0;
 };
 
-// For a client's name that comes from a log and goes to a terminal or a page: a key of several parts with a
-// space between.
+// A client's key as reports show it: the parts of a key of several fields with spaces between.
 std::string shown(std::string_view key, std::size_t parts);
 
 }  // namespace weir::logs

@@ -66,10 +66,10 @@ TEST(Combined, lines_as_servers_write_them) {
        "http://x/ at +0 ms costs 1"},
       {"agent", "", "192.0.2.1 - - " + time + tail + " \"-\" \"a \\\" b\"", "a \\\" b at +0 ms costs 1"},
       {"ip,path", "", "192.0.2.1 - - " + time + tail, "192.0.2.1 /a?b=c at +0 ms costs 1"},
-      // Rubbish where it is not asked for harms nobody.
+      // Rubbish in a field that is not used does no harm.
       {"ip", "", "192.0.2.1 - - " + time + " \"\\x16\\x03\xff\x01 [ \" 400", "192.0.2.1 at +0 ms costs 1"},
       {"ip", "", "192.0.2.1 - - " + time + " \"GET / unclosed", "192.0.2.1 at +0 ms costs 1"},
-      {"path", "", "192.0.2.1 - - " + time + " \"GET / unclosed", "a quote is not closed"},
+      {"path", "", "192.0.2.1 - - " + time + " \"GET / unclosed", "unclosed quote"},
       {"agent", "", "192.0.2.1 - - " + time + tail, "the line ends before its agent"},
       {"ip", "bytes", "192.0.2.1 - - " + time + " \"GET / HTTP/1.1\" 200 12.5",
        "the cost is not a whole number below 2^63"},
@@ -105,11 +105,12 @@ TEST(JsonLines, members_by_name) {
       {"ip", "size", R"({"time":1795240187,"ip":"192.0.2.1","size":-1})",
        "the cost is not a whole number below 2^63"},
       {"ip", "size", R"({"time":1795240187,"ip":"192.0.2.1","size":null})",
-       "there is no field size (--cost names another)"},
-      {"user", "", R"({"time":1795240187,"ip":"192.0.2.1"})", "there is no field user (--key names another)"},
+       "there is no field size (--cost chooses another)"},
+      {"user", "", R"({"time":1795240187,"ip":"192.0.2.1"})",
+       "there is no field user (--key chooses another)"},
       {"ip", "", R"({"ip":"192.0.2.1"})",
        "there is no field time, timestamp, @timestamp, ts, time_iso8601, time_local, msec, date, datetime "
-       "(--time names another)"},
+       "(--time chooses another)"},
       {"ip", "", R"({"time":1795240187,"ip":"192.0.2.1")", "the line is not a JSON object"},
       {"ip", "", R"({"time":1795240187,"ip":"192.0.2.1"} x)", "the line is not a JSON object"},
       {"ip", "", R"([1])", "the line is not a JSON object"},
@@ -133,9 +134,11 @@ TEST(Columns, by_the_header) {
       {"ip,n,time", "ip", "n", "192.0.2.1,7,1795240187", "192.0.2.1 at +0 ms costs 7"},
       {"\"time\",\"a \"\"b\"\"\"", "a \"b\"", "", "1795240187,\"x,\"\"y\"\"\"", "x,\"y\" at +0 ms costs 1"},
       {"time,user,ip", "user", "", "1795240187,,192.0.2.1", " at +0 ms costs 1"},
-      {"time,user", "user", "", "1795240187", "the line has fewer columns than are wanted"},
-      {"time,user", "user", "", "1795240187,\"ann", "a quote is not closed, or something follows it"},
-      {"time,user", "user", "", "1795240187,\"ann\"x", "a quote is not closed, or something follows it"},
+      {"time,user", "user", "", "1795240187", "the line has too few columns"},
+      {"time,user", "user", "", "1795240187,\"ann",
+       "a quote is not closed, or is followed by something other than a separator"},
+      {"time,user", "user", "", "1795240187,\"ann\"x",
+       "a quote is not closed, or is followed by something other than a separator"},
       {"time,user,x", "user", "", "1795240187,ann,\"never looked at", "ann at +0 ms costs 1"},
   };
   for (const auto& row : rows) {
@@ -155,7 +158,7 @@ TEST(Parser, tells_the_format_by_the_first_line) {
   EXPECT_EQ(Parser::guess("anything"), Format::combined);
 }
 
-// What `make` or `set_key` says.
+// The message of `make` or `set_key`.
 template <class Act>
 std::string refusal(Act act) {
   try {
@@ -166,28 +169,27 @@ std::string refusal(Act act) {
   return "accepted";
 }
 
-TEST(Parser, refuses_fields_that_are_not_there) {
+TEST(Parser, refuses_unknown_fields) {
   EXPECT_EQ(refusal([] { Parser::make(Format::combined, wanted("usr"), ""); }),
-            "'usr' is no field of a combined log; there are ip and client ident user time request method "
-            "path protocol "
-            "status bytes referer agent vhost (--format says if the log is another)");
+            "unknown field 'usr'; a combined log has ip, client, ident, user, time, request, method, path, "
+            "protocol, status, bytes, referer, agent, vhost (use --format for another log)");
   EXPECT_EQ(refusal([] { Parser::make(Format::combined, wanted("ip", "", "ts"), ""); }),
-            "time: a combined log has its time in [brackets]; --format says if it is another");
+            "time: a combined log has its time in [brackets]; use --format for another log");
   EXPECT_EQ(refusal([] { Parser::make(Format::csv, wanted("user"), "time,ip"); }),
-            "there is no field user (--key names another); the columns are time, ip");
+            "there is no field user (--key chooses another); the columns are time, ip");
   EXPECT_EQ(refusal([] { Parser::make(Format::csv, wanted("ip"), "time,\"ip"); }),
-            "the header line has a quote that is not closed");
+            "the header line has an unclosed quote");
 }
 
-TEST(Wanted, refuses_keys_that_are_none) {
+TEST(Wanted, refuses_malformed_keys) {
   const char* const bits =
-      "': behind ip/ is a number of bits: ip/64 for IPv6, ip/24 for IPv4, ip/24/64 for both";
+      "': expected a number of bits after ip/: ip/64 for IPv6, ip/24 for IPv4, ip/24/64 for both";
   for (const char* key : {"ip/", "ip/x", "ip/129", "ip/-1", "ip/64/24", "ip/24/64/8", "ip/24/"}) {
     EXPECT_EQ(refusal([&] { wanted(key); }), "key: '" + std::string(key) + bits);
   }
   for (const char* key : {"", "ip,", ",user"}) {
     EXPECT_EQ(refusal([&] { wanted(key); }),
-              "key: '" + std::string(key) + "' is not a field, or fields with commas between");
+              "key: '" + std::string(key) + "' is neither a field nor fields separated by commas");
   }
 }
 

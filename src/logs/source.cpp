@@ -7,7 +7,7 @@ namespace weir::logs {
 namespace {
 
 constexpr std::size_t kChunk = std::size_t{256} << 10;
-constexpr std::size_t kSlack = 64;  // what Parser::parse may read behind a line
+constexpr std::size_t kSlack = 64;  // what Parser::parse may read past a line's end
 
 }  // namespace
 
@@ -20,7 +20,7 @@ Source::Source(const std::string& path, const Wanted& wanted, std::optional<Form
       input_(path, stop),
       buffer_(kChunk + kSlack) {}
 
-// More bytes behind those that are left; false when there are none.
+// Reads more bytes after those that are left; false when there are none.
 bool Source::refill() {
   if (ended_) return false;
   if (begin_ > 0) std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);

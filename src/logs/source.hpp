@@ -1,4 +1,4 @@
-// One file of a log, line by line: what could be read of it, and how much could not.
+// One file of a log, line by line: what could be read, and how much could not.
 //
 // One thread at a time.
 #pragma once
@@ -21,16 +21,16 @@ struct Unreadable {
   std::string text;  // its beginning
 };
 
-// What all files of a run have in common, and what is found in them together.
+// What was found in all files of a run.
 struct LogStats {
-  std::uint64_t read = 0;  // lines, also empty ones and headers
+  std::uint64_t read = 0;  // lines, including empty ones and headers
   std::uint64_t requests = 0;
   std::uint64_t reordered = 0;
   std::uint64_t clamped = 0;
   std::uint64_t unreadable = 0;
   std::vector<Unreadable> examples;  // the first kExamples of them
   std::vector<std::string> broken;   // files that could not be read to their end, and why
-  std::string expected;              // a line as the format has it
+  std::string expected;              // an example of a line in this format
 
   static constexpr std::size_t kExamples = 5;
 };
@@ -43,8 +43,8 @@ class Source {
   Source(const std::string& path, const Wanted& wanted, std::optional<Format> format, LogStats& stats,
          const std::atomic<bool>& stop);
 
-  // The next readable line; its key is appended to `key`. False at the end. Throws std::runtime_error for a
-  // header without the wanted columns; a file that breaks off ends, and is noted in the stats.
+  // The next readable line; appends its key to `key`. False at the end. Throws std::runtime_error for a
+  // header without the wanted columns. A truncated or damaged file ends there and is listed in the stats.
   bool next(Record& record, std::string& key);
 
   std::uint64_t consumed() const { return input_.consumed(); }
@@ -64,7 +64,7 @@ class Source {
   std::size_t begin_ = 0;
   std::size_t end_ = 0;
   bool ended_ = false;
-  bool too_long_ = false;  // inside a line whose beginning has been thrown away
+  bool too_long_ = false;  // inside a line whose beginning was discarded
   std::uint64_t line_ = 0;
 };
 

@@ -23,7 +23,7 @@ std::string folder() {
 
 [[noreturn]] void fail() {
   throw std::runtime_error("the temporary file in " + folder() + ": " + std::strerror(errno) +
-                           "; TMPDIR names another folder");
+                           "; set TMPDIR to use another folder");
 }
 
 }  // namespace

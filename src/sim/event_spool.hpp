@@ -1,7 +1,7 @@
-// The events of a log, kept in a temporary file that nobody else sees, so that they can be gone through again
-// and again in constant memory: also those of a pipe, and without decoding and parsing each time.
+// The events of a log, kept in an unnamed temporary file, so that several passes take constant memory: also
+// over a pipe, and without decoding and parsing each time.
 //
-// One thread at a time. 24 bytes an event in $TMPDIR, else /tmp, gone with the object however the program
+// One thread at a time. 24 bytes an event in $TMPDIR, or in /tmp; gone with the object, however the program
 // ends.
 #pragma once
 

@@ -31,7 +31,7 @@ void Peaks::add(std::int64_t ns, std::uint64_t units, std::uint32_t admitted) {
     }
   }
   if (end_ != oldest_of_second_) {
-    // Most logs know seconds only.
+    // Most logs record whole seconds.
     Admission& last = at(end_ - 1);
     if (last.ns == ns && last.admitted == admitted && last.units < UINT64_MAX / 4 && units < UINT64_MAX / 4) {
       last.units += units;
@@ -54,7 +54,7 @@ Replay::Replay(std::vector<core::Rule> rules, std::size_t worst)
       peaks_(rules_.size()) {}
 
 std::uint32_t Replay::take(const logs::Event& event) {
-  // Clients are numbered as they are read, which is not quite the order in which they come here.
+  // Clients are numbered in the order of reading, which is not quite the order of time.
   while (event.client >= accounts_.size()) {
     accounts_.add();
     for (Tally& tally : tallies_) tally.standings.add();
@@ -117,7 +117,7 @@ void Replay::denied(std::size_t limit, Standing& standing, const logs::Event& ev
     ++tally.clients_denied;
   }
   if (standing.locked_since < 0) standing.locked_since = event.ns;
-  // Of `never` there is no moment at which it would have been let through.
+  // A `never` has no moment at which it would have been admitted.
   const std::int64_t wait =
       answer.verdict == Verdict::never ? 0 : static_cast<std::int64_t>(answer.retry_after);
   const std::int64_t locked_out = event.ns - standing.locked_since + wait;

@@ -1,7 +1,7 @@
-// Several limits decide the same events side by side, each as if it were the only one.
+// Several limits decide the same events side by side, each as if it were alone.
 //
-// One thread at a time. Events come in the order of their time. What is held grows with the clients, not with
-// the events; but for sliding_window_log, which remembers the requests of a period.
+// One thread at a time. Events come in order of time. Memory grows with the clients, not with the events,
+// except under sliding_window_log, which remembers the requests of a period.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ namespace weir::sim {
 class Peaks {
  public:
   explicit Peaks(std::size_t limits) : second_(limits), minute_(limits) {}
-  // `admitted` has a bit for each limit that let the units through.
+  // `admitted` has a bit for each limit that admitted the units.
   void add(std::int64_t ns, std::uint64_t units, std::uint32_t admitted);
   std::uint64_t second(std::size_t limit) const { return printable(second_[limit].most); }
   std::uint64_t minute(std::size_t limit) const { return printable(minute_[limit].most); }
@@ -54,19 +54,19 @@ class Replay {
  public:
   static constexpr std::size_t kMostLimits = 16;
 
-  // The report names so many of the worst clients of each limit.
+  // `worst`: how many of the worst clients of each limit the report lists.
   Replay(std::vector<core::Rule> rules, std::size_t worst);
 
-  // Returns a bit for each limit, set when it denied the request.
+  // Returns one bit for each limit, set if it denied the request.
   std::uint32_t take(const logs::Event& event);
 
-  // Of what was taken so far. Not the `log` part.
+  // What was found so far, without the `log` part.
   ReplayReport report(const logs::Clients& clients, std::size_t key_parts) const;
 
   struct Denials {
     std::uint64_t requests;
     std::uint64_t clients;
-    std::uint64_t good_clients;  // of those for whom `good` is true
+    std::uint64_t good_clients;  // clients for which `good` is true
   };
   Denials denials(std::size_t limit, const std::vector<bool>& good) const;
 
@@ -77,7 +77,7 @@ class Replay {
     std::int64_t first_denied = -1;
     std::int64_t locked_since = -1;  // the first denied request of a row in which nothing was allowed
     std::uint32_t denied = 0;
-    std::uint32_t log = 0;  // of sliding_window_log: its place in Tally::logs, from 1
+    std::uint32_t log = 0;  // under sliding_window_log: its place in Tally::logs, from 1
   };
   struct Log {
     core::sliding_window_log::State state;
@@ -89,7 +89,7 @@ class Replay {
     std::uint64_t never = 0;
     unsigned __int128 units = 0;
     std::uint64_t clients_denied = 0;
-    std::int64_t longest = 0;  // of equal ones the first to begin
+    std::int64_t longest = 0;  // among equal ones, the first to begin
     std::int64_t longest_since = 0;
     std::uint32_t longest_client = 0;
     logs::Pieces<Standing> standings;
@@ -111,15 +111,15 @@ class Replay {
     std::uint32_t requests = 0;
     std::uint32_t watched = 0;  // its place in watched_, from 1
   };
-  // A client's requests over time, and those denied under each limit: from the request on that makes it one
-  // worth watching, or the first that is denied.
+  // A client's requests over time, and those that each limit denied: kept from its kWorthWatching-th request,
+  // or from the first that is denied.
   struct Watched {
     std::uint32_t client;
     std::uint64_t denied;
     Series series;
   };
   static constexpr std::uint32_t kWorthWatching = 16;
-  // More than this many are never watched; the half with the fewest denials is forgotten then.
+  // The most clients watched; at that number the half with the fewest denials is forgotten.
   static constexpr std::size_t kMostWatched = 4096;
 
   std::vector<core::Rule> rules_;

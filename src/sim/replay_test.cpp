@@ -127,7 +127,7 @@ struct LockOut {
 TEST(Replay, locked_out_from_the_first_denied_to_when_it_would_pass) {
   const LockOut rows[] = {
       {"1/s", {{0, 1}, {0, 1}, {500, 1}, {1000, 1}}, "adda", 1000},
-      {"1/s", {{0, 1}, {100, 1}, {5000, 1}}, "ada", 900},  // he did not come back at once: that is his own
+      {"1/s", {{0, 1}, {100, 1}, {5000, 1}}, "ada", 900},  // locked out for 0.9 s, however late ada came back
       {"1/s", {{0, 1}, {100, 1}, {1000, 1}, {1100, 1}, {1999, 1}}, "adadd", 900},
       {"2/s", {{0, 3}, {10'000, 3}}, "dd", 10'000},   // above the limit: there is no moment
       {"2/s", {{0, 2}, {0, 0}, {0, 1}}, "aad", 500},  // a look is allowed

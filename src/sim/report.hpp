@@ -1,4 +1,4 @@
-// What a run found out, as values: made by Replay and Suggest, printed by report_*.cpp.
+// What a run found, as plain values: made by Replay and Suggest, printed by report_*.cpp.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ struct LimitReport {
   std::string limit;
   std::string algorithm;
   std::uint64_t allowed = 0;
-  std::uint64_t denied = 0;  // with those above the limit
+  std::uint64_t denied = 0;  // including requests whose cost is above the limit
   std::uint64_t never = 0;   // cost above the limit: waiting does not help
   std::uint64_t units_admitted = 0;
   std::uint64_t clients_denied = 0;
@@ -42,7 +42,7 @@ struct LimitReport {
   std::vector<WorstClient> worst;
 };
 
-// What is known of a log under any limit.
+// What is known of a log, whatever the limit.
 struct LogReport {
   std::vector<std::string> files;
   std::string key;
@@ -83,7 +83,8 @@ struct TradeOff {
 
 struct SuggestReport {
   LogReport log;
-  // One of these: the share of clients or of requests that may be denied, or how many clients must not be.
+  // One of these: the share of clients or of requests that may be denied, or how many clients must not be
+  // denied.
   std::optional<double> deny_clients;
   std::optional<double> deny_requests;
   std::optional<std::uint64_t> good_clients;
@@ -100,10 +101,10 @@ std::string text_of(const SuggestReport& report);
 std::string json_of(const ReplayReport& report);
 std::string json_of(const SuggestReport& report);
 
-// A page of its own around the JSON.
+// A self-contained page around the JSON.
 std::string page_of(const std::string& json);
 
-// What a stranger wrote, for a terminal or a page: controls and broken UTF-8 as \xNN.
+// Text of unknown origin made safe for a terminal or a page: controls and broken UTF-8 as \xNN.
 std::string printable(std::string_view bytes);
 
 }  // namespace weir::sim

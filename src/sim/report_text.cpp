@@ -26,7 +26,7 @@ std::string percent(std::uint64_t part, std::uint64_t whole) {
   return fmt::format("{:.{}f} %", share, share < 1 ? 2 : share < 10 ? 1 : 0);
 }
 
-// Three digits suffice to a reader: "1h23m", "12.5s".
+// Three digits are enough for a reader: "1h23m", "12.5s".
 std::string about(std::int64_t ns) {
   using namespace std::chrono;
   const nanoseconds exact{ns};
@@ -38,7 +38,7 @@ std::string about(std::int64_t ns) {
   return core::to_text(exact);
 }
 
-// How many columns of a terminal it takes: code points, which is right but for the widest scripts.
+// How many terminal columns the text takes: its code points, which is right except for wide scripts.
 std::size_t width_of(std::string_view text) {
   return static_cast<std::size_t>(
       std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
@@ -53,7 +53,7 @@ std::string cut(std::string text, std::size_t columns) {
   return text.substr(0, at) + "...";
 }
 
-// A table: the first column to the left, the others to the right.
+// A table: the first column is left-aligned, the others right-aligned.
 class Columns {
  public:
   void row(std::vector<std::string> cells) {
@@ -87,7 +87,7 @@ constexpr std::size_t kNameColumns = 44;
 std::string head_of(const LogReport& log) {
   const logs::LogStats& stats = log.stats;
   std::string out;
-  if (log.interrupted) out += "interrupted: this is what was found so far\n";
+  if (log.interrupted) out += "interrupted: what was found so far\n";
   out += fmt::format("{} {} of {} {}", grouped(stats.requests), stats.requests == 1 ? "request" : "requests",
                      grouped(log.clients), log.clients == 1 ? "client" : "clients");
   if (stats.requests > 0) {
@@ -168,8 +168,8 @@ std::string text_of(const ReplayReport& report, bool colour) {
   out += "\n" + table.text("");
   for (const LimitReport& limit : report.limits) {
     if (limit.never == 0) continue;
-    out += fmt::format("{}: {} requests cost more than the limit, so that waiting would not help\n",
-                       limit.limit, grouped(limit.never));
+    out += fmt::format("{}: {} requests cost more than the limit, so waiting would not help\n", limit.limit,
+                       grouped(limit.never));
   }
 
   for (const LimitReport& limit : report.limits) {
@@ -223,7 +223,7 @@ std::string text_of(const SuggestReport& report) {
   for (const TradeOff& each : report.trade_off) most = std::max(most, each.burst);
   constexpr std::int64_t kLongest = 50;
   for (const TradeOff& each : report.trade_off) {
-    // Linear, because it is to show where a lower rate begins to need a far greater burst.
+    // Linear, to show where a lower rate begins to need a far greater burst.
     const std::string bar(static_cast<std::size_t>(std::max<std::int64_t>(1, each.burst * kLongest / most)),
                           '#');
     out += fmt::format("  {:>12}  burst {:>9}  {}\n", each.rate,

@@ -1,4 +1,4 @@
-// Counts over time in a bounded number of bins, whatever the span: when it is full, bins are merged.
+// Counts over time in a bounded number of bins, whatever the span: when all are used, neighbours are merged.
 //
 // One thread at a time. Times must not go back.
 #pragma once
@@ -11,7 +11,7 @@ namespace weir::sim {
 
 class Series {
  public:
-  // Several counts for each bin, all of the same bins.
+  // `channels`: how many counts each bin has.
   Series(std::size_t channels, std::size_t most_bins) : most_bins_(most_bins), counts_(channels) {}
 
   void add(std::int64_t ns, std::size_t channel, std::uint64_t units = 1) {
@@ -24,7 +24,8 @@ class Series {
   const std::vector<std::uint64_t>& counts(std::size_t channel) const { return counts_[channel]; }
 
  private:
-  // Seconds, to four times 48 weeks; each divides the next. A log may span 130 years: 36 of the last.
+  // In seconds, up to four times 48 weeks; each divides the next. A log may span 130 years: 36 bins of the
+  // last.
   static constexpr std::array<std::int64_t, 18> kWidths = {
       1,     5,     10,    30,    60,     300,     600,      1800,     3600,
       10800, 21600, 43200, 86400, 604800, 2419200, 29030400, 58060800, 116121600};

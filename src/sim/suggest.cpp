@@ -47,8 +47,8 @@ double per_second(std::int64_t count, std::int64_t period_ns) {
 
 }  // namespace
 
-// A client's heights may be missed by no event, so they are kept for all clients; kTogether of them fill one
-// or two cache lines.
+// Every event updates its client's heights, so they are kept for all clients; kTogether of them fill one or
+// two cache lines.
 std::vector<std::optional<std::uint64_t>> Suggest::bursts_by_heights(
     std::span<const std::uint64_t> intervals) {
   struct Debt {
@@ -114,7 +114,7 @@ std::vector<std::uint64_t> Suggest::denied(std::span<const Try> tries) {
   return denied;
 }
 
-// All bisections at once, one pass for each halving.
+// All bisections at once: each halving is one pass.
 std::vector<std::optional<std::uint64_t>> Suggest::bursts_by_trying(
     std::span<const std::uint64_t> intervals) {
   struct Range {
@@ -129,7 +129,7 @@ std::vector<std::optional<std::uint64_t>> Suggest::bursts_by_trying(
     for (std::size_t i = 0; i < ranges.size(); ++i) {
       const auto [low, high] = ranges[i];
       if (high - low < 2) continue;
-      // Doubling first: bursts are mostly small and their bound is far away.
+      // Doubling first: most bursts are small, and their bound is far away.
       const bool bounded = high != kMostAhead / intervals[i] + 1;
       const std::uint64_t middle =
           bounded ? low + (high - low) / 2 : std::min(high - 1, std::max<std::uint64_t>(1, low * 2));
@@ -180,7 +180,8 @@ std::vector<bool> Suggest::suffice(std::span<const std::int64_t> counts, std::in
   return answers;
 }
 
-// A greater count needs no greater burst and is itself a greater one: what suffices goes on sufficing.
+// A greater count needs no greater burst and allows a greater one, so every count above one that suffices
+// does.
 std::optional<std::int64_t> Suggest::smallest_count(std::int64_t period_ns) {
   std::int64_t low = 0;               // does not suffice
   std::int64_t high = period_ns + 1;  // suffices, or is beyond one unit a nanosecond
@@ -215,7 +216,7 @@ void Suggest::run(SuggestReport& report) {
   for (const Period& period : kPeriods) {
     auto count = smallest_count(period.ns);
     if (!count) continue;
-    // Above a thousand a microsecond whole nanoseconds do not hold every rate (Quota::make).
+    // Not every rate above a thousand a microsecond fits whole nanoseconds (Quota::make).
     while (*count < period.ns && !Quota::make({*count, std::chrono::nanoseconds{period.ns}})) ++*count;
     const std::uint64_t interval = interval_of(*count, period.ns);
     const auto burst = bursts({&interval, 1})[0];
@@ -236,7 +237,7 @@ void Suggest::run(SuggestReport& report) {
     report.trade_off.push_back({std::to_string(count) + "/" + per.name, per_second(count, per.ns),
                                 static_cast<std::int64_t>(*burst)});
   }
-  // A faster rate that needs no smaller burst says nothing, but the ladder is to reach all suggestions.
+  // A faster rate that needs no smaller burst adds nothing, but the ladder should reach every suggestion.
   double fastest = 0;
   for (const Suggestion& each : report.suggestions) fastest = std::max(fastest, each.per_second);
   auto& rows = report.trade_off;
@@ -263,7 +264,7 @@ void Suggest::check(SuggestReport& report) {
     if (judged > criterion_.most) {
       throw std::logic_error("the replay of " + suggestion.limit + " denied " + std::to_string(judged) +
                              ", not at most " + std::to_string(criterion_.most) +
-                             ": a mistake in weir; please report it");
+                             ": this is a bug in weir; please report it");
     }
   }
 }

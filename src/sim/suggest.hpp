@@ -1,10 +1,11 @@
-// Which limit would have denied only so much? The smallest count, and then the smallest burst, for each of a
-// few natural periods; and what burst each of a ladder of rates needs.
+// The smallest limits that would have denied at most a given share: for each of a few natural periods the
+// smallest count, then the smallest burst; and for each of a ladder of rates the burst that it needs.
 //
-// Why it is exact: under a GCRA that denies nothing the debt of a client rises and falls by itself, and its
-// greatest height, in units, is the smallest burst that never denies him (the leaky bucket as a meter, ITU-T
-// I.371). Until his first denial a smaller burst sees the same debt, so a burst below that height does deny
-// him. One pass gives the heights of every client under several rates; whom a burst denies is then counting.
+// Why it is exact: under a GCRA that denies nothing, a client's debt rises and falls independently of the
+// burst, and its greatest height, in units, is the smallest burst that never denies the client (the leaky
+// bucket as a meter, ITU-T I.371). Until the first denial a smaller burst sees the same debt, so any burst
+// below that height does deny the client. One pass finds the heights of every client under several rates;
+// counting them tells how many a burst denies.
 //
 // One thread at a time; memory grows with the clients, 128 bytes each, not with the events.
 #pragma once
@@ -22,7 +23,7 @@ namespace weir::sim {
 struct Criterion {
   enum class Kind : std::uint8_t { clients, requests, good } kind = Kind::clients;
   std::uint64_t most = 0;    // clients or requests that may be denied
-  std::vector<bool> good{};  // of kind good: by the client's number, who must not be
+  std::vector<bool> good{};  // of kind good: by the client's number, whether it must not be denied
 };
 
 class Suggest {
@@ -30,18 +31,18 @@ class Suggest {
   Suggest(EventSpool& events, std::uint32_t clients, Criterion criterion)
       : events_(events), clients_(clients), criterion_(std::move(criterion)) {}
 
-  // Fills the suggestions, each tried by a replay, and the trade-off. Throws std::logic_error when a replay
-  // contradicts a suggestion.
+  // Fills in the trade-off and the suggestions, each verified by a replay. Throws std::logic_error if a
+  // replay contradicts a suggestion.
   void run(SuggestReport& report);
 
  private:
-  static constexpr std::size_t kTogether = 8;  // rates that one pass looks at
+  static constexpr std::size_t kTogether = 8;  // rates measured in one pass
 
   struct Try {
     std::uint64_t interval;
     std::uint64_t burst;
   };
-  // For each interval the smallest burst that meets the criterion; nothing if none below 2^63 ns does.
+  // For each interval the smallest burst that meets the criterion; empty if none below 2^63 ns does.
   std::vector<std::optional<std::uint64_t>> bursts(std::span<const std::uint64_t> intervals);
   std::vector<std::optional<std::uint64_t>> bursts_by_heights(std::span<const std::uint64_t> intervals);
   std::vector<std::optional<std::uint64_t>> bursts_by_trying(std::span<const std::uint64_t> intervals);

@@ -1,4 +1,4 @@
-"""What a person types: help, flags, the file, the environment, `weir check`; and what he is told when it is wrong."""
+"""What a person types: help, flags, the file, the environment, `weir check`; and the messages for what is wrong."""
 import json
 import os
 import re
@@ -36,7 +36,8 @@ class WithFolder(unittest.TestCase):
 
 class TestHelp(WithFolder):
     def test_help(self):
-        for args, most in ((("--help",), 24), (("serve", "--help"), 40), (("check", "--help"), 40)):
+        for args, most in ((("--help",), 24), (("serve", "--help"), 40), (("check", "--help"), 24),
+                           (("replay", "--help"), 24), (("suggest", "--help"), 24)):
             code, out, errors = weir(*args)
             self.assertEqual((code, errors), (0, ""), args)
             lines = out.splitlines()
@@ -77,8 +78,8 @@ class TestHelp(WithFolder):
 class TestBadFlags(WithFolder):
     def test_commands(self):
         self.is_refused(names=["subcommand"])
-        self.is_refused("bogus", names=["bogus"])
-        self.is_refused("serve", "extra", names=["extra"])
+        self.is_refused("bogus", names=["weir: unknown command 'bogus'; known: serve, check, replay, suggest\n"])
+        self.is_refused("serve", "extra", names=["extra", " (see weir serve --help)\n"])
         self.is_refused("serve", "--bogus", names=["--bogus"])
 
     def test_values(self):
@@ -127,7 +128,7 @@ class TestBadFlags(WithFolder):
         self.serve_is_refused("--unix-socket", self.folder.file("plain", "text"), names=["unix-socket", "not a socket"])
         with open(f"{here}/plain") as plain:
             self.assertEqual(plain.read(), "text")
-        # Saving would fail for ever: better said at the start than once a minute.
+        # Every save would fail: better said at the start than once a minute.
         self.serve_is_refused("--snapshot", f"{here}/no/dir/snap", names=["snapshot", f"{here}/no/dir/snap"])
 
     def test_tls_files(self):
@@ -197,10 +198,14 @@ log-level = "warn"
     def test_errors(self):
         file = self.folder.file
         self.serve_is_refused("--config", file("missing.conf"), names=[file("missing.conf")])
-        self.serve_is_refused("--config", file("a.conf", "bogus = 1\n"), names=["bogus"])
+        self.serve_is_refused("--config", file("a.conf", "bogus = 1\n"),
+                              names=[f"weir: config: {file('a.conf')}:1: unknown setting 'bogus'; "
+                                     "weir serve --help lists them\n"])
         self.serve_is_refused("--config", file("b.conf", "threads = x\n"), names=["threads", "x"])
         self.serve_is_refused("--config", file("c.conf", "memory = lots\n"), names=["memory", "lots"])
-        self.serve_is_refused("--config", file("d.conf", "password\n"), names=["password"])
+        self.serve_is_refused("--config", file("d.conf", "password\n"), names=[f"weir: config: {file('d.conf')}:1: missing '=' after 'password'\n"])
+        self.serve_is_refused("--config", file("e.conf", "insecure = 1\n"),
+                              names=[f"weir: config: {file('e.conf')}:1: 'insecure' must be true or false\n"])
         self.serve_is_refused("--config", self.folder.path, names=[self.folder.path])
 
     def test_an_error_never_shows_the_password(self):

@@ -2,7 +2,7 @@
 
 What is in them and where it was seen: seconds shuffled within a minute (the elastic sample), lines late by minutes
 (nginx and Apache write at the end), probes with binary rubbish and escaped quotes, lines cut off in the middle,
-offsets that change in spring and autumn, local times without one, a virtual host in front, log rotation, gzip of
+offsets that change in spring and autumn, local times without one, a virtual host as the first word, log rotation, gzip of
 several members (`cat *.gz`), JSON as Caddy, Traefik and jq write it, CSV and TSV as databases export them.
 """
 import dataclasses

@@ -1,6 +1,6 @@
 """The program's numbers are the oracle's, on random logs with every quirk, and on the example log.
 
-WEIR_SEED=N runs one seed alone and keeps its log; WEIR_SEEDS=N runs so many. WEIR_REAL_LOGS=DIR compares on every
+WEIR_SEED=N runs one seed alone and keeps its log; WEIR_SEEDS=N runs N of them. WEIR_REAL_LOGS=DIR compares on every
 DIR/*.log.gz as well, which CI does not.
 """
 import os

@@ -1,6 +1,6 @@
 """`weir suggest` against brute force: the oracle tries every count, then every burst, until one denies few enough.
 
-WEIR_SEED=N runs one seed alone; WEIR_SEEDS=N runs so many.
+WEIR_SEED=N runs one seed alone; WEIR_SEEDS=N runs N of them.
 """
 import fractions
 import random
@@ -111,7 +111,7 @@ class Suggest(unittest.TestCase):
                         self.check(said, log, allowed, minimal=not (costs and unit_costs_only))
 
     def test_the_example_log(self):
-        """The partner is good; what the program suggests lets him through, and replay agrees to the request."""
+        """The partner is good: the suggestion denies none of its requests, and replay agrees to the request."""
         listed = self.folder.file("good", "192.0.2.77\n192.0.2.10\n")
         for criterion in (["--deny-clients", "1%"], ["--deny-requests", "1%"], ["--good", listed]):
             with self.subTest(criterion):

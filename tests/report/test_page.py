@@ -268,7 +268,7 @@ def check_print(page):
 
 
 class Listener:
-    """A server on this machine that counts who asks it for anything."""
+    """A server on this machine that counts the requests it gets."""
 
     def __enter__(self):
         self.asked = []
@@ -461,7 +461,7 @@ class TestReports(unittest.TestCase):
     def test_a_page_without_a_report_says_so(self):
         shutil.copy(TEMPLATE, folder / "bare.html")
         page = open_page(shared, folder / "bare.html")
-        self.assertIn("no report in this page", page.run("return document.body.innerText"))
+        self.assertIn("contains no report", page.run("return document.body.innerText"))
         self.assertEqual(check_console(page), [])
         (folder / "broken.html").write_text(TEMPLATE.read_text(encoding="utf-8").replace(MARKER, "{"), encoding="utf-8")
         page = open_page(shared, folder / "broken.html")
