@@ -16,6 +16,16 @@ void refuse(Request& request, std::string why) {
   request.why = std::move(why);
 }
 
+bool names_one_twice(std::span<const Check> checks) {
+  for (std::size_t i = 1; i < checks.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      // Different keys may have one hash, very rarely: those are charged one after the other.
+      if (checks[i].hash == checks[j].hash && checks[i].key == checks[j].key) return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 // Twice over the batch: the memory of the next keys is on its way before the first is decided.
@@ -72,6 +82,7 @@ void EmbeddedStore::check_all(Request& request, Moment when) {
                                  " cannot be counted by the table of this process");
     }
   }
+  if (names_one_twice(checks)) return refuse(request, "two checks of a request have the same limit and key");
   request.charged = table_.check_all(checks, when.arrived, when.now);
   for (std::size_t i = 1; i < checks.size(); ++i) {
     if (core::decides(checks[i].decision, checks[request.by].decision))

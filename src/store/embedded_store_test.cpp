@@ -181,7 +181,8 @@ TEST(EmbeddedStore, what_it_cannot_do_is_a_fault_and_charges_nothing) {
   };
   for (const Row& row : {Row{{}, "a request has 1 to 16 checks, not 0"},
                          Row{std::vector<Check>(17, checked), "a request has 1 to 16 checks, not 17"},
-                         Row{{logged}, of_the_log}, Row{{checked, logged}, of_the_log}}) {
+                         Row{{logged}, of_the_log}, Row{{checked, logged}, of_the_log},
+                         Row{{checked, checked}, "two checks of a request have the same limit and key"}}) {
     Asked request(row.checks);
     submit(store, request, 1s);
     EXPECT_EQ(request.fault, Fault::unsuitable);

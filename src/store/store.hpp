@@ -56,16 +56,18 @@ enum class Verb : std::uint8_t {
 // The most checks that can be charged all or none. A reset may have any number of keys.
 constexpr std::size_t kMostChecks = 16;
 
-// One question and its answer. It stays where it is until it is answered or cancelled; the keys' bytes and
-// the limits are needed only until submit() returns. Derive from it for what belongs to the asker.
+// One question and its answer. It stays where it is until it is answered or cancelled, and so do its checks;
+// the keys' bytes and the limits are needed only until submit() returns, and again during give_back(). Once
+// answered or cancelled it may be submitted again. Derive from it for what belongs to the asker.
 struct Request {
   enum class State : std::uint8_t {
-    idle,       // not submitted yet
+    idle,       // not submitted yet, or cancelled
     submitted,  // the store has it
     answered,
   };
 
-  // Filled by the asker. The checks of one request have keys (with their limit's id) that differ.
+  // Filled by the asker. No two checks of a request have the same limit (its id) and key: that is
+  // Fault::unsuitable.
   std::span<Check> checks{};
   Verb verb = Verb::check;
   // The longest that the answer may take, from `when.now` of submit(); 0: as the store does otherwise.
@@ -76,11 +78,11 @@ struct Request {
 
   // Filled by the store.
   State state = State::idle;
-  bool charged = false;                    // all checks were allowed, and what they cost was charged
-  std::uint8_t by = 0;                     // the check that decides: core's order of severity (core::decides)
-  Source source = Source::store;           // who decided
-  Fault fault = Fault::none;               // why nobody could; the decisions say nothing then
-  std::uint64_t forgotten = 0;             // of a reset: keys that had something to forget
+  bool charged = false;           // all checks were allowed, and what they cost was charged; of looks too
+  std::uint8_t by = 0;            // the check that decides: core's order of severity (core::decides)
+  Source source = Source::store;  // who decided
+  Fault fault = Fault::none;      // why nobody could; the decisions say nothing then
+  std::uint64_t forgotten = 0;    // of a reset: keys that had something to forget
   std::chrono::nanoseconds charged_at{0};  // on the store's clock, for give_back()
   std::string why{};                       // with a fault: a sentence for people
   void* ticket = nullptr;                  // the store's own while it has the request
@@ -99,17 +101,20 @@ class Store {
  public:
   virtual ~Store() = default;
 
-  // Answers each request, in order: those whose state is `answered` when submit() returns at once, the others
-  // later, by on_answer. A whole read buffer is one call.
+  // Answers each request once: those whose state is `answered` when submit() returns at once, the others
+  // later, by on_answer. Requests that have a key of a limit in common are decided in the order in which they
+  // came, within a batch and from one batch to the next; they need not be answered in that order. Each
+  // decision is what its check would have been told alone. A whole read buffer is one call.
   virtual void submit(std::span<Request* const> batch, Moment when) = 0;
 
-  // The asker has gone: on_answer is not called, and the request is the asker's again when cancel() returns.
-  // What has been charged by then, or is being charged, stays charged.
+  // The asker of a submitted request has gone: on_answer is not called, and the request is idle and the
+  // asker's again when cancel() returns. What has been charged by then, or is being charged, stays charged.
   virtual void cancel(Request& pending) = 0;
 
-  // Takes back what an answered request has charged, as far as it has not drained since: whoever was admitted
-  // meanwhile was admitted for what drained. At most once for each request, whose checks must have their keys
-  // and limits again.
+  // Takes back what an answered request has charged, as far as it has not drained since: what drained
+  // is what others were admitted for meanwhile. Nothing when the limit's numbers have changed since, or when
+  // its algorithm cannot give back (core::can_give_back). At most once for each request, whose checks must
+  // have their keys and limits again.
   virtual void give_back(const Request& charged, std::chrono::nanoseconds now) = 0;
 };
 

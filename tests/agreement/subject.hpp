@@ -38,6 +38,9 @@ class Subject {
     return step.decision();
   }
 
+  // From now on by other numbers of the same algorithm.
+  void adopt(const core::Rule& rule) { rule_ = rule; }
+
   bool same_state(const Subject& other) const { return words_ == other.words_ && log_ == other.log_; }
 
  private:

@@ -1,0 +1,111 @@
+// Every store, every property of the contract. A new store is one more line of stores().
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <tuple>
+
+#include "conformance/embedded_world.hpp"
+#include "conformance/later.hpp"
+#include "conformance/sabotage.hpp"
+#include "conformance/suite.hpp"
+
+namespace weir::store::conformance {
+namespace {
+
+template <class Kind>
+std::unique_ptr<World> make() {
+  return std::make_unique<Kind>();
+}
+
+struct NamedStore {
+  const char* name;
+  std::unique_ptr<World> (*make)();
+};
+
+std::vector<NamedStore> stores() {
+  return {{"embedded", make<EmbeddedWorld>}, {"embedded_answered_later", make<LaterWorld<>>}};
+}
+
+std::vector<std::string> violations_of(World& world, const Property& property, std::string& skipped) {
+  Trial trial(world);
+  property.try_on(trial);
+  skipped = trial.skipped;
+  return trial.violations;
+}
+
+class Conformance : public testing::TestWithParam<std::tuple<NamedStore, Property>> {};
+
+TEST_P(Conformance, holds) {
+  const auto& [store, property] = GetParam();
+  const std::unique_ptr<World> world = store.make();
+  std::string skipped;
+  for (const std::string& violation : violations_of(*world, property, skipped)) ADD_FAILURE() << violation;
+  if (!skipped.empty()) GTEST_SKIP() << skipped;
+}
+
+INSTANTIATE_TEST_SUITE_P(Store, Conformance,
+                         testing::Combine(testing::ValuesIn(stores()), testing::ValuesIn(all_properties())),
+                         [](const auto& each) {
+                           return std::string(std::get<0>(each.param).name) + "_" +
+                                  std::get<1>(each.param).name;
+                         });
+
+// ------------------------------------------------------------------------------------------- the suite
+// itself
+
+struct Sabotage {
+  const char* name;
+  std::unique_ptr<World> (*make)();
+  const char* found_by;
+};
+
+class Sabotaged : public testing::TestWithParam<Sabotage> {};
+
+TEST_P(Sabotaged, is_found_out) {
+  const Sabotage& sabotage = GetParam();
+  bool known = false;
+  for (const Property& property : all_properties()) {
+    if (std::string_view(property.name) != sabotage.found_by) continue;
+    known = true;
+    const std::unique_ptr<World> world = sabotage.make();
+    std::string skipped;
+    EXPECT_FALSE(violations_of(*world, property, skipped).empty());
+  }
+  EXPECT_TRUE(known) << "no property is named " << sabotage.found_by;
+}
+
+template <class Kind>
+Sabotage sabotage(const char* name, const char* found_by) {
+  return {name, make<LaterWorld<Kind>>, found_by};
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Store, Sabotaged,
+    testing::Values(
+        sabotage<ChargesOnDenial>("charges_on_denial", "a_denial_takes_nothing_and_its_wait_is_enough"),
+        sabotage<LosesOneOfAllOrNone>("loses_one_of_all_or_none", "when_all_are_allowed_all_are_charged"),
+        sabotage<ChargesEachAlone>("charges_each_alone", "when_one_is_not_allowed_none_is_charged"),
+        sabotage<AnswersTwice>("answers_twice", "the_sixteen_rows"),
+        sabotage<AnswersAfterCancel>("answers_after_cancel", "a_cancelled_request_is_not_answered"),
+        sabotage<AnswersInsideSubmit>("answers_inside_submit", "the_sixteen_rows"),
+        sabotage<ForgetsToAnswer>("forgets_to_answer", "a_batch_is_decided_in_order"),
+        sabotage<DecidesTheLastFirst>("decides_the_last_first",
+                                      "batches_are_decided_in_the_order_in_which_they_came"),
+        sabotage<ReadsKeysLate>("reads_keys_late", "a_batch_is_decided_in_order"),
+        sabotage<KeepsTheDeciderOfBefore>("keeps_the_decider_of_before",
+                                          "an_answer_keeps_nothing_of_the_one_before"),
+        sabotage<IgnoresTheId>("ignores_the_id", "limits_of_one_key_have_separate_states"),
+        sabotage<IdentifiesByNumbers>("identifies_by_numbers", "changed_numbers_keep_the_debt_in_units"),
+        sabotage<LooksTakeOne>("looks_take_one", "a_look_takes_nothing_and_always_passes"),
+        sabotage<GivesBackWhatHasDrained>("gives_back_what_has_drained", "what_has_not_drained_comes_back"),
+        sabotage<GivesNothingBack>("gives_nothing_back", "all_of_a_request_comes_back_at_once"),
+        sabotage<CountsEveryResetKey>("counts_every_reset_key",
+                                      "a_reset_of_many_keys_counts_those_that_had_something"),
+        Sabotage{"forgets_patience", make<ForgetsPatienceWorld>,
+                 "an_answer_takes_no_longer_than_the_askers_patience"}),
+    [](const auto& each) { return each.param.name; });
+
+}  // namespace
+}  // namespace weir::store::conformance

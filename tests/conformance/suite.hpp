@@ -1,0 +1,36 @@
+// The conformance suite: what every store must do, as properties that are tried one by one on fresh worlds.
+//
+// A property is named after what must hold. It returns early, with Trial::skipped, where a store has nothing
+// to show.
+#pragma once
+
+#include <vector>
+
+#include "conformance/trial.hpp"
+
+namespace weir::store::conformance {
+
+struct Property {
+  const char* name;
+  void (*try_on)(Trial&);
+};
+
+std::vector<Property> verdict_properties();      // what one check is told
+std::vector<Property> all_or_none_properties();  // several checks of one request
+std::vector<Property> identity_properties();     // which checks mean the same state
+std::vector<Property> answer_properties();       // when requests are answered, and when not
+std::vector<Property> give_back_properties();
+std::vector<Property> reset_properties();
+std::vector<Property> failure_properties();  // foreign values, a store that is away
+
+inline std::vector<Property> all_properties() {
+  std::vector<Property> all;
+  for (const auto& some :
+       {verdict_properties(), all_or_none_properties(), identity_properties(), answer_properties(),
+        give_back_properties(), reset_properties(), failure_properties()}) {
+    all.insert(all.end(), some.begin(), some.end());
+  }
+  return all;
+}
+
+}  // namespace weir::store::conformance

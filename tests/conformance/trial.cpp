@@ -1,0 +1,168 @@
+#include "conformance/trial.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/severity.hpp"
+
+namespace weir::store::conformance {
+
+void Trial::Lent::spoil() {
+  for (std::string& key : keys) std::fill(key.begin(), key.end(), '#');
+  for (Limit& limit : limits) limit = Limit{core::Rule{Quota::per_day(1)}, 0xbad};
+}
+
+Trial::~Trial() {
+  for (const Question* question : owed_) world.store().cancel(*const_cast<Question*>(question));
+}
+
+void Trial::expect(bool holds, std::string_view what) {
+  if (!holds) violations.emplace_back(what);
+}
+
+Limit Trial::limit(std::string_view rule, std::uint32_t id) const {
+  return {core::Rule::parse(rule).value().on_clock(world.wall_ahead()), id};
+}
+
+std::unique_ptr<Trial::Lent> Trial::lend(Question& question) {
+  auto lent = std::make_unique<Lent>();
+  for (const Part& part : question.parts) {
+    lent->keys.push_back(part.key);
+    lent->limits.push_back(part.limit);
+  }
+  question.room.resize(question.parts.size());
+  question.checks = question.room;
+  for (std::size_t i = 0; i < question.parts.size(); ++i) {
+    question.room[i].limit = &lent->limits[i];
+    question.room[i].key = lent->keys[i];
+    question.room[i].cost = Cost{question.parts[i].cost};
+  }
+  return lent;
+}
+
+void Trial::submit(std::span<Question* const> batch, nanoseconds arrived) {
+  std::vector<std::unique_ptr<Lent>> lent;
+  std::vector<Request*> requests;
+  for (Question* const question : batch) {
+    lent.push_back(lend(*question));
+    question->trial = this;
+    question->on_answer = &Trial::answered;
+    question->pending = true;
+    question->answers = 0;
+    owed_.insert(question);
+    requests.push_back(question);
+  }
+  const bool outer = std::exchange(inside_, true);
+  world.store().submit(requests, {arrived, world.now()});
+  inside_ = outer;
+  for (auto& each : lent) {
+    each->spoil();
+    spoiled_.push_back(std::move(each));
+  }
+  for (Question* const question : batch) {
+    if (question->state == Request::State::answered) {
+      question->pending = false;
+      owed_.erase(question);
+      examine(*question);
+    } else {
+      expect(question->state == Request::State::submitted,
+             "after submit() a request is submitted or answered");
+    }
+  }
+}
+
+void Trial::answered(Request& request) {
+  auto& question = static_cast<Question&>(request);
+  Trial& trial = *question.trial;
+  trial.expect(!trial.inside_, "on_answer is never called from inside submit()");
+  trial.expect(question.pending,
+               "on_answer is called once, and not after submit() has answered nor after cancel()");
+  trial.expect(question.state == Request::State::answered, "in on_answer the request is answered");
+  question.pending = false;
+  ++question.answers;
+  trial.owed_.erase(&question);
+  trial.examine(question);
+  if (question.then) {
+    const auto then = std::move(question.then);
+    question.then = nullptr;
+    then();
+  }
+}
+
+// What holds for every answer.
+void Trial::examine(const Question& question) {
+  if (question.fault != Fault::none) {
+    expect(!question.charged, "what nobody could decide is not charged");
+    expect(!question.why.empty(), "a fault comes with a sentence");
+    return;
+  }
+  if (question.verb == Verb::reset) {
+    expect(question.forgotten <= question.checks.size(), "no more keys are forgotten than were named");
+    return;
+  }
+  const auto checks = question.checks;
+  if (question.by >= checks.size()) return expect(false, "the check that decides is one of the request's");
+  for (std::size_t i = 0; i < checks.size(); ++i) {
+    const Decision& each = checks[i].decision;
+    expect(!core::decides(each, question.decision()), "no check is more severe than the one that decides");
+    expect(i >= question.by || core::decides(question.decision(), each),
+           "of equal checks the first one decides");
+    expect(each.retry_after.has_value() == (each.verdict == Verdict::denied),
+           "retry_after is present exactly when denied");
+    expect(each.reset_after.count() >= 0 && each.remaining >= 0, "no time and no number is negative");
+  }
+  expect(!question.charged || question.allowed(), "what is not allowed is not charged");
+  if (question.source == Source::store) equal(question.charged, question.allowed(), "charged by the store");
+}
+
+void Trial::cancel(Question& question) {
+  world.store().cancel(question);
+  expect(question.state != Request::State::submitted, "after cancel() the store does not have the request");
+  question.pending = false;
+  owed_.erase(&question);
+}
+
+void Trial::give_back(Question& charged) {
+  spoiled_.push_back(lend(charged));
+  world.store().give_back(charged, world.now());
+  spoiled_.back()->spoil();
+}
+
+void Trial::settle() {
+  world.settle();
+  expect(owed_.empty(), "every request is answered");
+}
+
+void Trial::ask(Question& question) {
+  submit({&question});
+  world.settle();
+  expect(!question.pending, "a request is answered");
+}
+
+Decision Trial::ask(const Limit& limit, std::string_view key, std::uint64_t cost) {
+  Question question(limit, std::string(key), cost);
+  ask(question);
+  if (question.pending) cancel(question);
+  if (question.fault != Fault::none) expect(false, "nobody could decide: " + question.why);
+  return question.decision();
+}
+
+std::uint64_t Trial::reset(std::vector<Part> parts) {
+  Question question(std::move(parts), Verb::reset);
+  ask(question);
+  if (question.pending) cancel(question);
+  if (question.fault != Fault::none) expect(false, "a reset failed: " + question.why);
+  return question.forgotten;
+}
+
+std::string shown(const Decision& decision) {
+  const char* const verdict = decision.verdict == Verdict::allowed  ? "allowed"
+                              : decision.verdict == Verdict::denied ? "denied"
+                                                                    : "never";
+  std::string text = verdict;
+  text += ", " + std::to_string(decision.remaining) + " of " + std::to_string(decision.limit) + " left";
+  if (decision.retry_after) text += ", retry after " + std::to_string(decision.retry_after->count()) + " ns";
+  return text + ", reset after " + std::to_string(decision.reset_after.count()) + " ns";
+}
+
+}  // namespace weir::store::conformance

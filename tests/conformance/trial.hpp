@@ -1,0 +1,110 @@
+// One property on trial: asks a store, watches what holds for every answer, and writes down each violation.
+//
+// A list and not EXPECT_: a test of the suite itself wants to see that a wrong store is found out.
+//
+// What is lent to submit() is spoiled when that returns: keys are overwritten and limits become others, so a
+// store that reads them later is found out too.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <ostream>
+#include <set>
+#include <span>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "conformance/world.hpp"
+#include "store/store.hpp"
+
+namespace weir::store::conformance {
+
+struct Part {
+  Limit limit;
+  std::string key;
+  std::uint64_t cost = 1;
+};
+
+class Trial;
+
+// A request that owns what it asks for.
+class Question : public Request {
+ public:
+  explicit Question(std::vector<Part> wanted, Verb asked = Verb::check) : parts(std::move(wanted)) {
+    verb = asked;
+  }
+  Question(const Limit& limit, std::string key, std::uint64_t cost = 1)
+      : Question({{limit, std::move(key), cost}}) {}
+  Question(const Question&) = delete;
+  Question& operator=(const Question&) = delete;
+
+  std::vector<Part> parts;
+  std::vector<Check> room;       // what `checks` is of
+  std::function<void()> then{};  // called by on_answer; may destroy this
+  bool pending = false;          // on_answer is owed
+  int answers = 0;
+  Trial* trial = nullptr;
+};
+
+class Trial {
+ public:
+  explicit Trial(World& its_world) : world(its_world) {}
+  ~Trial();
+  Trial(const Trial&) = delete;
+  Trial& operator=(const Trial&) = delete;
+
+  World& world;
+  std::vector<std::string> violations;
+  std::string skipped;  // not empty: why this store has nothing to show here
+
+  void expect(bool holds, std::string_view what);
+  template <class A, class B>
+  void equal(const A& is, const B& should, std::string_view what) {
+    if (is == should) return;
+    std::ostringstream text;
+    text << what << ": is " << is << ", should be " << should;
+    expect(false, text.str());
+  }
+
+  // A limit whose windows go by the world's clock.
+  Limit limit(std::string_view rule, std::uint32_t id = 0) const;
+
+  // As the store's; submit() does not wait.
+  void submit(std::span<Question* const> batch, nanoseconds arrived);
+  void submit(std::span<Question* const> batch) { submit(batch, world.now()); }
+  void submit(std::initializer_list<Question*> batch) { submit(std::span(batch.begin(), batch.size())); }
+  void cancel(Question& question);
+  void give_back(Question& charged);
+  // Afterwards nothing is owed an answer.
+  void settle();
+
+  // Asks and waits.
+  void ask(Question& question);
+  Decision ask(const Limit& limit, std::string_view key, std::uint64_t cost = 1);
+  std::int64_t left(const Limit& limit, std::string_view key) { return ask(limit, key, 0).remaining; }
+  std::uint64_t reset(std::vector<Part> parts);
+
+ private:
+  // Keys and limits that a store sees, at addresses that stay valid for the whole trial.
+  struct Lent {
+    std::vector<std::string> keys;
+    std::vector<Limit> limits;
+    void spoil();
+  };
+  static void answered(Request& request);
+  void examine(const Question& question);
+  static std::unique_ptr<Lent> lend(Question& question);
+
+  bool inside_ = false;  // submit()
+  std::vector<std::unique_ptr<Lent>> spoiled_;
+  std::set<const Question*> owed_;
+};
+
+// "allowed, 4 left, reset after 1000000000": all of a decision, for messages and comparisons.
+std::string shown(const Decision& decision);
+
+}  // namespace weir::store::conformance

@@ -1,0 +1,44 @@
+// What the conformance suite must know of a store: how to reach it, how its time passes, and what it cannot
+// do.
+//
+// A world is made fresh for each property. Its time is simulated and starts on a whole second; what a
+// property asks at one moment is decided at that moment.
+#pragma once
+
+#include <chrono>
+#include <string>
+
+#include "core/rule.hpp"
+#include "store/store.hpp"
+
+namespace weir::store::conformance {
+
+using std::chrono::nanoseconds;
+
+class World {
+ public:
+  World() = default;
+  World(const World&) = delete;
+  World& operator=(const World&) = delete;
+  virtual ~World() = default;
+
+  virtual Store& store() = 0;
+  virtual nanoseconds now() const = 0;
+  // Time passes; what falls due meanwhile happens when it is due.
+  virtual void advance(nanoseconds time) = 0;
+  // Whatever can be answered without time passing is answered.
+  virtual void settle() = 0;
+
+  // How far the clock that windows go by is ahead of now().
+  virtual nanoseconds wall_ahead() const { return nanoseconds{0}; }
+  // Whether the store says Fault::unsuitable to checks of this rule.
+  virtual bool refuses(const core::Rule&) const { return false; }
+  // Puts something that is no limit where the store keeps this key's state; false: a store cannot have that.
+  virtual bool put_foreign_value(const Limit&, const std::string& /*key*/) { return false; }
+  // From now on no answer comes from where the states are; false: they are in the store itself.
+  virtual bool fall_silent() { return false; }
+  // The answers come again, those that were held back first.
+  virtual void speak_again() {}
+};
+
+}  // namespace weir::store::conformance
