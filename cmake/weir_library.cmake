@@ -3,20 +3,38 @@
 add_library(weir STATIC $<TARGET_OBJECTS:weir_core> $<TARGET_OBJECTS:weir_store>)
 add_library(weir::weir ALIAS weir)
 target_compile_features(weir PUBLIC cxx_std_20)
-target_include_directories(weir PUBLIC $<BUILD_INTERFACE:${weir_SOURCE_DIR}/include>
-                                       $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 target_link_libraries(weir PUBLIC tl::expected Threads::Threads)
 if(WEIR_SANITIZE)
   target_link_options(weir PUBLIC -fsanitize=${WEIR_SANITIZE})
 endif()
 
+# Every public header belongs to one library: those of weir::redis are named here, the others are weir::weir's.
+file(GLOB weir_headers CONFIGURE_DEPENDS ${weir_SOURCE_DIR}/include/weir/*.hpp)
+set(weir_redis_headers ${weir_SOURCE_DIR}/include/weir/redis.hpp)
+list(REMOVE_ITEM weir_headers ${weir_redis_headers})
+
+# weir_public_headers(TARGET HEADERS...): for users, and each of them compiles alone
+# (the target all_verify_interface_header_sets).
+function(weir_public_headers target)
+  target_sources(${target} PUBLIC FILE_SET HEADERS BASE_DIRS ${weir_SOURCE_DIR}/include FILES ${ARGN})
+  set_target_properties(${target} PROPERTIES VERIFY_INTERFACE_HEADER_SETS ${PROJECT_IS_TOP_LEVEL})
+endfunction()
+weir_public_headers(weir ${weir_headers})
+
 include(CMakePackageConfigHelpers)
 set(weir_package ${CMAKE_INSTALL_LIBDIR}/cmake/weir)
-install(TARGETS weir EXPORT weir_targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(DIRECTORY ${weir_SOURCE_DIR}/include/weir DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(TARGETS weir EXPORT weir_targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} FILE_SET HEADERS)
 install(EXPORT weir_targets NAMESPACE weir:: DESTINATION ${weir_package})
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/weirConfig.cmake.in ${CMAKE_CURRENT_BINARY_DIR}/weirConfig.cmake
                               INSTALL_DESTINATION ${weir_package})
 write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/weirConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/weirConfig.cmake ${CMAKE_CURRENT_BINARY_DIR}/weirConfigVersion.cmake
         DESTINATION ${weir_package})
+
+# weir_pkg_config(NAME): installs NAME.pc, which finds the rest from where it lies, so that the folder may be moved.
+function(weir_pkg_config name)
+  file(RELATIVE_PATH weir_pc_prefix ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+  configure_file(${weir_SOURCE_DIR}/cmake/${name}.pc.in ${CMAKE_CURRENT_BINARY_DIR}/${name}.pc @ONLY)
+  install(FILES ${CMAKE_CURRENT_BINARY_DIR}/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endfunction()
+weir_pkg_config(weir)

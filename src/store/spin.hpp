@@ -10,13 +10,22 @@ class Spin {
  public:
   void wait() {
     if (++turns_ < 64) {
-      __builtin_ia32_pause();
+      pause();
     } else {
       std::this_thread::yield();
     }
   }
 
  private:
+  // Tells the processor that this is a wait: it leaves more to the core's other thread.
+  static void pause() {
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    asm volatile("yield");
+#endif
+  }
+
   int turns_ = 0;
 };
 
