@@ -23,7 +23,6 @@ namespace {
 
 using weir::resp::Bounds;
 using weir::resp::RequestParser;
-using weir::resp::Status;
 using weir::resp::Writer;
 
 // Longer inputs are not fed byte by byte: the harness itself (not the parser) copies quadratically.
@@ -64,8 +63,8 @@ Heard hear(std::string_view stream, const Limits& limits, const PieceSize& piece
     // is an ASan report.
     const std::vector<char> block(heard.leftover.begin(), heard.leftover.end());
     std::string_view input(block.data(), block.size());
-    Status status = parser.next(input, limits);
-    for (; status == Status::complete; status = parser.next(input, limits)) {
+    RequestParser::Status status = parser.next(input, limits);
+    for (; status == RequestParser::Status::complete; status = parser.next(input, limits)) {
       require(parser.consumed() > 0 && parser.consumed() <= input.size(),
               "a command has bytes, and no foreign ones");
       require(parser.consumed() <= limits.command_bytes, "a command is within its bound");
@@ -79,12 +78,12 @@ Heard hear(std::string_view stream, const Limits& limits, const PieceSize& piece
       input.remove_prefix(parser.consumed());
     }
     require(parser.args().empty() && parser.consumed() == 0, "no command, no words");
-    if (status == Status::error) {
+    if (status == RequestParser::Status::malformed) {
       heard.error = parser.error();
       heard.leftover.clear();
       require(heard.error.starts_with("ERR Protocol error: "), "an error says what it is");
       for (const char c : heard.error) require(c >= ' ' && c <= '~', "an error is printable");
-      require(parser.next(stream, limits) == Status::error, "an error stays");
+      require(parser.next(stream, limits) == RequestParser::Status::malformed, "an error stays");
       break;
     }
     heard.leftover = input;
@@ -120,8 +119,9 @@ void check_echo(const std::vector<std::string>& words) {
   }
   RequestParser parser;
   const Limits wide{.command_bytes = command.size()};
-  require(parser.next(command, wide) == Status::complete && parser.consumed() == command.size(),
-          "what Reply writes is a command again");
+  require(
+      parser.next(command, wide) == RequestParser::Status::complete && parser.consumed() == command.size(),
+      "what Reply writes is a command again");
   require(std::vector<std::string>(parser.args().begin(), parser.args().end()) == words,
           "with the same words");
 }

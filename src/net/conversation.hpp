@@ -25,8 +25,8 @@ class Conversation {
   // it took; the rest is half a message, or for a later call.
   virtual std::size_t feed(std::string_view input, std::string& out, Moment when) = 0;
 
-  // Answers are outstanding: feed() would take nothing. The conversation calls its `resume`, once, when they
-  // have come; never from inside feed().
+  // Answers are outstanding: feed() would take nothing. When they have come the conversation is busy(), and
+  // calls its `resume` (dispatcher.hpp), once; the session then feeds it in a turn of its own.
   virtual bool waiting() const = 0;
   // There is more to run or to write without more input: feed() is to be called again, after the other
   // connections of the loop.

@@ -54,7 +54,7 @@ bool equals_ignoring_case(std::string_view text, std::string_view lower) {
 
 }  // namespace
 
-Status RequestParser::next(std::string_view input, const Bounds& bounds) {
+RequestParser::Status RequestParser::next(std::string_view input, const Bounds& bounds) {
   if (phase_ == Phase::fresh && next_small(input, bounds)) [[likely]] {
     return Status::complete;
   }
@@ -105,8 +105,8 @@ bool RequestParser::next_small(std::string_view input, const Bounds& bounds) {
 
 // Any command, whole or in pieces. Each step either advances phase_ and returns complete, or says
 // why it cannot.
-Status RequestParser::next_any(std::string_view input, const Bounds& bounds) {
-  if (phase_ == Phase::failed) return Status::error;
+RequestParser::Status RequestParser::next_any(std::string_view input, const Bounds& bounds) {
+  if (phase_ == Phase::failed) return Status::malformed;
   if (phase_ == Phase::fresh || phase_ == Phase::fresh_after_large) {
     start();
     if (input.empty()) return Status::incomplete;
@@ -128,7 +128,7 @@ Status RequestParser::next_any(std::string_view input, const Bounds& bounds) {
   return finish(position_);
 }
 
-Status RequestParser::read_count(std::string_view input, const Bounds& bounds) {
+RequestParser::Status RequestParser::read_count(std::string_view input, const Bounds& bounds) {
   std::string_view number;
   switch (find_line(input, bounds, number)) {
     case Line::incomplete:
@@ -152,7 +152,7 @@ Status RequestParser::read_count(std::string_view input, const Bounds& bounds) {
   return Status::complete;
 }
 
-Status RequestParser::read_length(std::string_view input, const Bounds& bounds) {
+RequestParser::Status RequestParser::read_length(std::string_view input, const Bounds& bounds) {
   // Said at the first byte rather than at the end of its line as Redis does: a client that lost
   // count learns it now.
   if (position_ < input.size() && position_ <= last_header_cr(bounds) && input[position_] != '$') {
@@ -184,7 +184,7 @@ Status RequestParser::read_length(std::string_view input, const Bounds& bounds) 
   return Status::complete;
 }
 
-Status RequestParser::read_word(std::string_view input) {
+RequestParser::Status RequestParser::read_word(std::string_view input) {
   const std::size_t end = position_ + word_length_;
   if (input.size() < end + 2) return Status::incomplete;
   // Redis skips these two bytes unread. A client that miscounted is better told so than answered out of step.
@@ -217,7 +217,7 @@ RequestParser::Line RequestParser::find_line(std::string_view input, const Bound
   return Line::found;
 }
 
-Status RequestParser::next_inline(std::string_view input, const Bounds& bounds) {
+RequestParser::Status RequestParser::next_inline(std::string_view input, const Bounds& bounds) {
   const std::size_t last =
       std::min({bounds.inline_bytes, std::max<std::size_t>(bounds.command_bytes, 1) - 1, kMaxBytes});
   const std::string_view allowed = input.substr(0, last + 1);
@@ -260,19 +260,19 @@ void RequestParser::add_arg(std::string_view word) {
   ++count_;
 }
 
-Status RequestParser::finish(std::size_t consumed) {
+RequestParser::Status RequestParser::finish(std::size_t consumed) {
   consumed_ = consumed;
   const std::size_t kept = std::max({many_.capacity(), places_.capacity(), unquoted_.capacity()});
   phase_ = kept > kKeptElements ? Phase::fresh_after_large : Phase::fresh;
   return Status::complete;
 }
 
-Status RequestParser::fail(std::string_view text) {
+RequestParser::Status RequestParser::fail(std::string_view text) {
   start();
   phase_ = Phase::failed;
   error_ = "ERR Protocol error: ";
   error_ += text;
-  return Status::error;
+  return Status::malformed;
 }
 
 bool looks_like_http(std::span<const std::string_view> args) {

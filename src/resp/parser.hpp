@@ -37,10 +37,10 @@ inline constexpr Bounds kUnauthenticated{.args = 10,
                                          .command_bytes = 16 * kKiB,
                                          .authenticated = false};
 
-enum class Status { complete, incomplete, error };
-
 class RequestParser {
  public:
+  enum class Status { complete, incomplete, malformed };
+
   RequestParser() = default;
   // Moving keeps args() valid; a copy would refer to the other parser's unescaped words.
   RequestParser(RequestParser&&) = default;
@@ -55,7 +55,7 @@ class RequestParser {
   //             A command without words (`*0`, `*-1`, an empty line) is complete too: ignore it.
   // incomplete: nothing is to be dropped; the next call must pass the same bytes at the front, at any
   //             address, with more behind them. The work is linear in the bytes, however they are cut.
-  // error:      error() is the text of the one error line to send before closing. The parser stays so.
+  // malformed:  error() is the text of the one error line to send before closing. The parser stays so.
   //
   // After a large command the memory for its words is released by the next call, be it with an empty input.
   Status next(std::string_view input, const Bounds& bounds);

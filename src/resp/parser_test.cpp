@@ -43,14 +43,14 @@ Heard hear(std::initializer_list<std::string_view> pieces, const Bounds& bounds 
     heard.leftover += piece;
     const std::vector<char> buffer(heard.leftover.begin(), heard.leftover.end());
     std::string_view input(buffer.data(), buffer.size());
-    Status status;
-    while ((status = parser.next(input, bounds)) == Status::complete) {
+    RequestParser::Status status;
+    while ((status = parser.next(input, bounds)) == RequestParser::Status::complete) {
       const auto args = parser.args();
       if (!args.empty()) heard.commands.emplace_back(args.begin(), args.end());
       input.remove_prefix(parser.consumed());
     }
     heard.leftover = input;
-    if (status == Status::error) {
+    if (status == RequestParser::Status::malformed) {
       heard.error = parser.error();
       heard.leftover.clear();
       break;
@@ -95,7 +95,7 @@ TEST(RequestParser, what_carries_no_command_is_ignored) {
   for (const std::string_view nothing : {"*0\r\n", "*-1\r\n", "*-10\r\n", "*-9223372036854775808\r\n", "\r\n",
                                          "\n", "   \r\n", " \t \n", "\r\r\n"}) {
     RequestParser parser;
-    EXPECT_EQ(parser.next(nothing, {}), Status::complete) << nothing;
+    EXPECT_EQ(parser.next(nothing, {}), RequestParser::Status::complete) << nothing;
     EXPECT_TRUE(parser.args().empty()) << nothing;
     EXPECT_EQ(parser.consumed(), nothing.size()) << nothing;
     EXPECT_EQ(hear(std::string(nothing) + command({"PING"})), commands({{"PING"}})) << nothing;
@@ -174,8 +174,8 @@ TEST(RequestParser, what_is_not_a_command_gets_one_error) {
 
 TEST(RequestParser, stays_in_error) {
   RequestParser parser;
-  EXPECT_EQ(parser.next("*x\r\n", {}), Status::error);
-  EXPECT_EQ(parser.next(command({"PING"}), {}), Status::error);
+  EXPECT_EQ(parser.next("*x\r\n", {}), RequestParser::Status::malformed);
+  EXPECT_EQ(parser.next(command({"PING"}), {}), RequestParser::Status::malformed);
   EXPECT_EQ(parser.error(), "ERR Protocol error: invalid multibulk length");
   EXPECT_TRUE(parser.args().empty());
   EXPECT_EQ(parser.consumed(), 0U);
@@ -277,7 +277,8 @@ TEST(RequestParser, every_prefix_of_a_command_is_unfinished) {
                                   command(Command(20, "word")), "ECHO \"a b\" c\r\n"s}) {
     for (std::size_t size = 0; size < wire.size(); ++size) {
       RequestParser parser;
-      ASSERT_EQ(parser.next(std::string_view(wire).substr(0, size), {}), Status::incomplete) << size;
+      ASSERT_EQ(parser.next(std::string_view(wire).substr(0, size), {}), RequestParser::Status::incomplete)
+          << size;
       ASSERT_TRUE(parser.args().empty());
       ASSERT_EQ(parser.consumed(), 0U);
     }
@@ -296,15 +297,15 @@ TEST(RequestParser, a_mebibyte_sent_byte_by_byte_is_parsed_once) {
   for (const std::string& stream : streams) {
     RequestParser parser;
     for (std::size_t size = 1; size < stream.size(); ++size) {
-      ASSERT_EQ(parser.next({stream.data(), size}, bounds), Status::incomplete);
+      ASSERT_EQ(parser.next({stream.data(), size}, bounds), RequestParser::Status::incomplete);
     }
-    ASSERT_EQ(parser.next(stream, bounds), Status::complete);
+    ASSERT_EQ(parser.next(stream, bounds), RequestParser::Status::complete);
     EXPECT_EQ(parser.consumed(), stream.size());
   }
   const std::string header = "*" + std::string(kRoom, '1');
   RequestParser parser;
   for (std::size_t size = 1; size < header.size(); ++size) {
-    ASSERT_EQ(parser.next({header.data(), size}, bounds), Status::incomplete);
+    ASSERT_EQ(parser.next({header.data(), size}, bounds), RequestParser::Status::incomplete);
   }
   EXPECT_LT(std::chrono::steady_clock::now() - started, std::chrono::seconds(3));
 }
@@ -321,7 +322,7 @@ TEST(RequestParser, ten_thousand_promises_of_a_million_words_cost_nothing) {
   const std::size_t before = resident_bytes();
   std::vector<RequestParser> parsers(kParsers);
   for (RequestParser& parser : parsers) {
-    ASSERT_EQ(parser.next("*1048576\r\n$524288\r\n", {}), Status::incomplete);
+    ASSERT_EQ(parser.next("*1048576\r\n$524288\r\n", {}), RequestParser::Status::incomplete);
   }
   // The parsers themselves, and 16 MiB for the test's own allocator: one vector of a million words
   // would take 8 MiB.
@@ -422,7 +423,7 @@ TEST(RequestParser, words_are_views_into_the_input_unless_they_were_quoted) {
   };
   RequestParser parser;
   for (const auto& row : rows) {
-    ASSERT_EQ(parser.next(row.stream, {}), Status::complete);
+    ASSERT_EQ(parser.next(row.stream, {}), RequestParser::Status::complete);
     EXPECT_EQ(parser.args_in_input(), row.in_input) << row.stream;
     for (const std::string_view word : parser.args()) {
       const bool inside = word.data() >= row.stream.data() &&
@@ -436,10 +437,10 @@ TEST(RequestParser, moving_it_keeps_its_words_and_its_progress) {
   for (const std::string& stream : {command({"ECHO", "a"}), command(Command(20, "w")), "ECHO \"a\"\n"s,
                                     "ECHO 'a longer word than fits inside'\n"s}) {
     auto first = std::make_unique<RequestParser>();
-    ASSERT_EQ(first->next(std::string_view(stream).substr(0, 7), {}), Status::incomplete);
+    ASSERT_EQ(first->next(std::string_view(stream).substr(0, 7), {}), RequestParser::Status::incomplete);
     auto second = std::make_unique<RequestParser>(std::move(*first));
     first.reset();
-    ASSERT_EQ(second->next(stream, {}), Status::complete);
+    ASSERT_EQ(second->next(stream, {}), RequestParser::Status::complete);
     const auto args = second->args();
     const Command words(args.begin(), args.end());
     const RequestParser third(std::move(*second));
@@ -466,7 +467,7 @@ TEST(RequestParser, a_browser_at_the_wrong_port_is_recognised) {
   };
   for (const auto& row : rows) {
     RequestParser parser;
-    ASSERT_EQ(parser.next(row.line, {}), Status::complete);
+    ASSERT_EQ(parser.next(row.line, {}), RequestParser::Status::complete);
     EXPECT_EQ(looks_like_http(parser.args()), row.http) << row.line;
   }
 }

@@ -69,7 +69,7 @@ Info tell_info(const Service& service, std::span<const std::string> sections, co
             line("uptime_in_seconds", uptime) + line("threads", settings.threads) + "\r\n";
   }
   if (asked("clients")) {
-    text += "# Clients\r\n" + line("connected_clients", c.connections_now.load()) +
+    text += "# Clients\r\n" + line("connected_clients", service.connections.now.load()) +
             line("maxclients", settings.max_connections) + "\r\n";
   }
   if (asked("memory")) {
@@ -81,9 +81,9 @@ Info tell_info(const Service& service, std::span<const std::string> sections, co
             line("snapshot_errors", c.snapshot_errors.load()) + "\r\n";
   }
   if (asked("stats")) {
-    text += "# Stats\r\n" + line("total_connections_received", c.connections_received.load()) +
-            line("rejected_connections", c.connections_rejected.load()) +
-            line("stalled_connections", c.connections_stalled.load()) +
+    text += "# Stats\r\n" + line("total_connections_received", service.connections.received.load()) +
+            line("rejected_connections", service.connections.rejected.load()) +
+            line("stalled_connections", service.connections.stalled.load()) +
             line("total_commands_processed", c.commands.load()) +
             line("protocol_errors", c.protocol_errors.load()) +
             line("auth_failures", c.auth_failures.load()) + line("denied", c.denied.load()) +

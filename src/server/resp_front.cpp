@@ -68,10 +68,10 @@ std::size_t RespFront::feed(std::string_view input, std::string& out, std::chron
   run_transaction(out);
   while (!closing_ && transaction_.empty() && !yielding_ && out.size() < kOutputCap) {
     if (remote_ != nullptr && remote_->size() >= kMostPending && !collect(out)) break;
-    const resp::Status status =
+    const resp::RequestParser::Status status =
         parser_.next(input.substr(used), authenticated_ ? resp::Bounds{} : resp::kUnauthenticated);
-    if (status == resp::Status::incomplete) break;
-    if (status == resp::Status::error) {
+    if (status == resp::RequestParser::Status::incomplete) break;
+    if (status == resp::RequestParser::Status::malformed) {
       if (!collect(out)) break;
       fail_protocol(out, parser_.error());
       break;

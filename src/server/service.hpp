@@ -8,6 +8,7 @@
 #include <functional>
 #include <vector>
 
+#include "net/loop.hpp"
 #include "redis/shared_store.hpp"
 #include "server/credentials.hpp"
 #include "server/settings.hpp"
@@ -46,10 +47,6 @@ struct Service {
   std::chrono::nanoseconds started = store::steady_now();
 
   struct Counters {
-    std::atomic<std::uint64_t> connections_received{0};
-    std::atomic<std::uint64_t> connections_rejected{0};
-    std::atomic<std::uint64_t> connections_now{0};
-    std::atomic<std::uint64_t> connections_stalled{0};
     std::atomic<std::uint64_t> commands{0};
     std::atomic<std::uint64_t> denied{0};
     std::atomic<std::uint64_t> protocol_errors{0};
@@ -57,6 +54,7 @@ struct Service {
     std::atomic<std::uint64_t> snapshots{0};
     std::atomic<std::uint64_t> snapshot_errors{0};
   } counters;
+  net::Counters connections;
 };
 
 }  // namespace weir::server

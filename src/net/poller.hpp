@@ -1,4 +1,4 @@
-// Which connections of one thread are ready: an epoll of our own inside Asio's.
+// Which sockets of one thread are ready: an epoll of our own inside Asio's.
 //
 // Asio serves everything else, but for a connection that asks and is answered again and again its way costs
 // one system call too many each time: a read that finds nothing, to learn that it must wait. Here the kernel
@@ -15,15 +15,19 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/basic_stream_descriptor.hpp>
 #include <cerrno>
+#include <cstdint>
 #include <system_error>
 
-namespace weir::server {
+namespace weir::net {
+
+// What a socket waits for.
+enum class Want : std::uint8_t { nothing, input, output };
 
 class Poller {
  public:
   class Watched {
    public:
-    // May take itself out, nobody else.
+    // What is watched for can be had, or the connection has ended. It may take itself out, and no other.
     virtual void on_ready() = 0;
 
    protected:
@@ -32,14 +36,15 @@ class Poller {
 
   explicit Poller(boost::asio::io_context& context) : epoll_(context, open()) { wait(); }
 
-  // Tells of input from now on; false when the kernel has no room for one more.
-  bool add(int descriptor, Watched& watched) { return change(EPOLL_CTL_ADD, descriptor, watched, EPOLLIN); }
-  // Tells of the one and no longer of the other.
-  void await_input(int descriptor, Watched& watched) { change(EPOLL_CTL_MOD, descriptor, watched, EPOLLIN); }
-  void await_output(int descriptor, Watched& watched) {
-    change(EPOLL_CTL_MOD, descriptor, watched, EPOLLOUT);
+  // From one to the other, for one descriptor. False when the kernel has no room for one more.
+  bool change(int descriptor, Watched& watched, Want from, Want to) {
+    if (from == to) return true;
+    if (to == Want::nothing) return control(EPOLL_CTL_DEL, descriptor, nullptr);
+    epoll_event event{};
+    event.events = to == Want::input ? EPOLLIN : EPOLLOUT;
+    event.data.ptr = &watched;
+    return control(from == Want::nothing ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, descriptor, &event);
   }
-  void remove(int descriptor) { epoll_ctl(epoll_.native_handle(), EPOLL_CTL_DEL, descriptor, nullptr); }
 
   // Lets the context's run() end.
   void stop() {
@@ -54,11 +59,8 @@ class Poller {
     return descriptor;
   }
 
-  bool change(int operation, int descriptor, Watched& watched, std::uint32_t events) {
-    epoll_event event{};
-    event.events = events;
-    event.data.ptr = &watched;
-    return epoll_ctl(epoll_.native_handle(), operation, descriptor, &event) == 0;
+  bool control(int operation, int descriptor, epoll_event* event) {
+    return epoll_ctl(epoll_.native_handle(), operation, descriptor, event) == 0;
   }
 
   void wait() {
@@ -76,4 +78,4 @@ class Poller {
   Descriptor epoll_;
 };
 
-}  // namespace weir::server
+}  // namespace weir::net

@@ -1,0 +1,36 @@
+#include "net/dispatcher.hpp"
+
+#include <boost/asio/post.hpp>
+#include <utility>
+
+#include "net/session.hpp"
+#include "net/socket.hpp"
+
+namespace weir::net {
+
+Dispatcher::Dispatcher(std::vector<Loop*> loops, std::size_t most_connections, Counters& counters)
+    : loops_(std::move(loops)), most_connections_(most_connections), counters_(counters) {}
+
+void Dispatcher::take(Accepted accepted, const Protocol& protocol) {
+  Loop& loop = *loops_[next_loop_++ % loops_.size()];
+  const std::uint64_t id = ++last_id_;
+  std::unique_ptr<Socket> socket = protocol.tls != nullptr
+                                       ? tls_socket(loop.poller, accepted.descriptor, *protocol.tls)
+                                       : plain_socket(loop.poller, accepted.descriptor);
+  counters_.received.fetch_add(1, std::memory_order_relaxed);
+  if (counters_.now.load(std::memory_order_relaxed) >= most_connections_) {
+    counters_.rejected.fetch_add(1, std::memory_order_relaxed);
+    if (protocol.tls == nullptr) socket->send(protocol.too_many);
+    return;
+  }
+  // Counted here and not when the session is made: that happens on another thread, and later.
+  counters_.now.fetch_add(1, std::memory_order_relaxed);
+  boost::asio::post(loop.context, [&loop, &protocol, socket = std::move(socket),
+                                   peer = Peer{id, std::move(accepted.address)}]() mutable {
+    Session::start(loop, std::move(socket), [&](std::function<void()> resume) {
+      return protocol.converse(loop, std::move(peer), std::move(resume));
+    });
+  });
+}
+
+}  // namespace weir::net

@@ -1,0 +1,256 @@
+#include "net/session.hpp"
+
+#include <algorithm>
+#include <boost/asio/post.hpp>
+#include <utility>
+
+namespace weir::net {
+namespace {
+
+namespace asio = boost::asio;
+using Status = Socket::Status;
+
+// How long a connection that we have ended may take to close its side. Closing at once instead would send a
+// reset, and a reset can overtake the last reply.
+constexpr std::chrono::seconds kLinger{2};
+
+}  // namespace
+
+std::shared_ptr<Session> Session::start(Loop& loop, std::unique_ptr<Socket> socket,
+                                        const Converse& converse) {
+  auto session = std::make_shared<Session>(loop, std::move(socket));
+  // The conversation is the session's, so it calls nothing after the session's end. A turn of its own,
+  // because the call comes from the store's functions.
+  session->conversation_ = converse([self = session.get()] {
+    asio::post(self->loop_.context, [weak = self->weak_from_this()] {
+      if (const auto alive = weak.lock()) alive->on_answers();
+    });
+  });
+  loop.sessions.insert(session);
+  session->shake_hands();
+  return session;
+}
+
+Session::Session(Loop& loop, std::unique_ptr<Socket> socket)
+    : loop_(loop), socket_(std::move(socket)), stalled_since_(loop.coarse_now) {}
+
+Session::~Session() { loop_.counters.now.fetch_sub(1, std::memory_order_relaxed); }
+
+// The events. What each means depends on the state alone.
+
+void Session::on_ready() {
+  switch (state_) {
+    case State::handshaking:
+      return shake_hands();
+    case State::reading:
+      return read();
+    case State::answering:
+      // What is not to be read must not be told of again and again; not even that the client has gone.
+      return watch(Want::nothing);
+    case State::writing:
+      return write_rest();
+    case State::ending:
+      return end_output();
+    case State::lingering:
+      return discard();
+    case State::yielding:
+    case State::closed:
+      return;
+  }
+}
+
+void Session::on_turn() {
+  if (state_ != State::yielding) return;
+  state_ = State::reading;
+  if (conversation_->busy()) {
+    const std::chrono::nanoseconds now = loop_.clock();
+    converse({}, {now, now});
+  }
+  if (state_ == State::reading) read();
+}
+
+void Session::on_answers() {
+  // In the midst of writing, what is written next is asked for when that is done.
+  if (state_ != State::answering || conversation_->waiting()) return;
+  state_ = State::reading;
+  const std::chrono::nanoseconds now = loop_.clock();
+  converse({}, {now, now});
+  if (state_ == State::reading) expect_input();
+}
+
+void Session::close_if_stalled() {
+  if (state_ == State::closed || stalled_since_ == std::chrono::nanoseconds{0}) return;
+  const bool ended = state_ == State::ending || state_ == State::lingering;
+  if (loop_.coarse_now - stalled_since_ < (ended ? kLinger : loop_.stall_timeout)) return;
+  if (!ended) loop_.counters.stalled.fetch_add(1, std::memory_order_relaxed);
+  close();
+}
+
+void Session::drain() {
+  if (state_ == State::closed) return;
+  if (state_ == State::handshaking || state_ == State::ending || state_ == State::lingering) return close();
+  draining_ = true;
+  left_to_drain_ = socket_->unread();
+  if (state_ == State::reading) read();
+}
+
+void Session::close() {
+  if (std::exchange(state_, State::closed) == State::closed) return;
+  socket_->close();
+  // Not here and now: this may be called from one of our own functions.
+  const auto self = shared_from_this();
+  asio::post(loop_.context, [self] {});
+  loop_.sessions.erase(self);
+}
+
+// What is done in the states.
+
+void Session::shake_hands() {
+  const Socket::Outcome shaken = socket_->handshake();
+  if (shaken.status == Status::again) return watch(shaken.want);
+  if (shaken.status != Status::done) return close();
+  note_progress(true, false);
+  state_ = State::reading;
+  watch(Want::input);
+}
+
+void Session::read() {
+  // A client that sends without pause gets this many turns before the others.
+  constexpr int kTurns = 4;
+  for (int turn = 0; turn < kTurns; ++turn) {
+    // What comes after the signal to stop is not what had arrived.
+    if (draining_ && left_to_drain_ == 0) return finish();
+    const Socket::Outcome got = socket_->receive(loop_.read_buffer);
+    if (got.status == Status::broken) return close();
+    if (got.status == Status::end) return finish();
+    if (got.status == Status::again) return draining_ ? finish() : watch(got.want);
+    left_to_drain_ -= std::min(left_to_drain_, got.taken);
+    converse({loop_.read_buffer.data(), got.bytes}, arrival(got));
+    if (state_ != State::reading) return;
+    if (!got.more) return draining_ ? finish() : watch(Want::input);
+  }
+  yield();
+}
+
+// Runs what has come so far, and sends the replies. The state is `reading` afterwards when more may be read.
+void Session::converse(std::string_view fresh, Moment when) {
+  std::string& out = loop_.replies;
+  out.clear();
+  const std::size_t used = feed(fresh, out, when);
+  note_progress(used > 0, !rest_.empty());
+  write(out);
+}
+
+std::size_t Session::feed(std::string_view fresh, std::string& out, Moment when) {
+  if (rest_.empty()) {
+    const std::size_t used = conversation_->feed(fresh, out, when);
+    if (used < fresh.size()) rest_.assign(fresh.substr(used));
+    return used;
+  }
+  rest_.append(fresh);
+  const std::size_t used = conversation_->feed(rest_, out, when);
+  rest_.erase(0, used);
+  if (rest_.empty()) std::string().swap(rest_);
+  return used;
+}
+
+void Session::write(std::string_view out) {
+  if (out.empty()) return go_on();
+  const Socket::Outcome sent = socket_->send(out);
+  if (sent.status == Status::broken) return close();
+  if (sent.bytes == out.size()) return go_on();
+  untaken_.assign(out.substr(sent.bytes));
+  written_ = 0;
+  state_ = State::writing;
+  note_progress(true, true);
+  watch(sent.want);
+}
+
+void Session::write_rest() {
+  const Socket::Outcome sent = socket_->send(std::string_view(untaken_).substr(written_));
+  if (sent.status == Status::broken) return close();
+  written_ += sent.bytes;
+  if (sent.bytes > 0) note_progress(true, true);
+  if (written_ < untaken_.size()) return watch(sent.want);
+  std::string().swap(untaken_);
+  note_progress(true, !rest_.empty());
+  go_on();
+  if (state_ == State::reading) expect_input();
+}
+
+// After the replies are written.
+void Session::go_on() {
+  if (conversation_->closing()) return finish();
+  if (conversation_->waiting()) {
+    state_ = State::answering;
+    // A store that takes its time is not the peer's standing still.
+    if (conversation_->trusted()) stalled_since_ = std::chrono::nanoseconds{0};
+    return;
+  }
+  if (conversation_->busy()) return yield();
+  state_ = State::reading;
+}
+
+void Session::expect_input() {
+  if (draining_) return read();
+  watch(Want::input);
+}
+
+void Session::yield() {
+  state_ = State::yielding;
+  asio::post(loop_.context, [self = shared_from_this()] { self->on_turn(); });
+}
+
+void Session::finish() {
+  state_ = State::ending;
+  stalled_since_ = loop_.coarse_now;
+  end_output();
+}
+
+void Session::end_output() {
+  const Socket::Outcome told = socket_->end_output();
+  if (told.status == Status::again) return watch(told.want);
+  if (told.status != Status::done) return close();
+  state_ = State::lingering;
+  discard();
+}
+
+void Session::discard() {
+  constexpr int kTurns = 16;
+  for (int turn = 0; turn < kTurns; ++turn) {
+    const Socket::Outcome got = socket_->receive(loop_.read_buffer);
+    if (got.status == Status::again && !draining_) return watch(got.want);
+    if (got.status != Status::done) return close();
+  }
+  close();
+}
+
+// When the bytes just read had all arrived. A client that sends faster than we read has its bytes waiting in
+// the kernel while we work; what was counted there after the last read is older than this one. Never more
+// than kPatience back: permissions that pile up behind a stall of ours are not to be handed out all at once.
+Moment Session::arrival(const Socket::Outcome& got) {
+  constexpr std::chrono::milliseconds kPatience{1};
+  const std::chrono::nanoseconds now = loop_.clock();
+  const bool waited = got.taken <= unread_;
+  const std::chrono::nanoseconds arrived = waited ? std::max(unread_since_, now - kPatience) : now;
+  unread_ = got.more ? socket_->unread() : 0;
+  unread_since_ = now;
+  return {arrived, now};
+}
+
+void Session::watch(Want want) {
+  if (!socket_->watch(want, *this)) close();
+}
+
+// `owing`: the peer is to send the rest of a message, or to take its replies. One that is not trusted has
+// until the timeout after it came, whatever it does.
+void Session::note_progress(bool progress, bool owing) {
+  const bool trusted = conversation_->trusted();
+  if (!owing && trusted) {
+    stalled_since_ = std::chrono::nanoseconds{0};
+  } else if (stalled_since_ == std::chrono::nanoseconds{0} || (progress && trusted)) {
+    stalled_since_ = loop_.coarse_now;
+  }
+}
+
+}  // namespace weir::net

@@ -1,0 +1,164 @@
+#include "net/socket.hpp"
+
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <new>
+
+namespace weir::net {
+namespace {
+
+class PlainSocket : public Socket {
+ public:
+  PlainSocket(Poller& poller, int descriptor) : poller_(poller), descriptor_(descriptor) {}
+  PlainSocket(const PlainSocket&) = delete;
+  PlainSocket& operator=(const PlainSocket&) = delete;
+  ~PlainSocket() override {
+    if (descriptor_ >= 0) ::close(descriptor_);
+  }
+
+  Outcome handshake() override { return {}; }
+
+  Outcome receive(std::span<char> buffer) override {
+    const ssize_t n = ::recv(descriptor_, buffer.data(), buffer.size(), 0);
+    if (n == 0) return {.status = Status::end};
+    if (n < 0) return failed(Want::input);
+    const auto bytes = static_cast<std::size_t>(n);
+    return {.bytes = bytes, .taken = bytes, .more = bytes == buffer.size()};
+  }
+
+  Outcome send(std::string_view bytes) override {
+    const ssize_t n = ::send(descriptor_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (n < 0) return failed(Want::output);
+    const auto sent = static_cast<std::size_t>(n);
+    return {.want = sent < bytes.size() ? Want::output : Want::nothing, .bytes = sent};
+  }
+
+  Outcome end_output() override {
+    return {.status = ::shutdown(descriptor_, SHUT_WR) == 0 ? Status::done : Status::broken};
+  }
+
+  std::size_t unread() const override {
+    int bytes = 0;
+    return ioctl(descriptor_, FIONREAD, &bytes) == 0 ? static_cast<std::size_t>(bytes) : 0;
+  }
+
+  bool watch(Want want, Poller::Watched& watched) override {
+    if (!poller_.change(descriptor_, watched, watching_, want)) return false;
+    watching_ = want;
+    return true;
+  }
+
+  void close() override {
+    ::close(descriptor_);  // which takes it out of the poller
+    descriptor_ = -1;
+  }
+
+ protected:
+  int descriptor() const { return descriptor_; }
+
+ private:
+  static Outcome failed(Want want) {
+    if (errno != EAGAIN && errno != EINTR) return {.status = Status::broken};
+    return {.status = Status::again, .want = want};
+  }
+
+  Poller& poller_;
+  int descriptor_;
+  Want watching_ = Want::nothing;
+};
+
+// The most that one record holds; with room for it, OpenSSL keeps nothing back that has been decrypted.
+constexpr std::size_t kRecord = 16384;
+
+struct FreeSsl {
+  void operator()(SSL* ssl) const { SSL_free(ssl); }
+};
+
+// OpenSSL reads and writes the descriptor itself. It reads no further than the record that it is asked for,
+// so that what the kernel holds is what has not been read, but for the beginning of one record.
+class TlsSocket final : public PlainSocket {
+ public:
+  TlsSocket(Poller& poller, int descriptor, boost::asio::ssl::context& tls)
+      : PlainSocket(poller, descriptor), ssl_(SSL_new(tls.native_handle())) {
+    if (!ssl_ || SSL_set_fd(ssl_.get(), descriptor) != 1) throw std::bad_alloc();
+    SSL_set_accept_state(ssl_.get());
+    SSL_set_mode(ssl_.get(), SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+  }
+
+  Outcome handshake() override {
+    ERR_clear_error();
+    return after(SSL_do_handshake(ssl_.get()));
+  }
+
+  Outcome receive(std::span<char> buffer) override {
+    const std::uint64_t before = read_so_far();
+    std::size_t bytes = 0;
+    Outcome last{};
+    while (last.status == Status::done && buffer.size() - bytes >= kRecord) {
+      std::size_t n = 0;
+      ERR_clear_error();
+      last = after(SSL_read_ex(ssl_.get(), buffer.data() + bytes, buffer.size() - bytes, &n));
+      bytes += n;
+    }
+    last.taken = static_cast<std::size_t>(read_so_far() - before);
+    if (bytes == 0) return last;
+    return {.bytes = bytes, .taken = last.taken, .more = last.want != Want::input};
+  }
+
+  Outcome send(std::string_view bytes) override {
+    std::size_t sent = 0;
+    while (sent < bytes.size()) {
+      std::size_t n = 0;
+      ERR_clear_error();
+      const Outcome last = after(SSL_write_ex(ssl_.get(), bytes.data() + sent, bytes.size() - sent, &n));
+      sent += n;
+      if (last.status == Status::again) return {.want = last.want, .bytes = sent};
+      if (last.status != Status::done) return {.status = Status::broken};
+    }
+    return {.bytes = sent};
+  }
+
+  Outcome end_output() override {
+    ERR_clear_error();
+    // 0: ours is sent, theirs has not come.
+    const int result = SSL_shutdown(ssl_.get());
+    const Outcome told = result >= 0 ? Outcome{} : after(result);
+    return told.status == Status::done ? PlainSocket::end_output() : told;
+  }
+
+ private:
+  std::uint64_t read_so_far() const { return BIO_number_read(SSL_get_rbio(ssl_.get())); }
+
+  Outcome after(int result) {
+    if (result == 1) return {};
+    switch (SSL_get_error(ssl_.get(), result)) {
+      case SSL_ERROR_WANT_READ:
+        return {.status = Status::again, .want = Want::input};
+      case SSL_ERROR_WANT_WRITE:
+        return {.status = Status::again, .want = Want::output};
+      case SSL_ERROR_ZERO_RETURN:
+        return {.status = Status::end};
+      default:
+        return {.status = Status::broken};
+    }
+  }
+
+  std::unique_ptr<SSL, FreeSsl> ssl_;
+};
+
+}  // namespace
+
+std::unique_ptr<Socket> plain_socket(Poller& poller, int descriptor) {
+  return std::make_unique<PlainSocket>(poller, descriptor);
+}
+
+std::unique_ptr<Socket> tls_socket(Poller& poller, int descriptor, boost::asio::ssl::context& tls) {
+  return std::make_unique<TlsSocket>(poller, descriptor, tls);
+}
+
+}  // namespace weir::net

@@ -1,0 +1,57 @@
+// What a session needs of its socket, plain or TLS. Nothing here blocks.
+//
+// Its loop's thread; the session owns it. A program that uses TLS sockets ignores SIGPIPE: OpenSSL writes
+// without MSG_NOSIGNAL.
+#pragma once
+
+#include <boost/asio/ssl/context.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "net/poller.hpp"
+
+namespace weir::net {
+
+class Socket {
+ public:
+  enum class Status : std::uint8_t {
+    done,
+    again,   // nothing could be done yet; `want` says what has to come first
+    end,     // the peer sends nothing more
+    broken,  // the connection is of no use
+  };
+  struct Outcome {
+    Status status = Status::done;
+    // What to wait for before the next call. TLS may want the one to do the other.
+    Want want = Want::nothing;
+    std::size_t bytes = 0;  // read or written; with done and a `want`, fewer than were to be written
+    // Of receive(): bytes that left the kernel for it, which with TLS are more; and whether a next call may
+    // find more without the poller's telling.
+    std::size_t taken = 0;
+    bool more = false;
+  };
+
+  virtual ~Socket() = default;
+
+  virtual Outcome handshake() = 0;  // a plain one has none
+  virtual Outcome receive(std::span<char> buffer) = 0;
+  // What could not be written has to be the beginning of the next call's bytes.
+  virtual Outcome send(std::string_view bytes) = 0;
+  // Tells the peer that nothing more comes; reading goes on.
+  virtual Outcome end_output() = 0;
+  // Bytes that have arrived, as receive() counts `taken`.
+  virtual std::size_t unread() const = 0;
+  // Calls on_ready() from now on whenever this is so; false when that cannot be.
+  virtual bool watch(Want want, Poller::Watched& watched) = 0;
+  virtual void close() = 0;  // nothing else is called after it
+};
+
+// Both take the descriptor: a connected socket that does not block.
+std::unique_ptr<Socket> plain_socket(Poller& poller, int descriptor);
+// `tls` may be shared by threads.
+std::unique_ptr<Socket> tls_socket(Poller& poller, int descriptor, boost::asio::ssl::context& tls);
+
+}  // namespace weir::net

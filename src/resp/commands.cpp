@@ -1,0 +1,130 @@
+#include "resp/commands.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace weir::resp {
+namespace {
+
+constexpr Command::Keys kNoKeys{};
+constexpr Command::Keys kOneKey{.first = 1, .last = 1};
+constexpr Command::Keys kAllKeys{.first = 1, .last = -1};
+constexpr Flags kAlways = Flags::before_auth | Flags::in_multi;
+constexpr Flags kRefused = Flags::unlisted | Flags::in_multi;
+
+// The unlisted ones last.
+constexpr std::array kCommands = {
+    Command{"CL.THROTTLE", -5, kOneKey, Flags::none, &ThrottleParser::cl_throttle, nullptr,
+            "key max_burst count period [quantity]: decides one request"},
+    Command{"RL.THROTTLE", -5, kOneKey, Flags::none, &ThrottleParser::cl_throttle, nullptr,
+            "CL.THROTTLE by its other name"},
+    Command{"GCRA", -5, kOneKey, Flags::none, &ThrottleParser::gcra, nullptr,
+            "key max_burst tokens_per_period period [TOKENS n]: decides one request"},
+    Command{"WEIR.RESET", 2, kOneKey, Flags::none, nullptr, run_del, "key: forgets what was charged to it"},
+    Command{"DEL", -2, kAllKeys, Flags::none, nullptr, run_del, "key...: forgets what was charged to each"},
+    Command{"PING", -1, kNoKeys, Flags::none, nullptr, run_ping, "[message]: answers PONG or the message"},
+    Command{"ECHO", 2, kNoKeys, Flags::none, nullptr, run_echo, "message: answers the message"},
+    Command{"QUIT", -1, kNoKeys, kAlways, nullptr, run_quit, "closes the connection"},
+    Command{"RESET", 1, kNoKeys, kAlways, nullptr, run_reset_connection, "the connection as it was when new"},
+    Command{"HELLO", -1, kNoKeys, kAlways, nullptr, run_hello,
+            "[2|3 [AUTH user password] [SETNAME name]]: chooses the protocol"},
+    Command{"AUTH", -2, kNoKeys, kAlways, nullptr, run_auth, "[user] password: authenticates the connection"},
+    Command{"SELECT", 2, kNoKeys, Flags::none, nullptr, run_select, "0: there is one database"},
+    Command{"CLIENT", -2, kNoKeys, Flags::none, nullptr, run_client,
+            "SETNAME|GETNAME|SETINFO|ID|INFO|NO-EVICT|REPLY: about this connection"},
+    Command{"COMMAND", -1, kNoKeys, Flags::none, nullptr, run_command,
+            "[COUNT|DOCS|INFO [name...]]: this table"},
+    Command{"INFO", -1, kNoKeys, Flags::none, nullptr, run_info, "[section...]: about this server"},
+    Command{"CONFIG", -2, kNoKeys, Flags::none, nullptr, run_config, "GET name...: settings, read only"},
+    Command{"TIME", 1, kNoKeys, Flags::none, nullptr, run_time, "seconds and microseconds of the wall clock"},
+    Command{"DBSIZE", 1, kNoKeys, Flags::none, nullptr, run_dbsize, "live keys"},
+    Command{"SHUTDOWN", -1, kNoKeys, Flags::none, nullptr, run_shutdown, "[SAVE|NOSAVE]: stops the server"},
+    Command{"MULTI", 1, kNoKeys, Flags::in_multi, nullptr, run_multi, "queues what follows until EXEC"},
+    Command{"EXEC", 1, kNoKeys, Flags::in_multi, nullptr, run_exec, "runs what MULTI queued"},
+    Command{"DISCARD", 1, kNoKeys, Flags::in_multi, nullptr, run_discard, "forgets what MULTI queued"},
+
+    Command{"EVAL", -1, kNoKeys, kRefused, nullptr, refuse_script, ""},
+    Command{"EVAL_RO", -1, kNoKeys, kRefused, nullptr, refuse_script, ""},
+    Command{"EVALSHA", -1, kNoKeys, kRefused, nullptr, refuse_script, ""},
+    Command{"EVALSHA_RO", -1, kNoKeys, kRefused, nullptr, refuse_script, ""},
+    Command{"SCRIPT", -1, kNoKeys, kRefused, nullptr, refuse_script, ""},
+};
+constexpr std::size_t kListed = static_cast<std::size_t>(
+    std::find_if(kCommands.begin(), kCommands.end(),
+                 [](const Command& each) { return has(each.flags, Flags::unlisted); }) -
+    kCommands.begin());
+
+// A table without collisions: of a name only its length and three of its letters are read, and the factor is
+// the first with which no two names meet.
+constexpr unsigned kBits = 7;
+using Slots = std::array<std::uint8_t, std::size_t{1} << kBits>;
+constexpr std::uint8_t kEmpty = 0xff;
+
+constexpr std::size_t slot_of(std::string_view name, std::uint32_t factor) {
+  // 0x20 is what a letter in upper case differs by from one in lower case.
+  const auto letter = [name](std::size_t i) { return static_cast<std::uint32_t>(name[i] | 0x20) & 0xffU; };
+  const std::uint32_t mixed = letter(0) | letter(name.size() / 2) << 8 | letter(name.size() - 1) << 16 |
+                              static_cast<std::uint32_t>(name.size()) << 24;
+  return static_cast<std::uint32_t>(mixed * factor) >> (32 - kBits);
+}
+
+constexpr bool fill(Slots& slots, std::uint32_t factor) {
+  slots.fill(kEmpty);
+  for (std::size_t i = 0; i < kCommands.size(); ++i) {
+    std::uint8_t& slot = slots[slot_of(kCommands[i].name, factor)];
+    if (slot != kEmpty) return false;
+    slot = static_cast<std::uint8_t>(i);
+  }
+  return true;
+}
+
+constexpr std::uint32_t kFactor = [] {
+  Slots slots{};
+  // Multiples of the golden ratio's fraction: odd, and with their ones well spread.
+  std::uint32_t factor = 0x9e3779b1;
+  while (!fill(slots, factor)) factor += 2 * 0x9e3779b1;
+  return factor;
+}();
+constexpr Slots kSlots = [] {
+  Slots slots{};
+  fill(slots, kFactor);
+  return slots;
+}();
+
+bool equal_ignoring_case(std::string_view text, std::string_view upper) {
+  if (text.size() != upper.size()) return false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if ((c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c) != upper[i]) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::span<const Command> listed_commands() { return std::span(kCommands).first(kListed); }
+
+const Command* find_command(std::string_view name) {
+  if (name.empty()) return nullptr;
+  const std::uint8_t at = kSlots[slot_of(name, kFactor)];
+  if (at == kEmpty || !equal_ignoring_case(name, kCommands[at].name)) return nullptr;
+  return &kCommands[at];
+}
+
+std::string lower(std::string_view text) {
+  std::string result(text);
+  for (char& c : result) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + 32);
+  }
+  return result;
+}
+
+void Call::fail_arity(std::string_view name) const {
+  fail("ERR wrong number of arguments for '" + std::string(name) + "' command");
+}
+
+void Call::fail_subcommand(std::string_view name) const {
+  fail("ERR unknown subcommand '" + std::string(name.substr(0, 32)) + "'");
+}
+
+}  // namespace weir::resp

@@ -1,0 +1,123 @@
+// The commands: one row each, found by name.
+//
+// Any thread; the rows are constants. What a row runs belongs to one of the groups: connection_commands.cpp,
+// server_commands.cpp, transaction_commands.cpp, throttle_commands.cpp. The order of the checks before it
+// runs is Conversation's.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "resp/pipeline.hpp"
+#include "resp/throttle.hpp"
+#include "resp/transaction.hpp"
+#include "resp/writer.hpp"
+#include "service/service.hpp"
+
+namespace weir::resp {
+
+using Arguments = std::span<const std::string_view>;
+
+// Which commands are replied to, as CLIENT REPLY chose.
+enum class Replies : std::uint8_t { on, off, skip_next, skip_this };
+
+// What a connection has told of itself, and how it is replied to.
+struct Caller {
+  std::uint64_t id;
+  std::string address;
+  bool authenticated;
+  std::string name{};
+  int protocol = 2;
+  Replies replies = Replies::on;
+  bool closing = false;  // after the replies so far have been written
+
+  bool silent() const { return replies != Replies::on; }
+};
+
+// One command that runs.
+struct Call {
+  service::Service& service;
+  Caller& caller;
+  Transaction& transaction;
+  Pipeline& pipeline;
+  Arguments words;  // with the name
+  std::string& out;
+  bool slow = false;  // to be set: it took long, so the other connections are next
+
+  Writer reply() const { return Writer(out, caller.protocol); }
+  void fail(std::string_view text) const { reply().error(text); }
+  void fail_arity(std::string_view name) const;
+  void fail_subcommand(std::string_view name) const;
+};
+
+enum class Flags : std::uint8_t {
+  none = 0,
+  before_auth = 1,  // needs no authentication
+  in_multi = 2,     // runs at once inside MULTI, is not queued
+  unlisted = 4,     // only a better error than `unknown command`
+};
+constexpr Flags operator|(Flags a, Flags b) {
+  return static_cast<Flags>(static_cast<std::uint8_t>(a) | static_cast<std::uint8_t>(b));
+}
+constexpr bool has(Flags flags, Flags flag) {
+  return (static_cast<std::uint8_t>(flags) & static_cast<std::uint8_t>(flag)) != 0;
+}
+
+struct Command {
+  using Parse = Throttle (ThrottleParser::*)(Arguments);
+  // The positions of its keys among the words; 0: it has none. As Redis counts: a last of -1 is the last
+  // word.
+  struct Keys {
+    int first = 0;
+    int last = 0;
+  };
+
+  std::string_view name;  // upper case
+  int arity;              // as Redis counts it: with the name, negative is a minimum
+  Keys keys;
+  Flags flags;
+  Parse parse;         // of a decision: it may be gathered with those before and after it; null otherwise
+  void (*run)(Call&);  // of all others
+  std::string_view summary;
+
+  bool takes(std::size_t words) const {
+    return arity >= 0 ? words == static_cast<std::size_t>(arity) : words >= static_cast<std::size_t>(-arity);
+  }
+};
+
+// Without those that are unlisted.
+std::span<const Command> listed_commands();
+// Null when there is none of that name, in any letter case.
+const Command* find_command(std::string_view name);
+
+// Letters A to Z in lower case.
+std::string lower(std::string_view text);
+
+// connection_commands.cpp
+void run_ping(Call& call);
+void run_echo(Call& call);
+void run_quit(Call& call);
+void run_reset_connection(Call& call);
+void run_hello(Call& call);
+void run_auth(Call& call);
+void run_select(Call& call);
+void run_client(Call& call);
+// server_commands.cpp
+void run_command(Call& call);
+void run_info(Call& call);
+void run_config(Call& call);
+void run_time(Call& call);
+void run_dbsize(Call& call);
+void run_shutdown(Call& call);
+// transaction_commands.cpp
+void run_multi(Call& call);
+void run_exec(Call& call);
+void run_discard(Call& call);
+// throttle_commands.cpp
+void run_del(Call& call);
+void refuse_script(Call& call);
+
+}  // namespace weir::resp

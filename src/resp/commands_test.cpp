@@ -1,0 +1,59 @@
+#include "resp/commands.hpp"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace weir::resp {
+namespace {
+
+TEST(Commands, each_is_found_by_its_name_in_any_letter_case) {
+  for (const Command& each : listed_commands()) {
+    EXPECT_EQ(find_command(each.name), &each) << each.name;
+    EXPECT_EQ(find_command(lower(each.name)), &each) << each.name;
+    std::string mixed = lower(each.name);
+    mixed[1] = each.name[1];
+    EXPECT_EQ(find_command(mixed), &each) << mixed;
+  }
+  for (const std::string name : {"EVAL", "eval_ro", "EvalSha", "EVALSHA_RO", "script"}) {
+    const Command* found = find_command(name);
+    ASSERT_NE(found, nullptr) << name;
+    EXPECT_TRUE(has(found->flags, Flags::unlisted)) << name;
+  }
+}
+
+TEST(Commands, nothing_else_is_found) {
+  for (const std::string_view name :
+       {"", "G", "GET", "SET", "INCR", "DE", "DELL", "DEM", "PONG", "GCRB", "CL.THROTTLF", "CL.THROTTLES",
+        "CL.THRQTTLE", "CL_THROTTLE", "\x0e\x4c.THROTTLE", "TIME\n", "TIM\xe5", "@CHO",
+        "a-very-long-name-of-no-command"}) {
+    EXPECT_EQ(find_command(name), nullptr) << name;
+  }
+  // One letter off each.
+  for (const Command& each : listed_commands()) {
+    for (std::size_t i = 0; i < each.name.size(); ++i) {
+      std::string other(each.name);
+      other[i] = '#';
+      EXPECT_EQ(find_command(other), nullptr) << other;
+    }
+  }
+}
+
+TEST(Commands, a_row_says_what_it_needs) {
+  std::set<std::string_view> names;
+  for (const Command& each : listed_commands()) {
+    EXPECT_TRUE(names.insert(each.name).second) << each.name;
+    EXPECT_NE(each.parse == nullptr, each.run == nullptr) << each.name;
+    EXPECT_FALSE(each.summary.empty()) << each.name;
+    EXPECT_FALSE(has(each.flags, Flags::unlisted)) << each.name;
+  }
+  EXPECT_TRUE(find_command("DEL")->takes(2));
+  EXPECT_TRUE(find_command("DEL")->takes(1'000'000));
+  EXPECT_FALSE(find_command("DEL")->takes(1));
+  EXPECT_TRUE(find_command("ECHO")->takes(2));
+  EXPECT_FALSE(find_command("ECHO")->takes(1));
+  EXPECT_FALSE(find_command("ECHO")->takes(3));
+}
+
+}  // namespace
+}  // namespace weir::resp

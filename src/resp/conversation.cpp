@@ -1,0 +1,141 @@
+#include "resp/conversation.hpp"
+
+#include <utility>
+#include <vector>
+
+namespace weir::resp {
+
+Conversation::Conversation(service::Service& service, store::Store& store, Batch& batch, std::uint64_t id,
+                           std::string address, std::function<void()> resume)
+    : service_(service),
+      caller_{.id = id, .address = std::move(address), .authenticated = !service.authentication.required()},
+      pipeline_(service, store, batch, std::move(resume)) {}
+
+std::size_t Conversation::feed(std::string_view input, std::string& out, net::Moment when) {
+  pipeline_.begin({when.arrived, when.now});
+  slow_ = false;
+  std::size_t used = 0;
+  std::uint64_t ran = 0;
+  if (!settle(out)) return 0;
+  while (goes_on(out)) {
+    if (transaction_.running()) {
+      run_transaction(out);
+      continue;
+    }
+    const RequestParser::Status status =
+        parser_.next(input.substr(used), caller_.authenticated ? Bounds{} : kUnauthenticated);
+    if (status == RequestParser::Status::incomplete) break;
+    if (status == RequestParser::Status::malformed) {
+      if (settle(out)) fail_protocol(parser_.error(), out);
+      break;
+    }
+    if (!parser_.args().empty()) {
+      if (!take(parser_.args(), out)) break;
+      ++ran;
+    }
+    used += parser_.consumed();
+  }
+  settle(out);
+  busy_ = !caller_.closing && !waiting() && (slow_ || out.size() >= kOutputCap || transaction_.running());
+  service_.counters.count(&service::Counters::commands, ran);
+  return caller_.closing ? input.size() : used;
+}
+
+// Runs one command, or gathers it; false, and nothing is done, when those before it have to be answered
+// first.
+bool Conversation::take(Arguments words, std::string& out) {
+  const Command* command = find_command(words[0]);
+  if (command != nullptr && caller_.authenticated && !transaction_.open() &&
+      gather(*command, words, caller_.silent())) {
+    if (caller_.replies == Replies::skip_next) caller_.replies = Replies::on;
+    // Words that had to be unescaped are the parser's, until its next command.
+    if (pipeline_.full() || !parser_.args_in_input()) settle(out);
+    return true;
+  }
+  if (!settle(out)) return false;
+  execute(command, words, out);
+  return true;
+}
+
+// A decision waits for those after it; any other command is answered after those before it.
+bool Conversation::gather(const Command& command, Arguments words, bool silent) {
+  if (command.parse == nullptr) return false;
+  const Throttle throttle = (pipeline_.parser().*command.parse)(words);
+  if (throttle.limit == nullptr) return false;
+  pipeline_.check(throttle, silent);
+  return true;
+}
+
+void Conversation::execute(const Command* command, Arguments words, std::string& out) {
+  // A web page can make a browser send a request whose later lines read as commands (CVE-2016-10517 is about
+  // this): such a connection is closed before any of it runs.
+  if (looks_like_http(words)) {
+    caller_.closing = true;
+    return;
+  }
+  if (caller_.replies == Replies::skip_next) caller_.replies = Replies::skip_this;
+  const std::size_t before = out.size();
+  Call call{service_, caller_, transaction_, pipeline_, words, out};
+  const auto refuse = [&](std::string_view text) {
+    transaction_.refuse();
+    call.fail(text);
+  };
+  if (command == nullptr) {
+    refuse("ERR unknown command '" + std::string(words[0].substr(0, 64)) + "'");
+  } else if (!caller_.authenticated && !has(command->flags, Flags::before_auth)) {
+    refuse("NOAUTH Authentication required.");
+  } else if (!command->takes(words.size())) {
+    refuse("ERR wrong number of arguments for '" + lower(command->name) + "' command");
+  } else if (transaction_.open() && !has(command->flags, Flags::in_multi)) {
+    queue(words, call);
+  } else {
+    run(*command, call);
+  }
+  if (caller_.silent()) out.resize(before);
+  if (caller_.replies == Replies::skip_this) caller_.replies = Replies::on;
+}
+
+// What a client may queue is bounded like one command.
+void Conversation::queue(Arguments words, Call& call) {
+  if (transaction_.queue(words, Bounds{}.command_bytes)) return call.reply().simple("QUEUED");
+  transaction_.refuse();
+  call.fail("ERR too much queued in one MULTI");
+}
+
+// A decision comes here when its words were wrong.
+void Conversation::run(const Command& command, Call& call) {
+  if (command.parse != nullptr) return call.fail(pipeline_.parser().error());
+  command.run(call);
+  slow_ = slow_ || call.slow;
+  settle(call.out);
+}
+
+// What EXEC runs, as far as the output's bound and the store allow; the rest is for a later call.
+void Conversation::run_transaction(std::string& out) {
+  while (const std::vector<std::string>* next = transaction_.next()) {
+    if (!goes_on(out)) return;
+    const std::vector<std::string_view> words(next->begin(), next->end());
+    const Command& command = *find_command(words[0]);
+    const auto silent = [this] { return transaction_.silent() || caller_.silent(); };
+    if (gather(command, words, silent())) {
+      transaction_.advance();
+      if (pipeline_.full()) settle(out);
+      continue;
+    }
+    if (!settle(out)) return;
+    transaction_.advance();
+    const std::size_t before = out.size();
+    Call call{service_, caller_, transaction_, pipeline_, words, out};
+    run(command, call);
+    if (silent()) out.resize(before);
+  }
+  if (settle(out)) transaction_.end();
+}
+
+void Conversation::fail_protocol(std::string_view text, std::string& out) {
+  Writer(out, caller_.protocol).error(text);
+  service_.counters.count(&service::Counters::protocol_errors);
+  caller_.closing = true;
+}
+
+}  // namespace weir::resp

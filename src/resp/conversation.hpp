@@ -1,0 +1,66 @@
+// One RESP connection's conversation.
+//
+// The order of work is what makes it fast: the decisions that a read buffer asks for are gathered and the
+// store is asked all of them in one call, so that their cache misses, or their round trips, overlap; then
+// replies are written once. Commands are answered in the order in which they came, whatever they are, by
+// whichever store.
+//
+// One thread at a time, that of its loop. Not for: sockets, timers, TLS (net/).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "net/conversation.hpp"
+#include "resp/batch.hpp"
+#include "resp/commands.hpp"
+#include "resp/parser.hpp"
+#include "resp/pipeline.hpp"
+#include "resp/transaction.hpp"
+#include "service/service.hpp"
+#include "store/store.hpp"
+
+namespace weir::resp {
+
+class Conversation final : public net::Conversation {
+ public:
+  // A reply larger than this ends a call of feed(), so that what a client does not take stays bounded.
+  static constexpr std::size_t kOutputCap = std::size_t{256} << 10;
+
+  // `batch` is shared by the conversations of a loop. `address` is the peer's, for people and for counting
+  // wrong passwords. All that is handed in must outlive this.
+  Conversation(service::Service& service, store::Store& store, Batch& batch, std::uint64_t id,
+               std::string address, std::function<void()> resume);
+
+  std::size_t feed(std::string_view input, std::string& out, net::Moment when) override;
+  bool waiting() const override { return pipeline_.waiting(); }
+  bool busy() const override { return busy_ || pipeline_.answered(); }
+  bool closing() const override { return caller_.closing; }
+  bool trusted() const override { return caller_.authenticated; }
+
+ private:
+  bool goes_on(const std::string& out) const {
+    return !caller_.closing && !slow_ && !pipeline_.waiting() && out.size() < kOutputCap;
+  }
+  bool take(Arguments words, std::string& out);
+  bool gather(const Command& command, Arguments words, bool silent);
+  bool settle(std::string& out) { return pipeline_.settle(Writer(out, caller_.protocol)); }
+  void execute(const Command* command, Arguments words, std::string& out);
+  void queue(Arguments words, Call& call);
+  void run(const Command& command, Call& call);
+  void run_transaction(std::string& out);
+  void fail_protocol(std::string_view text, std::string& out);
+
+  service::Service& service_;
+  Caller caller_;
+  RequestParser parser_;
+  Transaction transaction_;
+  Pipeline pipeline_;
+  bool busy_ = false;
+  bool slow_ = false;  // what has just run took long: the other connections are next
+};
+
+}  // namespace weir::resp

@@ -1,0 +1,479 @@
+// The conversation without a socket, over the embedded store and over one that answers late. What real
+// clients make of it is tested in tests/clients.
+#include "resp/conversation.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "store/embedded_store.hpp"
+
+namespace weir::resp {
+namespace {
+
+using namespace std::chrono_literals;
+
+struct Talk {
+  explicit Talk(service::Options options = {}) : service(with_clock(std::move(options)), embedded.table()) {}
+  service::Options with_clock(service::Options options) {
+    options.clock = [this] { return now; };
+    options.wall_clock = [] { return 1'700'000'000'123'456'789ns; };
+    return options;
+  }
+  std::string say(const std::string& bytes) {
+    std::string out;
+    rest += bytes;
+    rest.erase(0, conversation.feed(rest, out, {now, now}));
+    return out;
+  }
+
+  std::chrono::nanoseconds now = 1000s;
+  store::EmbeddedStore embedded{1_MiB, WhenFull::deny, {1, 2}};
+  service::Service service;
+  Batch batch;
+  Conversation conversation{service, embedded, batch, 7, "127.0.0.1", [] { FAIL() << "nothing is awaited"; }};
+  std::string rest;
+};
+
+const std::string kFirst = "*5\r\n:0\r\n:16\r\n:15\r\n:-1\r\n:2\r\n";
+
+TEST(Conversation, answers_in_order_whatever_is_mixed) {
+  Talk talk;
+  EXPECT_EQ(
+      talk.say(
+          "PING\r\nCL.THROTTLE a 15 30 60\r\ncl.throttle b 15 30 60\r\nECHO x\r\nRL.Throttle c 15 30 60\r\n"
+          "CL.THROTTLE d 15\r\nGCRA e 15 30 60\r\nNONE\r\nCL.THROTTLE a 15 30 60\r\n"),
+      "+PONG\r\n" + kFirst + kFirst + "$1\r\nx\r\n" + kFirst +
+          "-ERR wrong number of arguments for 'cl.throttle' command\r\n" + kFirst +
+          "-ERR unknown command 'NONE'\r\n*5\r\n:0\r\n:16\r\n:14\r\n:-1\r\n:4\r\n");
+}
+
+TEST(Conversation, the_same_however_the_bytes_are_cut) {
+  const std::string stream =
+      "*5\r\n$11\r\nCL.THROTTLE\r\n$1\r\na\r\n$2\r\n15\r\n$2\r\n30\r\n$2\r\n60\r\nPING\r\n"
+      "MULTI\r\nCL.THROTTLE a 15 30 60\r\nPING\r\nEXEC\r\nDEL a a\r\n";
+  const std::string whole = Talk().say(stream);
+  for (std::size_t cut = 1; cut < stream.size(); ++cut) {
+    Talk talk;
+    std::string answer = talk.say(stream.substr(0, cut));
+    answer += talk.say(stream.substr(cut));
+    EXPECT_EQ(answer, whole) << cut;
+  }
+}
+
+TEST(Conversation, a_long_pipeline_keeps_its_order) {
+  Talk talk;
+  std::string stream;
+  for (int i = 0; i < 10'000; ++i) stream += "ECHO " + std::to_string(i) + "\r\nCL.THROTTLE k 15 30 60\r\n";
+  std::string all;
+  for (std::size_t at = 0; at < stream.size();) {
+    std::string out;
+    at += talk.conversation.feed(std::string_view(stream).substr(at), out, {talk.now, talk.now});
+    EXPECT_LT(out.size(), Conversation::kOutputCap + 4096);
+    all += out;
+  }
+  std::size_t at = 0;
+  for (int i = 0; i < 10'000; ++i) {
+    at = all.find("\r\n" + std::to_string(i) + "\r\n*5\r\n:" + (i < 16 ? "0" : "1"), at == 0 ? 0 : at - 2);
+    ASSERT_NE(at, std::string::npos) << i;
+  }
+}
+
+TEST(Conversation, multi_queues_and_exec_runs) {
+  Talk talk;
+  EXPECT_EQ(talk.say("MULTI\r\nCL.THROTTLE a 15 30 60\r\nPING\r\nEXEC\r\n"),
+            "+OK\r\n+QUEUED\r\n+QUEUED\r\n*2\r\n" + kFirst + "+PONG\r\n");
+  EXPECT_EQ(
+      talk.say("MULTI\r\nNONE\r\nPING\r\nEXEC\r\n"),
+      "+OK\r\n-ERR unknown command 'NONE'\r\n+QUEUED\r\n-EXECABORT Transaction discarded because of previous "
+      "errors.\r\n");
+  EXPECT_EQ(
+      talk.say("MULTI\r\nCL.THROTTLE a x 30 60\r\nEXEC\r\n"),
+      "+OK\r\n+QUEUED\r\n*1\r\n-ERR max_burst: 'x' is not an integer from 0 to 9223372036854775806\r\n");
+  EXPECT_EQ(
+      talk.say("MULTI\r\nMULTI\r\nDISCARD\r\nDISCARD\r\nEXEC\r\n"),
+      "+OK\r\n-ERR MULTI calls can not be nested\r\n+OK\r\n-ERR DISCARD without MULTI\r\n-ERR EXEC without "
+      "MULTI\r\n");
+}
+
+TEST(Conversation, replies_can_be_turned_off) {
+  Talk talk;
+  EXPECT_EQ(talk.say("CLIENT REPLY OFF\r\nPING\r\nCL.THROTTLE a 15 30 60\r\nCLIENT REPLY ON\r\n"), "+OK\r\n");
+  EXPECT_EQ(talk.say("CLIENT REPLY SKIP\r\nPING\r\nPING\r\n"), "+PONG\r\n");
+  EXPECT_EQ(talk.say("CLIENT REPLY SKIP\r\nCL.THROTTLE a 15 30 60\r\nCL.THROTTLE a 15 30 60\r\n"),
+            "*5\r\n:0\r\n:16\r\n:13\r\n:-1\r\n:6\r\n");
+}
+
+TEST(Conversation, a_malformed_frame_gets_one_error_and_the_end) {
+  Talk talk;
+  EXPECT_EQ(talk.say("PING\r\n*abc\r\nPING\r\n"),
+            "+PONG\r\n-ERR Protocol error: invalid multibulk length\r\n");
+  EXPECT_TRUE(talk.conversation.closing());
+}
+
+TEST(Conversation, http_at_the_wrong_port_runs_nothing) {
+  for (const std::string first : {"POST / HTTP/1.1\r\n", "host: localhost\r\n"}) {
+    Talk talk;
+    EXPECT_EQ(talk.say(first + "PING\r\n"), "");
+    EXPECT_TRUE(talk.conversation.closing());
+  }
+}
+
+service::Options guarded() { return {.user = "app", .password = "secret"}; }
+
+TEST(Conversation, nothing_without_the_password) {
+  Talk talk(guarded());
+  EXPECT_EQ(talk.say("PING\r\nCL.THROTTLE a 15 30 60\r\nHELLO 3\r\n"),
+            "-NOAUTH Authentication required.\r\n-NOAUTH Authentication required.\r\n-NOAUTH HELLO must be "
+            "called with "
+            "the client already authenticated, otherwise the HELLO <proto> AUTH <user> <pass> option can be "
+            "used to "
+            "authenticate the client and select the RESP protocol version at the same time\r\n");
+  EXPECT_EQ(talk.say("AUTH secret\r\nAUTH app wrong\r\nAUTH app secre\r\nAUTH app secret\r\nPING\r\n"),
+            "-WRONGPASS invalid username-password pair or user is disabled.\r\n"
+            "-WRONGPASS invalid username-password pair or user is disabled.\r\n"
+            "-WRONGPASS invalid username-password pair or user is disabled.\r\n+OK\r\n+PONG\r\n");
+}
+
+TEST(Conversation, guessing_the_password_is_limited) {
+  Talk talk(guarded());
+  std::string answers;
+  for (int i = 0; i < 20; ++i) answers += talk.say("AUTH app guess" + std::to_string(i) + "\r\n");
+  EXPECT_NE(answers.find("-ERR too many failed AUTH attempts from this address, try again in a second\r\n"),
+            std::string::npos);
+}
+
+TEST(Conversation, before_the_password_few_bytes_are_taken) {
+  Talk talk(guarded());
+  EXPECT_EQ(talk.say("*11\r\n"), "-ERR Protocol error: unauthenticated multibulk length\r\n");
+  Talk other(guarded());
+  EXPECT_EQ(other.say("*2\r\n$4\r\nAUTH\r\n$16385\r\n"),
+            "-ERR Protocol error: unauthenticated bulk length\r\n");
+}
+
+TEST(Conversation, hello_chooses_the_protocol) {
+  Talk talk;
+  EXPECT_EQ(talk.say("HELLO 3\r\n").substr(0, 4), "%7\r\n");
+  EXPECT_EQ(talk.say("HELLO 2\r\n").substr(0, 5), "*14\r\n");
+  EXPECT_EQ(talk.say("HELLO 4\r\n"), "-NOPROTO unsupported protocol version\r\n");
+  EXPECT_EQ(talk.say("HELLO x\r\n"), "-ERR Protocol version is not an integer or out of range\r\n");
+  EXPECT_EQ(talk.say("HELLO 3 FOO\r\n"), "-ERR Syntax error in HELLO option 'foo'\r\n");
+  EXPECT_EQ(talk.say("HELLO 3 SETNAME me\r\nCLIENT GETNAME\r\n").substr(0, 4), "%7\r\n");
+  EXPECT_EQ(talk.say("RESET\r\nCLIENT GETNAME\r\n"), "+RESET\r\n$-1\r\n");
+}
+
+TEST(Conversation, a_changed_quota_keeps_the_debt_in_units) {
+  Talk talk;
+  EXPECT_EQ(talk.say("CL.THROTTLE k 9 10 86400 10\r\n"), "*5\r\n:0\r\n:10\r\n:0\r\n:-1\r\n:86400\r\n");
+  EXPECT_EQ(talk.say("CL.THROTTLE k 999 1000 1 0\r\n"), "*5\r\n:0\r\n:1000\r\n:990\r\n:-1\r\n:1\r\n");
+  EXPECT_EQ(talk.say("CL.THROTTLE k 999 1000 1\r\n"), "*5\r\n:0\r\n:1000\r\n:989\r\n:-1\r\n:1\r\n");
+  EXPECT_EQ(talk.say("CL.THROTTLE j 9 10 10 10\r\n"), "*5\r\n:0\r\n:10\r\n:0\r\n:-1\r\n:10\r\n");
+  EXPECT_EQ(talk.say("CL.THROTTLE j 4 5 5\r\n"), "*5\r\n:1\r\n:5\r\n:0\r\n:6\r\n:10\r\n");
+}
+
+TEST(Conversation, reset_and_del_forget) {
+  Talk talk;
+  EXPECT_EQ(
+      talk.say("CL.THROTTLE a 0 1 60\r\nWEIR.RESET a\r\nWEIR.RESET a\r\nCL.THROTTLE a 0 1 60\r\nDEL a "
+               "b\r\nDBSIZE\r\n"),
+      "*5\r\n:0\r\n:1\r\n:0\r\n:-1\r\n:60\r\n:1\r\n:0\r\n*5\r\n:0\r\n:1\r\n:0\r\n:-1\r\n:60\r\n:1\r\n:0\r\n");
+}
+
+TEST(Conversation, guesses_go_by_the_clock_that_is_handed_in) {
+  Talk talk(guarded());
+  for (int i = 0; i < 10; ++i) talk.say("AUTH app guess\r\n");
+  const std::string too_many =
+      "-ERR too many failed AUTH attempts from this address, try again in a second\r\n";
+  EXPECT_EQ(talk.say("AUTH app secret\r\n"), too_many);
+  talk.now += 999ms;
+  EXPECT_EQ(talk.say("AUTH app secret\r\n"), too_many);
+  talk.now += 1ms;
+  EXPECT_EQ(talk.say("AUTH app secret\r\n"), "+OK\r\n");
+}
+
+TEST(Conversation, time_is_the_wall_clocks) {
+  EXPECT_EQ(Talk().say("TIME\r\n"), "*2\r\n$10\r\n1700000000\r\n$6\r\n123456\r\n");
+}
+
+TEST(Conversation, info_is_made_of_the_metrics) {
+  Talk talk({.threads = 3, .memory = 64, .max_connections = 10});
+  EXPECT_EQ(talk.say("INFO memory\r\n").substr(0, 30), "$76\r\n# Memory\r\nused_memory:104");
+  EXPECT_EQ(talk.say("INFO store\r\n"), "$0\r\n\r\n");
+  EXPECT_EQ(talk.say("INFO keyspace\r\n"), "$43\r\n# Keyspace\r\nlive_keys:0\r\ncapacity:49152\r\n\r\n\r\n");
+  talk.say("CL.THROTTLE a 15 30 60\r\n");
+  EXPECT_EQ(
+      talk.say("INFO Keyspace\r\n"),
+      "$75\r\n# Keyspace\r\nlive_keys:1\r\ncapacity:49152\r\ndb0:keys=1,expires=1,avg_ttl=0\r\n\r\n\r\n");
+  talk.service.metrics.add({service::Section::store, service::Metric::Type::text, "store", "Where it is",
+                            [] { return service::Metric::Value{"redis://somewhere"}; }});
+  talk.service.metrics.add({service::Section::store, service::Metric::Type::text, "store_error",
+                            "What is wrong", [] { return service::Metric::Value{}; }});
+  EXPECT_EQ(talk.say("INFO store\r\n"), "$36\r\n# Store\r\nstore:redis://somewhere\r\n\r\n\r\n");
+}
+
+TEST(Conversation, the_count_of_the_denied_is_right) {
+  Talk talk;
+  talk.say(
+      "CL.THROTTLE a 0 1 60\r\nCL.THROTTLE a 0 1 60\r\nCL.THROTTLE a 0 1 60 2\r\nCL.THROTTLE a 0 1 60 0\r\n");
+  EXPECT_EQ(talk.service.counters.denied.load(), 2U);
+  EXPECT_EQ(talk.service.counters.commands.load(), 4U);
+}
+
+TEST(Conversation, a_script_is_answered_with_what_to_send_instead) {
+  Talk talk;
+  const std::string answer =
+      "-ERR weir runs no scripts; a rate limiter that sends one needs Redis itself. Send CL.THROTTLE key "
+      "max_burst count period instead: CL.THROTTLE user:42 15 30 60 allows 30 requests a minute and up to 16 "
+      "at "
+      "once\r\n";
+  EXPECT_EQ(talk.say("EVAL x 0\r\nevalsha\r\nEVAL_RO x\r\nEVALSHA_RO x\r\nSCRIPT LOAD x\r\n"),
+            answer + answer + answer + answer + answer);
+  EXPECT_EQ(talk.say("MULTI\r\nEVAL x 0\r\nEXEC\r\n"),
+            "+OK\r\n" + answer + "-EXECABORT Transaction discarded because of previous errors.\r\n");
+  EXPECT_EQ(talk.say("COMMAND INFO EVAL\r\nFCALL x 0\r\n"), "*1\r\n*-1\r\n-ERR unknown command 'FCALL'\r\n");
+}
+
+// A store that answers when the test says so, what the embedded one would.
+class LateStore final : public store::Store {
+ public:
+  explicit LateStore(store::Store& inner) : inner_(inner) {}
+
+  void submit(std::span<store::Request* const> batch, store::Moment when) override {
+    submits.push_back(batch.size());
+    when_ = when;
+    for (store::Request* each : batch) {
+      keys += each->checks.size();
+      if (at_once > 0) {
+        --at_once;
+        answer(*each);
+        continue;
+      }
+      each->state = store::Request::State::submitted;
+      // The keys' bytes and the limits are the store's only until submit() returns.
+      Held& held = held_.emplace_back(Held{each, {}, {}});
+      for (store::Check& check : each->checks) {
+        held.keys.emplace_back(check.key);
+        held.limits.push_back(*check.limit);
+        check.key = "nothing is left of it";
+        check.limit = nullptr;
+      }
+    }
+  }
+  void cancel(store::Request& pending) override {
+    ++cancelled;
+    std::erase_if(held_, [&pending](const Held& held) { return held.request == &pending; });
+  }
+  void give_back(const store::Request&, std::chrono::nanoseconds) override {}
+
+  std::size_t open() const { return held_.size(); }
+  // The `i`-th of those that are open, in whichever order the test likes.
+  void answer_one(std::size_t i = 0) {
+    Held held = std::move(held_.at(i));
+    held_.erase(held_.begin() + static_cast<std::ptrdiff_t>(i));
+    for (std::size_t k = 0; k < held.keys.size(); ++k) {
+      held.request->checks[k].key = held.keys[k];
+      held.request->checks[k].limit = &held.limits[k];
+    }
+    if (fault == Fault::none) {
+      answer(*held.request);
+    } else {
+      held.request->state = store::Request::State::answered;
+      held.request->fault = fault;
+      held.request->why = why;
+    }
+    held.request->on_answer(*held.request);
+  }
+  void answer_all() {
+    while (open() > 0) answer_one();
+  }
+
+  std::vector<std::size_t> submits;
+  std::size_t keys = 0;
+  std::size_t cancelled = 0;
+  std::size_t at_once = 0;  // how many of the next requests are answered inside submit()
+  Fault fault = Fault::none;
+  std::string why;
+
+ private:
+  struct Held {
+    store::Request* request;
+    std::vector<std::string> keys;
+    std::vector<store::Limit> limits;
+  };
+  void answer(store::Request& request) {
+    store::Request* const one = &request;
+    inner_.submit({&one, 1}, when_);
+  }
+
+  store::Store& inner_;
+  store::Moment when_{};
+  std::vector<Held> held_;
+};
+
+struct LateTalk : Talk {
+  explicit LateTalk(service::Options options = {}) : Talk(std::move(options)) {}
+  std::string say(const std::string& bytes) {
+    std::string out;
+    rest += bytes;
+    rest.erase(0, late.feed(rest, out, {now, now}));
+    return out;
+  }
+  // What is written until nothing is open and nothing is left to run.
+  std::string all(const std::string& bytes) {
+    std::string out = say(bytes);
+    while (late.waiting() || late.busy()) {
+      const std::size_t before = resumed;
+      store.answer_all();
+      EXPECT_EQ(resumed, before + 1) << "resume is called once";
+      EXPECT_TRUE(late.busy());
+      out += say("");
+    }
+    return out;
+  }
+
+  LateStore store{embedded};
+  std::size_t resumed = 0;
+  Conversation late{service, store, batch, 8, "127.0.0.1", [this] { ++resumed; }};
+};
+
+TEST(LateStore, gets_what_is_read_together_in_one_call) {
+  LateTalk talk;
+  EXPECT_EQ(talk.say("CL.THROTTLE a 15 30 60\r\nGCRA b 15 30 60\r\nCL.THROTTLE \"c\" 7 8 9\r\n"), "");
+  EXPECT_TRUE(talk.late.waiting());
+  EXPECT_FALSE(talk.late.busy());
+  EXPECT_EQ(talk.say("PING\r\n"), "") << "nothing is taken while it waits";
+  talk.store.answer_one(1);
+  talk.store.answer_one(1);
+  EXPECT_TRUE(talk.late.waiting());
+  EXPECT_EQ(talk.resumed, 0U);
+  talk.store.answer_one();
+  EXPECT_EQ(talk.resumed, 1U);
+  EXPECT_FALSE(talk.late.waiting());
+  EXPECT_TRUE(talk.late.busy());
+  EXPECT_EQ(talk.say(""), kFirst + kFirst + "*5\r\n:0\r\n:8\r\n:7\r\n:-1\r\n:2\r\n+PONG\r\n");
+  EXPECT_FALSE(talk.late.busy());
+  EXPECT_EQ(talk.store.submits, (std::vector<std::size_t>{3}));
+}
+
+TEST(LateStore, what_is_answered_at_once_is_written_at_once) {
+  LateTalk talk;
+  talk.store.at_once = 1;
+  EXPECT_EQ(talk.say("CL.THROTTLE a 15 30 60\r\nCL.THROTTLE b 15 30 60\r\nCL.THROTTLE c 15 30 60\r\n"),
+            kFirst);
+  EXPECT_TRUE(talk.late.waiting());
+  talk.store.answer_all();
+  EXPECT_EQ(talk.say(""), kFirst + kFirst);
+  talk.store.at_once = 3;
+  EXPECT_EQ(talk.all("CL.THROTTLE d 15 30 60\r\nDEL d\r\nPING\r\n"), kFirst + ":1\r\n+PONG\r\n");
+}
+
+TEST(LateStore, replies_are_the_same_as_those_of_the_embedded_store) {
+  const std::string stream =
+      "PING\r\nCL.THROTTLE a 15 30 60\r\nCL.THROTTLE a 15 30 60\r\nECHO x\r\nCL.THROTTLE a x 30 60\r\n"
+      "CL.THROTTLE b 15\r\nNONE\r\nDEL a b\r\nCL.THROTTLE a 15 30 60\r\nMULTI\r\nCL.THROTTLE a 15 30 60\r\n"
+      "CL.THROTTLE a 15 30\r\nDISCARD\r\nMULTI\r\nCL.THROTTLE a 15 30 60\r\nPING\r\nCL.THROTTLE a 15 0 60\r\n"
+      "WEIR.RESET a\r\nCL.THROTTLE a 15 30 60\r\nEXEC\r\nCLIENT REPLY SKIP\r\nCL.THROTTLE a 15 30 60\r\n"
+      "CL.THROTTLE a 15 30 60\r\nCLIENT REPLY OFF\r\nCL.THROTTLE a 15 30 60\r\nDEL b\r\nCLIENT REPLY ON\r\n"
+      "CL.THROTTLE a 15 30 60\r\n\"CL.THROTTLE\" \"a\" 15 30 60\r\nECHO end\r\n";
+  const std::string whole = Talk().say(stream);
+  EXPECT_NE(whole.find("end"), std::string::npos);
+  EXPECT_EQ(LateTalk().all(stream), whole);
+  for (std::size_t cut = 1; cut < stream.size(); cut += 7) {
+    LateTalk talk;
+    const std::string first = talk.all(stream.substr(0, cut));
+    EXPECT_EQ(first + talk.all(stream.substr(cut)), whole) << cut;
+  }
+}
+
+TEST(LateStore, a_long_pipeline_is_asked_in_batches_of_64) {
+  LateTalk talk;
+  std::string stream;
+  std::string wanted;
+  for (int i = 0; i < 150; ++i) {
+    stream += "CL.THROTTLE k" + std::to_string(i) + " 15 30 60\r\n";
+    wanted += kFirst;
+  }
+  EXPECT_EQ(talk.all(stream), wanted);
+  EXPECT_EQ(talk.store.submits, (std::vector<std::size_t>{64, 64, 22}));
+}
+
+TEST(LateStore, exec_of_many_decisions_is_one_round_trip) {
+  LateTalk talk;
+  std::string wanted = "+OK\r\n";
+  std::string queue = "MULTI\r\n";
+  for (int i = 0; i < 16; ++i) {
+    queue += "CL.THROTTLE k" + std::to_string(i) + " 15 30 60\r\n";
+    wanted += "+QUEUED\r\n";
+  }
+  EXPECT_EQ(talk.all(queue), wanted);
+  wanted = "*16\r\n";
+  for (int i = 0; i < 16; ++i) wanted += kFirst;
+  EXPECT_EQ(talk.all("EXEC\r\n"), wanted);
+  EXPECT_EQ(talk.store.submits, (std::vector<std::size_t>{16}));
+  EXPECT_EQ(talk.resumed, 1U);
+}
+
+TEST(LateStore, del_of_many_keys_is_one_request) {
+  LateTalk talk;
+  talk.all("CL.THROTTLE a 15 30 60\r\nCL.THROTTLE b 15 30 60\r\n");
+  talk.store.submits.clear();
+  talk.store.keys = 0;
+  EXPECT_EQ(talk.all("DEL a x b a a\r\n"), ":2\r\n");
+  EXPECT_EQ(talk.store.submits, (std::vector<std::size_t>{1}));
+  EXPECT_EQ(talk.store.keys, 3U) << "each key once";
+}
+
+TEST(LateStore, a_connection_that_goes_cancels_what_is_open) {
+  LateTalk talk;
+  {
+    Conversation gone(talk.service, talk.store, talk.batch, 9, "127.0.0.1", [] { FAIL() << "it has gone"; });
+    std::string out;
+    const std::string asked =
+        "CL.THROTTLE a 15 30 60\r\nCL.THROTTLE b 15 30 60\r\nCL.THROTTLE c 15 30 60\r\n";
+    gone.feed(asked, out, {talk.now, talk.now});
+    talk.store.answer_one();
+    EXPECT_EQ(talk.store.open(), 2U);
+  }
+  EXPECT_EQ(talk.store.open(), 0U);
+  EXPECT_EQ(talk.store.cancelled, 2U) << "one was answered";
+  EXPECT_EQ(talk.all("CL.THROTTLE d 15 30 60\r\n"), kFirst);
+}
+
+TEST(LateStore, connections_wait_independently) {
+  LateTalk talk;
+  Conversation other(talk.service, talk.store, talk.batch, 9, "127.0.0.1", [] {});
+  const std::string asked = "CL.THROTTLE other 3 30 60\r\n";
+  std::string out;
+  EXPECT_EQ(talk.say("CL.THROTTLE a 15 30 60\r\n"), "");
+  other.feed(asked, out, {talk.now, talk.now});
+  EXPECT_EQ(out, "");
+  talk.store.answer_one(1);
+  EXPECT_TRUE(talk.late.waiting());
+  EXPECT_FALSE(other.waiting());
+  other.feed("", out, {talk.now, talk.now});
+  EXPECT_EQ(out, "*5\r\n:0\r\n:4\r\n:3\r\n:-1\r\n:2\r\n");
+  EXPECT_EQ(talk.all(""), kFirst);
+}
+
+TEST(LateStore, what_nobody_could_decide_is_an_error_of_that_command_alone) {
+  const std::vector<std::tuple<Fault, std::string, std::string, std::string>> rows = {
+      {Fault::foreign_value, "key 1 of this request holds no state of gcra", "CL.THROTTLE a 15 30 60",
+       "-WRONGTYPE key 1 of this request holds no state of gcra\r\n"},
+      {Fault::unsuitable, "burst: too large", "CL.THROTTLE a 15 30 60", "-ERR burst: too large\r\n"},
+      {Fault::store_down, "no answer in time", "DEL a b", "-ERR the store: no answer in time\r\n"},
+  };
+  for (const auto& [fault, why, command, answer] : rows) {
+    LateTalk talk;
+    talk.store.fault = fault;
+    talk.store.why = why;
+    EXPECT_EQ(talk.all(command + "\r\nPING\r\n"), answer + "+PONG\r\n");
+    EXPECT_EQ(talk.service.counters.denied.load(), 0U);
+    talk.store.fault = Fault::none;
+    EXPECT_EQ(talk.all("CL.THROTTLE a 15 30 60\r\n"), kFirst) << "nothing is left of the fault";
+  }
+}
+
+}  // namespace
+}  // namespace weir::resp

@@ -1,0 +1,121 @@
+#include "resp/pipeline.hpp"
+
+#include <algorithm>
+#include <string>
+
+namespace weir::resp {
+namespace {
+
+using State = store::Request::State;
+
+// The state of a key that is named without its limit, as in DEL: that of the limits that have no name.
+const store::Limit kNameless{.rule = core::Rule{Quota::per_second(1)}};
+
+// What nobody could decide is an error of the request, with the code that clients of Redis know.
+std::string error_of(const store::Request& request) {
+  switch (request.fault) {
+    case Fault::foreign_value:
+      return request.why.starts_with("WRONGTYPE ") ? request.why : "WRONGTYPE " + request.why;
+    case Fault::store_down:
+      return "ERR the store: " + request.why;
+    case Fault::unsuitable:
+    case Fault::none:
+      break;
+  }
+  return "ERR " + request.why;
+}
+
+}  // namespace
+
+Question::Question() { on_answer = &Pipeline::on_answer; }
+
+Pipeline::~Pipeline() {
+  for (auto& question : pending_) {
+    if (question->state == State::submitted) store_.cancel(*question);
+    batch_.put_back(std::move(question));
+  }
+}
+
+void Pipeline::check(const Throttle& throttle, bool silent) {
+  Question& question = batch_.add();
+  question.check.limit = throttle.limit;
+  question.check.key = throttle.key;
+  question.check.cost = throttle.cost;
+  question.checks = {&question.check, 1};
+  question.verb = store::Verb::check;
+  question.silent = silent;
+}
+
+void Pipeline::reset(std::span<const std::string_view> keys, bool silent) {
+  Question& question = batch_.add();
+  // Each once: a request's keys differ.
+  std::vector<std::string_view> once(keys.begin(), keys.end());
+  std::sort(once.begin(), once.end());
+  once.erase(std::unique(once.begin(), once.end()), once.end());
+  question.keys.clear();
+  for (const std::string_view key : once) question.keys.push_back({.limit = &kNameless, .key = key});
+  question.checks = question.keys;
+  question.verb = store::Verb::reset;
+  question.silent = silent;
+}
+
+void Pipeline::ask() {
+  if (!fresh_) when_.now = service_.now();
+  fresh_ = false;
+  store_.submit(batch_.requests(), when_);
+}
+
+bool Pipeline::settle(Writer to) {
+  if (open_ > 0) return false;
+  if (!pending_.empty()) {
+    for (auto& question : pending_) {
+      write(to, *question);
+      batch_.put_back(std::move(question));
+    }
+    std::vector<std::unique_ptr<Question>>().swap(pending_);
+  }
+  if (batch_.size() > 0) {
+    ask();
+    std::size_t done = 0;
+    for (; done < batch_.size() && batch_[done].state == State::answered; ++done) write(to, batch_[done]);
+    if (done < batch_.size()) await(done);
+    batch_.clear();
+  }
+  if (denied_ > 0) {
+    service_.counters.count(&service::Counters::denied, denied_);
+    denied_ = 0;
+  }
+  return open_ == 0;
+}
+
+// The store has not answered the first of these: they are ours until it has answered all.
+void Pipeline::await(std::size_t first) {
+  pending_.reserve(batch_.size() - first);
+  for (std::size_t i = first; i < batch_.size(); ++i) {
+    Question& question = *pending_.emplace_back(batch_.take_out(i));
+    if (question.state == State::answered) continue;
+    question.asker = this;
+    ++open_;
+  }
+}
+
+void Pipeline::on_answer(store::Request& request) {
+  Pipeline& self = *static_cast<Question&>(request).asker;
+  if (--self.open_ == 0) self.resume_();
+}
+
+void Pipeline::write(Writer& to, const Question& question) {
+  if (question.fault != Fault::none) [[unlikely]] {
+    if (!question.silent) to.error(error_of(question));
+    return;
+  }
+  if (question.verb == store::Verb::reset) {
+    if (!question.silent) to.integer(static_cast<std::int64_t>(question.forgotten));
+    return;
+  }
+  const Decision& decision = question.check.decision;
+  denied_ += decision.allowed() ? 0 : 1;
+  if (!question.silent) to.five_integers(five_integers(decision));
+}
+
+}  // namespace weir::resp

@@ -1,0 +1,74 @@
+// What one connection asks of the store, in the order of its commands, and the replies, in the same order.
+//
+// Questions are gathered and then asked in one call, by settle(). A store that answers at once has its
+// answers written at once. Otherwise the connection waits: until all are answered it gathers no more.
+//
+// The thread of its loop. It cancels what is open when it goes. Not for: commands (commands.hpp).
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "resp/batch.hpp"
+#include "resp/throttle.hpp"
+#include "resp/writer.hpp"
+#include "service/service.hpp"
+#include "store/store.hpp"
+
+namespace weir::resp {
+
+class Pipeline {
+ public:
+  // `resume` is called by the store's thread when the last open question is answered; never from inside
+  // settle(). All that is handed in must outlive this.
+  Pipeline(service::Service& service, store::Store& store, Batch& batch, std::function<void()> resume)
+      : service_(service), store_(store), batch_(batch), resume_(std::move(resume)) {}
+  ~Pipeline();
+  Pipeline(const Pipeline&) = delete;
+  Pipeline& operator=(const Pipeline&) = delete;
+
+  // The next questions came, and are asked, at these times. Those after them are asked at the time that it is
+  // then.
+  void begin(store::Moment when) {
+    when_ = when;
+    fresh_ = true;
+  }
+
+  ThrottleParser& parser() { return batch_.parser(); }
+
+  void check(const Throttle& throttle, bool silent);
+  // Alone, not among others: nothing may be gathered, and settle() is the next call.
+  void reset(std::span<const std::string_view> keys, bool silent);
+
+  bool full() const { return batch_.full(); }
+  bool waiting() const { return open_ > 0; }
+  // All is answered, and not all of it is written.
+  bool answered() const { return !pending_.empty() && open_ == 0; }
+
+  // Where the answers go that come later.
+  static void on_answer(store::Request& request);
+
+  // Asks what was gathered and writes what is answered; false while some is open.
+  bool settle(Writer to);
+
+ private:
+  void ask();
+  void await(std::size_t first);
+  void write(Writer& to, const Question& question);
+
+  service::Service& service_;
+  store::Store& store_;
+  Batch& batch_;
+  std::function<void()> resume_;
+  store::Moment when_{};
+  bool fresh_ = false;                              // when_.now is now
+  std::vector<std::unique_ptr<Question>> pending_;  // asked, and not all answered
+  std::size_t open_ = 0;                            // of them, without an answer
+  std::uint64_t denied_ = 0;                        // not yet counted
+};
+
+}  // namespace weir::resp

@@ -1,0 +1,122 @@
+#include "resp/throttle.hpp"
+
+#include <limits>
+
+#include "core/duration.hpp"
+#include "resp/number.hpp"
+
+namespace weir::resp {
+namespace {
+
+constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kMostSeconds = kMost / 1'000'000'000;
+
+std::string arity(std::string_view command) {
+  std::string name(command);
+  for (char& c : name) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c);
+  return "ERR wrong number of arguments for '" + name + "' command";
+}
+
+// "max_burst: 'x' is not an integer from 0 to 9": the field, what came, what is allowed. What came is cut
+// short, so that a megabyte sent is not a megabyte answered.
+std::string not_in_range(std::string_view field, std::string_view came, std::int64_t least,
+                         std::int64_t most) {
+  constexpr std::size_t kShown = 32;
+  std::string text = "ERR " + std::string(field) + ": '" + std::string(came.substr(0, kShown));
+  if (came.size() > kShown) text += "...";
+  return text + "' is not an integer from " + std::to_string(least) + " to " + std::to_string(most);
+}
+
+bool equal_ignoring_case(std::string_view text, std::string_view upper) {
+  if (text.size() != upper.size()) return false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if ((c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c) != upper[i]) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+ThrottleParser::ThrottleParser(OnStoreError on_store_error, store::Sharing sharing)
+    : on_store_error_(on_store_error), sharing_(sharing) {
+  limits_.reserve(kMostLimits + 1);  // with the last one of before
+}
+
+Throttle ThrottleParser::fail(std::string text) {
+  error_ = std::move(text);
+  return {"", nullptr, {}};
+}
+
+// Callers mostly repeat one quota: comparing three numbers saves judging them again.
+Throttle ThrottleParser::make(std::string_view key, Rate rate, std::int64_t max_burst, std::int64_t units) {
+  const Quota* last = limits_.empty() ? nullptr : &limits_.back().rule.quota;
+  if (last == nullptr || last->rate() != rate || last->burst() - 1 != max_burst) {
+    const auto made = Quota::make(rate, max_burst + 1);
+    if (!made) return fail("ERR " + made.error());
+    limits_.push_back({core::Rule{*made}, 0, on_store_error_, sharing_});
+  }
+  return {key, &limits_.back(), Cost{static_cast<std::uint64_t>(units)}};
+}
+
+void ThrottleParser::forget() {
+  if (limits_.size() > 1) limits_.erase(limits_.begin(), limits_.end() - 1);
+}
+
+Throttle ThrottleParser::cl_throttle(Arguments words) {
+  if (words.size() < 5 || words.size() > 6) return fail(arity(words[0]));
+  // No word may be negative, so -1 can stand for what is no number; optionals cost a tenth of a request here.
+  const auto number = [&words](std::size_t at) { return parse_integer(words[at]).value_or(-1); };
+  const std::int64_t max_burst = number(2);
+  const std::int64_t count = number(3);
+  const std::int64_t period = number(4);
+  const std::int64_t quantity = words.size() == 6 ? number(5) : 1;
+  if (max_burst < 0 || max_burst == kMost) return fail(not_in_range("max_burst", words[2], 0, kMost - 1));
+  if (count < 1) return fail(not_in_range("count", words[3], 1, kMost));
+  if (period < 1 || period > kMostSeconds) return fail(not_in_range("period", words[4], 1, kMostSeconds));
+  if (quantity < 0) return fail(not_in_range("quantity", words[5], 0, kMost));
+  return make(words[1], {count, std::chrono::seconds{period}}, max_burst, quantity);
+}
+
+Throttle ThrottleParser::gcra(Arguments words) {
+  if (words.size() < 5 || words.size() > 7) return fail(arity(words[0]));
+  const auto max_burst = parse_integer(words[2]);
+  if (!max_burst || *max_burst < 0 || *max_burst == kMost) {
+    return fail("ERR value is out of range, must be positive");
+  }
+  const auto count = parse_integer(words[3]);
+  if (!count) return fail("ERR value is not an integer or out of range");
+  if (*count < 1) return fail("ERR value is out of range, value must between 1 and 9223372036854775807");
+  const core::ScaledNumber period = core::parse_scaled(words[4], std::chrono::seconds{1});
+  if (period.fault == core::NumberFault::not_a_number) {
+    const bool infinite = equal_ignoring_case(words[4], "INF") || equal_ignoring_case(words[4], "+INF") ||
+                          equal_ignoring_case(words[4], "-INF") || equal_ignoring_case(words[4], "INFINITY");
+    return fail(infinite ? "ERR period must be > 0 and < 1e12" : "ERR value is not a valid float");
+  }
+  // Below 1e12 seconds but above 2^63 ns; a thousandth of it can still be read.
+  if (const auto thousandth = core::parse_scaled(words[4], std::chrono::milliseconds{1});
+      period.fault == core::NumberFault::out_of_range && thousandth.fault == core::NumberFault::none &&
+      thousandth.value < std::chrono::seconds{1'000'000'000}) {
+    return fail("ERR period: above the most allowed (" + std::to_string(kMostSeconds) + " seconds)");
+  }
+  if (period.fault == core::NumberFault::out_of_range || period.value <= std::chrono::nanoseconds{0}) {
+    return fail("ERR period must be > 0 and < 1e12");
+  }
+  std::int64_t tokens = 1;
+  if (words.size() > 5) {
+    if (!equal_ignoring_case(words[5], "TOKENS")) return fail("ERR syntax error");
+    if (words.size() == 6) return fail("ERR Missing TOKENS value");
+    const auto given = parse_integer(words[6]);
+    if (!given || *given < 0) return fail(not_in_range("TOKENS", words[6], 0, kMost));
+    tokens = *given;
+  }
+  return make(words[1], {*count, period.value}, *max_burst, tokens);
+}
+
+std::array<std::int64_t, 5> five_integers(const Decision& decision) {
+  return {decision.allowed() ? 0 : 1, decision.limit, decision.remaining,
+          decision.retry_after ? core::ceil_to_seconds(*decision.retry_after) : -1,
+          core::ceil_to_seconds(decision.reset_after)};
+}
+
+}  // namespace weir::resp

@@ -1,0 +1,38 @@
+// What the server listens on, as the settings say.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ssl/context.hpp>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "net/dispatcher.hpp"
+#include "net/listener.hpp"
+#include "server/settings.hpp"
+
+namespace weir::server {
+
+class Listeners {
+ public:
+  // Opens all of them. Throws std::runtime_error with one line that says what and where; nobody beyond this
+  // machine is served unasked, unless something asks who they are.
+  Listeners(boost::asio::io_context& context, const Settings& settings, net::Protocol resp);
+
+  const std::vector<std::string>& addresses() const { return addresses_; }
+  void start(net::Dispatcher& dispatcher);
+  void stop();
+
+ private:
+  void start(net::Listener& listener, const net::Protocol& protocol, net::Dispatcher& dispatcher);
+
+  std::optional<boost::asio::ssl::context> tls_;
+  net::Protocol tcp_protocol_;
+  net::Protocol unix_protocol_;  // never TLS
+  std::vector<std::unique_ptr<net::Listener>> tcp_;
+  std::unique_ptr<net::Listener> unix_;
+  std::vector<std::string> addresses_;
+};
+
+}  // namespace weir::server

@@ -1,0 +1,48 @@
+#include "server/shutdown.hpp"
+
+#include <csignal>
+#include <utility>
+
+namespace weir::server {
+
+using boost::system::error_code;
+
+Shutdown::Shutdown(boost::asio::io_context& context, Steps steps)
+    : steps_(std::move(steps)), signals_(context, SIGTERM, SIGINT), longest_(context), next_look_(context) {}
+
+void Shutdown::start() {
+  signals_.async_wait([this](const error_code& error, int) {
+    if (error) return;
+    // A second signal while we drain ends the program at once.
+    error_code ignored;
+    signals_.clear(ignored);
+    begin();
+  });
+}
+
+void Shutdown::begin() {
+  constexpr std::chrono::seconds kDrainAtMost{5};
+  if (std::exchange(begun_, true)) return;
+  steps_.begin();
+  error_code ignored;
+  signals_.cancel(ignored);
+  longest_.expires_after(kDrainAtMost);
+  longest_.async_wait([this](const error_code& error) {
+    if (!error) steps_.make_end();
+  });
+  watch();
+}
+
+// The timer above would keep its loop alive for its whole time; connections that have gone end it early.
+void Shutdown::watch() {
+  if (steps_.drained()) {
+    longest_.cancel();
+    return steps_.let_end();
+  }
+  next_look_.expires_after(std::chrono::milliseconds{10});
+  next_look_.async_wait([this](const error_code& error) {
+    if (!error) watch();
+  });
+}
+
+}  // namespace weir::server

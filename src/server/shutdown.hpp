@@ -1,0 +1,39 @@
+// How a server ends: at a signal or when it is told to, with a bounded time for its connections.
+//
+// The thread of the context, except request().
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <functional>
+
+namespace weir::server {
+
+class Shutdown {
+ public:
+  struct Steps {
+    std::function<void()> begin;     // stops accepting and lets connections drain; called once
+    std::function<bool()> drained;   // whether they have gone; asked until it says so
+    std::function<void()> let_end;   // then
+    std::function<void()> make_end;  // or when it takes too long
+  };
+
+  // From now on a signal does not end the program; run() looks what has come.
+  Shutdown(boost::asio::io_context& context, Steps steps);
+
+  void start();
+  void begin();
+  bool begun() const { return begun_; }
+
+ private:
+  void watch();
+
+  Steps steps_;
+  boost::asio::signal_set signals_;
+  boost::asio::steady_timer longest_;
+  boost::asio::steady_timer next_look_;
+  bool begun_ = false;
+};
+
+}  // namespace weir::server

@@ -1,0 +1,42 @@
+// The server's snapshots: the one to start from, and those that it saves.
+//
+// Saved now and then, on a thread of its own, so that no connection waits for a disk. A snapshot that fails
+// is logged and counted; the old file stays, the service goes on, and the next one is tried at its time.
+#pragma once
+
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "server/service.hpp"
+#include "store/snapshot.hpp"
+
+namespace weir::server {
+
+// The snapshot to start from, if there is one. A damaged one stops the start with a std::runtime_error,
+// unless the settings say to put it aside.
+std::optional<store::SnapshotFile> open_snapshot(const Settings& settings);
+// Puts what it holds into the table; throws std::runtime_error when that cannot be.
+void restore(store::SnapshotFile saved, Service& service);
+
+class SnapshotWriter {
+ public:
+  // Starts the thread, if a snapshot file was asked for.
+  explicit SnapshotWriter(Service& service);
+  ~SnapshotWriter();
+
+  void stop();  // waits for a snapshot under way
+  bool save();  // now, on the caller's thread; true when there is nothing to do
+
+ private:
+  void run();
+
+  Service& service_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool stopping_ = false;
+  std::thread thread_;
+};
+
+}  // namespace weir::server

@@ -1,0 +1,53 @@
+#include "server/store_link.hpp"
+
+#include <spdlog/spdlog.h>
+
+namespace weir::server {
+
+StoreLink::StoreLink(boost::asio::io_context& context, redis::SharedStore& store, const Settings& settings,
+                     std::chrono::nanoseconds (*clock)(), bool tells)
+    : store_(store),
+      settings_(settings),
+      clock_(clock),
+      tells_(tells),
+      tls_(redis::tls_for(*settings.store,
+                          {settings.store_tls_ca, settings.store_tls_cert, settings.store_tls_key})),
+      sockets_(context, store.client(), tls_ ? &*tls_ : nullptr, clock) {
+  store_.on_work([this] { sockets_.wake(); });
+  sockets_.on_change([this] {
+    store_.note_state();
+    if (!tells_) return;
+    note_eviction();
+    note_state();
+  });
+}
+
+// Says so when the store begins or ceases to answer, and why. Once a second at most: a store that comes and
+// goes must not fill the log.
+void StoreLink::note_state() {
+  const redis::Client& client = store_.client();
+  const bool ready = client.ready();
+  const std::string state = ready ? "ready" : client.has_failed() ? client.last_error() : "";
+  const std::chrono::nanoseconds now = clock_();
+  if (state == logged_state_ || now < logged_at_ + std::chrono::seconds{1}) return;
+  logged_state_ = state;
+  logged_at_ = now;
+  if (ready) {
+    spdlog::info("store {}: ready", settings_.store_text);
+  } else {
+    spdlog::warn("store {}: {}; --on-store-error decides", settings_.store_text, state);
+  }
+}
+
+void StoreLink::note_eviction() {
+  const std::string& eviction = store_.client().eviction_policy();
+  if (eviction_checked_ || eviction.empty()) return;
+  eviction_checked_ = true;
+  if (eviction == "noeviction") return;
+  spdlog::warn(
+      "store {}: maxmemory-policy is {}: under pressure it evicts limits that are in use, and those keys "
+      "begin anew; noeviction keeps them",
+      settings_.store_text, eviction);
+}
+
+}  // namespace weir::server

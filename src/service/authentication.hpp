@@ -1,0 +1,34 @@
+// Who may ask: the credentials, and how many wrong guesses at them an address has.
+//
+// Any thread. The clock is handed in. Not for: what a connection remembers of its log-in.
+#pragma once
+
+#include <chrono>
+#include <string_view>
+
+#include "service/credentials.hpp"
+#include "weir/limiter.hpp"
+
+namespace weir::service {
+
+class Authentication {
+ public:
+  enum class Answer {
+    accepted,
+    wrong,
+    too_many,  // wrong guesses from this address: not even the right password is looked at
+  };
+
+  Authentication(std::string_view user, std::string_view password) : credentials_(user, password) {}
+
+  bool required() const { return credentials_.required(); }
+  // Only a wrong guess costs the address something.
+  Answer log_in(std::string_view address, std::string_view user, std::string_view password,
+                std::chrono::nanoseconds now);
+
+ private:
+  Credentials credentials_;
+  KeyedLimiter guesses_{Quota::per_second(1).burst(10), {.memory = 1_MiB}};
+};
+
+}  // namespace weir::service

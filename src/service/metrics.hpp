@@ -1,0 +1,57 @@
+// The table of what this program tells of itself: one row for each number or text, with its name, what it
+// means, and how it is read. INFO is made of it; so is whatever else shows numbers.
+//
+// Rows are added before the first thread reads; then any thread may read. A reader is called by the thread
+// that asks, so what it reads must bear that. Not for: counting (counters.hpp).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace weir::service {
+
+// In the order in which INFO shows them.
+enum class Section : std::uint8_t {
+  server,
+  clients,
+  memory,
+  persistence,
+  stats,
+  store,
+  replication,
+  keyspace,
+};
+
+struct Metric {
+  enum class Type : std::uint8_t {
+    counter,  // only grows
+    gauge,    // goes up and down
+    text,
+  };
+  // Nothing: there is nothing to tell now, and the row is left out.
+  using Value = std::optional<std::variant<std::uint64_t, std::string>>;
+
+  Section section;
+  Type type;
+  std::string name;
+  std::string help;  // a sentence without its full stop
+  std::function<Value()> read;
+  bool slow = false;  // reading it takes milliseconds
+};
+
+class Metrics {
+ public:
+  void add(Metric metric) { rows_.push_back(std::move(metric)); }
+  std::span<const Metric> rows() const { return rows_; }
+
+ private:
+  std::vector<Metric> rows_;
+};
+
+}  // namespace weir::service

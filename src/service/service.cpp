@@ -1,0 +1,62 @@
+#include "service/service.hpp"
+
+#include <unistd.h>
+
+#include <utility>
+
+namespace weir::service {
+
+Service::Service(Options from, const store::Table& table)
+    : authentication(from.user, from.password), options_(std::move(from)), table_(table) {
+  describe();
+}
+
+// The rows that every server has.
+void Service::describe() {
+  using Type = Metric::Type;
+  using Value = Metric::Value;
+  const auto number = [](auto read) { return [read] { return Value{static_cast<std::uint64_t>(read())}; }; };
+  const auto counted = [this](Section section, Type type, std::string name,
+                              std::atomic<std::uint64_t> Counters::* which, std::string help) {
+    metrics.add({section, type, std::move(name), std::move(help),
+                 [this, which] { return Value{(counters.*which).load(std::memory_order_relaxed)}; }});
+  };
+
+  metrics.add({Section::server, Type::text, "weir_version", "Version of weir",
+               [] { return Value{std::string(WEIR_VERSION)}; }});
+  metrics.add({Section::server, Type::gauge, "process_id", "Process id", number([] { return getpid(); })});
+  metrics.add({Section::server, Type::gauge, "uptime_in_seconds", "Seconds since the start", number([this] {
+                 return std::chrono::floor<std::chrono::seconds>(now() - started_).count();
+               })});
+  metrics.add(
+      {Section::server, Type::gauge, "threads", "Event loops", number([this] { return options_.threads; })});
+
+  metrics.add({Section::clients, Type::gauge, "maxclients", "Connections allowed at once",
+               number([this] { return options_.max_connections; })});
+
+  metrics.add({Section::memory, Type::gauge, "used_memory", "Bytes that the table of keys takes",
+               number([this] { return table_.allocated_bytes(); })});
+  metrics.add({Section::memory, Type::gauge, "maxmemory", "Bytes that the server may take",
+               number([this] { return options_.memory; })});
+
+  counted(Section::persistence, Type::counter, "snapshots", &Counters::snapshots, "Snapshots written");
+  counted(Section::persistence, Type::counter, "snapshot_errors", &Counters::snapshot_errors,
+          "Snapshots that could not be written");
+
+  counted(Section::stats, Type::counter, "total_commands_processed", &Counters::commands, "Commands run");
+  counted(Section::stats, Type::counter, "protocol_errors", &Counters::protocol_errors,
+          "Connections closed because of malformed bytes");
+  counted(Section::stats, Type::counter, "auth_failures", &Counters::auth_failures,
+          "Log-ins with a wrong user or password");
+  counted(Section::stats, Type::counter, "denied", &Counters::denied, "Requests answered with a denial");
+  metrics.add({Section::stats, Type::counter, "refused_for_lack_of_room",
+               "Requests of new keys that the full table could not take",
+               number([this] { return table_.refused(); })});
+
+  metrics.add({Section::keyspace, Type::gauge, "live_keys", "Keys in use",
+               number([this] { return live_keys(); }), true});
+  metrics.add({Section::keyspace, Type::gauge, "capacity", "Keys that the table can hold",
+               number([this] { return table_.capacity(); })});
+}
+
+}  // namespace weir::service

@@ -1,0 +1,72 @@
+// What all connections of a server share, whatever protocol they speak: who may ask, what is counted, what is
+// told, and the few things that a command can ask of the program itself.
+//
+// It knows no protocol, no socket and no Redis: what those tell of themselves they add to `metrics`. Filled
+// by the program before its threads start; then any thread. The table must outlive it. Not for: deciding
+// (that is store::Store).
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "core/clock.hpp"
+#include "service/authentication.hpp"
+#include "service/counters.hpp"
+#include "service/metrics.hpp"
+#include "store/clock.hpp"
+#include "store/store.hpp"
+#include "store/table.hpp"
+
+namespace weir::service {
+
+struct Options {
+  std::string user = "default";
+  std::string password{};  // empty: nobody has to show one
+
+  // Of the limits that requests bring with them.
+  OnStoreError on_store_error = OnStoreError::local;
+  store::Sharing sharing{};
+
+  // Told by CONFIG and INFO.
+  unsigned threads = 1;
+  std::size_t memory = 0;
+  std::size_t max_connections = 0;
+  bool snapshots = false;
+
+  core::Clock clock = store::steady_now;  // by which everything is decided
+  core::Clock wall_clock = [] { return std::chrono::system_clock::now().time_since_epoch(); };
+};
+
+class Service {
+ public:
+  Service(Options from, const store::Table& table);
+  Service(const Service&) = delete;
+  Service& operator=(const Service&) = delete;
+
+  const Options& options() const { return options_; }
+  std::chrono::nanoseconds now() const { return options_.clock(); }
+  std::chrono::nanoseconds wall_now() const { return options_.wall_clock(); }
+
+  // Keys in use. In a large table an estimate: an event loop must not stand still to count a billion slots.
+  std::uint64_t live_keys() const { return table_.live(now(), kMostSegmentsRead); }
+
+  Authentication authentication;
+  Counters counters;
+  Metrics metrics;
+  // Stops the program, with or without a last snapshot. Any thread; returns at once.
+  std::function<void(bool save)> shut_down = [](bool) {};
+
+ private:
+  static constexpr std::uint32_t kMostSegmentsRead = 64;  // some 20 ms
+
+  void describe();
+
+  Options options_;
+  const store::Table& table_;
+  std::chrono::nanoseconds started_ = now();
+};
+
+}  // namespace weir::service
