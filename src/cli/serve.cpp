@@ -163,13 +163,13 @@ Settings settings_from(const Flags& flags) {
     if (!endpoint) throw std::runtime_error(endpoint.error());
     settings.store_text = endpoint->text();
     settings.store = std::move(*endpoint);
-    redis::SharedStore::Policy& policy = settings.store_policy;
-    policy.deadline = parse_time("store-deadline", flags.store_deadline, std::chrono::milliseconds{1});
-    policy.remember_denials = !flags.no_remember_denials;
-    policy.merge = flags.merge;
-    policy.local_share = parse_percent("local-share", flags.local_share);
-    if (flags.on_store_error == "allow") policy.on_error = OnStoreError::allow;
-    if (flags.on_store_error == "deny") policy.on_error = OnStoreError::deny;
+    redis::SharedStore::Options& options = settings.store_options;
+    options.deadline = parse_time("store-deadline", flags.store_deadline, std::chrono::milliseconds{1});
+    options.remember_denials = !flags.no_remember_denials;
+    settings.store_merge = flags.merge;
+    options.local_share = parse_percent("local-share", flags.local_share);
+    if (flags.on_store_error == "allow") settings.on_store_error = OnStoreError::allow;
+    if (flags.on_store_error == "deny") settings.on_store_error = OnStoreError::deny;
   }
   if (flags.store.empty() && !(settings.store_tls_cert.empty() && settings.store_tls_key.empty())) {
     throw std::runtime_error("store-tls-cert needs a store with TLS: a URL that begins with rediss");

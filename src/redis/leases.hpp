@@ -73,8 +73,12 @@ class Leases {
 
   // An allowance for `cost`, if the key's lease has as much left. What it says is left is the lease's; the
   // key may have more.
-  std::optional<Decision> spend(std::uint64_t hash, const Quota& quota, Cost cost, nanoseconds now,
-                                std::uint32_t resets) {
+  struct Spent {
+    Decision decision;
+    nanoseconds charged_at;  // of the lease, on the store's clock
+  };
+  std::optional<Spent> spend(std::uint64_t hash, const Quota& quota, Cost cost, nanoseconds now,
+                             std::uint32_t resets) {
     const auto found = leases_.find(hash);
     if (found == leases_.end()) return std::nullopt;
     Lease& lease = found->second;
@@ -85,7 +89,8 @@ class Leases {
     }
     lease.spent += cost.units;
     const auto rest = static_cast<std::int64_t>(left - cost.units);
-    return Decision{Verdict::allowed, quota.burst(), rest, std::nullopt, lease.drained_at() - now};
+    return Spent{{Verdict::allowed, quota.burst(), rest, std::nullopt, lease.drained_at() - now},
+                 lease.charged_at};
   }
 
   // Takes out those that have ended by `now`, and returns the ones of which something is left.

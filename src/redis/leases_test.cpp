@@ -72,8 +72,8 @@ TEST(Leases, keep_the_promise) {
   EXPECT_GT(given_back, 10'000U);
 }
 
-std::int64_t remaining(const std::optional<Decision>& decision) {
-  return decision ? decision->remaining : -1;
+std::int64_t remaining(const std::optional<Leases::Spent>& spent) {
+  return spent ? spent->decision.remaining : -1;
 }
 
 TEST(Leases, melt_and_end) {

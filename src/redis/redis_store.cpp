@@ -6,6 +6,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <functional>
 #include <future>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -18,6 +19,7 @@
 #include "redis/shared_store.hpp"
 #include "redis/sockets.hpp"
 #include "store/clock.hpp"
+#include "store/embedded_store.hpp"
 #include "weir/redis.hpp"
 
 namespace weir {
@@ -26,15 +28,28 @@ namespace asio = boost::asio;
 
 class RedisStore::Impl {
  public:
-  using Done = std::function<void(const Decision&, std::string_view)>;
-  using DoneReset = std::function<void(bool)>;
+  // A request on its way to the store's thread and back; what it is about is its own.
+  struct Task : store::Request {
+    struct Named {
+      store::Limit limit;
+      std::string key;
+      Cost cost;
+    };
+    std::vector<Named> named;
+    std::function<void(const Task&)> done;  // on the store's thread
+    Impl* store = nullptr;
+    std::vector<store::Check> list;
+    std::list<Task>::iterator self;
+  };
 
   Impl(redis::Endpoint endpoint, const Options& options)
-      : tls_(redis::tls_for(endpoint, {options.tls_ca, options.tls_cert, options.tls_key})),
-        store_(std::move(endpoint), {options.on_store_error, options.deadline, options.remember_denials},
-               local_, resets_, &store::steady_now, &Impl::decided, &Impl::reset_done),
+      : options_(options),
+        tls_(redis::tls_for(endpoint, {options.tls_ca, options.tls_cert, options.tls_key})),
+        store_(std::move(endpoint),
+               {.deadline = options.deadline, .remember_denials = options.remember_denials}, local_, resets_,
+               &store::steady_now),
         sockets_(context_, store_.client(), tls_ ? &*tls_ : nullptr, &store::steady_now) {
-    store_.on_work([this] { sockets_.wake(); });
+    store_.on_work([this](std::size_t calls) { sockets_.wake(calls); });
     sockets_.on_change([this] { store_.note_state(); });
     asio::post(context_, [this] { sockets_.start(); });
     thread_ = std::thread([this] { context_.run(); });
@@ -42,7 +57,7 @@ class RedisStore::Impl {
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
 
-  // Nobody may be inside a check now. Those that asked without waiting get their answer before the end.
+  // No thread may be inside a check now. Those that asked without waiting get their answer before the end.
   ~Impl() {
     asio::post(context_, [this] {
       work();
@@ -51,76 +66,65 @@ class RedisStore::Impl {
     thread_.join();
   }
 
-  void check(const core::Rule& rule, std::string_view key, Cost cost, const SharedLimiter::Options& options,
-             Done done) {
-    submit({std::move(done),
-            {},
-            rule,
-            std::string(key),
-            cost,
-            {options.lease, options.on_store_error, options.deadline, options.lease_for, options.merge}});
-  }
-  using DoneAll = std::function<void(const SharedDecision&, std::string_view)>;
-  void check_all(std::vector<redis::SharedStore::Limit> limits, std::chrono::nanoseconds within,
-                 DoneAll done) {
-    // Its thread is where the store may be used.
-    asio::post(context_, [this, limits = std::move(limits), due = store::steady_now() + within,
-                          done = std::move(done)]() mutable {
-      store_.check_all(std::move(limits), due,
-                       [done = std::move(done)](const redis::SharedStore::Outcome& outcome, std::size_t by) {
-                         done({outcome.decision, by}, outcome.error);
-                       });
-    });
-  }
-  void reset(std::string_view key, DoneReset done) {
-    submit({{}, std::move(done), std::nullopt, std::string(key), {}, {}});
-  }
-
-  const redis::SharedStore& store() const { return store_; }
-
- private:
-  struct Task {
-    Done done;
-    DoneReset done_reset;
-    std::optional<core::Rule> rule;  // nothing: a reset
-    std::string key;
-    Cost cost;
-    redis::SharedStore::Wishes wishes;
-  };
-
-  // What all threads have asked since the last turn goes to the store's thread in one piece.
-  void submit(Task task) {
+  // Any thread. What all threads have asked since the last turn goes to the store's thread in one piece.
+  void submit(std::vector<Task::Named> named, store::Verb verb, std::chrono::nanoseconds patience,
+              std::function<void(const Task&)> done) {
+    std::list<Task> one(1);
+    Task& task = one.front();
+    task.verb = verb;
+    task.patience = patience;
+    task.named = std::move(named);
+    task.done = std::move(done);
+    task.store = this;
     const std::scoped_lock lock(mutex_);
-    tasks_.push_back(std::move(task));
+    tasks_.splice(tasks_.end(), one);
     if (tasks_.size() == 1) asio::post(context_, [this] { work(); });
   }
 
+  store::Limit limit_of(const Quota& quota, const SharedLimiter::Options& options) const {
+    return {.rule = core::Rule{quota, options.algorithm},
+            .on_store_error = options.on_store_error.value_or(options_.on_store_error),
+            .sharing = {.lease = options.lease, .lease_for = options.lease_for, .merge = options.merge}};
+  }
+  const Options& options() const { return options_; }
+  const redis::SharedStore& store() const { return store_; }
+
+ private:
   void work() {
-    std::vector<Task> tasks;
+    std::list<Task> tasks;
     {
       const std::scoped_lock lock(mutex_);
       tasks.swap(tasks_);
     }
-    for (Task& each : tasks) {
-      auto* const task = new Task(std::move(each));  // owned by its token
-      const auto token = reinterpret_cast<std::uintptr_t>(task);
-      const bool leases = task->wishes.lease > 1;
-      if (!task->rule) {
-        store_.reset(task->key, token);
-      } else if (const auto outcome = store_.check(*task->rule, task->key, task->cost, token, task->wishes)) {
-        decided(token, *outcome);
+    std::vector<store::Request*> batch;
+    batch.reserve(tasks.size());
+    for (auto it = tasks.begin(); it != tasks.end(); ++it) {
+      Task& task = *it;
+      task.self = it;
+      task.list.reserve(task.named.size());
+      for (const Task::Named& each : task.named) {
+        task.list.push_back({.limit = &each.limit, .key = each.key, .cost = each.cost});
+        if (each.limit.sharing.lease > 1) watch_leases();
       }
-      if (leases) watch_leases();
+      task.checks = task.list;
+      task.on_answer = [](store::Request& request) {
+        auto& its = static_cast<Task&>(request);
+        its.store->finish(its);
+      };
+      batch.push_back(&task);
+    }
+    under_way_.splice(under_way_.end(), tasks);
+    const std::chrono::nanoseconds now = store::steady_now();
+    store_.submit(batch, {now, now});
+    for (store::Request* const each : batch) {
+      if (each->state == store::Request::State::answered) finish(static_cast<Task&>(*each));
     }
   }
 
-  static void decided(std::uint64_t token, const redis::SharedStore::Outcome& outcome) {
-    const std::unique_ptr<Task> task(reinterpret_cast<Task*>(static_cast<std::uintptr_t>(token)));
-    task->done(outcome.decision, outcome.error);
-  }
-  static void reset_done(std::uint64_t token, std::optional<std::int64_t> removed, std::string_view) {
-    const std::unique_ptr<Task> task(reinterpret_cast<Task*>(static_cast<std::uintptr_t>(token)));
-    task->done_reset(removed.has_value());
+  void finish(Task& task) {
+    std::list<Task> ended;
+    ended.splice(ended.end(), under_way_, task.self);
+    task.done(task);
   }
 
   // Whether a lease has ended is looked at now and then, while there are any or may soon be.
@@ -152,13 +156,15 @@ class RedisStore::Impl {
   asio::steady_timer end_timer_{context_};
   asio::steady_timer lease_timer_{context_};
   bool watching_leases_ = false;
-  store::Table local_{64_MiB, WhenFull::deny};
+  const Options options_;
+  store::EmbeddedStore local_{64_MiB};
   redis::Resets resets_;
   std::optional<asio::ssl::context> tls_;
   redis::SharedStore store_;
   redis::Sockets sockets_;
   std::mutex mutex_;
-  std::vector<Task> tasks_;
+  std::list<Task> tasks_;      // of all threads
+  std::list<Task> under_way_;  // of the store's
   std::thread thread_;
 };
 
@@ -168,6 +174,10 @@ redis::Endpoint parsed(std::string_view url) {
   auto endpoint = redis::Endpoint::parse(url);
   if (!endpoint) throw std::invalid_argument(endpoint.error());
   return std::move(*endpoint);
+}
+
+std::string_view error_of(const store::Request& request) {
+  return request.fault == Fault::none ? std::string_view() : std::string_view(request.why);
 }
 
 }  // namespace
@@ -181,25 +191,24 @@ void RedisStore::check_all(std::span<const SharedCheck> checks,
   const auto refuse = [](const std::string& why) {
     throw std::invalid_argument("weir::RedisStore::check_all: " + why);
   };
-  if (checks.empty() || checks.size() > store::Table::kMostTogether) {
-    refuse(std::to_string(checks.size()) + " limits are not 1 to " +
-           std::to_string(store::Table::kMostTogether));
+  if (checks.empty() || checks.size() > store::kMostChecks) {
+    refuse(std::to_string(checks.size()) + " limits are not 1 to " + std::to_string(store::kMostChecks));
   }
-  const redis::SharedStore::Policy& policy = impl_->store().policy();
-  std::vector<redis::SharedStore::Limit> limits;
-  std::chrono::nanoseconds deadline = std::chrono::nanoseconds::max();
+  std::vector<Impl::Task::Named> named;
+  std::chrono::nanoseconds patience = std::chrono::nanoseconds::max();
   for (const SharedCheck& each : checks) {
     const SharedLimiter::Options& options = each.limiter.options_;
-    if (&each.limiter.store_ != this) refuse("limit " + std::to_string(limits.size()) + " has another store");
-    const auto same = [&each](const redis::SharedStore::Limit& other) { return other.key == each.key; };
-    if (std::any_of(limits.begin(), limits.end(), same)) {
-      refuse("limit " + std::to_string(limits.size()) + " has the key of another");
+    if (&each.limiter.store_ != this) refuse("limit " + std::to_string(named.size()) + " has another store");
+    const auto same = [&each](const Impl::Task::Named& other) { return other.key == each.key; };
+    if (std::any_of(named.begin(), named.end(), same)) {
+      refuse("limit " + std::to_string(named.size()) + " has the key of another");
     }
-    limits.push_back({core::Rule{each.limiter.quota_, options.algorithm}, std::string(each.key), each.cost,
-                      options.on_store_error.value_or(policy.on_error)});
-    deadline = std::min(deadline, options.deadline.value_or(policy.deadline));
+    named.push_back({impl_->limit_of(each.limiter.quota_, options), std::string(each.key), each.cost});
+    patience = std::min(patience, options.deadline.value_or(impl_->options().deadline));
   }
-  impl_->check_all(std::move(limits), deadline, std::move(done));
+  impl_->submit(
+      std::move(named), store::Verb::check, patience,
+      [done = std::move(done)](const Impl::Task& task) { done({task.decision(), task.by}, error_of(task)); });
 }
 
 SharedDecision RedisStore::check_all(std::span<const SharedCheck> checks) {
@@ -229,10 +238,9 @@ SharedLimiter::SharedLimiter(Quota quota, RedisStore& store, Options options)
 
 Decision SharedLimiter::check(std::string_view key, Cost cost) {
   std::promise<std::pair<Decision, std::string>> promise;
-  store_.impl_->check(core::Rule{quota_, options_.algorithm}, key, cost, options_,
-                      [&promise](const Decision& decision, std::string_view error) {
-                        promise.set_value({decision, std::string(error)});
-                      });
+  check(key, cost, [&promise](const Decision& decision, std::string_view error) {
+    promise.set_value({decision, std::string(error)});
+  });
   auto [decision, error] = promise.get_future().get();
   if (!error.empty()) throw std::runtime_error(error);
   return decision;
@@ -240,12 +248,19 @@ Decision SharedLimiter::check(std::string_view key, Cost cost) {
 
 void SharedLimiter::check(std::string_view key, Cost cost,
                           std::function<void(const Decision&, std::string_view)> done) {
-  store_.impl_->check(core::Rule{quota_, options_.algorithm}, key, cost, options_, std::move(done));
+  store_.impl_->submit({{store_.impl_->limit_of(quota_, options_), std::string(key), cost}},
+                       store::Verb::check, options_.deadline.value_or(std::chrono::nanoseconds{0}),
+                       [done = std::move(done)](const RedisStore::Impl::Task& task) {
+                         done(task.decision(), error_of(task));
+                       });
 }
 
 bool SharedLimiter::reset(std::string_view key) {
   std::promise<bool> promise;
-  store_.impl_->reset(key, [&promise](bool done) { promise.set_value(done); });
+  store_.impl_->submit(
+      {{store_.impl_->limit_of(quota_, options_), std::string(key), Cost{}}}, store::Verb::reset,
+      std::chrono::nanoseconds{0},
+      [&promise](const RedisStore::Impl::Task& task) { promise.set_value(task.fault == Fault::none); });
   return promise.get_future().get();
 }
 

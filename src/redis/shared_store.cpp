@@ -1,9 +1,9 @@
 #include "redis/shared_store.hpp"
 
 #include <algorithm>
-#include <cmath>
 
-#include "core/gcra.hpp"
+#include "core/rule.hpp"
+#include "core/severity.hpp"
 #include "redis/script.hpp"
 #include "resp/writer.hpp"
 
@@ -11,501 +11,495 @@ namespace weir::redis {
 namespace {
 
 using std::chrono::nanoseconds;
+using store::Check;
+using store::Limit;
+using store::Request;
 
-// What is answered when nobody has counted: enough for a client to come back, not to hammer.
-constexpr nanoseconds kRetryUnknown = std::chrono::seconds{1};
-
-// The same in every store of a process, because they share Resets; secret. Never 0, which is no key.
-std::uint64_t hash_of(std::string_view key) {
-  static const core::HashKey kSeed = store::Table::random_seed();
-  return core::siphash<1, 3>(kSeed, key) | 1;
+// Inside submit() the asker looks at the state; after it, the asker is called.
+void finish(Request& request) {
+  const bool later = request.state == Request::State::submitted;
+  request.state = Request::State::answered;
+  if (later) request.on_answer(request);
 }
 
-// The limit of one machine when `share` of it is what each may give.
-Quota scaled(const Quota& quota, double share) {
-  if (share >= 1) return quota;
-  const auto part = [share](std::int64_t units) {
-    return std::max<std::int64_t>(1,
-                                  static_cast<std::int64_t>(std::floor(static_cast<double>(units) * share)));
-  };
-  const auto made = Quota::make({part(quota.rate().count), quota.rate().period}, part(quota.burst()));
-  return made ? *made : quota;
+void refuse(Request& request, std::size_t by, Fault fault, std::string why) {
+  request.by = static_cast<std::uint8_t>(by);
+  request.fault = fault;
+  request.why = std::move(why);
+  finish(request);
 }
 
-// What the policy makes of a check that nobody has counted; nothing when the embedded store is to count it.
-std::optional<Decision> decide_uncounted(const Quota& quota, Cost cost, OnStoreError on_error) {
-  const std::int64_t burst = quota.burst();
-  if (cost.units > static_cast<std::uint64_t>(burst))
-    return Decision{Verdict::never, burst, burst, std::nullopt, nanoseconds{0}};
-  switch (on_error) {
-    case OnStoreError::allow:
-      return Decision{Verdict::allowed, burst, burst, std::nullopt, nanoseconds{0}};
-    case OnStoreError::deny:
-      if (cost.units == 0) return Decision{Verdict::allowed, burst, 0, std::nullopt, kRetryUnknown};
-      return Decision{Verdict::denied, burst, 0, kRetryUnknown, kRetryUnknown};
-    case OnStoreError::local:
-      break;
-  }
-  return std::nullopt;
+// Leases are GCRA's, and for those who spend.
+bool wants_lease(const Limit& limit, Cost cost) {
+  return limit.sharing.lease > 1 && limit.rule.algorithm == Algorithm::gcra && cost.units > 0 &&
+         cost.units <= static_cast<std::uint64_t>(limit.rule.quota.burst());
 }
 
-// Whether `a` decides rather than `b`, of two limits of one request.
-bool stricter(const Decision& a, const Decision& b) {
-  const auto rank = [](Verdict verdict) {
-    return verdict == Verdict::never ? 2 : verdict == Verdict::denied ? 1 : 0;
-  };
-  if (a.verdict != b.verdict) return rank(a.verdict) > rank(b.verdict);
-  if (a.verdict == Verdict::denied) return a.retry_after > b.retry_after;
-  return a.remaining < b.remaining;
+std::uint64_t units_to_lease(const Limit& limit, Cost cost) {
+  return std::min(std::max(limit.sharing.lease, cost.units),
+                  static_cast<std::uint64_t>(limit.rule.quota.burst()));
 }
 
 }  // namespace
 
-// A request of several limits while it is being decided.
-struct SharedStore::Together {
-  struct Each {
-    Limit limit;
-    std::uint64_t hash;
-    std::uint32_t resets;
-    Outcome outcome{};
-  };
-  // The limits of one slot: one call.
-  struct Part {
-    std::uint16_t slot;
-    std::vector<std::size_t> of{};  // each
-    bool failed = false;
-    bool charged = false;
-    nanoseconds charged_at{0};  // by the store's clock
-  };
-  std::vector<Each> each;
-  std::vector<Part> parts;
-  std::size_t open;  // parts without an answer
-  OnAll done;
-
-  std::vector<Ask> asks(std::size_t part) const {
-    std::vector<Ask> made;
-    for (const std::size_t i : parts[part].of) {
-      const Limit& limit = each[i].limit;
-      made.push_back({&limit.rule, limit.key, limit.cost});
-    }
-    return made;
-  }
-};
-
-SharedStore::SharedStore(Endpoint endpoint, Policy policy, store::Table& local, Resets& resets,
-                         nanoseconds (*clock)(), OnOutcome on_outcome, OnReset on_reset)
+SharedStore::SharedStore(Endpoint endpoint, Options options, store::EmbeddedStore& local, Resets& resets,
+                         core::Clock clock)
     : endpoint_(std::move(endpoint)),
-      policy_(policy),
-      local_(local),
+      options_(options),
+      fallback_(local, options.local_share),
       resets_(resets),
-      clock_(clock),
-      on_outcome_(std::move(on_outcome)),
-      on_reset_(std::move(on_reset)),
+      clock_(std::move(clock)),
       client_(endpoint_, std::string(check_script()), store::Table::random_seed().k0,
               [this](std::uint64_t tag, const Client::Result& result) { answered(tag, result); }) {}
 
-// -------------------------------------------------------------------------------------------- one limit
+void SharedStore::submit(std::span<Request* const> batch, store::Moment when) {
+  for (Request* const each : batch) {
+    Request& request = *each;
+    request.state = Request::State::idle;
+    request.charged = false;
+    request.by = 0;
+    request.source = Source::store;
+    request.fault = Fault::none;
+    request.forgotten = 0;
+    request.why.clear();
+    begin(request, when.now);
+    if (request.state != Request::State::answered) request.state = Request::State::submitted;
+  }
+  wake();
+}
 
-std::optional<SharedStore::Outcome> SharedStore::check(const core::Rule& rule, std::string_view key,
-                                                       Cost cost, std::uint64_t token, Wishes wishes) {
-  const nanoseconds now = clock_();
-  const std::uint64_t hash = hash_of(key);
+void SharedStore::begin(Request& request, nanoseconds now) {
+  if (request.verb == store::Verb::reset) return reset(request, now);
+  const std::span<Check> checks = request.checks;
+  if (checks.empty() || checks.size() > store::kMostChecks) {
+    return refuse(request, 0, Fault::unsuitable,
+                  "a request has 1 to " + std::to_string(store::kMostChecks) + " checks, not " +
+                      std::to_string(checks.size()));
+  }
+  for (std::size_t i = 0; i < checks.size(); ++i) {
+    checks[i].decision = {};
+    checks[i].hash = 0;
+    if (auto sentence = unsuitable(checks[i].limit->rule))
+      return refuse(request, i, Fault::unsuitable, *std::move(sentence));
+  }
+  return checks.size() == 1 ? check_one(request, now) : check_jointly(request, now);
+}
+
+// -------------------------------------------------------------------------------------------- one check
+
+namespace {
+
+void tell(Request* request, const Decision& decision, Source source, Fault fault, std::string_view why,
+          nanoseconds charged_at, std::uint64_t local) {
+  if (request == nullptr) return;  // cancelled
+  Check& check = request->checks[0];
+  check.decision = decision;
+  check.hash = local;
+  request->charged = fault == Fault::none && decision.allowed();
+  request->source = source;
+  request->fault = fault;
+  request->why = why;
+  request->charged_at = charged_at;
+  finish(*request);
+}
+
+}  // namespace
+
+void SharedStore::check_one(Request& request, nanoseconds now) {
+  const Check& check = request.checks[0];
+  const Limit& limit = *check.limit;
+  const std::uint64_t hash = hash_of(limit.id, check.key);
   const std::uint32_t resets = resets_.of(hash).load();
-  const auto burst = static_cast<std::uint64_t>(rule.quota.burst());
-  const bool leases =
-      wishes.lease > 1 && rule.algorithm == Algorithm::gcra && cost.units > 0 && cost.units <= burst;
-  if (const auto decision = without_asking(rule, hash, cost, resets, leases, now))
-    return Outcome{*decision, Cause::none, {}};
-  if (auto sentence = unsuitable(rule)) return Outcome{{}, Cause::other, "ERR " + *std::move(sentence)};
-  Asked asked{.what = Asked::What::check,
-              .token = token,
-              .rule = rule,
-              .key = std::string(key),
-              .hash = hash,
-              .cost = cost,
-              .resets = resets};
-  asked.deadline = now + wishes.deadline.value_or(policy_.deadline);
-  asked.on_error = wishes.on_error.value_or(policy_.on_error);
-  const bool merges = leases || wishes.merge || policy_.merge;
-  if (merges && rule.algorithm != Algorithm::sliding_window_log) {
-    const auto [queue, first] = queues_.try_emplace(asked.hash, Queue{asked.deadline, {}});
-    asked.first = first;
-    asked.lease = leases ? std::min(std::max(wishes.lease, cost.units), burst) : 0;
-    asked.lease_for = wishes.lease_for;
-    // Who has less time than the call under way goes alone.
-    if (!first && queue->second.deadline <= asked.deadline) {
-      queue->second.waiting.push_back(keep(std::move(asked)));
-      return std::nullopt;
-    }
-    if (!first) asked.lease = 0;
+  const bool leases = wants_lease(limit, check.cost);
+  if (const auto known = without_asking(limit.rule, hash, check.cost, resets, leases, now))
+    return tell(&request, known->decision, known->source, Fault::none, {}, known->charged_at, 0);
+
+  KeyCall call{.check = {keep(check, hash, resets), Ticket(request), deadline_of(request, now), leases}};
+  if ((leases || limit.sharing.merge) && core::kept_in_two_words(limit.rule.algorithm)) {
+    const MergeQueue::Turn turn = merging_.turn_of(hash, call.check.deadline);
+    if (turn == MergeQueue::Turn::waits) return merging_.wait(std::move(call.check));
+    call.others_wait = turn == MergeQueue::Turn::first;
+    if (call.others_wait && leases) call.lease = units_to_lease(limit, check.cost);
   }
-  send(keep(std::move(asked)));
-  return std::nullopt;
+  send(std::move(call), now);
 }
 
-std::optional<Decision> SharedStore::recall(const core::Rule& rule, std::uint64_t hash, Cost cost,
-                                            std::uint32_t resets, nanoseconds now) const {
-  if (!policy_.remember_denials || rule.algorithm != Algorithm::gcra) return std::nullopt;
-  return denials_.recall(hash, rule.quota, cost, now, resets);
-}
-
-// What a former answer still says.
-std::optional<Decision> SharedStore::without_asking(const core::Rule& rule, std::uint64_t hash, Cost cost,
-                                                    std::uint32_t resets, bool may_spend, nanoseconds now) {
-  if (const auto denial = recall(rule, hash, cost, resets, now)) {
-    counters_.remembered.fetch_add(1, std::memory_order_relaxed);
-    return denial;
-  }
-  if (!may_spend) return std::nullopt;
-  const auto allowance = leases_.spend(hash, rule.quota, cost, now, resets);
-  if (allowance) counters_.leased.fetch_add(1, std::memory_order_relaxed);
-  return allowance;
-}
-
-void SharedStore::learn(const Decision& decision, const core::Rule& rule, std::uint64_t hash, Cost cost,
-                        nanoseconds asked, nanoseconds now, std::uint32_t resets) {
-  // A smaller request has passed since: a remembered denial is still one, but its numbers are outdated.
-  if (decision.allowed()) return denials_.forget(hash);
-  if (decision.verdict != Verdict::denied || rule.algorithm != Algorithm::gcra) return;
-  if (policy_.remember_denials) denials_.remember(hash, rule.quota, cost, decision, asked, now, resets);
-}
-
-void SharedStore::answered_check(Asked asked, const Client::Result& result) {
-  const nanoseconds now = clock_();
-  const Cost charged = asked.lease != 0 ? Cost{asked.lease} : asked.cost;
-  const Ask ask{&asked.rule, asked.key, charged};
-  Decision own;
-  std::vector<Decision> all;
+void SharedStore::answered(KeyCall call, const Client::Result& result, nanoseconds now) {
+  const Cost cost = call.cost();
+  const Ask ask{&call.check.limit.rule, call.check.name, cost};
   Cause cause = result.cause;
-  if (!asked.followers.empty()) {
-    all.resize(1 + asked.followers.size());
-    if (cause == Cause::none && !read_times(*result.value, ask, all)) cause = Cause::other;
-    own = all[0];
-  } else if (cause == Cause::none && !read_check(*result.value, {&ask, 1}, {&own, 1})) {
-    cause = Cause::other;
+  Decision one;
+  std::vector<Decision> several(call.more.empty() ? 0 : 1 + call.more.size());
+  const std::span<Decision> decisions = call.more.empty() ? std::span(&one, 1) : std::span(several);
+  if (cause == Cause::none) {
+    const bool read = call.more.empty() ? read_check(*result.value, {&ask, 1}, decisions).has_value()
+                                        : read_times(*result.value, ask, decisions).has_value();
+    if (!read) cause = Cause::other;
   }
-  if (cause == Cause::none && own.verdict == Verdict::denied && charged.units > asked.cost.units) {
-    // Not so much at once; perhaps what is needed. It came before those that wait.
-    learn(own, asked.rule, asked.hash, charged, asked.at, now, asked.resets);
-    const std::uint64_t hash = asked.hash;
-    asked.lease = 0;
-    asked.first = false;
-    auto& waiting = queues_[hash].waiting;
-    waiting.insert(waiting.begin(), keep(std::move(asked)));
-    return release(hash);
+  const std::uint64_t hash = call.check.hash;
+  if (cause == Cause::none && decisions[0].verdict == Verdict::denied && cost.units > call.check.cost.units) {
+    // Not as much as a lease; perhaps what is needed. It came before those that wait.
+    learn(decisions[0], call.check, cost, call.at, now);
+    call.check.may_lease = false;
+    return release(hash, std::move(call.check), now);
   }
-  if (cause == Cause::none && own.allowed() && asked.lease != 0) {
-    const auto rest =
-        leases_.grant(asked.hash, Lease{asked.key, asked.rule.quota, charged.units, asked.cost.units,
-                                        asked.at, decided_at(*result.value).value_or(nanoseconds{0}),
-                                        asked.at + asked.lease_for, asked.resets});
-    if (rest) give_back(asked.hash, *rest);
-    own.remaining += static_cast<std::int64_t>(charged.units - asked.cost.units);
+  Answer answer{.why = result.error};
+  if (cause == Cause::none) answer.charged_at = decided_at(*result.value).value_or(nanoseconds{0});
+  if (cause == Cause::none && call.lease != 0 && decisions[0].allowed()) {
+    grant_lease(call, answer.charged_at, now);
+    decisions[0].remaining += static_cast<std::int64_t>(call.lease - call.check.cost.units);
   }
-  conclude(asked, cause, own, result.error, now);
-  for (std::size_t i = 0; i < asked.followers.size(); ++i) {
-    if (cause == Cause::none) counters_.merged.fetch_add(1, std::memory_order_relaxed);
-    Asked follower = take_back(asked.followers[i]);
-    follower.at = asked.at;
-    conclude(follower, cause, all[i + 1], result.error, now);
+  if (cause == Cause::none) counters_.merged.fetch_add(call.more.size(), std::memory_order_relaxed);
+  answer.decision = decisions[0];
+  conclude(std::move(call.check), call, cause, answer, now);
+  for (std::size_t i = 0; i < call.more.size(); ++i) {
+    answer.decision = decisions[i + 1];
+    conclude(std::move(call.more[i]), call, cause, answer, now);
   }
-  if (asked.first) release(asked.hash);
+  if (call.others_wait) release(hash, std::nullopt, now);
 }
 
-void SharedStore::conclude(const Asked& asked, Cause cause, const Decision& decision, std::string_view error,
+void SharedStore::conclude(KeyCheck check, const KeyCall& call, Cause cause, const Answer& answer,
                            nanoseconds now) {
   if (cause == Cause::none) {
     counters_.decided.fetch_add(1, std::memory_order_relaxed);
-    learn(decision, asked.rule, asked.hash, asked.cost, asked.at, now, asked.resets);
-    return on_outcome_(asked.token, {decision, cause, {}});
+    learn(answer.decision, check, check.cost, call.at, now);
+    return tell(check.ticket.take(), answer.decision, Source::store, Fault::none, {}, answer.charged_at, 0);
   }
   count(cause);
-  if (cause == Cause::wrongtype) return on_outcome_(asked.token, {{}, cause, std::string(error)});
+  if (cause == Cause::wrongtype)
+    return tell(check.ticket.take(), {}, Source::store, Fault::foreign_value, answer.why, {}, 0);
+  if (check.ticket.cancelled()) return;
   counters_.fallbacks.fetch_add(1, std::memory_order_relaxed);
-  const Quota& quota = asked.rule.quota;
-  auto decided = decide_uncounted(quota, asked.cost, asked.on_error);
-  if (!decided)
-    decided = local_.check(local_.locate(asked.key), scaled(quota, policy_.local_share), asked.cost, now);
-  on_outcome_(asked.token, {*decided, cause, {}});
+  Check counted = check.check();
+  if (const auto decided = Fallback::uncounted(check.limit, check.cost)) {
+    counted.decision = *decided;
+  } else {
+    fallback_.count({&counted, 1}, now);
+  }
+  tell(check.ticket.take(), counted.decision, Source::fallback, Fault::none, name_of(cause), now,
+       counted.hash);
 }
 
 // Those that waited for a call of their key: what its answer does not settle leaves now, in the order in
 // which it came, and those that come from now on wait for the last.
-void SharedStore::release(std::uint64_t hash) {
-  auto queue = queues_.extract(hash);
-  const nanoseconds now = clock_();
+void SharedStore::release(std::uint64_t hash, std::optional<KeyCheck> foremost, nanoseconds now) {
+  std::vector<KeyCheck> waited = merging_.end(hash);
+  if (foremost) waited.insert(waited.begin(), *std::move(foremost));
   struct Settled {
-    std::uint64_t token;
-    Decision decision;
+    Ticket ticket;
+    Answer answer;
   };
   std::vector<Settled> settled;
-  std::vector<std::uint32_t> calls;
+  std::vector<KeyCheck> open;
   const std::uint32_t resets = resets_.of(hash).load();
-  for (const std::uint32_t index : queue.mapped().waiting) {
-    Asked& asked = asked_[index];
-    asked.resets = resets;
-    if (const auto decision = without_asking(asked.rule, hash, asked.cost, resets, asked.lease != 0, now)) {
-      settled.push_back({take_back(index).token, *decision});
-      continue;
-    }
-    asked.lease = 0;
-    Asked* const last = calls.empty() ? nullptr : &asked_[calls.back()];
-    if (last != nullptr && last->rule == asked.rule && last->cost.units == asked.cost.units &&
-        last->key == asked.key && last->followers.size() + 1 < kMostTimes) {
-      last->deadline = std::min(last->deadline, asked.deadline);
-      last->followers.push_back(index);
+  for (KeyCheck& check : waited) {
+    if (check.ticket.cancelled()) continue;
+    check.resets = resets;
+    if (const auto known = without_asking(check.limit.rule, hash, check.cost, resets, check.may_lease, now)) {
+      settled.push_back({std::move(check.ticket), *known});
     } else {
-      calls.push_back(index);
+      open.push_back(std::move(check));
     }
   }
+  std::vector<KeyCall> calls = calls_of(std::move(open));
   if (!calls.empty()) {
-    Asked& last = asked_[calls.back()];
-    last.first = true;
-    queue.mapped() = {last.deadline, {}};
-    queues_.insert(std::move(queue));
+    calls.back().others_wait = true;
+    merging_.begin(hash, calls.back().deadline());
   }
-  for (const std::uint32_t index : calls) send(index);
-  for (const Settled& each : settled) on_outcome_(each.token, {each.decision, Cause::none, {}});
+  for (KeyCall& call : calls) send(std::move(call), now);
+  for (Settled& each : settled) {
+    tell(each.ticket.take(), each.answer.decision, each.answer.source, Fault::none, {},
+         each.answer.charged_at, 0);
+  }
 }
 
-// ------------------------------------------------------------------------------- several limits together
+// ---------------------------------------------------------------------------------- what is known already
 
-void SharedStore::check_all(std::vector<Limit> limits, nanoseconds deadline, OnAll done) {
+std::optional<Decision> SharedStore::recall(const core::Rule& rule, std::uint64_t hash, Cost cost,
+                                            std::uint32_t resets, nanoseconds now) const {
+  if (!options_.remember_denials || rule.algorithm != Algorithm::gcra) return std::nullopt;
+  return denials_.recall(hash, rule.quota, cost, now, resets);
+}
+
+// What a former answer still says.
+std::optional<SharedStore::Answer> SharedStore::without_asking(const core::Rule& rule, std::uint64_t hash,
+                                                               Cost cost, std::uint32_t resets,
+                                                               bool may_lease, nanoseconds now) {
+  if (const auto denial = recall(rule, hash, cost, resets, now)) {
+    counters_.remembered.fetch_add(1, std::memory_order_relaxed);
+    return Answer{.decision = *denial, .source = Source::remembered};
+  }
+  if (!may_lease) return std::nullopt;
+  const auto allowance = leases_.spend(hash, rule.quota, cost, now, resets);
+  if (!allowance) return std::nullopt;
+  counters_.leased.fetch_add(1, std::memory_order_relaxed);
+  return Answer{
+      .decision = allowance->decision, .source = Source::leased, .charged_at = allowance->charged_at};
+}
+
+void SharedStore::learn(const Decision& decision, const KeptCheck& check, Cost cost, nanoseconds asked,
+                        nanoseconds now) {
+  // A smaller request has passed since: a remembered denial is still one, but its numbers are outdated.
+  if (decision.allowed()) return denials_.forget(check.hash);
+  if (decision.verdict != Verdict::denied || check.limit.rule.algorithm != Algorithm::gcra) return;
+  if (options_.remember_denials)
+    denials_.remember(check.hash, check.limit.rule.quota, cost, decision, asked, now, check.resets);
+}
+
+void SharedStore::grant_lease(const KeyCall& call, nanoseconds charged_at, nanoseconds now) {
+  const KeyCheck& check = call.check;
+  const auto rest = leases_.grant(
+      check.hash, Lease{check.name, check.limit.rule.quota, call.lease, check.cost.units, call.at, charged_at,
+                        call.at + check.limit.sharing.lease_for, check.resets});
+  if (rest) give_back(check.hash, *rest, now);
+}
+
+bool SharedStore::end_leases(bool all) {
   const nanoseconds now = clock_();
-  const auto together = std::make_shared<Together>();
+  for (const auto& [hash, lease] : leases_.end(now, all)) give_back(hash, lease, now);
+  wake();
+  return !leases_.empty();
+}
+
+// ------------------------------------------------------------------------------- several checks, all or none
+
+void SharedStore::check_jointly(Request& request, nanoseconds now) {
+  const std::span<Check> checks = request.checks;
+  const auto joint = std::make_shared<JointCheck>(
+      JointCheck{.ticket = Ticket(request), .deadline = deadline_of(request, now)});
   std::optional<std::size_t> denied_by;
-  for (Limit& limit : limits) {
-    const std::size_t i = together->each.size();
-    const std::uint64_t hash = hash_of(limit.key);
-    const std::uint16_t its_slot = slot(limit.key);
-    Together::Each& each =
-        together->each.emplace_back(Together::Each{std::move(limit), hash, resets_.of(hash).load()});
-    if (const auto denial = recall(each.limit.rule, hash, each.limit.cost, each.resets, now)) {
-      each.outcome.decision = *denial;
-      if (!denied_by || stricter(*denial, together->each[*denied_by].outcome.decision)) denied_by = i;
+  for (std::size_t i = 0; i < checks.size(); ++i) {
+    const std::uint64_t hash = hash_of(checks[i].limit->id, checks[i].key);
+    KeptCheck kept = keep(checks[i], hash, resets_.of(hash).load());
+    for (const JointCheck::Each& other : joint->each) {
+      if (other.check.hash != hash || other.check.name != kept.name) continue;
+      return refuse(request, i, Fault::unsuitable, "two checks of a request have the same limit and key");
     }
-    auto part = std::find_if(together->parts.begin(), together->parts.end(),
-                             [its_slot](const Together::Part& other) { return other.slot == its_slot; });
-    if (part == together->parts.end()) part = together->parts.insert(part, Together::Part{its_slot});
-    part->of.push_back(i);
+    if (const auto denial = recall(kept.limit.rule, hash, kept.cost, kept.resets, now)) {
+      checks[i].decision = *denial;
+      if (!denied_by || core::decides(*denial, checks[*denied_by].decision)) denied_by = i;
+    }
+    const std::uint16_t its_slot = slot(kept.name);
+    joint->add(std::move(kept), its_slot);
   }
   if (denied_by) {
     counters_.remembered.fetch_add(1, std::memory_order_relaxed);
-    return done(together->each[*denied_by].outcome, *denied_by);
+    request.source = Source::remembered;
+    request.by = static_cast<std::uint8_t>(*denied_by);
+    return finish(request);
   }
-  for (std::size_t i = 0; together->parts.size() > 1 && i < together->each.size(); ++i) {
-    if (together->each[i].limit.rule.algorithm == Algorithm::gcra) continue;
-    return done({{},
-                 Cause::other,
-                 "ERR the keys of this request lie in different slots of the cluster, and what " +
-                     std::string(core::name_of(together->each[i].limit.rule.algorithm)) +
-                     " has charged cannot be given back: let them share a {hash tag}"},
-                i);
+  for (std::size_t i = 0; joint->parts.size() > 1 && i < checks.size(); ++i) {
+    const Algorithm algorithm = checks[i].limit->rule.algorithm;
+    if (core::can_give_back(algorithm)) continue;
+    return refuse(request, i, Fault::unsuitable,
+                  "the keys of this request lie in different slots of the cluster, and what " +
+                      core::name_of(algorithm) +
+                      " has charged cannot be given back: let them share a {hash tag}");
   }
-  together->open = together->parts.size();
-  together->done = std::move(done);
-  for (std::size_t part = 0; part < together->parts.size(); ++part) {
-    send(keep({.what = Asked::What::limits, .deadline = deadline, .together = together, .part = part}));
-  }
+  joint->open = joint->parts.size();
+  for (std::size_t part = 0; part < joint->parts.size(); ++part) send(joint, part, now);
 }
 
-void SharedStore::answered_limits(const Asked& asked, const Client::Result& result) {
-  const nanoseconds now = clock_();
-  Together& together = *asked.together;
-  Together::Part& part = together.parts[asked.part];
-  Cause cause = result.cause;
-  std::array<Decision, store::Table::kMostTogether> decisions;
-  if (cause == Cause::none) {
-    const auto charged = read_check(*result.value, together.asks(asked.part), decisions);
+void SharedStore::answered(PartCall call, const Client::Result& result, nanoseconds now) {
+  JointCheck& joint = *call.joint;
+  JointCheck::Part& part = joint.parts[call.part];
+  part.cause = result.cause;
+  if (part.cause == Cause::none) {
+    std::array<Decision, store::kMostChecks> decisions;
+    const auto charged = read_check(*result.value, joint.asks(part), decisions);
     if (charged) {
       part.charged = *charged;
       part.charged_at = decided_at(*result.value).value_or(nanoseconds{0});
+      for (std::size_t i = 0; i < part.of.size(); ++i) {
+        JointCheck::Each& each = joint.each[part.of[i]];
+        each.decision = decisions[i];
+        learn(each.decision, each.check, each.check.cost, part.asked, now);
+      }
     } else {
-      cause = Cause::other;
+      part.cause = Cause::other;
     }
+  } else {
+    part.error = result.error;
   }
-  for (std::size_t i = 0; i < part.of.size(); ++i) {
-    Together::Each& each = together.each[part.of[i]];
-    each.outcome = {decisions[i], cause, std::string(cause == Cause::wrongtype ? result.error : "")};
-    if (cause == Cause::none)
-      learn(decisions[i], each.limit.rule, each.hash, each.limit.cost, asked.at, now, each.resets);
-  }
-  part.failed = cause != Cause::none;
-  if (--together.open == 0) conclude(asked.together, now);
+  if (--joint.open == 0) conclude(joint, now);
 }
 
-void SharedStore::conclude(const std::shared_ptr<Together>& shared, nanoseconds now) {
-  Together& together = *shared;
-  bool all = true;
-  Cause cause = Cause::none;       // of the first call that failed
-  std::vector<std::size_t> local;  // those that the embedded store is to count
-  for (const Together::Part& part : together.parts) {
-    if (cause == Cause::none) cause = together.each[part.of.front()].outcome.cause;
-    for (const std::size_t i : part.of) {
-      auto& [limit, hash, resets, outcome] = together.each[i];
-      if (part.failed && outcome.error.empty()) {
-        const auto decided = decide_uncounted(limit.rule.quota, limit.cost, limit.on_error);
-        if (!decided) local.push_back(i);
-        const std::int64_t burst = limit.rule.quota.burst();
-        outcome.decision =
-            decided.value_or(Decision{Verdict::allowed, burst, burst, std::nullopt, nanoseconds{0}});
-      }
-      all = all && outcome.decision.allowed();
-    }
-  }
-  if (cause == Cause::none) {
+void SharedStore::conclude(JointCheck& joint, nanoseconds now) {
+  JointCheck::Conclusion end = joint.conclude(fallback_, now);
+  if (end.cause == Cause::none) {
     counters_.decided.fetch_add(1, std::memory_order_relaxed);
   } else {
-    count(cause);
-    if (cause != Cause::wrongtype) counters_.fallbacks.fetch_add(1, std::memory_order_relaxed);
+    count(end.cause);
+    if (end.fault == Fault::none && !joint.ticket.cancelled())
+      counters_.fallbacks.fetch_add(1, std::memory_order_relaxed);
   }
-  if (all && !local.empty()) {
-    std::vector<Quota> quotas;
-    std::vector<store::Table::Request> requests;
-    quotas.reserve(local.size());
-    for (const std::size_t i : local) {
-      const Limit& limit = together.each[i].limit;
-      quotas.push_back(scaled(limit.rule.quota, policy_.local_share));
-      requests.push_back({local_.locate(limit.key), &quotas.back(), limit.cost});
-    }
-    std::array<Decision, store::Table::kMostTogether> decisions;
-    all = local_.check_all(requests, now, decisions);
-    for (std::size_t i = 0; i < local.size(); ++i) together.each[local[i]].outcome.decision = decisions[i];
-  }
-  for (const Together::Part& part : together.parts) {
-    if (all || !part.charged) continue;
-    for (const std::size_t i : part.of) {
-      const auto& [limit, hash, resets, outcome] = together.each[i];
-      give_back(limit.key, hash, limit.rule, limit.cost, part.charged_at);
+  for (const JointCheck::Part* const part : end.to_give_back) {
+    for (const std::size_t i : part->of) {
+      const KeptCheck& check = joint.each[i].check;
+      give_back(check, check.cost, part->charged_at, now);
     }
   }
-  std::size_t by = 0;
-  for (std::size_t i = 1; i < together.each.size(); ++i) {
-    const Outcome& so_far = together.each[by].outcome;
-    const Outcome& outcome = together.each[i].outcome;
-    const bool error = !outcome.error.empty();
-    if (so_far.error.empty() && (error || stricter(outcome.decision, so_far.decision))) by = i;
+  Request* const request = joint.ticket.take();
+  if (request == nullptr) return;  // cancelled
+  request->charged = end.charged;
+  request->by = static_cast<std::uint8_t>(end.by);
+  request->source = end.source;
+  request->fault = end.fault;
+  request->why = std::move(end.why);
+  request->charged_at = end.charged_at;
+  for (std::size_t i = 0; end.fault == Fault::none && i < joint.each.size(); ++i) {
+    request->checks[i].decision = joint.each[i].decision;
+    request->checks[i].hash = joint.each[i].local;
   }
-  together.done(together.each[by].outcome, by);
+  finish(*request);
+}
+
+// -------------------------------------------------------------------------------------------------- reset
+
+void SharedStore::reset(Request& request, nanoseconds now) {
+  std::map<std::uint16_t, ResetCall> calls;  // by slot
+  const auto reset = std::make_shared<Reset>(Reset{Ticket(request), 0});
+  for (const Check& check : request.checks) {
+    const std::uint32_t id = check.limit == nullptr ? 0 : check.limit->id;
+    const std::uint64_t hash = hash_of(id, check.key);
+    // What is asked from now on is asked after it, and what is left of a lease is not to be spent after it.
+    resets_.of(hash).fetch_add(1);
+    std::string name = key_in_redis(endpoint_.prefix, id, check.key);
+    ResetCall& call = calls.try_emplace(slot(name), ResetCall{reset}).first->second;
+    call.hashes.push_back(hash);
+    call.names.push_back(std::move(name));
+  }
+  if (calls.empty()) return finish(request);
+  reset->open = calls.size();
+  const nanoseconds deadline = deadline_of(request, now);
+  for (auto& [slot, call] : calls) {
+    std::string command;
+    resp::Writer writer(command);
+    writer.array(1 + call.names.size());
+    writer.bulk("DEL");
+    for (const std::string& name : call.names) writer.bulk(name);
+    call.names.clear();
+    ask(std::move(call), slot, std::move(command), deadline, now);
+  }
+}
+
+void SharedStore::answered(ResetCall call, const Client::Result& result, nanoseconds) {
+  // And again: what was asked meanwhile may have been answered from what is forgotten now.
+  for (const std::uint64_t hash : call.hashes) resets_.of(hash).fetch_add(1);
+  Reset& reset = *call.reset;
+  if (result.cause == Cause::none) {
+    reset.forgotten += static_cast<std::uint64_t>(result.value->integer);
+  } else {
+    count(result.cause);
+    if (reset.fault == Fault::none) reset.why = result.error;
+    reset.fault = Fault::store_down;
+  }
+  if (--reset.open > 0) return;
+  Request* const request = reset.ticket.take();
+  if (request == nullptr) return;  // cancelled
+  request->forgotten = reset.forgotten;
+  request->fault = reset.fault;
+  request->why = std::move(reset.why);
+  finish(*request);
+}
+
+// ----------------------------------------------------------------------------------------------- give back
+
+void SharedStore::give_back(const Request& charged, nanoseconds now) {
+  if (!charged.charged) return;
+  if (charged.source == Source::fallback) return fallback_.give_back(charged.checks, charged.charged_at, now);
+  for (const Check& check : charged.checks) {
+    if (check.hash != 0) continue;  // the fallback's
+    if (check.cost.units == 0 || !core::can_give_back(check.limit->rule.algorithm)) continue;
+    give_back(keep(check, hash_of(check.limit->id, check.key), 0), check.cost, charged.charged_at, now);
+  }
+  wake();
+}
+
+void SharedStore::give_back(const KeptCheck& check, Cost cost, nanoseconds charged_at, nanoseconds now) {
+  std::string command;
+  append_give_back(command, {&check.limit.rule, check.name, cost}, charged_at, {});
+  ask(GiveBackCall{check.hash}, slot(check.name), std::move(command), now + options_.deadline, now);
+}
+
+// All that was not spent: the script takes off what has melted.
+void SharedStore::give_back(std::uint64_t hash, const Lease& lease, nanoseconds now) {
+  if (lease.spent >= lease.units || resets_.of(hash).load() != lease.resets) return;
+  const core::Rule rule{lease.quota};
+  std::string command;
+  append_give_back(command, {&rule, lease.key, Cost{lease.units - lease.spent}}, lease.charged_at, {});
+  ask(GiveBackCall{hash}, slot(lease.key), std::move(command), now + options_.deadline, now);
+}
+
+// What was asked before it may have been denied for what is no longer owed.
+void SharedStore::answered(GiveBackCall call, const Client::Result&, nanoseconds) {
+  denials_.forget(call.hash);
 }
 
 // ------------------------------------------------------------------------------------------------ calls
 
-void SharedStore::give_back(const std::string& key, std::uint64_t hash, const core::Rule& rule, Cost cost,
-                            nanoseconds charged_at) {
-  send(keep({.what = Asked::What::give_back,
-             .rule = rule,
-             .key = key,
-             .hash = hash,
-             .cost = cost,
-             .at = charged_at,
-             .deadline = clock_() + policy_.deadline}));
-}
-
-// All that was not spent: the script takes off what has melted.
-void SharedStore::give_back(std::uint64_t hash, const Lease& lease) {
-  if (lease.spent >= lease.units || resets_.of(hash).load() != lease.resets) return;
-  give_back(lease.key, hash, core::Rule{lease.quota}, Cost{lease.units - lease.spent}, lease.charged_at);
-}
-
-bool SharedStore::end_leases(bool all) {
-  for (const auto& [hash, lease] : leases_.end(clock_(), all)) give_back(hash, lease);
-  return !leases_.empty();
-}
-
-void SharedStore::reset(std::string_view key, std::uint64_t token) {
-  const std::uint64_t hash = hash_of(key);
-  // Who asks from now on asks behind it, and what is left of a lease is not to be spent after it.
-  resets_.of(hash).fetch_add(1);
-  send(keep({.what = Asked::What::reset,
-             .token = token,
-             .key = std::string(key),
-             .hash = hash,
-             .deadline = clock_() + policy_.deadline}));
-}
-
-std::uint32_t SharedStore::keep(Asked asked) {
-  ++open_;
-  if (free_.empty()) {
-    asked_.push_back(std::move(asked));
-    return static_cast<std::uint32_t>(asked_.size() - 1);
-  }
-  const std::uint32_t index = free_.back();
-  free_.pop_back();
-  asked_[index] = std::move(asked);
-  return index;
-}
-
-SharedStore::Asked SharedStore::take_back(std::uint32_t index) {
-  --open_;
-  free_.push_back(index);
-  return std::move(asked_[index]);
-}
-
-// In front of a cluster's slots, which are 0 for everybody else.
-std::uint16_t SharedStore::slot(std::string_view key) const {
-  if (endpoint_.kind != Endpoint::Kind::cluster) return 0;
-  return slot_of(endpoint_.prefix.empty() ? key : endpoint_.prefix + std::string(key));
-}
-
-void SharedStore::send(std::uint32_t index) {
-  const nanoseconds now = clock_();
-  Asked& asked = asked_[index];
-  if (asked.what != Asked::What::give_back) asked.at = now;
+void SharedStore::send(KeyCall call, nanoseconds now) {
+  call.at = now;
   std::string command;
-  std::uint16_t its_slot = 0;
-  switch (asked.what) {
-    case Asked::What::check: {
-      command.reserve(192 + endpoint_.prefix.size() + asked.key.size());
-      const Ask one{&asked.rule, asked.key, asked.lease != 0 ? Cost{asked.lease} : asked.cost};
-      if (asked.followers.empty()) {
-        append_check(command, {&one, 1}, endpoint_.prefix);
-      } else {
-        append_times(command, one, 1 + asked.followers.size(), endpoint_.prefix);
-      }
-      its_slot = slot(asked.key);
-      break;
-    }
-    case Asked::What::limits:
-      append_check(command, asked.together->asks(asked.part), endpoint_.prefix);
-      its_slot = asked.together->parts[asked.part].slot;
-      break;
-    case Asked::What::give_back: {
-      const Ask one{&asked.rule, asked.key, asked.cost};
-      append_give_back(command, one, asked.at, endpoint_.prefix);
-      its_slot = slot(asked.key);
-      break;
-    }
-    case Asked::What::reset: {
-      resp::Writer request(command);
-      request.array(2);
-      request.bulk("DEL");
-      request.bulk(endpoint_.prefix + asked.key);
-      its_slot = slot(asked.key);
-      break;
-    }
+  command.reserve(192 + call.check.name.size());
+  const Ask one{&call.check.limit.rule, call.check.name, call.cost()};
+  if (call.more.empty()) {
+    append_check(command, {&one, 1}, {});
+  } else {
+    append_times(command, one, 1 + call.more.size(), {});
   }
-  client_.call(index, its_slot, std::move(command), asked.deadline, now);
-  wake_();
+  const std::uint16_t its_slot = slot(call.check.name);
+  const nanoseconds deadline = call.deadline();
+  ask(std::move(call), its_slot, std::move(command), deadline, now);
+}
+
+void SharedStore::send(const std::shared_ptr<JointCheck>& joint, std::size_t part, nanoseconds now) {
+  joint->parts[part].asked = now;
+  std::string command;
+  append_check(command, joint->asks(joint->parts[part]), {});
+  ask(PartCall{joint, part}, joint->parts[part].slot, std::move(command), joint->deadline, now);
+}
+
+void SharedStore::ask(Call call, std::uint16_t slot, std::string command, nanoseconds deadline,
+                      nanoseconds now) {
+  auto tag = static_cast<std::uint32_t>(calls_.size());
+  if (free_.empty()) {
+    calls_.push_back(std::move(call));
+  } else {
+    tag = free_.back();
+    free_.pop_back();
+    calls_[tag] = std::move(call);
+  }
+  ++unsent_;
+  client_.call(tag, slot, std::move(command), deadline, now);
 }
 
 void SharedStore::answered(std::uint64_t tag, const Client::Result& result) {
-  Asked asked = take_back(static_cast<std::uint32_t>(tag));
-  switch (asked.what) {
-    case Asked::What::check:
-      return answered_check(std::move(asked), result);
-    case Asked::What::limits:
-      return answered_limits(asked, result);
-    case Asked::What::give_back:
-      // Whoever asked before it may have been denied for what is no longer owed.
-      return denials_.forget(asked.hash);
-    case Asked::What::reset:
-      // And again: whoever asked meanwhile may have been told of what is forgotten now.
-      resets_.of(asked.hash).fetch_add(1);
-      if (result.cause == Cause::none) return on_reset_(asked.token, result.value->integer, {});
-      count(result.cause);
-      return on_reset_(asked.token, std::nullopt, result.error);
-  }
+  Call call = std::exchange(calls_[tag], {});
+  free_.push_back(static_cast<std::uint32_t>(tag));
+  const nanoseconds now = clock_();
+  std::visit([&](auto& its) { answered(std::move(its), result, now); }, call);
+  wake();
+}
+
+void SharedStore::wake() {
+  if (unsent_ > 0) wake_(std::exchange(unsent_, 0));
+}
+
+KeptCheck SharedStore::keep(const Check& check, std::uint64_t hash, std::uint32_t resets) const {
+  const std::uint32_t id = check.limit->id;
+  return {*check.limit, key_in_redis(endpoint_.prefix, id, check.key), check.key.size(), hash, check.cost,
+          resets};
+}
+
+// A cluster's; 0 for the others.
+std::uint16_t SharedStore::slot(std::string_view name) const {
+  return endpoint_.kind == Endpoint::Kind::cluster ? slot_of(name) : 0;
+}
+
+nanoseconds SharedStore::deadline_of(const Request& request, nanoseconds now) const {
+  return now + (request.patience.count() != 0 ? request.patience : options_.deadline);
 }
 
 }  // namespace weir::redis

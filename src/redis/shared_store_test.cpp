@@ -26,9 +26,30 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::nanoseconds;
 using Line = std::vector<std::string>;
-using Limit = SharedStore::Limit;
-using Outcome = SharedStore::Outcome;
-using Wishes = SharedStore::Wishes;
+
+// What the requests of a test are made of.
+struct Habits : SharedStore::Options {
+  OnStoreError on_error = OnStoreError::local;
+  bool merge = false;
+};
+struct Wishes {
+  std::uint64_t lease = 0;
+  std::optional<OnStoreError> on_error{};
+  std::optional<nanoseconds> deadline{};
+  bool merge = false;  // or that of the habits
+};
+struct Limit {
+  core::Rule rule;
+  std::string key;
+  Cost cost;
+  OnStoreError on_error = OnStoreError::local;
+};
+// An answer: with a cause, Redis did not decide.
+struct Outcome {
+  Decision decision;
+  Cause cause = Cause::none;
+  std::string error;
+};
 
 core::Rule rule(std::string_view text) { return core::Rule::parse(text).value(); }
 
@@ -207,23 +228,23 @@ class World {
   };
   // What threads of one process share.
   struct Home {
-    store::Table local{store::Table::kLeastBytes, WhenFull::deny};
+    store::EmbeddedStore local{store::Table::kLeastBytes};
     Resets resets;
   };
 
-  explicit World(const std::string& url, SharedStore::Policy policy = {}, std::size_t processes = 1) {
+  explicit World(const std::string& url, Habits habits = {}, std::size_t processes = 1) {
     the_time = 1000s;
     cluster = url.starts_with("redis+cluster");
     requests.resize(1, {0, rule("1/s"), "", Cost{0}, 0s, 0s, false});
     deeds.resize(1);
-    for (std::size_t i = 0; i < processes; ++i) add(url, policy, std::make_shared<Home>());
+    for (std::size_t i = 0; i < processes; ++i) add(url, habits, std::make_shared<Home>());
     run(10ms);
   }
   World(const World&) = delete;
   World& operator=(const World&) = delete;
 
-  void add(const std::string& url, SharedStore::Policy policy, std::shared_ptr<Home> home) {
-    processes_.push_back(std::make_unique<Process>(*this, processes_.size(), url, policy, std::move(home)));
+  void add(const std::string& url, Habits habits, std::shared_ptr<Home> home) {
+    processes_.push_back(std::make_unique<Process>(processes_.size(), url, habits, std::move(home)));
     processes_.back()->store.client().start(the_time);
     settle(*processes_.back());
   }
@@ -233,13 +254,19 @@ class World {
                     Wishes wishes = {}, std::size_t process = 0) {
     Process& p = *processes_[process];
     const std::size_t id = requests.size();
-    requests.push_back({process, rule, key, Cost{cost}, the_time,
-                        the_time + wishes.deadline.value_or(p.store.policy().deadline), false});
+    const nanoseconds patience = wishes.deadline.value_or(p.habits.deadline);
+    requests.push_back({process, rule, key, Cost{cost}, the_time, the_time + patience, false});
+    Question& question = ask(id);
+    question.add({.rule = rule,
+                  .on_store_error = wishes.on_error.value_or(p.habits.on_error),
+                  .sharing = {.lease = wishes.lease, .merge = wishes.merge || p.habits.merge}},
+                 key, Cost{cost});
+    question.patience = wishes.deadline.value_or(0ns);
     act_inside(p, id, [&] {
       const std::uint64_t calls = p.store.client().counters().calls;
-      const auto outcome = p.store.check(rule, key, Cost{cost}, id, wishes);
-      requests[id].waited = !outcome && p.store.client().counters().calls == calls;
-      if (outcome) tell(id, *outcome, 0);
+      submit(p, question);
+      requests[id].waited =
+          question.state == store::Request::State::submitted && p.store.client().counters().calls == calls;
     });
     return id;
   }
@@ -247,15 +274,19 @@ class World {
     Process& p = *processes_[process];
     const std::size_t id = requests.size();
     requests.push_back({process, rule("1/s"), "", Cost{0}, the_time, the_time + deadline, false, limits});
-    act_inside(p, id, [&] {
-      p.store.check_all(std::move(limits), the_time + deadline,
-                        [this, id](const Outcome& outcome, std::size_t by) { tell(id, outcome, by); });
-    });
+    Question& question = ask(id);
+    for (const Limit& limit : limits)
+      question.add({.rule = limit.rule, .on_store_error = limit.on_error}, limit.key, limit.cost);
+    question.patience = deadline;
+    act_inside(p, id, [&] { submit(p, question); });
     return id;
   }
   void reset(const std::string& key, std::size_t process = 0) {
     Process& p = *processes_[process];
-    act_inside(p, 0, [&] { p.store.reset(key, 0); });
+    Question& question = ask(0);
+    question.verb = store::Verb::reset;
+    question.add({.rule = rule("1/s")}, key, Cost{});
+    act_inside(p, 0, [&] { submit(p, question); });
   }
 
   // What happens.
@@ -348,19 +379,15 @@ class World {
     nanoseconds answered{0};  // the last answer, here
   };
   struct Process {
-    Process(World& world, std::size_t index, const std::string& url, SharedStore::Policy policy,
-            std::shared_ptr<Home> shared)
+    Process(std::size_t index, const std::string& url, const Habits& its_habits, std::shared_ptr<Home> shared)
         : home(std::move(shared)),
-          store(
-              Endpoint::parse(url).value(), policy, home->local, home->resets, [] { return the_time; },
-              [&world](std::uint64_t token, const Outcome& outcome) { world.tell(token, outcome, 0); },
-              [&world](std::uint64_t, std::optional<std::int64_t> removed, std::string_view) {
-                world.resets.push_back(removed);
-              }),
+          habits(its_habits),
+          store(Endpoint::parse(url).value(), habits, home->local, home->resets, [] { return the_time; }),
           number(index) {
-      store.on_work([this] { woken = true; });
+      store.on_work([this](std::size_t) { woken = true; });
     }
     std::shared_ptr<Home> home;
+    Habits habits;
     SharedStore store;
     std::size_t number;
     std::map<Client::NodeId, Connection> connections;
@@ -368,9 +395,67 @@ class World {
     bool busy = false;  // in the midst of the client: it may be asked more, and nothing else
   };
 
-  void tell(std::size_t id, const Outcome& outcome, std::size_t by) {
+  // A request, and what its asker keeps of it. The bytes of keys are gone after submit().
+  struct Question : store::Request {
+    World* world = nullptr;
+    std::size_t id = 0;  // 0: a reset
+    std::deque<store::Limit> limits;
+    std::vector<std::unique_ptr<char[]>> keys;
+    std::vector<store::Check> list;
+
+    void add(store::Limit limit, const std::string& key, Cost cost) {
+      keys.push_back(std::make_unique<char[]>(key.size()));
+      std::copy(key.begin(), key.end(), keys.back().get());
+      list.push_back({.limit = &limits.emplace_back(std::move(limit)),
+                      .key = {keys.back().get(), key.size()},
+                      .cost = cost});
+    }
+  };
+
+  Question& ask(std::size_t id) {
+    Question& question = questions_.emplace_back();
+    question.world = this;
+    question.id = id;
+    question.on_answer = [](store::Request& request) {
+      auto& its = static_cast<Question&>(request);
+      its.world->tell(its);
+    };
+    return question;
+  }
+
+  void submit(Process& p, Question& question) {
+    question.checks = question.list;
+    store::Request* const batch[] = {&question};
+    p.store.submit(batch, {the_time, the_time});
+    question.keys.clear();
+    question.limits.clear();
+    if (question.state == store::Request::State::answered) tell(question);
+  }
+
+  static Outcome outcome_of(const Question& question) {
+    Outcome outcome{question.decision(), Cause::none, {}};
+    if (question.fault != Fault::none) {
+      outcome.cause = question.fault == Fault::foreign_value ? Cause::wrongtype : Cause::other;
+      outcome.error = question.why;
+    } else if (question.source == Source::fallback) {
+      const auto named = std::find(kCauseNames.begin(), kCauseNames.end(), question.why);
+      EXPECT_NE(named, kCauseNames.end()) << question.why;
+      outcome.cause = static_cast<Cause>(named - kCauseNames.begin());
+    }
+    EXPECT_EQ(question.charged, question.fault == Fault::none && question.allowed());
+    return outcome;
+  }
+
+  void tell(const Question& question) {
+    const std::size_t id = question.id;
+    if (id == 0) {
+      resets.push_back(question.fault == Fault::none
+                           ? std::optional(static_cast<std::int64_t>(question.forgotten))
+                           : std::nullopt);
+      return;
+    }
     ASSERT_FALSE(requests.at(id).told) << "request " << id << " has two outcomes";
-    requests[id].told = Told{outcome, by, the_time};
+    requests[id].told = Told{outcome_of(question), question.by, the_time};
     if (delivering_ != 0 && asker_ != id) told_.push_back(id);
     on_told(id);
   }
@@ -493,11 +578,12 @@ class World {
   std::string greeting(const Line& words) const {
     if (words[0] == "EVALSHA" || words[0] == "DEL") return "";
     if (words[0] == "SCRIPT") return bulk(check_sha());
-    if (words[0] == "CONFIG") return "*2\r\n" + bulk("maxmemory-policy") + bulk("noeviction");
+    if (words[0] == "CONFIG") return "*2\r\n" + bulk("maxmemory-habits") + bulk("noeviction");
     if (words[0] == "CLUSTER") return slots;
     return words[0] == "PING" ? "+PONG\r\n" : "+OK\r\n";
   }
 
+  std::deque<Question> questions_;
   std::vector<std::unique_ptr<Process>> processes_;
   std::multimap<nanoseconds, std::function<void()>> events_;
   std::vector<std::size_t> told_;  // during this delivery
@@ -509,10 +595,10 @@ class World {
 constexpr const char* kOne = "redis://a";
 constexpr const char* kCluster = "redis+cluster://a,b,c";
 
-SharedStore::Policy merging() {
-  SharedStore::Policy policy;
-  policy.merge = true;
-  return policy;
+Habits merging() {
+  Habits habits;
+  habits.merge = true;
+  return habits;
 }
 
 // A key of that host's.
@@ -643,7 +729,7 @@ TEST(SharedStore, waits_for_the_last_of_several_calls) {
 TEST(SharedStore, merges_what_is_wished_and_what_can) {
   struct Row {
     const char* rule;
-    bool policy;
+    bool habits;
     Wishes wishes;
     const char* asked;
   };
@@ -659,9 +745,9 @@ TEST(SharedStore, merges_what_is_wished_and_what_can) {
       {"9/s algorithm=sliding_window_log", true, {.merge = true}, "k | k | k"},
   };
   for (const Row& row : rows) {
-    SharedStore::Policy policy;
-    policy.merge = row.policy;
-    World world(kOne, policy);
+    Habits habits;
+    habits.merge = row.habits;
+    World world(kOne, habits);
     for (int i = 0; i < 3; ++i) world.check(rule(row.rule), "k", 1, row.wishes);
     world.run(1ms);
     EXPECT_EQ(world.asked(), row.asked) << row.rule;
@@ -683,9 +769,9 @@ TEST(SharedStore, merged_checks_are_decided_as_alone) {
   };
   std::uint64_t checks = 0, merged = 0, decided = 0;
   for (int trace = 0; trace < 150; ++trace) {
-    SharedStore::Policy policy = merging();
-    policy.remember_denials = false;
-    World world(kOne, policy);
+    Habits habits = merging();
+    habits.remember_denials = false;
+    World world(kOne, habits);
     world.redis.ahead += std::chrono::microseconds{upto(10'000'000)};
     const std::uint64_t slow = random() % 3 == 0 ? 1500 : 500;
     world.latency = [&] { return std::chrono::microseconds{upto(slow)}; };
@@ -761,7 +847,7 @@ TEST(SharedStore, a_hot_key_costs_one_call_for_each_round_trip) {
 const Fate kNothing{false, ""};
 Fate says(const char* text) { return {false, text}; }
 
-// A merged call fails: each of those in it, and each that waits, is decided by its own policy, and what comes
+// A merged call fails: each of those in it, and each that waits, is decided by its own habits, and what comes
 // afterwards is decided by the store.
 TEST(SharedStore, everyone_in_a_call_that_fails_has_its_own_policy) {
   struct Row {
@@ -899,7 +985,7 @@ TEST(SharedStore, decides_at_once_by_the_policy_while_the_store_is_away) {
 }
 
 // Anything may happen to anybody, outcomes lead to new checks, and still: one outcome for each, in time, by
-// its own policy when Redis did not decide; and when Redis is well again, so are we.
+// its own habits when Redis did not decide; and when Redis is well again, so are we.
 TEST(SharedStore, whatever_fails_each_check_is_told_once_and_in_time) {
   std::mt19937_64 random(seed());
   const auto upto = [&random](std::uint64_t most) { return random() % (most + 1); };
@@ -912,10 +998,10 @@ TEST(SharedStore, whatever_fails_each_check_is_told_once_and_in_time) {
                                    says("no")};
   for (int trace = 0; trace < 150; ++trace) {
     const bool cluster = in_a_hundred(40);
-    SharedStore::Policy policy;
-    policy.merge = in_a_hundred(50);
-    policy.deadline = 10ms;
-    World world(cluster ? kCluster : kOne, policy);
+    Habits habits;
+    habits.merge = in_a_hundred(50);
+    habits.deadline = 10ms;
+    World world(cluster ? kCluster : kOne, habits);
     world.latency = [&] { return std::chrono::microseconds{upto(1000)}; };
     const std::uint64_t troubles = upto(20);
     world.fate = [&](const Deed&) {
@@ -1166,9 +1252,9 @@ TEST(SharedStore, a_denial_is_recalled_until_something_has_passed) {
     const char* expected;
   };
   for (const bool remembers : {true, false}) {
-    SharedStore::Policy policy;
-    policy.remember_denials = remembers;
-    World world(kOne, policy);
+    Habits habits;
+    habits.remember_denials = remembers;
+    World world(kOne, habits);
     for (const Row& row :
          {Row{4, "k 4", "allowed 1"}, Row{3, "k 3", "denied for 1998000us"},
           Row{3, "", "denied for 1996000us"}, Row{2, "", "denied for 994000us"}, Row{0, "k", "allowed 1"},
@@ -1250,14 +1336,14 @@ TEST(SharedStore, a_key_is_in_the_slot_that_it_has_with_the_prefix) {
 TEST(SharedStore, unsuitable_rules_are_not_asked_for) {
   World world(kOne);
   EXPECT_EQ(world.took(world.check(core::Rule{Quota::make({1, 1ns}, 9'100'000'000'000'000).value()}, "k")),
-            "ERR burst: 9100000000000000 is above the most that gcra counts in Redis (9000000000000000)");
+            "burst: 9100000000000000 is above the most that gcra counts in Redis (9000000000000000)");
   EXPECT_EQ(world.asked(), "");
 }
 
 TEST(SharedStore, a_share_of_the_limit_is_what_is_admitted_locally) {
-  SharedStore::Policy policy;
-  policy.local_share = 0.4;
-  World world(kOne, policy);
+  Habits habits;
+  habits.local_share = 0.4;
+  World world(kOne, habits);
   world.down = {"a"};
   world.break_connections("a");
   EXPECT_EQ(world.took(world.check(rule("10/s"), "k")), "allowed 3 (connection)");
@@ -1452,16 +1538,15 @@ TEST(SharedStore, other_algorithms_across_slots_are_refused) {
   const std::size_t together =
       world.check_all(limits("{t}a", "5/s", 1, "{t}b", "5/s algorithm=fixed_window", 1));
   world.run(1ms);
-  EXPECT_EQ(
-      world.took(across),
-      "by 1: ERR the keys of this request lie in different slots of the cluster, and what fixed_window has "
-      "charged cannot be given back: let them share a {hash tag}");
+  EXPECT_EQ(world.took(across),
+            "by 1: the keys of this request lie in different slots of the cluster, and what fixed_window has "
+            "charged cannot be given back: let them share a {hash tag}");
   EXPECT_EQ(world.took(together), "by 0: allowed 4");
   EXPECT_EQ(world.asked(), "{t}a + {t}b");
   world.expect_all_told();
 }
 
-// Of a failure each limit's own policy makes what it says, and the local table too is charged all or none.
+// Of a failure each limit's own habits makes what it says, and the local table too is charged all or none.
 TEST(SharedStore, several_limits_that_fail_have_their_own_policies) {
   struct Row {
     OnStoreError a, b;
@@ -1564,10 +1649,10 @@ TEST(SharedStore, several_limits_across_slots_keep_each_promise) {
   const auto upto = [&random](std::uint64_t most) { return random() % (most + 1); };
   std::size_t given_back = 0, allowed = 0;
   for (int trace = 0; trace < 120; ++trace) {
-    SharedStore::Policy policy;
-    policy.on_error = kDeny;
-    policy.deadline = 20ms;
-    World world(kCluster, policy, 3);
+    Habits habits;
+    habits.on_error = kDeny;
+    habits.deadline = 20ms;
+    World world(kCluster, habits, 3);
     world.redis.ahead += std::chrono::microseconds{upto(10'000'000)};
     const std::uint64_t slow = random() % 2 == 0 ? 3000 : 300;
     world.latency = [&] { return std::chrono::microseconds{1 + upto(slow)}; };

@@ -26,7 +26,8 @@ std::optional<asio::ssl::context> tls_for(const Endpoint& endpoint, const net::T
   const std::string flag = "store-tls";
   const bool shows = net::has_certificate(flag, files);
   if (endpoint.tls) return net::client_tls(flag, files);
-  if (shows) throw std::invalid_argument(flag + "-cert needs a store with TLS, whose URL begins with rediss");
+  if (shows)
+    throw std::invalid_argument(flag + "-cert needs a store with TLS: a URL that begins with rediss");
   return std::nullopt;
 }
 
@@ -163,9 +164,8 @@ class Sockets::StreamConnection final : public Connection {
   bool writing_ = false;
 };
 
-Sockets::Sockets(asio::io_context& context, Client& client, asio::ssl::context* tls,
-                 std::chrono::nanoseconds (*clock)())
-    : context_(context), client_(client), tls_(tls), clock_(clock), timer_(context) {}
+Sockets::Sockets(asio::io_context& context, Client& client, asio::ssl::context* tls, core::Clock clock)
+    : context_(context), client_(client), tls_(tls), clock_(std::move(clock)), timer_(context) {}
 
 Sockets::~Sockets() { stop(); }
 
@@ -182,10 +182,11 @@ void Sockets::stop() {
   for (auto& [node, connection] : std::exchange(connections_, {})) connection->close();
 }
 
-void Sockets::wake() {
+void Sockets::wake(std::size_t calls) {
   // When half of what is asked waits to be sent, it goes: otherwise Redis and we would take turns, each idle
   // while the other works through all of it (bench/redis.py at 64 in flight: 0.93 of hiredis, with this 1.1).
-  if (++waiting_ * 2 >= client_.open_calls()) {
+  waiting_ += calls;
+  if (waiting_ * 2 >= client_.open_calls()) {
     waiting_ = 0;
     for (const auto& [node, connection] : connections_) connection->flush();
   }

@@ -14,6 +14,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "core/clock.hpp"
 #include "net/tls.hpp"
 #include "redis/client.hpp"
 
@@ -28,14 +29,14 @@ class Sockets {
  public:
   // `tls` may be null when the endpoint has none. `clock` is the one that the Client is told.
   Sockets(boost::asio::io_context& context, Client& client, boost::asio::ssl::context* tls,
-          std::chrono::nanoseconds (*clock)());
+          core::Clock clock);
   ~Sockets();
   Sockets(const Sockets&) = delete;
   Sockets& operator=(const Sockets&) = delete;
 
   void start();
-  // After each call: what it wants is done before the loop's next turn, or at once.
-  void wake();
+  // After calls have been made: what they want is done before the loop's next turn, or at once.
+  void wake(std::size_t calls);
   // Called when something has happened to a connection.
   void on_change(std::function<void()> changed) { changed_ = std::move(changed); }
   // Closes everything; nothing is called any more.
@@ -53,7 +54,7 @@ class Sockets {
   boost::asio::io_context& context_;
   Client& client_;
   boost::asio::ssl::context* tls_;
-  std::chrono::nanoseconds (*clock_)();
+  core::Clock clock_;
   boost::asio::steady_timer timer_;
   std::chrono::nanoseconds armed_for_{0};
   std::unordered_map<Client::NodeId, std::shared_ptr<Connection>> connections_;

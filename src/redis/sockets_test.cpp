@@ -16,7 +16,7 @@ TEST(StoreTls, files_that_are_refused) {
     std::string url, ca, cert, key, error;
   };
   const std::string together = "store-tls-cert and store-tls-key belong together: give both or neither";
-  const std::string plain = "store-tls-cert needs a store with TLS, whose URL begins with rediss";
+  const std::string plain = "store-tls-cert needs a store with TLS: a URL that begins with rediss";
   const std::vector<Row> rows = {
       {"redis://h", "", "", "", ""},
       {"rediss://h", "", "", "", ""},

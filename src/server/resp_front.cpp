@@ -54,9 +54,10 @@ RespFront::RespFront(Service& service, Scratch& pending, std::uint64_t id, std::
       id_(id),
       address_(std::move(address)),
       authenticated_(!service.credentials.required()),
-      remote_(store != nullptr ? new Remote(*store, std::move(resume)) : nullptr) {}
+      remote_(store != nullptr ? std::make_unique<Remote>(*store, service.settings, std::move(resume))
+                               : nullptr) {}
 
-RespFront::~RespFront() { Remote::abandon(remote_); }
+RespFront::~RespFront() = default;
 
 std::size_t RespFront::feed(std::string_view input, std::string& out, std::chrono::nanoseconds arrived,
                             std::chrono::nanoseconds now) {
@@ -139,7 +140,7 @@ void RespFront::throttle(Arguments words, std::string& out, bool gcra) {
   const Throttle request = gcra ? throttle_parser_.gcra(words) : throttle_parser_.cl_throttle(words);
   if (remote_ != nullptr) {
     if (request.quota == nullptr) return remote_->fail(throttle_parser_.error(), silent());
-    return remote_->throttle(*request.quota, request.key, request.cost, silent());
+    return remote_->throttle(*request.quota, request.key, request.cost, silent(), service_.now());
   }
   if (request.quota == nullptr) return fail(out, throttle_parser_.error());
   const store::Table::Place place = service_.table.locate(request.key);
@@ -385,7 +386,7 @@ void RespFront::discard(Arguments, std::string& out) {
 }
 
 void RespFront::del(Arguments words, std::string& out) {
-  if (remote_ != nullptr) return remote_->reset(words.subspan(1), silent());
+  if (remote_ != nullptr) return remote_->reset(words.subspan(1), silent(), service_.now());
   std::int64_t forgotten = 0;
   for (const std::string_view key : words.subspan(1)) {
     forgotten += service_.table.reset(service_.table.locate(key), service_.now()) ? 1 : 0;

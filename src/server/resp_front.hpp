@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -116,8 +117,8 @@ class RespFront {
   std::vector<std::vector<std::string>> queued_;
   std::vector<std::vector<std::string>> transaction_;  // what EXEC is running, from transaction_at_ on
   std::size_t transaction_at_ = 0;
-  Remote* remote_ = nullptr;  // with a shared store; it may outlive us
-  bool yielding_ = false;     // what has just run took long: the other connections are next
+  std::unique_ptr<Remote> remote_;  // with a shared store
+  bool yielding_ = false;           // what has just run took long: the other connections are next
 };
 
 }  // namespace weir::server

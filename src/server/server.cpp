@@ -97,9 +97,8 @@ class Server::Impl {
   boost::asio::io_context& main_context() { return workers_.front()->loop.context; }
 
   void connect_store(Worker& worker) {
-    worker.store = std::make_unique<redis::SharedStore>(*settings_.store, settings_.store_policy,
-                                                        service_.table, service_.resets, service_.now,
-                                                        &Remote::on_outcome, &Remote::on_reset);
+    worker.store = std::make_unique<redis::SharedStore>(*settings_.store, settings_.store_options,
+                                                        service_.embedded, service_.resets, service_.now);
     worker.link.emplace(worker.loop.context, *worker.store, settings_, service_.now, worker.loop.number == 0);
     service_.stores.push_back(worker.store.get());
   }

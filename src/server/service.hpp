@@ -13,6 +13,7 @@
 #include "server/credentials.hpp"
 #include "server/settings.hpp"
 #include "store/clock.hpp"
+#include "store/embedded_store.hpp"
 #include "store/table.hpp"
 
 namespace weir::server {
@@ -23,7 +24,7 @@ struct Service {
 
   Service(const Settings& from, core::HashKey seed)
       : settings(from),
-        table(table_bytes(from.memory), from.when_full, seed),
+        embedded(table_bytes(from.memory), from.when_full, seed),
         credentials(from.user, from.password) {}
 
   static std::size_t table_bytes(std::size_t memory) {
@@ -35,7 +36,8 @@ struct Service {
   std::uint64_t live() const { return table.live(now(), 64); }
 
   const Settings& settings;
-  store::Table table;
+  store::EmbeddedStore embedded;
+  store::Table& table = embedded.table();
   Credentials credentials;
   // Guesses at the password, for each address: what a limiter's own server should not leave unlimited.
   KeyedLimiter auth_failures{Quota::per_second(1).burst(10), {.memory = 1_MiB}};

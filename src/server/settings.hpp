@@ -41,7 +41,9 @@ struct Settings {
   // A Redis or Valkey that keeps the counts, shared with others; nothing: the embedded store does.
   std::optional<redis::Endpoint> store;
   std::string store_text;  // the same for people, without the password
-  redis::SharedStore::Policy store_policy;
+  redis::SharedStore::Options store_options;
+  OnStoreError on_store_error = OnStoreError::local;
+  bool store_merge = false;
   std::string store_tls_ca;
   std::string store_tls_cert;  // and key: what we show it
   std::string store_tls_key;

@@ -13,7 +13,7 @@ StoreLink::StoreLink(boost::asio::io_context& context, redis::SharedStore& store
       tls_(redis::tls_for(*settings.store,
                           {settings.store_tls_ca, settings.store_tls_cert, settings.store_tls_key})),
       sockets_(context, store.client(), tls_ ? &*tls_ : nullptr, clock) {
-  store_.on_work([this] { sockets_.wake(); });
+  store_.on_work([this](std::size_t calls) { sockets_.wake(calls); });
   sockets_.on_change([this] {
     store_.note_state();
     if (!tells_) return;

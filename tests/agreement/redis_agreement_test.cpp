@@ -17,10 +17,10 @@
 #include <vector>
 
 #include "agreement/subject.hpp"
-#include "redis/sockets.hpp"
 #include "redis/script.hpp"
 #include "redis/server.hpp"
 #include "redis/slot.hpp"
+#include "redis/sockets.hpp"
 #include "store/clock.hpp"
 #include "store/table.hpp"
 
@@ -302,7 +302,7 @@ class RedisAgreementOn : public RedisAgreement, public testing::WithParamInterfa
     for (std::size_t i = 0; i < questions.size(); ++i) {
       client_->call(i, questions[i].slot, questions[i].command,
                     store::steady_now() + std::chrono::seconds{30}, store::steady_now());
-      sockets_->wake();
+      sockets_->wake(1);
     }
     while (answered_ < questions.size()) context_.run_one();
   }

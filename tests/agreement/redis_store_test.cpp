@@ -283,7 +283,7 @@ TEST_F(WithCluster, limits_in_different_slots_are_charged_all_or_none) {
 
   SharedLimiter window{Quota::per_day(2), store, {.algorithm = Algorithm::fixed_window}};
   EXPECT_EQ(refusal<std::runtime_error>([&] { store.check_all({{wide, "a"}, {window, "b"}}); }),
-            "ERR the keys of this request lie in different slots of the cluster, and what fixed_window has "
+            "the keys of this request lie in different slots of the cluster, and what fixed_window has "
             "charged cannot be given back: let them share a {hash tag}");
   EXPECT_TRUE(store.check_all({{wide, "{t}a"}, {window, "{t}b"}}).allowed());
 }

@@ -361,9 +361,9 @@ class TestWays(unittest.TestCase):
                         (url, certificate, None, "store-tls-cert and store-tls-key belong together: give both or neither"),
                         (url, None, key, "store-tls-cert and store-tls-key belong together: give both or neither"),
                         (f"redis://127.0.0.1:{redis.port}", certificate, key,
-                         "store-tls-cert needs a store with TLS, whose URL begins with rediss"),
-                        (None, certificate, key, "store-tls-cert needs a store with TLS, whose URL begins with rediss"),
-                        (None, None, key, "store-tls-cert needs a store with TLS, whose URL begins with rediss")):
+                         "store-tls-cert needs a store with TLS: a URL that begins with rediss"),
+                        (None, certificate, key, "store-tls-cert needs a store with TLS: a URL that begins with rediss"),
+                        (None, None, key, "store-tls-cert needs a store with TLS: a URL that begins with rediss")):
                     flags = [word for flag, value in (("--store", where), ("--store-tls-cert", cert_file),
                                                       ("--store-tls-key", key_file)) if value for word in (flag, value)]
                     with self.subTest(flags=flags):

@@ -1,0 +1,67 @@
+// A request of several checks while it is being decided: one call for each slot that its keys are in, charged
+// all or none.
+//
+// Plain data and the conclusion from it; it asks nothing itself. One thread.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "redis/cause.hpp"
+#include "redis/fallback.hpp"
+#include "redis/kept_check.hpp"
+#include "redis/ticket.hpp"
+
+namespace weir::redis {
+
+struct JointCheck {
+  using nanoseconds = std::chrono::nanoseconds;
+
+  struct Each {
+    KeptCheck check;
+    Decision decision{};
+    std::uint64_t local = 0;    // what the fallback made of it: Check::hash
+    Cause cause = Cause::none;  // why the store did not decide it
+  };
+  // The checks of one slot: one call.
+  struct Part {
+    std::uint16_t slot;
+    std::vector<std::size_t> of{};  // each
+    nanoseconds asked{0};
+    Cause cause = Cause::none;  // why the store did not decide it
+    std::string error{};        // with a cause
+    bool charged = false;
+    nanoseconds charged_at{0};  // on the store's clock
+  };
+  struct Conclusion {
+    bool charged = false;
+    std::size_t by = 0;
+    Cause cause = Cause::none;  // of the first part that the store did not decide
+    Source source = Source::store;
+    Fault fault = Fault::none;
+    std::string why{};
+    nanoseconds charged_at{0};
+    std::vector<const Part*> to_give_back{};  // charged for a request that is not granted
+  };
+
+  Ticket ticket;
+  nanoseconds deadline;
+  std::vector<Each> each{};
+  std::vector<Part> parts{};
+  std::size_t open = 0;  // parts without an answer
+
+  void add(KeptCheck check, std::uint16_t slot);
+  std::vector<Ask> asks(const Part& part) const;
+  // When no part is open: what it comes to. The fallback decides what the store did not, unless the request
+  // has been cancelled, which then counts as a refusal.
+  Conclusion conclude(Fallback& fallback, nanoseconds now);
+
+ private:
+  // Decides the checks that the store did not. Returns whether all checks are allowed.
+  bool fall_back(Fallback& fallback, nanoseconds now);
+};
+
+}  // namespace weir::redis

@@ -1,0 +1,49 @@
+// What a store holds of a request that it has not answered: the way to the request, which its asker may
+// cancel.
+//
+// The request points back to its ticket, wherever that moves, so cancelling looks for nothing. One thread;
+// the request is the asker's and stays in place.
+#pragma once
+
+#include <utility>
+
+#include "store/store.hpp"
+
+namespace weir::redis {
+
+class Ticket {
+ public:
+  explicit Ticket(store::Request& request) : request_(&request) { request.ticket = this; }
+  Ticket(Ticket&& other) noexcept : request_(other.take()) { point_here(); }
+  Ticket& operator=(Ticket&& other) noexcept {
+    if (this != &other) {
+      take();
+      request_ = other.take();
+      point_here();
+    }
+    return *this;
+  }
+  ~Ticket() { take(); }
+
+  // The request, from now on without a ticket; null when it has been cancelled or taken.
+  store::Request* take() {
+    if (request_ != nullptr) request_->ticket = nullptr;
+    return std::exchange(request_, nullptr);
+  }
+  bool cancelled() const { return request_ == nullptr; }
+
+  static void cancel(store::Request& request) {
+    if (request.state != store::Request::State::submitted) return;
+    static_cast<Ticket*>(request.ticket)->take();
+    request.state = store::Request::State::idle;
+  }
+
+ private:
+  void point_here() {
+    if (request_ != nullptr) request_->ticket = this;
+  }
+
+  store::Request* request_;
+};
+
+}  // namespace weir::redis
