@@ -167,7 +167,7 @@ bool RespFront::log_in(std::string_view user, std::string_view password, std::st
     return false;
   }
   if (!service_.credentials.match(user, password)) {
-    service_.auth_failures.check(address_);
+    static_cast<void>(service_.auth_failures.check(address_));
     service_.counters.auth_failures.fetch_add(1, std::memory_order_relaxed);
     fail(out, "WRONGPASS invalid username-password pair or user is disabled.");
     return false;

@@ -40,7 +40,7 @@ struct Service {
   store::Table& table = embedded.table();
   Credentials credentials;
   // Guesses at the password, for each address: what a limiter's own server should not leave unlimited.
-  KeyedLimiter auth_failures{Quota::per_second(1).burst(10), {.memory = 1_MiB}};
+  KeyedLimiter auth_failures{Quota::per_second(1).with_burst(10), {.memory = 1_MiB}};
   redis::Resets resets;
   std::vector<const redis::SharedStore*> stores;  // one for each loop, or none; not changed after start
   std::function<void(bool save)> shut_down;       // safe to call from any thread; returns at once
