@@ -1,16 +1,12 @@
 // What a limiter answers. A denial is an answer, not an error.
 //
-//   if (auto d = limiter.check(); !d.allowed()) refuse(d.retry_after);  // empty: waiting does not help
-//
-// A plain value: copy it, keep it, send it. Durations are exact nanoseconds. To print whole seconds, round
-// them up, so that waiting the printed time is always enough.
+// A plain value: copy it, keep it, send it. Durations are exact nanoseconds; whoever prints whole seconds
+// rounds them up, so that waiting the printed time is always enough.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <optional>
-
-#include "weir/source.hpp"
 
 namespace weir {
 
@@ -25,15 +21,14 @@ struct Decision {
   std::int64_t limit = 0;      // units admitted at once from rest: gcra's burst, any other's count
   std::int64_t remaining = 0;  // units that would be admitted at once now
   // The shortest wait after which the same request passes if nobody else uses the key. Present exactly when
-  // denied, and then never 0. Empty for `never` too: test it, or use value_or().
+  // denied, and then never 0.
   std::optional<std::chrono::nanoseconds> retry_after;
   // Time until the key is as if never used. Never negative.
   std::chrono::nanoseconds reset_after{0};
-  Source source = Source::store;  // who decided; always `store` for the limiters inside one process
 
-  [[nodiscard]] constexpr bool allowed() const noexcept { return verdict == Verdict::allowed; }
+  constexpr bool allowed() const { return verdict == Verdict::allowed; }
 
-  friend constexpr bool operator==(const Decision&, const Decision&) noexcept = default;
+  friend constexpr bool operator==(const Decision&, const Decision&) = default;
 };
 
 }  // namespace weir

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 
 namespace weir::resp {
 namespace {
@@ -91,14 +92,52 @@ constexpr Slots kSlots = [] {
   return slots;
 }();
 
-bool equal_ignoring_case(std::string_view text, std::string_view upper) {
-  if (text.size() != upper.size()) return false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if ((c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c) != upper[i]) return false;
-  }
-  return true;
+// A name in two words of 8 bytes, which overlap when it is shorter than 16: comparing letters one by one
+// costs more than all else that a command needs before it runs.
+struct Ends {
+  std::uint64_t head = 0;
+  std::uint64_t tail = 0;
+};
+constexpr std::size_t kLongest = 16;
+
+template <class Word>
+Ends read_ends(std::string_view name) {
+  Word head;
+  Word tail;
+  std::memcpy(&head, name.data(), sizeof head);
+  std::memcpy(&tail, name.data() + name.size() - sizeof tail, sizeof tail);
+  return {head, tail};
 }
+
+Ends ends_of(std::string_view name) {
+  if (name.size() >= 8) return read_ends<std::uint64_t>(name);
+  if (name.size() >= 4) return read_ends<std::uint32_t>(name);
+  if (name.size() >= 2) return read_ends<std::uint16_t>(name);
+  return read_ends<std::uint8_t>(name);
+}
+
+// A command's name, and which bits of it count: the one in which a letter's two cases differ does not.
+struct Spelling {
+  Ends name;
+  Ends mask;
+
+  bool matches(std::string_view text) const {
+    const Ends ends = ends_of(text);
+    return (((ends.head & mask.head) ^ name.head) | ((ends.tail & mask.tail) ^ name.tail)) == 0;
+  }
+};
+const std::array<Spelling, kCommands.size()> kSpellings = [] {
+  std::array<Spelling, kCommands.size()> spellings;
+  for (std::size_t i = 0; i < kCommands.size(); ++i) {
+    const std::string_view name = kCommands[i].name;
+    std::string mask(name);
+    for (char& c : mask) c = c >= 'A' && c <= 'Z' ? '\xdf' : '\xff';
+    spellings[i] = {ends_of(name), ends_of(mask)};
+  }
+  return spellings;
+}();
+static_assert(std::all_of(kCommands.begin(), kCommands.end(),
+                          [](const Command& each) { return each.name.size() <= kLongest; }));
 
 }  // namespace
 
@@ -107,7 +146,8 @@ std::span<const Command> listed_commands() { return std::span(kCommands).first(k
 const Command* find_command(std::string_view name) {
   if (name.empty()) return nullptr;
   const std::uint8_t at = kSlots[slot_of(name, kFactor)];
-  if (at == kEmpty || !equal_ignoring_case(name, kCommands[at].name)) return nullptr;
+  if (at == kEmpty || name.size() != kCommands[at].name.size() || !kSpellings[at].matches(name))
+    return nullptr;
   return &kCommands[at];
 }
 

@@ -10,12 +10,14 @@
 
 #include "net/dispatcher.hpp"
 #include "net/loop.hpp"
+#include "resp/conversation.hpp"
 #include "server/listeners.hpp"
-#include "server/resp_conversation.hpp"
-#include "server/service.hpp"
+#include "server/metrics.hpp"
 #include "server/shutdown.hpp"
 #include "server/snapshots.hpp"
 #include "server/store_link.hpp"
+#include "service/service.hpp"
+#include "store/embedded_store.hpp"
 
 namespace weir::server {
 namespace {
@@ -31,14 +33,35 @@ void raise_descriptor_limit(std::size_t connections) {
   }
 }
 
+// What the program itself keeps resident, connections apart: --memory is to be what the operator sees.
+constexpr std::size_t kProgramBytes = 8_MiB;
+
+std::size_t table_bytes(std::size_t memory) {
+  return memory > kProgramBytes + store::Table::kLeastBytes ? memory - kProgramBytes
+                                                            : store::Table::kLeastBytes;
+}
+
+service::Options options_from(const Settings& settings) {
+  return {.user = settings.user,
+          .password = settings.password,
+          .on_store_error = settings.on_store_error,
+          .sharing = {.merge = settings.store_merge},
+          .threads = settings.threads,
+          .memory = settings.memory,
+          .max_connections = settings.max_connections,
+          .snapshots = !settings.snapshot.empty()};
+}
+
 // A thread's loop, and what its conversations need.
 struct Worker {
-  Worker(std::size_t number, Service& service)
-      : loop(number, service.now, service.settings.stall_timeout, service.connections) {}
+  Worker(std::size_t number, const service::Options& options, std::chrono::nanoseconds stall_timeout,
+         net::Counters& connections)
+      : batch(options.on_store_error, options.sharing),
+        loop(number, options.clock, stall_timeout, connections) {}
 
-  // Before the loop, whose connections ask it until they end.
-  std::unique_ptr<redis::SharedStore> store;
-  RespFront::Scratch pending;
+  // Before the loop, whose connections ask until they end.
+  std::unique_ptr<redis::SharedStore> shared;  // with --store
+  resp::Batch batch;
   net::Loop loop;
   std::optional<StoreLink> link;
 };
@@ -50,22 +73,26 @@ class Server::Impl {
   explicit Impl(const Settings& settings)
       : settings_(settings),
         saved_(open_snapshot(settings_)),
-        service_(settings_, saved_ ? saved_->seed() : store::Table::random_seed()) {
+        embedded_(table_bytes(settings_.memory), settings_.when_full,
+                  saved_ ? saved_->seed() : store::Table::random_seed()),
+        service_(options_from(settings_), embedded_.table()) {
     std::vector<net::Loop*> loops;
     for (std::size_t i = 0; i < settings_.threads; ++i) {
-      workers_.push_back(std::make_unique<Worker>(i, service_));
+      workers_.push_back(
+          std::make_unique<Worker>(i, service_.options(), settings_.stall_timeout, connections_));
       loops.push_back(&workers_.back()->loop);
       if (settings_.store) connect_store(*workers_.back());
     }
+    add_rows();
     service_.shut_down = [this](bool save) {
       boost::asio::post(main_context(), [this, save] {
         save_at_end_ = save_at_end_ && save;
         shutdown_->begin();
       });
     };
-    dispatcher_.emplace(std::move(loops), settings_.max_connections, service_.connections);
+    dispatcher_.emplace(std::move(loops), settings_.max_connections, connections_);
     listeners_.emplace(main_context(), settings_, resp());
-    if (saved_) restore(std::move(*saved_), service_);
+    if (saved_) restore(std::move(*saved_), settings_, embedded_.table(), service_.now());
     saved_.reset();
     raise_descriptor_limit(settings_.max_connections);
     // Before anybody is told that we listen: a signal that comes from then on ends in order.
@@ -77,7 +104,7 @@ class Server::Impl {
   bool run() {
     shutdown_->start();
     listeners_->start(*dispatcher_);
-    SnapshotWriter snapshots(service_);
+    SnapshotWriter snapshots(settings_, embedded_.table(), service_.counters);
     std::vector<std::thread> threads;
     for (const auto& worker : workers_) {
       worker->loop.start_sweeping();
@@ -97,19 +124,32 @@ class Server::Impl {
   boost::asio::io_context& main_context() { return workers_.front()->loop.context; }
 
   void connect_store(Worker& worker) {
-    worker.store = std::make_unique<redis::SharedStore>(*settings_.store, settings_.store_options,
-                                                        service_.embedded, service_.resets, service_.now);
-    worker.link.emplace(worker.loop.context, *worker.store, settings_, service_.now, worker.loop.number == 0);
-    service_.stores.push_back(worker.store.get());
+    const core::Clock& clock = service_.options().clock;
+    worker.shared = std::make_unique<redis::SharedStore>(*settings_.store, settings_.store_options, embedded_,
+                                                         resets_, clock);
+    worker.link.emplace(worker.loop.context, *worker.shared, settings_, clock, worker.loop.number == 0);
+  }
+
+  void add_rows() {
+    add_connection_rows(service_.metrics, connections_);
+    if (!settings_.store) return;
+    std::vector<const redis::SharedStore*> stores;
+    std::vector<const StoreLink*> links;
+    for (const auto& worker : workers_) {
+      stores.push_back(worker->shared.get());
+      links.push_back(&*worker->link);
+    }
+    add_store_rows(service_.metrics, settings_, std::move(stores), std::move(links));
   }
 
   net::Protocol resp() {
     return {.converse =
                 [this](net::Loop& loop, net::Peer peer, std::function<void()> resume) {
                   Worker& worker = *workers_[loop.number];
-                  return std::make_unique<RespConversation>(service_, worker.pending, peer.id,
-                                                            std::move(peer.address), worker.store.get(),
-                                                            std::move(resume));
+                  store::Store& store =
+                      worker.shared ? static_cast<store::Store&>(*worker.shared) : embedded_;
+                  return std::make_unique<resp::Conversation>(service_, store, worker.batch, peer.id,
+                                                              std::move(peer.address), std::move(resume));
                 },
             .too_many = "-ERR max number of clients reached\r\n"};
   }
@@ -125,7 +165,7 @@ class Server::Impl {
                   listeners_->stop();
                   everywhere([](Worker& worker) { worker.loop.drain(); });
                 },
-            .drained = [this] { return service_.connections.now.load() == 0; },
+            .drained = [this] { return connections_.now.load() == 0; },
             .let_end =
                 [everywhere] {
                   everywhere([](Worker& worker) {
@@ -141,7 +181,10 @@ class Server::Impl {
 
   Settings settings_;
   std::optional<store::SnapshotFile> saved_;
-  Service service_;
+  store::EmbeddedStore embedded_;
+  service::Service service_;
+  redis::Resets resets_;
+  net::Counters connections_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::optional<net::Dispatcher> dispatcher_;
   std::optional<Listeners> listeners_;

@@ -1,5 +1,5 @@
-// What `weir serve` can be told. Filled by the command line and the configuration file, read by everything
-// else in this folder, changed by nobody after start.
+// What `weir serve` can be told. The command line and the configuration file fill it; the rest of this folder
+// reads it; nothing changes it after the start.
 #pragma once
 
 #include <chrono>

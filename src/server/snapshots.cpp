@@ -37,14 +37,16 @@ std::optional<store::SnapshotFile> open_snapshot(const Settings& settings) {
   return std::nullopt;
 }
 
-void restore(store::SnapshotFile saved, Service& service) {
-  const auto restored = saved.restore_into(service.table, service.now());
+void restore(store::SnapshotFile saved, const Settings& settings, store::Table& table,
+             std::chrono::nanoseconds now) {
+  const auto restored = saved.restore_into(table, now);
   if (!restored) throw std::runtime_error(restored.error());
-  spdlog::info("snapshot {}: {} keys restored", service.settings.snapshot, *restored);
+  spdlog::info("snapshot {}: {} keys restored", settings.snapshot, *restored);
 }
 
-SnapshotWriter::SnapshotWriter(Service& service) : service_(service) {
-  if (!service_.settings.snapshot.empty()) thread_ = std::thread([this] { run(); });
+SnapshotWriter::SnapshotWriter(const Settings& settings, store::Table& table, service::Counters& counters)
+    : settings_(settings), table_(table), counters_(counters) {
+  if (!settings_.snapshot.empty()) thread_ = std::thread([this] { run(); });
 }
 
 SnapshotWriter::~SnapshotWriter() { stop(); }
@@ -59,20 +61,20 @@ void SnapshotWriter::stop() {
 }
 
 bool SnapshotWriter::save() {
-  if (service_.settings.snapshot.empty()) return true;
-  const auto saved = store::save_snapshot(service_.table, service_.settings.snapshot);
+  if (settings_.snapshot.empty()) return true;
+  const auto saved = store::save_snapshot(table_, settings_.snapshot);
   if (saved) {
-    service_.counters.snapshots.fetch_add(1, std::memory_order_relaxed);
+    counters_.count(&service::Counters::snapshots);
     return true;
   }
-  service_.counters.snapshot_errors.fetch_add(1, std::memory_order_relaxed);
+  counters_.count(&service::Counters::snapshot_errors);
   spdlog::error("{}", saved.error());
   return false;
 }
 
 void SnapshotWriter::run() {
   std::unique_lock lock(mutex_);
-  while (!wake_.wait_for(lock, service_.settings.snapshot_every, [this] { return stopping_; })) {
+  while (!wake_.wait_for(lock, settings_.snapshot_every, [this] { return stopping_; })) {
     lock.unlock();
     save();
     lock.lock();

@@ -4,13 +4,16 @@
 // is logged and counted; the old file stays, the service goes on, and the next one is tried at its time.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <optional>
 #include <thread>
 
-#include "server/service.hpp"
+#include "server/settings.hpp"
+#include "service/counters.hpp"
 #include "store/snapshot.hpp"
+#include "store/table.hpp"
 
 namespace weir::server {
 
@@ -18,12 +21,13 @@ namespace weir::server {
 // unless the settings say to put it aside.
 std::optional<store::SnapshotFile> open_snapshot(const Settings& settings);
 // Puts what it holds into the table; throws std::runtime_error when that cannot be.
-void restore(store::SnapshotFile saved, Service& service);
+void restore(store::SnapshotFile saved, const Settings& settings, store::Table& table,
+             std::chrono::nanoseconds now);
 
 class SnapshotWriter {
  public:
-  // Starts the thread, if a snapshot file was asked for.
-  explicit SnapshotWriter(Service& service);
+  // Starts the thread, if a snapshot file was asked for. All three must outlive it.
+  SnapshotWriter(const Settings& settings, store::Table& table, service::Counters& counters);
   ~SnapshotWriter();
 
   void stop();  // waits for a snapshot under way
@@ -32,7 +36,9 @@ class SnapshotWriter {
  private:
   void run();
 
-  Service& service_;
+  const Settings& settings_;
+  store::Table& table_;
+  service::Counters& counters_;
   std::mutex mutex_;
   std::condition_variable wake_;
   bool stopping_ = false;

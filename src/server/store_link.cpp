@@ -5,7 +5,7 @@
 namespace weir::server {
 
 StoreLink::StoreLink(boost::asio::io_context& context, redis::SharedStore& store, const Settings& settings,
-                     std::chrono::nanoseconds (*clock)(), bool tells)
+                     core::Clock clock, bool tells)
     : store_(store),
       settings_(settings),
       clock_(clock),
@@ -16,10 +16,22 @@ StoreLink::StoreLink(boost::asio::io_context& context, redis::SharedStore& store
   store_.on_work([this](std::size_t calls) { sockets_.wake(calls); });
   sockets_.on_change([this] {
     store_.note_state();
+    keep_error();
     if (!tells_) return;
     note_eviction();
     note_state();
   });
+}
+
+void StoreLink::keep_error() {
+  const redis::Client& client = store_.client();
+  const std::lock_guard lock(mutex_);
+  error_ = client.ready() ? "" : client.last_error();
+}
+
+std::string StoreLink::error() const {
+  const std::lock_guard lock(mutex_);
+  return error_;
 }
 
 // Says so when the store begins or ceases to answer, and why. Once a second at most: a store that comes and

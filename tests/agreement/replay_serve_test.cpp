@@ -10,8 +10,9 @@
 
 #include "core/chance_test.hpp"
 #include "logs/log_reader.hpp"
-#include "server/resp_front.hpp"
+#include "resp/conversation.hpp"
 #include "sim/replay.hpp"
+#include "store/embedded_store.hpp"
 
 namespace weir {
 namespace {
@@ -19,8 +20,6 @@ namespace {
 using std::chrono::nanoseconds;
 
 constexpr std::int64_t kStart = 1'795'240'187;  // s
-
-nanoseconds log_clock{0};
 
 struct Limit {
   const char* text;
@@ -68,23 +67,22 @@ TEST(ReplayAndServe, decide_alike) {
   for (const Limit& limit : kLimits) rules.push_back(core::Rule::parse(limit.text).value());
   sim::Replay replay(rules, 0);
 
-  server::Settings settings;
-  settings.memory = 16_MiB;
-  server::Service service(settings, {1, 2});
-  service.now = [] { return log_clock; };
-  server::RespFront::Scratch scratch;
-  server::RespFront front(service, scratch, 1, "log");
+  nanoseconds now{0};
+  store::EmbeddedStore embedded(16_MiB, WhenFull::deny, {1, 2});
+  service::Service service({.clock = [&now] { return now; }}, embedded.table());
+  resp::Batch batch;
+  resp::Conversation conversation(service, embedded, batch, 1, "log", [] {});
 
   std::uint64_t denied = 0;
   for (const logs::Event& event : events) {
     const std::uint32_t refused = replay.take(event);
-    log_clock = nanoseconds{event.ns};
+    now = nanoseconds{event.ns};
     for (std::size_t i = 0; i < rules.size(); ++i) {
       std::string out;
       const std::string request = "CL.THROTTLE " + std::to_string(i) + ":" +
                                   std::string(reader.clients().name(event.client)) + " " +
                                   kLimits[i].throttle + " " + std::to_string(event.cost) + "\r\n";
-      ASSERT_EQ(front.feed(request, out, log_clock, log_clock), request.size());
+      ASSERT_EQ(conversation.feed(request, out, {now, now}), request.size());
       ASSERT_TRUE(out.starts_with("*5\r\n:")) << out;
       ASSERT_EQ(out[5] == '1', (refused >> i & 1) != 0) << request << out;
       denied += out[5] == '1' ? 1 : 0;

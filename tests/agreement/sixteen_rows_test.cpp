@@ -6,7 +6,8 @@
 #include <string>
 
 #include "core/gcra.hpp"
-#include "server/resp_front.hpp"
+#include "resp/conversation.hpp"
+#include "store/embedded_store.hpp"
 #include "store/table.hpp"
 
 namespace weir {
@@ -43,7 +44,7 @@ constexpr std::array<Row, 16> kRows = {{
     {12500, 5, false, 0, -1, 5000},
 }};
 
-constexpr Quota kQuota = Quota::per_second(1).with_burst(5);
+constexpr Quota kQuota = Quota::per_second(1).burst(5);
 constexpr milliseconds kStart{1'000'000};
 
 void expect(const Decision& decision, const Row& row) {
@@ -74,24 +75,21 @@ TEST(SixteenRows, through_the_table) {
   }
 }
 
-nanoseconds fake_now = kStart;
-
 std::string integer(int value) { return ":" + std::to_string(value) + "\r\n"; }
 
 TEST(SixteenRows, through_the_wire) {
-  server::Settings settings;
-  settings.memory = 1_MiB;
-  server::Service service(settings, store::Table::random_seed());
-  service.now = [] { return fake_now; };
-  server::RespFront::Scratch scratch;
-  server::RespFront front(service, scratch, 1, "test");
+  nanoseconds now = kStart;
+  store::EmbeddedStore embedded(1_MiB);
+  service::Service service({.clock = [&now] { return now; }}, embedded.table());
+  resp::Batch batch;
+  resp::Conversation conversation(service, embedded, batch, 1, "test", [] {});
   const auto seconds = [](int ms) { return ms < 0 ? -1 : (ms + 999) / 1000; };
   for (std::size_t i = 0; i < kRows.size(); ++i) {
     const Row& row = kRows[i];
     SCOPED_TRACE(i);
-    fake_now = kStart + milliseconds{row.at_ms};
+    now = kStart + milliseconds{row.at_ms};
     std::string out;
-    front.feed("CL.THROTTLE foo 4 1 1 " + std::to_string(row.cost) + "\r\n", out, fake_now, fake_now);
+    conversation.feed("CL.THROTTLE foo 4 1 1 " + std::to_string(row.cost) + "\r\n", out, {now, now});
     EXPECT_EQ(out, "*5\r\n" + integer(row.limited ? 1 : 0) + integer(5) +
                        integer(static_cast<int>(row.remaining)) + integer(seconds(row.retry_ms)) +
                        integer(seconds(row.reset_ms)));
