@@ -227,7 +227,7 @@ void Session::discard() {
 
 // When the bytes just read had all arrived. A client that sends faster than we read has its bytes waiting in
 // the kernel while we work; what was counted there after the last read is older than this one. Never more
-// than kPatience back: permissions that pile up behind a stall of ours are not to be handed out all at once.
+// than kPatience back: permissions that pile up during a stall of ours are not to be handed out all at once.
 Moment Session::arrival(const Socket::Outcome& got) {
   constexpr std::chrono::milliseconds kPatience{1};
   const std::chrono::nanoseconds now = loop_.clock();

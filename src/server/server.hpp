@@ -1,4 +1,4 @@
-// The program behind `weir serve`: loops, listeners, signals, snapshots. Wiring only.
+// What `weir serve` runs: loops, listeners, signals, snapshots. Wiring only.
 #pragma once
 
 #include <memory>

@@ -58,7 +58,7 @@ void StoreLink::note_eviction() {
   if (eviction == "noeviction") return;
   spdlog::warn(
       "store {}: maxmemory-policy is {}: under pressure it evicts limits that are in use, and those keys "
-      "begin anew; noeviction keeps them",
+      "start from nothing; noeviction keeps them",
       settings_.store_text, eviction);
 }
 

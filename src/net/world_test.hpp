@@ -1,0 +1,247 @@
+// What tests of sessions share: a fake socket, a fake conversation, and a loop with a clock of the test's.
+//
+// No descriptor, no time that passes, one thread.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <deque>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "net/session.hpp"
+
+namespace weir::net {
+
+inline constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
+
+// The far end of a fake socket: what has arrived for the session, and what the session did.
+struct Wire {
+  std::deque<Want> handshake;  // what the next steps of the handshake wait for
+  std::string incoming;
+  std::string comes_meanwhile;  // arrives after each read
+  std::size_t half_record = 0;  // bytes that have arrived after `incoming`, of no use without more
+  bool ended = false;           // after `incoming`
+  bool broken = false;
+  std::size_t most_read = kAll;      // of one receive()
+  std::size_t room = kAll;           // bytes that it still takes
+  Want read_wants = Want::input;     // when nothing is there
+  Want write_wants = Want::output;   // when there is no room
+  std::optional<Want> ending_wants;  // before it can be told that nothing more comes
+  bool watchable = true;
+
+  std::string sent;
+  std::size_t reads = 0;
+  bool output_ended = false;
+  bool closed = false;
+  Want watching = Want::nothing;
+  Poller::Watched* watched = nullptr;
+
+  // What the poller does when it has something to tell.
+  void ready() {
+    if (watching != Want::nothing && !closed) watched->on_ready();
+  }
+};
+
+class FakeSocket final : public Socket {
+ public:
+  using Status = Socket::Status;
+  explicit FakeSocket(Wire& wire) : wire_(wire) {}
+
+  Outcome handshake() override {
+    if (wire_.broken || wire_.ended) return {.status = Status::broken};
+    if (wire_.handshake.empty()) return {};
+    const Want want = wire_.handshake.front();
+    wire_.handshake.pop_front();
+    return {.status = Status::again, .want = want};
+  }
+
+  Outcome receive(std::span<char> buffer) override {
+    ++wire_.reads;
+    if (wire_.broken) return {.status = Status::broken};
+    if (wire_.incoming.empty() && wire_.ended) return {.status = Status::end};
+    if (wire_.incoming.empty()) return {.status = Status::again, .want = wire_.read_wants};
+    const std::size_t room = std::min(buffer.size(), wire_.most_read);
+    const std::size_t n = wire_.incoming.copy(buffer.data(), room);
+    wire_.incoming.erase(0, n);
+    wire_.incoming += wire_.comes_meanwhile;
+    return {.bytes = n, .taken = n, .more = n == room};
+  }
+
+  Outcome send(std::string_view bytes) override {
+    EXPECT_FALSE(bytes.empty());
+    EXPECT_FALSE(wire_.output_ended);
+    if (wire_.broken) return {.status = Status::broken};
+    const std::size_t n = std::min(wire_.room, bytes.size());
+    wire_.room -= wire_.room == kAll ? 0 : n;
+    wire_.sent += bytes.substr(0, n);
+    return {.status = n == 0 ? Status::again : Status::done,
+            .want = n < bytes.size() ? wire_.write_wants : Want::nothing,
+            .bytes = n};
+  }
+
+  Outcome end_output() override {
+    if (wire_.broken) return {.status = Status::broken};
+    if (wire_.ending_wants) return {.status = Status::again, .want = *wire_.ending_wants};
+    wire_.output_ended = true;
+    return {};
+  }
+
+  std::size_t unread() const override { return wire_.incoming.size() + wire_.half_record; }
+
+  bool watch(Want want, Poller::Watched& watched) override {
+    wire_.watching = want;
+    wire_.watched = &watched;
+    return wire_.watchable;
+  }
+
+  void close() override {
+    wire_.closed = true;
+    wire_.watching = Want::nothing;
+  }
+
+ private:
+  Wire& wire_;
+};
+
+// Messages are lines: "ask" is answered when the test says so, "work" in a turn of its own, "quit" ends,
+// "login" is trusted from then on; any other line is its own reply.
+struct Talk {
+  bool trusted = true;
+  bool waiting = false;
+  bool busy = false;
+  bool closing = false;
+  std::vector<Moment> fed;
+  std::function<void()> resume;
+
+  void answer() {
+    waiting = false;
+    busy = true;
+    resume();
+  }
+};
+
+class FakeConversation final : public Conversation {
+ public:
+  explicit FakeConversation(Talk& talk) : talk_(talk) {}
+
+  std::size_t feed(std::string_view input, std::string& out, Moment when) override {
+    EXPECT_FALSE(talk_.waiting);
+    EXPECT_FALSE(talk_.closing);
+    talk_.fed.push_back(when);
+    if (std::exchange(talk_.busy, false)) out += "answer\n";
+    std::size_t used = 0;
+    while (!talk_.waiting && !talk_.busy && !talk_.closing) {
+      const std::size_t end = input.find('\n', used);
+      if (end == std::string_view::npos) break;
+      run(input.substr(used, end - used), out);
+      used = end + 1;
+    }
+    return used;
+  }
+
+  bool waiting() const override { return talk_.waiting; }
+  bool busy() const override { return talk_.busy; }
+  bool closing() const override { return talk_.closing; }
+  bool trusted() const override { return talk_.trusted; }
+
+ private:
+  void run(std::string_view line, std::string& out) {
+    if (line == "ask") {
+      talk_.waiting = true;
+    } else if (line == "work") {
+      talk_.busy = true;
+    } else if (line == "quit") {
+      out += "bye\n";
+      talk_.closing = true;
+    } else if (line == "login") {
+      out += "welcome\n";
+      talk_.trusted = true;
+    } else {
+      out += line;
+      out += '\n';
+    }
+  }
+
+  Talk& talk_;
+};
+
+struct World {
+  using State = Session::State;
+
+  ~World() { loop.close_sessions(); }
+
+  void start() {
+    counters.now = 1;
+    session = Session::start(loop, std::make_unique<FakeSocket>(wire), [this](auto resume) {
+      talk.resume = std::move(resume);
+      return std::make_unique<FakeConversation>(talk);
+    });
+  }
+
+  void receives(std::string_view bytes) {
+    wire.incoming += bytes;
+    wire.ready();
+  }
+
+  // What the loop's other handlers do: turns, and answers that have come.
+  void run() {
+    loop.context.restart();
+    loop.context.poll();
+  }
+
+  void sweep_after(std::chrono::nanoseconds time) {
+    now += time;
+    loop.sweep();
+  }
+
+  // Lets everything that can be waited for come about.
+  void let_go() {
+    wire.room = kAll;
+    wire.handshake.clear();
+    wire.ending_wants.reset();
+    wire.ready();
+    if (talk.waiting) talk.answer();
+    run();
+    run();
+  }
+
+  // A session in the state; one message has been answered before, where that is possible.
+  void reach(Session::State state) {
+    if (state == State::handshaking) wire.handshake.assign(100, Want::input);
+    start();
+    if (state == State::handshaking) return;
+    receives("one\n");
+    if (state == State::answering) receives("ask\n");
+    if (state == State::yielding) receives("work\n");
+    if (state == State::writing) {
+      wire.room = 2;
+      receives("long\n");
+    }
+    if (state == State::ending) {
+      wire.ending_wants = Want::output;
+      receives("quit\n");
+    }
+    if (state == State::lingering) receives("quit\n");
+    if (state == State::closed) session->close();
+  }
+
+  Session::State state() const { return session->state(); }
+
+  std::chrono::nanoseconds now = std::chrono::seconds{1000};
+  Counters counters;
+  Wire wire;
+  Talk talk;
+  Loop loop{0, [this] { return now; }, std::chrono::seconds{30}, counters};
+  std::shared_ptr<Session> session;
+};
+
+}  // namespace weir::net
