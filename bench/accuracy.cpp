@@ -102,7 +102,7 @@ class ReplyCounter {
   std::int64_t admitted() const { return admitted_; }
 
  private:
-  static constexpr std::ptrdiff_t kVerdictAt = 5;  // behind "*5\r\n:"
+  static constexpr std::ptrdiff_t kVerdictAt = 5;  // after "*5\r\n:"
   std::vector<char> buffer_ = std::vector<char>(std::size_t{1} << 20);
   std::size_t kept_ = 0;
   std::int64_t replies_ = 0;

@@ -53,7 +53,7 @@ def body() -> int:
                     tries.append(saturate(weir, rate, burst, options.seconds, f"{rate}/{burst}/{attempt}"))
                     if tries[-1]["waited"] <= MOST_WAITED or not tries[-1]["promise_kept"]:
                         break
-                # A broken promise is shown whoever else was there.
+                # A broken promise is shown even if another process disturbed the run.
                 rows.append(min(tries, key=lambda row: (row["promise_kept"], row["waited"])))
     if options.json:
         json.dump(rows, sys.stdout, indent=1)

@@ -38,7 +38,7 @@ Number parse_number(std::string_view flag, std::string_view text, Number least, 
   return value;
 }
 
-// The value behind a flag; steps onto it.
+// The value after a flag; steps onto it.
 inline std::string_view value_of(int argc, char** argv, int& at) {
   if (at + 1 >= argc) throw UsageError(std::string(argv[at]) + " needs a value");
   return argv[++at];
@@ -125,7 +125,7 @@ inline clockid_t cpu_clock_of(pid_t pid) {
   return clock;
 }
 
-// The body of main: what goes wrong is said, under the program's name. 2 for a wrong command line, behind
+// The body of main: reports errors under the program's name. 2 for a wrong command line, after
 // which `usage` follows, 1 for the rest.
 template <class Act>
 int run_main(const char* program, std::string_view usage, Act act) {

@@ -1,9 +1,9 @@
-// Checks against a Redis, made in several ways by turns: one line of JSON for each turn of each way.
+// Checks against a Redis, made in several ways alternately: one line of JSON for each turn of each way.
 //
 //   weir_bench_redis --port P --pid SERVER [--keys N] [--fill] [--in-flight N] [--seconds S] [--turns N]
 //   WAY...
 //
-//   weir         SharedLimiter::check with a callback that asks for the next, so many in flight
+//   weir         SharedLimiter::check with a callback that asks for the next, a fixed number in flight
 //   hiredis      the same EVALSHA by hand: hiredis, as many in flight, the answer only looked at
 //   weir-one     SharedLimiter::check, one at a time
 //   hiredis-one  the same EVALSHA by hand, one at a time
@@ -220,8 +220,9 @@ Sample by_lock(Hiredis& redis, Keys& keys, const Flags& flags) {
 
 // -------------------------------------------------------------------------------------------------- weir
 
-// So many checks in flight, each answer asking for the next. An answer may come on the store's thread or
-// inside check(), so whoever finds nobody asking asks, and nobody asks from within an answer to himself.
+// A fixed number of checks in flight, each answer asking for the next. An answer may come on the store's
+// thread or inside check(), so the caller that finds none asking asks, and none asks from within its own
+// answer.
 class InFlight {
  public:
   using NextKey = std::function<std::string_view()>;
@@ -416,7 +417,7 @@ class Bench {
   Flags flags_;
   Hiredis redis_;
   Keys keys_;
-  std::deque<InFlight> runs_;  // in front of the store, whose thread may not have left them quite
+  std::deque<InFlight> runs_;  // declared before the store, whose thread may still be leaving them
   RedisStore store_;           // it has loaded the script by the time it is ready
   SharedLimiter limiter_{kQuota, store_};
   SharedLimiter hot_{kHot, store_};

@@ -13,7 +13,7 @@ import sys
 
 import servers
 
-# Of the first's checks a second to the second's; without a target, shown for who asks what a fair race would say.
+# Of the first's checks a second to the second's; without a target, shown to tell what a fair race would say.
 RATIOS = [
     ("weir", "hiredis", 0.95),
     ("weir", "weir-one", 4.0),

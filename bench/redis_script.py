@@ -2,7 +2,7 @@
 """src/redis/check.lua beside a script that counts in floating point: Redis' CPU time for one check of one GCRA limit.
 
 The other script is written here after the kind that go-redis/redis_rate made common: a time and a state in doubles, a
-TTL in seconds, the whole answer computed in Lua. Both are asked by turns in one Redis, over one connection, pipelined,
+TTL in seconds, the whole answer computed in Lua. Both are asked alternately in one Redis, over one connection, pipelined,
 on the same number of keys; what counts is the evalsha line of INFO commandstats. The ratio is the median of the rounds'.
 """
 import argparse
@@ -74,7 +74,7 @@ CASES = {"allowed": (1_000_000, 100, 1), "denied": (1, 1, 3600)}
 
 
 def ask(connection, request: bytes) -> bytes:
-    """What is answered to some commands. The answer to a PING behind them says that it is all there."""
+    """The answers to some commands. The answer to a PING after them tells that they are complete."""
     connection.sendall(request + command("PING"))
     reply = b""
     while not reply.endswith(b"+PONG\r\n"):

@@ -1,4 +1,4 @@
-// What a check costs, beside the least that it could cost, in one run and by turns.
+// What a check costs, compared with the least that it could cost, alternately in one run.
 //
 //   weir_bench_table [--quick]
 //
@@ -195,7 +195,7 @@ int main_with(bool quick) {
   for (int round = 0; round < rounds; ++round) {
     for (Case& each : cases) each.ns.push_back(each.run());
   }
-  std::printf("%zu keys of 23 bytes, %zu live, medians of %d rounds by turns\n", keys_count,
+  std::printf("%zu keys of 23 bytes, %zu live, medians of %d alternating rounds\n", keys_count,
               static_cast<std::size_t>(keyed.live()), rounds);
   for (const Case& each : cases) std::printf("%-58s %6.1f ns\n", each.name, median(each.ns));
   ratio("one Limiter / bare compare-and-swap", cases[0], cases[1], "at most 1.3");

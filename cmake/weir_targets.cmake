@@ -8,7 +8,7 @@ if(PROJECT_IS_TOP_LEVEL)
   # GCC 12 takes std::string's operator+ for overlapping copies when it inlines enough (its bug 105651).
   target_compile_options(weir_flags INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
 endif()
-# For those who work on weir: a warning of a compiler that we have not met must not keep a user from building.
+# For developers of weir only: a warning of a compiler that we have not met must not keep a user from building.
 if(WEIR_BUILD_TESTS)
   target_compile_options(weir_flags INTERFACE -Werror)
 endif()

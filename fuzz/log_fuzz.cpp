@@ -22,7 +22,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (size < 1) return 0;
   std::string text(reinterpret_cast<const char*>(data) + 1, size - 1);
   const std::size_t end = text.size();
-  text.append(64, '\0');  // what Parser::parse may read behind a line
+  text.append(64, '\0');  // what Parser::parse may read past a line's end
   const std::string_view all = std::string_view(text).substr(0, end);
   logs::Wanted wanted;
   wanted.set_key(kKeys[data[0] / 8 % 8]);

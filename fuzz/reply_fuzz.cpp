@@ -68,7 +68,7 @@ void check_cut(std::string_view bytes, std::size_t size, const Parsed& whole, co
     require(size < whole.used ? cut.status == Status::more : cut_told == whole_told,
             "an answer is read when its last byte is there");
   } else {
-    require(cut.status == Status::more || cut.status == whole.status, "a beginning is no answer");
+    require(cut.status == Status::more || cut.status == whole.status, "a beginning is not an answer");
   }
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """What docs/from-redis-recipes.md says of the recipes, each race step by step in a real Redis, and weir beside them.
 
-A client of a recipe runs in a thread that stops in front of every command until the test lets it go on. So the order
+A client of a recipe runs in a thread that stops before every command until the test lets it continue. So the order
 of commands is the test's and not chance's. WEIR_BUILD is the build folder; without a weir in it its tests are skipped.
 """
 import contextlib
@@ -51,7 +51,7 @@ class Stepped(redis.Redis):
 
 
 class Client:
-    """A call of a recipe, stopped in front of the command `at`."""
+    """A call of a recipe, stopped before the command `at`."""
 
     def __init__(self, port, recipe, *arguments, kind=Stepped):
         self.redis = kind(port)
@@ -72,7 +72,7 @@ class Client:
         self.at = self.redis.next_command.get(timeout=PATIENCE)
 
     def until(self, command):
-        """Goes on until it stands in front of the command."""
+        """Continues until just before the command."""
         while self.at != command:
             assert self.at != DONE, f"it ended without {command}: {self.sent}"
             self.step()
@@ -135,7 +135,7 @@ class TimeBucket(Recipe):
         clients = [self.client(*self.limit_of_one).until("DECRBY") for _ in range(10)]
         self.assertEqual([client.finish() for client in clients], [True] * 10)
 
-    def test_a_crash_behind_setnx_leaves_a_key_that_never_ends(self):
+    def test_a_crash_after_setnx_leaves_a_key_that_never_ends(self):
         a = self.client(*self.limit_of_one).until("PEXPIRE")
         a.crash()
         self.assertEqual(self.redis.pttl("k"), NO_TTL)
@@ -145,7 +145,7 @@ class TimeBucket(Recipe):
     def test_an_expiry_between_get_and_decrby_denies_for_ever(self):
         a = self.client("k", 5, 50).until("DECRBY")  # GET = 5
         self.until_gone("k")
-        self.assertTrue(a.finish())  # DECRBY makes the key anew
+        self.assertTrue(a.finish())  # DECRBY creates the key again
         self.assertEqual((self.redis.get("k"), self.redis.pttl("k")), (b"-1", NO_TTL))
         self.assertEqual([self.ask("k", 5, 50) for _ in range(3)], [False] * 3)
 

@@ -1,5 +1,5 @@
 // The script in Redis decides as src/core does, on one server and in a cluster: every answer of the two is
-// compared, and what the script leaves behind. It is handed the time, so that traces can be chosen.
+// compared, and what the script leaves in Redis. It is handed the time, so that traces can be chosen.
 // WEIR_LONG=1 walks 10^7 steps; WEIR_SEED=n repeats a random run; WEIR_REDIS_SERVER names another server
 // program.
 #include <gtest/gtest.h>
@@ -507,7 +507,7 @@ TEST_P(RedisAgreementOn, several_limits_are_charged_as_the_table_charges_them) {
 }
 
 // Several requesters charge and some give back, after a while. What was kept is at most burst + W / T in any
-// span (the walk is that of promise_test.cpp), and nobody gets more back than he is owed.
+// span (the walk is that of promise_test.cpp), and nobody gets more back than is owed.
 TEST_F(RedisAgreement, what_is_given_back_keeps_the_promise) {
   Chance chance;
   std::uint64_t given_back = 0;

@@ -1,5 +1,6 @@
 // The field's acceptance table: limit 5, one a second. redis-cell and throttled share its first fifteen rows;
-// the last is ours: whoever waits the retry_after passes. Through the rule, the table, and the wire.
+// the last is ours: after waiting the retry_after a request passes. Through the rule, the table, and the
+// wire.
 #include <gtest/gtest.h>
 
 #include <array>

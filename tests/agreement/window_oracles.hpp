@@ -1,6 +1,6 @@
 // The definitions of the algorithms, computed as they are written: slow, obvious, and made without a look at
 // src/core, with which they share no code. The whole history of admissions is kept, and everything is asked
-// of it anew; a wait is found by trying times, not by a formula.
+// of it again; a wait is found by trying times, not by a formula.
 #pragma once
 
 #include <vector>

@@ -374,7 +374,7 @@ class TestPassword(OneConnection):
 
 
 class TestThrottle(OneConnection):
-    """Semantics through the wire (pitfalls S1 to S8). Periods are so long that the test takes no part of a unit
+    """Semantics through the wire: first request, drain, denial, oversized cost, look, part of the burst. Periods are so long that the test takes no part of a unit
     out of any answer but the seconds, of which one may pass."""
 
     def same(self, got, *wanted):
@@ -469,7 +469,7 @@ class TestThrottle(OneConnection):
 
 
 class TestArithmetic(OneConnection):
-    """Pitfalls A1 to A22: never a negative number, never admitted for ever, never locked for ever."""
+    """Numbers at and beyond every bound: never a negative answer, a limit that admits everything, or a key locked forever."""
 
     MAX = 2**63 - 1
 

@@ -1,4 +1,4 @@
-"""Start, stop, kill, restart, and the days when the machine has no room left (pitfalls M11 to M13, O6 to O9, X7)."""
+"""Start, stop, kill, restart; a full disk, no descriptors, a port in use, a damaged snapshot, guessed passwords."""
 import os
 import resource
 import signal
@@ -21,7 +21,7 @@ class WithFolder(unittest.TestCase):
 
 class TestTerminating(WithFolder):
     def test_at_once_after_the_line_that_says_listening(self):
-        # Whoever reads that line may stop the server the next moment; it must already know how.
+        # A reader of that line may stop the server the next moment; it must already know how.
         for _ in range(15):
             with Server("--threads", "1", "--snapshot", self.snapshot) as server:
                 self.assertEqual(server.stop(), 0)
@@ -386,7 +386,7 @@ class TestGuessingPasswords(unittest.TestCase):
                     client.send_bytes(encode("AUTH", "guess") * 100)
                 for client in clients:
                     looked_at += sum(client.reply().startswith("WRONGPASS") for _ in range(100))
-            # Ten at once and one a second behind them, from one address, over whatever number of connections.
+            # Ten at once and then one a second, from one address, over whatever number of connections.
             self.assertLessEqual(looked_at, 10 + time.monotonic() - start + 1)
             self.assertGreaterEqual(looked_at, 10)
             # The first may be the one that this second allows.

@@ -1,4 +1,4 @@
-"""Bytes that a client should not send, and clients that do not behave (pitfalls P1 to P12)."""
+"""Bytes that a client should not send, and clients that misbehave."""
 import contextlib
 import socket
 import threading
@@ -311,7 +311,7 @@ class TestBadClients(unittest.TestCase):
             self.assertLess(time.monotonic() - start, 5)
             thread.join()
             self.assertTrue(ended, "the dripping client was not cut off in 5 s")
-            self.assertEqual(idle.ask("PING"), "PONG", "idle between commands is no stall")
+            self.assertEqual(idle.ask("PING"), "PONG", "idle between commands is not a stall")
             self.assertEqual(int(server.info()["stalled_connections"]), 6)
             dripping.close()
             idle.close()

@@ -1,4 +1,4 @@
-"""TLS with python's ssl and redis-cli: who is let in, who is not, and who must not hold up the others (X13)."""
+"""TLS with python's ssl and redis-cli: which clients are let in, and that none can hold up the others."""
 import contextlib
 import shutil
 import signal
@@ -173,7 +173,7 @@ class TestTls(WithCertificates):
                 half.send_bytes(b"*2\r\n$4\r\nPI")
                 with contextlib.suppress(ssl.SSLError):
                     self.assertEqual(half.rest(), b"")
-            self.assertEqual(other.ask("PING"), "PONG", "idle is no stall")
+            self.assertEqual(other.ask("PING"), "PONG", "idle is not a stall")
 
     def test_sigterm_answers_what_has_arrived(self):
         with self.serve() as server:

@@ -335,7 +335,7 @@ class TestSingle(Faults, unittest.TestCase):
         return lag > DEADLINE / 3
 
     def positions(self, count, most):
-        """Every byte at the beginning, and some behind."""
+        """Every byte at the beginning, and some later ones."""
         few = list(range(min(count // 2, most)))
         return few + [self.rng.randrange(most) for _ in range(count - len(few))]
 

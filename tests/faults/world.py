@@ -148,7 +148,7 @@ class Redis:
         return client
 
     def ask(self, *words):
-        """By a connection that is kept, and made anew when it has ended."""
+        """By a connection that is kept, and opened again when it has ended."""
         for last in (False, True):
             try:
                 if self._control is None:
@@ -416,7 +416,7 @@ class Proxy:
 
     delay     seconds that bytes take, each way
     frozen    connections are accepted, and nothing passes
-    cut()     after so many more bytes in one direction everything is cut
+    cut()     cuts everything after that number of further bytes in one direction
     half_close(), drop(), refuse(), accept()
     lag       the longest that it was held up itself; may be set to 0
     """

@@ -152,7 +152,7 @@ TEST(TableThreads, a_snapshot_beside_traffic_misses_no_settled_key) {
   std::remove(path.c_str());
 }
 
-// Pitfalls T3, M4 by way of churn: keys that expire at once are overwritten by others all the time.
+// Churn: keys that expire at once are constantly overwritten by others.
 TEST(TableThreads, churn_loses_nothing_live) {
   constexpr Quota quick = Quota::per_second(1'000'000).burst(1);
   constexpr Quota slow = Quota::per_day(1);

@@ -26,7 +26,7 @@ constexpr int kThreads = 8;
 constexpr std::array kWindows = {Algorithm::fixed_window, Algorithm::fixed_window_clock,
                                  Algorithm::sliding_window_log, Algorithm::sliding_window_counter};
 
-// What so many buckets of logs take.
+// What that number of buckets of logs takes.
 constexpr std::size_t bytes_for(std::size_t buckets, std::size_t limit) {
   return buckets * (320 + 8 * 16 * limit);
 }
