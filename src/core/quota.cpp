@@ -11,7 +11,7 @@ namespace weir {
 namespace {
 
 std::string below_least(std::string_view field, std::int64_t value) {
-  return std::string(field) + ": " + std::to_string(value) + " is below the least allowed (1)";
+  return std::string(field) + ": " + std::to_string(value) + " is below the minimum (1)";
 }
 
 std::optional<std::int64_t> parse_count(std::string_view digits) {
@@ -50,10 +50,10 @@ tl::expected<Quota, std::string> Quota::make(Rate rate, std::int64_t burst) {
     case Fault::count:
       return tl::unexpected(below_least("count", rate.count));
     case Fault::period:
-      return tl::unexpected("period: " + period + " is below the least allowed (1ns)");
+      return tl::unexpected("period: " + period + " is below the minimum (1ns)");
     case Fault::too_fast:
       return tl::unexpected("count: " + std::to_string(rate.count) + " per " + period +
-                            " is more than one per nanosecond; the most allowed is " +
+                            " is more than one per nanosecond; the maximum is " +
                             std::to_string(rate.period.count()));
     case Fault::too_coarse:
       return tl::unexpected("count: " + std::to_string(rate.count) + " per " + period +
@@ -66,7 +66,7 @@ tl::expected<Quota, std::string> Quota::make(Rate rate, std::int64_t burst) {
       break;
   }
   return tl::unexpected("burst: " + std::to_string(burst) + " at " + std::to_string(rate.count) + " per " +
-                        period + " would take longer than 2^63 ns to drain; the most allowed is " +
+                        period + " would take longer than 2^63 ns to drain; the maximum is " +
                         std::to_string(std::numeric_limits<std::int64_t>::max() / checked.interval));
 }
 
@@ -77,7 +77,7 @@ tl::expected<Quota, std::string> Quota::parse(std::string_view text) {
   };
   const auto [rate_text, rest] = core::next_word(text);
   const std::size_t slash = rate_text.find('/');
-  if (slash == std::string_view::npos) return refused("there is no '/' between count and period");
+  if (slash == std::string_view::npos) return refused("missing '/' between count and period");
   const auto count = parse_count(rate_text.substr(0, slash));
   if (!count) return refused("the count is not a whole number below 2^63");
   const auto period = core::parse_duration(rate_text.substr(slash + 1));
@@ -85,11 +85,11 @@ tl::expected<Quota, std::string> Quota::parse(std::string_view text) {
 
   std::int64_t burst = *count;
   if (const auto [word, after] = core::next_word(rest); !word.empty()) {
-    if (word != "burst") return refused("'" + std::string(word) + "' is not known here");
+    if (word != "burst") return refused("unexpected '" + std::string(word) + "'");
     const auto [units_text, end] = core::next_word(after);
     const auto units = parse_count(units_text);
     if (!units) return refused("the burst is not a whole number below 2^63");
-    if (!core::next_word(end).text.empty()) return refused("there is more behind the burst");
+    if (!core::next_word(end).text.empty()) return refused("unexpected text after the burst");
     burst = *units;
   }
   auto quota = make({*count, *period}, burst);

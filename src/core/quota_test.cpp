@@ -55,18 +55,18 @@ TEST(Quota, what_is_refused_and_what_it_says) {
     std::string error;
   };
   const std::vector<Row> rows = {
-      {{0, 1s}, 1, "count: 0 is below the least allowed (1)"},
-      {{-5, 1s}, 1, "count: -5 is below the least allowed (1)"},
-      {{1, 0s}, 1, "period: 0s is below the least allowed (1ns)"},
-      {{1, -1s}, 1, "period: -1s is below the least allowed (1ns)"},
-      {{1, 1s}, 0, "burst: 0 is below the least allowed (1)"},
-      {{1, 1s}, -1, "burst: -1 is below the least allowed (1)"},
+      {{0, 1s}, 1, "count: 0 is below the minimum (1)"},
+      {{-5, 1s}, 1, "count: -5 is below the minimum (1)"},
+      {{1, 0s}, 1, "period: 0s is below the minimum (1ns)"},
+      {{1, -1s}, 1, "period: -1s is below the minimum (1ns)"},
+      {{1, 1s}, 0, "burst: 0 is below the minimum (1)"},
+      {{1, 1s}, -1, "burst: -1 is below the minimum (1)"},
       {{10'000'000'000, 1s},
        1,
-       "count: 10000000000 per 1s is more than one per nanosecond; the most allowed is 1000000000"},
+       "count: 10000000000 per 1s is more than one per nanosecond; the maximum is 1000000000"},
       {{kMost, 1s},
        1,
-       "count: 9223372036854775807 per 1s is more than one per nanosecond; the most allowed is 1000000000"},
+       "count: 9223372036854775807 per 1s is more than one per nanosecond; the maximum is 1000000000"},
       {{3'000'000, 1s},
        1,
        "count: 3000000 per 1s would be slowed by more than 0.1 %, because time is counted in whole "
@@ -84,15 +84,15 @@ TEST(Quota, what_is_refused_and_what_it_says) {
        "nearest that works is 1000000000"},
       {{1, 1s},
        kMost,
-       "burst: 9223372036854775807 at 1 per 1s would take longer than 2^63 ns to drain; the most allowed is "
+       "burst: 9223372036854775807 at 1 per 1s would take longer than 2^63 ns to drain; the maximum is "
        "9223372036"},
       {{1, 1s},
        9'223'372'037,
-       "burst: 9223372037 at 1 per 1s would take longer than 2^63 ns to drain; the most allowed is "
+       "burst: 9223372037 at 1 per 1s would take longer than 2^63 ns to drain; the maximum is "
        "9223372036"},
       {{1, 24h * 36'525},
        3,
-       "burst: 3 at 1 per 36525d would take longer than 2^63 ns to drain; the most allowed is 2"},
+       "burst: 3 at 1 per 36525d would take longer than 2^63 ns to drain; the maximum is 2"},
   };
   for (const Row& row : rows) {
     const auto quota = Quota::make(row.rate, row.burst);
@@ -143,8 +143,8 @@ TEST(Quota, from_text) {
 TEST(Quota, what_text_is_refused_and_what_it_says) {
   const std::string form = "; the form is COUNT/PERIOD [burst N], as in 100/min or 5/10s burst 20";
   const std::vector<std::pair<std::string, std::string>> rows = {
-      {"", "quota '': there is no '/' between count and period" + form},
-      {"100", "quota '100': there is no '/' between count and period" + form},
+      {"", "quota '': missing '/' between count and period" + form},
+      {"100", "quota '100': missing '/' between count and period" + form},
       {"/s", "quota '/s': the count is not a whole number below 2^63" + form},
       {"1.5/s", "quota '1.5/s': the count is not a whole number below 2^63" + form},
       {"1e3/s", "quota '1e3/s': the count is not a whole number below 2^63" + form},
@@ -153,14 +153,14 @@ TEST(Quota, what_text_is_refused_and_what_it_says) {
        "quota '9223372036854775808/s': the count is not a whole number below 2^63" + form},
       {"1/", "quota '1/': the period is not a time such as s, 10s, 250ms, min, h or 1.5d" + form},
       {"1/month", "quota '1/month': the period is not a time such as s, 10s, 250ms, min, h or 1.5d" + form},
-      {"1/s bust 3", "quota '1/s bust 3': 'bust' is not known here" + form},
+      {"1/s bust 3", "quota '1/s bust 3': unexpected 'bust'" + form},
       {"1/s burst", "quota '1/s burst': the burst is not a whole number below 2^63" + form},
       {"1/s burst x", "quota '1/s burst x': the burst is not a whole number below 2^63" + form},
-      {"1/s burst 3 4", "quota '1/s burst 3 4': there is more behind the burst" + form},
-      {"0/s", "quota '0/s': count: 0 is below the least allowed (1)"},
-      {"-1/s", "quota '-1/s': count: -1 is below the least allowed (1)"},
-      {"1/s burst 0", "quota '1/s burst 0': burst: 0 is below the least allowed (1)"},
-      {"1/0s", "quota '1/0s': period: 0s is below the least allowed (1ns)"},
+      {"1/s burst 3 4", "quota '1/s burst 3 4': unexpected text after the burst" + form},
+      {"0/s", "quota '0/s': count: 0 is below the minimum (1)"},
+      {"-1/s", "quota '-1/s': count: -1 is below the minimum (1)"},
+      {"1/s burst 0", "quota '1/s burst 0': burst: 0 is below the minimum (1)"},
+      {"1/0s", "quota '1/0s': period: 0s is below the minimum (1ns)"},
   };
   for (const auto& [text, error] : rows) {
     const auto quota = Quota::parse(text);

@@ -82,18 +82,18 @@ tl::expected<Rule, std::string> Rule::make(const Quota& quota, Algorithm algorit
   const auto [count, period] = quota.rate();
   const std::string name = name_of(algorithm);
   if (quota.burst() != count) {
-    return tl::unexpected("burst: " + std::to_string(quota.burst()) + " is not for " + name +
+    return tl::unexpected("burst: " + std::to_string(quota.burst()) + " does not apply to " + name +
                           ", which admits the count (" + std::to_string(count) + "); only gcra has a burst");
   }
   const bool counter = algorithm == Algorithm::sliding_window_counter;
   constexpr std::int64_t kMostCount = std::numeric_limits<std::uint32_t>::max();
   if ((counter || algorithm == Algorithm::sliding_window_log) && count > kMostCount) {
-    return tl::unexpected("count: " + std::to_string(count) + " is above the most allowed for " + name +
-                          " (" + std::to_string(kMostCount) + ")");
+    return tl::unexpected("count: " + std::to_string(count) + " is above the maximum for " + name + " (" +
+                          std::to_string(kMostCount) + ")");
   }
   constexpr nanoseconds kMostPeriod{(std::int64_t{1} << 62) - 1};
   if (counter && period > kMostPeriod) {
-    return tl::unexpected("period: " + to_text(period) + " is above the most allowed for " + name + " (" +
+    return tl::unexpected("period: " + to_text(period) + " is above the maximum for " + name + " (" +
                           to_text(kMostPeriod) + ")");
   }
   return Rule{quota, algorithm};
@@ -128,19 +128,18 @@ tl::expected<Rule, std::string> Rule::parse(std::string_view text) {
       if (!algorithm) {
         std::string known;
         for (const Name& each : kNames) known += (known.empty() ? "" : ", ") + std::string(each.text);
-        return refused("'" + std::string(name) + "' is not an algorithm; there are " + known);
+        return refused("unknown algorithm '" + std::string(name) + "'; known: " + known);
       }
     } else if (word.starts_with(kAlign)) {
       if (align) return twice("align");
       align = true;
       if (word.substr(kAlign.size()) != "clock") {
-        return refused("'" + std::string(word) + "' is not known; the one alignment is align=clock");
+        return refused("unknown alignment '" + std::string(word) + "'; known: align=clock");
       }
     } else {
-      return refused(
-          "'" + std::string(word) +
-          "' is not known here; the form is COUNT/PERIOD [burst N] [algorithm=NAME] [align=clock], as in "
-          "10/s burst 50 or 1000/h algorithm=fixed_window");
+      return refused("unexpected '" + std::string(word) +
+                     "'; the form is COUNT/PERIOD [burst N] [algorithm=NAME] [align=clock], as in "
+                     "10/s burst 50 or 1000/h algorithm=fixed_window");
     }
   }
   auto quota = Quota::parse(quota_text);
@@ -150,7 +149,7 @@ tl::expected<Rule, std::string> Rule::parse(std::string_view text) {
     return refused("there is no burst with algorithm=" + name_of(chosen) + "; only gcra has one");
   }
   if (align && chosen != Algorithm::fixed_window) {
-    return refused("align=clock is only for algorithm=fixed_window, and this is " + name_of(chosen));
+    return refused("align=clock requires algorithm=fixed_window; this is " + name_of(chosen));
   }
   if (align) chosen = Algorithm::fixed_window_clock;
   auto rule = make(*quota, chosen);

@@ -77,32 +77,31 @@ TEST(Rule, what_text_is_refused_and_what_it_says) {
       "algorithm=fixed_window";
   const std::vector<std::pair<std::string, std::string>> rows = {
       {"",
-       "quota '': there is no '/' between count and period; the form is COUNT/PERIOD [burst N], as in "
+       "quota '': missing '/' between count and period; the form is COUNT/PERIOD [burst N], as in "
        "100/min or "
        "5/10s burst 20"},
-      {"0/s algorithm=fixed_window", "quota '0/s': count: 0 is below the least allowed (1)"},
-      {"1/s burst 0", "quota '1/s burst 0': burst: 0 is below the least allowed (1)"},
+      {"0/s algorithm=fixed_window", "quota '0/s': count: 0 is below the minimum (1)"},
+      {"1/s burst 0", "quota '1/s burst 0': burst: 0 is below the minimum (1)"},
       {"1/s burst algorithm=gcra",
        "quota '1/s burst algorithm=gcra': the burst is not a whole number below 2^63; the form is "
        "COUNT/PERIOD [burst "
        "N], as in 100/min or 5/10s burst 20"},
-      {"1/s bust 3", "limit '1/s bust 3': 'bust' is not known here" + form},
-      {"1/s burst 3 4", "limit '1/s burst 3 4': '4' is not known here" + form},
+      {"1/s bust 3", "limit '1/s bust 3': unexpected 'bust'" + form},
+      {"1/s burst 3 4", "limit '1/s burst 3 4': unexpected '4'" + form},
       {"1/s algorithm=gcra,",
-       "limit '1/s algorithm=gcra,': 'gcra,' is not an algorithm; there are gcra, "
+       "limit '1/s algorithm=gcra,': unknown algorithm 'gcra,'; known: gcra, "
        "token_bucket, leaky_bucket, fixed_window, sliding_window_log, sliding_window_counter"},
       {"1/s algorithm=",
-       "limit '1/s algorithm=': '' is not an algorithm; there are gcra, token_bucket, leaky_bucket, "
+       "limit '1/s algorithm=': unknown algorithm ''; known: gcra, token_bucket, leaky_bucket, "
        "fixed_window, sliding_window_log, sliding_window_counter"},
       {"1/s algorithm=fixed_window align=utc",
-       "limit '1/s algorithm=fixed_window align=utc': 'align=utc' is not known; the one alignment is "
+       "limit '1/s algorithm=fixed_window align=utc': unknown alignment 'align=utc'; known: "
        "align=clock"},
       {"1/s align=clock",
-       "limit '1/s align=clock': align=clock is only for algorithm=fixed_window, and this is gcra"},
+       "limit '1/s align=clock': align=clock requires algorithm=fixed_window; this is gcra"},
       {"1/s align=clock algorithm=sliding_window_counter",
-       "limit '1/s align=clock algorithm=sliding_window_counter': align=clock is only for "
-       "algorithm=fixed_window, and "
-       "this is sliding_window_counter"},
+       "limit '1/s align=clock algorithm=sliding_window_counter': align=clock requires "
+       "algorithm=fixed_window; this is sliding_window_counter"},
       {"1/s burst 1 burst 1", "limit '1/s burst 1 burst 1': burst is given twice"},
       {"1/s algorithm=gcra algorithm=gcra",
        "limit '1/s algorithm=gcra algorithm=gcra': algorithm is given twice"},
@@ -111,14 +110,13 @@ TEST(Rule, what_text_is_refused_and_what_it_says) {
        "limit '2/s burst 2 algorithm=fixed_window': there is no burst with algorithm=fixed_window; only gcra "
        "has one"},
       {"4294967296/d algorithm=sliding_window_counter",
-       "limit '4294967296/d algorithm=sliding_window_counter': count: 4294967296 is above the most allowed "
-       "for "
+       "limit '4294967296/d algorithm=sliding_window_counter': count: 4294967296 is above the maximum for "
        "sliding_window_counter (4294967295)"},
       {"4294967296/d algorithm=sliding_window_log",
-       "limit '4294967296/d algorithm=sliding_window_log': count: 4294967296 is above the most allowed for "
+       "limit '4294967296/d algorithm=sliding_window_log': count: 4294967296 is above the maximum for "
        "sliding_window_log (4294967295)"},
       {"1/60000d algorithm=sliding_window_counter",
-       "limit '1/60000d algorithm=sliding_window_counter': period: 60000d is above the most allowed for "
+       "limit '1/60000d algorithm=sliding_window_counter': period: 60000d is above the maximum for "
        "sliding_window_counter (53375d23h53m38.427387903s)"},
   };
   for (const auto& [text, error] : rows) {
@@ -135,9 +133,9 @@ TEST(Rule, only_gcra_has_a_burst) {
                                     Algorithm::sliding_window_log, Algorithm::sliding_window_counter}) {
     EXPECT_FALSE(Rule::make(kQuota, algorithm));
   }
-  EXPECT_EQ(
-      Rule::make(kQuota, Algorithm::fixed_window_clock).error(),
-      "burst: 20 is not for fixed_window align=clock, which admits the count (10); only gcra has a burst");
+  EXPECT_EQ(Rule::make(kQuota, Algorithm::fixed_window_clock).error(),
+            "burst: 20 does not apply to fixed_window align=clock, which admits the count (10); only gcra "
+            "has a burst");
 }
 
 TEST(Rule, gcra_by_the_door_is_gcra) {

@@ -97,7 +97,7 @@ Throttle ThrottleParser::gcra(Arguments words) {
   if (const auto thousandth = core::parse_scaled(words[4], std::chrono::milliseconds{1});
       period.fault == core::NumberFault::out_of_range && thousandth.fault == core::NumberFault::none &&
       thousandth.value < std::chrono::seconds{1'000'000'000}) {
-    return fail("ERR period: above the most allowed (" + std::to_string(kMostSeconds) + " seconds)");
+    return fail("ERR period: above the maximum (" + std::to_string(kMostSeconds) + " seconds)");
   }
   if (period.fault == core::NumberFault::out_of_range || period.value <= std::chrono::nanoseconds{0}) {
     return fail("ERR period must be > 0 and < 1e12");

@@ -107,10 +107,10 @@ TEST(Throttle, errors_of_cl_throttle) {
       {"CL.THROTTLE k 15 30 60 " + std::string(100, '9'),
        "ERR quantity: '" + std::string(32, '9') + "...' is not an integer from 0 to 9223372036854775807"},
       {"CL.THROTTLE k 18446744072 1 1",
-       "ERR burst: 18446744073 at 1 per 1s would take longer than 2^63 ns to drain; the most allowed is "
+       "ERR burst: 18446744073 at 1 per 1s would take longer than 2^63 ns to drain; the maximum is "
        "9223372036"},
       {"CL.THROTTLE k 0 10000000000 1",
-       "ERR count: 10000000000 per 1s is more than one per nanosecond; the most allowed is 1000000000"},
+       "ERR count: 10000000000 per 1s is more than one per nanosecond; the maximum is 1000000000"},
   };
   for (const auto& [line, error] : rows) EXPECT_EQ(error_of(line), error);
 }
@@ -132,7 +132,7 @@ TEST(Throttle, errors_of_gcra_are_those_that_its_clients_know) {
       {"GCRA k 15 30 -1", "ERR period must be > 0 and < 1e12"},
       {"GCRA k 15 30 inf", "ERR period must be > 0 and < 1e12"},
       {"GCRA k 15 30 1e12", "ERR period must be > 0 and < 1e12"},
-      {"GCRA k 15 30 1e11", "ERR period: above the most allowed (9223372036 seconds)"},
+      {"GCRA k 15 30 1e11", "ERR period: above the maximum (9223372036 seconds)"},
       {"GCRA k 15 30 60 TOKEN 1", "ERR syntax error"},
       {"GCRA k 15 30 60 TOKENS", "ERR Missing TOKENS value"},
       {"GCRA k 15 30 60 TOKENS -1", "ERR TOKENS: '-1' is not an integer from 0 to 9223372036854775807"},

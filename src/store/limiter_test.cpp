@@ -91,7 +91,7 @@ TEST(KeyedLimiter, too_little_memory_is_an_error) {
     KeyedLimiter limiter(Quota::per_second(1), {.memory = 1000});
     FAIL();
   } catch (const std::invalid_argument& error) {
-    EXPECT_STREQ(error.what(), "memory: 1000 bytes is below the least allowed (1048576)");
+    EXPECT_STREQ(error.what(), "memory: 1000 bytes is below the minimum (1048576)");
   }
 }
 
@@ -146,20 +146,20 @@ TEST(KeyedLimiter, what_options_are_refused_and_what_they_say) {
   for (const Row& row : std::vector<Row>{
            {Quota::per_second(10).burst(20),
             {.algorithm = Algorithm::fixed_window},
-            "burst: 20 is not for fixed_window, which admits the count (10); only gcra has a burst"},
+            "burst: 20 does not apply to fixed_window, which admits the count (10); only gcra has a burst"},
            {Quota::per_day(4'294'967'296),
             {.algorithm = Algorithm::sliding_window_counter},
-            "count: 4294967296 is above the most allowed for sliding_window_counter (4294967295)"},
+            "count: 4294967296 is above the maximum for sliding_window_counter (4294967295)"},
            {far_apart,
             {.algorithm = Algorithm::sliding_window_counter},
-            "period: 60000d is above the most allowed for sliding_window_counter "
+            "period: 60000d is above the maximum for sliding_window_counter "
             "(53375d23h53m38.427387903s)"},
            {Quota::per_day(10'000),
             {.memory = 1_MiB, .algorithm = Algorithm::sliding_window_log},
-            "memory: 1048576 bytes is below the least allowed for logs of 10000 admissions (2560640)"},
+            "memory: 1048576 bytes is below the minimum for logs of 10000 admissions (2560640)"},
            {Quota::per_day(10'000),
             {.memory = 1000, .algorithm = Algorithm::fixed_window},
-            "memory: 1000 bytes is below the least allowed (1048576)"},
+            "memory: 1000 bytes is below the minimum (1048576)"},
        }) {
     try {
       KeyedLimiter limiter(row.quota, row.options);

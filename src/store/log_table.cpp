@@ -76,7 +76,7 @@ LogTable::LogTable(const Quota& quota, std::size_t bytes, WhenFull when_full, co
   buckets_ = bytes / bucket_bytes;
   if (buckets_ < 2) {
     throw std::invalid_argument("memory: " + std::to_string(bytes) +
-                                " bytes is below the least allowed for logs of " + std::to_string(limit) +
+                                " bytes is below the minimum for logs of " + std::to_string(limit) +
                                 " admissions (" + std::to_string(2 * bucket_bytes) + ")");
   }
   mapping_bytes_ = buckets_ * bucket_bytes;

@@ -162,7 +162,7 @@ TEST(LogTable, too_little_memory_is_an_error) {
   } catch (const std::invalid_argument& error) {
     EXPECT_STREQ(
         error.what(),
-        "memory: 67108864 bytes is below the least allowed for logs of 1000000 admissions (256000640)");
+        "memory: 67108864 bytes is below the minimum for logs of 1000000 admissions (256000640)");
   }
 }
 

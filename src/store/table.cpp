@@ -150,13 +150,13 @@ struct Table::Pair {
 
 Table::Table(std::size_t bytes, WhenFull when_full, core::HashKey seed) : seed_(seed), when_full_(when_full) {
   if (bytes < kLeastBytes) {
-    throw std::invalid_argument("memory: " + std::to_string(bytes) + " bytes is below the least allowed (" +
+    throw std::invalid_argument("memory: " + std::to_string(bytes) + " bytes is below the minimum (" +
                                 std::to_string(kLeastBytes) + ")");
   }
   const std::size_t segments = bytes / kSegmentBytes;
   if (segments > std::size_t{1} << 28) {
     throw std::invalid_argument("memory: " + std::to_string(bytes) +
-                                " bytes is above the most allowed (2^48)");
+                                " bytes is above the maximum (2^48)");
   }
   leaves_ = static_cast<std::uint32_t>(segments);
   segments_ = std::make_unique<Segment[]>(segments);

@@ -515,7 +515,7 @@ class TestArithmetic(OneConnection):
     def test_more_than_one_unit_a_nanosecond(self):  # A10, A13
         for count in (10**10, 2**32):
             self.refused(self.throttle(0, count, 1),
-                         f"ERR count: {count} per 1s is more than one per nanosecond; the most allowed is 1000000000")
+                         f"ERR count: {count} per 1s is more than one per nanosecond; the maximum is 1000000000")
 
     def test_slow_rates_are_enforced(self):  # A11
         for seconds in (31536000, 3155760000, 9223372036):

@@ -247,21 +247,21 @@ class Asked(BadInput):
 
 
 FORM = "the form is COUNT/PERIOD [burst N], as in 100/min or 5/10s burst 20"
-NO_SLASH = "there is no '/' between count and period; " + FORM
+NO_SLASH = "missing '/' between count and period; " + FORM
 NAMES = "gcra, token_bucket, leaky_bucket, fixed_window, sliding_window_log, sliding_window_counter"
 LIMITS = (
     ("x", f"quota 'x': {NO_SLASH}"),
-    ("0/s", "quota '0/s': count: 0 is below the least allowed (1)"),
-    ("1/0s", "quota '1/0s': period: 0s is below the least allowed (1ns)"),
+    ("0/s", "quota '0/s': count: 0 is below the minimum (1)"),
+    ("1/0s", "quota '1/0s': period: 0s is below the minimum (1ns)"),
     ("1.5/s", f"quota '1.5/s': the count is not a whole number below 2^63; {FORM}"),
     ("1/month", f"quota '1/month': the period is not a time such as s, 10s, 250ms, min, h or 1.5d; {FORM}"),
-    ("1/s burst 0", "quota '1/s burst 0': burst: 0 is below the least allowed (1)"),
-    ("1/s boost 2", "limit '1/s boost 2': 'boost' is not known here; the form is COUNT/PERIOD [burst N] "
+    ("1/s burst 0", "quota '1/s burst 0': burst: 0 is below the minimum (1)"),
+    ("1/s boost 2", "limit '1/s boost 2': unexpected 'boost'; the form is COUNT/PERIOD [burst N] "
      "[algorithm=NAME] [align=clock], as in 10/s burst 50 or 1000/h algorithm=fixed_window"),
-    ("1/s algorithm=magic", f"limit '1/s algorithm=magic': 'magic' is not an algorithm; there are {NAMES}"),
-    ("1/s align=clock", "limit '1/s align=clock': align=clock is only for algorithm=fixed_window, and this is gcra"),
-    ("1/s algorithm=fixed_window align=moon", "limit '1/s algorithm=fixed_window align=moon': 'align=moon' is not "
-     "known; the one alignment is align=clock"),
+    ("1/s algorithm=magic", f"limit '1/s algorithm=magic': unknown algorithm 'magic'; known: {NAMES}"),
+    ("1/s align=clock", "limit '1/s align=clock': align=clock requires algorithm=fixed_window; this is gcra"),
+    ("1/s algorithm=fixed_window align=moon", "limit '1/s algorithm=fixed_window align=moon': unknown alignment "
+     "'align=moon'; known: align=clock"),
     ("1/s algorithm=fixed_window burst 5", "limit '1/s algorithm=fixed_window burst 5': there is no burst with "
      "algorithm=fixed_window; only gcra has one"),
     ("1/s algorithm=gcra algorithm=gcra", "limit '1/s algorithm=gcra algorithm=gcra': algorithm is given twice"),
