@@ -202,7 +202,7 @@ class TestRestart(WithFolder):
             client.send_bytes(b"".join(b"CL.THROTTLE key:%d 0 1 3600\r\n" % i for i in range(0, keys, 10)))
             self.assertEqual([client.reply()[0] for _ in range(0, keys, 10)], [1] * (keys // 10))
 
-    def test_kill_at_any_instant_leaves_a_whole_file(self):  # M11, O8
+    def test_kill_at_any_instant_leaves_a_whole_file(self):
         dice = chance()
         drained = [f"drained-{i}" for i in range(2000)]
         with self.serve() as server, server.client() as client:
@@ -264,7 +264,7 @@ class TestNoRoom(WithFolder):
             self.assertEqual(client.ask("CL.THROTTLE", "drained", 0, 1, 36000)[0], 1, "the old snapshot stayed")
         self.assertGreaterEqual(len(old), 64)
 
-    def test_disk_full(self):  # M12
+    def test_disk_full(self):
         disk = self.folder.file("disk")
         os.mkdir(disk)
         mounted = os.geteuid() == 0 and subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "none", disk],
@@ -299,7 +299,7 @@ class TestNoRoom(WithFolder):
 
     # UBSan opens a pipe to look at an object, and takes having no descriptor for a broken object.
     @unittest.skipIf(sanitized(), "sanitizers need descriptors")
-    def test_out_of_descriptors(self):  # O9
+    def test_out_of_descriptors(self):
         with Server("--threads", "2", preexec_fn=self.limit_files(40)) as server:
             clients = [server.client() for _ in range(60)]  # the last ones wait in the backlog
             self.assertEqual(clients[0].ask("PING"), "PONG")
@@ -376,7 +376,7 @@ class TestUnixSocket(WithFolder):
 
 
 class TestGuessingPasswords(unittest.TestCase):
-    def test_guesses_are_slowed_down(self):  # X7
+    def test_guesses_are_slowed_down(self):
         with Server("--threads", "2", env={"WEIR_PASSWORD": "s3cret"}) as server:
             start = time.monotonic()
             looked_at = 0

@@ -32,7 +32,7 @@ class TestFrames(Clients):
     REPLIES = (b"+PONG\r\n$3\r\na b\r\n$6\r\n\r\n$1\r\n\r\n*5\r\n:0\r\n:10\r\n:10\r\n:-1\r\n:0\r\n$1\r\nx\r\n"
                b"-ERR value is out of range, must be positive\r\n+OK\r\n+QUEUED\r\n*1\r\n+PONG\r\n")
 
-    def test_split_at_every_byte(self):  # P1
+    def test_split_at_every_byte(self):
         for cut in range(1, len(self.STREAM)):
             client = self.client()
             client.send_bytes(self.STREAM[:cut])
@@ -41,14 +41,14 @@ class TestFrames(Clients):
             self.assertEqual(client.rest(), self.REPLIES, f"cut at {cut}")
             client.close()
 
-    def test_one_byte_at_a_time(self):  # P1
+    def test_one_byte_at_a_time(self):
         client = self.client()
         for i in range(len(self.STREAM)):
             client.send_bytes(self.STREAM[i:i + 1])
         client.socket.shutdown(socket.SHUT_WR)
         self.assertEqual(client.rest(), self.REPLIES)
 
-    def test_random_pieces(self):  # P1
+    def test_random_pieces(self):
         dice = chance()
         client = self.client()
         data = self.STREAM * 50
@@ -60,7 +60,7 @@ class TestFrames(Clients):
         client.socket.shutdown(socket.SHUT_WR)
         self.assertEqual(client.rest(), self.REPLIES * 50)
 
-    def test_malformed_frames_get_one_error_line_and_are_closed(self):  # P2
+    def test_malformed_frames_get_one_error_line_and_are_closed(self):
         for frame, text in (
                 (b"*3000000000\r\n", "invalid multibulk length"), (b"*abc\r\n", "invalid multibulk length"),
                 (b"*1048577\r\n", "invalid multibulk length"), (b"*+1\r\n", "invalid multibulk length"),
@@ -87,16 +87,16 @@ class TestFrames(Clients):
         with self.server.client() as client:
             self.assertEqual(client.ask("PING"), "PONG")
 
-    def test_commands_without_words_are_ignored(self):  # P3
+    def test_commands_without_words_are_ignored(self):
         self.assertEqual(self.answer_to(b"*0\r\n*-1\r\n*-10\r\n\r\n\n   \r\n" + encode("PING")), b"+PONG\r\n")
 
-    def test_inline_lines(self):  # P4
+    def test_inline_lines(self):
         self.assertEqual(self.answer_to(b"PING\r\nPING\nECHO x\n"), b"+PONG\r\n+PONG\r\n$1\r\nx\r\n")
 
     def test_an_empty_word_is_no_command(self):
         self.assertEqual(self.answer_to(b"*1\r\n$0\r\n\r\n" + encode("PING")), b"-ERR unknown command ''\r\n+PONG\r\n")
 
-    def test_a_web_page_runs_nothing(self):  # P7
+    def test_a_web_page_runs_nothing(self):
         for request in (b"POST / HTTP/1.1\r\nCL.THROTTLE web 0 1 3600\r\n",
                         b"post /x HTTP/1.1\r\nContent-Length: 99\r\n\r\nCL.THROTTLE web 0 1 3600\r\n",
                         b"Host: localhost\r\nCL.THROTTLE web 0 1 3600\r\n", encode("POST", "/") + encode("PING"),
@@ -108,7 +108,7 @@ class TestFrames(Clients):
         with self.server.client() as client:
             self.assertEqual(client.ask("CL.THROTTLE", "web", 0, 1, 3600)[0], 0)
 
-    def test_a_line_break_in_an_echoed_argument_forges_no_reply(self):  # P8
+    def test_a_line_break_in_an_echoed_argument_forges_no_reply(self):
         evil = b"x\r\n+OK\r\n"
         for command in ((evil,), ("CL.THROTTLE", "k", evil, 1, 1), ("CL.THROTTLE", "k", 1, evil, 1),
                         ("CL.THROTTLE", "k", 1, 1, 1, evil), ("GCRA", "k", 1, 1, 1, "TOKENS", evil),
@@ -136,7 +136,7 @@ class TestFrames(Clients):
 
 
 class TestPipelines(Clients):
-    def test_ten_thousand_in_order(self):  # P9
+    def test_ten_thousand_in_order(self):
         client = self.client()
         out = b"".join(encode("CL.THROTTLE", "pipe", 9_999, 1, 86_400) if i % 2 else encode("ECHO", i)
                        for i in range(10_000))
@@ -164,11 +164,11 @@ class TestPipelines(Clients):
                 if quiet:
                     client.reply()
 
-    def test_half_close_is_answered(self):  # P9
+    def test_half_close_is_answered(self):
         got = self.answer_to(b"".join(encode("ECHO", i) for i in range(10_000)) + b"*1\r\n$4\r\nPI")
         self.assertEqual(got, b"".join(b"$%d\r\n%d\r\n" % (len(str(i)), i) for i in range(10_000)))
 
-    def test_large_replies_behind_a_half_close(self):  # P9: more than what the socket takes at once
+    def test_large_replies_behind_a_half_close(self):  # more than what the socket takes at once
         client = self.client()
 
         def send():
@@ -179,7 +179,7 @@ class TestPipelines(Clients):
         self.addCleanup(sender.join)
         self.assertEqual(len(client.rest()), 40 * (400_000 + len("$400000\r\n\r\n")))
 
-    def test_quit_in_the_middle(self):  # P9
+    def test_quit_in_the_middle(self):
         after = encode("CL.THROTTLE", "afterquit", 0, 1, 3600) * 5_000
         got = self.answer_to(encode("PING") * 5_000 + encode("QUIT") + after)
         self.assertEqual(got, b"+PONG\r\n" * 5_000 + b"+OK\r\n")
@@ -192,7 +192,7 @@ class TestPipelines(Clients):
 
 
 class TestPromises(unittest.TestCase):
-    def test_a_length_bomb_reserves_no_memory(self):  # P5
+    def test_a_length_bomb_reserves_no_memory(self):
         with Server("--threads", "2") as server:
             before = server.rss()
             clients = [server.client() for _ in range(200)]
@@ -217,7 +217,7 @@ class TestPromises(unittest.TestCase):
             for client in clients:
                 client.close()
 
-    def test_parsing_a_partial_command_is_linear(self):  # P6
+    def test_parsing_a_partial_command_is_linear(self):
         def cpu(words):
             with Server("--threads", "1") as server, server.client() as client:
                 command = encode("DEL", *[b"x"] * words)
@@ -231,7 +231,7 @@ class TestPromises(unittest.TestCase):
 
 
 class TestBadClients(unittest.TestCase):
-    def test_a_client_that_never_reads(self):  # P10
+    def test_a_client_that_never_reads(self):
         with Server("--threads", "1", "--stall-timeout", "2s") as server:
             before = server.rss()
             with server.client() as deaf, server.client() as other:
@@ -247,7 +247,7 @@ class TestBadClients(unittest.TestCase):
                 until(lambda: int(server.info()["stalled_connections"]) == 1, "the cut")
                 self.assertEqual(other.ask("PING"), "PONG", "an idle client is left alone")
 
-    def test_output_of_one_transaction_is_bounded_too(self):  # P10
+    def test_output_of_one_transaction_is_bounded_too(self):
         with Server("--threads", "1", "--stall-timeout", "60s") as server:
             before = server.rss()
             deaf = [server.client() for _ in range(5)]
@@ -278,7 +278,7 @@ class TestBadClients(unittest.TestCase):
                     self.assertLess(time.monotonic() - start, 0.5, command)
                     greedy.reset()
 
-    def test_half_a_command_is_cut_off(self):  # P11
+    def test_half_a_command_is_cut_off(self):
         with Server("--threads", "2", "--stall-timeout", "1s") as server:
             halves = [server.client(timeout=20) for _ in range(5)]
             idle = server.client()
@@ -323,7 +323,7 @@ class TestBadClients(unittest.TestCase):
                 self.assertEqual(idle.rest(), b"")
                 self.assertEqual(known.ask("PING"), "PONG")
 
-    def test_500_resets_leave_nothing(self):  # P12
+    def test_500_resets_leave_nothing(self):
         with Server("--threads", "2") as server:
             with server.client() as client:
                 client.ask("PING")
