@@ -2,7 +2,7 @@
 // WEIR_SEED=n.
 //
 // One thread for each object. Every object of a process starts from the same seed; a test that wants several
-// that differ numbers them. Not for: choosing what must not repeat, such as free ports and names of folders.
+// that differ numbers them. Not for: values that must not repeat, such as free ports and folder names.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
-// A clock that is handed in: what time it is, on a clock that starts at 0 or above and never goes back.
+// A clock that is handed in. It starts at 0 or above and never goes back.
 //
-// Code that makes decisions is given one, so that a test can give it a clock of its own. The thread that
-// decides calls it; a clock that several threads share must allow that.
+// Code that makes decisions is given one, so that a test can give it another. The deciding thread calls it; a
+// clock that several threads share must allow that.
 #pragma once
 
 #include <chrono>

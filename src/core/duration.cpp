@@ -16,7 +16,7 @@ struct Unit {
 
 constexpr std::int64_t kSecond = 1'000'000'000;
 constexpr std::int64_t kDay = 86'400 * kSecond;
-// Months and years are left out: nobody agrees how long they are.
+// Months and years are left out, since their length varies.
 constexpr std::array kUnits = {
     Unit{"ns", 1},
     Unit{"us", 1'000},
@@ -81,32 +81,33 @@ ScaledNumber parse_scaled(std::string_view digits, nanoseconds unit) {
   if (at != digits.size()) return kNotANumber;
   if (significant.empty()) return {NumberFault::none, nanoseconds{0}};
 
-  // Split at the point. 19 digits in front and 17 behind keep every product below in 128 bits; what stands
-  // further behind is far below a nanosecond and only rounds up.
+  // Split at the point. 19 digits before and 17 after it keep every product below within 128 bits; later
+  // digits are far below a nanosecond and only round up.
   constexpr std::int64_t kFront = 19;
-  constexpr std::int64_t kBehind = 17;
+  constexpr std::int64_t kFractionDigits = 17;
   const auto length = static_cast<std::int64_t>(significant.size());
   if (length + point > kFront) return kOutOfRange;
   unsigned __int128 front = 0;
-  unsigned __int128 behind = 0;
+  unsigned __int128 decimals = 0;
   bool inexact = false;
   for (std::int64_t place = 0; place < length + point; ++place) {
     front = front * 10 +
             static_cast<unsigned>(place < length ? significant[static_cast<std::size_t>(place)] - '0' : 0);
   }
-  for (std::int64_t digit = 0; digit < kBehind; ++digit) {
+  for (std::int64_t digit = 0; digit < kFractionDigits; ++digit) {
     const std::int64_t place = length + point + digit;
     const bool given = place >= 0 && place < length;
-    behind =
-        behind * 10 + static_cast<unsigned>(given ? significant[static_cast<std::size_t>(place)] - '0' : 0);
+    decimals =
+        decimals * 10 + static_cast<unsigned>(given ? significant[static_cast<std::size_t>(place)] - '0' : 0);
   }
-  for (std::int64_t place = std::max<std::int64_t>(0, length + point + kBehind); place < length; ++place) {
+  for (std::int64_t place = std::max<std::int64_t>(0, length + point + kFractionDigits); place < length;
+       ++place) {
     inexact = inexact || significant[static_cast<std::size_t>(place)] != '0';
   }
-  constexpr unsigned __int128 kOne = 100'000'000'000'000'000;  // 10^kBehind
+  constexpr unsigned __int128 kOne = 100'000'000'000'000'000;  // 10^kFractionDigits
   const auto scale = static_cast<unsigned __int128>(unit.count());
-  behind *= scale;
-  const unsigned __int128 value = front * scale + behind / kOne + (behind % kOne != 0 || inexact ? 1 : 0);
+  decimals *= scale;
+  const unsigned __int128 value = front * scale + decimals / kOne + (decimals % kOne != 0 || inexact ? 1 : 0);
   if (value > static_cast<unsigned __int128>(std::numeric_limits<std::int64_t>::max())) return kOutOfRange;
   const auto whole = static_cast<std::int64_t>(value);
   return {NumberFault::none, nanoseconds{negative ? -whole : whole}};
@@ -129,7 +130,7 @@ std::string to_text(nanoseconds duration) {
   std::int64_t rest = duration.count();
   if (rest == 0) return "0s";
   std::string text = rest < 0 ? "-" : "";
-  // Negating the least int64 is not possible; its magnitude is.
+  // The least int64 cannot be negated; its magnitude can be taken.
   auto magnitude = rest < 0 ? 0 - static_cast<std::uint64_t>(rest) : static_cast<std::uint64_t>(rest);
   constexpr std::array<Unit, 3> kLarge = {Unit{"d", kDay}, Unit{"h", 3600 * kSecond},
                                           Unit{"m", 60 * kSecond}};
@@ -141,15 +142,15 @@ std::string to_text(nanoseconds duration) {
     magnitude %= ns;
   }
   if (magnitude == 0) return text;
-  // Below a minute: the largest unit that the rest fills, with the digits that are left behind a point.
+  // Below a minute: the largest unit that the rest fills, with the remaining digits after a point.
   Unit unit = kUnits[0];
   for (const Unit& candidate : {kUnits[1], kUnits[2], kUnits[3]}) {
     if (magnitude >= static_cast<std::uint64_t>(candidate.ns) || text.size() > 1) unit = candidate;
   }
   const auto ns = static_cast<std::uint64_t>(unit.ns);
   text += std::to_string(magnitude / ns);
-  if (std::uint64_t behind = magnitude % ns; behind != 0) {
-    std::string decimals = std::to_string(ns + behind).substr(1);
+  if (std::uint64_t rest_of_unit = magnitude % ns; rest_of_unit != 0) {
+    std::string decimals = std::to_string(ns + rest_of_unit).substr(1);
     decimals.erase(decimals.find_last_not_of('0') + 1);
     text += "." + decimals;
   }

@@ -12,10 +12,10 @@
 namespace weir::core {
 
 // "250ms", "1.5h", "min" (which is 1 min): a decimal number and a unit of ns us ms s min m h d w, or a long
-// name of one. Rounded up to the nanosecond. Nothing for anything else, and for more than 2^63 - 1 ns.
+// name of one. Rounded up to the nanosecond. Empty for anything else, and for more than 2^63 - 1 ns.
 std::optional<std::chrono::nanoseconds> parse_duration(std::string_view text);
 
-// A number that a duration is made of: "10", "0.25", "1e3". Times `unit`, rounded up to the nanosecond.
+// The number of a duration: "10", "0.25", "1e3". Times `unit`, rounded up to the nanosecond.
 enum class NumberFault { none, not_a_number, out_of_range };
 struct ScaledNumber {
   NumberFault fault;
@@ -26,7 +26,7 @@ ScaledNumber parse_scaled(std::string_view digits, std::chrono::nanoseconds unit
 // The shortest exact text: "1.5s", "250ms", "1h30m", "0s".
 std::string to_text(std::chrono::nanoseconds duration);
 
-// The one function that turns a time into whole seconds for a wire: rounds up, so waiting it is enough.
+// The one function that converts a time to whole seconds for a wire: it rounds up, so that waiting is enough.
 constexpr std::int64_t ceil_to_seconds(std::chrono::nanoseconds duration) {
   return std::chrono::ceil<std::chrono::seconds>(duration).count();
 }

@@ -6,13 +6,13 @@
 // next request opens the next one ("time bucketed"); or windows lie at the multiples of P since time 0 of the
 // clock (1970 for a wall clock).
 //
-// Source: the oldest way to limit, of no one author; the first form is Redis' INCR with EXPIRE.
+// Source: the oldest way to limit, without a known author; the first form is Redis' INCR with EXPIRE.
 // Weakness: up to 2 x limit in a span of one period, around the end of a window. tests/agreement has a trace
 // that reaches it. After a denial nothing passes until the window ends, and then everything.
 //
-// A state that is live is believed: a `now` before its window counts as being in it, and under a changed
-// quota the units used stay until the end that was stored. So two quotas in turn hand out nothing twice, but
-// a raised limit's new period begins only with the next window.
+// A live state is believed: a `now` before its window counts as inside it, and under a changed quota the
+// units used stay until the end that was stored. So two quotas used alternately hand out nothing twice, but
+// the period of a raised limit begins only with the next window.
 //
 // Pure functions of values. Range: 0 <= now < 2^63 and P < 2^63, so an end is below 2^64.
 #pragma once

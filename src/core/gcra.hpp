@@ -6,19 +6,19 @@
 //   allowed  iff  max(tat, now) + cost x T  <=  now + burst x T
 //   then  tat := max(tat, arrived) + cost x T
 //
-// where `arrived`, mostly equal to now, is since when the requester has been waiting.
+// where `arrived`, mostly equal to now, is when the requester began to wait.
 //
 // The promise: in any span of length W, for any arrival pattern, any idling, any interleaving of threads, the
-// cost admitted for a key is at most burst + W / T. It holds because `tat` never falls behind the time that
-// the admitted units take to drain: an admitted cost moves it on by cost x T from no earlier than that
-// moment, and never beyond now + burst x T. Idling earns nothing, since a tat in the past counts as `now`.
-// tests/agreement/promise_test.cpp tests it under this name.
+// cost admitted for a key is at most burst + W / T. It holds because `tat` is never before the time
+// that the admitted units take to drain: an admitted cost advances it by cost x T, starting no earlier than
+// that moment, and never beyond now + burst x T. Idling earns nothing, since a tat in the past counts as
+// `now`. tests/agreement/promise_test.cpp tests it under this name.
 //
 // Pure functions of values: no clock, no lock, no allocation, any thread. Not for: where the state of a key
-// is kept (src/store) or who asks (src/server).
+// is kept (src/store) or what asks (src/service).
 //
-// Range: a Quota has burst x T < 2^63. With 0 <= now < 2^63 every tat made here is below 2^64, and no product
-// or sum below wraps: a cost is compared with the burst before it is multiplied.
+// Range: a Quota has burst x T < 2^63. With 0 <= now < 2^63 every tat computed here is below 2^64, and no
+// product or sum below wraps: a cost is compared with the burst before it is multiplied.
 #pragma once
 
 #include <algorithm>
@@ -45,16 +45,16 @@ using Step = StepOf<State>;
 
 // The same debt under another quota. Debt is kept in units, a part of a unit counting as a whole one: k units
 // that were draining at the old T drain at the new one, so a raised limit acts at once. The exception is a
-// slower T that leaves no room for `cost`: until it does, the debt goes on draining at the old, faster T, so
-// that lowering a limit makes nobody wait longer than he already had to.
-// Debt is never forgiven: two quotas used in turn on one key (a rolling deployment does that) admit together
-// at most the greater burst + W / the smaller T.
+// slower T that leaves no room for `cost`: until there is room, the debt continues to drain at the old,
+// faster T, so that lowering a limit never lengthens a wait that a requester already had. Debt is never
+// forgiven: two quotas used alternately on one key (as in a rolling deployment) together admit at most the
+// greater burst + W / the smaller T.
 constexpr State redenominate(State state, const Quota& quota, nanoseconds now, Cost cost) {
   const auto interval = static_cast<std::uint64_t>(quota.emission_interval().count());
   const auto burst = static_cast<std::uint64_t>(quota.burst());
   if (state.interval == interval) return state;
   const auto n = static_cast<std::uint64_t>(now.count());
-  // The tat stays: a request that arrived before it is not to be charged from before it.
+  // The tat stays: a request that arrived before it must not be charged from before it.
   if (state.tat <= n) return {state.tat, interval};
   const std::uint64_t units = (state.tat - n - 1) / state.interval + 1;
   if (interval > state.interval && units > burst - std::min(burst, cost.units)) return state;
@@ -63,12 +63,12 @@ constexpr State redenominate(State state, const Quota& quota, nanoseconds now, C
 }
 
 // Decides one request of `cost` at `now`. A look (cost 0) is always allowed, and like a denial it changes
-// nothing, except that a denial writes down a debt that a changed quota has re-denominated: otherwise the
-// next request would convert the old debt again and the retry_after given here would not be enough.
+// nothing, except that a denial stores a debt that a changed quota has re-denominated: otherwise the next
+// request would convert the old debt again, and the retry_after given here would not be enough.
 //
-// `arrived` is since when the requester has been waiting, at most `now`. What is admitted counts from there:
-// a delay of ours is not the requester's idling, and a saturated limit of burst 1 would lose every one of
-// them. The promise holds for any moment between, because the permission was asked for and not yet given.
+// `arrived` is when the requester began to wait, at most `now`. An admitted cost is charged from then: a
+// delay of ours is not the requester's idling, and a saturated limit of burst 1 would lose every such delay.
+// The promise holds for any moment in between, because the permission was asked for and not yet given.
 constexpr Step decide(const Quota& quota, State state, nanoseconds now, Cost cost, nanoseconds arrived) {
   const State debt = redenominate(state, quota, now, cost);
   const auto burst = static_cast<std::uint64_t>(quota.burst());
@@ -101,23 +101,23 @@ constexpr Step decide(const Quota& quota, State state, nanoseconds now, Cost cos
   return decide(quota, state, now, cost, now);
 }
 
-// Takes back what a request of `cost` was charged with at `charged_at` (its `arrived`), as far as it is still
-// owed: of what is charged at one time, charged_at + cost x T - now has not drained. What has drained others
-// may have been admitted for, so it does not go back; nor does more than is owed at all. A debt that has been
-// counted in another T since stays as it is.
+// Gives back what a request of `cost` was charged at `charged_at` (its `arrived`), as far as it is still
+// owed: of a cost charged at one time, charged_at + cost x T - now has not drained. What has drained may have
+// admitted other requests, so it is not given back; nor is more than is owed in total. A debt that has since
+// been counted in another T stays as it is.
 //
-// The promise holds for what is not given back. Of a request that will be given back let L be what is still
-// owed of it: cost x T when it is charged, falling with time to 0, and let D be tat - now. D less the L of
-// all such requests is never negative and never above burst x T, grows by T with each other unit admitted,
-// and falls by no more than the time that passes, because what give_back() takes off D it takes off L. So in
-// a span W no more than burst x T + W can be added to it.
+// The promise holds for what is not given back. For a request that will be given back, let L be what is still
+// owed: cost x T when it is charged, falling with time to 0; and let D be tat - now. D less the L of all such
+// requests is never negative and never above burst x T, grows by T with each other unit admitted, and falls
+// by no more than the time that passes, because what give_back() takes off D it takes off L. So in a span W
+// no more than burst x T + W can be added to it.
 constexpr State give_back(const Quota& quota, State state, nanoseconds now, Cost cost,
                           nanoseconds charged_at) {
   const auto interval = static_cast<std::uint64_t>(quota.emission_interval().count());
   if (state.interval != interval || cost.units > static_cast<std::uint64_t>(quota.burst())) return state;
   const std::uint64_t need = cost.units * interval;
   const std::uint64_t owed = ahead_of(static_cast<std::uint64_t>(charged_at.count()) + need, now);
-  // `need` again: for a reading of the clock that lags behind the one that charged.
+  // `need` again, for a clock reading earlier than the one that charged.
   return {state.tat - std::min({owed, need, ahead_of(state.tat, now)}), interval};
 }
 

@@ -121,8 +121,7 @@ TEST(Gcra, a_lowered_rate_counts_what_is_owed_at_the_new_pace) {
         {500ms, kSlow, 1, denied, 0, 1min, 3min}});
 }
 
-// More is owed than the new burst holds, and the new pace is slower: nobody waits longer than he had to
-// before.
+// More is owed than the new burst holds, and the new pace is slower: no wait becomes longer.
 TEST(Gcra, a_lowered_limit_locks_nobody_for_longer_than_before) {
   constexpr Quota kMillion = Quota::per_second(1000).burst(1'000'000);
   constexpr Quota kFiveADay = Quota::per_day(5);

@@ -21,7 +21,7 @@ struct Name {
   Algorithm algorithm;
 };
 
-// The first name of each is the one that is written.
+// The first name of each is the one that is printed.
 constexpr std::array kNames = {
     Name{"gcra", Algorithm::gcra},
     Name{"token_bucket", Algorithm::gcra},
@@ -118,9 +118,9 @@ tl::expected<Rule, std::string> Rule::parse(std::string_view text) {
     if (word == "burst") {
       if (burst) return twice(word);
       burst = true;
-      const auto [units, behind] = next_word(after);
+      const auto [units, tail] = next_word(after);
       quota_text += " burst " + std::string(units);
-      rest = behind;
+      rest = tail;
     } else if (word.starts_with(kAlgorithm)) {
       if (algorithm) return twice("algorithm");
       const std::string_view name = word.substr(kAlgorithm.size());
@@ -182,7 +182,7 @@ Step decide_window(const Rule& rule, TwoWords state, nanoseconds now, Cost cost)
     case Algorithm::sliding_window_log:
       break;
   }
-  std::abort();  // a mistake in our code: neither is a window in two words
+  std::abort();  // a bug of ours: neither is a window in two words
 }
 
 }  // namespace weir::core

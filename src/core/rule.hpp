@@ -1,4 +1,4 @@
-// A quota and the algorithm that counts it; and the one door to all algorithms whose state is two words.
+// A quota and the algorithm that counts it; and the one entry to all algorithms whose state is two words.
 //
 // Plain values and pure functions, any thread. Not for: the sliding window log, whose state is a log
 // (core/sliding_window_log.hpp).
@@ -16,7 +16,7 @@
 
 namespace weir::core {
 
-// What an algorithm can do. Nothing else asks which algorithm it is in order to find that out.
+// What an algorithm can do: other code asks this, never which algorithm it is.
 //
 // A key's state is two words: decide() below decides by it, and a store that keeps words can count by it.
 constexpr bool kept_in_two_words(Algorithm algorithm) { return algorithm != Algorithm::sliding_window_log; }
@@ -61,13 +61,13 @@ struct Rule {
   friend constexpr bool operator==(const Rule&, const Rule&) = default;
 };
 
-// As it is written behind algorithm=, with what belongs to it.
+// The name as written after algorithm=, with align=clock where it belongs.
 std::string name_of(Algorithm algorithm);
 
-// The text that parse() makes the same rule of, without what goes without saying.
+// The shortest text from which parse() makes the same rule.
 std::string to_text(const Rule& rule);
 
-// The windows' part of decide(): out of line, so that what everybody runs stays small.
+// The windows' part of decide(): out of line, so that the common path stays small.
 Step decide_window(const Rule& rule, TwoWords state, std::chrono::nanoseconds now, Cost cost);
 
 // Decides one request by any algorithm that is kept_in_two_words(). `arrived` is gcra's: windows count from

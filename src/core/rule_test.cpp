@@ -214,7 +214,7 @@ TEST(Rule, what_an_algorithm_can_do_is_said_here) {
   }
 }
 
-// Not a window in two words: our mistake, and not one to go on with.
+// Not a window in two words: a bug of ours, which must not pass.
 TEST(RuleDeathTest, a_log_is_not_two_words) {
   constexpr Rule kRule{Quota::per_second(1), Algorithm::sliding_window_log};
   EXPECT_DEATH(decide(kRule, {}, 5s, Cost{}), "");

@@ -1,4 +1,4 @@
-// Which of several decisions of one request is the one to tell.
+// Which of several decisions about one request is the answer.
 //
 // Pure, any thread.
 #pragma once

@@ -1,4 +1,4 @@
-// SipHash, a keyed hash whose collisions nobody can choose without the key.
+// SipHash, a keyed hash: without the key, an attacker cannot choose collisions.
 //
 // Source: J.-P. Aumasson, D. J. Bernstein, "SipHash: a fast short-input PRF", Indocrypt 2012. The table uses
 // SipHash-1-3, which Rust's and Python's hash tables use against chosen keys; the tests check the 2-4 rounds
@@ -19,7 +19,7 @@ struct HashKey {
 };
 
 // A salt other than 0 is hashed as one more word before the bytes, so that equal bytes under different salts
-// have hashes that nobody can relate. No salted text equals another unsalted one: their lengths, which are
+// have unrelated hashes. No salted text equals another unsalted one: their lengths, which are
 // hashed too, differ by 8.
 template <int kCompress, int kFinish>
 inline std::uint64_t siphash(HashKey key, std::string_view bytes, std::uint64_t salt = 0) {
@@ -56,7 +56,7 @@ inline std::uint64_t siphash(HashKey key, std::string_view bytes, std::uint64_t 
     rounds(kCompress);
     v0 ^= word;
   }
-  // The bytes that are left, without a copy of variable length: from behind where eight can be read.
+  // The remaining bytes, without a copy of variable length: the last eight where there are eight.
   word = 0;
   if (const std::size_t left = bytes.size() & 7; left != 0 && bytes.size() >= 8) {
     std::memcpy(&word, at + left - 8, 8);

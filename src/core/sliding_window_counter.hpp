@@ -6,12 +6,12 @@
 // one, `prev` in the one before, of which a part of length P - e is still within P of now.
 //
 // Source: Cloudflare, "How we built rate limiting capable of scaling to millions of domains" (2017).
-// Weakness: approximate, because it takes `prev` for evenly spread. Of a span of one period that ends e into
-// a window it admits up to limit + prev x e / P: 2 x limit - 1 at the worst, if all of `prev` came last and
-// all of `cur` too. Who sends steadily at the limit is held a little below it.
+// Weakness: approximate, because it assumes that `prev` came evenly. In a span of one period that ends e into
+// a window it admits up to limit + prev x e / P: 2 x limit - 1 at worst, if all of `prev` came last and all
+// of `cur` too. A client that sends steadily at the limit is held a little below it.
 //
-// A state that is live is believed, and its windows lie where its end says: a `now` before its window counts
-// as that window's first moment. Under a changed period the counts go on to the end that was stored: what is
+// A live state is believed, and its windows lie where its end says: a `now` before its window counts as that
+// window's first moment. Under a changed period the counts last until the end that was stored: what is
 // further ahead than two new periods counts whole, what is nearer counts as the rest of a window.
 //
 // Pure functions of values. Range: 0 <= now < 2^63, P < 2^62 and limit < 2^32 (Rule::make), so an end is
@@ -30,7 +30,7 @@ namespace weir::core::sliding_window_counter {
 using std::chrono::nanoseconds;
 
 struct State {
-  std::uint64_t end = 0;  // of the window after the one that `cur` counts, ns; one not after now is no state
+  std::uint64_t end = 0;     // of the window after the one that `cur` counts, ns; not after now: no state
   std::uint64_t counts = 0;  // prev << 32 | cur
 
   friend constexpr bool operator==(const State&, const State&) = default;
@@ -79,8 +79,8 @@ constexpr Step decide(const Quota& quota, State state, nanoseconds now, Cost cos
       next = {end + period, prev << 32 | cur};
     } else {
       verdict = Verdict::denied;
-      // It fits when of the window before no more is within P than leaves room. When `cur` alone is too much,
-      // that is in the next window, for which `cur` is the one before.
+      // It fits when little enough of the previous window is still within P. When `cur` alone is too much,
+      // that is in the next window, whose previous window is `cur`.
       retry_after = spare >= cur
                         ? until_end - static_cast<std::uint64_t>(Wide{spare - cur} * period / prev)
                         : until_end + period - static_cast<std::uint64_t>(Wide{spare} * period / cur);

@@ -44,7 +44,7 @@ TEST(SlidingWindowCounter, a_look_takes_nothing_and_a_cost_above_the_limit_never
                          {5s, 0, allowed, 7, kNone, 15s}});
 }
 
-// What does not fit beside `cur` has to wait for the next window, or the one behind it.
+// A cost that does not fit beside `cur` has to wait for the next window, or the one after it.
 TEST(SlidingWindowCounter, a_denial_may_wait_into_the_next_windows) {
   Key key;
   play(key.under(kTen), {{2s, 5, allowed, 5, kNone, 18s},

@@ -2,11 +2,11 @@
 //
 //   allowed  iff  units admitted in (now - P, now] + cost <= limit
 //
-// The span is open at its beginning: what is exactly one period old has left.
+// The span is open at its beginning: an entry exactly one period old has left.
 //
-// Source: the definition of "at most `limit` in any period", taken at its word; Redis users keep it in a
+// Source: the definition of "at most `limit` in any period", taken literally; Redis users keep it in a
 // sorted set. Weakness: memory. 16 bytes for each admission of the last period, at most `limit` of them; and
-// a request that does not fit reads its way through as many as must leave first.
+// a request that does not fit reads through all entries that must leave first.
 //
 // Pure: no clock, no lock, no allocation. The caller owns the memory and keeps two threads from using one log
 // at a time. Range: 0 <= now < 2^63, P < 2^63, limit < 2^32 (Rule::make).
@@ -35,7 +35,7 @@ struct Entry {
 // whose newest entry has left.
 struct State {
   std::uint64_t newest = 0;  // the time of the last entry; meaningless without one
-  std::uint32_t used = 0;    // units of all entries, of those too that have left
+  std::uint32_t used = 0;    // units of all entries, including those that have left
   std::uint32_t head = 0;    // index of the oldest entry
   std::uint32_t count = 0;   // entries
 
@@ -49,12 +49,12 @@ constexpr std::uint64_t reset_after(const Quota& quota, const State& log, nanose
   return log.count != 0 && log.newest + period > n ? log.newest + period - n : 0;
 }
 
-// Decides one request and, if it is allowed, writes it down; otherwise changes nothing. The ring must have
+// Decides one request and, if it is allowed, records it; otherwise changes nothing. The ring must have
 // `limit` entries, or one more than the log has. A ring that grows must keep the log's order: entry i is at
 // (head + i) % size.
 //
-// Entries are dropped only by an admission, and that is written down at max(now, newest). So what is gone has
-// left for every later decision too, even for a thread whose `now` has been overtaken.
+// Entries are dropped only by an admission, which is recorded at max(now, newest). So a dropped entry has
+// left for every later decision too, even for a thread with an older `now`.
 inline Decision decide(const Quota& quota, State& log, std::span<Entry> ring, nanoseconds now, Cost cost) {
   const auto limit = static_cast<std::uint64_t>(quota.rate().count);
   const auto period = static_cast<std::uint64_t>(quota.rate().period.count());

@@ -1,4 +1,4 @@
-// What every algorithm whose state is two words makes of one request, and those two words.
+// The result of one request under an algorithm whose state is two words, and those two words.
 //
 // Pure values, any thread.
 #pragma once
@@ -24,9 +24,9 @@ constexpr std::uint64_t ahead_of(std::uint64_t until, std::chrono::nanoseconds n
   return until > n ? until - n : 0;
 }
 
-// What a decision is made of, in numbers that stay in registers. A Decision is built from them at the very
-// end, where the caller wants it: a Decision that is filled and then copied cost 5 of 39 ns, because
-// the copy loads wider than the fields were stored and has to wait for them.
+// The parts of a decision as numbers that stay in registers. A Decision is built from them at the very end,
+// in the caller's place: filling one and copying it cost 5 of 39 ns, because the copy loads wider than the
+// fields were stored and has to wait for them.
 template <class State>
 struct StepOf {
   Verdict verdict;

@@ -3,7 +3,7 @@
 namespace weir::resp {
 namespace {
 
-// What C's isspace says in the "C" locale, whatever the locale of the process.
+// As C's isspace in the "C" locale, whatever the locale of the process.
 bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
 // A bare word runs through \v and \f, which are spaces elsewhere: Redis's command line does so.
@@ -63,25 +63,25 @@ InlineWords::Step InlineWords::next(std::string_view& word) {
   return Step::word;
 }
 
-// Copies the quoted part at at_ and steps behind it; false where it is not closed, or closed in the
-// middle of a word.
+// Copies the quoted part at at_ and steps past it; false if it is not closed, or closed in the middle of a
+// word.
 bool InlineWords::copy_quoted() {
   const char quote = line_[at_++];
   for (; at_ < line_.size(); ++at_) {
     const char c = line_[at_];
-    const std::string_view behind = line_.substr(at_ + 1);
+    const std::string_view rest = line_.substr(at_ + 1);
     if (c == quote) {
       ++at_;
-      return behind.empty() || is_space(behind[0]);
+      return rest.empty() || is_space(rest[0]);
     }
-    if (c != '\\' || behind.empty() || (quote == '\'' && behind[0] != '\'')) {
+    if (c != '\\' || rest.empty() || (quote == '\'' && rest[0] != '\'')) {
       unquoted_.push_back(c);
-    } else if (quote == '"' && behind.size() >= 3 && behind[0] == 'x' && hex_value(behind[1]) >= 0 &&
-               hex_value(behind[2]) >= 0) {
-      unquoted_.push_back(static_cast<char>(hex_value(behind[1]) * 16 + hex_value(behind[2])));
+    } else if (quote == '"' && rest.size() >= 3 && rest[0] == 'x' && hex_value(rest[1]) >= 0 &&
+               hex_value(rest[2]) >= 0) {
+      unquoted_.push_back(static_cast<char>(hex_value(rest[1]) * 16 + hex_value(rest[2])));
       at_ += 3;
     } else {
-      unquoted_.push_back(quote == '"' ? unescape(behind[0]) : behind[0]);
+      unquoted_.push_back(quote == '"' ? unescape(rest[0]) : rest[0]);
       ++at_;
     }
   }

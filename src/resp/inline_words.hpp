@@ -1,6 +1,6 @@
 // InlineWords: the words of one inline command, the form that a person types into telnet or nc.
 //
-// Words are split and unescaped as Redis does it: spaces between words, "..." with \n \r \t \b \a \xHH and a
+// Words are split and unescaped as in Redis: spaces between words, "..." with \n \r \t \b \a \xHH and a
 // backslash before anything else, '...' with \' only; a quoted part ends its word. NUL is a byte like any
 // other. Used by RequestParser alone, on its thread. A word is a view into `line`, or into `unquoted` where
 // it had quotes; both belong to the caller. Not for: finding where the line ends.

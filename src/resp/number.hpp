@@ -1,8 +1,8 @@
-// number: the one reading of an integer that comes as text in a request.
+// number: the one way to read an integer from the text of a request.
 //
-// It takes what Redis's string2ll takes and nothing else: an optional '-', then digits without a leading
-// zero, within 64 bits. "+1", "01", "-0", " 1", "1.5" and "" are refused: clients rely on the server saying
-// so instead of guessing.
+// It accepts what Redis's string2ll accepts and nothing else: an optional '-', then digits without a leading
+// zero, within 64 bits. "+1", "01", "-0", " 1", "1.5" and "" are refused: clients rely on an error
+// instead of a guess.
 // Pure functions, callable from any thread; nothing is allocated and nothing is kept.
 // Not for: durations ("5m"), sizes ("64MiB") or decimals; those have their own readers in core.
 #pragma once

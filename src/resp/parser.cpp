@@ -15,7 +15,7 @@ constexpr std::int64_t kRedisMaxArgs = std::numeric_limits<std::int32_t>::max();
 constexpr std::int64_t kRedisMaxBulkBytes = 512LL * 1024 * 1024;
 
 // A parser keeps the memory of this many words or bytes for the next command; 10,000 idle connections that
-// once sent a large command should not hold it for ever.
+// once sent a large command should not keep it.
 constexpr std::size_t kKeptElements = 1024;
 
 // Places in a command are kept in 32 bits; a larger bound counts as this, which also keeps the sums
@@ -153,8 +153,8 @@ RequestParser::Status RequestParser::read_count(std::string_view input, const Bo
 }
 
 RequestParser::Status RequestParser::read_length(std::string_view input, const Bounds& bounds) {
-  // Said at the first byte rather than at the end of its line as Redis does: a client that lost
-  // count learns it now.
+  // Reported at the first byte, not at the end of its line as in Redis: a client that lost count learns it
+  // now.
   if (position_ < input.size() && position_ <= last_header_cr(bounds) && input[position_] != '$') {
     return fail("expected '$', got '" + printable(input[position_]) + "'");
   }
@@ -187,7 +187,7 @@ RequestParser::Status RequestParser::read_length(std::string_view input, const B
 RequestParser::Status RequestParser::read_word(std::string_view input) {
   const std::size_t end = position_ + word_length_;
   if (input.size() < end + 2) return Status::incomplete;
-  // Redis skips these two bytes unread. A client that miscounted is better told so than answered out of step.
+  // Redis skips these two bytes unread. A client that miscounted is better told so than given wrong answers.
   if (!is_crlf(input.data() + end)) return fail(kNoLineEnd);
   places_.push_back({static_cast<std::uint32_t>(position_), static_cast<std::uint32_t>(word_length_)});
   position_ = scanned_ = end + 2;
@@ -196,7 +196,7 @@ RequestParser::Status RequestParser::read_word(std::string_view input) {
   return Status::complete;
 }
 
-// Finds the CRLF of the header line at position_, continuing where the last call stopped, and steps behind
+// Finds the CRLF of the header line at position_, continuing where the last call stopped, and steps past
 // it. The bounds are on where the line *ends*, so that the answer does not depend on how the input was cut.
 RequestParser::Line RequestParser::find_line(std::string_view input, const Bounds& bounds,
                                              std::string_view& number) {

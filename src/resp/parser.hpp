@@ -1,4 +1,4 @@
-// RequestParser: finds the commands in the bytes that a client has sent, as Redis 7 would find them.
+// RequestParser: finds the commands in the bytes that a client sent, as Redis 7 does.
 //
 // One parser serves one connection and is used by one thread at a time. The bytes stay the caller's: args()
 // are views into `input`, valid until `input` changes or next() is called again, whichever comes first. Only
@@ -54,10 +54,10 @@ class RequestParser {
   // complete:   args() are its words and consumed() says how many bytes to drop before the next call.
   //             A command without words (`*0`, `*-1`, an empty line) is complete too: ignore it.
   // incomplete: nothing is to be dropped; the next call must pass the same bytes at the front, at any
-  //             address, with more behind them. The work is linear in the bytes, however they are cut.
+  //             address, with more after them. The work is linear in the bytes, however they are cut.
   // malformed:  error() is the text of the one error line to send before closing. The parser stays so.
   //
-  // After a large command the memory for its words is released by the next call, be it with an empty input.
+  // The call after a large command releases the memory for its words, even with an empty input.
   Status next(std::string_view input, const Bounds& bounds);
 
   std::span<const std::string_view> args() const {

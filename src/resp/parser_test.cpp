@@ -161,12 +161,12 @@ TEST(RequestParser, what_is_not_a_command_gets_one_error) {
   };
   for (const auto& row : rows) {
     EXPECT_EQ(hear(row.stream), (Heard{{}, std::string(row.error), ""})) << row.stream.substr(0, 60);
-    // A command in front is still run, and the answer is the same for a client that writes slowly.
-    const std::string behind = command({"PING"}) + row.stream;
-    EXPECT_EQ(hear(behind), (Heard{{{"PING"}}, std::string(row.error), ""})) << row.stream.substr(0, 60);
-    const std::string_view view = behind;
+    // A command before it is still run, and the answer is the same for a client that writes slowly.
+    const std::string after_one = command({"PING"}) + row.stream;
+    EXPECT_EQ(hear(after_one), (Heard{{{"PING"}}, std::string(row.error), ""})) << row.stream.substr(0, 60);
+    const std::string_view view = after_one;
     for (std::size_t cut = 1; cut < view.size(); cut += 1 + view.size() / 64) {
-      EXPECT_EQ(hear({view.substr(0, cut), view.substr(cut)}), hear(behind))
+      EXPECT_EQ(hear({view.substr(0, cut), view.substr(cut)}), hear(after_one))
           << row.stream.substr(0, 60) << cut;
     }
   }
@@ -331,7 +331,7 @@ TEST(RequestParser, ten_thousand_promises_of_a_million_words_cost_nothing) {
 
 TEST(RequestParser, a_command_is_bounded_as_a_whole) {
   const Bounds bounds{.args = 100, .bulk_bytes = 100, .inline_bytes = 100, .command_bytes = 64};
-  // "*1\r\n$52\r\n" and the CRLF behind the word are eleven bytes.
+  // "*1\r\n$52\r\n" and the CRLF after the word are eleven bytes.
   EXPECT_EQ(hear(command({std::string(53, 'x')}), bounds), commands({{std::string(53, 'x')}}));
   const struct {
     std::string stream;
@@ -364,10 +364,10 @@ TEST(RequestParser, bounds_hold_for_commands_that_arrive_whole) {
 TEST(RequestParser, a_bound_is_met_at_the_same_byte_however_the_input_is_cut) {
   const Bounds bounds{.args = 5, .bulk_bytes = 60, .inline_bytes = 32, .command_bytes = 64};
   const struct {
-    std::string_view behind;  // what follows the first of two words
-    std::size_t longest;      // first word for which this is not an error
+    std::string_view rest;  // what follows the first of two words
+    std::size_t longest;    // first word for which this is not an error
   } rows[] = {
-      {"", 51},  // 62 bytes, behind which two more are allowed
+      {"", 51},  // 62 bytes, after which two more are allowed
       {"$1\r\ny\r\n", 46},
       {"!", 0},
       {"$1\n", 0},
@@ -377,13 +377,13 @@ TEST(RequestParser, a_bound_is_met_at_the_same_byte_however_the_input_is_cut) {
   for (const auto& row : rows) {
     for (std::size_t length = 30; length <= 60; ++length) {
       const std::string wire =
-          "*2\r\n" + command({std::string(length, 'x')}).substr(4) + std::string(row.behind);
+          "*2\r\n" + command({std::string(length, 'x')}).substr(4) + std::string(row.rest);
       const std::string_view view = wire;
       const Heard expected = hear(wire, bounds);
-      EXPECT_EQ(expected.error.empty(), length <= row.longest) << length << row.behind << expected.error;
+      EXPECT_EQ(expected.error.empty(), length <= row.longest) << length << row.rest << expected.error;
       for (std::size_t cut = 0; cut <= view.size(); ++cut) {
         ASSERT_EQ(hear({view.substr(0, cut), view.substr(cut)}, bounds), expected)
-            << length << row.behind << cut;
+            << length << row.rest << cut;
       }
     }
   }

@@ -15,7 +15,7 @@ constexpr std::string_view kTooLarge = "the answer is larger than 1 MiB";
 
 }  // namespace
 
-// Goes through one answer. Every step says whether it came to its end, and if not, status() says why.
+// Walks through one answer. Every step says whether it reached its end; if not, status() says why.
 class ReplyParser::Reader {
  public:
   Reader(std::string_view input, std::vector<Value>& items)
@@ -54,7 +54,7 @@ class ReplyParser::Reader {
           return array(out, Value::Type::array, 2, nesting);
         case '>':
           return array(out, Value::Type::push, 1, nesting);
-        case '|': {  // Attributes are said before the value that they belong to.
+        case '|': {  // Attributes precede the value that they belong to.
           Value attributes;
           if (!array(attributes, Value::Type::array, 2, nesting)) return false;
           break;

@@ -1,9 +1,9 @@
-// ReplyParser: reads what a Redis or Valkey answers, in RESP2 or RESP3.
+// ReplyParser: reads the answers of a Redis or Valkey, in RESP2 or RESP3.
 //
-// One parser serves one connection and is used by one thread at a time. A Value and all that hangs on it are
-// views: text lies in `input`, items in the parser. Both are good until the next parse(), and text no longer
-// than the bytes of `input`. Once it has seen an answer of some size, a parser allocates nothing for the next
-// one of that size.
+// One parser serves one connection and is used by one thread at a time. A Value and everything in it are
+// views: text lies in `input`, items in the parser. Both are valid until the next parse(), and text only as
+// long as the bytes of `input`. After an answer of some size, a parser allocates nothing for the next one of
+// that size.
 //
 // Memory follows the bytes that have arrived, never a count that was promised. Not for: what clients send
 // (resp/parser.hpp).
@@ -18,9 +18,9 @@
 namespace weir::resp {
 
 struct Value {
-  // What nobody here tells apart is one type: simple, bulk and verbatim strings, doubles and big numbers are
-  // strings; a boolean is an integer; a set is an array, and so is a map, keys and values by turns.
-  // Attributes are skipped. A push is an array that answers no command.
+  // Kinds that need no distinction here are one type: simple, bulk and verbatim strings, doubles and big
+  // numbers are strings; a boolean is an integer; a set is an array, and so is a map, keys and values
+  // alternating. Attributes are skipped. A push is an array that answers no command.
   enum class Type : std::uint8_t { string, error, integer, null, array, push };
 
   Type type = Type::null;
@@ -35,12 +35,12 @@ struct Parsed {
   Status status;
   std::size_t used;      // bytes of `input` that the value took; 0 without one
   Value value;           // with Status::value
-  std::string_view why;  // with Status::broken: a sentence; the connection is of no more use
+  std::string_view why;  // with Status::broken: a sentence; the connection is no longer usable
 };
 
 class ReplyParser {
  public:
-  // An answer beyond these is broken: nothing that we ask for comes near them.
+  // An answer beyond these is broken: none that we ask for comes near them.
   static constexpr std::size_t kMostBytes = 1024 * std::size_t{1024};
   static constexpr std::size_t kMostNesting = 8;
 
@@ -49,8 +49,8 @@ class ReplyParser {
   ReplyParser(const ReplyParser&) = delete;
   ReplyParser& operator=(const ReplyParser&) = delete;
 
-  // The first answer in `input`. `more`: call again with the same bytes and some behind them; parsing starts
-  // anew then, which answers of our size do not feel.
+  // The first answer in `input`. `more`: call again with the same bytes and more after them. Parsing then
+  // starts again, which does not matter at the size of our answers.
   Parsed parse(std::string_view input);
 
  private:

@@ -1,11 +1,11 @@
-// Reply: writes answers in RESP2 or RESP3 at the end of a string that the caller owns.
+// Writer: writes answers in RESP2 or RESP3, and requests, at the end of a string that the caller owns.
 //
-// A Reply is a reference and a protocol number: make one where it is needed, in the thread that owns the
+// A Writer is a reference and a protocol number: make one where it is needed, in the thread that owns the
 // string. The string must outlive it. Nothing is flushed and nothing else is allocated, so a batch of answers
 // is one string.
 // The header functions (array, map, set) announce how many values follow; that many must then be written, and
 // a map announces pairs.
-// Not for: requests to another Redis (the client writes those), nor for reading answers.
+// Not for: reading answers (resp/value.hpp).
 #pragma once
 
 #include <array>
@@ -32,7 +32,7 @@ class Writer {
   // Any bytes, unchanged.
   void bulk(std::string_view bytes);
 
-  // RESP2 knows two nothings, of which clients expect the one that fits the place; RESP3 has only one.
+  // RESP2 has two kinds of nil, and clients expect the one that fits the place; RESP3 has one.
   void null();
   void null_array();
 
