@@ -57,7 +57,7 @@ void live_keys(std::uint64_t count, std::size_t memory) {
 bool flooded(std::uint64_t count, std::size_t memory) {
   const std::size_t without = resident_bytes();
   KeyedLimiter limiter{kDaily, {.memory = memory}};
-  for (int i = 0; i < 10'000; ++i) limiter.check("drained:" + std::to_string(i));
+  for (int i = 0; i < 10'000; ++i) static_cast<void>(limiter.check("drained:" + std::to_string(i)));
   const auto before = store::steady_now();
   flood(limiter, 0, count);
   const auto each = static_cast<double>((store::steady_now() - before).count()) / static_cast<double>(count);
@@ -88,7 +88,7 @@ void pauses(const char* what, KeyedLimiter& limiter, Work work) {
   std::uint64_t checks = 0;
   for (std::size_t i = 0; !done; i = (i + 1) % keys.size(), ++checks) {
     const auto before = store::steady_now();
-    limiter.check(keys[i]);
+    static_cast<void>(limiter.check(keys[i]));
     const std::int64_t took = (store::steady_now() - before).count();
     if (took > 20'000) longest.push_back(took);
   }

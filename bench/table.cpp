@@ -26,8 +26,8 @@ namespace weir::bench {
 namespace {
 
 // A key that was checked once stays in use until the end, and none is ever denied: every check charges.
-constexpr Quota kKeyed = Quota::per_day(1).burst(100'000);
-constexpr Quota kSingle = Quota::per_second(1'000'000'000).burst(1'000'000'000);
+constexpr Quota kKeyed = Quota::per_day(1).with_burst(100'000);
+constexpr Quota kSingle = Quota::per_second(1'000'000'000).with_burst(1'000'000'000);
 
 class BareLimiter {
  public:

@@ -8,7 +8,7 @@
 int main(int argc, char** argv) {
   try {
     weir::RedisStore store{argc > 1 ? argv[1] : "redis://127.0.0.1:6379"};
-    weir::SharedLimiter per_user{weir::Quota::per_minute(10).burst(5), store};
+    weir::SharedLimiter per_user{weir::Quota::per_minute(10).with_burst(5), store};
     for (int i = 1; i <= 6; ++i) {
       const weir::Decision decision = per_user.check("user:42");
       std::printf("%d %s\n", i, decision.allowed() ? "allowed" : "denied");

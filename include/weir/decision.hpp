@@ -1,12 +1,16 @@
 // What a limiter answers. A denial is an answer, not an error.
 //
-// A plain value: copy it, keep it, send it. Durations are exact nanoseconds; whoever prints whole seconds
-// rounds them up, so that waiting the printed time is always enough.
+//   if (auto d = limiter.check(); !d.allowed()) refuse(d.retry_after);  // empty: waiting does not help
+//
+// A plain value: copy it, keep it, send it. Durations are exact nanoseconds. To print whole seconds, round
+// them up, so that waiting the printed time is always enough.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <optional>
+
+#include "weir/source.hpp"
 
 namespace weir {
 
@@ -21,14 +25,15 @@ struct Decision {
   std::int64_t limit = 0;      // units admitted at once from rest: gcra's burst, any other's count
   std::int64_t remaining = 0;  // units that would be admitted at once now
   // The shortest wait after which the same request passes if nobody else uses the key. Present exactly when
-  // denied, and then never 0.
+  // denied, and then never 0. Empty for `never` too: test it, or use value_or().
   std::optional<std::chrono::nanoseconds> retry_after;
   // Time until the key is as if never used. Never negative.
   std::chrono::nanoseconds reset_after{0};
+  Source source = Source::store;  // who decided; always `store` for the limiters inside one process
 
-  constexpr bool allowed() const { return verdict == Verdict::allowed; }
+  [[nodiscard]] constexpr bool allowed() const noexcept { return verdict == Verdict::allowed; }
 
-  friend constexpr bool operator==(const Decision&, const Decision&) = default;
+  friend constexpr bool operator==(const Decision&, const Decision&) noexcept = default;
 };
 
 }  // namespace weir

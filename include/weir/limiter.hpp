@@ -1,7 +1,7 @@
 // Limits inside one process.
 //
-//   weir::Limiter limiter{weir::Quota::per_minute(100).burst(20)};            // one limit, no key
-//   if (auto d = limiter.check(); !d.allowed()) wait_or_refuse(*d.retry_after);
+//   weir::Limiter limiter{weir::Quota::per_minute(100).with_burst(20)};       // one limit, no key
+//   if (auto d = limiter.check(); !d.allowed()) refuse(d.retry_after);        // empty: waiting does not help
 //
 //   using namespace weir::literals;
 //   weir::KeyedLimiter per_user{weir::Quota::per_second(50), {.memory = 64_MiB}};
@@ -48,18 +48,18 @@ class Table;
 // share.
 class alignas(64) Limiter {
  public:
-  explicit Limiter(Quota quota);
+  explicit Limiter(Quota quota) noexcept;
   Limiter(const Limiter&) = delete;
   Limiter& operator=(const Limiter&) = delete;
 
-  Decision check(Cost cost = {});
+  [[nodiscard]] Decision check(Cost cost = {}) noexcept;
   // The same at a time of the caller's, 0 or above, on a clock of the caller's: for tests and simulations.
   // Never mix it with check() on one limiter.
-  Decision check_at(std::chrono::nanoseconds now, Cost cost = {});
+  [[nodiscard]] Decision check_at(std::chrono::nanoseconds now, Cost cost = {}) noexcept;
 
   // Forgets what was charged.
-  void reset() { tat_.store(0, std::memory_order_relaxed); }
-  const Quota& quota() const { return quota_; }
+  void reset() noexcept { tat_.store(0, std::memory_order_relaxed); }
+  [[nodiscard]] const Quota& quota() const noexcept { return quota_; }
 
  private:
   std::atomic<std::uint64_t> tat_{0};
@@ -98,21 +98,23 @@ class KeyedLimiter {
   KeyedLimiter(const KeyedLimiter&) = delete;
   KeyedLimiter& operator=(const KeyedLimiter&) = delete;
 
-  Decision check(std::string_view key, Cost cost = {});
+  [[nodiscard]] Decision check(std::string_view key, Cost cost = {}) noexcept;
   // As Limiter::check_at. Windows that go by the clock go by the one of `now`.
-  Decision check_at(std::chrono::nanoseconds now, std::string_view key, Cost cost = {});
+  [[nodiscard]] Decision check_at(std::chrono::nanoseconds now, std::string_view key,
+                                  Cost cost = {}) noexcept;
 
   // Many keys at one time, in order, each as check() would: several times faster than one by one, because the
   // memory of the next keys is fetched while the first are decided. Only the first min(keys, decisions) are.
   void check(std::span<const std::string_view> keys, std::span<Decision> decisions, Cost cost = {});
 
   // Forgets what was charged to the key; true if there was something to forget.
-  bool reset(std::string_view key);
+  bool reset(std::string_view key) noexcept;
 
-  const Quota& quota() const { return quota_; }
-  std::uint64_t live() const;      // keys in use now; reads the table, some 20 ms for 64 MiB
-  std::uint64_t capacity() const;  // slots at the bound
-  std::uint64_t refused() const;   // checks that when_full answered
+  [[nodiscard]] const Quota& quota() const noexcept { return quota_; }
+  [[nodiscard]] std::uint64_t live()
+      const noexcept;  // keys in use now; reads the table, some 20 ms for 64 MiB
+  [[nodiscard]] std::uint64_t capacity() const noexcept;  // slots at the bound
+  [[nodiscard]] std::uint64_t refused() const noexcept;   // checks that when_full answered
 
  private:
   Quota quota_;

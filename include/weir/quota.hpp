@@ -1,11 +1,11 @@
 // A quota: how many units per period, and how many at once.
 //
-//   constexpr auto per_user = weir::Quota::per_minute(100).burst(20);        // checked by the compiler
+//   constexpr auto per_user = weir::Quota::per_minute(100).with_burst(20);   // checked by the compiler
 //   auto from_config = weir::Quota::parse("5/10s burst 20");                 // an expected: check before use
 //   auto from_numbers = weir::Quota::make({.count = 5, .period = 10s}, 20);  // likewise
 //
-// A Quota that exists is valid: whoever holds one never checks it again. Values are immutable and may be
-// shared by any number of threads. Not for: state of a key (that is src/core/gcra.hpp's State).
+// A Quota that exists is valid, so no code that is handed one checks it again. Values are immutable and may
+// be shared by any number of threads. Not for: state of a key (that is src/core/gcra.hpp's State).
 #pragma once
 
 #include <chrono>
@@ -22,7 +22,7 @@ struct Rate {
   std::int64_t count;
   std::chrono::nanoseconds period;
 
-  friend constexpr bool operator==(const Rate&, const Rate&) = default;
+  friend constexpr bool operator==(const Rate&, const Rate&) noexcept = default;
 };
 
 // Units that one request takes. 0 is a look: it never consumes and never creates a key.
@@ -32,40 +32,51 @@ struct Cost {
 
 class Quota {
  public:
-  // Bad numbers in these do not compile. The burst is `count` unless burst() says otherwise.
-  static consteval Quota per(std::int64_t count, std::chrono::nanoseconds period) {
+  // Bad numbers in these do not compile. The burst is `count` unless with_burst() says otherwise.
+  [[nodiscard]] static consteval Quota per(std::int64_t count, std::chrono::nanoseconds period) {
     return literal({count, period}, count);
   }
-  static consteval Quota per_second(std::int64_t count) { return per(count, std::chrono::seconds{1}); }
-  static consteval Quota per_minute(std::int64_t count) { return per(count, std::chrono::minutes{1}); }
-  static consteval Quota per_hour(std::int64_t count) { return per(count, std::chrono::hours{1}); }
-  static consteval Quota per_day(std::int64_t count) { return per(count, std::chrono::hours{24}); }
+  [[nodiscard]] static consteval Quota per_second(std::int64_t count) {
+    return per(count, std::chrono::seconds{1});
+  }
+  [[nodiscard]] static consteval Quota per_minute(std::int64_t count) {
+    return per(count, std::chrono::minutes{1});
+  }
+  [[nodiscard]] static consteval Quota per_hour(std::int64_t count) {
+    return per(count, std::chrono::hours{1});
+  }
+  [[nodiscard]] static consteval Quota per_day(std::int64_t count) {
+    return per(count, std::chrono::hours{24});
+  }
 
   // The same rate with another burst: units admitted at once from rest, at least 1.
-  consteval Quota burst(std::int64_t units) const { return literal(rate_, units); }
+  [[nodiscard]] consteval Quota with_burst(std::int64_t units) const { return literal(rate_, units); }
+  [[nodiscard]] consteval Quota burst(std::int64_t units) const { return with_burst(units); }
 
   // From numbers known at run time. Refused, with a sentence that names the field, the value and what is
   // allowed: a count or burst below 1, a period not above 0, more than one unit per nanosecond, a rate that
   // whole nanoseconds would slow by more than 0.1 %, and a burst that takes longer than 2^63 ns to drain.
-  static tl::expected<Quota, std::string> make(Rate rate, std::int64_t burst);
-  static tl::expected<Quota, std::string> make(Rate rate) { return make(rate, rate.count); }
+  [[nodiscard]] static tl::expected<Quota, std::string> make(Rate rate, std::int64_t burst);
+  [[nodiscard]] static tl::expected<Quota, std::string> make(Rate rate) { return make(rate, rate.count); }
 
   // From text: COUNT/[N]UNIT [burst N], UNIT one of ns us ms s min h d or their long names, as in "100/min",
   // "5/10s burst 20", "1/1.5h".
-  static tl::expected<Quota, std::string> parse(std::string_view text);
+  [[nodiscard]] static tl::expected<Quota, std::string> parse(std::string_view text);
 
-  constexpr Rate rate() const { return rate_; }
-  constexpr std::int64_t burst() const { return burst_; }
+  [[nodiscard]] constexpr Rate rate() const noexcept { return rate_; }
+  [[nodiscard]] constexpr std::int64_t burst() const noexcept { return burst_; }
 
   // T of ITU-T I.371: the time that one unit takes to drain, period / count rounded up to the nanosecond.
-  constexpr std::chrono::nanoseconds emission_interval() const { return interval_; }
+  [[nodiscard]] constexpr std::chrono::nanoseconds emission_interval() const noexcept { return interval_; }
   // tau of ITU-T I.371: T x (burst - 1), how far ahead of schedule a request may be.
-  constexpr std::chrono::nanoseconds tolerance() const { return interval_ * (burst_ - 1); }
+  [[nodiscard]] constexpr std::chrono::nanoseconds tolerance() const noexcept {
+    return interval_ * (burst_ - 1);
+  }
 
-  friend constexpr bool operator==(const Quota&, const Quota&) = default;
+  friend constexpr bool operator==(const Quota&, const Quota&) noexcept = default;
 
  private:
-  constexpr Quota(Rate rate, std::int64_t burst, std::chrono::nanoseconds interval)
+  constexpr Quota(Rate rate, std::int64_t burst, std::chrono::nanoseconds interval) noexcept
       : rate_(rate), burst_(burst), interval_(interval) {}
 
   enum class Fault { none, count, period, too_fast, too_coarse, burst, burst_too_long };
@@ -75,7 +86,7 @@ class Quota {
   };
 
   // The one place where numbers are judged; make() adds the words.
-  static constexpr Checked judge(Rate rate, std::int64_t burst) {
+  static constexpr Checked judge(Rate rate, std::int64_t burst) noexcept {
     const std::int64_t period = rate.period.count();
     if (rate.count < 1) return {Fault::count, 0};
     if (period < 1) return {Fault::period, 0};
@@ -94,23 +105,33 @@ class Quota {
 
   static std::int64_t nearest_count(Rate rate, std::int64_t interval);
 
+  // Not constexpr, so that a call ends the compilation, and the compiler shows its text. (`throw` would do
+  // the same, but does not compile with -fno-exceptions.)
+  static void refused(const char* why) noexcept;
+
   static consteval Quota literal(Rate rate, std::int64_t burst) {
     const Checked checked = judge(rate, burst);
     switch (checked.fault) {
       case Fault::none:
         break;
       case Fault::count:
-        throw "weir::Quota: count must be at least 1";
+        refused("weir::Quota: count must be at least 1");
+        break;
       case Fault::period:
-        throw "weir::Quota: period must be at least 1 ns";
+        refused("weir::Quota: period must be at least 1 ns");
+        break;
       case Fault::too_fast:
-        throw "weir::Quota: at most one unit per nanosecond";
+        refused("weir::Quota: at most one unit per nanosecond");
+        break;
       case Fault::too_coarse:
-        throw "weir::Quota: whole nanoseconds would slow this rate by more than 0.1 %";
+        refused("weir::Quota: whole nanoseconds would slow this rate by more than 0.1 %");
+        break;
       case Fault::burst:
-        throw "weir::Quota: burst must be at least 1";
+        refused("weir::Quota: burst must be at least 1");
+        break;
       case Fault::burst_too_long:
-        throw "weir::Quota: burst x emission interval must be below 2^63 ns";
+        refused("weir::Quota: burst x emission interval must be below 2^63 ns");
+        break;
     }
     return {rate, burst, std::chrono::nanoseconds{checked.interval}};
   }

@@ -51,7 +51,7 @@ struct SharedDecision {
   Decision decision;
   std::size_t by = 0;  // which that is, counted from 0
 
-  bool allowed() const { return decision.allowed(); }
+  [[nodiscard]] bool allowed() const noexcept { return decision.allowed(); }
 };
 
 class RedisStore {
@@ -81,20 +81,20 @@ class RedisStore {
   // is the shortest of the limits', whose own policies decide when the store does not. Leases are not used.
   // Throws std::invalid_argument for no limit or too many, for one of another store, and for a key that comes
   // twice; std::runtime_error as SharedLimiter::check, and for other algorithms than GCRA across slots.
-  SharedDecision check_all(std::span<const SharedCheck> checks);
-  SharedDecision check_all(std::initializer_list<SharedCheck> checks) {
+  [[nodiscard]] SharedDecision check_all(std::span<const SharedCheck> checks);
+  [[nodiscard]] SharedDecision check_all(std::initializer_list<SharedCheck> checks) {
     return check_all(std::span<const SharedCheck>(checks.begin(), checks.size()));
   }
   // Does not wait; as SharedLimiter::check with `done`.
   void check_all(std::span<const SharedCheck> checks,
                  std::function<void(const SharedDecision&, std::string_view error)> done);
 
-  bool ready() const;                 // whether the store answers
-  std::uint64_t decided() const;      // checks that it has decided
-  std::uint64_t remembered() const;   // denials given without asking
-  std::uint64_t leased() const;       // allowances given without asking
-  std::uint64_t merged() const;       // checks that the store decided in another one's call
-  std::uint64_t not_decided() const;  // checks that on_store_error had to decide
+  [[nodiscard]] bool ready() const noexcept;                // whether the store answers
+  [[nodiscard]] std::uint64_t decided() const noexcept;     // checks that it has decided
+  [[nodiscard]] std::uint64_t remembered() const noexcept;  // denials given without asking
+  [[nodiscard]] std::uint64_t leased() const noexcept;      // allowances given without asking
+  [[nodiscard]] std::uint64_t merged() const noexcept;  // checks that the store decided in another one's call
+  [[nodiscard]] std::uint64_t not_decided() const noexcept;  // checks that on_store_error had to decide
 
  private:
   friend class SharedLimiter;
@@ -129,7 +129,7 @@ class SharedLimiter {
   SharedLimiter(Quota quota, RedisStore& store, Options options);
 
   // Throws std::runtime_error when something that is no limit lies under the key in Redis.
-  Decision check(std::string_view key, Cost cost = {});
+  [[nodiscard]] Decision check(std::string_view key, Cost cost = {});
   // Does not wait: `done` is called on the store's thread, or on this one, and must not block. With an error
   // text in place of a decision where check() throws.
   void check(std::string_view key, Cost cost,
@@ -137,7 +137,7 @@ class SharedLimiter {
   // Forgets what was charged to the key; false when the store did not answer.
   bool reset(std::string_view key);
 
-  const Quota& quota() const { return quota_; }
+  [[nodiscard]] const Quota& quota() const noexcept { return quota_; }
 
  private:
   friend class RedisStore;

@@ -42,7 +42,7 @@ void play(const std::vector<Row>& rows) {
   }
 }
 
-constexpr Quota kThree = Quota::per_second(1).burst(3);
+constexpr Quota kThree = Quota::per_second(1).with_burst(3);
 
 TEST(Gcra, drains_and_refills) {
   play({{0s, kThree, 1, allowed, 2, kNone, 1s},
@@ -108,14 +108,14 @@ TEST(Gcra, a_raised_limit_with_a_small_burst_keeps_its_word) {
 }
 
 TEST(Gcra, a_lowered_burst_leaves_nothing_and_an_honest_wait) {
-  constexpr Quota kTwo = Quota::per_second(1).burst(2);
+  constexpr Quota kTwo = Quota::per_second(1).with_burst(2);
   play({{0s, kThree, 3, allowed, 0, kNone, 3s},
         {0s, kTwo, 1, denied, 0, 2s, 3s},
         {2s, kTwo, 1, allowed, 0, kNone, 2s}});
 }
 
 TEST(Gcra, a_lowered_rate_counts_what_is_owed_at_the_new_pace) {
-  constexpr Quota kSlow = Quota::per_minute(1).burst(3);
+  constexpr Quota kSlow = Quota::per_minute(1).with_burst(3);
   play({{0s, kThree, 2, allowed, 1, kNone, 2s},
         {500ms, kSlow, 1, allowed, 0, kNone, 3min},  // 1.5 units owed count as 2
         {500ms, kSlow, 1, denied, 0, 1min, 3min}});
@@ -123,7 +123,7 @@ TEST(Gcra, a_lowered_rate_counts_what_is_owed_at_the_new_pace) {
 
 // More is owed than the new burst holds, and the new pace is slower: no wait becomes longer.
 TEST(Gcra, a_lowered_limit_locks_nobody_for_longer_than_before) {
-  constexpr Quota kMillion = Quota::per_second(1000).burst(1'000'000);
+  constexpr Quota kMillion = Quota::per_second(1000).with_burst(1'000'000);
   constexpr Quota kFiveADay = Quota::per_day(5);
   play({{0s, kMillion, 1'000'000, allowed, 0, kNone, 1000s},
         {0s, kFiveADay, 1, denied, 0, 999'996ms, 1000s},
@@ -131,8 +131,8 @@ TEST(Gcra, a_lowered_limit_locks_nobody_for_longer_than_before) {
 }
 
 TEST(Gcra, asking_again_too_early_makes_nobody_wait_longer) {
-  constexpr Quota kWide = Quota::per_second(10).burst(10);
-  constexpr Quota kNarrow = Quota::per_second(5).burst(5);
+  constexpr Quota kWide = Quota::per_second(10).with_burst(10);
+  constexpr Quota kNarrow = Quota::per_second(5).with_burst(5);
   play({{0s, kWide, 10, allowed, 0, kNone, 1s},
         {0s, kNarrow, 1, denied, 0, 600ms, 1s},
         {500ms, kNarrow, 1, denied, 0, 100ms, 500ms},
@@ -156,9 +156,9 @@ TEST(Gcra, near_the_end_of_the_range_nothing_wraps) {
 }
 
 TEST(Gcra, more_than_one_a_millisecond_counts_units_and_not_milliseconds) {
-  constexpr Quota kFast = Quota::per_second(1500).burst(1'000'000);
+  constexpr Quota kFast = Quota::per_second(1500).with_burst(1'000'000);
   EXPECT_EQ(decide(kFast, {}, 1s, Cost{1}).decision().remaining, 999'999);
-  constexpr Quota kFastest = Quota::per_second(1'000'000'000).burst(5);
+  constexpr Quota kFastest = Quota::per_second(1'000'000'000).with_burst(5);
   EXPECT_EQ(decide(kFastest, {}, 1s, Cost{5}).decision().reset_after, 5ns);
 }
 
@@ -202,7 +202,7 @@ TEST(Gcra, gives_back_no_more_than_is_owed) {
 // Walks all admitted units that were not given back, each with its stamp, as a meter that drains by 1 for
 // each ns and may not exceed burst x T: that is the promise for every span at once.
 std::uint64_t most_kept(auto give, std::uint64_t number) {
-  constexpr Quota kQuota = Quota::per(1, 10ns).burst(6);
+  constexpr Quota kQuota = Quota::per(1, 10ns).with_burst(6);
   struct Admitted {
     std::int64_t at;
     std::uint64_t cost;

@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
 
 TEST(Quota, literals_are_checked_by_the_compiler) {
-  constexpr Quota quota = Quota::per_minute(100).burst(20);
+  constexpr Quota quota = Quota::per_minute(100).with_burst(20);
   static_assert(quota.rate() == Rate{100, 1min});
   static_assert(quota.burst() == 20);
   static_assert(quota.emission_interval() == 600ms);

@@ -127,7 +127,7 @@ TEST(Rule, what_text_is_refused_and_what_it_says) {
 }
 
 TEST(Rule, only_gcra_has_a_burst) {
-  constexpr Quota kQuota = Quota::per_second(10).burst(20);
+  constexpr Quota kQuota = Quota::per_second(10).with_burst(20);
   EXPECT_TRUE(Rule::make(kQuota, Algorithm::gcra));
   for (const Algorithm algorithm : {Algorithm::fixed_window, Algorithm::fixed_window_clock,
                                     Algorithm::sliding_window_log, Algorithm::sliding_window_counter}) {
@@ -139,7 +139,7 @@ TEST(Rule, only_gcra_has_a_burst) {
 }
 
 TEST(Rule, gcra_by_the_door_is_gcra) {
-  constexpr Rule kRule{Quota::per_second(1).burst(2)};
+  constexpr Rule kRule{Quota::per_second(1).with_burst(2)};
   const Step step = decide(kRule, {}, 5s, Cost{2});
   EXPECT_EQ(step.next, (TwoWords{7'000'000'000, 1'000'000'000}));
   EXPECT_EQ(step.decision(), gcra::decide(kRule.quota, {}, 5s, Cost{2}).decision());

@@ -124,6 +124,7 @@ class RedisStore::Impl {
   void finish(Task& task) {
     std::list<Task> ended;
     ended.splice(ended.end(), under_way_, task.self);
+    for (store::Check& each : task.list) each.decision.source = task.source;
     task.done(task);
   }
 
@@ -221,12 +222,12 @@ SharedDecision RedisStore::check_all(std::span<const SharedCheck> checks) {
   return decision;
 }
 
-bool RedisStore::ready() const { return impl_->store().counters().ready.load(); }
-std::uint64_t RedisStore::decided() const { return impl_->store().counters().decided.load(); }
-std::uint64_t RedisStore::remembered() const { return impl_->store().counters().remembered.load(); }
-std::uint64_t RedisStore::leased() const { return impl_->store().counters().leased.load(); }
-std::uint64_t RedisStore::merged() const { return impl_->store().counters().merged.load(); }
-std::uint64_t RedisStore::not_decided() const { return impl_->store().counters().fallbacks.load(); }
+bool RedisStore::ready() const noexcept { return impl_->store().counters().ready.load(); }
+std::uint64_t RedisStore::decided() const noexcept { return impl_->store().counters().decided.load(); }
+std::uint64_t RedisStore::remembered() const noexcept { return impl_->store().counters().remembered.load(); }
+std::uint64_t RedisStore::leased() const noexcept { return impl_->store().counters().leased.load(); }
+std::uint64_t RedisStore::merged() const noexcept { return impl_->store().counters().merged.load(); }
+std::uint64_t RedisStore::not_decided() const noexcept { return impl_->store().counters().fallbacks.load(); }
 
 SharedLimiter::SharedLimiter(Quota quota, RedisStore& store, Options options)
     : quota_(quota), store_(store), options_(options) {

@@ -28,7 +28,7 @@ class Authentication {
 
  private:
   Credentials credentials_;
-  KeyedLimiter guesses_{Quota::per_second(1).burst(10), {.memory = 1_MiB}};
+  KeyedLimiter guesses_{Quota::per_second(1).with_burst(10), {.memory = 1_MiB}};
 };
 
 }  // namespace weir::service

@@ -13,11 +13,11 @@
 
 namespace weir {
 
-Limiter::Limiter(Quota quota) : quota_(quota) {}
+Limiter::Limiter(Quota quota) noexcept : quota_(quota) {}
 
-Decision Limiter::check(Cost cost) { return check_at(store::steady_now(), cost); }
+Decision Limiter::check(Cost cost) noexcept { return check_at(store::steady_now(), cost); }
 
-Decision Limiter::check_at(std::chrono::nanoseconds now, Cost cost) {
+Decision Limiter::check_at(std::chrono::nanoseconds now, Cost cost) noexcept {
   const auto interval = static_cast<std::uint64_t>(quota_.emission_interval().count());
   // Relaxed suffices: the tat is all there is, nothing else is published with it.
   std::uint64_t tat = tat_.load(std::memory_order_relaxed);
@@ -45,13 +45,13 @@ KeyedLimiter::KeyedLimiter(Quota quota, Options options) : quota_(quota) {
 
 KeyedLimiter::~KeyedLimiter() = default;
 
-Decision KeyedLimiter::check(std::string_view key, Cost cost) {
+Decision KeyedLimiter::check(std::string_view key, Cost cost) noexcept {
   const std::chrono::nanoseconds now = store::steady_now();
   if (logs_) return logs_->check(logs_->locate(key), cost, now);
   return table_->check(table_->locate(key, *rule_), *rule_, cost, now, now);
 }
 
-Decision KeyedLimiter::check_at(std::chrono::nanoseconds now, std::string_view key, Cost cost) {
+Decision KeyedLimiter::check_at(std::chrono::nanoseconds now, std::string_view key, Cost cost) noexcept {
   if (logs_) return logs_->check(logs_->locate(key), cost, now);
   return table_->check(table_->locate(key, *rule_), rule_->on_clock(std::chrono::nanoseconds{0}), cost, now,
                        now);
@@ -85,15 +85,17 @@ void KeyedLimiter::check(std::span<const std::string_view> keys, std::span<Decis
   }
 }
 
-bool KeyedLimiter::reset(std::string_view key) {
+bool KeyedLimiter::reset(std::string_view key) noexcept {
   const std::chrono::nanoseconds now = store::steady_now();
   return logs_ ? logs_->reset(logs_->locate(key), now) : table_->reset(table_->locate(key, *rule_), now);
 }
-std::uint64_t KeyedLimiter::live() const {
+std::uint64_t KeyedLimiter::live() const noexcept {
   const std::chrono::nanoseconds now = store::steady_now();
   return logs_ ? logs_->live(now) : table_->live(now);
 }
-std::uint64_t KeyedLimiter::capacity() const { return logs_ ? logs_->capacity() : table_->capacity(); }
-std::uint64_t KeyedLimiter::refused() const { return logs_ ? logs_->refused() : table_->refused(); }
+std::uint64_t KeyedLimiter::capacity() const noexcept {
+  return logs_ ? logs_->capacity() : table_->capacity();
+}
+std::uint64_t KeyedLimiter::refused() const noexcept { return logs_ ? logs_->refused() : table_->refused(); }
 
 }  // namespace weir

@@ -106,7 +106,7 @@ TEST(Table, neither_a_look_nor_never_makes_a_key) {
 // Another thread's reading of the clock may be older than what the table has seen. A key whose slot was
 // reused in the meantime must not be decided at a time when it still owed something.
 TEST(Table, an_older_now_forgives_nothing_that_was_forgotten) {
-  constexpr Quota kQuick = Quota::per_second(1000).burst(1);
+  constexpr Quota kQuick = Quota::per_second(1000).with_burst(1);
   Table table(1_MiB, WhenFull::deny, kSeed);
   for (int i = 0; i < 30'000; ++i) ask(table, key(i), 10s, kQuick);  // each owes until 10.001 s
   for (int i = 0; i < 40'000; ++i) ask(table, "other:" + std::to_string(i), 11s, kOnce);  // takes their slots

@@ -109,7 +109,7 @@ TEST(Promise, delays_of_ours_hand_out_no_more) {
 }
 
 TEST(Promise, a_saturated_limit_of_burst_1_loses_nothing_to_delays) {
-  const Quota quota = Quota::per_second(100'000).burst(1);
+  const Quota quota = Quota::per_second(100'000).with_burst(1);
   core::gcra::State state;
   int admitted = 0;
   // A buffer of requests is read every 70 us and was waiting since the one before.
@@ -125,11 +125,11 @@ TEST(Promise, a_saturated_limit_of_burst_1_loses_nothing_to_delays) {
 }
 
 TEST(Promise, idling_does_not_double_the_burst) {
-  const Quota quota = Quota::per_second(1).burst(10);
+  const Quota quota = Quota::per_second(1).with_burst(10);
   for (nanoseconds idle = 0s; idle <= 60s; idle += 250ms) {
     Limiter limiter(quota);
     int admitted = 0;
-    for (int i = 0; i < 40; ++i) limiter.check_at(1s);
+    for (int i = 0; i < 40; ++i) static_cast<void>(limiter.check_at(1s));
     for (int i = 0; i < 40; ++i) admitted += limiter.check_at(1s + idle).allowed() ? 1 : 0;
     ASSERT_LE(admitted, 10) << idle.count();
     ASSERT_EQ(admitted, std::min<std::int64_t>(10, idle / 1s));
@@ -139,8 +139,8 @@ TEST(Promise, idling_does_not_double_the_burst) {
 // Two quotas in turn on one key, as a rolling deployment uses them: together never more than the greater
 // burst and the faster rate.
 TEST(Promise, quotas_in_turn_admit_no_more_than_the_greater_of_each) {
-  const Quota wide = Quota::per_second(10).burst(10);
-  const Quota narrow = Quota::per_second(5).burst(5);
+  const Quota wide = Quota::per_second(10).with_burst(10);
+  const Quota narrow = Quota::per_second(5).with_burst(5);
   core::gcra::State state;
   std::vector<Admitted> admitted;
   for (nanoseconds now = 0s; now < 20s; now += 3ms) {
@@ -157,8 +157,8 @@ TEST(Promise, quotas_in_turn_admit_no_more_than_the_greater_of_each) {
 // With both in turn and every request a millisecond old, all of 1000 were admitted once: the change of the
 // quota forgot a tat that was past but not as old as the request.
 TEST(Promise, quotas_in_turn_and_delays_of_ours_hand_out_no_more) {
-  const Quota fast = Quota::per_second(10'000).burst(1);
-  const Quota slow = Quota::per_second(5'000).burst(1);
+  const Quota fast = Quota::per_second(10'000).with_burst(1);
+  const Quota slow = Quota::per_second(5'000).with_burst(1);
   core::gcra::State state;
   int admitted = 0;
   for (int i = 0; i < 1000; ++i) {
@@ -173,7 +173,7 @@ TEST(Promise, quotas_in_turn_and_delays_of_ours_hand_out_no_more) {
 }
 
 TEST(Promise, any_interleaving_of_threads_on_one_key) {
-  const Quota quota = Quota::per_second(200'000).burst(7);
+  const Quota quota = Quota::per_second(200'000).with_burst(7);
   const std::int64_t interval = quota.emission_interval().count();
   for (const bool keyed : {false, true}) {
     Limiter limiter(quota);

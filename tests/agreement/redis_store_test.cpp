@@ -68,9 +68,9 @@ TEST(SharedLimiter, refuses_numbers_that_cannot_be_counted) {
     return refusal<std::invalid_argument>([&] { SharedLimiter{quota, store, {.algorithm = algorithm}}; });
   };
   EXPECT_EQ(make(Quota::per_second(10), Algorithm::sliding_window_log), "accepted");
-  EXPECT_TRUE(
-      make(Quota::per_second(10).burst(20), Algorithm::fixed_window).starts_with("weir::SharedLimiter: "));
-  EXPECT_TRUE(make(Quota::per(1, 1ns).burst(9'100'000'000'000'000), Algorithm::gcra)
+  EXPECT_TRUE(make(Quota::per_second(10).with_burst(20), Algorithm::fixed_window)
+                  .starts_with("weir::SharedLimiter: "));
+  EXPECT_TRUE(make(Quota::per(1, 1ns).with_burst(9'100'000'000'000'000), Algorithm::gcra)
                   .starts_with("weir::SharedLimiter: "));
 }
 
@@ -172,7 +172,7 @@ TEST_F(WithRedis, check_all_says_what_is_wrong) {
   SharedLimiter limiter{Quota::per_day(3), store};
   SharedLimiter elsewhere{Quota::per_day(3), other};
   const auto said = [&store](const std::vector<SharedCheck>& checks) {
-    return refusal<std::invalid_argument>([&] { store.check_all(checks); });
+    return refusal<std::invalid_argument>([&] { return store.check_all(checks); });
   };
   const std::string all = "weir::RedisStore::check_all: ";
   EXPECT_EQ(said({}), all + "0 limits are not 1 to 16");
@@ -180,8 +180,9 @@ TEST_F(WithRedis, check_all_says_what_is_wrong) {
   EXPECT_EQ(said({{limiter, "a"}, {limiter, "b"}, {limiter, "a"}}), all + "limit 2 has the key of another");
   EXPECT_EQ(said({{limiter, "a"}, {elsewhere, "b"}}), all + "limit 1 has another store");
   RedisConnection(*server_).ask({"SET", "bad", "hello"});
-  EXPECT_EQ(refusal<std::runtime_error>([&] { store.check_all({{limiter, "fresh"}, {limiter, "bad"}}); }),
-            "WRONGTYPE key 2 of this request holds no state of gcra");
+  EXPECT_EQ(
+      refusal<std::runtime_error>([&] { return store.check_all({{limiter, "fresh"}, {limiter, "bad"}}); }),
+      "WRONGTYPE key 2 of this request holds no state of gcra");
   EXPECT_EQ(limiter.check("fresh", Cost{0}).remaining, 3);
 }
 
@@ -282,7 +283,7 @@ TEST_F(WithCluster, limits_in_different_slots_are_charged_all_or_none) {
   EXPECT_EQ(narrow.check("b", Cost{0}).remaining, 2);
 
   SharedLimiter window{Quota::per_day(2), store, {.algorithm = Algorithm::fixed_window}};
-  EXPECT_EQ(refusal<std::runtime_error>([&] { store.check_all({{wide, "a"}, {window, "b"}}); }),
+  EXPECT_EQ(refusal<std::runtime_error>([&] { return store.check_all({{wide, "a"}, {window, "b"}}); }),
             "the keys of this request lie in different slots of the cluster, and what fixed_window has "
             "charged cannot be given back: let them share a {hash tag}");
   EXPECT_TRUE(store.check_all({{wide, "{t}a"}, {window, "{t}b"}}).allowed());

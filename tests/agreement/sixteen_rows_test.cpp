@@ -45,7 +45,7 @@ constexpr std::array<Row, 16> kRows = {{
     {12500, 5, false, 0, -1, 5000},
 }};
 
-constexpr Quota kQuota = Quota::per_second(1).burst(5);
+constexpr Quota kQuota = Quota::per_second(1).with_burst(5);
 constexpr milliseconds kStart{1'000'000};
 
 void expect(const Decision& decision, const Row& row) {

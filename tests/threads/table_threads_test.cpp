@@ -154,7 +154,7 @@ TEST(TableThreads, a_snapshot_beside_traffic_misses_no_settled_key) {
 
 // Churn: keys that expire at once are constantly overwritten by others.
 TEST(TableThreads, churn_loses_nothing_live) {
-  constexpr Quota quick = Quota::per_second(1'000'000).burst(1);
+  constexpr Quota quick = Quota::per_second(1'000'000).with_burst(1);
   constexpr Quota slow = Quota::per_day(1);
   store::Table table(1_MiB, WhenFull::deny);
   for (int i = 0; i < 20'000; ++i)

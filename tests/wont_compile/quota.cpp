@@ -2,20 +2,20 @@
 #include <weir/limiter.hpp>
 
 #if CASE == 0
-weir::Limiter limiter{weir::Quota::per_minute(100).burst(20)};
+weir::Limiter limiter{weir::Quota::per_minute(100).with_burst(20)};
 weir::KeyedLimiter keyed{weir::Quota::per_minute(100), {.algorithm = weir::Algorithm::fixed_window}};
 #elif CASE == 1
 weir::Limiter limiter{weir::Quota::per_minute(0)};
 #elif CASE == 2
 weir::Limiter limiter{weir::Quota::per_minute(-1)};
 #elif CASE == 3
-weir::Limiter limiter{weir::Quota::per_minute(1).burst(0)};
+weir::Limiter limiter{weir::Quota::per_minute(1).with_burst(0)};
 #elif CASE == 4
 weir::Limiter limiter{weir::Quota::per_second(3'000'000)};  // slowed by more than 0.1 %
 #elif CASE == 5
 weir::Limiter limiter{weir::Quota::per_second(10'000'000'000)};
 #elif CASE == 6
-weir::Limiter limiter{weir::Quota::per_day(1).burst(1'000'000)};  // longer than 2^63 ns
+weir::Limiter limiter{weir::Quota::per_day(1).with_burst(1'000'000)};  // longer than 2^63 ns
 #elif CASE == 7
 int count = 3;
 weir::Limiter limiter{weir::Quota::per_minute(count)};  // numbers of run time go through make()

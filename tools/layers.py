@@ -1,0 +1,135 @@
+"""Which folder of src/ may know which: stated here once. check_layers.py checks it, draw_layers.py draws it.
+
+A room is a folder of src/, or where a folder holds two things one of them. `may` names the rooms that its files may
+include, or single headers of a room of which it may know no more. `outside` names the libraries of LIBRARIES. A
+room has one target in CMake, weir_NAME, which links what its files include, and nothing else.
+"""
+import pathlib
+import re
+from typing import NamedTuple
+
+
+class Room(NamedTuple):
+    name: str
+    what: str
+    may: set = set()
+    outside: set = set()
+    files: set = set()  # their names without the ending, where a folder is two rooms; the other has the rest
+
+
+ROOMS = {room.name: room for room in [
+    Room("core", "the rule: quotas, GCRA, the window algorithms, text of durations, SipHash", set(), {"tl"}),
+    Room("store", "the seam between asking and counting; the table of keys, snapshots, the limiters",
+         {"core"}, {"tl", "POSIX"}),
+    Room("resp", "RESP2 and RESP3, the codec: bytes to words, answers to bytes; no sockets",
+         files={"inline_words", "number", "parser", "value", "writer"}),
+    Room("resp conversation", "a server's side of one connection: commands and their replies",
+         {"core", "store", "service", "resp", "net/conversation.hpp"}, {"POSIX"}),
+    Room("net", "event loops, listeners, TLS, sessions: no protocol, no store",
+         set(), {"Asio", "OpenSSL", "POSIX"}),
+    Room("redis", "Redis and Valkey as the store: the client, the script, what decides without them",
+         {"core", "store", "resp", "net/tls.hpp"}, {"Asio", "OpenSSL", "tl", "POSIX"}),
+    Room("service", "what may be asked, over limits and a store; knows no protocol",
+         {"core", "store"}, {"OpenSSL", "POSIX"}),
+    Room("server", "wiring", {"core", "store", "resp", "resp conversation", "net", "redis", "service"},
+         {"Asio", "OpenSSL", "spdlog", "tl", "POSIX"}),
+    Room("logs", "reading access logs: formats, times, addresses, merging by time",
+         {"core"}, {"fmt", "simdjson", "tl", "zlib", "zstd", "POSIX"}),
+    Room("sim", "replaying logs: deciding, suggesting, reports", {"core", "logs"}, {"fmt", "JSON", "tl", "POSIX"}),
+    Room("cli", "`main` and one file for each subcommand",
+         {"core", "store", "resp", "net", "redis", "service", "server", "logs", "sim"},
+         {"CLI11", "Asio", "fmt", "spdlog", "tl", "POSIX"}),
+]}
+
+
+class Library(NamedTuple):
+    headers: tuple  # how their names begin
+    targets: set = set()  # what CMake calls it; one of them is enough
+
+
+LIBRARIES = {
+    "Asio": Library(("boost/asio", "boost/system"), {"Boost::headers"}),
+    "CLI11": Library(("CLI/",), {"CLI11::CLI11"}),
+    "JSON": Library(("nlohmann/",), {"nlohmann_json::nlohmann_json"}),
+    "OpenSSL": Library(("openssl/",), {"OpenSSL::SSL", "OpenSSL::Crypto"}),
+    "POSIX": Library(("arpa/", "fcntl.h", "fnmatch.h", "netinet/", "poll.h", "sys/", "time.h", "unistd.h")),
+    "fmt": Library(("fmt/",), {"fmt::fmt"}),
+    "simdjson": Library(("simdjson.h",), {"simdjson::simdjson"}),
+    "spdlog": Library(("spdlog/",), {"spdlog::spdlog"}),
+    "tl": Library(("tl/",), {"tl::expected"}),
+    "zlib": Library(("zlib.h",), {"ZLIB::ZLIB"}),
+    "zstd": Library(("zstd.h",), {"${WEIR_ZSTD}"}),
+}
+PUBLIC = Room("include/weir", "what a user of the library includes", set(), {"tl"})
+OF_TESTS = {"gtest/", "gmock/"}
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
+
+
+class Include(NamedTuple):
+    file: str    # from the root
+    line: int
+    system: bool  # <...>
+    name: str
+    target: str  # the file from the root; empty when it is not one of ours
+
+
+class File(NamedTuple):
+    path: str
+    room: str
+    test: bool
+    includes: list
+
+
+def room_of(path):
+    """The name of a file's room; of a path from the root."""
+    parts = pathlib.PurePath(path).parts
+    if parts[0] == "include":
+        return PUBLIC.name
+    stem = parts[2].split(".")[0].removesuffix("_test")
+    rooms = [room for room in ROOMS.values() if room.name.split()[0] == parts[1]]
+    return next((room.name for room in rooms if stem in room.files),
+                next((room.name for room in rooms if not room.files), parts[1]))
+
+
+def read(root):
+    """Every file of include/weir and src, and what it includes."""
+    files = []
+    for path in sorted([*root.glob("include/weir/*.hpp"), *root.glob("src/*/*.[ch]pp")]):
+        includes = []
+        relative = str(path.relative_to(root))
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            if match := INCLUDE.match(line):
+                at = next((f"{base}/{match[2]}" for base in ("src", "include") if (root / base / match[2]).is_file()), "")
+                includes.append(Include(relative, number, match[1] == "<", match[2], at))
+        files.append(File(relative, room_of(relative), path.stem.endswith("_test"), includes))
+    return files
+
+
+def edges(files):
+    """{(room, room it knows): its includes}, of what is built into the program."""
+    found = {}
+    for file in files:
+        for include in file.includes:
+            if include.target and not file.test and room_of(include.target) != file.room:
+                found.setdefault((file.room, room_of(include.target)), []).append(include)
+    return found
+
+
+def ring(graph):
+    """A ring in {node: nodes it knows}, from its first node back to it; empty when there is none."""
+    done, path = set(), []
+
+    def walk(node):
+        if node in path:
+            return path[path.index(node):] + [node]
+        if node in done:
+            return []
+        path.append(node)
+        for known in sorted(graph.get(node, ())):
+            if found := walk(known):
+                return found
+        path.pop()
+        done.add(node)
+        return []
+
+    return next((found for node in sorted(graph) if (found := walk(node))), [])
