@@ -13,6 +13,7 @@
 #include <stdexcept>
 #include <thread>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "redis/script.hpp"
@@ -28,19 +29,15 @@ namespace asio = boost::asio;
 
 class RedisStore::Impl {
  public:
-  // A request on its way to the store's thread and back; what it is about is its own.
-  struct Task : store::Request {
-    struct Named {
-      store::Limit limit;
-      std::string key;
-      Cost cost;
-    };
-    std::vector<Named> named;
-    std::function<void(const Task&)> done;  // on the store's thread
-    Impl* store = nullptr;
-    std::vector<store::Check> list;
-    std::list<Task>::iterator self;
+  struct Named {
+    store::Limit limit;
+    std::string key;
+    Cost cost;
   };
+  using OnDecision = std::function<void(const Decision&, std::string_view error)>;
+  using OnJoint = std::function<void(const SharedDecision&, std::string_view error)>;
+  using OnReset = std::function<void(bool)>;
+  using Done = std::variant<OnDecision, OnJoint, OnReset>;
 
   Impl(redis::Endpoint endpoint, const Options& options)
       : options_(options),
@@ -67,15 +64,12 @@ class RedisStore::Impl {
   }
 
   // Any thread. What all threads have asked since the last turn goes to the store's thread in one piece.
-  void submit(std::vector<Task::Named> named, store::Verb verb, std::chrono::nanoseconds patience,
-              std::function<void(const Task&)> done) {
-    std::list<Task> one(1);
-    Task& task = one.front();
+  void submit(Named first, std::vector<Named> rest, store::Verb verb, std::chrono::nanoseconds patience,
+              Done done) {
+    std::list<Task> one;
+    Task& task = one.emplace_back(*this, std::move(first), std::move(rest), std::move(done));
     task.verb = verb;
     task.patience = patience;
-    task.named = std::move(named);
-    task.done = std::move(done);
-    task.store = this;
     const std::scoped_lock lock(mutex_);
     tasks_.splice(tasks_.end(), one);
     if (tasks_.size() == 1) asio::post(context_, [this] { work(); });
@@ -90,6 +84,35 @@ class RedisStore::Impl {
   const redis::SharedStore& store() const { return store_; }
 
  private:
+  // A request on its way to the store's thread and back, with what it is about. Most have one key.
+  struct Task : store::Request {
+    Task(Impl& its_owner, Named one, std::vector<Named> others, Done its_done)
+        : owner(its_owner), first(std::move(one)), rest(std::move(others)), done(std::move(its_done)) {
+      on_answer = [](store::Request& request) {
+        auto& its = static_cast<Task&>(request);
+        its.owner.finish(its);
+      };
+    }
+
+    void fill_checks() {
+      check = {.limit = &first.limit, .key = first.key, .cost = first.cost};
+      checks = {&check, 1};
+      if (rest.empty()) return;
+      list.push_back(check);
+      for (const Named& each : rest)
+        list.push_back({.limit = &each.limit, .key = each.key, .cost = each.cost});
+      checks = list;
+    }
+
+    Impl& owner;
+    Named first;
+    std::vector<Named> rest;
+    Done done;
+    store::Check check;
+    std::vector<store::Check> list;  // when there are several
+    std::list<Task>::iterator self;
+  };
+
   void work() {
     std::list<Task> tasks;
     {
@@ -98,20 +121,12 @@ class RedisStore::Impl {
     }
     std::vector<store::Request*> batch;
     batch.reserve(tasks.size());
+    bool leases = false;
     for (auto it = tasks.begin(); it != tasks.end(); ++it) {
-      Task& task = *it;
-      task.self = it;
-      task.list.reserve(task.named.size());
-      for (const Task::Named& each : task.named) {
-        task.list.push_back({.limit = &each.limit, .key = each.key, .cost = each.cost});
-        if (each.limit.sharing.lease > 1) watch_leases();
-      }
-      task.checks = task.list;
-      task.on_answer = [](store::Request& request) {
-        auto& its = static_cast<Task&>(request);
-        its.store->finish(its);
-      };
-      batch.push_back(&task);
+      it->self = it;
+      it->fill_checks();
+      leases = leases || it->first.limit.sharing.lease > 1;
+      batch.push_back(&*it);
     }
     under_way_.splice(under_way_.end(), tasks);
     const std::chrono::nanoseconds now = store::steady_now();
@@ -119,13 +134,19 @@ class RedisStore::Impl {
     for (store::Request* const each : batch) {
       if (each->state == store::Request::State::answered) finish(static_cast<Task&>(*each));
     }
+    if (leases) watch_leases();
   }
 
   void finish(Task& task) {
     std::list<Task> ended;
     ended.splice(ended.end(), under_way_, task.self);
-    for (store::Check& each : task.list) each.decision.source = task.source;
-    task.done(task);
+    for (store::Check& each : task.checks) each.decision.source = task.source;
+    const std::string_view error =
+        task.fault == Fault::none ? std::string_view() : std::string_view(task.why);
+    if (const auto* one = std::get_if<OnDecision>(&task.done)) return (*one)(task.decision(), error);
+    if (const auto* joint = std::get_if<OnJoint>(&task.done))
+      return (*joint)({task.decision(), task.by}, error);
+    std::get<OnReset>(task.done)(task.fault == Fault::none);
   }
 
   // Whether a lease has ended is looked at now and then, while there are any or may soon be.
@@ -177,10 +198,6 @@ redis::Endpoint parsed(std::string_view url) {
   return std::move(*endpoint);
 }
 
-std::string_view error_of(const store::Request& request) {
-  return request.fault == Fault::none ? std::string_view() : std::string_view(request.why);
-}
-
 }  // namespace
 
 RedisStore::RedisStore(std::string_view url, Options options)
@@ -195,21 +212,21 @@ void RedisStore::check_all(std::span<const SharedCheck> checks,
   if (checks.empty() || checks.size() > store::kMostChecks) {
     refuse(std::to_string(checks.size()) + " limits are not 1 to " + std::to_string(store::kMostChecks));
   }
-  std::vector<Impl::Task::Named> named;
+  std::vector<Impl::Named> named;
   std::chrono::nanoseconds patience = std::chrono::nanoseconds::max();
   for (const SharedCheck& each : checks) {
     const SharedLimiter::Options& options = each.limiter.options_;
     if (&each.limiter.store_ != this) refuse("limit " + std::to_string(named.size()) + " has another store");
-    const auto same = [&each](const Impl::Task::Named& other) { return other.key == each.key; };
+    const auto same = [&each](const Impl::Named& other) { return other.key == each.key; };
     if (std::any_of(named.begin(), named.end(), same)) {
       refuse("limit " + std::to_string(named.size()) + " has the key of another");
     }
     named.push_back({impl_->limit_of(each.limiter.quota_, options), std::string(each.key), each.cost});
     patience = std::min(patience, options.deadline.value_or(impl_->options().deadline));
   }
-  impl_->submit(
-      std::move(named), store::Verb::check, patience,
-      [done = std::move(done)](const Impl::Task& task) { done({task.decision(), task.by}, error_of(task)); });
+  Impl::Named first = std::move(named.front());
+  named.erase(named.begin());
+  impl_->submit(std::move(first), std::move(named), store::Verb::check, patience, std::move(done));
 }
 
 SharedDecision RedisStore::check_all(std::span<const SharedCheck> checks) {
@@ -249,19 +266,16 @@ Decision SharedLimiter::check(std::string_view key, Cost cost) {
 
 void SharedLimiter::check(std::string_view key, Cost cost,
                           std::function<void(const Decision&, std::string_view)> done) {
-  store_.impl_->submit({{store_.impl_->limit_of(quota_, options_), std::string(key), cost}},
+  store_.impl_->submit({store_.impl_->limit_of(quota_, options_), std::string(key), cost}, {},
                        store::Verb::check, options_.deadline.value_or(std::chrono::nanoseconds{0}),
-                       [done = std::move(done)](const RedisStore::Impl::Task& task) {
-                         done(task.decision(), error_of(task));
-                       });
+                       std::move(done));
 }
 
 bool SharedLimiter::reset(std::string_view key) {
   std::promise<bool> promise;
-  store_.impl_->submit(
-      {{store_.impl_->limit_of(quota_, options_), std::string(key), Cost{}}}, store::Verb::reset,
-      std::chrono::nanoseconds{0},
-      [&promise](const RedisStore::Impl::Task& task) { promise.set_value(task.fault == Fault::none); });
+  store_.impl_->submit({store_.impl_->limit_of(quota_, options_), std::string(key), Cost{}}, {},
+                       store::Verb::reset, std::chrono::nanoseconds{0},
+                       [&promise](bool done) { promise.set_value(done); });
   return promise.get_future().get();
 }
 
