@@ -414,6 +414,18 @@ TEST_F(SessionTest, an_idle_connection_is_not_closed) {
   EXPECT_EQ(counters.stalled, 0U);
 }
 
+TEST_F(SessionTest, the_time_that_the_store_takes_is_not_the_clients) {
+  start();
+  receives("ask\ntw");
+  sweep_after(seconds{1'000'000});
+  talk.answer();
+  run();
+  sweep_after(seconds{29});
+  EXPECT_EQ(state(), State::reading);
+  sweep_after(seconds{1});
+  EXPECT_EQ(state(), State::closed);
+}
+
 TEST_F(SessionTest, one_that_is_not_trusted_has_until_the_timeout_whatever_it_does) {
   talk.trusted = false;
   start();
