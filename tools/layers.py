@@ -29,7 +29,7 @@ ROOMS = {room.name: room for room in [
          set(), {"Asio", "OpenSSL", "POSIX"}),
     Room("redis", "Redis and Valkey as the store: the client, the script, what decides when they do not",
          {"core", "store", "resp", "net/tls.hpp"}, {"Asio", "OpenSSL", "tl"}),
-    Room("service", "what may be asked, over limits and a store; knows no protocol",
+    Room("service", "what all connections share: who may ask, what is counted and told; no protocol",
          {"core", "store"}, {"OpenSSL", "POSIX"}),
     Room("server", "wiring: sockets, conversations and stores, put together", {"core", "store", "resp conversation", "net", "redis", "service"},
          {"Asio", "OpenSSL", "spdlog", "POSIX"}),
