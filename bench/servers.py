@@ -119,7 +119,7 @@ def redis(core: int):
 
 
 def ask(port: int, request: bytes, lines: int) -> bytes:
-    """One request on a connection of its own; nothing when nobody answers."""
+    """One request on a connection of its own; empty when nothing answers."""
     try:
         with socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
             return converse(connection, request, lines)
@@ -151,7 +151,7 @@ def run(arguments: list[str], core: int, seconds: float, may_exit: tuple[int, ..
 
 
 class Disturbance:
-    """How much of the two cores somebody else took between begin() and share()."""
+    """How much of the two cores other programs took between begin() and share()."""
 
     def __init__(self, server: Server):
         self.server = server

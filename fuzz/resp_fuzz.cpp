@@ -1,7 +1,7 @@
 // resp_fuzz: whatever bytes arrive, and however they are cut, the parser hears the same commands.
 //
 // The input is a stream as a client would send it, so that the seeds in corpus/resp can be read and sent with
-// nc. It is parsed three times under each of three sets of limits: whole, cut where the input's own hash
+// nc. It is parsed three times under each of three sets of bounds: whole, cut where the input's own hash
 // says, and byte by byte. Every word that comes out is then echoed through Reply and parsed as a number.
 //
 //   clang++-19 -std=c++20 -g -O1 -fsanitize=fuzzer,address,undefined -Isrc fuzz/resp_fuzz.cpp \
@@ -44,14 +44,14 @@ struct Heard {
 };
 
 bool lies_in(std::string_view word, std::string_view bytes) {
-  const std::less_equal<const char*> not_behind;
-  return not_behind(bytes.data(), word.data()) &&
-         not_behind(word.data() + word.size(), bytes.data() + bytes.size());
+  const std::less_equal<const char*> not_after;
+  return not_after(bytes.data(), word.data()) &&
+         not_after(word.data() + word.size(), bytes.data() + bytes.size());
 }
 
 // `piece_size` says how long the next piece is, given how many bytes have been fed.
 template <typename PieceSize>
-Heard hear(std::string_view stream, const Limits& limits, const PieceSize& piece_size) {
+Heard hear(std::string_view stream, const Bounds& bounds, const PieceSize& piece_size) {
   Heard heard;
   RequestParser parser;
   std::size_t fed = 0;
@@ -63,12 +63,12 @@ Heard hear(std::string_view stream, const Limits& limits, const PieceSize& piece
     // is an ASan report.
     const std::vector<char> block(heard.leftover.begin(), heard.leftover.end());
     std::string_view input(block.data(), block.size());
-    RequestParser::Status status = parser.next(input, limits);
-    for (; status == RequestParser::Status::complete; status = parser.next(input, limits)) {
+    RequestParser::Status status = parser.next(input, bounds);
+    for (; status == RequestParser::Status::complete; status = parser.next(input, bounds)) {
       require(parser.consumed() > 0 && parser.consumed() <= input.size(),
               "a command has bytes, and no foreign ones");
-      require(parser.consumed() <= limits.command_bytes, "a command is within its bound");
-      require(parser.args().size() <= limits.args, "a command has no more words than allowed");
+      require(parser.consumed() <= bounds.command_bytes, "a command is within its bound");
+      require(parser.args().size() <= bounds.args, "a command has no more words than allowed");
       const std::string_view own = input.substr(0, parser.consumed());
       for (const std::string_view word : parser.args()) {
         require(word.size() < own.size(), "a word is shorter than its command");
@@ -83,11 +83,11 @@ Heard hear(std::string_view stream, const Limits& limits, const PieceSize& piece
       heard.leftover.clear();
       require(heard.error.starts_with("ERR Protocol error: "), "an error says what it is");
       for (const char c : heard.error) require(c >= ' ' && c <= '~', "an error is printable");
-      require(parser.next(stream, limits) == RequestParser::Status::malformed, "an error stays");
+      require(parser.next(stream, bounds) == RequestParser::Status::malformed, "an error stays");
       break;
     }
     heard.leftover = input;
-    require(heard.leftover.size() <= limits.command_bytes, "what is kept is within the bound of a command");
+    require(heard.leftover.size() <= bounds.command_bytes, "what is kept is within the bound of a command");
   }
   return heard;
 }
@@ -118,7 +118,7 @@ void check_echo(const std::vector<std::string>& words) {
     check_line(out, '-', word.size());
   }
   RequestParser parser;
-  const Limits wide{.command_bytes = command.size()};
+  const Bounds wide{.command_bytes = command.size()};
   require(
       parser.next(command, wide) == RequestParser::Status::complete && parser.consumed() == command.size(),
       "what Reply writes is a command again");
@@ -132,22 +132,22 @@ void check_echo(const std::vector<std::string>& words) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string stream(data, data + size);
   check_number(stream);
-  const Limits all_limits[] = {
+  const Bounds all_bounds[] = {
       {},
       weir::resp::kUnauthenticated,
       // So small that an input of fifty bytes reaches every bound.
       {.args = 3, .bulk_bytes = 24, .inline_bytes = 16, .command_bytes = 40, .authenticated = true},
   };
-  for (const Limits& limits : all_limits) {
-    const Heard whole = hear(stream, limits, [&](std::size_t) { return stream.size(); });
+  for (const Bounds& bounds : all_bounds) {
+    const Heard whole = hear(stream, bounds, [&](std::size_t) { return stream.size(); });
     std::size_t state = std::hash<std::string_view>{}(stream);
-    const Heard cut = hear(stream, limits, [&](std::size_t) {
+    const Heard cut = hear(stream, bounds, [&](std::size_t) {
       state = state * 6364136223846793005U + 1442695040888963407U;
       return 1 + (state >> 33) % (1 + size / 4);
     });
     require(whole == cut, "a cut stream holds the same commands");
     if (size <= kByteByByte) {
-      require(whole == hear(stream, limits, [](std::size_t) { return std::size_t{1}; }),
+      require(whole == hear(stream, bounds, [](std::size_t) { return std::size_t{1}; }),
               "bytes hold the same commands");
     }
     for (const auto& words : whole.commands) check_echo(words);

@@ -1,9 +1,9 @@
-// The questions that the connections of one event loop gather, a read buffer at a time, before a store is
-// asked all of them in one call.
+// The questions that a connection gathers from one read buffer, before the store is asked all of them in one
+// call.
 //
-// One for each event loop. A connection uses it within one call of its feed() and leaves it empty; questions
-// that the store has not answered by then go with the connection (take_out) and come back later (put_back),
-// so a connection that waits for nothing holds none. Not for: what a question means (pipeline.hpp).
+// One for each event loop, shared by its connections: a connection uses it within one call of feed() and
+// leaves it empty. Questions that are still open then go with the connection (take_out) and come back later
+// (put_back), so a connection at rest holds none. Not for: what a question means (pipeline.hpp).
 #pragma once
 
 #include <array>
@@ -40,7 +40,7 @@ class Batch {
   Batch(const Batch&) = delete;
   Batch& operator=(const Batch&) = delete;
 
-  // Makes the limits of the questions that are gathered.
+  // The limits of the questions are its.
   ThrottleParser& parser() { return parser_; }
 
   std::size_t size() const { return size_; }
@@ -55,7 +55,7 @@ class Batch {
     next.fault = Fault::none;
     return next;
   }
-  // None is gathered any more.
+  // All have been dealt with, or taken out.
   void clear();
 
   // Gives the i-th question away; another one takes its place.

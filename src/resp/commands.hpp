@@ -79,8 +79,8 @@ struct Command {
   int arity;              // as Redis counts it: with the name, negative is a minimum
   Keys keys;
   Flags flags;
-  Parse parse;         // of a decision: it may be gathered with those before and after it; null otherwise
-  void (*run)(Call&);  // of all others
+  Parse parse;         // of a decision, which is gathered with those around it; null for all others
+  void (*run)(Call&);  // of the others; null for a decision
   std::string_view summary;
 
   bool takes(std::size_t words) const {
@@ -88,9 +88,9 @@ struct Command {
   }
 };
 
-// Without those that are unlisted.
+// All but the unlisted ones.
 std::span<const Command> listed_commands();
-// Null when there is none of that name, in any letter case.
+// In any letter case; null when there is none of that name.
 const Command* find_command(std::string_view name);
 
 // Letters A to Z in lower case.

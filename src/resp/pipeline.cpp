@@ -11,7 +11,7 @@ using State = store::Request::State;
 // The state of a key that is named without its limit, as in DEL: that of the limits that have no name.
 const store::Limit kNameless{.rule = core::Rule{Quota::per_second(1)}};
 
-// What nobody could decide is an error of the request, with the code that clients of Redis know.
+// A request that nothing could decide is answered with an error, whose code clients of Redis know.
 std::string error_of(const store::Request& request) {
   switch (request.fault) {
     case Fault::foreign_value:

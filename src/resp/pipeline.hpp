@@ -3,7 +3,7 @@
 // Questions are gathered and then asked in one call, by settle(). A store that answers at once has its
 // answers written at once. Otherwise the connection waits: until all are answered it gathers no more.
 //
-// The thread of its loop. It cancels what is open when it goes. Not for: commands (commands.hpp).
+// The thread of its loop. Destroying it cancels what is open. Not for: commands (commands.hpp).
 #pragma once
 
 #include <cstddef>
@@ -31,8 +31,8 @@ class Pipeline {
   Pipeline(const Pipeline&) = delete;
   Pipeline& operator=(const Pipeline&) = delete;
 
-  // The next questions came, and are asked, at these times. Those after them are asked at the time that it is
-  // then.
+  // When the next questions arrived, and what time it is. The first settle() goes by this `now`; a later one
+  // reads the clock.
   void begin(store::Moment when) {
     when_ = when;
     fresh_ = true;
@@ -41,7 +41,7 @@ class Pipeline {
   ThrottleParser& parser() { return batch_.parser(); }
 
   void check(const Throttle& throttle, bool silent);
-  // Alone, not among others: nothing may be gathered, and settle() is the next call.
+  // Alone: nothing may be gathered before it, and settle() is the next call.
   void reset(std::span<const std::string_view> keys, bool silent);
 
   bool full() const { return batch_.full(); }
@@ -49,7 +49,7 @@ class Pipeline {
   // All is answered, and not all of it is written.
   bool answered() const { return !pending_.empty() && open_ == 0; }
 
-  // Where the answers go that come later.
+  // Where answers go that come later.
   static void on_answer(store::Request& request);
 
   // Asks what was gathered and writes what is answered; false while some is open.

@@ -85,7 +85,7 @@ void run_info(Call& call) {
 void run_config(Call& call) {
   const Arguments words = call.words;
   if (lower(words[1]) != "get" || words.size() < 3) {
-    return call.fail("ERR CONFIG knows only GET here; settings are given when the server starts");
+    return call.fail("ERR CONFIG supports only GET; settings are given when the server starts");
   }
   const service::Options& options = call.service.options();
   const std::array<std::pair<std::string_view, std::string>, 7> known = {{

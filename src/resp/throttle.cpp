@@ -65,7 +65,8 @@ void ThrottleParser::forget() {
 
 Throttle ThrottleParser::cl_throttle(Arguments words) {
   if (words.size() < 5 || words.size() > 6) return fail(arity(words[0]));
-  // No word may be negative, so -1 can stand for what is no number; optionals cost a tenth of a request here.
+  // No word may be negative, so -1 can stand for a word that is not a number; optionals cost a tenth of a
+  // request here.
   const auto number = [&words](std::size_t at) { return parse_integer(words[at]).value_or(-1); };
   const std::int64_t max_burst = number(2);
   const std::int64_t count = number(3);

@@ -95,7 +95,7 @@ class Server::Impl {
     if (saved_) restore(std::move(*saved_), settings_, embedded_.table(), service_.now());
     saved_.reset();
     raise_descriptor_limit(settings_.max_connections);
-    // Before anybody is told that we listen: a signal that comes from then on ends in order.
+    // Before the addresses are printed: a signal that comes from then on ends in order.
     shutdown_.emplace(main_context(), shutdown_steps());
   }
 

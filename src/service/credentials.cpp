@@ -13,7 +13,7 @@ Credentials::Credentials(std::string_view user, std::string_view password)
 bool Credentials::match(std::string_view user, std::string_view password) const {
   const Digest given_user = digest(user);
   const Digest given_password = digest(password);
-  // Both are always compared: which of them was wrong is nobody's business.
+  // Both are always compared: the time must not tell which of them was wrong.
   const int wrong_user = CRYPTO_memcmp(given_user.data(), user_.data(), user_.size());
   const int wrong_password = CRYPTO_memcmp(given_password.data(), password_.data(), password_.size());
   return (wrong_user | wrong_password) == 0;

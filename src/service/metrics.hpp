@@ -1,8 +1,8 @@
-// The table of what this program tells of itself: one row for each number or text, with its name, what it
-// means, and how it is read. INFO is made of it; so is whatever else shows numbers.
+// The table of what this program reports about itself: one row for each number or text, with its name, its
+// meaning and its reader. INFO is made from it, and so is any other report.
 //
-// Rows are added before the first thread reads; then any thread may read. A reader is called by the thread
-// that asks, so what it reads must bear that. Not for: counting (counters.hpp).
+// Rows are added before the first thread reads; then any thread may read. The thread that asks calls the
+// reader, so what it reads must be safe to read from any thread. Not for: counting (counters.hpp).
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,7 @@ struct Metric {
     gauge,    // goes up and down
     text,
   };
-  // Nothing: there is nothing to tell now, and the row is left out.
+  // Nothing: there is nothing to report now, and the row is left out.
   using Value = std::optional<std::variant<std::uint64_t, std::string>>;
 
   Section section;

@@ -1,9 +1,9 @@
 // What all connections of a server share, whatever protocol they speak: who may ask, what is counted, what is
-// told, and the few things that a command can ask of the program itself.
+// reported, and the few things that a command can ask of the program itself.
 //
-// It knows no protocol, no socket and no Redis: what those tell of themselves they add to `metrics`. Filled
-// by the program before its threads start; then any thread. The table must outlive it. Not for: deciding
-// (that is store::Store).
+// It knows no protocol, no socket and no Redis: those add rows to `metrics`. The program fills it before its
+// threads start; then any thread may use it. The table must outlive it.
+// Not for: deciding (that is store::Store).
 #pragma once
 
 #include <chrono>
@@ -24,13 +24,13 @@ namespace weir::service {
 
 struct Options {
   std::string user = "default";
-  std::string password{};  // empty: nobody has to show one
+  std::string password{};  // empty: none is required
 
-  // Of the limits that requests bring with them.
+  // For limits that come with the request.
   OnStoreError on_store_error = OnStoreError::local;
   store::Sharing sharing{};
 
-  // Told by CONFIG and INFO.
+  // What CONFIG and INFO report.
   unsigned threads = 1;
   std::size_t memory = 0;
   std::size_t max_connections = 0;

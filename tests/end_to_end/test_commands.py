@@ -72,6 +72,20 @@ class TestSmallCommands(OneConnection):
         )
         self.assertEqual(self.client.rest(), b"", "QUIT closes")
 
+    def test_scripts_are_answered_with_what_to_send_instead(self):
+        # The stores of express-rate-limit and rate-limiter-flexible send scripts; their users are shown this text.
+        text = (b"-ERR weir runs no scripts; a rate limiter that sends one needs Redis itself. Send CL.THROTTLE key "
+                b"max_burst count period instead: CL.THROTTLE user:42 15 30 60 allows 30 requests a minute and up to "
+                b"16 at once\r\n")
+        self.rows(("EVAL return(1) 0", text), ("eval_ro return(1) 0", text), ("EVALSHA 0123 1 key", text),
+                  ("EVALSHA_RO 0123 0", text), ("SCRIPT LOAD return(1)", text), ("EVAL", text),
+                  ("MULTI", b"+OK\r\n"), ("EVALSHA 0123 1 key", text),
+                  ("EXEC", b"-EXECABORT Transaction discarded because of previous errors.\r\n"),
+                  ("COMMAND INFO eval", b"*1\r\n*-1\r\n"),
+                  ("CL.THROTTLE user:42 15 30 60", five(0, 16, 15, -1, 2)))
+        for name in ("GET", "SET", "INCR", "FCALL"):
+            self.assertEqual(self.client.ask_raw(name, "k"), b"-ERR unknown command '%s'\r\n" % name.encode())
+
     def test_any_letter_case(self):
         self.rows(("ping", b"+PONG\r\n"), ("PiNg", b"+PONG\r\n"), ("echO x", b"$1\r\nx\r\n"),
                   ("client SetName x", b"+OK\r\n"), ("Client getname", b"$1\r\nx\r\n"),
@@ -191,7 +205,8 @@ class TestSmallCommands(OneConnection):
         # redis-benchmark asks for exactly these two.
         self.assertEqual(self.client.ask("CONFIG", "GET", "SAVE"), [b"save", b""])
         self.assertEqual(self.client.ask("CONFIG", "GET", "appendonly"), [b"appendonly", b"no"])
-        self.assertTrue(self.client.ask("CONFIG", "SET", "save", "x").startswith("ERR "))
+        self.assertEqual(self.client.ask("CONFIG", "SET", "save", "x"),
+                         "ERR CONFIG supports only GET; settings are given when the server starts")
 
     def test_time(self):
         seconds, microseconds = (int(part) for part in self.client.ask("TIME"))
