@@ -25,7 +25,7 @@ namespace weir::store {
 struct Sharing {
   std::uint64_t lease = 0;  // above 1: units taken ahead at a time
   std::chrono::nanoseconds lease_for = std::chrono::seconds{1};
-  bool merge = false;  // checks of one key travel together
+  bool merge = false;  // checks of one key travel together: they wait for the one that is under way
 };
 
 // A rule, its identity, and what happens when the store fails.
@@ -33,7 +33,7 @@ struct Limit {
   core::Rule rule;
   // Hashed with the key, so that two limits never share a state. It comes from the limit's name and never
   // from its numbers: those may change without a debt being forgotten. 0: the limit has no name, and the key
-  // alone, with the algorithm, says which state is meant.
+  // alone says which state is meant; such a key is for one algorithm, as not every store tells them apart.
   std::uint32_t id = 0;
   OnStoreError on_store_error = OnStoreError::local;
   Sharing sharing{};
@@ -103,8 +103,10 @@ class Store {
 
   // Answers each request once: those whose state is `answered` when submit() returns at once, the others
   // later, by on_answer. Requests that have a key of a limit in common are decided in the order in which they
-  // came, within a batch and from one batch to the next; they need not be answered in that order. Each
-  // decision is what its check would have been told alone. A whole read buffer is one call.
+  // came, within a batch and from one batch to the next; they need not be answered in that order. Exceptions:
+  // a remembered denial is told at once; requests of several checks, and resets, overtake checks that wait to
+  // be merged. Each decision is what its check would have been told alone; when the source is `remembered`,
+  // only the one that decides is known. A whole read buffer is one call.
   virtual void submit(std::span<Request* const> batch, Moment when) = 0;
 
   // The asker of a submitted request has gone: on_answer is not called, and the request is idle and the

@@ -15,8 +15,9 @@ std::deque<Question> random_questions(Trial& trial, core::Chance& random, std::s
   const Limit limits[] = {trial.limit("9/s", 1), trial.limit("7/s burst 5", 2)};
   std::deque<Question> questions;
   for (std::size_t i = 0; i < count; ++i) {
-    std::vector<Part> parts = {{limits[0], "{t}" + std::to_string(random() % 3), random() % 4}};
-    if (random() % 3 == 0) parts.push_back({limits[1], "{t}" + std::to_string(random() % 2), random() % 3});
+    std::vector<Part> parts = {{limits[0], std::to_string(random() % 3), random() % 4}};
+    if (trial.world.keeps_order_of_several() && random() % 3 == 0)
+      parts.push_back({limits[1], std::to_string(random() % 2), random() % 3});
     questions.emplace_back(parts);
   }
   return questions;
@@ -25,9 +26,12 @@ std::deque<Question> random_questions(Trial& trial, core::Chance& random, std::s
 void as_the_model_says(Trial& trial, Model& model, const std::deque<Question>& questions) {
   for (std::size_t i = 0; i < questions.size() && trial.violations.empty(); ++i) {
     const std::vector<Decision> should = model.ask(questions[i].parts, trial.world.now());
-    for (std::size_t check = 0; check < should.size(); ++check) {
-      trial.equal(shown(questions[i].room[check].decision), shown(should[check]),
-                  "request " + std::to_string(i) + " check " + std::to_string(check));
+    const std::string what = "request " + std::to_string(i);
+    if (questions[i].source == Source::remembered) {
+      // It does not wait for what was asked before it, so its numbers may be older than those.
+      trial.expect(should[questions[i].by].verdict == Verdict::denied, what + " is denied by memory");
+    } else {
+      expect_told(trial, questions[i], should, what);
     }
   }
 }
@@ -76,8 +80,8 @@ void of_a_thousand_the_first_ones_pass(Trial& trial) {
   std::deque<Question> questions;
   std::vector<Question*> batch;
   for (std::size_t i = 0; i < 1'000; ++i) {
-    std::vector<Part> parts = {{limit, "{t}shared"}};
-    if (i % 2 == 0) parts.push_back({own, "{t}" + std::to_string(i)});
+    std::vector<Part> parts = {{limit, "shared"}};
+    if (trial.world.keeps_order_of_several() && i % 2 == 0) parts.push_back({own, std::to_string(i)});
     batch.push_back(&questions.emplace_back(parts));
   }
   trial.submit(batch);
@@ -89,14 +93,14 @@ void of_a_thousand_the_first_ones_pass(Trial& trial) {
 void an_answer_keeps_nothing_of_the_one_before(Trial& trial) {
   const Limit one = trial.limit("1/h", 1);
   const Limit five = trial.limit("5/h", 2);
-  trial.ask(one, "{t}a");
-  Question question({{five, "{t}a"}, {one, "{t}a"}});
+  trial.ask(one, "a");
+  Question question({{five, "a"}, {one, "a"}});
   trial.ask(question);
   trial.expect(question.by == 1 && !question.charged, "the second check decides");
-  question.parts = {{five, "{t}a"}};
+  question.parts = {{five, "a"}};
   trial.ask(question);
   trial.expect(question.by == 0 && question.charged, "the only check decides");
-  question.parts = {{one, "{t}a"}};
+  question.parts = {{one, "a"}};
   trial.ask(question);
   trial.expect(!question.charged, "denied");
   question.verb = Verb::reset;
@@ -178,11 +182,11 @@ void a_cancelled_request_is_not_answered(Trial& trial) {
 void the_memory_of_a_cancelled_request_is_the_askers(Trial& trial) {
   const Limit limit = trial.limit("100/h", 1);
   for (int i = 0; i < 5; ++i) {
-    auto question = std::make_unique<Question>(std::vector<Part>{{limit, "{t}a"}, {limit, "{t}b"}});
+    auto question = std::make_unique<Question>(std::vector<Part>{{limit, "a"}, {limit, "b"}});
     trial.submit({question.get()});
     if (question->pending) trial.cancel(*question);
     question.reset();
-    Question next(limit, "{t}a");
+    Question next(limit, "a");
     trial.ask(next);
     trial.expect(next.allowed(), "the next one is answered");
   }

@@ -8,6 +8,7 @@
 
 #include "conformance/embedded_world.hpp"
 #include "conformance/later.hpp"
+#include "conformance/redis_world.hpp"
 #include "conformance/sabotage.hpp"
 #include "conformance/suite.hpp"
 
@@ -19,13 +20,25 @@ std::unique_ptr<World> make() {
   return std::make_unique<Kind>();
 }
 
+// By a redis-server of the test's own; nothing where there is none.
+template <class Server, bool kMerge>
+std::unique_ptr<World> make_redis_server() {
+  if (!RealRedis::available()) return nullptr;
+  constexpr bool kCluster = std::is_same_v<Server, RealRedisAsCluster>;
+  return std::make_unique<RedisWorld>(std::make_unique<Server>(), kCluster, Sharing{.merge = kMerge});
+}
+
 struct NamedStore {
   const char* name;
   std::unique_ptr<World> (*make)();
 };
 
 std::vector<NamedStore> stores() {
-  return {{"embedded", make<EmbeddedWorld>}, {"embedded_answered_later", make<LaterWorld<>>}};
+  return {{"embedded", make<EmbeddedWorld>},
+          {"embedded_answered_later", make<LaterWorld<>>},
+          {"redis_server", make_redis_server<RealRedis, false>},
+          {"redis_server_merging", make_redis_server<RealRedis, true>},
+          {"redis_server_as_cluster", make_redis_server<RealRedisAsCluster, false>}};
 }
 
 std::vector<std::string> violations_of(World& world, const Property& property, std::string& skipped) {
@@ -40,6 +53,7 @@ class Conformance : public testing::TestWithParam<std::tuple<NamedStore, Propert
 TEST_P(Conformance, holds) {
   const auto& [store, property] = GetParam();
   const std::unique_ptr<World> world = store.make();
+  if (!world) GTEST_SKIP() << "there is no redis-server";
   std::string skipped;
   for (const std::string& violation : violations_of(*world, property, skipped)) ADD_FAILURE() << violation;
   if (!skipped.empty()) GTEST_SKIP() << skipped;

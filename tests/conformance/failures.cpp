@@ -12,19 +12,19 @@ constexpr const char* kNothingSilent = "its states are in this process and canno
 
 void a_foreign_value_is_a_fault_and_charges_nothing(Trial& trial) {
   const Limit limit = trial.limit("5/h", 1);
-  if (!trial.world.put_foreign_value(limit, "{t}foreign")) {
+  if (!trial.world.put_foreign_value(limit, "foreign")) {
     trial.skipped = "nothing but weir writes into it";
     return;
   }
-  Question alone(limit, "{t}foreign");
-  Question before({{limit, "{t}a"}, {limit, "{t}foreign"}});
-  Question after({{limit, "{t}foreign"}, {limit, "{t}a"}});
+  Question alone(limit, "foreign");
+  Question before({{limit, "a"}, {limit, "foreign"}});
+  Question after({{limit, "foreign"}, {limit, "a"}});
   for (Question* const question : {&alone, &before, &after}) {
     trial.ask(*question);
     trial.expect(question->fault == Fault::foreign_value, "a foreign value is a fault");
     trial.expect(!question->allowed(), "a fault does not allow");
   }
-  trial.equal(trial.left(limit, "{t}a"), 5, "left of the other key");
+  trial.equal(trial.left(limit, "a"), 5, "left of the other key");
 }
 
 void an_answer_takes_no_longer_than_the_askers_patience(Trial& trial) {
@@ -33,8 +33,7 @@ void an_answer_takes_no_longer_than_the_askers_patience(Trial& trial) {
     return;
   }
   const Limit limit = trial.limit("5/h", 1);
-  Question patient(limit, "a"), hasty(limit, "b"), usual(limit, "c"),
-      several({{limit, "{t}a"}, {limit, "{t}b"}});
+  Question patient(limit, "a"), hasty(limit, "b"), usual(limit, "c"), several({{limit, "a"}, {limit, "b"}});
   patient.patience = 30ms;
   hasty.patience = 10ms;
   several.patience = 20ms;
@@ -93,7 +92,7 @@ void a_reset_that_did_not_arrive_says_so(Trial& trial) {
     return;
   }
   Question one({{limit, "a"}}, Verb::reset);
-  Question many({{limit, "{t}a"}, {limit, "{t}b"}, {limit, "c"}}, Verb::reset);
+  Question many({{limit, "a"}, {limit, "b"}, {limit, "c"}}, Verb::reset);
   one.patience = many.patience = 10ms;
   trial.submit({&one, &many});
   trial.world.advance(10ms);
@@ -137,7 +136,7 @@ void requests_can_be_cancelled_while_the_store_is_silent(Trial& trial) {
   const Limit limit = trial.limit("5/h", 1);
   for (int i = 0; i < 3; ++i) {
     auto one = std::make_unique<Question>(limit, "a");
-    auto two = std::make_unique<Question>(std::vector<Part>{{limit, "{t}a"}, {limit, "{t}b"}});
+    auto two = std::make_unique<Question>(std::vector<Part>{{limit, "a"}, {limit, "b"}});
     auto reset = std::make_unique<Question>(std::vector<Part>{{limit, "a"}}, Verb::reset);
     trial.submit({one.get(), two.get(), reset.get()});
     trial.world.advance(1ms);

@@ -38,7 +38,7 @@ void what_has_not_drained_comes_back(Trial& trial) {
 void all_of_a_request_comes_back_at_once(Trial& trial) {
   const Limit limit = trial.limit("3/h burst 10", 1);
   const Limit other = trial.limit("7/min", 2);
-  Question question({{limit, "{t}a", 6}, {limit, "{t}b", 10}, {other, "{t}a", 7}});
+  Question question({{limit, "a", 6}, {limit, "b", 10}, {other, "a", 7}});
   trial.ask(question);
   give_back(trial, question);
   for (const Part& part : question.parts) {
@@ -109,7 +109,7 @@ void the_promise_holds_for_what_was_not_given_back(Trial& trial) {
   for (int trace = 0; trace < 30; ++trace) {
     const auto burst = static_cast<std::int64_t>(1 + random() % 8);
     const nanoseconds interval = 1ms;
-    const Limit limit{core::Rule{Quota::make({1, interval}, burst).value()}, 1};
+    const Limit limit = trial.limit(core::Rule{Quota::make({1, interval}, burst).value()}, 1);
     const std::string key = std::to_string(trace);
     std::vector<Admitted> admitted;
     for (int step = 0; step < 80; ++step) {

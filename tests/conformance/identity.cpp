@@ -28,16 +28,6 @@ void a_limit_is_known_by_its_id(Trial& trial) {
   trial.equal(trial.left(other, "key"), 3, "left by the same limit from another place");
 }
 
-// Without a name the algorithm still tells two limits of a key apart.
-void without_an_id_each_algorithm_has_its_own_state(Trial& trial) {
-  const Limit gcra = trial.limit("5/h");
-  const Limit window = trial.limit("5/h algorithm=fixed_window");
-  trial.ask(gcra, "key", 2);
-  trial.ask(window, "key", 1);
-  trial.equal(trial.left(gcra, "key"), 3, "left by gcra");
-  trial.equal(trial.left(window, "key"), 4, "left of the window");
-}
-
 void a_key_is_any_bytes(Trial& trial) {
   using namespace std::string_literals;
   const std::string keys[] = {"",
@@ -100,9 +90,9 @@ void one_key_twice_in_a_request_is_refused(Trial& trial) {
   const Limit limit = trial.limit("5/h", 1);
   const Limit other = trial.limit("5/h", 2);
   const Limit again = trial.limit("7/d", 1);
-  for (const auto& parts : {std::vector<Part>{{limit, "{t}a"}, {limit, "{t}a"}},
-                            {{limit, "{t}a"}, {limit, "{t}b"}, {other, "{t}a"}, {limit, "{t}a", 0}},
-                            {{other, "{t}a"}, {limit, "{t}b"}, {again, "{t}b"}}}) {
+  for (const auto& parts : {std::vector<Part>{{limit, "a"}, {limit, "a"}},
+                            {{limit, "a"}, {limit, "b"}, {other, "a"}, {limit, "a", 0}},
+                            {{other, "a"}, {limit, "b"}, {again, "b"}}}) {
     Question question(parts);
     trial.ask(question);
     trial.expect(question.fault == Fault::unsuitable, "a request that names a state twice is refused");
@@ -116,7 +106,6 @@ void one_key_twice_in_a_request_is_refused(Trial& trial) {
 std::vector<Property> identity_properties() {
   return {{"limits_of_one_key_have_separate_states", limits_of_one_key_have_separate_states},
           {"a_limit_is_known_by_its_id", a_limit_is_known_by_its_id},
-          {"without_an_id_each_algorithm_has_its_own_state", without_an_id_each_algorithm_has_its_own_state},
           {"a_key_is_any_bytes", a_key_is_any_bytes},
           {"changed_numbers_keep_the_debt_in_units", changed_numbers_keep_the_debt_in_units},
           {"one_key_twice_in_a_request_is_refused", one_key_twice_in_a_request_is_refused}};

@@ -33,10 +33,17 @@ class Model {
     return decisions;
   }
 
-  void forget(const Part& part) { states_.erase({part.limit.id, part.key}); }
-
  private:
   std::map<std::pair<std::uint32_t, std::string>, Subject> states_;
 };
+
+// That the question was told what the model says.
+inline void expect_told(Trial& trial, const Question& question, const std::vector<Decision>& should,
+                        const std::string& what) {
+  for (std::size_t i = 0; i < should.size(); ++i) {
+    if (question.source == Source::remembered && i != question.by) continue;
+    trial.equal(shown(question.room[i].decision), shown(should[i]), what + ", check " + std::to_string(i));
+  }
+}
 
 }  // namespace weir::store::conformance

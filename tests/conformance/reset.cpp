@@ -30,7 +30,7 @@ void an_unknown_key_has_nothing_to_forget(Trial& trial) {
 
 void a_reset_of_many_keys_counts_those_that_had_something(Trial& trial) {
   const Limit limit = trial.limit("5/h", 1);
-  for (const std::size_t size : {2, 16, 17, 300}) {
+  for (const std::size_t size : {2U, 16U, 17U, 300U}) {
     std::vector<Part> parts;
     std::uint64_t used = 0;
     for (std::size_t i = 0; i < size; ++i) {
@@ -45,6 +45,10 @@ void a_reset_of_many_keys_counts_those_that_had_something(Trial& trial) {
 }
 
 void a_reset_keeps_its_place_among_the_checks(Trial& trial) {
+  if (!trial.world.keeps_order_of_several()) {
+    trial.skipped = "a reset overtakes the checks that wait to be merged";
+    return;
+  }
   const Limit limit = trial.limit("2/h", 1);
   Question before(limit, "key", 2);
   Question denied(limit, "key", 1);

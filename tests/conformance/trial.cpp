@@ -12,16 +12,20 @@ void Trial::Lent::spoil() {
   for (Limit& limit : limits) limit = Limit{core::Rule{Quota::per_day(1)}, 0xbad};
 }
 
-Trial::~Trial() {
-  for (const Question* question : owed_) world.store().cancel(*const_cast<Question*>(question));
+Question::~Question() {
+  if (pending) trial->cancel(*this);
 }
 
 void Trial::expect(bool holds, std::string_view what) {
   if (!holds) violations.emplace_back(what);
 }
 
+Limit Trial::limit(const core::Rule& rule, std::uint32_t id) const {
+  return {.rule = rule.on_clock(world.wall_ahead()), .id = id, .sharing = world.sharing()};
+}
+
 Limit Trial::limit(std::string_view rule, std::uint32_t id) const {
-  return {core::Rule::parse(rule).value().on_clock(world.wall_ahead()), id};
+  return limit(core::Rule::parse(rule).value(), id);
 }
 
 std::unique_ptr<Trial::Lent> Trial::lend(Question& question) {
@@ -102,7 +106,9 @@ void Trial::examine(const Question& question) {
   }
   const auto checks = question.checks;
   if (question.by >= checks.size()) return expect(false, "the check that decides is one of the request's");
+  const bool one_known = question.source == Source::remembered;
   for (std::size_t i = 0; i < checks.size(); ++i) {
+    if (one_known && i != question.by) continue;
     const Decision& each = checks[i].decision;
     expect(!core::decides(each, question.decision()), "no check is more severe than the one that decides");
     expect(i >= question.by || core::decides(question.decision(), each),
@@ -142,7 +148,6 @@ void Trial::ask(Question& question) {
 Decision Trial::ask(const Limit& limit, std::string_view key, std::uint64_t cost) {
   Question question(limit, std::string(key), cost);
   ask(question);
-  if (question.pending) cancel(question);
   if (question.fault != Fault::none) expect(false, "nobody could decide: " + question.why);
   return question.decision();
 }
@@ -150,7 +155,6 @@ Decision Trial::ask(const Limit& limit, std::string_view key, std::uint64_t cost
 std::uint64_t Trial::reset(std::vector<Part> parts) {
   Question question(std::move(parts), Verb::reset);
   ask(question);
-  if (question.pending) cancel(question);
   if (question.fault != Fault::none) expect(false, "a reset failed: " + question.why);
   return question.forgotten;
 }

@@ -31,7 +31,7 @@ struct Part {
 
 class Trial;
 
-// A request that owns what it asks for.
+// A request that owns what it asks for. One that ends without an answer cancels itself.
 class Question : public Request {
  public:
   explicit Question(std::vector<Part> wanted, Verb asked = Verb::check) : parts(std::move(wanted)) {
@@ -41,6 +41,7 @@ class Question : public Request {
       : Question({{limit, std::move(key), cost}}) {}
   Question(const Question&) = delete;
   Question& operator=(const Question&) = delete;
+  ~Question();
 
   std::vector<Part> parts;
   std::vector<Check> room;       // what `checks` is of
@@ -53,7 +54,6 @@ class Question : public Request {
 class Trial {
  public:
   explicit Trial(World& its_world) : world(its_world) {}
-  ~Trial();
   Trial(const Trial&) = delete;
   Trial& operator=(const Trial&) = delete;
 
@@ -71,6 +71,7 @@ class Trial {
   }
 
   // A limit whose windows go by the world's clock.
+  Limit limit(const core::Rule& rule, std::uint32_t id = 0) const;
   Limit limit(std::string_view rule, std::uint32_t id = 0) const;
 
   // As the store's; submit() does not wait.

@@ -117,7 +117,7 @@ void large_numbers_are_exact_or_refused(Trial& trial) {
   constexpr std::int64_t kEnd = std::numeric_limits<std::int64_t>::max();
   for (const Row& row : {Row{1, 1ns, 9'100'000'000'000'000}, Row{1, 1ns, kEnd}, Row{1, nanoseconds{kEnd}, 1},
                          Row{1'000'000'000, 1s, 1'000'000'000}, Row{1, 24h, 100'000}}) {
-    const Limit limit{core::Rule{Quota::make({row.count, row.period}, row.burst).value()}};
+    const Limit limit = trial.limit(core::Rule{Quota::make({row.count, row.period}, row.burst).value()});
     const std::string what = std::to_string(row.burst) + " at once";
     Question question(limit, what, static_cast<std::uint64_t>(row.burst));
     trial.ask(question);
@@ -137,7 +137,7 @@ void in_any_span_at_most_burst_plus_w_over_t(Trial& trial) {
   for (int trace = 0; trace < 20; ++trace) {
     const auto burst = static_cast<std::int64_t>(1 + random() % 20);
     const nanoseconds interval = 1us * (1 + random() % 5'000);
-    const Limit limit{core::Rule{Quota::make({1, interval}, burst).value()}, 1};
+    const Limit limit = trial.limit(core::Rule{Quota::make({1, interval}, burst).value()}, 1);
     const std::string key = std::to_string(trace);
     nanoseconds worst{0}, last = trial.world.now();
     std::int64_t admitted = 0;

@@ -31,6 +31,13 @@ class World {
 
   // How far the clock that windows go by is ahead of now().
   virtual nanoseconds wall_ahead() const { return nanoseconds{0}; }
+  // How the suite's limits are shared.
+  virtual Sharing sharing() const { return {}; }
+  // Whether the keys of one request may lie in several places that are asked one by one. Then a rule that
+  // cannot give back is Fault::unsuitable among several.
+  virtual bool spreads() const { return false; }
+  // Whether requests of several checks, and resets, keep their place among the others of their keys.
+  virtual bool keeps_order_of_several() const { return true; }
   // Whether the store says Fault::unsuitable to checks of this rule.
   virtual bool refuses(const core::Rule&) const { return false; }
   // Puts something that is no limit where the store keeps this key's state; false: a store cannot have that.

@@ -1,0 +1,177 @@
+// The Redis store, as a world: its client's bytes go to a Redis that answers at once and goes by the time of
+// the test.
+//
+// What that Redis is, a server of the test's own or a simulated one, is the Upstream.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "conformance/world.hpp"
+#include "redis/kept_check.hpp"
+#include "redis/server.hpp"
+#include "redis/shared_store.hpp"
+#include "redis/wire_test.hpp"
+#include "store/embedded_store.hpp"
+
+namespace weir::store::conformance {
+
+class Upstream {
+ public:
+  virtual ~Upstream() = default;
+  // What a Redis whose clock says `wall` answers to this command, as bytes.
+  virtual std::string answer(std::vector<std::string> command, nanoseconds wall) = 0;
+};
+
+// A redis-server, the same for all worlds of a process; each world begins with an empty one.
+class RealRedis : public Upstream {
+ public:
+  RealRedis() : socket_(connect_to(server().socket_path())) {
+    if (socket_ < 0) throw std::runtime_error("no connection to redis-server");
+    ask({"FLUSHALL"});
+  }
+  ~RealRedis() override { close(socket_); }
+  RealRedis(const RealRedis&) = delete;
+  RealRedis& operator=(const RealRedis&) = delete;
+
+  static bool available() { return !RedisServer::program().empty(); }
+
+  std::string answer(std::vector<std::string> command, nanoseconds wall) override {
+    // The script takes the time from a last word where there is one (check.lua).
+    if (command[0] == "EVALSHA") {
+      const auto us = std::chrono::duration_cast<std::chrono::microseconds>(wall).count();
+      command.push_back(std::to_string(us / 1'000'000) + " " + std::to_string(us % 1'000'000));
+    }
+    return ask(command);
+  }
+
+ private:
+  static const RedisServer& server() {
+    static const RedisServer the_server;
+    return the_server;
+  }
+
+  std::string ask(const std::vector<std::string>& words) {
+    std::string out = "*" + std::to_string(words.size()) + "\r\n";
+    for (const std::string& word : words) out += redis::bulk(word);
+    for (std::size_t at = 0; at < out.size();) {
+      const ssize_t sent = send(socket_, out.data() + at, out.size() - at, MSG_NOSIGNAL);
+      if (sent <= 0) throw std::runtime_error("redis-server is gone");
+      at += static_cast<std::size_t>(sent);
+    }
+    std::string in;
+    while (parser_.parse(in).status != resp::Parsed::Status::value) {
+      char bytes[4096];
+      const ssize_t got = recv(socket_, bytes, sizeof(bytes), 0);
+      if (got <= 0) throw std::runtime_error("redis-server is gone");
+      in.append(bytes, static_cast<std::size_t>(got));
+    }
+    return in;
+  }
+
+  int socket_;
+  resp::ReplyParser parser_;
+};
+
+// The same one server as all nodes of a cluster, for a store that believes it to be three.
+class RealRedisAsCluster : public RealRedis {
+ public:
+  std::string answer(std::vector<std::string> command, nanoseconds wall) override {
+    if (command[0] != "CLUSTER") return RealRedis::answer(std::move(command), wall);
+    const auto range = [](int first, int last, const std::string& host) {
+      return "*3\r\n:" + std::to_string(first) + "\r\n:" + std::to_string(last) + "\r\n*3\r\n" +
+             redis::bulk(host) + ":6379\r\n" + redis::bulk("id of " + host);
+    };
+    return "*3\r\n" + range(0, 5460, "a") + range(5461, 10922, "b") + range(10923, 16383, "c");
+  }
+};
+
+class RedisWorld : public World {
+ public:
+  RedisWorld(std::unique_ptr<Upstream> upstream, bool cluster, Sharing its_sharing)
+      : upstream_(std::move(upstream)),
+        cluster_(cluster),
+        sharing_(its_sharing),
+        store_(redis::Endpoint::parse(cluster ? "redis+cluster://a,b,c" : "redis://a").value(), {}, local_,
+               resets_, [this] { return now_; }) {
+    store_.client().start(now_);
+    settle();
+  }
+
+  Store& store() override { return store_; }
+  nanoseconds now() const override { return now_; }
+  void advance(nanoseconds time) override {
+    settle();
+    const nanoseconds until = now_ + time;
+    for (nanoseconds next = client().next_tick(); next <= until; next = client().next_tick()) {
+      now_ = std::max(now_, next);
+      client().tick(now_);
+      settle();
+    }
+    now_ = until;
+  }
+  void settle() override {
+    for (auto actions = client().take_actions(); !actions.empty(); actions = client().take_actions()) {
+      for (const redis::Client::Action& action : actions) act(action);
+    }
+  }
+  // A real server forgets by its own clock what has drained by the test's, unless that is ahead of it.
+  nanoseconds wall_ahead() const override { return kWallAhead; }
+  Sharing sharing() const override { return sharing_; }
+  bool spreads() const override { return cluster_; }
+  bool keeps_order_of_several() const override { return !cluster_ && !sharing_.merge; }
+  bool refuses(const core::Rule& rule) const override { return redis::unsuitable(rule).has_value(); }
+  bool put_foreign_value(const Limit& limit, const std::string& key) override {
+    upstream_->answer({"SET", redis::key_in_redis("", limit.id, key), "hello"}, now_ + kWallAhead);
+    return true;
+  }
+  bool fall_silent() override { return silent_ = true; }
+  void speak_again() override {
+    silent_ = false;
+    for (auto& [node, bytes] : held_back_) client().received(node, std::exchange(bytes, {}), now_);
+    settle();
+  }
+
+ private:
+  // 2100-01-01.
+  static constexpr nanoseconds kWallAhead = std::chrono::seconds{4'102'444'800};
+
+  redis::Client& client() { return store_.client(); }
+
+  void act(const redis::Client::Action& action) {
+    using Kind = redis::Client::Action::Kind;
+    const auto node = action.node;
+    if (action.kind == Kind::connect) {
+      if (!silent_) client().connected(node, now_);
+    } else if (action.kind == Kind::close) {
+      held_back_.erase(node);
+    } else {
+      std::string wire = client().take_output(node);
+      while (!wire.empty()) {
+        const std::string bytes = upstream_->answer(redis::take_command(wire), now_ + kWallAhead);
+        if (silent_) {
+          held_back_[node] += bytes;
+        } else {
+          client().received(node, bytes, now_);
+        }
+      }
+    }
+  }
+
+  std::unique_ptr<Upstream> upstream_;
+  bool cluster_;
+  Sharing sharing_;
+  nanoseconds now_ = std::chrono::seconds{1'000'000};
+  bool silent_ = false;
+  std::map<redis::Client::NodeId, std::string> held_back_;
+  EmbeddedStore local_{std::size_t{1} << 20};
+  redis::Resets resets_;
+  redis::SharedStore store_;
+};
+
+}  // namespace weir::store::conformance
