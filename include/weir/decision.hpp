@@ -7,6 +7,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 
@@ -34,6 +35,17 @@ struct Decision {
   [[nodiscard]] constexpr bool allowed() const noexcept { return verdict == Verdict::allowed; }
 
   friend constexpr bool operator==(const Decision&, const Decision&) noexcept = default;
+};
+
+// What several limits made of one request, which is charged to all of them or to none.
+struct JointDecision {
+  // Of the limit that decides: the one denied for longest, or where all allow the one with the least left.
+  Decision decision{};
+  std::size_t by = 0;  // which check that is, counted from 0
+
+  [[nodiscard]] constexpr bool allowed() const noexcept { return decision.allowed(); }
+
+  friend constexpr bool operator==(const JointDecision&, const JointDecision&) noexcept = default;
 };
 
 }  // namespace weir

@@ -7,13 +7,24 @@
 //   weir::KeyedLimiter per_user{weir::Quota::per_second(50), {.memory = 64_MiB}};
 //   auto d = per_user.check(user_id, weir::Cost{3});                          // one limit for each key
 //
-// Every member may be called from any thread at any time. A check cannot fail, allocates nothing, and takes
-// no lock that another thread can hold across a system call. Time is std::chrono::steady_clock's: stepping
-// the wall clock changes no decision; the time that a machine spends suspended does not count as passed.
+//   weir::LocalStore store;                                                   // memory that limits share
+//   weir::KeyedLimiter users{weir::Quota::per_second(50), store};
+//   weir::KeyedLimiter tenants{weir::Quota::per_second(500), store};
+//   auto both = store.check_all({{users, user_id}, {tenants, tenant_id}});    // charged both, or none
 //
-// The promise (src/core/gcra.hpp): in any span of length W the cost admitted for a key is at most
-// burst + W / T, T being the quota's emission interval. That is of the default, GCRA. A KeyedLimiter can
-// count otherwise, and then promises otherwise, where `limit` is the quota's count and P its period
+// Threads: any thread may call every member at any time, except that an object must not be moved, assigned or
+// destroyed while another thread uses it. A check that is noexcept cannot fail; no check allocates, or takes
+// a lock that another thread can hold across a system call. What throws says so.
+//
+// Time is std::chrono::steady_clock's, or that of the Clock which a limiter is given. Stepping the wall clock
+// changes no decision; the time that a machine spends suspended does not count as passed. Each member that
+// needs a time has a twin whose name ends in _at, for a time of the caller's: 0 or above, on a clock of the
+// caller's. On one limiter, use either the twins or the others: live(), reset() and check() read the
+// limiter's clock, and their twins the time that they are given.
+//
+// The promise (src/core/gcra.hpp, after ITU-T I.371): in any span of length W the cost admitted for a key is
+// at most burst + W / T, T being the quota's emission interval. That is of the default, GCRA. A KeyedLimiter
+// can count otherwise, and then promises otherwise, where `limit` is the quota's count and P its period
 // (docs/algorithm.md):
 //
 //   fixed_window            at most `limit` in each window, 2 x limit in any span of P
@@ -26,45 +37,72 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 
 #include "weir/algorithm.hpp"
+#include "weir/clock.hpp"
 #include "weir/decision.hpp"
 #include "weir/quota.hpp"
 
 namespace weir {
 
-namespace core {
-struct Rule;
-}  // namespace core
 namespace store {
 class LogTable;
-class Table;
+struct Local;
+struct Limit;
 }  // namespace store
+
+class Limiter;
+
+// One of several limits that a request has to meet.
+struct LimiterCheck {
+  Limiter& limiter;
+  Cost cost{};
+};
 
 // One limit, by GCRA. 64 bytes, no allocation; not copied or moved, because its address is what threads
 // share.
 class alignas(64) Limiter {
  public:
-  explicit Limiter(Quota quota) noexcept;
+  explicit Limiter(Quota quota) noexcept : quota_(quota) {}
+  // Reads `clock`, which must outlive it.
+  Limiter(Quota quota, const Clock& clock) noexcept : quota_(quota), clock_(&clock) {}
   Limiter(const Limiter&) = delete;
   Limiter& operator=(const Limiter&) = delete;
 
+  // Decides and, if allowed, charges `cost` units.
   [[nodiscard]] Decision check(Cost cost = {}) noexcept;
-  // The same at a time of the caller's, 0 or above, on a clock of the caller's: for tests and simulations.
-  // Never mix it with check() on one limiter.
   [[nodiscard]] Decision check_at(std::chrono::nanoseconds now, Cost cost = {}) noexcept;
 
+  // Several requests at one time, in order, each as check() would. Throws std::invalid_argument unless there
+  // are as many decisions as costs.
+  void check(std::span<const Cost> costs, std::span<Decision> decisions);
+
   // Forgets what was charged.
-  void reset() noexcept { tat_.store(0, std::memory_order_relaxed); }
+  void reset() noexcept;
   [[nodiscard]] const Quota& quota() const noexcept { return quota_; }
 
  private:
+  friend JointDecision check_all(std::span<const LimiterCheck> checks);
+  std::chrono::nanoseconds now() const noexcept;
+  std::uint64_t unlocked() const noexcept;
+
   std::atomic<std::uint64_t> tat_{0};
   Quota quota_;
+  const Clock* clock_ = nullptr;  // null: the steady clock
 };
+
+// One request against several limiters, 1 to 16 different ones: charged to all, or to none when any of them
+// does not allow it. No thread sees it charged to some. Each limiter reads its own clock. Throws
+// std::invalid_argument for another number of limiters, and for one that comes twice.
+[[nodiscard]] JointDecision check_all(std::span<const LimiterCheck> checks);
+[[nodiscard]] inline JointDecision check_all(std::initializer_list<LimiterCheck> checks) {
+  return check_all(std::span<const LimiterCheck>(checks.begin(), checks.size()));
+}
 
 // What a key that is not yet known gets when the memory is full of keys that are in use.
 enum class WhenFull : std::uint8_t { deny, allow };
@@ -73,8 +111,48 @@ inline namespace literals {
 consteval std::size_t operator""_MiB(unsigned long long n) { return static_cast<std::size_t>(n) << 20; }
 }  // namespace literals
 
+class KeyedLimiter;
+
+// One of several limits that a request has to meet.
+struct KeyedCheck {
+  const KeyedLimiter& limiter;
+  std::string_view key;
+  Cost cost{};
+  std::optional<Quota> quota{};  // of this request, instead of the limiter's
+};
+
+// The memory that several KeyedLimiters share, so that one request can be charged to all of them or to none.
+// They have to share it because all-or-none needs the states of all keys in one order of locks. Each limiter
+// counts for itself, also under equal keys. The memory lives until the store and all its limiters are gone.
+class LocalStore {
+ public:
+  struct Options {
+    std::size_t memory = 64_MiB;  // as KeyedLimiter's, for the keys of all limiters together
+    WhenFull when_full = WhenFull::deny;
+    const Clock* clock = nullptr;  // that all its limiters read; must outlive them. Null: the steady clock
+  };
+
+  // Throws std::invalid_argument for too little memory, std::system_error when the system refuses it.
+  LocalStore() : LocalStore(Options{}) {}
+  explicit LocalStore(Options options);
+
+  // One request against 1 to 16 limits of this store: charged to all, or to none when any does not allow it.
+  // No thread sees it charged to some. Throws std::invalid_argument for another number of limits, for a
+  // limiter of another store, for a limiter with a key that comes twice, and for a quota that the limiter's
+  // algorithm cannot count.
+  [[nodiscard]] JointDecision check_all(std::span<const KeyedCheck> checks);
+  [[nodiscard]] JointDecision check_all(std::initializer_list<KeyedCheck> checks) {
+    return check_all(std::span<const KeyedCheck>(checks.begin(), checks.size()));
+  }
+  [[nodiscard]] JointDecision check_all_at(std::chrono::nanoseconds now, std::span<const KeyedCheck> checks);
+
+ private:
+  friend class KeyedLimiter;
+  std::shared_ptr<store::Local> local_;
+};
+
 // One limit for each key. A key is bytes, any bytes; it is not kept, only 56 bits of a keyed hash of it (64
-// for sliding_window_log).
+// for sliding_window_log). Can be moved; one that was moved from can only be destroyed or assigned to.
 class KeyedLimiter {
  public:
   struct Options {
@@ -85,8 +163,9 @@ class KeyedLimiter {
     std::size_t memory = 64_MiB;
     WhenFull when_full = WhenFull::deny;
     // fixed_window_clock and sliding_window_counter lay their windows by the wall clock, in UTC: it is read
-    // once, here, and stepping it later changes no decision.
+    // once, here, and stepping it later changes no decision. With a `clock` they lie on that.
     Algorithm algorithm = Algorithm::gcra;
+    const Clock* clock = nullptr;  // must outlive the limiter; null: the steady clock
   };
 
   // Throws std::invalid_argument for too little memory, for a burst with an algorithm other than gcra, and
@@ -94,32 +173,59 @@ class KeyedLimiter {
   // system refuses the memory.
   explicit KeyedLimiter(Quota quota) : KeyedLimiter(quota, Options{}) {}
   KeyedLimiter(Quota quota, Options options);
+  // Keeps its keys in `store`. Throws std::invalid_argument as above, and for sliding_window_log, whose
+  // states have no place there.
+  KeyedLimiter(Quota quota, LocalStore& store, Algorithm algorithm = Algorithm::gcra);
   ~KeyedLimiter();
-  KeyedLimiter(const KeyedLimiter&) = delete;
-  KeyedLimiter& operator=(const KeyedLimiter&) = delete;
+  KeyedLimiter(KeyedLimiter&&) noexcept;
+  KeyedLimiter& operator=(KeyedLimiter&&) noexcept;
 
+  // Decides and, if allowed, charges the key `cost` units.
   [[nodiscard]] Decision check(std::string_view key, Cost cost = {}) noexcept;
-  // As Limiter::check_at. Windows that go by the clock go by the one of `now`.
+  // Windows that go by the clock go by the one of `now`.
   [[nodiscard]] Decision check_at(std::chrono::nanoseconds now, std::string_view key,
                                   Cost cost = {}) noexcept;
 
+  // The same with a quota of this call, for keys on different plans. A key whose quota changes keeps its debt
+  // in units: what it has spent stays spent, and drains at the new rate. Never throws for gcra; throws
+  // std::invalid_argument for a quota that another algorithm cannot count, and for sliding_window_log, which
+  // has room for one count only.
+  [[nodiscard]] Decision check(std::string_view key, const Quota& quota, Cost cost = {});
+  [[nodiscard]] Decision check_at(std::chrono::nanoseconds now, std::string_view key, const Quota& quota,
+                                  Cost cost = {});
+
   // Many keys at one time, in order, each as check() would: several times faster than one by one, because the
-  // memory of the next keys is fetched while the first are decided. Only the first min(keys, decisions) are.
+  // memory of the next keys is fetched while the first are decided. The second form has a cost for each key.
+  // Throws std::invalid_argument, and decides none, unless there are as many decisions as keys.
   void check(std::span<const std::string_view> keys, std::span<Decision> decisions, Cost cost = {});
+  void check(std::span<const KeyCost> keys, std::span<Decision> decisions);
 
   // Forgets what was charged to the key; true if there was something to forget.
   bool reset(std::string_view key) noexcept;
+  bool reset_at(std::chrono::nanoseconds now, std::string_view key) noexcept;
 
   [[nodiscard]] const Quota& quota() const noexcept { return quota_; }
-  [[nodiscard]] std::uint64_t live()
-      const noexcept;  // keys in use now; reads the table, some 20 ms for 64 MiB
+  // Keys in use, of all limiters of a shared LocalStore; reads the table, some 20 ms for 64 MiB.
+  [[nodiscard]] std::uint64_t live() const noexcept;
+  [[nodiscard]] std::uint64_t live_at(std::chrono::nanoseconds now) const noexcept;
   [[nodiscard]] std::uint64_t capacity() const noexcept;  // slots at the bound
   [[nodiscard]] std::uint64_t refused() const noexcept;   // checks that when_full answered
 
  private:
+  friend class LocalStore;
+  KeyedLimiter(Quota quota, Algorithm algorithm, const Clock* clock, std::uint32_t id);
+  std::chrono::nanoseconds now() const noexcept;
+  store::Limit with(const Quota& quota, std::chrono::nanoseconds wall) const;
+  Decision decide(std::chrono::nanoseconds now, std::string_view key, const store::Limit& limit,
+                  Cost cost) noexcept;
+  template <class Key>
+  void check_each(std::span<const Key> keys, std::span<Decision> decisions, Cost cost);
+
   Quota quota_;
-  std::unique_ptr<const core::Rule> rule_;
-  std::unique_ptr<store::Table> table_;  // one of these two, by the algorithm
+  const Clock* clock_;
+  std::chrono::nanoseconds wall_{0};  // from our clock to the one that windows go by
+  std::unique_ptr<const store::Limit> limit_;
+  std::shared_ptr<store::Local> local_;  // one of these two, by the algorithm
   std::unique_ptr<store::LogTable> logs_;
 };
 

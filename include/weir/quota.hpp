@@ -30,6 +30,12 @@ struct Cost {
   std::uint64_t units = 1;
 };
 
+// One request of a batch.
+struct KeyCost {
+  std::string_view key;
+  Cost cost{};
+};
+
 class Quota {
  public:
   // Bad numbers in these do not compile. The burst is `count` unless with_burst() says otherwise.

@@ -2,100 +2,313 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <new>
 #include <stdexcept>
+#include <string>
+#include <type_traits>
 
 #include "core/gcra.hpp"
 #include "core/rule.hpp"
+#include "core/severity.hpp"
 #include "store/clock.hpp"
+#include "store/embedded_store.hpp"
 #include "store/log_table.hpp"
-#include "store/table.hpp"
+#include "store/spin.hpp"
+#include "store/store.hpp"
 
 namespace weir {
+namespace store {
 
-Limiter::Limiter(Quota quota) noexcept : quota_(quota) {}
+// What the limiters of one memory share.
+struct Local {
+  Local(std::size_t memory, WhenFull when_full, const Clock* given_clock)
+      : embedded(memory, when_full), clock(given_clock) {}
 
-Decision Limiter::check(Cost cost) noexcept { return check_at(store::steady_now(), cost); }
+  EmbeddedStore embedded;
+  const Clock* clock;
+  std::atomic<std::uint32_t> ids{0};  // that limiters have; a limiter alone has 0
+};
 
-Decision Limiter::check_at(std::chrono::nanoseconds now, Cost cost) noexcept {
-  const auto interval = static_cast<std::uint64_t>(quota_.emission_interval().count());
-  // Relaxed suffices: the tat is all there is, nothing else is published with it.
-  std::uint64_t tat = tat_.load(std::memory_order_relaxed);
+}  // namespace store
+
+namespace {
+
+using std::chrono::nanoseconds;
+using store::kMostChecks;
+
+[[noreturn]] void refuse(const std::string& what) { throw std::invalid_argument("weir::" + what); }
+
+nanoseconds read(const Clock* clock) noexcept {
+  return clock != nullptr ? clock->now() : store::steady_now();
+}
+
+// Of a limiter that a check_all() has locked. No tat: gcra's are below 2^64 - 1 (src/core/gcra.hpp).
+constexpr std::uint64_t kLocked = std::numeric_limits<std::uint64_t>::max();
+
+core::gcra::Step step_of(const Quota& quota, std::uint64_t tat, nanoseconds now, Cost cost) {
+  return core::gcra::decide(quota, {tat, static_cast<std::uint64_t>(quota.emission_interval().count())}, now,
+                            cost);
+}
+
+void require_as_many(const char* where, std::size_t requests, std::size_t decisions) {
+  if (requests == decisions) return;
+  refuse(std::string(where) + ": " + std::to_string(requests) + " requests and room for " +
+         std::to_string(decisions) + " decisions; expected as many");
+}
+
+}  // namespace
+
+nanoseconds Limiter::now() const noexcept { return read(clock_); }
+
+std::uint64_t Limiter::unlocked() const noexcept {
+  store::Spin spin;
   for (;;) {
-    const core::gcra::Step step = core::gcra::decide(quota_, {tat, interval}, now, cost);
+    // Relaxed suffices: the tat is all there is, nothing else is published with it.
+    if (const std::uint64_t tat = tat_.load(std::memory_order_relaxed); tat != kLocked) return tat;
+    spin.wait();
+  }
+}
+
+Decision Limiter::check(Cost cost) noexcept { return check_at(now(), cost); }
+
+Decision Limiter::check_at(nanoseconds now, Cost cost) noexcept {
+  std::uint64_t tat = unlocked();
+  for (;;) {
+    const core::gcra::Step step = step_of(quota_, tat, now, cost);
     if (!step.changes || tat_.compare_exchange_weak(tat, step.next.tat, std::memory_order_relaxed)) {
       return step.decision();
     }
+    if (tat == kLocked) tat = unlocked();
   }
 }
 
-KeyedLimiter::KeyedLimiter(Quota quota, Options options) : quota_(quota) {
-  const auto rule = core::Rule::make(quota, options.algorithm);
+void Limiter::check(std::span<const Cost> costs, std::span<Decision> decisions) {
+  require_as_many("Limiter::check", costs.size(), decisions.size());
+  const nanoseconds at = now();
+  for (std::size_t i = 0; i < costs.size(); ++i) new (&decisions[i]) Decision(check_at(at, costs[i]));
+}
+
+void Limiter::reset() noexcept {
+  for (std::uint64_t tat = unlocked(); !tat_.compare_exchange_weak(tat, 0, std::memory_order_relaxed);
+       tat = unlocked()) {
+  }
+}
+
+// Two-phase locking in the order of addresses, so that no two threads wait for each other. Acquire and
+// release, because a limiter's tat must not be seen older than the lock of another says.
+JointDecision check_all(std::span<const LimiterCheck> checks) {
+  const std::size_t count = checks.size();
+  if (count == 0 || count > kMostChecks) {
+    refuse("check_all: " + std::to_string(count) + " limiters are not 1 to " + std::to_string(kMostChecks));
+  }
+  struct Part {
+    Limiter* limiter;
+    std::size_t check;
+    nanoseconds now;
+    std::uint64_t tat;
+    std::uint64_t next;
+  };
+  std::array<Part, kMostChecks> room;
+  const std::span<Part> parts(room.data(), count);
+  for (std::size_t i = 0; i < count; ++i) parts[i] = {&checks[i].limiter, i, checks[i].limiter.now(), 0, 0};
+  std::sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) { return a.limiter < b.limiter; });
+  for (std::size_t i = 1; i < count; ++i) {
+    if (parts[i].limiter == parts[i - 1].limiter) refuse("check_all: one limiter comes twice");
+  }
+  for (Part& part : parts) {
+    part.tat = part.limiter->unlocked();
+    while (!part.limiter->tat_.compare_exchange_weak(part.tat, kLocked, std::memory_order_acquire,
+                                                     std::memory_order_relaxed)) {
+      if (part.tat == kLocked) part.tat = part.limiter->unlocked();
+    }
+  }
+  bool all = true;
+  std::array<Decision, kMostChecks> decisions;
+  for (Part& part : parts) {
+    const core::gcra::Step step = step_of(part.limiter->quota_, part.tat, part.now, checks[part.check].cost);
+    part.next = step.next.tat;
+    decisions[part.check] = step.decision();
+    all = all && step.verdict == Verdict::allowed;
+  }
+  for (const Part& part : parts)
+    part.limiter->tat_.store(all ? part.next : part.tat, std::memory_order_release);
+  JointDecision joint{decisions[0], 0};
+  for (std::size_t i = 1; i < count; ++i) {
+    if (core::decides(decisions[i], joint.decision)) joint = {decisions[i], i};
+  }
+  return joint;
+}
+
+LocalStore::LocalStore(Options options)
+    : local_(std::make_shared<store::Local>(options.memory, options.when_full, options.clock)) {}
+
+JointDecision LocalStore::check_all(std::span<const KeyedCheck> checks) {
+  return check_all_at(read(local_->clock), checks);
+}
+
+JointDecision LocalStore::check_all_at(nanoseconds now, std::span<const KeyedCheck> checks) {
+  if (checks.empty() || checks.size() > kMostChecks) {
+    refuse("LocalStore::check_all: " + std::to_string(checks.size()) + " limits are not 1 to " +
+           std::to_string(kMostChecks));
+  }
+  std::array<std::optional<store::Limit>, kMostChecks> own;  // of those with a quota of this request
+  std::array<store::Check, kMostChecks> asked;
+  for (std::size_t i = 0; i < checks.size(); ++i) {
+    const KeyedLimiter& limiter = checks[i].limiter;
+    if (limiter.local_ != local_)
+      refuse("LocalStore::check_all: limit " + std::to_string(i) + " has another store");
+    if (checks[i].quota) own[i] = limiter.with(*checks[i].quota, limiter.wall_);
+    asked[i].limit = own[i] ? &*own[i] : limiter.limit_.get();
+    asked[i].key = checks[i].key;
+    asked[i].cost = checks[i].cost;
+  }
+  store::Request request;
+  request.checks = {asked.data(), checks.size()};
+  store::Request* const batch[] = {&request};
+  local_->embedded.submit(batch, {now, now});
+  if (request.fault != Fault::none) refuse("LocalStore::check_all: " + request.why);
+  return {request.decision(), request.by};
+}
+
+KeyedLimiter::KeyedLimiter(Quota quota, Algorithm algorithm, const Clock* clock, std::uint32_t id)
+    : quota_(quota), clock_(clock) {
+  const auto rule = core::Rule::make(quota, algorithm);
   if (!rule) throw std::invalid_argument(rule.error());
   // The one reading of the wall clock.
-  rule_ = std::make_unique<const core::Rule>(
-      rule->on_clock(std::chrono::system_clock::now().time_since_epoch() - store::steady_now()));
-  const core::HashKey seed = store::Table::random_seed();
+  if (clock == nullptr) wall_ = std::chrono::system_clock::now().time_since_epoch() - store::steady_now();
+  limit_ = std::make_unique<const store::Limit>(store::Limit{.rule = rule->on_clock(wall_), .id = id});
+}
+
+KeyedLimiter::KeyedLimiter(Quota quota, Options options)
+    : KeyedLimiter(quota, options.algorithm, options.clock, 0) {
   if (core::kept_in_two_words(options.algorithm)) {
-    table_ = std::make_unique<store::Table>(options.memory, options.when_full, seed);
+    local_ = std::make_shared<store::Local>(options.memory, options.when_full, options.clock);
   } else {
-    logs_ = std::make_unique<store::LogTable>(quota, options.memory, options.when_full, seed);
+    logs_ = std::make_unique<store::LogTable>(quota, options.memory, options.when_full,
+                                              store::Table::random_seed());
   }
+}
+
+KeyedLimiter::KeyedLimiter(Quota quota, LocalStore& store, Algorithm algorithm)
+    : KeyedLimiter(quota, algorithm, store.local_->clock, ++store.local_->ids) {
+  if (!core::kept_in_two_words(algorithm))
+    refuse("KeyedLimiter: " + core::name_of(algorithm) + " has no place in a LocalStore");
+  local_ = store.local_;
 }
 
 KeyedLimiter::~KeyedLimiter() = default;
+KeyedLimiter::KeyedLimiter(KeyedLimiter&&) noexcept = default;
+KeyedLimiter& KeyedLimiter::operator=(KeyedLimiter&&) noexcept = default;
+
+nanoseconds KeyedLimiter::now() const noexcept { return read(clock_); }
+
+// Our limit with another quota, its windows by a clock that is `wall` ahead of that of the check.
+store::Limit KeyedLimiter::with(const Quota& quota, nanoseconds wall) const {
+  store::Limit limit = *limit_;
+  limit.rule.quota = quota;
+  if (limit.rule.algorithm == Algorithm::gcra || quota == quota_) {
+    limit.rule = limit.rule.on_clock(wall);
+    return limit;
+  }
+  if (!core::kept_in_two_words(limit.rule.algorithm))
+    refuse("KeyedLimiter::check: " + core::name_of(limit.rule.algorithm) + " counts by one quota only");
+  const auto rule = core::Rule::make(quota, limit.rule.algorithm);
+  if (!rule) refuse("KeyedLimiter::check: " + rule.error());
+  limit.rule = rule->on_clock(wall);
+  return limit;
+}
+
+Decision KeyedLimiter::decide(nanoseconds now, std::string_view key, const store::Limit& limit,
+                              Cost cost) noexcept {
+  if (logs_) return logs_->check(logs_->locate(key), cost, now);
+  store::Table& table = local_->embedded.table();
+  return table.check(table.locate(key, limit.rule, limit.id), limit.rule, cost, now, now);
+}
 
 Decision KeyedLimiter::check(std::string_view key, Cost cost) noexcept {
-  const std::chrono::nanoseconds now = store::steady_now();
-  if (logs_) return logs_->check(logs_->locate(key), cost, now);
-  return table_->check(table_->locate(key, *rule_), *rule_, cost, now, now);
+  return decide(now(), key, *limit_, cost);
 }
 
-Decision KeyedLimiter::check_at(std::chrono::nanoseconds now, std::string_view key, Cost cost) noexcept {
-  if (logs_) return logs_->check(logs_->locate(key), cost, now);
-  return table_->check(table_->locate(key, *rule_), rule_->on_clock(std::chrono::nanoseconds{0}), cost, now,
-                       now);
+Decision KeyedLimiter::check_at(nanoseconds now, std::string_view key, Cost cost) noexcept {
+  if (!core::goes_by_the_clock(limit_->rule.algorithm)) return decide(now, key, *limit_, cost);
+  return decide(now, key, with(quota_, nanoseconds{0}), cost);
 }
 
-void KeyedLimiter::check(std::span<const std::string_view> keys, std::span<Decision> decisions, Cost cost) {
+Decision KeyedLimiter::check(std::string_view key, const Quota& quota, Cost cost) {
+  return decide(now(), key, with(quota, wall_), cost);
+}
+
+Decision KeyedLimiter::check_at(nanoseconds now, std::string_view key, const Quota& quota, Cost cost) {
+  return decide(now, key, with(quota, nanoseconds{0}), cost);
+}
+
+template <class Key>
+void KeyedLimiter::check_each(std::span<const Key> keys, std::span<Decision> decisions, Cost cost) {
+  require_as_many("KeyedLimiter::check", keys.size(), decisions.size());
   // As many misses as a core keeps in flight, and no more than its first-level cache keeps.
   constexpr std::size_t kChunk = 32;
-  const std::size_t all = std::min(keys.size(), decisions.size());
+  const auto key_of = [](const Key& key) -> std::string_view {
+    if constexpr (std::is_same_v<Key, KeyCost>) return key.key;
+    if constexpr (!std::is_same_v<Key, KeyCost>) return key;
+  };
+  const auto cost_of = [cost]([[maybe_unused]] const Key& key) {
+    if constexpr (std::is_same_v<Key, KeyCost>) return key.cost;
+    if constexpr (!std::is_same_v<Key, KeyCost>) return cost;
+  };
   const auto by_chunks = [&]<class Store>(Store& store, const auto& locate, const auto& check_in) {
     std::array<typename Store::Place, kChunk> places;
-    for (std::size_t done = 0; done < all; done += kChunk) {
-      const std::size_t count = std::min(kChunk, all - done);
+    for (std::size_t done = 0; done < keys.size(); done += kChunk) {
+      const std::size_t count = std::min(kChunk, keys.size() - done);
       for (std::size_t i = 0; i < count; ++i) {
-        places[i] = locate(keys[done + i]);
+        places[i] = locate(key_of(keys[done + i]));
         store.prefetch(places[i]);
       }
-      const std::chrono::nanoseconds at = store::steady_now();
+      const nanoseconds at = now();
       // Built in its place: an assignment would copy it (StepOf).
-      for (std::size_t i = 0; i < count; ++i) new (&decisions[done + i]) Decision(check_in(places[i], at));
+      for (std::size_t i = 0; i < count; ++i)
+        new (&decisions[done + i]) Decision(check_in(places[i], cost_of(keys[done + i]), at));
     }
   };
   if (logs_) {
     by_chunks(
         *logs_, [&](std::string_view key) { return logs_->locate(key); },
-        [&](const store::LogTable::Place& place, auto at) { return logs_->check(place, cost, at); });
+        [&](const store::LogTable::Place& place, Cost of_key, auto at) {
+          return logs_->check(place, of_key, at);
+        });
   } else {
+    const store::Limit& limit = *limit_;
+    store::Table& table = local_->embedded.table();
     by_chunks(
-        *table_, [&](std::string_view key) { return table_->locate(key, *rule_); },
-        [&](store::Table::Place place, auto at) { return table_->check(place, *rule_, cost, at, at); });
+        table, [&](std::string_view key) { return table.locate(key, limit.rule, limit.id); },
+        [&](store::Table::Place place, Cost of_key, auto at) {
+          return table.check(place, limit.rule, of_key, at, at);
+        });
   }
 }
 
-bool KeyedLimiter::reset(std::string_view key) noexcept {
-  const std::chrono::nanoseconds now = store::steady_now();
-  return logs_ ? logs_->reset(logs_->locate(key), now) : table_->reset(table_->locate(key, *rule_), now);
+void KeyedLimiter::check(std::span<const std::string_view> keys, std::span<Decision> decisions, Cost cost) {
+  check_each(keys, decisions, cost);
 }
-std::uint64_t KeyedLimiter::live() const noexcept {
-  const std::chrono::nanoseconds now = store::steady_now();
-  return logs_ ? logs_->live(now) : table_->live(now);
+void KeyedLimiter::check(std::span<const KeyCost> keys, std::span<Decision> decisions) {
+  check_each(keys, decisions, Cost{});
+}
+
+bool KeyedLimiter::reset(std::string_view key) noexcept { return reset_at(now(), key); }
+bool KeyedLimiter::reset_at(nanoseconds now, std::string_view key) noexcept {
+  if (logs_) return logs_->reset(logs_->locate(key), now);
+  store::Table& table = local_->embedded.table();
+  return table.reset(table.locate(key, limit_->rule, limit_->id), now);
+}
+std::uint64_t KeyedLimiter::live() const noexcept { return live_at(now()); }
+std::uint64_t KeyedLimiter::live_at(nanoseconds now) const noexcept {
+  return logs_ ? logs_->live(now) : local_->embedded.table().live(now);
 }
 std::uint64_t KeyedLimiter::capacity() const noexcept {
-  return logs_ ? logs_->capacity() : table_->capacity();
+  return logs_ ? logs_->capacity() : local_->embedded.table().capacity();
 }
-std::uint64_t KeyedLimiter::refused() const noexcept { return logs_ ? logs_->refused() : table_->refused(); }
+std::uint64_t KeyedLimiter::refused() const noexcept {
+  return logs_ ? logs_->refused() : local_->embedded.table().refused();
+}
 
 }  // namespace weir

@@ -3,8 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <optional>
 #include <stdexcept>
 #include <string>
+#include <thread>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace weir::store {
@@ -67,15 +71,266 @@ TEST(KeyedLimiter, a_batch_decides_as_one_by_one_does) {
   }
 }
 
-TEST(KeyedLimiter, a_batch_does_as_many_as_there_is_place_for) {
+TEST(KeyedLimiter, a_batch_has_a_cost_for_each_key) {
+  KeyedLimiter limiter{Quota::per_hour(10), {.memory = 1_MiB}};
+  const std::vector<KeyCost> keys = {{"a", Cost{3}}, {"b"}, {"a", Cost{8}}, {"a", Cost{0}}, {"b", Cost{11}}};
+  std::vector<Decision> decisions(keys.size());
+  limiter.check(keys, decisions);
+  EXPECT_EQ(decisions[0].remaining, 7);
+  EXPECT_EQ(decisions[1].remaining, 9);
+  EXPECT_EQ(decisions[2].verdict, Verdict::denied);
+  EXPECT_EQ(decisions[3].remaining, 7);
+  EXPECT_EQ(decisions[4].verdict, Verdict::never);
+  EXPECT_FALSE(decisions[4].retry_after);
+}
+
+template <class Act>
+std::string refusal(Act act) {
+  try {
+    act();
+  } catch (const std::invalid_argument& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(KeyedLimiter, a_batch_of_another_size_than_its_decisions_is_refused_and_charges_nothing) {
   KeyedLimiter limiter{Quota::per_hour(1), {.memory = 1_MiB}};
   const std::array<std::string_view, 3> keys = {"a", "b", "c"};
+  const std::array<KeyCost, 1> one = {{{"a"}}};
   std::array<Decision, 2> decisions;
-  limiter.check(keys, decisions);
-  EXPECT_FALSE(limiter.check("b").allowed());
-  EXPECT_TRUE(limiter.check("c").allowed());
-  limiter.check({}, decisions);
+  EXPECT_EQ(refusal([&] { limiter.check(keys, decisions); }),
+            "weir::KeyedLimiter::check: 3 requests and room for 2 decisions; expected as many");
+  EXPECT_EQ(refusal([&] { limiter.check(one, decisions); }),
+            "weir::KeyedLimiter::check: 1 requests and room for 2 decisions; expected as many");
+  EXPECT_TRUE(limiter.check("a").allowed());
+  Limiter single{Quota::per_hour(1)};
+  const std::array<Cost, 1> costs{};
+  EXPECT_EQ(refusal([&] { single.check(costs, decisions); }),
+            "weir::Limiter::check: 1 requests and room for 2 decisions; expected as many");
+  EXPECT_TRUE(single.check().allowed());
 }
+
+TEST(Limiter, a_batch_decides_in_order) {
+  ManualClock clock;
+  Limiter limiter{Quota::per_second(5), clock};
+  const std::array<Cost, 4> costs = {Cost{3}, Cost{3}, Cost{2}, Cost{6}};
+  std::array<Decision, 4> decisions;
+  limiter.check(costs, decisions);
+  EXPECT_EQ(decisions[0].remaining, 2);
+  EXPECT_EQ(decisions[1].retry_after, 200ms);
+  EXPECT_EQ(decisions[2].remaining, 0);
+  EXPECT_EQ(decisions[3].verdict, Verdict::never);
+}
+
+TEST(Limiter, several_are_charged_all_or_none) {
+  ManualClock clock;
+  Limiter wide{Quota::per_second(10), clock};
+  Limiter narrow{Quota::per_second(2), clock};
+  const auto ask = [&](Cost of_wide) { return check_all({{wide, of_wide}, {narrow}}); };
+  EXPECT_EQ(ask(Cost{3}).by, 1U);
+  EXPECT_TRUE(ask(Cost{3}).allowed());
+  const JointDecision denied = ask(Cost{3});
+  EXPECT_EQ(denied.by, 1U);
+  EXPECT_EQ(denied.decision.retry_after, 500ms);
+  EXPECT_EQ(wide.check(Cost{0}).remaining, 4) << "what was denied has charged none";
+  clock.advance(500ms);
+  const JointDecision never = ask(Cost{11});
+  EXPECT_EQ(never.by, 0U);
+  EXPECT_EQ(never.decision.verdict, Verdict::never);
+  EXPECT_EQ(narrow.check(Cost{0}).remaining, 1);
+  wide.reset();
+  EXPECT_EQ(wide.check(Cost{0}).remaining, 10);
+}
+
+TEST(Limiter, check_all_says_what_is_wrong) {
+  Limiter limiter{Quota::per_second(1)};
+  Limiter other{Quota::per_second(1)};
+  EXPECT_EQ(refusal([] { return check_all(std::span<const LimiterCheck>()); }),
+            "weir::check_all: 0 limiters are not 1 to 16");
+  const std::vector<LimiterCheck> many(17, {limiter});
+  EXPECT_EQ(refusal([&] { return check_all(many); }), "weir::check_all: 17 limiters are not 1 to 16");
+  EXPECT_EQ(refusal([&] { return check_all({{limiter}, {other}, {limiter}}); }),
+            "weir::check_all: one limiter comes twice");
+  EXPECT_TRUE(limiter.check().allowed());
+}
+
+// Both tats move together or not at all: with the same quota and costs, no look that takes both can find one
+// ahead of the other. Threads name them in opposite orders, which must not lock them up.
+TEST(Limiter, no_thread_sees_a_request_charged_to_some) {
+  ManualClock clock;
+  const Quota quota = Quota::make({1'000'000'000, 1s}, 1'000'000'000).value();
+  Limiter a{quota, clock};
+  Limiter b{quota, clock};
+  constexpr int kEach = 20'000;
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < 4; ++thread) {
+    threads.emplace_back([&, thread] {
+      for (int i = 0; i < kEach; ++i) {
+        const JointDecision both = thread % 2 == 0 ? check_all({{a}, {b}}) : check_all({{b}, {a}});
+        EXPECT_TRUE(both.allowed());
+        // Alike, the first decides: one that lagged would show as the other.
+        EXPECT_EQ(both.by, 0U);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(a.check(Cost{0}).remaining, 1'000'000'000 - 4 * kEach);
+  EXPECT_EQ(b.check(Cost{0}).remaining, 1'000'000'000 - 4 * kEach);
+}
+
+TEST(LocalStore, a_request_is_charged_to_all_its_limits_or_to_none) {
+  ManualClock clock;
+  LocalStore store{{.memory = 1_MiB, .clock = &clock}};
+  KeyedLimiter users{Quota::per_hour(2), store};
+  KeyedLimiter tenants{Quota::per_hour(5), store};
+  KeyedLimiter windows{Quota::per_hour(4), store, Algorithm::fixed_window};
+  // All count under one key, and each for itself.
+  const auto ask = [&](std::string_view user) {
+    return store.check_all({{users, user}, {tenants, "acme"}, {windows, "acme"}});
+  };
+  EXPECT_EQ(ask("acme").decision.remaining, 1);
+  EXPECT_EQ(ask("bob").by, 0U);
+  EXPECT_TRUE(ask("acme").allowed());
+  const JointDecision denied = ask("acme");
+  EXPECT_EQ(denied.by, 0U);
+  EXPECT_EQ(denied.decision.retry_after, 30min);
+  EXPECT_EQ(tenants.check("acme", Cost{0}).remaining, 2) << "what was denied has charged none";
+  EXPECT_EQ(windows.check("acme", Cost{0}).remaining, 1);
+  EXPECT_TRUE(ask("cid").allowed());
+  EXPECT_EQ(ask("dora").by, 2U) << "the window is full";
+  EXPECT_EQ(users.check("dora", Cost{0}).remaining, 2);
+  const JointDecision never = store.check_all({{users, "eve"}, {tenants, "acme", Cost{6}}});
+  EXPECT_EQ(never.by, 1U);
+  EXPECT_EQ(never.decision.verdict, Verdict::never);
+  clock.advance(24h);
+  EXPECT_TRUE(ask("acme").allowed());
+  EXPECT_EQ(users.live(), 3U) << "of all limiters";
+  EXPECT_TRUE(users.reset("acme"));
+  EXPECT_EQ(tenants.check("acme", Cost{0}).remaining, 4) << "a reset forgets one limiter's";
+}
+
+TEST(LocalStore, several_keys_of_one_limiter_and_a_quota_of_the_request) {
+  LocalStore store{{.memory = 1_MiB}};
+  KeyedLimiter limiter{Quota::per_hour(2), store};
+  const std::vector<KeyedCheck> both = {{limiter, "a"}, {limiter, "b", Cost{2}}};
+  EXPECT_TRUE(store.check_all_at(1s, both).allowed());
+  EXPECT_EQ(store.check_all_at(1s, both).by, 1U);
+  EXPECT_EQ(limiter.check_at(1s, "a", Cost{0}).remaining, 1);
+  const std::vector<KeyedCheck> raised = {{limiter, "a"}, {limiter, "b", Cost{2}, Quota::per_hour(4)}};
+  EXPECT_TRUE(store.check_all_at(1s, raised).allowed());
+}
+
+TEST(LocalStore, outlives_itself_in_its_limiters) {
+  std::optional<LocalStore> store(std::in_place, LocalStore::Options{.memory = 1_MiB});
+  KeyedLimiter limiter{Quota::per_hour(1), *store};
+  store.reset();
+  EXPECT_TRUE(limiter.check("a").allowed());
+  EXPECT_FALSE(limiter.check("a").allowed());
+}
+
+TEST(LocalStore, says_what_is_wrong) {
+  LocalStore store{{.memory = 1_MiB}};
+  LocalStore other{{.memory = 1_MiB}};
+  KeyedLimiter limiter{Quota::per_hour(3), store};
+  KeyedLimiter window{Quota::per_hour(3), store, Algorithm::fixed_window};
+  KeyedLimiter elsewhere{Quota::per_hour(3), other};
+  KeyedLimiter alone{Quota::per_hour(3), {.memory = 1_MiB}};
+  const auto said = [&store](const std::vector<KeyedCheck>& checks) {
+    return refusal([&] { return store.check_all(checks); });
+  };
+  const std::string all = "weir::LocalStore::check_all: ";
+  EXPECT_EQ(said({}), all + "0 limits are not 1 to 16");
+  EXPECT_EQ(said(std::vector<KeyedCheck>(17, {limiter, "a"})), all + "17 limits are not 1 to 16");
+  EXPECT_EQ(said({{limiter, "a"}, {elsewhere, "a"}}), all + "limit 1 has another store");
+  EXPECT_EQ(said({{alone, "a"}}), all + "limit 0 has another store");
+  EXPECT_EQ(said({{limiter, "a"}, {window, "a"}, {limiter, "a"}}),
+            all + "two checks of a request have the same limit and key");
+  EXPECT_EQ(
+      said({{limiter, "a"}, {window, "a", Cost{1}, Quota::per_hour(3).with_burst(4)}}),
+      "weir::KeyedLimiter::check: burst: 4 does not apply to fixed_window, which admits the count (3); only "
+      "gcra has a burst");
+  EXPECT_EQ(refusal([&] { KeyedLimiter(Quota::per_hour(3), store, Algorithm::sliding_window_log); }),
+            "weir::KeyedLimiter: sliding_window_log has no place in a LocalStore");
+  EXPECT_EQ(refusal([] { LocalStore{{.memory = 1000}}; }),
+            "memory: 1000 bytes is below the minimum (1048576)");
+  EXPECT_EQ(limiter.check("a", Cost{0}).remaining, 3);
+}
+
+TEST(KeyedLimiter, a_key_that_changes_plans_keeps_its_debt_in_units) {
+  constexpr Quota kFree = Quota::per_minute(10);
+  constexpr Quota kPaid = Quota::per_minute(100);
+  ManualClock clock;
+  KeyedLimiter limiter{kFree, {.memory = 1_MiB, .clock = &clock}};
+  EXPECT_EQ(limiter.check("acme", Cost{8}).remaining, 2);
+  EXPECT_EQ(limiter.check("acme", kPaid, Cost{0}).remaining, 92);
+  EXPECT_EQ(limiter.check("acme", kPaid, Cost{2}).remaining, 90);
+  EXPECT_EQ(limiter.check("acme").verdict, Verdict::denied) << "back on the free plan: 10 units are spent";
+  EXPECT_EQ(limiter.check("other", kPaid).limit, 100);
+
+  KeyedLimiter window{kFree, {.memory = 1_MiB, .algorithm = Algorithm::fixed_window, .clock = &clock}};
+  EXPECT_TRUE(window.check("acme", Cost{8}).allowed());
+  EXPECT_EQ(window.check("acme", kPaid, Cost{0}).remaining, 92);
+  EXPECT_EQ(refusal([&] { return window.check("acme", kPaid.with_burst(20)); }),
+            "weir::KeyedLimiter::check: burst: 20 does not apply to fixed_window, which admits the count "
+            "(100); only "
+            "gcra has a burst");
+  KeyedLimiter log{kFree, {.memory = 1_MiB, .algorithm = Algorithm::sliding_window_log}};
+  EXPECT_TRUE(log.check("acme", kFree).allowed());
+  EXPECT_EQ(refusal([&] { return log.check("acme", kPaid); }),
+            "weir::KeyedLimiter::check: sliding_window_log counts by one quota only");
+}
+
+TEST(KeyedLimiter, can_be_moved_and_keeps_what_it_counted) {
+  std::vector<KeyedLimiter> limiters;
+  for (int i = 0; i < 5; ++i) {
+    limiters.emplace_back(Quota::per_hour(1), KeyedLimiter::Options{.memory = 1_MiB});
+    EXPECT_TRUE(limiters.back().check("a").allowed());
+  }
+  for (KeyedLimiter& limiter : limiters) EXPECT_FALSE(limiter.check("a").allowed());
+  limiters[0] = KeyedLimiter(Quota::per_hour(2), {.memory = 1_MiB});
+  EXPECT_EQ(limiters[0].check("a").limit, 2);
+}
+
+TEST(Clock, every_limiter_reads_the_one_that_it_is_given) {
+  for (const Algorithm algorithm : {Algorithm::gcra, Algorithm::fixed_window, Algorithm::fixed_window_clock,
+                                    Algorithm::sliding_window_log, Algorithm::sliding_window_counter}) {
+    ManualClock clock{90s};
+    KeyedLimiter limiter{Quota::per_minute(1), {.memory = 1_MiB, .algorithm = algorithm, .clock = &clock}};
+    EXPECT_TRUE(limiter.check("a").allowed());
+    EXPECT_FALSE(limiter.check("a").allowed());
+    EXPECT_EQ(limiter.live(), 1U);
+    // The counter still sees half of the window before.
+    clock.advance(algorithm == Algorithm::sliding_window_counter ? 2min : 1min);
+    EXPECT_EQ(limiter.live(), 0U);
+    EXPECT_TRUE(limiter.check("a").allowed());
+    // A window by the clock ends at the multiples of its period on that clock: 2:00 and not 2:30.
+    if (algorithm == Algorithm::fixed_window_clock) {
+      EXPECT_EQ(limiter.check("a", Cost{0}).reset_after, 30s);
+    }
+    EXPECT_TRUE(limiter.reset("a"));
+  }
+}
+
+TEST(KeyedLimiter, live_and_reset_have_twins_for_a_time_of_the_callers) {
+  for (const Algorithm algorithm : {Algorithm::gcra, Algorithm::sliding_window_log}) {
+    KeyedLimiter limiter{Quota::per_second(1), {.memory = 1_MiB, .algorithm = algorithm}};
+    EXPECT_TRUE(limiter.check_at(1s, "a").allowed());
+    EXPECT_EQ(limiter.live_at(1s), 1U);
+    EXPECT_EQ(limiter.live_at(2s), 0U);
+    EXPECT_FALSE(limiter.reset_at(2s, "a"));
+    EXPECT_TRUE(limiter.check_at(3s, "a").allowed());
+    EXPECT_TRUE(limiter.reset_at(3s, "a"));
+    EXPECT_EQ(limiter.live_at(3s), 0U);
+  }
+}
+
+static_assert(sizeof(Limiter) == 64);
+static_assert(std::is_nothrow_move_constructible_v<KeyedLimiter>);
+static_assert(std::is_nothrow_move_assignable_v<KeyedLimiter>);
+static_assert(!std::is_copy_constructible_v<KeyedLimiter>);
+static_assert(noexcept(std::declval<Limiter&>().check()));
+static_assert(noexcept(std::declval<KeyedLimiter&>().check("")));
 
 TEST(KeyedLimiter, reset_forgets) {
   KeyedLimiter limiter{Quota::per_hour(1), {.memory = 1_MiB}};
