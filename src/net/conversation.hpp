@@ -1,7 +1,7 @@
 // One protocol's side of one connection: bytes in, bytes out, no socket.
 //
-// A session (session.hpp) owns the socket and pumps bytes through a conversation; what they mean only the
-// conversation knows. One thread at a time, the loop's.
+// A session (session.hpp) owns the socket and pumps bytes through a conversation; only the conversation
+// knows what they mean. One thread at a time: the loop's.
 #pragma once
 
 #include <chrono>
@@ -11,7 +11,7 @@
 
 namespace weir::net {
 
-// When the bytes of a read had all arrived, and what time it is, on the clock of the loop.
+// When all bytes of a read had arrived, and the present time, both on the loop's clock.
 struct Moment {
   std::chrono::nanoseconds arrived;
   std::chrono::nanoseconds now;
@@ -33,7 +33,7 @@ class Conversation {
   virtual bool busy() const = 0;
   // The connection ends when `out` has been written.
   virtual bool closing() const = 0;
-  // The peer has shown who it is, or need not. Until then the connection is closed after the stall timeout.
+  // The peer has authenticated, or need not. Until then the stall timeout closes the connection.
   virtual bool trusted() const = 0;
 };
 

@@ -23,11 +23,11 @@ struct Peer {
   std::string address;  // without its port
 };
 
-// What is spoken with the connections of a listener.
+// The protocol of a listener's connections.
 struct Protocol {
   // Called on the loop's thread; `resume` is what the conversation calls when its answers have come.
   std::function<std::unique_ptr<Conversation>(Loop& loop, Peer peer, std::function<void()> resume)> converse;
-  // What a plain connection is told when there are too many.
+  // What a plain connection is sent when there are too many.
   std::string too_many;
   boost::asio::ssl::context* tls = nullptr;  // the caller's; without one, connections are plain
 };

@@ -1,7 +1,7 @@
 // What the connections of one thread share: the context that runs them, the poller, buffers, the clock.
 //
 // Everything but the constructor and `context` belongs to the thread that runs the context; before and after,
-// to the one that made it. Knows sessions, and not what they say.
+// to the thread that created it. Knows sessions, but not their protocols.
 #pragma once
 
 #include <atomic>
@@ -22,7 +22,7 @@ namespace weir::net {
 
 class Session;
 
-// Of all loops of a program. Relaxed: they are read for people; only `now` decides something.
+// Counts over all loops of a program. Relaxed: people read them; only `now` is used for a decision.
 struct Counters {
   std::atomic<std::uint64_t> received{0};
   std::atomic<std::uint64_t> rejected{0};
@@ -34,19 +34,18 @@ struct Loop {
   static constexpr std::size_t kReadBytes = std::size_t{64} << 10;
   using Clock = std::function<std::chrono::nanoseconds()>;
 
-  // `number` tells the loops of a program apart. A connection that stands still for `stall_timeout` is
-  // closed.
+  // `number` identifies the loop in its program. A connection that stalls for `stall_timeout` is closed.
   Loop(std::size_t number, Clock clock, std::chrono::nanoseconds stall_timeout, Counters& counters);
   ~Loop();
   Loop(const Loop&) = delete;
   Loop& operator=(const Loop&) = delete;
 
-  // Looks once a second for connections that stand still.
+  // Looks once a second for connections that stall.
   void start_sweeping();
   void sweep();
-  // Answers what has arrived, then closes. Nothing new is to come after it.
+  // Answers what has arrived, then closes. No session may be added after it.
   void drain();
-  // After run() has ended: those that did not end in time.
+  // After run() has ended: closes the sessions that did not end in time.
   void close_sessions();
   // Lets run() end when the sessions have gone.
   void stop();

@@ -1,11 +1,10 @@
 // Which sockets of one thread are ready: an epoll of our own inside Asio's.
 //
-// Asio serves everything else, but for a connection that asks and is answered again and again its way costs
-// one system call too many each time: a read that finds nothing, to learn that it must wait. Here the kernel
-// is told once, when a connection comes, and answers for all that are ready in one call (bench/server.py at
-// one request a packet).
+// Asio serves everything else, but for a connection with one request after another it costs an extra system
+// call each time: a read that finds nothing, to learn that it must wait. Here each connection is registered
+// once, and one call returns all that are ready (bench/server.py at one request per packet).
 //
-// One thread. The watched are not owned: take them out before they go.
+// One thread. It does not own what it watches: remove an object before it is destroyed.
 #pragma once
 
 #include <sys/epoll.h>
@@ -27,7 +26,7 @@ class Poller {
  public:
   class Watched {
    public:
-    // What is watched for can be had, or the connection has ended. It may take itself out, and no other.
+    // What it waits for is possible, or the connection has ended. It may remove itself, but no other.
     virtual void on_ready() = 0;
 
    protected:
@@ -36,7 +35,7 @@ class Poller {
 
   explicit Poller(boost::asio::io_context& context) : epoll_(context, open()) { wait(); }
 
-  // From one to the other, for one descriptor. False when the kernel has no room for one more.
+  // Changes what one descriptor waits for. False when the kernel has no room for one more.
   bool change(int descriptor, Watched& watched, Want from, Want to) {
     if (from == to) return true;
     if (to == Want::nothing) return control(EPOLL_CTL_DEL, descriptor, nullptr);

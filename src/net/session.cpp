@@ -10,8 +10,8 @@ namespace {
 namespace asio = boost::asio;
 using Status = Socket::Status;
 
-// How long a connection that we have ended may take to close its side. Closing at once instead would send a
-// reset, and a reset can overtake the last reply.
+// How long the peer may take to close its side after we have ended ours. Closing at once would send a reset,
+// which can overtake the last reply.
 constexpr std::chrono::seconds kLinger{2};
 
 }  // namespace
@@ -70,7 +70,7 @@ void Session::on_turn() {
 }
 
 void Session::on_answers() {
-  // In the midst of writing, what is written next is asked for when that is done.
+  // While writing: what comes next is written when that is done.
   if (state_ != State::answering || conversation_->waiting()) return;
   state_ = State::reading;
   const std::chrono::nanoseconds now = loop_.clock();
@@ -103,7 +103,7 @@ void Session::close() {
   loop_.sessions.erase(self);
 }
 
-// What is done in the states.
+// What each state does.
 
 void Session::shake_hands() {
   const Socket::Outcome shaken = socket_->handshake();
@@ -118,7 +118,7 @@ void Session::read() {
   // A client that sends without pause gets this many turns before the others.
   constexpr int kTurns = 4;
   for (int turn = 0; turn < kTurns; ++turn) {
-    // What comes after the signal to stop is not what had arrived.
+    // Bytes that come after the signal to stop do not count as arrived.
     if (draining_ && left_to_drain_ == 0) return finish();
     const Socket::Outcome got = socket_->receive(loop_.read_buffer);
     if (got.status == Status::broken) return close();
@@ -183,7 +183,7 @@ void Session::go_on() {
   if (conversation_->closing()) return finish();
   if (conversation_->waiting()) {
     state_ = State::answering;
-    // A store that takes its time is not the peer's standing still.
+    // A slow store is not a stall of the peer.
     if (conversation_->trusted()) stalled_since_ = std::chrono::nanoseconds{0};
     return;
   }

@@ -1,9 +1,9 @@
 // One connection: moves bytes between a socket and a conversation.
 //
 // A state machine, the same for plain and TLS. A plain connection at rest holds no buffers: it waits until
-// its socket is readable, reads into its loop's buffer, and keeps only what was half sent. While replies wait
-// to be taken, or answers to come, nothing is read; so a client that does not read its answers fills its own
-// socket and then stands still, until the loop closes it.
+// its socket is readable, reads into its loop's buffer, and keeps only what was half sent. While replies
+// or answers are outstanding, nothing is read; so a client that does not read its answers fills its own
+// socket and then stalls, until the loop closes it.
 //
 // Everything here runs on its loop's thread. The loop owns it until it is closed. Not for: what bytes mean.
 #pragma once
@@ -32,10 +32,10 @@ class Session final : public std::enable_shared_from_this<Session>, private Poll
     handshaking,  // the end of the handshake
     reading,      // input
     answering,    // the answers that its conversation waits for
-    writing,      // the peer's taking the replies
+    writing,      // the peer to take the replies
     yielding,     // its next turn, after the other connections of the loop
-    ending,       // the peer's taking our word that nothing more comes
-    lingering,    // the peer's closing its side; what still comes is thrown away
+    ending,       // the end of our side to be sent
+    lingering,    // the peer to close its side; what still comes is thrown away
     closed,
   };
 
@@ -49,7 +49,7 @@ class Session final : public std::enable_shared_from_this<Session>, private Poll
   State state() const { return state_; }
 
   // The events that do not come from the socket.
-  void close_if_stalled();  // it may have been standing still for too long
+  void close_if_stalled();  // if it has been stalled for too long
   void drain();             // answers what has arrived, then closes
   void close();
 
@@ -84,7 +84,7 @@ class Session final : public std::enable_shared_from_this<Session>, private Poll
   std::size_t unread_ = 0;  // seen in the kernel at unread_since_
   std::chrono::nanoseconds unread_since_{0};
   std::size_t left_to_drain_ = 0;
-  std::chrono::nanoseconds stalled_since_{0};  // 0: not standing still
+  std::chrono::nanoseconds stalled_since_{0};  // 0: not stalled
   State state_ = State::handshaking;
   bool draining_ = false;
 };

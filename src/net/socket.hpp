@@ -19,13 +19,13 @@ class Socket {
  public:
   enum class Status : std::uint8_t {
     done,
-    again,   // nothing could be done yet; `want` says what has to come first
+    again,   // nothing could be done yet; `want` says what to wait for
     end,     // the peer sends nothing more
-    broken,  // the connection is of no use
+    broken,  // the connection is unusable
   };
   struct Outcome {
     Status status = Status::done;
-    // What to wait for before the next call. TLS may want the one to do the other.
+    // What to wait for before the next call. TLS may need to read in order to write, and the reverse.
     Want want = Want::nothing;
     std::size_t bytes = 0;  // read or written; with done and a `want`, fewer than were to be written
     // Of receive(): bytes that left the kernel for it, which with TLS are more; and whether a next call may
@@ -38,9 +38,9 @@ class Socket {
 
   virtual Outcome handshake() = 0;  // a plain one has none
   virtual Outcome receive(std::span<char> buffer) = 0;
-  // What could not be written has to be the beginning of the next call's bytes.
+  // Bytes that could not be written must begin the next call's.
   virtual Outcome send(std::string_view bytes) = 0;
-  // Tells the peer that nothing more comes; reading goes on.
+  // Tells the peer that nothing more comes; reading continues.
   virtual Outcome end_output() = 0;
   // Bytes that have arrived, as receive() counts `taken`.
   virtual std::size_t unread() const = 0;

@@ -25,7 +25,7 @@ std::runtime_error unusable(const std::string& flag, const std::string& file, co
 
 bool has_certificate(const std::string& flag, const TlsFiles& files) {
   if (files.cert.empty() != files.key.empty()) {
-    throw std::invalid_argument(flag + "-cert and " + flag + "-key belong together: give both or neither");
+    throw std::invalid_argument(flag + "-cert and " + flag + "-key must be given together");
   }
   return !files.cert.empty();
 }
@@ -62,7 +62,7 @@ void show_certificate(asio::ssl::context& tls, const std::string& flag, const st
 void trust(asio::ssl::context& tls, const std::string& flag, const std::string& ca) {
   error_code error;
   tls.load_verify_file(ca, error);
-  if (error) throw unusable(flag, ca, "holds no certificate in PEM");
+  if (error) throw unusable(flag, ca, "contains no certificate in PEM");
 }
 
 }  // namespace weir::net

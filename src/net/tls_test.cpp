@@ -13,13 +13,13 @@ TEST(Tls, files_that_are_refused) {
   struct Row {
     std::string ca, cert, key, error;
   };
-  const std::string together = "my-tls-cert and my-tls-key belong together: give both or neither";
+  const std::string together = "my-tls-cert and my-tls-key must be given together";
   const std::vector<Row> rows = {
       {"", "", "", ""},
       {"", "c", "", together},
       {"", "", "k", together},
       {"/no/ca", "/no/cert", "/no/key", "my-tls-ca: '/no/ca': No such file or directory"},
-      {"/dev/null", "", "", "my-tls-ca: '/dev/null': holds no certificate in PEM"},
+      {"/dev/null", "", "", "my-tls-ca: '/dev/null': contains no certificate in PEM"},
       {"", "/no/cert", "/no/key", "my-tls-cert: '/no/cert': No such file or directory"},
       {"", "/dev/null", "/no/key", "my-tls-cert: '/dev/null': is not a certificate in PEM"},
   };

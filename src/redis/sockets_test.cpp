@@ -15,7 +15,7 @@ TEST(StoreTls, files_that_are_refused) {
   struct Row {
     std::string url, ca, cert, key, error;
   };
-  const std::string together = "store-tls-cert and store-tls-key belong together: give both or neither";
+  const std::string together = "store-tls-cert and store-tls-key must be given together";
   const std::string plain = "store-tls-cert needs a store with TLS: a URL that begins with rediss";
   const std::vector<Row> rows = {
       {"redis://h", "", "", "", ""},
@@ -28,7 +28,7 @@ TEST(StoreTls, files_that_are_refused) {
       {"redis+cluster://h", "", "c", "k", plain},
       {"redis+sentinel://h/m", "", "c", "k", plain},
       {"rediss://h", "/no/ca", "/no/cert", "/no/key", "store-tls-ca: '/no/ca': No such file or directory"},
-      {"rediss://h", "/dev/null", "", "", "store-tls-ca: '/dev/null': holds no certificate in PEM"},
+      {"rediss://h", "/dev/null", "", "", "store-tls-ca: '/dev/null': contains no certificate in PEM"},
       {"rediss://h", "", "/no/cert", "/no/key", "store-tls-cert: '/no/cert': No such file or directory"},
       {"rediss://h", "", "/dev/null", "/no/key", "store-tls-cert: '/dev/null': is not a certificate in PEM"},
   };

@@ -36,9 +36,8 @@ void check_reach(const asio::ip::tcp::endpoint& endpoint, const Settings& settin
                              " is not a loopback address: give --password or --tls-cert, or --insecure to "
                              "serve anyone who can reach it");
   }
-  spdlog::warn(
-      "resp: {}: anyone who can reach it may do everything; --password or --tls-ca would ask who it is",
-      where);
+  spdlog::warn("resp: {}: anyone who can reach it may do everything; --password or --tls-ca restricts that",
+               where);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What the server listens on, as the settings say.
+// What the server listens on, by the settings.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -16,8 +16,8 @@ namespace weir::server {
 
 class Listeners {
  public:
-  // Opens all of them. Throws std::runtime_error with one line that says what and where; nobody beyond this
-  // machine is served unasked, unless something asks who they are.
+  // Opens all of them. Throws std::runtime_error with one line that says what and where; clients
+  // beyond this machine are served only with a password, TLS or --insecure.
   Listeners(boost::asio::io_context& context, const Settings& settings, net::Protocol resp);
 
   const std::vector<std::string>& addresses() const { return addresses_; }

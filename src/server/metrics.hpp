@@ -1,4 +1,4 @@
-// What the server's parts tell of themselves, as rows for INFO: the connections, and the shared store.
+// Metrics of the server's parts, as rows for INFO: the connections and the shared store.
 #pragma once
 
 #include <vector>

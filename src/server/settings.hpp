@@ -1,4 +1,4 @@
-// What `weir serve` can be told. The command line and the configuration file fill it; the rest of this folder
+// The settings of `weir serve`. The command line and the configuration file fill it; the rest of this folder
 // reads it; nothing changes it after the start.
 #pragma once
 
@@ -29,7 +29,7 @@ struct Settings {
   // A connection whose command stays half sent, whose replies are not taken, or that does not authenticate
   // for this long is closed. Idle connections are left alone: clients keep pools.
   std::chrono::seconds stall_timeout{30};
-  bool insecure = false;  // lets a listener beyond loopback do without password and TLS
+  bool insecure = false;  // allows a listener beyond loopback without password and TLS
 
   std::string user = "default";
   std::string password;
@@ -38,9 +38,9 @@ struct Settings {
   std::string tls_key;
   std::string tls_ca;  // with it, clients must show a certificate that it signed
 
-  // A Redis or Valkey that keeps the counts, shared with others; nothing: the embedded store does.
+  // A Redis or Valkey that counts, shared with others; empty: the embedded store counts.
   std::optional<redis::Endpoint> store;
-  std::string store_text;  // the same for people, without the password
+  std::string store_text;  // the same for display, without the password
   redis::SharedStore::Options store_options;
   OnStoreError on_store_error = OnStoreError::local;
   bool store_merge = false;

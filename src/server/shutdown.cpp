@@ -33,7 +33,8 @@ void Shutdown::begin() {
   watch();
 }
 
-// The timer above would keep its loop alive for its whole time; connections that have gone end it early.
+// The timer above would keep its loop alive for its whole time; when all connections have ended, it ends
+// early.
 void Shutdown::watch() {
   if (steps_.drained()) {
     longest_.cancel();

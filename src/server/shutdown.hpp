@@ -1,4 +1,4 @@
-// How a server ends: at a signal or when it is told to, with a bounded time for its connections.
+// How a server ends: at a signal or on request, with a bounded time for its connections.
 //
 // The thread of the context, except request().
 #pragma once
@@ -19,7 +19,7 @@ class Shutdown {
     std::function<void()> make_end;  // or when it takes too long
   };
 
-  // From now on a signal does not end the program; run() looks what has come.
+  // From now on a signal does not end the program; run() handles it.
   Shutdown(boost::asio::io_context& context, Steps steps);
 
   void start();

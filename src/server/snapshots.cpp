@@ -20,7 +20,7 @@ std::optional<store::SnapshotFile> open_snapshot(const Settings& settings) {
     const int code = errno;
     const std::size_t slash = settings.snapshot.rfind('/');
     const std::string directory = slash == std::string::npos ? "." : settings.snapshot.substr(0, slash + 1);
-    // No file yet is how everyone starts; a place where none can be written is a mistake to be told of now.
+    // Every first start has no file yet; a place where none can be written is an error to report now.
     if (code == ENOENT && access(directory.c_str(), W_OK | X_OK) == 0) return std::nullopt;
     throw std::runtime_error("snapshot '" + settings.snapshot +
                              "': " + std::strerror(code == ENOENT ? errno : code));

@@ -1,7 +1,7 @@
 // The server's snapshots: the one to start from, and those that it saves.
 //
-// Saved now and then, on a thread of its own, so that no connection waits for a disk. A snapshot that fails
-// is logged and counted; the old file stays, the service goes on, and the next one is tried at its time.
+// Saved at intervals, on a thread of its own, so that no connection waits for a disk. A snapshot that fails
+// is logged and counted; the old file stays, the service continues, and the next one is tried when it is due.
 #pragma once
 
 #include <chrono>
@@ -20,7 +20,7 @@ namespace weir::server {
 // The snapshot to start from, if there is one. A damaged one stops the start with a std::runtime_error,
 // unless the settings say to put it aside.
 std::optional<store::SnapshotFile> open_snapshot(const Settings& settings);
-// Puts what it holds into the table; throws std::runtime_error when that cannot be.
+// Restores its entries into the table; throws std::runtime_error if they do not fit.
 void restore(store::SnapshotFile saved, const Settings& settings, store::Table& table,
              std::chrono::nanoseconds now);
 

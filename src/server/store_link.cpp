@@ -34,8 +34,8 @@ std::string StoreLink::error() const {
   return error_;
 }
 
-// Says so when the store begins or ceases to answer, and why. Once a second at most: a store that comes and
-// goes must not fill the log.
+// Logs when the store begins or ceases to answer, and why. At most once a second: a store that comes and goes
+// must not fill the log.
 void StoreLink::note_state() {
   const redis::Client& client = store_.client();
   const bool ready = client.ready();

@@ -1,4 +1,4 @@
-// The sockets of one loop's shared store, and what the log says of it.
+// The sockets of one loop's shared store, and its lines in the log.
 //
 // The loop's thread, but for error(). Neither the store nor the context is owned.
 #pragma once
@@ -19,7 +19,7 @@ namespace weir::server {
 
 class StoreLink {
  public:
-  // `tells`: this one logs; of several loops one does. Throws what redis::tls_for() throws.
+  // `tells`: this one logs; one of several loops does. Throws what redis::tls_for() throws.
   StoreLink(boost::asio::io_context& context, redis::SharedStore& store, const Settings& settings,
             core::Clock clock, bool tells);
 

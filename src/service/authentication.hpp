@@ -1,4 +1,4 @@
-// Who may ask: the credentials, and how many wrong guesses at them an address has.
+// Which clients may ask: the credentials, and how many wrong guesses each address has left.
 //
 // Any thread. The clock is handed in. Not for: what a connection remembers of its log-in.
 #pragma once
@@ -16,13 +16,13 @@ class Authentication {
   enum class Answer {
     accepted,
     wrong,
-    too_many,  // wrong guesses from this address: not even the right password is looked at
+    too_many,  // wrong guesses from this address: even the right password is refused
   };
 
   Authentication(std::string_view user, std::string_view password) : credentials_(user, password) {}
 
   bool required() const { return credentials_.required(); }
-  // Only a wrong guess costs the address something.
+  // Only a wrong guess is charged to the address.
   Answer log_in(std::string_view address, std::string_view user, std::string_view password,
                 std::chrono::nanoseconds now);
 

@@ -1,5 +1,5 @@
-// What a server counts of what it is asked. Any thread; relaxed, because the numbers are read by people and
-// not by decisions. Not for: connections, which net counts.
+// What a server counts about its requests. Any thread; relaxed, because people read the numbers and no
+// decision does. Not for: connections, which net counts.
 #pragma once
 
 #include <atomic>
