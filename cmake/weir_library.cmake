@@ -9,7 +9,10 @@ if(WEIR_SANITIZE)
 endif()
 
 # Every public header belongs to one library: those of weir::redis are named here, the others are weir::weir's.
-file(GLOB weir_headers CONFIGURE_DEPENDS ${weir_SOURCE_DIR}/include/weir/*.hpp)
+if(PROJECT_IS_TOP_LEVEL)
+  set(weir_watched CONFIGURE_DEPENDS)  # a new header is found without being told; other people's builds need not look
+endif()
+file(GLOB weir_headers ${weir_watched} ${weir_SOURCE_DIR}/include/weir/*.hpp)
 set(weir_redis_headers ${weir_SOURCE_DIR}/include/weir/redis.hpp)
 list(REMOVE_ITEM weir_headers ${weir_redis_headers})
 
