@@ -25,7 +25,7 @@ void DenialMemory::remember(std::uint64_t key, const Quota& quota, Cost cost, co
   if (entries_.empty()) entries_.resize(kEntries);
   Entry* entry = &entries_[key % (kEntries / 2) * 2];
   if (entry->key != key && (entry[1].key == key || entry[1].until < entry->until)) ++entry;
-  // A wait may be 2^63 - 1 ns, which is for ever.
+  // A wait may be 2^63 - 1 ns, and that is the end of all times.
   const nanoseconds wait = std::min(denial.retry_after.value_or(nanoseconds{0}), nanoseconds::max() - asked);
   *entry = {key, quota, ahead, asked, answered, asked + wait, resets};
 }

@@ -5,11 +5,13 @@
 #include <memory>
 #include <string>
 #include <tuple>
+#include <type_traits>
 
 #include "conformance/embedded_world.hpp"
 #include "conformance/later.hpp"
 #include "conformance/redis_world.hpp"
 #include "conformance/sabotage.hpp"
+#include "conformance/simulated_redis.hpp"
 #include "conformance/suite.hpp"
 
 namespace weir::store::conformance {
@@ -20,25 +22,33 @@ std::unique_ptr<World> make() {
   return std::make_unique<Kind>();
 }
 
-// By a redis-server of the test's own; nothing where there is none.
-template <class Server, bool kMerge>
-std::unique_ptr<World> make_redis_server() {
-  if (!RealRedis::available()) return nullptr;
-  constexpr bool kCluster = std::is_same_v<Server, RealRedisAsCluster>;
-  return std::make_unique<RedisWorld>(std::make_unique<Server>(), kCluster, Sharing{.merge = kMerge});
+// The Redis store: with a simulated Redis, or with a server of the test's own where there is one.
+template <class Redis>
+std::function<std::unique_ptr<World>()> with(bool cluster, Sharing sharing) {
+  return [=]() -> std::unique_ptr<World> {
+    if (std::is_same_v<Redis, RealRedis> && !RealRedis::available()) return nullptr;
+    return std::make_unique<RedisWorld>(std::make_unique<Redis>(), cluster, sharing);
+  };
 }
 
 struct NamedStore {
   const char* name;
-  std::unique_ptr<World> (*make)();
+  std::function<std::unique_ptr<World>()> make;
 };
 
+void PrintTo(const NamedStore& store, std::ostream* out) { *out << store.name; }
+
 std::vector<NamedStore> stores() {
+  const Sharing alone;
+  const Sharing merged{.merge = true};
   return {{"embedded", make<EmbeddedWorld>},
           {"embedded_answered_later", make<LaterWorld<>>},
-          {"redis_server", make_redis_server<RealRedis, false>},
-          {"redis_server_merging", make_redis_server<RealRedis, true>},
-          {"redis_server_as_cluster", make_redis_server<RealRedisAsCluster, false>}};
+          {"redis_simulated", with<SimulatedRedis>(false, alone)},
+          {"redis_simulated_merging", with<SimulatedRedis>(false, merged)},
+          {"redis_simulated_cluster", with<SimulatedRedis>(true, alone)},
+          {"redis_server", with<RealRedis>(false, alone)},
+          {"redis_server_merging", with<RealRedis>(false, merged)},
+          {"redis_server_as_cluster", with<RealRedis>(true, alone)}};
 }
 
 std::vector<std::string> violations_of(World& world, const Property& property, std::string& skipped) {

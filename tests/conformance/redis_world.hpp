@@ -78,19 +78,13 @@ class RealRedis : public Upstream {
   resp::ReplyParser parser_;
 };
 
-// The same one server as all nodes of a cluster, for a store that believes it to be three.
-class RealRedisAsCluster : public RealRedis {
- public:
-  std::string answer(std::vector<std::string> command, nanoseconds wall) override {
-    if (command[0] != "CLUSTER") return RealRedis::answer(std::move(command), wall);
-    const auto range = [](int first, int last, const std::string& host) {
-      return "*3\r\n:" + std::to_string(first) + "\r\n:" + std::to_string(last) + "\r\n*3\r\n" +
-             redis::bulk(host) + ":6379\r\n" + redis::bulk("id of " + host);
-    };
-    return "*3\r\n" + range(0, 5460, "a") + range(5461, 10922, "b") + range(10923, 16383, "c");
-  }
-};
+// Of an answer to CLUSTER SLOTS.
+inline std::string slots_of(int first, int last, const std::string& host) {
+  return "*3\r\n:" + std::to_string(first) + "\r\n:" + std::to_string(last) + "\r\n*3\r\n" +
+         redis::bulk(host) + ":6379\r\n" + redis::bulk("id of " + host);
+}
 
+// `cluster`: the store believes to have three nodes, and all of them are the one upstream.
 class RedisWorld : public World {
  public:
   RedisWorld(std::unique_ptr<Upstream> upstream, bool cluster, Sharing its_sharing)
@@ -153,7 +147,7 @@ class RedisWorld : public World {
     } else {
       std::string wire = client().take_output(node);
       while (!wire.empty()) {
-        const std::string bytes = upstream_->answer(redis::take_command(wire), now_ + kWallAhead);
+        const std::string bytes = answer(redis::take_command(wire));
         if (silent_) {
           held_back_[node] += bytes;
         } else {
@@ -161,6 +155,11 @@ class RedisWorld : public World {
         }
       }
     }
+  }
+
+  std::string answer(std::vector<std::string> command) {
+    if (command[0] != "CLUSTER") return upstream_->answer(std::move(command), now_ + kWallAhead);
+    return "*3\r\n" + slots_of(0, 5460, "a") + slots_of(5461, 10922, "b") + slots_of(10923, 16383, "c");
   }
 
   std::unique_ptr<Upstream> upstream_;

@@ -108,7 +108,7 @@ class IgnoresTheId : public Later {
   }
 };
 
-// The id is made of the numbers: whoever changes them forgets every debt.
+// The id is made of the numbers, so that changing them forgets every debt.
 class IdentifiesByNumbers : public Later {
   using Later::Later;
   void decide(Kept& kept) override {

@@ -15,6 +15,8 @@ struct Property {
   void (*try_on)(Trial&);
 };
 
+inline void PrintTo(const Property& property, std::ostream* out) { *out << property.name; }
+
 std::vector<Property> verdict_properties();      // what one check is told
 std::vector<Property> all_or_none_properties();  // several checks of one request
 std::vector<Property> identity_properties();     // which checks mean the same state

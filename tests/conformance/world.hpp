@@ -40,7 +40,8 @@ class World {
   virtual bool keeps_order_of_several() const { return true; }
   // Whether the store says Fault::unsuitable to checks of this rule.
   virtual bool refuses(const core::Rule&) const { return false; }
-  // Puts something that is no limit where the store keeps this key's state; false: a store cannot have that.
+  // Puts something that is not a limit where the store keeps this key's state; false: a store cannot have
+  // that.
   virtual bool put_foreign_value(const Limit&, const std::string& /*key*/) { return false; }
   // From now on no answer comes from where the states are; false: they are in the store itself.
   virtual bool fall_silent() { return false; }
