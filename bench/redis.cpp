@@ -245,9 +245,7 @@ class InFlight {
     while (!asking_.exchange(true)) {
       while (in_flight_.load() < most_ && !over_.load(std::memory_order_relaxed)) {
         in_flight_.fetch_add(1);
-        limiter_.check(next_key_(), Cost{1}, [this](const Decision& decision, std::string_view error) {
-          answered(decision, error);
-        });
+        limiter_.check(next_key_(), Cost{1}, [this](const SharedResult& result) { answered(result); });
       }
       const bool last = over_.load() && in_flight_.load() == 0;
       if (last && !told_) {
@@ -260,11 +258,11 @@ class InFlight {
     }
   }
 
-  void answered(const Decision& decision, std::string_view error) {
+  void answered(const SharedResult& result) {
     const std::uint64_t checks = checks_.fetch_add(1, std::memory_order_relaxed) + 1;
-    if (decision.allowed()) allowed_.fetch_add(1, std::memory_order_relaxed);
-    if (!error.empty()) {
-      error_ = error;
+    if (result && result->allowed()) allowed_.fetch_add(1, std::memory_order_relaxed);
+    if (!result) {
+      error_ = result.error().what();
       over_ = true;
     } else if (checks % kClockEvery == 0 && now_ns() >= end_ns_) {
       over_ = true;

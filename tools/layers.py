@@ -59,7 +59,7 @@ LIBRARIES = {
     "zlib": Library(("zlib.h",), {"ZLIB::ZLIB"}),
     "zstd": Library(("zstd.h",), {"${WEIR_ZSTD}"}),
 }
-PUBLIC = Room("include/weir", "what a user of the library includes", set(), {"tl"})
+PUBLIC = Room("include/weir", "what a user of the library includes", set(), {"Asio", "tl"})
 OF_TESTS = {"gtest/", "gmock/"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 

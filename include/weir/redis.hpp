@@ -7,29 +7,38 @@
 //
 // A check asks the store and waits for its answer, at most the deadline. When there is none, `on_store_error`
 // decides: the embedded store of this process, or always yes, or always no. A denial is remembered until its
-// retry_after, so that a key which is denied costs the store nothing.
+// retry_after, so that a key which is denied costs the store nothing. Decision::source says which it was.
 //
-// A store has one thread of its own and one connection to each node, over which the checks of all threads
-// travel together. Every member may be called from any thread. Needs Boost.Asio's headers and OpenSSL: link
-// weir::redis, not only weir::weir.
+// Three ways to ask: check() waits; check() with a callback does not; with <weir/asio.hpp>, check() takes a
+// completion token of Boost.Asio, as in `co_await per_user.check(user_id, asio::use_awaitable)`.
+//
+// Threads: any thread may call every member at any time, until the object is destroyed. A store has one
+// thread of its own and one connection to each node, over which the checks of all threads travel together.
+// Link weir::redis, not only weir::weir.
 //
 // The promise, while the store decides: in any span of length W at most burst + W / T for a key, over all
-// processes. A Redis that fails over may have lost what it acknowledged last: one burst more for each
-// failover.
+// processes (src/core/gcra.hpp, after ITU-T I.371; src/redis/check.lua counts by it). A Redis that fails over
+// may have lost what it acknowledged last: one burst more for each failover.
 #pragma once
 
 #include <chrono>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <initializer_list>
 #include <memory>
 #include <optional>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <string_view>
+#include <tl/expected.hpp>
+#include <type_traits>
+#include <utility>
 
 #include "weir/algorithm.hpp"
+#include "weir/callback.hpp"
+#include "weir/clock.hpp"
 #include "weir/decision.hpp"
 #include "weir/quota.hpp"
 #include "weir/source.hpp"
@@ -38,20 +47,26 @@ namespace weir {
 
 class SharedLimiter;
 
+// That nobody could decide, and why: an error of the request or of the deployment, never a denial.
+class StoreFault : public std::runtime_error {
+ public:
+  StoreFault(Fault fault, const std::string& why) : std::runtime_error(why), fault_(fault) {}
+  [[nodiscard]] Fault fault() const noexcept { return fault_; }
+
+ private:
+  Fault fault_;
+};
+
+// What callbacks are called with, where the calls that wait return the value or throw the StoreFault.
+using SharedResult = tl::expected<Decision, StoreFault>;
+using JointResult = tl::expected<JointDecision, StoreFault>;
+
 // One of several limits that a request has to meet.
 struct SharedCheck {
   const SharedLimiter& limiter;
   std::string_view key;
   Cost cost{};
-};
-
-// What several limits made of one request.
-struct SharedDecision {
-  // Of the limit that decides: the one denied for longest, or where all allow the one with the least left.
-  Decision decision;
-  std::size_t by = 0;  // which that is, counted from 0
-
-  [[nodiscard]] bool allowed() const noexcept { return decision.allowed(); }
+  std::optional<Quota> quota{};  // of this request, instead of the limiter's
 };
 
 class RedisStore {
@@ -60,16 +75,25 @@ class RedisStore {
     std::chrono::nanoseconds deadline = std::chrono::milliseconds{50};
     OnStoreError on_store_error = OnStoreError::local;
     bool remember_denials = true;
-    std::string tls_ca{};    // of rediss://, a file in PEM; empty: whom the system trusts
+    std::string tls_ca{};    // of rediss://, a file in PEM; empty: the authorities that the system trusts
     std::string tls_cert{};  // what we show a store that asks for it, a chain in PEM; with its key or neither
     std::string tls_key{};
+    // The part of each limit, above 0 and at most 1, that OnStoreError::local admits here while the store
+    // does not decide. With N processes, 1.0 / N keeps all of them together within the limit.
+    double local_share = 1;
+    // Of deadlines, remembered denials, leases and what this process counts itself; must outlive the store.
+    // A Redis counts by its own clock. Null: the steady clock.
+    const Clock* clock = nullptr;
   };
 
-  // docs/redis.md has the forms of a URL. Begins to connect and does not wait for it. Throws
-  // std::invalid_argument for a URL that is none, whose text never has the password in it, or a certificate
-  // that does not go with it, and std::runtime_error for a file of certificates or a key that holds none.
+  // docs/redis.md has the forms of a URL. Begins to connect and does not wait for it. Besides, "memory:" is a
+  // store inside this process, for tests: without sockets or a thread, it decides at once and never fails.
+  // Throws std::invalid_argument for a URL that is none, whose text never has the password in it, for a
+  // certificate that does not go with it, and for a local_share out of range; std::runtime_error for a file
+  // of certificates or a key that holds none.
   explicit RedisStore(std::string_view url) : RedisStore(url, Options{}) {}
   RedisStore(std::string_view url, Options options);
+  // Waits until what was asked has been answered, at most the deadline. No thread may be inside a call.
   ~RedisStore();
   RedisStore(const RedisStore&) = delete;
   RedisStore& operator=(const RedisStore&) = delete;
@@ -78,22 +102,22 @@ class RedisStore {
   // any is not allowed. It takes one call when the keys are in one Redis, or in a cluster share a {hash tag}.
   // Otherwise it takes one call for each slot; when one of them denies, what the others have charged is given
   // back, less what has drained meanwhile, and until that arrives they may deny others for it. The deadline
-  // is the shortest of the limits', whose own policies decide when the store does not. Leases are not used.
-  // Throws std::invalid_argument for no limit or too many, for one of another store, and for a key that comes
-  // twice; std::runtime_error as SharedLimiter::check, and for other algorithms than GCRA across slots.
-  [[nodiscard]] SharedDecision check_all(std::span<const SharedCheck> checks);
-  [[nodiscard]] SharedDecision check_all(std::initializer_list<SharedCheck> checks) {
+  // is the shortest of the limits', whose own on_store_error decides when the store does not. Leases are not
+  // used. Throws std::invalid_argument for no limit or too many, for one of another store, for a key that
+  // comes twice, and for a quota that cannot be counted; StoreFault as SharedLimiter::check, and for other
+  // algorithms than GCRA across slots.
+  [[nodiscard]] JointDecision check_all(std::span<const SharedCheck> checks);
+  [[nodiscard]] JointDecision check_all(std::initializer_list<SharedCheck> checks) {
     return check_all(std::span<const SharedCheck>(checks.begin(), checks.size()));
   }
-  // Does not wait; as SharedLimiter::check with `done`.
-  void check_all(std::span<const SharedCheck> checks,
-                 std::function<void(const SharedDecision&, std::string_view error)> done);
+  // Does not wait; as SharedLimiter::check with a callback.
+  void check_all(std::span<const SharedCheck> checks, Callback<JointResult> done);
 
-  [[nodiscard]] bool ready() const noexcept;                // whether the store answers
-  [[nodiscard]] std::uint64_t decided() const noexcept;     // checks that it has decided
-  [[nodiscard]] std::uint64_t remembered() const noexcept;  // denials given without asking
-  [[nodiscard]] std::uint64_t leased() const noexcept;      // allowances given without asking
-  [[nodiscard]] std::uint64_t merged() const noexcept;  // checks that the store decided in another one's call
+  [[nodiscard]] bool ready() const noexcept;                 // whether the store answers
+  [[nodiscard]] std::uint64_t decided() const noexcept;      // checks that it has decided
+  [[nodiscard]] std::uint64_t remembered() const noexcept;   // denials given without asking
+  [[nodiscard]] std::uint64_t leased() const noexcept;       // allowances given without asking
+  [[nodiscard]] std::uint64_t merged() const noexcept;       // checks decided in another one's call
   [[nodiscard]] std::uint64_t not_decided() const noexcept;  // checks that on_store_error had to decide
 
  private:
@@ -102,11 +126,23 @@ class RedisStore {
   std::unique_ptr<Impl> impl_;
 };
 
-// One limit for each key, counted in the store, which must outlive it.
+namespace detail {
+// Found by its argument's namespace when <weir/asio.hpp> is included.
+struct ByToken {};
+// What check() takes as its last argument, apart from what it takes otherwise.
+template <class Type>
+concept Completion = !std::convertible_to<Type, Cost> && !std::convertible_to<Type, Quota>;
+// A token may be callable too, as use_future is, which then returns something.
+template <class Type, class Result>
+concept CallbackFor = std::is_void_v<std::invoke_result_t<std::decay_t<Type>&, Result>>;
+}  // namespace detail
+
+// One limit for each key, counted in the store, which must outlive it. The key alone says which state is
+// meant: two limiters of one store, with one algorithm, count equal keys together.
 class SharedLimiter {
  public:
   struct Options {
-    // Above 1: takes so many units from the store at a time and spends them here without asking, for keys
+    // Above 1: takes that many units from the store at a time and spends them here without asking, for keys
     // that are asked for more often than the store should be. The promise holds; the price is that, while a
     // lease lasts, other processes may be denied units that nobody spends here. What is left after
     // `lease_for`, or when the store ends, is given back. `remaining` is what is left of the lease.
@@ -120,7 +156,7 @@ class SharedLimiter {
     // Of others than GCRA, denials are not remembered, there are no leases, and OnStoreError::local decides
     // by GCRA.
     Algorithm algorithm = Algorithm::gcra;
-    // Otherwise than the store's own.
+    // These replace the store's own.
     std::optional<OnStoreError> on_store_error{};
     std::optional<std::chrono::nanoseconds> deadline{};
   };
@@ -128,19 +164,50 @@ class SharedLimiter {
   // Throws std::invalid_argument for numbers that the algorithm or a script in Redis cannot count exactly.
   SharedLimiter(Quota quota, RedisStore& store, Options options);
 
-  // Throws std::runtime_error when something that is no limit lies under the key in Redis.
+  // Decides and, if allowed, charges the key `cost` units. Waits at most the deadline. Throws StoreFault when
+  // something that is no limit lies under the key in Redis (foreign_value).
   [[nodiscard]] Decision check(std::string_view key, Cost cost = {});
-  // Does not wait: `done` is called on the store's thread, or on this one, and must not block. With an error
-  // text in place of a decision where check() throws.
-  void check(std::string_view key, Cost cost,
-             std::function<void(const Decision&, std::string_view error)> done);
-  // Forgets what was charged to the key; false when the store did not answer.
+  // The same with a quota of this call, for keys on different plans. A key whose quota changes keeps its debt
+  // in units. Throws std::invalid_argument for a quota that cannot be counted.
+  [[nodiscard]] Decision check(std::string_view key, const Quota& quota, Cost cost = {});
+
+  // Does not wait. `done` is a callback, void(SharedResult): it is called once, on the store's thread
+  // or on this one, and must not block. Or, with <weir/asio.hpp>, a completion token of Boost.Asio, and
+  // this returns what it says. The key and the quota need not live longer than this call.
+  template <detail::Completion Done>
+  auto check(std::string_view key, Done&& done) {
+    return check(key, quota_, Cost{}, std::forward<Done>(done));
+  }
+  template <detail::Completion Done>
+  auto check(std::string_view key, Cost cost, Done&& done) {
+    return check(key, quota_, cost, std::forward<Done>(done));
+  }
+  template <detail::Completion Done>
+  auto check(std::string_view key, const Quota& quota, Cost cost, Done&& done) {
+    if constexpr (detail::CallbackFor<Done, SharedResult>) {
+      start(key, quota, cost, Callback<SharedResult>(std::forward<Done>(done)));
+    } else {
+      return check_by_token(detail::ByToken{}, *this, std::string(key), quota, cost,
+                            std::forward<Done>(done));
+    }
+  }
+
+  // Many keys, asked for together, in order; waits until all are answered. Throws std::invalid_argument
+  // unless there are as many decisions as keys. Throws StoreFault as check() does, for the first key that has
+  // one; the others are decided and charged all the same, and `decisions` says what they came to.
+  void check(std::span<const std::string_view> keys, std::span<Decision> decisions, Cost cost = {});
+  void check(std::span<const KeyCost> keys, std::span<Decision> decisions);
+
+  // Forgets what was charged to the key; true if there was something to forget. Throws StoreFault when the
+  // store did not answer (store_down), and when something that is no limit lies under the key.
   bool reset(std::string_view key);
 
   [[nodiscard]] const Quota& quota() const noexcept { return quota_; }
 
  private:
   friend class RedisStore;
+  void start(std::string_view key, const Quota& quota, Cost cost, Callback<SharedResult> done);
+
   Quota quota_;
   RedisStore& store_;
   Options options_;

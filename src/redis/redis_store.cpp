@@ -1,10 +1,10 @@
-// weir::RedisStore: a SharedStore and its sockets on a thread of their own.
+// weir::RedisStore: a SharedStore and its sockets on a thread of their own; or, for "memory:", the embedded
+// store on the thread that asks.
 #include <algorithm>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <functional>
 #include <future>
 #include <list>
 #include <memory>
@@ -16,6 +16,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/clock.hpp"
 #include "redis/script.hpp"
 #include "redis/shared_store.hpp"
 #include "redis/sockets.hpp"
@@ -34,21 +35,29 @@ class RedisStore::Impl {
     std::string key;
     Cost cost;
   };
-  using OnDecision = std::function<void(const Decision&, std::string_view error)>;
-  using OnJoint = std::function<void(const SharedDecision&, std::string_view error)>;
-  using OnReset = std::function<void(bool)>;
-  using Done = std::variant<OnDecision, OnJoint, OnReset>;
+  using ResetResult = tl::expected<bool, StoreFault>;
+  using Done = std::variant<Callback<SharedResult>, Callback<JointResult>, Callback<ResetResult>>;
 
-  Impl(redis::Endpoint endpoint, const Options& options)
+  Impl(std::string_view url, const Options& options)
       : options_(options),
-        tls_(redis::tls_for(endpoint, {options.tls_ca, options.tls_cert, options.tls_key})),
-        store_(std::move(endpoint),
-               {.deadline = options.deadline, .remember_denials = options.remember_denials}, local_, resets_,
-               &store::steady_now),
-        sockets_(context_, store_.client(), tls_ ? &*tls_ : nullptr, &store::steady_now) {
-    store_.on_work([this](std::size_t calls) { sockets_.wake(calls); });
-    sockets_.on_change([this] { store_.note_state(); });
-    asio::post(context_, [this] { sockets_.start(); });
+        clock_([given = options.clock] { return given != nullptr ? given->now() : store::steady_now(); }) {
+    if (!(options.local_share > 0 && options.local_share <= 1))
+      throw std::invalid_argument("local_share: expected above 0 and at most 1");
+    if (url == "memory:") {
+      in_memory_.ready = true;
+      return;
+    }
+    auto endpoint = redis::Endpoint::parse(url);
+    if (!endpoint) throw std::invalid_argument(endpoint.error());
+    tls_ = redis::tls_for(*endpoint, {options.tls_ca, options.tls_cert, options.tls_key});
+    const redis::SharedStore::Options shared{.deadline = options.deadline,
+                                             .remember_denials = options.remember_denials,
+                                             .local_share = options.local_share};
+    store_.emplace(std::move(*endpoint), shared, local_, resets_, clock_);
+    sockets_.emplace(context_, store_->client(), tls_ ? &*tls_ : nullptr, clock_);
+    store_->on_work([this](std::size_t calls) { sockets_->wake(calls); });
+    sockets_->on_change([this] { store_->note_state(); });
+    asio::post(context_, [this] { sockets_->start(); });
     thread_ = std::thread([this] { context_.run(); });
   }
   Impl(const Impl&) = delete;
@@ -56,6 +65,7 @@ class RedisStore::Impl {
 
   // No thread may be inside a check now. Those that asked without waiting get their answer before the end.
   ~Impl() {
+    if (!store_) return;
     asio::post(context_, [this] {
       work();
       end_when_empty();
@@ -70,6 +80,7 @@ class RedisStore::Impl {
     Task& task = one.emplace_back(*this, std::move(first), std::move(rest), std::move(done));
     task.verb = verb;
     task.patience = patience;
+    if (!store_) return decide_here(task);
     const std::scoped_lock lock(mutex_);
     tasks_.splice(tasks_.end(), one);
     if (tasks_.size() == 1) asio::post(context_, [this] { work(); });
@@ -81,7 +92,7 @@ class RedisStore::Impl {
             .sharing = {.lease = options.lease, .lease_for = options.lease_for, .merge = options.merge}};
   }
   const Options& options() const { return options_; }
-  const redis::SharedStore& store() const { return store_; }
+  const redis::SharedStore::Counters& counters() const { return store_ ? store_->counters() : in_memory_; }
 
  private:
   // A request on its way to the store's thread and back, with what it is about. Most have one key.
@@ -129,24 +140,40 @@ class RedisStore::Impl {
       batch.push_back(&*it);
     }
     under_way_.splice(under_way_.end(), tasks);
-    const std::chrono::nanoseconds now = store::steady_now();
-    store_.submit(batch, {now, now});
+    const std::chrono::nanoseconds now = clock_();
+    store_->submit(batch, {now, now});
     for (store::Request* const each : batch) {
       if (each->state == store::Request::State::answered) finish(static_cast<Task&>(*each));
     }
     if (leases) watch_leases();
   }
 
+  void decide_here(Task& task) {
+    task.fill_checks();
+    store::Request* const batch[] = {&task};
+    const std::chrono::nanoseconds now = clock_();
+    local_.submit(batch, {now, now});
+    if (task.fault == Fault::none) in_memory_.decided.fetch_add(1, std::memory_order_relaxed);
+    tell(task);
+  }
+
   void finish(Task& task) {
     std::list<Task> ended;
     ended.splice(ended.end(), under_way_, task.self);
-    for (store::Check& each : task.checks) each.decision.source = task.source;
-    const std::string_view error =
-        task.fault == Fault::none ? std::string_view() : std::string_view(task.why);
-    if (const auto* one = std::get_if<OnDecision>(&task.done)) return (*one)(task.decision(), error);
-    if (const auto* joint = std::get_if<OnJoint>(&task.done))
-      return (*joint)({task.decision(), task.by}, error);
-    std::get<OnReset>(task.done)(task.fault == Fault::none);
+    tell(task);
+  }
+
+  static void tell(Task& task) {
+    const auto result = [&task]<class Value>(Value value) -> tl::expected<Value, StoreFault> {
+      if (task.fault != Fault::none) return tl::unexpected(StoreFault(task.fault, task.why));
+      return value;
+    };
+    Decision decision = task.decision();
+    decision.source = task.source;
+    if (auto* const one = std::get_if<Callback<SharedResult>>(&task.done)) return (*one)(result(decision));
+    if (auto* const joint = std::get_if<Callback<JointResult>>(&task.done))
+      return (*joint)(result(JointDecision{decision, task.by}));
+    std::get<Callback<ResetResult>>(task.done)(result(task.forgotten > 0));
   }
 
   // Whether a lease has ended is looked at now and then, while there are any or may soon be.
@@ -155,15 +182,15 @@ class RedisStore::Impl {
     lease_timer_.expires_after(std::chrono::milliseconds{100});
     lease_timer_.async_wait([this](const boost::system::error_code& stopped) {
       watching_leases_ = false;
-      if (!stopped && (store_.end_leases(false) || !store_.empty())) watch_leases();
+      if (!stopped && (store_->end_leases(false) || !store_->empty())) watch_leases();
     });
   }
 
   void end_when_empty() {
     // What is given back has to be answered too.
-    if (store_.empty()) store_.end_leases(true);
-    if (store_.empty()) {
-      sockets_.stop();
+    if (store_->empty()) store_->end_leases(true);
+    if (store_->empty()) {
+      sockets_->stop();
       lease_timer_.cancel();
       guard_.reset();
       return;
@@ -179,11 +206,13 @@ class RedisStore::Impl {
   asio::steady_timer lease_timer_{context_};
   bool watching_leases_ = false;
   const Options options_;
+  const core::Clock clock_;
   store::EmbeddedStore local_{64_MiB};
   redis::Resets resets_;
   std::optional<asio::ssl::context> tls_;
-  redis::SharedStore store_;
-  redis::Sockets sockets_;
+  std::optional<redis::SharedStore> store_;  // neither for "memory:"
+  std::optional<redis::Sockets> sockets_;
+  redis::SharedStore::Counters in_memory_;
   std::mutex mutex_;
   std::list<Task> tasks_;      // of all threads
   std::list<Task> under_way_;  // of the store's
@@ -192,20 +221,29 @@ class RedisStore::Impl {
 
 namespace {
 
-redis::Endpoint parsed(std::string_view url) {
-  auto endpoint = redis::Endpoint::parse(url);
-  if (!endpoint) throw std::invalid_argument(endpoint.error());
-  return std::move(*endpoint);
+void require_countable(const char* where, const Quota& quota, Algorithm algorithm) {
+  const auto refuse = [where](const std::string& why) { throw std::invalid_argument(where + why); };
+  const auto rule = core::Rule::make(quota, algorithm);
+  if (!rule) refuse(rule.error());
+  if (const auto sentence = redis::unsuitable(*rule)) refuse(*sentence);
+}
+
+// What `ask` tells the callback that it is given.
+template <class Result, class Ask>
+typename Result::value_type wait_for(const Ask& ask) {
+  std::promise<Result> promise;
+  ask([&promise](Result result) { promise.set_value(std::move(result)); });
+  Result result = promise.get_future().get();
+  if (!result) throw StoreFault(std::move(result.error()));
+  return *std::move(result);
 }
 
 }  // namespace
 
-RedisStore::RedisStore(std::string_view url, Options options)
-    : impl_(std::make_unique<Impl>(parsed(url), options)) {}
+RedisStore::RedisStore(std::string_view url, Options options) : impl_(std::make_unique<Impl>(url, options)) {}
 RedisStore::~RedisStore() = default;
 
-void RedisStore::check_all(std::span<const SharedCheck> checks,
-                           std::function<void(const SharedDecision&, std::string_view)> done) {
+void RedisStore::check_all(std::span<const SharedCheck> checks, Callback<JointResult> done) {
   const auto refuse = [](const std::string& why) {
     throw std::invalid_argument("weir::RedisStore::check_all: " + why);
   };
@@ -216,12 +254,14 @@ void RedisStore::check_all(std::span<const SharedCheck> checks,
   std::chrono::nanoseconds patience = std::chrono::nanoseconds::max();
   for (const SharedCheck& each : checks) {
     const SharedLimiter::Options& options = each.limiter.options_;
+    const Quota& quota = each.quota ? *each.quota : each.limiter.quota_;
     if (&each.limiter.store_ != this) refuse("limit " + std::to_string(named.size()) + " has another store");
     const auto same = [&each](const Impl::Named& other) { return other.key == each.key; };
     if (std::any_of(named.begin(), named.end(), same)) {
       refuse("limit " + std::to_string(named.size()) + " has the key of another");
     }
-    named.push_back({impl_->limit_of(each.limiter.quota_, options), std::string(each.key), each.cost});
+    if (each.quota) require_countable("weir::RedisStore::check_all: ", quota, options.algorithm);
+    named.push_back({impl_->limit_of(quota, options), std::string(each.key), each.cost});
     patience = std::min(patience, options.deadline.value_or(impl_->options().deadline));
   }
   Impl::Named first = std::move(named.front());
@@ -229,54 +269,71 @@ void RedisStore::check_all(std::span<const SharedCheck> checks,
   impl_->submit(std::move(first), std::move(named), store::Verb::check, patience, std::move(done));
 }
 
-SharedDecision RedisStore::check_all(std::span<const SharedCheck> checks) {
-  std::promise<std::pair<SharedDecision, std::string>> promise;
-  check_all(checks, [&promise](const SharedDecision& decision, std::string_view error) {
-    promise.set_value({decision, std::string(error)});
-  });
-  auto [decision, error] = promise.get_future().get();
-  if (!error.empty()) throw std::runtime_error(error);
-  return decision;
+JointDecision RedisStore::check_all(std::span<const SharedCheck> checks) {
+  return wait_for<JointResult>([&](auto&& done) { check_all(checks, std::move(done)); });
 }
 
-bool RedisStore::ready() const noexcept { return impl_->store().counters().ready.load(); }
-std::uint64_t RedisStore::decided() const noexcept { return impl_->store().counters().decided.load(); }
-std::uint64_t RedisStore::remembered() const noexcept { return impl_->store().counters().remembered.load(); }
-std::uint64_t RedisStore::leased() const noexcept { return impl_->store().counters().leased.load(); }
-std::uint64_t RedisStore::merged() const noexcept { return impl_->store().counters().merged.load(); }
-std::uint64_t RedisStore::not_decided() const noexcept { return impl_->store().counters().fallbacks.load(); }
+bool RedisStore::ready() const noexcept { return impl_->counters().ready.load(); }
+std::uint64_t RedisStore::decided() const noexcept { return impl_->counters().decided.load(); }
+std::uint64_t RedisStore::remembered() const noexcept { return impl_->counters().remembered.load(); }
+std::uint64_t RedisStore::leased() const noexcept { return impl_->counters().leased.load(); }
+std::uint64_t RedisStore::merged() const noexcept { return impl_->counters().merged.load(); }
+std::uint64_t RedisStore::not_decided() const noexcept { return impl_->counters().fallbacks.load(); }
 
 SharedLimiter::SharedLimiter(Quota quota, RedisStore& store, Options options)
     : quota_(quota), store_(store), options_(options) {
-  auto rule = core::Rule::make(quota, options.algorithm);
-  if (!rule) throw std::invalid_argument("weir::SharedLimiter: " + rule.error());
-  if (auto sentence = redis::unsuitable(*rule))
-    throw std::invalid_argument("weir::SharedLimiter: " + *sentence);
+  require_countable("weir::SharedLimiter: ", quota, options.algorithm);
 }
 
-Decision SharedLimiter::check(std::string_view key, Cost cost) {
-  std::promise<std::pair<Decision, std::string>> promise;
-  check(key, cost, [&promise](const Decision& decision, std::string_view error) {
-    promise.set_value({decision, std::string(error)});
-  });
-  auto [decision, error] = promise.get_future().get();
-  if (!error.empty()) throw std::runtime_error(error);
-  return decision;
-}
-
-void SharedLimiter::check(std::string_view key, Cost cost,
-                          std::function<void(const Decision&, std::string_view)> done) {
-  store_.impl_->submit({store_.impl_->limit_of(quota_, options_), std::string(key), cost}, {},
+void SharedLimiter::start(std::string_view key, const Quota& quota, Cost cost, Callback<SharedResult> done) {
+  if (quota != quota_) require_countable("weir::SharedLimiter::check: ", quota, options_.algorithm);
+  store_.impl_->submit({store_.impl_->limit_of(quota, options_), std::string(key), cost}, {},
                        store::Verb::check, options_.deadline.value_or(std::chrono::nanoseconds{0}),
                        std::move(done));
 }
 
+Decision SharedLimiter::check(std::string_view key, Cost cost) { return check(key, quota_, cost); }
+
+Decision SharedLimiter::check(std::string_view key, const Quota& quota, Cost cost) {
+  return wait_for<SharedResult>([&](auto&& done) { start(key, quota, cost, std::move(done)); });
+}
+
+void SharedLimiter::check(std::span<const std::string_view> keys, std::span<Decision> decisions, Cost cost) {
+  std::vector<KeyCost> with_cost;
+  with_cost.reserve(keys.size());
+  for (const std::string_view key : keys) with_cost.push_back({key, cost});
+  check(with_cost, decisions);
+}
+
+void SharedLimiter::check(std::span<const KeyCost> keys, std::span<Decision> decisions) {
+  if (keys.size() != decisions.size()) {
+    throw std::invalid_argument("weir::SharedLimiter::check: " + std::to_string(keys.size()) +
+                                " requests and room for " + std::to_string(decisions.size()) +
+                                " decisions; expected as many");
+  }
+  if (keys.empty()) return;
+  std::vector<SharedResult> results(keys.size());
+  std::promise<void> last;
+  std::size_t open = keys.size();  // all callbacks come on one thread
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    start(keys[i].key, quota_, keys[i].cost, [&results, &last, &open, i](SharedResult result) {
+      results[i] = std::move(result);
+      if (--open == 0) last.set_value();
+    });
+  }
+  last.get_future().wait();
+  for (std::size_t i = 0; i < keys.size(); ++i) decisions[i] = results[i].value_or(Decision{});
+  for (SharedResult& result : results) {
+    if (!result) throw StoreFault(std::move(result.error()));
+  }
+}
+
 bool SharedLimiter::reset(std::string_view key) {
-  std::promise<bool> promise;
-  store_.impl_->submit({store_.impl_->limit_of(quota_, options_), std::string(key), Cost{}}, {},
-                       store::Verb::reset, std::chrono::nanoseconds{0},
-                       [&promise](bool done) { promise.set_value(done); });
-  return promise.get_future().get();
+  return wait_for<RedisStore::Impl::ResetResult>([&](auto&& done) {
+    store_.impl_->submit({store_.impl_->limit_of(quota_, options_), std::string(key), Cost{}}, {},
+                         store::Verb::reset, std::chrono::nanoseconds{0},
+                         Callback<RedisStore::Impl::ResetResult>(std::move(done)));
+  });
 }
 
 }  // namespace weir

@@ -3,14 +3,21 @@
 
 #include <array>
 #include <atomic>
+#include <boost/asio/bind_executor.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/use_future.hpp>
 #include <chrono>
+#include <exception>
 #include <future>
+#include <limits>
+#include <memory>
 #include <stdexcept>
 #include <thread>
 #include <vector>
 
 #include "redis/server.hpp"
 #include "redis/slot.hpp"
+#include "weir/asio.hpp"
 #include "weir/redis.hpp"
 
 namespace weir {
@@ -28,6 +35,17 @@ std::string refusal(Act act) {
     return error.what();
   }
   return "accepted";
+}
+
+template <class Act>
+Fault fault_of(Act act) {
+  try {
+    act();
+  } catch (const StoreFault& fault) {
+    EXPECT_STRNE(fault.what(), "");
+    return fault.fault();
+  }
+  return Fault::none;
 }
 
 TEST(RedisStore, without_a_redis_the_policy_decides) {
@@ -50,7 +68,8 @@ TEST(RedisStore, without_a_redis_the_policy_decides) {
     EXPECT_FALSE(store.ready());
     EXPECT_EQ(store.not_decided(), 3);
     EXPECT_EQ(store.decided(), 0);
-    EXPECT_FALSE(limiter.reset("key"));
+    EXPECT_EQ(limiter.check("key", Cost{0}).source, Source::fallback);
+    EXPECT_EQ(fault_of([&] { limiter.reset("key"); }), Fault::store_down);
   }
 }
 
@@ -72,6 +91,78 @@ TEST(SharedLimiter, refuses_numbers_that_cannot_be_counted) {
                   .starts_with("weir::SharedLimiter: "));
   EXPECT_TRUE(make(Quota::per(1, 1ns).with_burst(9'100'000'000'000'000), Algorithm::gcra)
                   .starts_with("weir::SharedLimiter: "));
+}
+
+TEST(RedisStore, a_share_of_the_limit_is_admitted_here_while_the_store_does_not_decide) {
+  RedisStore store{kNobody, {.local_share = 0.5}};
+  SharedLimiter limiter{Quota::per_hour(10), store};
+  int admitted = 0;
+  for (int i = 0; i < 20; ++i) admitted += limiter.check("key").allowed() ? 1 : 0;
+  EXPECT_EQ(admitted, 5);
+  for (const double share : {0.0, -1.0, 1.1, std::numeric_limits<double>::quiet_NaN()}) {
+    EXPECT_EQ(refusal<std::invalid_argument>([&] { RedisStore{kNobody, {.local_share = share}}; }),
+              "local_share: expected above 0 and at most 1");
+  }
+}
+
+// "memory:" is a store of this process.
+TEST(RedisStore, in_memory_decides_at_once_by_the_clock_that_it_is_given) {
+  ManualClock clock;
+  RedisStore store{"memory:", {.clock = &clock}};
+  EXPECT_TRUE(store.ready());
+  SharedLimiter user{Quota::per_second(2), store};
+  SharedLimiter tenant{Quota::per_second(3), store};
+  EXPECT_TRUE(user.check("ann", Cost{2}).allowed());
+  const Decision denied = user.check("ann");
+  EXPECT_EQ(denied.retry_after, 500ms);
+  EXPECT_EQ(denied.source, Source::store);
+  clock.advance(500ms);
+  EXPECT_TRUE(store.check_all({{user, "ann"}, {tenant, "acme"}}).allowed());
+  EXPECT_EQ(store.check_all({{tenant, "acme"}, {user, "ann"}}).by, 1U);
+  EXPECT_EQ(tenant.check("acme", Cost{0}).remaining, 2) << "what was denied has charged none";
+  EXPECT_TRUE(user.reset("ann"));
+  EXPECT_FALSE(user.reset("ann"));
+  EXPECT_TRUE(user.check("ann").allowed());
+  SharedLimiter log{Quota::per_second(2), store, {.algorithm = Algorithm::sliding_window_log}};
+  EXPECT_EQ(fault_of([&] { return log.check("ann"); }), Fault::unsuitable);
+  EXPECT_EQ(store.not_decided(), 0U);
+}
+
+TEST(SharedLimiter, a_batch_has_a_cost_for_each_key_and_room_for_each_decision) {
+  ManualClock clock;
+  RedisStore store{"memory:", {.clock = &clock}};
+  SharedLimiter limiter{Quota::per_hour(10), store};
+  const std::vector<KeyCost> keys = {{"a", Cost{3}}, {"b"}, {"a", Cost{8}}, {"b", Cost{11}}};
+  std::vector<Decision> decisions(4);
+  limiter.check(keys, decisions);
+  EXPECT_EQ(decisions[0].remaining, 7);
+  EXPECT_EQ(decisions[1].remaining, 9);
+  EXPECT_EQ(decisions[2].verdict, Verdict::denied);
+  EXPECT_EQ(decisions[3].verdict, Verdict::never);
+  decisions.pop_back();
+  EXPECT_EQ(refusal<std::invalid_argument>([&] { limiter.check(keys, decisions); }),
+            "weir::SharedLimiter::check: 4 requests and room for 3 decisions; expected as many");
+  EXPECT_EQ(limiter.check("a", Cost{0}).remaining, 7);
+}
+
+TEST(SharedLimiter, a_check_is_awaited_with_a_completion_token) {
+  RedisStore store{"memory:"};
+  SharedLimiter limiter{Quota::per_hour(2), store};
+  namespace asio = boost::asio;
+  EXPECT_EQ(limiter.check("key", asio::use_future).get().remaining, 1);
+  EXPECT_EQ(limiter.check("key", Cost{3}, asio::use_future).get().verdict, Verdict::never);
+  EXPECT_EQ(limiter.check("key", Quota::per_hour(9), Cost{}, asio::use_future).get().limit, 9);
+  SharedLimiter log{Quota::per_second(2), store, {.algorithm = Algorithm::sliding_window_log}};
+  EXPECT_EQ(fault_of([&] { return log.check("key", asio::use_future).get(); }), Fault::unsuitable);
+  // The handler runs on its own executor, and that has work until then.
+  asio::io_context context;
+  std::thread::id ran_on;
+  limiter.check("key", Cost{0}, asio::bind_executor(context, [&ran_on](std::exception_ptr, const Decision&) {
+                  ran_on = std::this_thread::get_id();
+                }));
+  EXPECT_EQ(ran_on, std::thread::id());
+  EXPECT_EQ(context.run(), 1U);
+  EXPECT_EQ(ran_on, std::this_thread::get_id());
 }
 
 class WithRedis : public testing::Test {
@@ -154,11 +245,11 @@ TEST_F(WithRedis, several_limits_of_one_request_are_charged_all_or_none) {
   EXPECT_EQ(ask("ann", Cost{4}).decision.verdict, Verdict::never);
   EXPECT_EQ(tenant.check("tenant", Cost{0}).remaining, 2) << "what was denied has charged nobody";
   EXPECT_EQ(ask("bob").by, 0U);
-  const SharedDecision last = ask("cid");
+  const JointDecision last = ask("cid");
   EXPECT_TRUE(last.allowed());
   EXPECT_EQ(last.by, 2U);
   EXPECT_EQ(last.decision.remaining, 0);
-  const SharedDecision denied = ask("dora");
+  const JointDecision denied = ask("dora");
   EXPECT_EQ(denied.by, 2U);
   EXPECT_EQ(denied.decision.verdict, Verdict::denied);
   EXPECT_EQ(all.check("everybody", Cost{0}).remaining, 95);
@@ -184,6 +275,47 @@ TEST_F(WithRedis, check_all_says_what_is_wrong) {
       refusal<std::runtime_error>([&] { return store.check_all({{limiter, "fresh"}, {limiter, "bad"}}); }),
       "WRONGTYPE key 2 of this request holds no state of gcra");
   EXPECT_EQ(limiter.check("fresh", Cost{0}).remaining, 3);
+}
+
+TEST_F(WithRedis, every_call_says_who_decided_or_why_nobody_could) {
+  RedisStore store{url_, {.deadline = kPatience}};
+  await(store);
+  SharedLimiter limiter{Quota::per_hour(1), store};
+  EXPECT_EQ(limiter.check("key").source, Source::store);
+  EXPECT_EQ(limiter.check("key").source, Source::store);
+  EXPECT_EQ(limiter.check("key").source, Source::remembered);
+  EXPECT_EQ(store.check_all({{limiter, "key"}}).decision.source, Source::remembered);
+  SharedLimiter leasing{Quota::per_hour(100), store, {.lease = 50}};
+  EXPECT_TRUE(leasing.check("leased").allowed());
+  EXPECT_EQ(leasing.check("leased").source, Source::leased);
+
+  RedisConnection(*server_).ask({"SET", "bad", "hello"});
+  EXPECT_EQ(fault_of([&] { return limiter.check("bad"); }), Fault::foreign_value);
+  EXPECT_EQ(fault_of([&] { return store.check_all({{limiter, "bad"}, {limiter, "fresh"}}); }),
+            Fault::foreign_value);
+  std::promise<Fault> promise;
+  limiter.check("bad", [&promise](const SharedResult& result) { promise.set_value(result.error().fault()); });
+  EXPECT_EQ(promise.get_future().get(), Fault::foreign_value);
+  // In a batch the others are decided all the same.
+  const std::vector<KeyCost> keys = {{"bad"}, {"good"}};
+  std::vector<Decision> decisions(2);
+  EXPECT_EQ(fault_of([&] { limiter.check(keys, decisions); }), Fault::foreign_value);
+  EXPECT_FALSE(decisions[0].allowed());
+  EXPECT_TRUE(decisions[1].allowed());
+}
+
+TEST_F(WithRedis, a_key_that_changes_plans_keeps_its_debt_in_units) {
+  constexpr Quota kFree = Quota::per_day(10);
+  constexpr Quota kPaid = Quota::per_day(100);
+  RedisStore store{url_, {.deadline = kPatience}};
+  await(store);
+  SharedLimiter limiter{kFree, store};
+  EXPECT_EQ(limiter.check("acme", Cost{8}).remaining, 2);
+  EXPECT_EQ(limiter.check("acme", kPaid, Cost{2}).remaining, 90);
+  EXPECT_EQ(limiter.check("acme").verdict, Verdict::denied);
+  EXPECT_EQ(limiter.check("acme", kPaid).remaining, 89) << "a denial is remembered for its own plan";
+  EXPECT_EQ(store.check_all({{limiter, "acme", Cost{9}, kPaid}, {limiter, "b"}}).by, 1U);
+  EXPECT_EQ(limiter.check("acme", kPaid, Cost{0}).remaining, 80);
 }
 
 TEST_F(WithRedis, a_denial_is_remembered_and_a_reset_forgets_it) {
@@ -238,7 +370,12 @@ TEST_F(WithRedis, callbacks_come_before_the_store_ends) {
     RedisStore store{url_, {.deadline = kPatience}};
     SharedLimiter limiter{Quota::per_hour(1000), store};
     for (int i = 0; i < 500; ++i) {
-      limiter.check("key", Cost{1}, [&called](const Decision&, std::string_view) { ++called; });
+      // Owned by the callback, which therefore cannot be copied.
+      auto owned = std::make_unique<int>(1);
+      limiter.check("key", [&called, owned = std::move(owned)](const SharedResult& result) {
+        EXPECT_TRUE(result.has_value());
+        called += *owned;
+      });
     }
   }
   EXPECT_EQ(called, 500);
@@ -268,7 +405,7 @@ TEST_F(WithCluster, limits_in_different_slots_are_charged_all_or_none) {
   ASSERT_NE(&at("b"), &at("c"));
   EXPECT_TRUE(ask(Cost{2}).allowed());
   for (int i = 0; i < 100; ++i) {
-    const SharedDecision denied = ask(Cost{1});
+    const JointDecision denied = ask(Cost{1});
     ASSERT_EQ(denied.by, 1U);
     ASSERT_EQ(denied.decision.verdict, Verdict::denied);
   }
@@ -312,16 +449,16 @@ TEST_F(WithCluster, several_limits_whose_slot_is_being_moved) {
   ASSERT_EQ(from.ask({"CLUSTER", "SETSLOT", number, "MIGRATING", target_id}).text, "OK");
   ASSERT_EQ(move(a), "OK");
 
-  std::promise<SharedDecision> promise;
-  std::future<SharedDecision> answer = promise.get_future();
+  std::promise<JointDecision> promise;
+  std::future<JointDecision> answer = promise.get_future();
   const SharedCheck both[] = {{limiter, a, Cost{2}}, {limiter, b, Cost{3}}};
-  store.check_all(both, [&promise](const SharedDecision& decision, std::string_view error) {
-    EXPECT_EQ(error, "");
-    promise.set_value(decision);
+  store.check_all(both, [&promise](const JointResult& result) {
+    EXPECT_TRUE(result.has_value());
+    promise.set_value(result.value_or(JointDecision{}));
   });
   EXPECT_EQ(answer.wait_for(100ms), std::future_status::timeout) << "one key here, one there";
   ASSERT_EQ(move(b), "OK");
-  const SharedDecision decision = answer.get();
+  const JointDecision decision = answer.get();
   EXPECT_TRUE(decision.allowed());
   EXPECT_EQ(decision.decision.remaining, 6);
   EXPECT_EQ(decision.by, 1U);

@@ -1,0 +1,29 @@
+// A coroutine of Boost.Asio that awaits a shared limit. The store is the first argument.
+#include <weir/asio.hpp>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <cstdio>
+
+namespace asio = boost::asio;
+
+asio::awaitable<void> serve(weir::SharedLimiter& per_user) {
+  try {
+    for (int i = 1; i <= 3; ++i) {
+      const weir::Decision d = co_await per_user.check("user:42", asio::use_awaitable);
+      std::printf("%d %s\n", i, d.allowed() ? "allowed" : "denied");
+    }
+  } catch (const weir::StoreFault& fault) {
+    std::printf("%s\n", fault.what());
+  }
+}
+
+int main(int argc, char** argv) {
+  weir::RedisStore store{argc > 1 ? argv[1] : "memory:"};
+  weir::SharedLimiter per_user{weir::Quota::per_hour(2), store};
+  asio::io_context context;
+  asio::co_spawn(context, serve(per_user), asio::detached);
+  context.run();
+}
