@@ -4,18 +4,18 @@
 #include <sys/resource.h>
 
 #include <boost/asio/post.hpp>
+#include <functional>
 #include <optional>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "net/dispatcher.hpp"
-#include "net/loop.hpp"
-#include "resp/conversation.hpp"
 #include "server/listeners.hpp"
 #include "server/metrics.hpp"
 #include "server/shutdown.hpp"
 #include "server/snapshots.hpp"
-#include "server/store_link.hpp"
+#include "server/worker.hpp"
 #include "service/service.hpp"
 #include "store/embedded_store.hpp"
 
@@ -52,20 +52,6 @@ service::Options options_from(const Settings& settings) {
           .snapshots = !settings.snapshot.empty()};
 }
 
-// A thread's loop, and what its conversations need.
-struct Worker {
-  Worker(std::size_t number, const service::Options& options, std::chrono::nanoseconds stall_timeout,
-         net::Counters& connections)
-      : batch(options.on_store_error, options.sharing),
-        loop(number, options.clock, stall_timeout, connections) {}
-
-  // Before the loop, whose connections ask until they end.
-  std::unique_ptr<redis::SharedStore> shared;  // with --store
-  resp::Batch batch;
-  net::Loop loop;
-  std::optional<StoreLink> link;
-};
-
 }  // namespace
 
 class Server::Impl {
@@ -78,10 +64,8 @@ class Server::Impl {
         service_(options_from(settings_), embedded_.table()) {
     std::vector<net::Loop*> loops;
     for (std::size_t i = 0; i < settings_.threads; ++i) {
-      workers_.push_back(
-          std::make_unique<Worker>(i, service_.options(), settings_.stall_timeout, connections_));
-      loops.push_back(&workers_.back()->loop);
-      if (settings_.store) connect_store(*workers_.back());
+      workers_.push_back(std::make_unique<Worker>(i, settings_, service_, embedded_, resets_, connections_));
+      loops.push_back(&workers_.back()->loop());
     }
     add_rows();
     service_.shut_down = [this](bool save) {
@@ -106,14 +90,11 @@ class Server::Impl {
     listeners_->start(*dispatcher_);
     SnapshotWriter snapshots(settings_, embedded_.table(), service_.counters);
     std::vector<std::thread> threads;
-    for (const auto& worker : workers_) {
-      worker->loop.start_sweeping();
-      if (worker->link) worker->link->start();
-      if (worker != workers_.front()) threads.emplace_back([&worker] { worker->loop.context.run(); });
-    }
-    main_context().run();
+    for (std::size_t i = 1; i < workers_.size(); ++i)
+      threads.emplace_back([&worker = *workers_[i]] { worker.run(); });
+    workers_.front()->run();
     for (std::thread& thread : threads) thread.join();
-    for (const auto& worker : workers_) worker->loop.close_sessions();  // those that did not end in time
+    for (const auto& worker : workers_) worker->loop().close_sessions();  // those that did not end in time
     snapshots.stop();
     return !save_at_end_ || snapshots.save();
   }
@@ -121,14 +102,7 @@ class Server::Impl {
   void stop() { service_.shut_down(true); }
 
  private:
-  boost::asio::io_context& main_context() { return workers_.front()->loop.context; }
-
-  void connect_store(Worker& worker) {
-    const core::Clock& clock = service_.options().clock;
-    worker.shared = std::make_unique<redis::SharedStore>(*settings_.store, settings_.store_options, embedded_,
-                                                         resets_, clock);
-    worker.link.emplace(worker.loop.context, *worker.shared, settings_, clock, worker.loop.number == 0);
-  }
+  boost::asio::io_context& main_context() { return workers_.front()->loop().context; }
 
   void add_rows() {
     add_connection_rows(service_.metrics, connections_);
@@ -136,8 +110,8 @@ class Server::Impl {
     std::vector<const redis::SharedStore*> stores;
     std::vector<const StoreLink*> links;
     for (const auto& worker : workers_) {
-      stores.push_back(worker->shared.get());
-      links.push_back(&*worker->link);
+      stores.push_back(worker->shared());
+      links.push_back(worker->link());
     }
     add_store_rows(service_.metrics, settings_, std::move(stores), std::move(links));
   }
@@ -145,38 +119,23 @@ class Server::Impl {
   net::Protocol resp() {
     return {.converse =
                 [this](net::Loop& loop, net::Peer peer, std::function<void()> resume) {
-                  Worker& worker = *workers_[loop.number];
-                  store::Store& store =
-                      worker.shared ? static_cast<store::Store&>(*worker.shared) : embedded_;
-                  return std::make_unique<resp::Conversation>(service_, store, worker.batch, peer.id,
-                                                              std::move(peer.address), std::move(resume));
+                  return workers_[loop.number]->converse(std::move(peer), std::move(resume));
                 },
             .too_many = "-ERR max number of clients reached\r\n"};
   }
 
   Shutdown::Steps shutdown_steps() {
-    const auto everywhere = [this](auto&& what) {
-      for (const auto& worker : workers_) {
-        boost::asio::post(worker->loop.context, [&worker = *worker, what] { what(worker); });
-      }
+    const auto all = [this](void (Worker::*what)()) {
+      for (const auto& worker : workers_) (*worker.*what)();
     };
     return {.begin =
-                [this, everywhere] {
+                [this, all] {
                   listeners_->stop();
-                  everywhere([](Worker& worker) { worker.loop.drain(); });
+                  all(&Worker::drain);
                 },
             .drained = [this] { return connections_.now.load() == 0; },
-            .let_end =
-                [everywhere] {
-                  everywhere([](Worker& worker) {
-                    worker.loop.stop();
-                    if (worker.link) worker.link->stop();
-                  });
-                },
-            .make_end =
-                [this] {
-                  for (const auto& worker : workers_) worker->loop.context.stop();
-                }};
+            .let_end = [all] { all(&Worker::let_end); },
+            .make_end = [all] { all(&Worker::make_end); }};
   }
 
   Settings settings_;

@@ -1,0 +1,48 @@
+#include "server/worker.hpp"
+
+#include <boost/asio/post.hpp>
+#include <utility>
+
+#include "resp/conversation.hpp"
+
+namespace weir::server {
+
+Worker::Worker(std::size_t number, const Settings& settings, service::Service& service,
+               store::EmbeddedStore& embedded, redis::Resets& resets, net::Counters& connections)
+    : service_(service),
+      embedded_(embedded),
+      batch_(service.options().on_store_error, service.options().sharing),
+      loop_(number, service.options().clock, settings.stall_timeout, connections) {
+  if (!settings.store) return;
+  const core::Clock& clock = service.options().clock;
+  shared_ =
+      std::make_unique<redis::SharedStore>(*settings.store, settings.store_options, embedded, resets, clock);
+  link_.emplace(loop_.context, *shared_, settings, clock, number == 0);
+}
+
+std::unique_ptr<net::Conversation> Worker::converse(net::Peer peer, std::function<void()> resume) {
+  store::Store& store = shared_ ? static_cast<store::Store&>(*shared_) : embedded_;
+  return std::make_unique<resp::Conversation>(service_, store, batch_, peer.id, std::move(peer.address),
+                                              std::move(resume));
+}
+
+void Worker::run() {
+  loop_.start_sweeping();
+  if (link_) link_->start();
+  loop_.context.run();
+}
+
+void Worker::drain() {
+  boost::asio::post(loop_.context, [this] { loop_.drain(); });
+}
+
+void Worker::let_end() {
+  boost::asio::post(loop_.context, [this] {
+    loop_.stop();
+    if (link_) link_->stop();
+  });
+}
+
+void Worker::make_end() { loop_.context.stop(); }
+
+}  // namespace weir::server

@@ -1,0 +1,52 @@
+// One thread of the server: its event loop, the store that it asks, and what its conversations share.
+//
+// Made by the main thread. run() and what it calls belong to the worker's own thread; drain(), let_end() and
+// make_end() may be called by any. What is handed in must outlive it.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "net/conversation.hpp"
+#include "net/dispatcher.hpp"
+#include "net/loop.hpp"
+#include "redis/shared_store.hpp"
+#include "resp/batch.hpp"
+#include "server/settings.hpp"
+#include "server/store_link.hpp"
+#include "service/service.hpp"
+#include "store/embedded_store.hpp"
+
+namespace weir::server {
+
+class Worker {
+ public:
+  // With a store in the settings, this loop has its own view of it and its own connections to it; `embedded`
+  // and `resets` are for all loops. Throws what StoreLink throws.
+  Worker(std::size_t number, const Settings& settings, service::Service& service,
+         store::EmbeddedStore& embedded, redis::Resets& resets, net::Counters& connections);
+
+  net::Loop& loop() { return loop_; }
+  const redis::SharedStore* shared() const { return shared_.get(); }  // null without --store
+  const StoreLink* link() const { return link_ ? &*link_ : nullptr; }
+
+  std::unique_ptr<net::Conversation> converse(net::Peer peer, std::function<void()> resume);
+
+  void run();       // returns after let_end() or make_end()
+  void drain();     // answers what has arrived, then closes
+  void let_end();   // when the connections have gone
+  void make_end();  // with what is under way
+
+ private:
+  service::Service& service_;
+  store::EmbeddedStore& embedded_;
+  // Before the loop, whose connections ask until they end.
+  std::unique_ptr<redis::SharedStore> shared_;
+  resp::Batch batch_;
+  net::Loop loop_;
+  std::optional<StoreLink> link_;
+};
+
+}  // namespace weir::server
