@@ -160,9 +160,8 @@ TEST(LogTable, too_little_memory_is_an_error) {
     LogTable table(Quota::per_day(1'000'000), 64_MiB, WhenFull::deny, kSeed);
     FAIL();
   } catch (const std::invalid_argument& error) {
-    EXPECT_STREQ(
-        error.what(),
-        "memory: 67108864 bytes is below the minimum for logs of 1000000 admissions (256000640)");
+    EXPECT_STREQ(error.what(),
+                 "memory: 67108864 bytes is below the minimum for logs of 1000000 admissions (256000640)");
   }
 }
 

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "store/together_test.hpp"
+
 namespace weir::store {
 namespace {
 
@@ -47,7 +49,8 @@ TEST(Table, a_size_that_is_no_power_of_two_is_used_whole) {
   EXPECT_GT(filled, static_cast<int>(table.capacity()) * 9 / 10) << filled;
 }
 
-// Pitfalls M2 to M5: neither clearing, nor evicting the oldest, nor forgetting anyone.
+// Other limiters clear the table when it is full, or evict the oldest, or one at random: each lets a flood of
+// fresh keys free a key that owes.
 TEST(Table, a_flood_of_fresh_keys_makes_no_drained_key_forget) {
   Table table(1_MiB, WhenFull::deny, kSeed);
   for (int i = 0; i < 10'000; ++i) EXPECT_TRUE(ask(table, key(i), 1s).allowed());
@@ -137,11 +140,11 @@ TEST(Table, several_limits_are_charged_all_or_none) {
   const auto b = table.locate("b");
   const auto c = table.locate("c");
   std::array<Decision, 3> decisions;
-  const std::array<Table::Request, 3> all = {{{a, &kTen, {}}, {b, &kOnce, {}}, {c, &kTen, Cost{3}}}};
-  EXPECT_TRUE(table.check_all(all, 1s, decisions));
+  const std::array<Charge, 3> all = {{{a, &kTen, {}}, {b, &kOnce, {}}, {c, &kTen, Cost{3}}}};
+  EXPECT_TRUE(check_all(table, all, 1s, decisions));
   EXPECT_EQ(decisions[0].remaining, 9);
   EXPECT_EQ(decisions[2].remaining, 7);
-  EXPECT_FALSE(table.check_all(all, 1s, decisions));
+  EXPECT_FALSE(check_all(table, all, 1s, decisions));
   EXPECT_TRUE(decisions[0].allowed());
   EXPECT_EQ(decisions[1].verdict, Verdict::denied);
   EXPECT_EQ(decisions[1].retry_after, 1h);
@@ -172,12 +175,12 @@ TEST(Table, one_key_twice_in_a_request_counts_twice) {
   Table table(1_MiB, WhenFull::deny, kSeed);
   const auto a = table.locate("a");
   std::array<Decision, 2> decisions;
-  EXPECT_TRUE(table.check_all(std::array<Table::Request, 2>{{{a, &kTen, Cost{6}}, {a, &kTen, Cost{4}}}}, 1s,
-                              decisions));
+  EXPECT_TRUE(
+      check_all(table, std::array<Charge, 2>{{{a, &kTen, Cost{6}}, {a, &kTen, Cost{4}}}}, 1s, decisions));
   EXPECT_EQ(decisions[1].remaining, 0);
   EXPECT_TRUE(table.reset(a, 1s));
-  EXPECT_FALSE(table.check_all(std::array<Table::Request, 2>{{{a, &kTen, Cost{6}}, {a, &kTen, Cost{5}}}}, 1s,
-                               decisions));
+  EXPECT_FALSE(
+      check_all(table, std::array<Charge, 2>{{{a, &kTen, Cost{6}}, {a, &kTen, Cost{5}}}}, 1s, decisions));
   EXPECT_EQ(table.live(1s), 0U);
 }
 
@@ -192,8 +195,8 @@ TEST(Table, several_limits_without_room_for_one_charge_none) {
       const std::uint64_t before = table.refused();
       std::array<Decision, 2> decisions;
       const auto fresh = table.locate("new:" + std::to_string(i));
-      const bool all = table.check_all(std::array<Table::Request, 2>{{{kept, &kTen, {}}, {fresh, &kTen, {}}}},
-                                       1s, decisions);
+      const bool all =
+          check_all(table, std::array<Charge, 2>{{{kept, &kTen, {}}, {fresh, &kTen, {}}}}, 1s, decisions);
       if (table.refused() != before) ++refused;
       EXPECT_EQ(all, table.refused() == before || when_full == WhenFull::allow);
       EXPECT_EQ(table.check(kept, kTen, Cost{0}, 1s).remaining, all ? 9 : 10);
@@ -226,8 +229,8 @@ TEST(Table, a_copy_holds_every_entry_and_can_be_put_back) {
   for (int i = 0; i < 120'000; ++i) ASSERT_FALSE(ask(other, key(i), 50s).allowed()) << i;
 }
 
-// Pitfall M6: whoever does not know the seed cannot aim; with it, everybody lands in one place. The table
-// then refuses new keys there, and stays fast.
+// Keys that all belong into the same two buckets would fill them, and fresh keys there would be refused.
+// Nobody can find such keys without the seed.
 TEST(Table, the_seed_decides_where_keys_go) {
   const Table one(1_MiB, WhenFull::deny, {1, 2});
   const Table two(1_MiB, WhenFull::deny, {1, 3});

@@ -23,6 +23,7 @@
 #include "redis/sockets.hpp"
 #include "store/clock.hpp"
 #include "store/table.hpp"
+#include "store/together_test.hpp"
 
 namespace weir {
 namespace {
@@ -487,7 +488,7 @@ TEST_P(RedisAgreementOn, several_limits_are_charged_as_the_table_charges_them) {
   for (int i = 0; i < 5'000; ++i) {
     now += kUs * chance.up_to(8);
     std::vector<Ask> asks;
-    std::vector<store::Table::Request> requests;
+    std::vector<store::Charge> requests;
     std::vector<std::string> keys;
     for (std::int64_t n = chance.up_to(3); n >= 0; --n)
       keys.push_back("{tag}" + std::to_string(chance.up_to(3)));
@@ -498,7 +499,7 @@ TEST_P(RedisAgreementOn, several_limits_are_charged_as_the_table_charges_them) {
     }
     std::array<Decision, kMostTogether> by_table;
     std::array<Decision, kMostTogether> by_script;
-    const bool charged = table.check_all(requests, nanoseconds{now}, by_table);
+    const bool charged = store::check_all(table, requests, nanoseconds{now}, by_table);
     const auto charged_too = check(asks, by_script, nanoseconds{now});
     ASSERT_TRUE(charged_too) << charged_too.error();
     ASSERT_EQ(*charged_too, charged) << i;

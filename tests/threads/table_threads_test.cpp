@@ -13,6 +13,7 @@
 #include "store/clock.hpp"
 #include "store/snapshot.hpp"
 #include "store/table.hpp"
+#include "store/together_test.hpp"
 
 namespace weir {
 namespace {
@@ -110,17 +111,40 @@ TEST(TableThreads, several_limits_at_once_neither_lock_up_nor_overcharge) {
     for (std::size_t i = 0; i < 4'000; ++i) {
       // Each thread names them in another order.
       const std::size_t a = (i + static_cast<std::size_t>(thread)) % 12;
-      const std::array<store::Table::Request, 3> requests = {{{places[a], &quota, {}},
-                                                              {places[(a + 5) % 12], &quota, {}},
-                                                              {places[(a * 7 + 1) % 12], &quota, {}}}};
+      const std::array<store::Charge, 3> requests = {{{places[a], &quota, {}},
+                                                      {places[(a + 5) % 12], &quota, {}},
+                                                      {places[(a * 7 + 1) % 12], &quota, {}}}};
       std::array<Decision, 3> decisions;
-      all += table.check_all(requests, 1s, decisions) ? 1 : 0;
+      all += store::check_all(table, requests, 1s, decisions) ? 1 : 0;
     }
   });
   std::int64_t charged = 0;
   for (const store::Table::Place& place : places)
     charged += 1000 - table.check(place, quota, Cost{0}, 1s).remaining;
   EXPECT_EQ(charged, 3 * all);
+}
+
+// Fresh keys of two buckets that are nearly full: every call wants the slots that the others want. It must
+// end, and leave both of its keys or none.
+TEST(TableThreads, several_new_keys_that_fight_for_the_last_slots_are_charged_all_or_none) {
+  constexpr Quota quota = Quota::per_day(1);
+  store::Table table(1_MiB, WhenFull::deny);
+  const auto place = [](std::uint64_t number) { return store::Table::Place{(number << 20) | 0x123, 77}; };
+  for (std::uint64_t i = 1; i <= 3; ++i) ASSERT_TRUE(table.check(place(i), quota, {}, 1s).allowed());
+  std::atomic<int> charged{0};
+  on_threads([&](int thread) {
+    for (int i = 0; i < 20'000 / kScale; ++i) {
+      const auto number = static_cast<std::uint64_t>(10 + thread * 2);
+      const std::array<store::Charge, 2> both = {
+          {{place(number), &quota, {}}, {place(number + 1), &quota, {}}}};
+      std::array<Decision, 2> decisions;
+      const bool all = store::check_all(table, both, 1s, decisions);
+      charged += all ? 1 : 0;
+      for (const store::Charge& each : both) ASSERT_EQ(table.reset(each.place, 1s), all);
+    }
+  });
+  EXPECT_GT(charged, 0);
+  EXPECT_EQ(table.live(1s), 3U);
 }
 
 TEST(TableThreads, a_snapshot_beside_traffic_misses_no_settled_key) {

@@ -1,0 +1,209 @@
+#include "store/joint_check.hpp"
+
+#include <algorithm>
+#include <new>
+
+#include "core/rule.hpp"
+
+namespace weir::store {
+
+using std::chrono::nanoseconds;
+
+JointCheck::JointCheck(Segments& segments, WhenFull when_full, std::span<Check> checks, nanoseconds arrived,
+                       nanoseconds now)
+    : segments_(segments), when_full_(when_full), checks_(checks), arrived_(arrived), now_(now) {
+  for (std::size_t i = 0; i < checks.size(); ++i) {
+    const Place place{checks[i].hash >> 22,
+                      static_cast<std::uint32_t>(checks[i].hash & Segments::kBucketMask)};
+    // Two whose tags are equal and whose buckets are the same two share an entry.
+    const auto same = [&](const Key& key) {
+      return key.place.tag == place.tag && (key.place.bucket == place.bucket ||
+                                            key.place.bucket == Segments::other(place.bucket, place.tag));
+    };
+    const auto found = std::find_if(keys().begin(), keys().end(), same);
+    key_of_[i] = static_cast<std::uint8_t>(found - keys().begin());
+    if (found != keys().end()) continue;
+    segments.prefetch(place);
+    keys_[count_++] = {.place = place, .first_check = i};
+  }
+}
+
+bool JointCheck::round() {
+  std::array<Bucket*, 2 * kMostChecks> buckets;
+  std::size_t homes = 0;
+  for (Key& key : keys()) {
+    key.homes = segments_.homes(key.place);
+    for (const Segments::Owner& owner : key.homes) {
+      if (owner.bucket == nullptr) return false;  // a split that another thread has just finished
+      buckets[homes++] = owner.bucket;
+    }
+  }
+  {
+    const HeldAll held({buckets.data(), homes});
+    if (!homes_still_hold()) return false;
+    for (Key& key : keys()) key.find(now_);
+    charged_ = decide();
+    if (!charged_ || find_slots()) {
+      write();
+      return true;
+    }
+  }
+  return make_room();
+}
+
+bool JointCheck::homes_still_hold() const {
+  return std::all_of(keys_.begin(), keys_.begin() + static_cast<std::ptrdiff_t>(count_),
+                     [&](const Key& key) { return segments_.homes(key.place) == key.homes; });
+}
+
+void JointCheck::Key::find(nanoseconds now) {
+  known = false;
+  claims = false;
+  charged = false;
+  state = {};
+  slot = -1;
+  for (std::size_t which = 0; which < homes.size() && !known; ++which) {
+    Bucket& candidate = *homes[which].bucket;
+    candidate.assert_held();
+    const int found = candidate.find(place.tag);
+    if (found < 0) continue;
+    known = true;
+    home = which;
+    slot = found;
+    claims = candidate.is_free(found, now);
+    state = candidate.state(found);
+  }
+  refused = state;
+}
+
+nanoseconds JointCheck::Key::no_earlier(nanoseconds now) const {
+  std::uint64_t least = 0;
+  for (const Segments::Owner& owner : homes)
+    least = std::max(least, owner.segment->forgotten.load(std::memory_order_relaxed));
+  return std::max(now, nanoseconds{static_cast<std::int64_t>(least)});
+}
+
+// Whether all are allowed.
+bool JointCheck::decide() {
+  bool all = true;
+  for (std::size_t i = 0; i < checks_.size(); ++i) {
+    charge(checks_[i], keys_[key_of_[i]]);
+    all = all && checks_[i].decision.allowed();
+  }
+  return all;
+}
+
+void JointCheck::charge(Check& check, Key& key) {
+  const bool fresh = !key.known && !key.charged;
+  const core::Step step = core::decide(check.limit->rule, key.state, fresh ? key.no_earlier(now_) : now_,
+                                       check.cost, fresh ? key.no_earlier(arrived_) : arrived_);
+  new (&check.decision) Decision(step.decision());
+  if (!step.changes) return;
+  key.state = step.next;
+  // A denial may write down a debt in another T, which stays when the rest is not charged.
+  if (step.verdict != Verdict::allowed && !key.charged) key.refused = step.next;
+  key.charged = key.charged || step.verdict == Verdict::allowed;
+}
+
+// Whether every new key that is charged has a slot.
+bool JointCheck::find_slots() {
+  bool all = true;
+  for (Key& key : keys()) {
+    if (!key.known && key.charged && !key.unstored) all = find_slot(key) && all;
+  }
+  return all;
+}
+
+// In the bucket that is claimed for the key, or else in its other one: a free slot that no other key has.
+bool JointCheck::find_slot(Key& key) {
+  key.soonest = ~std::uint64_t{0};
+  for (const std::size_t which : {key.home, 1 - key.home}) {
+    Bucket& bucket = *key.homes[which].bucket;
+    bucket.assert_held();
+    for (int slot = 0; slot < Bucket::kSlots; ++slot) {
+      const auto taken = std::find_if(keys().begin(), keys().end(), [&](const Key& other) {
+        return other.slot == slot && &other.bucket() == &bucket;
+      });
+      const bool is_taken = taken != keys().end();
+      const std::uint64_t ahead =
+          std::max(bucket.ahead(slot, now_), is_taken ? core::ahead_of(taken->state.until, now_) : 0);
+      if (is_taken || ahead != 0) {
+        key.soonest = std::min(key.soonest, std::max<std::uint64_t>(ahead, 1));
+        continue;
+      }
+      key.home = which;
+      key.slot = slot;
+      key.claims = true;
+      return true;
+    }
+  }
+  return false;
+}
+
+void JointCheck::write() {
+  for (Key& key : keys()) {
+    if (key.slot < 0) continue;
+    Bucket& bucket = key.bucket();
+    bucket.assert_held();
+    if (key.known) {
+      bucket.set(key.slot, charged_ ? key.state : key.refused);
+      continue;
+    }
+    key.homes[key.home].segment->put(bucket, key.slot, key.place.tag, key.state);
+    if (key.home == 1) {
+      Bucket& first = *key.homes[0].bucket;
+      first.assert_held();
+      first.mark_overflowed();
+    }
+  }
+}
+
+// For every key without a slot. True when that decides the request.
+bool JointCheck::make_room() {
+  if (had_room_) ++missed_;
+  had_room_ = false;
+  std::array<const Bucket*, kMostChecks> claimed;
+  std::size_t claims = 0;
+  for (const Key& key : keys()) {
+    if (key.claims) claimed[claims++] = &key.bucket();
+  }
+  for (Key& key : keys()) {
+    if (key.known || !key.charged || key.unstored || key.slot >= 0) continue;
+    const Segments::Room room = missed_ > kMostMissed
+                                    ? Segments::Room::none
+                                    : segments_.make_room(key.place, now_, std::span(claimed).first(claims));
+    switch (room) {
+      case Segments::Room::first:
+      case Segments::Room::second:
+        key.home = room == Segments::Room::first ? 0 : 1;
+        claimed[claims++] = &key.bucket();
+        break;
+      case Segments::Room::split:
+        return false;  // the claims are looked for anew, in the segments as they are then
+      case Segments::Room::missed:
+        ++missed_;
+        return false;
+      case Segments::Room::none:
+        if (refuse(key)) return true;
+    }
+  }
+  had_room_ = true;
+  return false;
+}
+
+// True when the whole request is refused: charging the others alone would not be all or none.
+bool JointCheck::refuse(Key& key) {
+  ++refused_;
+  if (when_full_ == WhenFull::allow) {
+    key.unstored = true;
+    return false;
+  }
+  charged_ = false;
+  for (Check& check : checks_.subspan(key.first_check)) {
+    const nanoseconds wait{static_cast<std::int64_t>(key.soonest)};
+    check.decision = {Verdict::denied, check.limit->rule.quota.burst(), 0, wait, nanoseconds{0}};
+  }
+  return true;
+}
+
+}  // namespace weir::store

@@ -1,0 +1,95 @@
+// Several checks of one request, charged all or none.
+//
+// In rounds: lock every bucket that any of the keys may be in, decide all, and if all are allowed find each
+// new key a slot and write everything; if a new key finds none, unlock, make room, begin again.
+//
+// It ends. A slot that a key found, or for which room was made, stays claimed by it from round to round, and
+// making room for the next key counts claimed slots as taken (Segments::make_room): in no bucket do the free
+// slots fall below those claimed there, except by another thread. So the round after room was made for every
+// key has a slot for every key, or
+// - a segment was split meanwhile, which happens less often than the table has leaves;
+// - another thread filled a claimed slot: kMostMissed times, then `when_full` decides; or
+// - there was no room for a key, and `when_full` has decided for it.
+// A thread that is alone thus needs two rounds and one for each split.
+//
+// One thread, for one call. Not for: finding out which check decides (core/severity.hpp).
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "core/step.hpp"
+#include "store/segments.hpp"
+#include "store/store.hpp"
+#include "weir/limiter.hpp"
+
+namespace weir::store {
+
+class JointCheck {
+ public:
+  using nanoseconds = std::chrono::nanoseconds;
+
+  // At most kMostChecks, each with its hash. They and the segments must outlive this.
+  JointCheck(Segments& segments, WhenFull when_full, std::span<Check> checks, nanoseconds arrived,
+             nanoseconds now);
+
+  // Another round; true when everything is decided.
+  bool round();
+
+  bool charged() const { return charged_; }
+  // New keys that when_full had to decide.
+  std::uint64_t refused() const { return refused_; }
+
+ private:
+  // How often claimed slots may be lost. The table is then so full, and so busy, that more would not help.
+  static constexpr int kMostMissed = 16;
+
+  // One key of the request, however often it is named.
+  struct Key {
+    Place place;
+    std::size_t first_check;
+    Segments::Homes homes{};
+    std::size_t home = 0;  // which of the two has its entry, or is claimed for it
+    int slot = -1;         // there; -1: none
+    bool known = false;    // it has an entry in the table
+    bool claims = false;   // that slot is free, but for this key
+    bool charged = false;
+    bool unstored = false;      // allowed for lack of room, by when_full
+    core::TwoWords state{};     // after the checks so far
+    core::TwoWords refused{};   // what stays of it when nothing is charged
+    std::uint64_t soonest = 0;  // without a slot: until the first of its six is free, ns
+
+    Bucket& bucket() const { return *homes[home].bucket; }
+    // For a key that is not in the table: not before what was forgotten in its place.
+    nanoseconds no_earlier(nanoseconds now) const;
+    void find(nanoseconds now);
+  };
+
+  std::span<Key> keys() { return std::span(keys_).first(count_); }
+  bool homes_still_hold() const;
+  bool decide();
+  void charge(Check& check, Key& key);
+  bool find_slots();
+  bool find_slot(Key& key);
+  void write();
+  bool make_room();
+  bool refuse(Key& key);
+
+  Segments& segments_;
+  WhenFull when_full_;
+  std::span<Check> checks_;
+  nanoseconds arrived_;
+  nanoseconds now_;
+  std::array<Key, kMostChecks> keys_;
+  std::array<std::uint8_t, kMostChecks> key_of_;  // by check
+  std::size_t count_ = 0;
+  bool had_room_ = false;  // for every key, when the last round ended
+  int missed_ = 0;
+  bool charged_ = false;
+  std::uint64_t refused_ = 0;
+};
+
+}  // namespace weir::store
