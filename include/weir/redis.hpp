@@ -88,7 +88,7 @@ class RedisStore {
 
   // docs/redis.md has the forms of a URL. Begins to connect and does not wait for it. Besides, "memory:" is a
   // store inside this process, for tests: without sockets or a thread, it decides at once and never fails.
-  // Throws std::invalid_argument for a URL that is none, whose text never has the password in it, for a
+  // Throws std::invalid_argument for a malformed URL, with a text that never contains the password, for a
   // certificate that does not go with it, and for a local_share out of range; std::runtime_error for a file
   // of certificates or a key that holds none.
   explicit RedisStore(std::string_view url) : RedisStore(url, Options{}) {}
@@ -165,7 +165,7 @@ class SharedLimiter {
   SharedLimiter(Quota quota, RedisStore& store, Options options);
 
   // Decides and, if allowed, charges the key `cost` units. Waits at most the deadline. Throws StoreFault when
-  // something that is no limit lies under the key in Redis (foreign_value).
+  // something other than a limit lies under the key in Redis (foreign_value).
   [[nodiscard]] Decision check(std::string_view key, Cost cost = {});
   // The same with a quota of this call, for keys on different plans. A key whose quota changes keeps its debt
   // in units. Throws std::invalid_argument for a quota that cannot be counted.
@@ -199,7 +199,7 @@ class SharedLimiter {
   void check(std::span<const KeyCost> keys, std::span<Decision> decisions);
 
   // Forgets what was charged to the key; true if there was something to forget. Throws StoreFault when the
-  // store did not answer (store_down), and when something that is no limit lies under the key.
+  // store did not answer (store_down), and when something other than a limit lies under the key.
   bool reset(std::string_view key);
 
   [[nodiscard]] const Quota& quota() const noexcept { return quota_; }

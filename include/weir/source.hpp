@@ -16,7 +16,7 @@ enum class Source : std::uint8_t {
 // Why nobody could decide. It is an error of the request or of the deployment, never a denial.
 enum class Fault : std::uint8_t {
   none,
-  foreign_value,  // something that is no limit lies under the key in Redis
+  foreign_value,  // something other than a limit lies under the key in Redis
   unsuitable,     // the store cannot do this with the limit's algorithm or numbers
   store_down,     // a reset did not reach the shared store
 };

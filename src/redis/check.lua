@@ -33,7 +33,7 @@ local s, n = time[1] + 0, time[2] * 1000
 
 -- Nearly every call is one limit by gcra whose T has not changed and whose burst takes less than 104 days, 9 x
 -- 10^15 ns, to drain. It is decided here, before any function is made, with no table but the answer, and in ns
--- from now. What is not so simple goes on below and is looked at anew.
+-- from now. Anything less simple continues below and is decided there from the start.
 if ARGV[1] == 'gcra' and not KEYS[2] then
   local key, T, full, need = KEYS[1], ARGV[2], ARGV[3] + 0, ARGV[4] + 0
   local text = redis.pcall('GET', key)
@@ -114,7 +114,7 @@ local function ahead_of(as, an)
   return ds, dn
 end
 
--- A value of another type is read as the error's text, which is no state. Other errors end the script.
+-- A value of another type is read as the error's text, which is not a state. Other errors end the script.
 local function read(...)
   local value = redis.pcall(...)
   if not value or not value.err then return value end
@@ -149,7 +149,7 @@ function decide.gcra(text, at)
       local units, more = divide(as, an, of_s, of_n)
       if not units then return nil end
       if more then units = units + 1 end
-      -- At a slower T that leaves no room, the debt goes on draining at its own.
+      -- At a slower T that leaves no room, the debt continues to drain at its own.
       if less(of_s, of_n, Ts, Tn) and units > burst - math.min(burst, cost) then return cost == 0 end
       converted = true
       ts, tn = add(s, n, times(units, Ts, Tn))

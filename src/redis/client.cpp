@@ -23,7 +23,7 @@ constexpr Client::nanoseconds kAnswerAtMost = 500ms;   // to what is not a call
 constexpr Client::nanoseconds kPingAfter = 1s;
 constexpr Client::nanoseconds kLookAgain = 100ms;  // while something is wrong
 constexpr Client::nanoseconds kLookAnyway = 2s;
-// A master that sentinels have replaced goes on answering until they tell it.
+// A master that sentinels have replaced still answers until they tell it.
 constexpr Client::nanoseconds kAskAnyway = 500ms;
 constexpr Client::nanoseconds kTryAgainAfter = 2ms;  // and after twice as long each time, up to
 constexpr Client::nanoseconds kTryAgainAtMost = 16ms;
@@ -41,7 +41,7 @@ std::optional<std::uint16_t> port_of(std::string_view text) {
 }
 
 // "" and "?" are what a node says that does not know by which name it, or another, is reached: the host that
-// was asked is right for a node behind an address that it cannot see.
+// was asked is right for a node that cannot see its own address.
 std::string host_of(std::string_view said, const std::string& asked) {
   return said.empty() || said == "?" ? asked : std::string(said);
 }
@@ -332,7 +332,7 @@ void Client::go_down(NodeId id, Cause cause, std::string_view why, nanoseconds n
                            node.tried_at + jittered(std::min(kFirstRetry * (1 << doublings), kLastRetry)));
   const auto pending = std::exchange(node.pending, {});
   const auto waiting = std::exchange(node.waiting, {});
-  // Whoever hears of it may call at once, and that may lead to another error.
+  // A listener may call at once, and that may lead to another error.
   const Cause its = node.cause;
   const std::string error = node.error;
   for (const Pending& each : pending) {
@@ -343,7 +343,7 @@ void Client::go_down(NodeId id, Cause cause, std::string_view why, nanoseconds n
   for (const Node::Waiting& each : waiting) {
     if (waits(each.ticket)) finish(each.ticket.call, {its, error, nullptr});
   }
-  // This was the last who could have told the map or the master: who waits for that has waited enough.
+  // This was the last who could have told the map or the master: calls that wait for that have waited enough.
   if (!may_be_told()) place_unplaced(now);
 }
 
@@ -460,7 +460,7 @@ void Client::answer_call(NodeId id, std::uint32_t index, const Value& value, nan
   }
   const bool more_hops = ++call.hops <= kMostHops;
   if (cause == Cause::noscript && more_hops) {
-    // One reload for all that were under way; they go behind it.
+    // One reload for all that were under way; they follow it.
     if (!nodes_[id].loading_script) {
       nodes_[id].loading_script = true;
       send_internal(id, Sent::script, {"SCRIPT", "LOAD", script_}, now);
@@ -596,7 +596,7 @@ void Client::look_around(nanoseconds now) {
   }
 }
 
-// When an answer that belongs to no call is overdue. Those in front of it may have taken their time.
+// When an answer that belongs to no call is overdue. Those before it may have taken their time.
 Client::nanoseconds Client::answer_due(const Node& node) const {
   return std::max(node.pending.front().sent_at, node.heard) + kAnswerAtMost;
 }
@@ -635,7 +635,7 @@ void Client::tick(nanoseconds now) {
         break;
     }
   }
-  // Behind the others, because whether one is worth it may depend on them.
+  // After the others, because whether one is worth it may depend on them.
   for (NodeId id = 0; id < nodes_.size(); ++id) {
     if (worth_retrying(nodes_[id]) && nodes_[id].retry_at <= now) connect(id, now);
   }

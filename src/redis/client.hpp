@@ -1,13 +1,13 @@
 // The conversation with a Redis or Valkey, single, Sentinel or Cluster, without a socket: events in, actions
 // out.
 //
-// Whoever owns the sockets (src/redis/sockets.hpp; in tests nobody) tells what happened and carries out what
-// is wanted. Everything that decides lives here: greeting, pipelining, EVALSHA with one reload, MOVED and
-// ASK, the slot map, Sentinel, deadlines, and when to try a dead node again.
+// The owner of the sockets (src/redis/sockets.hpp; in tests there is none) tells what happened and carries
+// out what is wanted. Everything that decides lives here: greeting, pipelining, EVALSHA with one reload,
+// MOVED and ASK, the slot map, Sentinel, deadlines, and when to try a dead node again.
 //
 // What is safe: a call is sent again only after an answer that says it was not run (NOSCRIPT, MOVED, ASK,
 // TRYAGAIN). A call without an answer by its deadline fails, its connection is closed, and so fail all calls
-// behind it: their outcome is unknown, and none of them is sent again.
+// after it: their outcome is unknown, and none of them is sent again.
 //
 // The circuit breaker is the connection: a call for a node that has failed and is not up again fails at once,
 // with the node's last cause, and the node is tried again after 10 to 600 ms, with jitter; the greeting,
@@ -42,7 +42,7 @@ class Client {
     std::string_view error;    // with a cause: what Redis said, or what happened; a view
     const resp::Value* value;  // without one; a view
   };
-  // Called from inside the other members, call() too, once for each call, by the first tick() at or behind
+  // Called from inside the other members, call() too, once for each call, by the first tick() at or after
   // its deadline; it may make new calls and nothing else. The views end with it.
   using OnResult = std::function<void(std::uint64_t tag, const Result&)>;
 
@@ -56,7 +56,7 @@ class Client {
 
   void start(nanoseconds now);
   // Sends `command`, whole RESP, to the node of the key's slot. `tag` comes back with the result. Nothing is
-  // sent at or behind the deadline.
+  // sent at or after the deadline.
   void call(std::uint64_t tag, std::uint16_t slot, std::string command, nanoseconds deadline,
             nanoseconds now);
 
@@ -135,7 +135,7 @@ class Client {
     std::string out;
     std::string in;
     std::deque<Pending> pending;
-    std::size_t untaken = 0;  // of pending, the last so many are still in `out`
+    std::size_t untaken = 0;  // how many of pending, the last ones, are still in `out`
     struct Waiting {
       Ticket ticket;
       bool asking;
@@ -154,7 +154,7 @@ class Client {
     NodeId node = 0;  // that it was sent to
     std::uint32_t generation = 0;
     bool open = false;
-    bool asking = false;  // was sent behind an ASKING
+    bool asking = false;  // was sent after an ASKING
   };
   struct Due {
     nanoseconds at;
@@ -203,7 +203,7 @@ class Client {
   OnResult on_result_;
   std::uint64_t random_;
   std::deque<Node> nodes_;  // never removed, so that an id stays good
-  std::size_t seeds_ = 0;   // the first so many are the endpoint's own
+  std::size_t seeds_ = 0;   // how many, the first ones, are the endpoint's own
   std::vector<Call> calls_;
   std::vector<std::uint32_t> free_calls_;
   std::vector<Due> due_;          // a heap

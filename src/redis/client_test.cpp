@@ -370,7 +370,7 @@ TEST(RedisClient, refused_greetings) {
       {"redis://a", "-MASTERDOWN Link with MASTER is down",
        "readonly (a:6379: MASTERDOWN Link with MASTER is down)"},
       {"redis://a", "HTTP/1.1 400 Bad Request",
-       "connection (a:6379: not an answer of Redis: an answer begins with a byte that is no type's)"},
+       "connection (a:6379: not an answer of Redis: an answer begins with an unknown type byte)"},
   };
   for (const Row& row : rows) {
     World world(row.url);
@@ -466,7 +466,7 @@ TEST(RedisClient, answers_split_at_every_byte) {
   const std::string greeting = "+OK\r\n" + bulk("sha") + array({"maxmemory-policy", "noeviction"});
   const std::string answers =
       ":1\r\n*2\r\n:1\r\n*1\r\n$-1\r\n-ERR no\r\n>2\r\n+message\r\n:1\r\n$3\r\nend\r\n";
-  // In parts of `size` bytes behind a first one of `first`.
+  // In parts of `size` bytes after a first one of `first`.
   const auto play = [&](std::size_t first, std::size_t size) {
     World world("redis://:hush@a");
     world.start().accept("a");
@@ -487,7 +487,7 @@ TEST(RedisClient, answers_split_at_every_byte) {
 
 TEST(RedisClient, what_is_no_answer_ends_the_connection) {
   const std::vector<std::pair<std::string, std::string>> rows = {
-      {"hello\r\n", "not an answer of Redis: an answer begins with a byte that is no type's"},
+      {"hello\r\n", "not an answer of Redis: an answer begins with an unknown type byte"},
       {":x\r\n", "not an answer of Redis: a number in an answer is not one"},
       {":1\r\n:2\r\n:3\r\n", "an answer that nobody asked for"},
   };
@@ -562,8 +562,8 @@ TEST(RedisClient, errors_have_causes) {
     world.call(2);
     world.reply("a", "-" + row.error + "\r\n");
     if (!row.closes) world.reply("a", ":2\r\n");
-    const std::string behind = row.closes ? "2 " + row.cause + " (a:6379: " + row.error + ")" : "2 :2";
-    EXPECT_EQ(world.took(), "1 " + row.cause + " (" + row.error + "); " + behind);
+    const std::string then = row.closes ? "2 " + row.cause + " (a:6379: " + row.error + ")" : "2 :2";
+    EXPECT_EQ(world.took(), "1 " + row.cause + " (" + row.error + "); " + then);
     EXPECT_EQ(world.did(), row.closes ? "close a" : "") << row.error;
     EXPECT_EQ(world.client.ready(), !row.closes);
   }
@@ -672,7 +672,7 @@ TEST(RedisClient, a_lost_connection_fails_what_is_under_way_once) {
   world.pass(900ms);
   EXPECT_EQ(world.took(), "");
   EXPECT_EQ(world.write_count[2], 1);
-  // Half an answer of the last connection is not in front of one of this.
+  // Half an answer of the last connection does not precede one of this.
   world.call(3);
   world.reply("a", ":3\r\n");
   EXPECT_EQ(world.took(), "3 :3");
@@ -864,7 +864,7 @@ TEST(RedisClient, a_call_with_patience_is_waited_for_at_rest) {
   EXPECT_EQ(world.took(), "1 :1");
 }
 
-// What stands behind a slow call was overdue as soon as that was answered.
+// What follows a slow call was overdue as soon as that was answered.
 TEST(RedisClient, a_reload_behind_a_slow_call_has_its_time) {
   World world("redis://a");
   world.start().up("a");
@@ -1136,7 +1136,7 @@ TEST(RedisCluster, ask_on_a_node_that_is_new) {
   EXPECT_EQ(world.took(), "1 :1");
 }
 
-// It was sent without its ASKING behind the reload, and moved back and forth.
+// It was sent without its ASKING after the reload, and moved back and forth.
 TEST(RedisCluster, a_reload_on_the_asked_node_asks_again) {
   Cluster world;
   world.call(1, 5);
@@ -1221,7 +1221,7 @@ TEST(RedisCluster, a_slot_that_nobody_serves) {
   EXPECT_EQ(world.took(), "4 :4");
 }
 
-// From a seed that is no master, the map was known and yet the cause was "connection: not connected yet".
+// From a seed that is not a master, the map was known and yet the cause was "connection: not connected yet".
 TEST(RedisCluster, a_slot_that_nobody_serves_says_so_before_anybody_is_up) {
   World world("redis+cluster://replica");
   world.map = slots({{0, 99, "a"}});
@@ -1298,7 +1298,7 @@ TEST(RedisCluster, the_map_is_asked_for_while_a_master_hangs) {
   EXPECT_GE(world.client.counters().refreshes - before, 30U);
 }
 
-// With a question behind it, a hanging master kept anybody else from being asked, for as long as its calls
+// With a question after it, a hanging master kept all others from being asked, for as long as its calls
 // had.
 TEST(RedisCluster, a_master_that_hangs_with_the_question_does_not_keep_it) {
   World world("redis+cluster://a,b");
@@ -1658,7 +1658,7 @@ TEST(RedisSentinel, one_sentinel_is_believed_while_all_is_well) {
   EXPECT_LE(world.deeds.size(), 2U) << world.did();
 }
 
-// And another is asked when he does, whether he refuses or hangs.
+// And another is asked when it does, whether it refuses or hangs.
 TEST(RedisSentinel, a_sentinel_that_has_slept_through_the_failover) {
   for (const World::Manner end : {World::Manner::refuses, World::Manner::wedged}) {
     World world("redis+sentinel://s,t/mymaster");
@@ -1722,7 +1722,7 @@ TEST(RedisSentinel, a_password_that_it_refuses) {
 // than answers allowed, and when the world behaves again, so does the client.
 class Soak {
  public:
-  // Of a hundred answers, about `trouble` are none that anybody hoped for.
+  // Of a hundred answers, about `trouble` are not the ones hoped for.
   Soak(const std::string& url, int trouble, std::uint64_t seed)
       : world_(url, seed),
         random_(seed),
@@ -1737,8 +1737,8 @@ class Soak {
     };
     world_.on_write = [this](std::uint64_t tag) {
       const auto deadline = open_.find(tag);
-      ASSERT_NE(deadline, open_.end()) << "a call was sent behind its result";
-      EXPECT_LT(world_.now, deadline->second) << "a call was sent behind its deadline";
+      ASSERT_NE(deadline, open_.end()) << "a call was sent after its result";
+      EXPECT_LT(world_.now, deadline->second) << "a call was sent after its deadline";
       EXPECT_LE(world_.write_count[tag], 1 + again_[tag]) << "a call was sent again without leave";
       EXPECT_LE(world_.write_count[tag], 17);
     };

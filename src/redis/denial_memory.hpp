@@ -1,7 +1,7 @@
 // Denials that need not be asked for again.
 //
 // A denial is remembered until its retry_after, and the key denied without asking: exact, because a debt
-// never falls faster than time, whoever else uses the key. Not seen from here are another machine's reset of
+// never falls faster than time, whatever else uses the key. Not seen from here are another machine's reset of
 // the key, its raised limit, and a charge that it gives back (several limits across slots of a cluster): then
 // a denial lasts at most as long as it said. The memory is bounded, and forgets when it is full, which only
 // costs a question.

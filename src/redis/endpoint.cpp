@@ -1,6 +1,7 @@
 #include "redis/endpoint.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <optional>
 
@@ -41,8 +42,8 @@ std::optional<std::string> decode(std::string_view text) {
 std::optional<int> number(std::string_view text, int most) {
   int value = 0;
   const char* const end = text.data() + text.size();
-  const auto [behind, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc{} || behind != end || value < 0 || value > most) return std::nullopt;
+  const auto [tail, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc{} || tail != end || value < 0 || value > most) return std::nullopt;
   return value;
 }
 
@@ -96,12 +97,20 @@ tl::expected<Endpoint, std::string> Endpoint::parse(std::string_view url) {
     return tl::unexpected("store: " + what + std::string(kForms));
   };
   const std::size_t mark = url.find("://");
-  // What is in front of the mark can hold no password; all that is behind may.
+  const std::string_view before_mark = url.substr(0, std::min(mark, url.size()));
   const Scheme* scheme = nullptr;
   for (const Scheme& each : kSchemes) {
-    if (mark != std::string_view::npos && url.substr(0, mark) == each.name) scheme = &each;
+    if (mark != std::string_view::npos && before_mark == each.name) scheme = &each;
   }
-  if (scheme == nullptr) return wrong("the URL begins with none of the known schemes");
+  if (scheme == nullptr) {
+    // Shown only where it is what somebody takes for a scheme, for a password may stand at the wrong place.
+    constexpr std::array<std::string_view, 8> kMistaken = {"http",        "https", "Redis",  "tcp",
+                                                           "rediss+unix", "unix",  "valkey", "valkeys"};
+    const bool shown = mark != std::string_view::npos &&
+                       std::find(kMistaken.begin(), kMistaken.end(), before_mark) != kMistaken.end();
+    return wrong(shown ? "unknown URL scheme '" + std::string(before_mark) + "'"
+                       : "the URL does not begin with a known scheme");
+  }
   Endpoint endpoint;
   endpoint.kind = scheme->kind;
   endpoint.tls = scheme->tls;
@@ -131,12 +140,11 @@ tl::expected<Endpoint, std::string> Endpoint::parse(std::string_view url) {
     const auto database = name == "db" && value ? number(*value, 1'000'000) : std::nullopt;
     if (!database)
       return wrong(
-          "behind the '?' only prefix=TEXT, db=NUMBER, sentinel_user=TEXT and sentinel_password=TEXT are "
-          "known");
+          "expected prefix=TEXT, db=NUMBER, sentinel_user=TEXT or sentinel_password=TEXT after the '?'");
     endpoint.database = *database;
   }
   if (!endpoint.sentinel_user.empty() && endpoint.sentinel_password.empty())
-    return wrong("there is a sentinel_user and no sentinel_password");
+    return wrong("sentinel_user needs a sentinel_password");
 
   // The path of a socket may hold an '@', and so may a password.
   std::size_t at = rest.rfind('@');
@@ -150,7 +158,7 @@ tl::expected<Endpoint, std::string> Endpoint::parse(std::string_view url) {
       return wrong("user or password has a % that two hexadecimal digits do not follow");
     endpoint.user = *user;
     endpoint.password = *password;
-    if (endpoint.password.empty()) return wrong("in front of the '@' there is no password");
+    if (endpoint.password.empty()) return wrong("missing password before the '@'");
     rest.remove_prefix(at + 1);
   }
   if (scheme->unix_socket) {
@@ -171,12 +179,12 @@ tl::expected<Endpoint, std::string> Endpoint::parse(std::string_view url) {
     begin = end + 1;
   }
   if (endpoint.kind == Kind::single && endpoint.addresses.size() > 1)
-    return wrong("several hosts are for cluster and sentinel");
+    return wrong("several hosts are only for redis+cluster:// and redis+sentinel://");
   if (endpoint.kind == Kind::sentinel) {
     const std::size_t end = std::min(path.find('/'), path.size());
     endpoint.master = path.substr(0, end);
     path.remove_prefix(std::min(path.size(), end + 1));
-    if (endpoint.master.empty()) return wrong("there is no name of the master behind the sentinels");
+    if (endpoint.master.empty()) return wrong("missing /NAME of the master after the sentinels");
   }
   if (!path.empty()) {
     const auto database = number(path, 1'000'000);

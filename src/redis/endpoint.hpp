@@ -1,13 +1,13 @@
 // Where a Redis or Valkey is, and how to get in: what a URL says.
 //
 //   redis://[user:password@]host[:6379][/db]          rediss:// with TLS
-//   redis+unix:///run/redis.sock[?db=0]               also with user:password@ in front of the path
+//   redis+unix:///run/redis.sock[?db=0]               also with user:password@ before the path
 //   redis+cluster://host[:port],host[:port]...        rediss+cluster://
 //   redis+sentinel://host[:26379],host.../name[/db]   rediss+sentinel://
 //
-// Behind any of them ?prefix=TEXT, put in front of every key; of sentinels that want a password of their own
+// Each may end in ?prefix=TEXT, which is put before every key; for sentinels with a password of their own, in
 // ?sentinel_password=TEXT, and for an ACL user &sentinel_user=TEXT. In users, passwords and prefix %41 is A;
-// what is no letter or digit is best written so, and '?' must be, behind it also '&'.
+// write everything but letters and digits so. '?' must be written so, and after it '&' too.
 //
 // Plain values. Nothing here prints a password; text() is for people and logs.
 #pragma once

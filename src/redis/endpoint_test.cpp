@@ -84,16 +84,17 @@ TEST(Endpoint, errors) {
   const std::string forms =
       "; the forms are redis://[user:password@]host[:port][/db], rediss://, redis+unix:///path, "
       "redis+cluster://host,host and redis+sentinel://host,host/name[/db]";
-  const std::string scheme = "the URL begins with none of the known schemes";
+  const std::string scheme = "the URL does not begin with a known scheme";
+  const auto unknown = [](const std::string& name) { return "unknown URL scheme '" + name + "'"; };
   const std::string query =
-      "behind the '?' only prefix=TEXT, db=NUMBER, sentinel_user=TEXT and sentinel_password=TEXT are known";
+      "expected prefix=TEXT, db=NUMBER, sentinel_user=TEXT or sentinel_password=TEXT after the '?'";
   const std::string not_sentinel =
       "sentinel_user and sentinel_password are for redis+sentinel:// and rediss+sentinel://";
   const std::string sentinel_percent =
       "sentinel_user or sentinel_password has a % that two hexadecimal digits do not follow";
-  const std::string sentinel_alone = "there is a sentinel_user and no sentinel_password";
+  const std::string sentinel_alone = "sentinel_user needs a sentinel_password";
   const std::string percent = "user or password has a % that two hexadecimal digits do not follow";
-  const std::string no_password = "in front of the '@' there is no password";
+  const std::string no_password = "missing password before the '@'";
   const std::string no_host = "a host is missing";
   const std::string database = "what follows the last '/' is not the number of a database";
   const auto port_of = [](const std::string& host) {
@@ -103,10 +104,11 @@ TEST(Endpoint, errors) {
       {"", scheme},
       {"localhost:6379", scheme},
       {"redis:/h", scheme},
-      {"Redis://h", scheme},
+      {"Redis://h", unknown("Redis")},
       {"://h", scheme},
-      {"rediss+unix:///run/redis.sock", scheme},
-      {"http://bob:hush@h", scheme},
+      {"rediss+unix:///run/redis.sock", unknown("rediss+unix")},
+      {"http://bob:hush@h", unknown("http")},
+      {"bob:hush@redis://h", scheme},
       {"redis://h?db", query},
       {"redis://h?db=", query},
       {"redis://h?db=-1", query},
@@ -143,7 +145,7 @@ TEST(Endpoint, errors) {
       {"redis://h:+1", port_of("h")},
       {"redis://h:99999999999999999999", port_of("h")},
       {"redis://h\n:x", port_of("h%0A")},
-      {"redis://a,b", "several hosts are for cluster and sentinel"},
+      {"redis://a,b", "several hosts are only for redis+cluster:// and redis+sentinel://"},
       {"redis://h/x", database},
       {"redis://h/-1", database},
       {"redis://h/1/", database},
@@ -156,8 +158,8 @@ TEST(Endpoint, errors) {
       {"redis+cluster://a,,b", no_host},
       {"redis+cluster://a/1", "a cluster has only database 0"},
       {"redis+cluster://a?db=1", "a cluster has only database 0"},
-      {"redis+sentinel://a", "there is no name of the master behind the sentinels"},
-      {"redis+sentinel://a/", "there is no name of the master behind the sentinels"},
+      {"redis+sentinel://a", "missing /NAME of the master after the sentinels"},
+      {"redis+sentinel://a/", "missing /NAME of the master after the sentinels"},
       {"redis+sentinel://a/m/x", database},
   };
   for (const auto& [url, error] : rows) {

@@ -33,7 +33,7 @@ inline std::string key_in_redis(std::string_view prefix, std::uint32_t id, std::
   return name;
 }
 
-// The same in every store of a process, because they share Resets; secret. Never 0, which is no key.
+// The same in every store of a process, because they share Resets; secret. Never 0, which is not a key.
 inline std::uint64_t hash_of(std::uint32_t id, std::string_view key) {
   static const core::HashKey kSeed = store::Table::random_seed();
   return core::siphash<1, 3>({kSeed.k0, kSeed.k1 ^ id}, key) | 1;

@@ -98,11 +98,11 @@ std::size_t read_numbers(std::string_view text, std::array<std::uint64_t, N>& nu
   const char* at = text.data();
   const char* const end = at + text.size();
   for (std::size_t i = 0; i < N; ++i) {
-    const auto [behind, error] = std::from_chars(at, end, numbers[i]);
+    const auto [tail, error] = std::from_chars(at, end, numbers[i]);
     if (error != std::errc()) return 0;
-    if (behind == end) return i + 1;
-    if (*behind != ' ') return 0;
-    at = behind + 1;
+    if (tail == end) return i + 1;
+    if (*tail != ' ') return 0;
+    at = tail + 1;
   }
   return 0;
 }

@@ -559,7 +559,7 @@ class World {
       deeds.push_back(deed);
     }
     if (connection.generation != generation) return;
-    // Nothing is answered behind what is not: answers are told by their order.
+    // Nothing is answered after what is not: answers are told by their order.
     connection.silent = connection.silent || answer.empty();
     if (connection.silent) return;
     connection.answered = std::max(connection.answered, the_time + latency());
@@ -1086,7 +1086,7 @@ TEST(SharedStore, a_lease_is_shared_out_to_who_waits_first_come_first_served) {
   world.expect_all_told();
 }
 
-// When a lease is not to be had, the check asks for what it needs, and who waits goes on waiting.
+// When no lease is available, the check asks for what it needs, and those that wait continue to wait.
 TEST(SharedStore, a_lease_that_is_denied_falls_back_to_what_is_needed) {
   World world(kOne);
   const core::Rule five = rule("5/s");
@@ -1103,7 +1103,7 @@ TEST(SharedStore, a_lease_that_is_denied_falls_back_to_what_is_needed) {
   world.expect_all_told();
 }
 
-// Who waits and wants as much as the lease is denied with it.
+// A check that waits and wants as much as the lease is denied with it.
 TEST(SharedStore, a_lease_that_is_denied_is_a_denial) {
   World world(kOne);
   world.check(rule("5/s"), "k", 3);
@@ -1177,7 +1177,7 @@ TEST(SharedStore, a_lease_keeps_others_out_until_it_has_melted) {
   EXPECT_EQ(world.took(allowed), "allowed 0");
 }
 
-// At most burst + W / T in any span W over all processes, whoever leases, merges, resets nothing and waits.
+// At most burst + W / T in any span W over all processes, with leases, merging and waits, and without resets.
 TEST(SharedStore, leases_of_many_processes_keep_the_promise) {
   std::mt19937_64 random(seed());
   const auto upto = [&random](std::uint64_t most) { return random() % (most + 1); };
@@ -1203,7 +1203,7 @@ TEST(SharedStore, leases_of_many_processes_keep_the_promise) {
       }
     };
     const std::uint64_t leases[] = {2 + upto(20), 2 + upto(5), 0};
-    // Nobody is let past one that waits, has come before him, and wants no more.
+    // No check passes one that waits, came before it, and wants no more.
     world.on_told = [&](std::size_t id) {
       const World::Request& request = world.requests[id];
       if (!request.told->outcome.decision.allowed() || request.cost.units == 0) return;
@@ -1719,7 +1719,7 @@ TEST(SharedStore, several_limits_across_slots_keep_each_promise) {
 
 // ------------------------------------------------------------------------------------------------- resets
 
-// Who was asked before a reset and told after it, and who asks behind it, before it is answered: neither is
+// A check sent before a reset and answered after it, and one sent after it, before it is answered: neither is
 // told what was decided before it, unless by a question that was already under way.
 TEST(SharedStore, a_reset_while_a_denial_is_on_its_way_is_not_forgotten) {
   for (const bool merge : {false, true}) {

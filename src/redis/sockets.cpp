@@ -103,7 +103,7 @@ class Sockets::StreamConnection final : public Connection {
     writing_ = true;
     asio::async_write(stream_, asio::buffer(buffer_), [self = self()](const error_code& error, std::size_t) {
       // Nothing more can be written then. Why, the read says, which ends too: with TLS by an alert that came
-      // in front of the reset, such as "certificate required".
+      // before the reset, such as "certificate required".
       if (error) return;
       self->writing_ = false;
       if (!self->closed_) self->flush();
@@ -239,7 +239,7 @@ void Sockets::open(Client::NodeId node, const Address& address) {
   connection->open(address);
 }
 
-// One timer for all deadlines; it is set anew only when it would come too late.
+// One timer for all deadlines; it is set again only when it would fire too late.
 void Sockets::arm() {
   using std::chrono::nanoseconds;
   const nanoseconds next = client_.next_tick();

@@ -60,7 +60,7 @@ class ReplyParser::Reader {
           break;
         }
         default:
-          return broken("an answer begins with a byte that is no type's");
+          return broken("an answer begins with an unknown type byte");
       }
     }
   }

@@ -115,9 +115,9 @@ TEST(ReplyParser, answers_in_a_row_are_read_one_by_one) {
 
 TEST(ReplyParser, says_what_is_wrong) {
   const Row rows[] = {
-      {"HTTP/1.1 400 Bad Request\r\n", "an answer begins with a byte that is no type's"},
-      {"\r\n\r\n", "an answer begins with a byte that is no type's"},
-      {"*1\r\nxyz", "an answer begins with a byte that is no type's"},
+      {"HTTP/1.1 400 Bad Request\r\n", "an answer begins with an unknown type byte"},
+      {"\r\n\r\n", "an answer begins with an unknown type byte"},
+      {"*1\r\nxyz", "an answer begins with an unknown type byte"},
       {"+OK\rno\r\n", "a line of an answer does not end with CRLF"},
       {":\r\n", "a number in an answer is not one"},
       {":1.5\r\n", "a number in an answer is not one"},

@@ -1,4 +1,4 @@
-// The store of this process: a Table behind the seam.
+// The store of this process: a Table that implements Store.
 //
 // Any thread may call any member at any time, each with requests of its own; a server has one for all its
 // event loops. Every request is answered when submit() returns, so on_answer is never called and cancel()

@@ -94,7 +94,7 @@ TEST(EmbeddedStore, limits_that_differ_never_share_a_state) {
   EXPECT_EQ(store.table().live(1s), 4 * limits.size());
 }
 
-// The limit's numbers are no part of its identity: a debt is kept when they change.
+// The limit's numbers are not part of its identity: a debt is kept when they change.
 TEST(EmbeddedStore, a_limit_with_other_numbers_has_the_same_state) {
   EmbeddedStore store(1_MiB, WhenFull::deny, kSeed);
   EXPECT_EQ(ask(store, limit("10/min", 7), "k", Cost{9}, 1s).remaining, 1);

@@ -7,7 +7,7 @@
 // none, so its slot is free by definition; no key is kept, only 64 bits of a keyed hash of it; nothing live
 // is evicted.
 //
-// How it lies in memory: buckets of 8 slots, each bucket with a lock, and behind them a ring of `limit`
+// How it lies in memory: buckets of 8 slots, each bucket with a lock, followed by a ring of `limit`
 // entries for each slot. A key has two buckets and goes into the one with more free slots (Y. Azar, A.
 // Broder, A. Karlin, E. Upfal, "Balanced Allocations", 1994); it never moves. All of it is address space from
 // the beginning and memory as it is used: a ring that has been filled once stays memory.
@@ -33,7 +33,7 @@ class LogTable {
  public:
   using nanoseconds = std::chrono::nanoseconds;
 
-  // Where a key's log can be; made by locate(), good for this table for ever.
+  // Where a key's log can be; made by locate(), valid for the life of this table.
   struct Place {
     std::uint64_t tag;
     std::array<std::uint64_t, 2> bucket;  // never the same

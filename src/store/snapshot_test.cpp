@@ -133,7 +133,7 @@ TEST_F(Snapshot, one_that_does_not_fit_is_refused) {
             "snapshot '" + path_ + "': holds 150000 keys, which do not fit into this much memory");
 }
 
-// Pitfall M12.
+// A save that fails leaves the snapshot as it was.
 TEST_F(Snapshot, a_full_disk_leaves_the_old_one_whole) {
   save(20);
   const std::string good = read();

@@ -1,4 +1,4 @@
-// What each window algorithm promises, for any arrival pattern and with clocks that lag behind one another;
+// What each window algorithm promises, for any arrival pattern and with clocks that lag by different amounts;
 // and that the promise cannot be tighter, by a trace that reaches it.
 #include <gtest/gtest.h>
 
