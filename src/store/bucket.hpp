@@ -137,7 +137,7 @@ class WEIR_SCOPED_CAPABILITY Held {
 };
 
 // Two different buckets, locked in the order of their addresses as everywhere, so that two threads cannot
-// wait for each other. Whoever uses one of them says assert_held().
+// wait for each other. Code that uses one of them says assert_held().
 class HeldBoth {
  public:
   HeldBoth(Bucket& a, Bucket& b) WEIR_NOT_ANALYSED : first_(std::min(&a, &b)), second_(std::max(&a, &b)) {

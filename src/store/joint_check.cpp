@@ -179,7 +179,7 @@ bool JointCheck::make_room() {
         claimed[claims++] = &key.bucket();
         break;
       case Segments::Room::split:
-        return false;  // the claims are looked for anew, in the segments as they are then
+        return false;  // the claims are looked for again, in the segments as they are then
       case Segments::Room::missed:
         ++missed_;
         return false;

@@ -143,8 +143,9 @@ bool Segments::move(Segment& segment, std::uint32_t from, std::uint32_t to, std:
 // before, and could split it in turn: the entries that they publish would then be overwritten by ours, and a
 // leaf whose directory entry names a segment that has given it away is never found again.
 //
-// The order of the stores, for owner(): `upper` before `mid`, because whoever sees the new `mid` follows
-// `upper`; `progress` of the last split is gone before either; `end` last, when nobody needs the detour.
+// The order of the stores, for owner(): `upper` before `mid`, because a thread that sees the new `mid`
+// follows `upper`; `progress` of the last split is gone before either; `end` last, when nobody needs the
+// detour.
 bool Segments::split(Segment& segment) {
   const std::uint32_t end = segment.end.load(std::memory_order_relaxed);
   if (end - segment.begin < 2) return false;

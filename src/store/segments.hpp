@@ -171,7 +171,8 @@ class Segments {
   };
   Room make_room(Place place, nanoseconds now, std::span<const Bucket* const> claimed = {});
 
-  // The live entries; with `most_segments` it reads at most so many, evenly spread, and scales what it found.
+  // The live entries; with `most_segments` it reads at most that number, evenly spread, and scales what it
+  // found.
   std::uint64_t live(nanoseconds now, std::uint32_t most_segments) const;
   // Table::copy_segment().
   std::uint32_t copy(std::uint32_t leaf, nanoseconds now, std::vector<Entry>& out) const;

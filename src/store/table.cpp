@@ -155,7 +155,7 @@ bool Table::restore(const Entry& entry, nanoseconds now) {
         if (slot < 0) slot = bucket->free_slot(now);
         if (slot < 0) continue;
         bucket->set(slot, entry.place.tag, state);
-        // Which bucket the key looks into first is not known here: it finds the other way from either.
+        // This cannot tell which bucket the key looks into first: it finds the other way from either.
         Bucket& other = *pair.homes[bucket == pair.homes[0].bucket ? 1 : 0].bucket;
         other.assert_held();
         other.mark_overflowed();
