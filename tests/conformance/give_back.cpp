@@ -86,16 +86,24 @@ void never_more_than_is_owed_comes_back(Trial& trial) {
   trial.expect(!trial.ask(limit, "key", 1).allowed(), "and no more");
 }
 
+// Also where the units used, 1,000, look like a T of 1,000 ns.
 void other_algorithms_keep_what_was_charged(Trial& trial) {
-  for (const char* const text :
-       {"5/h algorithm=fixed_window", "5/h algorithm=fixed_window align=clock",
-        "5/h algorithm=sliding_window_log", "5/h algorithm=sliding_window_counter"}) {
-    const Limit limit = trial.limit(text, 1);
-    if (trial.world.refuses(limit.rule)) continue;
-    Question question(limit, text, 2);
-    trial.ask(question);
-    give_back(trial, question);
-    trial.equal(trial.left(limit, text), 3, std::string("left of ") + text);
+  struct Row {
+    std::string rate;
+    std::uint64_t cost;
+    std::int64_t left;
+  };
+  for (const auto& [rate, cost, left] : {Row{"5/h", 2, 3}, Row{"1000/ms", 1'000, 0}}) {
+    for (const char* const algorithm :
+         {"fixed_window", "fixed_window align=clock", "sliding_window_log", "sliding_window_counter"}) {
+      const std::string text = rate + " algorithm=" + algorithm;
+      const Limit limit = trial.limit(text, 1);
+      if (trial.world.refuses(limit.rule)) continue;
+      Question question(limit, text, cost);
+      trial.ask(question);
+      give_back(trial, question);
+      trial.equal(trial.left(limit, text), left, "left of " + text);
+    }
   }
 }
 

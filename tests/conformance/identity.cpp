@@ -8,18 +8,19 @@ namespace {
 using namespace std::chrono_literals;
 
 void limits_of_one_key_have_separate_states(Trial& trial) {
-  const Limit limits[] = {trial.limit("5/h", 1), trial.limit("5/h", 2), trial.limit("5/h", 0xffff'ffff),
-                          trial.limit("5/h")};
-  for (std::size_t i = 0; i < std::size(limits); ++i) {
+  std::vector<Limit> limits;
+  for (const std::uint32_t id : {1U, 2U, 11U, 257U, 65'537U, 16'777'217U, ~0U, 0U})
+    limits.push_back(trial.limit("9/h", id));
+  for (std::size_t i = 0; i < limits.size(); ++i) {
     trial.ask(limits[i], "key", 1 + i);
-    for (std::size_t j = 0; j < std::size(limits); ++j)
-      trial.equal(trial.left(limits[j], "key"), j <= i ? 4 - static_cast<std::int64_t>(j) : 5, "left");
+    for (std::size_t j = 0; j < limits.size(); ++j)
+      trial.equal(trial.left(limits[j], "key"), j <= i ? 8 - static_cast<std::int64_t>(j) : 9, "left");
   }
   Question together({{limits[0], "key", 2}, {limits[1], "key", 1}});
   trial.ask(together);
   trial.expect(together.charged, "both limits of the key are charged");
-  trial.equal(trial.left(limits[0], "key"), 2, "left of the first limit");
-  trial.equal(trial.left(limits[1], "key"), 2, "left of the second limit");
+  trial.equal(trial.left(limits[0], "key"), 6, "left of the first limit");
+  trial.equal(trial.left(limits[1], "key"), 6, "left of the second limit");
 }
 
 void a_limit_is_known_by_its_id(Trial& trial) {
