@@ -252,7 +252,7 @@ void KeyedLimiter::check_each(std::span<const Key> keys, std::span<Decision> dec
     if constexpr (std::is_same_v<Key, KeyCost>) return key.key;
     if constexpr (!std::is_same_v<Key, KeyCost>) return key;
   };
-  const auto cost_of = [cost]([[maybe_unused]] const Key& key) {
+  const auto cost_of = [&]([[maybe_unused]] const Key& key) {
     if constexpr (std::is_same_v<Key, KeyCost>) return key.cost;
     if constexpr (!std::is_same_v<Key, KeyCost>) return cost;
   };
