@@ -1,0 +1,63 @@
+#include "redis/calls.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+
+namespace weir::redis {
+
+std::uint32_t Calls::add(std::uint64_t tag, std::uint16_t slot, std::string command, nanoseconds deadline) {
+  auto index = static_cast<std::uint32_t>(calls_.size());
+  if (free_.empty()) {
+    calls_.emplace_back();
+  } else {
+    index = free_.back();
+    free_.pop_back();
+  }
+  Call& call = calls_[index];
+  call = {.tag = tag,
+          .command = std::move(command),
+          .slot = slot,
+          .deadline = deadline,
+          .generation = call.generation,
+          .open = true};
+  return index;
+}
+
+std::optional<std::uint64_t> Calls::close(std::uint32_t index) {
+  Call& call = calls_[index];
+  if (!call.open) return std::nullopt;
+  call.open = false;
+  ++call.generation;
+  call.command.clear();
+  free_.push_back(index);
+  // Most calls are answered in the order of their deadlines: what nothing waits for is gone at once.
+  while (!due_.empty() && !waits(due_.front().ref)) pop();
+  return call.tag;
+}
+
+void Calls::schedule(Due due) {
+  due_.push_back(due);
+  std::push_heap(due_.begin(), due_.end(), std::greater<>{});
+}
+
+void Calls::pop() {
+  std::pop_heap(due_.begin(), due_.end(), std::greater<>{});
+  due_.pop_back();
+}
+
+std::optional<Calls::Due> Calls::take_due(nanoseconds now) {
+  while (!due_.empty() && due_.front().at <= now) {
+    const Due due = due_.front();
+    pop();
+    if (waits(due.ref)) return due;
+  }
+  return std::nullopt;
+}
+
+std::optional<Calls::nanoseconds> Calls::next_due() const {
+  if (due_.empty()) return std::nullopt;
+  return due_.front().at;
+}
+
+}  // namespace weir::redis

@@ -1,0 +1,70 @@
+// The calls of a client that have no result yet, and when each is due.
+//
+// One thread. A call's number is used again once it has its result; a CallRef tells whether it still means
+// the call that it was made for. Not for: sending (client.hpp).
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace weir::redis {
+
+// A call that waits; its number may be another's by the time it is looked at.
+struct CallRef {
+  std::uint32_t call;
+  std::uint32_t generation;
+};
+
+struct Call {
+  std::uint64_t tag = 0;
+  std::string command{};
+  std::uint16_t slot = 0;
+  std::uint16_t hops = 0;
+  std::uint16_t again = 0;  // TRYAGAINs
+  std::chrono::nanoseconds deadline{0};
+  std::uint32_t node = ~std::uint32_t{0};  // that it was sent to
+  std::uint32_t generation = 0;
+  bool open = false;
+  bool asking = false;  // was sent after an ASKING
+};
+
+class Calls {
+ public:
+  using nanoseconds = std::chrono::nanoseconds;
+  // What is to be done about a call at a time.
+  struct Due {
+    nanoseconds at;
+    CallRef ref;
+    bool retry;  // else: its deadline
+    friend bool operator>(const Due& a, const Due& b) { return a.at > b.at; }
+  };
+
+  Call& operator[](std::uint32_t call) { return calls_[call]; }
+  CallRef ref(std::uint32_t call) const { return {call, calls_[call].generation}; }
+  bool waits(CallRef ref) const {
+    return calls_[ref.call].open && calls_[ref.call].generation == ref.generation;
+  }
+  std::size_t open() const { return calls_.size() - free_.size(); }
+
+  std::uint32_t add(std::uint64_t tag, std::uint16_t slot, std::string command, nanoseconds deadline);
+  // The call has its result; nothing when it had one already. Its tag.
+  std::optional<std::uint64_t> close(std::uint32_t call);
+
+  void schedule(Due due);
+  // The first that is due by `now`, of a call that waits.
+  std::optional<Due> take_due(nanoseconds now);
+  std::optional<nanoseconds> next_due() const;
+
+ private:
+  void pop();
+
+  std::vector<Call> calls_;
+  std::vector<std::uint32_t> free_;
+  std::vector<Due> due_;  // a heap
+};
+
+}  // namespace weir::redis

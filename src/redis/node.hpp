@@ -1,0 +1,117 @@
+// The nodes that a client talks to: what is known of each connection, and what is on its way over it.
+//
+// Plain data, one thread. A node is never removed, so that its number stays good; after kMany, one that has
+// left the cluster gives its number to one that joins. Not for: deciding what to do (client.hpp).
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "redis/calls.hpp"
+#include "redis/cause.hpp"
+#include "redis/endpoint.hpp"
+
+namespace weir::redis {
+
+using NodeId = std::uint32_t;
+inline constexpr NodeId kNoNode = ~NodeId{0};
+
+// A question to a node, in the order in which the answers come.
+struct Question {
+  enum class Kind : std::uint8_t {
+    call,
+    asking,
+    auth,
+    database,
+    last_greeting,
+    script,
+    topology,
+    eviction_policy,
+    ping,
+  } kind;
+  std::uint32_t call;  // of a call
+  std::chrono::nanoseconds sent_at;
+};
+
+struct Node {
+  using nanoseconds = std::chrono::nanoseconds;
+  enum class State : std::uint8_t { down, connecting, greeting, up };
+  // A call for when the node is up.
+  struct Waiting {
+    CallRef call;
+    bool asking;
+  };
+
+  Address address;
+  bool sentinel = false;
+  bool gone = false;  // no longer in the cluster: not to be connected again
+  State state = State::down;
+  bool ever_failed = false;
+  int failures = 0;
+  bool asked = false;               // for the topology, and has not answered
+  Cause cause = Cause::connection;  // of the last failure
+  std::string error{};
+  nanoseconds tried_at{0};  // the last connect
+  nanoseconds since{0};     // when it came up
+  nanoseconds retry_at{0};  // when down
+  nanoseconds heard{0};     // the last bytes
+  std::string out{};
+  std::string in{};
+  std::deque<Question> questions{};
+  std::size_t untaken = 0;  // the last so many questions are still in `out`
+  std::vector<Waiting> waiting{};
+  bool loading_script = false;
+
+  bool up() const { return state == State::up; }
+};
+
+class Nodes {
+ public:
+  Node& operator[](NodeId id) { return nodes_[id]; }
+  const Node& operator[](NodeId id) const { return nodes_[id]; }
+  NodeId size() const { return static_cast<NodeId>(nodes_.size()); }
+  auto begin() const { return nodes_.begin(); }
+  auto end() const { return nodes_.end(); }
+
+  // The node of that address; a new one when it is not known yet.
+  NodeId at(const Address& address, bool sentinel) {
+    for (NodeId id = 0; id < size(); ++id) {
+      if (nodes_[id].address == address && nodes_[id].sentinel == sentinel) {
+        nodes_[id].gone = false;
+        return id;
+      }
+    }
+    NodeId id = size();
+    if (nodes_.size() >= kMany) {
+      id = seeds_;
+      while (id < size() && !(nodes_[id].gone && nodes_[id].state == Node::State::down)) ++id;
+    }
+    if (id == size()) nodes_.emplace_back();
+    Node fresh;
+    fresh.address = address;
+    fresh.sentinel = sentinel;
+    nodes_[id] = std::move(fresh);
+    return id;
+  }
+  // Those so far are the endpoint's own and keep their numbers.
+  void keep_these() { seeds_ = size(); }
+
+  bool any_up(bool sentinel) const {
+    return std::any_of(begin(), end(),
+                       [sentinel](const Node& node) { return node.up() && node.sentinel == sentinel; });
+  }
+
+ private:
+  static constexpr std::size_t kMany = 256;
+
+  std::deque<Node> nodes_;
+  NodeId seeds_ = 0;
+};
+
+}  // namespace weir::redis
