@@ -1,21 +1,20 @@
 #!/usr/bin/python3
 """Finds words and phrases in this repository that a native technical writer would not let pass.
 
-Without arguments it reads every file of text that git knows of; with arguments only those that begin with one of
-them. Whole lines are read, names in code included: a variable's name is prose too. A phrase is found across the
+Without arguments it reads every file of text, with arguments only those whose names begin with one of them. Whole lines are read, names in code included: a variable's name is prose too. A phrase is found across the
 end of a line. A line in which such a word is right is in ALLOWED, word for word; one that no file has any more
 has to leave the list.
 """
 import pathlib
 import re
-import subprocess
 import sys
 
 SOURCE = pathlib.Path(__file__).resolve().parents[1]
+APART = {".git", "build", "node_modules", "__pycache__"}
 KINDS = {".cpp", ".hpp", ".c", ".h", ".py", ".md", ".txt", ".cmake", ".in", ".lua", ".html", ".mjs", ".json", ".yaml", ""}
 # Not prose of ours: the licence, recorded input, what other programs wrote.
 SKIPPED = ("LICENSE", "fuzz/corpus/", "tests/golden/", "examples/replay/access.log", "tests/clients/node/package",
-           "tools/check_english.py")
+           "tools/check_english")
 
 # (what is found, _ for what lies between two words; what to write)
 RULES = [
@@ -48,36 +47,38 @@ def pattern(words):
 
 
 def files(beginnings):
-    listed = subprocess.run(["git", "-C", SOURCE, "ls-files", "-co", "--exclude-standard"], capture_output=True,
-                            text=True, check=True).stdout.split("\n")
-    for name in sorted(set(listed)):
-        path = SOURCE / name
-        if not name or name.startswith(SKIPPED) or not path.is_file():
+    for path in sorted(SOURCE.rglob("*")):
+        name = str(path.relative_to(SOURCE))
+        if APART & set(path.relative_to(SOURCE).parts) or name.startswith(SKIPPED) or not path.is_file():
             continue
         if path.suffix in KINDS and (not beginnings or name.startswith(tuple(beginnings))):
             yield name, path.read_text(encoding="utf-8", errors="replace")
 
 
+def found(text, allowed):
+    """(line number, line, what was found, what to write) of everything that is wrong; marks the allowed lines."""
+    lines = text.splitlines()
+    for words, better in RULES:
+        for match in pattern(words).finditer(text):
+            number = text.count("\n", 0, match.start())
+            line = lines[number].strip()
+            if line in allowed:
+                allowed[line] = True
+            else:
+                yield number + 1, line, re.sub(r"\s+", " ", match[0]), better
+
+
 def main():
-    rules = [(pattern(words), better) for words, better in RULES]
-    allowed = {line: False for line in ALLOWED}
+    allowed = dict.fromkeys(ALLOWED, False)
     wrong = 0
     for name, text in files(sys.argv[1:]):
-        lines = text.splitlines()
-        for rule, better in rules:
-            for match in rule.finditer(text):
-                number = text.count("\n", 0, match.start())
-                line = lines[number].strip()
-                if line in allowed:
-                    allowed[line] = True
-                    continue
-                wrong += 1
-                found = re.sub(r"\s+", " ", match[0])
-                print(f"{name}:{number + 1}: '{found}': write {better}\n    {line}")
+        for number, line, words, better in found(text, allowed):
+            wrong += 1
+            print(f"{name}:{number}: '{words}': write {better}\n    {line}")
     unused = [line for line, used in allowed.items() if not used and not sys.argv[1:]]
     for line in unused:
         print(f"tools/check_english.py: no file has this line any more:\n    {line}")
-    print(f"{wrong} to mend, {len(allowed)} lines allowed")
+    print(f"{wrong} wrong, {len(allowed)} lines allowed")
     return 1 if wrong or unused else 0
 
 
