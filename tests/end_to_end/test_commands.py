@@ -607,9 +607,9 @@ class TestGcra(OneConnection):
 
 
 class TestWhenFull(unittest.TestCase):
-    def fill(self, policy):
+    def fill(self, when_full):
         # 1 MiB is some 50,000 slots.
-        with Server("--threads", "1", "--memory", "1MiB", "--when-full", policy) as server, server.client() as client:
+        with Server("--threads", "1", "--memory", "1MiB", "--when-full", when_full) as server, server.client() as client:
             drained = [f"drained-{i}" for i in range(500)]
             for key in drained:
                 self.assertEqual(client.ask("CL.THROTTLE", key, 0, 1, 3600)[0], 0)

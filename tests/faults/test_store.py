@@ -249,12 +249,12 @@ class TestRememberedDenials(WithRedis):
         self.assertEqual(throttle(client, "k", 1, 1, HOUR)[0], 0)
 
     def test_what_nobody_counted_is_not_remembered(self):
-        """A denial by policy, because the store was away, is not one of the store's."""
+        """A denial by the fallback, because the store was away, is not one of the store's."""
         proxy = self.proxy()
         server = self.serve("--on-store-error", "deny", url=self.url(port=proxy.port))
         client = self.client(server)
         proxy.refuse()
-        until(lambda: throttle(client, "k", 5, 1, HOUR)[0] == 1, "a denial by policy")
+        until(lambda: throttle(client, "k", 5, 1, HOUR)[0] == 1, "a denial by the fallback")
         proxy.accept()
         ready(server)
         self.assertEqual(throttle(client, "k", 5, 1, HOUR), [0, 5, 4, -1, HOUR])
@@ -275,7 +275,7 @@ class TestWays(unittest.TestCase):
         return server
 
     def degrades(self, url, why, *flags, cause, secret=None):
-        """Serves by its policy, says why once, and counts the cause."""
+        """Serves by its fallback, says why once, and counts the cause."""
         server = self.serve(url, *flags, "--on-store-error", "allow", wait=False)
         with server.client() as client:
             until(lambda: re.search(why, server.stderr()), f"{why} in {server.stderr()!r}")
@@ -632,7 +632,7 @@ class Strange:
 
 
 class TestStrangeStores(unittest.TestCase):
-    """Whatever a store answers, weir decides by its policy and stays up."""
+    """Whatever a store answers, weir decides by its fallback and stays up."""
 
     GOOD = b"*4\r\n:1\r\n$10\r\n1700000000\r\n$1\r\n0\r\n$-1\r\n"
     ANSWERS = [b":1\r\n", b"$-1\r\n", b"*-1\r\n", b"*0\r\n", b"+OK\r\n", b"-FOO bar\r\n", b"-\r\n", b"-ERR\r\n", b"!5\r\nERR x\r\n",
