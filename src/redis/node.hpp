@@ -64,7 +64,7 @@ struct Node {
   std::string out{};
   std::string in{};
   std::deque<Question> questions{};
-  std::size_t untaken = 0;  // the last so many questions are still in `out`
+  std::size_t untaken = 0;  // how many questions, the last ones, are still in `out`
   std::vector<Waiting> waiting{};
   bool loading_script = false;
 
