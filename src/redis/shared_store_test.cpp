@@ -36,7 +36,8 @@ struct Wishes {
   std::uint64_t lease = 0;
   std::optional<OnStoreError> on_error{};
   std::optional<nanoseconds> deadline{};
-  bool merge = false;  // or that of the habits
+  bool merge = false;    // or that of the habits
+  std::uint32_t id = 0;  // of the limit
 };
 struct Limit {
   core::Rule rule;
@@ -86,7 +87,7 @@ struct Deed {
 Deed read_deed(const Line& words) {
   Deed deed{words[0]};
   if (deed.name == "DEL") {
-    deed.parts.push_back({words[1], rule("1/s"), Cost{0}});
+    for (std::size_t i = 1; i < words.size(); ++i) deed.parts.push_back({words[i], rule("1/s"), Cost{0}});
   } else if (deed.name == "EVALSHA") {
     const std::size_t keys = std::stoul(words[2]);
     const std::size_t argv = 3 + keys;
@@ -137,7 +138,11 @@ struct Redis {
   std::string carry_out(Deed& deed, nanoseconds ours) {
     // In whole microseconds, as TIME has it.
     const nanoseconds now = std::chrono::floor<std::chrono::microseconds>(ours + ahead);
-    if (deed.name == "DEL") return ":" + std::to_string(keys.erase(deed.parts[0].key)) + "\r\n";
+    if (deed.name == "DEL") {
+      std::size_t erased = 0;
+      for (const Deed::Part& part : deed.parts) erased += keys.erase(part.key);
+      return ":" + std::to_string(erased) + "\r\n";
+    }
     std::string states;
     std::vector<std::pair<std::string, core::TwoWords>> changed, debts;
     bool all = true;
@@ -200,8 +205,6 @@ struct Redis {
 
 // ---------------------------------------------------------------------------------------------- the world
 
-nanoseconds the_time;  // of all processes
-
 // What a Redis does with a command, instead of running and answering it.
 struct Fate {
   bool runs = true;
@@ -214,6 +217,7 @@ class World {
     Outcome outcome;
     std::size_t by;
     nanoseconds at;
+    Source source;
   };
   struct Request {
     std::size_t process;
@@ -225,6 +229,7 @@ class World {
     bool waited;  // nothing was sent for it at once
     std::vector<Limit> limits{};
     std::optional<Told> told{};
+    bool cancelled = false;
   };
   // What threads of one process share.
   struct Home {
@@ -233,7 +238,6 @@ class World {
   };
 
   explicit World(const std::string& url, Habits habits = {}, std::size_t processes = 1) {
-    the_time = 1000s;
     cluster = url.starts_with("redis+cluster");
     requests.resize(1, {0, rule("1/s"), "", Cost{0}, 0s, 0s, false});
     deeds.resize(1);
@@ -244,8 +248,9 @@ class World {
   World& operator=(const World&) = delete;
 
   void add(const std::string& url, Habits habits, std::shared_ptr<Home> home) {
-    processes_.push_back(std::make_unique<Process>(processes_.size(), url, habits, std::move(home)));
-    processes_.back()->store.client().start(the_time);
+    processes_.push_back(
+        std::make_unique<Process>(processes_.size(), url, habits, std::move(home), [this] { return now; }));
+    processes_.back()->store.client().start(now);
     settle(*processes_.back());
   }
 
@@ -255,9 +260,10 @@ class World {
     Process& p = *processes_[process];
     const std::size_t id = requests.size();
     const nanoseconds patience = wishes.deadline.value_or(p.habits.deadline);
-    requests.push_back({process, rule, key, Cost{cost}, the_time, the_time + patience, false});
+    requests.push_back({process, rule, key, Cost{cost}, now, now + patience, false});
     Question& question = ask(id);
     question.add({.rule = rule,
+                  .id = wishes.id,
                   .on_store_error = wishes.on_error.value_or(p.habits.on_error),
                   .sharing = {.lease = wishes.lease, .merge = wishes.merge || p.habits.merge}},
                  key, Cost{cost});
@@ -273,7 +279,7 @@ class World {
   std::size_t check_all(std::vector<Limit> limits, nanoseconds deadline = 50ms, std::size_t process = 0) {
     Process& p = *processes_[process];
     const std::size_t id = requests.size();
-    requests.push_back({process, rule("1/s"), "", Cost{0}, the_time, the_time + deadline, false, limits});
+    requests.push_back({process, rule("1/s"), "", Cost{0}, now, now + deadline, false, limits});
     Question& question = ask(id);
     for (const Limit& limit : limits)
       question.add({.rule = limit.rule, .on_store_error = limit.on_error}, limit.key, limit.cost);
@@ -281,20 +287,48 @@ class World {
     act_inside(p, id, [&] { submit(p, question); });
     return id;
   }
-  void reset(const std::string& key, std::size_t process = 0) {
+  void reset(const std::string& key, std::size_t process = 0) { reset(Line{key}, process); }
+  void reset(const Line& keys, std::size_t process = 0) {
     Process& p = *processes_[process];
     Question& question = ask(0);
     question.verb = store::Verb::reset;
-    question.add({.rule = rule("1/s")}, key, Cost{});
+    for (const std::string& key : keys) question.add({.rule = rule("1/s")}, key, Cost{});
     act_inside(p, 0, [&] { submit(p, question); });
+  }
+  // Several requests of one check each, in one batch.
+  void check_batch(const core::Rule& rule, const Line& keys) {
+    Process& p = *processes_[0];
+    std::vector<store::Request*> batch;
+    for (const std::string& key : keys) {
+      const std::size_t id = requests.size();
+      requests.push_back({0, rule, key, Cost{1}, now, now + p.habits.deadline, false});
+      Question& question = ask(id);
+      question.add({.rule = rule}, key, Cost{1});
+      question.checks = question.list;
+      batch.push_back(&question);
+    }
+    act_inside(p, 0, [&] { p.store.submit(batch, {now, now}); });
+  }
+  void cancel(std::size_t id) {
+    Question& question = question_of(id);
+    processes_[requests[id].process]->store.cancel(question);
+    EXPECT_EQ(question.state, store::Request::State::idle);
+    EXPECT_EQ(question.ticket, nullptr);
+    requests[id].cancelled = true;
+  }
+  void give_back(std::size_t id) {
+    Question& question = question_of(id);
+    Process& p = *processes_[requests[id].process];
+    question.remember();
+    act_inside(p, 0, [&] { p.store.give_back(question, now); });
   }
 
   // What happens.
   void run(nanoseconds time) {
-    const nanoseconds until = the_time + time;
+    const nanoseconds until = now + time;
     while (step(until)) {
     }
-    the_time = until;
+    now = until;
   }
   void break_connections(const std::string& host) {
     for (const auto& p : processes_) {
@@ -302,13 +336,11 @@ class World {
         if (connection.host != host || !connection.open) continue;
         connection.open = false;
         ++connection.generation;
-        happen(*p, [&] { p->store.client().failed(node, "reset by peer", the_time); });
+        happen(*p, [&] { p->store.client().failed(node, "reset by peer", now); });
       }
     }
   }
-  void later(nanoseconds time, std::function<void()> what) {
-    events_.emplace(the_time + time, std::move(what));
-  }
+  void later(nanoseconds time, std::function<void()> what) { events_.emplace(now + time, std::move(what)); }
 
   // What came of it: "allowed 4", "denied for 200us", "allowed 4 (timeout)", and of several "by 1: ...".
   std::string took(std::size_t id) const {
@@ -340,6 +372,7 @@ class World {
     return text;
   }
   SharedStore& store(std::size_t process = 0) { return processes_[process]->store; }
+  std::vector<std::size_t>& wakes() { return processes_[0]->wakes; }
   Home& home(std::size_t process = 0) { return *processes_[process]->home; }
   std::shared_ptr<Home> home_of(std::size_t process) { return processes_[process]->home; }
   bool empty() const {
@@ -349,12 +382,14 @@ class World {
   void expect_all_told() const {
     for (std::size_t id = 1; id < requests.size(); ++id) {
       const Request& request = requests[id];
+      if (request.cancelled) continue;
       ASSERT_TRUE(request.told) << "request " << id << " has no outcome";
       ASSERT_LE(request.told->at, request.due) << "request " << id << " came to its outcome late";
     }
     EXPECT_TRUE(empty());
   }
 
+  nanoseconds now = 1000s;  // of all processes
   Redis redis;
   std::string slots = "*3\r\n" + range(0, 5460, "a") + range(5461, 10922, "b") + range(10923, 16383, "c");
   bool cluster = false;
@@ -379,12 +414,16 @@ class World {
     nanoseconds answered{0};  // the last answer, here
   };
   struct Process {
-    Process(std::size_t index, const std::string& url, const Habits& its_habits, std::shared_ptr<Home> shared)
+    Process(std::size_t index, const std::string& url, const Habits& its_habits, std::shared_ptr<Home> shared,
+            core::Clock clock)
         : home(std::move(shared)),
           habits(its_habits),
-          store(Endpoint::parse(url).value(), habits, home->local, home->resets, [] { return the_time; }),
+          store(Endpoint::parse(url).value(), habits, home->local, home->resets, std::move(clock)),
           number(index) {
-      store.on_work([this](std::size_t) { woken = true; });
+      store.on_work([this](std::size_t calls) {
+        woken = true;
+        wakes.push_back(calls);
+      });
     }
     std::shared_ptr<Home> home;
     Habits habits;
@@ -392,25 +431,41 @@ class World {
     std::size_t number;
     std::map<Client::NodeId, Connection> connections;
     bool woken = false;
-    bool busy = false;  // in the midst of the client: it may be asked more, and nothing else
+    std::vector<std::size_t> wakes;  // calls each
+    bool busy = false;               // in the midst of the client: it may be asked more, and nothing else
   };
 
-  // A request, and what its asker keeps of it. The bytes of keys are gone after submit().
+  // A request, and what its asker keeps of it.
   struct Question : store::Request {
     World* world = nullptr;
     std::size_t id = 0;  // 0: a reset
     std::deque<store::Limit> limits;
+    Line names;
     std::vector<std::unique_ptr<char[]>> keys;
     std::vector<store::Check> list;
 
     void add(store::Limit limit, const std::string& key, Cost cost) {
       keys.push_back(std::make_unique<char[]>(key.size()));
-      std::copy(key.begin(), key.end(), keys.back().get());
       list.push_back({.limit = &limits.emplace_back(std::move(limit)),
                       .key = {keys.back().get(), key.size()},
                       .cost = cost});
+      names.push_back(key);
+      remember();
+    }
+    // The bytes of the keys are another's after submit(), until give_back() needs them again.
+    void forget() {
+      for (std::size_t i = 0; i < list.size(); ++i) std::fill_n(keys[i].get(), names[i].size(), '!');
+    }
+    void remember() {
+      for (std::size_t i = 0; i < list.size(); ++i)
+        std::copy(names[i].begin(), names[i].end(), keys[i].get());
     }
   };
+
+  Question& question_of(std::size_t id) {
+    return *std::find_if(questions_.begin(), questions_.end(),
+                         [id](const Question& q) { return q.id == id; });
+  }
 
   Question& ask(std::size_t id) {
     Question& question = questions_.emplace_back();
@@ -426,9 +481,8 @@ class World {
   void submit(Process& p, Question& question) {
     question.checks = question.list;
     store::Request* const batch[] = {&question};
-    p.store.submit(batch, {the_time, the_time});
-    question.keys.clear();
-    question.limits.clear();
+    p.store.submit(batch, {now, now});
+    question.forget();
     if (question.state == store::Request::State::answered) tell(question);
   }
 
@@ -455,7 +509,7 @@ class World {
       return;
     }
     ASSERT_FALSE(requests.at(id).told) << "request " << id << " has two outcomes";
-    requests[id].told = Told{outcome_of(question), question.by, the_time};
+    requests[id].told = Told{outcome_of(question), question.by, now, question.source};
     if (delivering_ != 0 && asker_ != id) told_.push_back(id);
     on_told(id);
   }
@@ -472,16 +526,16 @@ class World {
     nanoseconds next = events_.empty() ? nanoseconds::max() : events_.begin()->first;
     Process* who = nullptr;
     for (const auto& p : processes_) {
-      const nanoseconds tick = std::max(the_time, p->store.client().next_tick());
+      const nanoseconds tick = std::max(now, p->store.client().next_tick());
       if (tick < next) {
         next = tick;
         who = p.get();
       }
     }
     if (next > until) return false;
-    the_time = next;
+    now = next;
     if (who != nullptr) {
-      happen(*who, [&] { who->store.client().tick(the_time); });
+      happen(*who, [&] { who->store.client().tick(now); });
     } else {
       const auto what = std::move(events_.begin()->second);
       events_.erase(events_.begin());
@@ -522,9 +576,9 @@ class World {
         connection.open = !down.contains(connection.host);
         happen(p, [&] {
           if (connection.open) {
-            p.store.client().connected(node, the_time);
+            p.store.client().connected(node, now);
           } else {
-            p.store.client().failed(node, "refused", the_time);
+            p.store.client().failed(node, "refused", now);
           }
         });
       });
@@ -535,8 +589,8 @@ class World {
         Deed deed = read_deed(words);
         deed.process = p.number;
         deed.asker = asker_;
-        connection.arrived = std::max(connection.arrived, the_time + latency());
-        later(connection.arrived - the_time,
+        connection.arrived = std::max(connection.arrived, now + latency());
+        later(connection.arrived - now,
               [this, &p, &connection, node, deed, words, generation = connection.generation] {
                 arrive(p, connection, node, deed, words, generation);
               });
@@ -551,8 +605,8 @@ class World {
     if (answer.empty()) {
       for (const Deed::Part& part : deed.parts) EXPECT_TRUE(!cluster || host_of(part.key) == connection.host);
       const Fate f = fate(deed);
-      deed.at = the_time;
-      if (f.runs) answer = redis.carry_out(deed, the_time);
+      deed.at = now;
+      if (f.runs) answer = redis.carry_out(deed, now);
       if (f.says != nullptr) answer = f.says + std::string(*f.says == 0 ? "" : "\r\n");
       deed.ran = f.runs;
       number = deeds.size();
@@ -562,12 +616,12 @@ class World {
     // Nothing is answered after what is not: answers are told by their order.
     connection.silent = connection.silent || answer.empty();
     if (connection.silent) return;
-    connection.answered = std::max(connection.answered, the_time + latency());
-    later(connection.answered - the_time, [this, &p, &connection, node, answer, number, generation] {
+    connection.answered = std::max(connection.answered, now + latency());
+    later(connection.answered - now, [this, &p, &connection, node, answer, number, generation] {
       if (connection.generation != generation) return;
       happen(p, [&] {
         delivering_ = number;
-        p.store.client().received(node, answer, the_time);
+        p.store.client().received(node, answer, now);
         delivering_ = 0;
       });
       const std::vector<std::size_t> told = std::exchange(told_, {});
@@ -690,7 +744,7 @@ TEST(SharedStore, does_not_wait_behind_a_call_that_may_take_longer) {
       {25ms, 20ms, "allowed 7"},  // nor this
       {60ms, 40ms, "allowed 5"},
   };
-  const nanoseconds start = the_time;
+  const nanoseconds start = world.now;
   for (const Row& row : rows) world.check(rule("10/s"), "k", 1, {.deadline = row.deadline, .merge = true});
   world.run(100ms);
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -901,7 +955,7 @@ TEST(SharedStore, everyone_in_a_call_that_fails_has_its_own_policy) {
 TEST(SharedStore, a_merged_call_takes_no_longer_than_any_in_it_may_wait) {
   for (const auto& [second, third] : {std::pair{40ms, 20ms}, {20ms, 40ms}}) {
     World world(kOne);
-    const nanoseconds start = the_time;
+    const nanoseconds start = world.now;
     world.fate = [](const Deed& deed) { return deed.times > 0 ? kNothing : Fate{}; };
     world.check(rule("9/s"), "k", 1, {.deadline = 10ms, .merge = true});
     world.check(rule("9/s"), "k", 1, {.deadline = second, .merge = true});
@@ -1383,8 +1437,8 @@ TEST(SharedStore, several_limits_of_one_slot_are_one_call) {
       EXPECT_EQ(world.took(id), row.expected);
       EXPECT_EQ(world.asked().find('|'), std::string::npos);
       if (rule(row.rule_a).algorithm != Algorithm::gcra) continue;
-      EXPECT_EQ(world.redis.owed("{t}a", rule(row.rule_a), the_time), row.owed_a) << row.expected;
-      EXPECT_EQ(world.redis.owed("{t}b", rule(row.rule_b), the_time), row.owed_b) << row.expected;
+      EXPECT_EQ(world.redis.owed("{t}a", rule(row.rule_a), world.now), row.owed_a) << row.expected;
+      EXPECT_EQ(world.redis.owed("{t}b", rule(row.rule_b), world.now), row.owed_b) << row.expected;
       world.expect_all_told();
     }
   }
@@ -1402,7 +1456,7 @@ TEST(SharedStore, several_limits_of_one_slot_are_one_call) {
   EXPECT_EQ(world.took(id), "by 2: denied for 1999000us");
   EXPECT_EQ(world.took(never), "by 1: never");
   EXPECT_EQ(world.took(never_first), "by 0: never");
-  EXPECT_EQ(world.redis.owed("m", rule("9/s"), the_time), 0);
+  EXPECT_EQ(world.redis.owed("m", rule("9/s"), world.now), 0);
 }
 
 // The store's own: `decided` counts it once.
@@ -1478,8 +1532,8 @@ TEST(SharedStore, what_was_charged_across_slots_is_given_back) {
     world.run(20ms);
     EXPECT_EQ(world.took(id), row.expected) << row.what;
     EXPECT_EQ(world.asked(), row.asked) << row.what;
-    EXPECT_EQ(world.redis.owed(kA, rule("5/10s"), the_time), row.owed_a) << row.what;
-    EXPECT_EQ(world.redis.owed(kB, rule("2/10s"), the_time), row.owed_b) << row.what;
+    EXPECT_EQ(world.redis.owed(kA, rule("5/10s"), world.now), row.owed_a) << row.what;
+    EXPECT_EQ(world.redis.owed(kB, rule("2/10s"), world.now), row.owed_b) << row.what;
     world.expect_all_told();
   }
 }
@@ -1518,7 +1572,7 @@ TEST(SharedStore, several_limits_recall_a_denial) {
     EXPECT_EQ(world.took(world.check_all(limits(kA, "5/s", 1, kB, "1/2s", 1))), "nothing yet");
     EXPECT_EQ(world.took(world.check(rule("1/s"), kB)), "denied for 998200us");
     world.run(2ms);
-    EXPECT_EQ(world.redis.owed(kA, rule("5/s"), the_time), 0);
+    EXPECT_EQ(world.redis.owed(kA, rule("5/s"), world.now), 0);
     for (int i = 0; i < 2; ++i) {
       world.check(rule("1/s"), kA);
       world.check(rule("1/5s"), kC);
@@ -1606,7 +1660,7 @@ TEST(SharedStore, what_is_denied_locally_is_not_charged_in_the_store) {
   world.run(1ms);
   EXPECT_EQ(world.took(1), "by 1: allowed 0 (oom)");
   EXPECT_EQ(world.took(2), "by 1: denied for 9999000us (oom)");
-  EXPECT_EQ(world.redis.owed(kA, rule("5/10s"), the_time), 2);
+  EXPECT_EQ(world.redis.owed(kA, rule("5/10s"), world.now), 2);
 }
 
 // An error comes before any decision.
@@ -1631,7 +1685,7 @@ TEST(SharedStore, several_limits_are_told_by_the_deadline) {
     world.fate = [&](const Deed& deed) {
       return deed.parts[0].key == kB && !deed.gives_back ? Fate{answered, ""} : Fate{};
     };
-    const nanoseconds start = the_time;
+    const nanoseconds start = world.now;
     world.check_all(limits(kA, "5/s", 2, kB, "3/s", 1, kDeny, kDeny), 7ms);
     world.check_all(limits(kA, "5/s", 1, kC, "3/s", 1, kDeny, kDeny), 7ms);
     world.run(50ms);
@@ -1875,6 +1929,228 @@ TEST(SharedStore, a_reset_that_nobody_answers_says_so) {
   EXPECT_EQ(world.store().counters().failures[static_cast<std::size_t>(Cause::auth)], 1U);
   EXPECT_EQ(world.store().counters().failures[static_cast<std::size_t>(Cause::timeout)], 1U);
   EXPECT_TRUE(world.empty());
+}
+
+// ---------------------------------------------------------------------------------------- what a store owes
+
+// The calls of a batch leave in one write, and the owner of the sockets is told once how many there are.
+TEST(SharedStore, a_batch_leaves_in_one_write) {
+  World world(kOne);
+  world.wakes().clear();
+  world.check_batch(rule("9/s"), {"a", "b", "a", "c"});
+  EXPECT_EQ(world.wakes(), (std::vector<std::size_t>{4}));
+  world.run(1ms);
+  EXPECT_EQ(world.asked(), "a | b | a | c");
+  EXPECT_EQ(world.took(3), "allowed 7");
+  world.expect_all_told();
+}
+
+TEST(SharedStore, a_reset_of_many_keys_is_one_command_for_each_slot) {
+  for (const bool cluster : {false, true}) {
+    World world(cluster ? kCluster : kOne);
+    for (const std::string key : {"{t}1", "{t}2", kA.c_str(), kB.c_str()}) world.check(rule("9/s"), key);
+    world.run(1ms);
+    world.asked();
+    world.reset(Line{"{t}1", kA, "{t}2", "{t}none", kB, "{t}1"});
+    world.run(1ms);
+    const std::string asked = world.asked();
+    EXPECT_EQ(std::count(asked.begin(), asked.end(), '|'), cluster ? 2 : 0) << asked;
+    EXPECT_NE(asked.find("{t}2 + {t}none"), std::string::npos) << asked;
+    EXPECT_EQ(world.resets, (std::vector<std::optional<std::int64_t>>{4}));
+    EXPECT_TRUE(world.empty());
+  }
+}
+
+TEST(SharedStore, a_reset_that_fails_in_one_slot_says_so) {
+  World world(kCluster);
+  world.check(rule("9/s"), kA);
+  world.run(1ms);
+  world.fate = [](const Deed& deed) { return deed.parts[0].key == kB ? says("-OOM no") : Fate{}; };
+  world.reset(Line{kA, kB, kC});
+  world.run(1ms);
+  EXPECT_EQ(world.resets, (std::vector<std::optional<std::int64_t>>{std::nullopt}));
+  EXPECT_EQ(world.redis.owed(kA, rule("9/s"), world.now), 0);
+  EXPECT_EQ(world.store().counters().failures[static_cast<std::size_t>(Cause::oom)], 1U);
+  EXPECT_TRUE(world.empty());
+}
+
+TEST(SharedStore, limits_with_an_id_have_states_of_their_own) {
+  World world(kOne);
+  EXPECT_EQ(world.took(world.check(rule("1/s"), "k")), "nothing yet");
+  for (const std::uint32_t id : {1U, 2U, 11U}) world.check(rule("1/s"), "k", 1, {.id = id});
+  world.run(1ms);
+  EXPECT_EQ(world.asked(), "k | limit#1:k | limit#2:k | limit#11:k");
+  for (std::size_t id = 1; id <= 4; ++id) EXPECT_EQ(world.took(id), "allowed 0");
+  // What is remembered of one says nothing of another.
+  world.check(rule("1/s"), "k", 1, {.id = 1});
+  world.run(1ms);
+  EXPECT_TRUE(world.took(world.check(rule("1/s"), "k", 1, {.id = 1})).starts_with("denied"));
+  const std::size_t other = world.check(rule("1/s"), "k", 1, {.id = 3});
+  world.run(1ms);
+  EXPECT_EQ(world.took(other), "allowed 0");
+}
+
+TEST(SharedStore, what_was_charged_is_given_back_as_far_as_it_is_owed) {
+  struct Row {
+    const char* rule;
+    std::uint64_t cost;
+    nanoseconds after;
+    const char* asked;
+    std::int64_t owed;
+  };
+  for (const Row& row :
+       {Row{"5/5s", 3, 0s, "back k 3", 0}, Row{"5/5s", 3, 1s, "back k 3", 0}, Row{"5/5s", 6, 0s, "", 0},
+        Row{"5/5s", 0, 0s, "", 0}, Row{"5/5s algorithm=fixed_window", 3, 0s, "", 0}}) {
+    World world(kOne);
+    const std::size_t id = world.check(rule(row.rule), "k", row.cost);
+    world.run(1ms);
+    world.asked();
+    world.run(row.after);
+    world.give_back(id);
+    world.run(1ms);
+    EXPECT_EQ(world.asked(), row.asked) << row.rule << " " << row.cost;
+    if (rule(row.rule).algorithm == Algorithm::gcra) {
+      EXPECT_EQ(world.redis.owed("k", rule(row.rule), world.now), row.owed) << row.cost;
+    }
+  }
+}
+
+// What others were admitted for meanwhile stays: of 3 units charged 2 s ago one has not drained.
+TEST(SharedStore, what_has_drained_is_not_given_back) {
+  World world(kOne);
+  const std::size_t id = world.check(rule("5/5s"), "k", 3);
+  world.run(2s);
+  world.check(rule("5/5s"), "k", 4);
+  world.run(1ms);
+  EXPECT_EQ(world.took(2), "allowed 0");
+  world.give_back(id);
+  world.run(1ms);
+  const std::size_t look = world.check(rule("5/5s"), "k", 0);
+  world.run(1ms);
+  EXPECT_EQ(world.took(look), "allowed 1");
+}
+
+TEST(SharedStore, all_of_several_limits_are_given_back) {
+  World world(kCluster);
+  const std::size_t id = world.check_all(limits(kA, "5/5s", 2, kB, "9/9s", 3));
+  world.run(1ms);
+  world.give_back(id);
+  world.run(1ms);
+  EXPECT_EQ(world.asked(), kA + " 2 | " + kB + " 3 | back " + kA + " 2 | back " + kB + " 3");
+  EXPECT_EQ(world.redis.owed(kA, rule("5/5s"), world.now), 0);
+  EXPECT_EQ(world.redis.owed(kB, rule("9/9s"), world.now), 0);
+}
+
+TEST(SharedStore, what_the_fallback_charged_goes_back_to_it) {
+  World world(kOne);
+  world.down = {"a"};
+  world.break_connections("a");
+  const std::size_t one = world.check(rule("5/5s"), "k", 3);
+  EXPECT_EQ(world.requests[one].told->source, Source::fallback);
+  const std::size_t two = world.check_all(limits("k", "5/5s", 1, "l", "9/9s", 4));
+  world.give_back(one);
+  EXPECT_EQ(world.took(world.check(rule("5/5s"), "k", 0)), "allowed 4 (connection)");
+  world.give_back(two);
+  EXPECT_EQ(world.took(world.check(rule("5/5s"), "k", 0)), "allowed 5 (connection)");
+  EXPECT_EQ(world.took(world.check(rule("9/9s"), "l", 0)), "allowed 9 (connection)");
+  const std::size_t uncounted = world.check(rule("5/5s"), "k", 3, {.on_error = kAllow});
+  world.give_back(uncounted);
+  EXPECT_EQ(world.took(world.check(rule("5/5s"), "k", 0)), "allowed 5 (connection)");
+  EXPECT_EQ(world.asked(), "");
+}
+
+// One slot is decided by Redis and the other here: what goes back is what the decider charged, on its clock.
+TEST(SharedStore, of_a_request_charged_in_both_places_one_part_is_given_back) {
+  for (const bool fallback_decides : {false, true}) {
+    World world(kCluster);
+    world.fate = [](const Deed& deed) { return deed.parts[0].key == kB ? says("-OOM no") : Fate{}; };
+    const std::size_t id =
+        world.check_all(limits(kA, "9/9s", 1, kB, fallback_decides ? "5/5s" : "99/99s", 1));
+    world.run(1ms);
+    EXPECT_EQ(world.requests[id].told->source, fallback_decides ? Source::fallback : Source::store);
+    world.give_back(id);
+    world.run(1ms);
+    EXPECT_EQ(world.redis.owed(kA, rule("9/9s"), world.now), fallback_decides ? 1 : 0);
+    const std::size_t look = world.check(rule(fallback_decides ? "5/5s" : "99/99s"), kB, 0);
+    world.run(1ms);
+    EXPECT_EQ(world.took(look), fallback_decides ? "allowed 5 (oom)" : "allowed 98 (oom)");
+  }
+}
+
+TEST(SharedStore, who_decided_is_told) {
+  World world(kOne);
+  world.check(rule("1/s"), "k");
+  world.check(rule("1/s"), "k");
+  world.check(rule("9/s"), "l", 1, {.lease = 5});
+  world.run(1ms);
+  const std::size_t remembered = world.check(rule("1/s"), "k");
+  const std::size_t leased = world.check(rule("9/s"), "l", 1, {.lease = 5});
+  EXPECT_EQ(world.requests[1].told->source, Source::store);
+  EXPECT_EQ(world.requests[remembered].told->source, Source::remembered);
+  EXPECT_EQ(world.requests[leased].told->source, Source::leased);
+  world.give_back(leased);
+  world.run(1ms);
+  EXPECT_EQ(world.asked(), "k | k | l 5 | back l");
+}
+
+// ------------------------------------------------------------------------------------------------- cancel
+
+TEST(SharedStore, a_cancelled_check_is_charged_and_not_answered) {
+  World world(kOne);
+  const std::size_t id = world.check(rule("9/9s"), "k", 2);
+  world.cancel(id);
+  world.run(1ms);
+  EXPECT_EQ(world.took(id), "nothing yet");
+  EXPECT_EQ(world.redis.owed("k", rule("9/9s"), world.now), 2);
+  world.expect_all_told();
+}
+
+TEST(SharedStore, a_cancelled_check_that_waits_is_not_asked) {
+  World world(kOne, merging());
+  for (int i = 0; i < 4; ++i) world.check(rule("9/s"), "k");
+  world.cancel(3);
+  world.run(1ms);
+  EXPECT_EQ(world.asked(), "k | 2 x k");
+  EXPECT_EQ(world.took(3), "nothing yet");
+  world.expect_all_told();
+}
+
+// Neither is the fallback charged for a request that nothing waits for.
+TEST(SharedStore, a_cancelled_check_that_fails_charges_nothing_here) {
+  World world(kOne);
+  world.fate = [](const Deed&) { return says("-OOM no"); };
+  world.cancel(world.check(rule("9/s"), "k", 2));
+  world.cancel(world.check_all(limits("k", "9/s", 1, "l", "9/s", 1)));
+  world.run(1ms);
+  const std::size_t look = world.check(rule("9/s"), "k", 0);
+  world.run(1ms);
+  EXPECT_EQ(world.took(look), "allowed 9 (oom)");
+  EXPECT_EQ(world.store().counters().fallbacks, 1U);
+  world.expect_all_told();
+}
+
+// What one slot charged for a cancelled request goes back when another refuses, or fails.
+TEST(SharedStore, a_cancelled_request_of_several_is_still_all_or_none) {
+  struct Row {
+    std::uint64_t cost_b;
+    Fate fate_b;
+    std::int64_t owed_a;
+  };
+  for (const Row& row : {Row{1, {}, 3}, Row{3, {}, 0}, Row{1, says("-OOM no"), 0}}) {
+    World world(kCluster);
+    world.fate = [&row](const Deed& deed) { return deed.parts[0].key == kB ? row.fate_b : Fate{}; };
+    world.cancel(world.check_all(limits(kA, "5/10s", 3, kB, "2/10s", row.cost_b)));
+    world.run(10ms);
+    EXPECT_EQ(world.redis.owed(kA, rule("5/10s"), world.now), row.owed_a);
+    world.expect_all_told();
+  }
+}
+
+TEST(SharedStore, two_checks_of_one_key_and_limit_are_refused) {
+  World world(kOne);
+  EXPECT_EQ(world.took(world.check_all(limits("k", "9/s", 1, "k", "5/s", 1))),
+            "by 1: two checks of a request have the same limit and key");
+  EXPECT_EQ(world.asked(), "");
 }
 
 }  // namespace
