@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdio>
-#include <cstdlib>
 #include <functional>
 #include <map>
 #include <memory>
@@ -12,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "core/chance_test.hpp"
 #include "redis/wire_test.hpp"
 
 namespace weir::redis {
@@ -1932,9 +1931,6 @@ class Soak {
 };
 
 TEST(RedisClient, whatever_happens) {
-  const char* const given = std::getenv("WEIR_SEED");
-  const std::uint64_t seed = given != nullptr ? std::strtoull(given, nullptr, 10) : std::random_device{}();
-  std::printf("WEIR_SEED=%llu\n", static_cast<unsigned long long>(seed));
   constexpr int kRounds = 27;
   constexpr int kSteps = 8'000;
   const std::vector<std::string> urls = {"redis+cluster://:hush@a,b,z", "redis+sentinel://x,y,z/m",
@@ -1943,7 +1939,7 @@ TEST(RedisClient, whatever_happens) {
     const std::string& url = urls[static_cast<std::size_t>(round) % urls.size()];
     SCOPED_TRACE(url + ", round " + std::to_string(round));
     Soak(url, std::vector{2, 10, 40}[static_cast<std::size_t>(round) / 3 % 3],
-         seed + static_cast<std::uint64_t>(round))
+         core::Chance::seed() + static_cast<std::uint64_t>(round))
         .run(kSteps);
   }
 }

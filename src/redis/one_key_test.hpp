@@ -2,20 +2,14 @@
 #pragma once
 
 #include <chrono>
-#include <cstdio>
-#include <cstdlib>
-#include <random>
+#include <cstdint>
 
+#include "core/chance_test.hpp"
 #include "core/gcra.hpp"
 
 namespace weir::redis {
 
-inline std::uint64_t seed() {
-  const char* given = std::getenv("WEIR_SEED");
-  const std::uint64_t chosen = given != nullptr ? std::strtoull(given, nullptr, 10) : std::random_device{}();
-  std::printf("WEIR_SEED=%llu\n", static_cast<unsigned long long>(chosen));
-  return chosen;
-}
+inline std::uint64_t seed() { return core::Chance::seed(); }
 
 // The store: one key, its clock `offset` ahead of ours.
 struct Store {
