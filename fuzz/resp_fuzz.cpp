@@ -2,7 +2,7 @@
 //
 // The input is a stream as a client would send it, so that the seeds in corpus/resp can be read and sent with
 // nc. It is parsed three times under each of three sets of bounds: whole, cut where the input's own hash
-// says, and byte by byte. Every word that comes out is then echoed through Reply and parsed as a number.
+// says, and byte by byte. Every word that comes out is then echoed through Writer and parsed as a number.
 //
 //   clang++-19 -std=c++20 -g -O1 -fsanitize=fuzzer,address,undefined -Isrc fuzz/resp_fuzz.cpp \
 //       src/resp/{parser,inline_words,number,reply}.cpp -o resp_fuzz
@@ -105,23 +105,23 @@ void check_number(std::string_view word) {
 
 void check_echo(const std::vector<std::string>& words) {
   std::string command;
-  Reply as_command(command);
+  Writer as_command(command);
   as_command.array(words.size());
   for (const std::string& word : words) {
     as_command.bulk(word);
     check_number(word);
     std::string out;
-    Reply(out).simple(word);
+    Writer(out).simple(word);
     check_line(out, '+', word.size());
     out.clear();
-    Reply(out, 3).error(word);
+    Writer(out, 3).error(word);
     check_line(out, '-', word.size());
   }
   RequestParser parser;
   const Bounds wide{.command_bytes = command.size()};
   require(
       parser.next(command, wide) == RequestParser::Status::complete && parser.consumed() == command.size(),
-      "what Reply writes is a command again");
+      "what Writer writes is a command again");
   require(std::vector<std::string>(parser.args().begin(), parser.args().end()) == words,
           "with the same words");
 }
