@@ -13,7 +13,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <mutex>
 #include <span>
 #include <utility>
 
@@ -121,20 +120,6 @@ class WEIR_CAPABILITY("bucket") alignas(64) Bucket {
   std::array<std::uint64_t, kSlots> rest_ WEIR_GUARDED_BY(this);
 };
 static_assert(sizeof(Bucket) == 64);
-
-// One bucket, locked as long as this lives: also beyond a return that builds its Decision in the caller's
-// place.
-class WEIR_SCOPED_CAPABILITY Held {
- public:
-  explicit Held(Bucket& bucket) WEIR_ACQUIRE(bucket) : bucket_(bucket) { bucket_.lock(); }
-  Held(Bucket& bucket, std::adopt_lock_t) WEIR_REQUIRES(bucket) : bucket_(bucket) {}
-  ~Held() WEIR_RELEASE() { bucket_.unlock(); }
-  Held(const Held&) = delete;
-  Held& operator=(const Held&) = delete;
-
- private:
-  Bucket& bucket_;
-};
 
 // Two different buckets, locked in the order of their addresses as everywhere, so that two threads cannot
 // wait for each other. Code that uses one of them says assert_held().

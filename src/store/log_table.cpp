@@ -6,26 +6,29 @@
 #include <stdexcept>
 #include <string>
 
+#include "store/held.hpp"
 #include "store/mapping.hpp"
 #include "store/spin.hpp"
+#include "store/thread_annotations.hpp"
 
 namespace weir::store {
 
 using core::sliding_window_log::Entry;
 using core::sliding_window_log::State;
 
-// All but `word` is touched only by the lock's holder. Memory that was never written is a valid bucket.
-struct alignas(64) LogTable::Bucket {
+// What is guarded, and the rings that belong to it, is touched only by the lock's holder, to whom the lock's
+// acquire and release show what earlier holders wrote. Memory that was never written is a valid bucket.
+struct WEIR_CAPABILITY("bucket of logs") alignas(64) LogTable::Bucket {
   static constexpr std::uint32_t kLocked = 1;
   static constexpr std::uint32_t kUsed = 2;
 
   std::atomic<std::uint32_t> word;
   // The latest time until which an overwritten log was live: a key that is not found is decided no earlier.
-  std::uint64_t forgotten;
-  std::array<std::uint64_t, kSlots> tag;
-  std::array<State, kSlots> log;
+  std::uint64_t forgotten WEIR_GUARDED_BY(this);
+  std::array<std::uint64_t, kSlots> tag WEIR_GUARDED_BY(this);
+  std::array<State, kSlots> log WEIR_GUARDED_BY(this);
 
-  void lock() {
+  void lock() WEIR_ACQUIRE() {
     Spin spin;
     for (;;) {
       std::uint32_t seen = word.load(std::memory_order_relaxed);
@@ -36,14 +39,21 @@ struct alignas(64) LogTable::Bucket {
       spin.wait();
     }
   }
-  void unlock() { word.store(word.load(std::memory_order_relaxed) & ~kLocked, std::memory_order_release); }
+  void unlock() WEIR_RELEASE() {
+    word.store(word.load(std::memory_order_relaxed) & ~kLocked, std::memory_order_release);
+  }
+
+  // For one of two that a Pair holds: says so to the analysis.
+  void assert_held() const WEIR_ASSERT_HELD(this) {}
 
   // Reading it needs no lock, so counting does not turn untouched address space into memory.
   bool used() const { return (word.load(std::memory_order_relaxed) & kUsed) != 0; }
-  void mark_used() { word.store(word.load(std::memory_order_relaxed) | kUsed, std::memory_order_relaxed); }
+  void mark_used() WEIR_REQUIRES(this) {
+    word.store(word.load(std::memory_order_relaxed) | kUsed, std::memory_order_relaxed);
+  }
 
   // The key's own slot, live or not; kSlots when there is none.
-  std::size_t find(std::uint64_t wanted) const {
+  std::size_t find(std::uint64_t wanted) const WEIR_REQUIRES(this) {
     return static_cast<std::size_t>(std::find(tag.begin(), tag.end(), wanted) - tag.begin());
   }
 };
@@ -51,12 +61,12 @@ struct alignas(64) LogTable::Bucket {
 // Locked in the order of their places, so that two threads with the same two cannot lock each other up.
 class LogTable::Pair {
  public:
-  Pair(LogTable& table, const Place& place)
+  Pair(LogTable& table, const Place& place) WEIR_NOT_ANALYSED
       : bucket_{&table.bucket_at(place.bucket[0]), &table.bucket_at(place.bucket[1])} {
     std::min(bucket_[0], bucket_[1])->lock();
     std::max(bucket_[0], bucket_[1])->lock();
   }
-  ~Pair() {
+  ~Pair() WEIR_NOT_ANALYSED {
     bucket_[0]->unlock();
     bucket_[1]->unlock();
   }
@@ -95,8 +105,8 @@ std::span<Entry> LogTable::ring(std::uint64_t bucket, std::size_t slot) const {
   return {rings_ + (bucket * kSlots + slot) * limit, limit};
 }
 
-std::uint64_t LogTable::live_for(const Bucket& bucket, std::size_t slot, nanoseconds now) const {
-  return core::sliding_window_log::reset_after(quota_, bucket.log[slot], now);
+std::uint64_t LogTable::live_for(const State& log, nanoseconds now) const {
+  return core::sliding_window_log::reset_after(quota_, log, now);
 }
 
 void LogTable::prefetch(const Place& place) const {
@@ -109,13 +119,16 @@ void LogTable::prefetch(const Place& place) const {
 
 Decision LogTable::check(const Place& place, Cost cost, nanoseconds now) {
   const Pair pair(*this, place);
+  std::uint64_t forgotten = 0;
   for (std::size_t which = 0; which < 2; ++which) {
-    if (const std::size_t slot = pair[which].find(place.tag); slot != kSlots) {
-      return core::sliding_window_log::decide(quota_, pair[which].log[slot], ring(place.bucket[which], slot),
-                                              now, cost);
+    Bucket& bucket = pair[which];
+    bucket.assert_held();
+    if (const std::size_t slot = bucket.find(place.tag); slot != kSlots) {
+      return core::sliding_window_log::decide(quota_, bucket.log[slot], ring(place.bucket[which], slot), now,
+                                              cost);
     }
+    forgotten = std::max(forgotten, bucket.forgotten);
   }
-  const std::uint64_t forgotten = std::max(pair[0].forgotten, pair[1].forgotten);
   State log;
   std::array<Entry, 1> entry;
   const Decision decision = core::sliding_window_log::decide(
@@ -126,8 +139,10 @@ Decision LogTable::check(const Place& place, Cost cost, nanoseconds now) {
   std::array<std::size_t, 2> free_slot{};  // one of them
   std::uint64_t soonest = ~std::uint64_t{0};
   for (std::size_t which = 0; which < 2; ++which) {
+    const Bucket& bucket = pair[which];
+    bucket.assert_held();
     for (std::size_t slot = 0; slot < kSlots; ++slot) {
-      const std::uint64_t left = live_for(pair[which], slot, now);
+      const std::uint64_t left = live_for(bucket.log[slot], now);
       soonest = std::min(soonest, left);
       if (left != 0) continue;
       ++free[which];
@@ -142,6 +157,7 @@ Decision LogTable::check(const Place& place, Cost cost, nanoseconds now) {
             nanoseconds{0}};
   }
   Bucket& bucket = pair[which];
+  bucket.assert_held();
   const std::size_t slot = free_slot[which];
   // 0 + P for a slot that was never used would decide every new key no earlier than P.
   if (const State& old = bucket.log[slot]; old.count != 0) {
@@ -158,9 +174,11 @@ Decision LogTable::check(const Place& place, Cost cost, nanoseconds now) {
 bool LogTable::reset(const Place& place, nanoseconds now) {
   const Pair pair(*this, place);
   for (std::size_t which = 0; which < 2; ++which) {
-    if (const std::size_t slot = pair[which].find(place.tag); slot != kSlots) {
-      const bool forgot = live_for(pair[which], slot, now) != 0;
-      pair[which].log[slot] = {};
+    Bucket& bucket = pair[which];
+    bucket.assert_held();
+    if (const std::size_t slot = bucket.find(place.tag); slot != kSlots) {
+      const bool forgot = live_for(bucket.log[slot], now) != 0;
+      bucket.log[slot] = {};
       return forgot;
     }
   }
@@ -172,9 +190,8 @@ std::uint64_t LogTable::live(nanoseconds now) const {
   for (std::uint64_t index = 0; index < buckets_; ++index) {
     Bucket& bucket = bucket_at(index);
     if (!bucket.used()) continue;
-    bucket.lock();
-    for (std::size_t slot = 0; slot < kSlots; ++slot) found += live_for(bucket, slot, now) != 0 ? 1 : 0;
-    bucket.unlock();
+    const Held held(bucket);
+    for (const State& log : bucket.log) found += live_for(log, now) != 0 ? 1 : 0;
   }
   return found;
 }

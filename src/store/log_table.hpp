@@ -75,7 +75,7 @@ class LogTable {
 
   Bucket& bucket_at(std::uint64_t index) const;
   std::span<core::sliding_window_log::Entry> ring(std::uint64_t bucket, std::size_t slot) const;
-  std::uint64_t live_for(const Bucket& bucket, std::size_t slot, nanoseconds now) const;
+  std::uint64_t live_for(const core::sliding_window_log::State& log, nanoseconds now) const;
 
   Quota quota_;
   core::HashKey seed_;

@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "store/held.hpp"
 #include "store/mapping.hpp"
 
 namespace weir::store {
@@ -58,7 +59,7 @@ Segments::Room Segments::make_room(Place place, nanoseconds now, std::span<const
     Segment& segment = segment_for(leaf);
     if (static_cast<std::uint64_t>(now.count()) < segment.search_after.load(std::memory_order_relaxed))
       return Room::none;
-    const HeldShape held(segment.shape);
+    const Held held(segment.shape);
     if (leaf < segment.end.load(std::memory_order_acquire)) return make_room_in(segment, place, now, claimed);
   }
 }
@@ -152,7 +153,7 @@ bool Segments::split(Segment& segment) {
   const std::uint32_t mid = segment.begin + (end - segment.begin) / 2;
   const std::uint32_t to = used_.fetch_add(1, std::memory_order_relaxed);
   Segment& upper = segments_[to];
-  const HeldShape held(upper.shape);
+  const Held held(upper.shape);
   upper.begin = mid;
   upper.end.store(end, std::memory_order_relaxed);
   upper.mid.store(end, std::memory_order_relaxed);
@@ -200,18 +201,21 @@ std::uint64_t Segments::live(nanoseconds now, std::uint32_t most_segments) const
 std::uint32_t Segments::copy(std::uint32_t leaf, nanoseconds now, std::vector<Entry>& out) const {
   for (;;) {
     Segment& segment = segment_for(leaf);
-    const HeldShape held_shape(segment.shape);
+    const Held held_shape(segment.shape);
     const std::uint32_t end = segment.end.load(std::memory_order_acquire);
     if (leaf >= end) continue;
-    for (std::uint32_t number = 0; number < kBuckets; ++number) {
-      Bucket& bucket = bucket_at(index_of(segment), number);
-      const Held held(bucket);
-      for (int slot = 0; slot < Bucket::kSlots; ++slot) {
-        const std::uint64_t ahead = bucket.ahead(slot, now);
-        if (ahead != 0) out.push_back({{bucket.tag(slot), number}, ahead, bucket.state(slot).word});
-      }
-    }
+    for (std::uint32_t number = 0; number < kBuckets; ++number) copy_bucket(segment, number, now, out);
     return end;
+  }
+}
+
+void Segments::copy_bucket(Segment& segment, std::uint32_t number, nanoseconds now,
+                           std::vector<Entry>& out) const {
+  Bucket& bucket = bucket_at(index_of(segment), number);
+  const Held held(bucket);
+  for (int slot = 0; slot < Bucket::kSlots; ++slot) {
+    const std::uint64_t ahead = bucket.ahead(slot, now);
+    if (ahead != 0) out.push_back({{bucket.tag(slot), number}, ahead, bucket.state(slot).word});
   }
 }
 

@@ -197,7 +197,10 @@ class Segments {
   bool move(Segment& segment, std::uint32_t from, std::uint32_t to, std::uint64_t tag, nanoseconds now)
       WEIR_REQUIRES(segment.shape);
   bool split(Segment& segment) WEIR_REQUIRES(segment.shape);
-  void split_bucket(Segment& lower, Segment& upper, std::uint32_t number) WEIR_REQUIRES(lower.shape);
+  void split_bucket(Segment& lower, Segment& upper, std::uint32_t number)
+      WEIR_REQUIRES(lower.shape, upper.shape);
+  void copy_bucket(Segment& segment, std::uint32_t number, nanoseconds now, std::vector<Entry>& out) const
+      WEIR_REQUIRES(segment.shape);
 
   std::uint32_t leaves_;
   std::size_t mapping_bytes_;
@@ -206,18 +209,6 @@ class Segments {
   std::unique_ptr<Segment[]> segments_;
   std::unique_ptr<std::atomic<std::uint32_t>[]> directory_;  // leaf -> index of the segment that covers it
   std::atomic<std::uint32_t> used_{1};
-};
-
-// A segment whose entries stay in their buckets as long as this lives.
-class WEIR_SCOPED_CAPABILITY HeldShape {
- public:
-  explicit HeldShape(Segments::Shape& shape) WEIR_ACQUIRE(shape) : shape_(shape) { shape_.lock(); }
-  ~HeldShape() WEIR_RELEASE() { shape_.unlock(); }
-  HeldShape(const HeldShape&) = delete;
-  HeldShape& operator=(const HeldShape&) = delete;
-
- private:
-  Segments::Shape& shape_;
 };
 
 }  // namespace weir::store

@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "store/held.hpp"
 #include "store/joint_check.hpp"
 
 namespace weir::store {
