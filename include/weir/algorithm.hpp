@@ -1,6 +1,5 @@
-// How a limit counts. gcra is the default and the one to prefer; the others are there for those that have
-// them, compares them, or must match somebody else's counting. docs/algorithm.md defines each, with its
-// promise and its weakness.
+// How a limit counts. Prefer gcra, the default. The others serve to compare, to migrate, and to match how
+// another system counts. docs/algorithm.md defines each, with its promise and its weakness.
 #pragma once
 
 #include <cstdint>

@@ -57,7 +57,6 @@ class Quota {
 
   // The same rate with another burst: units admitted at once from rest, at least 1.
   [[nodiscard]] consteval Quota with_burst(std::int64_t units) const { return literal(rate_, units); }
-  [[nodiscard]] consteval Quota burst(std::int64_t units) const { return with_burst(units); }
 
   // From numbers known at run time. Refused, with a sentence that names the field, the value and what is
   // allowed: a count or burst below 1, a period not above 0, more than one unit per nanosecond, a rate that

@@ -3,6 +3,11 @@
 
 #if CASE == 0
 weir::Limiter limiter{weir::Quota::per_minute(100).with_burst(20)};
+weir::LocalStore store;
+bool used(weir::KeyedLimiter& one) {
+  return limiter.check().allowed() && one.check("key", weir::Quota::per_day(1)).allowed() &&
+         store.check_all({{one, "key"}, {one, "other", weir::Cost{2}}}).allowed();
+}
 weir::KeyedLimiter keyed{weir::Quota::per_minute(100), {.algorithm = weir::Algorithm::fixed_window}};
 #elif CASE == 1
 weir::Limiter limiter{weir::Quota::per_minute(0)};
@@ -23,6 +28,18 @@ weir::Limiter limiter{weir::Quota::per_minute(count)};  // numbers of run time g
 auto decision = weir::Limiter{weir::Quota::per_minute(1)}.check(weir::Cost{-1});
 #elif CASE == 9
 weir::Limiter limiter{weir::Quota::make({1, std::chrono::seconds{1}})};  // unchecked
+#elif CASE == 11
+auto quota = weir::Quota::per_minute(100).burst(20);  // the getter; with_burst() sets
+#elif CASE == 12
+void discards(weir::Limiter& limiter) { limiter.check(); }
+#elif CASE == 13
+void discards(weir::KeyedLimiter& limiter) { limiter.check("key"); }
+#elif CASE == 14
+void discards(weir::LocalStore& store, weir::KeyedLimiter& limiter) { store.check_all({{limiter, "key"}}); }
+#elif CASE == 15
+void discards(weir::Limiter& limiter) { weir::check_all({{limiter}}); }
+#elif CASE == 16
+auto copied(const weir::KeyedLimiter& limiter) { return weir::KeyedLimiter(limiter); }
 #elif CASE == 10
 weir::Limiter limiter{weir::Quota::per_minute(1), weir::Algorithm::fixed_window};  // it counts by gcra
 #endif
