@@ -81,6 +81,11 @@ TEST(Conversation, a_long_pipeline_keeps_its_order) {
   }
 }
 
+TEST(Conversation, a_quoted_key_is_asked_before_the_parser_forgets_it) {
+  const std::string allowed = "*5\r\n:0\r\n:1\r\n:0\r\n:-1\r\n:60\r\n";
+  EXPECT_EQ(Talk().say("CL.THROTTLE \"one\" 0 1 60\r\nCL.THROTTLE \"two\" 0 1 60\r\n"), allowed + allowed);
+}
+
 TEST(Conversation, multi_queues_and_exec_runs) {
   Talk talk;
   EXPECT_EQ(talk.say("MULTI\r\nCL.THROTTLE a 15 30 60\r\nPING\r\nEXEC\r\n"),
