@@ -40,13 +40,15 @@ using store::kMostChecks;
 [[noreturn]] void refuse(const std::string& what) { throw std::invalid_argument("weir::" + what); }
 
 nanoseconds read(const Clock* clock) noexcept {
-  return clock != nullptr ? clock->now() : store::steady_now();
+  if (clock == nullptr) [[likely]]
+    return store::steady_now();
+  return clock->now();
 }
 
 // Of a limiter that a check_all() has locked. No tat: gcra's are below 2^64 - 1 (src/core/gcra.hpp).
 constexpr std::uint64_t kLocked = std::numeric_limits<std::uint64_t>::max();
 
-core::gcra::Step step_of(const Quota& quota, std::uint64_t tat, nanoseconds now, Cost cost) {
+inline core::gcra::Step step_of(const Quota& quota, std::uint64_t tat, nanoseconds now, Cost cost) {
   return core::gcra::decide(quota, {tat, static_cast<std::uint64_t>(quota.emission_interval().count())}, now,
                             cost);
 }
@@ -70,16 +72,17 @@ std::uint64_t Limiter::unlocked() const noexcept {
   }
 }
 
-Decision Limiter::check(Cost cost) noexcept { return check_at(now(), cost); }
+Decision Limiter::check(Cost cost) noexcept { return check_at(read(clock_), cost); }
 
 Decision Limiter::check_at(nanoseconds now, Cost cost) noexcept {
-  std::uint64_t tat = unlocked();
+  std::uint64_t tat = tat_.load(std::memory_order_relaxed);
   for (;;) {
+    if (tat == kLocked) [[unlikely]]
+      tat = unlocked();
     const core::gcra::Step step = step_of(quota_, tat, now, cost);
     if (!step.changes || tat_.compare_exchange_weak(tat, step.next.tat, std::memory_order_relaxed)) {
       return step.decision();
     }
-    if (tat == kLocked) tat = unlocked();
   }
 }
 
