@@ -37,7 +37,7 @@ TEST(SipHash, a_salt_is_one_more_word_and_its_own_namespace) {
   std::vector<std::uint64_t> seen;
   for (const std::string_view text : {"", "a", "seven77", "eight888", "nine99999"}) {
     EXPECT_EQ((siphash<1, 3>(kPaperKey, text, 0)), (siphash<1, 3>(kPaperKey, text)));
-    for (const std::uint64_t salt : {0, 1, 2, 256}) seen.push_back(siphash<1, 3>(kPaperKey, text, salt));
+    for (const std::uint64_t salt : {0U, 1U, 2U, 256U}) seen.push_back(siphash<1, 3>(kPaperKey, text, salt));
     // The salt's own bytes before the text, without a salt.
     seen.push_back(siphash<1, 3>(kPaperKey, std::string("\1\0\0\0\0\0\0\0", 8) + std::string(text)));
   }
