@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "core/sliding_window_log.hpp"
+#include "resp/writer.hpp"
 
 namespace weir::redis {
 
@@ -30,31 +31,6 @@ std::uint64_t limit_of(const core::Rule& rule) {
   return static_cast<std::uint64_t>(rule.algorithm == Algorithm::gcra ? quota.burst() : quota.rate().count);
 }
 
-class Digits {
- public:
-  explicit Digits(std::uint64_t value)
-      : end_(std::to_chars(digits_.data(), digits_.data() + digits_.size(), value).ptr) {}
-  std::string_view text() const { return {digits_.data(), end_}; }
-
- private:
-  std::array<char, 20> digits_;
-  const char* end_;
-};
-
-void append_header(std::string& out, char type, std::size_t count) {
-  out += type;
-  out += Digits(count).text();
-  out += "\r\n";
-}
-
-void append_word(std::string& out, std::string_view word) {
-  append_header(out, '$', word.size());
-  out += word;
-  out += "\r\n";
-}
-
-void append_word(std::string& out, std::uint64_t value) { append_word(out, Digits(value).text()); }
-
 constexpr std::size_t kWordsOfLimit = 4;
 
 std::string_view word_for(Algorithm algorithm) {
@@ -73,22 +49,22 @@ std::string_view word_for(Algorithm algorithm) {
   std::abort();  // a mistake in our code
 }
 
-void append_limit(std::string& out, const Ask& ask) {
+void append_limit(resp::Writer& to, const Ask& ask) {
   const core::Rule& rule = *ask.rule;
   // Above the limit one cost is as good as another, and this one the script can count.
   const std::uint64_t limit = limit_of(rule);
   const std::uint64_t cost = std::min(ask.cost.units, limit + 1);
-  append_word(out, word_for(rule.algorithm));
+  to.bulk(word_for(rule.algorithm));
   if (rule.algorithm == Algorithm::gcra) {
     // burst x T is below 2^63, and T is no more than that.
     const auto interval = static_cast<std::uint64_t>(rule.quota.emission_interval().count());
-    append_word(out, interval);
-    append_word(out, limit * interval);
-    append_word(out, cost * interval);
+    to.number(interval);
+    to.number(limit * interval);
+    to.number(cost * interval);
   } else {
-    append_word(out, cost);
-    append_word(out, limit);
-    append_word(out, static_cast<std::uint64_t>(rule.quota.rate().period.count()));
+    to.number(cost);
+    to.number(limit);
+    to.number(static_cast<std::uint64_t>(rule.quota.rate().period.count()));
   }
 }
 
@@ -234,24 +210,20 @@ std::optional<std::string> unsuitable(const core::Rule& rule) {
 
 namespace {
 
-void append_start(std::string& out, std::span<const Ask> asks, std::size_t more_words,
-                  std::string_view prefix) {
-  append_header(out, '*', 3 + asks.size() * (1 + kWordsOfLimit) + more_words);
-  out += "$7\r\nEVALSHA\r\n";
-  append_word(out, check_sha());
-  append_word(out, asks.size());
-  for (const Ask& ask : asks) {
-    append_header(out, '$', prefix.size() + ask.key.size());
-    out += prefix;
-    out += ask.key;
-    out += "\r\n";
-  }
+resp::Writer begin(std::string& out, std::span<const Ask> asks, std::size_t more_words) {
+  resp::Writer to(out);
+  to.array(3 + asks.size() * (1 + kWordsOfLimit) + more_words);
+  to.bulk("EVALSHA");
+  to.bulk(check_sha());
+  to.number(asks.size());
+  for (const Ask& ask : asks) to.bulk(ask.key);
+  return to;
 }
 
-void append_time(std::string& out, std::optional<nanoseconds> now) {
+void append_time(resp::Writer& to, std::optional<nanoseconds> now) {
   if (!now) return;
   const std::int64_t us = now->count() / 1000;
-  append_word(out, std::to_string(us / 1'000'000) + " " + std::to_string(us % 1'000'000));
+  to.bulk(std::to_string(us / 1'000'000) + " " + std::to_string(us % 1'000'000));
 }
 
 constexpr std::size_t kFirstState = 3;
@@ -267,31 +239,29 @@ tl::unexpected<std::string> disagree(const std::string& how) {
 
 }  // namespace
 
-void append_check(std::string& out, std::span<const Ask> asks, std::string_view prefix,
-                  std::optional<nanoseconds> now) {
-  append_start(out, asks, now ? 1 : 0, prefix);
-  for (const Ask& ask : asks) append_limit(out, ask);
-  append_time(out, now);
+void append_check(std::string& out, std::span<const Ask> asks, std::optional<nanoseconds> now) {
+  resp::Writer to = begin(out, asks, now ? 1 : 0);
+  for (const Ask& ask : asks) append_limit(to, ask);
+  append_time(to, now);
 }
 
-void append_times(std::string& out, const Ask& ask, std::size_t times, std::string_view prefix,
-                  std::optional<nanoseconds> now) {
-  append_start(out, {&ask, 1}, now ? 3 : 2, prefix);
-  append_limit(out, ask);
-  append_word(out, "times");
-  append_word(out, times);
-  append_time(out, now);
+void append_times(std::string& out, const Ask& ask, std::size_t times, std::optional<nanoseconds> now) {
+  resp::Writer to = begin(out, {&ask, 1}, now ? 3 : 2);
+  append_limit(to, ask);
+  to.bulk("times");
+  to.number(times);
+  append_time(to, now);
 }
 
-void append_give_back(std::string& out, const Ask& ask, nanoseconds charged_at, std::string_view prefix,
+void append_give_back(std::string& out, const Ask& ask, nanoseconds charged_at,
                       std::optional<nanoseconds> now) {
   const auto interval = static_cast<std::uint64_t>(ask.rule->quota.emission_interval().count());
-  append_start(out, {&ask, 1}, now ? 1 : 0, prefix);
-  append_word(out, "give_back");
-  append_word(out, interval);
-  append_word(out, ask.cost.units * interval);
-  append_word(out, static_cast<std::uint64_t>(charged_at.count()));
-  append_time(out, now);
+  resp::Writer to = begin(out, {&ask, 1}, now ? 1 : 0);
+  to.bulk("give_back");
+  to.number(interval);
+  to.number(ask.cost.units * interval);
+  to.number(static_cast<std::uint64_t>(charged_at.count()));
+  append_time(to, now);
 }
 
 std::optional<nanoseconds> decided_at(const Value& reply) {

@@ -38,25 +38,25 @@ const std::string& check_sha();
 std::optional<std::string> unsuitable(const core::Rule& rule);
 
 // Appends the EVALSHA that checks all limits of one request at one moment, and charges all or none. Keys are
-// prefix + key; in a cluster they must share a slot. A sliding window log may not be asked for twice.
+// names in Redis; in a cluster they must share a slot. A sliding window log may not be asked for twice.
 // `now`, for tests, is the time since 1970 instead of the server's, in whole microseconds.
-void append_check(std::string& out, std::span<const Ask> asks, std::string_view prefix,
+void append_check(std::string& out, std::span<const Ask> asks,
                   std::optional<std::chrono::nanoseconds> now = {});
 
 // One limit that is asked for several times at this moment, by requests that have nothing to do with each
 // other: `times` is at most kMostTimes, and the rule's algorithm no sliding window log.
 constexpr std::size_t kMostTimes = 256;
-void append_times(std::string& out, const Ask& ask, std::size_t times, std::string_view prefix,
+void append_times(std::string& out, const Ask& ask, std::size_t times,
                   std::optional<std::chrono::nanoseconds> now = {});
 
 // Gives back what a check by gcra charged when the store's clock was at `charged_at`, as far as it is still
 // owed: a unit that has drained since is gone, so that what is admitted for what was given back keeps the
 // promise (the proof is that of leases.hpp). Nothing when the T has changed. The answer has nothing to read.
 void append_give_back(std::string& out, const Ask& ask, std::chrono::nanoseconds charged_at,
-                      std::string_view prefix, std::optional<std::chrono::nanoseconds> now = {});
+                      std::optional<std::chrono::nanoseconds> now = {});
 
 // Fills one decision for each ask and says whether all are allowed, that is, whether they were charged. The
-// decisions say what each limit would have answered alone after those before it, as Table::check_all does.
+// decisions say what each limit would have answered alone after those before it, as store::Table does.
 // Otherwise the error that Redis answered, or a sentence.
 tl::expected<bool, std::string> read_check(const resp::Value& reply, std::span<const Ask> asks,
                                            std::span<Decision> decisions);

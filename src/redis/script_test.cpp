@@ -71,7 +71,7 @@ TEST(Script, what_is_sent) {
   for (const auto& row : rows) {
     const core::Rule asked = rule(row.rule);
     std::string bytes;
-    append_check(bytes, std::array{Ask{&asked, "k", Cost{row.cost}}}, "");
+    append_check(bytes, std::array{Ask{&asked, "k", Cost{row.cost}}});
     EXPECT_EQ(words(bytes), "1|k|" + std::string(row.words)) << row.rule << " cost " << row.cost;
   }
 }
@@ -81,10 +81,10 @@ TEST(Script, keys_come_first_then_the_limits_and_the_time_for_tests) {
   const core::Rule second = rule("5/min algorithm=fixed_window");
   const std::array asks = {Ask{&first, "a b\r\n", Cost{1}}, Ask{&second, "", Cost{2}}};
   std::string bytes = "PING\r\n";
-  append_check(bytes, asks, "weir:", 1'732'147'200'123'456'789ns);
+  append_check(bytes, asks, 1'732'147'200'123'456'789ns);
   ASSERT_TRUE(bytes.starts_with("PING\r\n*14\r\n$7\r\nEVALSHA\r\n$40\r\n"));
   EXPECT_EQ(words(bytes.substr(6)),
-            "2|weir:a b\r\n|weir:|gcra|100000000|1000000000|100000000|fixed_window|2|5|60000000000|"
+            "2|a b\r\n||gcra|100000000|1000000000|100000000|fixed_window|2|5|60000000000|"
             "1732147200 123456");
 }
 

@@ -31,7 +31,7 @@ void refuse(Request& request, std::size_t by, Fault fault, std::string why) {
 
 // Leases are GCRA's, and for those who spend.
 bool wants_lease(const Limit& limit, Cost cost) {
-  return limit.sharing.lease > 1 && limit.rule.algorithm == Algorithm::gcra && cost.units > 0 &&
+  return limit.sharing.lease > 1 && core::can_give_back(limit.rule.algorithm) && cost.units > 0 &&
          cost.units <= static_cast<std::uint64_t>(limit.rule.quota.burst());
 }
 
@@ -218,7 +218,7 @@ void SharedStore::release(std::uint64_t hash, std::optional<KeyCheck> foremost, 
 
 std::optional<Decision> SharedStore::recall(const core::Rule& rule, std::uint64_t hash, Cost cost,
                                             std::uint32_t resets, nanoseconds now) const {
-  if (!options_.remember_denials || rule.algorithm != Algorithm::gcra) return std::nullopt;
+  if (!options_.remember_denials || !core::can_remember_denials(rule.algorithm)) return std::nullopt;
   return denials_.recall(hash, rule.quota, cost, now, resets);
 }
 
@@ -242,7 +242,7 @@ void SharedStore::learn(const Decision& decision, const KeptCheck& check, Cost c
                         nanoseconds now) {
   // A smaller request has passed since: a remembered denial is still one, but its numbers are outdated.
   if (decision.allowed()) return denials_.forget(check.hash);
-  if (decision.verdict != Verdict::denied || check.limit.rule.algorithm != Algorithm::gcra) return;
+  if (decision.verdict != Verdict::denied || !core::can_remember_denials(check.limit.rule.algorithm)) return;
   if (options_.remember_denials)
     denials_.remember(check.hash, check.limit.rule.quota, cost, decision, asked, now, check.resets);
 }
@@ -337,7 +337,7 @@ void SharedStore::conclude(JointCheck& joint, nanoseconds now) {
   for (const JointCheck::Part* const part : end.to_give_back) {
     for (const std::size_t i : part->of) {
       const KeptCheck& check = joint.each[i].check;
-      give_back(check, check.cost, part->charged_at, now);
+      if (check.cost.units > 0) give_back(check, check.cost, part->charged_at, now);
     }
   }
   Request* const request = joint.ticket.take();
@@ -361,7 +361,7 @@ void SharedStore::reset(Request& request, nanoseconds now) {
   std::map<std::uint16_t, ResetCall> calls;  // by slot
   const auto reset = std::make_shared<Reset>(Reset{Ticket(request), 0});
   for (const Check& check : request.checks) {
-    const std::uint32_t id = check.limit == nullptr ? 0 : check.limit->id;
+    const std::uint32_t id = check.limit->id;
     const std::uint64_t hash = hash_of(id, check.key);
     // What is asked from now on is asked after it, and what is left of a lease is not to be spent after it.
     resets_.of(hash).fetch_add(1);
@@ -419,7 +419,7 @@ void SharedStore::give_back(const Request& charged, nanoseconds now) {
 
 void SharedStore::give_back(const KeptCheck& check, Cost cost, nanoseconds charged_at, nanoseconds now) {
   std::string command;
-  append_give_back(command, {&check.limit.rule, check.name, cost}, charged_at, {});
+  append_give_back(command, {&check.limit.rule, check.name, cost}, charged_at);
   ask(GiveBackCall{check.hash}, slot(check.name), std::move(command), now + options_.deadline, now);
 }
 
@@ -428,7 +428,7 @@ void SharedStore::give_back(std::uint64_t hash, const Lease& lease, nanoseconds 
   if (lease.spent >= lease.units || resets_.of(hash).load() != lease.resets) return;
   const core::Rule rule{lease.quota};
   std::string command;
-  append_give_back(command, {&rule, lease.key, Cost{lease.units - lease.spent}}, lease.charged_at, {});
+  append_give_back(command, {&rule, lease.key, Cost{lease.units - lease.spent}}, lease.charged_at);
   ask(GiveBackCall{hash}, slot(lease.key), std::move(command), now + options_.deadline, now);
 }
 
@@ -445,9 +445,9 @@ void SharedStore::send(KeyCall call, nanoseconds now) {
   command.reserve(192 + call.check.name.size());
   const Ask one{&call.check.limit.rule, call.check.name, call.cost()};
   if (call.more.empty()) {
-    append_check(command, {&one, 1}, {});
+    append_check(command, {&one, 1});
   } else {
-    append_times(command, one, 1 + call.more.size(), {});
+    append_times(command, one, 1 + call.more.size());
   }
   const std::uint16_t its_slot = slot(call.check.name);
   const nanoseconds deadline = call.deadline();
@@ -457,7 +457,7 @@ void SharedStore::send(KeyCall call, nanoseconds now) {
 void SharedStore::send(const std::shared_ptr<JointCheck>& joint, std::size_t part, nanoseconds now) {
   joint->parts[part].asked = now;
   std::string command;
-  append_check(command, joint->asks(joint->parts[part]), {});
+  append_check(command, joint->asks(joint->parts[part]));
   ask(PartCall{joint, part}, joint->parts[part].slot, std::move(command), joint->deadline, now);
 }
 

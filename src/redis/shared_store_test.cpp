@@ -32,7 +32,7 @@ struct Habits : SharedStore::Options {
   OnStoreError on_error = OnStoreError::local;
   bool merge = false;
 };
-struct Wishes {
+struct Choices {
   std::uint64_t lease = 0;
   std::optional<OnStoreError> on_error{};
   std::optional<nanoseconds> deadline{};
@@ -256,18 +256,18 @@ class World {
 
   // What is asked. Requests count from 1.
   std::size_t check(const core::Rule& rule, const std::string& key, std::uint64_t cost = 1,
-                    Wishes wishes = {}, std::size_t process = 0) {
+                    Choices choices = {}, std::size_t process = 0) {
     Process& p = *processes_[process];
     const std::size_t id = requests.size();
-    const nanoseconds patience = wishes.deadline.value_or(p.habits.deadline);
+    const nanoseconds patience = choices.deadline.value_or(p.habits.deadline);
     requests.push_back({process, rule, key, Cost{cost}, now, now + patience, false});
     Question& question = ask(id);
     question.add({.rule = rule,
-                  .id = wishes.id,
-                  .on_store_error = wishes.on_error.value_or(p.habits.on_error),
-                  .sharing = {.lease = wishes.lease, .merge = wishes.merge || p.habits.merge}},
+                  .id = choices.id,
+                  .on_store_error = choices.on_error.value_or(p.habits.on_error),
+                  .sharing = {.lease = choices.lease, .merge = choices.merge || p.habits.merge}},
                  key, Cost{cost});
-    question.patience = wishes.deadline.value_or(0ns);
+    question.patience = choices.deadline.value_or(0ns);
     act_inside(p, id, [&] {
       const std::uint64_t calls = p.store.client().counters().calls;
       submit(p, question);
@@ -784,7 +784,7 @@ TEST(SharedStore, merges_what_is_wished_and_what_can) {
   struct Row {
     const char* rule;
     bool habits;
-    Wishes wishes;
+    Choices choices;
     const char* asked;
   };
   const std::vector<Row> rows = {
@@ -802,7 +802,7 @@ TEST(SharedStore, merges_what_is_wished_and_what_can) {
     Habits habits;
     habits.merge = row.habits;
     World world(kOne, habits);
-    for (int i = 0; i < 3; ++i) world.check(rule(row.rule), "k", 1, row.wishes);
+    for (int i = 0; i < 3; ++i) world.check(rule(row.rule), "k", 1, row.choices);
     world.run(1ms);
     EXPECT_EQ(world.asked(), row.asked) << row.rule;
     world.expect_all_told();
@@ -862,9 +862,9 @@ TEST(SharedStore, merged_checks_are_decided_as_alone) {
       const std::vector<core::Rule>& of_key = rules[key % rules.size()];
       const std::uint64_t costs[] = {1, 1, 1, 0, 2, 50};
       const nanoseconds deadlines[] = {2ms, 5ms, 50ms};
-      Wishes wishes;
-      if (!same_deadlines) wishes.deadline = deadlines[random() % 3];
-      world.check(of_key[random() % of_key.size()], "k" + std::to_string(key), costs[random() % 6], wishes);
+      Choices choices;
+      if (!same_deadlines) choices.deadline = deadlines[random() % 3];
+      world.check(of_key[random() % of_key.size()], "k" + std::to_string(key), costs[random() % 6], choices);
     }
     world.run(100ms);
     world.expect_all_told();
@@ -1064,20 +1064,20 @@ TEST(SharedStore, whatever_fails_each_check_is_told_once_and_in_time) {
     int again = 100;
     std::vector<OnStoreError> policies(1);
     const auto ask = [&] {
-      Wishes wishes;
-      if (in_a_hundred(50)) wishes.deadline = std::chrono::microseconds{1 + upto(20'000)};
-      wishes.on_error = static_cast<OnStoreError>(random() % 3);
-      wishes.lease = in_a_hundred(30) ? upto(5) : 0;
-      wishes.merge = in_a_hundred(30);
+      Choices choices;
+      if (in_a_hundred(50)) choices.deadline = std::chrono::microseconds{1 + upto(20'000)};
+      choices.on_error = static_cast<OnStoreError>(random() % 3);
+      choices.lease = in_a_hundred(30) ? upto(5) : 0;
+      choices.merge = in_a_hundred(30);
       const std::string key = "k" + std::to_string(upto(3));
       if (in_a_hundred(10)) {
-        policies.push_back(*wishes.on_error);
-        world.check_all({{rule("20/s"), key, Cost{1}, *wishes.on_error},
-                         {rule("10/s"), "other " + key, Cost{1}, *wishes.on_error}},
+        policies.push_back(*choices.on_error);
+        world.check_all({{rule("20/s"), key, Cost{1}, *choices.on_error},
+                         {rule("10/s"), "other " + key, Cost{1}, *choices.on_error}},
                         10ms);
       } else {
-        policies.push_back(*wishes.on_error);
-        world.check(rule(in_a_hundred(50) ? "20/s" : "10/s"), key, upto(2), wishes);
+        policies.push_back(*choices.on_error);
+        world.check(rule(in_a_hundred(50) ? "20/s" : "10/s"), key, upto(2), choices);
       }
     };
     world.on_told = [&](std::size_t) {
@@ -1199,7 +1199,7 @@ TEST(SharedStore, asks_for_no_lease_that_nobody_can_have) {
   }
 }
 
-// Who wishes no lease asks, though there is one.
+// Who choices no lease asks, though there is one.
 TEST(SharedStore, a_lease_is_spent_by_who_wishes_one) {
   World world(kOne);
   const core::Rule ten = rule("10/s");

@@ -99,6 +99,11 @@ void Writer::bulk(std::string_view bytes) {
   out_ += "\r\n";
 }
 
+void Writer::number(std::uint64_t value) {
+  char digits[kMaxDigits];
+  bulk({digits, static_cast<std::size_t>(write_unsigned(digits, value) - digits)});
+}
+
 void Writer::null() { out_ += resp3_ ? "_\r\n" : "$-1\r\n"; }
 
 void Writer::null_array() { out_ += resp3_ ? "_\r\n" : "*-1\r\n"; }

@@ -31,6 +31,8 @@ class Writer {
 
   // Any bytes, unchanged.
   void bulk(std::string_view bytes);
+  // A number as commands want it: its digits, as bulk() would write them.
+  void number(std::uint64_t value);
 
   // RESP2 has two kinds of nil, and clients expect the one that fits the place; RESP3 has one.
   void null();

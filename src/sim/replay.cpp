@@ -86,7 +86,7 @@ std::uint32_t Replay::take(const logs::Event& event) {
 Replay::Answer Replay::decide(std::size_t limit, Standing& standing, const logs::Event& event) {
   const core::Rule& rule = rules_[limit];
   const std::chrono::nanoseconds now{event.ns};
-  if (rule.algorithm != Algorithm::sliding_window_log) {
+  if (core::kept_in_two_words(rule.algorithm)) {
     const core::Step step = core::decide(rule, standing.state, now, Cost{event.cost});
     if (step.changes) standing.state = step.next;
     return {step.verdict, step.retry_after};

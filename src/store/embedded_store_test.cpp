@@ -19,9 +19,9 @@ Limit limit(const char* rule, std::uint32_t id = 0) {
 }
 
 // One request that owns its checks.
-struct Asked : Request {
+struct Question : Request {
   std::vector<Check> all;
-  explicit Asked(std::vector<Check> of, Verb what = Verb::check) : all(std::move(of)) {
+  explicit Question(std::vector<Check> of, Verb what = Verb::check) : all(std::move(of)) {
     checks = all;
     verb = what;
     on_answer = [](Request&) { FAIL() << "answered after submit() has returned"; };
@@ -35,7 +35,7 @@ void submit(Store& store, Request& request, nanoseconds now) {
 }
 
 Decision ask(Store& store, const Limit& limit, std::string_view key, Cost cost, nanoseconds now) {
-  Asked request({{.limit = &limit, .key = key, .cost = cost}});
+  Question request({{.limit = &limit, .key = key, .cost = cost}});
   submit(store, request, now);
   EXPECT_EQ(request.fault, Fault::none);
   EXPECT_EQ(request.source, Source::store);
@@ -46,11 +46,11 @@ Decision ask(Store& store, const Limit& limit, std::string_view key, Cost cost, 
 TEST(EmbeddedStore, answers_a_batch_in_order) {
   EmbeddedStore store(1_MiB, WhenFull::deny, kSeed);
   const Limit three = limit("3/min");
-  std::vector<Asked> requests;
+  std::vector<Question> requests;
   for (int i = 0; i < 200; ++i)
     requests.emplace_back(std::vector<Check>{{.limit = &three, .key = i % 2 ? "a" : "b"}});
   std::vector<Request*> batch;
-  for (Asked& request : requests) {
+  for (Question& request : requests) {
     request.checks = request.all;
     batch.push_back(&request);
   }
@@ -66,8 +66,8 @@ TEST(EmbeddedStore, answers_a_batch_in_order) {
 TEST(EmbeddedStore, charges_from_when_the_requester_began_to_wait) {
   EmbeddedStore store(1_MiB, WhenFull::deny, kSeed);
   const Limit one = limit("1/s");
-  Asked first({{.limit = &one, .key = "k"}});
-  Asked second({{.limit = &one, .key = "k"}});
+  Question first({{.limit = &one, .key = "k"}});
+  Question second({{.limit = &one, .key = "k"}});
   Request* batch[] = {&first, &second};
   store.submit(batch, {9500ms, 10s});
   EXPECT_EQ(first.decision().reset_after, 500ms);
@@ -109,13 +109,13 @@ TEST(EmbeddedStore, several_checks_are_charged_all_or_none) {
     return std::vector<Check>{{.limit = &user, .key = "k", .cost = Cost{cost}},
                               {.limit = &tenant, .key = "k", .cost = Cost{cost}}};
   };
-  Asked passes(both(2));
+  Question passes(both(2));
   submit(store, passes, 1s);
   EXPECT_TRUE(passes.allowed());
   EXPECT_TRUE(passes.charged);
   EXPECT_EQ(passes.by, 1);  // the one with less left
   EXPECT_EQ(passes.decision().remaining, 1);
-  Asked fails(both(2));
+  Question fails(both(2));
   submit(store, fails, 1s);
   EXPECT_FALSE(fails.allowed());
   EXPECT_FALSE(fails.charged);
@@ -123,7 +123,7 @@ TEST(EmbeddedStore, several_checks_are_charged_all_or_none) {
   EXPECT_TRUE(fails.checks[0].decision.allowed());
   EXPECT_EQ(ask(store, user, "k", Cost{0}, 1s).remaining, 3);
   EXPECT_EQ(ask(store, tenant, "k", Cost{0}, 1s).remaining, 1);
-  Asked never(both(4));
+  Question never(both(4));
   submit(store, never, 1s);
   EXPECT_EQ(never.decision().verdict, Verdict::never);
   EXPECT_EQ(never.by, 1);
@@ -138,7 +138,7 @@ TEST(EmbeddedStore, resets_and_says_how_many_had_something_to_forget) {
   std::vector<Check> keys;
   for (const char* key : {"a", "b", "c", "a"}) keys.push_back({.limit = &one, .key = key});
   for (int i = 0; i < 50; ++i) keys.push_back({.limit = &one, .key = "unknown"});
-  Asked reset(keys, Verb::reset);
+  Question reset(keys, Verb::reset);
   submit(store, reset, 1s);
   EXPECT_EQ(reset.forgotten, 2U);
   EXPECT_EQ(reset.fault, Fault::none);
@@ -154,10 +154,10 @@ TEST(EmbeddedStore, gives_back_what_has_not_drained) {
     return std::vector<Check>{{.limit = &gcra, .key = "k", .cost = Cost{4}},
                               {.limit = &window, .key = "k", .cost = Cost{1}}};
   };
-  Asked request(charge());
+  Question request(charge());
   submit(store, request, 1s);
   ASSERT_TRUE(request.charged);
-  Asked denied(charge());
+  Question denied(charge());
   submit(store, denied, 1s);
   ASSERT_FALSE(denied.charged);
   store.give_back(denied, 1s);  // nothing to give
@@ -183,7 +183,7 @@ TEST(EmbeddedStore, what_it_cannot_do_is_a_fault_and_charges_nothing) {
                          Row{std::vector<Check>(17, checked), "a request has 1 to 16 checks, not 17"},
                          Row{{logged}, of_the_log}, Row{{checked, logged}, of_the_log},
                          Row{{checked, checked}, "two checks of a request have the same limit and key"}}) {
-    Asked request(row.checks);
+    Question request(row.checks);
     submit(store, request, 1s);
     EXPECT_EQ(request.fault, Fault::unsuitable);
     EXPECT_EQ(request.why, row.why);
@@ -191,7 +191,7 @@ TEST(EmbeddedStore, what_it_cannot_do_is_a_fault_and_charges_nothing) {
   }
   EXPECT_EQ(store.table().live(1s), 0U);
   // The same request is as good as new afterwards.
-  Asked request({logged});
+  Question request({logged});
   submit(store, request, 1s);
   request.all[0].limit = &one;
   submit(store, request, 1s);

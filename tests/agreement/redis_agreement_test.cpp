@@ -146,7 +146,7 @@ class RedisAgreement : public testing::Test {
   tl::expected<bool, std::string> check(std::span<const Ask> asks, std::span<Decision> decisions,
                                         std::optional<nanoseconds> now = {}) {
     Question question{redis::slot_of(asks[0].key), {}};
-    redis::append_check(question.command, asks, "", now);
+    redis::append_check(question.command, asks, now);
     tl::expected<bool, std::string> charged;
     ask_all({&question, 1},
             [&](std::size_t, const Value& reply) { charged = redis::read_check(reply, asks, decisions); });
@@ -174,7 +174,7 @@ class RedisAgreement : public testing::Test {
     }
     pending.charged = model.check_all(asks, nanoseconds{now}, pending.decisions) ? 1 : 0;
     questions_.push_back({redis::slot_of(asks[0].key), {}});
-    redis::append_check(questions_.back().command, asks, "", nanoseconds{now});
+    redis::append_check(questions_.back().command, asks, nanoseconds{now});
     if (pending_.size() == kBatch) settle();
   }
   // The same for one limit that is asked for several times, by requests of their own.
@@ -190,7 +190,7 @@ class RedisAgreement : public testing::Test {
       pending.charged += model.check_all({&ask, 1}, nanoseconds{now}, {&pending.decisions[i], 1}) ? 1U : 0U;
     }
     questions_.push_back({redis::slot_of(ask.key), {}});
-    redis::append_times(questions_.back().command, ask, times, "", nanoseconds{now});
+    redis::append_times(questions_.back().command, ask, times, nanoseconds{now});
     if (pending_.size() == kBatch) settle();
   }
 
@@ -532,7 +532,7 @@ TEST_F(RedisAgreement, what_is_given_back_keeps_the_promise) {
             chance.up_to(static_cast<std::int64_t>(std::min<std::size_t>(charges.size(), 4)) - 1))];
         if (!std::exchange(charge.kept, false)) continue;
         const Ask one{&rule, key, charge.cost};
-        redis::append_give_back(connection_->out, one, nanoseconds{charge.at}, "", nanoseconds{now});
+        redis::append_give_back(connection_->out, one, nanoseconds{charge.at}, nanoseconds{now});
         connection_->flush();
         EXPECT_EQ(redis::decided_at(connection_->receive()), nanoseconds{now});
         const std::int64_t need = static_cast<std::int64_t>(charge.cost.units) * interval;
@@ -570,7 +570,7 @@ TEST_F(RedisAgreement, nothing_is_given_back_where_nothing_is_owed) {
   const auto give_back = [this](const core::Rule& of, std::uint64_t cost, std::int64_t charged,
                                 std::int64_t now) {
     const Ask one{&of, "key", Cost{cost}};
-    redis::append_give_back(connection_->out, one, nanoseconds{charged}, "", nanoseconds{now});
+    redis::append_give_back(connection_->out, one, nanoseconds{charged}, nanoseconds{now});
     connection_->flush();
     EXPECT_TRUE(redis::decided_at(connection_->receive()));
     return std::string(ask({"GET", "key"}).text);
@@ -749,7 +749,7 @@ TEST_F(RedisAgreement, a_foreign_value_is_refused_and_nothing_is_charged) {
     if (rule.algorithm != Algorithm::sliding_window_log) {
       // And several times.
       const Ask one{&rule, "key", Cost{1}};
-      redis::append_times(connection_->out, one, 3, "", nanoseconds{kBegin});
+      redis::append_times(connection_->out, one, 3, nanoseconds{kBegin});
       connection_->flush();
       std::array<Decision, 3> times;
       const auto granted = redis::read_times(connection_->receive(), one, times);
@@ -828,7 +828,7 @@ TEST_F(RedisAgreement, many_connections_are_admitted_exactly_the_limit) {
       const std::array asks = {Ask{&rule, name(algorithm), Cost{1}}};
       std::array<Decision, 1> decisions;
       for (int batch = 0; batch < 25; ++batch) {
-        for (int i = 0; i < 10; ++i) redis::append_check(connection.out, asks, "");
+        for (int i = 0; i < 10; ++i) redis::append_check(connection.out, asks);
         connection.flush();
         for (int i = 0; i < 10; ++i) {
           const auto charged = redis::read_check(connection.receive(), asks, decisions);
