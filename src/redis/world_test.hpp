@@ -19,36 +19,12 @@ namespace weir::redis {
 
 using namespace std::chrono_literals;
 using std::chrono::nanoseconds;
-using Strings = std::vector<std::string>;
-
-// ------------------------------------------------------------------------------------------------- RESP
-
-inline std::string array(const Strings& words) {
-  std::string text = "*" + std::to_string(words.size()) + "\r\n";
-  for (const std::string& word : words) text += bulk(word);
-  return text;
-}
 
 inline std::string joined(const Strings& words, const std::string& between) {
   std::string text;
   for (const std::string& word : words) text += (text.empty() ? "" : between) + word;
   return text;
 }
-
-struct Range {
-  int first, last;
-  std::string host;
-};
-inline std::string slots(const std::vector<Range>& ranges) {
-  std::string text = "*" + std::to_string(ranges.size()) + "\r\n";
-  for (const Range& range : ranges) {
-    text += "*3\r\n:" + std::to_string(range.first) + "\r\n:" + std::to_string(range.last) + "\r\n";
-    text += "*3\r\n" + bulk(range.host) + ":6379\r\n" + bulk("id-of-" + range.host);
-  }
-  return text;
-}
-
-// ---------------------------------------------------------------------------------------------- the world
 
 // Redis nowhere. A host does what it is told to: by default nothing, until a test says accept(), reply() or
 // fail(). Whatever happens, the client is asked at once what it wants, and ticked exactly when it wants to
@@ -170,13 +146,9 @@ class World {
 
   std::string answer_to(const std::string&, const Strings& words) {
     const std::string& name = words[0];
-    if (name == "SCRIPT") return bulk("0123456789012345678901234567890123456789");
-    if (name == "CONFIG") return array({"maxmemory-policy", "noeviction"});
-    if (name == "CLUSTER") return map;
     if (name == "SENTINEL") return master.empty() ? "*-1\r\n" : array({master, "6379"});
-    if (name == "PING") return "+PONG\r\n";
     if (name == "CALL") return call_error.empty() ? ":" + words[1] + "\r\n" : call_error + "\r\n";
-    return "+OK\r\n";
+    return answer_to_greeting(words, "0123456789012345678901234567890123456789", map);
   }
 
   // Does what the client wants until it wants nothing more at this time.

@@ -1,0 +1,522 @@
+// For tests: SharedStore over a simulated Redis, with a clock that is set and commands that take their time
+// both ways. Several processes may share the Redis.
+//
+// Not for: one connection at a time, and who answers it what (world_test.hpp).
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "redis/script.hpp"
+#include "redis/shared_store.hpp"
+#include "redis/simulated_redis_test.hpp"
+#include "redis/slot.hpp"
+#include "redis/wire_test.hpp"
+
+namespace weir::redis {
+
+// What the requests of a test are made of.
+struct Habits : SharedStore::Options {
+  OnStoreError on_error = OnStoreError::local;
+  bool merge = false;
+};
+struct Choices {
+  std::uint64_t lease = 0;
+  std::optional<OnStoreError> on_error{};
+  std::optional<nanoseconds> deadline{};
+  bool merge = false;    // or that of the habits
+  std::uint32_t id = 0;  // of the limit
+};
+struct Limit {
+  core::Rule rule;
+  std::string key;
+  Cost cost;
+  OnStoreError on_error = OnStoreError::local;
+};
+// An answer: with a cause, Redis did not decide.
+struct Outcome {
+  Decision decision;
+  Cause cause = Cause::none;
+  std::string error;
+};
+
+// Of a cluster's three; see SharedWorld::map.
+inline std::string host_of(const std::string& key) {
+  return slot_of(key) <= 5460 ? "a" : slot_of(key) <= 10922 ? "b" : "c";
+}
+
+// What a Redis does with a command, instead of running and answering it.
+struct Fate {
+  bool runs = true;
+  const char* says = nullptr;  // empty: nothing, nor to what comes after
+};
+inline const Fate kNothing{false, ""};
+inline Fate says(const char* text) { return {false, text}; }
+
+class SharedWorld {
+ public:
+  struct Told {
+    Outcome outcome;
+    std::size_t by;
+    nanoseconds at;
+    Source source;
+  };
+  struct Request {
+    std::size_t process;
+    core::Rule rule;
+    std::string key;
+    Cost cost;
+    nanoseconds asked;
+    nanoseconds due;
+    bool waited;  // nothing was sent for it at once
+    std::vector<Limit> limits{};
+    std::optional<Told> told{};
+    bool cancelled = false;
+  };
+  // What threads of one process share.
+  struct Home {
+    store::EmbeddedStore local{store::Table::kLeastBytes};
+    Resets resets;
+  };
+
+  explicit SharedWorld(const std::string& url, Habits habits = {}, std::size_t processes = 1) {
+    cluster = url.starts_with("redis+cluster");
+    requests.resize(1, {0, rule("1/s"), "", Cost{0}, 0s, 0s, false});
+    deeds.resize(1);
+    for (std::size_t i = 0; i < processes; ++i) add(url, habits, std::make_shared<Home>());
+    run(10ms);
+  }
+  SharedWorld(const SharedWorld&) = delete;
+  SharedWorld& operator=(const SharedWorld&) = delete;
+
+  void add(const std::string& url, Habits habits, std::shared_ptr<Home> home) {
+    processes_.push_back(
+        std::make_unique<Process>(processes_.size(), url, habits, std::move(home), [this] { return now; }));
+    processes_.back()->store.client().start(now);
+    settle(*processes_.back());
+  }
+
+  // What is asked. Requests count from 1.
+  std::size_t check(const core::Rule& rule, const std::string& key, std::uint64_t cost = 1,
+                    Choices choices = {}, std::size_t process = 0) {
+    Process& p = *processes_[process];
+    const std::size_t id = requests.size();
+    const nanoseconds patience = choices.deadline.value_or(p.habits.deadline);
+    requests.push_back({process, rule, key, Cost{cost}, now, now + patience, false});
+    Question& question = ask(id);
+    question.add({.rule = rule,
+                  .id = choices.id,
+                  .on_store_error = choices.on_error.value_or(p.habits.on_error),
+                  .sharing = {.lease = choices.lease, .merge = choices.merge || p.habits.merge}},
+                 key, Cost{cost});
+    question.patience = choices.deadline.value_or(0ns);
+    act_inside(p, id, [&] {
+      const std::uint64_t calls = p.store.client().counters().calls;
+      submit(p, question);
+      requests[id].waited =
+          question.state == store::Request::State::submitted && p.store.client().counters().calls == calls;
+    });
+    return id;
+  }
+  std::size_t check_all(std::vector<Limit> limits, nanoseconds deadline = 50ms, std::size_t process = 0) {
+    Process& p = *processes_[process];
+    const std::size_t id = requests.size();
+    requests.push_back({process, rule("1/s"), "", Cost{0}, now, now + deadline, false, limits});
+    Question& question = ask(id);
+    for (const Limit& limit : limits)
+      question.add({.rule = limit.rule, .on_store_error = limit.on_error}, limit.key, limit.cost);
+    question.patience = deadline;
+    act_inside(p, id, [&] { submit(p, question); });
+    return id;
+  }
+  void reset(const std::string& key, std::size_t process = 0) { reset(Strings{key}, process); }
+  void reset(const Strings& keys, std::size_t process = 0) {
+    Process& p = *processes_[process];
+    Question& question = ask(0);
+    question.verb = store::Verb::reset;
+    for (const std::string& key : keys) question.add({.rule = rule("1/s")}, key, Cost{});
+    act_inside(p, 0, [&] { submit(p, question); });
+  }
+  // Several requests of one check each, in one batch.
+  void check_batch(const core::Rule& rule, const Strings& keys) {
+    Process& p = *processes_[0];
+    std::vector<store::Request*> batch;
+    for (const std::string& key : keys) {
+      const std::size_t id = requests.size();
+      requests.push_back({0, rule, key, Cost{1}, now, now + p.habits.deadline, false});
+      Question& question = ask(id);
+      question.add({.rule = rule}, key, Cost{1});
+      question.checks = question.list;
+      batch.push_back(&question);
+    }
+    act_inside(p, 0, [&] { p.store.submit(batch, {now, now}); });
+  }
+  void cancel(std::size_t id) {
+    Question& question = question_of(id);
+    processes_[requests[id].process]->store.cancel(question);
+    EXPECT_EQ(question.state, store::Request::State::idle);
+    EXPECT_EQ(question.ticket, nullptr);
+    requests[id].cancelled = true;
+  }
+  void give_back(std::size_t id) {
+    Question& question = question_of(id);
+    Process& p = *processes_[requests[id].process];
+    question.remember();
+    act_inside(p, 0, [&] { p.store.give_back(question, now); });
+  }
+
+  // What happens.
+  void run(nanoseconds time) {
+    const nanoseconds until = now + time;
+    while (step(until)) {
+    }
+    now = until;
+  }
+  void break_connections(const std::string& host) {
+    for (const auto& p : processes_) {
+      for (auto& [node, connection] : p->connections) {
+        if (connection.host != host || !connection.open) continue;
+        connection.open = false;
+        ++connection.generation;
+        happen(*p, [&] { p->store.client().failed(node, "reset by peer", now); });
+      }
+    }
+  }
+  void later(nanoseconds time, std::function<void()> what) { events_.emplace(now + time, std::move(what)); }
+
+  // What came of it: "allowed 4", "denied for 200us", "allowed 4 (timeout)", and of several "by 1: ...".
+  std::string took(std::size_t id) const {
+    const Request& request = requests.at(id);
+    if (!request.told) return "nothing yet";
+    const auto& [decision, cause, error] = request.told->outcome;
+    std::string text = request.limits.empty() ? "" : "by " + std::to_string(request.told->by) + ": ";
+    if (!error.empty()) return text + error;
+    if (decision.verdict == Verdict::allowed) text += "allowed " + std::to_string(decision.remaining);
+    if (decision.verdict == Verdict::never) text += "never";
+    if (decision.verdict == Verdict::denied)
+      text += "denied for " + std::to_string(decision.retry_after.value_or(-1us).count() / 1000) + "us";
+    return text + (cause == Cause::none ? "" : " (" + std::string(name_of(cause)) + ")");
+  }
+  // The commands that have arrived since this was last asked: "3 x k" is one that says times 3.
+  std::string asked() {
+    std::string text;
+    for (; listed_ < deeds.size(); ++listed_) {
+      const Deed& deed = deeds[listed_];
+      if (!text.empty()) text += " | ";
+      if (deed.name == "DEL") text += "DEL ";
+      if (deed.gives_back) text += "back ";
+      if (deed.times > 0) text += std::to_string(deed.times) + " x ";
+      for (const Deed::Part& part : deed.parts) {
+        text += (&part == deed.parts.data() ? "" : " + ") + part.key;
+        if (part.cost.units > 1) text += " " + std::to_string(part.cost.units);
+      }
+    }
+    return text;
+  }
+  SharedStore& store(std::size_t process = 0) { return processes_[process]->store; }
+  std::vector<std::size_t>& wakes() { return processes_[0]->wakes; }
+  Home& home(std::size_t process = 0) { return *processes_[process]->home; }
+  std::shared_ptr<Home> home_of(std::size_t process) { return processes_[process]->home; }
+  bool empty() const {
+    return std::all_of(processes_.begin(), processes_.end(), [](const auto& p) { return p->store.empty(); });
+  }
+  // Each request has been told once, and in time.
+  void expect_all_told() const {
+    for (std::size_t id = 1; id < requests.size(); ++id) {
+      const Request& request = requests[id];
+      if (request.cancelled) continue;
+      ASSERT_TRUE(request.told) << "request " << id << " has no outcome";
+      ASSERT_LE(request.told->at, request.due) << "request " << id << " came to its outcome late";
+    }
+    EXPECT_TRUE(empty());
+  }
+
+  nanoseconds now = 1000s;  // of all processes
+  SimulatedRedis redis;
+  std::string map = slots({{0, 5460, "a"}, {5461, 10922, "b"}, {10923, 16383, "c"}});
+  bool cluster = false;
+  std::set<std::string> down;
+  std::function<nanoseconds()> latency = [] { return 100us; };
+  std::function<Fate(const Deed&)> fate = [](const Deed&) { return Fate{}; };
+  std::function<void(std::size_t id)> on_told = [](std::size_t) {};
+  std::function<void(const Deed&, const std::vector<std::size_t>& told)> on_delivered =
+      [](const Deed&, const std::vector<std::size_t>&) {};
+  std::vector<Request> requests;
+  std::vector<Deed> deeds;  // of EVALSHA and DEL
+  std::vector<std::optional<std::int64_t>> resets;
+
+ private:
+  struct Connection {
+    std::string host;
+    int generation = 0;
+    bool open = false;
+    bool silent = false;
+    std::string wire;
+    nanoseconds arrived{0};   // the last command, at Redis
+    nanoseconds answered{0};  // the last answer, here
+  };
+  struct Process {
+    Process(std::size_t index, const std::string& url, const Habits& its_habits, std::shared_ptr<Home> shared,
+            core::Clock clock)
+        : home(std::move(shared)),
+          habits(its_habits),
+          store(Endpoint::parse(url).value(), habits, home->local, home->resets, std::move(clock)),
+          number(index) {
+      store.on_work([this](std::size_t calls) {
+        woken = true;
+        wakes.push_back(calls);
+      });
+    }
+    std::shared_ptr<Home> home;
+    Habits habits;
+    SharedStore store;
+    std::size_t number;
+    std::map<Client::NodeId, Connection> connections;
+    bool woken = false;
+    std::vector<std::size_t> wakes;  // calls each
+    bool busy = false;               // in the midst of the client: it may be asked more, and nothing else
+  };
+
+  // A request, and what its asker keeps of it.
+  struct Question : store::Request {
+    SharedWorld* world = nullptr;
+    std::size_t id = 0;  // 0: a reset
+    std::deque<store::Limit> limits;
+    Strings names;
+    std::vector<std::unique_ptr<char[]>> keys;
+    std::vector<store::Check> list;
+
+    void add(store::Limit limit, const std::string& key, Cost cost) {
+      keys.push_back(std::make_unique<char[]>(key.size()));
+      list.push_back({.limit = &limits.emplace_back(std::move(limit)),
+                      .key = {keys.back().get(), key.size()},
+                      .cost = cost});
+      names.push_back(key);
+      remember();
+    }
+    // The bytes of the keys are another's after submit(), until give_back() needs them again.
+    void forget() {
+      for (std::size_t i = 0; i < list.size(); ++i) std::fill_n(keys[i].get(), names[i].size(), '!');
+    }
+    void remember() {
+      for (std::size_t i = 0; i < list.size(); ++i)
+        std::copy(names[i].begin(), names[i].end(), keys[i].get());
+    }
+  };
+
+  Question& question_of(std::size_t id) {
+    return *std::find_if(questions_.begin(), questions_.end(),
+                         [id](const Question& q) { return q.id == id; });
+  }
+
+  Question& ask(std::size_t id) {
+    Question& question = questions_.emplace_back();
+    question.world = this;
+    question.id = id;
+    question.on_answer = [](store::Request& request) {
+      auto& its = static_cast<Question&>(request);
+      its.world->tell(its);
+    };
+    return question;
+  }
+
+  void submit(Process& p, Question& question) {
+    question.checks = question.list;
+    store::Request* const batch[] = {&question};
+    p.store.submit(batch, {now, now});
+    question.forget();
+    if (question.state == store::Request::State::answered) tell(question);
+  }
+
+  static Outcome outcome_of(const Question& question) {
+    Outcome outcome{question.decision(), Cause::none, {}};
+    if (question.fault != Fault::none) {
+      outcome.cause = question.fault == Fault::foreign_value ? Cause::wrongtype : Cause::other;
+      outcome.error = question.why;
+    } else if (question.source == Source::fallback) {
+      const auto named = std::find(kCauseNames.begin(), kCauseNames.end(), question.why);
+      EXPECT_NE(named, kCauseNames.end()) << question.why;
+      outcome.cause = static_cast<Cause>(named - kCauseNames.begin());
+    }
+    EXPECT_EQ(question.charged, question.fault == Fault::none && question.allowed());
+    return outcome;
+  }
+
+  void tell(const Question& question) {
+    const std::size_t id = question.id;
+    if (id == 0) {
+      resets.push_back(question.fault == Fault::none
+                           ? std::optional(static_cast<std::int64_t>(question.forgotten))
+                           : std::nullopt);
+      return;
+    }
+    ASSERT_FALSE(requests.at(id).told) << "request " << id << " has two outcomes";
+    requests[id].told = Told{outcome_of(question), question.by, now, question.source};
+    if (delivering_ != 0 && asker_ != id) told_.push_back(id);
+    on_told(id);
+  }
+
+  template <class Act>
+  void act_inside(Process& p, std::size_t asker, const Act& act) {
+    const std::size_t outer = std::exchange(asker_, asker);
+    act();
+    if (!p.busy && std::exchange(p.woken, false)) settle(p);
+    asker_ = outer;
+  }
+
+  bool step(nanoseconds until) {
+    nanoseconds next = events_.empty() ? nanoseconds::max() : events_.begin()->first;
+    Process* who = nullptr;
+    for (const auto& p : processes_) {
+      const nanoseconds tick = std::max(now, p->store.client().next_tick());
+      if (tick < next) {
+        next = tick;
+        who = p.get();
+      }
+    }
+    if (next > until) return false;
+    now = next;
+    if (who != nullptr) {
+      happen(*who, [&] { who->store.client().tick(now); });
+    } else {
+      const auto what = std::move(events_.begin()->second);
+      events_.erase(events_.begin());
+      what();
+    }
+    return true;
+  }
+
+  template <class Event>
+  void happen(Process& p, const Event& event) {
+    p.busy = true;
+    event();
+    p.busy = false;
+    settle(p);
+  }
+
+  void settle(Process& p) {
+    for (auto actions = p.store.client().take_actions(); !actions.empty();
+         actions = p.store.client().take_actions()) {
+      for (const Client::Action& action : actions) act(p, action);
+    }
+    p.woken = false;
+  }
+
+  void act(Process& p, const Client::Action& action) {
+    Connection& connection = p.connections[action.node];
+    const Client::NodeId node = action.node;
+    if (action.kind == Client::Action::Kind::close) {
+      connection.open = false;
+      ++connection.generation;
+    } else if (action.kind == Client::Action::Kind::connect) {
+      connection.host = action.address.host;
+      ++connection.generation;
+      connection.wire.clear();
+      connection.silent = false;
+      later(latency(), [this, &p, &connection, node, generation = connection.generation] {
+        if (connection.generation != generation) return;
+        connection.open = !down.contains(connection.host);
+        happen(p, [&] {
+          if (connection.open) {
+            p.store.client().connected(node, now);
+          } else {
+            p.store.client().failed(node, "refused", now);
+          }
+        });
+      });
+    } else {
+      connection.wire += p.store.client().take_output(node);
+      while (!connection.wire.empty()) {
+        const Strings words = take_command(connection.wire);
+        Deed deed = read_deed(words);
+        deed.process = p.number;
+        deed.asker = asker_;
+        connection.arrived = std::max(connection.arrived, now + latency());
+        later(connection.arrived - now,
+              [this, &p, &connection, node, deed, words, generation = connection.generation] {
+                arrive(p, connection, node, deed, words, generation);
+              });
+      }
+    }
+  }
+
+  void arrive(Process& p, Connection& connection, Client::NodeId node, Deed deed, const Strings& words,
+              int generation) {
+    const bool greets = deed.name != "EVALSHA" && deed.name != "DEL";
+    std::string answer = greets ? answer_to_greeting(words, check_sha(), map) : "";
+    std::size_t number = 0;
+    if (!greets) {
+      for (const Deed::Part& part : deed.parts) EXPECT_TRUE(!cluster || host_of(part.key) == connection.host);
+      const Fate f = fate(deed);
+      deed.at = now;
+      if (f.runs) answer = redis.carry_out(deed, now);
+      if (f.says != nullptr) answer = f.says + std::string(*f.says == 0 ? "" : "\r\n");
+      deed.ran = f.runs;
+      number = deeds.size();
+      deeds.push_back(deed);
+    }
+    if (connection.generation != generation) return;
+    // Nothing is answered after what is not: answers are told by their order.
+    connection.silent = connection.silent || answer.empty();
+    if (connection.silent) return;
+    connection.answered = std::max(connection.answered, now + latency());
+    later(connection.answered - now, [this, &p, &connection, node, answer, number, generation] {
+      if (connection.generation != generation) return;
+      happen(p, [&] {
+        delivering_ = number;
+        p.store.client().received(node, answer, now);
+        delivering_ = 0;
+      });
+      const std::vector<std::size_t> told = std::exchange(told_, {});
+      if (number != 0) on_delivered(deeds[number], told);
+    });
+  }
+
+  std::deque<Question> questions_;
+  std::vector<std::unique_ptr<Process>> processes_;
+  std::multimap<nanoseconds, std::function<void()>> events_;
+  std::vector<std::size_t> told_;  // during this delivery
+  std::size_t delivering_ = 0;
+  std::size_t asker_ = 0;
+  std::size_t listed_ = 1;
+};
+
+inline constexpr const char* kOne = "redis://a";
+inline constexpr const char* kCluster = "redis+cluster://a,b,c";
+
+inline Habits merging() {
+  Habits habits;
+  habits.merge = true;
+  return habits;
+}
+
+// A key of that host's.
+inline std::string on(const std::string& host, const std::string& name) {
+  for (int i = 0;; ++i) {
+    const std::string key = name + std::to_string(i);
+    if (host_of(key) == host) return key;
+  }
+}
+inline const std::string kA = on("a", "a"), kB = on("b", "b"), kC = on("c", "c");
+inline constexpr OnStoreError kLocal = OnStoreError::local, kAllow = OnStoreError::allow,
+                              kDeny = OnStoreError::deny;
+
+inline std::vector<Limit> limits(const std::string& key_of_a, const std::string& rule_of_a,
+                                 std::uint64_t cost_of_a, const std::string& key_of_b,
+                                 const std::string& rule_of_b, std::uint64_t cost_of_b,
+                                 OnStoreError on_error_of_a = kLocal, OnStoreError on_error_of_b = kLocal) {
+  return {{rule(rule_of_a), key_of_a, Cost{cost_of_a}, on_error_of_a},
+          {rule(rule_of_b), key_of_b, Cost{cost_of_b}, on_error_of_b}};
+}
+
+}  // namespace weir::redis
