@@ -1,6 +1,6 @@
 // For tests: a Redis without a server, which decides by src/core what check.lua decides there.
 //
-// Not for: latency, failures, and logs of a sliding window, which are always new here.
+// Not for: latency, failures, and connections (shared_world_test.hpp).
 #pragma once
 
 #include <gtest/gtest.h>
@@ -8,13 +8,16 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "core/gcra.hpp"
 #include "core/rule.hpp"
 #include "redis/wire_test.hpp"
 
@@ -28,11 +31,12 @@ inline core::Rule rule(std::string_view text) { return core::Rule::parse(text).v
 // A command as it arrived, and what became of it.
 struct Deed {
   std::string name;  // EVALSHA, or DEL and all that is of a greeting
+  // One limit of a call: check.lua has the meaning of its words.
   struct Part {
     std::string key;
     core::Rule rule;
     Cost cost;
-    nanoseconds charged_at{0};  // of a give_back
+    std::optional<nanoseconds> charged_at{};  // of a give_back
   };
   std::vector<Part> parts{};
   bool gives_back = false;
@@ -41,9 +45,30 @@ struct Deed {
   std::size_t asker = 0;  // the request during which it was written, 0 for none
   nanoseconds at{0};      // of arrival, our clock
   bool ran = false;
-  bool allowed = false;  // all of it
-  std::vector<Decision> decisions{};
+  bool allowed = false;               // all of it
+  std::vector<Decision> decisions{};  // none of a give_back or by a log
 };
+
+inline Deed::Part read_part(const std::string& key, const std::string* words) {
+  const auto number = [words](int n) { return std::stoll(words[n]); };
+  const auto quota = [](std::int64_t count, std::int64_t period, std::int64_t burst) {
+    return Quota::make({count, nanoseconds{period}}, burst).value();
+  };
+  const auto cost = [](std::int64_t units) { return Cost{static_cast<std::uint64_t>(units)}; };
+  if (words[0] == "give_back") {
+    const std::int64_t units = number(2) / number(1);
+    return {key, core::Rule{quota(1, number(1), std::max<std::int64_t>(1, units))}, cost(units),
+            nanoseconds{number(3)}};
+  }
+  if (words[0] == "gcra")
+    return {key, core::Rule{quota(1, number(1), number(2) / number(1))}, cost(number(3) / number(1))};
+  static const std::map<std::string, Algorithm> kByName = {
+      {"fixed_window", Algorithm::fixed_window},
+      {"fixed_window_clock", Algorithm::fixed_window_clock},
+      {"sliding_window_log", Algorithm::sliding_window_log},
+      {"sliding_window_counter", Algorithm::sliding_window_counter}};
+  return {key, core::Rule{quota(number(2), number(3), number(2)), kByName.at(words[0])}, cost(number(1))};
+}
 
 inline Deed read_deed(const Strings& words) {
   Deed deed{words[0]};
@@ -53,29 +78,8 @@ inline Deed read_deed(const Strings& words) {
     const std::size_t keys = std::stoul(words[2]);
     const std::size_t argv = 3 + keys;
     for (std::size_t i = 0; i < keys; ++i) {
-      const std::string* const arg = &words[argv + 4 * i];
-      const auto number = [arg](std::size_t n) { return std::stoll(arg[n]); };
-      const auto quota = [](std::int64_t count, std::int64_t period, std::int64_t burst) {
-        return Quota::make({count, nanoseconds{period}}, burst).value();
-      };
-      const auto cost = [](std::int64_t units) { return Cost{static_cast<std::uint64_t>(units)}; };
-      if (arg[0] == "give_back") {
-        deed.gives_back = true;
-        deed.parts.push_back({words[3 + i], core::Rule{quota(1, number(1), 1)}, cost(number(2) / number(1)),
-                              nanoseconds{number(3)}});
-      } else if (arg[0] == "gcra") {
-        deed.parts.push_back({words[3 + i], core::Rule{quota(1, number(1), number(2) / number(1))},
-                              cost(number(3) / number(1))});
-      } else {
-        const std::map<std::string, Algorithm> by_name = {
-            {"fixed_window", Algorithm::fixed_window},
-            {"fixed_window_clock", Algorithm::fixed_window_clock},
-            {"sliding_window_log", Algorithm::sliding_window_log},
-            {"sliding_window_counter", Algorithm::sliding_window_counter}};
-        deed.parts.push_back({words[3 + i],
-                              core::Rule{quota(number(2), number(3), number(2)), by_name.at(arg[0])},
-                              cost(number(1))});
-      }
+      deed.parts.push_back(read_part(words[3 + i], &words[argv + 4 * i]));
+      deed.gives_back = deed.gives_back || deed.parts.back().charged_at;
     }
     if ((words.size() - argv) % 4 == 2) {
       EXPECT_EQ(words[words.size() - 2], "times");
@@ -85,77 +89,134 @@ inline Deed read_deed(const Strings& words) {
   return deed;
 }
 
+// The admissions of a sliding window's log, by its definition: units of one period back, its beginning
+// excluded.
+class SimulatedLog {
+ public:
+  struct Outcome {
+    bool allowed;
+    std::string before;  // the state that was found
+  };
+  Outcome decide(const Deed::Part& part, nanoseconds time) {
+    const auto [limit, period] = part.rule.quota.rate();
+    const auto cost = static_cast<std::int64_t>(part.cost.units);
+    const std::int64_t newest = admissions_.empty() ? 0 : admissions_.back().at;
+    const std::int64_t now = std::max(time.count(), newest);
+    std::deque<Admission> live;
+    std::int64_t used = 0;
+    for (const Admission& each : admissions_) {
+      if (each.at + period.count() <= now) continue;
+      live.push_back(each);
+      used += each.units;
+    }
+    std::int64_t leaves = newest;
+    const bool fits = cost <= limit - used;
+    if (!fits && cost <= limit) {
+      std::int64_t excess = used + cost - limit;
+      for (std::size_t i = 0; excess > 0; ++i) {
+        excess -= live[i].units;
+        leaves = live[i].at;
+      }
+    }
+    const std::string before = used == 0 ? "$-1\r\n"
+                                         : "*3\r\n:" + std::to_string(used) + "\r\n" +
+                                               bulk(std::to_string(newest)) + bulk(std::to_string(leaves));
+    if (fits && cost > 0) {
+      admissions_ = std::move(live);
+      admissions_.push_back({now, cost});
+    }
+    return {fits, before};
+  }
+  bool empty() const { return admissions_.empty(); }
+
+ private:
+  struct Admission {
+    std::int64_t at;
+    std::int64_t units;
+  };
+  std::deque<Admission> admissions_;
+};
+
 // All nodes together: every key is on one of them.
 struct SimulatedRedis {
   nanoseconds ahead = 1'700'000'000s;  // its clock, of ours
-  std::map<std::string, core::TwoWords> keys;
-  std::set<std::string> foreign;  // where something else lies
+  std::map<std::string, core::TwoWords> keys{};
+  std::map<std::string, SimulatedLog> logs{};
+  std::set<std::string> foreign{};  // where something else lies
 
+  // What Redis answers to EVALSHA or DEL.
   std::string carry_out(Deed& deed, nanoseconds ours) {
     // In whole microseconds, as TIME has it.
     const nanoseconds now = std::chrono::floor<std::chrono::microseconds>(ours + ahead);
     if (deed.name == "DEL") {
       std::size_t erased = 0;
-      for (const Deed::Part& part : deed.parts) erased += keys.erase(part.key);
+      for (const Deed::Part& part : deed.parts)
+        erased += keys.erase(part.key) + logs.erase(part.key) + foreign.erase(part.key);
       return ":" + std::to_string(erased) + "\r\n";
     }
-    std::string states;
-    std::vector<std::pair<std::string, core::TwoWords>> changed, debts;
-    bool all = true;
-    std::int64_t granted = 0;
-    for (const Deed::Part& part : deed.parts) {
-      if (foreign.contains(part.key)) return "-WRONGTYPE key 1 of this request holds no state of gcra\r\n";
-      const bool log = part.rule.algorithm == Algorithm::sliding_window_log;  // one that is always new
-      core::TwoWords words = keys[part.key];
-      states += core::ahead_of(words.until, now) == 0 ? "$-1\r\n" : bulk(text_of(part.rule, words));
-      if (deed.gives_back) {
-        give_back(part, now);
-        continue;
-      }
-      for (std::size_t i = 0; i < std::max<std::size_t>(1, deed.times); ++i) {
-        const core::Step step = log ? core::Step{} : decide(part.rule, words, now, part.cost);
-        deed.decisions.push_back(step.decision());
-        const bool allowed = step.verdict == Verdict::allowed;
-        granted += allowed ? 1 : 0;
-        if (step.changes) {
-          words = step.next;
-          (allowed ? changed : debts).emplace_back(part.key, words);
+    const std::size_t times = std::max<std::size_t>(1, deed.times);
+    // All or none: what is written is written to copies.
+    std::map<std::string, core::TwoWords> states = keys, debts = keys;
+    std::map<std::string, SimulatedLog> new_logs = logs;
+    std::string found;
+    std::size_t granted = 0;
+    for (std::size_t i = 0; i < deed.parts.size(); ++i) {
+      const Deed::Part& part = deed.parts[i];
+      if (foreign.contains(part.key))
+        return "-WRONGTYPE key " + std::to_string(i + 1) + " of this request holds no state of gcra\r\n";
+      const bool log = part.rule.algorithm == Algorithm::sliding_window_log;
+      if (!log) found += text_of(part.rule, states[part.key], now);
+      for (std::size_t n = 0; n < times; ++n) {
+        if (log) {
+          const SimulatedLog::Outcome outcome = new_logs[part.key].decide(part, now);
+          if (n == 0) found += outcome.before;
+          granted += outcome.allowed ? 1 : 0;
+        } else {
+          granted += decide(deed, part, states[part.key], debts[part.key], now) ? 1 : 0;
         }
-        all = all && allowed;
       }
     }
-    deed.allowed = all;
-    if (all || deed.times > 0) {
-      for (const auto& [key, words] : changed) keys[key] = words;
-    }
-    if (!all) {
-      for (const auto& [key, words] : debts) keys[key] = words;
-    }
+    deed.allowed = granted == deed.parts.size() * times;
+    keys = deed.allowed || deed.times > 0 ? states : debts;
+    if (deed.allowed) logs = new_logs;
+    std::erase_if(keys, [now](const auto& each) { return core::ahead_of(each.second.until, now) == 0; });
+    std::erase_if(logs, [](const auto& each) { return each.second.empty(); });
     const std::int64_t us = now.count() / 1000;
     return "*" + std::to_string(3 + deed.parts.size()) +
-           "\r\n:" + std::to_string(deed.times > 0 ? granted : static_cast<std::int64_t>(all)) + "\r\n" +
-           bulk(std::to_string(us / 1'000'000)) + bulk(std::to_string(us % 1'000'000)) + states;
+           "\r\n:" + std::to_string(deed.times > 0 ? granted : std::size_t{deed.allowed}) + "\r\n" +
+           bulk(std::to_string(us / 1'000'000)) + bulk(std::to_string(us % 1'000'000)) + found;
   }
 
   // How many units are owed.
-  std::int64_t owed(const std::string& key, const core::Rule& rule, nanoseconds ours) {
+  std::int64_t owed(const std::string& key, const core::Rule& rule, nanoseconds ours) const {
+    const auto found = keys.find(key);
+    if (found == keys.end()) return 0;
     const auto T = static_cast<std::uint64_t>(rule.quota.emission_interval().count());
-    return static_cast<std::int64_t>((core::ahead_of(keys[key].until, ours + ahead) + T - 1) / T);
+    return static_cast<std::int64_t>((core::ahead_of(found->second.until, ours + ahead) + T - 1) / T);
   }
 
  private:
-  static std::string text_of(const core::Rule& rule, const core::TwoWords& words) {
-    const std::string until = std::to_string(words.until) + " ";
-    if (rule.algorithm != Algorithm::sliding_window_counter) return until + std::to_string(words.word);
-    return until + std::to_string(words.word >> 32) + " " + std::to_string(words.word & 0xffff'ffff);
+  static bool decide(Deed& deed, const Deed::Part& part, core::TwoWords& state, core::TwoWords& debt,
+                     nanoseconds now) {
+    if (part.charged_at) {
+      const core::gcra::State left =
+          core::gcra::give_back(part.rule.quota, {state.until, state.word}, now, part.cost, *part.charged_at);
+      state = {left.tat, left.interval};
+      return true;
+    }
+    const core::Step step = core::decide(part.rule, state, now, part.cost);
+    deed.decisions.push_back(step.decision());
+    const bool allowed = step.verdict == Verdict::allowed;
+    if (step.changes) state = step.next;
+    if (step.changes && !allowed) debt = step.next;
+    return allowed;
   }
-  void give_back(const Deed::Part& part, nanoseconds now) {
-    core::TwoWords& words = keys[part.key];
-    const auto T = part.rule.quota.emission_interval();
-    if (words.word != static_cast<std::uint64_t>(T.count())) return;
-    const nanoseconds need = T * static_cast<std::int64_t>(part.cost.units);
-    const nanoseconds still = std::clamp(part.charged_at + need - now, nanoseconds{0}, need);
-    words.until -= std::min(static_cast<std::uint64_t>(still.count()), core::ahead_of(words.until, now));
+
+  static std::string text_of(const core::Rule& rule, const core::TwoWords& words, nanoseconds now) {
+    if (core::ahead_of(words.until, now) == 0) return "$-1\r\n";
+    const std::string until = std::to_string(words.until) + " ";
+    if (rule.algorithm != Algorithm::sliding_window_counter) return bulk(until + std::to_string(words.word));
+    return bulk(until + std::to_string(words.word >> 32) + " " + std::to_string(words.word & 0xffff'ffff));
   }
 };
 

@@ -57,8 +57,7 @@ class RealRedis : public Upstream {
   }
 
   std::string ask(const std::vector<std::string>& words) {
-    std::string out = "*" + std::to_string(words.size()) + "\r\n";
-    for (const std::string& word : words) out += redis::bulk(word);
+    const std::string out = redis::array(words);
     for (std::size_t at = 0; at < out.size();) {
       const ssize_t sent = send(socket_, out.data() + at, out.size() - at, MSG_NOSIGNAL);
       if (sent <= 0) throw std::runtime_error("redis-server is gone");
@@ -77,12 +76,6 @@ class RealRedis : public Upstream {
   int socket_;
   resp::ReplyParser parser_;
 };
-
-// Of an answer to CLUSTER SLOTS.
-inline std::string slots_of(int first, int last, const std::string& host) {
-  return "*3\r\n:" + std::to_string(first) + "\r\n:" + std::to_string(last) + "\r\n*3\r\n" +
-         redis::bulk(host) + ":6379\r\n" + redis::bulk("id of " + host);
-}
 
 // `cluster`: the store believes to have three nodes, and all of them are the one upstream.
 class RedisWorld : public World {
@@ -159,7 +152,7 @@ class RedisWorld : public World {
 
   std::string answer(std::vector<std::string> command) {
     if (command[0] != "CLUSTER") return upstream_->answer(std::move(command), now_ + kWallAhead);
-    return "*3\r\n" + slots_of(0, 5460, "a") + slots_of(5461, 10922, "b") + slots_of(10923, 16383, "c");
+    return redis::slots({{0, 5460, "a"}, {5461, 10922, "b"}, {10923, 16383, "c"}});
   }
 
   std::unique_ptr<Upstream> upstream_;
