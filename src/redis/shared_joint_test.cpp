@@ -206,7 +206,7 @@ TEST(SharedStore, other_algorithms_across_slots_are_refused) {
   world.expect_all_told();
 }
 
-// Of a failure each limit's own habits makes what it says, and the local table too is charged all or none.
+// Each limit says what is decided when it fails, and the local table too is charged all or none.
 TEST(SharedStore, several_limits_that_fail_have_their_own_policies) {
   struct Row {
     OnStoreError a, b;

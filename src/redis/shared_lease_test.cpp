@@ -94,7 +94,7 @@ TEST(SharedStore, asks_for_no_lease_that_nobody_can_have) {
   }
 }
 
-// Who choices no lease asks, though there is one.
+// A check that wishes no lease asks, though there is one.
 TEST(SharedStore, a_lease_is_spent_by_who_wishes_one) {
   SharedWorld world(kOne);
   const core::Rule ten = rule("10/s");

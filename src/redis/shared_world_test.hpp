@@ -1,7 +1,7 @@
 // For tests: SharedStore over a simulated Redis, with a clock that is set and commands that take their time
 // both ways. Several processes may share the Redis.
 //
-// Not for: one connection at a time, and who answers it what (world_test.hpp).
+// Not for: what is said on a single connection (world_test.hpp).
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "redis/asked_request_test.hpp"
 #include "redis/script.hpp"
 #include "redis/shared_store.hpp"
 #include "redis/simulated_redis_test.hpp"
@@ -24,31 +25,6 @@
 #include "redis/wire_test.hpp"
 
 namespace weir::redis {
-
-// What the requests of a test are made of.
-struct Habits : SharedStore::Options {
-  OnStoreError on_error = OnStoreError::local;
-  bool merge = false;
-};
-struct Choices {
-  std::uint64_t lease = 0;
-  std::optional<OnStoreError> on_error{};
-  std::optional<nanoseconds> deadline{};
-  bool merge = false;    // or that of the habits
-  std::uint32_t id = 0;  // of the limit
-};
-struct Limit {
-  core::Rule rule;
-  std::string key;
-  Cost cost;
-  OnStoreError on_error = OnStoreError::local;
-};
-// An answer: with a cause, Redis did not decide.
-struct Outcome {
-  Decision decision;
-  Cause cause = Cause::none;
-  std::string error;
-};
 
 // Of a cluster's three; see SharedWorld::map.
 inline std::string host_of(const std::string& key) {
@@ -113,7 +89,7 @@ class SharedWorld {
     const std::size_t id = requests.size();
     const nanoseconds patience = choices.deadline.value_or(p.habits.deadline);
     requests.push_back({process, rule, key, Cost{cost}, now, now + patience, false});
-    Question& question = ask(id);
+    AskedRequest& question = ask(id);
     question.add({.rule = rule,
                   .id = choices.id,
                   .on_store_error = choices.on_error.value_or(p.habits.on_error),
@@ -132,7 +108,7 @@ class SharedWorld {
     Process& p = *processes_[process];
     const std::size_t id = requests.size();
     requests.push_back({process, rule("1/s"), "", Cost{0}, now, now + deadline, false, limits});
-    Question& question = ask(id);
+    AskedRequest& question = ask(id);
     for (const Limit& limit : limits)
       question.add({.rule = limit.rule, .on_store_error = limit.on_error}, limit.key, limit.cost);
     question.patience = deadline;
@@ -142,7 +118,7 @@ class SharedWorld {
   void reset(const std::string& key, std::size_t process = 0) { reset(Strings{key}, process); }
   void reset(const Strings& keys, std::size_t process = 0) {
     Process& p = *processes_[process];
-    Question& question = ask(0);
+    AskedRequest& question = ask(0);
     question.verb = store::Verb::reset;
     for (const std::string& key : keys) question.add({.rule = rule("1/s")}, key, Cost{});
     act_inside(p, 0, [&] { submit(p, question); });
@@ -154,7 +130,7 @@ class SharedWorld {
     for (const std::string& key : keys) {
       const std::size_t id = requests.size();
       requests.push_back({0, rule, key, Cost{1}, now, now + p.habits.deadline, false});
-      Question& question = ask(id);
+      AskedRequest& question = ask(id);
       question.add({.rule = rule}, key, Cost{1});
       question.checks = question.list;
       batch.push_back(&question);
@@ -162,14 +138,14 @@ class SharedWorld {
     act_inside(p, 0, [&] { p.store.submit(batch, {now, now}); });
   }
   void cancel(std::size_t id) {
-    Question& question = question_of(id);
+    AskedRequest& question = question_of(id);
     processes_[requests[id].process]->store.cancel(question);
     EXPECT_EQ(question.state, store::Request::State::idle);
     EXPECT_EQ(question.ticket, nullptr);
     requests[id].cancelled = true;
   }
   void give_back(std::size_t id) {
-    Question& question = question_of(id);
+    AskedRequest& question = question_of(id);
     Process& p = *processes_[requests[id].process];
     question.remember();
     act_inside(p, 0, [&] { p.store.give_back(question, now); });
@@ -287,50 +263,16 @@ class SharedWorld {
     bool busy = false;               // in the midst of the client: it may be asked more, and nothing else
   };
 
-  // A request, and what its asker keeps of it.
-  struct Question : store::Request {
-    SharedWorld* world = nullptr;
-    std::size_t id = 0;  // 0: a reset
-    std::deque<store::Limit> limits;
-    Strings names;
-    std::vector<std::unique_ptr<char[]>> keys;
-    std::vector<store::Check> list;
-
-    void add(store::Limit limit, const std::string& key, Cost cost) {
-      keys.push_back(std::make_unique<char[]>(key.size()));
-      list.push_back({.limit = &limits.emplace_back(std::move(limit)),
-                      .key = {keys.back().get(), key.size()},
-                      .cost = cost});
-      names.push_back(key);
-      remember();
-    }
-    // The bytes of the keys are another's after submit(), until give_back() needs them again.
-    void forget() {
-      for (std::size_t i = 0; i < list.size(); ++i) std::fill_n(keys[i].get(), names[i].size(), '!');
-    }
-    void remember() {
-      for (std::size_t i = 0; i < list.size(); ++i)
-        std::copy(names[i].begin(), names[i].end(), keys[i].get());
-    }
-  };
-
-  Question& question_of(std::size_t id) {
+  AskedRequest& question_of(std::size_t id) {
     return *std::find_if(questions_.begin(), questions_.end(),
-                         [id](const Question& q) { return q.id == id; });
+                         [id](const AskedRequest& q) { return q.id == id; });
   }
 
-  Question& ask(std::size_t id) {
-    Question& question = questions_.emplace_back();
-    question.world = this;
-    question.id = id;
-    question.on_answer = [](store::Request& request) {
-      auto& its = static_cast<Question&>(request);
-      its.world->tell(its);
-    };
-    return question;
+  AskedRequest& ask(std::size_t id) {
+    return questions_.emplace_back(id, [this](const AskedRequest& question) { tell(question); });
   }
 
-  void submit(Process& p, Question& question) {
+  void submit(Process& p, AskedRequest& question) {
     question.checks = question.list;
     store::Request* const batch[] = {&question};
     p.store.submit(batch, {now, now});
@@ -338,21 +280,7 @@ class SharedWorld {
     if (question.state == store::Request::State::answered) tell(question);
   }
 
-  static Outcome outcome_of(const Question& question) {
-    Outcome outcome{question.decision(), Cause::none, {}};
-    if (question.fault != Fault::none) {
-      outcome.cause = question.fault == Fault::foreign_value ? Cause::wrongtype : Cause::other;
-      outcome.error = question.why;
-    } else if (question.source == Source::fallback) {
-      const auto named = std::find(kCauseNames.begin(), kCauseNames.end(), question.why);
-      EXPECT_NE(named, kCauseNames.end()) << question.why;
-      outcome.cause = static_cast<Cause>(named - kCauseNames.begin());
-    }
-    EXPECT_EQ(question.charged, question.fault == Fault::none && question.allowed());
-    return outcome;
-  }
-
-  void tell(const Question& question) {
+  void tell(const AskedRequest& question) {
     const std::size_t id = question.id;
     if (id == 0) {
       resets.push_back(question.fault == Fault::none
@@ -482,7 +410,7 @@ class SharedWorld {
     });
   }
 
-  std::deque<Question> questions_;
+  std::deque<AskedRequest> questions_;
   std::vector<std::unique_ptr<Process>> processes_;
   std::multimap<nanoseconds, std::function<void()>> events_;
   std::vector<std::size_t> told_;  // during this delivery
