@@ -174,8 +174,8 @@ Client::nanoseconds Client::topology_due() const {
 }
 
 void Client::ask_topology(nanoseconds now) {
-  if (now < topology_due()) return;
   const auto asks = topology_->asks();
+  if (!asks || now < topology_due()) return;
   if (!asks->believes_one || asking_ || std::exchange(ask_another_, false)) ++asked_last_;
   // One that has left the cluster knows only itself, so it comes last.
   for (const bool gone : {false, true}) {

@@ -53,8 +53,8 @@ class RedisStore::Impl {
     const redis::SharedStore::Options shared{.deadline = options.deadline,
                                              .remember_denials = options.remember_denials,
                                              .local_share = options.local_share};
-    store_.emplace(std::move(*endpoint), shared, local_, resets_, clock_);
-    sockets_.emplace(context_, store_->client(), tls_ ? &*tls_ : nullptr, clock_);
+    store_ = std::make_unique<redis::SharedStore>(std::move(*endpoint), shared, local_, resets_, clock_);
+    sockets_ = std::make_unique<redis::Sockets>(context_, store_->client(), tls_ ? &*tls_ : nullptr, clock_);
     store_->on_work([this](std::size_t calls) { sockets_->wake(calls); });
     sockets_->on_change([this] { store_->note_state(); });
     asio::post(context_, [this] { sockets_->start(); });
@@ -210,8 +210,8 @@ class RedisStore::Impl {
   store::EmbeddedStore local_{64_MiB};
   redis::Resets resets_;
   std::optional<asio::ssl::context> tls_;
-  std::optional<redis::SharedStore> store_;  // neither for "memory:"
-  std::optional<redis::Sockets> sockets_;
+  std::unique_ptr<redis::SharedStore> store_;  // neither for "memory:"
+  std::unique_ptr<redis::Sockets> sockets_;
   redis::SharedStore::Counters in_memory_;
   std::mutex mutex_;
   std::list<Task> tasks_;      // of all threads

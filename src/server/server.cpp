@@ -74,13 +74,14 @@ class Server::Impl {
         shutdown_->begin();
       });
     };
-    dispatcher_.emplace(std::move(loops), settings_.max_connections, connections_);
-    listeners_.emplace(main_context(), settings_, resp());
+    dispatcher_ =
+        std::make_unique<net::Dispatcher>(std::move(loops), settings_.max_connections, connections_);
+    listeners_ = std::make_unique<Listeners>(main_context(), settings_, resp());
     if (saved_) restore(std::move(*saved_), settings_, embedded_.table(), service_.now());
     saved_.reset();
     raise_descriptor_limit(settings_.max_connections);
     // Before the addresses are printed: a signal that comes from then on ends in order.
-    shutdown_.emplace(main_context(), shutdown_steps());
+    shutdown_ = std::make_unique<Shutdown>(main_context(), shutdown_steps());
   }
 
   const std::vector<std::string>& addresses() const { return listeners_->addresses(); }
@@ -145,9 +146,9 @@ class Server::Impl {
   redis::Resets resets_;
   net::Counters connections_;
   std::vector<std::unique_ptr<Worker>> workers_;
-  std::optional<net::Dispatcher> dispatcher_;
-  std::optional<Listeners> listeners_;
-  std::optional<Shutdown> shutdown_;
+  std::unique_ptr<net::Dispatcher> dispatcher_;
+  std::unique_ptr<Listeners> listeners_;
+  std::unique_ptr<Shutdown> shutdown_;
   bool save_at_end_ = true;
 };
 

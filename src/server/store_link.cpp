@@ -4,14 +4,14 @@
 
 namespace weir::server {
 
-StoreLink::StoreLink(boost::asio::io_context& context, redis::SharedStore& store, const Settings& settings,
-                     core::Clock clock, bool tells)
+StoreLink::StoreLink(boost::asio::io_context& context, redis::SharedStore& store,
+                     const redis::Endpoint& endpoint, const Settings& settings, core::Clock clock, bool tells)
     : store_(store),
       settings_(settings),
       clock_(clock),
       tells_(tells),
-      tls_(redis::tls_for(*settings.store,
-                          {settings.store_tls_ca, settings.store_tls_cert, settings.store_tls_key})),
+      tls_(
+          redis::tls_for(endpoint, {settings.store_tls_ca, settings.store_tls_cert, settings.store_tls_key})),
       sockets_(context, store.client(), tls_ ? &*tls_ : nullptr, clock) {
   store_.on_work([this](std::size_t calls) { sockets_.wake(calls); });
   sockets_.on_change([this] {

@@ -20,8 +20,8 @@ namespace weir::server {
 class StoreLink {
  public:
   // `tells`: this one logs; one of several loops does. Throws what redis::tls_for() throws.
-  StoreLink(boost::asio::io_context& context, redis::SharedStore& store, const Settings& settings,
-            core::Clock clock, bool tells);
+  StoreLink(boost::asio::io_context& context, redis::SharedStore& store, const redis::Endpoint& endpoint,
+            const Settings& settings, core::Clock clock, bool tells);
 
   // Why the store does not answer; empty when it does. Any thread.
   std::string error() const;

@@ -17,7 +17,7 @@ Worker::Worker(std::size_t number, const Settings& settings, service::Service& s
   const core::Clock& clock = service.options().clock;
   shared_ =
       std::make_unique<redis::SharedStore>(*settings.store, settings.store_options, embedded, resets, clock);
-  link_.emplace(loop_.context, *shared_, settings, clock, number == 0);
+  link_.emplace(loop_.context, *shared_, *settings.store, settings, clock, number == 0);
 }
 
 std::unique_ptr<net::Conversation> Worker::converse(net::Peer peer, std::function<void()> resume) {

@@ -161,8 +161,8 @@ JointDecision LocalStore::check_all_at(nanoseconds now, std::span<const KeyedChe
     const KeyedLimiter& limiter = checks[i].limiter;
     if (limiter.local_ != local_)
       refuse("LocalStore::check_all: limit " + std::to_string(i) + " has another store");
-    if (checks[i].quota) own[i] = limiter.with(*checks[i].quota, limiter.wall_);
-    asked[i].limit = own[i] ? &*own[i] : limiter.limit_.get();
+    const std::optional<Quota>& quota = checks[i].quota;
+    asked[i].limit = quota ? &own[i].emplace(limiter.with(*quota, limiter.wall_)) : limiter.limit_.get();
     asked[i].key = checks[i].key;
     asked[i].cost = checks[i].cost;
   }
