@@ -108,7 +108,8 @@ void Session::close() {
 void Session::shake_hands() {
   const Socket::Outcome shaken = socket_->handshake();
   if (shaken.status == Status::again) return watch(shaken.want);
-  if (shaken.status != Status::done) return close();
+  // Not closed at once: a reset would overtake the alert that says why.
+  if (shaken.status != Status::done) return finish();
   note_progress(true, false);
   state_ = State::reading;
   watch(Want::input);

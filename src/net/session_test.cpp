@@ -484,6 +484,19 @@ TEST_F(SessionTest, a_client_that_sends_without_pause_leaves_the_others_their_tu
 
 // TLS may want the one to do the other.
 
+TEST_F(SessionTest, a_refused_handshake_is_not_closed_before_the_peer_has_read_why) {
+  wire.refused = true;
+  wire.incoming = "sent without waiting";
+  start();
+  EXPECT_EQ(state(), State::lingering);
+  EXPECT_TRUE(wire.output_ended);
+  EXPECT_TRUE(wire.incoming.empty()) << "what is left unread makes the kernel send a reset";
+  EXPECT_EQ(wire.sent, "");
+  wire.ended = true;
+  wire.ready();
+  EXPECT_EQ(state(), State::closed);
+}
+
 TEST_F(SessionTest, a_handshake_may_want_both) {
   wire.handshake = {Want::input, Want::output, Want::input};
   start();

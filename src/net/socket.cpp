@@ -87,15 +87,21 @@ class TlsSocket final : public PlainSocket {
       : PlainSocket(poller, descriptor), ssl_(SSL_new(tls.native_handle())) {
     if (!ssl_ || SSL_set_fd(ssl_.get(), descriptor) != 1) throw std::bad_alloc();
     SSL_set_accept_state(ssl_.get());
+    // A peer that ends its side without TLS's word for it has sent all the same what came before, and still
+    // takes its replies. Nothing is cut short unseen: what messages need, their own lengths say.
+    SSL_set_options(ssl_.get(), SSL_OP_IGNORE_UNEXPECTED_EOF);
     SSL_set_mode(ssl_.get(), SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
   }
 
   Outcome handshake() override {
     ERR_clear_error();
-    return after(SSL_do_handshake(ssl_.get()));
+    const Outcome shaken = after(SSL_do_handshake(ssl_.get()));
+    refused_ = shaken.status != Status::done && shaken.status != Status::again;
+    return shaken;
   }
 
   Outcome receive(std::span<char> buffer) override {
+    if (refused_) return PlainSocket::receive(buffer);
     const std::uint64_t before = read_so_far();
     std::size_t bytes = 0;
     Outcome last{};
@@ -124,6 +130,7 @@ class TlsSocket final : public PlainSocket {
   }
 
   Outcome end_output() override {
+    if (refused_) return PlainSocket::end_output();
     ERR_clear_error();
     // 0: ours is sent, theirs has not come.
     const int result = SSL_shutdown(ssl_.get());
@@ -149,6 +156,7 @@ class TlsSocket final : public PlainSocket {
   }
 
   std::unique_ptr<SSL, FreeSsl> ssl_;
+  bool refused_ = false;  // the handshake has failed: an alert may be on its way, and nothing else is
 };
 
 }  // namespace

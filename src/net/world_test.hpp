@@ -31,6 +31,7 @@ struct Wire {
   std::size_t half_record = 0;  // bytes that have arrived after `incoming`, of no use without more
   bool ended = false;           // after `incoming`
   bool broken = false;
+  bool refused = false;              // by the handshake; the connection stands
   std::size_t most_read = kAll;      // of one receive()
   std::size_t room = kAll;           // bytes that it still takes
   Want read_wants = Want::input;     // when nothing is there
@@ -57,7 +58,7 @@ class FakeSocket final : public Socket {
   explicit FakeSocket(Wire& wire) : wire_(wire) {}
 
   Outcome handshake() override {
-    if (wire_.broken || wire_.ended) return {.status = Status::broken};
+    if (wire_.broken || wire_.ended || wire_.refused) return {.status = Status::broken};
     if (wire_.handshake.empty()) return {};
     const Want want = wire_.handshake.front();
     wire_.handshake.pop_front();

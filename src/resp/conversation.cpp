@@ -116,7 +116,8 @@ void Conversation::run_transaction(std::string& out) {
     if (!goes_on(out)) return;
     const std::vector<std::string_view> words(next->begin(), next->end());
     const Command& command = *find_command(words[0]);
-    const auto silent = [this] { return transaction_.silent() || caller_.silent(); };
+    // SKIP is for the command after EXEC.
+    const auto silent = [this] { return transaction_.silent() || caller_.replies == Replies::off; };
     if (gather(command, words, silent())) {
       transaction_.advance();
       if (pipeline_.full()) settle(out);

@@ -107,6 +107,8 @@ TEST(Conversation, replies_can_be_turned_off) {
   Talk talk;
   EXPECT_EQ(talk.say("CLIENT REPLY OFF\r\nPING\r\nCL.THROTTLE a 15 30 60\r\nCLIENT REPLY ON\r\n"), "+OK\r\n");
   EXPECT_EQ(talk.say("CLIENT REPLY SKIP\r\nPING\r\nPING\r\n"), "+PONG\r\n");
+  EXPECT_EQ(talk.say("MULTI\r\nPING\r\nCLIENT REPLY SKIP\r\nPING\r\nEXEC\r\nPING\r\nECHO a\r\n"),
+            "+OK\r\n+QUEUED\r\n+QUEUED\r\n+QUEUED\r\n*3\r\n+PONG\r\n+PONG\r\n$1\r\na\r\n");
   EXPECT_EQ(talk.say("CLIENT REPLY SKIP\r\nCL.THROTTLE a 15 30 60\r\nCL.THROTTLE a 15 30 60\r\n"),
             "*5\r\n:0\r\n:16\r\n:13\r\n:-1\r\n:6\r\n");
 }
