@@ -24,26 +24,26 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::size_t end = text.size();
   text.append(64, '\0');  // what Parser::parse may read past a line's end
   const std::string_view all = std::string_view(text).substr(0, end);
-  logs::Wanted wanted;
+  weir::logs::Wanted wanted;
   wanted.set_key(kKeys[data[0] / 8 % 8]);
   if (data[0] >= 128) wanted.cost = "bytes";
-  std::unique_ptr<logs::Parser> parser;
+  std::unique_ptr<weir::logs::Parser> parser;
   try {
-    parser =
-        logs::Parser::make(static_cast<logs::Format>(data[0] % 4), wanted, all.substr(0, all.find('\n')));
+    parser = weir::logs::Parser::make(static_cast<weir::logs::Format>(data[0] % 4), wanted,
+                                      all.substr(0, all.find('\n')));
   } catch (const std::runtime_error&) {
     return 0;
   }
   std::string key;
   for (std::size_t begin = 0; begin < end;) {
     const std::size_t stop = std::min(all.find('\n', begin), end);
-    logs::Record record{-1, ~std::uint64_t{0}};
+    weir::logs::Record record{-1, ~std::uint64_t{0}};
     key.clear();
     const std::string_view fault = parser->parse(all.substr(begin, stop - begin), record, key);
     begin = stop + 1;
     if (!fault.empty()) continue;
     if (record.ns < 0 || record.ns >= 4'102'444'800'000'000'000 || record.cost > INT64_MAX) std::abort();
-    for (const char c : printable(logs::shown(key, wanted.key.size()))) {
+    for (const char c : printable(weir::logs::shown(key, wanted.key.size()))) {
       if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) std::abort();
     }
   }

@@ -76,8 +76,8 @@ void check_decisions(const Value& value) {
   for (const char* text : {"10/s", "1/9223372036854775807ns", "3/s burst 1000", "10/s algorithm=fixed_window",
                            "10/s algorithm=fixed_window align=clock", "10/s algorithm=sliding_window_log",
                            "4/2s algorithm=sliding_window_counter"}) {
-    const core::Rule rule = core::Rule::parse(text).value();
-    for (const std::uint64_t cost : {0, 1, 2000}) {
+    const weir::core::Rule rule = weir::core::Rule::parse(text).value();
+    for (const std::uint64_t cost : {0UL, 1UL, 2000UL}) {
       const std::array asks = {weir::redis::Ask{&rule, "key", weir::Cost{cost}},
                                weir::redis::Ask{&rule, "other", weir::Cost{1}}};
       std::array<weir::Decision, 2> decisions;
