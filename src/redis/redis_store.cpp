@@ -143,13 +143,15 @@ class RedisStore::Impl {
     under_way_.splice(under_way_.end(), tasks);
     const std::chrono::nanoseconds now = clock_();
     // In two pieces, each a write: Redis works through the first while the second is made. As one, Redis and
-    // we would take turns, each idle while the other works.
+    // we would take turns, each idle while the other works. A piece is finished before the next, whose
+    // submit() may answer, and so end, what is still open.
     const std::span<store::Request* const> all(batch);
     const std::size_t half = (all.size() + 1) / 2;
-    store_->submit(all.first(half), {now, now});
-    if (half < all.size()) store_->submit(all.subspan(half), {now, now});
-    for (store::Request* const each : batch) {
-      if (each->state == store::Request::State::answered) finish(static_cast<Task&>(*each));
+    for (const auto piece : {all.first(half), all.subspan(half)}) {
+      store_->submit(piece, {now, now});
+      for (store::Request* const each : piece) {
+        if (each->state == store::Request::State::answered) finish(static_cast<Task&>(*each));
+      }
     }
     if (leases) watch_leases();
   }
