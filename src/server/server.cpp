@@ -13,6 +13,7 @@
 #include "net/dispatcher.hpp"
 #include "server/listeners.hpp"
 #include "server/metrics.hpp"
+#include "server/service_manager.hpp"
 #include "server/shutdown.hpp"
 #include "server/snapshots.hpp"
 #include "server/worker.hpp"
@@ -82,6 +83,9 @@ class Server::Impl {
     raise_descriptor_limit(settings_.max_connections);
     // Before the addresses are printed: a signal that comes from then on ends in order.
     shutdown_ = std::make_unique<Shutdown>(main_context(), shutdown_steps());
+    std::vector<boost::asio::io_context*> contexts;
+    for (const auto& worker : workers_) contexts.push_back(&worker->loop().context);
+    manager_ = std::make_unique<ServiceManager>(main_context(), std::move(contexts));
   }
 
   const std::vector<std::string>& addresses() const { return listeners_->addresses(); }
@@ -89,6 +93,7 @@ class Server::Impl {
   bool run() {
     shutdown_->start();
     listeners_->start(*dispatcher_);
+    manager_->ready();
     SnapshotWriter snapshots(settings_, embedded_.table(), service_.counters);
     std::vector<std::thread> threads;
     for (std::size_t i = 1; i < workers_.size(); ++i)
@@ -131,6 +136,7 @@ class Server::Impl {
     };
     return {.begin =
                 [this, all] {
+                  manager_->stopping();
                   listeners_->stop();
                   all(&Worker::drain);
                 },
@@ -149,6 +155,7 @@ class Server::Impl {
   std::unique_ptr<net::Dispatcher> dispatcher_;
   std::unique_ptr<Listeners> listeners_;
   std::unique_ptr<Shutdown> shutdown_;
+  std::unique_ptr<ServiceManager> manager_;
   bool save_at_end_ = true;
 };
 

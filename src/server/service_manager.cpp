@@ -1,0 +1,92 @@
+#include "server/service_manager.hpp"
+
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <boost/asio/post.hpp>
+#include <charconv>
+#include <cstddef>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+namespace weir::server {
+namespace {
+
+std::string taken_from_environment(const char* name) {
+  const char* value = std::getenv(name);
+  std::string text = value == nullptr ? "" : value;
+  unsetenv(name);
+  return text;
+}
+
+std::optional<std::int64_t> number(std::string_view text) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size() || value <= 0) return std::nullopt;
+  return value;
+}
+
+}  // namespace
+
+ServiceManager::ServiceManager(boost::asio::io_context& context, std::vector<boost::asio::io_context*> loops)
+    : loops_(std::move(loops)), next_(context), socket_(taken_from_environment("NOTIFY_SOCKET")) {
+  const std::string of = taken_from_environment("WATCHDOG_PID");
+  const std::optional<std::int64_t> longest = number(taken_from_environment("WATCHDOG_USEC"));
+  if (longest && (of.empty() || number(of) == getpid())) watchdog_ = std::chrono::microseconds{*longest};
+}
+
+void ServiceManager::ready() {
+  tell("READY=1");
+  if (watchdog_.count() > 0 && !socket_.empty()) watch();
+}
+
+void ServiceManager::reloading() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  const std::int64_t microseconds = std::int64_t{now.tv_sec} * 1'000'000 + now.tv_nsec / 1'000;
+  tell("RELOADING=1\nMONOTONIC_USEC=" + std::to_string(microseconds));
+}
+
+void ServiceManager::stopping() {
+  next_.cancel();
+  tell("STOPPING=1");
+}
+
+// Once every loop has run what it was given, says so and gives them the next. A quarter of the time it
+// allows: one that is late by a round, or whose datagram is lost, is still heard in time.
+void ServiceManager::watch() {
+  if (unheard_.load() == 0) {
+    tell("WATCHDOG=1");
+    unheard_.store(loops_.size());
+    for (boost::asio::io_context* loop : loops_) {
+      boost::asio::post(*loop, [this] { unheard_.fetch_sub(1); });
+    }
+  }
+  next_.expires_after(std::max(watchdog_ / 4, std::chrono::microseconds{1'000}));
+  next_.async_wait([this](const boost::system::error_code& error) {
+    if (!error) watch();
+  });
+}
+
+void ServiceManager::tell(std::string_view what) const {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (socket_.empty() || socket_.size() >= sizeof address.sun_path) return;
+  if (socket_[0] != '/' && socket_[0] != '@') return;
+  std::memcpy(address.sun_path, socket_.data(), socket_.size());
+  if (socket_[0] == '@') address.sun_path[0] = '\0';  // of the abstract namespace, unix(7)
+  const int descriptor = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (descriptor < 0) return;
+  const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + socket_.size());
+  // Whether it arrives is its reader's business: a program does not fail because nobody listens.
+  (void)sendto(descriptor, what.data(), what.size(), MSG_NOSIGNAL,
+               reinterpret_cast<const sockaddr*>(&address), length);
+  close(descriptor);
+}
+
+}  // namespace weir::server
