@@ -26,7 +26,7 @@ ROOMS = {room.name: room for room in [
     Room("resp conversation", "a server's side of one connection: commands and their replies",
          {"core", "store", "service", "resp", "net/conversation.hpp"}, {"POSIX"}),
     Room("net", "event loops, listeners, TLS, sessions: no protocol, no store",
-         set(), {"Asio", "OpenSSL", "POSIX"}),
+         {"core/notices.hpp"}, {"Asio", "OpenSSL", "POSIX"}),
     Room("redis", "Redis and Valkey as the store: the client, the script, what decides when they do not",
          {"core", "store", "resp", "net/tls.hpp"}, {"Asio", "OpenSSL", "tl"}),
     Room("service", "what all connections share: who may ask, what is counted and told; no protocol",

@@ -14,6 +14,7 @@
 
 #include "cli/commands.hpp"
 #include "core/duration.hpp"
+#include "core/printable.hpp"
 #include "resp/number.hpp"
 #include "resp/writer.hpp"
 #include "weir/quota.hpp"
@@ -77,7 +78,7 @@ class Connection {
     std::getline(in, text);
     if (!text.empty() && text.back() == '\r') text.pop_back();
     if (!text.empty() && text[0] == '-')
-      throw std::runtime_error(where_ + " answered: " + printable(text.substr(1)));
+      throw std::runtime_error(where_ + " answered: " + core::printable(text.substr(1)));
     return text;
   }
 
@@ -92,12 +93,6 @@ class Connection {
     socket_.close(ignored);
     context_.run();  // the handler refers to its caller
     throw std::runtime_error(where_ + " did not answer within 5 seconds");
-  }
-
-  // The server's text goes to a terminal, and the server may be anything.
-  static std::string printable(std::string text) {
-    for (char& c : text) c = c >= ' ' && c <= '~' ? c : '?';
-    return text;
   }
 
   std::string where_;

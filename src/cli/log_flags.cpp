@@ -15,6 +15,7 @@
 
 #include "cli/write_file.hpp"
 #include "core/duration.hpp"
+#include "core/printable.hpp"
 #include "logs/log_time.hpp"
 
 namespace weir::cli {
@@ -156,7 +157,7 @@ sim::LogReport LogRun::report() const {
     if (stats.unreadable == 0) throw std::runtime_error(text + flags_.files[0] + ": contains no requests");
     text += fmt::format("none of {} lines could be read", stats.read);
     for (const logs::Unreadable& each : stats.examples) {
-      text += fmt::format("\n  {}:{}: {}: {}", each.file, each.line, each.why, sim::printable(each.text));
+      text += fmt::format("\n  {}:{}: {}: {}", each.file, each.line, each.why, core::printable(each.text));
     }
     text += "\n  expected lines such as: " + stats.expected;
     text += "\n  --format, --time, --key and --cost describe a log that is laid out differently";

@@ -35,6 +35,19 @@ TEST(Repeated, tells_at_the_very_start_of_a_clock) {
   EXPECT_EQ(repeated.happened(0s), 1U);
 }
 
+TEST(Repeated, tells_of_the_last_ones_when_none_follows) {
+  Repeated repeated(10s);
+  EXPECT_EQ(repeated.rest(1s), 0U);
+  EXPECT_EQ(repeated.happened(5s), 1U);
+  EXPECT_EQ(repeated.rest(20s), 0U);
+  EXPECT_EQ(repeated.happened(20s), 1U);
+  EXPECT_EQ(repeated.happened(21s), 0U);
+  EXPECT_EQ(repeated.happened(22s), 0U);
+  EXPECT_EQ(repeated.rest(29s), 0U);
+  EXPECT_EQ(repeated.rest(30s), 2U);
+  EXPECT_EQ(repeated.rest(60s), 0U);
+}
+
 TEST(Repeated, counts_each_once_whichever_threads_it_happens_on) {
   Repeated repeated(1ns);
   std::vector<std::uint64_t> told(4);

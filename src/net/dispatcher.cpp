@@ -20,6 +20,7 @@ void Dispatcher::take(Accepted accepted, const Protocol& protocol) {
   counters_.received.fetch_add(1, std::memory_order_relaxed);
   if (counters_.now.load(std::memory_order_relaxed) >= most_connections_) {
     counters_.rejected.fetch_add(1, std::memory_order_relaxed);
+    loop.notices.tell(core::Notice::too_many_connections, accepted.address);
     if (protocol.tls == nullptr) socket->send(protocol.too_many);
     return;
   }

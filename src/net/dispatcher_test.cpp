@@ -49,8 +49,11 @@ class Client {
 TEST(Dispatcher, deals_connections_to_the_loops_in_turn_up_to_the_most) {
   const auto clock = [] { return std::chrono::nanoseconds{0}; };
   Counters counters;
-  Loop first(0, clock, std::chrono::seconds{30}, counters);
-  Loop second(1, clock, std::chrono::seconds{30}, counters);
+  core::Notices notices(clock);
+  std::vector<std::string> told;
+  notices.sink = [&](const core::Notices::Told& notice) { told.emplace_back(notice.client); };
+  Loop first(0, clock, std::chrono::seconds{30}, counters, notices);
+  Loop second(1, clock, std::chrono::seconds{30}, counters, notices);
   const auto run = [&] {
     for (Loop* loop : {&first, &second}) {
       loop->context.restart();
@@ -78,6 +81,7 @@ TEST(Dispatcher, deals_connections_to_the_loops_in_turn_up_to_the_most) {
   EXPECT_EQ(d.reads(), "the end");
   EXPECT_EQ(counters.received, 4U);
   EXPECT_EQ(counters.rejected, 1U);
+  EXPECT_EQ(told, std::vector<std::string>{"10.0.0.4"});
 
   // One has gone, so there is room for another.
   (*second.sessions.begin())->close();

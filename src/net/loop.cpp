@@ -6,8 +6,14 @@
 
 namespace weir::net {
 
-Loop::Loop(std::size_t which, Clock now, std::chrono::nanoseconds stalled, Counters& counted)
-    : number(which), clock(std::move(now)), stall_timeout(stalled), counters(counted), coarse_now(clock()) {}
+Loop::Loop(std::size_t which, Clock now, std::chrono::nanoseconds stalled, Counters& counted,
+           core::Notices& told)
+    : number(which),
+      clock(std::move(now)),
+      stall_timeout(stalled),
+      counters(counted),
+      notices(told),
+      coarse_now(clock()) {}
 
 Loop::~Loop() = default;
 

@@ -16,6 +16,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "core/notices.hpp"
 #include "net/poller.hpp"
 
 namespace weir::net {
@@ -35,7 +36,8 @@ struct Loop {
   using Clock = std::function<std::chrono::nanoseconds()>;
 
   // `number` identifies the loop in its program. A connection that stalls for `stall_timeout` is closed.
-  Loop(std::size_t number, Clock clock, std::chrono::nanoseconds stall_timeout, Counters& counters);
+  Loop(std::size_t number, Clock clock, std::chrono::nanoseconds stall_timeout, Counters& counters,
+       core::Notices& notices);
   ~Loop();
   Loop(const Loop&) = delete;
   Loop& operator=(const Loop&) = delete;
@@ -54,6 +56,7 @@ struct Loop {
   const Clock clock;
   const std::chrono::nanoseconds stall_timeout;
   Counters& counters;
+  core::Notices& notices;
 
   std::vector<char> read_buffer = std::vector<char>(kReadBytes);
   std::string replies;

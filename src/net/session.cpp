@@ -82,7 +82,10 @@ void Session::close_if_stalled() {
   if (state_ == State::closed || stalled_since_ == std::chrono::nanoseconds{0}) return;
   const bool ended = state_ == State::ending || state_ == State::lingering;
   if (loop_.coarse_now - stalled_since_ < (ended ? kLinger : loop_.stall_timeout)) return;
-  if (!ended) loop_.counters.stalled.fetch_add(1, std::memory_order_relaxed);
+  if (!ended) {
+    loop_.counters.stalled.fetch_add(1, std::memory_order_relaxed);
+    loop_.notices.tell(core::Notice::stalled);
+  }
   close();
 }
 

@@ -239,9 +239,10 @@ struct World {
 
   std::chrono::nanoseconds now = std::chrono::seconds{1000};
   Counters counters;
+  core::Notices notices{[this] { return now; }};
   Wire wire;
   Talk talk;
-  Loop loop{0, [this] { return now; }, std::chrono::seconds{30}, counters};
+  Loop loop{0, [this] { return now; }, std::chrono::seconds{30}, counters, notices};
   std::shared_ptr<Session> session;
 };
 

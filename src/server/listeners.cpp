@@ -42,8 +42,9 @@ void check_reach(const asio::ip::tcp::endpoint& endpoint, const Settings& settin
 
 }  // namespace
 
-Listeners::Listeners(asio::io_context& context, const Settings& settings, net::Protocol resp)
-    : tcp_protocol_(resp), unix_protocol_(std::move(resp)) {
+Listeners::Listeners(asio::io_context& context, const Settings& settings, net::Protocol resp,
+                     core::Notices& notices)
+    : notices_(notices), tcp_protocol_(resp), unix_protocol_(std::move(resp)) {
   if (!settings.tls_cert.empty()) {
     tls_.emplace(make_tls(settings));
     tcp_protocol_.tls = &*tls_;
@@ -68,7 +69,7 @@ void Listeners::start(net::Dispatcher& dispatcher) {
 
 void Listeners::start(net::Listener& listener, const net::Protocol& protocol, net::Dispatcher& dispatcher) {
   listener.start([&](net::Accepted accepted) { dispatcher.take(std::move(accepted), protocol); },
-                 [](const std::string& why) { spdlog::warn("cannot accept a connection: {}", why); });
+                 [this](const std::string& why) { notices_.tell(core::Notice::cannot_accept, {}, why); });
 }
 
 void Listeners::stop() {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "core/notices.hpp"
 #include "net/dispatcher.hpp"
 #include "net/listener.hpp"
 #include "server/settings.hpp"
@@ -18,7 +19,8 @@ class Listeners {
  public:
   // Opens all of them. Throws std::runtime_error with one line that says what and where; clients
   // beyond this machine are served only with a password, TLS or --insecure.
-  Listeners(boost::asio::io_context& context, const Settings& settings, net::Protocol resp);
+  Listeners(boost::asio::io_context& context, const Settings& settings, net::Protocol resp,
+            core::Notices& notices);
 
   const std::vector<std::string>& addresses() const { return addresses_; }
   void start(net::Dispatcher& dispatcher);
@@ -27,6 +29,7 @@ class Listeners {
  private:
   void start(net::Listener& listener, const net::Protocol& protocol, net::Dispatcher& dispatcher);
 
+  core::Notices& notices_;
   std::optional<boost::asio::ssl::context> tls_;
   net::Protocol tcp_protocol_;
   net::Protocol unix_protocol_;  // never TLS

@@ -13,6 +13,7 @@
 #include "net/dispatcher.hpp"
 #include "server/listeners.hpp"
 #include "server/metrics.hpp"
+#include "server/notice_lines.hpp"
 #include "server/service_manager.hpp"
 #include "server/shutdown.hpp"
 #include "server/snapshots.hpp"
@@ -69,6 +70,7 @@ class Server::Impl {
       loops.push_back(&workers_.back()->loop());
     }
     add_rows();
+    service_.notices.sink = write_notice;
     service_.shut_down = [this](bool save) {
       boost::asio::post(main_context(), [this, save] {
         save_at_end_ = save_at_end_ && save;
@@ -77,7 +79,7 @@ class Server::Impl {
     };
     dispatcher_ =
         std::make_unique<net::Dispatcher>(std::move(loops), settings_.max_connections, connections_);
-    listeners_ = std::make_unique<Listeners>(main_context(), settings_, resp());
+    listeners_ = std::make_unique<Listeners>(main_context(), settings_, resp(), service_.notices);
     if (saved_) restore(std::move(*saved_), settings_, embedded_.table(), service_.now());
     saved_.reset();
     raise_descriptor_limit(settings_.max_connections);

@@ -12,7 +12,7 @@ Worker::Worker(std::size_t number, const Settings& settings, service::Service& s
     : service_(service),
       embedded_(embedded),
       batch_(service.options().on_store_error, service.options().sharing),
-      loop_(number, service.options().clock, settings.stall_timeout, connections) {
+      loop_(number, service.options().clock, settings.stall_timeout, connections, service.notices) {
   if (!settings.store) return;
   const core::Clock& clock = service.options().clock;
   shared_ =

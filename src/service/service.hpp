@@ -13,6 +13,7 @@
 #include <string>
 
 #include "core/clock.hpp"
+#include "core/notices.hpp"
 #include "service/authentication.hpp"
 #include "service/counters.hpp"
 #include "service/metrics.hpp"
@@ -55,6 +56,7 @@ class Service {
 
   Authentication authentication;
   Counters counters;
+  core::Notices notices{[this] { return now(); }};
   Metrics metrics;
   // Stops the program, with or without a last snapshot. Any thread; returns at once.
   std::function<void(bool save)> shut_down = [](bool) {};

@@ -104,7 +104,4 @@ std::string json_of(const SuggestReport& report);
 // A self-contained page around the JSON.
 std::string page_of(const std::string& json);
 
-// Text of unknown origin made safe for a terminal or a page: controls and broken UTF-8 as \xNN.
-std::string printable(std::string_view bytes);
-
 }  // namespace weir::sim

@@ -1,10 +1,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 
 #include "core/duration.hpp"
+#include "core/printable.hpp"
 #include "logs/log_time.hpp"
 #include "sim/report.hpp"
 
@@ -110,7 +110,8 @@ std::string head_of(const LogReport& log) {
   if (stats.unreadable > 0) {
     out += fmt::format("{} of {} lines could not be read\n", grouped(stats.unreadable), grouped(stats.read));
     for (const logs::Unreadable& each : stats.examples) {
-      out += fmt::format("  {}:{}: {}: {}\n", each.file, each.line, each.why, cut(printable(each.text), 60));
+      out += fmt::format("  {}:{}: {}: {}\n", each.file, each.line, each.why,
+                         cut(core::printable(each.text), 60));
     }
     out += fmt::format("  expected lines such as: {}\n", stats.expected);
   }
@@ -118,36 +119,6 @@ std::string head_of(const LogReport& log) {
 }
 
 }  // namespace
-
-std::string printable(std::string_view bytes) {
-  std::string out;
-  for (std::size_t i = 0; i < bytes.size();) {
-    const auto lead = static_cast<unsigned char>(bytes[i]);
-    std::size_t size = lead < 0x80                   ? 1
-                       : lead >= 0xC2 && lead < 0xE0 ? 2
-                       : lead >= 0xE0 && lead < 0xF0 ? 3
-                       : lead >= 0xF0 && lead < 0xF5 ? 4
-                                                     : 0;
-    std::uint32_t point = size == 1 ? lead : lead & (0x7FU >> size);
-    if (i + size > bytes.size()) size = 0;
-    for (std::size_t k = 1; k < size; ++k) {
-      const auto next = static_cast<unsigned char>(bytes[i + k]);
-      if ((next & 0xC0U) != 0x80) size = 0;
-      point = point << 6 | (next & 0x3FU);
-    }
-    constexpr std::array<std::uint32_t, 5> kLeast = {0, 0, 0x80, 0x800, 0x10000};
-    const bool whole =
-        size > 0 && point >= kLeast[size] && point < 0x110000 && (point < 0xD800 || point > 0xDFFF);
-    if (whole && point >= 0x20 && (point < 0x7F || point > 0x9F)) {
-      out += bytes.substr(i, size);
-      i += size;
-    } else {
-      out += fmt::format("\\x{:02x}", lead);
-      ++i;
-    }
-  }
-  return out;
-}
 
 std::string text_of(const ReplayReport& report, bool colour) {
   const char* const red = colour ? "\x1b[31m" : "";
@@ -184,13 +155,14 @@ std::string text_of(const ReplayReport& report, bool colour) {
     Columns worst;
     worst.row({"client", "requests", "denied", "share", "first denied at"});
     for (const WorstClient& each : limit.worst) {
-      worst.row({cut(printable(each.client), kNameColumns), grouped(each.requests), grouped(each.denied),
-                 percent(each.denied, each.requests), logs::utc_text(each.first_denied_ns)});
+      worst.row({cut(core::printable(each.client), kNameColumns), grouped(each.requests),
+                 grouped(each.denied), percent(each.denied, each.requests),
+                 logs::utc_text(each.first_denied_ns)});
     }
     out += worst.text("  ");
     if (limit.longest_locked_out_client) {
       out += fmt::format("  {}locked out longest: {} for {}{}\n", red,
-                         cut(printable(*limit.longest_locked_out_client), kNameColumns),
+                         cut(core::printable(*limit.longest_locked_out_client), kNameColumns),
                          about(limit.longest_locked_out_ns), plain);
     }
   }

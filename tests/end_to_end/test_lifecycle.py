@@ -309,7 +309,8 @@ class TestNoRoom(WithFolder):
             self.assertLess(server.cpu_seconds() - before, 0.1, "it spins")
             for client in clients[:5]:
                 self.assertEqual(client.ask("CL.THROTTLE", "k", 99, 1, 3600)[0], 0, "who is in stays in")
-            self.assertLess(len(server.stderr().splitlines()), 50, "the log is flooded")
+            said = [line for line in server.stderr().splitlines() if "cannot accept a connection: Too many open files" in line]
+            self.assertEqual(len(said), 1, "counted, not repeated")
             for client in clients[:40]:
                 client.close()
             for client in clients[40:]:
@@ -323,7 +324,8 @@ class TestNoRoom(WithFolder):
             places = server.ports + [self.folder.file("sock")]
             clients = [Client(place) for _ in range(20) for place in places]
             until(lambda: server.descriptors() >= 40, "no descriptor left")
-            until(lambda: server.stderr().count("cannot accept") >= 6, "each listener fails")
+            until(lambda: "cannot accept" in server.stderr(), "a listener fails")
+            time.sleep(0.3)  # so do the others, and wait for their next try
             for client in clients:
                 client.close()
             until(lambda: server.descriptors() < 20, "descriptors are free again")

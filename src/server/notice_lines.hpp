@@ -1,0 +1,10 @@
+// What the log says of each notice (core/notices.hpp). Any thread.
+#pragma once
+
+#include "core/notices.hpp"
+
+namespace weir::server {
+
+void write_notice(const core::Notices::Told& told);
+
+}  // namespace weir::server
