@@ -2,13 +2,18 @@
 //
 // Exit codes: 0 done (check: allowed), 1 denied (check only), 2 any error.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <span>
 #include <stdexcept>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "cli/commands.hpp"
+#include "core/printable.hpp"
 
 namespace {
 
@@ -17,16 +22,39 @@ bool known(const CLI::App& app, const std::string& word) {
   return !commands.empty();
 }
 
+// Of the words that no option took, the first: a flag by its name, anything else by its place, since it may
+// be part of a secret.
+std::string unexpected(const CLI::App& command, std::span<char* const> words) {
+  const std::vector<std::string> rest = command.remaining();
+  if (rest.empty()) return "an argument that was not expected";
+  const std::string flag = rest.front().substr(0, rest.front().find('='));
+  const auto of_a_name = [](char c) { return (c >= 'a' && c <= 'z') || c == '-'; };
+  if (flag.starts_with("--") && flag.size() <= 24 && std::all_of(flag.begin(), flag.end(), of_a_name))
+    return "unknown flag '" + flag + "'";
+  const auto at = std::find(words.begin(), words.end(), rest.front());
+  return "argument " + std::to_string(at - words.begin()) + " was not expected";
+}
+
+// For a terminal. Some messages have several lines.
+std::string shown(std::string_view message) {
+  const std::size_t end = message.find('\n');
+  if (end == std::string_view::npos) return weir::core::printable(message);
+  return weir::core::printable(message.substr(0, end)) + "\n" + shown(message.substr(end + 1));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   CLI::App app{"Rate limiting by GCRA, the generic cell rate algorithm.", "weir"};
   app.set_version_flag("--version", "weir " WEIR_VERSION);
   app.require_subcommand(1);
-  app.failure_message([](const CLI::App* root, const CLI::Error& error) {
+  const std::span words(argv, static_cast<std::size_t>(argc));
+  app.failure_message([words](const CLI::App* root, const CLI::Error& error) {
     const auto used = root->get_subcommands();
     const std::string command = used.empty() ? "weir" : "weir " + used.front()->get_name();
-    return std::string("weir: ") + error.what() + " (see " + command + " --help)\n";
+    const bool extra = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr && !used.empty();
+    const std::string what = extra ? unexpected(*used.front(), words) : error.what();
+    return "weir: " + weir::core::printable(what) + " (see " + command + " --help)\n";
   });
   // A full disk or a closed pipe is reported where the write fails; by default its signal would end the
   // program.
@@ -49,7 +77,7 @@ int main(int argc, char** argv) {
     app.exit(error);
     return 2;
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "weir: %s\n", error.what());
+    std::fprintf(stderr, "weir: %s\n", shown(error.what()).c_str());
     return 2;
   }
   return result;

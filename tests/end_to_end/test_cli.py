@@ -79,8 +79,8 @@ class TestBadFlags(WithFolder):
     def test_commands(self):
         self.is_refused(names=["subcommand"])
         self.is_refused("bogus", names=["weir: unknown command 'bogus'; known: serve, check, replay, suggest\n"])
-        self.is_refused("serve", "extra", names=["extra", " (see weir serve --help)\n"])
-        self.is_refused("serve", "--bogus", names=["--bogus"])
+        self.is_refused("serve", "extra", names=["weir: argument 2 was not expected (see weir serve --help)\n"])
+        self.is_refused("serve", "--bogus", names=["weir: unknown flag '--bogus' (see weir serve --help)\n"])
 
     def test_values(self):
         for flag, value, *names in (
@@ -94,6 +94,49 @@ class TestBadFlags(WithFolder):
                 ("log-level", "loud", "loud", "debug")):
             with self.subTest(flag=flag, value=value):
                 self.serve_is_refused(f"--{flag}={value}", names=[flag, *names])
+
+    def test_sizes(self):
+        for value, message in (
+                ("64M", "'64M' has to be written 64MiB (B, KiB, MiB, GiB, TiB)"),
+                ("64MB", "'64MB' has to be written 64MiB (B, KiB, MiB, GiB, TiB)"),
+                ("64mb", "'64mb' has to be written 64MiB (B, KiB, MiB, GiB, TiB)"),
+                ("64 MiB", "'64 MiB' has to be written 64MiB (B, KiB, MiB, GiB, TiB)"),
+                ("2g", "'2g' has to be written 2GiB (B, KiB, MiB, GiB, TiB)"),
+                ("lots", "'lots' is not a size such as 64MiB or 2GiB (B, KiB, MiB, GiB, TiB)"),
+                ("1.5GiB", "'1.5GiB' is not a size such as 64MiB or 2GiB (B, KiB, MiB, GiB, TiB)"),
+                ("1023KiB", "'1023KiB' is below the minimum (1MiB)"),
+                ("0", "'0' is below the minimum (1MiB)")):
+            with self.subTest(value):
+                self.serve_is_refused(f"--memory={value}", names=[f"weir: memory: {message}\n"])
+        have = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGESIZE") >> 20
+        for value in ("9999TiB", f"{have + 1}MiB", "99999999999999999999", "9223372036854775807TiB"):
+            with self.subTest(value):
+                self.serve_is_refused(f"--memory={value}", names=[
+                    f"weir: memory: '{value}' is more than this machine has ({have}MiB)\n"])
+
+    def test_settings_of_the_store_need_one(self):
+        for flag, value in (("on-store-error", "deny"), ("store-deadline", "1s"), ("local-share", "50%"),
+                            ("no-remember-denials", "true"), ("merge", "true"), ("store-tls-ca", "x.pem"),
+                            ("store-tls-cert", "x.pem"), ("store-tls-key", "x.pem")):
+            with self.subTest(flag):
+                says = [f"weir: {flag} needs --store\n"]
+                self.serve_is_refused(f"--{flag}" + ("" if value == "true" else f"={value}"), names=says)
+                self.serve_is_refused("--config", self.folder.file("x.conf", f"{flag} = {value}\n"), names=says)
+        # And they are judged first.
+        self.serve_is_refused("--store-deadline=0", names=["weir: store-deadline: '0' is not a time such as 500ms, 60s or 1h\n"])
+        self.serve_is_refused("--local-share=0%", names=["weir: local-share: '0%' is not a percentage from 1% to 100%\n"])
+        self.serve_is_refused("--store", "redis://127.0.0.1", "--store-tls-ca", "x.pem", names=[
+            "weir: store-tls-ca needs a store with TLS: a URL that begins with rediss\n"])
+
+    def test_control_bytes_are_escaped(self):
+        for args, says in ((["--memory=\x1b[31m"], "memory: '\\x1b[31m'"), (["--threads=\x1b[31m\n"], "\\x1b[31m\\x0a"),
+                           (["--config", "a\x1b\rb"], "config: cannot open 'a\\x1b\\x0db'"),
+                           (["--resp", "a\x9b\x1bb:1"], "a\\xc2\\x9b\\x1bb")):
+            with self.subTest(args):
+                errors = self.is_refused("serve", *args, names=[says])
+                self.assertNotRegex(errors[:-1], r"[\x00-\x1f\x7f]")
+        self.is_refused("check", "k", "--limit", "1/s\x1b[31m", names=["\\x1b[31m"])
+        self.is_refused("replay", "no\x1bsuch.log", "--limit", "1/s", names=["no\\x1bsuch.log"])
 
     def test_endpoints(self):
         for value in ("foo", "127.0.0.1", "127.0.0.1:", "127.0.0.1:x", "127.0.0.1:65536", "127.0.0.1:-1", ":6390",
@@ -190,6 +233,33 @@ log-level = "warn"
         with self.serve_with(text) as server, Client(self.folder.file("sock")) as client:
             self.assertEqual(client.ask("PING"), "PONG")
 
+    def test_what_an_editor_on_windows_writes(self):
+        text = "\ufeffresp = 127.0.0.1:0\r\n\tthreads\t=\t3\t\r\n\r\npassword = \"p w\"\r\n"
+        with self.serve_with(text) as server, server.client() as client:
+            self.assertEqual(client.ask("AUTH", "p w"), "OK")
+            self.assertIn(b"\r\nthreads:3\r\n", client.ask("INFO"))
+
+    def test_a_value_in_quotes_may_be_followed_by_a_comment(self):
+        for line, password in (('password = "x" # note', "x"), ('password = "x"# note', "x"),
+                               ('password = "a # b"', "a # b"), ("password = a#b", "a#b"),
+                               ('password = a"b"', 'a"b"'), ('password = " x "', " x "), ("password = a b", "a b"),
+                               ("password = [x,y]", "[x,y]"), ("password = a=b", "a=b")):
+            with self.subTest(line), self.serve_with(f"resp = 127.0.0.1:0\nthreads = 1\n{line}\n") as server:
+                with server.client() as client:
+                    self.assertEqual(client.ask("AUTH", password), "OK")
+
+    def test_a_password_that_everyone_may_read_is_warned_of(self):
+        path = self.folder.file("weir.conf", "resp = 127.0.0.1:0\npassword = s3cret\n")
+        warning = f"config: '{path}' has a password in it, and every user of this machine may read it"
+        for mode, warned in ((0o644, True), (0o640, False), (0o600, False)):
+            os.chmod(path, mode)
+            with Server("--config", path, resp=()) as server:
+                self.assertEqual(warning in server.stderr(), warned, server.stderr())
+        path = self.folder.file("open.conf", "resp = 127.0.0.1:0\nthreads = 1\n")
+        os.chmod(path, 0o644)
+        with Server("--config", path, resp=()) as server:
+            self.assertNotIn("config", server.stderr())
+
     def test_the_command_line_wins(self):
         with self.serve_with("resp = 127.0.0.1:0\nthreads = 3\nmax-connections = 5\n", "--threads", "1") as server:
             info = server.info()
@@ -201,6 +271,21 @@ log-level = "warn"
         self.serve_is_refused("--config", file("a.conf", "bogus = 1\n"),
                               names=[f"weir: config: {file('a.conf')}:1: unknown setting 'bogus'; "
                                      "weir serve --help lists them\n"])
+        for text, line, what in (
+                ("\n# x\n\nthread = 1\n", 4, "unknown setting 'thread'; weir serve --help lists them"),
+                ("config = x\n", 1, "unknown setting 'config'; weir serve --help lists them"),
+                ("= x\n", 1, "unknown setting; weir serve --help lists them"),
+                ("threads = \n", 1, "missing value after 'threads ='; \"\" is an empty one"),
+                ("threads: 1\n", 1, "missing '=' after 'threads'"),
+                ("threads = 1\nuser = a\nthreads = 1\n", 3, "'threads' is set twice, first in line 1"),
+                ('user = "a\n', 1, "'user': missing '\"' at the end of the value"),
+                ('user = "a" b\n', 1, "'user': after the value in quotes only a # comment may follow"),
+                ("user = a # b\n", 1, "'user': put the value in quotes: it has a # after a blank, or a comment follows it"),
+                ("user = #a\n", 1, "'user': put the value in quotes: it has a # after a blank, or a comment follows it"),
+                ("user = a\0b\n", 1, "a NUL byte; the file has to be UTF-8")):
+            with self.subTest(text):
+                self.serve_is_refused("--config", file("f.conf", text), names=[
+                    f"weir: config: {file('f.conf')}:{line}: {what}\n"])
         self.serve_is_refused("--config", file("b.conf", "threads = x\n"), names=["threads", "x"])
         self.serve_is_refused("--config", file("c.conf", "memory = lots\n"), names=["memory", "lots"])
         self.serve_is_refused("--config", file("d.conf", "password\n"), names=[f"weir: config: {file('d.conf')}:1: missing '=' after 'password'\n"])
@@ -210,10 +295,23 @@ log-level = "warn"
 
     def test_an_error_never_shows_the_password(self):
         for text in ("password = s3cret\nbogus = 1\n", "password = s3cret s3cret\n", "pasword = s3cret\n",
-                     "password = [s3cret\n"):
+                     "password = [s3cret\n", "password s3cret\n", "pasword: s3cret\n", "s3cret\n", "s3cret==\n",
+                     "password = \"s3cret\n", "password = \"x\" s3cret\n", "password = s3cret # s3cret\n",
+                     "store = s3cret\n", "store = redis:/x:s3cret@y\n", "store = redis://x:s3cret@y:port\n",
+                     "password = s3cret\npassword = s3cret\n", "password = s3cret\0\n"):
             code, out, errors = weir("serve", "--resp", "0.0.0.0:99999", "--config", self.folder.file("x.conf", text))
             self.assertEqual(code, 2)
             self.assertNotIn("s3cret", out + errors)
+
+
+    def test_no_argument_that_may_be_part_of_a_password_is_shown(self):
+        for args in (["--password", "my", "s3cret"], ["--pasword", "s3cret"], ["--pasword=s3cret"], ["-ps3cret"],
+                     ["-p", "s3cret"], ["s3cret"], ["--s3cret=1"],
+                     ["--stor=redis://:s3cret@y"], ["--store", "redis://:s3cret@y", "redis://:s3cret@y"]):
+            for command in ("serve", "check"):
+                with self.subTest(args, command=command):
+                    errors = self.is_refused(command, *(["key"] if command == "check" else []), *args, names=[])
+                    self.assertNotIn("s3cret", errors)
 
 
 class TestSecretsAndLogs(WithFolder):

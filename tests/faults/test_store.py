@@ -362,8 +362,7 @@ class TestWays(unittest.TestCase):
                         (url, None, key, "store-tls-cert and store-tls-key must be given together"),
                         (f"redis://127.0.0.1:{redis.port}", certificate, key,
                          "store-tls-cert needs a store with TLS: a URL that begins with rediss"),
-                        (None, certificate, key, "store-tls-cert needs a store with TLS: a URL that begins with rediss"),
-                        (None, None, key, "store-tls-cert needs a store with TLS: a URL that begins with rediss")):
+                        (None, certificate, key, "store-tls-cert needs --store"), (None, None, key, "store-tls-key needs --store")):
                     flags = [word for flag, value in (("--store", where), ("--store-tls-cert", cert_file),
                                                       ("--store-tls-key", key_file)) if value for word in (flag, value)]
                     with self.subTest(flags=flags):

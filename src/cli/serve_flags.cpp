@@ -1,0 +1,143 @@
+#include "cli/serve_flags.hpp"
+
+#include <CLI/CLI.hpp>
+#include <array>
+#include <chrono>
+#include <memory>
+#include <stdexcept>
+#include <utility>
+
+#include "cli/values.hpp"
+
+namespace weir::cli {
+namespace {
+
+using server::Settings;
+
+// These say something about the store; without one they would say it to nobody.
+constexpr std::array kOfTheStore = {"on-store-error",      "store-deadline", "local-share",
+                                    "no-remember-denials", "merge",          "store-tls-ca",
+                                    "store-tls-cert",      "store-tls-key"};
+
+void need_a_store(const CLI::App& app) {
+  for (const char* name : kOfTheStore) {
+    if (app.count(std::string("--") + name) > 0)
+      throw std::runtime_error(std::string(name) + " needs --store");
+  }
+}
+
+void judge_store(const ServeFlags& flags, const CLI::App& app, Settings& settings) {
+  redis::SharedStore::Options& options = settings.store_options;
+  options.deadline = parse_time("store-deadline", flags.store_deadline, std::chrono::milliseconds{1});
+  options.local_share = parse_share("local-share", flags.local_share);
+  options.remember_denials = !flags.no_remember_denials;
+  settings.store_merge = flags.merge;
+  if (flags.on_store_error == "allow") settings.on_store_error = OnStoreError::allow;
+  if (flags.on_store_error == "deny") settings.on_store_error = OnStoreError::deny;
+  if (flags.store.empty()) return;
+  auto endpoint = redis::Endpoint::parse(flags.store);
+  if (!endpoint) throw std::runtime_error(endpoint.error());
+  for (const char* name : {"store-tls-ca", "store-tls-cert", "store-tls-key"}) {
+    if (!endpoint->tls && app.count(std::string("--") + name) > 0)
+      throw std::runtime_error(std::string(name) + " needs a store with TLS: a URL that begins with rediss");
+  }
+  settings.store_text = endpoint->text();
+  settings.store = std::move(*endpoint);
+}
+
+}  // namespace
+
+void add_serve_flags(CLI::App& app, ServeFlags& flags) {
+  // Wider than CLI11's 30, so that most flags take one line and all of them fit a screen.
+  auto formatter = std::make_shared<CLI::Formatter>();
+  formatter->column_width(38);
+  app.formatter(formatter);
+  Settings& s = flags.settings;
+  const auto file = [&app](const char* name, std::string& path, const char* what) {
+    app.add_option(name, path, what)->type_name("FILE");
+  };
+  const auto time = [&app](const char* name, std::string& text, const char* what) {
+    app.add_option(name, text, what)->type_name("TIME")->capture_default_str();
+  };
+  // Validators describe themselves at length; the text says it shorter.
+  const auto number = [&app](const char* name, auto& value, int most, const char* what) {
+    app.add_option(name, value, what)
+        ->type_name("N")
+        ->check(CLI::Range(1, most).description(""))
+        ->capture_default_str();
+  };
+  const auto choice = [&app](const char* name, std::string& word, std::vector<std::string> words,
+                             const char* what) {
+    app.add_option(name, word, what)
+        ->type_name("WORD")
+        ->check(CLI::IsMember(std::move(words)).description(""))
+        ->capture_default_str();
+  };
+  app.add_option("--resp", flags.resp, "listen here; may be repeated")
+      ->type_name("HOST:PORT")
+      ->capture_default_str();
+  file("--unix-socket", s.unix_socket, "listen on a Unix socket, mode 0660");
+  number("--threads", s.threads, 256, "event loops, up to 256 [one for each core]");
+  app.add_option("--memory", flags.memory, "resident memory: 8 MiB for the program, the rest for keys")
+      ->type_name("SIZE")
+      ->capture_default_str();
+  choice("--when-full", flags.when_full, {"deny", "allow"},
+         "deny or allow new keys when every slot is in use");
+  number("--max-connections", s.max_connections, 1'000'000, "connections at once");
+  time("--stall-timeout", flags.stall_timeout, "close after this long with half a command or unread replies");
+  app.add_option("--user", s.user, "name for AUTH")
+      ->type_name("NAME")
+      ->envname("WEIR_USER")
+      ->capture_default_str();
+  app.add_option("--password", s.password, "password for AUTH; better in the environment or the file")
+      ->type_name("WORD")
+      ->envname("WEIR_PASSWORD");
+  file("--tls-cert", s.tls_cert, "certificate chain (PEM): TCP listeners speak TLS");
+  file("--tls-key", s.tls_key, "its private key (PEM)");
+  file("--tls-ca", s.tls_ca, "clients must show a certificate signed by this one (PEM)");
+  app.add_option("--store", flags.store, "Redis or Valkey that counts, as in redis://HOST:6379")
+      ->type_name("URL")
+      ->envname("WEIR_STORE");
+  choice("--on-store-error", flags.on_store_error, {"local", "allow", "deny"},
+         "fallback while the store does not answer: local, allow, deny");
+  time("--store-deadline", flags.store_deadline, "longest wait for the store");
+  app.add_option("--local-share", flags.local_share, "share of each limit for the fallback 'local'")
+      ->type_name("SHARE")
+      ->capture_default_str();
+  app.add_flag("--no-remember-denials", flags.no_remember_denials,
+               "ask the store again about a key just denied");
+  app.add_flag("--merge", flags.merge, "one call at a time for each key; later checks share the next");
+  file("--store-tls-ca", s.store_tls_ca, "CA of the store's certificate (PEM) [the system's]");
+  file("--store-tls-cert", s.store_tls_cert, "certificate chain for the store (PEM)");
+  file("--store-tls-key", s.store_tls_key, "its private key (PEM)");
+  file("--snapshot", s.snapshot, "start from this file, save to it: restarts keep debts");
+  time("--snapshot-every", flags.snapshot_every, "time between saves");
+  app.add_flag("--ignore-bad-snapshot", s.ignore_bad_snapshot, "put a damaged snapshot aside, start empty");
+  app.add_flag("--insecure", s.insecure, "listen beyond loopback without password or TLS");
+  choice("--log-level", flags.log_level, {"debug", "info", "warn", "error", "off"},
+         "debug, info, warn, error or off");
+  file("--config", flags.config, "file with any of these, one 'name = value' a line");
+}
+
+Settings settings_from(const ServeFlags& flags, const CLI::App& app) {
+  Settings settings = flags.settings;
+  for (const std::string& text : flags.resp) {
+    if (!text.empty()) settings.resp.push_back(parse_endpoint("resp", text));
+  }
+  settings.memory = parse_bytes("memory", flags.memory, 1_MiB);
+  settings.when_full = flags.when_full == "allow" ? WhenFull::allow : WhenFull::deny;
+  settings.snapshot_every = parse_time("snapshot-every", flags.snapshot_every, std::chrono::milliseconds{10});
+  settings.stall_timeout = std::chrono::ceil<std::chrono::seconds>(
+      parse_time("stall-timeout", flags.stall_timeout, std::chrono::seconds{1}));
+  if (settings.tls_cert.empty() != settings.tls_key.empty()) {
+    throw std::runtime_error("tls-cert and tls-key must be given together");
+  }
+  if (!settings.tls_ca.empty() && settings.tls_cert.empty()) {
+    throw std::runtime_error("tls-ca needs tls-cert and tls-key");
+  }
+  judge_store(flags, app, settings);
+  if (!settings.store) need_a_store(app);
+  return settings;
+}
+
+}  // namespace weir::cli

@@ -1,0 +1,39 @@
+// The flags of `weir serve`: one table that --help, the manual and shell completion read, and what becomes of
+// their values.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "server/settings.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace weir::cli {
+
+struct ServeFlags {
+  std::vector<std::string> resp = {"127.0.0.1:6390"};
+  std::string memory = "64MiB";
+  std::string when_full = "deny";
+  std::string snapshot_every = "60s";
+  std::string stall_timeout = "30s";
+  std::string log_level = "info";
+  std::string config;
+  std::string store;
+  std::string on_store_error = "local";
+  std::string store_deadline = "50ms";
+  std::string local_share = "100%";
+  bool no_remember_denials = false;
+  bool merge = false;
+  server::Settings settings;  // those that need no translation
+};
+
+// The flags must outlive the app.
+void add_serve_flags(CLI::App& app, ServeFlags& flags);
+
+// The values, judged and translated; `app` says which were given. Throws std::runtime_error of one line.
+server::Settings settings_from(const ServeFlags& flags, const CLI::App& app);
+
+}  // namespace weir::cli

@@ -1,0 +1,25 @@
+// The values of flags, from text: sizes, times, shares, addresses. Anything else throws a
+// std::runtime_error of one line that names the flag, the value and what is allowed.
+//
+// Pure, but for what parse_bytes() asks the machine.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <string>
+
+#include "server/settings.hpp"
+
+namespace weir::cli {
+
+// "64MiB", up to what the machine has.
+std::size_t parse_bytes(const std::string& flag, const std::string& text, std::size_t least);
+// "500ms".
+std::chrono::nanoseconds parse_time(const std::string& flag, const std::string& text,
+                                    std::chrono::nanoseconds least);
+// "50%", a whole number from 1 to 100, as a part of 1.
+double parse_share(const std::string& flag, const std::string& text);
+// "127.0.0.1:6390" or "[::1]:6390".
+server::Endpoint parse_endpoint(const std::string& flag, const std::string& text);
+
+}  // namespace weir::cli
