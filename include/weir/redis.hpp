@@ -113,7 +113,7 @@ class RedisStore {
   // Does not wait; as SharedLimiter::check with a callback.
   void check_all(std::span<const SharedCheck> checks, Callback<JointResult> done);
 
-  [[nodiscard]] bool ready() const noexcept;                 // whether the store answers
+  [[nodiscard]] bool ready() const noexcept;                 // whether the store decides; docs/redis.md
   [[nodiscard]] std::uint64_t decided() const noexcept;      // checks that it has decided
   [[nodiscard]] std::uint64_t remembered() const noexcept;   // denials given without asking
   [[nodiscard]] std::uint64_t leased() const noexcept;       // allowances given without asking

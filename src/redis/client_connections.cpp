@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/printable.hpp"
 #include "redis/client.hpp"
 
 namespace weir::redis {
@@ -22,6 +23,7 @@ constexpr Client::nanoseconds kSteadyAfter = 1s;       // of being up, failures 
 constexpr Client::nanoseconds kAnswerAtMost = 500ms;   // to what is not a call
 constexpr Client::nanoseconds kPingAfter = 1s;
 constexpr Client::nanoseconds kAskAgain = 100ms;  // while something is wrong
+constexpr std::size_t kLongestShown = 200;
 constexpr Client::nanoseconds kNever{std::numeric_limits<std::int64_t>::max()};
 
 }  // namespace
@@ -91,8 +93,8 @@ void Client::failed(NodeId id, std::string_view why, nanoseconds now) {
   go_down(id, Cause::connection, why, now);
 }
 
-// What may be shown of an error: one line, without the arguments that Redis repeats of a command that it does
-// not know, which may be keys or a password.
+// What may be shown of an error: one line that is no longer than it helps, without the arguments that Redis
+// repeats of a command that it does not know, which may be keys or a password.
 std::string Client::shown(std::string_view why) const {
   std::string text(why.substr(0, why.find(", with args beginning with")));
   std::string_view longer = endpoint_.password;
@@ -104,10 +106,7 @@ std::string Client::shown(std::string_view why) const {
     for (std::size_t at = 0; (at = text.find(password, at)) != std::string::npos; at += 3)
       text.replace(at, password.size(), "***");
   }
-  for (char& c : text) {
-    if (static_cast<unsigned char>(c) < ' ' || c == 127) c = ' ';
-  }
-  return text;
+  return core::printable(std::string_view(text).substr(0, kLongestShown));
 }
 
 void Client::go_down(NodeId id, Cause cause, std::string_view why, nanoseconds now) {

@@ -170,7 +170,7 @@ TEST(RedisClient, an_error_is_one_line_without_keys) {
   world.call(2);
   world.reply("a", "-ERR unknown command 'EVALSHA', with args beginning with: 'sha' '1' 'user:42' \r\n");
   world.reply("a", "!14\r\nERR a\r\nb\x1b[31mc\r\n");
-  EXPECT_EQ(world.took(), "1 other (ERR unknown command 'EVALSHA'); 2 other (ERR a  b [31mc)");
+  EXPECT_EQ(world.took(), "1 other (ERR unknown command 'EVALSHA'); 2 other (ERR a\\x0d\\x0ab\\x1b[31mc)");
 }
 
 // ------------------------------------------------------------------------------------------------- answers

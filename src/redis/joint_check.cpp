@@ -51,7 +51,10 @@ JointCheck::Conclusion JointCheck::conclude(Fallback& fallback, nanoseconds now)
   end.charged_at = nanoseconds::max();
   for (const Part& part : parts) {
     for (const std::size_t i : part.of) each[i].cause = part.cause;
-    if (end.cause == Cause::none) end.cause = part.cause;
+    if (end.cause == Cause::none) {
+      end.cause = part.cause;
+      end.error = part.error;
+    }
     if (part.cause == Cause::wrongtype && foreign == nullptr) foreign = &part;
     // The earliest of the clocks of several nodes: what is given back is less then, never more.
     if (part.charged) end.charged_at = std::min(end.charged_at, part.charged_at);

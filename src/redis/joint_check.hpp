@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "redis/cause.hpp"
@@ -40,6 +41,7 @@ struct JointCheck {
     bool charged = false;
     std::size_t by = 0;
     Cause cause = Cause::none;  // of the first part that the store did not decide
+    std::string_view error{};   // of the same; a view
     Source source = Source::store;
     Fault fault = Fault::none;
     std::string why{};

@@ -52,6 +52,11 @@ SharedStore::SharedStore(Endpoint endpoint, Options options, store::EmbeddedStor
       client_(endpoint_, std::string(check_script()), store::Table::random_seed().k0,
               [this](std::uint64_t tag, const Client::Result& result) { answered(tag, result); }) {}
 
+void SharedStore::note_state() {
+  health_.look(client_.ready(), client_.has_failed() ? std::string_view(client_.last_error()) : "", clock_());
+  counters_.ready.store(health_.view().state == Health::State::ready, std::memory_order_relaxed);
+}
+
 void SharedStore::submit(std::span<Request* const> batch, store::Moment when) {
   for (Request* const each : batch) {
     Request& request = *each;
@@ -131,10 +136,15 @@ void SharedStore::answered(KeyCall call, const Client::Result& result, nanosecon
   Decision one;
   std::vector<Decision> several(call.more.empty() ? 0 : 1 + call.more.size());
   const std::span<Decision> decisions = call.more.empty() ? std::span(&one, 1) : std::span(several);
+  std::string unreadable;
   if (cause == Cause::none) {
-    const bool read = call.more.empty() ? read_check(*result.value, {&ask, 1}, decisions).has_value()
-                                        : read_times(*result.value, ask, decisions).has_value();
-    if (!read) cause = Cause::other;
+    const auto note = [&](auto read) {
+      if (read) return;
+      cause = Cause::other;
+      unreadable = std::move(read.error());
+    };
+    call.more.empty() ? note(read_check(*result.value, {&ask, 1}, decisions))
+                      : note(read_times(*result.value, ask, decisions));
   }
   const std::uint64_t hash = call.check.hash;
   if (cause == Cause::none && decisions[0].verdict == Verdict::denied && cost.units > call.check.cost.units) {
@@ -143,7 +153,7 @@ void SharedStore::answered(KeyCall call, const Client::Result& result, nanosecon
     call.check.may_lease = false;
     return release(hash, std::move(call.check), now);
   }
-  Answer answer{.why = result.error};
+  Answer answer{.why = unreadable.empty() ? result.error : unreadable};
   if (cause == Cause::none) answer.charged_at = decided_at(*result.value).value_or(nanoseconds{0});
   if (cause == Cause::none && call.lease != 0 && decisions[0].allowed()) {
     grant_lease(call, answer.charged_at, now);
@@ -163,12 +173,14 @@ void SharedStore::conclude(KeyCheck check, const KeyCall& call, Cause cause, con
                            nanoseconds now) {
   if (cause == Cause::none) {
     counters_.decided.fetch_add(1, std::memory_order_relaxed);
+    health_.decided(now);
     learn(answer.decision, check, check.cost, call.at, now);
     return tell(check.ticket.take(), answer.decision, Source::store, Fault::none, {}, answer.charged_at, 0);
   }
   count(cause);
   if (cause == Cause::wrongtype)
     return tell(check.ticket.take(), {}, Source::store, Fault::foreign_value, answer.why, {}, 0);
+  health_.refused(answer.why, now);
   if (check.ticket.cancelled()) return;
   counters_.fallbacks.fetch_add(1, std::memory_order_relaxed);
   Check counted = check.check();
@@ -318,6 +330,7 @@ void SharedStore::answered(PartCall call, const Client::Result& result, nanoseco
       }
     } else {
       part.cause = Cause::other;
+      part.error = charged.error();
     }
   } else {
     part.error = result.error;
@@ -329,8 +342,10 @@ void SharedStore::conclude(JointCheck& joint, nanoseconds now) {
   JointCheck::Conclusion end = joint.conclude(fallback_, now);
   if (end.cause == Cause::none) {
     counters_.decided.fetch_add(1, std::memory_order_relaxed);
+    health_.decided(now);
   } else {
     count(end.cause);
+    if (end.fault == Fault::none) health_.refused(end.error, now);
     if (end.fault == Fault::none && !joint.ticket.cancelled())
       counters_.fallbacks.fetch_add(1, std::memory_order_relaxed);
   }

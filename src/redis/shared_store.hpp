@@ -35,6 +35,7 @@
 #include "redis/client.hpp"
 #include "redis/denial_memory.hpp"
 #include "redis/fallback.hpp"
+#include "redis/health.hpp"
 #include "redis/joint_check.hpp"
 #include "redis/leases.hpp"
 #include "redis/merge_queue.hpp"
@@ -75,8 +76,10 @@ class SharedStore final : public store::Store {
 
   // For the owner of the sockets: called when calls, as many as it says, wait to be sent.
   void on_work(std::function<void(std::size_t calls)> wake) { wake_ = std::move(wake); }
-  // Tells the counters whether the store answers; to be called when something may have changed.
-  void note_state() { counters_.ready.store(client_.ready(), std::memory_order_relaxed); }
+  // Tells health() and the counters how the connection is; to be called when something may have changed, and
+  // every second or so.
+  void note_state();
+  const Health& health() const { return health_; }
 
   // Written by our thread, read by any.
   struct Counters {
@@ -86,8 +89,8 @@ class SharedStore final : public store::Store {
     std::atomic<std::uint64_t> merged{0};      // decided by the store, in another check's call
     std::atomic<std::uint64_t> fallbacks{0};   // requests that the fallback decided
     std::array<std::atomic<std::uint64_t>, kCauseNames.size()>
-        failures{};  // by cause: what the store has not done
-    std::atomic<bool> ready{false};
+        failures{};                  // by cause: what the store has not done
+    std::atomic<bool> ready{false};  // as health() says
   };
   const Counters& counters() const { return counters_; }
 
@@ -174,6 +177,7 @@ class SharedStore final : public store::Store {
   std::vector<std::uint32_t> free_;
   std::size_t unsent_ = 0;  // calls that wake_ has not been told of
   Counters counters_;
+  Health health_;
   Client client_;  // last: its end must not call what is gone
 };
 

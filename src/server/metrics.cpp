@@ -1,6 +1,5 @@
 #include "server/metrics.hpp"
 
-#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <string>
@@ -32,8 +31,8 @@ void add_connection_rows(service::Metrics& metrics, const net::Counters& connect
       connections.stalled);
 }
 
-void add_store_rows(service::Metrics& metrics, const Settings& settings,
-                    std::vector<const redis::SharedStore*> stores, std::vector<const StoreLink*> links) {
+void add_store_rows(service::Metrics& metrics, const Settings& settings, const StoreStatus& status,
+                    std::vector<const redis::SharedStore*> stores) {
   const auto sum = [&](std::string name, std::string help, auto counter_of) {
     metrics.add({Section::store, Type::counter, std::move(name), std::move(help), [stores, counter_of] {
                    std::uint64_t total = 0;
@@ -44,12 +43,10 @@ void add_store_rows(service::Metrics& metrics, const Settings& settings,
   };
   metrics.add({Section::store, Type::text, "store", "Where the shared store is",
                [text = settings.store_text] { return Value{text}; }});
-  metrics.add({Section::store, Type::text, "store_state", "Whether the shared store answers", [stores] {
-                 const bool ready = std::all_of(stores.begin(), stores.end(), [](const auto* store) {
-                   return store->counters().ready.load(std::memory_order_relaxed);
-                 });
-                 return Value{std::string(ready ? "ready" : "failing")};
-               }});
+  metrics.add(
+      {Section::store, Type::text, "store_state",
+       "Whether the shared store decides: ready, connecting, failing or down, as the worst loop sees it",
+       [&status] { return Value{std::string(name_of(status.worst().state))}; }});
   sum("store_decided", "Requests that the shared store decided",
       [](const Counters& c) -> auto& { return c.decided; });
   sum("store_remembered", "Requests denied without asking, by a denial that still held",
@@ -58,11 +55,9 @@ void add_store_rows(service::Metrics& metrics, const Settings& settings,
       [](const Counters& c) -> auto& { return c.merged; });
   sum("store_fallbacks", "Requests that --on-store-error decided",
       [](const Counters& c) -> auto& { return c.fallbacks; });
-  metrics.add({Section::store, Type::text, "store_error", "Why the shared store does not answer", [links] {
-                 for (const StoreLink* link : links) {
-                   if (std::string error = link->error(); !error.empty()) return Value{std::move(error)};
-                 }
-                 return Value{};
+  metrics.add({Section::store, Type::text, "store_error", "Why the shared store does not decide", [&status] {
+                 std::string why = status.worst().why;
+                 return why.empty() ? Value{} : Value{std::move(why)};
                }});
   for (std::size_t i = 1; i < redis::kCauseNames.size(); ++i) {
     const std::string cause(redis::kCauseNames[i]);

@@ -6,15 +6,15 @@
 #include "net/loop.hpp"
 #include "redis/shared_store.hpp"
 #include "server/settings.hpp"
-#include "server/store_link.hpp"
+#include "server/store_status.hpp"
 #include "service/metrics.hpp"
 
 namespace weir::server {
 
 void add_connection_rows(service::Metrics& metrics, const net::Counters& connections);
 
-// Of all loops together: each has a store and a link of its own. Both must outlive the rows.
-void add_store_rows(service::Metrics& metrics, const Settings& settings,
-                    std::vector<const redis::SharedStore*> stores, std::vector<const StoreLink*> links);
+// Of all loops together: each has a store of its own. What is handed in must outlive the rows.
+void add_store_rows(service::Metrics& metrics, const Settings& settings, const StoreStatus& status,
+                    std::vector<const redis::SharedStore*> stores);
 
 }  // namespace weir::server

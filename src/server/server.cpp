@@ -66,7 +66,8 @@ class Server::Impl {
         service_(options_from(settings_), embedded_.table()) {
     std::vector<net::Loop*> loops;
     for (std::size_t i = 0; i < settings_.threads; ++i) {
-      workers_.push_back(std::make_unique<Worker>(i, settings_, service_, embedded_, resets_, connections_));
+      workers_.push_back(
+          std::make_unique<Worker>(i, settings_, service_, embedded_, resets_, store_status_, connections_));
       loops.push_back(&workers_.back()->loop());
     }
     add_rows();
@@ -116,12 +117,8 @@ class Server::Impl {
     add_connection_rows(service_.metrics, connections_);
     if (!settings_.store) return;
     std::vector<const redis::SharedStore*> stores;
-    std::vector<const StoreLink*> links;
-    for (const auto& worker : workers_) {
-      stores.push_back(worker->shared());
-      links.push_back(worker->link());
-    }
-    add_store_rows(service_.metrics, settings_, std::move(stores), std::move(links));
+    for (const auto& worker : workers_) stores.push_back(worker->shared());
+    add_store_rows(service_.metrics, settings_, store_status_, std::move(stores));
   }
 
   net::Protocol resp() {
@@ -152,6 +149,7 @@ class Server::Impl {
   store::EmbeddedStore embedded_;
   service::Service service_;
   redis::Resets resets_;
+  StoreStatus store_status_{settings_.store_text, settings_.threads};
   net::Counters connections_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::unique_ptr<net::Dispatcher> dispatcher_;

@@ -1,12 +1,13 @@
-// The sockets of one loop's shared store, and its lines in the log.
+// The sockets of one loop's shared store, and what the loop says of the store.
 //
-// The loop's thread, but for error(). Neither the store nor the context is owned.
+// The loop's thread. Neither the store, the context nor the status is owned.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ssl/context.hpp>
 #include <chrono>
-#include <mutex>
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -14,37 +15,33 @@
 #include "redis/shared_store.hpp"
 #include "redis/sockets.hpp"
 #include "server/settings.hpp"
+#include "server/store_status.hpp"
 
 namespace weir::server {
 
 class StoreLink {
  public:
-  // `tells`: this one logs; one of several loops does. Throws what redis::tls_for() throws.
-  StoreLink(boost::asio::io_context& context, redis::SharedStore& store, const redis::Endpoint& endpoint,
-            const Settings& settings, core::Clock clock, bool tells);
-
-  // Why the store does not answer; empty when it does. Any thread.
-  std::string error() const;
+  // Throws what redis::tls_for() throws.
+  StoreLink(std::size_t loop, boost::asio::io_context& context, redis::SharedStore& store,
+            const redis::Endpoint& endpoint, const Settings& settings, core::Clock clock,
+            StoreStatus& status);
 
   void start() { sockets_.start(); }
   void stop() { sockets_.stop(); }
 
  private:
-  void keep_error();
-  void note_state();
+  void note();
   void note_eviction();
 
+  const std::size_t loop_;
   redis::SharedStore& store_;
-  const Settings& settings_;
+  StoreStatus& status_;
   core::Clock clock_;
-  bool tells_;
   std::optional<boost::asio::ssl::context> tls_;
   redis::Sockets sockets_;
-  std::string logged_state_;
-  std::chrono::nanoseconds logged_at_ = std::chrono::seconds{-1};
-  bool eviction_checked_ = false;
-  mutable std::mutex mutex_;  // of what other threads read
-  std::string error_;
+  std::uint64_t noted_changes_ = 0;
+  std::chrono::nanoseconds noted_at_{0};
+  std::string noted_eviction_;
 };
 
 }  // namespace weir::server

@@ -8,7 +8,8 @@
 namespace weir::server {
 
 Worker::Worker(std::size_t number, const Settings& settings, service::Service& service,
-               store::EmbeddedStore& embedded, redis::Resets& resets, net::Counters& connections)
+               store::EmbeddedStore& embedded, redis::Resets& resets, StoreStatus& status,
+               net::Counters& connections)
     : service_(service),
       embedded_(embedded),
       batch_(service.options().on_store_error, service.options().sharing),
@@ -17,7 +18,7 @@ Worker::Worker(std::size_t number, const Settings& settings, service::Service& s
   const core::Clock& clock = service.options().clock;
   shared_ =
       std::make_unique<redis::SharedStore>(*settings.store, settings.store_options, embedded, resets, clock);
-  link_.emplace(loop_.context, *shared_, *settings.store, settings, clock, number == 0);
+  link_.emplace(number, loop_.context, *shared_, *settings.store, settings, clock, status);
 }
 
 std::unique_ptr<net::Conversation> Worker::converse(net::Peer peer, std::function<void()> resume) {

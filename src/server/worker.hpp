@@ -23,14 +23,14 @@ namespace weir::server {
 
 class Worker {
  public:
-  // With a store in the settings, this loop has its own view of it and its own connections to it; `embedded`
-  // and `resets` are for all loops. Throws what StoreLink throws.
+  // With a store in the settings, this loop has its own view of it and its own connections to it; `embedded`,
+  // `resets` and `status` are for all loops. Throws what StoreLink throws.
   Worker(std::size_t number, const Settings& settings, service::Service& service,
-         store::EmbeddedStore& embedded, redis::Resets& resets, net::Counters& connections);
+         store::EmbeddedStore& embedded, redis::Resets& resets, StoreStatus& status,
+         net::Counters& connections);
 
   net::Loop& loop() { return loop_; }
   const redis::SharedStore* shared() const { return shared_.get(); }  // null without --store
-  const StoreLink* link() const { return link_ ? &*link_ : nullptr; }
 
   std::unique_ptr<net::Conversation> converse(net::Peer peer, std::function<void()> resume);
 

@@ -1,0 +1,78 @@
+#include "server/store_status.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace weir::server {
+namespace {
+
+using namespace std::chrono_literals;
+using State = redis::Health::State;
+
+// A store that comes and goes must not fill the log.
+constexpr StoreStatus::nanoseconds kNewsAfter = 5s;
+constexpr StoreStatus::nanoseconds kAgainAfter = 1min;
+constexpr StoreStatus::nanoseconds kReadyFor = 1s;
+
+}  // namespace
+
+const StoreStatus::View& StoreStatus::find_worst() const {
+  return std::max_element(loops_.begin(), loops_.end(),
+                          [](const Loop& a, const Loop& b) { return a.view.state < b.view.state; })
+      ->view;
+}
+
+StoreStatus::View StoreStatus::worst() const {
+  const std::lock_guard lock(mutex_);
+  return find_worst();
+}
+
+std::optional<StoreStatus::Line> StoreStatus::note(std::size_t loop, const redis::Health& health,
+                                                   nanoseconds now) {
+  const std::lock_guard lock(mutex_);
+  loops_[loop] = {health.view(), health.not_decided()};
+  const View& worst = find_worst();
+  switch (worst.state) {
+    case State::ready:
+      return note_ready(now);
+    case State::connecting:
+      return std::nullopt;
+    case State::failing:
+    case State::down:
+      break;
+  }
+  return note_trouble(worst, now);
+}
+
+std::optional<StoreStatus::Line> StoreStatus::note_ready(nanoseconds now) {
+  if (!ready_since_) ready_since_ = now;
+  if (told_.state == State::ready || (warned_at_ && now < *ready_since_ + kReadyFor)) return std::nullopt;
+  told_ = {.state = State::ready};
+  return Line{false, "store " + store_ + ": ready"};
+}
+
+std::optional<StoreStatus::Line> StoreStatus::note_trouble(const View& trouble, nanoseconds now) {
+  ready_since_.reset();
+  const bool again = told_ == trouble;
+  if (warned_at_ && now < *warned_at_ + (again ? kAgainAfter : kNewsAfter)) return std::nullopt;
+  std::uint64_t not_decided = 0;
+  for (const Loop& each : loops_) not_decided += each.not_decided;
+  const std::uint64_t since = not_decided - std::exchange(not_decided_then_, not_decided);
+  told_ = trouble;
+  warned_at_ = now;
+  const std::string what = std::string(name_of(trouble.state)) + ": " + trouble.why;
+  return Line{true, "store " + store_ + ": " + (again ? "still " : "") + what + "; --on-store-error decides" +
+                        (again ? ", " + std::to_string(since) + " requests since this was last said" : "")};
+}
+
+std::optional<StoreStatus::Line> StoreStatus::note_eviction(std::string_view policy) {
+  const std::lock_guard lock(mutex_);
+  if (policy == std::exchange(eviction_, policy)) return std::nullopt;
+  if (policy == "noeviction")
+    return Line{false, "store " + store_ + ": maxmemory-policy is noeviction now: no limit is evicted"};
+  return Line{true, "store " + store_ + ": maxmemory-policy is " + std::string(policy) +
+                        ": under pressure it evicts limits that are in use, and those keys start from "
+                        "nothing; noeviction keeps them"};
+}
+
+}  // namespace weir::server

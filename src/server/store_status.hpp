@@ -1,0 +1,62 @@
+// What all loops together know of the shared store: for INFO, and for the log.
+//
+// Each loop has connections of its own, and one may be refused what another is given: the worst counts, on
+// whichever loop it is. Any thread.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "redis/health.hpp"
+
+namespace weir::server {
+
+class StoreStatus {
+ public:
+  using nanoseconds = std::chrono::nanoseconds;
+  using View = redis::Health::View;
+
+  // A line for the log.
+  struct Line {
+    bool warns;
+    std::string text;
+  };
+
+  StoreStatus(std::string store, std::size_t loops) : store_(std::move(store)), loops_(loops) {}
+
+  // That of the worst loop.
+  View worst() const;
+
+  // What a loop sees now; to be called at a change and every second or so. What is to be logged of it: when
+  // the store begins to decide, when it ceases and why, at once; and again at intervals while it does not.
+  std::optional<Line> note(std::size_t loop, const redis::Health& health, nanoseconds now);
+  // Of a loop that has learnt the store's maxmemory-policy.
+  std::optional<Line> note_eviction(std::string_view policy);
+
+ private:
+  struct Loop {
+    View view{};
+    std::uint64_t not_decided = 0;
+  };
+
+  const View& find_worst() const;
+  std::optional<Line> note_ready(nanoseconds now);
+  std::optional<Line> note_trouble(const View& trouble, nanoseconds now);
+
+  const std::string store_;
+  mutable std::mutex mutex_;
+  std::vector<Loop> loops_;
+  View told_{};                           // what the log's last line says
+  std::optional<nanoseconds> warned_at_;  // the last line of trouble
+  std::optional<nanoseconds> ready_since_;
+  std::uint64_t not_decided_then_ = 0;  // at the last line
+  std::string eviction_ = "noeviction";
+};
+
+}  // namespace weir::server

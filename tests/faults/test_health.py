@@ -1,0 +1,157 @@
+"""A store that is there and decides nothing: weir says so and why, whichever of its loops meets it, and notices when it
+is over. A real Redis wherever one can be brought to it."""
+import contextlib
+import re
+import threading
+import time
+import unittest
+
+from world import PROGRAM, Redis, Server, available
+from server import Error, run, until
+from test_store import HOUR, Strange, failed, ready, throttle
+
+DEADLINE = 1.0  # seconds
+
+
+class TestRefusals(unittest.TestCase):
+    """Every check is refused, for one cause after another."""
+
+    def serve(self, url, *flags):
+        server = Server("--store", url, "--threads", "2", "--store-deadline", f"{DEADLINE:.0f}s", *flags)
+        self.addCleanup(server.__exit__, None)
+        return ready(server)
+
+    def clients(self, server):
+        """One on each loop: connections are dealt to them in turn."""
+        return [self.enterContext(server.client()) for _ in range(2)]
+
+    def refuses(self, server, client, why, cause):
+        """Asks by one client, so by one loop: the fallback decides, in time; INFO and log say why."""
+        before = failed(server)
+        lines = server.stderr().count("\n")
+        since = time.monotonic()
+        self.assertEqual(throttle(client, "k", 5, 1, HOUR)[:2], [0, 5])
+        self.assertLess(time.monotonic() - since, DEADLINE + 1)
+        self.assertEqual({name: n for name, n in failed(server).items() if n > before.get(name, 0)}.keys(), {cause})
+        until(lambda: server.info()["store_state"] == "failing", "the store is failing")
+        self.assertRegex(server.info()["store_error"], why)
+        until(lambda: re.search(rf"store redis\S+: failing: .*{why}", server.stderr()), f"a line that says {why}")
+        for _ in range(20):
+            throttle(client, "k", 5, 1, HOUR)
+        self.assertEqual(server.stderr().count("\n"), lines + 1, server.stderr())
+
+    def recovers(self, server, client):
+        """Notices by the checks that it is asked anyway."""
+        def decided():
+            throttle(client, "back", 1_000_000, 1, HOUR)
+            return server.info()["store_state"] == "ready"
+        until(decided, f"the store is ready: {server.info()}")
+        self.assertNotIn("store_error", server.info())
+        lines = server.stderr().count(": ready")
+        until(lambda: server.stderr().count(": ready") > lines or lines > 1, "a line that says so")
+
+    def goes_and_comes(self, redis, begin, end, why, cause, **flags):
+        for loop in (0, 1):
+            server = self.serve(f"redis://{flags.get('who', '')}127.0.0.1:{redis.port}")
+            client = self.clients(server)[loop]
+            with self.subTest(loop=loop):
+                begin()
+                self.refuses(server, client, why, cause)
+                end()
+                self.recovers(server, client)
+                self.assertEqual(throttle(client, f"mine{loop}", 5, 1, HOUR), [0, 5, 4, -1, HOUR])
+
+    def test_oom(self):
+        with Redis([("maxmemory-policy", "noeviction")]) as redis:
+            def fill():
+                redis.must("CONFIG", "SET", "maxmemory", "1mb")
+                until(lambda: isinstance(redis.ask("APPEND", "filler", b"x" * 100_000), Error), "it is full")
+
+            def empty():
+                redis.must("CONFIG", "SET", "maxmemory", 0)
+                redis.must("DEL", "filler")
+            self.goes_and_comes(redis, fill, empty, "OOM", "oom")
+
+    def test_too_few_replicas(self):
+        with Redis() as redis:
+            self.goes_and_comes(redis, lambda: redis.must("CONFIG", "SET", "min-replicas-to-write", 1),
+                                lambda: redis.must("CONFIG", "SET", "min-replicas-to-write", 0), "NOREPLICAS", "other")
+
+    def test_no_permission(self):
+        with Redis() as redis:
+            redis.must("ACL", "SETUSER", "weir", "on", ">pw-weir", "~*", "+@all")
+            self.goes_and_comes(redis, lambda: redis.must("ACL", "SETUSER", "weir", "-evalsha"),
+                                lambda: redis.must("ACL", "SETUSER", "weir", "+evalsha"), "NOPERM", "auth", who="weir:pw-weir@")
+
+    def test_no_permission_from_the_start(self):
+        with Redis() as redis:
+            redis.must("ACL", "SETUSER", "weir", "on", ">pw-weir", "~*", "+@all", "-evalsha")
+            server = self.serve(f"redis://weir:pw-weir@127.0.0.1:{redis.port}")
+            self.refuses(server, self.clients(server)[1], "NOPERM", "auth")
+            self.assertNotIn("pw-weir", server.stderr() + str(server.info()))
+
+    def test_busy(self):
+        with Redis([("lua-time-limit", 5)]) as redis:
+            def spin():
+                def forever():
+                    with contextlib.suppress(OSError), redis.connect(timeout=30) as client:
+                        client.ask("EVAL", "while true do end", 0)
+                threading.Thread(target=forever, daemon=True).start()
+                until(lambda: isinstance(redis.ask("PING"), Error), "it is busy")
+            self.goes_and_comes(redis, spin, lambda: redis.must("SCRIPT", "KILL"), "BUSY", "busy")
+
+    def test_cluster_down(self):
+        with Redis([("cluster-enabled", "yes"), ("cluster-require-full-coverage", "no")]) as redis:
+            def abandon():
+                redis.must("FLUSHALL")
+                redis.must("CLUSTER", "FLUSHSLOTS")
+            self.goes_and_comes(redis, abandon,
+                                lambda: redis.must("CLUSTER", "ADDSLOTSRANGE", 0, 16383), "CLUSTERDOWN", "clusterdown")
+
+
+class TestEvil(unittest.TestCase):
+    """What no Redis answers to the script."""
+
+    NOT_OURS = "the store's answer is not that of weir's script"
+    ROWS = [(b":1\r\n", NOT_OURS, "other"),
+            (b"+OK\r\n", NOT_OURS, "other"),
+            (b"*-1\r\n", NOT_OURS, "other"),
+            # A negative time, and one that no clock has.
+            (Strange.good(seconds=b"-1700000000"), NOT_OURS, "other"),
+            (Strange.good(seconds=b"9999999999999999999"), NOT_OURS, "other"),
+            (Strange.good(charged=b"0"), "weir's script and weir disagree: it did not charge what is allowed", "other"),
+            (b"-MISCONF no snapshot\r\n", "MISCONF no snapshot", "other"),
+            (b"-ERR \x1b[31mred\x9b\x7f\r\n", r"ERR \\x1b\[31mred\\x9b\\x7f", "other"),
+            (b"-ERR " + b"x" * 100_000 + b"\r\n", "ERR x{150,250}", "other")]
+
+    def test_answers(self):
+        for answer, why, cause in self.ROWS:
+            store = Strange()
+            self.addCleanup(store.close)
+            store.answer = answer
+            with self.subTest(answer=answer[:60]), Server("--store", f"redis://127.0.0.1:{store.port}", "--threads", "2") as server:
+                ready(server)
+                self.enterContext(server.client())
+                client = self.enterContext(server.client())
+                self.assertEqual(throttle(client, "k", 5, 1, HOUR)[:2], [0, 5])
+                until(lambda: server.info()["store_state"] == "failing", "the store is failing")
+                self.assertRegex(server.info()["store_error"][:999], f"^{why}$")
+                until(lambda why=why: re.search(f"failing: {why}; --on-store-error decides", server.stderr()), why)
+                self.assertEqual(failed(server), {cause: 1})
+                store.answer = Strange.good()
+                until(lambda: throttle(client, "k", 5, 1, HOUR)[2] == 4 and server.info()["store_state"] == "ready", "it is ready")
+
+    def test_the_key_of_another_is_not_the_stores_fault(self):
+        with Redis() as redis:
+            redis.must("RPUSH", "list", "a")
+            with Server("--store", f"redis://127.0.0.1:{redis.port}") as server, ready(server).client() as client:
+                for _ in range(20):
+                    self.assertIsInstance(throttle(client, "list", 5, 1, HOUR), Error)
+                time.sleep(0.3)  # longer than an outcome is looked at
+                self.assertEqual(server.info()["store_state"], "ready")
+
+
+if __name__ == "__main__":
+    if not available():
+        raise SystemExit(f"{PROGRAM} is not here")
+    run(150)
