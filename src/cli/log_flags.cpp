@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <stdexcept>
 
+#include "cli/option_table.hpp"
 #include "cli/write_file.hpp"
 #include "core/duration.hpp"
 #include "core/printable.hpp"
@@ -38,10 +39,8 @@ void LogFlags::add_to(CLI::App& app) {
       ->type_name("FIELDS")
       ->capture_default_str();
   app.add_option("--cost", cost, "field that holds the cost of a request [1 each]")->type_name("FIELD");
-  app.add_option("--format", format, "auto, combined, jsonl, csv or tsv")
-      ->type_name("NAME")
-      ->check(CLI::IsMember({"auto", "combined", "jsonl", "csv", "tsv"}).description(""))
-      ->capture_default_str();
+  CLI::Option* formats = app.add_option("--format", format, "how the log is written");
+  take_only(*formats->capture_default_str(), {"auto", "combined", "jsonl", "csv", "tsv"});
   app.add_option("--time", time, "field that holds the time [the first known name]")->type_name("FIELD");
   app.add_option("--zone", zone, "time zone of times that do not name one")
       ->type_name("OFFSET")

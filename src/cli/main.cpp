@@ -65,10 +65,12 @@ int main(int argc, char** argv) {
   weir::cli::add_check(app, result);
   weir::cli::add_replay(app, result);
   weir::cli::add_suggest(app, result);
+  weir::cli::add_completion(app, result);
+  weir::cli::add_manual(app, result);
   try {
     if (argc > 1 && argv[1][0] != '-' && !known(app, argv[1])) {
       throw std::runtime_error("unknown command '" + std::string(argv[1]) +
-                               "'; known: serve, check, replay, suggest");
+                               "'; known: serve, check, replay, suggest, completion");
     }
     app.parse(argc, argv);
   } catch (const CLI::Success& asked) {

@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "cli/option_table.hpp"
 #include "cli/values.hpp"
 
 namespace weir::cli {
@@ -66,12 +67,9 @@ void add_serve_flags(CLI::App& app, ServeFlags& flags) {
         ->check(CLI::Range(1, most).description(""))
         ->capture_default_str();
   };
-  const auto choice = [&app](const char* name, std::string& word, std::vector<std::string> words,
+  const auto choice = [&app](const char* name, std::string& word, const std::vector<std::string>& words,
                              const char* what) {
-    app.add_option(name, word, what)
-        ->type_name("WORD")
-        ->check(CLI::IsMember(std::move(words)).description(""))
-        ->capture_default_str();
+    take_only(*app.add_option(name, word, what)->capture_default_str(), words);
   };
   app.add_option("--resp", flags.resp, "listen here; may be repeated")
       ->type_name("HOST:PORT")
@@ -81,8 +79,7 @@ void add_serve_flags(CLI::App& app, ServeFlags& flags) {
   app.add_option("--memory", flags.memory, "resident memory: 8 MiB for the program, the rest for keys")
       ->type_name("SIZE")
       ->capture_default_str();
-  choice("--when-full", flags.when_full, {"deny", "allow"},
-         "deny or allow new keys when every slot is in use");
+  choice("--when-full", flags.when_full, {"deny", "allow"}, "what new keys get when every slot is in use");
   number("--max-connections", s.max_connections, 1'000'000, "connections at once");
   time("--stall-timeout", flags.stall_timeout, "close after this long with half a command or unread replies");
   app.add_option("--user", s.user, "name for AUTH")
@@ -99,7 +96,7 @@ void add_serve_flags(CLI::App& app, ServeFlags& flags) {
       ->type_name("URL")
       ->envname("WEIR_STORE");
   choice("--on-store-error", flags.on_store_error, {"local", "allow", "deny"},
-         "fallback while the store does not answer: local, allow, deny");
+         "fallback while the store does not answer");
   time("--store-deadline", flags.store_deadline, "longest wait for the store");
   app.add_option("--local-share", flags.local_share, "share of each limit for the fallback 'local'")
       ->type_name("SHARE")
@@ -115,7 +112,7 @@ void add_serve_flags(CLI::App& app, ServeFlags& flags) {
   app.add_flag("--ignore-bad-snapshot", s.ignore_bad_snapshot, "put a damaged snapshot aside, start empty");
   app.add_flag("--insecure", s.insecure, "listen beyond loopback without password or TLS");
   choice("--log-level", flags.log_level, {"debug", "info", "warn", "error", "off"},
-         "debug, info, warn, error or off");
+         "the least that is logged");
   file("--config", flags.config, "file with any of these, one 'name = value' a line");
 }
 

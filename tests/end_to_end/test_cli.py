@@ -78,7 +78,7 @@ class TestHelp(WithFolder):
 class TestBadFlags(WithFolder):
     def test_commands(self):
         self.is_refused(names=["subcommand"])
-        self.is_refused("bogus", names=["weir: unknown command 'bogus'; known: serve, check, replay, suggest\n"])
+        self.is_refused("bogus", names=["weir: unknown command 'bogus'; known: serve, check, replay, suggest, completion\n"])
         self.is_refused("serve", "extra", names=["weir: argument 2 was not expected (see weir serve --help)\n"])
         self.is_refused("serve", "--bogus", names=["weir: unknown flag '--bogus' (see weir serve --help)\n"])
 

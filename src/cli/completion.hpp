@@ -1,0 +1,19 @@
+// What bash, zsh and fish need to complete weir's commands, options and their values: a script for each,
+// written from the same table of options as --help.
+//
+// Pure functions of the App; any thread.
+#pragma once
+
+#include <string>
+
+namespace CLI {
+class App;
+}
+
+namespace weir::cli {
+
+std::string bash_completion(const CLI::App& program);
+std::string zsh_completion(const CLI::App& program);
+std::string fish_completion(const CLI::App& program);
+
+}  // namespace weir::cli
