@@ -317,7 +317,7 @@ class Weir(Recipe):
         before = self.scripts_run()
         self.assertEqual(self.throttle("k", 9, 10, 60)[0], 0)
         self.assertEqual(self.scripts_run(), before + 1)
-        self.assertTrue(0 < self.redis.pttl("k") <= 6001)
+        self.assertTrue(0 < self.redis.pttl("weir:k") <= 6001)
 
     def test_a_key_that_is_denied_is_denied_without_redis(self):
         self.assertEqual([self.throttle("k", 0, 1, 3600)[0] for _ in range(2)], [0, 1])
@@ -331,7 +331,7 @@ class Weir(Recipe):
 
     def test_state_is_whole_nanoseconds(self):
         self.throttle("k", 999_999, 50_000, 1, 500_000)  # owed for ten seconds
-        self.assertRegex(self.redis.get("k"), rb"\A\d{19} 20000\Z")
+        self.assertRegex(self.redis.get("weir:k"), rb"\Aweir1g \d{19} 20000\Z")
 
 
 if __name__ == "__main__":

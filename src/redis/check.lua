@@ -8,18 +8,23 @@
 --             give_back T need at              what gcra has charged at that time, as far as it is still owed
 --           for one limit that is asked for n times at this moment, two more: 'times n'
 --           and last, only in tests, the time instead of the server's: 's us'
+--           or 'reset weir': the keys are limits to forget, all of this one call
 --   answer  1 when all are allowed, 0 otherwise, or how many of n, the first ones; the time, s and us; for each
 --           limit its state before
+--           of a reset: how many keys had something to forget
 --
 -- A cost of 0 is a look and takes nothing. A cost above the limit is said as limit + 1. A sliding window log is
 -- not asked for n times.
 --
--- What is under a key is text for a person to read; times are ns since 1970:
+-- What is under a key is text for a person to read, and begins with a mark: weir, the number of this form, a
+-- letter for the algorithm. Times are ns since 1970:
 --
---   gcra                    'tat T'; a tat alone, as redis-cell writes it, is one in the present T
---   fixed_window, _clock    'end used'
---   sliding_window_counter  'end prev cur', the end being that of the window after the one of cur
---   sliding_window_log      a list: units used, then 'at units' for each admission, oldest first
+--   gcra                    'weir1g tat T'
+--   fixed_window, _clock    'weir1f end used'
+--   sliding_window_counter  'weir1c end prev cur', the end being that of the window after the one of cur
+--   sliding_window_log      a list: 'weir1l used', then 'at units' for each admission, oldest first
+--
+-- Anything else is not ours: WRONGTYPE, and it stays as it is, whatever is asked.
 --
 -- The rules are those of src/core, and the client makes the decision of the state and the time with those: here
 -- is only what it takes to say yes or no. A number in Lua holds 53 bits and a time in ns has 63, so times go as
@@ -41,7 +46,7 @@ if ARGV[1] == 'gcra' and not KEYS[2] then
   if text then
     -- An error has a member err, which is not of this form; a text has none. Seconds have ten digits from 2001
     -- to 2286, and to match ten takes 0.4 us where any number of them takes 1.1.
-    ts, tn, of = string.match(text.err or text, '^(%d%d%d%d%d%d%d%d%d%d)(%d%d%d%d%d%d%d%d%d) (%d+)$')
+    ts, tn, of = string.match(text.err or text, '^weir1g (%d%d%d%d%d%d%d%d%d%d)(%d%d%d%d%d%d%d%d%d) (%d+)$')
   end
   if of == T and full + need < 9e15 then
     local ahead = (ts - s) * 1e9 + (tn - n)
@@ -60,7 +65,7 @@ if ARGV[1] == 'gcra' and not KEYS[2] then
     tn = ns % 1e9
     ts = s + (ns - tn) / 1e9
     local format = string.format
-    call('SET', key, format('%d%09d ', ts, tn) .. T, 'PXAT', format('%d', ts * 1000 + math.ceil(tn / 1e6)))
+    call('SET', key, format('weir1g %d%09d ', ts, tn) .. T, 'PXAT', format('%d', ts * 1000 + math.ceil(tn / 1e6)))
     return {count, time[1], time[2], text}
   end
 end
@@ -136,8 +141,7 @@ function decide.gcra(text, at)
 
   local ts, tn, as, an, converted = s, n, 0, 0, false
   if text then
-    local tat, of = match(text, '^(%d+) (%d+)$')
-    if not tat then tat, of = match(text, '^%d+$'), T end
+    local tat, of = match(text, '^weir1g (%d+) (%d+)$')
     if not tat or #of > 19 then return nil end
     ts, tn = pair(tat)
     as, an = ahead_of(ts, tn)
@@ -162,16 +166,18 @@ function decide.gcra(text, at)
   if cost > burst then return false end
   if less(full_s, full_n, add(as, an, need_s, need_n)) then
     -- The debt in the new T is written down: see src/core/gcra.hpp.
-    return false, converted and format('%d%09d %s', ts, tn, T)
+    return false, converted and format('weir1g %d%09d %s', ts, tn, T)
   end
   ts, tn = add(ts, tn, need_s, need_n)
-  return true, format('%d%09d %s', ts, tn, T)
+  return true, format('weir1g %d%09d %s', ts, tn, T)
 end
 
 -- What was charged at a time drains first, so at + need - now is still owed of it. That is what goes back, and not
 -- more: what has drained meanwhile others have been admitted for. A debt in another T stays as it is.
 function decide.give_back(text, at)
-  local tat, of = match(text or '', '^(%d+) (%d+)$')
+  if not text then return true end
+  local tat, of = match(text, '^weir1g (%d+) (%d+)$')
+  if not tat then return nil end
   if of ~= ARGV[at + 1] then return true end
   local ts, tn = pair(tat)
   local debt_s, debt_n = ahead_of(ts, tn)
@@ -184,7 +190,7 @@ function decide.give_back(text, at)
   if less(debt_s, debt_n, back_s, back_n) then back_s, back_n = debt_s, debt_n end
   if back_s == 0 and back_n == 0 then return true end
   ts, tn = subtract(ts, tn, back_s, back_n)
-  return true, format('%d%09d %s', ts, tn, of)
+  return true, format('weir1g %d%09d %s', ts, tn, of)
 end
 
 -- The end of the window that now is in, windows being multiples of the period.
@@ -196,7 +202,7 @@ local function fixed(text, at)
   local cost, limit = tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2])
   local es, en, used, live = 0, 0, 0, false
   if text then
-    local end_text, used_text = match(text, '^(%d+) (%d+)$')
+    local end_text, used_text = match(text, '^weir1f (%d+) (%d+)$')
     if not end_text or #used_text > 19 then return nil end
     es, en = pair(end_text)
     if not ahead_of(es, en) then return nil end
@@ -213,7 +219,7 @@ local function fixed(text, at)
       es, en = end_of_window(Ps, Pn)
     end
   end
-  return true, format('%d%09d %d', es, en, used + cost)
+  return true, format('weir1f %d%09d %d', es, en, used + cost)
 end
 decide.fixed_window, decide.fixed_window_clock = fixed, fixed
 
@@ -223,7 +229,7 @@ function decide.sliding_window_counter(text, at)
   local es, en, prev, cur
   local left_s, left_n = 0, 0
   if text then
-    local end_text, prev_text, cur_text = match(text, '^(%d+) (%d+) (%d+)$')
+    local end_text, prev_text, cur_text = match(text, '^weir1c (%d+) (%d+) (%d+)$')
     if not end_text then return nil end
     es, en = pair(end_text)
     left_s, left_n = ahead_of(es, en)
@@ -247,7 +253,7 @@ function decide.sliding_window_counter(text, at)
   local bound_s, bound_n = times(spare, Ps, Pn)
   if less(bound_s, bound_n, times(prev, left_s, left_n)) then return false end
   es, en = add(es, en, Ps, Pn)
-  return true, format('%d%09d %d %d', es, en, prev, cur + cost)
+  return true, format('weir1c %d%09d %d %d', es, en, prev, cur + cost)
 end
 
 -- A log is not one text but a list, read from its ends and as far as needed. Returns whether the request is
@@ -263,7 +269,7 @@ local function decide_log(key, at)
   end
   if not last then return begin() end
   local newest, newest_units = match(last, '^(%d+) (%d+)$')
-  local used = newest and tonumber(match(call('LINDEX', key, 0), '^%d+$'))
+  local used = newest and tonumber(match(call('LINDEX', key, 0), '^weir1l (%d+)$'))
   if not used or #newest > 19 then return nil end
   local ls, ln = pair(newest)
   if less(9223372036, 854775807, ls, ln) or not ahead_of(add(ls, ln, Ps, Pn)) then return nil end
@@ -313,8 +319,13 @@ local function expiry(as, an)
   return format('%d', as * 1000 + math.ceil(an / 1e6))
 end
 
+-- A state ends at the first of its times, which comes after the mark.
+local function write(key, text)
+  call('SET', key, text, 'PXAT', expiry(pair(match(text, ' (%d+)'))))
+end
+
 local function charge_log(key, log)
-  local used = format('%d', log.used)
+  local used = format('weir1l %d', log.used)
   if not log.left then
     if log.stale then call('DEL', key) end
     call('RPUSH', key, used)
@@ -334,6 +345,26 @@ local function no_state(i, kind)
   return redis.error_reply(format('WRONGTYPE key %d of this request holds no state of %s', i, kind))
 end
 
+-- Each form that weir has ever had, or will have, is its own to forget. What is not stays, and is told when the
+-- others are forgotten.
+if ARGV[1] == 'reset' then
+  local forgotten, foreign = 0, 0
+  for _, key in ipairs(KEYS) do
+    local value = read('GET', key)
+    if value and sub(value, 1, 9) == 'WRONGTYPE' then
+      local first = redis.pcall('LINDEX', key, 0)
+      value = type(first) == 'string' and first or value
+    end
+    if value and match(value, '^weir%d%l ') then
+      forgotten = forgotten + call('DEL', key)
+    elseif value then
+      foreign = foreign + 1
+    end
+  end
+  if foreign == 0 then return forgotten end
+  return redis.error_reply(format('WRONGTYPE %d of these keys hold something other than a limit', foreign))
+end
+
 if #ARGV % 4 > 1 then
   local key, kind, count = KEYS[1], ARGV[1], ARGV[6] + 0
   local before = read('GET', key)
@@ -345,7 +376,7 @@ if #ARGV % 4 > 1 then
     if not allowed then break end
     granted = granted + 1
   end
-  if written then call('SET', key, text, 'PXAT', expiry(pair(match(text, '^%d+')))) end
+  if written then write(key, text) end
   return {granted, time[1], time[2], before}
 end
 
@@ -388,7 +419,7 @@ end
 -- Nothing has been written so far, and from here on nothing fails: an error has charged nothing.
 local all = answer[1] == 1
 for key, text in pairs(all and after or debts) do
-  call('SET', key, text, 'PXAT', expiry(pair(match(text, '^%d+'))))
+  write(key, text)
 end
 if all then
   for key, log in pairs(logs) do

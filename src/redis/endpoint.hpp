@@ -5,9 +5,10 @@
 //   redis+cluster://host[:port],host[:port]...        rediss+cluster://
 //   redis+sentinel://host[:26379],host.../name[/db]   rediss+sentinel://
 //
-// Each may end in ?prefix=TEXT, which is put before every key; for sentinels with a password of their own, in
-// ?sentinel_password=TEXT, and for an ACL user &sentinel_user=TEXT. In users, passwords and prefix %41 is A;
-// write everything but letters and digits so. '?' must be written so, and after it '&' too.
+// Each may end in ?prefix=TEXT, which is put before every key instead of weir: and may be empty; for
+// sentinels with a password of their own, in ?sentinel_password=TEXT, and for an ACL user
+// &sentinel_user=TEXT. In users, passwords and prefix %41 is A; write everything but letters and digits so.
+// '?' must be written so, and after it '&' too.
 //
 // Plain values. Nothing here prints a password; text() is for people and logs.
 #pragma once
@@ -40,7 +41,7 @@ struct Endpoint {
   std::string master;  // of sentinel: the name that it watches the master under
   std::string sentinel_user;
   std::string sentinel_password;
-  std::string prefix;
+  std::string prefix = "weir:";
 
   // An error names what is wrong. It shows no more than a host, because anything else may be a password that
   // a slip of the pen has put in the wrong place.

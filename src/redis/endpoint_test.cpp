@@ -22,7 +22,7 @@ std::string told(const Endpoint& endpoint) {
   if (!endpoint.master.empty()) text += " master=" + endpoint.master;
   if (!endpoint.sentinel_user.empty()) text += " sentinel_user=" + endpoint.sentinel_user;
   if (!endpoint.sentinel_password.empty()) text += " sentinel_password=" + endpoint.sentinel_password;
-  if (!endpoint.prefix.empty()) text += " prefix=" + endpoint.prefix;
+  if (endpoint.prefix != "weir:") text += " prefix=" + endpoint.prefix;
   return text;
 }
 
@@ -45,10 +45,10 @@ TEST(Endpoint, urls) {
       {"redis://bob:a/b:c@d@h", "single h|6379 user=bob password=a/b:c@d", "redis://bob:***@h:6379"},
       {"redis://b%0Ab:hush@h", "single h|6379 user=b\nb password=hush", "redis://b%0Ab:***@h:6379"},
       {"redis://h\x1b[31m", "single h\x1b[31m|6379", "redis://h%1B[31m:6379"},
-      {"redis://h?prefix=weir%3A&db=1", "single h|6379 db=1 prefix=weir:", "redis://h:6379/1"},
+      {"redis://h?prefix=weir%3A&db=1", "single h|6379 db=1", "redis://h:6379/1"},
       {"redis://h?prefix=a@b", "single h|6379 prefix=a@b", "redis://h:6379"},
       {"redis://h?prefix=a=b", "single h|6379 prefix=a=b", "redis://h:6379"},
-      {"redis://h?prefix=", "single h|6379", "redis://h:6379"},
+      {"redis://h?prefix=", "single h|6379 prefix=", "redis://h:6379"},
       {"redis://h?", "single h|6379", "redis://h:6379"},
       {"redis+unix:///run/redis.sock", "single /run/redis.sock|0", "redis+unix:///run/redis.sock"},
       {"redis+unix:///run/r.sock?db=4", "single /run/r.sock|0 db=4", "redis+unix:///run/r.sock?db=4"},

@@ -49,6 +49,22 @@ std::string_view word_for(Algorithm algorithm) {
   std::abort();  // a mistake in our code
 }
 
+// What a state in Redis begins with: weir, the number of this form, the algorithm.
+std::string_view mark_of(Algorithm algorithm) {
+  switch (algorithm) {
+    case Algorithm::gcra:
+      return "weir1g ";
+    case Algorithm::fixed_window:
+    case Algorithm::fixed_window_clock:
+      return "weir1f ";
+    case Algorithm::sliding_window_log:
+      return "weir1l ";
+    case Algorithm::sliding_window_counter:
+      return "weir1c ";
+  }
+  std::abort();  // a mistake in our code
+}
+
 void append_limit(resp::Writer& to, const Ask& ask) {
   const core::Rule& rule = *ask.rule;
   // Above the limit one cost is as good as another, and this one the script can count.
@@ -98,18 +114,25 @@ std::optional<nanoseconds> read_time(const Value& seconds, const Value& microsec
   return nanoseconds{static_cast<std::int64_t>(now)};
 }
 
+// What follows the mark of the algorithm's states; nothing when there is another.
+std::optional<std::string_view> after_mark(std::string_view text, Algorithm algorithm) {
+  const std::string_view mark = mark_of(algorithm);
+  if (!text.starts_with(mark)) return std::nullopt;
+  return text.substr(mark.size());
+}
+
 // The state as core has it; nothing when the text is not what the script would have let pass.
 std::optional<core::TwoWords> read_words(const Value& value, const core::Rule& rule, nanoseconds now) {
   if (value.type == Value::Type::null) return core::TwoWords{};
   if (value.type != Value::Type::string) return std::nullopt;
+  const std::optional<std::string_view> text = after_mark(value.text, rule.algorithm);
+  if (!text) return std::nullopt;
   std::array<std::uint64_t, 3> numbers{};
-  const std::size_t count = read_numbers(value.text, numbers);
+  const std::size_t count = read_numbers(*text, numbers);
   core::TwoWords words{numbers[0], numbers[1]};
   switch (rule.algorithm) {
     case Algorithm::gcra:
-      // redis-cell and throttled write the tat alone.
-      if (count == 1) words.word = static_cast<std::uint64_t>(rule.quota.emission_interval().count());
-      if (count != 1 && count != 2) return std::nullopt;
+      if (count != 2) return std::nullopt;
       if (words.word == 0 && core::ahead_of(words.until, now) != 0) return std::nullopt;
       break;
     case Algorithm::fixed_window:
@@ -262,6 +285,17 @@ void append_give_back(std::string& out, const Ask& ask, nanoseconds charged_at,
   to.number(ask.cost.units * interval);
   to.number(static_cast<std::uint64_t>(charged_at.count()));
   append_time(to, now);
+}
+
+void append_reset(std::string& out, std::span<const std::string> keys) {
+  resp::Writer to(out);
+  to.array(5 + keys.size());
+  to.bulk("EVALSHA");
+  to.bulk(check_sha());
+  to.number(keys.size());
+  for (const std::string& key : keys) to.bulk(key);
+  to.bulk("reset");
+  to.bulk("weir");
 }
 
 std::optional<nanoseconds> decided_at(const Value& reply) {

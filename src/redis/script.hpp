@@ -55,6 +55,12 @@ void append_times(std::string& out, const Ask& ask, std::size_t times,
 void append_give_back(std::string& out, const Ask& ask, std::chrono::nanoseconds charged_at,
                       std::optional<std::chrono::nanoseconds> now = {});
 
+// Forgets what is charged to these keys, all of one slot: the answer is how many had something to forget. One
+// that holds something else stays as it is and makes the answer an error, WRONGTYPE, once the others are
+// forgotten. At most kMostReset in one call: so many take Redis some 3 ms, during which it does nothing else.
+constexpr std::size_t kMostReset = 1'000;
+void append_reset(std::string& out, std::span<const std::string> keys);
+
 // Fills one decision for each ask and says whether all are allowed, that is, whether they were charged. The
 // decisions say what each limit would have answered alone after those before it, as store::Table does.
 // Otherwise the error that Redis answered, or a sentence.

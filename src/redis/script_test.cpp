@@ -88,6 +88,12 @@ TEST(Script, keys_come_first_then_the_limits_and_the_time_for_tests) {
             "1732147200 123456");
 }
 
+TEST(Script, a_reset_names_its_keys) {
+  std::string bytes;
+  append_reset(bytes, std::array<std::string, 2>{"weir:a b", "weir:"});
+  EXPECT_EQ(words(bytes), "2|weir:a b|weir:|reset|weir");
+}
+
 TEST(Script, what_it_does_not_count_exactly_is_said) {
   const struct {
     core::Rule rule;
@@ -152,24 +158,22 @@ TEST(Script, the_decision_is_made_of_the_state_before) {
   EXPECT_EQ(got.decision, (Decision{Verdict::allowed, 10, 9, {}, 100ms}));
   got = read(answer(1, "_\r\n"), gcra, 1);  // as RESP3 says it
   EXPECT_EQ(got.decision.remaining, 9);
-  got = read(answer(1, bulk(live + " 100000000")), gcra, 5);
+  got = read(answer(1, bulk("weir1g " + live + " 100000000")), gcra, 5);
   EXPECT_EQ(got.charged, true);
   EXPECT_EQ(got.decision, (Decision{Verdict::allowed, 10, 0, {}, 1s}));
-  got = read(answer(0, bulk(live + " 100000000")), gcra, 6);
+  got = read(answer(0, bulk("weir1g " + live + " 100000000")), gcra, 6);
   EXPECT_EQ(got.charged, false);
   EXPECT_EQ(got.decision, (Decision{Verdict::denied, 10, 5, 100ms, 500ms}));
-  got = read(answer(0, bulk(live)), gcra, 6);  // as redis-cell wrote it
-  EXPECT_EQ(got.decision, (Decision{Verdict::denied, 10, 5, 100ms, 500ms}));
-  got = read(answer(0, bulk(live + " 100000000")), gcra, 11);
+  got = read(answer(0, bulk("weir1g " + live + " 100000000")), gcra, 11);
   EXPECT_EQ(got.decision, (Decision{Verdict::never, 10, 5, {}, 500ms}));
-  got = read(answer(1, bulk("5 0")), gcra, 1);  // long ago: the T says nothing
+  got = read(answer(1, bulk("weir1g 5 0")), gcra, 1);  // long ago: the T says nothing
   EXPECT_EQ(got.decision.remaining, 9);
 
   const core::Rule window = rule("10/s algorithm=fixed_window");
-  got = read(answer(0, bulk(live + " 9")), window, 2);
+  got = read(answer(0, bulk("weir1f " + live + " 9")), window, 2);
   EXPECT_EQ(got.decision, (Decision{Verdict::denied, 10, 1, 500ms, 500ms}));
   const core::Rule counter = rule("10/s algorithm=sliding_window_counter");
-  got = read(answer(1, bulk("1732147202000000000 4 7")), counter, 1);
+  got = read(answer(1, bulk("weir1c 1732147202000000000 4 7")), counter, 1);
   EXPECT_EQ(got.decision, (Decision{Verdict::allowed, 10, 0, {}, 1500ms}));
   const core::Rule log = rule("10/s algorithm=sliding_window_log");
   got = read(answer(1, "$-1\r\n"), log, 3);
@@ -186,7 +190,7 @@ TEST(Script, all_limits_have_to_allow) {
   const std::array asks = {Ask{&gcra, "a", Cost{1}}, Ask{&window, "b", Cost{2}}};
   resp::ReplyParser parser;
   const std::string bytes =
-      "*5\r\n:0\r\n" + bulk("1732147200") + bulk("0") + "$-1\r\n" + bulk("1732147201000000000 9");
+      "*5\r\n:0\r\n" + bulk("1732147200") + bulk("0") + "$-1\r\n" + bulk("weir1f 1732147201000000000 9");
   std::array<Decision, 2> decisions;
   EXPECT_EQ(read_check(parser.parse(bytes).value, asks, decisions), false);
   EXPECT_TRUE(decisions[0].allowed());
@@ -195,7 +199,7 @@ TEST(Script, all_limits_have_to_allow) {
 
 TEST(Script, what_is_not_its_answer_is_an_error) {
   const std::string foreign = "the store's answer is not that of weir's script";
-  const std::string state = bulk("1732147201000000000 100000000");
+  const std::string state = bulk("weir1g 1732147201000000000 100000000");
   const std::string time = bulk("1732147200") + bulk("500000");
   const struct {
     const char* rule;
@@ -223,18 +227,27 @@ TEST(Script, what_is_not_its_answer_is_an_error) {
       {"10/s", answer(1, ":5\r\n"), foreign},
       {"10/s", answer(1, bulk("")), foreign},
       {"10/s", answer(1, bulk("hello")), foreign},
-      {"10/s", answer(1, bulk("1 2 3")), foreign},
-      {"10/s", answer(1, bulk("1  2")), foreign},
-      {"10/s", answer(1, bulk("1 2 ")), foreign},
-      {"10/s", answer(1, bulk("1 2\n")), foreign},
-      {"10/s", answer(1, bulk("-1 2")), foreign},
-      {"10/s", answer(1, bulk("1 18446744073709551616")), foreign},
-      {"10/s", answer(0, bulk("1732147201000000000 0")), foreign},
-      {"10/s", answer(0, bulk("18446744073709551615 100000000")), foreign},
-      {"10/s algorithm=fixed_window", answer(1, bulk("1732147201000000000")), foreign},
-      {"10/s algorithm=sliding_window_counter", answer(1, bulk("1732147201000000000 1")), foreign},
-      {"10/s algorithm=sliding_window_counter", answer(1, bulk("1732147201000000000 4294967296 1")), foreign},
-      {"10/s algorithm=sliding_window_counter", answer(1, bulk("1732147201000000000 1 4294967296")), foreign},
+      {"10/s", answer(1, bulk("weir1g ")), foreign},
+      {"10/s", answer(1, bulk("weir1g 1")), foreign},
+      {"10/s", answer(1, bulk("weir1g 1 2 3")), foreign},
+      {"10/s", answer(1, bulk("weir1g 1  2")), foreign},
+      {"10/s", answer(1, bulk("weir1g 1 2 ")), foreign},
+      {"10/s", answer(1, bulk("weir1g 1 2\n")), foreign},
+      {"10/s", answer(1, bulk("weir1g -1 2")), foreign},
+      {"10/s", answer(1, bulk("weir1g 1 18446744073709551616")), foreign},
+      {"10/s", answer(0, bulk("weir1g 1732147201000000000 0")), foreign},
+      {"10/s", answer(0, bulk("weir1g 18446744073709551615 100000000")), foreign},
+      {"10/s", answer(0, bulk("1732147201000000000 100000000")), foreign},
+      {"10/s", answer(0, bulk("1732147201000000000")), foreign},
+      {"10/s", answer(0, bulk("weir2g 1732147201000000000 100000000")), foreign},
+      {"10/s", answer(0, bulk("weir1f 1732147201000000000 100000000")), foreign},
+      {"10/s algorithm=fixed_window", answer(1, bulk("weir1f 1732147201000000000")), foreign},
+      {"10/s algorithm=fixed_window", answer(1, bulk("weir1g 1732147201000000000 1")), foreign},
+      {"10/s algorithm=sliding_window_counter", answer(1, bulk("weir1c 1732147201000000000 1")), foreign},
+      {"10/s algorithm=sliding_window_counter", answer(1, bulk("weir1c 1732147201000000000 4294967296 1")),
+       foreign},
+      {"10/s algorithm=sliding_window_counter", answer(1, bulk("weir1c 1732147201000000000 1 4294967296")),
+       foreign},
       {"10/s algorithm=sliding_window_log", answer(1, state), foreign},
       {"10/s algorithm=sliding_window_log", answer(1, "*2\r\n:1\r\n" + bulk("1732147200400000000")), foreign},
       {"10/s algorithm=sliding_window_log",
@@ -246,7 +259,7 @@ TEST(Script, what_is_not_its_answer_is_an_error) {
       {"10/s algorithm=sliding_window_log",
        answer(1, "*3\r\n:1\r\n" + bulk("9223372036854775808") + bulk("1732147200400000000")), foreign},
       {"10/s", answer(0, state), "weir's script and weir disagree: it did not charge what is allowed"},
-      {"5/s", answer(1, bulk("1732147202000000000 200000000")),
+      {"5/s", answer(1, bulk("weir1g 1732147202000000000 200000000")),
        "weir's script and weir disagree: it charged what is denied"},
   };
   for (const auto& row : rows) {

@@ -68,7 +68,7 @@ TEST(SharedStore, every_command_has_the_prefix) {
   world.run(1ms);
   const std::string pa = "p:" + a;
   EXPECT_EQ(world.asked(), pa + " | 2 x " + pa + " | " + pa + " | p:" + b + " 10 | p:{t}a + p:{t}b | back " +
-                               pa + " | DEL " + pa);
+                               pa + " | reset " + pa);
 }
 
 TEST(SharedStore, a_key_is_in_the_slot_that_it_has_with_the_prefix) {

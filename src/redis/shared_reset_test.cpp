@@ -42,7 +42,7 @@ TEST(SharedStore, a_reset_while_a_lease_is_on_its_way_is_not_forgotten) {
   world.reset("k");
   world.check(nine, "k", 1, {.lease = 5});
   world.run(1ms);
-  EXPECT_EQ(world.asked(), "k 5 | DEL k | 2 x k");
+  EXPECT_EQ(world.asked(), "k 5 | reset k | 2 x k");
   EXPECT_EQ(world.took(1), "allowed 8");
   EXPECT_EQ(world.took(2), "allowed 8");
   EXPECT_EQ(world.took(3), "allowed 7");
@@ -62,7 +62,7 @@ TEST(SharedStore, what_is_asked_behind_a_reset_does_not_recall_what_was_before_i
   const std::size_t denied = world.check(rule("1/s"), "k", 1);
   const std::size_t leased = world.check(rule("9/s"), "leased", 1, {.lease = 5});
   world.run(1ms);
-  EXPECT_EQ(world.asked(), "DEL k | DEL leased | k | leased 5");
+  EXPECT_EQ(world.asked(), "reset k | reset leased | k | leased 5");
   EXPECT_EQ(world.took(denied), "allowed 0");
   EXPECT_EQ(world.took(leased), "allowed 8");
 }
@@ -101,7 +101,7 @@ TEST(SharedStore, a_denial_that_overtakes_a_reset_by_another_event_loop_is_not_r
   world.latency = [] { return 100us; };
   world.check(rule("1/s"), "k");
   world.run(5ms);
-  EXPECT_EQ(world.asked(), "k | k | DEL k");
+  EXPECT_EQ(world.asked(), "k | k | reset k");
   EXPECT_EQ(world.took(2), "denied for 999000us");
   const std::size_t after = world.check(rule("1/s"), "k");
   world.run(1ms);

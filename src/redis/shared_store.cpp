@@ -374,7 +374,8 @@ void SharedStore::conclude(JointCheck& joint, nanoseconds now) {
 
 void SharedStore::reset(Request& request, nanoseconds now) {
   std::map<std::uint16_t, ResetCall> calls;  // by slot
-  const auto reset = std::make_shared<Reset>(Reset{Ticket(request), 0});
+  const auto reset = std::make_shared<Reset>(
+      Reset{.ticket = Ticket(request), .patience = deadline_of(request, nanoseconds{0})});
   for (const Check& check : request.checks) {
     const std::uint32_t id = check.limit->id;
     const std::uint64_t hash = hash_of(id, check.key);
@@ -387,29 +388,25 @@ void SharedStore::reset(Request& request, nanoseconds now) {
   }
   if (calls.empty()) return finish(request);
   reset->open = calls.size();
-  const nanoseconds deadline = deadline_of(request, now);
-  for (auto& [slot, call] : calls) {
-    std::string command;
-    resp::Writer writer(command);
-    writer.array(1 + call.names.size());
-    writer.bulk("DEL");
-    for (const std::string& name : call.names) writer.bulk(name);
-    call.names.clear();
-    ask(std::move(call), slot, std::move(command), deadline, now);
-  }
+  for (auto& [slot, call] : calls) send(std::move(call), now);
 }
 
-void SharedStore::answered(ResetCall call, const Client::Result& result, nanoseconds) {
+void SharedStore::answered(ResetCall call, const Client::Result& result, nanoseconds now) {
   // And again: what was asked meanwhile may have been answered from what is forgotten now.
-  for (const std::uint64_t hash : call.hashes) resets_.of(hash).fetch_add(1);
+  const std::size_t left = call.names.size() - call.asked;
+  for (std::size_t i = left; i < call.hashes.size(); ++i) resets_.of(call.hashes[i]).fetch_add(1);
+  call.hashes.resize(left);
+  call.names.resize(left);
   Reset& reset = *call.reset;
+  const bool foreign = result.cause == Cause::wrongtype;
   if (result.cause == Cause::none) {
     reset.forgotten += static_cast<std::uint64_t>(result.value->integer);
   } else {
     count(result.cause);
     if (reset.fault == Fault::none) reset.why = result.error;
-    reset.fault = Fault::store_down;
+    if (reset.fault != Fault::store_down) reset.fault = foreign ? Fault::foreign_value : Fault::store_down;
   }
+  if (left > 0 && (result.cause == Cause::none || foreign)) return send(std::move(call), now);
   if (--reset.open > 0) return;
   Request* const request = reset.ticket.take();
   if (request == nullptr) return;  // cancelled
@@ -466,6 +463,15 @@ void SharedStore::send(KeyCall call, nanoseconds now) {
   }
   const std::uint16_t its_slot = slot(call.check.name);
   const nanoseconds deadline = call.deadline();
+  ask(std::move(call), its_slot, std::move(command), deadline, now);
+}
+
+void SharedStore::send(ResetCall call, nanoseconds now) {
+  call.asked = std::min(call.names.size(), kMostReset);
+  std::string command;
+  append_reset(command, std::span(call.names).last(call.asked));
+  const std::uint16_t its_slot = slot(call.names[0]);
+  const nanoseconds deadline = now + call.reset->patience;
   ask(std::move(call), its_slot, std::move(command), deadline, now);
 }
 

@@ -58,7 +58,8 @@ class SharedStore final : public store::Store {
   SharedStore(Endpoint endpoint, Options options, store::EmbeddedStore& local, Resets& resets,
               core::Clock clock);
 
-  // The calls of a batch leave in one write. A reset of many keys is one DEL for each slot.
+  // The calls of a batch leave in one write. A reset of many keys is one call for each slot; of very many,
+  // one after the other, each with the request's patience, so that Redis is held up by none of them.
   void submit(std::span<store::Request* const> batch, store::Moment when) override;
   void cancel(store::Request& pending) override { Ticket::cancel(pending); }
   // Needs the keys and limits of the request again. Of a request that was charged partly in Redis and partly
@@ -95,10 +96,11 @@ class SharedStore final : public store::Store {
   const Counters& counters() const { return counters_; }
 
  private:
-  // A reset while its keys are being deleted, slot by slot.
+  // A reset while its keys are being forgotten, slot by slot.
   struct Reset {
     Ticket ticket;
-    std::size_t open;
+    nanoseconds patience;
+    std::size_t open = 0;  // slots
     std::uint64_t forgotten = 0;
     Fault fault = Fault::none;
     std::string why{};
@@ -110,10 +112,12 @@ class SharedStore final : public store::Store {
   struct GiveBackCall {
     std::uint64_t hash;
   };
+  // The keys of one slot, of which so many are in the call under way, the last ones.
   struct ResetCall {
     std::shared_ptr<Reset> reset;
     std::vector<std::uint64_t> hashes{};
     std::vector<std::string> names{};
+    std::size_t asked = 0;
   };
   using Call = std::variant<std::monostate, KeyCall, PartCall, GiveBackCall, ResetCall>;
 
@@ -151,6 +155,7 @@ class SharedStore final : public store::Store {
   void grant_lease(const KeyCall& call, nanoseconds charged_at, nanoseconds now);
 
   void send(KeyCall call, nanoseconds now);
+  void send(ResetCall call, nanoseconds now);
   void send(const std::shared_ptr<JointCheck>& joint, std::size_t part, nanoseconds now);
   void give_back(const KeptCheck& check, Cost cost, nanoseconds charged_at, nanoseconds now);
   void give_back(std::uint64_t hash, const Lease& lease, nanoseconds now);

@@ -189,7 +189,7 @@ class SharedWorld {
     for (; listed_ < deeds.size(); ++listed_) {
       const Deed& deed = deeds[listed_];
       if (!text.empty()) text += " | ";
-      if (deed.name == "DEL") text += "DEL ";
+      if (deed.name == "reset") text += "reset ";
       if (deed.gives_back) text += "back ";
       if (deed.times > 0) text += std::to_string(deed.times) + " x ";
       for (const Deed::Part& part : deed.parts) {
@@ -228,7 +228,7 @@ class SharedWorld {
   std::function<void(const Deed&, const std::vector<std::size_t>& told)> on_delivered =
       [](const Deed&, const std::vector<std::size_t>&) {};
   std::vector<Request> requests;
-  std::vector<Deed> deeds;  // of EVALSHA and DEL
+  std::vector<Deed> deeds;  // of EVALSHA
   std::vector<std::optional<std::int64_t>> resets;
 
  private:
@@ -380,7 +380,7 @@ class SharedWorld {
 
   void arrive(Process& p, Connection& connection, Client::NodeId node, Deed deed, const Strings& words,
               int generation) {
-    const bool greets = deed.name != "EVALSHA" && deed.name != "DEL";
+    const bool greets = deed.name != "EVALSHA" && deed.name != "reset";
     std::string answer = greets ? answer_to_greeting(words, check_sha(), map) : "";
     std::size_t number = 0;
     if (!greets) {
@@ -419,8 +419,9 @@ class SharedWorld {
   std::size_t listed_ = 1;
 };
 
-inline constexpr const char* kOne = "redis://a";
-inline constexpr const char* kCluster = "redis+cluster://a,b,c";
+// Keys in Redis are named as they are asked for.
+inline constexpr const char* kOne = "redis://a?prefix=";
+inline constexpr const char* kCluster = "redis+cluster://a,b,c?prefix=";
 
 inline Habits merging() {
   Habits habits;

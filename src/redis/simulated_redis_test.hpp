@@ -30,7 +30,7 @@ inline core::Rule rule(std::string_view text) { return core::Rule::parse(text).v
 
 // A command as it arrived, and what became of it.
 struct Deed {
-  std::string name;  // EVALSHA, or DEL and all that is of a greeting
+  std::string name;  // EVALSHA, reset for that of keys, or what is of a greeting
   // One limit of a call: check.lua has the meaning of its words.
   struct Part {
     std::string key;
@@ -72,11 +72,14 @@ inline Deed::Part read_part(const std::string& key, const std::string* words) {
 
 inline Deed read_deed(const Strings& words) {
   Deed deed{words[0]};
-  if (deed.name == "DEL") {
-    for (std::size_t i = 1; i < words.size(); ++i) deed.parts.push_back({words[i], rule("1/s"), Cost{0}});
-  } else if (deed.name == "EVALSHA") {
+  if (deed.name == "EVALSHA") {
     const std::size_t keys = std::stoul(words[2]);
     const std::size_t argv = 3 + keys;
+    if (words[argv] == "reset") {
+      deed.name = "reset";
+      for (std::size_t i = 0; i < keys; ++i) deed.parts.push_back({words[3 + i], rule("1/s"), Cost{0}});
+      return deed;
+    }
     for (std::size_t i = 0; i < keys; ++i) {
       deed.parts.push_back(read_part(words[3 + i], &words[argv + 4 * i]));
       deed.gives_back = deed.gives_back || deed.parts.back().charged_at;
@@ -144,16 +147,11 @@ struct SimulatedRedis {
   std::map<std::string, SimulatedLog> logs{};
   std::set<std::string> foreign{};  // where something else lies
 
-  // What Redis answers to EVALSHA or DEL.
+  // What Redis answers to EVALSHA.
   std::string carry_out(Deed& deed, nanoseconds ours) {
     // In whole microseconds, as TIME has it.
     const nanoseconds now = std::chrono::floor<std::chrono::microseconds>(ours + ahead);
-    if (deed.name == "DEL") {
-      std::size_t erased = 0;
-      for (const Deed::Part& part : deed.parts)
-        erased += keys.erase(part.key) + logs.erase(part.key) + foreign.erase(part.key);
-      return ":" + std::to_string(erased) + "\r\n";
-    }
+    if (deed.name == "reset") return reset(deed);
     const std::size_t times = std::max<std::size_t>(1, deed.times);
     // All or none: what is written is written to copies.
     std::map<std::string, core::TwoWords> states = keys, debts = keys;
@@ -196,6 +194,17 @@ struct SimulatedRedis {
   }
 
  private:
+  std::string reset(const Deed& deed) {
+    std::size_t forgotten = 0;
+    std::size_t not_ours = 0;
+    for (const Deed::Part& part : deed.parts) {
+      forgotten += keys.erase(part.key) + logs.erase(part.key);
+      not_ours += foreign.contains(part.key) ? 1 : 0;
+    }
+    if (not_ours == 0) return ":" + std::to_string(forgotten) + "\r\n";
+    return "-WRONGTYPE " + std::to_string(not_ours) + " of these keys hold something other than a limit\r\n";
+  }
+
   static bool decide(Deed& deed, const Deed::Part& part, core::TwoWords& state, core::TwoWords& debt,
                      nanoseconds now) {
     if (part.charged_at) {
@@ -215,8 +224,11 @@ struct SimulatedRedis {
   static std::string text_of(const core::Rule& rule, const core::TwoWords& words, nanoseconds now) {
     if (core::ahead_of(words.until, now) == 0) return "$-1\r\n";
     const std::string until = std::to_string(words.until) + " ";
-    if (rule.algorithm != Algorithm::sliding_window_counter) return bulk(until + std::to_string(words.word));
-    return bulk(until + std::to_string(words.word >> 32) + " " + std::to_string(words.word & 0xffff'ffff));
+    if (rule.algorithm == Algorithm::gcra) return bulk("weir1g " + until + std::to_string(words.word));
+    if (rule.algorithm != Algorithm::sliding_window_counter)
+      return bulk("weir1f " + until + std::to_string(words.word));
+    return bulk("weir1c " + until + std::to_string(words.word >> 32) + " " +
+                std::to_string(words.word & 0xffff'ffff));
   }
 };
 

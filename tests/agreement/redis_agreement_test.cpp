@@ -21,6 +21,7 @@
 #include "redis/server.hpp"
 #include "redis/slot.hpp"
 #include "redis/sockets.hpp"
+#include "redis/wire_test.hpp"
 #include "store/clock.hpp"
 #include "store/table.hpp"
 #include "store/together_test.hpp"
@@ -216,7 +217,8 @@ class RedisAgreement : public testing::Test {
         return;
       }
       const bool counter = key.find("counter") != std::string::npos;
-      EXPECT_EQ(value.text, std::to_string(words.until) + " " +
+      const std::string mark = key.starts_with("gcra") ? "weir1g " : counter ? "weir1c " : "weir1f ";
+      EXPECT_EQ(value.text, mark + std::to_string(words.until) + " " +
                                 (counter ? std::to_string(words.word >> 32) + " " +
                                                std::to_string(words.word & 0xffff'ffff)
                                          : std::to_string(words.word)))
@@ -576,7 +578,7 @@ TEST_F(RedisAgreement, nothing_is_given_back_where_nothing_is_owed) {
     return std::string(ask({"GET", "key"}).text);
   };
   const auto state = [](std::int64_t ahead) {
-    return std::to_string(kBegin + ahead * kSecond) + " 1000000000";
+    return "weir1g " + std::to_string(kBegin + ahead * kSecond) + " 1000000000";
   };
   EXPECT_EQ(give_back(rule, 5, kBegin, kBegin), "") << "there is no key";
   EXPECT_EQ(ask({"EXISTS", "key"}).integer, 0);
@@ -587,13 +589,25 @@ TEST_F(RedisAgreement, nothing_is_given_back_where_nothing_is_owed) {
   EXPECT_EQ(give_back(rule, 1, kBegin + 100 * kSecond, kBegin), state(3)) << "the clock has stepped back";
   EXPECT_EQ(give_back(rule, 9, kBegin, kBegin + kSecond), state(1)) << "more than is owed: all of it";
   EXPECT_EQ(give_back(rule, 9, kBegin, kBegin + 8 * kSecond), state(1)) << "as if never used";
-  for (const std::string text : {"hello", "5", "", "99999999999999999999 1000000000"}) {
+  ask({"SET", "key", "weir1g 99999999999999999999 1000000000"});
+  EXPECT_EQ(give_back(rule, 1, kBegin, kBegin), "weir1g 99999999999999999999 1000000000");
+  const auto refused = [&] {
+    const Ask one{&rule, "key", Cost{1}};
+    redis::append_give_back(connection_->out, one, nanoseconds{kBegin}, nanoseconds{kBegin});
+    connection_->flush();
+    return std::string(connection_->receive().text);
+  };
+  const std::string live = std::to_string(kBegin + 5 * kSecond) + " 1000000000";
+  for (const std::string& text :
+       {std::string("hello"), std::string("5"), std::string(), live, "weir1f " + live}) {
     ask({"SET", "key", text});
-    EXPECT_EQ(give_back(rule, 1, kBegin, kBegin), text);
+    EXPECT_EQ(refused(), "WRONGTYPE key 1 of this request holds no state of give_back");
+    EXPECT_EQ(ask({"GET", "key"}).text, text);
+    EXPECT_EQ(ask({"PTTL", "key"}).integer, -1);
   }
   ask({"DEL", "key"});
   ask({"RPUSH", "key", "1"});
-  give_back(rule, 1, kBegin, kBegin);
+  EXPECT_TRUE(refused().starts_with("WRONGTYPE "));
   EXPECT_EQ(ask({"LLEN", "key"}).integer, 1);
 }
 
@@ -663,30 +677,21 @@ TEST_F(RedisAgreement, a_look_and_a_denial_write_nothing) {
   }
 }
 
-TEST_F(RedisAgreement, what_redis_cell_and_throttled_left_is_taken_over) {
-  const core::Rule rule{quota_of(10, kSecond)};
-  const std::int64_t tat = kBegin + 4 * kSecond + 123;  // 5 of 10 units in the debt, the fifth in part
-  ask({"SET", "key", std::to_string(tat)});
-  const auto look = check(rule, "key", 0, nanoseconds{kBegin});
-  EXPECT_EQ(look.remaining, 5);
-  EXPECT_EQ(look.reset_after, nanoseconds{4 * kSecond + 123});
-  EXPECT_EQ(check(rule, "key", 6, nanoseconds{kBegin}).retry_after, nanoseconds{123});
-  EXPECT_EQ(ask({"GET", "key"}).text, std::to_string(tat)) << "a denial leaves it";
-  EXPECT_TRUE(check(rule, "key", 5, nanoseconds{kBegin}).allowed());
-  EXPECT_EQ(ask({"GET", "key"}).text, std::to_string(tat + 5 * kSecond) + " 1000000000");
-}
-
 TEST_F(RedisAgreement, a_foreign_value_is_refused_and_nothing_is_charged) {
   const core::Rule good{quota_of(5, kSecond)};
   const std::string live = std::to_string(kBegin + kSecond);
+  // After each of these marks, and alone.
+  const std::string marks[] = {"",        "weir1g ", "weir1f ", "weir1c ", "weir1l ",
+                               "weir0g ", "weir2g ", "weir",    "Weir1g "};
   struct Row {
     std::string text;
-    std::array<bool, 3> is_state;  // of gcra, of a fixed window, of the counter
+    std::array<bool, 3> is_state;  // of gcra, of a fixed window, of the counter, after its own mark
   };
   const Row rows[] = {
       {"hello", {}},
       {"", {}},
       {" ", {}},
+      {"5", {}},
       {"1.5", {}},
       {"282.5123", {}},
       {"-5 3", {}},
@@ -703,7 +708,7 @@ TEST_F(RedisAgreement, a_foreign_value_is_refused_and_nothing_is_charged) {
       {live + " 1 2 3", {}},
       {live + " 0", {false, true, false}},  // no T is 0
       {live + " 1", {true, true, false}},
-      {live, {true, false, false}},
+      {live, {}},
       {"5 3", {true, true, false}},  // long ago
       {live + " 1 2", {false, false, true}},
       {live + " 1 4294967296", {}},
@@ -759,35 +764,98 @@ TEST_F(RedisAgreement, a_foreign_value_is_refused_and_nothing_is_charged) {
     EXPECT_EQ(ask({"DUMP", "key"}).text, before) << what;
   };
   for (const Row& row : rows) {
-    for (std::size_t i = 0; i < others.size(); ++i) {
-      ask({"FLUSHALL"});
-      ask({"SET", "key", row.text});
-      expect(others[i], i < 3 && row.is_state[i], "'" + row.text + "'");
+    for (const std::string& mark : marks) {
+      for (std::size_t i = 0; i < others.size(); ++i) {
+        ask({"FLUSHALL"});
+        ask({"SET", "key", mark + row.text});
+        expect(others[i], i < 3 && mark == marks[i + 1] && row.is_state[i], "'" + mark + row.text + "'");
+      }
     }
   }
   for (const core::Rule& rule : others) {
     ask({"FLUSHALL"});
     ask({"HSET", "key", "field", "value"});
     expect(rule, false, "a hash");
+    for (const char* const add : {"SADD", "ZADD", "PFADD", "XADD"}) {
+      const std::string_view command(add);
+      ask({"FLUSHALL"});
+      if (command == "ZADD") ask({add, "key", "1", "weir1g"});
+      if (command == "XADD") ask({add, "key", "*", "weir1g", live + " 1"});
+      if (command == "SADD" || command == "PFADD") ask({add, "key", "weir1g " + live + " 1"});
+      ASSERT_EQ(ask({"EXISTS", "key"}).integer, 1) << add;
+      expect(rule, false, add);
+    }
     if (rule.algorithm == Algorithm::sliding_window_log) continue;
     ask({"FLUSHALL"});
-    ask({"RPUSH", "key", "1", live + " 1"});
-    expect(rule, false, "a list");
+    ask({"RPUSH", "key", "weir1l 1", live + " 1"});
+    expect(rule, false, "a log");
   }
   const std::vector<std::string> lists[] = {{"x"},
                                             {live},
                                             {live + " 1"},
+                                            {"weir1l 1"},
                                             {"x", live + " 1"},
-                                            {"1.5", live + " 1"},
-                                            {"0", live + " 1"},
-                                            {"2", live + " 1", "x"},
-                                            {"9", "x", live + " 1"},
-                                            {"4294967296", live + " 1"},
-                                            {"1", "9223372036854775808 1"}};
+                                            {"1", live + " 1"},  // without the mark
+                                            {"weir1g 1", live + " 1"},
+                                            {"weir2l 1", live + " 1"},
+                                            {"weir1l 1.5", live + " 1"},
+                                            {"weir1l 0", live + " 1"},
+                                            {"weir1l 2", live + " 1", "x"},
+                                            {"weir1l 9", "x", live + " 1"},
+                                            {"weir1l 4294967296", live + " 1"},
+                                            {"weir1l 1", "9223372036854775808 1"}};
   for (const auto& list : lists) {
     ask({"FLUSHALL"});
     for (const std::string& each : list) ask({"RPUSH", "key", each});
     expect(others[3], false, "a list with " + list[0]);
+  }
+}
+
+TEST_F(RedisAgreement, a_reset_forgets_what_is_weirs_and_leaves_the_rest) {
+  const auto reset = [this](const std::vector<std::string>& keys) {
+    redis::append_reset(connection_->out, keys);
+    connection_->flush();
+    const Value& said = connection_->receive();
+    return said.type == Value::Type::integer ? std::to_string(said.integer) : std::string(said.text);
+  };
+  std::vector<std::string> ours;
+  for (const Algorithm algorithm : kAlgorithms) {
+    ours.push_back(name(algorithm));
+    ASSERT_TRUE(check(rule_of(algorithm, 5, 3'600 * kSecond), ours.back(), 1).allowed());
+  }
+  // A later weir's: it says that it is a limit, and so it can be forgotten, although this one cannot count
+  // it.
+  ask({"SET", "later", "weir9z what a later one writes"});
+  ours.emplace_back("later");
+  std::vector<std::string> all = ours;
+  all.insert(all.begin() + 2, {"absent", "gcra"});  // one of them twice
+  EXPECT_EQ(reset(all), "6");
+  EXPECT_EQ(ask({"DBSIZE"}).integer, 0);
+  EXPECT_EQ(reset(all), "0");
+
+  const std::string live = std::to_string(kBegin) + " 1";
+  const std::vector<std::vector<std::string>> foreign = {
+      {"SET", "key", "hello"},     {"SET", "key", ""},
+      {"SET", "key", "5"},         {"SET", "key", live},
+      {"SET", "key", "weir"},      {"SET", "key", "weir1g"},
+      {"SET", "key", "WRONGTYPE"}, {"SET", "key", " weir1g " + live},
+      {"HSET", "key", "f", "v"},   {"SADD", "key", "weir1g " + live},
+      {"RPUSH", "key", "x"},       {"RPUSH", "key", "1", live},
+      {"RPUSH", "key", ""},        {"ZADD", "key", "1", "weir1l 1"},
+      {"PFADD", "key", "weir1g"},  {"XADD", "key", "*", "weir1l 1", "x"}};
+  for (const auto& command : foreign) {
+    ask({"FLUSHALL"});
+    connection_->out += redis::array(command);
+    connection_->flush();
+    ASSERT_NE(connection_->receive().type, Value::Type::error) << command[0];
+    ASSERT_TRUE(check(rule_of(Algorithm::gcra, 5, 3'600 * kSecond), "ours", 1).allowed());
+    const std::string before(ask({"DUMP", "key"}).text);
+    const std::string why = "WRONGTYPE 1 of these keys hold something other than a limit";
+    EXPECT_EQ(reset({"key"}), why) << command[0] << " " << command[2];
+    EXPECT_EQ(reset({"key", "ours"}), why) << command[0] << " " << command[2];
+    EXPECT_EQ(ask({"DUMP", "key"}).text, before) << command[0] << " " << command[2];
+    EXPECT_EQ(ask({"PTTL", "key"}).integer, -1);
+    EXPECT_EQ(ask({"EXISTS", "ours"}).integer, 0) << "the rest is forgotten";
   }
 }
 

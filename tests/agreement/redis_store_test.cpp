@@ -270,7 +270,7 @@ TEST_F(WithRedis, check_all_says_what_is_wrong) {
   EXPECT_EQ(said(std::vector<SharedCheck>(17, {limiter, "key"})), all + "17 limits are not 1 to 16");
   EXPECT_EQ(said({{limiter, "a"}, {limiter, "b"}, {limiter, "a"}}), all + "limit 2 has the key of another");
   EXPECT_EQ(said({{limiter, "a"}, {elsewhere, "b"}}), all + "limit 1 has another store");
-  RedisConnection(*server_).ask({"SET", "bad", "hello"});
+  RedisConnection(*server_).ask({"SET", "weir:bad", "hello"});
   EXPECT_EQ(
       refusal<std::runtime_error>([&] { return store.check_all({{limiter, "fresh"}, {limiter, "bad"}}); }),
       "WRONGTYPE key 2 of this request holds no state of gcra");
@@ -289,7 +289,7 @@ TEST_F(WithRedis, every_call_says_who_decided_or_why_nobody_could) {
   EXPECT_TRUE(leasing.check("leased").allowed());
   EXPECT_EQ(leasing.check("leased").source, Source::leased);
 
-  RedisConnection(*server_).ask({"SET", "bad", "hello"});
+  RedisConnection(*server_).ask({"SET", "weir:bad", "hello"});
   EXPECT_EQ(fault_of([&] { return limiter.check("bad"); }), Fault::foreign_value);
   EXPECT_EQ(fault_of([&] { return store.check_all({{limiter, "bad"}, {limiter, "fresh"}}); }),
             Fault::foreign_value);
@@ -387,8 +387,8 @@ class WithCluster : public testing::Test {
     if (RedisServer::program().empty()) GTEST_SKIP() << "there is no redis-server";
     cluster_.emplace();
   }
-  RedisConnection& at(std::string_view key) {
-    return *cluster_->connections()[RedisCluster::owner(redis::slot_of(key))];
+  RedisConnection& at(const std::string& key) {
+    return *cluster_->connections()[RedisCluster::owner(redis::slot_of("weir:" + key))];
   }
   std::optional<RedisCluster> cluster_;
 };
@@ -413,7 +413,7 @@ TEST_F(WithCluster, limits_in_different_slots_are_charged_all_or_none) {
   for (const char* key : {"a", "c", "{a}d"}) EXPECT_EQ(wide.check(key, Cost{0}).remaining, 98) << key;
   EXPECT_EQ(narrow.check("b", Cost{0}).remaining, 0);
 
-  at("c").ask({"SET", "c", "hello"});
+  at("c").ask({"SET", "weir:c", "hello"});
   EXPECT_TRUE(narrow.reset("b"));
   EXPECT_TRUE(refusal<std::runtime_error>([&] { ask(Cost{1}); }).starts_with("WRONGTYPE key 1 of"));
   EXPECT_EQ(wide.check("a", Cost{0}).remaining, 98);
@@ -443,7 +443,8 @@ TEST_F(WithCluster, several_limits_whose_slot_is_being_moved) {
   const std::string target_id(target.ask({"CLUSTER", "MYID"}).text);
   const std::string number = std::to_string(slot);
   const auto move = [&](const std::string& key) {
-    return std::string(from.ask({"MIGRATE", "127.0.0.1", cluster_->ports()[to], key, "0", "5000"}).text);
+    return std::string(
+        from.ask({"MIGRATE", "127.0.0.1", cluster_->ports()[to], "weir:" + key, "0", "5000"}).text);
   };
   ASSERT_EQ(target.ask({"CLUSTER", "SETSLOT", number, "IMPORTING", from_id}).text, "OK");
   ASSERT_EQ(from.ask({"CLUSTER", "SETSLOT", number, "MIGRATING", target_id}).text, "OK");

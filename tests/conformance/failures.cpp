@@ -27,6 +27,34 @@ void a_foreign_value_is_a_fault_and_charges_nothing(Trial& trial) {
   trial.equal(trial.left(limit, "a"), 5, "left of the other key");
 }
 
+// More keys than a store may forget at a time.
+void a_reset_leaves_a_foreign_value_and_forgets_the_rest(Trial& trial) {
+  const Limit limit = trial.limit("5/h", 1);
+  if (!trial.world.put_foreign_value(limit, "foreign")) {
+    trial.skipped = "nothing but weir writes into it";
+    return;
+  }
+  for (const std::size_t others : {0U, 1U, 2'500U}) {
+    for (const std::size_t place : {std::size_t{0}, others / 2, others}) {
+      std::vector<Part> parts;
+      for (std::size_t i = 0; i < others; ++i) parts.push_back({limit, "key" + std::to_string(i)});
+      for (const std::size_t used : {std::size_t{0}, others / 2, others - 1})
+        if (used < others) trial.ask(limit, parts[used].key);
+      parts.insert(parts.begin() + static_cast<std::ptrdiff_t>(place), {limit, "foreign"});
+      Question reset(parts, Verb::reset);
+      trial.ask(reset);
+      trial.expect(reset.fault == Fault::foreign_value, "a foreign value is a fault of a reset too");
+      trial.expect(!reset.why.empty(), "which says why");
+      Question after(limit, "foreign");
+      trial.ask(after);
+      trial.expect(after.fault == Fault::foreign_value, "and is still there");
+      for (const std::size_t used : {std::size_t{0}, others / 2, others - 1})
+        if (used < others)
+          trial.equal(trial.left(limit, "key" + std::to_string(used)), 5, "left of the others");
+    }
+  }
+}
+
 void an_answer_takes_no_longer_than_the_askers_patience(Trial& trial) {
   if (!trial.world.fall_silent()) {
     trial.skipped = kNothingSilent;
@@ -154,6 +182,8 @@ void requests_can_be_cancelled_while_the_store_is_silent(Trial& trial) {
 
 std::vector<Property> failure_properties() {
   return {{"a_foreign_value_is_a_fault_and_charges_nothing", a_foreign_value_is_a_fault_and_charges_nothing},
+          {"a_reset_leaves_a_foreign_value_and_forgets_the_rest",
+           a_reset_leaves_a_foreign_value_and_forgets_the_rest},
           {"an_answer_takes_no_longer_than_the_askers_patience",
            an_answer_takes_no_longer_than_the_askers_patience},
           {"the_fallback_is_the_limits", the_fallback_is_the_limits},

@@ -15,8 +15,7 @@ class SimulatedRedis : public Upstream {
  public:
   std::string answer(std::vector<std::string> words, nanoseconds wall) override {
     if (words[0] == "SET") redis_.foreign.insert(words[1]);
-    if (words[0] != "EVALSHA" && words[0] != "DEL")
-      return redis::answer_to_greeting(words, redis::check_sha(), "");
+    if (words[0] != "EVALSHA") return redis::answer_to_greeting(words, redis::check_sha(), "");
     redis::Deed deed = redis::read_deed(words);
     return redis_.carry_out(deed, wall);
   }

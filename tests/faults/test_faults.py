@@ -221,10 +221,10 @@ class Faults:
     def charged(self, tag):
         """How often the ledger was charged, by what is in the store."""
         key = f"ledger:{{{tag}}}:{self.generation}"
-        value = self.holder(key).must("GET", key)
+        value = self.holder(key).must("GET", f"weir:{key}")
         if value is None:
             return 0
-        return round((int(value.split()[0]) - time.time_ns()) / (LEDGER_PERIOD * 10**9))
+        return round((int(value.split()[1]) - time.time_ns()) / (LEDGER_PERIOD * 10**9))
 
     def check_answers(self, samples):
         errors = {answer for _, _, _, answers in samples for _, answer in answers if isinstance(answer, str)}

@@ -143,7 +143,7 @@ class TestEvil(unittest.TestCase):
 
     def test_the_key_of_another_is_not_the_stores_fault(self):
         with Redis() as redis:
-            redis.must("RPUSH", "list", "a")
+            redis.must("RPUSH", "weir:list", "a")
             with Server("--store", f"redis://127.0.0.1:{redis.port}") as server, ready(server).client() as client:
                 for _ in range(20):
                     self.assertIsInstance(throttle(client, "list", 5, 1, HOUR), Error)

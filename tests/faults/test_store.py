@@ -80,11 +80,11 @@ class TestValues(WithRedis):
         client = self.client(self.serve())
         for _ in range(3):
             self.assertEqual(throttle(client, "user:42", 10, 30, 60)[0], 0)
-        value = self.redis.must("GET", "user:42").decode()
-        self.assertRegex(value, r"^\d{19} 2000000000$")
-        tat = int(value.split()[0])
+        value = self.redis.must("GET", "weir:user:42").decode()
+        self.assertRegex(value, r"^weir1g \d{19} 2000000000$")
+        tat = int(value.split()[1])
         self.assertLess(abs(tat - time.time_ns() - 6e9), 1e9)
-        expires = self.redis.must("PEXPIRETIME", "user:42")
+        expires = self.redis.must("PEXPIRETIME", "weir:user:42")
         self.assertLessEqual(tat, expires * 1_000_000)
         self.assertLess(expires * 1_000_000 - tat, 2_000_000)
 
@@ -96,29 +96,35 @@ class TestValues(WithRedis):
             self.assertEqual(throttle(client, "k", 5, 1, HOUR, cost), wanted, f"cost {cost}")
         self.assertEqual(client.ask("GCRA", "g", 4, 1, HOUR), [0, 5, 4, -1, HOUR])
 
-    def test_a_tat_alone_as_redis_cell_writes_it_is_taken_over(self):
-        client = self.client(self.serve())
-        self.redis.must("SET", "moved", time.time_ns() + 5 * HOUR * 10**9)
-        self.assertEqual(throttle(client, "moved", 10, 1, HOUR)[:3], [0, 10, 4])
-        self.assertRegex(self.redis.must("GET", "moved").decode(), r"^\d{19} 3600000000000$")
-
     def test_a_foreign_value_is_an_error_and_stays(self):
-        server = self.serve()
+        for prefix in ("weir:", ""):
+            with self.subTest(prefix=prefix):
+                self.foreign_values(prefix)
+
+    def foreign_values(self, prefix):
+        server = self.serve(url=self.url("" if prefix else "?prefix="))
         client = self.client(server)
-        for kind, command in (("list", ("RPUSH", "f", "a")), ("hash", ("HSET", "f", "a", "b")), ("set", ("SADD", "f", "a")),
-                              ("zset", ("ZADD", "f", 1, "a")), ("string", ("SET", "f", "hello")),
-                              ("string", ("SET", "f", b"\xff\0")), ("string", ("SET", "f", "")),
-                              ("string", ("SET", "f", "1 2 3")), ("string", ("SET", "f", "-5 1"))):
-            self.redis.must("DEL", "f")
+        f = prefix + "f"
+        tat = time.time_ns() + 5 * HOUR * 10**9
+        for kind, command in (("list", ("RPUSH", f, "a")), ("hash", ("HSET", f, "a", "b")), ("set", ("SADD", f, "a")),
+                              ("zset", ("ZADD", f, 1, "a")), ("string", ("SET", f, "hello")),
+                              ("string", ("SET", f, b"\xff\0")), ("string", ("SET", f, "")), ("string", ("SET", f, 5)),
+                              ("string", ("SET", f, tat)), ("string", ("SET", f, f"{tat} 12000000000"))):
+            self.redis.must("DEL", f)
             self.redis.must(*command)
-            before = self.redis.must("DUMP", "f")
-            answer = throttle(client, "f", 5, 1, 60)
-            self.assertIsInstance(answer, Error, command)
-            self.assertTrue(answer.startswith("WRONGTYPE "), f"{command}: {answer}")
-            self.assertEqual(self.redis.must("DUMP", "f"), before, command)
-            self.assertEqual(self.redis.must("TYPE", "f"), kind)
-            self.assertEqual(self.redis.must("TTL", "f"), -1)
-        self.assertEqual(failed(server), {"wrongtype": 9})
+            before = self.redis.must("DUMP", f)
+            throttle(client, "ours", 5, 1, 60)
+            for asked in (("CL.THROTTLE", "f", 4, 1, 60), ("CL.THROTTLE", "f", 4, 1, 60, 0), ("GCRA", "f", 4, 1, 60),
+                          ("WEIR.RESET", "f"), ("DEL", "f"), ("DEL", "ours", "f", "none")):
+                answer = client.ask(*asked)
+                self.assertIsInstance(answer, Error, f"{command} {asked}")
+                self.assertTrue(answer.startswith("WRONGTYPE "), f"{command} {asked}: {answer}")
+                self.assertEqual(self.redis.must("DUMP", f), before, f"{command} {asked}")
+            self.assertEqual(self.redis.must("TYPE", f), kind)
+            self.assertEqual(self.redis.must("TTL", f), -1)
+            self.assertEqual(self.redis.must("EXISTS", prefix + "ours"), 0, "the others are forgotten")
+        self.redis.must("DEL", f)
+        self.assertEqual(failed(server), {"wrongtype": 60})
         self.assertEqual(server.info()["store_fallbacks"], "0")
         self.assertEqual(server.info()["store_state"], "ready")
         self.assertEqual(throttle(client, "other", 5, 1, 60)[0], 0)
@@ -144,7 +150,7 @@ class TestValues(WithRedis):
         client = self.client(self.serve())
         for key in (b"", b"\0\r\n", b"\xff" * 300, "ünï".encode(), b"{a}{b}", b"x" * 10_000):
             self.assertEqual(throttle(client, key, 2, 1, HOUR), [0, 2, 1, -1, HOUR])
-            self.assertEqual(self.redis.must("EXISTS", key), 1)
+            self.assertEqual(self.redis.must("EXISTS", b"weir:" + key), 1)
 
     def test_del_and_reset(self):
         client = self.client(self.serve())
@@ -155,6 +161,16 @@ class TestValues(WithRedis):
         self.assertEqual(client.ask("WEIR.RESET", "c"), 0)
         self.assertEqual(self.redis.must("DBSIZE"), 0)
 
+    def test_del_of_very_many_keys_holds_redis_up_no_longer_than_a_thousand_do(self):
+        client = self.client(self.serve("--store-deadline", "5s"))
+        keys = [f"k{n}" for n in range(30_000)]
+        client.send_bytes(b"".join(encode("CL.THROTTLE", key, 0, 1, HOUR) for key in keys[:3000]))
+        self.assertEqual([client.reply()[0] for _ in keys[:3000]], [0] * 3000)
+        before = self.evals()
+        self.assertEqual(client.ask("DEL", *keys), 3000)
+        self.assertEqual(self.evals(), before + 30)
+        self.assertEqual(self.redis.must("DBSIZE"), 0)
+
 
 class TestSharing(WithRedis):
     def test_two_processes_and_many_connections_admit_exactly_the_burst(self):
@@ -163,7 +179,7 @@ class TestSharing(WithRedis):
         clients = [self.client(server) for server in servers for _ in range(8)]
         command = encode("CL.THROTTLE", "shared", 99, 1, HOUR, 1)
         for _ in range(3):
-            self.redis.must("DEL", "shared")
+            self.redis.must("DEL", "weir:shared")
             admitted = []
 
             def ask(client):
@@ -245,7 +261,7 @@ class TestRememberedDenials(WithRedis):
         for _ in range(50):
             self.assertEqual(throttle(client, "k", 1, 1, HOUR)[0], 1)
         self.assertEqual(self.evals(), before + 50)
-        self.redis.must("DEL", "k")
+        self.redis.must("DEL", "weir:k")
         self.assertEqual(throttle(client, "k", 1, 1, HOUR)[0], 0)
 
     def test_what_nobody_counted_is_not_remembered(self):
@@ -390,7 +406,7 @@ class TestWays(unittest.TestCase):
                         # Every other second weir asks for the map anyway, and may know before it is told.
                         nonlocal used
                         before = moved()
-                        self.assertEqual(cluster.migrate(slot_of("moves")), used > 0)
+                        self.assertEqual(cluster.migrate(slot_of("weir:moves")), used > 0)
                         self.assertEqual(throttle(client, "moves", 50, 1, HOUR)[:3], [0, 50, 49 - used])
                         used += 1
                         return moved() > before
@@ -417,7 +433,7 @@ class TestWays(unittest.TestCase):
                 after = until(lambda: (m := world.master()) is not before and m, "another master")
                 with server.client() as client:
                     def told():
-                        return throttle(client, "k", 10_000, 1, HOUR)[0] == 0 and after.must("EXISTS", "k")
+                        return throttle(client, "k", 10_000, 1, HOUR)[0] == 0 and after.must("EXISTS", "weir:k")
 
                     until(told, "the new master is asked")
 
@@ -433,7 +449,7 @@ class TestWays(unittest.TestCase):
             for user in ("least", "shy"):
                 self.works(f"redis://{user}:pw-{user}@{where}?prefix=lim:")
             # A key that the user may not touch is a failure, and no reason to leave Redis.
-            server = self.serve(f"redis://least:pw-least@{where}", "--on-store-error", "deny")
+            server = self.serve(f"redis://least:pw-least@{where}?prefix=", "--on-store-error", "deny")
             with server.client() as client:
                 self.assertEqual(throttle(client, "other", 5, 1, HOUR)[:2], [1, 5])
                 self.assertEqual(throttle(client, "lim:mine", 5, 1, HOUR), [0, 5, 4, -1, HOUR])
