@@ -39,7 +39,8 @@ constexpr std::array kCommands = {
     Command{"CONFIG", -2, kNoKeys, Flags::none, nullptr, run_config, "GET name...: settings, read only"},
     Command{"TIME", 1, kNoKeys, Flags::none, nullptr, run_time, "seconds and microseconds of the wall clock"},
     Command{"DBSIZE", 1, kNoKeys, Flags::none, nullptr, run_dbsize, "live keys"},
-    Command{"SHUTDOWN", -1, kNoKeys, Flags::none, nullptr, run_shutdown, "[SAVE|NOSAVE]: stops the server"},
+    Command{"SHUTDOWN", -1, kNoKeys, Flags::not_in_multi, nullptr, run_shutdown,
+            "[SAVE|NOSAVE]: stops the server"},
     Command{"MULTI", 1, kNoKeys, Flags::in_multi, nullptr, run_multi, "queues what follows until EXEC"},
     Command{"EXEC", 1, kNoKeys, Flags::in_multi, nullptr, run_exec, "runs what MULTI queued"},
     Command{"DISCARD", 1, kNoKeys, Flags::in_multi, nullptr, run_discard, "forgets what MULTI queued"},
@@ -149,6 +150,11 @@ const Command* find_command(std::string_view name) {
   if (at == kEmpty || name.size() != kCommands[at].name.size() || !kSpellings[at].matches(name))
     return nullptr;
   return &kCommands[at];
+}
+
+bool Command::allowed_in_multi(Arguments words) const {
+  const bool chooses_replies = run == run_client && lower(words[1]) == "reply";
+  return !chooses_replies && !has(flags, Flags::not_in_multi);
 }
 
 std::string lower(std::string_view text) {

@@ -55,9 +55,10 @@ struct Call {
 
 enum class Flags : std::uint8_t {
   none = 0,
-  before_auth = 1,  // needs no authentication
-  in_multi = 2,     // runs at once inside MULTI, is not queued
-  unlisted = 4,     // only a better error than `unknown command`
+  before_auth = 1,   // needs no authentication
+  in_multi = 2,      // runs at once inside MULTI, is not queued
+  unlisted = 4,      // only a better error than `unknown command`
+  not_in_multi = 8,  // MULTI refuses it
 };
 constexpr Flags operator|(Flags a, Flags b) {
   return static_cast<Flags>(static_cast<std::uint8_t>(a) | static_cast<std::uint8_t>(b));
@@ -83,6 +84,7 @@ struct Command {
   void (*run)(Call&);  // of the others; null for a decision
   std::string_view summary;
 
+  bool allowed_in_multi(Arguments with) const;
   bool takes(std::size_t words) const {
     return arity >= 0 ? words == static_cast<std::size_t>(arity) : words >= static_cast<std::size_t>(-arity);
   }

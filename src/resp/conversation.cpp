@@ -1,7 +1,6 @@
 #include "resp/conversation.hpp"
 
 #include <utility>
-#include <vector>
 
 namespace weir::resp {
 
@@ -30,7 +29,7 @@ std::size_t Conversation::feed(std::string_view input, std::string& out, net::Mo
       break;
     }
     if (!parser_.args().empty()) {
-      if (!take(parser_.args(), out)) break;
+      if (!take(input.substr(used, parser_.consumed()), out)) break;
       ++ran;
     }
     used += parser_.consumed();
@@ -41,9 +40,10 @@ std::size_t Conversation::feed(std::string_view input, std::string& out, net::Mo
   return caller_.closing ? input.size() : used;
 }
 
-// Runs one command, or gathers it; false, and nothing is done, when those before it have to be answered
-// first.
-bool Conversation::take(Arguments words, std::string& out) {
+// Runs the command that was parsed of these bytes, or gathers it; false, and nothing is done, when those
+// before it have to be answered first.
+bool Conversation::take(std::string_view bytes, std::string& out) {
+  const Arguments words = parser_.args();
   const Command* command = find_command(words[0]);
   if (command != nullptr && caller_.authenticated && !transaction_.open() &&
       gather(*command, words, caller_.silent())) {
@@ -53,7 +53,7 @@ bool Conversation::take(Arguments words, std::string& out) {
     return true;
   }
   if (!settle(out)) return false;
-  execute(command, words, out);
+  execute(command, bytes, out);
   return true;
 }
 
@@ -66,7 +66,8 @@ bool Conversation::gather(const Command& command, Arguments words, bool silent) 
   return true;
 }
 
-void Conversation::execute(const Command* command, Arguments words, std::string& out) {
+void Conversation::execute(const Command* command, std::string_view bytes, std::string& out) {
+  const Arguments words = parser_.args();
   // A web page can make a browser send a request whose later lines read as commands (CVE-2016-10517 is about
   // this): such a connection is closed before any of it runs.
   if (looks_like_http(words)) {
@@ -87,7 +88,7 @@ void Conversation::execute(const Command* command, Arguments words, std::string&
   } else if (!command->takes(words.size())) {
     refuse("ERR wrong number of arguments for '" + lower(command->name) + "' command");
   } else if (transaction_.open() && !has(command->flags, Flags::in_multi)) {
-    queue(words, call);
+    queue(*command, bytes, call);
   } else {
     run(*command, call);
   }
@@ -95,11 +96,13 @@ void Conversation::execute(const Command* command, Arguments words, std::string&
   if (caller_.replies == Replies::skip_this) caller_.replies = Replies::on;
 }
 
-// What a client may queue is bounded like one command.
-void Conversation::queue(Arguments words, Call& call) {
-  if (transaction_.queue(words, Bounds{}.command_bytes)) return call.reply().simple("QUEUED");
+// What a client may queue is bounded like one command. EXEC announces a reply for each, so nothing that
+// keeps one back may be among them.
+void Conversation::queue(const Command& command, std::string_view bytes, Call& call) {
+  const bool allowed = command.allowed_in_multi(call.words);
+  if (allowed && transaction_.queue(bytes)) return call.reply().simple("QUEUED");
   transaction_.refuse();
-  call.fail("ERR too much queued in one MULTI");
+  call.fail(allowed ? "ERR too much queued in one MULTI" : "ERR Command not allowed inside a transaction");
 }
 
 // A decision comes here when its words were wrong.
@@ -112,23 +115,22 @@ void Conversation::run(const Command& command, Call& call) {
 
 // What EXEC runs, as far as the output's bound and the store allow; the rest is for a later call.
 void Conversation::run_transaction(std::string& out) {
-  while (const std::vector<std::string>* next = transaction_.next()) {
+  while (transaction_.next()) {
     if (!goes_on(out)) return;
-    const std::vector<std::string_view> words(next->begin(), next->end());
+    const RequestParser& parser = transaction_.parser();
+    const Arguments words = parser.args();
     const Command& command = *find_command(words[0]);
-    // SKIP is for the command after EXEC.
-    const auto silent = [this] { return transaction_.silent() || caller_.replies == Replies::off; };
-    if (gather(command, words, silent())) {
+    if (gather(command, words, transaction_.silent())) {
+      if (pipeline_.full() || !parser.args_in_input()) settle(out);
       transaction_.advance();
-      if (pipeline_.full()) settle(out);
       continue;
     }
     if (!settle(out)) return;
-    transaction_.advance();
     const std::size_t before = out.size();
     Call call{service_, caller_, transaction_, pipeline_, words, out};
     run(command, call);
-    if (silent()) out.resize(before);
+    if (transaction_.silent()) out.resize(before);
+    transaction_.advance();
   }
   if (settle(out)) transaction_.end();
 }

@@ -45,11 +45,11 @@ class Conversation final : public net::Conversation {
   bool goes_on(const std::string& out) const {
     return !caller_.closing && !slow_ && !pipeline_.waiting() && out.size() < kOutputCap;
   }
-  bool take(Arguments words, std::string& out);
+  bool take(std::string_view bytes, std::string& out);
   bool gather(const Command& command, Arguments words, bool silent);
   bool settle(std::string& out) { return pipeline_.settle(Writer(out, caller_.protocol)); }
-  void execute(const Command* command, Arguments words, std::string& out);
-  void queue(Arguments words, Call& call);
+  void execute(const Command* command, std::string_view bytes, std::string& out);
+  void queue(const Command& command, std::string_view bytes, Call& call);
   void run(const Command& command, Call& call);
   void run_transaction(std::string& out);
   void fail_protocol(std::string_view text, std::string& out);

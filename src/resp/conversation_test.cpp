@@ -103,12 +103,50 @@ TEST(Conversation, multi_queues_and_exec_runs) {
       "MULTI\r\n");
 }
 
+TEST(Conversation, exec_announces_as_many_replies_as_it_sends) {
+  const std::string refused = "-ERR Command not allowed inside a transaction\r\n";
+  const std::string aborted = "-EXECABORT Transaction discarded because of previous errors.\r\n";
+  for (const std::string command :
+       {"CLIENT REPLY SKIP", "client reply off", "CLIENT REPLY ON", "SHUTDOWN", "shutdown nosave"}) {
+    Talk talk;
+    EXPECT_EQ(talk.say("MULTI\r\nPING\r\n" + command + "\r\nPING\r\nEXEC\r\nECHO a\r\n"),
+              "+OK\r\n+QUEUED\r\n" + refused + "+QUEUED\r\n" + aborted + "$1\r\na\r\n")
+        << command;
+    EXPECT_FALSE(talk.conversation.closing());
+  }
+  Talk talk;
+  EXPECT_EQ(talk.say("MULTI\r\nCLIENT ID\r\nPING\r\nCLIENT REPLY\r\nDISCARD\r\n"),
+            "+OK\r\n+QUEUED\r\n+QUEUED\r\n" + refused + "+OK\r\n");
+  EXPECT_EQ(
+      talk.say("MULTI\r\nPING\r\nCLIENT ID\r\nCLIENT\r\nDISCARD\r\nCLIENT REPLY SKIP\r\nMULTI\r\nPING\r\n"
+               "EXEC\r\nCLIENT REPLY SKIP\r\nEXEC\r\nECHO a\r\n"),
+      "+OK\r\n+QUEUED\r\n+QUEUED\r\n-ERR wrong number of arguments for 'client' command\r\n+OK\r\n"
+      "+QUEUED\r\n*1\r\n+PONG\r\n$1\r\na\r\n");
+}
+
+TEST(Conversation, a_multi_is_bounded_by_its_bytes_on_the_wire) {
+  const std::string throttle =
+      "*5\r\n$11\r\nCL.THROTTLE\r\n$10\r\nuser:12345\r\n$2\r\n15\r\n$2\r\n30\r\n$2\r\n60\r\n";
+  const std::size_t most = kMostCommandBytes / throttle.size();
+  Talk talk;
+  EXPECT_EQ(talk.say("MULTI\r\n"), "+OK\r\n");
+  for (std::size_t i = 0; i < most; ++i) ASSERT_EQ(talk.say(throttle), "+QUEUED\r\n") << i;
+  EXPECT_EQ(talk.say(throttle), "-ERR too much queued in one MULTI\r\n");
+  EXPECT_EQ(talk.say("EXEC\r\n"), "-EXECABORT Transaction discarded because of previous errors.\r\n");
+}
+
+TEST(Conversation, quoted_words_in_a_transaction_are_each_their_own) {
+  const std::string allowed = "*5\r\n:0\r\n:1\r\n:0\r\n:-1\r\n:60\r\n";
+  EXPECT_EQ(
+      Talk().say(
+          "MULTI\r\nCL.THROTTLE \"one\" 0 1 60\r\nCL.THROTTLE \"two\" 0 1 60\r\nECHO 'a b'\r\nEXEC\r\n"),
+      "+OK\r\n+QUEUED\r\n+QUEUED\r\n+QUEUED\r\n*3\r\n" + allowed + allowed + "$3\r\na b\r\n");
+}
+
 TEST(Conversation, replies_can_be_turned_off) {
   Talk talk;
   EXPECT_EQ(talk.say("CLIENT REPLY OFF\r\nPING\r\nCL.THROTTLE a 15 30 60\r\nCLIENT REPLY ON\r\n"), "+OK\r\n");
   EXPECT_EQ(talk.say("CLIENT REPLY SKIP\r\nPING\r\nPING\r\n"), "+PONG\r\n");
-  EXPECT_EQ(talk.say("MULTI\r\nPING\r\nCLIENT REPLY SKIP\r\nPING\r\nEXEC\r\nPING\r\nECHO a\r\n"),
-            "+OK\r\n+QUEUED\r\n+QUEUED\r\n+QUEUED\r\n*3\r\n+PONG\r\n+PONG\r\n$1\r\na\r\n");
   EXPECT_EQ(talk.say("CLIENT REPLY SKIP\r\nCL.THROTTLE a 15 30 60\r\nCL.THROTTLE a 15 30 60\r\n"),
             "*5\r\n:0\r\n:16\r\n:13\r\n:-1\r\n:6\r\n");
 }

@@ -18,15 +18,16 @@
 namespace weir::resp {
 
 inline constexpr std::size_t kKiB = 1024;
+inline constexpr std::size_t kMostCommandBytes = 16 * kKiB * kKiB;
 
 // What one command may be. A command beyond it is a protocol error, so that a caller never has to hold more
 // than `command_bytes` of an unfinished one.
 struct Bounds {
-  std::size_t args = kKiB * kKiB;           // words in one command: Redis's own bound before 7.0
-  std::size_t bulk_bytes = 512 * kKiB;      // bytes in one word
-  std::size_t inline_bytes = 64 * kKiB;     // bytes in one line, inline or header; at least 8
-  std::size_t command_bytes = kKiB * kKiB;  // bytes in a whole command with its headers; above 4 GiB is 4 GiB
-  bool authenticated = true;                // only chooses the error text
+  std::size_t args = 256 * kKiB;                  // words in one command
+  std::size_t bulk_bytes = 512 * kKiB;            // bytes in one word
+  std::size_t inline_bytes = 64 * kKiB;           // bytes in one line, inline or header; at least 8
+  std::size_t command_bytes = kMostCommandBytes;  // in a whole command with its headers; above 4 GiB is 4 GiB
+  bool authenticated = true;                      // only chooses the error text
 };
 
 // Redis allows a client that has not given its password yet 10 words of 16,384 bytes; here the whole command
@@ -70,6 +71,12 @@ class RequestParser {
   bool args_in_input() const { return unquoted_.empty(); }
 
   std::size_t consumed() const { return consumed_; }
+
+  // The memory that it keeps beyond its own.
+  std::size_t kept() const {
+    return many_.capacity() * sizeof(std::string_view) + places_.capacity() * sizeof(Place) +
+           unquoted_.capacity();
+  }
 
   // Starts with "ERR Protocol error: " and holds printable ASCII only.
   std::string_view error() const { return error_; }

@@ -1,65 +1,56 @@
 // MULTI's queue, and what EXEC runs of it. One connection's, one thread at a time.
+//
+// The commands are kept as they came, so that what a client may queue is measured in the bytes that it sends,
+// and are parsed a second time when they run.
 #pragma once
 
 #include <cstddef>
-#include <span>
+#include <memory>
 #include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
+
+#include "resp/parser.hpp"
 
 namespace weir::resp {
 
 class Transaction {
  public:
-  using Arguments = std::span<const std::string_view>;
-
   // Between MULTI and EXEC or DISCARD.
   bool open() const { return open_; }
   // A command was refused meanwhile: EXEC will run nothing.
   bool broken() const { return broken_; }
 
   void begin() {
+    discard();
     open_ = true;
-    broken_ = false;
-    bytes_ = 0;
   }
   void refuse() { broken_ = true; }
-  // False when the queue would be larger than `most_bytes`.
-  bool queue(Arguments words, std::size_t most_bytes) {
-    for (const std::string_view word : words) bytes_ += word.size() + sizeof(std::string);
-    if (bytes_ > most_bytes) return false;
-    queued_.emplace_back(words.begin(), words.end());
-    return true;
-  }
-  void discard() {
-    open_ = false;
-    queued_.clear();
-  }
+  // One whole command, in its bytes. False when the queue would be larger than a command may be.
+  bool queue(std::string_view command);
+  void discard() { *this = Transaction(); }
 
-  // EXEC. `silent`: nothing of it is replied to.
-  std::size_t run(bool silent) {
-    open_ = false;
-    silent_ = silent;
-    at_ = 0;
-    running_ = std::exchange(queued_, {});
-    return running_.size();
-  }
-  bool running() const { return !running_.empty(); }
-  bool silent() const { return silent_ && running(); }
-  // The next command to run, whose words stay where they are until end(); null after the last.
-  const std::vector<std::string>* next() const { return at_ < running_.size() ? &running_[at_] : nullptr; }
-  void advance() { ++at_; }
-  void end() { std::vector<std::vector<std::string>>().swap(running_); }
+  // EXEC; how many commands it will run. `silent`: nothing of it is replied to.
+  std::size_t run(bool silent);
+  bool running() const { return running_; }
+  bool silent() const { return silent_; }
+  // The next command to run, whose words stay where they are until advance(); nothing after the last.
+  bool next();
+  RequestParser& parser() { return *parser_; }
+  void advance() { at_ += parser_->consumed(); }
+  void end() { *this = Transaction(); }
+
+  // The memory that it keeps.
+  std::size_t kept() const { return queued_.capacity(); }
 
  private:
   bool open_ = false;
   bool broken_ = false;
+  bool running_ = false;
   bool silent_ = false;
-  std::size_t bytes_ = 0;
-  std::vector<std::vector<std::string>> queued_;
-  std::vector<std::vector<std::string>> running_;
+  std::string queued_;
+  std::size_t commands_ = 0;
   std::size_t at_ = 0;
+  std::unique_ptr<RequestParser> parser_;  // while it runs
 };
 
 }  // namespace weir::resp

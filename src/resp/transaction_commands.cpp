@@ -16,7 +16,7 @@ void run_exec(Call& call) {
     transaction.discard();
     return call.fail("EXECABORT Transaction discarded because of previous errors.");
   }
-  call.reply().array(transaction.run(call.caller.replies == Replies::skip_this));
+  call.reply().array(transaction.run(call.caller.silent()));
 }
 
 void run_discard(Call& call) {
