@@ -9,6 +9,8 @@
 #include <string>
 #include <string_view>
 
+#include "net/clients.hpp"
+
 namespace weir::net {
 
 // When all bytes of a read had arrived, and the present time, both on the loop's clock.
@@ -35,6 +37,15 @@ class Conversation {
   virtual bool closing() const = 0;
   // The peer has authenticated, or need not. Until then the stall timeout closes the connection.
   virtual bool trusted() const = 0;
+  // The peer has begun something over several messages and has to end it, as it has to end half a message.
+  virtual bool unfinished() const = 0;
+  // What was written last is an answer that the peer is to wait for: it has guessed a secret, and wrong. Feed
+  // it nothing before that; then it is busy().
+  virtual bool late() const = 0;
+  // The bytes that this peer makes it keep, besides itself.
+  virtual std::size_t kept() const = 0;
+  // Adds what it knows of its peer.
+  virtual void describe(Client& client) const = 0;
 };
 
 }  // namespace weir::net

@@ -1,5 +1,6 @@
 #include "net/dispatcher.hpp"
 
+#include <algorithm>
 #include <boost/asio/post.hpp>
 #include <utility>
 
@@ -18,7 +19,7 @@ void Dispatcher::take(Accepted accepted, const Protocol& protocol) {
                                        ? tls_socket(loop.poller, accepted.descriptor, *protocol.tls)
                                        : plain_socket(loop.poller, accepted.descriptor);
   counters_.received.fetch_add(1, std::memory_order_relaxed);
-  if (counters_.now.load(std::memory_order_relaxed) >= most_connections_) {
+  if (full()) {
     counters_.rejected.fetch_add(1, std::memory_order_relaxed);
     loop.notices.tell(core::Notice::too_many_connections, accepted.address);
     if (protocol.tls == nullptr) socket->send(protocol.too_many);
@@ -26,12 +27,19 @@ void Dispatcher::take(Accepted accepted, const Protocol& protocol) {
   }
   // Counted here and not when the session is made: that happens on another thread, and later.
   counters_.now.fetch_add(1, std::memory_order_relaxed);
-  boost::asio::post(loop.context, [&loop, &protocol, socket = std::move(socket),
-                                   peer = Peer{id, std::move(accepted.address)}]() mutable {
-    Session::start(loop, std::move(socket), [&](std::function<void()> resume) {
-      return protocol.converse(loop, std::move(peer), std::move(resume));
-    });
-  });
+  Peer peer{id, std::move(accepted.address), accepted.port, accepted.local};
+  boost::asio::post(loop.context,
+                    [&loop, &protocol, socket = std::move(socket), peer = std::move(peer)]() mutable {
+                      Session::start(loop, std::move(socket), std::move(peer), protocol);
+                    });
+}
+
+// Also when connections that keep nothing but themselves are all that --client-memory has room for.
+bool Dispatcher::full() const {
+  if (counters_.now.load(std::memory_order_relaxed) >= most_connections_) return true;
+  return counters_.memory.over() && std::all_of(loops_.begin(), loops_.end(), [](const Loop* loop) {
+           return loop->holders.largest() == 0;
+         });
 }
 
 }  // namespace weir::net

@@ -20,20 +20,24 @@ class Silent final : public Conversation {
   bool busy() const override { return false; }
   bool closing() const override { return false; }
   bool trusted() const override { return true; }
+  bool unfinished() const override { return false; }
+  bool late() const override { return false; }
+  std::size_t kept() const override { return 0; }
+  void describe(net::Client&) const override {}
 };
 
 // The far end of a connection that the dispatcher takes.
-class Client {
+class FarEnd {
  public:
-  Client(Dispatcher& dispatcher, const Protocol& protocol, const std::string& address) {
+  FarEnd(Dispatcher& dispatcher, const Protocol& protocol, const std::string& address) {
     std::array<int, 2> ends{};
     EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends.data()), 0);
     mine_ = ends[0];
     dispatcher.take({ends[1], address}, protocol);
   }
-  Client(const Client&) = delete;
-  Client& operator=(const Client&) = delete;
-  ~Client() { ::close(mine_); }
+  FarEnd(const FarEnd&) = delete;
+  FarEnd& operator=(const FarEnd&) = delete;
+  ~FarEnd() { ::close(mine_); }
 
   std::string reads() {
     std::array<char, 64> buffer{};
@@ -69,11 +73,11 @@ TEST(Dispatcher, deals_connections_to_the_loops_in_turn_up_to_the_most) {
           },
       .too_many = "too many\n"};
   Dispatcher dispatcher({&first, &second}, 3, counters);
-  Client a(dispatcher, protocol, "10.0.0.1");
-  Client b(dispatcher, protocol, "10.0.0.2");
-  Client c(dispatcher, protocol, "10.0.0.3");
+  FarEnd a(dispatcher, protocol, "10.0.0.1");
+  FarEnd b(dispatcher, protocol, "10.0.0.2");
+  FarEnd c(dispatcher, protocol, "10.0.0.3");
   EXPECT_EQ(counters.now, 3U) << "counted before they begin";
-  Client d(dispatcher, protocol, "10.0.0.4");
+  FarEnd d(dispatcher, protocol, "10.0.0.4");
   run();
   EXPECT_EQ(begun, (std::vector<std::string>{"0 1 10.0.0.1", "0 3 10.0.0.3", "1 2 10.0.0.2"}));
   EXPECT_EQ(a.reads(), "");
@@ -88,7 +92,7 @@ TEST(Dispatcher, deals_connections_to_the_loops_in_turn_up_to_the_most) {
   run();
   EXPECT_EQ(b.reads(), "the end");
   EXPECT_EQ(counters.now, 2U);
-  Client e(dispatcher, protocol, "10.0.0.5");
+  FarEnd e(dispatcher, protocol, "10.0.0.5");
   run();
   EXPECT_EQ(begun.back(), "0 5 10.0.0.5");
   EXPECT_EQ(counters.now, 3U);

@@ -19,6 +19,12 @@ using asio::ip::tcp;
 using boost::system::error_code;
 using Local = asio::local::stream_protocol;
 
+bool is_loopback(const asio::ip::address& address) {
+  const bool mapped = address.is_v6() && address.to_v6().is_v4_mapped();
+  return mapped ? asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6()).is_loopback()
+                : address.is_loopback();
+}
+
 template <class Protocol>
 class AsioListener final : public Listener {
  public:
@@ -84,7 +90,7 @@ class AsioListener final : public Listener {
 
   void take(Socket socket) {
     error_code ignored;
-    std::string address = "unix";
+    Accepted accepted{.descriptor = -1, .address = "unix", .local = true};
     if constexpr (kTcp) {
       socket.set_option(tcp::no_delay(true), ignored);
       // Room for what a client sends while we work. Left to itself the kernel opens the window by halves of a
@@ -93,10 +99,14 @@ class AsioListener final : public Listener {
       // bytes that wait; the kernel's own tuning may take thirty times as much.
       socket.set_option(asio::socket_base::receive_buffer_size(1 << 20), ignored);
       socket.set_option(tcp::socket::keep_alive(true), ignored);
-      address = socket.remote_endpoint(ignored).address().to_string();
+      const tcp::endpoint peer = socket.remote_endpoint(ignored);
+      accepted.address = peer.address().to_string();
+      accepted.port = peer.port();
+      accepted.local = is_loopback(peer.address());
     }
     socket.non_blocking(true, ignored);
-    take_({socket.release(), std::move(address)});
+    accepted.descriptor = socket.release();
+    take_(std::move(accepted));
   }
 
   void remove_file() {

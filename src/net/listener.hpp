@@ -17,7 +17,9 @@ namespace weir::net {
 // An accepted connection.
 struct Accepted {
   int descriptor;       // non-blocking; the receiver closes it
-  std::string address;  // of the peer, without its port; "unix" for one of this machine
+  std::string address;  // of the peer, without its port; "unix" for one that came by a Unix socket
+  std::uint16_t port = 0;
+  bool local = false;  // from this machine: by loopback, or by a Unix socket
 };
 
 class Listener {

@@ -1,5 +1,9 @@
 #include "net/loop.hpp"
 
+#include <malloc.h>
+
+#include <algorithm>
+#include <boost/asio/post.hpp>
 #include <utility>
 
 #include "net/session.hpp"
@@ -8,30 +12,39 @@ namespace weir::net {
 
 Loop::Loop(std::size_t which, Clock now, std::chrono::nanoseconds stalled, Counters& counted,
            core::Notices& told)
-    : number(which),
-      clock(std::move(now)),
-      stall_timeout(stalled),
-      counters(counted),
-      notices(told),
-      coarse_now(clock()) {}
+    : number(which), clock(std::move(now)), stall_timeout(stalled), counters(counted), notices(told) {
+  counters.loops.push_back(this);
+}
 
 Loop::~Loop() = default;
 
 void Loop::start_sweeping() {
-  sweep_timer_.expires_after(std::chrono::seconds{1});
+  constexpr std::chrono::nanoseconds kOften = std::chrono::milliseconds{100};
+  if (draining_) return;
+  sweep_timer_.expires_after(
+      hurried_ ? kOften
+               : std::clamp<std::chrono::nanoseconds>(stall_timeout / 8, kOften, std::chrono::seconds{1}));
   sweep_timer_.async_wait([this](const boost::system::error_code& error) {
     if (error) return;
     sweep();
+    hurried_ = counters.delayed.load(std::memory_order_relaxed) > 0;
     start_sweeping();
   });
 }
 
+void Loop::hurry() {
+  if (!std::exchange(hurried_, true)) start_sweeping();
+}
+
 void Loop::sweep() {
-  coarse_now = clock();
-  for (const auto& session : open_sessions()) session->close_if_stalled();
+  const std::chrono::nanoseconds now = clock();
+  for (const auto& session : open_sessions()) session->look_at_time(now);
+  // What was freed stays the allocator's, in case that it is needed again; after a peak it is not.
+  if (number == 0 && counters.memory.fell()) malloc_trim(0);
 }
 
 void Loop::drain() {
+  draining_ = true;
   sweep_timer_.cancel();
   for (const auto& session : open_sessions()) session->drain();
 }
@@ -43,6 +56,30 @@ void Loop::close_sessions() {
 }
 
 void Loop::stop() { poller.stop(); }
+
+void Loop::charge(Session& session, std::chrono::nanoseconds came, const Charge& from, const Charge& to) {
+  if (from.beyond != to.beyond) holders.change(session, came, from.beyond, to.beyond);
+  ClientMemory& memory = counters.memory;
+  memory.used.fetch_add(to.sum() - from.sum(), std::memory_order_relaxed);
+  if (to.sum() > from.sum() && memory.over()) ask_for_relief();
+}
+
+void Loop::ask_for_relief() {
+  if (!relief_asked_.exchange(true)) boost::asio::post(context, [this] { relieve(); });
+}
+
+// In a turn of its own: no session may close another while the poller tells of several.
+void Loop::relieve() {
+  relief_asked_.store(false);
+  while (counters.memory.over()) {
+    Loop& worst = **std::max_element(
+        counters.loops.begin(), counters.loops.end(),
+        [](const Loop* a, const Loop* b) { return a->holders.largest() < b->holders.largest(); });
+    if (worst.holders.largest() == 0) return;
+    if (&worst != this) return worst.ask_for_relief();
+    holders.first().close_for_memory();
+  }
+}
 
 // One session's end may be another's, so not the set itself.
 std::vector<std::shared_ptr<Session>> Loop::open_sessions() const {

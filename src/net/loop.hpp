@@ -17,18 +17,24 @@
 #include <vector>
 
 #include "core/notices.hpp"
+#include "net/client_memory.hpp"
 #include "net/poller.hpp"
 
 namespace weir::net {
 
 class Session;
+struct Loop;
 
-// Counts over all loops of a program. Relaxed: people read them; only `now` is used for a decision.
+// What all loops of a program count together. Relaxed: people read them, and for what is decided by `now`,
+// `delayed` and `memory` one more or less does not matter.
 struct Counters {
   std::atomic<std::uint64_t> received{0};
   std::atomic<std::uint64_t> rejected{0};
   std::atomic<std::uint64_t> now{0};
   std::atomic<std::uint64_t> stalled{0};
+  std::atomic<std::uint64_t> delayed{0};  // connections whose answer is held back now
+  ClientMemory memory;
+  std::vector<Loop*> loops{};  // of the program; each adds itself when it is made
 };
 
 struct Loop {
@@ -42,8 +48,10 @@ struct Loop {
   Loop(const Loop&) = delete;
   Loop& operator=(const Loop&) = delete;
 
-  // Looks once a second for connections that stall.
+  // Looks for connections that stall: each second, more often if the timeout is short.
   void start_sweeping();
+  // Looks more often, as long as answers are held back.
+  void hurry();
   void sweep();
   // Answers what has arrived, then closes. No session may be added after it.
   void drain();
@@ -51,6 +59,9 @@ struct Loop {
   void close_sessions();
   // Lets run() end when the sessions have gone.
   void stop();
+  // What a session keeps has changed. Above the bound for all, the largest holders are closed in a later
+  // turn.
+  void charge(Session& session, std::chrono::nanoseconds came, const Charge& from, const Charge& to);
 
   const std::size_t number;
   const Clock clock;
@@ -64,13 +75,17 @@ struct Loop {
   std::unordered_set<std::shared_ptr<Session>> sessions;
   boost::asio::io_context context{1};
   Poller poller{context};
-  // Read once a second by the sweep: precise enough for timeouts of seconds.
-  std::chrono::nanoseconds coarse_now;
+  Holders holders;
 
  private:
+  void ask_for_relief();  // any thread
+  void relieve();
   std::vector<std::shared_ptr<Session>> open_sessions() const;
 
   boost::asio::steady_timer sweep_timer_{context};
+  bool hurried_ = false;
+  bool draining_ = false;
+  std::atomic<bool> relief_asked_{false};
 };
 
 }  // namespace weir::net

@@ -14,38 +14,60 @@ using Status = Socket::Status;
 // which can overtake the last reply.
 constexpr std::chrono::seconds kLinger{2};
 
+// How long the answer to a wrong guess is held back, and for how many connections at once: beyond that the
+// answer comes at once, and the connection ends. Each is one that a right client cannot have.
+constexpr std::chrono::seconds kGuessTakes{1};
+constexpr std::uint64_t kMostDelayed = 1024;
+
+// What a connection costs that keeps nothing: this object, its conversation, its places in sets and in the
+// allocator. bench/connections.py measures it, 1.0 KiB, and the kernel's part is not ours to count.
+constexpr std::size_t kConnection = 2048;
+
 }  // namespace
 
-std::shared_ptr<Session> Session::start(Loop& loop, std::unique_ptr<Socket> socket,
-                                        const Converse& converse) {
-  auto session = std::make_shared<Session>(loop, std::move(socket));
+std::shared_ptr<Session> Session::start(Loop& loop, std::unique_ptr<Socket> socket, Peer peer,
+                                        const Protocol& protocol) {
+  auto session = std::make_shared<Session>(loop, std::move(socket), std::move(peer), protocol);
   // The conversation is the session's, so it calls nothing after the session's end. A turn of its own,
   // because the call comes from the store's functions.
-  session->conversation_ = converse([self = session.get()] {
+  session->conversation_ = protocol.converse(loop, session->peer_, [self = session.get()] {
     asio::post(self->loop_.context, [weak = self->weak_from_this()] {
       if (const auto alive = weak.lock()) alive->on_answers();
     });
   });
   loop.sessions.insert(session);
   session->shake_hands();
+  session->account();
   return session;
 }
 
-Session::Session(Loop& loop, std::unique_ptr<Socket> socket)
-    : loop_(loop), socket_(std::move(socket)), stalled_since_(loop.coarse_now) {}
+Session::Session(Loop& loop, std::unique_ptr<Socket> socket, Peer peer, const Protocol& protocol)
+    : loop_(loop),
+      socket_(std::move(socket)),
+      peer_(std::move(peer)),
+      protocol_(protocol),
+      came_(loop.clock()),
+      stalled_since_(came_) {}
 
 Session::~Session() { loop_.counters.now.fetch_sub(1, std::memory_order_relaxed); }
 
 // The events. What each means depends on the state alone.
 
 void Session::on_ready() {
+  act();
+  account();
+}
+
+void Session::act() {
   switch (state_) {
     case State::handshaking:
       return shake_hands();
     case State::reading:
       return read();
     case State::answering:
-      // What is not to be read must not be told of again and again; not even that the client has gone.
+    case State::delaying:
+      // What is not to be read must not be told of again and again; not even that the client has gone. So one
+      // that does not wait for a delayed answer still takes a place until it is due.
       return watch(Want::nothing);
     case State::writing:
       return write_rest();
@@ -67,6 +89,7 @@ void Session::on_turn() {
     converse({}, {now, now});
   }
   if (state_ == State::reading) read();
+  account();
 }
 
 void Session::on_answers() {
@@ -76,15 +99,20 @@ void Session::on_answers() {
   const std::chrono::nanoseconds now = loop_.clock();
   converse({}, {now, now});
   if (state_ == State::reading) expect_input();
+  account();
 }
 
-void Session::close_if_stalled() {
+void Session::look_at_time(std::chrono::nanoseconds now) {
+  if (state_ == State::delaying) {
+    if (now - delayed_since_ < kGuessTakes) return;
+    end_delay();
+  }
   if (state_ == State::closed || stalled_since_ == std::chrono::nanoseconds{0}) return;
   const bool ended = state_ == State::ending || state_ == State::lingering;
-  if (loop_.coarse_now - stalled_since_ < (ended ? kLinger : loop_.stall_timeout)) return;
+  if (now - stalled_since_ < (ended ? kLinger : loop_.stall_timeout)) return;
   if (!ended) {
     loop_.counters.stalled.fetch_add(1, std::memory_order_relaxed);
-    loop_.notices.tell(core::Notice::stalled);
+    loop_.notices.tell(core::Notice::stalled, peer_.address);
   }
   close();
 }
@@ -94,11 +122,30 @@ void Session::drain() {
   if (state_ == State::handshaking || state_ == State::ending || state_ == State::lingering) return close();
   draining_ = true;
   left_to_drain_ = socket_->unread();
+  if (state_ == State::delaying) end_delay();
   if (state_ == State::reading) read();
 }
 
+// Says why, where that can be understood, and frees what it kept before anything else happens.
+void Session::close_for_memory() {
+  loop_.counters.memory.closed.fetch_add(1, std::memory_order_relaxed);
+  loop_.notices.tell(core::Notice::client_memory, peer_.address,
+                     std::to_string(charge_.sum() >> 10) + " KiB");
+  const bool between_replies =
+      state_ == State::reading || state_ == State::answering || state_ == State::yielding;
+  if (!between_replies) return close();
+  std::string().swap(rest_);
+  conversation_.reset();
+  socket_->send(protocol_.too_large);
+  finish();
+  account();
+}
+
 void Session::close() {
-  if (std::exchange(state_, State::closed) == State::closed) return;
+  const State before = std::exchange(state_, State::closed);
+  if (before == State::closed) return;
+  if (before == State::delaying) loop_.counters.delayed.fetch_sub(1, std::memory_order_relaxed);
+  account();
   socket_->close();
   // Not here and now: this may be called from one of our own functions.
   const auto self = shared_from_this();
@@ -113,7 +160,7 @@ void Session::shake_hands() {
   if (shaken.status == Status::again) return watch(shaken.want);
   // Not closed at once: a reset would overtake the alert that says why.
   if (shaken.status != Status::done) return finish();
-  note_progress(true, false);
+  note_progress(true, false, loop_.clock());
   state_ = State::reading;
   watch(Want::input);
 }
@@ -132,6 +179,9 @@ void Session::read() {
     converse({loop_.read_buffer.data(), got.bytes}, arrival(got));
     if (state_ != State::reading) return;
     if (!got.more) return draining_ ? finish() : watch(Want::input);
+    // No further until the largest holders have been closed: one of them may be this.
+    account();
+    if (loop_.counters.memory.over()) break;
   }
   yield();
 }
@@ -141,9 +191,12 @@ void Session::converse(std::string_view fresh, Moment when) {
   std::string& out = loop_.replies;
   out.clear();
   const std::size_t used = feed(fresh, out, when);
-  note_progress(used > 0, !rest_.empty());
-  write(out);
+  note_progress(used > 0, owing(), when.now);
+  conversation_->late() ? delay(out, when.now) : write(out);
 }
+
+// The peer is to send the rest of something.
+bool Session::owing() const { return !rest_.empty() || conversation_->unfinished(); }
 
 std::size_t Session::feed(std::string_view fresh, std::string& out, Moment when) {
   if (rest_.empty()) {
@@ -153,9 +206,31 @@ std::size_t Session::feed(std::string_view fresh, std::string& out, Moment when)
   }
   rest_.append(fresh);
   const std::size_t used = conversation_->feed(rest_, out, when);
-  rest_.erase(0, used);
-  if (rest_.empty()) std::string().swap(rest_);
+  // Not erase(), which would keep the memory of all that was read.
+  if (used > 0) std::string(rest_, used).swap(rest_);
   return used;
+}
+
+void Session::delay(std::string_view out, std::chrono::nanoseconds now) {
+  std::atomic<std::uint64_t>& delayed = loop_.counters.delayed;
+  if (delayed.fetch_add(1, std::memory_order_relaxed) >= kMostDelayed || draining_) {
+    delayed.fetch_sub(1, std::memory_order_relaxed);
+    if (!out.empty()) socket_->send(out);
+    return finish();
+  }
+  loop_.hurry();
+  untaken_.assign(out);
+  delayed_since_ = now;
+  state_ = State::delaying;
+  if (conversation_->trusted()) stalled_since_ = std::chrono::nanoseconds{0};
+}
+
+void Session::end_delay() {
+  loop_.counters.delayed.fetch_sub(1, std::memory_order_relaxed);
+  state_ = State::reading;
+  write(std::exchange(untaken_, {}));
+  if (state_ == State::reading) expect_input();
+  account();
 }
 
 void Session::write(std::string_view out) {
@@ -166,7 +241,7 @@ void Session::write(std::string_view out) {
   untaken_.assign(out.substr(sent.bytes));
   written_ = 0;
   state_ = State::writing;
-  note_progress(true, true);
+  note_progress(true, true, loop_.clock());
   watch(sent.want);
 }
 
@@ -174,10 +249,10 @@ void Session::write_rest() {
   const Socket::Outcome sent = socket_->send(std::string_view(untaken_).substr(written_));
   if (sent.status == Status::broken) return close();
   written_ += sent.bytes;
-  if (sent.bytes > 0) note_progress(true, true);
+  if (sent.bytes > 0) note_progress(true, true, loop_.clock());
   if (written_ < untaken_.size()) return watch(sent.want);
   std::string().swap(untaken_);
-  note_progress(true, !rest_.empty());
+  note_progress(true, owing(), loop_.clock());
   go_on();
   if (state_ == State::reading) expect_input();
 }
@@ -207,7 +282,7 @@ void Session::yield() {
 
 void Session::finish() {
   state_ = State::ending;
-  stalled_since_ = loop_.coarse_now;
+  stalled_since_ = loop_.clock();
   end_output();
 }
 
@@ -248,13 +323,37 @@ void Session::watch(Want want) {
 
 // `owing`: the peer is to send the rest of a message, or to take its replies. One that is not trusted has
 // until the timeout after it came, whatever it does.
-void Session::note_progress(bool progress, bool owing) {
+void Session::note_progress(bool progress, bool owing, std::chrono::nanoseconds now) {
   const bool trusted = conversation_->trusted();
   if (!owing && trusted) {
     stalled_since_ = std::chrono::nanoseconds{0};
   } else if (stalled_since_ == std::chrono::nanoseconds{0} || (progress && trusted)) {
-    stalled_since_ = loop_.coarse_now;
+    stalled_since_ = now;
   }
+}
+
+void Session::account() {
+  Charge now;
+  if (state_ != State::closed) {
+    const std::size_t talk = conversation_ ? conversation_->kept() : 0;
+    now.rest = kConnection + socket_->at_rest();
+    now.beyond = Charge::steps(rest_.capacity() + untaken_.capacity() + talk + socket_->kept());
+  }
+  if (now == charge_) return;
+  loop_.charge(*this, came_, charge_, now);
+  charge_ = now;
+}
+
+Client Session::client() const {
+  const std::chrono::nanoseconds now = loop_.clock();
+  Client client{.peer = peer_,
+                .age = now - came_,
+                .idle = now - std::max(came_, unread_since_),
+                .memory = charge_.sum(),
+                .input = rest_.size(),
+                .output = untaken_.size() - std::min(untaken_.size(), written_)};
+  if (conversation_) conversation_->describe(client);
+  return client;
 }
 
 }  // namespace weir::net

@@ -11,19 +11,16 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
 
 #include "net/conversation.hpp"
 #include "net/loop.hpp"
+#include "net/protocol.hpp"
 #include "net/socket.hpp"
 
 namespace weir::net {
-
-// Makes the conversation of a connection; `resume` is what it calls when its answers have come.
-using Converse = std::function<std::unique_ptr<Conversation>(std::function<void()> resume)>;
 
 class Session final : public std::enable_shared_from_this<Session>, private Poller::Watched {
  public:
@@ -33,6 +30,7 @@ class Session final : public std::enable_shared_from_this<Session>, private Poll
     reading,      // input
     answering,    // the answers that its conversation waits for
     writing,      // the peer to take the replies
+    delaying,     // until its answer is due
     yielding,     // its next turn, after the other connections of the loop
     ending,       // the end of our side to be sent
     lingering,    // the peer to close its side; what still comes is thrown away
@@ -40,27 +38,33 @@ class Session final : public std::enable_shared_from_this<Session>, private Poll
   };
 
   // The caller has counted it in the loop's counters; its end takes it out again.
-  static std::shared_ptr<Session> start(Loop& loop, std::unique_ptr<Socket> socket, const Converse& converse);
-  Session(Loop& loop, std::unique_ptr<Socket> socket);  // for start()
+  static std::shared_ptr<Session> start(Loop& loop, std::unique_ptr<Socket> socket, Peer peer,
+                                        const Protocol& protocol);
+  Session(Loop& loop, std::unique_ptr<Socket> socket, Peer peer, const Protocol& protocol);  // for start()
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
   State state() const { return state_; }
+  Client client() const;
 
   // The events that do not come from the socket.
-  void close_if_stalled();  // if it has been stalled for too long
-  void drain();             // answers what has arrived, then closes
+  void look_at_time(std::chrono::nanoseconds now);  // ends a delay that is over, a stall that is too long
+  void drain();                                     // answers what has arrived, then closes
+  void close_for_memory();
   void close();
 
  private:
   void on_ready() override;
+  void act();
   void on_turn();
   void on_answers();
 
   void shake_hands();
   void read();
   void converse(std::string_view fresh, Moment when);
+  void delay(std::string_view out, std::chrono::nanoseconds now);
+  void end_delay();
   void write(std::string_view out);
   void write_rest();
   void go_on();
@@ -70,21 +74,28 @@ class Session final : public std::enable_shared_from_this<Session>, private Poll
   void end_output();
   void discard();
 
+  bool owing() const;
   std::size_t feed(std::string_view fresh, std::string& out, Moment when);
   Moment arrival(const Socket::Outcome& got);
   void watch(Want want);
-  void note_progress(bool progress, bool owing);
+  void note_progress(bool progress, bool owing, std::chrono::nanoseconds now);
+  void account();
 
   Loop& loop_;
   std::unique_ptr<Socket> socket_;
-  std::unique_ptr<Conversation> conversation_;
-  std::string rest_;     // bytes of a message that is not yet whole, or not yet run
+  const Peer peer_;
+  const Protocol& protocol_;
+  const std::chrono::nanoseconds came_;
+  std::unique_ptr<Conversation> conversation_;  // none when it was closed because of its memory
+  std::string rest_;                            // bytes of a message that is not yet whole, or not yet run
   std::string untaken_;  // replies that the socket did not take at once, from written_ on
   std::size_t written_ = 0;
   std::size_t unread_ = 0;  // seen in the kernel at unread_since_
   std::chrono::nanoseconds unread_since_{0};
   std::size_t left_to_drain_ = 0;
-  std::chrono::nanoseconds stalled_since_{0};  // 0: not stalled
+  std::chrono::nanoseconds stalled_since_;  // 0: not stalled
+  std::chrono::nanoseconds delayed_since_{0};
+  Charge charge_;
   State state_ = State::handshaking;
   bool draining_ = false;
 };

@@ -19,9 +19,10 @@ using std::chrono::nanoseconds;
 using std::chrono::seconds;
 using State = Session::State;
 
-constexpr std::array kStates = {State::handshaking, State::reading, State::answering, State::writing,
-                                State::yielding,    State::ending,  State::lingering, State::closed};
-constexpr std::string_view kLetters = "hrawyelc";  // of these
+constexpr std::array kStates = {State::handshaking, State::reading,   State::answering,
+                                State::writing,     State::delaying,  State::yielding,
+                                State::ending,      State::lingering, State::closed};
+constexpr std::string_view kLetters = "hrawdyelc";  // of these
 char letter(State state) { return kLetters[static_cast<std::size_t>(state)]; }
 
 struct Event {
@@ -31,51 +32,57 @@ struct Event {
 };
 
 constexpr auto kEvents = std::to_array<Event>({
-    {"ready, and nothing there", "hrawyelc", [](World& t) { t.wire.ready(); }},
-    {"ready, and something there", "hrawyelc", [](World& t) { t.receives("two\n"); }},
-    {"half a message", "hrawyelc", [](World& t) { t.receives("tw"); }},
-    {"a question for the store", "haawyelc", [](World& t) { t.receives("ask\n"); }},
-    {"a message that yields", "hyawyelc", [](World& t) { t.receives("work\n"); }},
-    {"a message that ends", "hlawyelc", [](World& t) { t.receives("quit\n"); }},
-    {"a message whose reply is not taken", "hwawyelc",
+    {"ready, and nothing there", "hrawdyelc", [](World& t) { t.wire.ready(); }},
+    {"ready, and something there", "hrawdyelc", [](World& t) { t.receives("two\n"); }},
+    {"half a message", "hrawdyelc", [](World& t) { t.receives("tw"); }},
+    {"a question for the store", "haawdyelc", [](World& t) { t.receives("ask\n"); }},
+    {"a message that yields", "hyawdyelc", [](World& t) { t.receives("work\n"); }},
+    {"a message that ends", "hlawdyelc", [](World& t) { t.receives("quit\n"); }},
+    {"a message whose reply is not taken", "hwawdyelc",
      [](World& t) {
        t.wire.room = 0;
        t.receives("two\n");
      }},
-    {"the handshake, room, or the end of our side", "rraryllc",
+    {"the handshake, room, or the end of our side", "rrardyllc",
      [](World& t) {
        t.wire.handshake.clear();
        t.wire.room = kAll;
        t.wire.ending_wants.reset();
        t.wire.ready();
      }},
-    {"the peer ends its side", "ccawyecc",
+    {"the peer ends its side", "ccawdyecc",
      [](World& t) {
        t.wire.ended = true;
        t.wire.ready();
      }},
-    {"the peer resets", "ccacyccc",
+    {"the peer resets", "ccacdyccc",
      [](World& t) {
        t.wire.broken = true;
        t.wire.ready();
      }},
-    {"answers come", "hrrwrelc",
+    {"answers come", "hrrwdrelc",
      [](World& t) {
        if (t.talk.waiting) t.talk.answer();
        t.run();
      }},
-    {"a call to resume, and no answers", "hrawrelc",
+    {"a call to resume, and no answers", "hrawdrelc",
      [](World& t) {
        t.talk.resume();
        t.run();
      }},
-    {"its turn", "hrawrelc", [](World& t) { t.run(); }},
-    {"the signal to stop", "ccawyccc", [](World& t) { t.loop.drain(); }},
-    {"a second", "hrawyelc", [](World& t) { t.sweep_after(seconds{1}); }},
-    {"two seconds", "hrawyccc", [](World& t) { t.sweep_after(seconds{2}); }},
-    {"a little less than the timeout", "hrawyccc", [](World& t) { t.sweep_after(seconds{29}); }},
-    {"the timeout", "cracyccc", [](World& t) { t.sweep_after(seconds{30}); }},
-    {"our closing", "cccccccc", [](World& t) { t.session->close(); }},
+    {"its turn", "hrawdrelc", [](World& t) { t.run(); }},
+    {"the signal to stop", "ccawyyccc", [](World& t) { t.loop.drain(); }},
+    {"a second", "hrawyyelc", [](World& t) { t.sweep_after(seconds{1}); }},
+    {"two seconds", "hrawyyccc", [](World& t) { t.sweep_after(seconds{2}); }},
+    {"a little less than the timeout", "hrawyyccc", [](World& t) { t.sweep_after(seconds{29}); }},
+    {"the timeout", "cracyyccc", [](World& t) { t.sweep_after(seconds{30}); }},
+    {"a message of a wrong guess", "hdawdyelc", [](World& t) { t.receives("guess\n"); }},
+    {"its memory is needed", "cllcclccc",
+     [](World& t) {
+       t.counters.memory.most = 1;
+       t.session->close_for_memory();
+     }},
+    {"our closing", "ccccccccc", [](World& t) { t.session->close(); }},
 });
 
 TEST(SessionTable, every_event_in_every_state) {
@@ -463,6 +470,198 @@ TEST_F(SessionTest, the_peers_time_to_end_its_side_is_not_counted_as_stalled) {
   sweep_after(seconds{2});
   EXPECT_EQ(state(), State::closed);
   EXPECT_EQ(counters.stalled, 0U);
+}
+
+TEST_F(SessionTest, a_stall_is_as_long_as_the_timeout_says_wherever_between_two_looks_it_began) {
+  for (int i = 1; i < 10; ++i) {
+    SCOPED_TRACE(i);
+    wire = Wire{};
+    start();
+    sweep_after(seconds{100});
+    now += milliseconds{100 * i};
+    receives("half");
+    sweep_after(seconds{30} - milliseconds{1});
+    EXPECT_EQ(state(), State::reading);
+    sweep_after(milliseconds{1});
+    EXPECT_EQ(state(), State::closed);
+  }
+}
+
+TEST_F(SessionTest, what_is_begun_over_several_messages_must_be_ended_like_half_a_message) {
+  start();
+  receives("begin\n");
+  sweep_after(seconds{29});
+  receives("one\n");
+  sweep_after(seconds{29});
+  receives("end\n");
+  sweep_after(seconds{1000});
+  EXPECT_EQ(state(), State::reading);
+  receives("begin\n");
+  sweep_after(seconds{30});
+  EXPECT_EQ(state(), State::closed);
+  EXPECT_EQ(counters.stalled, 1U);
+}
+
+// Guesses.
+
+TEST_F(SessionTest, a_wrong_guess_is_answered_a_second_later_and_nothing_is_read_before) {
+  start();
+  receives("one\nguess\ntwo\n");
+  EXPECT_EQ(state(), State::delaying);
+  const std::size_t reads = wire.reads;
+  receives("three\n");
+  EXPECT_EQ(wire.sent, "");
+  EXPECT_EQ(wire.reads, reads);
+  sweep_after(milliseconds{999});
+  EXPECT_EQ(wire.sent, "");
+  EXPECT_EQ(counters.delayed, 1U);
+  sweep_after(milliseconds{1});
+  EXPECT_EQ(wire.sent, "one\nwrong\n");
+  EXPECT_EQ(counters.delayed, 0U);
+  let_go();
+  wire.ready();
+  EXPECT_EQ(wire.sent, "one\nwrong\ntwo\nthree\n");
+}
+
+TEST_F(SessionTest, one_that_does_not_wait_for_its_answer_keeps_its_place_until_it_is_due) {
+  start();
+  receives("guess\n");
+  wire.ended = true;
+  wire.ready();
+  EXPECT_EQ(wire.watching, Want::nothing);
+  EXPECT_EQ(counters.now, 1U);
+  sweep_after(seconds{1});
+  run();
+  EXPECT_EQ(state(), State::closed);
+}
+
+TEST_F(SessionTest, a_guesser_that_has_not_shown_who_it_is_has_until_the_timeout) {
+  talk.trusted = false;
+  start();
+  for (int i = 0; i < 30; ++i) {
+    receives("guess\n");
+    run();
+    sweep_after(seconds{1});
+    run();
+  }
+  EXPECT_EQ(state(), State::closed);
+}
+
+TEST_F(SessionTest, of_too_many_guesses_at_once_the_next_are_answered_at_once_and_end) {
+  counters.delayed = 1024;
+  start();
+  receives("guess\n");
+  EXPECT_EQ(wire.sent, "wrong\n");
+  EXPECT_EQ(state(), State::lingering);
+  EXPECT_EQ(counters.delayed, 1024U);
+  counters.delayed = 0;
+}
+
+TEST_F(SessionTest, one_that_is_closed_while_its_answer_is_held_back_is_no_longer_counted) {
+  start();
+  receives("guess\n");
+  session->close();
+  EXPECT_EQ(counters.delayed, 0U);
+}
+
+// What it keeps.
+
+TEST_F(SessionTest, what_is_kept_is_charged_and_comes_back) {
+  start();
+  const std::size_t rest = counters.memory.used;
+  EXPECT_GT(rest, 0U);
+  receives(std::string(1000, 'x'));
+  EXPECT_EQ(counters.memory.used, rest) << "a little is in what each costs";
+  receives(std::string(100'000, 'x'));
+  EXPECT_GE(counters.memory.used, rest + 101'000);
+  receives("\n");
+  EXPECT_EQ(counters.memory.used, rest);
+  talk.kept = 50'000;
+  receives("one\n");
+  EXPECT_GE(counters.memory.used, rest + 50'000);
+  talk.kept = 0;
+  wire.room = 0;
+  receives(std::string(70'000, 'y') + "\n");
+  EXPECT_GE(counters.memory.used, rest + 70'000) << "replies that are not taken";
+  wire.room = kAll;
+  wire.ready();
+  EXPECT_EQ(counters.memory.used, rest);
+  wire.kept = 18'000;
+  receives("one\n");
+  EXPECT_GE(counters.memory.used, rest + 18'000);
+  session->close();
+  EXPECT_EQ(counters.memory.used, 0U);
+}
+
+TEST_F(SessionTest, the_rest_of_a_long_read_does_not_keep_the_memory_of_all) {
+  start();
+  receives("half");
+  const std::size_t rest = counters.memory.used;
+  receives(std::string(60'000, 'x') + "\nhalf");
+  EXPECT_EQ(counters.memory.used, rest);
+}
+
+TEST_F(SessionTest, above_the_bound_the_largest_is_closed_and_told_why) {
+  std::vector<std::string> told;
+  notices.sink = [&](const core::Notices::Told& each) {
+    told.push_back(std::string(each.client) + " " + std::string(each.detail));
+  };
+  start();
+  counters.memory.most = 50'000;
+  receives(std::string(40'000, 'x'));
+  run();
+  EXPECT_EQ(state(), State::reading);
+  receives(std::string(40'000, 'x'));
+  EXPECT_GT(counters.memory.used, 50'000U);
+  run();
+  EXPECT_EQ(state(), State::lingering);
+  EXPECT_EQ(wire.sent, "too large\n");
+  EXPECT_EQ(counters.memory.closed, 1U);
+  EXPECT_LT(counters.memory.used, 50'000U);
+  EXPECT_EQ(told.size(), 1U);
+  EXPECT_EQ(told[0].substr(0, 9), "10.0.0.7 ");
+}
+
+TEST_F(SessionTest, above_the_bound_nothing_more_is_read_before_room_is_made) {
+  start();
+  counters.memory.most = 30'000;
+  wire.most_read = 20'000;
+  receives(std::string(80'000, 'x'));
+  EXPECT_EQ(wire.reads, 2U);
+  EXPECT_EQ(state(), State::yielding);
+}
+
+TEST_F(SessionTest, nothing_is_said_in_the_middle_of_a_reply) {
+  reach(State::writing);
+  const std::string before = wire.sent;
+  session->close_for_memory();
+  EXPECT_EQ(state(), State::closed);
+  EXPECT_EQ(wire.sent, before);
+}
+
+TEST_F(SessionTest, answers_that_come_for_one_closed_for_its_memory_are_nobodys) {
+  reach(State::answering);
+  const auto resume = talk.resume;
+  session->close_for_memory();
+  resume();
+  run();
+  EXPECT_EQ(state(), State::lingering);
+}
+
+TEST_F(SessionTest, a_list_shows_what_the_session_and_its_conversation_know) {
+  start();
+  now += seconds{5};
+  receives("one\n");
+  now += seconds{2};
+  receives("");
+  wire.room = 2;
+  const Client client = session->client();
+  EXPECT_EQ(client.peer.id, 7U);
+  EXPECT_EQ(client.peer.address, "10.0.0.7");
+  EXPECT_EQ(client.age, seconds{7});
+  EXPECT_EQ(client.idle, seconds{2});
+  EXPECT_EQ(client.memory, counters.memory.used);
+  EXPECT_EQ(client.name, "talker");
 }
 
 // The others of the loop.

@@ -58,6 +58,9 @@ class PlainSocket : public Socket {
     descriptor_ = -1;
   }
 
+  std::size_t at_rest() const override { return 0; }
+  std::size_t kept() const override { return 0; }
+
  protected:
   int descriptor() const { return descriptor_; }
 
@@ -74,6 +77,12 @@ class PlainSocket : public Socket {
 
 // The most that one record holds; with room for it, OpenSSL keeps nothing back that has been decrypted.
 constexpr std::size_t kRecord = 16384;
+
+// What OpenSSL 3 keeps for a connection, measured (tests/end_to_end/test_client_memory.py): one that is idle,
+// whose buffers are released; what a handshake needs besides; and each buffer for half a record.
+constexpr std::size_t kTlsAtRest = std::size_t{24} << 10;
+constexpr std::size_t kTlsHandshake = std::size_t{72} << 10;
+constexpr std::size_t kTlsBuffer = std::size_t{18} << 10;
 
 struct FreeSsl {
   void operator()(SSL* ssl) const { SSL_free(ssl); }
@@ -96,6 +105,7 @@ class TlsSocket final : public PlainSocket {
   Outcome handshake() override {
     ERR_clear_error();
     const Outcome shaken = after(SSL_do_handshake(ssl_.get()));
+    shaking_ = shaken.status == Status::again;
     refused_ = shaken.status != Status::done && shaken.status != Status::again;
     return shaken;
   }
@@ -123,7 +133,8 @@ class TlsSocket final : public PlainSocket {
       ERR_clear_error();
       const Outcome last = after(SSL_write_ex(ssl_.get(), bytes.data() + sent, bytes.size() - sent, &n));
       sent += n;
-      if (last.status == Status::again) return {.want = last.want, .bytes = sent};
+      half_written_ = last.status == Status::again;
+      if (half_written_) return {.want = last.want, .bytes = sent};
       if (last.status != Status::done) return {.status = Status::broken};
     }
     return {.bytes = sent};
@@ -136,6 +147,12 @@ class TlsSocket final : public PlainSocket {
     const int result = SSL_shutdown(ssl_.get());
     const Outcome told = result >= 0 ? Outcome{} : after(result);
     return told.status == Status::done ? PlainSocket::end_output() : told;
+  }
+
+  std::size_t at_rest() const override { return kTlsAtRest; }
+  std::size_t kept() const override {
+    if (shaking_) return kTlsHandshake;
+    return (SSL_has_pending(ssl_.get()) == 1 ? kTlsBuffer : 0) + (half_written_ ? kTlsBuffer : 0);
   }
 
  private:
@@ -156,7 +173,9 @@ class TlsSocket final : public PlainSocket {
   }
 
   std::unique_ptr<SSL, FreeSsl> ssl_;
-  bool refused_ = false;  // the handshake has failed: an alert may be on its way, and nothing else is
+  bool shaking_ = true;        // the handshake is under way
+  bool half_written_ = false;  // a record
+  bool refused_ = false;       // the handshake has failed: an alert may be on its way, and nothing else is
 };
 
 }  // namespace

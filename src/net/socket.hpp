@@ -47,6 +47,10 @@ class Socket {
   // Calls on_ready() from now on whenever this is so; false when that cannot be.
   virtual bool watch(Want want, Poller::Watched& watched) = 0;
   virtual void close() = 0;  // nothing else is called after it
+  // The memory of this connection that is not the kernel's: what it always costs, and what it costs besides
+  // at present.
+  virtual std::size_t at_rest() const = 0;
+  virtual std::size_t kept() const = 0;
 };
 
 // Both take the descriptor: a connected socket that does not block.

@@ -38,6 +38,7 @@ struct Wire {
   Want write_wants = Want::output;   // when there is no room
   std::optional<Want> ending_wants;  // before it can be told that nothing more comes
   bool watchable = true;
+  std::size_t kept = 0;
 
   std::string sent;
   std::size_t reads = 0;
@@ -97,6 +98,8 @@ class FakeSocket final : public Socket {
   }
 
   std::size_t unread() const override { return wire_.incoming.size() + wire_.half_record; }
+  std::size_t at_rest() const override { return 0; }
+  std::size_t kept() const override { return wire_.kept; }
 
   bool watch(Want want, Poller::Watched& watched) override {
     wire_.watching = want;
@@ -114,9 +117,13 @@ class FakeSocket final : public Socket {
 };
 
 // Messages are lines: "ask" is answered when the test says so, "work" in a turn of its own, "quit" ends,
-// "login" is trusted from then on; any other line is its own reply.
+// "login" is trusted from then on, "guess" is answered late, "begin" wants an "end"; any other line is its
+// own reply.
 struct Talk {
   bool trusted = true;
+  bool unfinished = false;
+  bool late = false;
+  std::size_t kept = 0;
   bool waiting = false;
   bool busy = false;
   bool closing = false;
@@ -139,8 +146,9 @@ class FakeConversation final : public Conversation {
     EXPECT_FALSE(talk_.closing);
     talk_.fed.push_back(when);
     if (std::exchange(talk_.busy, false)) out += "answer\n";
+    talk_.late = false;
     std::size_t used = 0;
-    while (!talk_.waiting && !talk_.busy && !talk_.closing) {
+    while (!talk_.waiting && !talk_.busy && !talk_.closing && !talk_.late) {
       const std::size_t end = input.find('\n', used);
       if (end == std::string_view::npos) break;
       run(input.substr(used, end - used), out);
@@ -150,9 +158,13 @@ class FakeConversation final : public Conversation {
   }
 
   bool waiting() const override { return talk_.waiting; }
-  bool busy() const override { return talk_.busy; }
+  bool busy() const override { return talk_.busy || talk_.late; }
   bool closing() const override { return talk_.closing; }
   bool trusted() const override { return talk_.trusted; }
+  bool unfinished() const override { return talk_.unfinished; }
+  bool late() const override { return talk_.late; }
+  std::size_t kept() const override { return talk_.kept; }
+  void describe(Client& client) const override { client.name = "talker"; }
 
  private:
   void run(std::string_view line, std::string& out) {
@@ -163,6 +175,11 @@ class FakeConversation final : public Conversation {
     } else if (line == "quit") {
       out += "bye\n";
       talk_.closing = true;
+    } else if (line == "guess") {
+      out += "wrong\n";
+      talk_.late = true;
+    } else if (line == "begin" || line == "end") {
+      talk_.unfinished = line == "begin";
     } else if (line == "login") {
       out += "welcome\n";
       talk_.trusted = true;
@@ -182,10 +199,7 @@ struct World {
 
   void start() {
     counters.now = 1;
-    session = Session::start(loop, std::make_unique<FakeSocket>(wire), [this](auto resume) {
-      talk.resume = std::move(resume);
-      return std::make_unique<FakeConversation>(talk);
-    });
+    session = Session::start(loop, std::make_unique<FakeSocket>(wire), {7, "10.0.0.7", 70}, protocol);
   }
 
   void receives(std::string_view bytes) {
@@ -211,6 +225,7 @@ struct World {
     wire.ending_wants.reset();
     wire.ready();
     if (talk.waiting) talk.answer();
+    if (state() == State::delaying) sweep_after(std::chrono::seconds{1});
     run();
     run();
   }
@@ -222,6 +237,7 @@ struct World {
     if (state == State::handshaking) return;
     receives("one\n");
     if (state == State::answering) receives("ask\n");
+    if (state == State::delaying) receives("guess\n");
     if (state == State::yielding) receives("work\n");
     if (state == State::writing) {
       wire.room = 2;
@@ -242,6 +258,13 @@ struct World {
   core::Notices notices{[this] { return now; }};
   Wire wire;
   Talk talk;
+  Protocol protocol{.converse =
+                        [this](Loop&, const Peer&, std::function<void()> resume) {
+                          talk.resume = std::move(resume);
+                          return std::make_unique<FakeConversation>(talk);
+                        },
+                    .too_many = "too many\n",
+                    .too_large = "too large\n"};
   Loop loop{0, [this] { return now; }, std::chrono::seconds{30}, counters, notices};
   std::shared_ptr<Session> session;
 };

@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 
+#include "net/clients.hpp"
 #include "resp/pipeline.hpp"
 #include "resp/throttle.hpp"
 #include "resp/transaction.hpp"
@@ -26,13 +27,13 @@ enum class Replies : std::uint8_t { on, off, skip_next, skip_this };
 
 // What a connection has told of itself, and how it is replied to.
 struct Caller {
-  std::uint64_t id;
-  std::string address;
+  net::Peer peer;
   bool authenticated;
   std::string name{};
   int protocol = 2;
   Replies replies = Replies::on;
   bool closing = false;  // after the replies so far have been written
+  bool guessed = false;  // a wrong password just now: nothing more is run before its answer is sent
 
   bool silent() const { return replies != Replies::on; }
 };

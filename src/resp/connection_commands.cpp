@@ -18,21 +18,18 @@ bool is_name(std::string_view name) {
          std::all_of(name.begin(), name.end(), [](char c) { return c >= '!' && c <= '~'; });
 }
 
+// A right password is answered at once, whatever was guessed before and from where: nobody can lock out a
+// client that knows it. A wrong one is answered late.
 bool log_in(Call& call, std::string_view user, std::string_view password) {
-  using Answer = service::Authentication::Answer;
   service::Service& service = call.service;
-  switch (service.authentication.log_in(call.caller.address, user, password, service.now())) {
-    case Answer::accepted:
-      call.caller.authenticated = true;
-      return true;
-    case Answer::wrong:
-      service.counters.count(&service::Counters::auth_failures);
-      call.fail("WRONGPASS invalid username-password pair or user is disabled.");
-      return false;
-    case Answer::too_many:
-      break;
+  if (service.credentials.match(user, password)) {
+    call.caller.authenticated = true;
+    return true;
   }
-  call.fail("ERR too many failed AUTH attempts from this address, try again in a second");
+  call.caller.guessed = true;
+  service.counters.count(&service::Counters::auth_failures);
+  service.notices.tell(core::Notice::wrong_password, call.caller.peer.address);
+  call.fail("WRONGPASS invalid username-password pair or user is disabled.");
   return false;
 }
 
@@ -68,7 +65,7 @@ void run_quit(Call& call) {
 void run_reset_connection(Call& call) {
   call.transaction.discard();
   Caller& caller = call.caller;
-  caller.authenticated = !call.service.authentication.required();
+  caller.authenticated = !call.service.credentials.required();
   caller.name.clear();
   caller.protocol = 2;
   caller.replies = Replies::on;
@@ -94,7 +91,7 @@ void run_hello(Call& call) {
   while (at < words.size()) {
     const std::string option = lower(words[at]);
     if (option == "auth" && at + 2 < words.size()) {
-      if (call.service.authentication.required() && !log_in(call, words[at + 1], words[at + 2])) return;
+      if (call.service.credentials.required() && !log_in(call, words[at + 1], words[at + 2])) return;
       at += 3;
     } else if (option == "setname" && at + 1 < words.size()) {
       name = words[at + 1];
@@ -121,7 +118,7 @@ void run_hello(Call& call) {
   to.bulk("proto");
   to.integer(protocol);
   to.bulk("id");
-  to.integer(static_cast<std::int64_t>(caller.id));
+  to.integer(static_cast<std::int64_t>(caller.peer.id));
   to.bulk("mode");
   to.bulk("standalone");
   to.bulk("role");
@@ -132,7 +129,7 @@ void run_hello(Call& call) {
 
 void run_auth(Call& call) {
   if (call.words.size() > 3) return call.fail("ERR syntax error");
-  if (!call.service.authentication.required()) {
+  if (!call.service.credentials.required()) {
     return call.fail(
         "ERR AUTH <password> called without any password configured for the default user. Are you sure "
         "your configuration is correct?");
@@ -158,10 +155,11 @@ void run_client(Call& call) {
     return call.reply().simple("OK");
   }
   if (what == "getname") return caller.name.empty() ? call.reply().null() : call.reply().bulk(caller.name);
-  if (what == "id") return call.reply().integer(static_cast<std::int64_t>(caller.id));
+  if (what == "id") return call.reply().integer(static_cast<std::int64_t>(caller.peer.id));
   if (what == "info") {
-    return call.reply().verbatim("id=" + std::to_string(caller.id) + " addr=" + caller.address + " name=" +
-                                 caller.name + " db=0 resp=" + std::to_string(caller.protocol) + "\n");
+    return call.reply().verbatim("id=" + std::to_string(caller.peer.id) + " addr=" + caller.peer.address +
+                                 " name=" + caller.name + " db=0 resp=" + std::to_string(caller.protocol) +
+                                 "\n");
   }
   if (what == "setinfo" || what == "no-evict" || what == "no-touch") return call.reply().simple("OK");
   if (what == "reply") {

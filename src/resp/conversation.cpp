@@ -4,15 +4,16 @@
 
 namespace weir::resp {
 
-Conversation::Conversation(service::Service& service, store::Store& store, Batch& batch, std::uint64_t id,
-                           std::string address, std::function<void()> resume)
+Conversation::Conversation(service::Service& service, store::Store& store, Batch& batch, net::Peer peer,
+                           std::function<void()> resume)
     : service_(service),
-      caller_{.id = id, .address = std::move(address), .authenticated = !service.authentication.required()},
+      caller_{.peer = std::move(peer), .authenticated = !service.credentials.required()},
       pipeline_(service, store, batch, std::move(resume)) {}
 
 std::size_t Conversation::feed(std::string_view input, std::string& out, net::Moment when) {
   pipeline_.begin({when.arrived, when.now});
   slow_ = false;
+  caller_.guessed = false;
   std::size_t used = 0;
   std::uint64_t ran = 0;
   if (!settle(out)) return 0;
@@ -35,7 +36,9 @@ std::size_t Conversation::feed(std::string_view input, std::string& out, net::Mo
     used += parser_.consumed();
   }
   settle(out);
-  busy_ = !caller_.closing && !waiting() && (slow_ || out.size() >= kOutputCap || transaction_.running());
+  busy_ = !caller_.closing && !waiting() &&
+          (slow_ || caller_.guessed || out.size() >= kOutputCap || transaction_.running());
+  asked_ = waiting() ? asked_ + used : 0;
   service_.counters.count(&service::Counters::commands, ran);
   return caller_.closing ? input.size() : used;
 }
@@ -138,7 +141,15 @@ void Conversation::run_transaction(std::string& out) {
 void Conversation::fail_protocol(std::string_view text, std::string& out) {
   Writer(out, caller_.protocol).error(text);
   service_.counters.count(&service::Counters::protocol_errors);
+  service_.notices.tell(core::Notice::malformed, caller_.peer.address, text);
   caller_.closing = true;
+}
+
+void Conversation::describe(net::Client& client) const {
+  client.name = caller_.name;
+  client.user = caller_.authenticated ? service_.options().user : "";
+  client.protocol = caller_.protocol;
+  if (transaction_.open()) client.queued = static_cast<std::int64_t>(transaction_.queued());
 }
 
 }  // namespace weir::resp

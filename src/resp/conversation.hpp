@@ -30,20 +30,23 @@ class Conversation final : public net::Conversation {
   // A reply larger than this ends a call of feed(), so that what a client does not take stays bounded.
   static constexpr std::size_t kOutputCap = std::size_t{256} << 10;
 
-  // `batch` is shared by the conversations of a loop. `address` is the peer's, for people and for counting
-  // wrong passwords. All that is handed in must outlive this.
-  Conversation(service::Service& service, store::Store& store, Batch& batch, std::uint64_t id,
-               std::string address, std::function<void()> resume);
+  // `batch` is shared by the conversations of a loop. All that is handed in must outlive this.
+  Conversation(service::Service& service, store::Store& store, Batch& batch, net::Peer peer,
+               std::function<void()> resume);
 
   std::size_t feed(std::string_view input, std::string& out, net::Moment when) override;
   bool waiting() const override { return pipeline_.waiting(); }
   bool busy() const override { return busy_ || pipeline_.answered(); }
   bool closing() const override { return caller_.closing; }
   bool trusted() const override { return caller_.authenticated; }
+  bool unfinished() const override { return transaction_.open(); }
+  bool late() const override { return caller_.guessed; }
+  std::size_t kept() const override { return asked_ + transaction_.kept() + parser_.kept(); }
+  void describe(net::Client& client) const override;
 
  private:
   bool goes_on(const std::string& out) const {
-    return !caller_.closing && !slow_ && !pipeline_.waiting() && out.size() < kOutputCap;
+    return !caller_.closing && !caller_.guessed && !slow_ && !pipeline_.waiting() && out.size() < kOutputCap;
   }
   bool take(std::string_view bytes, std::string& out);
   bool gather(const Command& command, Arguments words, bool silent);
@@ -59,6 +62,7 @@ class Conversation final : public net::Conversation {
   RequestParser parser_;
   Transaction transaction_;
   Pipeline pipeline_;
+  std::size_t asked_ = 0;  // bytes of the commands whose answers it waits for: the store has their words
   bool busy_ = false;
   bool slow_ = false;  // what has just run took long: the other connections are next
 };

@@ -39,6 +39,7 @@ class Transaction {
   void advance() { at_ += parser_->consumed(); }
   void end() { *this = Transaction(); }
 
+  std::size_t queued() const { return commands_; }
   // The memory that it keeps.
   std::size_t kept() const { return queued_.capacity(); }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/printable.hpp"
+
 namespace weir::resp {
 namespace {
 
@@ -91,7 +93,12 @@ void Writer::line(char type, std::string_view text) {
 
 void Writer::simple(std::string_view text) { line('+', text); }
 
-void Writer::error(std::string_view text) { line('-', text); }
+// Errors repeat what was sent, and are shown at terminals.
+void Writer::error(std::string_view text) {
+  std::string one_line(text);
+  std::replace_if(one_line.begin(), one_line.end(), [](char c) { return c == '\r' || c == '\n'; }, ' ');
+  line('-', core::printable(one_line));
+}
 
 void Writer::bulk(std::string_view bytes) {
   header('$', bytes.size());

@@ -25,7 +25,7 @@ class Writer {
 
   // A status line and an error line end at their first CRLF, so a CR or LF inside `text` is sent as
   // a space: an echoed argument must not be able to forge a second answer. The text of an error
-  // starts with its code word ("ERR ...").
+  // starts with its code word ("ERR ..."); what would control a terminal in it is sent as \xNN.
   void simple(std::string_view text);
   void error(std::string_view text);
 

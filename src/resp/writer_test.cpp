@@ -64,13 +64,17 @@ TEST(Writer, a_line_break_in_an_echoed_argument_cannot_forge_a_second_answer) {
       {"\r", " \r\n"},
       {"\n", " \r\n"},
       {"a\nb\rc", "a b c\r\n"},
-      {"a\0b"s, "a\0b\r\n"s},
       {"", "\r\n"},
   };
   for (const auto& row : rows) {
     EXPECT_EQ(written(2, [&](Writer& r) { r.error(row.text); }), "-" + row.line);
     EXPECT_EQ(written(2, [&](Writer& r) { r.simple(row.text); }), "+" + row.line);
   }
+}
+
+TEST(Writer, what_would_control_a_terminal_is_escaped_in_an_error) {
+  EXPECT_EQ(written(2, [](Writer& r) { r.error("ERR a\0b\x1b[31m\x7f\x9b\xc3\xa9 \\"s); }),
+            "-ERR a\\x00b\\x1b[31m\\x7f\\x9b\xc3\xa9 \\\r\n");
 }
 
 TEST(Writer, cleaning_a_line_leaves_the_answers_before_it_alone) {

@@ -23,12 +23,23 @@ void add_connection_rows(service::Metrics& metrics, const net::Counters& connect
                  [&counter] { return Value{counter.load(std::memory_order_relaxed)}; }});
   };
   add(Section::clients, Type::gauge, "connected_clients", "Connections open now", connections.now);
+  add(Section::clients, Type::gauge, "delayed_clients", "Connections whose wrong AUTH is not yet answered",
+      connections.delayed);
+  metrics.add({Section::memory, Type::gauge, "client_memory", "Bytes that connections make the server keep",
+               [&connections] {
+                 return Value{std::uint64_t{connections.memory.used.load(std::memory_order_relaxed)}};
+               }});
+  metrics.add({Section::memory, Type::gauge, "client_memory_limit",
+               "Bytes above which the connections that keep the most are closed",
+               [&connections] { return Value{std::uint64_t{connections.memory.most}}; }});
   add(Section::stats, Type::counter, "total_connections_received", "Connections accepted",
       connections.received);
   add(Section::stats, Type::counter, "rejected_connections", "Connections refused because too many were open",
       connections.rejected);
   add(Section::stats, Type::counter, "stalled_connections", "Connections closed because they stood still",
       connections.stalled);
+  add(Section::stats, Type::counter, "closed_for_client_memory",
+      "Connections closed because they kept the most of too much memory", connections.memory.closed);
 }
 
 void add_store_rows(service::Metrics& metrics, const Settings& settings, const StoreStatus& status,

@@ -70,6 +70,7 @@ class Server::Impl {
           std::make_unique<Worker>(i, settings_, service_, embedded_, resets_, store_status_, connections_));
       loops.push_back(&workers_.back()->loop());
     }
+    connections_.memory.most = settings_.client_memory;
     add_rows();
     service_.notices.sink = write_notice;
     service_.shut_down = [this](bool save) {
@@ -123,10 +124,12 @@ class Server::Impl {
 
   net::Protocol resp() {
     return {.converse =
-                [this](net::Loop& loop, net::Peer peer, std::function<void()> resume) {
-                  return workers_[loop.number]->converse(std::move(peer), std::move(resume));
+                [this](net::Loop& loop, const net::Peer& peer, std::function<void()> resume) {
+                  return workers_[loop.number]->converse(peer, std::move(resume));
                 },
-            .too_many = "-ERR max number of clients reached\r\n"};
+            .too_many = "-ERR max number of clients reached\r\n",
+            .too_large =
+                "-ERR closed: clients together keep more than --client-memory, and this one the most\r\n"};
   }
 
   Shutdown::Steps shutdown_steps() {

@@ -21,10 +21,9 @@ Worker::Worker(std::size_t number, const Settings& settings, service::Service& s
   link_.emplace(number, loop_.context, *shared_, *settings.store, settings, clock, status);
 }
 
-std::unique_ptr<net::Conversation> Worker::converse(net::Peer peer, std::function<void()> resume) {
+std::unique_ptr<net::Conversation> Worker::converse(const net::Peer& peer, std::function<void()> resume) {
   store::Store& store = shared_ ? static_cast<store::Store&>(*shared_) : embedded_;
-  return std::make_unique<resp::Conversation>(service_, store, batch_, peer.id, std::move(peer.address),
-                                              std::move(resume));
+  return std::make_unique<resp::Conversation>(service_, store, batch_, peer, std::move(resume));
 }
 
 void Worker::run() {

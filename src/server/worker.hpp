@@ -32,7 +32,7 @@ class Worker {
   net::Loop& loop() { return loop_; }
   const redis::SharedStore* shared() const { return shared_.get(); }  // null without --store
 
-  std::unique_ptr<net::Conversation> converse(net::Peer peer, std::function<void()> resume);
+  std::unique_ptr<net::Conversation> converse(const net::Peer& peer, std::function<void()> resume);
 
   void run();       // returns after let_end() or make_end()
   void drain();     // answers what has arrived, then closes

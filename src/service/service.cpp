@@ -2,12 +2,26 @@
 
 #include <unistd.h>
 
+#include <fstream>
 #include <utility>
 
 namespace weir::service {
 
+namespace {
+
+// The second number of statm, in pages.
+std::uint64_t resident_bytes() {
+  std::ifstream statm("/proc/self/statm");
+  std::uint64_t all = 0;
+  std::uint64_t resident = 0;
+  statm >> all >> resident;
+  return resident * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
+}  // namespace
+
 Service::Service(Options from, const store::Table& table)
-    : authentication(from.user, from.password), options_(std::move(from)), table_(table) {
+    : credentials(from.user, from.password), options_(std::move(from)), table_(table) {
   describe();
 }
 
@@ -38,6 +52,9 @@ void Service::describe() {
                number([this] { return table_.allocated_bytes(); })});
   metrics.add({Section::memory, Type::gauge, "maxmemory", "Bytes that the server may take",
                number([this] { return options_.memory; })});
+
+  metrics.add({Section::memory, Type::gauge, "used_memory_rss", "Bytes that the program has resident",
+               number(resident_bytes)});
 
   counted(Section::persistence, Type::counter, "snapshots", &Counters::snapshots, "Snapshots written");
   counted(Section::persistence, Type::counter, "snapshot_errors", &Counters::snapshot_errors,

@@ -14,8 +14,8 @@
 
 #include "core/clock.hpp"
 #include "core/notices.hpp"
-#include "service/authentication.hpp"
 #include "service/counters.hpp"
+#include "service/credentials.hpp"
 #include "service/metrics.hpp"
 #include "store/clock.hpp"
 #include "store/store.hpp"
@@ -54,7 +54,7 @@ class Service {
   // Keys in use. In a large table an estimate: an event loop must not stand still to count a billion slots.
   std::uint64_t live_keys() const { return table_.live(now(), kMostSegmentsRead); }
 
-  Authentication authentication;
+  const Credentials credentials;
   Counters counters;
   core::Notices notices{[this] { return now(); }};
   Metrics metrics;

@@ -321,9 +321,12 @@ class TestSecretsAndLogs(WithFolder):
                 with Server("--threads", "1", "--log-level", level, "--max-connections", "4", "--stall-timeout", "1s",
                             "--snapshot", self.folder.file(f"snap-{level}"), "--snapshot-every", "10ms",
                             env={"WEIR_PASSWORD": "s3cret"}) as server:
+                    with server.client() as one, server.client() as two:
+                        one.send("AUTH", "wr0ng")
+                        two.send("HELLO", "3", "AUTH", "default", "wr0ng")
+                        self.assertTrue(one.reply().startswith("WRONGPASS"))
+                        self.assertTrue(two.reply().startswith("WRONGPASS"))
                     with server.client() as client:
-                        client.ask("AUTH", "wr0ng")
-                        client.ask("HELLO", "3", "AUTH", "default", "wr0ng")
                         client.ask("AUTH", "s3cret")
                         client.ask("CL.THROTTLE", "my-k3y\x1b[31m\r\nforged", 0, 1, 60)
                         client.ask("CL.THROTTLE", "my-k3y\x1b[31m\r\nforged", 0, 1, 60)

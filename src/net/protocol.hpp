@@ -1,0 +1,29 @@
+// The protocol of a listener's connections: what makes a conversation, and what is said without one.
+//
+// The program makes it before its threads start and keeps it until they have ended; then any thread reads it.
+#pragma once
+
+#include <boost/asio/ssl/context.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "net/clients.hpp"
+#include "net/conversation.hpp"
+
+namespace weir::net {
+
+struct Loop;
+
+struct Protocol {
+  // Called on the loop's thread; `resume` is what the conversation calls when its answers have come.
+  std::function<std::unique_ptr<Conversation>(Loop& loop, const Peer& peer, std::function<void()> resume)>
+      converse;
+  // What a plain connection is sent when there are too many.
+  std::string too_many;
+  // What one is sent that is closed because it keeps too much memory, unless it is in the middle of a reply.
+  std::string too_large{};
+  boost::asio::ssl::context* tls = nullptr;  // the caller's; without one, connections are plain
+};
+
+}  // namespace weir::net
