@@ -51,7 +51,7 @@ LIBRARIES = {
     "CLI11": Library(("CLI/",), {"CLI11::CLI11"}),
     "JSON": Library(("nlohmann/",), {"nlohmann_json::nlohmann_json"}),
     "OpenSSL": Library(("openssl/",), {"OpenSSL::SSL", "OpenSSL::Crypto"}),
-    "POSIX": Library(("arpa/", "fcntl.h", "fnmatch.h", "netinet/", "poll.h", "sys/", "time.h", "unistd.h")),
+    "POSIX": Library(("arpa/", "fcntl.h", "fnmatch.h", "malloc.h", "netinet/", "poll.h", "sys/", "time.h", "unistd.h")),
     "fmt": Library(("fmt/",), {"fmt::fmt"}),
     "simdjson": Library(("simdjson.h",), {"simdjson::simdjson"}),
     "spdlog": Library(("spdlog/",), {"spdlog::spdlog"}),

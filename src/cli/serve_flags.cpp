@@ -76,11 +76,13 @@ void add_serve_flags(CLI::App& app, ServeFlags& flags) {
       ->capture_default_str();
   file("--unix-socket", s.unix_socket, "listen on a Unix socket, mode 0660");
   number("--threads", s.threads, 256, "event loops, up to 256 [one for each core]");
-  app.add_option("--memory", flags.memory, "resident memory: 8 MiB for the program, the rest for keys")
-      ->type_name("SIZE")
-      ->capture_default_str();
+  const auto size = [&app](const char* name, std::string& text, const char* what) {
+    app.add_option(name, text, what)->type_name("SIZE")->capture_default_str();
+  };
+  size("--memory", flags.memory, "resident memory: 8 MiB for the program, the rest for keys");
   choice("--when-full", flags.when_full, {"deny", "allow"}, "what new keys get when every slot is in use");
   number("--max-connections", s.max_connections, 1'000'000, "connections at once");
+  size("--client-memory", flags.client_memory, "most that they make it keep; the largest are closed");
   time("--stall-timeout", flags.stall_timeout, "close after this long with half a command or unread replies");
   app.add_option("--user", s.user, "name for AUTH")
       ->type_name("NAME")
@@ -122,6 +124,7 @@ Settings settings_from(const ServeFlags& flags, const CLI::App& app) {
     if (!text.empty()) settings.resp.push_back(parse_endpoint("resp", text));
   }
   settings.memory = parse_bytes("memory", flags.memory, 1_MiB);
+  settings.client_memory = parse_bytes("client-memory", flags.client_memory, 1_MiB);
   settings.when_full = flags.when_full == "allow" ? WhenFull::allow : WhenFull::deny;
   settings.snapshot_every = parse_time("snapshot-every", flags.snapshot_every, std::chrono::milliseconds{10});
   settings.stall_timeout = std::chrono::ceil<std::chrono::seconds>(

@@ -3,7 +3,7 @@
 //
 // Each session charges what it keeps to its loop, in steps: only a change of several KiB is counted. Above
 // the bound the largest holders are closed, whichever loop they are on, and of equals the oldest first: half
-// handshakes are equal, and one that takes long is no client. Connections that keep nothing but themselves
+// handshakes are much alike, and a client ends its own soon. Connections that keep nothing but themselves
 // are never closed for it; when those alone reach the bound, no further one is accepted.
 //
 // ClientMemory: any thread. Holders: its loop's, but for largest(). Not for: what is kept for all clients
