@@ -60,9 +60,9 @@ class Server::Impl {
  public:
   explicit Impl(const Settings& settings)
       : settings_(settings),
-        saved_(open_snapshot(settings_)),
+        snapshot_(open_snapshot(settings_)),
         embedded_(table_bytes(settings_.memory), settings_.when_full,
-                  saved_ ? saved_->seed() : store::Table::random_seed()),
+                  snapshot_.file ? snapshot_.file->seed() : store::Table::random_seed()),
         service_(options_from(settings_), embedded_.table()) {
     std::vector<net::Loop*> loops;
     for (std::size_t i = 0; i < settings_.threads; ++i) {
@@ -82,8 +82,8 @@ class Server::Impl {
     dispatcher_ =
         std::make_unique<net::Dispatcher>(std::move(loops), settings_.max_connections, connections_);
     listeners_ = std::make_unique<Listeners>(main_context(), settings_, resp(), service_.notices);
-    if (saved_) restore(std::move(*saved_), settings_, embedded_.table(), service_.now());
-    saved_.reset();
+    if (snapshot_.file) restore(std::move(*snapshot_.file), settings_, embedded_.table(), service_.now());
+    snapshot_.file.reset();
     raise_descriptor_limit(settings_.max_connections);
     // Before the addresses are printed: a signal that comes from then on ends in order.
     shutdown_ = std::make_unique<Shutdown>(main_context(), shutdown_steps());
@@ -148,7 +148,7 @@ class Server::Impl {
   }
 
   Settings settings_;
-  std::optional<store::SnapshotFile> saved_;
+  Snapshot snapshot_;
   store::EmbeddedStore embedded_;
   service::Service service_;
   redis::Resets resets_;

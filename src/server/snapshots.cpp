@@ -13,35 +13,57 @@
 
 namespace weir::server {
 
-std::optional<store::SnapshotFile> open_snapshot(const Settings& settings) {
-  if (settings.snapshot.empty()) return std::nullopt;
+namespace {
+
+[[noreturn]] void refuse(const Settings& settings, const std::string& what) {
+  throw std::runtime_error("snapshot '" + settings.snapshot + "': " + what);
+}
+
+// Out of the way of the next snapshot, which would overwrite it; and of those that were damaged before.
+std::string put_aside(const Settings& settings) {
+  std::string aside = settings.snapshot + ".damaged";
+  for (int number = 2; access(aside.c_str(), F_OK) == 0; ++number)
+    aside = settings.snapshot + ".damaged." + std::to_string(number);
+  if (rename(settings.snapshot.c_str(), aside.c_str()) != 0)
+    refuse(settings, "cannot be renamed to '" + aside + "': " + std::strerror(errno));
+  return aside;
+}
+
+}  // namespace
+
+Snapshot open_snapshot(const Settings& settings) {
+  Snapshot snapshot;
+  if (settings.snapshot.empty()) return snapshot;
   struct stat found{};
-  if (stat(settings.snapshot.c_str(), &found) != 0) {
-    const int code = errno;
-    const std::size_t slash = settings.snapshot.rfind('/');
-    const std::string directory = slash == std::string::npos ? "." : settings.snapshot.substr(0, slash + 1);
-    // Every first start has no file yet; a place where none can be written is an error to report now.
-    if (code == ENOENT && access(directory.c_str(), W_OK | X_OK) == 0) return std::nullopt;
-    throw std::runtime_error("snapshot '" + settings.snapshot +
-                             "': " + std::strerror(code == ENOENT ? errno : code));
-  }
+  const bool is_there = stat(settings.snapshot.c_str(), &found) == 0;
+  // Every first start has no file yet; a place where none can be written is an error to report now.
+  if (!is_there && errno != ENOENT) refuse(settings, std::strerror(errno));
+  if (is_there && !S_ISREG(found.st_mode)) refuse(settings, "is not a file");
+  auto lock = store::SnapshotLock::take(settings.snapshot);
+  if (!lock) throw std::runtime_error(lock.error());
+  snapshot.lock.emplace(std::move(*lock));
+  store::remove_leftovers(settings.snapshot);
+  if (!is_there) return snapshot;
   auto opened = store::SnapshotFile::open(settings.snapshot);
-  if (opened) return std::move(*opened);
+  if (opened) {
+    snapshot.file.emplace(std::move(*opened));
+    return snapshot;
+  }
   if (!settings.ignore_bad_snapshot) {
     throw std::runtime_error(opened.error() + "; --ignore-bad-snapshot puts it aside and starts empty");
   }
-  // Aside, because the next snapshot would overwrite it.
-  const std::string aside = settings.snapshot + ".damaged";
-  rename(settings.snapshot.c_str(), aside.c_str());
-  spdlog::warn("{}; starting empty, the file is kept as {}", opened.error(), aside);
-  return std::nullopt;
+  spdlog::warn("{}; starting empty, the file is kept as {}", opened.error(), put_aside(settings));
+  return snapshot;
 }
 
-void restore(store::SnapshotFile saved, const Settings& settings, store::Table& table,
+void restore(store::SnapshotFile file, const Settings& settings, store::Table& table,
              std::chrono::nanoseconds now) {
-  const auto restored = saved.restore_into(table, now);
+  const auto restored = file.restore_into(table, now);
   if (!restored) throw std::runtime_error(restored.error());
-  spdlog::info("snapshot {}: {} keys restored", settings.snapshot, *restored);
+  spdlog::info("snapshot {}: {} keys restored", settings.snapshot, restored->keys);
+  if (restored->dropped == 0) return;
+  spdlog::warn("snapshot {}: {} keys, those least in debt, have no room in --memory {}MiB and are forgotten",
+               settings.snapshot, restored->dropped, settings.memory >> 20);
 }
 
 SnapshotWriter::SnapshotWriter(const Settings& settings, store::Table& table, service::Counters& counters)
@@ -62,9 +84,11 @@ void SnapshotWriter::stop() {
 
 bool SnapshotWriter::save() {
   if (settings_.snapshot.empty()) return true;
+  const std::lock_guard one_at_a_time(saving_);  // so that no older table is moved over a newer one
   const auto saved = store::save_snapshot(table_, settings_.snapshot);
   if (saved) {
     counters_.count(&service::Counters::snapshots);
+    last_saved_.store(std::chrono::system_clock::now(), std::memory_order_relaxed);
     return true;
   }
   counters_.count(&service::Counters::snapshot_errors);
@@ -72,9 +96,20 @@ bool SnapshotWriter::save() {
   return false;
 }
 
+void SnapshotWriter::save_soon() {
+  {
+    const std::lock_guard lock(mutex_);
+    asked_ = true;
+  }
+  wake_.notify_all();
+}
+
 void SnapshotWriter::run() {
   std::unique_lock lock(mutex_);
-  while (!wake_.wait_for(lock, settings_.snapshot_every, [this] { return stopping_; })) {
+  for (;;) {
+    wake_.wait_for(lock, settings_.snapshot_every, [this] { return stopping_ || asked_; });
+    if (stopping_) return;
+    asked_ = false;
     lock.unlock();
     save();
     lock.lock();

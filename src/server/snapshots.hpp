@@ -2,8 +2,10 @@
 //
 // Saved at intervals, on a thread of its own, so that no connection waits for a disk. A snapshot that fails
 // is logged and counted; the old file stays, the service continues, and the next one is tried when it is due.
+// No other process may save to the same file meanwhile.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
@@ -13,25 +15,36 @@
 #include "server/settings.hpp"
 #include "service/counters.hpp"
 #include "store/snapshot.hpp"
+#include "store/snapshot_lock.hpp"
 #include "store/table.hpp"
 
 namespace weir::server {
 
-// The snapshot to start from, if there is one. A damaged one stops the start with a std::runtime_error,
-// unless the settings say to put it aside.
-std::optional<store::SnapshotFile> open_snapshot(const Settings& settings);
-// Restores its entries into the table; throws std::runtime_error if they do not fit.
-void restore(store::SnapshotFile saved, const Settings& settings, store::Table& table,
+struct Snapshot {
+  std::optional<store::SnapshotLock> lock;  // while it lives, the file is ours
+  std::optional<store::SnapshotFile> file;  // to start from, if there is one
+};
+// Throws std::runtime_error when another process has the file, and for a damaged one, unless the settings say
+// to put it aside.
+Snapshot open_snapshot(const Settings& settings);
+// Restores its entries into the table, and logs how many, and how many had no room.
+void restore(store::SnapshotFile file, const Settings& settings, store::Table& table,
              std::chrono::nanoseconds now);
 
+// Any thread may call save(), save_soon() and last_saved().
 class SnapshotWriter {
  public:
   // Starts the thread, if a snapshot file was asked for. All three must outlive it.
   SnapshotWriter(const Settings& settings, store::Table& table, service::Counters& counters);
   ~SnapshotWriter();
 
-  void stop();  // waits for a snapshot under way
-  bool save();  // now, on the caller's thread; true when there is nothing to do
+  void stop();       // waits for a snapshot under way
+  bool save();       // now, on the caller's thread; true when there is nothing to do
+  void save_soon();  // on the writer's thread; returns at once
+  // When the last snapshot that was written was; before the first one, when this began.
+  std::chrono::system_clock::time_point last_saved() const {
+    return last_saved_.load(std::memory_order_relaxed);
+  }
 
  private:
   void run();
@@ -42,6 +55,9 @@ class SnapshotWriter {
   std::mutex mutex_;
   std::condition_variable wake_;
   bool stopping_ = false;
+  bool asked_ = false;
+  std::mutex saving_;
+  std::atomic<std::chrono::system_clock::time_point> last_saved_{std::chrono::system_clock::now()};
   std::thread thread_;
 };
 

@@ -13,12 +13,9 @@ JointCheck::JointCheck(Segments& segments, WhenFull when_full, std::span<Check> 
                        nanoseconds now)
     : segments_(segments), when_full_(when_full), checks_(checks), arrived_(arrived), now_(now) {
   for (std::size_t i = 0; i < checks.size(); ++i) {
-    const Place place{checks[i].hash >> 22,
-                      static_cast<std::uint32_t>(checks[i].hash & Segments::kBucketMask)};
-    // Two whose tags are equal and whose buckets are the same two share an entry.
+    const Place place = Segments::place_of(checks[i].hash);
     const auto same = [&](const Key& key) {
-      return key.place.tag == place.tag && (key.place.bucket == place.bucket ||
-                                            key.place.bucket == Segments::other(place.bucket, place.tag));
+      return key.place.tag == place.tag && key.place.bucket == place.bucket;
     };
     const auto found = std::find_if(keys().begin(), keys().end(), same);
     key_of_[i] = static_cast<std::uint8_t>(found - keys().begin());

@@ -61,9 +61,10 @@ struct World {
   }
 };
 
-// Keys of the buckets (from, to), of which the first looks into `from` first.
+// Keys of the buckets (from, to), of which the first is their home.
 Place key_of(std::uint32_t from, std::uint32_t to, std::uint64_t number) {
-  const Place place{number << 20 | (from ^ to), from};
+  const Place place = Segments::place(number << 20 | ((from ^ to) & ~1U) | (from & 1U), to);
+  EXPECT_EQ(place.bucket, from);
   EXPECT_EQ(Segments::other(from, place.tag), to);
   return place;
 }
@@ -169,8 +170,7 @@ TEST(JointCheck, a_denial_comes_before_a_lack_of_room) {
 }
 
 Place natural(std::int64_t number) {
-  const std::uint64_t hash = core::siphash<1, 3>({1, 2}, std::to_string(number));
-  return {hash >> 22, static_cast<std::uint32_t>(hash & Segments::kBucketMask)};
+  return Segments::place_of(core::siphash<1, 3>({1, 2}, std::to_string(number)));
 }
 
 // Fresh and known keys, 1 to 16 of them, in a table that is kept as full as it gets.

@@ -15,6 +15,7 @@ namespace {
 using std::chrono::nanoseconds;
 
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
+constexpr std::size_t kMostBytes = std::size_t{1} << 48;
 
 }  // namespace
 
@@ -25,20 +26,24 @@ void Segments::Segment::forget(std::uint64_t until) {
 }
 
 Segments::Segments(std::size_t bytes) {
-  const std::size_t segments = bytes / kSegmentBytes;
-  if (segments > std::size_t{1} << 28) {
+  if (bytes > kMostBytes) {
     throw std::invalid_argument("memory: " + std::to_string(bytes) + " bytes is above the maximum (2^48)");
   }
+  const std::size_t segments = bytes / kSegmentBytes;
   leaves_ = static_cast<std::uint32_t>(segments);
-  segments_ = std::make_unique<Segment[]>(segments);
-  directory_ = std::make_unique<std::atomic<std::uint32_t>[]>(segments);
+  // One mapping: what describes the segments, and after it, from a multiple of kHugePage on, their buckets.
+  // Memory that was never written, all zero, is a segment without leaves and a directory of the first one.
+  const std::size_t described = segments * (sizeof(Segment) + sizeof(std::atomic<std::uint32_t>));
+  mapping_bytes_ = described + kHugePage + segments * kSegmentBytes;
+  mapping_ = reserve_memory(mapping_bytes_);
+  segments_ = reinterpret_cast<Segment*>(mapping_);
+  directory_ = reinterpret_cast<std::atomic<std::uint32_t>*>(mapping_ + segments * sizeof(Segment));
   segments_[0].end = leaves_;
   segments_[0].mid = leaves_;
 
   // Huge pages where the kernel gives them: random places in a large table miss the TLB otherwise.
-  mapping_bytes_ = segments * kSegmentBytes + kHugePage;
-  mapping_ = reserve_memory(mapping_bytes_);
-  base_ = mapping_ + (kHugePage - reinterpret_cast<std::uintptr_t>(mapping_) % kHugePage) % kHugePage;
+  const std::size_t start = reinterpret_cast<std::uintptr_t>(mapping_) + described;
+  base_ = mapping_ + described + (kHugePage - start % kHugePage) % kHugePage;
   if (segments * kSegmentBytes >= kHugePage) madvise(base_, segments * kSegmentBytes, MADV_HUGEPAGE);
 }
 
@@ -133,8 +138,17 @@ bool Segments::move(Segment& segment, std::uint32_t from, std::uint32_t to, std:
   if (slot < 0 || free < 0) return false;
   segment.put(target, free, tag, source.state(slot));
   source.set(slot, 0, {});
-  source.mark_overflowed();
+  if (place(tag, from).bucket == from) source.mark_overflowed();
   return true;
+}
+
+bool Segments::split_at(std::uint64_t tag) {
+  const std::uint32_t leaf = leaf_of(tag);
+  for (;;) {
+    Segment& segment = segment_for(leaf);
+    const Held held(segment.shape);
+    if (leaf < segment.end.load(std::memory_order_acquire)) return split(segment);
+  }
 }
 
 // Gives the upper half of the segment's leaves to a new segment. The entries keep their bucket numbers, so
@@ -215,7 +229,7 @@ void Segments::copy_bucket(Segment& segment, std::uint32_t number, nanoseconds n
   const Held held(bucket);
   for (int slot = 0; slot < Bucket::kSlots; ++slot) {
     const std::uint64_t ahead = bucket.ahead(slot, now);
-    if (ahead != 0) out.push_back({{bucket.tag(slot), number}, ahead, bucket.state(slot).word});
+    if (ahead != 0) out.push_back({bucket.tag(slot), number, ahead, bucket.state(slot).word});
   }
 }
 

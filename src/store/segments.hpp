@@ -22,7 +22,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <vector>
 
@@ -36,14 +35,15 @@ namespace weir::store {
 // Where a key's entry can be; good for its table as long as that lives.
 struct Place {
   std::uint64_t tag;     // 42 bits
-  std::uint32_t bucket;  // 14 bits
+  std::uint32_t bucket;  // 14 bits; the key's home, which is looked into first
 };
 
-// An entry without its time: how far ahead of now its first word stands, and the second, gcra's T.
+// An entry without its time: how far ahead of now its first word stands, and the second.
 struct Entry {
-  Place place;
+  std::uint64_t tag;
+  std::uint32_t bucket;  // where it lies, at home or not
   std::uint64_t ahead;
-  std::uint64_t interval;
+  std::uint64_t word;
 };
 
 class Segments {
@@ -109,7 +109,8 @@ class Segments {
   };
 
   // `bytes` is at least one segment and rounded down to whole ones. Throws std::invalid_argument for more
-  // than 2^48, std::system_error when the address space is refused.
+  // than 2^48, std::system_error when the address space is refused. Nothing is touched yet, however much it
+  // is.
   explicit Segments(std::size_t bytes);
   ~Segments();
   Segments(const Segments&) = delete;
@@ -120,7 +121,17 @@ class Segments {
 
   // The other bucket of an entry, from either.
   static constexpr std::uint32_t other(std::uint32_t bucket, std::uint64_t tag) {
-    return bucket ^ ((static_cast<std::uint32_t>(tag) & kBucketMask) | 1U);
+    return bucket ^ apart(tag);
+  }
+  // The place of a key with this tag, one of whose buckets this is. The two differ in bit 0, and home is the
+  // one that has bit 0 of the tag (a bit that neither apart() nor leaf_of() uses): an entry tells its home
+  // wherever it lies, and two keys with one tag and the same two buckets are one key, which finds its entry.
+  static constexpr Place place(std::uint64_t tag, std::uint32_t bucket) {
+    const std::uint32_t away = (bucket ^ static_cast<std::uint32_t>(tag)) & 1U;
+    return {tag, bucket ^ (apart(tag) & (0U - away))};
+  }
+  static constexpr Place place_of(std::uint64_t hash) {
+    return place(hash >> 22, static_cast<std::uint32_t>(hash) & kBucketMask);
   }
   std::uint32_t leaf_of(std::uint64_t tag) const {
     return static_cast<std::uint32_t>((static_cast<unsigned __int128>(tag << 22) * leaves_) >> 64);
@@ -171,6 +182,9 @@ class Segments {
   };
   Room make_room(Place place, nanoseconds now, std::span<const Bucket* const> claimed = {});
 
+  // Splits the segment that holds the tag, if it covers more than one leaf; false when it does not.
+  bool split_at(std::uint64_t tag);
+
   // The live entries; with `most_segments` it reads at most that number, evenly spread, and scales what it
   // found.
   std::uint64_t live(nanoseconds now, std::uint32_t most_segments) const;
@@ -180,6 +194,10 @@ class Segments {
  private:
   enum class Search { failed, found, missed };
 
+  static constexpr std::uint32_t apart(std::uint64_t tag) {
+    return (static_cast<std::uint32_t>(tag) & kBucketMask) | 1U;
+  }
+
   Bucket& bucket_at(std::uint32_t segment, std::uint32_t bucket) const {
     return *reinterpret_cast<Bucket*>(base_ + std::size_t{segment} * kSegmentBytes +
                                       std::size_t{bucket} * sizeof(Bucket));
@@ -188,7 +206,7 @@ class Segments {
     return segments_[directory_[leaf].load(std::memory_order_acquire)];
   }
   std::uint32_t index_of(const Segment& segment) const {
-    return static_cast<std::uint32_t>(&segment - segments_.get());
+    return static_cast<std::uint32_t>(&segment - segments_);
   }
   Room make_room_in(Segment& segment, Place place, nanoseconds now, std::span<const Bucket* const> claimed)
       WEIR_REQUIRES(segment.shape);
@@ -206,8 +224,8 @@ class Segments {
   std::size_t mapping_bytes_;
   std::byte* mapping_;
   std::byte* base_;
-  std::unique_ptr<Segment[]> segments_;
-  std::unique_ptr<std::atomic<std::uint32_t>[]> directory_;  // leaf -> index of the segment that covers it
+  Segment* segments_;
+  std::atomic<std::uint32_t>* directory_;  // leaf -> index of the segment that covers it
   std::atomic<std::uint32_t> used_{1};
 };
 

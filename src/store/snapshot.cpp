@@ -2,19 +2,21 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
-#include <limits>
+#include <filesystem>
+#include <span>
+#include <system_error>
 #include <utility>
 #include <vector>
 
-#include "store/clock.hpp"
+#include "store/furthest.hpp"
 
 namespace weir::store {
 namespace {
@@ -28,16 +30,14 @@ struct Header {
   std::uint32_t version = 1;
   std::uint32_t record_bytes = 24;
   core::HashKey seed;
-  std::array<char, 16> boot_id{};
-  std::int64_t boot_time = 0;
-  std::int64_t wall_time = 0;
+  Stamp stamp;
 };
 static_assert(sizeof(Header) == 64);
 
 struct Record {
   std::uint64_t place;
   std::uint64_t ahead;
-  std::uint64_t interval;
+  std::uint64_t word;
 };
 static_assert(sizeof(Record) == 24);
 
@@ -49,6 +49,10 @@ struct Trailer {
 constexpr unsigned kBucketBits = 14;
 constexpr unsigned kTagBits = 42;
 constexpr std::size_t kPiece = std::size_t{64} << 10;
+
+// PATH.tmp.123456 becomes PATH when it is whole.
+constexpr std::string_view kTemporary = ".tmp.";
+constexpr std::size_t kUnique = 6;
 
 // Fed in any portions, sums up pieces of kPiece bytes.
 class Checksum {
@@ -76,31 +80,6 @@ class Checksum {
   std::string piece_;
   std::uint64_t sum_ = 0;
 };
-
-std::int64_t read_clock(clockid_t clock) {
-  timespec now{};
-  clock_gettime(clock, &now);
-  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-}
-
-// The kernel's name for this boot; all zero where it cannot be read, and then two boots are never taken for
-// one.
-std::array<char, 16> boot_id() {
-  std::array<char, 16> id{};
-  const int file = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-  if (file < 0) return id;
-  std::array<char, 36> text{};
-  const bool whole = read(file, text.data(), text.size()) == static_cast<ssize_t>(text.size());
-  close(file);
-  std::size_t nibble = 0;
-  for (const char c : text) {
-    if (!whole || c == '-' || nibble == 32) continue;
-    const int value = c <= '9' ? c - '0' : c - 'a' + 10;
-    id[nibble / 2] = static_cast<char>(id[nibble / 2] << 4 | value);
-    ++nibble;
-  }
-  return id;
-}
 
 std::string failure(const std::string& path, std::string_view what) {
   return "snapshot '" + path + "': " + std::string(what);
@@ -145,18 +124,16 @@ bool sync_directory_of(const std::string& path) {
 }
 
 // Writes everything up to the checksum; false with errno set when the disk refuses.
-bool write_table(Table& table, int file, std::uint64_t& records) {
+bool write_table(const Table& table, const SystemClocks& clocks, int file, std::uint64_t& records) {
   Checksum checksum;
   const auto put = [&](const void* data, std::size_t size) {
     checksum.add(data, size);
     return write_all(file, data, size);
   };
   Header header;
+  const auto [now, stamp] = read_instant(clocks);
   header.seed = table.seed();
-  header.boot_id = boot_id();
-  header.boot_time = read_clock(CLOCK_BOOTTIME);
-  header.wall_time = read_clock(CLOCK_REALTIME);
-  const nanoseconds now = steady_now();
+  header.stamp = stamp;
   if (!put(&header, sizeof header)) return false;
   std::vector<Table::Entry> entries;
   std::vector<Record> out;
@@ -165,7 +142,7 @@ bool write_table(Table& table, int file, std::uint64_t& records) {
     out.clear();
     leaf = table.copy_segment(leaf, now, entries);
     for (const Table::Entry& entry : entries) {
-      out.push_back({entry.place.tag << kBucketBits | entry.place.bucket, entry.ahead, entry.interval});
+      out.push_back({entry.tag << kBucketBits | entry.bucket, entry.ahead, entry.word});
     }
     records += out.size();
     if (!put(out.data(), out.size() * sizeof(Record))) return false;
@@ -177,13 +154,14 @@ bool write_table(Table& table, int file, std::uint64_t& records) {
 
 }  // namespace
 
-tl::expected<std::uint64_t, std::string> save_snapshot(Table& table, const std::string& path) {
-  const std::string temporary = path + ".tmp";
-  const int file = open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  if (file < 0) return tl::unexpected(system_failure(path, "cannot create '" + temporary + "'"));
+tl::expected<std::uint64_t, std::string> save_snapshot(const Table& table, const std::string& path,
+                                                       const SystemClocks& clocks) {
+  std::string temporary = path + std::string(kTemporary) + std::string(kUnique, 'X');
+  const int file = mkostemp(temporary.data(), O_CLOEXEC);  // of mode 0600
+  if (file < 0) return tl::unexpected(system_failure(path, "cannot create a file beside it"));
   std::uint64_t records = 0;
   const char* failed = nullptr;
-  if (!write_table(table, file, records)) failed = "cannot write";
+  if (!write_table(table, clocks, file, records)) failed = "cannot write";
   if (failed == nullptr && fsync(file) != 0) failed = "cannot sync";
   std::string error = failed != nullptr ? system_failure(path, failed) : "";
   close(file);
@@ -199,7 +177,20 @@ tl::expected<std::uint64_t, std::string> save_snapshot(Table& table, const std::
   return records;
 }
 
-tl::expected<SnapshotFile, std::string> SnapshotFile::open(const std::string& path) {
+void remove_leftovers(const std::string& path) {
+  const std::filesystem::path file(path);
+  const std::string prefix = file.filename().string() + std::string(kTemporary);
+  const std::filesystem::path folder = file.has_parent_path() ? file.parent_path() : ".";
+  std::error_code ignored;
+  for (std::filesystem::directory_iterator entry(folder, ignored), end; !ignored && entry != end;
+       entry.increment(ignored)) {
+    const std::string name = entry->path().filename().string();
+    if (name.starts_with(prefix) && name.size() == prefix.size() + kUnique) unlink(entry->path().c_str());
+  }
+}
+
+tl::expected<SnapshotFile, std::string> SnapshotFile::open(const std::string& path,
+                                                           const SystemClocks& clocks) {
   // Not blocking: opening a pipe would wait for its other end.
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0) return tl::unexpected(system_failure(path, "cannot open"));
@@ -233,10 +224,8 @@ tl::expected<SnapshotFile, std::string> SnapshotFile::open(const std::string& pa
     checksum.add(records.data(), n);
     left -= n;
     for (const Record& r : std::span(records).first(n / sizeof(Record))) {
-      const bool sound = r.place >> (kTagBits + kBucketBits) == 0 && r.interval != 0 && r.ahead != 0;
-      if (!sound || r.ahead > std::uint64_t{1} << 63 || r.interval >= std::uint64_t{1} << 63) {
-        return damaged("a record is out of range");
-      }
+      const bool sound = r.place >> (kTagBits + kBucketBits) == 0 && r.word != 0 && r.ahead != 0;
+      if (!sound || r.ahead > std::uint64_t{1} << 63) return damaged("a record is out of range");
     }
   }
   Trailer trailer{};
@@ -248,11 +237,7 @@ tl::expected<SnapshotFile, std::string> SnapshotFile::open(const std::string& pa
 
   file.seed_ = header.seed;
   file.records_ = trailer.records;
-  const std::array<char, 16> boot = boot_id();
-  const bool same_boot = boot == header.boot_id && boot != std::array<char, 16>{};
-  const std::int64_t passed = same_boot ? read_clock(CLOCK_BOOTTIME) - header.boot_time
-                                        : read_clock(CLOCK_REALTIME) - header.wall_time;
-  file.passed_ = nanoseconds{std::max<std::int64_t>(0, passed)};
+  file.passed_ = passed_since(header.stamp, clocks);
   return file;
 }
 
@@ -267,28 +252,59 @@ SnapshotFile::~SnapshotFile() {
   if (descriptor_ >= 0) close(descriptor_);
 }
 
-tl::expected<std::uint64_t, std::string> SnapshotFile::restore_into(Table& table, nanoseconds now) {
-  if (lseek(descriptor_, sizeof(Header), SEEK_SET) < 0)
-    return tl::unexpected(system_failure(path_, "cannot read"));
+// Every entry that has not been paid by now.
+template <class Visit>
+bool SnapshotFile::each_entry(const Visit& visit) const {
+  if (lseek(descriptor_, sizeof(Header), SEEK_SET) < 0) return false;
   std::vector<Record> records(kPiece / sizeof(Record));
   const auto passed = static_cast<std::uint64_t>(passed_.count());
-  std::uint64_t restored = 0;
   for (std::uint64_t left = records_; left > 0;) {
     const auto n = std::min<std::uint64_t>(left, records.size());
-    if (!read_all(descriptor_, records.data(), n * sizeof(Record))) {
-      return tl::unexpected(system_failure(path_, "cannot read"));
-    }
+    if (!read_all(descriptor_, records.data(), n * sizeof(Record))) return false;
     left -= n;
     for (const Record& r : std::span(records).first(n)) {
       if (r.ahead <= passed) continue;
       const auto bucket = static_cast<std::uint32_t>(r.place & ((1U << kBucketBits) - 1));
-      if (!table.restore({{r.place >> kBucketBits, bucket}, r.ahead - passed, r.interval}, now)) {
-        return tl::unexpected(failure(
-            path_, "holds " + std::to_string(records_) + " keys, which do not fit into this much memory"));
-      }
-      ++restored;
+      visit(Entry{r.place >> kBucketBits, bucket, r.ahead - passed, r.word});
     }
   }
+  return true;
+}
+
+tl::expected<SnapshotFile::Restored, std::string> SnapshotFile::restore_into(Table& table, nanoseconds now) {
+  const auto each_debt = [this](const auto& visit) {
+    return each_entry([&](const Entry& entry) { visit(entry.ahead); });
+  };
+  // The first nine tenths of what the table has room for always find a place; of the last, some may not.
+  const std::uint64_t room = table.capacity();
+  const std::uint64_t sure = room - room / 10;
+  Furthest surely;
+  Furthest perhaps;
+  if (records_ > sure &&
+      (!find_furthest(sure, each_debt, surely) || !find_furthest(room, each_debt, perhaps))) {
+    return tl::unexpected(system_failure(path_, "cannot read"));
+  }
+  // A table of few keys does not take all its memory; one of many needs it in any case.
+  const bool in_place = surely.all > sure;
+  Restored restored;
+  const auto restore = [&](const Entry& entry) {
+    const bool done = in_place ? table.restore_in_place(entry, now) : table.restore(entry, now);
+    ++(done ? restored.keys : restored.dropped);
+  };
+  std::vector<Entry> last;
+  const bool whole = each_entry([&](const Entry& entry) {
+    const bool has_room = perhaps.takes(entry.ahead);
+    if (surely.takes(entry.ahead)) {
+      restore(entry);
+    } else if (has_room) {
+      last.push_back(entry);
+    } else {
+      ++restored.dropped;
+    }
+  });
+  if (!whole) return tl::unexpected(system_failure(path_, "cannot read"));
+  std::sort(last.begin(), last.end(), [](const Entry& a, const Entry& b) { return a.ahead > b.ahead; });
+  for (const Entry& entry : last) restore(entry);
   return restored;
 }
 

@@ -2,17 +2,20 @@
 //
 // Written beside and moved into place: temporary file, fsync, rename, fsync of the directory; whenever the
 // program is killed, the file is a whole old one or a whole new one. What is kept of a key is how far ahead
-// of the time of writing its tat stood, so a file restored under another clock locks nobody out; on
-// restoring, the time that has passed is taken off. That time is read from CLOCK_BOOTTIME when the machine
-// has not been rebooted in between, and from the wall clock when it has, where a clock that was set back
-// counts as no time.
+// of the time of writing its tat (or the end of its window) stood, so a file restored under another clock
+// locks nobody out; on restoring, the time that has passed is taken off (store/snapshot_time.hpp).
+//
+// Restored into a table as large as the one that was saved, every key is there, however full it was
+// (Table::restore_in_place()). Of more keys than there is room for, those furthest in debt are kept.
 //
 // Layout, little endian: 64 bytes of header (magic "weirsnap", version, size of a record, seed, boot id, boot
-// time and wall clock in ns), records of 24 bytes (tag << 14 | bucket, ahead, interval), then the number of
-// records and a SipHash-1-3 of everything before, chained over pieces of 64 KiB. The seed makes the file a
-// secret: mode 0600.
+// time and wall clock in ns), records of 24 bytes (tag << 14 | the bucket where it lay, ahead, second word),
+// then the number of records and a SipHash-1-3 of everything before, chained over pieces of 64 KiB. The seed
+// makes the file a secret: mode 0600.
 //
 // Any thread, beside any number of threads that use the table. Errors are one sentence that names the file.
+// Not for: keeping two processes apart that save to one file (store/snapshot_lock.hpp). Each saves whole
+// files, and the last one stays.
 #pragma once
 
 #include <chrono>
@@ -20,17 +23,24 @@
 #include <string>
 #include <tl/expected.hpp>
 
+#include "store/snapshot_time.hpp"
 #include "store/table.hpp"
 
 namespace weir::store {
 
 // Returns the number of keys saved.
-tl::expected<std::uint64_t, std::string> save_snapshot(Table& table, const std::string& path);
+tl::expected<std::uint64_t, std::string> save_snapshot(const Table& table, const std::string& path,
+                                                       const SystemClocks& clocks = {});
+
+// Removes what was left beside the file by programs that were killed while they saved. Not while another may
+// be saving.
+void remove_leftovers(const std::string& path);
 
 // A file that has been read once and found whole.
 class SnapshotFile {
  public:
-  static tl::expected<SnapshotFile, std::string> open(const std::string& path);
+  static tl::expected<SnapshotFile, std::string> open(const std::string& path,
+                                                      const SystemClocks& clocks = {});
 
   SnapshotFile(SnapshotFile&& other) noexcept;
   SnapshotFile& operator=(SnapshotFile&& other) = delete;
@@ -38,11 +48,17 @@ class SnapshotFile {
 
   // The seed that the table must have been made with for restore_into().
   core::HashKey seed() const { return seed_; }
-  // Returns the number of keys that still matter and are in the table now. Fails when they do not all fit.
-  tl::expected<std::uint64_t, std::string> restore_into(Table& table, std::chrono::nanoseconds now);
+  // The keys that still owe something. `now` is read after open(). Fails when the file cannot be read again.
+  struct Restored {
+    std::uint64_t keys = 0;
+    std::uint64_t dropped = 0;  // the least in debt of them, for lack of room
+  };
+  tl::expected<Restored, std::string> restore_into(Table& table, std::chrono::nanoseconds now);
 
  private:
   SnapshotFile(std::string path, int descriptor) : path_(std::move(path)), descriptor_(descriptor) {}
+  template <class Visit>
+  bool each_entry(const Visit& visit) const;
 
   std::string path_;
   int descriptor_;

@@ -6,19 +6,27 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <functional>
+#include <set>
 #include <string>
+#include <vector>
 
+#include "core/chance_test.hpp"
 #include "store/clock.hpp"
 
 namespace weir::store {
 namespace {
 
+using std::chrono::nanoseconds;
 using namespace std::chrono_literals;
 
 constexpr Quota kQuota = Quota::per_hour(10);
+constexpr Quota kOnce = Quota::per_day(1);
 
 class Snapshot : public testing::Test {
  protected:
@@ -42,6 +50,12 @@ class Snapshot : public testing::Test {
     const auto opened = SnapshotFile::open(path_);
     return opened ? "" : opened.error();
   }
+  std::set<std::string> files() const {
+    std::set<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(directory_))
+      names.insert(entry.path().filename().string());
+    return names;
+  }
   std::string damaged(const std::string& how) const { return "snapshot '" + path_ + "': damaged: " + how; }
 
   const std::string directory_ = testing::TempDir() + "weir_snapshot_" + std::to_string(getpid());
@@ -54,7 +68,10 @@ TEST_F(Snapshot, restores_every_debt_less_the_time_that_passed) {
   ASSERT_TRUE(file) << file.error();
   // Another clock: this one starts at 5 s.
   Table table(2_MiB, WhenFull::deny, file->seed());
-  EXPECT_EQ(file->restore_into(table, 5s), 1000U);
+  const auto restored = file->restore_into(table, 5s);
+  ASSERT_TRUE(restored);
+  EXPECT_EQ(restored->keys, 1000U);
+  EXPECT_EQ(restored->dropped, 0U);
   for (int i = 0; i < 1000; ++i) {
     const Decision decision = table.check(table.locate("key " + std::to_string(i)), kQuota, {}, 5s);
     EXPECT_EQ(decision.verdict, Verdict::denied);
@@ -120,17 +137,178 @@ TEST_F(Snapshot, what_is_wrong_and_what_it_says) {
   EXPECT_EQ(error(), "snapshot '" + path_ + "': is not a file");
 }
 
-TEST_F(Snapshot, one_that_does_not_fit_is_refused) {
-  Table table(4_MiB, WhenFull::deny);
-  for (int i = 0; i < 150'000; ++i) table.check(table.locate(std::to_string(i)), kQuota, {}, steady_now());
+// Keys that owe between an hour and nine days, until `most` are in use or the table takes no more: of a
+// hundred new ones not one. The slots that are left then are few.
+std::vector<std::string> flood(Table& table, std::uint64_t most, nanoseconds now, core::Chance& chance) {
+  std::vector<std::string> kept;
+  int refused = 0;
+  for (int i = 0; refused < 100 && kept.size() < most; ++i) {
+    std::string key = "flood " + std::to_string(i);
+    const Quota quota = Quota::per_hour(1).with_burst(300);
+    const Cost cost{1 + static_cast<std::uint64_t>(chance.up_to(200))};
+    // Past the pause that follows a search for room that failed.
+    const nanoseconds at = now + i * 1us;
+    const bool in = table.check(table.locate(key), quota, cost, at).allowed();
+    refused = in ? 0 : refused + 1;
+    if (in) kept.push_back(std::move(key));
+  }
+  return kept;
+}
+
+// How much each key owes in a table, in the order of the keys.
+std::vector<nanoseconds> debts(Table& table, const std::vector<std::string>& keys, nanoseconds now) {
+  std::vector<nanoseconds> found;
+  for (const std::string& key : keys)
+    found.push_back(
+        table.check(table.locate(key), Quota::per_hour(1).with_burst(300), Cost{0}, now).reset_after);
+  return found;
+}
+
+TEST_F(Snapshot, of_a_table_that_is_full_fits_into_one_as_large) {
+  core::Chance chance;
+  for (const std::size_t size : {1_MiB, 2_MiB, 3_MiB, 7_MiB, 16_MiB}) {
+    Table table(size, WhenFull::deny);
+    const nanoseconds now = steady_now();
+    const std::vector<std::string> keys = flood(table, ~0U, now, chance);
+    EXPECT_GT(keys.size(), table.capacity() * 96 / 100) << size;
+    const auto saved = save_snapshot(table, path_);
+    ASSERT_TRUE(saved);
+    ASSERT_EQ(*saved, keys.size());
+    auto file = SnapshotFile::open(path_);
+    ASSERT_TRUE(file);
+    Table other(size, WhenFull::deny, file->seed());
+    const auto restored = file->restore_into(other, steady_now());
+    ASSERT_TRUE(restored);
+    EXPECT_EQ(restored->dropped, 0U) << size;
+    EXPECT_EQ(restored->keys, keys.size()) << size;
+    for (const nanoseconds owed : debts(other, keys, steady_now())) ASSERT_GT(owed, 0s);
+  }
+}
+
+// The order of its records must not matter, nor how far the first table had grown.
+TEST_F(Snapshot, entries_in_any_order_fit_into_a_table_as_large) {
+  core::Chance chance;
+  for (const std::uint64_t most : {1'000ULL, 45'000ULL, 100'000ULL, ~0ULL}) {
+    Table table(8_MiB, WhenFull::deny, {1, 2});
+    flood(table, most, 1s, chance);
+    std::vector<Table::Entry> entries;
+    for (std::uint32_t leaf = 0; leaf < table.leaves();) leaf = table.copy_segment(leaf, 1h, entries);
+    for (int order = 0; order < 5; ++order) {
+      std::shuffle(entries.begin(), entries.end(), chance);
+      Table other(8_MiB, WhenFull::deny, {1, 2});
+      for (const Table::Entry& entry : entries) ASSERT_TRUE(other.restore_in_place(entry, 1h));
+      EXPECT_EQ(other.live(1h), entries.size());
+      EXPECT_LE(other.allocated_bytes(), table.allocated_bytes());
+    }
+  }
+}
+
+TEST_F(Snapshot, into_less_memory_keeps_those_furthest_in_debt_and_counts_the_others) {
+  core::Chance chance;
+  Table table(8_MiB, WhenFull::deny);
+  const std::vector<std::string> keys = flood(table, ~0U, steady_now(), chance);
   ASSERT_TRUE(save_snapshot(table, path_));
+  for (const std::size_t size : {1_MiB, 3_MiB, 7_MiB}) {
+    auto file = SnapshotFile::open(path_);
+    ASSERT_TRUE(file);
+    Table small(size, WhenFull::deny, file->seed());
+    const nanoseconds now = steady_now();
+    const auto restored = file->restore_into(small, now);
+    ASSERT_TRUE(restored);
+    EXPECT_EQ(restored->keys + restored->dropped, keys.size());
+    EXPECT_EQ(restored->keys, small.live(now));
+    EXPECT_GT(restored->keys, small.capacity() * 9 / 10) << size;
+    const std::vector<nanoseconds> before = debts(table, keys, now);
+    const std::vector<nanoseconds> after = debts(small, keys, now);
+    std::vector<nanoseconds> sorted = before;
+    std::sort(sorted.begin(), sorted.end(), std::greater<>());
+    const nanoseconds surely = sorted[small.capacity() * 9 / 10 - 1];
+    const nanoseconds hardly = sorted[std::min<std::size_t>(small.capacity(), sorted.size()) - 1];
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      if (before[i] > surely) {
+        ASSERT_GT(after[i], 0s) << i;
+      }
+      if (before[i] < hardly) {
+        ASSERT_EQ(after[i], 0s) << i;
+      }
+    }
+  }
+}
+
+TEST_F(Snapshot, into_more_memory_keeps_all) {
+  core::Chance chance;
+  Table table(4_MiB, WhenFull::deny);
+  const std::vector<std::string> keys = flood(table, ~0U, steady_now(), chance);
+  ASSERT_TRUE(save_snapshot(table, path_));
+  for (const std::size_t size : {5_MiB, 8_MiB, 64_MiB}) {
+    auto file = SnapshotFile::open(path_);
+    ASSERT_TRUE(file);
+    Table large(size, WhenFull::deny, file->seed());
+    const auto restored = file->restore_into(large, steady_now());
+    ASSERT_TRUE(restored);
+    EXPECT_EQ(restored->keys, keys.size());
+    EXPECT_EQ(restored->dropped, 0U);
+    EXPECT_LE(large.allocated_bytes(), 8_MiB);  // no more than such a number of keys takes anyhow
+  }
+}
+
+TEST_F(Snapshot, holds_the_windows_of_every_algorithm_with_the_greatest_counts) {
+  constexpr std::int64_t kMost = (std::int64_t{1} << 32) - 1;
+  const Quota quota = *Quota::make({kMost, 1h}, kMost);
+  Table table(1_MiB, WhenFull::deny);
+  const std::array algorithms = {Algorithm::gcra, Algorithm::fixed_window, Algorithm::fixed_window_clock,
+                                 Algorithm::sliding_window_counter};
+  const auto ask = [&](Table& where, Algorithm algorithm, Cost cost, nanoseconds now) {
+    const core::Rule rule{quota, algorithm};
+    return where.check(where.locate("key", rule), rule, cost, now, now);
+  };
+  nanoseconds now = steady_now();
+  for (const Algorithm algorithm : algorithms) EXPECT_TRUE(ask(table, algorithm, Cost{kMost}, now).allowed());
+  // The counter's window before this one is full, and counts in the high half of its word.
+  const nanoseconds next = (now / 1h + 1) * 1h + 30min;
+  EXPECT_TRUE(ask(table, Algorithm::sliding_window_counter, Cost{1}, next).allowed());
+  const auto saved = save_snapshot(table, path_);
+  ASSERT_TRUE(saved);
+  EXPECT_EQ(*saved, 4U);
+  ASSERT_EQ(error(), "");
   auto file = SnapshotFile::open(path_);
+  Table other(1_MiB, WhenFull::deny, file->seed());
+  const auto restored = file->restore_into(other, steady_now());
+  ASSERT_TRUE(restored);
+  EXPECT_EQ(restored->keys, 4U);
+  now = steady_now();
+  for (const Algorithm algorithm : algorithms) {
+    if (algorithm != Algorithm::sliding_window_counter) {
+      EXPECT_EQ(ask(other, algorithm, Cost{kMost}, now).verdict, Verdict::denied);
+    }
+  }
+  EXPECT_EQ(ask(other, Algorithm::sliding_window_counter, Cost{kMost}, next).verdict, Verdict::denied);
+}
+
+TEST_F(Snapshot, a_debt_is_never_forgiven_while_it_is_saved_and_restored) {
+  class Slow final : public SystemClocks {
+   public:
+    nanoseconds steady() const override { return SystemClocks::steady() + pause(); }
+    nanoseconds booted() const override { return SystemClocks::booted() + pause(); }
+
+   private:
+    nanoseconds pause() const { return passed_ += 10min; }
+
+    mutable nanoseconds passed_{0};
+  };
+  Table table(1_MiB, WhenFull::deny);
+  const Slow clocks;
+  const nanoseconds charged = clocks.steady();
+  EXPECT_TRUE(table.check(table.locate("key"), kOnce, {}, charged).allowed());
+  ASSERT_TRUE(save_snapshot(table, path_, clocks));
+  auto file = SnapshotFile::open(path_, clocks);
   ASSERT_TRUE(file);
-  Table small(1_MiB, WhenFull::deny, file->seed());
-  const auto restored = file->restore_into(small, 1s);
-  ASSERT_FALSE(restored);
-  EXPECT_EQ(restored.error(),
-            "snapshot '" + path_ + "': holds 150000 keys, which do not fit into this much memory");
+  Table other(1_MiB, WhenFull::deny, file->seed());
+  const nanoseconds now = clocks.steady();
+  ASSERT_TRUE(file->restore_into(other, now));
+  const Decision decision = other.check(other.locate("key"), kOnce, {}, now);
+  ASSERT_EQ(decision.verdict, Verdict::denied);
+  EXPECT_GE(now + *decision.retry_after, charged + 24h);
 }
 
 // A save that fails leaves the snapshot as it was.
@@ -149,14 +327,25 @@ TEST_F(Snapshot, a_full_disk_leaves_the_old_one_whole) {
   ASSERT_FALSE(saved);
   EXPECT_EQ(saved.error(), "snapshot '" + path_ + "': cannot write: File too large");
   EXPECT_EQ(read(), good);
-  EXPECT_FALSE(std::filesystem::exists(path_ + ".tmp"));
+  EXPECT_EQ(files(), (std::set<std::string>{"weir.snapshot"}));
+}
+
+TEST_F(Snapshot, what_a_killed_program_left_is_removed_and_nothing_else) {
+  save(1);
+  for (const char* left : {".tmp.a1B2c3", ".tmp.XXXXXX"}) std::ofstream(path_ + left) << "half";
+  const std::set<std::string> others = {"weir.snapshot", "weir.snapshot.tmp", "weir.snapshot.tmp.mine",
+                                        "weir.snapshot.damaged", "other.tmp.a1B2c3"};
+  for (const std::string& other : others) std::ofstream(directory_ + "/" + other, std::ios::app);
+  remove_leftovers(path_);
+  EXPECT_EQ(files(), others);
+  EXPECT_EQ(error(), "");
 }
 
 TEST_F(Snapshot, a_directory_that_is_not_there_is_said) {
   Table table(1_MiB, WhenFull::deny);
   const std::string path = directory_ + "/none/weir.snapshot";
   EXPECT_EQ(save_snapshot(table, path).error(),
-            "snapshot '" + path + "': cannot create '" + path + ".tmp': No such file or directory");
+            "snapshot '" + path + "': cannot create a file beside it: No such file or directory");
 }
 
 }  // namespace

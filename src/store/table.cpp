@@ -145,26 +145,46 @@ std::uint32_t Table::copy_segment(std::uint32_t leaf, nanoseconds now, std::vect
   return segments_.copy(leaf, now, out);
 }
 
-bool Table::restore(const Entry& entry, nanoseconds now) {
-  const core::TwoWords state{static_cast<std::uint64_t>(now.count()) + entry.ahead, entry.interval};
-  for (;;) {
-    {
-      const Segments::Pair pair = segments_.lock_pair(entry.place);
-      for (const auto [bucket, segment] : pair.homes) {
-        bucket->assert_held();
-        int slot = bucket->find(entry.place.tag);
-        if (slot < 0) slot = bucket->free_slot(now);
-        if (slot < 0) continue;
-        bucket->set(slot, entry.place.tag, state);
-        // This cannot tell which bucket the key looks into first: it finds the other way from either.
-        Bucket& other = *pair.homes[bucket == pair.homes[0].bucket ? 1 : 0].bucket;
-        other.assert_held();
-        other.mark_overflowed();
-        return true;
-      }
-    }
-    if (segments_.make_room(entry.place, now) == Segments::Room::none) return false;
+// Anywhere is: in either of its buckets, its home first.
+bool Table::put_back(const Entry& entry, bool anywhere, nanoseconds now) {
+  const Place place = Segments::place(entry.tag, entry.bucket);
+  const core::TwoWords state{static_cast<std::uint64_t>(now.count()) + entry.ahead, entry.word};
+  const Segments::Pair pair = segments_.lock_pair(place);
+  Bucket& home = *pair.homes[0].bucket;
+  home.assert_held();
+  for (const auto [bucket, segment] : pair.homes) {
+    bucket->assert_held();
+    const int slot = bucket->find(entry.tag);
+    if (slot < 0) continue;
+    if (bucket->state(slot).until < state.until) bucket->set(slot, state);
+    return true;
   }
+  for (const std::uint32_t number : {place.bucket, Segments::other(place.bucket, place.tag)}) {
+    if (!anywhere && number != entry.bucket) continue;
+    const auto [bucket, segment] = pair.homes[number == place.bucket ? 0 : 1];
+    bucket->assert_held();
+    const int slot = bucket->free_slot(now);
+    if (slot < 0) continue;
+    segment->put(*bucket, slot, entry.tag, state);
+    if (bucket != &home) home.mark_overflowed();
+    return true;
+  }
+  return false;
+}
+
+bool Table::restore(const Entry& entry, nanoseconds now) {
+  while (!put_back(entry, true, now)) {
+    if (segments_.make_room(Segments::place(entry.tag, entry.bucket), now) == Segments::Room::none)
+      return false;
+  }
+  return true;
+}
+
+bool Table::restore_in_place(const Entry& entry, nanoseconds now) {
+  while (!put_back(entry, false, now)) {
+    if (!segments_.split_at(entry.tag)) return restore(entry, now);
+  }
+  return true;
 }
 
 }  // namespace weir::store

@@ -9,9 +9,10 @@
 // - An entry whose first word, a tat or the end of a window, is not after now equals no entry, so its slot is
 // free
 //   by definition: expiry needs no timer and no scan, and reusing such a slot forgets nothing.
-// - No key is kept, only 56 bits of a keyed hash of it: 42 as the entry's tag, 14 in its place. Two of n keys
-//   that meet share one limit, which admits less, never more; the chance that any two of n live keys do is
-//   about n^2 / 2^56 (a million keys: 1 in 70,000), and nobody without the seed can aim at it.
+// - No key is kept, only 55 bits of a keyed hash of it: 42 as the entry's tag, 13 in its two places, of which
+//   the tag tells the home. Two of n keys that meet share one limit whole, which admits less, never more; the
+//   chance that any two of n live keys do is about n^2 / 2^56 (a million keys: 1 in 70,000), and nobody
+//   without the seed can aim at it.
 // - Bounded: when every slot that could hold a new key is live, nothing live is evicted; `when_full` decides
 //   for the new key, and it is counted. Flooding the table makes no drained key forget.
 //
@@ -50,9 +51,7 @@ class Table {
   static constexpr std::size_t kSlotsPerSegment = kSegmentBytes / sizeof(Bucket) * Bucket::kSlots;
 
   // Made of what hash() makes of a key.
-  static constexpr Place place_of(std::uint64_t hash) {
-    return {hash >> 22, static_cast<std::uint32_t>(hash & Segments::kBucketMask)};
-  }
+  static constexpr Place place_of(std::uint64_t hash) { return Segments::place_of(hash); }
 
   // `bytes` is the most that entries may take, at least kLeastBytes, rounded down to whole segments; address
   // space for all of it is reserved now, memory is taken as it is used. Throws std::invalid_argument for
@@ -106,13 +105,20 @@ class Table {
   // first leaf after it; walking from 0 to leaves() misses no entry that is live throughout.
   std::uint32_t leaves() const { return segments_.leaves(); }
   std::uint32_t copy_segment(std::uint32_t leaf, nanoseconds now, std::vector<Entry>& out) const;
-  // Puts an entry back; false when there is no room. The table must have the seed that the entry came from.
+  // Both put an entry back; false when there is no room. The table must have the seed that the entry came
+  // from. Of an entry that is there already, the further in debt stays.
   bool restore(const Entry& entry, nanoseconds now);
+  // Into the very bucket where it lay, if need be by splitting segments: an empty table as large as the one
+  // that was copied thus takes all of it, in any order. For each bucket of the copy there comes a bucket of
+  // no more leaves, because the splits of both tables are the same halves of the same whole; and what one
+  // bucket held, one bucket can hold.
+  bool restore_in_place(const Entry& entry, nanoseconds now);
 
   static core::HashKey random_seed();
 
  private:
   static std::size_t at_least(std::size_t bytes);
+  bool put_back(const Entry& entry, bool anywhere, nanoseconds now);
   Decision check_pair(Place place, const core::Rule& rule, Cost cost, nanoseconds arrived, nanoseconds now);
 
   Segments segments_;

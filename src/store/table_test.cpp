@@ -4,7 +4,9 @@
 
 #include <array>
 #include <random>
+#include <stdexcept>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "store/together_test.hpp"
@@ -227,6 +229,124 @@ TEST(Table, a_copy_holds_every_entry_and_can_be_put_back) {
   Table other(3_MiB, WhenFull::deny, kSeed);
   for (const Table::Entry& entry : entries) ASSERT_TRUE(other.restore(entry, 50s));
   for (int i = 0; i < 120'000; ++i) ASSERT_FALSE(ask(other, key(i), 50s).allowed()) << i;
+}
+
+// Hashes with one tag and the same two buckets, each first of one of them: 42 bits of tag, 8 that do not
+// count, 14 of bucket.
+struct Twins {
+  std::uint64_t one;
+  std::uint64_t two;
+};
+Twins twins(std::uint64_t tag, std::uint32_t bucket) {
+  return {tag << 22 | bucket, tag << 22 | Segments::other(bucket, tag)};
+}
+
+TEST(Table, two_keys_that_meet_share_one_limit) {
+  for (const std::uint64_t tag : {0x123'4567'89abUL, 0x123'4567'89aaUL, 0UL, 0x3ff'ffff'ffffUL}) {
+    for (const std::uint32_t bucket : {0U, 1U, 7777U, Segments::kBucketMask}) {
+      const auto [one, two] = twins(tag, bucket);
+      ASSERT_NE(one, two);
+      Table table(1_MiB, WhenFull::deny, kSeed);
+      EXPECT_TRUE(table.check(Table::place_of(one), kOnce, {}, 1s).allowed());
+      EXPECT_FALSE(table.check(Table::place_of(two), kOnce, {}, 1s).allowed());
+      EXPECT_EQ(table.live(1s), 1U);
+      EXPECT_TRUE(table.reset(Table::place_of(two), 1s));
+      EXPECT_FALSE(table.reset(Table::place_of(one), 1s));
+    }
+  }
+}
+
+// Where the entry lies must not matter: whichever of the two keys made it, both find it when it has been
+// moved to its other bucket, and when it has been moved back.
+TEST(Table, two_keys_that_meet_share_one_limit_wherever_their_entry_is_moved) {
+  constexpr std::uint64_t kTag = 0x155'5555'5555U;
+  const std::uint32_t home = Segments::place(kTag, 500).bucket;
+  const std::uint32_t away = Segments::other(home, kTag);
+  // Keys of these two buckets, and of a third one that is full.
+  const auto key_of = [](std::uint32_t from, std::uint32_t to, std::uint64_t number) {
+    return Segments::place(number << 20 | ((from ^ to) & ~1U) | (from & 1U), from);
+  };
+  const std::uint32_t third = away ^ 0x246;
+  for (const bool one_is_first : {true, false}) {
+    const auto [one, two] = twins(kTag, home);
+    Table table(1_MiB, WhenFull::deny, kSeed);
+    const auto both_are_denied_and_it_lies_in = [&](std::uint32_t bucket) {
+      EXPECT_FALSE(table.check(Table::place_of(one), kOnce, {}, 1s).allowed());
+      EXPECT_FALSE(table.check(Table::place_of(two), kOnce, {}, 1s).allowed());
+      std::vector<Table::Entry> entries;
+      table.copy_segment(0, 1s, entries);
+      for (const Table::Entry& entry : entries) {
+        if (entry.tag == kTag) {
+          EXPECT_EQ(entry.bucket, bucket);
+        }
+      }
+    };
+    const auto charge = [&](Place place) { EXPECT_TRUE(table.check(place, kOnce, {}, 1s).allowed()); };
+    charge(Table::place_of(one_is_first ? one : two));
+    for (std::uint64_t number : {1, 2, 3}) charge(key_of(third, home, number));
+    for (std::uint64_t number : {4, 5}) charge(key_of(home, third, number));
+    both_are_denied_and_it_lies_in(home);
+    charge(key_of(home, third, 6));
+    both_are_denied_and_it_lies_in(away);
+    table.reset(key_of(home, third, 4), 1s);
+    const std::uint32_t fourth = away ^ 0x481;
+    for (std::uint64_t number : {1, 2, 3}) charge(key_of(fourth, away, number));
+    for (std::uint64_t number : {4, 5, 6}) charge(key_of(away, fourth, number));
+    both_are_denied_and_it_lies_in(home);
+  }
+}
+
+TEST(Table, two_keys_that_meet_are_charged_together_in_one_request) {
+  const auto [one, two] = twins(0x123'4567'89abU, 42);
+  Table table(1_MiB, WhenFull::deny, kSeed);
+  std::array<Decision, 2> decisions;
+  const std::array<Charge, 2> both = {
+      {{Table::place_of(one), &kTen, Cost{6}}, {Table::place_of(two), &kTen, Cost{4}}}};
+  EXPECT_TRUE(check_all(table, both, 1s, decisions));
+  EXPECT_EQ(decisions[1].remaining, 0);
+  EXPECT_EQ(table.live(1s), 1U);
+}
+
+TEST(Table, a_restored_key_is_found_from_its_home_wherever_it_lay) {
+  for (const std::uint32_t lay : {0, 1}) {
+    const Place key = Segments::place(0x123'4567'89abU, 42);
+    const std::uint32_t bucket = lay == 0 ? key.bucket : Segments::other(key.bucket, key.tag);
+    for (const bool in_place : {false, true}) {
+      Table table(1_MiB, WhenFull::deny, kSeed);
+      const Table::Entry entry{key.tag, bucket, 3'600'000'000'000, 3'600'000'000'000};
+      EXPECT_TRUE(in_place ? table.restore_in_place(entry, 1s) : table.restore(entry, 1s));
+      EXPECT_FALSE(table.check(key, kOnce, {}, 1s).allowed());
+      std::vector<Table::Entry> entries;
+      table.copy_segment(0, 1s, entries);
+      ASSERT_EQ(entries.size(), 1U);
+      EXPECT_EQ(entries[0].bucket, in_place ? bucket : key.bucket);
+    }
+  }
+}
+
+TEST(Table, more_than_can_be_addressed_is_refused_by_name) {
+  const auto refusal = [](std::size_t bytes) -> std::string {
+    try {
+      const Table table(bytes, WhenFull::deny, kSeed);
+    } catch (const std::invalid_argument& error) {
+      return error.what();
+    } catch (const std::system_error& error) {
+      return error.code().message();
+    }
+    return "";
+  };
+  constexpr std::size_t kMost = std::size_t{1} << 48;
+  EXPECT_EQ(refusal(kMost + 1), "memory: 281474976710657 bytes is above the maximum (2^48)");
+  EXPECT_EQ(refusal(~std::size_t{0}), "memory: 18446744073709551615 bytes is above the maximum (2^48)");
+  EXPECT_EQ(refusal(kMost), "Cannot allocate memory");  // as much as there are addresses
+}
+
+// Space that is reserved is not memory that is taken.
+TEST(Table, a_huge_bound_costs_nothing_until_it_is_used) {
+  Table table(std::size_t{1} << 44, WhenFull::deny, kSeed);
+  EXPECT_TRUE(ask(table, "key", 1s).allowed());
+  EXPECT_FALSE(ask(table, "key", 1s).allowed());
+  EXPECT_EQ(table.allocated_bytes(), 1_MiB);
 }
 
 // Keys that all belong into the same two buckets would fill them, and fresh keys there would be refused.

@@ -134,7 +134,7 @@ class TestTerminating(WithFolder):
         try:
             port = int(process.stdout.readline().rsplit(b":", 1)[1])
             # Make saving fail, which is logged every 10 ms.
-            os.mkdir(self.snapshot + ".tmp")
+            os.mkdir(self.snapshot)
             with Client(port) as client:
                 until(lambda: b"snapshot_errors:0\r\n" not in client.ask("INFO", "persistence"), "an error to log")
                 for _ in range(20):
@@ -228,7 +228,65 @@ class TestRestart(WithFolder):
                     # Refusing a damaged file would have ended it; forgetting keys would admit these.
                     client.send_bytes(b"".join(encode("CL.THROTTLE", key, 0, 1, 36000, 1) for key in drained))
                     self.assertEqual(sum(client.reply()[0] for _ in drained), len(drained))
-        self.assertLessEqual(set(os.listdir(self.folder.path)), {"snap", "snap.tmp"})
+        self.assertEqual(set(os.listdir(self.folder.path)), {"snap", "snap.lock"})
+
+    def fill(self, client, keys, cost=1):
+        """Fresh keys that owe for hours; how many of them were allowed."""
+        before = client.ask("DBSIZE")
+        client.send("CLIENT", "REPLY", "OFF")
+        for start in range(0, keys, 10_000):
+            client.send_bytes(b"".join(b"CL.THROTTLE %d:%d 99 1 36000 %d\r\n" % (keys, start + i, cost + i % 90)
+                                       for i in range(10_000)))
+        client.send("CLIENT", "REPLY", "ON")
+        self.assertEqual(client.reply(), "OK")
+        return client.ask("DBSIZE") - before
+
+    def test_a_table_that_is_full_of_keys_in_use_starts_again(self):
+        with self.serve("--memory", "11MiB") as server, server.client(timeout=60) as client:
+            keys = self.fill(client, 220_000)
+            self.assertGreater(keys, 0.95 * int(server.info()["capacity"]))
+        with self.serve("--memory", "11MiB") as server, server.client() as client:
+            self.assertEqual(client.ask("DBSIZE"), keys)
+            self.assertIn(f"snapshot {self.snapshot}: {keys} keys restored\n", server.stderr())
+            self.assertNotIn("warn", server.stderr())
+
+    def test_less_memory_keeps_the_keys_furthest_in_debt_and_says_what_it_dropped(self):
+        with self.serve("--memory", "10MiB") as server, server.client(timeout=60) as client:
+            keys = self.fill(client, 80_000)
+            for number in range(1000):
+                client.send("CL.THROTTLE", f"deep:{number}", 99, 1, 36000, 100)
+            for number in range(1000):
+                self.assertEqual(client.reply()[0], 0)
+        with self.serve("--memory", "9MiB") as server, server.client() as client:
+            kept = client.ask("DBSIZE")
+            self.assertGreater(kept, 0.9 * int(server.info()["capacity"]))
+            self.assertIn(f"snapshot {self.snapshot}: {kept} keys restored\n", server.stderr())
+            self.assertIn(f"snapshot {self.snapshot}: {keys + 1000 - kept} keys, those least in debt, have no room in "
+                          "--memory 9MiB and are forgotten\n", server.stderr())
+            for number in range(1000):
+                client.send("CL.THROTTLE", f"deep:{number}", 99, 1, 36000, 1)
+            self.assertEqual([client.reply()[0] for _ in range(1000)], [1] * 1000)
+
+    def test_a_second_process_that_would_save_to_the_same_file_is_refused(self):
+        with self.serve("--snapshot-every", "10ms") as server, server.client() as client:
+            for _ in range(2):
+                code, out, errors = weir("serve", "--resp", "127.0.0.1:0", "--snapshot", self.snapshot,
+                                         "--ignore-bad-snapshot")
+                self.assertEqual((code, out), (2, ""))
+                self.assertEqual(errors, f"weir: snapshot '{self.snapshot}': another process saves to it; each needs a "
+                                         "file of its own\n")
+            self.assertEqual(client.ask("PING"), "PONG")
+        with self.serve():
+            pass
+
+    def test_what_a_killed_server_holds_is_free(self):
+        with self.serve(expect_exit=(-signal.SIGKILL,)) as server:
+            server.signal(signal.SIGKILL)
+            server.wait()
+        with open(self.snapshot + ".tmp.kI11ed", "w"):
+            pass
+        with self.serve():
+            self.assertEqual(os.listdir(self.folder.path), ["snap.lock"])
 
 
 class TestNoRoom(WithFolder):
@@ -259,7 +317,8 @@ class TestNoRoom(WithFolder):
             self.assertIn(path, server.stderr())
             lines = server.stderr().splitlines()
             self.assertTrue(all("[error]" in line or "[info]" in line or "[warning]" in line for line in lines), lines)
-        self.assertEqual(sorted(os.listdir(os.path.dirname(path))), [os.path.basename(path)])
+        name = os.path.basename(path)
+        self.assertEqual(sorted(os.listdir(os.path.dirname(path))), [name, name + ".lock"])
         # One that was saved while the keys came in may leave no room for another beside it: 2 at the end.
         with Server("--threads", "1", "--snapshot", path, expect_exit=(0, 2)) as server, server.client() as client:
             self.assertEqual(client.ask("CL.THROTTLE", "drained", 0, 1, 36000)[0], 1, "the old snapshot stayed")
