@@ -1,9 +1,13 @@
 #include "net/tls.hpp"
 
+#include <openssl/bio.h>
+#include <openssl/x509.h>
 #include <unistd.h>
 
+#include <boost/asio/ssl/host_name_verification.hpp>
 #include <cerrno>
 #include <cstring>
+#include <memory>
 #include <stdexcept>
 
 namespace weir::net {
@@ -19,6 +23,37 @@ std::runtime_error unusable(const std::string& flag, const std::string& file, co
   const bool readable = access(file.c_str(), R_OK) == 0;
   const std::string why = readable ? what : std::strerror(errno);
   return std::runtime_error(flag + ": '" + file + "': " + why);
+}
+
+std::string text_of(const ASN1_TIME* time) {
+  const std::unique_ptr<BIO, decltype(&BIO_free)> out(BIO_new(BIO_s_mem()), BIO_free);
+  if (!out || ASN1_TIME_print(out.get(), time) != 1) return "?";
+  char* text = nullptr;
+  const auto size = BIO_get_mem_data(out.get(), &text);
+  return {text, static_cast<std::size_t>(size)};
+}
+
+// Which check of OpenSSL's has failed.
+std::string failed_check(X509_STORE_CTX* context) {
+  const X509* const it = X509_STORE_CTX_get_current_cert(context);
+  const int check = X509_STORE_CTX_get_error(context);
+  const std::string whose = X509_STORE_CTX_get_error_depth(context) > 0 ? "its signer's certificate " : "it ";
+  const std::string words = X509_verify_cert_error_string(check);
+  switch (check) {
+    case X509_V_ERR_CERT_HAS_EXPIRED:
+      return whose + "expired at " + text_of(X509_get0_notAfter(it));
+    case X509_V_ERR_CERT_NOT_YET_VALID:
+      return whose + "is not valid before " + text_of(X509_get0_notBefore(it));
+    case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
+      return "it is self-signed, and is not itself trusted";
+    case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
+    case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
+    case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
+    case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
+      return "no trusted authority has signed it (" + words + ")";
+    default:
+      return whose + "fails: " + words;
+  }
 }
 
 }  // namespace
@@ -63,6 +98,16 @@ void trust(asio::ssl::context& tls, const std::string& flag, const std::string& 
   error_code error;
   tls.load_verify_file(ca, error);
   if (error) throw unusable(flag, ca, "contains no certificate in PEM");
+}
+
+bool verify(asio::ssl::verify_context& certificate, bool passed, const std::string& host, std::string& why) {
+  if (!passed) {
+    why = failed_check(certificate.native_handle());
+    return false;
+  }
+  if (asio::ssl::host_name_verification(host)(true, certificate)) return true;
+  why = "it is not for '" + host + "'";
+  return false;
 }
 
 }  // namespace weir::net

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <boost/asio/ssl/context.hpp>
+#include <boost/asio/ssl/verify_context.hpp>
 #include <string>
 
 namespace weir::net {
@@ -29,5 +30,10 @@ void show_certificate(boost::asio::ssl::context& tls, const std::string& flag, c
 
 // Trusts the signers whose certificates are in the file. `flag` is the whole name of its flag.
 void trust(boost::asio::ssl::context& tls, const std::string& flag, const std::string& ca);
+
+// For the verify callback of a connection to `host`: whether the certificate that is being looked at passes,
+// which OpenSSL has done when `passed`. When not, `why` says which check it has failed.
+bool verify(boost::asio::ssl::verify_context& certificate, bool passed, const std::string& host,
+            std::string& why);
 
 }  // namespace weir::net

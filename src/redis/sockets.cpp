@@ -1,15 +1,17 @@
 #include "redis/sockets.hpp"
 
 #include <array>
-#include <boost/asio/connect.hpp>
+#include <boost/asio/ip/address.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/post.hpp>
-#include <boost/asio/ssl/host_name_verification.hpp>
 #include <boost/asio/ssl/stream.hpp>
 #include <boost/asio/write.hpp>
 #include <stdexcept>
 #include <vector>
+
+#include "redis/dial.hpp"
+#include "redis/lookup.hpp"
 
 namespace weir::redis {
 namespace {
@@ -75,9 +77,7 @@ class Sockets::StreamConnection final : public Connection {
  public:
   template <class... Arguments>
   StreamConnection(Sockets& sockets, Client::NodeId node, Arguments&&... arguments)
-      : Connection(sockets, node),
-        stream_(sockets.context_, std::forward<Arguments>(arguments)...),
-        resolver_(sockets.context_) {}
+      : Connection(sockets, node), stream_(sockets.context_, std::forward<Arguments>(arguments)...) {}
 
   void open(const Address& address) override {
     if constexpr (std::is_same_v<Stream, Local::socket>) {
@@ -85,14 +85,15 @@ class Sockets::StreamConnection final : public Connection {
                             [self = self()](const error_code& error) { self->opened(error); });
     } else {
       host_ = address.host;
-      resolver_.async_resolve(
-          address.host, std::to_string(address.port),
-          [self = self()](const error_code& error, const tcp::resolver::results_type& found) {
-            if (self->closed_) return;
-            if (error) return self->end("cannot be found: " + error.message());
-            asio::async_connect(self->stream_.lowest_layer(), found,
-                                [self](const error_code& done, const tcp::endpoint&) { self->opened(done); });
-          });
+      error_code is_a_name;
+      const auto number = asio::ip::make_address(host_, is_a_name);
+      if (!is_a_name) return dial({tcp::endpoint(number, address.port)});
+      lookup_ = Lookup::start(sockets_.context_, host_, address.port,
+                              [self = self()](const error_code& error, const Lookup::Endpoints& found) {
+                                if (self->closed_) return;
+                                if (error) return self->end("cannot be found: " + error.message());
+                                self->dial(found);
+                              });
     }
   }
 
@@ -115,6 +116,20 @@ class Sockets::StreamConnection final : public Connection {
     return std::static_pointer_cast<StreamConnection>(this->shared_from_this());
   }
 
+  void dial(const Dial::Endpoints& found) {
+    // The next attempt begins with another address than one that has been of no use, until one has answered.
+    const std::size_t first = sockets_.first_address_[node_]++;
+    dial_ =
+        Dial::start(sockets_.context_, Dial::order(found, first),
+                    [self = self(), first](const error_code& error, tcp::socket socket, std::size_t number) {
+                      if (self->closed_) return;
+                      self->number_ = first + number;
+                      self->sockets_.first_address_[self->node_] = self->number_ + 1;
+                      self->stream_.lowest_layer() = std::move(socket);
+                      self->opened(error);
+                    });
+  }
+
   void opened(const error_code& error) {
     if (closed_) return;
     if (error) return end(error.message());
@@ -123,9 +138,13 @@ class Sockets::StreamConnection final : public Connection {
       stream_.lowest_layer().set_option(tcp::no_delay(true), ignored);
     if constexpr (std::is_same_v<Stream, Tls>) {
       SSL_set_tlsext_host_name(stream_.native_handle(), host_.c_str());
-      stream_.set_verify_callback(asio::ssl::host_name_verification(host_));
+      stream_.set_verify_callback([this](bool passed, asio::ssl::verify_context& certificate) {
+        return net::verify(certificate, passed, host_, unverified_);
+      });
       stream_.async_handshake(asio::ssl::stream_base::client, [self = self()](const error_code& done) {
         if (self->closed_) return;
+        if (!self->unverified_.empty())
+          return self->end("TLS: certificate verify failed: " + self->unverified_);
         if (done) return self->end("TLS: " + done.message());
         self->begin();
       });
@@ -144,6 +163,7 @@ class Sockets::StreamConnection final : public Connection {
     stream_.async_read_some(asio::buffer(in_), [self = self()](const error_code& error, std::size_t n) {
       if (self->closed_) return;
       if (error) return self->end(error == asio::error::eof ? "the connection was closed" : error.message());
+      if (!std::exchange(self->heard_, true)) self->sockets_.first_address_[self->node_] = self->number_;
       self->take({self->in_.data(), n});
       if (!self->closed_) self->read();
     });
@@ -151,17 +171,22 @@ class Sockets::StreamConnection final : public Connection {
 
   void shut() override {
     error_code ignored;
-    resolver_.cancel();
+    if (lookup_) lookup_->cancel();
+    if (dial_) dial_->cancel();
     stream_.lowest_layer().close(ignored);
   }
 
   Stream stream_;
-  tcp::resolver resolver_;
   std::string host_;
+  std::string unverified_;  // which check of the certificate has failed
+  std::shared_ptr<Lookup> lookup_;
+  std::shared_ptr<Dial> dial_;
   std::string buffer_;  // being written
   std::vector<char> in_ = std::vector<char>(std::size_t{16} << 10);
   bool ready_ = false;
   bool writing_ = false;
+  bool heard_ = false;
+  std::size_t number_ = 0;  // of the address among those that the host has
 };
 
 Sockets::Sockets(asio::io_context& context, Client& client, asio::ssl::context* tls, core::Clock clock)

@@ -58,6 +58,7 @@ class Sockets {
   boost::asio::steady_timer timer_;
   std::chrono::nanoseconds armed_for_{0};
   std::unordered_map<Client::NodeId, std::shared_ptr<Connection>> connections_;
+  std::unordered_map<Client::NodeId, std::size_t> first_address_;  // to try, of those that a host has
   std::function<void()> changed_ = [] {};
   std::size_t waiting_ = 0;  // calls since the last write
   bool waking_ = false;

@@ -1,14 +1,20 @@
 """A store that is there and decides nothing: weir says so and why, whichever of its loops meets it, and notices when it
 is over. A real Redis wherever one can be brought to it."""
 import contextlib
+import os
 import re
+import shutil
+import socket
+import ssl
+import subprocess
 import threading
 import time
 import unittest
 
 from world import PROGRAM, Redis, Server, available
-from server import Error, run, until
+from server import Error, Folder, run, sanitized, until
 from test_store import HOUR, Strange, failed, ready, throttle
+from test_tls import Authority
 
 DEADLINE = 1.0  # seconds
 
@@ -107,6 +113,117 @@ class TestRefusals(unittest.TestCase):
                 redis.must("CLUSTER", "FLUSHSLOTS")
             self.goes_and_comes(redis, abandon,
                                 lambda: redis.must("CLUSTER", "ADDSLOTSRANGE", 0, 16383), "CLUSTERDOWN", "clusterdown")
+
+
+class TestCertificates(unittest.TestCase):
+    """Which check of the store's certificate has failed."""
+
+    def test_each_check(self):
+        with Folder() as folder:
+            authority = Authority(folder, "authority")
+            alone = Authority(folder, "alone")
+            tomorrow = time.strftime("%Y%m%d%H%M%SZ", time.gmtime(time.time() + 86400))
+            rows = [(authority.issue("past", "20200101000000Z", "20200102030405Z"),
+                     "it expired at Jan  2 03:04:05 2020 GMT"),
+                    (authority.issue("future", tomorrow, "20990101000000Z"),
+                     "it is not valid before [A-Z][a-z][a-z] .* GMT"),
+                    ((alone.certificate, alone.key), "it is self-signed, and is not itself trusted"),
+                    (alone.issue("other"), r"no trusted authority has signed it \(unable to get local issuer certificate\)")]
+            for (certificate, key), why in rows:
+                context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+                context.load_cert_chain(certificate, key)
+                with self.subTest(why=why), TlsListener(context) as listener:
+                    server = Server("--store", f"rediss://127.0.0.1:{listener.port}", "--store-tls-ca", authority.certificate)
+                    with server:
+                        line = f"down: 127.0.0.1:{listener.port}: TLS: certificate verify failed: {why}; --on-store-error"
+                        until(lambda line=line: re.search(line, server.stderr()), line)
+
+
+class TlsListener:
+    """Takes connections and their handshakes, and nothing else."""
+
+    def __init__(self, context):
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        self.context = context
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self):
+        with contextlib.suppress(OSError):
+            while True:
+                client, _ = self.listener.accept()
+                threading.Thread(target=self._greet, args=(client,), daemon=True).start()
+
+    def _greet(self, client):
+        with contextlib.suppress(OSError), client:
+            self.context.wrap_socket(client, server_side=True).read()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.listener.close()
+
+
+NAMES = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <netdb.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef int lookup(const char*, const char*, const struct addrinfo*, struct addrinfo**);
+
+/* never.test: as when DNS does not answer. two.test: two addresses. */
+int getaddrinfo(const char* node, const char* service, const struct addrinfo* hints, struct addrinfo** found) {
+  lookup* real = (lookup*)dlsym(RTLD_NEXT, "getaddrinfo");
+  if (node && strcmp(node, "never.test") == 0) {
+    sleep(60);
+    return EAI_AGAIN;
+  }
+  if (!node || strcmp(node, "two.test") != 0) return real(node, service, hints, found);
+  int error = real("127.0.0.1", service, hints, found);
+  return error ? error : real("127.0.0.2", service, hints, &(*found)->ai_next);
+}
+"""
+
+
+@unittest.skipIf(sanitized() or not shutil.which("cc"), "a library is loaded before those of the program")
+class TestNames(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = Folder()
+        cls.addClassCleanup(cls.folder.__exit__)
+        cls.library = cls.folder.file("names.so")
+        subprocess.run(["cc", "-shared", "-fPIC", "-o", cls.library, cls.folder.file("names.c", NAMES), "-ldl"], check=True, timeout=60)
+
+    def test_a_name_that_dns_does_not_answer_delays_neither_checks_nor_the_end(self):
+        with Server("--store", "redis://never.test", "--threads", "2", env={"LD_PRELOAD": self.library}) as server:
+            with server.client() as client:
+                self.assertEqual(throttle(client, "k", 5, 1, HOUR), [0, 5, 4, -1, HOUR])
+                until(lambda: server.info()["store_state"] == "down", "it is given up for now")
+                threads = len(os.listdir(f"/proc/{server.pid}/task"))
+                time.sleep(1.5)  # longer than two attempts
+                self.assertEqual(len(os.listdir(f"/proc/{server.pid}/task")), threads)
+            since = time.monotonic()
+            self.assertEqual(server.stop(), 0)
+            self.assertLess(time.monotonic() - since, 3)
+
+    def test_a_name_whose_first_address_drops_packets(self):
+        with Redis(host="127.0.0.2") as redis, socket.socket() as drops, contextlib.ExitStack() as filling:
+            drops.bind(("127.0.0.1", redis.port))
+            drops.listen(0)  # a queue that is full, so that what comes now is dropped
+            for _ in range(4):
+                each = filling.enter_context(socket.socket())
+                each.setblocking(False)
+                each.connect_ex(drops.getsockname())
+            with socket.socket() as probe:
+                probe.settimeout(0.5)
+                self.assertRaises(TimeoutError, probe.connect, drops.getsockname())
+            with Server("--store", f"redis://two.test:{redis.port}", env={"LD_PRELOAD": self.library}) as server:
+                with ready(server).client() as client:
+                    self.assertEqual(throttle(client, "k", 5, 1, HOUR), [0, 5, 4, -1, HOUR])
+                self.assertNotIn("down", server.stderr())
 
 
 class TestEvil(unittest.TestCase):

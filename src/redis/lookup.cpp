@@ -1,0 +1,76 @@
+#include "redis/lookup.hpp"
+
+#include <boost/asio/post.hpp>
+#include <map>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+namespace weir::redis {
+namespace {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+using boost::system::error_code;
+
+struct UnderWay {
+  std::mutex mutex;
+  std::map<std::pair<std::string, std::uint16_t>, std::vector<std::shared_ptr<Lookup>>> waiting;
+};
+
+// Never destroyed: a thread may come back when the program has all but ended.
+UnderWay& under_way() {
+  static auto* const the = new UnderWay;
+  return *the;
+}
+
+std::vector<std::shared_ptr<Lookup>> take_waiting(const std::string& host, std::uint16_t port) {
+  const std::lock_guard lock(under_way().mutex);
+  auto found = under_way().waiting.extract({host, port});
+  return std::move(found.mapped());
+}
+
+}  // namespace
+
+std::shared_ptr<Lookup> Lookup::start(asio::io_context& context, const std::string& host, std::uint16_t port,
+                                      Done done) {
+  auto lookup = std::make_shared<Lookup>(context, std::move(done));
+  {
+    const std::lock_guard lock(under_way().mutex);
+    auto& waiting = under_way().waiting[{host, port}];
+    waiting.push_back(lookup);
+    if (waiting.size() > 1) return lookup;
+  }
+  try {
+    std::thread([host, port] { run(host, port); }).detach();
+  } catch (const std::system_error& error) {
+    const error_code why(error.code().value(), boost::system::system_category());
+    for (const auto& each : take_waiting(host, port)) each->answer(why, {});
+  }
+  return lookup;
+}
+
+void Lookup::run(const std::string& host, std::uint16_t port) {
+  asio::io_context own;  // without a thread, since it waits here
+  error_code error;
+  Endpoints found;
+  for (const auto& each : tcp::resolver(own).resolve(host, std::to_string(port), error)) {
+    found.push_back(each.endpoint());
+  }
+  for (const auto& each : take_waiting(host, port)) each->answer(error, found);
+}
+
+void Lookup::answer(const error_code& error, const Endpoints& found) {
+  const std::lock_guard lock(mutex_);
+  if (context_ == nullptr) return;
+  asio::post(*std::exchange(context_, nullptr),
+             [done = std::exchange(done_, {}), error, found] { done(error, found); });
+}
+
+void Lookup::cancel() {
+  const std::lock_guard lock(mutex_);
+  context_ = nullptr;
+  done_ = {};
+}
+
+}  // namespace weir::redis
