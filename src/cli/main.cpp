@@ -1,6 +1,8 @@
 // The weir program; each subcommand is a file.
 //
 // Exit codes: 0 done (check: allowed), 1 denied (check only), 2 any error.
+#include <fcntl.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <csignal>
@@ -42,9 +44,18 @@ std::string shown(std::string_view message) {
   return weir::core::printable(message.substr(0, end)) + "\n" + shown(message.substr(end + 1));
 }
 
+// A descriptor that our parent closed would be the number of the first file or connection that we open, and
+// get what we print.
+void open_standard_streams() {
+  for (const int descriptor : {0, 1, 2}) {
+    if (fcntl(descriptor, F_GETFD) < 0) open("/dev/null", O_RDWR);
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  open_standard_streams();
   CLI::App app{"Rate limiting by GCRA, the generic cell rate algorithm.", "weir"};
   app.set_version_flag("--version", "weir " WEIR_VERSION);
   app.require_subcommand(1);

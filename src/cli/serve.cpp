@@ -1,41 +1,64 @@
 // weir serve: turns flags, the configuration file and the environment into a running server.
-#include <spdlog/sinks/stdout_color_sinks.h>
-#include <spdlog/spdlog.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <cstdio>
-#include <cstdlib>
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <exception>
 #include <memory>
 #include <thread>
 
 #include "cli/commands.hpp"
 #include "cli/config_file.hpp"
 #include "cli/serve_flags.hpp"
+#include "core/printable.hpp"
+#include "server/line_writer.hpp"
+#include "server/log.hpp"
 #include "server/server.hpp"
 
 namespace weir::cli {
 namespace {
 
-void open_log(const std::string& level) {
-  auto log = spdlog::stderr_color_mt(
-      "weir", std::getenv("NO_COLOR") != nullptr ? spdlog::color_mode::never : spdlog::color_mode::automatic);
-  spdlog::set_default_logger(std::move(log));
-  spdlog::set_level(spdlog::level::from_str(level));
+using server::LogLevel;
+
+// What a reader of standard output or standard error may delay us by, at the start and at the end.
+constexpr std::chrono::seconds kForReaders{1};
+
+std::string first_lines(const std::vector<std::string>& addresses) {
+  std::string where;
+  for (const std::string& address : addresses) where += (where.empty() ? "" : ", ") + address;
+  const std::string& first = addresses.front();
+  const std::size_t colon = first.rfind(':');
+  const std::string to = colon == std::string::npos ? "-s " + first : "-p " + first.substr(colon + 1);
+  return "weir " WEIR_VERSION " listening on " + core::printable(where) + "\ntry: redis-cli " +
+         core::printable(to) + " CL.THROTTLE user:42 15 30 60\n";
 }
 
 int serve(const server::Settings& settings) {
   server::Server server(settings);
-  std::string where;
-  for (const std::string& address : server.addresses()) where += (where.empty() ? "" : ", ") + address;
-  std::printf("weir %s listening on %s\n", WEIR_VERSION, where.c_str());
-  const std::string& first = server.addresses().front();
-  const std::size_t colon = first.rfind(':');
-  const std::string to = colon == std::string::npos ? "-s " + first : "-p " + first.substr(colon + 1);
-  std::printf("try: redis-cli %s CL.THROTTLE user:42 15 30 60\n", to.c_str());
-  std::fflush(stdout);
+  server::flush_log(kForReaders);  // what the start had to say comes first
+  // Not by us: a reader that does not read would keep us from serving.
+  server::LineWriter out(STDOUT_FILENO, [](std::uint64_t) { return std::string(); });
+  out.write(first_lines(server.addresses()));
   const bool saved = server.run();
-  spdlog::info("stopped");
+  server::log(LogLevel::info, "stopped");
+  out.flush(kForReaders);
   return saved ? 0 : 2;
+}
+
+// Also when the start fails. In a log of JSON every line is one.
+int serve_and_log(const server::Settings& settings, bool json) {
+  struct AtEnd {
+    ~AtEnd() { server::flush_log(kForReaders); }
+  } const at_end;
+  try {
+    return serve(settings);
+  } catch (const std::exception& error) {
+    if (!json) throw;
+    server::log(LogLevel::error, error.what());
+    return 2;
+  }
 }
 
 }  // namespace
@@ -47,13 +70,16 @@ void add_serve(CLI::App& app, int& result) {
       app.add_subcommand("serve", "Answer Redis clients, counting in memory or in a shared Redis");
   add_serve_flags(*serve_app, *flags);
   serve_app->callback([flags, serve_app, &result] {
+    std::signal(SIGHUP, SIG_IGN);  // until there is something to read again
     const bool exposed = !flags->config.empty() && read_config(*serve_app, flags->config);
     const server::Settings settings = settings_from(*flags, *serve_app);
-    open_log(flags->log_level);
-    if (exposed)
-      spdlog::warn("config: '{}' has a password in it, and every user of this machine may read it",
-                   flags->config);
-    result = serve(settings);
+    server::open_log({.level = flags->log_level, .json = flags->log_format == "json"});
+    if (exposed) {
+      server::log(
+          LogLevel::warning,
+          "config: '" + flags->config + "' has a password in it, and every user of this machine may read it");
+    }
+    result = serve_and_log(settings, flags->log_format == "json");
   });
 }
 

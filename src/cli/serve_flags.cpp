@@ -115,6 +115,7 @@ void add_serve_flags(CLI::App& app, ServeFlags& flags) {
   app.add_flag("--insecure", s.insecure, "listen beyond loopback without password or TLS");
   choice("--log-level", flags.log_level, {"debug", "info", "warn", "error", "off"},
          "the least that is logged");
+  choice("--log-format", flags.log_format, {"text", "json"}, "lines of the log as text or JSON");
   file("--config", flags.config, "file with any of these, one 'name = value' a line");
 }
 

@@ -21,6 +21,7 @@ struct ServeFlags {
   std::string snapshot_every = "60s";
   std::string stall_timeout = "30s";
   std::string log_level = "info";
+  std::string log_format = "text";
   std::string config;
   std::string store;
   std::string on_store_error = "local";

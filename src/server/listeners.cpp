@@ -44,7 +44,7 @@ void check_reach(const asio::ip::tcp::endpoint& endpoint, const Settings& settin
 
 Listeners::Listeners(asio::io_context& context, const Settings& settings, net::Protocol resp,
                      core::Notices& notices)
-    : notices_(notices), tcp_protocol_(resp), unix_protocol_(std::move(resp)) {
+    : settings_(settings), notices_(notices), tcp_protocol_(resp), unix_protocol_(std::move(resp)) {
   if (!settings.tls_cert.empty()) {
     tls_.emplace(make_tls(settings));
     tcp_protocol_.tls = &*tls_;
@@ -70,6 +70,10 @@ void Listeners::start(net::Dispatcher& dispatcher) {
 void Listeners::start(net::Listener& listener, const net::Protocol& protocol, net::Dispatcher& dispatcher) {
   listener.start([&](net::Accepted accepted) { dispatcher.take(std::move(accepted), protocol); },
                  [this](const std::string& why) { notices_.tell(core::Notice::cannot_accept, {}, why); });
+}
+
+void Listeners::reload() {
+  if (tls_) *tls_ = make_tls(settings_);
 }
 
 void Listeners::stop() {

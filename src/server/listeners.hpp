@@ -18,7 +18,7 @@ namespace weir::server {
 class Listeners {
  public:
   // Opens all of them. Throws std::runtime_error with one line that says what and where; clients
-  // beyond this machine are served only with a password, TLS or --insecure.
+  // beyond this machine are served only with a password, TLS or --insecure. The settings must outlive it.
   Listeners(boost::asio::io_context& context, const Settings& settings, net::Protocol resp,
             core::Notices& notices);
 
@@ -26,9 +26,14 @@ class Listeners {
   void start(net::Dispatcher& dispatcher);
   void stop();
 
+  // Reads the TLS files again; connections from then on are shown what is in them. Throws as the constructor
+  // does, and then nothing has changed.
+  void reload();
+
  private:
   void start(net::Listener& listener, const net::Protocol& protocol, net::Dispatcher& dispatcher);
 
+  const Settings& settings_;
   core::Notices& notices_;
   std::optional<boost::asio::ssl::context> tls_;
   net::Protocol tcp_protocol_;

@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "server/log.hpp"
+
 namespace weir::server {
 namespace {
 
@@ -36,6 +38,8 @@ void add_connection_rows(service::Metrics& metrics, const net::Counters& connect
       connections.received);
   add(Section::stats, Type::counter, "rejected_connections", "Connections refused because too many were open",
       connections.rejected);
+  metrics.add({Section::stats, Type::counter, "log_lines_dropped",
+               "Lines that the reader of the log did not take", [] { return Value{log_lines_dropped()}; }});
   add(Section::stats, Type::counter, "stalled_connections", "Connections closed because they stood still",
       connections.stalled);
   add(Section::stats, Type::counter, "closed_for_client_memory",

@@ -1,49 +1,45 @@
 #include "server/notice_lines.hpp"
 
-#include <spdlog/spdlog.h>
-
+#include <array>
+#include <cstddef>
+#include <span>
 #include <string>
 #include <string_view>
 
-#include "core/printable.hpp"
+#include "server/log.hpp"
 
 namespace weir::server {
 namespace {
 
-std::string_view what(core::Notice notice) {
-  switch (notice) {
-    case core::Notice::cannot_accept:
-      return "cannot accept a connection";
-    case core::Notice::too_many_connections:
-      return "connection refused: --max-connections are open";
-    case core::Notice::plain_client:
-      return "connection closed: not TLS, at a listener that speaks TLS";
-    case core::Notice::tls_refused:
-      return "connection closed: TLS handshake failed";
-    case core::Notice::wrong_password:
-      return "wrong user or password";
-    case core::Notice::malformed:
-      return "connection closed: malformed bytes";
-    case core::Notice::stalled:
-      return "connection closed: half a command or unread replies for --stall-timeout";
-    case core::Notice::client_memory:
-      return "connection closed: it kept too much memory";
-    case core::Notice::table_full:
-      return "the table is full: --when-full decides about new keys";
-    case core::Notice::kCount:
-      break;
-  }
-  return "";
-}
+struct Words {
+  std::string_view name;  // for programs that read the log
+  std::string_view what;
+};
+
+// In the order of core::Notice.
+constexpr std::array<Words, static_cast<std::size_t>(core::Notice::kCount)> kWords = {{
+    {"cannot_accept", "cannot accept a connection"},
+    {"too_many_connections", "connection refused: --max-connections are open"},
+    {"plain_client", "connection closed: not TLS, at a listener that speaks TLS"},
+    {"tls_refused", "connection closed: TLS handshake failed"},
+    {"wrong_password", "wrong user or password"},
+    {"malformed", "connection closed: malformed bytes"},
+    {"stalled", "connection closed: half a command or unread replies for --stall-timeout"},
+    {"client_memory", "connection closed: it kept too much memory"},
+    {"table_full", "the table is full: --when-full decides about new keys"},
+}};
 
 }  // namespace
 
 void write_notice(const core::Notices::Told& told) {
-  std::string line(what(told.notice));
-  if (!told.detail.empty()) line += ": " + core::printable(told.detail);
-  if (!told.client.empty()) line += "; client " + core::printable(told.client);
+  const Words& words = kWords[static_cast<std::size_t>(told.notice)];
+  std::string line(words.what);
+  if (!told.detail.empty()) line += ": " + std::string(told.detail);
+  if (!told.client.empty()) line += "; client " + std::string(told.client);
   if (told.times > 1) line += "; " + std::to_string(told.times) + " times since the last such line";
-  spdlog::warn("{}", line);
+  const std::array<LogField, 3> fields = {
+      {{"notice", words.name}, {"times", told.times}, {"client", told.client}}};
+  log(LogLevel::warning, line, std::span(fields).first(told.client.empty() ? 2 : 3));
 }
 
 }  // namespace weir::server

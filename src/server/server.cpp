@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 
 #include <boost/asio/post.hpp>
+#include <exception>
 #include <functional>
 #include <optional>
 #include <thread>
@@ -11,12 +12,15 @@
 #include <vector>
 
 #include "net/dispatcher.hpp"
+#include "server/certificates.hpp"
 #include "server/listeners.hpp"
 #include "server/metrics.hpp"
 #include "server/notice_lines.hpp"
+#include "server/reload.hpp"
 #include "server/service_manager.hpp"
 #include "server/shutdown.hpp"
 #include "server/snapshots.hpp"
+#include "server/watch.hpp"
 #include "server/worker.hpp"
 #include "service/service.hpp"
 #include "store/embedded_store.hpp"
@@ -87,6 +91,9 @@ class Server::Impl {
     raise_descriptor_limit(settings_.max_connections);
     // Before the addresses are printed: a signal that comes from then on ends in order.
     shutdown_ = std::make_unique<Shutdown>(main_context(), shutdown_steps());
+    reload_ = std::make_unique<Reload>(main_context(), [this] { reload(); });
+    watch_ = std::make_unique<Watch>(main_context(), embedded_.table(), service_.notices);
+    warn_of_dates(settings_);
     std::vector<boost::asio::io_context*> contexts;
     for (const auto& worker : workers_) contexts.push_back(&worker->loop().context);
     manager_ = std::make_unique<ServiceManager>(main_context(), std::move(contexts));
@@ -96,6 +103,8 @@ class Server::Impl {
 
   bool run() {
     shutdown_->start();
+    reload_->start();
+    watch_->start();
     listeners_->start(*dispatcher_);
     manager_->ready();
     SnapshotWriter snapshots(settings_, embedded_.table(), service_.counters);
@@ -105,6 +114,7 @@ class Server::Impl {
     workers_.front()->run();
     for (std::thread& thread : threads) thread.join();
     for (const auto& worker : workers_) worker->loop().close_sessions();  // those that did not end in time
+    watch_->look();
     snapshots.stop();
     return !save_at_end_ || snapshots.save();
   }
@@ -112,6 +122,20 @@ class Server::Impl {
   void stop() { service_.shut_down(true); }
 
  private:
+  void reload() {
+    manager_->reloading();
+    try {
+      static_cast<void>(store_tls(settings_));  // each loop reads them for itself
+      listeners_->reload();
+      for (const auto& worker : workers_) worker->reload(settings_);
+      spdlog::info("SIGHUP: certificates and keys read again");
+    } catch (const std::exception& error) {
+      spdlog::error("SIGHUP: {}; what was read before stays in use", error.what());
+    }
+    warn_of_dates(settings_);
+    manager_->ready();
+  }
+
   boost::asio::io_context& main_context() { return workers_.front()->loop().context; }
 
   void add_rows() {
@@ -139,6 +163,8 @@ class Server::Impl {
     return {.begin =
                 [this, all] {
                   manager_->stopping();
+                  reload_->stop();
+                  watch_->stop();
                   listeners_->stop();
                   all(&Worker::drain);
                 },
@@ -158,6 +184,8 @@ class Server::Impl {
   std::unique_ptr<net::Dispatcher> dispatcher_;
   std::unique_ptr<Listeners> listeners_;
   std::unique_ptr<Shutdown> shutdown_;
+  std::unique_ptr<Reload> reload_;
+  std::unique_ptr<Watch> watch_;
   std::unique_ptr<ServiceManager> manager_;
   bool save_at_end_ = true;
 };

@@ -8,14 +8,16 @@ namespace weir::server {
 using boost::system::error_code;
 
 Shutdown::Shutdown(boost::asio::io_context& context, Steps steps)
-    : steps_(std::move(steps)), signals_(context, SIGTERM, SIGINT), longest_(context), next_look_(context) {}
+    : steps_(std::move(steps)), signals_(context), longest_(context), next_look_(context) {
+  // All that end a program unless it says what else they mean, and that people, terminals and limits send.
+  for (const int each : {SIGTERM, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2, SIGXCPU}) signals_.add(each);
+}
 
 void Shutdown::start() {
   signals_.async_wait([this](const error_code& error, int) {
     if (error) return;
-    // A second signal while we drain ends the program at once.
-    error_code ignored;
-    signals_.clear(ignored);
+    if (begun_) return steps_.make_end();
+    start();
     begin();
   });
 }
@@ -24,8 +26,6 @@ void Shutdown::begin() {
   constexpr std::chrono::seconds kDrainAtMost{5};
   if (std::exchange(begun_, true)) return;
   steps_.begin();
-  error_code ignored;
-  signals_.cancel(ignored);
   longest_.expires_after(kDrainAtMost);
   longest_.async_wait([this](const error_code& error) {
     if (!error) steps_.make_end();
@@ -38,6 +38,8 @@ void Shutdown::begin() {
 void Shutdown::watch() {
   if (steps_.drained()) {
     longest_.cancel();
+    error_code ignored;
+    signals_.cancel(ignored);
     return steps_.let_end();
   }
   next_look_.expires_after(std::chrono::milliseconds{10});

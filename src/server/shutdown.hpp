@@ -1,4 +1,5 @@
-// How a server ends: at a signal or on request, with a bounded time for its connections.
+// How a server ends: at a signal or on request, with a bounded time for its connections, which a second
+// signal cuts short. What follows, a last snapshot above all, no signal keeps from happening.
 //
 // The thread of the context, except request().
 #pragma once

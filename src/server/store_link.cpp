@@ -2,6 +2,10 @@
 
 #include <spdlog/spdlog.h>
 
+#include <utility>
+
+#include "server/certificates.hpp"
+
 namespace weir::server {
 namespace {
 
@@ -13,17 +17,19 @@ void log(const std::optional<StoreStatus::Line>& line) {
 }  // namespace
 
 StoreLink::StoreLink(std::size_t loop, boost::asio::io_context& context, redis::SharedStore& store,
-                     const redis::Endpoint& endpoint, const Settings& settings, core::Clock clock,
-                     StoreStatus& status)
+                     const Settings& settings, core::Clock clock, StoreStatus& status)
     : loop_(loop),
       store_(store),
       status_(status),
       clock_(clock),
-      tls_(
-          redis::tls_for(endpoint, {settings.store_tls_ca, settings.store_tls_cert, settings.store_tls_key})),
+      tls_(store_tls(settings)),
       sockets_(context, store.client(), tls_ ? &*tls_ : nullptr, clock) {
   store_.on_work([this](std::size_t calls) { sockets_.wake(calls); });
   sockets_.on_change([this] { note(); });
+}
+
+void StoreLink::reload_tls(const Settings& settings) {
+  if (auto fresh = store_tls(settings)) *tls_ = std::move(*fresh);
 }
 
 // After every turn of the loop: what other threads share is touched at a change and once a second only.

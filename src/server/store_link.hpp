@@ -21,10 +21,13 @@ namespace weir::server {
 
 class StoreLink {
  public:
-  // Throws what redis::tls_for() throws.
+  // Throws what store_tls() throws.
   StoreLink(std::size_t loop, boost::asio::io_context& context, redis::SharedStore& store,
-            const redis::Endpoint& endpoint, const Settings& settings, core::Clock clock,
-            StoreStatus& status);
+            const Settings& settings, core::Clock clock, StoreStatus& status);
+
+  // Reads the TLS files again, for the connections that are opened from then on. Throws as the constructor
+  // does, and then nothing has changed.
+  void reload_tls(const Settings& settings);
 
   void start() { sockets_.start(); }
   void stop() { sockets_.stop(); }

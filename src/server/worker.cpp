@@ -1,6 +1,9 @@
 #include "server/worker.hpp"
 
+#include <spdlog/spdlog.h>
+
 #include <boost/asio/post.hpp>
+#include <exception>
 #include <utility>
 
 #include "resp/conversation.hpp"
@@ -18,7 +21,7 @@ Worker::Worker(std::size_t number, const Settings& settings, service::Service& s
   const core::Clock& clock = service.options().clock;
   shared_ =
       std::make_unique<redis::SharedStore>(*settings.store, settings.store_options, embedded, resets, clock);
-  link_.emplace(number, loop_.context, *shared_, *settings.store, settings, clock, status);
+  link_.emplace(number, loop_.context, *shared_, settings, clock, status);
 }
 
 std::unique_ptr<net::Conversation> Worker::converse(const net::Peer& peer, std::function<void()> resume) {
@@ -30,6 +33,16 @@ void Worker::run() {
   loop_.start_sweeping();
   if (link_) link_->start();
   loop_.context.run();
+}
+
+void Worker::reload(const Settings& settings) {
+  boost::asio::post(loop_.context, [this, &settings] {
+    try {
+      if (link_) link_->reload_tls(settings);
+    } catch (const std::exception& error) {
+      spdlog::error("SIGHUP: {}; what was read before stays in use", error.what());
+    }
+  });
 }
 
 void Worker::drain() {

@@ -34,10 +34,11 @@ class Worker {
 
   std::unique_ptr<net::Conversation> converse(const net::Peer& peer, std::function<void()> resume);
 
-  void run();       // returns after let_end() or make_end()
-  void drain();     // answers what has arrived, then closes
-  void let_end();   // when the connections have gone
-  void make_end();  // with what is under way
+  void run();                             // returns after let_end() or make_end()
+  void reload(const Settings& settings);  // the store's TLS files
+  void drain();                           // answers what has arrived, then closes
+  void let_end();                         // when the connections have gone
+  void make_end();                        // with what is under way
 
  private:
   service::Service& service_;

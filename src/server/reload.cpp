@@ -1,0 +1,25 @@
+#include "server/reload.hpp"
+
+#include <csignal>
+#include <utility>
+
+namespace weir::server {
+
+Reload::Reload(boost::asio::io_context& context, std::function<void()> reload)
+    : signals_(context, SIGHUP), reload_(std::move(reload)) {}
+
+void Reload::start() {
+  signals_.async_wait([this](const boost::system::error_code& error, int) {
+    if (error) return;
+    reload_();
+    start();
+  });
+}
+
+// Only the wait ends: without its entry in the set the signal would end the program again.
+void Reload::stop() {
+  boost::system::error_code ignored;
+  signals_.cancel(ignored);
+}
+
+}  // namespace weir::server

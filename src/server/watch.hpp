@@ -1,0 +1,31 @@
+// Looks once a second at what nothing tells of by itself: whether the table is full, and notices that no
+// other has followed.
+//
+// The thread of the context. The table and the notices must outlive it.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <cstdint>
+
+#include "core/notices.hpp"
+#include "store/table.hpp"
+
+namespace weir::server {
+
+class Watch {
+ public:
+  Watch(boost::asio::io_context& context, const store::Table& table, core::Notices& notices);
+
+  void start();
+  void stop();
+  void look();
+
+ private:
+  boost::asio::steady_timer next_;
+  const store::Table& table_;
+  core::Notices& notices_;
+  std::uint64_t refused_ = 0;  // by the table, as far as we have told
+};
+
+}  // namespace weir::server
