@@ -13,7 +13,7 @@ namespace weir::server {
 std::optional<boost::asio::ssl::context> store_tls(const Settings& settings);
 
 // Logs a warning for each certificate of ours that has expired or is not yet valid, and for each file of
-// signers of which none is valid now. Files that cannot be read are left out: who uses them says that.
+// signers of which none is valid now. Files that cannot be read are left out: their use says that.
 void warn_of_dates(const Settings& settings);
 
 }  // namespace weir::server

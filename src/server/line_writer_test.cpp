@@ -29,7 +29,7 @@ struct Pipe {
     close(ends[0]);
     close(ends[1]);
   }
-  // So many bytes, waiting for them.
+  // As many bytes as asked for; waits for them.
   std::string read(std::size_t bytes) {
     std::string text(bytes, '\0');
     std::size_t got = 0;
