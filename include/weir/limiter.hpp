@@ -13,8 +13,15 @@
 //   auto both = store.check_all({{users, user_id}, {tenants, tenant_id}});    // charged both, or none
 //
 // Threads: any thread may call every member at any time, except that an object must not be moved, assigned or
-// destroyed while another thread uses it. A check that is noexcept cannot fail; no check allocates, or takes
-// a lock that another thread can hold across a system call. What throws says so.
+// destroyed while another thread uses it. A check that is noexcept cannot fail, and no check allocates. What
+// throws says so.
+//
+// Locks: a lock is held for some tens of nanoseconds, and for up to some milliseconds by a check that makes
+// room for a new key, which only other new keys may wait for. A thread that finds a lock held for longer,
+// because its holder has lost its processor, sleeps for 50 us at a time. So a thread of high priority (as
+// SCHED_FIFO) never keeps a holder of low priority from its processor: it waits until that one has run on,
+// and 0.1 ms. There is no priority inheritance: while threads of a priority between the two take all the
+// processor, both wait.
 //
 // Time is std::chrono::steady_clock's, or that of the Clock which a limiter is given. Stepping the wall clock
 // changes no decision; the time that a machine spends suspended does not count as passed. Each member that
@@ -151,7 +158,7 @@ class LocalStore {
   std::shared_ptr<store::Local> local_;
 };
 
-// One limit for each key. A key is bytes, any bytes; it is not kept, only 56 bits of a keyed hash of it (64
+// One limit for each key. A key is bytes, any bytes; it is not kept, only 55 bits of a keyed hash of it (64
 // for sliding_window_log). Can be moved; one that was moved from can only be destroyed or assigned to.
 class KeyedLimiter {
  public:

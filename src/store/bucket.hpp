@@ -1,7 +1,8 @@
 // A bucket of the table: one cache line, three entries, and a lock in one bit of it.
 //
 // What belongs to the entries may be touched only by the lock's holder, and clang checks that (see
-// thread_annotations.hpp). A lock is held for some tens of nanoseconds and never across a system call.
+// thread_annotations.hpp). A lock is held for some tens of nanoseconds. Only a thread that holds a segment's
+// shape too (store/segments.hpp) may sleep while it waits for one.
 //
 // Memory orders: lock() acquires and unlock() releases `word`, so a holder sees all that earlier holders
 // wrote, on any machine; while the lock is held nobody else writes `word`, so its holder reads and writes it
@@ -126,8 +127,7 @@ static_assert(sizeof(Bucket) == 64);
 class HeldBoth {
  public:
   HeldBoth(Bucket& a, Bucket& b) WEIR_NOT_ANALYSED : first_(std::min(&a, &b)), second_(std::max(&a, &b)) {
-    first_->lock();
-    second_->lock();
+    lock_all<Bucket>(std::array{first_, second_});
   }
   ~HeldBoth() WEIR_NOT_ANALYSED {
     if (first_ == nullptr) return;
@@ -151,7 +151,7 @@ class HeldAll {
     std::sort(buckets.begin(), buckets.end());
     const auto end = std::unique(buckets.begin(), buckets.end());
     buckets_ = buckets.first(static_cast<std::size_t>(end - buckets.begin()));
-    for (Bucket* bucket : buckets_) bucket->lock();
+    lock_all<Bucket>(buckets_);
   }
   ~HeldAll() WEIR_NOT_ANALYSED {
     for (Bucket* bucket : buckets_) bucket->unlock();

@@ -111,6 +111,13 @@ JointDecision check_all(std::span<const LimiterCheck> checks) {
     nanoseconds now;
     std::uint64_t tat;
     std::uint64_t next;
+
+    bool try_lock() {
+      tat = limiter->tat_.load(std::memory_order_relaxed);
+      return tat != kLocked && limiter->tat_.compare_exchange_weak(tat, kLocked, std::memory_order_acquire,
+                                                                   std::memory_order_relaxed);
+    }
+    void unlock() { limiter->tat_.store(tat, std::memory_order_release); }
   };
   std::array<Part, kMostChecks> room;
   const std::span<Part> parts(room.data(), count);
@@ -119,13 +126,9 @@ JointDecision check_all(std::span<const LimiterCheck> checks) {
   for (std::size_t i = 1; i < count; ++i) {
     if (parts[i].limiter == parts[i - 1].limiter) refuse("check_all: one limiter comes twice");
   }
-  for (Part& part : parts) {
-    part.tat = part.limiter->unlocked();
-    while (!part.limiter->tat_.compare_exchange_weak(part.tat, kLocked, std::memory_order_acquire,
-                                                     std::memory_order_relaxed)) {
-      if (part.tat == kLocked) part.tat = part.limiter->unlocked();
-    }
-  }
+  std::array<Part*, kMostChecks> locks;
+  for (std::size_t i = 0; i < count; ++i) locks[i] = &parts[i];
+  store::lock_all<Part>({locks.data(), count});
   bool all = true;
   std::array<Decision, kMostChecks> decisions;
   for (Part& part : parts) {
@@ -134,8 +137,10 @@ JointDecision check_all(std::span<const LimiterCheck> checks) {
     decisions[part.check] = step.decision();
     all = all && step.verdict == Verdict::allowed;
   }
-  for (const Part& part : parts)
-    part.limiter->tat_.store(all ? part.next : part.tat, std::memory_order_release);
+  for (Part& part : parts) {
+    if (all) part.tat = part.next;
+    part.unlock();
+  }
   JointDecision joint{decisions[0], 0};
   for (std::size_t i = 1; i < count; ++i) {
     if (core::decides(decisions[i], joint.decision)) joint = {decisions[i], i};

@@ -28,16 +28,15 @@ struct WEIR_CAPABILITY("bucket of logs") alignas(64) LogTable::Bucket {
   std::array<std::uint64_t, kSlots> tag WEIR_GUARDED_BY(this);
   std::array<State, kSlots> log WEIR_GUARDED_BY(this);
 
+  bool try_lock() WEIR_TRY_ACQUIRE(true) {
+    std::uint32_t seen = word.load(std::memory_order_relaxed);
+    return (seen & kLocked) == 0 &&
+           word.compare_exchange_weak(seen, seen | kLocked, std::memory_order_acquire,
+                                      std::memory_order_relaxed);
+  }
   void lock() WEIR_ACQUIRE() {
     Spin spin;
-    for (;;) {
-      std::uint32_t seen = word.load(std::memory_order_relaxed);
-      if ((seen & kLocked) == 0 && word.compare_exchange_weak(seen, seen | kLocked, std::memory_order_acquire,
-                                                              std::memory_order_relaxed)) {
-        return;
-      }
-      spin.wait();
-    }
+    while (!try_lock()) spin.wait();
   }
   void unlock() WEIR_RELEASE() {
     word.store(word.load(std::memory_order_relaxed) & ~kLocked, std::memory_order_release);
@@ -63,8 +62,7 @@ class LogTable::Pair {
  public:
   Pair(LogTable& table, const Place& place) WEIR_NOT_ANALYSED
       : bucket_{&table.bucket_at(place.bucket[0]), &table.bucket_at(place.bucket[1])} {
-    std::min(bucket_[0], bucket_[1])->lock();
-    std::max(bucket_[0], bucket_[1])->lock();
+    lock_all<Bucket>(std::array{std::min(bucket_[0], bucket_[1]), std::max(bucket_[0], bucket_[1])});
   }
   ~Pair() WEIR_NOT_ANALYSED {
     bucket_[0]->unlock();

@@ -1,6 +1,6 @@
 // The embedded store of the sliding window log: a table from keys to logs of up to `limit` admissions.
 //
-// Any thread may call anything at any time; a check allocates nothing and holds no lock across a system call.
+// Any thread may call anything at any time; a check allocates nothing (locks: weir/limiter.hpp).
 // The caller owns the clock: every call is handed `now`, on one clock that starts at 0 or above.
 //
 // What makes it safe is what makes Table safe (store/table.hpp): a log whose newest entry has left equals

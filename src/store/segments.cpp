@@ -175,7 +175,11 @@ bool Segments::split(Segment& segment) {
   segment.upper.store(to, std::memory_order_release);
   segment.mid.store(mid, std::memory_order_release);
   for (std::uint32_t number = 0; number < kBuckets; ++number) split_bucket(segment, upper, number);
-  for (std::uint32_t leaf = mid; leaf < end; ++leaf) directory_[leaf].store(to, std::memory_order_release);
+  for (std::uint32_t leaf = mid; leaf < end; ++leaf) {
+    directory_[leaf].store(to, std::memory_order_release);
+    if (const auto pause = while_publishing.load(std::memory_order_relaxed); pause != nullptr) [[unlikely]]
+      pause();
+  }
   segment.end.store(mid, std::memory_order_release);
   return true;
 }

@@ -185,6 +185,9 @@ class Segments {
   // Splits the segment that holds the tag, if it covers more than one leaf; false when it does not.
   bool split_at(std::uint64_t tag);
 
+  // For tests: called between two stores of the directory by a split, under its locks.
+  static inline std::atomic<void (*)()> while_publishing{nullptr};
+
   // The live entries; with `most_segments` it reads at most that number, evenly spread, and scales what it
   // found.
   std::uint64_t live(nanoseconds now, std::uint32_t most_segments) const;

@@ -1,22 +1,43 @@
-// Waiting for a lock that is held for some tens of nanoseconds. One object for each wait.
+// Waiting for a lock that is held for some tens of nanoseconds.
+//
+// A holder that has lost its processor holds it longer. Then the waiting thread sleeps: yielding would let
+// nobody run whose priority is lower, and a thread of high priority (SCHED_FIFO) would keep the holder from
+// the one processor that both may use. Nor does anybody sleep who holds another lock: lock_all() gives back
+// what it has first. Other threads thus wait for one holder that was interrupted, and not for a chain.
+//
+// Any thread; one Spin for each wait.
 #pragma once
 
-#include <thread>
+#include <time.h>
+
+#include <cstddef>
+#include <span>
+
+#include "store/thread_annotations.hpp"
 
 namespace weir::store {
 
-// Waits a little longer each time; yields once the holder is likely to have lost its processor.
 class Spin {
  public:
+  // A short pause; false when it is time to sleep.
+  bool again() {
+    if (turns_ == kTurns) return false;
+    ++turns_;
+    pause();
+    return true;
+  }
   void wait() {
-    if (++turns_ < 64) {
-      pause();
-    } else {
-      std::this_thread::yield();
-    }
+    if (!again()) sleep();
+  }
+  // As long as the kernel lets a thread of usual priority oversleep anyhow (timer slack).
+  [[gnu::noinline, gnu::cold]] static void sleep() {
+    constexpr timespec kSleep{0, 50'000};
+    nanosleep(&kSleep, nullptr);
   }
 
  private:
+  static constexpr int kTurns = 64;  // some microseconds
+
   // Tells the processor that this is a wait: it leaves more to the core's other thread.
   static void pause() {
 #if defined(__x86_64__) || defined(__i386__)
@@ -28,5 +49,25 @@ class Spin {
 
   int turns_ = 0;
 };
+
+// Locks them in the order given, which is the same for all threads, so that no two wait for each other.
+template <class Lock>
+void lock_all(std::span<Lock* const> locks) WEIR_NOT_ANALYSED {
+  const auto lock_soon = [](Lock& lock) WEIR_NOT_ANALYSED {
+    Spin spin;
+    while (!lock.try_lock()) {
+      if (!spin.again()) return false;
+    }
+    return true;
+  };
+  for (std::size_t held = 0; held < locks.size();) {
+    if (lock_soon(*locks[held])) {
+      ++held;
+      continue;
+    }
+    while (held > 0) locks[--held]->unlock();
+    Spin::sleep();
+  }
+}
 
 }  // namespace weir::store

@@ -2,7 +2,7 @@
 // but the sliding window log (store/log_table.hpp). One table serves limits of different algorithms: a
 // limit's id and algorithm are hashed with the key, so two that differ never share a state.
 //
-// Any thread may call anything at any time; a check allocates nothing and holds no lock across a system call.
+// Any thread may call anything at any time; a check allocates nothing (locks: weir/limiter.hpp).
 // The caller owns the clock: every call is handed `now`, on one clock that starts at 0 or above.
 //
 // What makes it small and safe:
