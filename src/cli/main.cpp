@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "cli/commands.hpp"
+#include "cli/version.hpp"
 #include "core/printable.hpp"
 
 namespace {
@@ -57,7 +58,7 @@ void open_standard_streams() {
 int main(int argc, char** argv) {
   open_standard_streams();
   CLI::App app{"Rate limiting by GCRA, the generic cell rate algorithm.", "weir"};
-  app.set_version_flag("--version", "weir " WEIR_VERSION);
+  app.set_version_flag("--version", weir::cli::kVersionLine);
   app.require_subcommand(1);
   const std::span words(argv, static_cast<std::size_t>(argc));
   app.failure_message([words](const CLI::App* root, const CLI::Error& error) {

@@ -63,16 +63,54 @@ class TestHelp(WithFolder):
     def test_version(self):
         code, out, _ = weir("--version")
         self.assertEqual(code, 0)
-        self.assertRegex(out, r"^weir \d+\.\d+\.\d+\n$")
+        self.assertRegex(out, r"^weir \d+\.\d+\.\d+( \(commit [0-9a-f]{12}(, modified)?\))?\n$")
 
     def test_the_first_lines_of_a_server(self):
         with Server() as server:
             server.signal(15)
             server.wait()
-            version = weir("--version")[1].strip()
+            version = weir("--version")[1].split(" (")[0].strip()
             self.assertEqual(server.stdout.decode(),
                              f"{version} listening on 127.0.0.1:{server.port}\n"
                              f"try: redis-cli -p {server.port} CL.THROTTLE user:42 15 30 60\n")
+
+
+class TestVersion(WithFolder):
+    """The file that says the version, as every build writes it again."""
+
+    def git(self, *args):
+        return subprocess.run(["git", "-C", self.source, "-c", "user.name=x", "-c", "user.email=x@x", *args], check=True,
+                              capture_output=True, timeout=20).stdout.decode().strip()
+
+    def said(self):
+        script = os.path.join(os.environ.get("WEIR_SOURCE", os.path.join(os.path.dirname(__file__), "../..")),
+                              "cmake/weir_commit.cmake")
+        out = self.folder.file("version.cpp")
+        subprocess.run(["cmake", "-D", f"source={self.source}", "-D", "version=1.2.3", "-D", f"out={out}", "-P", script],
+                       check=True, capture_output=True, timeout=20)
+        with open(out) as file:
+            return re.search(r'kVersionLine = "(.*)";', file.read())[1]
+
+    def test_the_commit_is_that_of_the_sources(self):
+        self.source = os.path.realpath(self.folder.file("source"))
+        os.mkdir(self.source)
+        self.assertEqual(self.said(), "weir 1.2.3", "no checkout, as from a tarball")
+        self.git("init", "-q")
+        self.assertEqual(self.said(), "weir 1.2.3", "no commit yet")
+        for text in ("one", "two"):
+            self.folder.file("source/file", text)
+            self.git("add", "file")
+            self.git("commit", "-q", "-m", text)
+            commit = self.git("rev-parse", "--short=12", "HEAD")
+            self.assertEqual(self.said(), f"weir 1.2.3 (commit {commit})")
+        written = os.stat(self.folder.file("version.cpp")).st_mtime_ns
+        self.said()
+        self.assertEqual(os.stat(self.folder.file("version.cpp")).st_mtime_ns, written, "so that nothing is built again")
+        self.folder.file("source/file", "three")
+        self.assertEqual(self.said(), f"weir 1.2.3 (commit {commit}, modified)")
+        os.mkdir(self.folder.file("source/unpacked"))
+        self.source += "/unpacked"
+        self.assertEqual(self.said(), "weir 1.2.3", "the commit of something else")
 
 
 class TestBadFlags(WithFolder):

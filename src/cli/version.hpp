@@ -1,0 +1,8 @@
+// Which weir this is: "weir 0.1.0 (commit 0123456789ab)". The build writes its source (cmake/weir_commit.cmake).
+#pragma once
+
+namespace weir::cli {
+
+extern const char* const kVersionLine;
+
+}  // namespace weir::cli
