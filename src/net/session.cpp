@@ -159,10 +159,19 @@ void Session::shake_hands() {
   const Socket::Outcome shaken = socket_->handshake();
   if (shaken.status == Status::again) return watch(shaken.want);
   // Not closed at once: a reset would overtake the alert that says why.
-  if (shaken.status != Status::done) return finish();
+  if (shaken.status != Status::done) {
+    tell_of_refusal();
+    return finish();
+  }
   note_progress(true, false, loop_.clock());
   state_ = State::reading;
   watch(Want::input);
+}
+
+void Session::tell_of_refusal() {
+  const Socket::Refusal refusal = socket_->refusal();
+  if (refusal.plain) return loop_.notices.tell(core::Notice::plain_client, peer_.address);
+  if (!refusal.why.empty()) loop_.notices.tell(core::Notice::tls_refused, peer_.address, refusal.why);
 }
 
 void Session::read() {

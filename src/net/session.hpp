@@ -61,6 +61,7 @@ class Session final : public std::enable_shared_from_this<Session>, private Poll
   void on_answers();
 
   void shake_hands();
+  void tell_of_refusal();
   void read();
   void converse(std::string_view fresh, Moment when);
   void delay(std::string_view out, std::chrono::nanoseconds now);

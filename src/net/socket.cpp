@@ -108,7 +108,16 @@ class TlsSocket final : public PlainSocket {
     const Outcome shaken = after(SSL_do_handshake(ssl_.get()));
     shaking_ = shaken.status == Status::again;
     refused_ = shaken.status != Status::done && shaken.status != Status::again;
+    if (refused_) reason_ = ERR_peek_last_error();
     return shaken;
+  }
+
+  Refusal refusal() const override {
+    const char* const why = reason_ == 0 ? nullptr : ERR_reason_error_string(reason_);
+    const int reason = ERR_GET_REASON(reason_);
+    const bool plain = reason == SSL_R_HTTP_REQUEST || reason == SSL_R_HTTPS_PROXY_REQUEST ||
+                       reason == SSL_R_WRONG_VERSION_NUMBER;
+    return {plain, why != nullptr ? why : ""};
   }
 
   Outcome receive(std::span<char> buffer) override {
@@ -176,7 +185,8 @@ class TlsSocket final : public PlainSocket {
   std::unique_ptr<SSL, FreeSsl> ssl_;
   bool shaking_ = true;        // the handshake is under way
   bool half_written_ = false;  // a record
-  bool refused_ = false;       // the handshake has failed: an alert may be on its way, and nothing else is
+  unsigned long reason_ = 0;
+  bool refused_ = false;  // the handshake has failed: an alert may be on its way, and nothing else is
 };
 
 }  // namespace

@@ -404,6 +404,24 @@ class TestCertificates(WithFolder):
             self.reload(server)
             self.assertEqual((is_let_in(self.authority), is_let_in(other)), (False, True))
 
+    def test_clients_that_do_not_get_in_are_told_of(self):
+        self.use(self.authority.issue("first"))
+        for said, message in ((b"*1\r\n$4\r\nPING\r\n", "not TLS, at a listener that speaks TLS; client 127.0.0.1"),
+                              (b"PING\r\n", "not TLS, at a listener that speaks TLS; client 127.0.0.1"),
+                              (b"GET / HTTP/1.1\r\n\r\n", "not TLS, at a listener that speaks TLS; client 127.0.0.1"),
+                              (None, "TLS handshake failed: peer did not return a certificate; client 127.0.0.1")):
+            with self.subTest(said), self.serve("--tls-ca", self.authority.certificate) as server:
+                with contextlib.suppress(Exception), Client(server.port, tls=None if said else
+                                                            ssl._create_unverified_context()) as client:
+                    client.send_bytes(said or b"x")
+                    client.rest()
+                until(lambda: f"connection closed: {message}\n" in server.stderr(), "it is said")
+        with self.serve() as server:
+            Client(server.port).close()
+            Client(server.port, tls=ssl._create_unverified_context()).close()
+            server.stop()
+            self.assertNotIn("connection closed", server.stderr(), "who only looks is not told of")
+
     def test_dates_that_are_over_are_warned_of(self):
         over = self.authority.issue("over", "20200101000000Z", "20210101000000Z")
         early = self.authority.issue("early", "20400101000000Z", "20500101000000Z")
