@@ -6,8 +6,9 @@
 //   auto all = store.check_all({{per_user, user_id}, {per_tenant, tenant_id}});  // both are charged, or none
 //
 // A check asks the store and waits for its answer, at most the deadline. When there is none, `on_store_error`
-// decides: the embedded store of this process, or always yes, or always no. A denial is remembered until its
-// retry_after, so that a key which is denied costs the store nothing. Decision::source says which it was.
+// decides: the embedded store of this process, or always yes, or always no. A denial is remembered for a
+// second at most, so that a key which is denied costs the store one call a second. Decision::source says
+// which it was.
 //
 // Three ways to ask: check() waits; check() with a callback does not; with <weir/asio.hpp>, check() takes a
 // completion token of Boost.Asio, as in `co_await per_user.check(user_id, asio::use_awaitable)`.

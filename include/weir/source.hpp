@@ -8,7 +8,7 @@ namespace weir {
 // Who made a decision.
 enum class Source : std::uint8_t {
   store,       // the store that counts: the table of this process, or the shared Redis
-  remembered,  // a denial that the shared store gave earlier and that still holds
+  remembered,  // a denial that the shared store gave less than a second ago
   leased,      // units that were taken from the shared store ahead of time
   fallback,    // what was chosen for the time while the shared store does not decide (OnStoreError)
 };

@@ -1,55 +1,145 @@
 #include "redis/denial_memory.hpp"
 
 #include <algorithm>
+#include <atomic>
+#include <limits>
 
 #include "core/gcra.hpp"
+#include "store/held.hpp"
 
 namespace weir::redis {
-
-using std::chrono::nanoseconds;
-
 namespace {
 
-core::gcra::Step decide_ahead(const Quota& quota, std::uint64_t ahead, nanoseconds elapsed, Cost cost) {
+core::gcra::Step decide_ahead(const Quota& quota, std::uint64_t ahead, std::chrono::nanoseconds elapsed,
+                              Cost cost) {
   return core::gcra::decide(quota, {ahead, static_cast<std::uint64_t>(quota.emission_interval().count())},
                             elapsed, cost);
 }
 
+// Held for some tens of nanoseconds.
+class WEIR_CAPABILITY("slot") SlotLock {
+ public:
+  void lock() WEIR_ACQUIRE() {
+    store::Spin spin;
+    while (held_.exchange(true, std::memory_order_acquire)) spin.wait();
+  }
+  void unlock() WEIR_RELEASE() { held_.store(false, std::memory_order_release); }
+
+ private:
+  std::atomic<bool> held_{false};
+};
+
+constexpr std::uint64_t kAnyCost = std::numeric_limits<std::uint64_t>::max();
+
 }  // namespace
 
-void DenialMemory::remember(std::uint64_t key, const Quota& quota, Cost cost, const Decision& denial,
-                            nanoseconds asked, nanoseconds answered, std::uint32_t resets) {
-  const auto ahead = static_cast<std::uint64_t>(denial.reset_after.count());
-  // A debt that still drains at a former pace is not worth remembering: it is told by its odd answer.
-  if (decide_ahead(quota, ahead, nanoseconds{0}, cost).decision() != denial) return;
-  if (entries_.empty()) entries_.resize(kEntries);
-  Entry* entry = &entries_[key % (kEntries / 2) * 2];
-  if (entry->key != key && (entry[1].key == key || entry[1].until < entry->until)) ++entry;
-  // A wait may be 2^63 - 1 ns, and that is the end of all times.
-  const nanoseconds wait = std::min(denial.retry_after.value_or(nanoseconds{0}), nanoseconds::max() - asked);
-  *entry = {key, quota, ahead, asked, answered, asked + wait, resets};
+struct alignas(128) DenialMemory::Slot {
+  struct Denial {
+    std::uint64_t key = 0;  // 0: none
+    Numbers of{};
+    std::uint64_t ahead = 0;  // of the tat, when the store decided
+    nanoseconds asked{0};
+    nanoseconds answered{0};
+  };
+
+  mutable SlotLock lock;
+  Stamp stamp WEIR_GUARDED_BY(lock) = 0;  // changes whenever a denial under way may be outdated
+  // The checks of the slot's keys under way: how many, the least that one asks for, of which quota and by
+  // whom, and whether that is the same in all.
+  std::uint32_t under_way WEIR_GUARDED_BY(lock) = 0;
+  bool one_quota WEIR_GUARDED_BY(lock) = true;
+  bool one_asker WEIR_GUARDED_BY(lock) = true;
+  std::uint64_t least WEIR_GUARDED_BY(lock) = kAnyCost;
+  Numbers of WEIR_GUARDED_BY(lock){};
+  const void* by WEIR_GUARDED_BY(lock) = nullptr;
+  Denial denial WEIR_GUARDED_BY(lock){};
+
+  void arrive() WEIR_REQUIRES(lock) {
+    if (--under_way != 0) return;
+    one_quota = one_asker = true;
+    least = kAnyCost;
+  }
+  void forget(std::uint64_t key) WEIR_REQUIRES(lock) {
+    if (denial.key == key) denial = {};
+  }
+};
+
+DenialMemory::DenialMemory() : slots_(std::make_unique<Slot[]>(kSlots)) {
+  static_assert(sizeof(Slot) == 128);
+}
+DenialMemory::~DenialMemory() = default;
+
+DenialMemory::Slot& DenialMemory::slot_of(std::uint64_t key) const {
+  return slots_[(key >> 1) % kSlots];  // the lowest bit is the same in all (hash_of)
 }
 
 std::optional<Decision> DenialMemory::recall(std::uint64_t key, const Quota& quota, Cost cost,
-                                             nanoseconds now, std::uint32_t resets) const {
-  if (entries_.empty()) return std::nullopt;
-  const Entry* entry = &entries_[key % (kEntries / 2) * 2];
-  if (entry->key != key) ++entry;
-  if (entry->key != key || entry->quota != quota || entry->resets != resets) return std::nullopt;
+                                             nanoseconds now) const {
+  Slot::Denial denial;
+  {
+    const Slot& slot = slot_of(key);
+    const store::Held held(slot.lock);
+    if (slot.denial.key != key) return std::nullopt;
+    denial = slot.denial;
+  }
+  if (denial.of != Numbers{quota.burst(), quota.emission_interval()}) return std::nullopt;
   // The store decided between the two: by its clock it is now at most this late, and at least that late.
   // Denied at the latest it may be is denied; the answer is made for the earliest, so that waiting is enough.
-  const nanoseconds latest = now - entry->asked;
-  const nanoseconds earliest = std::max(nanoseconds{0}, now - entry->answered);
-  if (decide_ahead(quota, entry->ahead, latest, cost).verdict != Verdict::denied) return std::nullopt;
-  return decide_ahead(quota, entry->ahead, earliest, cost).decision();
+  // Another thread may have read the clock after us.
+  const nanoseconds latest = std::max(nanoseconds{0}, now - denial.asked);
+  const nanoseconds earliest = std::max(nanoseconds{0}, now - denial.answered);
+  if (latest >= std::min(kReask, quota.emission_interval() * quota.burst())) return std::nullopt;
+  if (decide_ahead(quota, denial.ahead, latest, cost).verdict != Verdict::denied) return std::nullopt;
+  return decide_ahead(quota, denial.ahead, earliest, cost).decision();
+}
+
+DenialMemory::Stamp DenialMemory::ask(std::uint64_t key, const Quota& quota, Cost cost, const void* asker) {
+  const Numbers of{quota.burst(), quota.emission_interval()};
+  Slot& slot = slot_of(key);
+  const store::Held held(slot.lock);
+  // What is asked for is what was not recalled: it may be charged, and what follows it must be told so.
+  slot.forget(key);
+  if (slot.under_way++ == 0) {
+    slot.of = of;
+    slot.by = asker;
+  }
+  slot.one_quota = slot.one_quota && slot.of == of;
+  slot.one_asker = slot.one_asker && slot.by == asker;
+  slot.least = std::min(slot.least, cost.units);
+  return slot.stamp;
+}
+
+void DenialMemory::denied(std::uint64_t key, const Quota& quota, Cost cost, const Decision& denial,
+                          nanoseconds asked, nanoseconds answered, Stamp stamp) {
+  const auto ahead = static_cast<std::uint64_t>(denial.reset_after.count());
+  // A debt that still drains at a former pace is not worth remembering: it is told by its odd answer.
+  const bool plain = decide_ahead(quota, ahead, nanoseconds{0}, cost).decision() == denial;
+  Slot& slot = slot_of(key);
+  const store::Held held(slot.lock);
+  // All that are under way will be denied too, so what is told meanwhile is in their order.
+  const bool all_denied =
+      slot.one_quota &&
+      decide_ahead(quota, ahead, nanoseconds{0}, Cost{slot.least}).verdict == Verdict::denied;
+  slot.arrive();
+  if (!plain || !all_denied || slot.stamp != stamp) return;
+  if (slot.denial.key == key && slot.denial.asked > asked) return;
+  slot.denial = {key, {quota.burst(), quota.emission_interval()}, ahead, asked, answered};
+}
+
+void DenialMemory::charged(std::uint64_t key) {
+  Slot& slot = slot_of(key);
+  const store::Held held(slot.lock);
+  // The denials that one asker still waits for come from after it, as answers come in order.
+  if (!slot.one_asker) ++slot.stamp;
+  slot.forget(key);
+  slot.arrive();
 }
 
 void DenialMemory::forget(std::uint64_t key) {
-  if (entries_.empty()) return;
-  Entry* const entry = &entries_[key % (kEntries / 2) * 2];
-  for (Entry* each : {entry, entry + 1}) {
-    if (each->key == key) *each = {};
-  }
+  Slot& slot = slot_of(key);
+  const store::Held held(slot.lock);
+  ++slot.stamp;
+  slot.forget(key);
 }
 
 }  // namespace weir::redis

@@ -1,61 +1,70 @@
-// Denials that need not be asked for again.
+// Denials that need not be asked for again: one memory for all event loops of a process.
 //
-// A denial is remembered until its retry_after, and the key denied without asking: exact, because a debt
-// never falls faster than time, whatever else uses the key. Not seen from here are another machine's reset of
-// the key, its raised limit, and a charge that it gives back (several limits across slots of a cluster): then
-// a denial lasts at most as long as it said. The memory is bounded, and forgets when it is full, which only
-// costs a question.
+// A denial tells the store's tat, and a debt never falls faster than time: until that tat leaves room, the
+// key is denied here, and the numbers count down. It is recalled only while it is what the store would say,
+// as far as this process can see:
 //
-// One thread; Resets any.
+// - for the same quota, and for costs that this tat denies;
+// - until something leaves for the store that may change the key: a check that the tat does not deny or of
+//   another quota, a reset, a give-back; and not while a check that was sent before may yet be charged, so
+//   that checks are answered in the order in which they came;
+// - for kReask after it was asked for, and no longer than the whole burst takes to drain, however long the
+//   denial itself may be. What this process cannot see (other processes; a clock of the store that steps) is
+//   thus outdated by kReask at most.
+//
+// Any thread. Bounded: each slot remembers one key and forgets it for the next, which only costs a question.
+// Keys that share a slot may keep each other from being remembered, never the reverse.
 #pragma once
 
-#include <array>
-#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
-#include <vector>
 
+#include "store/spin.hpp"
+#include "store/thread_annotations.hpp"
 #include "weir/decision.hpp"
 #include "weir/quota.hpp"
 
 namespace weir::redis {
 
-// How often keys have been reset through this process, so that no event
-// loop remembers what another one has had forgotten. Keys share counters: one more question, never a wrong
-// answer. Any thread.
-class Resets {
- public:
-  std::atomic<std::uint32_t>& of(std::uint64_t key) { return counts_[key % counts_.size()]; }
-
- private:
-  std::array<std::atomic<std::uint32_t>, 1024> counts_{};
-};
-
 class DenialMemory {
  public:
   using nanoseconds = std::chrono::nanoseconds;
-  static constexpr std::size_t kEntries = std::size_t{1} << 14;  // of some 100 bytes
+  static constexpr nanoseconds kReask = std::chrono::seconds{1};
+  static constexpr std::size_t kSlots = std::size_t{1} << 14;  // of 128 bytes
 
-  // `asked` and `answered` are when the question went out and its answer came, on our clock.
-  void remember(std::uint64_t key, const Quota& quota, Cost cost, const Decision& denial, nanoseconds asked,
-                nanoseconds answered, std::uint32_t resets);
+  DenialMemory();
+  ~DenialMemory();
+  DenialMemory(const DenialMemory&) = delete;
+  DenialMemory& operator=(const DenialMemory&) = delete;
+
+  std::optional<Decision> recall(std::uint64_t key, const Quota& quota, Cost cost, nanoseconds now) const;
+
+  // A check that may charge leaves for the store. Each is followed by one of the two below, with the stamp.
+  // What one asker asks for a key is answered in that order.
+  using Stamp = std::uint32_t;
+  Stamp ask(std::uint64_t key, const Quota& quota, Cost cost, const void* asker);
+  // It was denied; `asked` and `answered` are when the question went out and its answer came, on our clock.
+  void denied(std::uint64_t key, const Quota& quota, Cost cost, const Decision& denial, nanoseconds asked,
+              nanoseconds answered, Stamp stamp);
+  // It was charged, or nobody knows.
+  void charged(std::uint64_t key);
+
+  // Something else may have changed the key: to be called when it leaves, and when it is answered.
   void forget(std::uint64_t key);
-  std::optional<Decision> recall(std::uint64_t key, const Quota& quota, Cost cost, nanoseconds now,
-                                 std::uint32_t resets) const;
 
  private:
-  struct Entry {
-    std::uint64_t key = 0;
-    std::optional<Quota> quota;
-    std::uint64_t ahead = 0;  // of the tat, when the store decided
-    nanoseconds asked{0};
-    nanoseconds answered{0};
-    nanoseconds until{0};
-    std::uint32_t resets = 0;
+  struct Numbers {  // of a quota: all that decisions depend on
+    std::int64_t burst = 0;
+    nanoseconds interval{0};
+    friend bool operator==(const Numbers&, const Numbers&) = default;
   };
-  std::vector<Entry> entries_;  // made with the first denial
+  struct Slot;
+  Slot& slot_of(std::uint64_t key) const;
+
+  std::unique_ptr<Slot[]> slots_;
 };
 
 }  // namespace weir::redis

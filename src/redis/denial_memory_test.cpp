@@ -1,8 +1,11 @@
-// What is answered without asking the store has to be what the store would have answered, or less.
+// What is answered without asking the store has to be what the store would have answered, or less; and of
+// what this process has asked itself nothing may be missing from it.
 #include "redis/denial_memory.hpp"
 
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <optional>
 #include <random>
 
 #include "redis/one_key_test.hpp"
@@ -11,14 +14,33 @@ namespace weir::redis {
 namespace {
 
 using std::chrono::nanoseconds;
+using namespace std::chrono_literals;
+
+constexpr std::uint64_t kKey = 7;
+
+Quota quota_of(std::int64_t interval, std::int64_t burst) {
+  return Quota::make({1, nanoseconds{interval}}, burst).value();
+}
+
+// Asks the store, whose answer takes some time, and tells the memory.
+Decision ask(DenialMemory& memory, Store& store, const Quota& quota, Cost cost, nanoseconds asked,
+             nanoseconds decided, nanoseconds answered) {
+  const DenialMemory::Stamp stamp = memory.ask(kKey, quota, cost, nullptr);
+  const Decision decision = store.ask(quota, decided, cost.units);
+  if (decision.verdict == Verdict::denied) {
+    memory.denied(kKey, quota, cost, decision, asked, answered, stamp);
+  } else {
+    memory.charged(kKey);
+  }
+  return decision;
+}
 
 TEST(DenialMemory, never_denies_what_the_store_would_allow_and_asks_for_little_else) {
   std::mt19937_64 random(seed());
   int remembered = 0;
   for (int trace = 0; trace < 500; ++trace) {
-    const Quota quota = Quota::make({1, nanoseconds{static_cast<std::int64_t>(1 + random() % 1000)}},
-                                    static_cast<std::int64_t>(1 + random() % 6))
-                            .value();
+    const Quota quota =
+        quota_of(static_cast<std::int64_t>(1 + random() % 1000), static_cast<std::int64_t>(1 + random() % 6));
     const nanoseconds offset{static_cast<std::int64_t>(random() % 1'000'000)};
     Store store;
     DenialMemory memory;
@@ -30,19 +52,18 @@ TEST(DenialMemory, never_denies_what_the_store_would_allow_and_asks_for_little_e
         store.ask(quota, now + offset, 1 + random() % 3);  // another process
         continue;
       }
-      if (const auto denial = memory.recall(7, quota, cost, now, 0)) {
+      if (const auto denial = memory.recall(kKey, quota, cost, now)) {
         ++remembered;
         ASSERT_EQ(denial->verdict, Verdict::denied);
         const core::gcra::Step truth = core::gcra::decide(quota, store.state, now + offset, cost);
         ASSERT_EQ(truth.verdict, Verdict::denied);
         continue;
       }
+      if (cost.units == 0) continue;
       // On its way there and back.
       const nanoseconds there{static_cast<std::int64_t>(random() % 200)};
       const nanoseconds back{static_cast<std::int64_t>(random() % 200)};
-      const Decision decision = store.ask(quota, now + there + offset, cost.units);
-      if (decision.verdict == Verdict::denied)
-        memory.remember(7, quota, cost, decision, now, now + there + back, 0);
+      ask(memory, store, quota, cost, now, now + there + offset, now + there + back);
       now += there + back;
     }
   }
@@ -50,35 +71,140 @@ TEST(DenialMemory, never_denies_what_the_store_would_allow_and_asks_for_little_e
 }
 
 TEST(DenialMemory, its_retry_after_is_enough) {
-  const Quota quota = Quota::make({1, nanoseconds{1000}}, 2).value();
+  const Quota quota = quota_of(1000, 2);
   Store store;
-  for (int i = 0; i < 2; ++i) ASSERT_TRUE(store.ask(quota, nanoseconds{10'050}, 1).allowed());
-  const Decision denial = store.ask(quota, nanoseconds{10'100}, 1);  // asked at 10'000, answered at 10'200
-  ASSERT_EQ(denial.retry_after, nanoseconds{950});
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(store.ask(quota, 10'050ns, 1).allowed());
   DenialMemory memory;
-  memory.remember(7, quota, Cost{1}, denial, nanoseconds{10'000}, nanoseconds{10'200}, 0);
-  const auto recalled = memory.recall(7, quota, Cost{1}, nanoseconds{10'500}, 0);
+  ASSERT_EQ(ask(memory, store, quota, {}, 10'000ns, 10'100ns, 10'200ns).retry_after, 950ns);
+  const auto recalled = memory.recall(kKey, quota, {}, 10'500ns);
   ASSERT_TRUE(recalled);
-  EXPECT_EQ(recalled->retry_after, nanoseconds{650});
-  EXPECT_TRUE(store.ask(quota, nanoseconds{10'500} + *recalled->retry_after, 1).allowed());
+  EXPECT_EQ(recalled->retry_after, 650ns);
+  EXPECT_TRUE(store.ask(quota, 10'500ns + *recalled->retry_after, 1).allowed());
   // The first moment at which it may have ended: the store is asked.
-  EXPECT_TRUE(memory.recall(7, quota, Cost{1}, nanoseconds{10'949}, 0));
-  EXPECT_FALSE(memory.recall(7, quota, Cost{1}, nanoseconds{10'950}, 0));
+  EXPECT_TRUE(memory.recall(kKey, quota, {}, 10'949ns));
+  EXPECT_FALSE(memory.recall(kKey, quota, {}, 10'950ns));
+  // A thread that has read the clock before the question went out.
+  EXPECT_EQ(memory.recall(kKey, quota, {}, 9'000ns)->retry_after, 950ns);
 }
 
-TEST(DenialMemory, forgets_for_a_reset_another_quota_another_key_and_a_look) {
-  const Quota quota = Quota::make({1, nanoseconds{1000}}, 1).value();
+TEST(DenialMemory, a_denial_is_for_its_key_and_quota_and_not_for_a_look) {
+  const Quota quota = quota_of(1000, 1);
   Store store;
-  ASSERT_TRUE(store.ask(quota, nanoseconds{10'000}, 1).allowed());
-  const Decision denial = store.ask(quota, nanoseconds{10'000}, 1);
   DenialMemory memory;
-  memory.remember(7, quota, Cost{1}, denial, nanoseconds{10'000}, nanoseconds{10'000}, 3);
-  EXPECT_TRUE(memory.recall(7, quota, Cost{1}, nanoseconds{10'001}, 3));
-  EXPECT_FALSE(memory.recall(7, quota, Cost{1}, nanoseconds{10'001}, 4));
-  EXPECT_FALSE(memory.recall(9, quota, Cost{1}, nanoseconds{10'001}, 3));
-  EXPECT_FALSE(memory.recall(7, quota, Cost{0}, nanoseconds{10'001}, 3));
-  EXPECT_FALSE(
-      memory.recall(7, Quota::make({1, nanoseconds{999}}, 1).value(), Cost{1}, nanoseconds{10'001}, 3));
+  for (int i = 0; i < 2; ++i) ask(memory, store, quota, {}, 10'000ns, 10'000ns, 10'000ns);
+  EXPECT_TRUE(memory.recall(kKey, quota, {}, 10'001ns));
+  EXPECT_FALSE(memory.recall(9, quota, {}, 10'001ns));
+  EXPECT_FALSE(memory.recall(kKey, quota, Cost{0}, 10'001ns));
+  EXPECT_FALSE(memory.recall(kKey, quota_of(999, 1), {}, 10'001ns));
+  EXPECT_FALSE(memory.recall(kKey, quota_of(1000, 2), {}, 10'001ns));
+}
+
+// However far in the future the store's tat lies: the clock that it is on may have stepped.
+TEST(DenialMemory, a_denial_lasts_a_second_and_no_longer_than_the_burst) {
+  struct Row {
+    const char* what;
+    nanoseconds interval;
+    std::int64_t burst;
+    nanoseconds ahead;
+    nanoseconds lasts;
+  };
+  for (const Row& row : {Row{"its retry_after", 100ms, 5, 440ms, 40ms},
+                         {"a long wait", 1000s, 2, 1900s, 1s},
+                         {"a step", 1s, 5, 3600s, 1s},
+                         {"a step, of a short burst", 10ms, 5, 3600s, 50ms}}) {
+    const Quota quota = quota_of(row.interval.count(), row.burst);
+    Store store{{static_cast<std::uint64_t>((10s + row.ahead).count()),
+                 static_cast<std::uint64_t>(row.interval.count())}};
+    DenialMemory memory;
+    ASSERT_EQ(ask(memory, store, quota, {}, 10s, 10s, 10s).verdict, Verdict::denied) << row.what;
+    const auto recalled = memory.recall(kKey, quota, {}, 10s + row.lasts - 1ns);
+    ASSERT_TRUE(recalled) << row.what;
+    EXPECT_EQ(recalled->reset_after, row.ahead - row.lasts + 1ns) << row.what;
+    EXPECT_FALSE(memory.recall(kKey, quota, {}, 10s + row.lasts)) << row.what;
+  }
+}
+
+// In any order of what leaves and what is answered: a denial is recalled when nothing under way may change
+// what it says.
+TEST(DenialMemory, a_denial_is_not_recalled_when_something_may_have_changed_it) {
+  const Quota quota = quota_of(1'000'000, 100);
+  const Quota other = quota_of(1'000'000, 200);
+  const auto denial = [&] {  // of 50, when 60 are owed
+    return core::gcra::decide(quota, {60'000'000 + 10'000, 1'000'000}, 10'000ns, Cost{50}).decision();
+  };
+  struct Row {
+    const char* what;
+    std::function<void(DenialMemory&)> before, meanwhile, after;
+    bool recalled;
+  };
+  const auto nothing = [](DenialMemory&) {};
+  const auto asks = [&](std::uint64_t cost, const void* asker = nullptr) {
+    return [&, cost, asker](DenialMemory& memory) { memory.ask(kKey, quota, Cost{cost}, asker); };
+  };
+  const auto charged = [](DenialMemory& memory) { memory.charged(kKey); };
+  const auto forgets = [](DenialMemory& memory) { memory.forget(kKey); };
+  const auto asks_other = [&](DenialMemory& memory) { memory.ask(kKey, other, Cost{50}, nullptr); };
+  for (const Row& row : {Row{"nothing else", nothing, nothing, nothing, true},
+                         {"the same before it", asks(50), nothing, nothing, true},
+                         {"the same after it", nothing, asks(50), nothing, true},
+                         {"more after it", nothing, asks(51), nothing, true},
+                         {"less, which is allowed, before it", asks(40), nothing, nothing, false},
+                         {"less, which is allowed, after it", nothing, asks(40), nothing, false},
+                         {"less, which is denied too", nothing, asks(41), nothing, true},
+                         {"less, when it was known", nothing, nothing, asks(40), false},
+                         {"another quota before it", asks_other, nothing, nothing, false},
+                         {"another quota after it", nothing, asks_other, nothing, false},
+                         {"another quota, when it was known", nothing, nothing, asks_other, false},
+                         {"an allowed answer before it", asks(50), charged, nothing, true},
+                         {"an allowed answer of another loop", asks(50, &quota), charged, nothing, false},
+                         {"an allowed answer, when it was known", asks(50), nothing, charged, false},
+                         {"an answer before it went out",
+                          [&](DenialMemory& memory) {
+                            asks(40)(memory);
+                            charged(memory);
+                          },
+                          nothing, nothing, true},
+                         {"a reset that leaves before it", forgets, nothing, nothing, true},
+                         {"a reset meanwhile", nothing, forgets, nothing, false},
+                         {"a reset, when it was known", nothing, nothing, forgets, false}}) {
+    DenialMemory memory;
+    row.before(memory);
+    const DenialMemory::Stamp stamp = memory.ask(kKey, quota, Cost{50}, nullptr);
+    row.meanwhile(memory);
+    memory.denied(kKey, quota, Cost{50}, denial(), 10'000ns, 10'000ns, stamp);
+    row.after(memory);
+    const auto recalled = memory.recall(kKey, quota, Cost{50}, 10'000ns);
+    EXPECT_EQ(recalled.has_value(), row.recalled) << row.what;
+    EXPECT_EQ(recalled.value_or(denial()), denial()) << row.what;
+  }
+}
+
+// Once nothing is under way, what was asked for before is of no importance.
+TEST(DenialMemory, a_smaller_check_that_has_been_answered_keeps_nothing_from_being_remembered) {
+  const Quota quota = quota_of(1'000'000, 100);
+  Store store{{60'010'000, 1'000'000}};
+  DenialMemory memory;
+  const DenialMemory::Stamp stamp = memory.ask(kKey, quota, Cost{40}, nullptr);
+  memory.ask(kKey, quota, Cost{50}, nullptr);
+  memory.charged(kKey);
+  memory.denied(kKey, quota, Cost{40}, store.ask(quota, 10'000ns, 50), 10'000ns, 10'000ns, stamp);
+  EXPECT_FALSE(memory.recall(kKey, quota, Cost{50}, 10'000ns));
+  ask(memory, store, quota, Cost{50}, 10'000ns, 10'000ns, 10'000ns);
+  EXPECT_TRUE(memory.recall(kKey, quota, Cost{50}, 10'000ns));
+}
+
+// Of two event loops' denials the one that was asked for later is kept.
+TEST(DenialMemory, an_older_denial_does_not_replace_a_newer_one) {
+  const Quota quota = quota_of(1'000'000, 2);
+  Store store{{2'010'000, 1'000'000}};
+  DenialMemory memory;
+  const DenialMemory::Stamp first = memory.ask(kKey, quota, {}, nullptr);
+  const DenialMemory::Stamp second = memory.ask(kKey, quota, {}, nullptr);
+  const Decision denial = store.ask(quota, 10'000ns, 1);
+  memory.denied(kKey, quota, {}, denial, 10'000ns, 10'000ns, second);
+  memory.denied(kKey, quota, {}, denial, 9'000ns, 11'000ns, first);
+  EXPECT_EQ(memory.recall(kKey, quota, {}, 10'000ns), denial);
+  EXPECT_EQ(memory.recall(kKey, quota, {}, 10'500ns)->reset_after, denial.reset_after - 500ns);
 }
 
 }  // namespace

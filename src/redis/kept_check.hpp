@@ -33,7 +33,8 @@ inline std::string key_in_redis(std::string_view prefix, std::uint32_t id, std::
   return name;
 }
 
-// The same in every store of a process, because they share Resets; secret. Never 0, which is not a key.
+// The same in every store of a process, because they share a ProcessMemory; secret. Never 0, which is not a
+// key.
 inline std::uint64_t hash_of(std::uint32_t id, std::string_view key) {
   static const core::HashKey kSeed = store::Table::random_seed();
   return core::siphash<1, 3>({kSeed.k0, kSeed.k1 ^ id}, key) | 1;
@@ -45,7 +46,8 @@ struct KeptCheck {
   std::size_t size;  // of the asker's key, with which the name ends
   std::uint64_t hash;
   Cost cost;
-  std::uint32_t resets;  // of the key, before the store was asked
+  std::uint32_t resets;     // of the key, before the store was asked
+  std::uint32_t stamp = 0;  // DenialMemory's, when the store was asked
 
   std::string_view key() const { return std::string_view(name).substr(name.size() - size); }
   Ask ask() const { return {&limit.rule, name, cost}; }

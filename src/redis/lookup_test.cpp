@@ -123,9 +123,9 @@ TEST(Lookup, nobody_waits_for_a_name_that_dns_does_not_answer) {
   for (int i = 0; i < 2; ++i) {
     boost::asio::io_context context;
     store::EmbeddedStore local{store::Table::kLeastBytes};
-    Resets resets;
+    ProcessMemory memory;
     const core::Clock clock = [] { return store::steady_now(); };
-    SharedStore store(Endpoint::parse("redis://never.test").value(), {}, local, resets, clock);
+    SharedStore store(Endpoint::parse("redis://never.test").value(), {}, local, memory, clock);
     Sockets sockets(context, store.client(), nullptr, clock);
     sockets.start();
     dns().await_one();

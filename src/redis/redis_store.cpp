@@ -54,7 +54,8 @@ class RedisStore::Impl {
     const redis::SharedStore::Options shared{.deadline = options.deadline,
                                              .remember_denials = options.remember_denials,
                                              .local_share = options.local_share};
-    store_ = std::make_unique<redis::SharedStore>(std::move(*endpoint), shared, local_, resets_, clock_);
+    memory_ = std::make_unique<redis::ProcessMemory>();
+    store_ = std::make_unique<redis::SharedStore>(std::move(*endpoint), shared, local_, *memory_, clock_);
     sockets_ = std::make_unique<redis::Sockets>(context_, store_->client(), tls_ ? &*tls_ : nullptr, clock_);
     store_->on_work([this](std::size_t calls) { sockets_->wake(calls); });
     sockets_->on_change([this] { store_->note_state(); });
@@ -216,7 +217,7 @@ class RedisStore::Impl {
   const Options options_;
   const core::Clock clock_;
   store::EmbeddedStore local_{64_MiB};
-  redis::Resets resets_;
+  std::unique_ptr<redis::ProcessMemory> memory_;
   std::optional<asio::ssl::context> tls_;
   std::unique_ptr<redis::SharedStore> store_;  // neither for "memory:"
   std::unique_ptr<redis::Sockets> sockets_;

@@ -1,9 +1,13 @@
 // Denials that are remembered and told without asking Redis.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <random>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "redis/one_key_test.hpp"
 #include "redis/shared_world_test.hpp"
 
 namespace weir::redis {
@@ -72,6 +76,105 @@ TEST(SharedStore, a_denial_by_a_window_is_not_recalled) {
     world.run(1ms);
   }
   EXPECT_EQ(world.asked(), "k | k | k");
+}
+
+// A cost of 60 of 100, 50 (denied), 10 elsewhere, 50 again: with one memory for the process its event loops
+// know of each other's charges at once, and of a raised limit.
+TEST(SharedStore, event_loops_share_what_they_remember) {
+  SharedWorld world(kOne);
+  world.add(kOne, {}, world.home_of(0));
+  world.run(1ms);
+  const auto took = [&](std::size_t loop, const char* of, std::uint64_t cost) {
+    const std::size_t id = world.check(rule(of), "k", cost, {}, loop);
+    world.run(1ms);
+    return world.took(id).substr(0, 13);
+  };
+  constexpr const char* kSlow = "1/1000s burst 100";
+  EXPECT_EQ(took(0, kSlow, 60), "allowed 40");
+  EXPECT_EQ(took(0, kSlow, 50), "denied for 99");
+  EXPECT_EQ(world.asked(), "k 60 | k 50");
+  EXPECT_EQ(took(1, kSlow, 50), "denied for 99");
+  EXPECT_EQ(world.asked(), "");
+  EXPECT_EQ(took(1, kSlow, 10), "allowed 30");
+  EXPECT_EQ(took(0, kSlow, 50), "denied for 19");
+  EXPECT_EQ(took(1, "1/s burst 100", 50), "denied for 20");
+  EXPECT_EQ(took(1, "1/s burst 200", 50), "allowed 80");
+  EXPECT_EQ(world.asked(), "k 10 | k 50 | k 50 | k 50");
+}
+
+// What another process does to a key is known here a second later at most; what is told until then counts
+// down.
+TEST(SharedStore, a_denial_is_outdated_by_a_second_at_most) {
+  for (const nanoseconds later : {100ms, 999ms}) {
+    SharedWorld world(kOne, {}, 2);
+    constexpr const char* kSlow = "1/1000s burst 2";
+    for (int i = 0; i < 3; ++i) world.check(rule(kSlow), "k");
+    world.run(1ms);
+    EXPECT_EQ(world.took(3), "denied for 1000000000us");
+    world.reset("k", 1);
+    world.run(later - 1ms);
+    EXPECT_EQ(world.took(world.check(rule(kSlow), "k")),
+              "denied for " + std::to_string(1'000'000'200 - later / 1us) + "us");
+    world.run(1s - later);
+    const std::size_t after = world.check(rule(kSlow), "k");
+    world.run(1ms);
+    EXPECT_EQ(world.took(after), "allowed 1");
+  }
+}
+
+// The store's clock goes back an hour, for 0.8 s: a key is denied by what was remembered no longer than the
+// store denies it, and a second more.
+TEST(SharedStore, a_clock_that_steps_back_locks_nobody_out) {
+  for (const char* of : {"10/s burst 10", "1000/s burst 10", "1/1000s burst 3"}) {
+    SharedWorld world(kOne);
+    const nanoseconds T = rule(of).quota.emission_interval();
+    const nanoseconds reask = std::min<nanoseconds>(1s, T * rule(of).quota.burst());
+    world.check(rule(of), "k");
+    world.run(1ms);
+    world.redis.ahead -= 1h;
+    const std::size_t denied = world.check(rule(of), "k");
+    world.run(800ms);
+    EXPECT_TRUE(world.took(denied).starts_with("denied for ")) << world.took(denied);
+    const std::size_t last = world.check(rule(of), "k");
+    world.run(1ms);
+    EXPECT_TRUE(world.took(last).starts_with("denied for ")) << world.took(last);
+    world.redis.ahead += 1h;
+    world.run(reask);
+    const std::size_t after = world.check(rule(of), "k");
+    world.run(1ms);
+    EXPECT_TRUE(world.took(after).starts_with("allowed")) << of << ": " << world.took(after);
+  }
+}
+
+// A long pipeline of one connection, of any costs: nobody is told numbers that leave out what was asked
+// before. Another process, or a reset, would be seen later; this one asks alone.
+TEST(SharedStore, a_pipeline_is_answered_in_its_order) {
+  std::mt19937_64 random(seed());
+  std::size_t remembered = 0;
+  for (int trace = 0; trace < 40; ++trace) {
+    SharedWorld world(kOne);
+    world.latency = [&] { return nanoseconds{static_cast<std::int64_t>(1'000 + random() % 2'000'000)}; };
+    const core::Rule slow = rule("1/1000s burst 100");
+    const std::vector<std::uint64_t> costs =
+        trace % 2 == 0 ? std::vector<std::uint64_t>{1, 10, 50} : std::vector<std::uint64_t>{1 + random() % 9};
+    for (int i = 0; i < 300; ++i) {
+      world.check(slow, "k", costs[random() % costs.size()]);
+      world.run(nanoseconds{static_cast<std::int64_t>(random() % (trace % 3 == 0 ? 30'000 : 3'000'000))});
+    }
+    world.run(60ms);
+    std::int64_t left = 100;
+    for (std::size_t id = 1; id < world.requests.size(); ++id) {
+      const SharedWorld::Request& request = world.requests[id];
+      ASSERT_TRUE(request.told);
+      const auto cost = static_cast<std::int64_t>(request.cost.units);
+      const bool fits = cost <= left;
+      if (fits) left -= cost;
+      ASSERT_EQ(request.told->outcome.decision.allowed(), fits) << id;
+      ASSERT_EQ(request.told->outcome.decision.remaining, left) << id;
+    }
+    remembered += world.store().counters().remembered;
+  }
+  EXPECT_GT(remembered, 1'000U);
 }
 
 }  // namespace

@@ -42,12 +42,12 @@ std::uint64_t units_to_lease(const Limit& limit, Cost cost) {
 
 }  // namespace
 
-SharedStore::SharedStore(Endpoint endpoint, Options options, store::EmbeddedStore& local, Resets& resets,
-                         core::Clock clock)
+SharedStore::SharedStore(Endpoint endpoint, Options options, store::EmbeddedStore& local,
+                         ProcessMemory& memory, core::Clock clock)
     : endpoint_(std::move(endpoint)),
       options_(options),
       fallback_(local, options.local_share),
-      resets_(resets),
+      memory_(memory),
       clock_(std::move(clock)),
       client_(endpoint_, std::string(check_script()), store::Table::random_seed().k0,
               [this](std::uint64_t tag, const Client::Result& result) { answered(tag, result); }) {}
@@ -114,7 +114,7 @@ void SharedStore::check_one(Request& request, nanoseconds now) {
   const Check& check = request.checks[0];
   const Limit& limit = *check.limit;
   const std::uint64_t hash = hash_of(limit.id, check.key);
-  const std::uint32_t resets = resets_.of(hash).load();
+  const std::uint32_t resets = memory_.resets.of(hash).load();
   const bool leases = wants_lease(limit, check.cost);
   if (const auto known = without_asking(limit.rule, hash, check.cost, resets, leases, now))
     return tell(&request, known->decision, known->source, Fault::none, {}, known->charged_at, 0);
@@ -146,10 +146,12 @@ void SharedStore::answered(KeyCall call, const Client::Result& result, nanosecon
     call.more.empty() ? note(read_check(*result.value, {&ask, 1}, decisions))
                       : note(read_times(*result.value, ask, decisions));
   }
+  const bool charged = cause == Cause::none && decisions[0].allowed();
+  learn(cause == Cause::none ? Answered{charged, &decisions.back()} : Answered{}, call.check, cost, call.at,
+        now);
   const std::uint64_t hash = call.check.hash;
   if (cause == Cause::none && decisions[0].verdict == Verdict::denied && cost.units > call.check.cost.units) {
     // Not as much as a lease; perhaps what is needed. It came before those that wait.
-    learn(decisions[0], call.check, cost, call.at, now);
     call.check.may_lease = false;
     return release(hash, std::move(call.check), now);
   }
@@ -161,20 +163,18 @@ void SharedStore::answered(KeyCall call, const Client::Result& result, nanosecon
   }
   if (cause == Cause::none) counters_.merged.fetch_add(call.more.size(), std::memory_order_relaxed);
   answer.decision = decisions[0];
-  conclude(std::move(call.check), call, cause, answer, now);
+  conclude(std::move(call.check), cause, answer, now);
   for (std::size_t i = 0; i < call.more.size(); ++i) {
     answer.decision = decisions[i + 1];
-    conclude(std::move(call.more[i]), call, cause, answer, now);
+    conclude(std::move(call.more[i]), cause, answer, now);
   }
   if (call.others_wait) release(hash, std::nullopt, now);
 }
 
-void SharedStore::conclude(KeyCheck check, const KeyCall& call, Cause cause, const Answer& answer,
-                           nanoseconds now) {
+void SharedStore::conclude(KeyCheck check, Cause cause, const Answer& answer, nanoseconds now) {
   if (cause == Cause::none) {
     counters_.decided.fetch_add(1, std::memory_order_relaxed);
     health_.decided(now);
-    learn(answer.decision, check, check.cost, call.at, now);
     return tell(check.ticket.take(), answer.decision, Source::store, Fault::none, {}, answer.charged_at, 0);
   }
   count(cause);
@@ -204,7 +204,7 @@ void SharedStore::release(std::uint64_t hash, std::optional<KeyCheck> foremost, 
   };
   std::vector<Settled> settled;
   std::vector<KeyCheck> open;
-  const std::uint32_t resets = resets_.of(hash).load();
+  const std::uint32_t resets = memory_.resets.of(hash).load();
   for (KeyCheck& check : waited) {
     if (check.ticket.cancelled()) continue;
     check.resets = resets;
@@ -228,17 +228,21 @@ void SharedStore::release(std::uint64_t hash, std::optional<KeyCheck> foremost, 
 
 // ---------------------------------------------------------------------------------- what is known already
 
+bool SharedStore::remembers(const core::Rule& rule) const {
+  return options_.remember_denials && core::can_remember_denials(rule.algorithm);
+}
+
 std::optional<Decision> SharedStore::recall(const core::Rule& rule, std::uint64_t hash, Cost cost,
-                                            std::uint32_t resets, nanoseconds now) const {
-  if (!options_.remember_denials || !core::can_remember_denials(rule.algorithm)) return std::nullopt;
-  return denials_.recall(hash, rule.quota, cost, now, resets);
+                                            nanoseconds now) const {
+  if (!remembers(rule)) return std::nullopt;
+  return memory_.denials.recall(hash, rule.quota, cost, now);
 }
 
 // What a former answer still says.
 std::optional<SharedStore::Answer> SharedStore::without_asking(const core::Rule& rule, std::uint64_t hash,
                                                                Cost cost, std::uint32_t resets,
                                                                bool may_lease, nanoseconds now) {
-  if (const auto denial = recall(rule, hash, cost, resets, now)) {
+  if (const auto denial = recall(rule, hash, cost, now)) {
     counters_.remembered.fetch_add(1, std::memory_order_relaxed);
     return Answer{.decision = *denial, .source = Source::remembered};
   }
@@ -250,13 +254,30 @@ std::optional<SharedStore::Answer> SharedStore::without_asking(const core::Rule&
       .decision = allowance->decision, .source = Source::leased, .charged_at = allowance->charged_at};
 }
 
-void SharedStore::learn(const Decision& decision, const KeptCheck& check, Cost cost, nanoseconds asked,
+namespace {
+
+bool can_charge(const KeptCheck& check, Cost cost) {
+  return cost.units > 0 && cost.units <= static_cast<std::uint64_t>(check.limit.rule.quota.burst());
+}
+
+}  // namespace
+
+// A check goes to the store. One that cannot charge changes nothing that a denial under way could say.
+void SharedStore::leaves(KeptCheck& check, Cost cost) {
+  if (!can_charge(check, cost) || !remembers(check.limit.rule)) return;
+  check.stamp = memory_.denials.ask(check.hash, check.limit.rule.quota, cost, this);
+}
+
+// What leaves() said has been answered, or will not be.
+void SharedStore::learn(const Answered& answer, const KeptCheck& check, Cost cost, nanoseconds asked,
                         nanoseconds now) {
-  // A smaller request has passed since: a remembered denial is still one, but its numbers are outdated.
-  if (decision.allowed()) return denials_.forget(check.hash);
-  if (decision.verdict != Verdict::denied || !core::can_remember_denials(check.limit.rule.algorithm)) return;
-  if (options_.remember_denials)
-    denials_.remember(check.hash, check.limit.rule.quota, cost, decision, asked, now, check.resets);
+  const core::Rule& rule = check.limit.rule;
+  if (!remembers(rule)) return;
+  // A look tells newer numbers than a remembered denial has.
+  if (!can_charge(check, cost)) return cost.units == 0 ? memory_.denials.forget(check.hash) : void();
+  const bool denied = answer.last != nullptr && answer.last->verdict == Verdict::denied;
+  if (!denied) return memory_.denials.charged(check.hash);
+  memory_.denials.denied(check.hash, rule.quota, cost, *answer.last, asked, now, check.stamp);
 }
 
 void SharedStore::grant_lease(const KeyCall& call, nanoseconds charged_at, nanoseconds now) {
@@ -283,12 +304,12 @@ void SharedStore::check_jointly(Request& request, nanoseconds now) {
   std::optional<std::size_t> denied_by;
   for (std::size_t i = 0; i < checks.size(); ++i) {
     const std::uint64_t hash = hash_of(checks[i].limit->id, checks[i].key);
-    KeptCheck kept = keep(checks[i], hash, resets_.of(hash).load());
+    KeptCheck kept = keep(checks[i], hash, memory_.resets.of(hash).load());
     for (const JointCheck::Each& other : joint->each) {
       if (other.check.hash != hash || other.check.name != kept.name) continue;
       return refuse(request, i, Fault::unsuitable, "two checks of a request have the same limit and key");
     }
-    if (const auto denial = recall(kept.limit.rule, hash, kept.cost, kept.resets, now)) {
+    if (const auto denial = recall(kept.limit.rule, hash, kept.cost, now)) {
       checks[i].decision = *denial;
       if (!denied_by || core::decides(*denial, checks[*denied_by].decision)) denied_by = i;
     }
@@ -323,17 +344,18 @@ void SharedStore::answered(PartCall call, const Client::Result& result, nanoseco
     if (charged) {
       part.charged = *charged;
       part.charged_at = decided_at(*result.value).value_or(nanoseconds{0});
-      for (std::size_t i = 0; i < part.of.size(); ++i) {
-        JointCheck::Each& each = joint.each[part.of[i]];
-        each.decision = decisions[i];
-        learn(each.decision, each.check, each.check.cost, part.asked, now);
-      }
+      for (std::size_t i = 0; i < part.of.size(); ++i) joint.each[part.of[i]].decision = decisions[i];
     } else {
       part.cause = Cause::other;
       part.error = charged.error();
     }
   } else {
     part.error = result.error;
+  }
+  for (const std::size_t i : part.of) {
+    const JointCheck::Each& each = joint.each[i];
+    learn(part.cause == Cause::none ? Answered{part.charged, &each.decision} : Answered{}, each.check,
+          each.check.cost, part.asked, now);
   }
   if (--joint.open == 0) conclude(joint, now);
 }
@@ -380,7 +402,7 @@ void SharedStore::reset(Request& request, nanoseconds now) {
     const std::uint32_t id = check.limit->id;
     const std::uint64_t hash = hash_of(id, check.key);
     // What is asked from now on is asked after it, and what is left of a lease is not to be spent after it.
-    resets_.of(hash).fetch_add(1);
+    forget(hash);
     std::string name = key_in_redis(endpoint_.prefix, id, check.key);
     ResetCall& call = calls.try_emplace(slot(name), ResetCall{reset}).first->second;
     call.hashes.push_back(hash);
@@ -391,10 +413,16 @@ void SharedStore::reset(Request& request, nanoseconds now) {
   for (auto& [slot, call] : calls) send(std::move(call), now);
 }
 
+// What is known of a key that is reset.
+void SharedStore::forget(std::uint64_t hash) {
+  memory_.resets.of(hash).fetch_add(1);
+  memory_.denials.forget(hash);
+}
+
 void SharedStore::answered(ResetCall call, const Client::Result& result, nanoseconds now) {
   // And again: what was asked meanwhile may have been answered from what is forgotten now.
   const std::size_t left = call.names.size() - call.asked;
-  for (std::size_t i = left; i < call.hashes.size(); ++i) resets_.of(call.hashes[i]).fetch_add(1);
+  for (std::size_t i = left; i < call.hashes.size(); ++i) forget(call.hashes[i]);
   call.hashes.resize(left);
   call.names.resize(left);
   Reset& reset = *call.reset;
@@ -430,6 +458,7 @@ void SharedStore::give_back(const Request& charged, nanoseconds now) {
 }
 
 void SharedStore::give_back(const KeptCheck& check, Cost cost, nanoseconds charged_at, nanoseconds now) {
+  memory_.denials.forget(check.hash);
   std::string command;
   append_give_back(command, {&check.limit.rule, check.name, cost}, charged_at);
   ask(GiveBackCall{check.hash}, slot(check.name), std::move(command), now + options_.deadline, now);
@@ -437,8 +466,9 @@ void SharedStore::give_back(const KeptCheck& check, Cost cost, nanoseconds charg
 
 // All that was not spent: the script takes off what has melted.
 void SharedStore::give_back(std::uint64_t hash, const Lease& lease, nanoseconds now) {
-  if (lease.spent >= lease.units || resets_.of(hash).load() != lease.resets) return;
+  if (lease.spent >= lease.units || memory_.resets.of(hash).load() != lease.resets) return;
   const core::Rule rule{lease.quota};
+  memory_.denials.forget(hash);
   std::string command;
   append_give_back(command, {&rule, lease.key, Cost{lease.units - lease.spent}}, lease.charged_at);
   ask(GiveBackCall{hash}, slot(lease.key), std::move(command), now + options_.deadline, now);
@@ -446,13 +476,14 @@ void SharedStore::give_back(std::uint64_t hash, const Lease& lease, nanoseconds 
 
 // What was asked before it may have been denied for what is no longer owed.
 void SharedStore::answered(GiveBackCall call, const Client::Result&, nanoseconds) {
-  denials_.forget(call.hash);
+  memory_.denials.forget(call.hash);
 }
 
 // ------------------------------------------------------------------------------------------------ calls
 
 void SharedStore::send(KeyCall call, nanoseconds now) {
   call.at = now;
+  leaves(call.check, call.cost());
   std::string command;
   command.reserve(192 + call.check.name.size());
   const Ask one{&call.check.limit.rule, call.check.name, call.cost()};
@@ -477,6 +508,7 @@ void SharedStore::send(ResetCall call, nanoseconds now) {
 
 void SharedStore::send(const std::shared_ptr<JointCheck>& joint, std::size_t part, nanoseconds now) {
   joint->parts[part].asked = now;
+  for (const std::size_t i : joint->parts[part].of) leaves(joint->each[i].check, joint->each[i].check.cost);
   std::string command;
   append_check(command, joint->asks(joint->parts[part]));
   ask(PartCall{joint, part}, joint->parts[part].slot, std::move(command), joint->deadline, now);

@@ -33,12 +33,12 @@
 
 #include "core/clock.hpp"
 #include "redis/client.hpp"
-#include "redis/denial_memory.hpp"
 #include "redis/fallback.hpp"
 #include "redis/health.hpp"
 #include "redis/joint_check.hpp"
 #include "redis/leases.hpp"
 #include "redis/merge_queue.hpp"
+#include "redis/process_memory.hpp"
 #include "store/embedded_store.hpp"
 #include "store/store.hpp"
 
@@ -54,8 +54,9 @@ class SharedStore final : public store::Store {
     double local_share = 1;  // of each limit, when the embedded store decides
   };
 
-  // `local` counts for the fallback; it and `resets`, which all stores of a process share, must outlive this.
-  SharedStore(Endpoint endpoint, Options options, store::EmbeddedStore& local, Resets& resets,
+  // `local` counts for the fallback; it and `memory` are shared by all stores of a process and must outlive
+  // this.
+  SharedStore(Endpoint endpoint, Options options, store::EmbeddedStore& local, ProcessMemory& memory,
               core::Clock clock);
 
   // The calls of a batch leave in one write. A reset of many keys is one call for each slot; of very many,
@@ -121,6 +122,11 @@ class SharedStore final : public store::Store {
   };
   using Call = std::variant<std::monostate, KeyCall, PartCall, GiveBackCall, ResetCall>;
 
+  // What the store has answered to a check, or to several alike.
+  struct Answered {
+    bool charged = true;             // anything, or nobody knows
+    const Decision* last = nullptr;  // of them; none: nobody knows
+  };
   // What a check came to.
   struct Answer {
     Decision decision{};
@@ -135,6 +141,7 @@ class SharedStore final : public store::Store {
   void check_one(store::Request& request, nanoseconds now);
   void check_jointly(store::Request& request, nanoseconds now);
   void reset(store::Request& request, nanoseconds now);
+  void forget(std::uint64_t hash);
 
   void answered(std::uint64_t tag, const Client::Result& result);
   void answered(KeyCall call, const Client::Result& result, nanoseconds now);
@@ -143,15 +150,17 @@ class SharedStore final : public store::Store {
   void answered(ResetCall call, const Client::Result& result, nanoseconds now);
   void answered(std::monostate, const Client::Result&, nanoseconds) {}
 
-  void conclude(KeyCheck check, const KeyCall& call, Cause cause, const Answer& answer, nanoseconds now);
+  void conclude(KeyCheck check, Cause cause, const Answer& answer, nanoseconds now);
   void conclude(JointCheck& joint, nanoseconds now);
   void release(std::uint64_t hash, std::optional<KeyCheck> foremost, nanoseconds now);
 
-  std::optional<Decision> recall(const core::Rule& rule, std::uint64_t hash, Cost cost, std::uint32_t resets,
+  bool remembers(const core::Rule& rule) const;
+  std::optional<Decision> recall(const core::Rule& rule, std::uint64_t hash, Cost cost,
                                  nanoseconds now) const;
   std::optional<Answer> without_asking(const core::Rule& rule, std::uint64_t hash, Cost cost,
                                        std::uint32_t resets, bool may_lease, nanoseconds now);
-  void learn(const Decision& decision, const KeptCheck& check, Cost cost, nanoseconds asked, nanoseconds now);
+  void leaves(KeptCheck& check, Cost cost);
+  void learn(const Answered& answer, const KeptCheck& check, Cost cost, nanoseconds asked, nanoseconds now);
   void grant_lease(const KeyCall& call, nanoseconds charged_at, nanoseconds now);
 
   void send(KeyCall call, nanoseconds now);
@@ -172,10 +181,9 @@ class SharedStore final : public store::Store {
   Endpoint endpoint_;
   Options options_;
   Fallback fallback_;
-  Resets& resets_;
+  ProcessMemory& memory_;
   core::Clock clock_;
   std::function<void(std::size_t)> wake_ = [](std::size_t) {};
-  DenialMemory denials_;
   Leases leases_;
   MergeQueue merging_;
   std::vector<Call> calls_;  // by their tag

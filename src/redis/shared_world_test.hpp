@@ -62,7 +62,7 @@ class SharedWorld {
   // What threads of one process share.
   struct Home {
     store::EmbeddedStore local{store::Table::kLeastBytes};
-    Resets resets;
+    ProcessMemory memory;
   };
 
   explicit SharedWorld(const std::string& url, Habits habits = {}, std::size_t processes = 1) {
@@ -246,7 +246,7 @@ class SharedWorld {
             core::Clock clock)
         : home(std::move(shared)),
           habits(its_habits),
-          store(Endpoint::parse(url).value(), habits, home->local, home->resets, std::move(clock)),
+          store(Endpoint::parse(url).value(), habits, home->local, home->memory, std::move(clock)),
           number(index) {
       store.on_work([this](std::size_t calls) {
         woken = true;

@@ -67,11 +67,12 @@ class Server::Impl {
         snapshot_(open_snapshot(settings_)),
         embedded_(table_bytes(settings_.memory), settings_.when_full,
                   snapshot_.file ? snapshot_.file->seed() : store::Table::random_seed()),
+        memory_(settings_.store ? std::make_unique<redis::ProcessMemory>() : nullptr),
         service_(options_from(settings_), embedded_.table()) {
     std::vector<net::Loop*> loops;
     for (std::size_t i = 0; i < settings_.threads; ++i) {
-      workers_.push_back(
-          std::make_unique<Worker>(i, settings_, service_, embedded_, resets_, store_status_, connections_));
+      workers_.push_back(std::make_unique<Worker>(i, settings_, service_, embedded_, memory_.get(),
+                                                  store_status_, connections_));
       loops.push_back(&workers_.back()->loop());
     }
     connections_.memory.most = settings_.client_memory;
@@ -176,8 +177,8 @@ class Server::Impl {
   Settings settings_;
   Snapshot snapshot_;
   store::EmbeddedStore embedded_;
+  std::unique_ptr<redis::ProcessMemory> memory_;  // with a store
   service::Service service_;
-  redis::Resets resets_;
   StoreStatus store_status_{settings_.store_text, settings_.threads};
   net::Counters connections_;
   std::vector<std::unique_ptr<Worker>> workers_;

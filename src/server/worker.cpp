@@ -11,7 +11,7 @@
 namespace weir::server {
 
 Worker::Worker(std::size_t number, const Settings& settings, service::Service& service,
-               store::EmbeddedStore& embedded, redis::Resets& resets, StoreStatus& status,
+               store::EmbeddedStore& embedded, redis::ProcessMemory* memory, StoreStatus& status,
                net::Counters& connections)
     : service_(service),
       embedded_(embedded),
@@ -20,7 +20,7 @@ Worker::Worker(std::size_t number, const Settings& settings, service::Service& s
   if (!settings.store) return;
   const core::Clock& clock = service.options().clock;
   shared_ =
-      std::make_unique<redis::SharedStore>(*settings.store, settings.store_options, embedded, resets, clock);
+      std::make_unique<redis::SharedStore>(*settings.store, settings.store_options, embedded, *memory, clock);
   link_.emplace(number, loop_.context, *shared_, settings, clock, status);
 }
 

@@ -24,9 +24,9 @@ namespace weir::server {
 class Worker {
  public:
   // With a store in the settings, this loop has its own view of it and its own connections to it; `embedded`,
-  // `resets` and `status` are for all loops. Throws what StoreLink throws.
+  // `memory` and `status` are for all loops. Throws what StoreLink throws.
   Worker(std::size_t number, const Settings& settings, service::Service& service,
-         store::EmbeddedStore& embedded, redis::Resets& resets, StoreStatus& status,
+         store::EmbeddedStore& embedded, redis::ProcessMemory* memory, StoreStatus& status,
          net::Counters& connections);
 
   net::Loop& loop() { return loop_; }

@@ -85,7 +85,7 @@ class RedisWorld : public World {
         cluster_(cluster),
         sharing_(its_sharing),
         store_(redis::Endpoint::parse(cluster ? "redis+cluster://a,b,c" : "redis://a").value(), {}, local_,
-               resets_, [this] { return now_; }) {
+               memory_, [this] { return now_; }) {
     store_.client().start(now_);
     settle();
   }
@@ -162,7 +162,7 @@ class RedisWorld : public World {
   bool silent_ = false;
   std::map<redis::Client::NodeId, std::string> held_back_;
   EmbeddedStore local_{std::size_t{1} << 20};
-  redis::Resets resets_;
+  redis::ProcessMemory memory_;
   redis::SharedStore store_;
 };
 

@@ -1,0 +1,29 @@
+// What all event loops of a process know together about keys of the store.
+//
+// Any thread. Not for: what only one of them may use (leases.hpp).
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+
+#include "redis/denial_memory.hpp"
+
+namespace weir::redis {
+
+// How often keys have been reset through this process, so that no event loop spends a lease of what another
+// one has had forgotten. Keys share counters: one more question, never a wrong answer.
+class Resets {
+ public:
+  std::atomic<std::uint32_t>& of(std::uint64_t key) { return counts_[key % counts_.size()]; }
+
+ private:
+  std::array<std::atomic<std::uint32_t>, 1024> counts_{};
+};
+
+struct ProcessMemory {
+  Resets resets;
+  DenialMemory denials;
+};
+
+}  // namespace weir::redis
