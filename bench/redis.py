@@ -39,6 +39,8 @@ FIELDS = ("checks_per_s", "client_cpu_us", "server_cpu_us")
 # What the connection of a RedisStore says by itself when it has been silent for a second.
 OF_THE_CONNECTION = {"ping"}
 MOST_FOREIGN = 0.05
+# A denial is asked for again after a second, by those that are in flight then: of as many checks one, at most.
+MOST_ASKED = 0.001
 MOST_TRIES = 3
 
 
@@ -72,13 +74,17 @@ def compare(rounds: list[dict], over: str, under: str, target) -> dict:
 
 
 def asked_meanwhile(turns: list[dict]) -> dict:
-    """The commands that Redis has run for checks that it was not to be asked for."""
+    """The commands that Redis has run for checks of which hardly one is to be asked for."""
     asked = {}
     for turn in turns:
         for command, calls in turn["commands"].items():
             if command not in OF_THE_CONNECTION:
                 asked[command] = asked.get(command, 0) + calls
     return asked
+
+
+def few_asked(result: dict) -> bool:
+    return sum(result["asked_for_denied"].values()) <= MOST_ASKED * result["denied_checks"]
 
 
 def print_report(result: dict, judged: bool) -> None:
@@ -96,7 +102,7 @@ def print_report(result: dict, judged: bool) -> None:
         print(f"  {row['over'] + ' / ' + row['under']:36}{row['ratio']:11.2f}   rounds {low:.2f} to {high:.2f}{said}")
     asked = ", ".join(f"{calls} {command}" for command, calls in result["asked_for_denied"].items())
     print(f"  commands that Redis ran for {result['denied_checks']:,} denied checks: {asked or 'none'}"
-          + (f" (target none: {'missed' if asked else 'met'})" if judged else ""))
+          + (f" (target at most {MOST_ASKED:.1%}: {'met' if few_asked(result) else 'missed'})" if judged else ""))
     print("  cores taken by other programs, for each round: "
           + ", ".join(f"{foreign / 2:.0%}" for foreign in result["foreign"]))
 
@@ -136,7 +142,7 @@ def body() -> int:
         print()
     else:
         print_report(result, judged=not options.quick)
-    missed = result["asked_for_denied"] or not all(row["met"] for row in result["ratios"])
+    missed = not few_asked(result) or not all(row["met"] for row in result["ratios"])
     return 1 if missed and not options.quick else 0
 
 

@@ -2,17 +2,24 @@
 // (OnStoreError::local), or the answer is always yes, or always no.
 //
 // The embedded store counts by GCRA whatever the limit's algorithm, and a share of its numbers: each machine
-// then counts alone. Any thread that may use the embedded store; it must outlive this.
+// then counts alone. It does not begin at rest: owe() leaves there what the shared store has answered, so
+// that the fallback continues from the last debt that this process has seen of a key.
+//
+// One thread, as the store that has it; the embedded store is for all threads and must outlive this.
 #pragma once
 
+#include <array>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string_view>
 
 #include "store/embedded_store.hpp"
 #include "store/store.hpp"
 #include "weir/decision.hpp"
+#include "weir/quota.hpp"
 
 namespace weir::redis {
 
@@ -33,11 +40,31 @@ class Fallback {
   // What count() charged at `charged_at`: the checks with a hash of its.
   void give_back(std::span<const store::Check> charged, nanoseconds charged_at, nanoseconds now);
 
+  // The shared store has just answered this, and the answer has come: the key owes here at least as much. A
+  // share of the limit owes the same share of its debt, so that all processes together have left what the
+  // store had. A key that finds no room in the embedded store is left out.
+  void owe(const store::Limit& limit, std::string_view key, const Decision& answer, nanoseconds now);
+  // What count() and owe() have left of a key; `hash` is hash_of() of it.
+  void forget(std::uint64_t hash, nanoseconds now);
+  std::uint64_t hash_of(const store::Limit& limit, std::string_view key) const;
+
  private:
-  store::Limit scaled(const store::Limit& limit) const;
+  const Quota& scaled(const Quota& quota);
 
   store::EmbeddedStore& embedded_;
   double share_;
+  // The quotas that were scaled last.
+  struct Scaled {
+    Quota whole = Quota::per_second(1);
+    Quota share = Quota::per_second(1);
+  };
+  std::array<Scaled, 16> scaled_{};
+  std::size_t next_ = 0;
 };
+
+// What an answer says is owed, in the present T of the quota: at most the whole burst, however far ahead the
+// store's clock may be; a window's used units, as GCRA counts them; and the units of a debt that drains at a
+// former pace.
+std::chrono::nanoseconds debt_of(const Quota& quota, const Decision& answer);
 
 }  // namespace weir::redis

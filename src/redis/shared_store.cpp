@@ -272,6 +272,11 @@ void SharedStore::leaves(KeptCheck& check, Cost cost) {
 void SharedStore::learn(const Answered& answer, const KeptCheck& check, Cost cost, nanoseconds asked,
                         nanoseconds now) {
   const core::Rule& rule = check.limit.rule;
+  // Allowed and not charged, because another check of its request was denied: that is not what is owed.
+  const bool owed = answer.last != nullptr && (answer.charged || !answer.last->allowed() || cost.units == 0);
+  // What was asked before a reset tells of what is forgotten.
+  if (owed && check.resets == memory_.resets.of(check.hash).load())
+    fallback_.owe(check.limit, check.key(), *answer.last, now);
   if (!remembers(rule)) return;
   // A look tells newer numbers than a remembered denial has.
   if (!can_charge(check, cost)) return cost.units == 0 ? memory_.denials.forget(check.hash) : void();
@@ -406,6 +411,7 @@ void SharedStore::reset(Request& request, nanoseconds now) {
     std::string name = key_in_redis(endpoint_.prefix, id, check.key);
     ResetCall& call = calls.try_emplace(slot(name), ResetCall{reset}).first->second;
     call.hashes.push_back(hash);
+    call.local.push_back(fallback_.hash_of(*check.limit, check.key));
     call.names.push_back(std::move(name));
   }
   if (calls.empty()) return finish(request);
@@ -422,11 +428,15 @@ void SharedStore::forget(std::uint64_t hash) {
 void SharedStore::answered(ResetCall call, const Client::Result& result, nanoseconds now) {
   // And again: what was asked meanwhile may have been answered from what is forgotten now.
   const std::size_t left = call.names.size() - call.asked;
-  for (std::size_t i = left; i < call.hashes.size(); ++i) forget(call.hashes[i]);
+  const bool foreign = result.cause == Cause::wrongtype;
+  for (std::size_t i = left; i < call.hashes.size(); ++i) {
+    forget(call.hashes[i]);
+    if (result.cause == Cause::none || foreign) fallback_.forget(call.local[i], now);
+  }
   call.hashes.resize(left);
+  call.local.resize(left);
   call.names.resize(left);
   Reset& reset = *call.reset;
-  const bool foreign = result.cause == Cause::wrongtype;
   if (result.cause == Cause::none) {
     reset.forgotten += static_cast<std::uint64_t>(result.value->integer);
   } else {

@@ -117,6 +117,7 @@ class SharedStore final : public store::Store {
   struct ResetCall {
     std::shared_ptr<Reset> reset;
     std::vector<std::uint64_t> hashes{};
+    std::vector<std::uint64_t> local{};  // the fallback's
     std::vector<std::string> names{};
     std::size_t asked = 0;
   };

@@ -128,6 +128,45 @@ bool Table::reset(Place place, nanoseconds now) {
   return forgot;
 }
 
+namespace {
+
+core::TwoWords raised(core::TwoWords state, const Quota& quota, std::uint64_t tat, nanoseconds now) {
+  const core::gcra::State debt = core::gcra::redenominate({state.until, state.word}, quota, now, Cost{0});
+  const auto interval = static_cast<std::uint64_t>(quota.emission_interval().count());
+  // More than the whole burst, still at its former pace.
+  if (debt.interval != interval) return state;
+  return {std::max(debt.tat, tat), interval};
+}
+
+}  // namespace
+
+bool Table::raise(Place place, const Quota& quota, std::uint64_t tat, nanoseconds now) {
+  const core::TwoWords fresh{tat, static_cast<std::uint64_t>(quota.emission_interval().count())};
+  for (;;) {
+    {
+      const Segments::Pair pair = segments_.lock_pair(place);
+      for (const auto [bucket, segment] : pair.homes) {
+        bucket->assert_held();
+        const int slot = bucket->find(place.tag);
+        if (slot < 0) continue;
+        bucket->set(slot, raised(bucket->state(slot), quota, tat, now));
+        return true;
+      }
+      Bucket& first = *pair.homes[0].bucket;
+      first.assert_held();
+      for (const auto [bucket, segment] : pair.homes) {
+        bucket->assert_held();
+        const int slot = bucket->free_slot(now);
+        if (slot < 0) continue;
+        segment->put(*bucket, slot, place.tag, fresh);
+        if (bucket != &first) first.mark_overflowed();
+        return true;
+      }
+    }
+    if (segments_.make_room(place, now) == Segments::Room::none) return false;
+  }
+}
+
 void Table::give_back(Place place, const Quota& quota, Cost cost, nanoseconds charged_at, nanoseconds now) {
   const Segments::Pair pair = segments_.lock_pair(place);
   for (const auto [bucket, segment] : pair.homes) {

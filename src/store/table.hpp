@@ -87,6 +87,10 @@ class Table {
 
   // Forgets the key; true if there was something to forget.
   bool reset(Place place, nanoseconds now);
+  // For a debt that is counted elsewhere: the key owes at least until `tat`, in the quota's T. What it owes
+  // in another T is counted in this one first. False when there is no room, which is not for when_full to
+  // decide.
+  bool raise(Place place, const Quota& quota, std::uint64_t tat, nanoseconds now);
   // gcra::give_back() for the key.
   void give_back(Place place, const Quota& quota, Cost cost, nanoseconds charged_at, nanoseconds now);
 

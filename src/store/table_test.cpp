@@ -359,5 +359,50 @@ TEST(Table, the_seed_decides_where_keys_go) {
   EXPECT_LT(same, 10);
 }
 
+// A debt that somebody else counts is owed here too, and no debt is ever made smaller by it.
+TEST(Table, a_raised_debt_is_the_greater_one) {
+  constexpr Quota slow = Quota::per(1, 100s).with_burst(20);
+  const auto tat = [](std::chrono::seconds after) {
+    return static_cast<std::uint64_t>((1000s + after).count()) * 1'000'000'000;
+  };
+  const auto left = [](Table& table, const Quota& quota) {
+    return table.check(table.locate("k"), quota, Cost{0}, 1000s).remaining;
+  };
+  Table table(1_MiB, WhenFull::deny, kSeed);
+  const Table::Place place = table.locate("k");
+  EXPECT_TRUE(table.raise(place, slow, tat(550s), 1000s));
+  EXPECT_EQ(left(table, slow), 14);
+  EXPECT_TRUE(table.raise(place, slow, tat(400s), 1000s));
+  EXPECT_EQ(left(table, slow), 14);
+  EXPECT_TRUE(table.raise(place, slow, tat(2000s), 1000s));
+  EXPECT_EQ(left(table, slow), 0);
+  EXPECT_EQ(table.live(1000s), 1U);
+  // In units: of 6 that drain in 100 s each come 6 that drain in 10 s each.
+  Table other(1_MiB, WhenFull::deny, kSeed);
+  constexpr Quota fast = Quota::per(1, 10s).with_burst(20);
+  EXPECT_TRUE(other.raise(place, slow, tat(550s), 1000s));
+  EXPECT_TRUE(other.raise(place, fast, tat(30s), 1000s));
+  EXPECT_EQ(left(other, fast), 14);
+  EXPECT_TRUE(other.raise(place, fast, tat(70s), 1000s));
+  EXPECT_EQ(left(other, fast), 13);
+}
+
+TEST(Table, a_raised_debt_that_finds_no_room_is_left_out) {
+  constexpr Quota slow = Quota::per(1, 100s).with_burst(20);
+  Table table(Table::kLeastBytes, WhenFull::deny);
+  const std::uint64_t tat = 2'000'000'000'000;
+  std::size_t kept = 0;
+  std::size_t i = 0;
+  for (; i < Table::kSlotsPerSegment; ++i) {
+    if (!table.raise(table.locate("k" + std::to_string(i)), slow, tat, 1000s)) break;
+    ++kept;
+  }
+  EXPECT_GT(kept, Table::kSlotsPerSegment * 9 / 10);
+  EXPECT_EQ(table.live(1000s), kept);
+  EXPECT_EQ(table.refused(), 0U);
+  for (std::size_t j = 0; j < kept; ++j)
+    ASSERT_EQ(table.check(table.locate("k" + std::to_string(j)), slow, Cost{0}, 1000s).remaining, 10);
+}
+
 }  // namespace
 }  // namespace weir::store

@@ -203,6 +203,33 @@ class TestSharing(WithRedis):
         self.assertEqual(throttle(one, "k", 4, 1, HOUR)[0], 1)
 
 
+class TestHiccups(WithRedis):
+    def test_ten_pauses_hand_out_no_second_burst(self):
+        """A unit drains in 10 s: whatever the machine does, what is admitted beyond the burst is a second one."""
+        for threads in ("1", "2"):
+            server = ready(self.serve("--threads", threads, "--no-remember-denials"))
+            clients = [self.client(server) for _ in range(2)]
+            start, admitted, asked = time.monotonic(), 0, 0
+            for pause in range(10):
+                due = start + 0.4 * pause + 0.2
+                while time.monotonic() < due:
+                    asked += 1
+                    admitted += throttle(clients[asked % 2], f"k{threads}", 50, 1, 10)[0] == 0
+                    time.sleep(0.002)
+                self.redis.pause()
+                try:
+                    end = time.monotonic() + 0.08
+                    while time.monotonic() < end:
+                        asked += 1
+                        admitted += throttle(clients[asked % 2], f"k{threads}", 50, 1, 10)[0] == 0
+                finally:
+                    self.redis.go_on()
+            took = time.monotonic() - start
+            self.assertGreater(int(server.info()["store_fallbacks"]), 0)
+            self.assertLessEqual(admitted, 50 + 2 * took / 10 + 10)
+            self.assertGreaterEqual(admitted, 50)
+
+
 class TestRememberedDenials(WithRedis):
     def test_a_blocked_caller_costs_redis_nothing(self):
         server = self.serve("--threads", "1")
