@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -173,43 +175,78 @@ Place natural(std::int64_t number) {
   return Segments::place_of(core::siphash<1, 3>({1, 2}, std::to_string(number)));
 }
 
-// Fresh and known keys, 1 to 16 of them, in a table that is kept as full as it gets.
-TEST(JointCheck, any_keys_near_full_end_in_two_rounds_and_charge_all_or_none) {
-  core::Chance chance;
+// Random calls of fresh and known keys in a table that is kept as full as it gets, each of which must end in
+// two rounds and charge all or none.
+struct NearFull {
   World world;
+  core::Chance chance;
   nanoseconds now = 1s;
   std::int64_t number = 0;
-  std::vector<Place> known;
-  for (;;) {
-    const Place place = natural(number++);
-    if (!world.ask({place}, now).charged) break;
-    known.push_back(place);
+  std::vector<Place> known{};
+  std::uint64_t charged = 0;
+  std::uint64_t refused = 0;
+
+  explicit NearFull(std::size_t bytes) : world(bytes) {
+    // A leaf that is full refuses while others have room.
+    for (int full = 0; full < 100;) {
+      const Place place = natural(number++);
+      const bool in = world.ask({place}, now, 1 + 64).charged;
+      full = in ? 0 : full + 1;
+      if (in) known.push_back(place);
+    }
   }
-  int charged = 0;
-  int refused = 0;
-  for (int i = 0; i < 20'000; ++i) {
+  std::size_t up_to(std::size_t most) { return chance() % (most + 1); }
+  void forget_one() {
+    std::swap(known[up_to(known.size() - 1)], known.back());
+    world.forget(known.back());
+    known.pop_back();
+  }
+  void call() {
     now += 11ms;  // past the pause after a search that failed
-    const std::size_t size = 1 + static_cast<std::size_t>(i % 16);
+    const std::size_t size = 1 + up_to(up_to(7) == 0 ? 14 : 3);
+    // Room for about as many as are asked for, somewhere.
+    for (std::size_t k = up_to(size); k > 0; --k) forget_one();
     std::vector<Place> fresh;
     for (std::size_t k = 0; k < size; ++k) fresh.push_back(natural(number++));
-    // Room for about as many as are asked for, somewhere.
-    for (std::int64_t k = chance.up_to(static_cast<std::int64_t>(size)); k > 0; --k) {
-      std::swap(known[static_cast<std::size_t>(chance.up_to(static_cast<std::int64_t>(known.size()) - 1))],
-                known.back());
-      world.forget(known.back());
-      known.pop_back();
-    }
-    const Outcome outcome = world.ask(fresh, now);
-    for (const Place& place : fresh) {
-      ASSERT_EQ(world.live(place, now), outcome.charged) << i;
-      if (outcome.charged) known.push_back(place);
-    }
+    std::vector<Place> places = fresh;
+    if (up_to(3) == 0) places.push_back(known[up_to(known.size() - 1)]);  // which denies the request
+    const Outcome outcome = world.ask(places, now);
+    const bool denied = places.size() != fresh.size();
+    ASSERT_FALSE(denied && outcome.charged);
+    ASSERT_EQ(outcome.refused, outcome.charged || denied ? 0U : 1U);
     (outcome.charged ? charged : refused) += 1;
-    ASSERT_EQ(outcome.refused, outcome.charged ? 0U : 1U);
+    if (outcome.charged) known.insert(known.end(), fresh.begin(), fresh.end());
+    if (up_to(15) != 0) return;
+    for (const Place& place : fresh) ASSERT_EQ(world.live(place, now), outcome.charged);
   }
-  EXPECT_GT(charged, 2'000);
-  EXPECT_GT(refused, 2'000);
-  for (const Place& place : known) ASSERT_TRUE(world.live(place, now));
+};
+
+// WEIR_LONG=1: 10^7 calls on every size, which takes some minutes for each.
+TEST(JointCheck, any_keys_near_full_end_in_two_rounds_and_charge_all_or_none_on_every_size) {
+  const bool all = std::getenv("WEIR_LONG") != nullptr;
+  std::vector<std::size_t> sizes = {1_MiB, 2_MiB, 3_MiB, 5_MiB};
+  if (all) sizes.insert(sizes.end(), {8_MiB, 16_MiB, 64_MiB});
+  for (const std::size_t size : sizes) {
+    NearFull table(size);
+    const int calls = all ? 10'000'000 : 5'000;
+    for (int i = 0; i < calls; ++i) {
+      ASSERT_NO_FATAL_FAILURE(table.call()) << size << " " << i;
+      ASSERT_FALSE(testing::Test::HasFailure()) << size << " " << i;  // one that takes too many rounds
+    }
+    EXPECT_GT(table.charged, static_cast<std::uint64_t>(calls) / 20);
+    EXPECT_GT(table.refused, static_cast<std::uint64_t>(calls) / 20);
+    for (const Place& place : table.known) {
+      if (!all) {
+        ASSERT_TRUE(table.world.live(place, table.now));
+      }
+    }
+    if (all) {
+      std::printf("%zu MiB: %llu charged, %llu refused\n", size >> 20,
+                  static_cast<unsigned long long>(table.charged),
+                  static_cast<unsigned long long>(table.refused));
+      std::fflush(stdout);
+    }
+  }
 }
 
 TEST(JointCheck, a_growing_table_needs_one_more_round_for_each_split) {

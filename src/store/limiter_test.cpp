@@ -143,6 +143,24 @@ TEST(Limiter, several_are_charged_all_or_none) {
   EXPECT_EQ(wide.check(Cost{0}).remaining, 10);
 }
 
+TEST(LocalStore, new_keys_of_one_request_end_in_an_answer_though_the_memory_is_full) {
+  ManualClock clock;
+  LocalStore store{{.memory = 1_MiB, .clock = &clock}};
+  KeyedLimiter limiter{Quota::per_day(1), store};
+  int refused = 0;
+  for (int number = 0; refused < 10'000; number += 2) {
+    ASSERT_LT(number, 200'000);
+    clock.advance(11ms);  // past the pause after a search for room that failed
+    const std::string one = std::to_string(number);
+    const std::string two = std::to_string(number + 1);
+    const bool allowed = store.check_all({{limiter, one}, {limiter, two}}).allowed();
+    refused += allowed ? 0 : 1;
+    for (const std::string& key : {one, two})
+      ASSERT_EQ(limiter.check(key, Cost{0}).remaining, allowed ? 0 : 1) << number;
+  }
+  EXPECT_GT(limiter.live(), limiter.capacity() * 95 / 100);
+}
+
 TEST(Limiter, check_all_says_what_is_wrong) {
   Limiter limiter{Quota::per_second(1)};
   Limiter other{Quota::per_second(1)};

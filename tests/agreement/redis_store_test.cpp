@@ -128,6 +128,38 @@ TEST(RedisStore, in_memory_decides_at_once_by_the_clock_that_it_is_given) {
   EXPECT_EQ(store.not_decided(), 0U);
 }
 
+// The store's only thread counts in the table of this process, which has 64 MiB: new keys find less and less
+// room there, two of a request sometimes the same. The calls must end, and be all or none, while the table
+// fills and long after it is full.
+TEST(RedisStore, new_keys_of_one_request_end_in_an_answer_though_the_table_is_full) {
+  ManualClock clock;
+  RedisStore store{kNobody, {.clock = &clock}};
+  SharedLimiter limiter{Quota::per_day(1), store};
+  std::vector<std::string> names(16);
+  std::vector<SharedCheck> checks;
+  int number = 0;
+  const auto ask = [&](std::size_t keys) {
+    checks.clear();
+    for (std::size_t i = 0; i < keys; ++i) {
+      names[i] = std::to_string(number++);
+      checks.push_back({limiter, names[i]});
+    }
+    return store.check_all(checks).allowed();
+  };
+  for (int call = 0; call < 50'000; ++call) ASSERT_TRUE(ask(2));
+  int refused = 0;
+  for (int call = 0; refused < 5'000; ++call) {
+    ASSERT_LT(call, 300'000) << "it is never full";
+    // Past the pause after a search for room that failed.
+    if (refused > 0) clock.advance(11ms);
+    if (ask(call % 16 == 0 ? 2 : 16)) continue;
+    ++refused;
+    if (refused % 100 == 0) {
+      EXPECT_EQ(limiter.check(names[0], Cost{0}).remaining, 1);
+    }
+  }
+}
+
 TEST(SharedLimiter, a_batch_has_a_cost_for_each_key_and_room_for_each_decision) {
   ManualClock clock;
   RedisStore store{"memory:", {.clock = &clock}};
