@@ -2,9 +2,8 @@
 // taken, what waits for a store, TLS.
 //
 // Each session charges what it keeps to its loop, in steps: only a change of several KiB is counted. Above
-// the bound the largest holders are closed, whichever loop they are on, and of equals the oldest first: half
-// handshakes are much alike, and a client ends its own soon. Connections that keep nothing but themselves
-// are never closed for it; when those alone reach the bound, no further one is accepted.
+// the bound the largest holders are closed, whichever loop they are on. Connections that keep nothing but
+// themselves are never closed for it; when those alone reach the bound, no further one is accepted.
 //
 // ClientMemory: any thread. Holders: its loop's, but for largest(). Not for: what is kept for all clients
 // together, such as the table.
@@ -12,12 +11,13 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <set>
-#include <tuple>
+#include <utility>
 
 namespace weir::net {
 
@@ -58,22 +58,36 @@ struct Charge {
   bool operator==(const Charge&) const = default;
 };
 
-// The sessions of one loop that keep more than themselves, in the order in which they are to be closed.
+// The sessions of one loop that keep more than themselves, in the order in which they are to be closed. Of
+// those whose charges are within one power of two, the one that has kept it for longest is the first: by
+// exact sizes, an attacker that stays a little smaller than an honest handshake would have the honest one
+// closed.
 class Holders {
  public:
-  // `came` tells which of equals is the oldest.
-  void change(Session& session, std::chrono::nanoseconds came, std::size_t from, std::size_t to) {
-    if (from > 0) order_.erase({from, -came, &session});
-    if (to > 0) order_.insert({to, -came, &session});
-    largest_.store(order_.empty() ? 0 : std::get<0>(*order_.rbegin()), std::memory_order_relaxed);
+  using Rank = std::uint64_t;  // the greatest is the first to be closed; 0: nobody
+
+  // `since` is when the session began to keep more than itself; it stays the same until it keeps nothing.
+  void change(Session& session, std::chrono::nanoseconds since, std::size_t from, std::size_t to) {
+    const Rank before = rank(from, since);
+    const Rank after = rank(to, since);
+    if (before == after) return;
+    if (before > 0) order_.erase({before, &session});
+    if (after > 0) order_.insert({after, &session});
+    first_.store(order_.empty() ? 0 : order_.rbegin()->first, std::memory_order_relaxed);
   }
-  // What the first to be closed keeps; 0 when there is none. Any thread.
-  std::size_t largest() const { return largest_.load(std::memory_order_relaxed); }
-  Session& first() const { return *std::get<2>(*order_.rbegin()); }
+  Rank first_rank() const { return first_.load(std::memory_order_relaxed); }  // any thread
+  Session& first() const { return *order_.rbegin()->second; }
 
  private:
-  std::set<std::tuple<std::size_t, std::chrono::nanoseconds, Session*>> order_;
-  std::atomic<std::size_t> largest_{0};
+  static Rank rank(std::size_t kept, std::chrono::nanoseconds since) {
+    constexpr unsigned kTimeBits = 57;  // of microseconds
+    if (kept == 0) return 0;
+    const auto time = static_cast<Rank>(std::chrono::floor<std::chrono::microseconds>(since).count());
+    return static_cast<Rank>(std::bit_width(kept)) << kTimeBits | ((Rank{1} << kTimeBits) - 1 - time);
+  }
+
+  std::set<std::pair<Rank, Session*>> order_;
+  std::atomic<Rank> first_{0};
 };
 
 }  // namespace weir::net

@@ -38,7 +38,7 @@ void Dispatcher::take(Accepted accepted, const Protocol& protocol) {
 bool Dispatcher::full() const {
   if (counters_.now.load(std::memory_order_relaxed) >= most_connections_) return true;
   return counters_.memory.over() && std::all_of(loops_.begin(), loops_.end(), [](const Loop* loop) {
-           return loop->holders.largest() == 0;
+           return loop->holders.first_rank() == 0;
          });
 }
 

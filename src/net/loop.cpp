@@ -57,8 +57,8 @@ void Loop::close_sessions() {
 
 void Loop::stop() { poller.stop(); }
 
-void Loop::charge(Session& session, std::chrono::nanoseconds came, const Charge& from, const Charge& to) {
-  if (from.beyond != to.beyond) holders.change(session, came, from.beyond, to.beyond);
+void Loop::charge(Session& session, std::chrono::nanoseconds since, const Charge& from, const Charge& to) {
+  if (from.beyond != to.beyond) holders.change(session, since, from.beyond, to.beyond);
   ClientMemory& memory = counters.memory;
   memory.used.fetch_add(to.sum() - from.sum(), std::memory_order_relaxed);
   if (to.sum() > from.sum() && memory.over()) ask_for_relief();
@@ -74,8 +74,8 @@ void Loop::relieve() {
   while (counters.memory.over()) {
     Loop& worst = **std::max_element(
         counters.loops.begin(), counters.loops.end(),
-        [](const Loop* a, const Loop* b) { return a->holders.largest() < b->holders.largest(); });
-    if (worst.holders.largest() == 0) return;
+        [](const Loop* a, const Loop* b) { return a->holders.first_rank() < b->holders.first_rank(); });
+    if (worst.holders.first_rank() == 0) return;
     if (&worst != this) return worst.ask_for_relief();
     holders.first().close_for_memory();
   }

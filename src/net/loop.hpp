@@ -61,7 +61,7 @@ struct Loop {
   void stop();
   // What a session keeps has changed. Above the bound for all, the largest holders are closed in a later
   // turn.
-  void charge(Session& session, std::chrono::nanoseconds came, const Charge& from, const Charge& to);
+  void charge(Session& session, std::chrono::nanoseconds since, const Charge& from, const Charge& to);
 
   const std::size_t number;
   const Clock clock;

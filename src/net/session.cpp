@@ -349,7 +349,8 @@ void Session::account() {
     now.beyond = Charge::steps(rest_.capacity() + untaken_.capacity() + talk + socket_->kept());
   }
   if (now == charge_) return;
-  loop_.charge(*this, came_, charge_, now);
+  if (charge_.beyond == 0) keeps_since_ = loop_.clock();
+  loop_.charge(*this, keeps_since_, charge_, now);
   charge_ = now;
 }
 

@@ -46,6 +46,7 @@ class Session final : public std::enable_shared_from_this<Session>, private Poll
   Session& operator=(const Session&) = delete;
 
   State state() const { return state_; }
+  std::uint64_t id() const { return peer_.id; }
   Client client() const;
 
   // The events that do not come from the socket.
@@ -97,6 +98,7 @@ class Session final : public std::enable_shared_from_this<Session>, private Poll
   std::chrono::nanoseconds stalled_since_;  // 0: not stalled
   std::chrono::nanoseconds delayed_since_{0};
   Charge charge_;
+  std::chrono::nanoseconds keeps_since_{0};  // more than itself
   State state_ = State::handshaking;
   bool draining_ = false;
 };

@@ -82,7 +82,7 @@ constexpr std::size_t kRecord = 16384;
 // that is idle, whose buffers are released; in a handshake 42 KiB and what has been read of it, half as much
 // again; and a buffer for half a record.
 constexpr std::size_t kTlsAtRest = std::size_t{16} << 10;
-constexpr std::size_t kTlsHandshake = std::size_t{28} << 10;
+constexpr std::size_t kTlsHandshake = std::size_t{32} << 10;
 constexpr std::size_t kTlsBuffer = std::size_t{18} << 10;
 
 struct FreeSsl {

@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "net/clients.hpp"
+#include "resp/later.hpp"
 #include "resp/pipeline.hpp"
 #include "resp/throttle.hpp"
 #include "resp/transaction.hpp"
@@ -44,10 +45,13 @@ struct Call {
   Caller& caller;
   Transaction& transaction;
   Pipeline& pipeline;
+  Later& later;
   Arguments words;  // with the name
   std::string& out;
   bool slow = false;  // to be set: it took long, so the other connections are next
 
+  // Its reply is not wanted.
+  bool silent() const { return caller.silent() || transaction.silent(); }
   Writer reply() const { return Writer(out, caller.protocol); }
   void fail(std::string_view text) const { reply().error(text); }
   void fail_arity(std::string_view name) const;
@@ -108,6 +112,10 @@ void run_hello(Call& call);
 void run_auth(Call& call);
 void run_select(Call& call);
 void run_client(Call& call);
+// client_commands.cpp
+void run_client_info(Call& call);
+void run_client_list(Call& call);
+void run_client_kill(Call& call);
 // server_commands.cpp
 void run_command(Call& call);
 void run_info(Call& call);
@@ -115,6 +123,8 @@ void run_config(Call& call);
 void run_time(Call& call);
 void run_dbsize(Call& call);
 void run_shutdown(Call& call);
+void run_lastsave(Call& call);
+void run_bgsave(Call& call);
 // transaction_commands.cpp
 void run_multi(Call& call);
 void run_exec(Call& call);

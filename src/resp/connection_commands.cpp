@@ -156,10 +156,10 @@ void run_client(Call& call) {
   }
   if (what == "getname") return caller.name.empty() ? call.reply().null() : call.reply().bulk(caller.name);
   if (what == "id") return call.reply().integer(static_cast<std::int64_t>(caller.peer.id));
-  if (what == "info") {
-    return call.reply().verbatim("id=" + std::to_string(caller.peer.id) + " addr=" + caller.peer.address +
-                                 " name=" + caller.name + " db=0 resp=" + std::to_string(caller.protocol) +
-                                 "\n");
+  if (call.later.possible()) {
+    if (what == "info") return run_client_info(call);
+    if (what == "list") return run_client_list(call);
+    if (what == "kill") return run_client_kill(call);
   }
   if (what == "setinfo" || what == "no-evict" || what == "no-touch") return call.reply().simple("OK");
   if (what == "reply") {

@@ -5,10 +5,11 @@
 namespace weir::resp {
 
 Conversation::Conversation(service::Service& service, store::Store& store, Batch& batch, net::Peer peer,
-                           std::function<void()> resume)
+                           std::function<void()> resume, net::Clients* clients)
     : service_(service),
       caller_{.peer = std::move(peer), .authenticated = !service.credentials.required()},
-      pipeline_(service, store, batch, std::move(resume)) {}
+      pipeline_(service, store, batch, resume),
+      later_(clients, std::move(resume)) {}
 
 std::size_t Conversation::feed(std::string_view input, std::string& out, net::Moment when) {
   pipeline_.begin({when.arrived, when.now});
@@ -16,7 +17,8 @@ std::size_t Conversation::feed(std::string_view input, std::string& out, net::Mo
   caller_.guessed = false;
   std::size_t used = 0;
   std::uint64_t ran = 0;
-  if (!settle(out)) return 0;
+  if (!settle(out) || later_.waiting()) return 0;
+  if (later_.answered()) later_.write(Writer(out, caller_.protocol));
   while (goes_on(out)) {
     if (transaction_.running()) {
       run_transaction(out);
@@ -48,6 +50,7 @@ std::size_t Conversation::feed(std::string_view input, std::string& out, net::Mo
 bool Conversation::take(std::string_view bytes, std::string& out) {
   const Arguments words = parser_.args();
   const Command* command = find_command(words[0]);
+  last_ = command;
   if (command != nullptr && caller_.authenticated && !transaction_.open() &&
       gather(*command, words, caller_.silent())) {
     if (caller_.replies == Replies::skip_next) caller_.replies = Replies::on;
@@ -79,7 +82,7 @@ void Conversation::execute(const Command* command, std::string_view bytes, std::
   }
   if (caller_.replies == Replies::skip_next) caller_.replies = Replies::skip_this;
   const std::size_t before = out.size();
-  Call call{service_, caller_, transaction_, pipeline_, words, out};
+  Call call{service_, caller_, transaction_, pipeline_, later_, words, out};
   const auto refuse = [&](std::string_view text) {
     transaction_.refuse();
     call.fail(text);
@@ -130,7 +133,7 @@ void Conversation::run_transaction(std::string& out) {
     }
     if (!settle(out)) return;
     const std::size_t before = out.size();
-    Call call{service_, caller_, transaction_, pipeline_, words, out};
+    Call call{service_, caller_, transaction_, pipeline_, later_, words, out};
     run(command, call);
     if (transaction_.silent()) out.resize(before);
     transaction_.advance();
@@ -149,6 +152,7 @@ void Conversation::describe(net::Client& client) const {
   client.name = caller_.name;
   client.user = caller_.authenticated ? service_.options().user : "";
   client.protocol = caller_.protocol;
+  client.command = last_ != nullptr ? lower(last_->name) : "NULL";
   if (transaction_.open()) client.queued = static_cast<std::int64_t>(transaction_.queued());
 }
 

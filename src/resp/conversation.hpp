@@ -17,6 +17,7 @@
 #include "net/conversation.hpp"
 #include "resp/batch.hpp"
 #include "resp/commands.hpp"
+#include "resp/later.hpp"
 #include "resp/parser.hpp"
 #include "resp/pipeline.hpp"
 #include "resp/transaction.hpp"
@@ -30,13 +31,14 @@ class Conversation final : public net::Conversation {
   // A reply larger than this ends a call of feed(), so that what a client does not take stays bounded.
   static constexpr std::size_t kOutputCap = std::size_t{256} << 10;
 
-  // `batch` is shared by the conversations of a loop. All that is handed in must outlive this.
+  // `batch` is shared by the conversations of a loop. Without `clients` the commands about other connections
+  // are unknown. All that is handed in must outlive this.
   Conversation(service::Service& service, store::Store& store, Batch& batch, net::Peer peer,
-               std::function<void()> resume);
+               std::function<void()> resume, net::Clients* clients = nullptr);
 
   std::size_t feed(std::string_view input, std::string& out, net::Moment when) override;
-  bool waiting() const override { return pipeline_.waiting(); }
-  bool busy() const override { return busy_ || pipeline_.answered(); }
+  bool waiting() const override { return pipeline_.waiting() || later_.waiting(); }
+  bool busy() const override { return busy_ || pipeline_.answered() || later_.answered(); }
   bool closing() const override { return caller_.closing; }
   bool trusted() const override { return caller_.authenticated; }
   bool unfinished() const override { return transaction_.open(); }
@@ -46,7 +48,7 @@ class Conversation final : public net::Conversation {
 
  private:
   bool goes_on(const std::string& out) const {
-    return !caller_.closing && !caller_.guessed && !slow_ && !pipeline_.waiting() && out.size() < kOutputCap;
+    return !caller_.closing && !caller_.guessed && !slow_ && !waiting() && out.size() < kOutputCap;
   }
   bool take(std::string_view bytes, std::string& out);
   bool gather(const Command& command, Arguments words, bool silent);
@@ -62,6 +64,8 @@ class Conversation final : public net::Conversation {
   RequestParser parser_;
   Transaction transaction_;
   Pipeline pipeline_;
+  Later later_;
+  const Command* last_ = nullptr;  // for the list of clients
   std::size_t asked_ = 0;  // bytes of the commands whose answers it waits for: the store has their words
   bool busy_ = false;
   bool slow_ = false;  // what has just run took long: the other connections are next

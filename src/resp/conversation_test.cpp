@@ -534,5 +534,209 @@ TEST(LateStore, what_nobody_could_decide_is_an_error_of_that_command_alone) {
   }
 }
 
+// Clients that are told of when the test says so.
+class LateClients final : public net::Clients {
+ public:
+  void list(std::function<void(std::vector<net::Client>)> done) override {
+    turns.emplace_back([this, done = std::move(done)] { done(rows); });
+  }
+  void close(std::vector<std::uint64_t> ids, std::function<void(std::size_t)> done) override {
+    turns.emplace_back([this, ids = std::move(ids), done = std::move(done)] {
+      closed.insert(closed.end(), ids.begin(), ids.end());
+      done(ids.size());
+    });
+  }
+  bool turn() {
+    if (turns.empty()) return false;
+    const auto next = std::move(turns.front());
+    turns.erase(turns.begin());
+    next();
+    return true;
+  }
+
+  std::vector<net::Client> rows;
+  std::vector<std::uint64_t> closed;
+  std::vector<std::function<void()>> turns;
+};
+
+struct ClientTalk : Talk {
+  explicit ClientTalk(service::Options options = {}) : Talk(std::move(options)) {
+    clients.rows = {
+        {.peer = {8, "10.0.0.8", 80}, .age = 90s, .idle = 5s, .memory = 2048, .name = "b", .user = "app"},
+        {.peer = {7, "127.0.0.1", 70}, .age = 10s, .name = "me", .user = "default"},
+        {.peer = {9, "2001:db8::1", 90}, .age = 91s, .user = "default", .queued = 2}};
+  }
+  std::string say(const std::string& bytes) {
+    std::string out;
+    rest += bytes;
+    rest.erase(0, mine.feed(rest, out, {now, now}));
+    return out;
+  }
+  std::string all(const std::string& bytes) {
+    std::string out = say(bytes);
+    while (clients.turn()) {
+    }
+    while (mine.busy()) {
+      out += say("");
+      while (clients.turn()) {
+      }
+    }
+    return out;
+  }
+  // The ids in the lines of a list.
+  std::string ids(const std::string& command) {
+    const std::string text = all(command + "\r\n");
+    std::string found;
+    for (std::size_t at = text.find("id="); at != std::string::npos; at = text.find("\nid=", at)) {
+      at = text.find('=', at) + 1;
+      found += text.substr(at, text.find(' ', at) - at) + " ";
+    }
+    return found;
+  }
+
+  LateClients clients;
+  std::size_t resumed = 0;
+  Conversation mine{service, embedded, batch, {7, "127.0.0.1", 70, true}, [this] { ++resumed; }, &clients};
+};
+
+TEST(Clients, are_listed_when_every_loop_has_told_and_what_follows_waits) {
+  ClientTalk talk;
+  EXPECT_EQ(talk.say("PING\r\nCLIENT LIST\r\nPING\r\n"), "+PONG\r\n");
+  EXPECT_TRUE(talk.mine.waiting());
+  EXPECT_FALSE(talk.mine.busy());
+  EXPECT_EQ(talk.say(""), "");
+  EXPECT_TRUE(talk.clients.turn());
+  EXPECT_EQ(talk.resumed, 1U);
+  EXPECT_FALSE(talk.mine.waiting());
+  EXPECT_TRUE(talk.mine.busy());
+  const std::string said = talk.say("");
+  EXPECT_EQ(said.substr(said.find("\r\n") + 2, 13), "id=7 addr=127");
+  EXPECT_NE(
+      said.find(
+          "\nid=8 addr=10.0.0.8:80 name=b age=90 idle=5 flags=N db=0 sub=0 psub=0 ssub=0 multi=-1 qbuf=0 "
+          "qbuf-free=0 argv-mem=0 obl=0 oll=0 omem=0 tot-mem=2048 cmd= user=app resp=0\nid=9 "
+          "addr=[2001:db8::1]:90 name= age=91 idle=0 flags=x "),
+      std::string::npos)
+      << said;
+  EXPECT_EQ(said.substr(said.size() - 9), "\r\n+PONG\r\n");
+}
+
+TEST(Clients, a_list_shows_those_that_are_asked_for) {
+  ClientTalk talk;
+  EXPECT_EQ(talk.ids("CLIENT LIST"), "7 8 9 ");
+  EXPECT_EQ(talk.ids("client list type NORMAL"), "7 8 9 ");
+  EXPECT_EQ(talk.ids("CLIENT LIST TYPE pubsub"), "");
+  EXPECT_EQ(talk.ids("CLIENT LIST ID 9 1000 8"), "8 9 ");
+  EXPECT_EQ(talk.ids("CLIENT INFO"), "7 ");
+  for (const auto& [command, error] : {std::pair{"CLIENT LIST ID", "ERR syntax error"},
+                                       {"CLIENT LIST TYPE", "ERR syntax error"},
+                                       {"CLIENT LIST BOGUS x", "ERR syntax error"},
+                                       {"CLIENT LIST ID x", "ERR client-id should be greater than 0"},
+                                       {"CLIENT LIST TYPE bogus", "ERR Unknown client type 'bogus'"}}) {
+    EXPECT_EQ(talk.all(std::string(command) + "\r\n"), "-" + std::string(error) + "\r\n");
+  }
+}
+
+TEST(Clients, are_killed_by_filters_that_must_all_hold) {
+  struct Row {
+    std::string command;
+    std::string reply;
+    std::vector<std::uint64_t> closed;
+    bool itself = false;
+  };
+  for (const Row& row : {
+           Row{"CLIENT KILL ID 8", ":1", {8}},
+           Row{"CLIENT KILL ID 8 USER app", ":1", {8}},
+           Row{"CLIENT KILL ID 8 USER default", ":0", {}},
+           Row{"CLIENT KILL USER default", ":1", {9}},
+           Row{"CLIENT KILL USER default SKIPME no", ":2", {9}, true},
+           Row{"CLIENT KILL TYPE normal SKIPME yes", ":2", {8, 9}},
+           Row{"CLIENT KILL TYPE pubsub", ":0", {}},
+           Row{"CLIENT KILL MAXAGE 90", ":2", {8, 9}},
+           Row{"CLIENT KILL ADDR [2001:db8::1]:90", ":1", {9}},
+           Row{"CLIENT KILL ADDR 10.0.0.8", ":0", {}},
+           Row{"CLIENT KILL 10.0.0.8:80", "+OK", {8}},
+           Row{"CLIENT KILL 127.0.0.1:70", "+OK", {}, true},
+           Row{"CLIENT KILL 10.0.0.8:81", "-ERR No such client", {}},
+           Row{"CLIENT KILL \"\"", "-ERR No such client", {}},
+           Row{"CLIENT KILL", "-ERR syntax error", {}},
+           Row{"CLIENT KILL ID", "-ERR No such client", {}},
+           Row{"CLIENT KILL ID 8 USER", "-ERR syntax error", {}},
+           Row{"CLIENT KILL ID 0", "-ERR client-id should be greater than 0", {}},
+           Row{"CLIENT KILL BOGUS x", "-ERR syntax error", {}},
+           Row{"CLIENT KILL SKIPME maybe", "-ERR syntax error", {}},
+       }) {
+    ClientTalk talk;
+    EXPECT_EQ(talk.all(row.command + "\r\nPING\r\n"), row.reply + "\r\n" + (row.itself ? "" : "+PONG\r\n"))
+        << row.command;
+    EXPECT_EQ(talk.clients.closed, row.closed) << row.command;
+    EXPECT_EQ(talk.mine.closing(), row.itself) << row.command;
+  }
+}
+
+TEST(Clients, a_list_in_a_transaction_or_without_a_reply_keeps_the_order) {
+  ClientTalk talk;
+  const std::string said = talk.all("MULTI\r\nPING\r\nCLIENT KILL ID 8\r\nECHO x\r\nEXEC\r\nPING\r\n");
+  EXPECT_EQ(said, "+OK\r\n+QUEUED\r\n+QUEUED\r\n+QUEUED\r\n*3\r\n+PONG\r\n:1\r\n$1\r\nx\r\n+PONG\r\n");
+  EXPECT_EQ(talk.all("CLIENT REPLY SKIP\r\nCLIENT LIST\r\nPING\r\n"), "+PONG\r\n");
+  EXPECT_EQ(talk.all("MULTI\r\nCLIENT KILL ID 8\r\nCLIENT REPLY\r\nDISCARD\r\n").substr(0, 5), "+OK\r\n");
+}
+
+TEST(Clients, one_that_has_gone_is_told_nothing) {
+  LateClients clients;
+  Talk talk;
+  {
+    Conversation gone(
+        talk.service, talk.embedded, talk.batch, {9, "127.0.0.1"}, [] { FAIL() << "it has gone"; }, &clients);
+    std::string out;
+    gone.feed("CLIENT LIST\r\n", out, {talk.now, talk.now});
+    EXPECT_TRUE(gone.waiting());
+  }
+  EXPECT_TRUE(clients.turn());
+}
+
+TEST(Clients, nobody_is_listed_to_one_without_the_password) {
+  ClientTalk talk(guarded());
+  EXPECT_EQ(talk.all("CLIENT LIST\r\nCLIENT KILL TYPE normal\r\n"),
+            "-NOAUTH Authentication required.\r\n-NOAUTH Authentication required.\r\n");
+  EXPECT_TRUE(talk.clients.turns.empty());
+}
+
+TEST(Shutdown, is_taken_from_this_machine_unless_all_are_allowed) {
+  const std::string refused =
+      "-NOPERM SHUTDOWN is taken from this machine only; start weir with --allow-shutdown to take it from "
+      "others\r\n";
+  for (const bool local : {false, true}) {
+    for (const bool allowed : {false, true}) {
+      service::Options options;
+      options.allow_shutdown = allowed;
+      Talk talk(options);
+      int ended = 0;
+      talk.service.shut_down = [&](bool) { ++ended; };
+      Conversation one(talk.service, talk.embedded, talk.batch, {9, "x", 1, local}, [] {});
+      std::string out;
+      one.feed("SHUTDOWN\r\n", out, {talk.now, talk.now});
+      EXPECT_EQ(out, local || allowed ? "" : refused);
+      EXPECT_EQ(one.closing(), local || allowed);
+      EXPECT_EQ(ended, local || allowed ? 1 : 0);
+    }
+  }
+}
+
+TEST(Snapshots, are_begun_and_dated_on_request) {
+  service::Options options;
+  options.snapshots = true;
+  Talk talk(options);
+  int begun = 0;
+  talk.service.save_soon = [&] { ++begun; };
+  talk.service.last_saved = [] { return 1'700'000'000s; };
+  EXPECT_EQ(
+      talk.say("LASTSAVE\r\nBGSAVE\r\nbgsave schedule\r\nBGSAVE now\r\n"),
+      ":1700000000\r\n+Background saving started\r\n+Background saving started\r\n-ERR syntax error\r\n");
+  EXPECT_EQ(begun, 2);
+  EXPECT_EQ(Talk().say("BGSAVE\r\n"),
+            "-ERR there is no snapshot to write: start weir with --snapshot FILE\r\n");
+}
+
 }  // namespace
 }  // namespace weir::resp

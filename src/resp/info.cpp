@@ -24,7 +24,7 @@ const std::array kShown = {
           "redis_version:" + std::string(kRedisVersion) + "\r\nredis_mode:standalone\r\n", ""},
     Shown{Section::clients, "clients", "Clients", "", "blocked_clients:0\r\n"},
     Shown{Section::memory, "memory", "Memory", "", "maxmemory_policy:noeviction\r\n"},
-    Shown{Section::persistence, "persistence", "Persistence", "loading:0\r\n", ""},
+    Shown{Section::persistence, "persistence", "Persistence", "loading:0\r\n", "aof_rewrite_in_progress:0\r\n"},
     Shown{Section::stats, "stats", "Stats", "", ""},
     Shown{Section::store, "store", "Store", "", ""},
     Shown{Section::replication, "replication", "Replication", "role:master\r\nconnected_slaves:0\r\n", ""},

@@ -125,9 +125,25 @@ void run_dbsize(Call& call) {
   call.reply().integer(static_cast<std::int64_t>(call.service.live_keys()));
 }
 
+void run_lastsave(Call& call) { call.reply().integer(call.service.last_saved().count()); }
+
+void run_bgsave(Call& call) {
+  if (call.words.size() > 2 || (call.words.size() == 2 && lower(call.words[1]) != "schedule"))
+    return call.fail("ERR syntax error");
+  if (!call.service.options().snapshots)
+    return call.fail("ERR there is no snapshot to write: start weir with --snapshot FILE");
+  call.service.save_soon();
+  call.reply().simple("Background saving started");
+}
+
 void run_shutdown(Call& call) {
   const std::string how = call.words.size() > 1 ? lower(call.words[1]) : "save";
   if (how != "save" && how != "nosave") return call.fail("ERR syntax error");
+  if (!call.caller.peer.local && !call.service.options().allow_shutdown) {
+    return call.fail(
+        "NOPERM SHUTDOWN is taken from this machine only; start weir with --allow-shutdown to take it from "
+        "others");
+  }
   // Like Redis, no reply on success: the connection closes.
   call.caller.closing = true;
   call.service.shut_down(how == "save");

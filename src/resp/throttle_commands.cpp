@@ -4,9 +4,7 @@
 namespace weir::resp {
 
 // The answer is written by the pipeline, when it has come.
-void run_del(Call& call) {
-  call.pipeline.reset(call.words.subspan(1), call.caller.silent() || call.transaction.silent());
-}
+void run_del(Call& call) { call.pipeline.reset(call.words.subspan(1), call.silent()); }
 
 // The rate limiters of many languages come as a script that they send to Redis; their users meet this text.
 void refuse_script(Call& call) {

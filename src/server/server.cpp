@@ -55,7 +55,8 @@ service::Options options_from(const Settings& settings) {
           .threads = settings.threads,
           .memory = settings.memory,
           .max_connections = settings.max_connections,
-          .snapshots = !settings.snapshot.empty()};
+          .snapshots = !settings.snapshot.empty(),
+          .allow_shutdown = settings.allow_shutdown};
 }
 
 }  // namespace
@@ -109,6 +110,10 @@ class Server::Impl {
     listeners_->start(*dispatcher_);
     manager_->ready();
     SnapshotWriter snapshots(settings_, embedded_.table(), service_.counters);
+    service_.save_soon = [&snapshots] { snapshots.save_soon(); };
+    service_.last_saved = [&snapshots] {
+      return std::chrono::floor<std::chrono::seconds>(snapshots.last_saved().time_since_epoch());
+    };
     std::vector<std::thread> threads;
     for (std::size_t i = 1; i < workers_.size(); ++i)
       threads.emplace_back([&worker = *workers_[i]] { worker.run(); });

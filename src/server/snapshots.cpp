@@ -85,7 +85,9 @@ void SnapshotWriter::stop() {
 bool SnapshotWriter::save() {
   if (settings_.snapshot.empty()) return true;
   const std::lock_guard one_at_a_time(saving_);  // so that no older table is moved over a newer one
+  counters_.saving.store(1, std::memory_order_relaxed);
   const auto saved = store::save_snapshot(table_, settings_.snapshot);
+  counters_.saving.store(0, std::memory_order_relaxed);
   if (saved) {
     counters_.count(&service::Counters::snapshots);
     last_saved_.store(std::chrono::system_clock::now(), std::memory_order_relaxed);

@@ -26,7 +26,7 @@ Worker::Worker(std::size_t number, const Settings& settings, service::Service& s
 
 std::unique_ptr<net::Conversation> Worker::converse(const net::Peer& peer, std::function<void()> resume) {
   store::Store& store = shared_ ? static_cast<store::Store&>(*shared_) : embedded_;
-  return std::make_unique<resp::Conversation>(service_, store, batch_, peer, std::move(resume));
+  return std::make_unique<resp::Conversation>(service_, store, batch_, peer, std::move(resume), &clients_);
 }
 
 void Worker::run() {

@@ -12,6 +12,7 @@
 #include "net/conversation.hpp"
 #include "net/dispatcher.hpp"
 #include "net/loop.hpp"
+#include "net/loop_clients.hpp"
 #include "redis/shared_store.hpp"
 #include "resp/batch.hpp"
 #include "server/settings.hpp"
@@ -47,6 +48,7 @@ class Worker {
   std::unique_ptr<redis::SharedStore> shared_;
   resp::Batch batch_;
   net::Loop loop_;
+  net::LoopClients clients_{loop_};
   std::optional<StoreLink> link_;
 };
 

@@ -56,6 +56,11 @@ void Service::describe() {
   metrics.add({Section::memory, Type::gauge, "used_memory_rss", "Bytes that the program has resident",
                number(resident_bytes)});
 
+  counted(Section::persistence, Type::gauge, "rdb_bgsave_in_progress", &Counters::saving,
+          "1 while a snapshot is written");
+  metrics.add({Section::persistence, Type::gauge, "rdb_last_save_time",
+               "When the last snapshot was, or before the first the start: seconds of the wall clock",
+               number([this] { return last_saved().count(); })});
   counted(Section::persistence, Type::counter, "snapshots", &Counters::snapshots, "Snapshots written");
   counted(Section::persistence, Type::counter, "snapshot_errors", &Counters::snapshot_errors,
           "Snapshots that could not be written");

@@ -36,6 +36,7 @@ struct Options {
   std::size_t memory = 0;
   std::size_t max_connections = 0;
   bool snapshots = false;
+  bool allow_shutdown = false;  // from other machines
 
   core::Clock clock = store::steady_now;  // by which everything is decided
   core::Clock wall_clock = [] { return std::chrono::system_clock::now().time_since_epoch(); };
@@ -60,6 +61,9 @@ class Service {
   Metrics metrics;
   // Stops the program, with or without a last snapshot. Any thread; returns at once.
   std::function<void(bool save)> shut_down = [](bool) {};
+  // Begins a snapshot and returns at once; and when the last one was, on the wall clock. Any thread.
+  std::function<void()> save_soon = [] {};
+  std::function<std::chrono::seconds()> last_saved = [] { return std::chrono::seconds{0}; };
 
  private:
   static constexpr std::uint32_t kMostSegmentsRead = 64;  // some 20 ms

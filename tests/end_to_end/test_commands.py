@@ -1,9 +1,15 @@
 """Every command, with its exact answer on the wire."""
+import contextlib
+import os
 import re
+import shutil
+import socket
+import subprocess
+import threading
 import time
 import unittest
 
-from server import Error, OneServer, Server, Verbatim, encode, run, until
+from server import Closed, Error, Folder, OneServer, Server, Verbatim, encode, run, until
 
 HELLO_3 = (b"%7\r\n$6\r\nserver\r\n$5\r\nredis\r\n$7\r\nversion\r\n$6\r\n7.0.15\r\n$5\r\nproto\r\n:3\r\n"
            b"$2\r\nid\r\n:ID\r\n$4\r\nmode\r\n$10\r\nstandalone\r\n$4\r\nrole\r\n$6\r\nmaster\r\n"
@@ -152,7 +158,86 @@ class TestSmallCommands(OneConnection):
             self.assertGreater(other.ask("CLIENT", "ID"), mine)
         self.client.ask("CLIENT", "SETNAME", "me")
         info = self.client.ask("CLIENT", "INFO").decode()
-        self.assertRegex(info, rf"^id={mine} addr=127\.0\.0\.1\S* .*name=me .*resp=2.*\n$")
+        self.assertRegex(info, rf"^id={mine} addr=127\.0\.0\.1:\d+ name=me age=\d+ idle=0 .*cmd=client user=default resp=2\n$")
+
+    def test_clients_of_every_event_loop_are_listed_and_can_be_closed(self):
+        with Server("--threads", "3") as server, server.client() as client:
+            others = [server.client() for _ in range(7)]
+            ids = [other.ask("CLIENT", "ID") for other in others]
+            others[3].ask("CLIENT", "SETNAME", "three")
+            others[4].ask("MULTI")
+            others[4].ask("PING")
+            mine = client.ask("CLIENT", "ID")
+
+            def listed(*words):
+                text = client.ask("CLIENT", "LIST", *words).decode()
+                rows = [dict(field.split("=", 1) for field in line.split(" ")) for line in text.splitlines()]
+                return {int(row["id"]): row for row in rows}
+            self.assertEqual(sorted(listed()), sorted([mine, *ids]))
+            rows = listed("ID", *ids)
+            self.assertEqual(rows[ids[3]]["name"], "three")
+            self.assertEqual((rows[ids[4]]["multi"], rows[ids[4]]["flags"], rows[ids[4]]["cmd"]), ("1", "x", "ping"))
+            self.assertEqual(rows[ids[0]]["addr"], "127.0.0.1:%d" % others[0].socket.getsockname()[1])
+            self.assertGreaterEqual(int(rows[ids[0]]["tot-mem"]), 1024)
+            self.assertEqual(client.ask("CLIENT", "KILL", "ID", ids[0]), 1)
+            self.assertEqual(others[0].rest(), b"")
+            self.assertEqual(client.ask("CLIENT", "KILL", rows[ids[1]]["addr"]), "OK")
+            self.assertEqual(others[1].rest(), b"")
+            self.assertEqual(client.ask("CLIENT", "KILL", rows[ids[1]]["addr"]), "ERR No such client")
+            self.assertEqual(client.ask("CLIENT", "KILL", "TYPE", "normal"), 5)
+            self.assertEqual(list(listed()), [mine])
+            self.assertEqual(client.ask("CLIENT", "KILL", "ID", mine, "SKIPME", "no"), 1)
+            self.assertEqual(client.rest(), b"")
+            for other in others:
+                other.close()
+
+    def test_clients_come_and_go_while_they_are_listed(self):
+        with Server("--threads", "2") as server, server.client() as client:
+            stop = threading.Event()
+
+            def come_and_go():
+                while not stop.is_set():
+                    with server.client() as other, contextlib.suppress(OSError, Closed):
+                        other.send("CLIENT", "LIST")
+                        other.send("CLIENT", "KILL", "ID", 1_000_000)
+            threads = [threading.Thread(target=come_and_go) for _ in range(3)]
+            for thread in threads:
+                thread.start()
+            for i in range(300):
+                client.send_bytes(encode("CLIENT", "LIST") + encode("CLIENT", "KILL", "MAXAGE", 1000) + encode("ECHO", i))
+                self.assertIn(b"cmd=client", client.reply())
+                self.assertEqual(client.reply(), 0)
+                self.assertEqual(client.reply(), b"%d" % i)
+            stop.set()
+            for thread in threads:
+                thread.join()
+
+    def test_snapshots_on_request(self):
+        with Folder() as folder:
+            path = folder.file("snapshot")
+            with Server("--threads", "2", "--snapshot", path, "--snapshot-every", "1h") as server, server.client() as client:
+                first = client.ask("LASTSAVE")
+                self.assertAlmostEqual(first, time.time(), delta=60)
+                self.assertFalse(os.path.exists(path))
+                time.sleep(1.1)
+                self.assertEqual(client.ask("BGSAVE"), "Background saving started")
+                until(lambda: client.ask("LASTSAVE") > first, "a later one")
+                self.assertTrue(os.path.exists(path))
+        self.assertEqual(self.client.ask("BGSAVE"),
+                         "ERR there is no snapshot to write: start weir with --snapshot FILE")
+
+    def test_what_redis_cli_stat_and_monitors_read_is_there(self):
+        fields = self.server.info()
+        for name in ("blocked_clients", "used_memory", "used_memory_rss", "connected_clients", "maxclients",
+                     "total_commands_processed", "total_connections_received", "rdb_bgsave_in_progress",
+                     "aof_rewrite_in_progress", "loading", "rdb_last_save_time", "uptime_in_seconds"):
+            self.assertGreaterEqual(int(fields[name]), 0, name)
+        self.assertAlmostEqual(int(fields["used_memory_rss"]), self.server.rss(), delta=8 << 20)
+        if shutil.which("redis-cli"):
+            shown = subprocess.run(["timeout", "1", "redis-cli", "-p", str(self.server.port), "--stat"],
+                                   capture_output=True).stdout.decode()
+            self.assertIn("clients", shown)
+            self.assertNotIn("-9223372036854775808", shown)
 
     def test_info(self):
         fields = self.server.info()
@@ -180,7 +265,7 @@ class TestSmallCommands(OneConnection):
         self.assertEqual(len(table), count)
         names = {row[0].decode() for row in table}
         self.assertEqual(names, set("""cl.throttle rl.throttle gcra weir.reset del ping echo quit reset hello auth
-            select client command info config time dbsize shutdown multi exec discard""".split()))
+            select client command info config time dbsize lastsave bgsave shutdown multi exec discard""".split()))
         self.assertEqual(self.client.ask("COMMAND", "INFO"), table)
         throttle, nothing = self.client.ask("COMMAND", "INFO", "Cl.Throttle", "nosuch")
         self.assertEqual((throttle[0], throttle[1], throttle[3:6]), (b"cl.throttle", -5, [1, 1, 1]))
@@ -241,6 +326,32 @@ class TestSmallCommands(OneConnection):
                 self.assertEqual(idle.rest(), b"")
                 idle.close()
                 self.assertEqual(server.wait(), 0)
+
+    def test_shutdown_from_another_machine_is_refused_unless_it_is_allowed(self):
+        hosts = {"127.0.0.1": True, "::1": True}
+        for address in subprocess.run(["hostname", "-I"], capture_output=True).stdout.decode().split():
+            hosts[address] = False
+        for flags, allowed in (((), False), (("--allow-shutdown",), True)):
+            for host, local in hosts.items():
+                at = f"[{host}]:0" if ":" in host else f"{host}:0"
+                with self.subTest(host=host, allowed=allowed), contextlib.ExitStack() as stack:
+                    try:
+                        server = stack.enter_context(Server("--threads", "1", "--insecure", *flags, resp=(at,)))
+                    except AssertionError:
+                        continue  # no such address here
+                    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+                    with socket.socket(family) as client:
+                        client.settimeout(10)
+                        client.connect((host, server.port))
+                        client.sendall(encode("SHUTDOWN") + encode("QUIT"))
+                        got = b""
+                        while part := client.recv(4096):
+                            got += part
+                    if local or allowed:
+                        self.assertEqual(got, b"")
+                        self.assertEqual(server.wait(), 0)
+                    else:
+                        self.assertIn(b"-NOPERM SHUTDOWN is taken from this machine only", got)
 
     def test_shutdown_in_a_pipeline_answers_what_was_before_it(self):
         with Server("--threads", "1") as server, server.client() as client:

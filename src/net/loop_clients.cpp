@@ -1,0 +1,63 @@
+#include "net/loop_clients.hpp"
+
+#include <algorithm>
+#include <boost/asio/post.hpp>
+#include <iterator>
+#include <memory>
+#include <utility>
+
+#include "net/session.hpp"
+
+namespace weir::net {
+namespace {
+
+// Visits each loop in a turn of its, and then the first one again.
+struct Tour {
+  Loop& home;
+  std::function<void(Loop&)> visit;
+  std::function<void()> end;
+};
+
+void go_on(std::shared_ptr<Tour> tour, std::size_t at) {
+  const std::vector<Loop*>& loops = tour->home.counters.loops;
+  Loop& next = at < loops.size() ? *loops[at] : tour->home;
+  boost::asio::post(next.context, [tour = std::move(tour), at, &next]() mutable {
+    if (at == next.counters.loops.size()) return tour->end();
+    tour->visit(next);
+    go_on(std::move(tour), at + 1);
+  });
+}
+
+}  // namespace
+
+void LoopClients::list(std::function<void(std::vector<Client>)> done) {
+  const auto found = std::make_shared<std::vector<Client>>();
+  go_on(std::make_shared<Tour>(Tour{mine_,
+                                    [found](Loop& loop) {
+                                      for (const auto& session : loop.sessions) {
+                                        found->push_back(session->client());
+                                      }
+                                    },
+                                    [found, done = std::move(done)] { done(std::move(*found)); }}),
+        0);
+}
+
+void LoopClients::close(std::vector<std::uint64_t> ids, std::function<void(std::size_t)> done) {
+  std::sort(ids.begin(), ids.end());
+  const auto closed = std::make_shared<std::size_t>(0);
+  go_on(std::make_shared<Tour>(Tour{mine_,
+                                    [closed, ids = std::move(ids)](Loop& loop) {
+                                      std::vector<std::shared_ptr<Session>> found;
+                                      std::copy_if(loop.sessions.begin(), loop.sessions.end(),
+                                                   std::back_inserter(found), [&](const auto& session) {
+                                                     return std::binary_search(ids.begin(), ids.end(),
+                                                                               session->id());
+                                                   });
+                                      for (const auto& session : found) session->close();
+                                      *closed += found.size();
+                                    },
+                                    [closed, done = std::move(done)] { done(*closed); }}),
+        0);
+}
+
+}  // namespace weir::net

@@ -1,0 +1,172 @@
+// CLIENT LIST, INFO and KILL.
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "resp/commands.hpp"
+#include "resp/number.hpp"
+
+namespace weir::resp {
+namespace {
+
+using net::Client;
+
+constexpr std::uint64_t kMostSeconds = 1'000'000'000;  // in nanoseconds they fit
+
+std::string address_of(const Client& client) {
+  const std::string& host = client.peer.address;
+  const bool v6 = host.find(':') != std::string::npos;
+  return (v6 ? "[" + host + "]" : host) + ":" + std::to_string(client.peer.port);
+}
+
+std::string seconds(std::chrono::nanoseconds time) {
+  return std::to_string(std::chrono::floor<std::chrono::seconds>(time).count());
+}
+
+// The fields of Redis that mean something here and those that its clients insist on, in its order.
+std::string line_of(const Client& client) {
+  return "id=" + std::to_string(client.peer.id) + " addr=" + address_of(client) + " name=" + client.name +
+         " age=" + seconds(client.age) + " idle=" + seconds(client.idle) +
+         " flags=" + (client.queued < 0 ? "N" : "x") +
+         " db=0 sub=0 psub=0 ssub=0 multi=" + std::to_string(client.queued) +
+         " qbuf=" + std::to_string(client.input) +
+         " qbuf-free=0 argv-mem=0 obl=" + std::to_string(client.output) + " oll=0 omem=0" +
+         " tot-mem=" + std::to_string(client.memory) + " cmd=" + client.command + " user=" + client.user +
+         " resp=" + std::to_string(client.protocol) + "\n";
+}
+
+// What a filter is compared with; all that are given must hold. Every connection is of type `normal`.
+struct Filter {
+  std::vector<std::uint64_t> ids{};
+  std::optional<std::string> address{};
+  std::optional<std::string> user{};
+  std::chrono::seconds least_age{0};
+  bool normal = true;
+  std::uint64_t not_this = 0;
+
+  bool matches(const Client& client) const {
+    return normal && client.peer.id != not_this &&
+           (ids.empty() || std::find(ids.begin(), ids.end(), client.peer.id) != ids.end()) &&
+           (!address || *address == address_of(client)) && (!user || *user == client.user) &&
+           client.age >= least_age;
+  }
+};
+
+// False when the word is no positive number; the error is told.
+bool read_number(Call& call, std::string_view word, std::string_view what, std::uint64_t& number) {
+  const auto parsed = parse_integer(word);
+  if (!parsed || *parsed <= 0) {
+    call.fail("ERR " + std::string(what) + " should be greater than 0");
+    return false;
+  }
+  number = static_cast<std::uint64_t>(*parsed);
+  return true;
+}
+
+bool read_type(Call& call, std::string_view word, Filter& filter) {
+  const std::string type = lower(word);
+  filter.normal = type == "normal";
+  if (filter.normal || type == "master" || type == "replica" || type == "slave" || type == "pubsub")
+    return true;
+  call.fail("ERR Unknown client type '" + type.substr(0, 32) + "'");
+  return false;
+}
+
+bool read_filter(Call& call, std::string_view name, std::string_view value, Filter& filter) {
+  const std::string option = lower(name);
+  std::uint64_t number = 0;
+  if (option == "id") {
+    if (!read_number(call, value, "client-id", number)) return false;
+    filter.ids.push_back(number);
+  } else if (option == "maxage") {
+    if (!read_number(call, value, "maxage", number)) return false;
+    filter.least_age = std::chrono::seconds{static_cast<std::int64_t>(std::min(number, kMostSeconds))};
+  } else if (option == "type") {
+    return read_type(call, value, filter);
+  } else if (option == "addr") {
+    filter.address = value;
+  } else if (option == "user") {
+    filter.user = value;
+  } else if (option == "skipme" && (lower(value) == "yes" || lower(value) == "no")) {
+    filter.not_this = lower(value) == "yes" ? call.caller.peer.id : 0;
+  } else {
+    call.fail("ERR syntax error");
+    return false;
+  }
+  return true;
+}
+
+void tell(Call& call, Filter filter) {
+  call.later.list(call.silent(), [filter = std::move(filter)](Writer& to, const Later::Rows& rows) {
+    std::vector<const Client*> shown;
+    for (const Client& each : rows) {
+      if (filter.matches(each)) shown.push_back(&each);
+    }
+    std::sort(shown.begin(), shown.end(),
+              [](const Client* a, const Client* b) { return a->peer.id < b->peer.id; });
+    std::string text;
+    for (const Client* each : shown) text += line_of(*each);
+    to.verbatim(text);
+  });
+}
+
+// One that closes itself gets its reply first.
+void kill(Call& call, const Filter& filter, std::function<void(Writer&, std::size_t)> reply) {
+  Caller& caller = call.caller;
+  const auto itself = std::make_shared<bool>(false);
+  call.later.close(
+      call.silent(),
+      [filter, itself, id = caller.peer.id](const Client& client) {
+        const bool found = filter.matches(client);
+        *itself = *itself || (found && client.peer.id == id);
+        return found && client.peer.id != id;
+      },
+      [itself, &caller, reply = std::move(reply)](Writer& to, std::size_t closed) {
+        caller.closing = caller.closing || *itself;
+        reply(to, closed + (*itself ? 1 : 0));
+      });
+}
+
+}  // namespace
+
+void run_client_info(Call& call) { tell(call, {.ids = {call.caller.peer.id}}); }
+
+void run_client_list(Call& call) {
+  const Arguments words = call.words;
+  if (words.size() == 2) return tell(call, {});
+  Filter filter;
+  const std::string option = lower(words[2]);
+  if (option == "type" && words.size() == 4) {
+    if (read_type(call, words[3], filter)) tell(call, std::move(filter));
+  } else if (option == "id" && words.size() > 3) {
+    for (const std::string_view word : words.subspan(3)) {
+      if (!read_filter(call, "id", word, filter)) return;
+    }
+    tell(call, std::move(filter));
+  } else {
+    call.fail("ERR syntax error");
+  }
+}
+
+// CLIENT KILL ADDRESS, or pairs of a filter and its value.
+void run_client_kill(Call& call) {
+  const Arguments words = call.words;
+  if (words.size() == 3) {
+    return kill(call, {.address = std::string(words[2])}, [](Writer& to, std::size_t closed) {
+      closed > 0 ? to.simple("OK") : to.error("ERR No such client");
+    });
+  }
+  if (words.size() % 2 != 0 || words.size() < 4) return call.fail("ERR syntax error");
+  Filter filter{.not_this = call.caller.peer.id};
+  for (std::size_t i = 2; i < words.size(); i += 2) {
+    if (!read_filter(call, words[i], words[i + 1], filter)) return;
+  }
+  kill(call, filter, [](Writer& to, std::size_t closed) { to.integer(static_cast<std::int64_t>(closed)); });
+}
+
+}  // namespace weir::resp

@@ -1,0 +1,39 @@
+#include "resp/later.hpp"
+
+namespace weir::resp {
+
+void Later::list(bool silent, std::function<void(Writer&, const Rows&)> reply) {
+  open_ = true;
+  silent_ = silent;
+  clients_->list(unless_gone([this, reply = std::move(reply)](Rows rows) {
+    finish([reply, rows = std::move(rows)](Writer& to) { reply(to, rows); });
+  }));
+}
+
+void Later::close(bool silent, std::function<bool(const net::Client&)> which,
+                  std::function<void(Writer&, std::size_t)> reply) {
+  open_ = true;
+  silent_ = silent;
+  clients_->list(unless_gone([this, which = std::move(which), reply = std::move(reply)](const Rows& rows) {
+    std::vector<std::uint64_t> ids;
+    for (const net::Client& each : rows) {
+      if (which(each)) ids.push_back(each.peer.id);
+    }
+    clients_->close(std::move(ids), unless_gone([this, reply](std::size_t closed) {
+                      finish([reply, closed](Writer& to) { reply(to, closed); });
+                    }));
+  }));
+}
+
+void Later::finish(std::function<void(Writer&)> reply) {
+  reply_ = std::move(reply);
+  open_ = false;
+  resume_();
+}
+
+void Later::write(Writer to) {
+  const auto reply = std::exchange(reply_, nullptr);
+  if (!silent_) reply(to);
+}
+
+}  // namespace weir::resp
