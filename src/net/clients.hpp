@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -39,10 +40,12 @@ struct Client {
 
 class Clients {
  public:
+  using Rows = std::shared_ptr<const std::vector<Client>>;
+
   virtual ~Clients() = default;
 
   // Calls `done` in a later turn of this loop: when every loop has told of its own.
-  virtual void list(std::function<void(std::vector<Client>)> done) = 0;
+  virtual void list(std::function<void(const Rows&)> done) = 0;
   // Closes these, on whichever loops they are; then calls `done` with how many there were.
   virtual void close(std::vector<std::uint64_t> ids, std::function<void(std::size_t)> done) = 0;
 };

@@ -30,34 +30,39 @@ void go_on(std::shared_ptr<Tour> tour, std::size_t at) {
 
 }  // namespace
 
-void LoopClients::list(std::function<void(std::vector<Client>)> done) {
+void LoopClients::list(std::function<void(const Rows&)> done) {
+  askers_.push_back(std::move(done));
+  if (!making_) make_list();
+}
+
+void LoopClients::make_list() {
+  making_ = true;
   const auto found = std::make_shared<std::vector<Client>>();
-  go_on(std::make_shared<Tour>(Tour{mine_,
-                                    [found](Loop& loop) {
-                                      for (const auto& session : loop.sessions) {
-                                        found->push_back(session->client());
-                                      }
-                                    },
-                                    [found, done = std::move(done)] { done(std::move(*found)); }}),
-        0);
+  const auto visit = [found](Loop& loop) {
+    for (const auto& session : loop.sessions) found->push_back(session->client());
+  };
+  const auto end = [this, found, askers = std::exchange(askers_, {})] {
+    making_ = false;
+    for (const auto& each : askers) each(found);
+    if (!making_ && !askers_.empty()) make_list();
+  };
+  go_on(std::make_shared<Tour>(Tour{mine_, visit, end}), 0);
 }
 
 void LoopClients::close(std::vector<std::uint64_t> ids, std::function<void(std::size_t)> done) {
   std::sort(ids.begin(), ids.end());
   const auto closed = std::make_shared<std::size_t>(0);
-  go_on(std::make_shared<Tour>(Tour{mine_,
-                                    [closed, ids = std::move(ids)](Loop& loop) {
-                                      std::vector<std::shared_ptr<Session>> found;
-                                      std::copy_if(loop.sessions.begin(), loop.sessions.end(),
-                                                   std::back_inserter(found), [&](const auto& session) {
-                                                     return std::binary_search(ids.begin(), ids.end(),
-                                                                               session->id());
-                                                   });
-                                      for (const auto& session : found) session->close();
-                                      *closed += found.size();
-                                    },
-                                    [closed, done = std::move(done)] { done(*closed); }}),
-        0);
+  const auto visit = [closed, ids = std::move(ids)](Loop& loop) {
+    if (ids.empty()) return;
+    std::vector<std::shared_ptr<Session>> found;
+    std::copy_if(
+        loop.sessions.begin(), loop.sessions.end(), std::back_inserter(found),
+        [&](const auto& session) { return std::binary_search(ids.begin(), ids.end(), session->id()); });
+    for (const auto& session : found) session->close();
+    *closed += found.size();
+  };
+  const auto end = [closed, done = std::move(done)] { done(*closed); };
+  go_on(std::make_shared<Tour>(Tour{mine_, visit, end}), 0);
 }
 
 }  // namespace weir::net

@@ -1,7 +1,8 @@
 // The connections of several loops, for an operator who is a client of one of them.
 //
 // Each loop is asked in a turn of its own, one after the other, so none waits for another, and nothing is
-// locked. Made for one loop, and used on its thread; the loops must outlive it.
+// locked. Those that ask for a list while one is made share the next one: however many ask, one list is made
+// at a time. Made for one loop, and used on its thread; the loops must outlive it.
 #pragma once
 
 #include <functional>
@@ -17,11 +18,15 @@ class LoopClients final : public Clients {
   // Of all loops that share the counters of this one.
   explicit LoopClients(Loop& mine) : mine_(mine) {}
 
-  void list(std::function<void(std::vector<Client>)> done) override;
+  void list(std::function<void(const Rows&)> done) override;
   void close(std::vector<std::uint64_t> ids, std::function<void(std::size_t)> done) override;
 
  private:
+  void make_list();
+
   Loop& mine_;
+  std::vector<std::function<void(const Rows&)>> askers_;  // of the next list
+  bool making_ = false;
 };
 
 }  // namespace weir::net

@@ -39,12 +39,30 @@ TEST(LoopClients, lists_those_of_every_loop_in_a_later_turn_of_its_own) {
   Three world;
   LoopClients clients(world.second);
   std::string ids;
-  clients.list([&](const std::vector<Client>& found) {
-    for (const Client& each : found) ids += std::to_string(each.peer.id) + " ";
+  clients.list([&](const Clients::Rows& found) {
+    for (const Client& each : *found) ids += std::to_string(each.peer.id) + " ";
   });
   EXPECT_EQ(ids, "");
   for (int i = 0; i < 4; ++i) world.turn();
   EXPECT_EQ(ids, "7 9 ");
+}
+
+TEST(LoopClients, those_that_ask_while_a_list_is_made_share_the_next) {
+  Three world;
+  LoopClients clients(world.loop);
+  std::vector<Clients::Rows> told;
+  const auto ask = [&] { clients.list([&](const Clients::Rows& rows) { told.push_back(rows); }); };
+  ask();
+  ask();
+  ask();
+  for (int i = 0; i < 4; ++i) world.turn();
+  EXPECT_EQ(told.size(), 1U);
+  ask();
+  for (int i = 0; i < 8; ++i) world.turn();
+  ASSERT_EQ(told.size(), 4U);
+  EXPECT_NE(told[0], told[1]);
+  EXPECT_EQ(told[1], told[2]);
+  EXPECT_EQ(told[2], told[3]);
 }
 
 TEST(LoopClients, closes_those_that_are_there_and_counts_them) {

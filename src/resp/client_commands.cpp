@@ -57,7 +57,7 @@ struct Filter {
   }
 };
 
-// False when the word is no positive number; the error is told.
+// False when the word is not a positive number; then the error is told.
 bool read_number(Call& call, std::string_view word, std::string_view what, std::uint64_t& number) {
   const auto parsed = parse_integer(word);
   if (!parsed || *parsed <= 0) {
@@ -102,7 +102,7 @@ bool read_filter(Call& call, std::string_view name, std::string_view value, Filt
 }
 
 void tell(Call& call, Filter filter) {
-  call.later.list(call.silent(), [filter = std::move(filter)](Writer& to, const Later::Rows& rows) {
+  call.later.list(call.silent(), [filter = std::move(filter)](Writer& to, const std::vector<Client>& rows) {
     std::vector<const Client*> shown;
     for (const Client& each : rows) {
       if (filter.matches(each)) shown.push_back(&each);

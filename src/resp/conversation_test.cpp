@@ -537,8 +537,9 @@ TEST(LateStore, what_nobody_could_decide_is_an_error_of_that_command_alone) {
 // Clients that are told of when the test says so.
 class LateClients final : public net::Clients {
  public:
-  void list(std::function<void(std::vector<net::Client>)> done) override {
-    turns.emplace_back([this, done = std::move(done)] { done(rows); });
+  void list(std::function<void(const Rows&)> done) override {
+    turns.emplace_back(
+        [this, done = std::move(done)] { done(std::make_shared<const std::vector<net::Client>>(rows)); });
   }
   void close(std::vector<std::uint64_t> ids, std::function<void(std::size_t)> done) override {
     turns.emplace_back([this, ids = std::move(ids), done = std::move(done)] {

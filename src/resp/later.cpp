@@ -2,11 +2,11 @@
 
 namespace weir::resp {
 
-void Later::list(bool silent, std::function<void(Writer&, const Rows&)> reply) {
+void Later::list(bool silent, std::function<void(Writer&, const std::vector<net::Client>&)> reply) {
   open_ = true;
   silent_ = silent;
-  clients_->list(unless_gone([this, reply = std::move(reply)](Rows rows) {
-    finish([reply, rows = std::move(rows)](Writer& to) { reply(to, rows); });
+  clients_->list(unless_gone([this, reply = std::move(reply)](const Rows& rows) {
+    finish([reply, rows](Writer& to) { reply(to, *rows); });
   }));
 }
 
@@ -16,7 +16,7 @@ void Later::close(bool silent, std::function<bool(const net::Client&)> which,
   silent_ = silent;
   clients_->list(unless_gone([this, which = std::move(which), reply = std::move(reply)](const Rows& rows) {
     std::vector<std::uint64_t> ids;
-    for (const net::Client& each : rows) {
+    for (const net::Client& each : *rows) {
       if (which(each)) ids.push_back(each.peer.id);
     }
     clients_->close(std::move(ids), unless_gone([this, reply](std::size_t closed) {

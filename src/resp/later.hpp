@@ -17,14 +17,14 @@ namespace weir::resp {
 
 class Later {
  public:
-  using Rows = std::vector<net::Client>;
+  using Rows = net::Clients::Rows;
 
   // Without `clients` nothing can be asked. `resume` is called when the reply has come.
   Later(net::Clients* clients, std::function<void()> resume)
       : clients_(clients), resume_(std::move(resume)) {}
 
   bool possible() const { return clients_ != nullptr; }
-  void list(bool silent, std::function<void(Writer&, const Rows&)> reply);
+  void list(bool silent, std::function<void(Writer&, const std::vector<net::Client>&)> reply);
   // Closes those of which `which` says so.
   void close(bool silent, std::function<bool(const net::Client&)> which,
              std::function<void(Writer&, std::size_t)> reply);
