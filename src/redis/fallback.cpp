@@ -41,11 +41,11 @@ const Quota& Fallback::scaled(const Quota& quota) {
     return std::max<std::int64_t>(1,
                                   static_cast<std::int64_t>(std::floor(static_cast<double>(units) * share_)));
   };
-  Scaled& made = scaled_[next_++ % scaled_.size()];
-  made.whole = quota;
-  made.share =
-      Quota::make({part(quota.rate().count), quota.rate().period}, part(quota.burst())).value_or(quota);
-  return made.share;
+  const Scaled made{
+      quota,
+      Quota::make({part(quota.rate().count), quota.rate().period}, part(quota.burst())).value_or(quota)};
+  if (scaled_.size() < kScaled) return scaled_.emplace_back(made).share;
+  return (scaled_[next_++ % kScaled] = made).share;
 }
 
 bool Fallback::count(std::span<store::Check> checks, nanoseconds now) {
@@ -74,10 +74,11 @@ void Fallback::give_back(std::span<const store::Check> charged, nanoseconds char
 }
 
 nanoseconds debt_of(const Quota& quota, const Decision& answer) {
-  const nanoseconds T = quota.emission_interval();
-  const nanoseconds most = T * (quota.burst() - std::clamp<std::int64_t>(answer.remaining, 0, quota.burst()));
+  const nanoseconds interval = quota.emission_interval();
+  const nanoseconds most =
+      interval * (quota.burst() - std::clamp<std::int64_t>(answer.remaining, 0, quota.burst()));
   // As GCRA has it in the present T, all but a part of a unit is the same.
-  const bool exact = answer.reset_after <= most && answer.reset_after > most - T;
+  const bool exact = answer.reset_after <= most && answer.reset_after > most - interval;
   return exact ? answer.reset_after : most;
 }
 

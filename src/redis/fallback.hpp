@@ -8,13 +8,13 @@
 // One thread, as the store that has it; the embedded store is for all threads and must outlive this.
 #pragma once
 
-#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "store/embedded_store.hpp"
 #include "store/store.hpp"
@@ -55,10 +55,11 @@ class Fallback {
   double share_;
   // The quotas that were scaled last.
   struct Scaled {
-    Quota whole = Quota::per_second(1);
-    Quota share = Quota::per_second(1);
+    Quota whole;
+    Quota share;
   };
-  std::array<Scaled, 16> scaled_{};
+  static constexpr std::size_t kScaled = 16;
+  std::vector<Scaled> scaled_;
   std::size_t next_ = 0;
 };
 
