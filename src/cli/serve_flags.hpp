@@ -7,7 +7,7 @@
 
 #include "server/settings.hpp"
 
-namespace CLI {
+namespace CLI {  // NOLINT(readability-identifier-naming): another library's
 class App;
 }
 
