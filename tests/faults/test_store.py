@@ -393,6 +393,25 @@ class TestWays(unittest.TestCase):
                     self.assertEqual(code, 2)
                     self.assertIn("store-tls-ca", errors)
 
+    def test_a_hangup_reads_the_files_again(self):
+        with Folder() as folder:
+            ours, theirs = Authority(folder, "ours"), Authority(folder, "theirs")
+
+            def trust(authority):
+                with open(authority.certificate, "rb") as file:
+                    return folder.file("trusted.pem", file.read())
+            with Redis(tls=TlsFiles(ours)) as redis:
+                server = self.serve(f"rediss://127.0.0.1:{redis.port}", "--threads", "2", "--store-tls-ca", trust(theirs),
+                                    wait=False)
+                until(lambda: "no trusted authority has signed it" in server.stderr(), "it is not trusted")
+                trusted = folder.file("trusted.pem", "junk")
+                server.signal(signal.SIGHUP)
+                until(lambda: f"[error] SIGHUP: store-tls-ca: '{trusted}': contains no certificate in PEM; what was read "
+                              "before stays in use" in server.stderr(), "a bad file is said")
+                trust(ours)
+                server.signal(signal.SIGHUP)
+                ready(server)
+
     def test_a_redis_that_asks_for_a_certificate(self):
         with Folder() as folder:
             ours, theirs = Authority(folder, "ours"), Authority(folder, "theirs")
