@@ -6,7 +6,14 @@
 
 namespace weir::redis {
 
-std::uint32_t Calls::add(std::uint64_t tag, std::uint16_t slot, std::string command, nanoseconds deadline) {
+namespace {
+
+// What a call takes besides its command: here, at its asker's, and in the heap.
+constexpr std::size_t kBesides = 512;
+
+}  // namespace
+
+std::uint32_t Calls::add(Call fresh) {
   auto index = static_cast<std::uint32_t>(calls_.size());
   if (free_.empty()) {
     calls_.emplace_back();
@@ -15,12 +22,10 @@ std::uint32_t Calls::add(std::uint64_t tag, std::uint16_t slot, std::string comm
     free_.pop_back();
   }
   Call& call = calls_[index];
-  call = {.tag = tag,
-          .command = std::move(command),
-          .slot = slot,
-          .deadline = deadline,
-          .generation = call.generation,
-          .open = true};
+  fresh.generation = call.generation;
+  fresh.open = true;
+  call = std::move(fresh);
+  bytes_ += call.command.size() + kBesides;
   return index;
 }
 
@@ -29,6 +34,7 @@ std::optional<std::uint64_t> Calls::close(std::uint32_t index) {
   if (!call.open) return std::nullopt;
   call.open = false;
   ++call.generation;
+  bytes_ -= call.command.size() + kBesides;
   call.command.clear();
   free_.push_back(index);
   // Most calls are answered in the order of their deadlines: what nothing waits for is gone at once.

@@ -19,17 +19,26 @@ struct CallRef {
   std::uint32_t generation;
 };
 
+// Which of the calls that wait for a busy node leave first.
+enum class Rank : std::uint8_t {
+  usual,
+  first,  // before the usual ones, and at any time before its deadline
+};
+
 struct Call {
   std::uint64_t tag = 0;
   std::string command{};
+  Rank rank = Rank::usual;
   std::uint16_t slot = 0;
   std::uint16_t hops = 0;
-  std::uint16_t again = 0;  // TRYAGAINs
+  std::uint16_t again = 0;               // TRYAGAINs
+  std::chrono::nanoseconds patience{0};  // from when it was made to
   std::chrono::nanoseconds deadline{0};
   std::uint32_t node = ~std::uint32_t{0};  // that it was sent to
   std::uint32_t generation = 0;
   bool open = false;
   bool asking = false;  // was sent after an ASKING
+  bool held = false;    // back, because the node is busy
 };
 
 class Calls {
@@ -49,8 +58,10 @@ class Calls {
     return calls_[ref.call].open && calls_[ref.call].generation == ref.generation;
   }
   std::size_t open() const { return calls_.size() - free_.size(); }
+  // Of the open ones, about.
+  std::size_t bytes() const { return bytes_; }
 
-  std::uint32_t add(std::uint64_t tag, std::uint16_t slot, std::string command, nanoseconds deadline);
+  std::uint32_t add(Call call);
   // The call has its result; nothing when it had one already. Its tag.
   std::optional<std::uint64_t> close(std::uint32_t call);
 
@@ -64,6 +75,7 @@ class Calls {
 
   std::vector<Call> calls_;
   std::vector<std::uint32_t> free_;
+  std::size_t bytes_ = 0;
   std::vector<Due> due_;  // a heap
 };
 

@@ -10,6 +10,7 @@ namespace weir::redis {
 enum class Cause : std::uint8_t {
   none,
   timeout,      // no answer by the deadline; whether it was charged is unknown
+  overload,     // not sent: the store had as much to answer as it can in time
   connection,   // not connected, or the connection ended before the answer
   noscript,     // the script was gone, again and again
   moved,        // sent on from node to node too often
@@ -22,9 +23,9 @@ enum class Cause : std::uint8_t {
   wrongtype,    // there is something else under the key: an error for the caller, not a failure of the store
   other,
 };
-inline constexpr std::array<std::string_view, 13> kCauseNames = {
-    "none", "timeout", "connection", "noscript",    "moved",     "readonly", "loading",
-    "busy", "oom",     "auth",       "clusterdown", "wrongtype", "other"};
+inline constexpr std::array<std::string_view, 14> kCauseNames = {
+    "none",    "timeout", "overload", "connection", "noscript",    "moved",     "readonly",
+    "loading", "busy",    "oom",      "auth",       "clusterdown", "wrongtype", "other"};
 
 constexpr std::string_view name_of(Cause cause) { return kCauseNames[static_cast<std::size_t>(cause)]; }
 

@@ -23,18 +23,25 @@ bool is(const Value& value, Type type) { return value.type == type; }
 
 }  // namespace
 
-Client::Client(Endpoint endpoint, std::string script, std::uint64_t seed, OnResult on_result)
+Client::Client(Endpoint endpoint, std::string script, std::uint64_t seed, OnResult on_result,
+               nanoseconds silence)
     : endpoint_(std::move(endpoint)),
       script_(std::move(script)),
       on_result_(std::move(on_result)),
+      silence_(silence),
       random_((seed * 0x9E3779B97F4A7C15) | 1),
       topology_(Topology::of(endpoint_, nodes_)) {}
 
 // ------------------------------------------------------------------------------------------------ calls
 
 void Client::call(std::uint64_t tag, std::uint16_t slot, std::string command, nanoseconds deadline,
-                  nanoseconds now) {
-  const std::uint32_t index = calls_.add(tag, slot, std::move(command), deadline);
+                  nanoseconds now, Rank rank) {
+  const std::uint32_t index = calls_.add({.tag = tag,
+                                          .command = std::move(command),
+                                          .rank = rank,
+                                          .slot = slot,
+                                          .patience = deadline - now,
+                                          .deadline = deadline});
   ++counters_.calls;
   if (deadline <= now) return finish(index, {Cause::timeout, kNoAnswer, nullptr});
   calls_.schedule({deadline, calls_.ref(index), false});
@@ -76,22 +83,50 @@ bool Client::topology_may_come() const {
 
 void Client::forward(std::uint32_t index, NodeId to, bool asking, nanoseconds now) {
   Node& node = nodes_[to];
-  if (node.up()) return send(to, index, asking, now);
-  if (node.ever_failed) return finish(index, {node.cause, node.error, nullptr});
-  node.waiting.push_back({calls_.ref(index), asking});
+  Call& call = calls_[index];
+  if (node.up() && node.has_room() && node.waits() == 0) return send(to, index, asking, now);
+  if (!node.up() && node.ever_failed) return finish(index, {node.cause, node.error, nullptr});
+  if (call.rank == Rank::usual && calls_.bytes() > kMostBytes)
+    return finish(index, {Cause::overload, kNoRoom, nullptr});
+  call.held = node.up();
+  node.lane(call.rank).push_back({calls_.ref(index), asking});
   if (node.state == Node::State::down) connect(to, now);
+}
+
+// As much of what waits as there is room for.
+void Client::send_waiting(NodeId id, nanoseconds now) {
+  Node& node = nodes_[id];
+  for (auto& lane : node.waiting) {
+    while (node.up() && node.has_room() && !lane.empty()) {
+      const Node::Waiting next = lane.front();
+      lane.pop_front();
+      if (!calls_.waits(next.call)) continue;
+      Call& call = calls_[next.call.call];
+      const nanoseconds left = call.deadline - now;
+      // Its answer would come too late, and make the others later.
+      const bool too_late = left > 0ns && left < node.window.needed(call.patience);
+      if (call.rank == Rank::usual && too_late) {
+        call.held = true;
+      } else {
+        send(id, next.call.call, next.asking, now);
+      }
+    }
+  }
 }
 
 void Client::send(NodeId id, std::uint32_t index, bool asking, nanoseconds now) {
   Call& call = calls_[index];
-  // It would only cost the connection.
-  if (call.deadline <= now) return finish(index, {Cause::timeout, kNoAnswer, nullptr});
+  // Nobody would wait for the answer.
+  if (call.deadline <= now)
+    return finish(index,
+                  {call.held ? Cause::overload : Cause::timeout, call.held ? kNoRoom : kNoAnswer, nullptr});
+  call.held = false;
   if (asking) ask(id, Kind::asking, std::array<std::string_view, 1>{"ASKING"}, now);
   Node& node = nodes_[id];
   call.node = id;
   call.asking = asking;
   node.out += call.command;
-  node.questions.push_back({Kind::call, index, now});
+  node.questions.push_back({Kind::call, calls_.ref(index), now, call.patience});
   ++node.untaken;
   wants_write(id);
 }
@@ -101,7 +136,7 @@ void Client::ask(NodeId id, Kind kind, std::span<const std::string_view> words, 
   resp::Writer request(node.out);
   request.array(words.size());
   for (const std::string_view word : words) request.bulk(word);
-  node.questions.push_back({kind, 0, now});
+  node.questions.push_back({kind, {}, now, {}});
   ++node.untaken;
   if (kind == Kind::script) ++counters_.script_loads;
   wants_write(id);
@@ -148,6 +183,7 @@ void Client::received(NodeId id, std::string_view bytes, nanoseconds now) {
     if (node.state == Node::State::down) return;
   }
   node.in = bytes;
+  send_waiting(id, now);
 }
 
 void Client::answer(NodeId id, const Question& question, const Value& value, nanoseconds now) {
@@ -155,7 +191,9 @@ void Client::answer(NodeId id, const Question& question, const Value& value, nan
   const bool error = is(value, Type::error);
   switch (question.kind) {
     case Kind::call:
-      return answer_call(id, question.call, value, now);
+      node.window.answered(now - question.sent_at, question.patience, node.questions.size() + 1);
+      return calls_.waits(question.call) ? answer_call(id, question, value, now)
+                                         : answer_late(id, value, now);
     case Kind::asking:
     case Kind::ping:
       return;
@@ -169,7 +207,10 @@ void Client::answer(NodeId id, const Question& question, const Value& value, nan
                              !value.text.starts_with("ERR max number of clients");
         return go_down(id, refused ? Cause::auth : cause, value.text, now);
       }
-      if (question.kind == Kind::last_greeting) go_up(id, now);
+      if (question.kind == Kind::last_greeting) {
+        node.window.greeted(now - question.sent_at);
+        go_up(id, now);
+      }
       return;
     case Kind::script:
       node.loading_script = false;
@@ -188,7 +229,8 @@ void Client::answer(NodeId id, const Question& question, const Value& value, nan
   }
 }
 
-void Client::answer_call(NodeId id, std::uint32_t index, const Value& value, nanoseconds now) {
+void Client::answer_call(NodeId id, const Question& question, const Value& value, nanoseconds now) {
+  const std::uint32_t index = question.call.call;
   Call& call = calls_[index];
   if (!is(value, Type::error)) {
     nodes_[id].failures = 0;
@@ -213,8 +255,23 @@ void Client::answer_call(NodeId id, std::uint32_t index, const Value& value, nan
   if (cause == Cause::clusterdown) ask_soon_ = true;
   const std::string error = shown(value.text);
   finish(index, {cause, error, nullptr});
-  // No master any longer, or we are no longer let in: what else goes there would be refused too. NOPERM may
-  // be about one key.
+  end_if_refused(id, cause, error, now);
+}
+
+// The answer to a call that has failed: what it says of the node still holds.
+void Client::answer_late(NodeId id, const Value& value, nanoseconds now) {
+  if (!is(value, Type::error)) {
+    nodes_[id].failures = 0;
+    return;
+  }
+  const Cause cause = cause_of(value.text);
+  if (cause == Cause::moved || cause == Cause::clusterdown) ask_soon_ = true;
+  end_if_refused(id, cause, shown(value.text), now);
+}
+
+// No master any longer, or we are no longer let in: what else goes there would be refused too. NOPERM may be
+// about one key.
+void Client::end_if_refused(NodeId id, Cause cause, std::string_view error, nanoseconds now) {
   if (cause == Cause::readonly || (cause == Cause::auth && !error.starts_with("NOPERM")))
     go_down(id, cause, error, now);
 }
@@ -244,8 +301,8 @@ void Client::learn_topology(NodeId id, const Value& value, nanoseconds now) {
   if (!told.error.empty()) last_error_ = nodes_[id].address.text() + ": " + shown(told.error);
   last_cause_ = told.cause.value_or(last_cause_);
   if (told.no_longer_master != kNoNode) {
-    for (const Node::Waiting& each : std::exchange(nodes_[told.no_longer_master].waiting, {}))
-      unplaced_.push_back(each.call);
+    for (const auto& lane : std::exchange(nodes_[told.no_longer_master].waiting, {}))
+      for (const Node::Waiting& each : lane) unplaced_.push_back(each.call);
     const bool asks_soon = ask_soon_;
     go_down(told.no_longer_master, Cause::readonly, "is no longer the master", now);
     ask_soon_ = asks_soon;

@@ -6,8 +6,13 @@
 // dead node again; where a call goes, and which node knows, is the Topology's.
 //
 // What is safe: only calls that Redis reports as not run (NOSCRIPT, MOVED, ASK, TRYAGAIN) are sent again. A
-// call without an answer by its deadline fails, its connection is closed, and so fail all calls after it on
-// that connection: their outcome is unknown, and none of them is sent again.
+// call without an answer by its deadline fails; its outcome is unknown, and it is not sent again. The answer
+// is owed all the same: it is told from the next by its order, and dropped. The connection ends when nothing
+// at all has come for as long as an answer may take, and all calls that were sent over it fail with it.
+//
+// No node is sent more than it answers in time (window.hpp). The rest waits here, by rank and then in order.
+// Of the usual rank a call is passed over when it has less time left than an answer takes; it fails at its
+// deadline, as `overload`: it was not sent. What waits is bounded by kMostBytes.
 //
 // The circuit breaker is the connection: a call for a node that has failed and is not up again fails at once,
 // with the node's last cause, and the node is tried again after 10 to 600 ms, with jitter; the greeting,
@@ -54,13 +59,15 @@ class Client {
     Address address;  // of connect
   };
 
-  Client(Endpoint endpoint, std::string script, std::uint64_t seed, OnResult on_result);
+  // `silence`: how long a node that owes an answer may say nothing, or as long as that answer may take.
+  Client(Endpoint endpoint, std::string script, std::uint64_t seed, OnResult on_result,
+         nanoseconds silence = std::chrono::milliseconds{50});
 
   void start(nanoseconds now);
   // Sends `command`, whole RESP, to the node of the key's slot. `tag` comes back with the result. Nothing is
   // sent at or after the deadline.
-  void call(std::uint64_t tag, std::uint16_t slot, std::string command, nanoseconds deadline,
-            nanoseconds now);
+  void call(std::uint64_t tag, std::uint16_t slot, std::string command, nanoseconds deadline, nanoseconds now,
+            Rank rank = Rank::usual);
 
   // What happened to a node's connection, the one of the last `connect`; nothing is told of it after a
   // `close`. failed() too leads to a `close`, whether or not there is still a socket.
@@ -82,6 +89,13 @@ class Client {
   // Whether calls can be answered: the master is up, or any of a cluster's that serves slots.
   bool ready() const { return topology_->ready(); }
   std::size_t open_calls() const { return calls_.open(); }
+  struct Load {
+    std::size_t under_way = 0;  // answers that are owed, to calls or not
+    std::size_t waiting = 0;    // calls that have not been sent
+  };
+  Load load() const;
+  // How long a bare round trip takes, to the node where it takes longest; 0: not known yet.
+  nanoseconds round_trip() const;
   // Whether anything has failed since the start.
   bool has_failed() const { return last_error_ != kNotYet; }
   // What the last failure was, for people; one line, and never the password.
@@ -101,6 +115,9 @@ class Client {
   static constexpr int kMostHops = 16;
   static constexpr std::string_view kNoAnswer = "no answer by the deadline";
   static constexpr std::string_view kNotYet = "not connected yet";
+  static constexpr std::string_view kNoRoom = "more is asked than is answered in time";
+  // Of all calls that have no result: a call that would have to wait is not taken then.
+  static constexpr std::size_t kMostBytes = std::size_t{32} << 20;
 
   // client.cpp: calls and answers.
   void place(std::uint32_t call, nanoseconds now);
@@ -108,11 +125,14 @@ class Client {
   bool topology_may_come() const;
   void forward(std::uint32_t call, NodeId to, bool asking, nanoseconds now);
   void send(NodeId id, std::uint32_t call, bool asking, nanoseconds now);
+  void send_waiting(NodeId id, nanoseconds now);
   void ask(NodeId id, Question::Kind kind, std::span<const std::string_view> words, nanoseconds now);
   void wants_write(NodeId id);
   void finish(std::uint32_t call, const Result& result);
   void answer(NodeId id, const Question& question, const resp::Value& value, nanoseconds now);
-  void answer_call(NodeId id, std::uint32_t call, const resp::Value& value, nanoseconds now);
+  void answer_call(NodeId id, const Question& question, const resp::Value& value, nanoseconds now);
+  void answer_late(NodeId id, const resp::Value& value, nanoseconds now);
+  void end_if_refused(NodeId id, Cause cause, std::string_view error, nanoseconds now);
   bool redirect(NodeId id, std::uint32_t call, std::string_view error, nanoseconds now);
   void learn_topology(NodeId id, const resp::Value& value, nanoseconds now);
 
@@ -132,6 +152,7 @@ class Client {
   Endpoint endpoint_;
   std::string script_;
   OnResult on_result_;
+  nanoseconds silence_;
   std::uint64_t random_;
   Nodes nodes_;
   Calls calls_;

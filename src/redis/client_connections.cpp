@@ -83,8 +83,9 @@ void Client::go_up(NodeId id, nanoseconds now) {
   node.since = node.heard = now;
   node.ever_failed = false;
   ask_soon_ = true;
-  for (const Node::Waiting& each : std::exchange(node.waiting, {})) {
-    if (calls_.waits(each.call)) send(id, each.call.call, each.asking, now);
+  send_waiting(id, now);
+  for (const auto& lane : node.waiting) {
+    for (const Node::Waiting& each : lane) calls_[each.call.call].held = calls_.waits(each.call);
   }
   ask_topology(now);
 }
@@ -125,6 +126,7 @@ void Client::go_down(NodeId id, Cause cause, std::string_view why, nanoseconds n
   node.out.clear();
   node.untaken = 0;
   node.in.clear();
+  node.window = {};
   if (std::exchange(node.asked, false)) asking_ = false;
   ask_soon_ = true;
   ask_another_ = ask_another_ || id == topology_->master();
@@ -139,12 +141,14 @@ void Client::go_down(NodeId id, Cause cause, std::string_view why, nanoseconds n
   const Cause its = node.cause;
   const std::string error = node.error;
   for (const Question& each : questions) {
-    if (each.kind != Kind::call) continue;
-    const bool late = cause == Cause::timeout && calls_[each.call].deadline <= now;
-    finish(each.call, {late ? Cause::timeout : its, error, nullptr});
+    if (each.kind != Kind::call || !calls_.waits(each.call)) continue;
+    const bool late = cause == Cause::timeout && calls_[each.call.call].deadline <= now;
+    finish(each.call.call, {late ? Cause::timeout : its, error, nullptr});
   }
-  for (const Node::Waiting& each : waiting) {
-    if (calls_.waits(each.call)) finish(each.call.call, {its, error, nullptr});
+  for (const auto& lane : waiting) {
+    for (const Node::Waiting& each : lane) {
+      if (calls_.waits(each.call)) finish(each.call.call, {its, error, nullptr});
+    }
   }
   // This was the last that could have told the topology: what waits for that has waited enough.
   if (!topology_may_come()) place_unplaced(now);
@@ -205,9 +209,10 @@ Client::nanoseconds Client::due(const Node& node) const {
       break;
   }
   if (node.questions.empty()) return node.heard + kPingAfter;
-  if (node.questions.front().kind == Kind::call) return kNever;  // it has a deadline of its own
+  const Question& first = node.questions.front();
   // The answers before it may have taken their time.
-  return std::max(node.questions.front().sent_at, node.heard) + kAnswerAtMost;
+  return std::max(first.sent_at, node.heard) +
+         (first.kind == Kind::call ? std::max(silence_, first.patience) : kAnswerAtMost);
 }
 
 void Client::fall_due(nanoseconds now) {
@@ -215,11 +220,14 @@ void Client::fall_due(nanoseconds now) {
     const Call& call = calls_[due->ref.call];
     if (due->retry) {
       place(due->ref.call, now);
-    } else if (call.node == kNoNode) {
+    } else if (call.held) {
+      finish(due->ref.call, {Cause::overload, kNoRoom, nullptr});
+    } else if (call.node != kNoNode) {
+      const std::string error = nodes_[call.node].address.text() + ": " + std::string(kNoAnswer);
+      finish(due->ref.call, {Cause::timeout, error, nullptr});
+    } else {
       const bool sent = call.hops + call.again > 0;
       finish(due->ref.call, {Cause::timeout, sent ? kNoAnswer : last_error_, nullptr});
-    } else {
-      go_down(call.node, Cause::timeout, kNoAnswer, now);
     }
   }
 }
@@ -242,6 +250,23 @@ void Client::tick(nanoseconds now) {
     if (nodes_[id].state == State::down && now >= due(nodes_[id])) connect(id, now);
   }
   ask_topology(now);
+}
+
+Client::Load Client::load() const {
+  Load load;
+  for (const Node& node : nodes_) {
+    load.under_way += node.questions.size();
+    load.waiting += node.waits();
+  }
+  return load;
+}
+
+Client::nanoseconds Client::round_trip() const {
+  nanoseconds longest{0};
+  for (const Node& node : nodes_) {
+    if (node.up() && !node.sentinel) longest = std::max(longest, node.window.round_trip());
+  }
+  return longest;
 }
 
 Client::nanoseconds Client::next_tick() const {

@@ -13,7 +13,7 @@ namespace {
 // --------------------------------------------------------------------------------- timeouts and lost
 // connections
 
-TEST(RedisClient, a_timeout_closes_the_connection_and_nothing_is_sent_again) {
+TEST(RedisClient, a_late_answer_is_told_by_its_order_and_dropped) {
   World world("redis://a");
   world.start().up("a");
   world.did();
@@ -23,15 +23,72 @@ TEST(RedisClient, a_timeout_closes_the_connection_and_nothing_is_sent_again) {
   world.pass(19ms);
   EXPECT_EQ(world.took(), "");
   world.pass(1ms);
-  EXPECT_EQ(
-      world.took(),
-      "1 timeout (a:6379: no answer by the deadline); 2 connection (a:6379: no answer by the deadline); "
-      "3 timeout (a:6379: no answer by the deadline)");
+  EXPECT_EQ(world.took(),
+            "1 timeout (a:6379: no answer by the deadline); 3 timeout (a:6379: no answer by the deadline)");
+  world.call(4);  // has the number of one of them
+  world.bytes("a", ":1\r\n:2\r\n");
+  EXPECT_EQ(world.took(), "2 :2");
+  world.bytes("a", "-ERR late\r\n:4\r\n");
+  EXPECT_EQ(world.took(), "4 :4");
+  EXPECT_EQ(world.did(), "");
+  EXPECT_EQ(world.write_count, (std::map<std::uint64_t, int>{{1, 1}, {2, 1}, {3, 1}, {4, 1}}));
+}
+
+// What an answer says of its node holds, late or not.
+TEST(RedisClient, a_late_refusal_ends_the_connection) {
+  for (const auto& [answer, closes] :
+       {std::pair{"-READONLY x", true}, {"-NOAUTH x", true}, {"-NOPERM x", false}, {"-NOSCRIPT x", false}}) {
+    World world("redis://a");
+    world.start().up("a");
+    world.did();
+    world.call(1, 0, 20ms);
+    world.call(2, 0, 40ms);
+    world.pass(20ms);
+    world.took();
+    world.bytes("a", std::string(answer) + "\r\n");
+    EXPECT_EQ(world.did(), closes ? "close a" : "") << answer;
+    EXPECT_EQ(world.took().empty(), !closes);
+    EXPECT_EQ(world.write_count[1], 1);
+  }
+}
+
+// A node that says nothing for as long as an answer may take; one that says anything stays.
+TEST(RedisClient, silence_ends_the_connection_and_nothing_is_sent_again) {
+  for (const bool speaks : {false, true}) {
+    World world("redis://a");
+    world.start().up("a");
+    world.did();
+    world.call(1, 0, 20ms);
+    world.call(2, 0, 90ms);
+    world.pass(40ms);
+    EXPECT_EQ(world.took(), "1 timeout (a:6379: no answer by the deadline)");
+    if (speaks) world.bytes("a", ":");
+    world.pass(10ms);
+    EXPECT_EQ(world.took(), speaks ? "" : "2 connection (a:6379: no answer in time)");
+    EXPECT_EQ(world.did(), speaks ? "" : "close a");
+    if (speaks) world.bytes("a", "1\r\n:2\r\n");
+    world.hosts["a"].inbox.clear();
+    EXPECT_EQ(world.took(), speaks ? "2 :2" : "");
+    world.hosts["a"].manner = World::Manner::serves;
+    world.pass(900ms);
+    EXPECT_EQ(world.did(), speaks ? "" : "connect a");
+    EXPECT_EQ(world.write_count, (std::map<std::uint64_t, int>{{1, 1}, {2, 1}}));
+  }
+}
+
+// Of a call that may take longer the silence may be longer too.
+TEST(RedisClient, silence_is_as_long_as_the_answer_may_take) {
+  World world("redis://a");
+  world.start().up("a");
+  world.did();
+  world.call(1, 0, 200ms);
+  world.call(2, 0, 1ms);
+  world.pass(199ms);
+  EXPECT_EQ(world.did(), "");
+  world.pass(1ms);
   EXPECT_EQ(world.did(), "close a");
-  world.hosts["a"].manner = World::Manner::serves;
-  world.pass(1s);
-  EXPECT_EQ(world.did(), "connect a");
-  EXPECT_EQ(world.write_count, (std::map<std::uint64_t, int>{{1, 1}, {2, 1}, {3, 1}}));
+  EXPECT_EQ(world.took(),
+            "2 timeout (a:6379: no answer by the deadline); 1 timeout (a:6379: no answer by the deadline)");
 }
 
 TEST(RedisClient, a_lost_connection_fails_what_is_under_way_once) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -16,13 +17,15 @@
 #include "redis/calls.hpp"
 #include "redis/cause.hpp"
 #include "redis/endpoint.hpp"
+#include "redis/window.hpp"
 
 namespace weir::redis {
 
 using NodeId = std::uint32_t;
 inline constexpr NodeId kNoNode = ~NodeId{0};
 
-// A question to a node, in the order in which the answers come.
+// A question to a node, in the order in which the answers come. The call's number may be another's by then:
+// then nobody waits for the answer, and it is owed all the same.
 struct Question {
   enum class Kind : std::uint8_t {
     call,
@@ -35,14 +38,15 @@ struct Question {
     eviction_policy,
     ping,
   } kind;
-  std::uint32_t call;  // of a call
+  CallRef call;  // of a call
   std::chrono::nanoseconds sent_at;
+  std::chrono::nanoseconds patience;  // of its asker
 };
 
 struct Node {
   using nanoseconds = std::chrono::nanoseconds;
   enum class State : std::uint8_t { down, connecting, greeting, up };
-  // A call for when the node is up.
+  // A call for when the node is up, and has room.
   struct Waiting {
     CallRef call;
     bool asking;
@@ -64,11 +68,15 @@ struct Node {
   std::string out{};
   std::string in{};
   std::deque<Question> questions{};
-  std::size_t untaken = 0;  // how many questions, the last ones, are still in `out`
-  std::vector<Waiting> waiting{};
+  std::size_t untaken = 0;                       // how many questions, the last ones, are still in `out`
+  std::array<std::deque<Waiting>, 2> waiting{};  // by rank, in order
+  Window window{};
   bool loading_script = false;
 
   bool up() const { return state == State::up; }
+  bool has_room() const { return questions.size() < window.size(); }
+  std::deque<Waiting>& lane(Rank rank) { return waiting[rank == Rank::first ? 0 : 1]; }
+  std::size_t waits() const { return waiting[0].size() + waiting[1].size(); }
 };
 
 class Nodes {

@@ -49,8 +49,10 @@ SharedStore::SharedStore(Endpoint endpoint, Options options, store::EmbeddedStor
       fallback_(local, options.local_share),
       memory_(memory),
       clock_(std::move(clock)),
-      client_(endpoint_, std::string(check_script()), store::Table::random_seed().k0,
-              [this](std::uint64_t tag, const Client::Result& result) { answered(tag, result); }) {}
+      client_(
+          endpoint_, std::string(check_script()), store::Table::random_seed().k0,
+          [this](std::uint64_t tag, const Client::Result& result) { answered(tag, result); },
+          options.deadline) {}
 
 void SharedStore::note_state() {
   health_.look(client_.ready(), client_.has_failed() ? std::string_view(client_.last_error()) : "", clock_());

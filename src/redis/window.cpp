@@ -1,0 +1,41 @@
+#include "redis/window.hpp"
+
+namespace weir::redis {
+
+using std::chrono::nanoseconds;
+
+void Window::answered(nanoseconds took, nanoseconds patience, std::size_t owed) {
+  took = std::max(took, nanoseconds{1});
+  // With next to nothing under way it is a bare round trip, though it may be longer than it was; half of the
+  // patience at most, or other processes that keep the node busy would be taken for a long way to it.
+  const bool bare = static_cast<double>(owed) <= kLeast && took > round_trip_ && took <= patience / 2;
+  if (round_trip_.count() == 0 || took < round_trip_ || bare) round_trip_ = took;
+
+  // Over about half of what is under way: the answers that come together took longer and longer.
+  const auto share = static_cast<std::int64_t>(8 + owed / 2);
+  const nanoseconds off = took > took_ ? took - took_ : took_ - took;
+  took_ += (took - took_) / share;
+  varied_ += (off - varied_) / share;
+
+  if (round_trip_ >= patience) return;  // whatever the bound is, nothing is answered in time
+  const nanoseconds goal = target(patience);
+  if (took > goal) searching_ = false;
+  const bool unqueued = took < round_trip_ + (goal - round_trip_) / 3;
+  const double off_goal = static_cast<double>(goal.count()) / static_cast<double>(took.count()) - 1;
+  const double step = searching_         ? 1
+                      : unqueued         ? 0.25
+                      : took <= patience ? std::min(off_goal / 2, 0.25)
+                                         : off_goal;
+  // A bound that did not bind says nothing about a larger one; and what is too much already is the most.
+  if (step > 0 && static_cast<double>(owed) * 2 < size_) return;
+  if (took > patience) size_ = std::min(size_, static_cast<double>(owed));
+  size_ = std::clamp(size_ + step, kLeast, kMost);
+}
+
+nanoseconds Window::needed(nanoseconds patience) const {
+  const nanoseconds goal = target(patience);
+  const nanoseconds spare = patience - goal;
+  return std::min(took_ + std::max(4 * varied_, spare / 4), goal + spare / 2);
+}
+
+}  // namespace weir::redis

@@ -1,0 +1,56 @@
+// How many questions a node may owe an answer to: as many as it has shown that it answers within half of
+// their time, so that what is sent is answered in time and the rest waits here, where it can still be
+// decided.
+//
+// Each answer moves the bound by how long it took against its target: a bare round trip, and half of what the
+// asker's patience leaves beside that. A node that answers `rate` a second, one after another, answers the
+// last of N after N / rate: at rest N is rate times the target. At first each answer lets one more in, which
+// doubles the bound in a round trip, until answers begin to queue; then as much more or less as the target is
+// from the time it took. One that came too late takes back all that was too much, so that a node that became
+// ten times slower is asked a tenth a round trip later.
+//
+// Plain numbers, one thread. Not for: what waits (node.hpp).
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+
+namespace weir::redis {
+
+class Window {
+ public:
+  using nanoseconds = std::chrono::nanoseconds;
+  static constexpr double kFirst = 64;
+  static constexpr double kLeast = 4;  // so that what the node can do is always seen
+  static constexpr double kMost = 1 << 20;
+
+  std::size_t size() const { return static_cast<std::size_t>(size_); }
+
+  // An answer `took` that long since its question was sent; the asker had `patience`. `owed`: the answers
+  // that the node owed then, this one too. Late answers count like the others.
+  void answered(nanoseconds took, nanoseconds patience, std::size_t owed);
+  // The answer to something that is not a call took that long, with nothing before it.
+  void greeted(nanoseconds took) { round_trip_ = took_ = took; }
+
+  // The shortest that an answer has taken, or what the last took that was alone; 0: none has come.
+  nanoseconds round_trip() const { return round_trip_; }
+  // How long a call's answer may take if it is sent now: what the last ones took, and four times how much
+  // that varied, as TCP reckons (RFC 6298, section 2), or a little. Never all of the patience that a fresh
+  // call has beside a round trip, or a node that was slow would not be asked again.
+  nanoseconds needed(nanoseconds patience) const;
+
+ private:
+  // Half of what is left beside a round trip, and the round trip.
+  nanoseconds target(nanoseconds patience) const {
+    return round_trip_ < patience ? (round_trip_ + patience) / 2 : patience;
+  }
+
+  double size_ = kFirst;
+  bool searching_ = true;  // no answer has had to queue yet
+  nanoseconds round_trip_{0};
+  nanoseconds took_{0};    // smoothed
+  nanoseconds varied_{0};  // and by how much, smoothed
+};
+
+}  // namespace weir::redis
