@@ -1,5 +1,5 @@
-// For tests: a node that answers so many calls a second and no more, after a way of some length, and the
-// processes that ask it; all on one clock.
+// For tests: a node that answers a number of calls each second and no more, after a way of some length, and
+// the processes that ask it; all on one clock.
 //
 // Not for: what is said (world_test.hpp), and what is decided (shared_world_test.hpp).
 #pragma once

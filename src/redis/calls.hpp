@@ -21,8 +21,9 @@ struct CallRef {
 
 // Which of the calls that wait for a busy node leave first.
 enum class Rank : std::uint8_t {
-  usual,
-  first,  // before the usual ones, and at any time before its deadline
+  usual,  // in order; passed over when its answer would come too late
+  kept,   // in order among the usual ones; sent at any time before its deadline
+  first,  // before those; sent at any time before its deadline
 };
 
 struct Call {
@@ -53,6 +54,7 @@ class Calls {
   };
 
   Call& operator[](std::uint32_t call) { return calls_[call]; }
+  const Call& operator[](std::uint32_t call) const { return calls_[call]; }
   CallRef ref(std::uint32_t call) const { return {call, calls_[call].generation}; }
   bool waits(CallRef ref) const {
     return calls_[ref.call].open && calls_[ref.call].generation == ref.generation;

@@ -102,6 +102,10 @@ void Client::send_waiting(NodeId id, nanoseconds now) {
       lane.pop_front();
       if (!calls_.waits(next.call)) continue;
       Call& call = calls_[next.call.call];
+      if (!wanted_(call.tag)) {
+        finish(next.call.call, {Cause::overload, kNoRoom, nullptr});
+        continue;
+      }
       const nanoseconds left = call.deadline - now;
       // Its answer would come too late, and make the others later.
       const bool too_late = left > 0ns && left < node.window.needed(call.patience);
@@ -112,6 +116,26 @@ void Client::send_waiting(NodeId id, nanoseconds now) {
       }
     }
   }
+}
+
+bool Client::busy(std::uint16_t slot) const {
+  const NodeId id = topology_->node_of(slot);
+  return id != kNoNode && nodes_[id].up() && (nodes_[id].waits() > 0 || !nodes_[id].has_room());
+}
+
+Client::nanoseconds Client::needed(std::uint16_t slot, nanoseconds patience, nanoseconds now) const {
+  const NodeId id = topology_->node_of(slot);
+  if (id == kNoNode || !nodes_[id].up()) return patience / 2;
+  const Node& node = nodes_[id];
+  // One that leaves now has waited as long as the one that is the next to leave, if it was not passed over.
+  nanoseconds waited{0};
+  for (const Node::Waiting& first : node.waiting[1]) {
+    if (!calls_.waits(first.call)) continue;
+    const Call& call = calls_[first.call.call];
+    waited = now - (call.deadline - call.patience);
+    break;
+  }
+  return node.window.needed(patience) + waited;
 }
 
 void Client::send(NodeId id, std::uint32_t index, bool asking, nanoseconds now) {
@@ -126,7 +150,7 @@ void Client::send(NodeId id, std::uint32_t index, bool asking, nanoseconds now) 
   call.node = id;
   call.asking = asking;
   node.out += call.command;
-  node.questions.push_back({Kind::call, calls_.ref(index), now, call.patience});
+  node.questions.push_back({Kind::call, calls_.ref(index), now, call.patience, node.questions.size() + 1});
   ++node.untaken;
   wants_write(id);
 }
@@ -136,7 +160,7 @@ void Client::ask(NodeId id, Kind kind, std::span<const std::string_view> words, 
   resp::Writer request(node.out);
   request.array(words.size());
   for (const std::string_view word : words) request.bulk(word);
-  node.questions.push_back({kind, {}, now, {}});
+  node.questions.push_back({kind, {}, now, {}, 0});
   ++node.untaken;
   if (kind == Kind::script) ++counters_.script_loads;
   wants_write(id);
@@ -191,7 +215,7 @@ void Client::answer(NodeId id, const Question& question, const Value& value, nan
   const bool error = is(value, Type::error);
   switch (question.kind) {
     case Kind::call:
-      node.window.answered(now - question.sent_at, question.patience, node.questions.size() + 1);
+      node.window.answered(now - question.sent_at, question.patience, question.owed);
       return calls_.waits(question.call) ? answer_call(id, question, value, now)
                                          : answer_late(id, value, now);
     case Kind::asking:

@@ -69,6 +69,17 @@ class Client {
   void call(std::uint64_t tag, std::uint16_t slot, std::string command, nanoseconds deadline, nanoseconds now,
             Rank rank = Rank::usual);
 
+  // Asked before a call leaves that had to wait: whether anybody still waits for its result. If not it fails,
+  // as `overload`.
+  void ask_before_sending(std::function<bool(std::uint64_t tag)> wanted) { wanted_ = std::move(wanted); }
+  // Whether a call for that slot would have to wait for others.
+  bool busy(std::uint16_t slot) const;
+  // How long the answer to a call of that slot may take if it is made now, as its node has answered of late.
+  nanoseconds needed(std::uint16_t slot, nanoseconds patience, nanoseconds now) const;
+  // tick() calls `ring` at that time, or soon after; it may make calls, and set the alarm again.
+  void set_alarm(nanoseconds at) { alarm_ = at; }
+  void on_alarm(std::function<void(nanoseconds now)> ring) { ring_ = std::move(ring); }
+
   // What happened to a node's connection, the one of the last `connect`; nothing is told of it after a
   // `close`. failed() too leads to a `close`, whether or not there is still a socket.
   void connected(NodeId node, nanoseconds now);
@@ -153,6 +164,9 @@ class Client {
   std::string script_;
   OnResult on_result_;
   nanoseconds silence_;
+  std::function<bool(std::uint64_t)> wanted_ = [](std::uint64_t) { return true; };
+  std::function<void(nanoseconds)> ring_ = [](nanoseconds) {};
+  nanoseconds alarm_ = nanoseconds::max();
   std::uint64_t random_;
   Nodes nodes_;
   Calls calls_;

@@ -233,6 +233,11 @@ void Client::fall_due(nanoseconds now) {
 }
 
 void Client::tick(nanoseconds now) {
+  // First what may still be sent in time.
+  if (now >= alarm_) {
+    alarm_ = kNever;
+    ring_(now);
+  }
   fall_due(now);
   for (NodeId id = 0; id < nodes_.size(); ++id) {
     const Node& node = nodes_[id];
@@ -270,7 +275,7 @@ Client::nanoseconds Client::round_trip() const {
 }
 
 Client::nanoseconds Client::next_tick() const {
-  nanoseconds next = std::min(calls_.next_due().value_or(kNever), topology_due());
+  nanoseconds next = std::min({calls_.next_due().value_or(kNever), topology_due(), alarm_});
   for (const Node& node : nodes_) next = std::min(next, due(node));
   return next;
 }

@@ -24,7 +24,8 @@ TEST(RedisLoad, a_node_decides_what_it_can_at_any_load) {
     for (const nanoseconds round_trip : {200us, 1000us, 10'000us, 30'000us}) {
       for (const double load : {0.5, 1.1, 2.0, 20.0}) {
         for (const std::size_t processes : {std::size_t{1}, std::size_t{3}}) {
-          if (rate * load > 4e5) continue;  // the test would take long, and shows nothing else
+          // The test would take long, and shows nothing else.
+          if (rate * load > 1e5 && (processes > 1 || load > 2 || round_trip != 1ms)) continue;
           SCOPED_TRACE(std::to_string(rate) + "/s, " + std::to_string(round_trip / 1us) + " us, load " +
                        std::to_string(load) + ", processes " + std::to_string(processes));
           BusyNode node(rate, round_trip, processes);
@@ -88,7 +89,7 @@ TEST(RedisLoad, finds_out_soon_what_a_node_can_do) {
   node.offer(4e5);
   node.run(200ms);
   const BusyNode::Tally tally = node.took();
-  EXPECT_GE(static_cast<double>(tally.decided()), 0.85 * 0.2 * 2e5) << text_of(tally);
+  EXPECT_GE(static_cast<double>(tally.decided()), 0.7 * 0.2 * 2e5) << text_of(tally);
 }
 
 // A pause that is shorter than a deadline ends no connection, and is forgotten soon.
@@ -138,43 +139,79 @@ TEST(RedisLoad, a_very_slow_node_is_asked_all_the_time) {
 TEST(RedisLoad, what_waits_is_bounded) {
   World world("redis://a");
   world.start().up("a");
+  for (std::uint64_t tag = 1; tag <= 256; ++tag) world.call(tag);  // the first window
   const std::string mebibyte(std::size_t{1} << 20, 'x');
-  for (std::uint64_t tag = 1; tag <= 200; ++tag)
+  for (std::uint64_t tag = 301; tag <= 350; ++tag)
     world.client.call(tag, 0, array({"CALL", std::to_string(tag), mebibyte}), world.now + 50ms, world.now);
-  EXPECT_EQ(world.results.size(), 200U - 64U);  // the first window has left
-  EXPECT_EQ(world.results.back(), "200 overload (more is asked than is answered in time)");
-  world.client.call(201, 0, array({"CALL", "201"}), world.now + 50ms, world.now, Rank::first);
-  EXPECT_EQ(world.results.size(), 200U - 64U);
-  EXPECT_EQ(world.client.load().waiting, 1U);
+  EXPECT_EQ(world.results.size(), 19U);  // 31 and what has left are 32 MiB
+  EXPECT_EQ(world.results.back(), "350 overload (more is asked than is answered in time)");
+  world.client.call(400, 0, array({"CALL", "400"}), world.now + 50ms, world.now, Rank::first);
+  EXPECT_EQ(world.results.size(), 19U);
+  EXPECT_EQ(world.client.load().waiting, 32U);
 }
 
 // In order within a rank; at the deadline what has not left is told so, and nothing more.
 TEST(RedisLoad, what_waits_leaves_in_order_or_is_told_so) {
   World world("redis://a");
   world.start().up("a");
-  for (std::uint64_t tag = 1; tag <= 64; ++tag) world.call(tag);
+  for (std::uint64_t tag = 1; tag <= 256; ++tag) world.call(tag, 0, 60ms);
   world.sent("a");
-  world.call(65, 0, 20ms);
-  world.call(66);
-  world.client.call(67, 0, array({"CALL", "67"}), world.now + 50ms, world.now, Rank::first);
-  world.settle();
+  const auto ranked = [&](std::uint64_t tag, Rank rank, nanoseconds patience) {
+    world.client.call(tag, 0, array({"CALL", std::to_string(tag)}), world.now + patience, world.now, rank);
+    world.settle();
+  };
+  ranked(301, Rank::usual, 20ms);
+  ranked(302, Rank::kept, 20ms);
+  ranked(303, Rank::usual, 50ms);
+  ranked(304, Rank::first, 50ms);
+  EXPECT_TRUE(world.client.busy(0));
   EXPECT_EQ(world.sent("a"), "");
   world.answer_one("a");
   world.answer_one("a");
-  EXPECT_EQ(world.sent("a"), "CALL 67 | CALL 65 | CALL 66");  // two answers that came soon: room for four
-  for (std::uint64_t tag = 68; tag <= 75; ++tag) world.call(tag, 0, 20ms);
+  EXPECT_EQ(world.sent("a"),
+            "CALL 304 | CALL 301 | CALL 302 | CALL 303");  // two that came at once: room for four
+  // One that has less time left than an answer takes is passed over, unless it is to be kept.
+  world.pass(15ms);
+  ranked(305, Rank::usual, 20ms);
+  ranked(306, Rank::kept, 20ms);
+  ranked(307, Rank::usual, 60ms);
+  world.pass(10ms);
   world.took();
+  for (int i = 0; i < 20; ++i) world.answer_one("a");
+  EXPECT_EQ(world.sent("a"), "CALL 306 | CALL 307");
+  world.took();
+  world.pass(10ms);
+  EXPECT_EQ(world.took(),
+            "305 overload (more is asked than is answered in time); "
+            "306 timeout (a:6379: no answer by the deadline)");
+  EXPECT_EQ(world.write_count.count(305), 0U);
+}
+
+// A call that nobody waits for any more is not sent.
+TEST(RedisLoad, what_is_cancelled_while_it_waits_is_not_sent) {
+  World world("redis://a");
+  world.start().up("a");
+  for (std::uint64_t tag = 1; tag <= 256; ++tag) world.call(tag);
+  world.client.ask_before_sending([](std::uint64_t tag) { return tag != 301; });
+  world.call(301);
+  world.call(302);
   world.sent("a");
-  world.pass(20ms);
-  std::string expected;
-  for (std::uint64_t tag = 69; tag <= 75; ++tag) {
-    expected += (expected.empty() ? "65 timeout (a:6379: no answer by the deadline); "
-                                    "68 timeout (a:6379: no answer by the deadline); "
-                                  : "; ") +
-                std::to_string(tag) + " overload (more is asked than is answered in time)";
-  }
-  EXPECT_EQ(world.took(), expected);
-  EXPECT_EQ(world.write_count.count(69), 0U);
+  world.answer_one("a");
+  EXPECT_EQ(world.sent("a"), "CALL 302");
+  EXPECT_EQ(world.took(), "1 :1; 301 overload (more is asked than is answered in time)");
+}
+
+// Of a node that was never asked more than it can, a longer way must not be taken for a queue.
+TEST(RedisLoad, a_way_that_becomes_longer_is_not_overload) {
+  BusyNode node(2e5, 1ms);
+  node.offer(10'000);
+  node.run(500ms);
+  node.is_away(40ms);
+  node.run(1500ms);
+  node.took();
+  node.run(500ms);
+  const BusyNode::Tally tally = node.took();
+  EXPECT_GE(static_cast<double>(tally.decided()), 0.98 * 5'000) << text_of(tally);
 }
 
 }  // namespace

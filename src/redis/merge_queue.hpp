@@ -1,5 +1,5 @@
-// The checks that wait for a call of their key: where checks merge, a key has one call under way, and what
-// comes meanwhile leaves together when its answer has come.
+// The checks that wait for a call of their key: where checks merge, what comes while a call of the key is
+// under way leaves together, when that call's answer has come or when it could no longer be answered in time.
 //
 // One thread. Not for: deciding, or asking.
 #pragma once
@@ -7,7 +7,11 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <optional>
+#include <queue>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "redis/kept_check.hpp"
@@ -27,11 +31,14 @@ struct KeyCall {
   KeyCheck check;
   std::vector<KeyCheck> more{};    // of the same key, rule and cost
   std::uint64_t lease = 0;         // units asked for instead of the cost; 0: the cost
-  bool others_wait = false;        // in the queue, until it is answered
+  bool ahead = false;              // for the lease alone: the check is nobody's
+  bool in_line = false;            // counted among those of its key that wait in order
+  std::uint64_t turn = 0;          // of the queue, whose checks wait for it; 0: it has none
   std::chrono::nanoseconds at{0};  // when it was asked
 
   Cost cost() const { return lease != 0 ? Cost{lease} : check.cost; }
   std::chrono::nanoseconds deadline() const;
+  bool cancelled() const;  // nobody waits for it any more
 };
 
 // In their order, neighbours that are alike in one call.
@@ -41,28 +48,37 @@ class MergeQueue {
  public:
   using nanoseconds = std::chrono::nanoseconds;
 
-  enum class Turn : std::uint8_t {
-    first,  // no call of the key is under way: this one is, from now on
-    waits,  // for the call under way
-    alone,  // it has less time than the call under way
-  };
-  Turn turn_of(std::uint64_t key, nanoseconds deadline);
-  void wait(KeyCheck check);
+  bool has(std::uint64_t key) const { return keys_.contains(key); }
+  // A call of the key leaves, for whose answer those that come from now on wait: its turn. Of several calls
+  // it is the last.
+  std::uint64_t begin(std::uint64_t key);
+  // For the call under way, at the longest until `until`.
+  void wait(KeyCheck check, nanoseconds until);
 
-  // The call under way has been answered: what has waited, in order. Then nothing of the key is under way.
+  // Whether what waits for the key waits for that call.
+  bool waits_for(std::uint64_t key, std::uint64_t turn) const;
+  // What has waited, in order. Then nothing of the key is under way.
   std::vector<KeyCheck> end(std::uint64_t key);
-  // The last of several calls that have left is the one to wait for.
-  void begin(std::uint64_t key, nanoseconds deadline) { keys_.try_emplace(key, Queue{deadline, {}}); }
+
+  // A key whose checks have waited long enough by `now`.
+  std::optional<std::uint64_t> take_due(nanoseconds now);
+  // When there is one; never when nothing waits.
+  nanoseconds next_due();
 
   std::size_t waiting() const { return waiting_; }
 
  private:
   struct Queue {
-    nanoseconds deadline;  // of the call under way
+    std::uint64_t turn;
+    nanoseconds until;
     std::vector<KeyCheck> checks;
   };
+  using Due = std::pair<nanoseconds, std::uint64_t>;  // a queue's `until`, and its key
+
   std::unordered_map<std::uint64_t, Queue> keys_;
+  std::priority_queue<Due, std::vector<Due>, std::greater<>> due_;  // also of queues that have ended
   std::size_t waiting_ = 0;
+  std::uint64_t turns_ = 0;
 };
 
 }  // namespace weir::redis

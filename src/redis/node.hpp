@@ -41,6 +41,7 @@ struct Question {
   CallRef call;  // of a call
   std::chrono::nanoseconds sent_at;
   std::chrono::nanoseconds patience;  // of its asker
+  std::size_t owed;                   // answers, when it was sent
 };
 
 struct Node {

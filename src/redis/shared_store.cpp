@@ -52,10 +52,21 @@ SharedStore::SharedStore(Endpoint endpoint, Options options, store::EmbeddedStor
       client_(
           endpoint_, std::string(check_script()), store::Table::random_seed().k0,
           [this](std::uint64_t tag, const Client::Result& result) { answered(tag, result); },
-          options.deadline) {}
+          options.deadline) {
+  client_.ask_before_sending([this](std::uint64_t tag) { return wanted(tag); });
+  client_.on_alarm([this](nanoseconds now) {
+    alarm_at_ = nanoseconds::max();
+    while (const auto key = merging_.take_due(now)) release(*key, std::nullopt, now);
+    set_alarm();
+    wake();
+  });
+}
 
 void SharedStore::note_state() {
   health_.look(client_.ready(), client_.has_failed() ? std::string_view(client_.last_error()) : "", clock_());
+  const Client::Load load = client_.load();
+  counters_.under_way.store(load.under_way, std::memory_order_relaxed);
+  counters_.waiting.store(load.waiting, std::memory_order_relaxed);
   counters_.ready.store(health_.view().state == Health::State::ready, std::memory_order_relaxed);
 }
 
@@ -123,15 +134,54 @@ void SharedStore::check_one(Request& request, nanoseconds now) {
 
   KeyCall call{.check = {keep(check, hash, resets), Ticket(request), deadline_of(request, now), leases}};
   if ((leases || limit.sharing.merge) && core::kept_in_two_words(limit.rule.algorithm)) {
-    const MergeQueue::Turn turn = merging_.turn_of(hash, call.check.deadline);
-    if (turn == MergeQueue::Turn::waits) return merging_.wait(std::move(call.check));
-    call.others_wait = turn == MergeQueue::Turn::first;
-    if (call.others_wait && leases) call.lease = units_to_lease(limit, check.cost);
+    if (merging_.has(hash)) return wait(std::move(call.check), now);
+    call.turn = merging_.begin(hash);
+    if (leases) {
+      // What is not to be had as a lease is asked for again without; that needs the time for it.
+      const nanoseconds left = call.check.deadline - now;
+      if (2 * client_.needed(slot(call.check.name), left, now) <= left) {
+        call.lease = units_to_lease(limit, check.cost);
+      } else {
+        const nanoseconds deadline = call.check.deadline;
+        send(std::move(call), now);
+        return ask_ahead(check, hash, resets, deadline, now);
+      }
+    }
   }
   send(std::move(call), now);
 }
 
+// For a lease alone, for those that come later.
+void SharedStore::ask_ahead(const Check& check, std::uint64_t hash, std::uint32_t resets,
+                            nanoseconds deadline, nanoseconds now) {
+  KeyCall call{.check = {keep(check, hash, resets), Ticket(), deadline, true}};
+  call.lease = units_to_lease(*check.limit, check.cost);
+  call.ahead = true;
+  send(std::move(call), now);
+}
+
+// For the call of its key that is under way; only as long as it may still be answered in time if it leaves
+// without, with a quarter of the time that is left beside that to spare.
+void SharedStore::wait(KeyCheck check, nanoseconds now) {
+  const nanoseconds left = check.deadline - now;
+  const nanoseconds spare = left - client_.needed(slot(check.name), left, now);
+  merging_.wait(std::move(check), now + std::max(nanoseconds{0}, spare * 3 / 4));
+  set_alarm();
+}
+
+void SharedStore::set_alarm() {
+  const nanoseconds at = merging_.next_due();
+  if (at == alarm_at_) return;
+  alarm_changed_ = alarm_changed_ || at < alarm_at_;
+  alarm_at_ = at;
+  client_.set_alarm(at);
+}
+
 void SharedStore::answered(KeyCall call, const Client::Result& result, nanoseconds now) {
+  if (call.in_line) {
+    const auto line = in_line_.find(call.check.hash);
+    if (--line->second == 0) in_line_.erase(line);
+  }
   const Cost cost = call.cost();
   const Ask ask{&call.check.limit.rule, call.check.name, cost};
   Cause cause = result.cause;
@@ -152,6 +202,11 @@ void SharedStore::answered(KeyCall call, const Client::Result& result, nanosecon
   learn(cause == Cause::none ? Answered{charged, &decisions.back()} : Answered{}, call.check, cost, call.at,
         now);
   const std::uint64_t hash = call.check.hash;
+  if (call.ahead) {
+    if (cause == Cause::none && decisions[0].allowed())
+      grant_lease(call, decided_at(*result.value).value_or(nanoseconds{0}), now);
+    return;
+  }
   if (cause == Cause::none && decisions[0].verdict == Verdict::denied && cost.units > call.check.cost.units) {
     // Not as much as a lease; perhaps what is needed. It came before those that wait.
     call.check.may_lease = false;
@@ -170,7 +225,7 @@ void SharedStore::answered(KeyCall call, const Client::Result& result, nanosecon
     answer.decision = decisions[i + 1];
     conclude(std::move(call.more[i]), cause, answer, now);
   }
-  if (call.others_wait) release(hash, std::nullopt, now);
+  if (merging_.waits_for(hash, call.turn)) release(hash, std::nullopt, now);
 }
 
 void SharedStore::conclude(KeyCheck check, Cause cause, const Answer& answer, nanoseconds now) {
@@ -179,6 +234,7 @@ void SharedStore::conclude(KeyCheck check, Cause cause, const Answer& answer, na
     health_.decided(now);
     return tell(check.ticket.take(), answer.decision, Source::store, Fault::none, {}, answer.charged_at, 0);
   }
+  if (cause == Cause::overload && check.ticket.cancelled()) return;  // it never left
   count(cause);
   if (cause == Cause::wrongtype)
     return tell(check.ticket.take(), {}, Source::store, Fault::foreign_value, answer.why, {}, 0);
@@ -217,10 +273,7 @@ void SharedStore::release(std::uint64_t hash, std::optional<KeyCheck> foremost, 
     }
   }
   std::vector<KeyCall> calls = calls_of(std::move(open));
-  if (!calls.empty()) {
-    calls.back().others_wait = true;
-    merging_.begin(hash, calls.back().deadline());
-  }
+  if (!calls.empty()) calls.back().turn = merging_.begin(hash);
   for (KeyCall& call : calls) send(std::move(call), now);
   for (Settled& each : settled) {
     tell(each.ticket.take(), each.answer.decision, each.answer.source, Fault::none, {},
@@ -290,8 +343,8 @@ void SharedStore::learn(const Answered& answer, const KeptCheck& check, Cost cos
 void SharedStore::grant_lease(const KeyCall& call, nanoseconds charged_at, nanoseconds now) {
   const KeyCheck& check = call.check;
   const auto rest = leases_.grant(
-      check.hash, Lease{check.name, check.limit.rule.quota, call.lease, check.cost.units, call.at, charged_at,
-                        call.at + check.limit.sharing.lease_for, check.resets});
+      check.hash, Lease{check.name, check.limit.rule.quota, call.lease, call.ahead ? 0 : check.cost.units,
+                        call.at, charged_at, call.at + check.limit.sharing.lease_for, check.resets});
   if (rest) give_back(check.hash, *rest, now);
 }
 
@@ -473,7 +526,8 @@ void SharedStore::give_back(const KeptCheck& check, Cost cost, nanoseconds charg
   memory_.denials.forget(check.hash);
   std::string command;
   append_give_back(command, {&check.limit.rule, check.name, cost}, charged_at);
-  ask(GiveBackCall{check.hash}, slot(check.name), std::move(command), now + options_.deadline, now);
+  ask(GiveBackCall{check.hash}, slot(check.name), std::move(command), now + options_.deadline, now,
+      Rank::first);
 }
 
 // All that was not spent: the script takes off what has melted.
@@ -483,7 +537,7 @@ void SharedStore::give_back(std::uint64_t hash, const Lease& lease, nanoseconds 
   memory_.denials.forget(hash);
   std::string command;
   append_give_back(command, {&rule, lease.key, Cost{lease.units - lease.spent}}, lease.charged_at);
-  ask(GiveBackCall{hash}, slot(lease.key), std::move(command), now + options_.deadline, now);
+  ask(GiveBackCall{hash}, slot(lease.key), std::move(command), now + options_.deadline, now, Rank::first);
 }
 
 // What was asked before it may have been denied for what is no longer owed.
@@ -506,7 +560,37 @@ void SharedStore::send(KeyCall call, nanoseconds now) {
   }
   const std::uint16_t its_slot = slot(call.check.name);
   const nanoseconds deadline = call.deadline();
-  ask(std::move(call), its_slot, std::move(command), deadline, now);
+  const Rank rank = rank_of(call, its_slot, now);
+  ask(std::move(call), its_slot, std::move(command), deadline, now, rank);
+}
+
+namespace {
+
+// As far as this process has seen.
+bool half_spent(Fallback& fallback, Check look, nanoseconds now) {
+  look.cost = Cost{0};
+  fallback.count({&look, 1}, now);
+  return look.decision.remaining * 2 < look.decision.limit;
+}
+
+}  // namespace
+
+// Where calls have to wait, those of keys that have spent more than half leave first: there a decision that
+// is made here errs most, and flooding with fresh keys keeps nobody's known key from the store. A key's own
+// calls stay in order.
+Rank SharedStore::rank_of(KeyCall& call, std::uint16_t slot, nanoseconds now) {
+  if (!client_.busy(slot)) return Rank::usual;
+  const auto line = in_line_.find(call.check.hash);
+  if (line == in_line_.end() && half_spent(fallback_, call.check.check(), now)) return Rank::first;
+  ++in_line_[call.check.hash];
+  call.in_line = true;
+  return Rank::usual;
+}
+
+bool SharedStore::wanted(std::uint64_t tag) const {
+  if (const auto* const call = std::get_if<KeyCall>(&calls_[tag])) return !call->cancelled();
+  if (const auto* const call = std::get_if<PartCall>(&calls_[tag])) return !call->joint->ticket.cancelled();
+  return true;
 }
 
 void SharedStore::send(ResetCall call, nanoseconds now) {
@@ -515,7 +599,7 @@ void SharedStore::send(ResetCall call, nanoseconds now) {
   append_reset(command, std::span(call.names).last(call.asked));
   const std::uint16_t its_slot = slot(call.names[0]);
   const nanoseconds deadline = now + call.reset->patience;
-  ask(std::move(call), its_slot, std::move(command), deadline, now);
+  ask(std::move(call), its_slot, std::move(command), deadline, now, Rank::kept);
 }
 
 void SharedStore::send(const std::shared_ptr<JointCheck>& joint, std::size_t part, nanoseconds now) {
@@ -527,7 +611,7 @@ void SharedStore::send(const std::shared_ptr<JointCheck>& joint, std::size_t par
 }
 
 void SharedStore::ask(Call call, std::uint16_t slot, std::string command, nanoseconds deadline,
-                      nanoseconds now) {
+                      nanoseconds now, Rank rank) {
   auto tag = static_cast<std::uint32_t>(calls_.size());
   if (free_.empty()) {
     calls_.push_back(std::move(call));
@@ -537,7 +621,7 @@ void SharedStore::ask(Call call, std::uint16_t slot, std::string command, nanose
     calls_[tag] = std::move(call);
   }
   ++unsent_;
-  client_.call(tag, slot, std::move(command), deadline, now);
+  client_.call(tag, slot, std::move(command), deadline, now, rank);
 }
 
 void SharedStore::answered(std::uint64_t tag, const Client::Result& result) {
@@ -549,7 +633,8 @@ void SharedStore::answered(std::uint64_t tag, const Client::Result& result) {
 }
 
 void SharedStore::wake() {
-  if (unsent_ > 0) wake_(std::exchange(unsent_, 0));
+  if (unsent_ > 0 || alarm_changed_) wake_(std::exchange(unsent_, 0));
+  alarm_changed_ = false;
 }
 
 KeptCheck SharedStore::keep(const Check& check, std::uint64_t hash, std::uint32_t resets) const {

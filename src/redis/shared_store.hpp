@@ -28,6 +28,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <variant>
 #include <vector>
 
@@ -91,8 +92,10 @@ class SharedStore final : public store::Store {
     std::atomic<std::uint64_t> merged{0};      // decided by the store, in another check's call
     std::atomic<std::uint64_t> fallbacks{0};   // requests that the fallback decided
     std::array<std::atomic<std::uint64_t>, kCauseNames.size()>
-        failures{};                  // by cause: what the store has not done
-    std::atomic<bool> ready{false};  // as health() says
+        failures{};                           // by cause: what the store has not done
+    std::atomic<std::uint64_t> under_way{0};  // now: answers that the store owes
+    std::atomic<std::uint64_t> waiting{0};    // now: calls that wait for it to have room
+    std::atomic<bool> ready{false};           // as health() says
   };
   const Counters& counters() const { return counters_; }
 
@@ -163,14 +166,22 @@ class SharedStore final : public store::Store {
   void leaves(KeptCheck& check, Cost cost);
   void learn(const Answered& answer, const KeptCheck& check, Cost cost, nanoseconds asked, nanoseconds now);
   void grant_lease(const KeyCall& call, nanoseconds charged_at, nanoseconds now);
+  void ask_ahead(const store::Check& check, std::uint64_t hash, std::uint32_t resets, nanoseconds deadline,
+                 nanoseconds now);
+  void wait(KeyCheck check, nanoseconds now);
+  bool wanted(std::uint64_t tag) const;
+  Rank rank_of(KeyCall& call, std::uint16_t slot, nanoseconds now);
 
   void send(KeyCall call, nanoseconds now);
   void send(ResetCall call, nanoseconds now);
   void send(const std::shared_ptr<JointCheck>& joint, std::size_t part, nanoseconds now);
   void give_back(const KeptCheck& check, Cost cost, nanoseconds charged_at, nanoseconds now);
   void give_back(std::uint64_t hash, const Lease& lease, nanoseconds now);
-  void ask(Call call, std::uint16_t slot, std::string command, nanoseconds deadline, nanoseconds now);
+  void ask(Call call, std::uint16_t slot, std::string command, nanoseconds deadline, nanoseconds now,
+           Rank rank = Rank::usual);
   void wake();
+  // The alarm is for the first check that has waited to be merged for long enough.
+  void set_alarm();
 
   KeptCheck keep(const store::Check& check, std::uint64_t hash, std::uint32_t resets) const;
   std::uint16_t slot(std::string_view name) const;
@@ -187,9 +198,12 @@ class SharedStore final : public store::Store {
   std::function<void(std::size_t)> wake_ = [](std::size_t) {};
   Leases leases_;
   MergeQueue merging_;
-  std::vector<Call> calls_;  // by their tag
+  std::unordered_map<std::uint64_t, std::size_t> in_line_;  // calls by key, while the store is busy
+  std::vector<Call> calls_;                                 // by their tag
   std::vector<std::uint32_t> free_;
   std::size_t unsent_ = 0;  // calls that wake_ has not been told of
+  nanoseconds alarm_at_ = nanoseconds::max();
+  bool alarm_changed_ = false;  // to earlier
   Counters counters_;
   Health health_;
   Client client_;  // last: its end must not call what is gone

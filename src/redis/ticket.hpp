@@ -13,6 +13,7 @@ namespace weir::redis {
 
 class Ticket {
  public:
+  Ticket() = default;  // nobody's
   explicit Ticket(store::Request& request) : request_(&request) { request.ticket = this; }
   Ticket(Ticket&& other) noexcept : request_(other.take()) { point_here(); }
   Ticket& operator=(Ticket&& other) noexcept {
@@ -43,7 +44,7 @@ class Ticket {
     if (request_ != nullptr) request_->ticket = this;
   }
 
-  store::Request* request_;
+  store::Request* request_ = nullptr;
 };
 
 }  // namespace weir::redis

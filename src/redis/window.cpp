@@ -6,10 +6,9 @@ using std::chrono::nanoseconds;
 
 void Window::answered(nanoseconds took, nanoseconds patience, std::size_t owed) {
   took = std::max(took, nanoseconds{1});
-  // With next to nothing under way it is a bare round trip, though it may be longer than it was; half of the
-  // patience at most, or other processes that keep the node busy would be taken for a long way to it.
-  const bool bare = static_cast<double>(owed) <= kLeast && took > round_trip_ && took <= patience / 2;
-  if (round_trip_.count() == 0 || took < round_trip_ || bare) round_trip_ = took;
+  // With next to nothing under way it is a bare round trip, though it may be longer than it was.
+  if (round_trip_.count() == 0 || took < round_trip_ || static_cast<double>(owed) <= kLeast)
+    round_trip_ = took;
 
   // Over about half of what is under way: the answers that come together took longer and longer.
   const auto share = static_cast<std::int64_t>(8 + owed / 2);
@@ -19,7 +18,16 @@ void Window::answered(nanoseconds took, nanoseconds patience, std::size_t owed) 
 
   if (round_trip_ >= patience) return;  // whatever the bound is, nothing is answered in time
   const nanoseconds goal = target(patience);
-  if (took > goal) searching_ = false;
+  if (took > goal) {
+    searching_ = false;
+    if (owed_then_ == 0 || owed * 2 <= owed_then_) {
+      if (owed_then_ != 0 && took > took_then_ - took_then_ / 4) round_trip_ = took;
+      owed_then_ = owed;
+      took_then_ = took;
+    }
+  } else {
+    owed_then_ = 0;
+  }
   const bool unqueued = took < round_trip_ + (goal - round_trip_) / 3;
   const double off_goal = static_cast<double>(goal.count()) / static_cast<double>(took.count()) - 1;
   const double step = searching_         ? 1

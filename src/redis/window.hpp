@@ -7,7 +7,8 @@
 // last of N after N / rate: at rest N is rate times the target. At first each answer lets one more in, which
 // doubles the bound in a round trip, until answers begin to queue; then as much more or less as the target is
 // from the time it took. One that came too late takes back all that was too much, so that a node that became
-// ten times slower is asked a tenth a round trip later.
+// ten times slower is asked a tenth a round trip later. When half as much under way takes as long as all of
+// it did, it is not that which takes the time: the way has become longer.
 //
 // Plain numbers, one thread. Not for: what waits (node.hpp).
 #pragma once
@@ -21,14 +22,14 @@ namespace weir::redis {
 class Window {
  public:
   using nanoseconds = std::chrono::nanoseconds;
-  static constexpr double kFirst = 64;
+  static constexpr double kFirst = 256;
   static constexpr double kLeast = 4;  // so that what the node can do is always seen
   static constexpr double kMost = 1 << 20;
 
   std::size_t size() const { return static_cast<std::size_t>(size_); }
 
   // An answer `took` that long since its question was sent; the asker had `patience`. `owed`: the answers
-  // that the node owed then, this one too. Late answers count like the others.
+  // that the node owed when it was sent, this one too. Late answers count like the others.
   void answered(nanoseconds took, nanoseconds patience, std::size_t owed);
   // The answer to something that is not a call took that long, with nothing before it.
   void greeted(nanoseconds took) { round_trip_ = took_ = took; }
@@ -51,6 +52,9 @@ class Window {
   nanoseconds round_trip_{0};
   nanoseconds took_{0};    // smoothed
   nanoseconds varied_{0};  // and by how much, smoothed
+  // When answers began to take too long: how many were owed, and how long they took.
+  std::size_t owed_then_ = 0;
+  nanoseconds took_then_{0};
 };
 
 }  // namespace weir::redis

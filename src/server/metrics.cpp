@@ -48,13 +48,16 @@ void add_connection_rows(service::Metrics& metrics, const net::Counters& connect
 
 void add_store_rows(service::Metrics& metrics, const Settings& settings, const StoreStatus& status,
                     std::vector<const redis::SharedStore*> stores) {
-  const auto sum = [&](std::string name, std::string help, auto counter_of) {
-    metrics.add({Section::store, Type::counter, std::move(name), std::move(help), [stores, counter_of] {
+  const auto add = [&](Type type, std::string name, std::string help, auto counter_of) {
+    metrics.add({Section::store, type, std::move(name), std::move(help), [stores, counter_of] {
                    std::uint64_t total = 0;
                    for (const redis::SharedStore* store : stores)
                      total += counter_of(store->counters()).load(std::memory_order_relaxed);
                    return Value{total};
                  }});
+  };
+  const auto sum = [&](std::string name, std::string help, auto counter_of) {
+    add(Type::counter, std::move(name), std::move(help), counter_of);
   };
   metrics.add({Section::store, Type::text, "store", "Where the shared store is",
                [text = settings.store_text] { return Value{text}; }});
@@ -62,6 +65,10 @@ void add_store_rows(service::Metrics& metrics, const Settings& settings, const S
       {Section::store, Type::text, "store_state",
        "Whether the shared store decides: ready, connecting, failing or down, as the worst loop sees it",
        [&status] { return Value{std::string(name_of(status.worst().state))}; }});
+  add(Type::gauge, "store_under_way", "Answers that the shared store owes now",
+      [](const Counters& c) -> auto& { return c.under_way; });
+  add(Type::gauge, "store_waiting", "Calls that wait until the shared store can answer them in time",
+      [](const Counters& c) -> auto& { return c.waiting; });
   sum("store_decided", "Requests that the shared store decided",
       [](const Counters& c) -> auto& { return c.decided; });
   sum("store_remembered", "Requests denied without asking, by a denial that still held",

@@ -22,6 +22,7 @@ StoreLink::StoreLink(std::size_t loop, boost::asio::io_context& context, redis::
       store_(store),
       status_(status),
       clock_(clock),
+      deadline_(settings.store_options.deadline),
       tls_(store_tls(settings)),
       sockets_(context, store.client(), tls_ ? &*tls_ : nullptr, clock) {
   store_.on_work([this](std::size_t calls) { sockets_.wake(calls); });
@@ -36,6 +37,7 @@ void StoreLink::reload_tls(const Settings& settings) {
 void StoreLink::note() {
   store_.note_state();
   note_eviction();
+  note_round_trip();
   const redis::Health& health = store_.health();
   const std::chrono::nanoseconds now = clock_();
   if (health.changes() == noted_changes_ && now < noted_at_ + std::chrono::seconds{1}) return;
@@ -49,6 +51,11 @@ void StoreLink::note_eviction() {
   if (policy == noted_eviction_) return;
   noted_eviction_ = policy;
   log(status_.note_eviction(policy));
+}
+
+void StoreLink::note_round_trip() {
+  const std::chrono::nanoseconds round_trip = store_.client().round_trip();
+  if (round_trip >= deadline_) log(status_.note_round_trip(round_trip, deadline_, clock_()));
 }
 
 }  // namespace weir::server

@@ -35,11 +35,13 @@ class StoreLink {
  private:
   void note();
   void note_eviction();
+  void note_round_trip();
 
   const std::size_t loop_;
   redis::SharedStore& store_;
   StoreStatus& status_;
   core::Clock clock_;
+  const std::chrono::nanoseconds deadline_;
   std::optional<boost::asio::ssl::context> tls_;
   redis::Sockets sockets_;
   std::uint64_t noted_changes_ = 0;

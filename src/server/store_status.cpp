@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/duration.hpp"
+
 namespace weir::server {
 namespace {
 
@@ -73,6 +75,19 @@ std::optional<StoreStatus::Line> StoreStatus::note_eviction(std::string_view pol
   return Line{true, "store " + store_ + ": maxmemory-policy is " + std::string(policy) +
                         ": under pressure it evicts limits that are in use, and those keys start from "
                         "nothing; noeviction keeps them"};
+}
+
+std::optional<StoreStatus::Line> StoreStatus::note_round_trip(nanoseconds round_trip, nanoseconds deadline,
+                                                              nanoseconds now) {
+  if (round_trip < deadline) return std::nullopt;
+  const std::lock_guard lock(mutex_);
+  if (far_at_ && now < *far_at_ + kAgainAfter) return std::nullopt;
+  far_at_ = now;
+  const auto rounded = std::chrono::ceil<std::chrono::milliseconds>(round_trip);
+  return Line{true, "store " + store_ + ": a round trip takes " + core::to_text(rounded) +
+                        ", and --store-deadline is " + core::to_text(deadline) +
+                        ": no answer comes in time, and --on-store-error decides every check; raise "
+                        "--store-deadline"};
 }
 
 }  // namespace weir::server

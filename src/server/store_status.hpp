@@ -38,6 +38,9 @@ class StoreStatus {
   std::optional<Line> note(std::size_t loop, const redis::Health& health, nanoseconds now);
   // Of a loop that has learnt the store's maxmemory-policy.
   std::optional<Line> note_eviction(std::string_view policy);
+  // Of a loop that has measured a bare round trip; 0: not yet. Every so often, while it is longer than the
+  // deadline, as no check is decided by the store then.
+  std::optional<Line> note_round_trip(nanoseconds round_trip, nanoseconds deadline, nanoseconds now);
 
  private:
   struct Loop {
@@ -57,6 +60,7 @@ class StoreStatus {
   std::optional<nanoseconds> ready_since_;
   std::uint64_t not_decided_then_ = 0;  // at the last line
   std::string eviction_ = "noeviction";
+  std::optional<nanoseconds> far_at_;  // the last line of a long round trip
 };
 
 }  // namespace weir::server

@@ -138,5 +138,22 @@ TEST(StoreStatus, a_changed_eviction_policy_is_said_once) {
   EXPECT_EQ(note("noeviction"), "");
 }
 
+TEST(StoreStatus, a_way_that_is_longer_than_the_deadline_is_said_again_and_again) {
+  StoreStatus status("redis://h", 2);
+  const auto note = [&](nanoseconds round_trip, nanoseconds now) {
+    const auto line = status.note_round_trip(round_trip, 50ms, now);
+    return line ? (line->warns ? "! " : "") + line->text : "";
+  };
+  EXPECT_EQ(note(0ns, 1s), "");
+  EXPECT_EQ(note(49'999us, 1s), "");
+  const std::string said =
+      "! store redis://h: a round trip takes 120ms, and --store-deadline is 50ms: no answer comes in time, "
+      "and "
+      "--on-store-error decides every check; raise --store-deadline";
+  EXPECT_EQ(note(119'100us, 1s), said);
+  EXPECT_EQ(note(119'100us, 60s), "");  // the other loop
+  EXPECT_EQ(note(119'100us, 61s), said);
+}
+
 }  // namespace
 }  // namespace weir::server
