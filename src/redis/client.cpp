@@ -127,13 +127,11 @@ Client::nanoseconds Client::needed(std::uint16_t slot, nanoseconds patience, nan
   const NodeId id = topology_->node_of(slot);
   if (id == kNoNode || !nodes_[id].up()) return patience / 2;
   const Node& node = nodes_[id];
-  // One that leaves now has waited as long as the one that is the next to leave, if it was not passed over.
+  // It would wait as long as the one that leaves next; that may have waited in vain.
   nanoseconds waited{0};
-  for (const Node::Waiting& first : node.waiting[1]) {
-    if (!calls_.waits(first.call)) continue;
-    const Call& call = calls_[first.call.call];
-    waited = now - (call.deadline - call.patience);
-    break;
+  if (!node.waiting[1].empty()) {
+    const CallRef next = node.waiting[1].front().call;
+    waited = calls_.waits(next) ? now - (calls_[next.call].deadline - calls_[next.call].patience) : patience;
   }
   return node.window.needed(patience) + waited;
 }

@@ -166,10 +166,8 @@ TEST(RedisLoad, what_waits_leaves_in_order_or_is_told_so) {
   ranked(304, Rank::first, 50ms);
   EXPECT_TRUE(world.client.busy(0));
   EXPECT_EQ(world.sent("a"), "");
-  world.answer_one("a");
-  world.answer_one("a");
-  EXPECT_EQ(world.sent("a"),
-            "CALL 304 | CALL 301 | CALL 302 | CALL 303");  // two that came at once: room for four
+  for (int i = 0; i < 4; ++i) world.answer_one("a");
+  EXPECT_EQ(world.sent("a"), "CALL 304 | CALL 301 | CALL 302 | CALL 303");
   // One that has less time left than an answer takes is passed over, unless it is to be kept.
   world.pass(15ms);
   ranked(305, Rank::usual, 20ms);
@@ -199,6 +197,23 @@ TEST(RedisLoad, what_is_cancelled_while_it_waits_is_not_sent) {
   world.answer_one("a");
   EXPECT_EQ(world.sent("a"), "CALL 302");
   EXPECT_EQ(world.took(), "1 :1; 301 overload (more is asked than is answered in time)");
+}
+
+// One that asks little is not crowded out by one that asks too much, and neither takes the other's queue for
+// a long way.
+TEST(RedisLoad, one_that_asks_little_beside_one_that_floods) {
+  for (const double rate : {2e3, 2e4}) {
+    BusyNode node(rate, 1ms, 2);
+    node.offer(rate * 5, 0);
+    node.offer(rate * 0.2, 1);
+    node.run(2s);
+    node.took(0);
+    node.took(1);
+    node.run(1s);
+    const BusyNode::Tally flood = node.took(0), little = node.took(1);
+    EXPECT_GE(static_cast<double>(little.decided()), 0.95 * rate * 0.2) << text_of(little);
+    EXPECT_GE(static_cast<double>(flood.decided() + little.decided()), 0.95 * rate) << text_of(flood);
+  }
 }
 
 // Of a node that was never asked more than it can, a longer way must not be taken for a queue.

@@ -137,7 +137,7 @@ void SharedStore::check_one(Request& request, nanoseconds now) {
     if (merging_.has(hash)) return wait(std::move(call.check), now);
     call.turn = merging_.begin(hash);
     if (leases) {
-      // What is not to be had as a lease is asked for again without; that needs the time for it.
+      // What is refused as a lease is asked for again without, which needs the time for it.
       const nanoseconds left = call.check.deadline - now;
       if (2 * client_.needed(slot(call.check.name), left, now) <= left) {
         call.lease = units_to_lease(limit, check.cost);

@@ -20,8 +20,9 @@ void Window::answered(nanoseconds took, nanoseconds patience, std::size_t owed) 
   const nanoseconds goal = target(patience);
   if (took > goal) {
     searching_ = false;
-    if (owed_then_ == 0 || owed * 2 <= owed_then_) {
-      if (owed_then_ != 0 && took > took_then_ - took_then_ / 4) round_trip_ = took;
+    const bool half = owed * 2 <= owed_then_;
+    if (half && took > took_then_ - took_then_ / 4) round_trip_ = took;
+    if (half || owed > owed_then_) {
       owed_then_ = owed;
       took_then_ = took;
     }

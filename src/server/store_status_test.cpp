@@ -140,7 +140,7 @@ TEST(StoreStatus, a_changed_eviction_policy_is_said_once) {
 
 TEST(StoreStatus, a_way_that_is_longer_than_the_deadline_is_said_again_and_again) {
   StoreStatus status("redis://h", 2);
-  const auto note = [&](nanoseconds round_trip, nanoseconds now) {
+  const auto note = [&](StoreStatus::nanoseconds round_trip, StoreStatus::nanoseconds now) {
     const auto line = status.note_round_trip(round_trip, 50ms, now);
     return line ? (line->warns ? "! " : "") + line->text : "";
   };
