@@ -9,18 +9,47 @@
 #pragma once
 
 #include <chrono>
+#include <concepts>
 #include <cstdint>
 #include <limits>
+#include <ratio>
 #include <string>
 #include <string_view>
 #include <tl/expected.hpp>
+#include <utility>
 
 namespace weir {
+
+// A length of time in whole nanoseconds, from any duration that is exact in them. chrono itself wraps one
+// that is too long, such as years{600}; here it becomes too_long(), which no quota accepts.
+struct Period : std::chrono::nanoseconds {
+  using nanoseconds = std::chrono::nanoseconds;
+
+  constexpr Period() noexcept : nanoseconds{0} {}
+
+  template <std::integral Rep, class Unit>
+    requires(std::ratio_divide<Unit, std::nano>::den == 1)
+  constexpr Period(std::chrono::duration<Rep, Unit> time) noexcept : nanoseconds{checked(time)} {}
+
+  // Longer than 2^63 - 1 ns, which is 292 years.
+  [[nodiscard]] constexpr bool too_long() const noexcept { return *this == nanoseconds::min(); }
+
+ private:
+  template <class Rep, class Unit>
+  static constexpr nanoseconds checked(std::chrono::duration<Rep, Unit> time) noexcept {
+    constexpr rep kNanoseconds = std::ratio_divide<Unit, std::nano>::num;
+    constexpr rep kMost = nanoseconds::max().count() / kNanoseconds;
+    if (std::cmp_greater(time.count(), kMost)) return nanoseconds::min();
+    // As far below 0: refused too, as a period below the minimum.
+    if (std::cmp_less(time.count(), -kMost)) return nanoseconds::min() + nanoseconds{1};
+    return nanoseconds{static_cast<rep>(time.count()) * kNanoseconds};
+  }
+};
 
 // `count` units per `period`, exact. A request takes one unit unless it says otherwise.
 struct Rate {
   std::int64_t count;
-  std::chrono::nanoseconds period;
+  Period period;
 
   friend constexpr bool operator==(const Rate&, const Rate&) noexcept = default;
 };
@@ -39,7 +68,7 @@ struct KeyCost {
 class Quota {
  public:
   // Bad numbers in these do not compile. The burst is `count` unless with_burst() says otherwise.
-  [[nodiscard]] static consteval Quota per(std::int64_t count, std::chrono::nanoseconds period) {
+  [[nodiscard]] static consteval Quota per(std::int64_t count, Period period) {
     return literal({count, period}, count);
   }
   [[nodiscard]] static consteval Quota per_second(std::int64_t count) {
@@ -59,13 +88,14 @@ class Quota {
   [[nodiscard]] consteval Quota with_burst(std::int64_t units) const { return literal(rate_, units); }
 
   // From numbers known at run time. Refused, with a sentence that names the field, the value and what is
-  // allowed: a count or burst below 1, a period not above 0, more than one unit per nanosecond, a rate that
-  // whole nanoseconds would slow by more than 0.1 %, and a burst that takes longer than 2^63 ns to drain.
+  // allowed: a count or burst below 1, a period not above 0 or of 2^63 ns (292 years) or more, more than one
+  // unit per nanosecond, a rate that whole nanoseconds would slow by more than 0.1 %, and a burst that takes
+  // longer than 2^63 ns to drain.
   [[nodiscard]] static tl::expected<Quota, std::string> make(Rate rate, std::int64_t burst);
   [[nodiscard]] static tl::expected<Quota, std::string> make(Rate rate) { return make(rate, rate.count); }
 
   // From text: COUNT/[N]UNIT [burst N], UNIT one of ns us ms s min h d or their long names, as in "100/min",
-  // "5/10s burst 20", "1/1.5h".
+  // "5/10s burst 20", "1/1.5h", "1/1h30m".
   [[nodiscard]] static tl::expected<Quota, std::string> parse(std::string_view text);
 
   [[nodiscard]] constexpr Rate rate() const noexcept { return rate_; }
@@ -84,7 +114,7 @@ class Quota {
   constexpr Quota(Rate rate, std::int64_t burst, std::chrono::nanoseconds interval) noexcept
       : rate_(rate), burst_(burst), interval_(interval) {}
 
-  enum class Fault { none, count, period, too_fast, too_coarse, burst, burst_too_long };
+  enum class Fault { none, count, period, period_too_long, too_fast, too_coarse, burst, burst_too_long };
   struct Checked {
     Fault fault;
     std::int64_t interval;
@@ -94,6 +124,7 @@ class Quota {
   static constexpr Checked judge(Rate rate, std::int64_t burst) noexcept {
     const std::int64_t period = rate.period.count();
     if (rate.count < 1) return {Fault::count, 0};
+    if (rate.period.too_long()) return {Fault::period_too_long, 0};
     if (period < 1) return {Fault::period, 0};
     if (rate.count > period) return {Fault::too_fast, 0};
     const std::int64_t interval = (period - 1) / rate.count + 1;
@@ -124,6 +155,9 @@ class Quota {
         break;
       case Fault::period:
         refused("weir::Quota: period must be at least 1 ns");
+        break;
+      case Fault::period_too_long:
+        refused("weir::Quota: period must be below 2^63 ns, which is 292 years");
         break;
       case Fault::too_fast:
         refused("weir::Quota: at most one unit per nanosecond");

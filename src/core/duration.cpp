@@ -113,17 +113,44 @@ ScaledNumber parse_scaled(std::string_view digits, nanoseconds unit) {
   return {NumberFault::none, nanoseconds{negative ? -whole : whole}};
 }
 
+ScaledNumber read_duration(std::string_view text) {
+  constexpr ScaledNumber kNotATime{NumberFault::not_a_number, nanoseconds{0}};
+  const bool negative = text.starts_with('-');
+  if (negative) text.remove_prefix(1);
+  // The least int64 is one further from 0 than the greatest.
+  const std::uint64_t most =
+      static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()) + (negative ? 1 : 0);
+  std::uint64_t sum = 0;
+  bool too_long = false;
+  std::int64_t unit_before = 0;
+  do {
+    const std::size_t unit_at = text.find_first_not_of("0123456789.");
+    if (unit_at == std::string_view::npos) return kNotATime;
+    const std::size_t end = std::min(text.find_first_of("0123456789.", unit_at), text.size());
+    const std::string_view name = text.substr(unit_at, end - unit_at);
+    const auto unit = std::ranges::find(kUnits, name, &Unit::name);
+    const bool alone = unit_before == 0 && end == text.size();
+    if (unit == kUnits.end() || (unit_at == 0 && !alone)) return kNotATime;
+    if (unit_before != 0 && unit->ns >= unit_before) return kNotATime;
+    const std::string_view digits = unit_at == 0 ? "1" : text.substr(0, unit_at);
+    if (end != text.size() && digits.find('.') != std::string_view::npos) return kNotATime;
+    const ScaledNumber part = parse_scaled(digits, nanoseconds{unit->ns});
+    if (part.fault == NumberFault::not_a_number) return part;
+    // -2^63 ns has a part alone that is below 2^63, so no part of a text of ours is out of range.
+    too_long = too_long || part.fault == NumberFault::out_of_range;
+    sum += static_cast<std::uint64_t>(part.value.count());
+    too_long = too_long || sum > most;
+    unit_before = unit->ns;
+    text.remove_prefix(end);
+  } while (!text.empty());
+  if (too_long) return {NumberFault::out_of_range, nanoseconds{0}};
+  return {NumberFault::none, nanoseconds{static_cast<std::int64_t>(negative ? 0 - sum : sum)}};
+}
+
 std::optional<nanoseconds> parse_duration(std::string_view text) {
-  const std::size_t unit_at = text.find_first_not_of("0123456789.");
-  if (unit_at == std::string_view::npos) return std::nullopt;
-  const std::string_view digits = unit_at == 0 ? "1" : text.substr(0, unit_at);
-  for (const Unit& unit : kUnits) {
-    if (unit.name != text.substr(unit_at)) continue;
-    const ScaledNumber number = parse_scaled(digits, nanoseconds{unit.ns});
-    if (number.fault != NumberFault::none) return std::nullopt;
-    return number.value;
-  }
-  return std::nullopt;
+  const ScaledNumber number = read_duration(text);
+  if (number.fault != NumberFault::none) return std::nullopt;
+  return number.value;
 }
 
 std::string to_text(nanoseconds duration) {

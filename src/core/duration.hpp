@@ -11,10 +11,6 @@
 
 namespace weir::core {
 
-// "250ms", "1.5h", "min" (which is 1 min): a decimal number and a unit of ns us ms s min m h d w, or a long
-// name of one. Rounded up to the nanosecond. Empty for anything else, and for more than 2^63 - 1 ns.
-std::optional<std::chrono::nanoseconds> parse_duration(std::string_view text);
-
 // The number of a duration: "10", "0.25", "1e3". Times `unit`, rounded up to the nanosecond.
 enum class NumberFault { none, not_a_number, out_of_range };
 struct ScaledNumber {
@@ -22,6 +18,14 @@ struct ScaledNumber {
   std::chrono::nanoseconds value;
 };
 ScaledNumber parse_scaled(std::string_view digits, std::chrono::nanoseconds unit);
+
+// "250ms", "1.5h", "1h30m", "min" (which is 1 min): a decimal number and a unit of ns us ms s min m h d w, or
+// a long name of one, rounded up to the nanosecond. Several in a row add up: each unit is then shorter than
+// the one before, has a number, and only the last may have a point. A minus before all of it makes it
+// negative. Reads whatever to_text() writes; out of range is what does not fit into 64 bits of ns.
+ScaledNumber read_duration(std::string_view text);
+// The same; empty for a fault of either kind.
+std::optional<std::chrono::nanoseconds> parse_duration(std::string_view text);
 
 // The shortest exact text: "1.5s", "250ms", "1h30m", "0s".
 std::string to_text(std::chrono::nanoseconds duration);

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "core/chance_test.hpp"
+
 namespace weir::core {
 namespace {
 
@@ -34,13 +36,54 @@ TEST(Duration, text_to_time) {
                                  {".5s", 500ms},
                                  {"5.s", 5s},
                                  {"9223372036s", 9'223'372'036s},
-                                 {"106751d", 106'751 * 24h}};
+                                 {"106751d", 106'751 * 24h},
+                                 {"1h30m", 90min},
+                                 {"1hour30minutes", 90min},
+                                 {"2w1d1h1m1s1ms1us1.5ns", 15 * 24h + 1h + 1min + 1'001'001'002ns},
+                                 {"1m.5s", 60'500ms},
+                                 {"0h0s", 0s},
+                                 {"-1s", -1s},
+                                 {"-1h30m", -90min},
+                                 {"-0.5ns", -1ns}};
   for (const Row& row : rows) EXPECT_EQ(parse_duration(row.text), row.time) << row.text;
 }
 
 TEST(Duration, what_is_no_time) {
-  for (const std::string text : {"", "10", "s10", "-1s", "+1s", "1 s", "1e3s", "0x10s", "1..5s", "fortnight",
-                                 "1.5.5h", "9223372037s", "106752d", "1sx", "\0s", "month", "y", ".", ".s"}) {
+  for (const std::string text : {"",
+                                 "10",
+                                 "s10",
+                                 "+1s",
+                                 "1 s",
+                                 "1e3s",
+                                 "0x10s",
+                                 "1..5s",
+                                 "fortnight",
+                                 "1.5.5h",
+                                 "1sx",
+                                 "\0s",
+                                 "month",
+                                 "y",
+                                 ".",
+                                 ".s",
+                                 "-",
+                                 "--1s",
+                                 "1h-30m",
+                                 "30m1h",
+                                 "1h1h",
+                                 "1m1min",
+                                 "h30m",
+                                 "1hm",
+                                 "1.5h30m",
+                                 "1h30",
+                                 "1h 30m",
+                                 "1h30m ",
+                                 "1d1",
+                                 "1ms1s",
+                                 "9223372037s",
+                                 "106752d",
+                                 "1d106751d23h47m16.854775807s",
+                                 "106751d23h47m16.854775808s",
+                                 "-106751d23h47m16.854775809s"}) {
     EXPECT_EQ(parse_duration(text), std::nullopt) << text;
   }
 }
@@ -98,7 +141,40 @@ TEST(Duration, time_to_text_and_back) {
       {-5s, "-5s"},
       {nanoseconds::max(), "106751d23h47m16.854775807s"},
       {nanoseconds::min(), "-106751d23h47m16.854775808s"}};
-  for (const auto& [time, text] : rows) EXPECT_EQ(to_text(time), text);
+  for (const auto& [time, text] : rows) {
+    EXPECT_EQ(to_text(time), text);
+    EXPECT_EQ(parse_duration(text), time) << text;
+  }
+}
+
+TEST(Duration, what_to_text_writes_is_read_back_exactly) {
+  Chance chance;
+  constexpr std::int64_t kUnits[] = {1,
+                                     1'000,
+                                     1'000'000,
+                                     1'000'000'000,
+                                     60'000'000'000,
+                                     3'600'000'000'000,
+                                     86'400'000'000'000,
+                                     7 * 86'400'000'000'000};
+  for (int i = 0; i < 200'000; ++i) {
+    // Of every magnitude, and near whole numbers of every unit.
+    auto ns = static_cast<std::int64_t>(chance()) >> chance.up_to(63);
+    if (i % 2 == 0) {
+      const std::int64_t unit = kUnits[chance.up_to(7)];
+      const std::int64_t most = nanoseconds::max().count() / unit - 1;
+      ns = (ns % most) * unit + (i % 4 == 0 ? chance.up_to(2) - 1 : 0);
+    }
+    const std::string text = to_text(nanoseconds{ns});
+    ASSERT_EQ(parse_duration(text), nanoseconds{ns}) << text;
+  }
+}
+
+TEST(Duration, too_long_is_told_from_not_a_time) {
+  EXPECT_EQ(read_duration("106752d").fault, NumberFault::out_of_range);
+  EXPECT_EQ(read_duration("106751d24h").fault, NumberFault::out_of_range);
+  EXPECT_EQ(read_duration("106752d1x").fault, NumberFault::not_a_number);
+  EXPECT_EQ(read_duration("month").fault, NumberFault::not_a_number);
 }
 
 TEST(Duration, whole_seconds_are_rounded_up) {

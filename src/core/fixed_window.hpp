@@ -66,7 +66,7 @@ constexpr Step decide(const Quota& quota, State state, nanoseconds now, Cost cos
     room -= cost.units;
     next = window;
   }
-  const std::uint64_t left = window.end - n;
+  const std::uint64_t left = at_most_the_longest(window.end - n);
   return {verdict, quota.rate().count, room, left, window.used != 0 ? left : 0, next, next != state};
 }
 

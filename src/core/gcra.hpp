@@ -43,55 +43,67 @@ struct State {
 
 using Step = StepOf<State>;
 
-// The same debt under another quota. Debt is kept in units, a part of a unit counting as a whole one: k units
-// that were draining at the old T drain at the new one, so a raised limit acts at once. The exception is a
-// slower T that leaves no room for `cost`: until there is room, the debt continues to drain at the old,
-// faster T, so that lowering a limit never lengthens a wait that a requester already had. Debt is never
-// forgiven: two quotas used alternately on one key (as in a rolling deployment) together admit at most the
-// greater burst + W / the smaller T.
-constexpr State redenominate(State state, const Quota& quota, nanoseconds now, Cost cost) {
+// Decides a request under another quota than the one that the debt was counted in. Debt is kept in units, a
+// part of a unit counting as a whole one: a request passes when it and what is owed fit into the burst, and
+// then all of it drains at the new T. Until one passes, the debt drains at the T that it was counted in. So a
+// request that is not admitted leaves nothing that another quota could use, lowering a limit never lengthens
+// a wait, and debt is never forgiven: quotas used alternately on one key (as in a rolling deployment)
+// together admit at most the greatest burst + W / the smallest T, for readings of the clock that come in
+// order.
+constexpr Step decide_other_quota(const Quota& quota, State state, nanoseconds now, Cost cost) {
   const auto interval = static_cast<std::uint64_t>(quota.emission_interval().count());
   const auto burst = static_cast<std::uint64_t>(quota.burst());
-  if (state.interval == interval) return state;
-  const auto n = static_cast<std::uint64_t>(now.count());
-  // The tat stays: a request that arrived before it must not be charged from before it.
-  if (state.tat <= n) return {state.tat, interval};
-  const std::uint64_t units = (state.tat - n - 1) / state.interval + 1;
-  if (interval > state.interval && units > burst - std::min(burst, cost.units)) return state;
-  // units x interval is at most burst x T when T grows, and below ahead + T_old when it shrinks.
-  return {n + units * interval, interval};
+  const std::uint64_t ahead = ahead_of(state.tat, now);
+  const std::uint64_t owed = (ahead - 1) / state.interval + 1;
+  const std::uint64_t room = owed < burst ? burst - owed : 0;
+  if (cost.units != 0 && cost.units <= room) {
+    const std::uint64_t after = (owed + cost.units) * interval;  // at most burst x T
+    const State next{static_cast<std::uint64_t>(now.count()) + after, interval};
+    return {Verdict::allowed, quota.burst(), room - cost.units, 0, after, next, true};
+  }
+  Verdict verdict = Verdict::allowed;
+  std::uint64_t retry_after = 0;
+  if (cost.units > burst) {
+    verdict = Verdict::never;
+  } else if (cost.units != 0) {
+    verdict = Verdict::denied;
+    // Less is subtracted than is owed, so it is less than `ahead`.
+    retry_after = at_most_the_longest(ahead - (burst - cost.units) * state.interval);
+  }
+  return {verdict, quota.burst(), room, retry_after, at_most_the_longest(ahead), state, false};
 }
 
 // Decides one request of `cost` at `now`. A look (cost 0) is always allowed, and like a denial it changes
-// nothing, except that a denial stores a debt that a changed quota has re-denominated: otherwise the next
-// request would convert the old debt again, and the retry_after given here would not be enough.
+// nothing.
 //
 // `arrived` is when the requester began to wait, at most `now`. An admitted cost is charged from then: a
 // delay of ours is not the requester's idling, and a saturated limit of burst 1 would lose every such delay.
 // The promise holds for any moment in between, because the permission was asked for and not yet given.
 constexpr Step decide(const Quota& quota, State state, nanoseconds now, Cost cost, nanoseconds arrived) {
-  const State debt = redenominate(state, quota, now, cost);
+  const auto interval = static_cast<std::uint64_t>(quota.emission_interval().count());
   const auto burst = static_cast<std::uint64_t>(quota.burst());
-  const std::uint64_t interval = debt.interval;
-  // An interval that is not the quota's is a shorter one, so this product is below burst x T.
+  std::uint64_t ahead = ahead_of(state.tat, now);
+  if (state.interval != interval && ahead != 0) [[unlikely]]
+    return decide_other_quota(quota, state, now, cost);
   const std::uint64_t full = burst * interval;
-  std::uint64_t ahead = ahead_of(debt.tat, now);
 
   Verdict verdict = Verdict::allowed;
   std::uint64_t retry_after = 0;
   State next = state;
-  if (cost.units > burst) {
-    verdict = Verdict::never;
-  } else if (cost.units != 0) {
+  if (cost.units - 1 < burst) {  // from 1 to the burst
     const std::uint64_t need = cost.units * interval;
     if (ahead <= full - need) {
-      next = {std::max(debt.tat, static_cast<std::uint64_t>(arrived.count())) + need, interval};
+      // The tat stays where it is past: who arrived before it is not charged from before it.
+      next = {std::max(state.tat, static_cast<std::uint64_t>(arrived.count())) + need, interval};
       ahead = ahead_of(next.tat, now);
     } else {
       verdict = Verdict::denied;
-      retry_after = ahead - (full - need);
-      next = debt;
+      retry_after = at_most_the_longest(ahead - (full - need));
+      ahead = at_most_the_longest(ahead);
     }
+  } else {
+    if (cost.units != 0) verdict = Verdict::never;
+    ahead = at_most_the_longest(ahead);
   }
   const std::uint64_t remaining = ahead >= full ? 0 : (full - ahead) / interval;
   return {verdict, quota.burst(), remaining, retry_after, ahead, next, next != state};

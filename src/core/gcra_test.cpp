@@ -95,16 +95,33 @@ constexpr Quota kThousandASecond = Quota::per_second(1000);
 TEST(Gcra, a_raised_limit_acts_at_once) {
   play({{0s, kTenADay, 10, allowed, 0, kNone, 24h},
         {1s, kTenADay, 1, denied, 0, 8639s, 24h - 1s},
-        {1s, kThousandASecond, 0, allowed, 990, kNone, 10ms},  // 10 units are still owed
+        {1s, kThousandASecond, 0, allowed, 990, kNone, 24h - 1s},  // 10 units are still owed
         {1s, kThousandASecond, 1, allowed, 989, kNone, 11ms}});
 }
 
+// More is owed than the new burst has room for: until there is room, the debt drains as it was counted.
 TEST(Gcra, a_raised_limit_with_a_small_burst_keeps_its_word) {
-  constexpr Quota kOneASecond = Quota::per_second(1);
+  constexpr Quota kThreeASecond = Quota::per_second(3);
   play({{0s, kTenADay, 10, allowed, 0, kNone, 24h},
-        {1s, kOneASecond, 1, denied, 0, 10s, 10s},
-        {10s, kOneASecond, 1, denied, 0, 1s, 1s},
-        {11s, kOneASecond, 1, allowed, 0, kNone, 1s}});
+        {1s, kThreeASecond, 1, denied, 0, 8 * 8640s - 1s, 24h - 1s},
+        {8 * 8640s - 1ns, kThreeASecond, 1, denied, 0, 1ns, 2 * 8640s + 1ns},
+        {8 * 8640s, kThreeASecond, 1, allowed, 0, kNone, 3 * kThreeASecond.emission_interval()}});
+}
+
+// 1/s beside refused requests of 1000/s, and beside looks and costs that never pass.
+TEST(Gcra, what_is_not_admitted_changes_nothing_that_another_quota_could_use) {
+  constexpr Quota kNarrow = Quota::per_second(1);
+  constexpr Quota kWide = Quota::per_second(1000);
+  for (const std::uint64_t cost : {1000, 0, 1001}) {
+    std::vector<Row> rows = {{0s, kNarrow, 1, allowed, 0, kNone, 1s}};
+    for (nanoseconds at = 1ms; at < 1s; at += 1ms) {
+      const Verdict verdict = cost == 1000 ? denied : cost == 0 ? allowed : never;
+      rows.push_back({at, kWide, cost, verdict, 999, verdict == denied ? 1s - at : kNone, 1s - at});
+      rows.push_back({at, kNarrow, 1, denied, 0, 1s - at, 1s - at});
+    }
+    rows.push_back({1s, kNarrow, 1, allowed, 0, kNone, 1s});
+    play(rows);
+  }
 }
 
 TEST(Gcra, a_lowered_burst_leaves_nothing_and_an_honest_wait) {
@@ -153,6 +170,76 @@ TEST(Gcra, near_the_end_of_the_range_nothing_wraps) {
   const Quota widest = Quota::make({1, 1ns}, kMost).value();
   EXPECT_EQ(decide(widest, {}, late, Cost{static_cast<std::uint64_t>(kMost)}).decision().remaining, 0);
   EXPECT_EQ(decide(widest, {}, late, Cost{1}).decision().remaining, kMost - 1);
+}
+
+// A reading of the clock that lags sees a tat that is further ahead than nanoseconds can say: the longest
+// that they can is answered, and a verdict and what is left never depend on it.
+TEST(Gcra, near_the_end_of_the_range_a_lagging_clock_gets_no_negative_time) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  const auto as_wide = [](const Quota& quota, State state, std::int64_t now, std::uint64_t cost) {
+    using Wide = __int128;
+    const Wide interval = quota.emission_interval().count();
+    const Wide burst = quota.burst();
+    const Wide ahead = std::max<Wide>(0, Wide{state.tat} - now);
+    const bool other = ahead > 0 && state.interval != static_cast<std::uint64_t>(interval);
+    // Under another quota whole units are owed; with the quota's own, exact fractions of them.
+    const Wide drains = other ? Wide{state.interval} : interval;
+    const Wide owed = other ? (ahead + drains - 1) / drains * interval : ahead;
+    const bool fits = Wide{cost} <= burst && owed + Wide{cost} * interval <= burst * interval;
+    Decision decision{allowed, quota.burst(), 0, std::nullopt, 0ns};
+    Wide after = ahead;
+    Wide taken = owed;
+    if (cost != 0 && fits) {
+      after = taken = owed + Wide{cost} * interval;
+    } else if (Wide{cost} > burst) {
+      decision.verdict = never;
+    } else if (cost != 0) {
+      decision.verdict = denied;
+      decision.retry_after = nanoseconds{
+          static_cast<std::int64_t>(std::min<Wide>(kMost, ahead - (burst - Wide{cost}) * drains))};
+    }
+    decision.remaining = static_cast<std::int64_t>(std::max<Wide>(0, (burst * interval - taken) / interval));
+    decision.reset_after = nanoseconds{static_cast<std::int64_t>(std::min<Wide>(kMost, after))};
+    return decision;
+  };
+  Chance chance;
+  const std::int64_t edges[] = {0, 1, 2, kMost / 2, kMost / 2 + 1, kMost - 2, kMost - 1, kMost};
+  const std::int64_t intervals[] = {1, 2, 3, 1'000'000'007, kMost / 3, kMost / 2, kMost - 1, kMost};
+  int saturated = 0;
+  for (int i = 0; i < 300'000; ++i) {
+    const auto any = [&](const auto& values) {
+      return values[static_cast<std::size_t>(chance.up_to(static_cast<std::int64_t>(std::size(values)) - 1))];
+    };
+    const auto quota = [&] {
+      const std::int64_t interval = any(intervals);
+      const std::int64_t most = kMost / interval;
+      return Quota::make({1, nanoseconds{interval}},
+                         chance.up_to(1) == 0 ? most : 1 + chance.up_to(most - 1));
+    };
+    const Quota first = quota().value();
+    const Quota second = chance.up_to(1) == 0 ? first : quota().value();
+    const std::int64_t burst = first.burst();
+    const std::int64_t at = any(edges);
+    const State state =
+        decide(first, {}, nanoseconds{at}, Cost{static_cast<std::uint64_t>(chance.up_to(1) == 0 ? burst : 1)})
+            .next;
+    const std::int64_t now = chance.up_to(1) == 0 ? any(edges) : chance.up_to(kMost);
+    const std::uint64_t costs[] = {0,
+                                   1,
+                                   static_cast<std::uint64_t>(second.burst()),
+                                   static_cast<std::uint64_t>(second.burst()) + 1,
+                                   ~std::uint64_t{0},
+                                   static_cast<std::uint64_t>(1 + chance.up_to(second.burst() - 1))};
+    for (const std::uint64_t cost : costs) {
+      const Step step = decide(second, state, nanoseconds{now}, Cost{cost});
+      ASSERT_EQ(step.decision(), as_wide(second, state, now, cost))
+          << "tat " << state.tat << " in " << state.interval << " at " << now << " burst " << second.burst()
+          << " T " << second.emission_interval().count() << " cost " << cost;
+      ASSERT_GE(step.decision().reset_after, 0ns);
+      saturated += step.decision().reset_after == nanoseconds::max() ? 1 : 0;
+    }
+  }
+  EXPECT_GT(saturated, 1'000);
 }
 
 TEST(Gcra, more_than_one_a_millisecond_counts_units_and_not_milliseconds) {

@@ -14,6 +14,11 @@ std::string below_least(std::string_view field, std::int64_t value) {
   return std::string(field) + ": " + std::to_string(value) + " is below the minimum (1)";
 }
 
+std::string too_long(std::string_view field) {
+  return std::string(field) + " is above the maximum (" + core::to_text(std::chrono::nanoseconds::max()) +
+         ")";
+}
+
 std::optional<std::int64_t> parse_count(std::string_view digits) {
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
@@ -23,21 +28,27 @@ std::optional<std::int64_t> parse_count(std::string_view digits) {
 
 }  // namespace
 
-// The count nearest to rate.count that whole nanoseconds keep: the smallest one of each interval is tried, up
-// and down from the asked one's. Few steps: a count is only refused when its interval is below 1000 ns.
+// The count nearest to rate.count that whole nanoseconds keep, the lower of two that are equally near. An
+// interval belongs to a range of counts, of which the lowest is slowed least: so above the asked one it is
+// the lowest of the first range that is kept at all, and below it the highest that is kept. Few steps: a
+// count is only refused when its interval is below 1000 ns.
 std::int64_t Quota::nearest_count(Rate rate, std::int64_t interval) {
   const std::int64_t period = rate.period.count();
-  const auto count_for = [period](std::int64_t t) { return (period - 1) / t + 1; };
-  const auto works = [rate, count_for](std::int64_t t) {
-    return judge({count_for(t), rate.period}, 1).fault == Fault::none;
+  const auto lowest_of = [period](std::int64_t t) { return (period - 1) / t + 1; };
+  const auto works = [rate](std::int64_t count) {
+    return judge({count, rate.period}, 1).fault == Fault::none;
   };
-  std::int64_t longer = interval;
-  while (longer < period && !works(longer)) ++longer;
   std::int64_t shorter = interval - 1;
-  while (shorter > 1 && !works(shorter)) --shorter;
-  const std::int64_t below = count_for(longer);
+  while (shorter > 0 && !works(lowest_of(shorter))) --shorter;
+  std::int64_t longer = interval;
+  while (!works(lowest_of(longer))) ++longer;  // at the latest one unit for each period
+  // Kept are counts whose count x interval is at most this, below 2^64.
+  const std::uint64_t most_taken =
+      static_cast<std::uint64_t>(period) + static_cast<std::uint64_t>(period / 1000);
+  const auto kept = static_cast<std::int64_t>(most_taken / static_cast<std::uint64_t>(longer));
+  const std::int64_t below = longer == 1 ? kept : std::min(kept, lowest_of(longer - 1) - 1);
   if (shorter < 1) return below;
-  const std::int64_t above = count_for(shorter);
+  const std::int64_t above = lowest_of(shorter);
   return above - rate.count < rate.count - below ? above : below;
 }
 
@@ -51,6 +62,8 @@ tl::expected<Quota, std::string> Quota::make(Rate rate, std::int64_t burst) {
       return tl::unexpected(below_least("count", rate.count));
     case Fault::period:
       return tl::unexpected("period: " + period + " is below the minimum (1ns)");
+    case Fault::period_too_long:
+      return tl::unexpected(too_long("period: it"));
     case Fault::too_fast:
       return tl::unexpected("count: " + std::to_string(rate.count) + " per " + period +
                             " is more than one per nanosecond; the maximum is " +
@@ -75,13 +88,20 @@ tl::expected<Quota, std::string> Quota::parse(std::string_view text) {
     return tl::unexpected("quota '" + std::string(text) + "': " + std::string(what) +
                           "; the form is COUNT/PERIOD [burst N], as in 100/min or 5/10s burst 20");
   };
+  if (const std::string meant = core::rate_with_blanks(text); !meant.empty())
+    return refused("write '" + meant + "', without a space");
   const auto [rate_text, rest] = core::next_word(text);
   const std::size_t slash = rate_text.find('/');
   if (slash == std::string_view::npos) return refused("missing '/' between count and period");
   const auto count = parse_count(rate_text.substr(0, slash));
   if (!count) return refused("the count is not a whole number below 2^63");
-  const auto period = core::parse_duration(rate_text.substr(slash + 1));
-  if (!period) return refused("the period is not a time such as s, 10s, 250ms, min, h or 1.5d");
+  const std::string_view period_text = rate_text.substr(slash + 1);
+  const auto period = core::read_duration(period_text);
+  if (!period_text.empty() && period_text.find_first_not_of("0123456789.") == std::string_view::npos)
+    return refused("the period has no unit, such as the s of 10s");
+  if (period.fault == core::NumberFault::not_a_number)
+    return refused("the period is not a time such as s, 10s, 250ms, min, h or 1.5d");
+  if (period.fault == core::NumberFault::out_of_range) return refused(too_long("the period"));
 
   std::int64_t burst = *count;
   if (const auto [word, after] = core::next_word(rest); !word.empty()) {
@@ -92,7 +112,7 @@ tl::expected<Quota, std::string> Quota::parse(std::string_view text) {
     if (!core::next_word(end).text.empty()) return refused("unexpected text after the burst");
     burst = *units;
   }
-  auto quota = make({*count, *period}, burst);
+  auto quota = make({*count, period.value}, burst);
   if (!quota) return tl::unexpected("quota '" + std::string(text) + "': " + quota.error());
   return quota;
 }

@@ -105,6 +105,8 @@ tl::expected<Rule, std::string> Rule::parse(std::string_view text) {
   constexpr std::string_view kAlgorithm = "algorithm=";
   constexpr std::string_view kAlign = "align=";
 
+  if (const std::string meant = rate_with_blanks(text); !meant.empty())
+    return refused("write '" + meant + "', without a space");
   auto [rate, rest] = next_word(text);
   std::string quota_text(rate);
   std::optional<Algorithm> algorithm;

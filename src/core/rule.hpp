@@ -67,6 +67,15 @@ std::string name_of(Algorithm algorithm);
 // The shortest text from which parse() makes the same rule.
 std::string to_text(const Rule& rule);
 
+// Whether a key's state was counted by another quota than the rule's, so that a request that passes now
+// changes how fast the debt drains. Such changes must come in the order of their times: a store decides none
+// earlier than the last one of the key, or else readings of the clock that lag would let the same time drain
+// twice (docs/algorithm.md, "One key under two quotas").
+constexpr bool counted_by_another_quota(const Rule& rule, TwoWords state) {
+  return rule.algorithm == Algorithm::gcra &&
+         state.word != static_cast<std::uint64_t>(rule.quota.emission_interval().count());
+}
+
 // The windows' part of decide(): out of line, so that the common path stays small.
 Step decide_window(const Rule& rule, TwoWords state, std::chrono::nanoseconds now, Cost cost);
 

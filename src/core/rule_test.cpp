@@ -86,6 +86,8 @@ TEST(Rule, what_text_is_refused_and_what_it_says) {
        "quota '1/s burst algorithm=gcra': the burst is not a whole number below 2^63; the form is "
        "COUNT/PERIOD [burst "
        "N], as in 100/min or 5/10s burst 20"},
+      {"1 /s", "limit '1 /s': write '1/s', without a space"},
+      {"1/ s algorithm=gcra", "limit '1/ s algorithm=gcra': write '1/s', without a space"},
       {"1/s bust 3", "limit '1/s bust 3': unexpected 'bust'" + form},
       {"1/s burst 3 4", "limit '1/s burst 3 4': unexpected '4'" + form},
       {"1/s algorithm=gcra,",

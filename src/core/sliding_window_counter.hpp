@@ -88,8 +88,13 @@ constexpr Step decide(const Quota& quota, State state, nanoseconds now, Cost cos
   }
   const std::uint64_t taken = weighed + cur;
   const std::uint64_t reset_after = cur != 0 ? until_end + period : prev != 0 ? until_end : 0;
-  return {verdict, quota.rate().count, taken < limit ? limit - taken : 0, retry_after, reset_after,
-          next,    next != state};
+  return {verdict,
+          quota.rate().count,
+          taken < limit ? limit - taken : 0,
+          at_most_the_longest(retry_after),
+          at_most_the_longest(reset_after),
+          next,
+          next != state};
 }
 
 }  // namespace weir::core::sliding_window_counter

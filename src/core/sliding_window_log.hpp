@@ -18,6 +18,7 @@
 #include <optional>
 #include <span>
 
+#include "core/step.hpp"
 #include "weir/decision.hpp"
 #include "weir/quota.hpp"
 
@@ -45,8 +46,7 @@ struct State {
 // How long until the log equals none.
 constexpr std::uint64_t reset_after(const Quota& quota, const State& log, nanoseconds now) {
   const auto period = static_cast<std::uint64_t>(quota.rate().period.count());
-  const auto n = static_cast<std::uint64_t>(now.count());
-  return log.count != 0 && log.newest + period > n ? log.newest + period - n : 0;
+  return log.count != 0 ? at_most_the_longest(ahead_of(log.newest + period, now)) : 0;
 }
 
 // Decides one request and, if it is allowed, records it; otherwise changes nothing. The ring must have
@@ -84,7 +84,7 @@ inline Decision decide(const Quota& quota, State& log, std::span<Entry> ring, na
       const std::uint64_t excess = used + cost.units - limit;
       std::uint64_t i = left;
       for (std::uint64_t gone = entry(i).units; gone < excess; gone += entry(i).units) ++i;
-      retry_after = nanoseconds{static_cast<std::int64_t>(entry(i).at + period - n)};
+      retry_after = nanoseconds{static_cast<std::int64_t>(at_most_the_longest(entry(i).at + period - n))};
     }
   } else if (cost.units != 0) {
     log.head = static_cast<std::uint32_t>((log.head + left) % ring.size());

@@ -3,6 +3,7 @@
 // Pure values, any thread.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -24,6 +25,12 @@ constexpr std::uint64_t ahead_of(std::uint64_t until, std::chrono::nanoseconds n
   return until > n ? until - n : 0;
 }
 
+// A time of a decision: at most 2^63 - 1 ns, the longest that nanoseconds hold. Only a reading of the clock
+// that lags behind the one that a state was made by can be further from its end.
+constexpr std::uint64_t at_most_the_longest(std::uint64_t ns) {
+  return std::min(ns, static_cast<std::uint64_t>(std::chrono::nanoseconds::max().count()));
+}
+
 // The parts of a decision as numbers that stay in registers. A Decision is built from them at the very end,
 // in the caller's place: filling one and copying it cost 5 of 39 ns, because the copy loads wider than the
 // fields were stored and has to wait for them.
@@ -32,8 +39,8 @@ struct StepOf {
   Verdict verdict;
   std::int64_t limit;
   std::uint64_t remaining;
-  std::uint64_t retry_after;  // ns; meaningful when denied
-  std::uint64_t reset_after;  // ns
+  std::uint64_t retry_after;  // ns, below 2^63; meaningful when denied
+  std::uint64_t reset_after;  // ns, below 2^63
   State next;                 // what to remember instead
   bool changes;               // whether `next` differs from what was remembered
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <string>
 #include <string_view>
 
 namespace weir::core {
@@ -13,11 +14,27 @@ struct Word {
   std::string_view rest;
 };
 
+// At spaces and tabs.
 constexpr Word next_word(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(' ');
+  constexpr std::string_view kBlank = " \t";
+  const std::size_t first = text.find_first_not_of(kBlank);
   if (first == std::string_view::npos) return {"", ""};
-  const std::size_t last = std::min(text.find(' ', first), text.size());
+  const std::size_t last = std::min(text.find_first_of(kBlank, first), text.size());
   return {text.substr(first, last - first), text.substr(last)};
+}
+
+// What is meant by a rate with blanks beside its '/': "1/s" for "1 /s", "1/ s" and "1 / s". Empty for a text
+// that does not begin with such a rate.
+inline std::string rate_with_blanks(std::string_view text) {
+  const auto [first, rest] = next_word(text);
+  const auto [second, after] = next_word(rest);
+  if (first.empty() || first.front() == '/' || second.empty()) return "";
+  const bool ends = first.ends_with('/');
+  const bool begins = second.front() == '/';
+  if (ends == begins || first.find('/') < first.size() - 1) return "";
+  const std::string_view period = second == "/" ? next_word(after).text : begins ? second.substr(1) : second;
+  if (period.empty() || period == "burst" || period.find('=') != std::string_view::npos) return "";
+  return std::string(first.substr(0, first.size() - (ends ? 1 : 0))) + "/" + std::string(period);
 }
 
 }  // namespace weir::core

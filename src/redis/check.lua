@@ -139,7 +139,7 @@ function decide.gcra(text, at)
   local burst = divide(full_s, full_n, Ts, Tn)
   local cost = divide(need_s, need_n, Ts, Tn)
 
-  local ts, tn, as, an, converted = s, n, 0, 0, false
+  local ts, tn, as, an = s, n, 0, 0
   if text then
     local tat, of = match(text, '^weir1g (%d+) (%d+)$')
     if not tat or #of > 19 then return nil end
@@ -150,24 +150,19 @@ function decide.gcra(text, at)
     if as == 0 and an == 0 then
       ts, tn = s, n
     elseif of_s ~= Ts or of_n ~= Tn then
+      -- Whole units are owed, and drain at their own T until a request passes.
       local units, more = divide(as, an, of_s, of_n)
       if not units then return nil end
       if more then units = units + 1 end
-      -- At a slower T that leaves no room, the debt continues to drain at its own.
-      if less(of_s, of_n, Ts, Tn) and units > burst - math.min(burst, cost) then return cost == 0 end
-      converted = true
-      ts, tn = add(s, n, times(units, Ts, Tn))
-      as, an = ahead_of(ts, tn)
-      if not as then return nil end
+      if cost == 0 then return true end
+      if units + cost > burst then return false end
+      ts, tn = add(s, n, times(units + cost, Ts, Tn))
+      return true, format('weir1g %d%09d %s', ts, tn, T)
     end
   end
 
   if cost == 0 then return true end
-  if cost > burst then return false end
-  if less(full_s, full_n, add(as, an, need_s, need_n)) then
-    -- The debt in the new T is written down: see src/core/gcra.hpp.
-    return false, converted and format('weir1g %d%09d %s', ts, tn, T)
-  end
+  if cost > burst or less(full_s, full_n, add(as, an, need_s, need_n)) then return false end
   ts, tn = add(ts, tn, need_s, need_n)
   return true, format('weir1g %d%09d %s', ts, tn, T)
 end
@@ -383,8 +378,6 @@ end
 local answer = {1, time[1], time[2]}
 local kinds = {}    -- by key, the algorithm that it was asked for by
 local after = {}    -- by key, its text when all limits so far are written down
-local charged = {}  -- by key, whether one of them charged it
-local debts = {}    -- by key, its text when none is charged, if that too is another than before
 local logs = {}     -- by key, how to charge it
 local at = 1
 for i, key in ipairs(KEYS) do
@@ -400,14 +393,7 @@ for i, key in ipairs(KEYS) do
     local text = after[key] or read('GET', key)
     answer[i + 3] = text
     allowed, changed = decide[kind](text, at)
-    if changed then
-      after[key] = changed
-      if allowed then
-        charged[key] = true
-      elseif not charged[key] then
-        debts[key] = changed
-      end
-    end
+    after[key] = changed or after[key]
   end
   if allowed == nil then
     return no_state(i, kind)
@@ -417,11 +403,10 @@ for i, key in ipairs(KEYS) do
 end
 
 -- Nothing has been written so far, and from here on nothing fails: an error has charged nothing.
-local all = answer[1] == 1
-for key, text in pairs(all and after or debts) do
-  write(key, text)
-end
-if all then
+if answer[1] == 1 then
+  for key, text in pairs(after) do
+    write(key, text)
+  end
   for key, log in pairs(logs) do
     if log then charge_log(key, log) end
   end

@@ -40,7 +40,8 @@ bool JointCheck::round() {
     if (!homes_still_hold()) return false;
     for (Key& key : keys()) key.find(now_);
     charged_ = decide();
-    if (!charged_ || find_slots()) {
+    if (!charged_) return true;
+    if (find_slots()) {
       write();
       return true;
     }
@@ -70,7 +71,6 @@ void JointCheck::Key::find(nanoseconds now) {
     claims = candidate.is_free(found, now);
     state = candidate.state(found);
   }
-  refused = state;
 }
 
 nanoseconds JointCheck::Key::no_earlier(nanoseconds now) const {
@@ -97,9 +97,7 @@ void JointCheck::charge(Check& check, Key& key) {
   new (&check.decision) Decision(step.decision());
   if (!step.changes) return;
   key.state = step.next;
-  // A denial may write down a debt in another T, which stays when the rest is not charged.
-  if (step.verdict != Verdict::allowed && !key.charged) key.refused = step.next;
-  key.charged = key.charged || step.verdict == Verdict::allowed;
+  key.charged = true;
 }
 
 // Whether every new key that is charged has a slot.
@@ -143,7 +141,7 @@ void JointCheck::write() {
     Bucket& bucket = key.bucket();
     bucket.assert_held();
     if (key.known) {
-      bucket.set(key.slot, charged_ ? key.state : key.refused);
+      bucket.set(key.slot, key.state);
       continue;
     }
     key.homes[key.home].segment->put(bucket, key.slot, key.place.tag, key.state);

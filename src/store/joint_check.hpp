@@ -59,7 +59,6 @@ class JointCheck {
     bool charged = false;
     bool unstored = false;      // allowed for lack of room, by when_full
     core::TwoWords state{};     // after the checks so far
-    core::TwoWords refused{};   // what stays of it when nothing is charged
     std::uint64_t soonest = 0;  // without a slot: until the first of its six is free, ns
 
     Bucket& bucket() const { return *homes[home].bucket; }

@@ -66,14 +66,12 @@ class Walk {
   // retry_after is enough, and not a nanosecond longer than it must be; a denial or a look changes nothing.
   bool sound(const Quota& quota, core::gcra::State state, const core::gcra::Step& step, std::int64_t now,
              Cost cost) {
-    const bool one_quota = quotas_.size() == 1;
     if (step.decision().verdict == Verdict::allowed) return cost.units != 0 || !step.changes;
-    if (step.decision().verdict == Verdict::never) return !step.changes;
-    if (one_quota && step.changes) return false;
-    const core::gcra::State kept = step.changes ? step.next : state;
+    if (step.changes) return false;
+    if (step.decision().verdict == Verdict::never) return true;
     const nanoseconds enough = nanoseconds{now} + *step.decision().retry_after;
-    return core::gcra::decide(quota, kept, enough, cost).decision().allowed() &&
-           !core::gcra::decide(quota, kept, enough - nanoseconds{1}, cost).decision().allowed();
+    return core::gcra::decide(quota, state, enough, cost).decision().allowed() &&
+           !core::gcra::decide(quota, state, enough - nanoseconds{1}, cost).decision().allowed();
   }
 
   std::vector<Quota> quotas_;

@@ -36,15 +36,27 @@ struct Answer {
 
 class TokenBucket {
  public:
-  // One request at `now` under a bucket of `burst` tokens and one token each `interval` ns.
+  // One request at `now` under a bucket of `burst` tokens and one token each `interval` ns. Only one that is
+  // admitted leaves a trace, not even the fact that the quota has changed is remembered of another.
   Answer ask(Wide now, Wide burst, Wide interval, Wide cost) {
     TokenBucket then = *this;
     then.refill(now);
-    then.adopt(burst, interval, cost);
-    Answer answer = then.decide(burst, cost);
-    // A look leaves no trace, not even that the quota has changed; neither does what can never pass.
-    if (cost != 0 && answer.kind != Answer::Kind::never) *this = then;
-    return answer;
+    const bool whole = interval != interval_;
+    // Another quota: whole tokens are owed, a part of one counting as one.
+    const Fraction owed = whole ? Fraction{ceil(then.debt_), 1} : then.debt_;
+    const bool fits = cost <= burst && !less({burst, 1}, plus(owed, cost));
+    if (cost != 0 && fits) {
+      // They come back at the new pace.
+      then.debt_ = whole ? Fraction{(owed.over + cost) * interval, interval} : plus(owed, cost);
+      then.interval_ = interval;
+      *this = then;
+      return answer(Answer::Kind::allowed, then, burst, 0);
+    }
+    if (cost > burst) return answer(Answer::Kind::never, then, burst, 0);
+    if (cost == 0) return answer(Answer::Kind::allowed, then, burst, 0);
+    // What is owed comes back at the old pace until there is room.
+    const Fraction missing = minus(plus(then.debt_, cost), {burst, 1});
+    return answer(Answer::Kind::denied, then, burst, ceil({missing.over * then.interval_, missing.under}));
   }
 
  private:
@@ -57,33 +69,10 @@ class TokenBucket {
     at_ = now;
   }
 
-  // Another quota: whole tokens are owed, a part of one counting as one, and they come back at the new pace.
-  // Only when that is slower and the bucket too small for what is owed, the old pace goes on.
-  void adopt(Wide burst, Wide interval, Wide cost) {
-    if (interval == interval_) return;
-    const Wide owed = ceil(debt_);
-    if (interval > interval_ && owed + (cost < burst ? cost : burst) > burst) return;
-    debt_ = {owed * interval, interval};
-    interval_ = interval;
-  }
-
-  Answer decide(Wide burst, Wide cost) {
-    Answer answer{Answer::Kind::allowed, 0, 0, 0};
-    const Fraction after = plus(debt_, cost);
-    const Fraction full{burst, 1};
-    if (cost > burst) {
-      answer.kind = Answer::Kind::never;
-    } else if (cost != 0 && less(full, after)) {
-      answer.kind = Answer::Kind::denied;
-      const Fraction missing = minus(after, full);
-      answer.retry_after = ceil({missing.over * interval_, missing.under});
-    } else {
-      debt_ = after;
-    }
-    const Fraction left = minus(full, debt_);
-    answer.remaining = left.over > 0 ? floor(left) : 0;
-    answer.reset_after = ceil({debt_.over * interval_, debt_.under});
-    return answer;
+  static Answer answer(Answer::Kind kind, const TokenBucket& then, Wide burst, Wide retry_after) {
+    const Fraction left = minus({burst, 1}, then.debt_);
+    return {kind, left.over > 0 ? floor(left) : 0, retry_after,
+            ceil({then.debt_.over * then.interval_, then.debt_.under})};
   }
 
   Wide at_ = 0;

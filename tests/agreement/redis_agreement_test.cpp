@@ -73,8 +73,7 @@ class Model {
         core::TwoWords& words = words_[std::string(key)];
         const core::Step step = decide(*rule, words, now, cost);
         decisions[i] = step.decision();
-        // A denial may write down a re-denominated debt, and keeps it when the rest is undone.
-        if (step.changes && decisions[i].allowed()) words_before.try_emplace(std::string(key), words);
+        if (step.changes) words_before.try_emplace(std::string(key), words);
         if (step.changes) words = step.next;
       }
       all = all && decisions[i].allowed();

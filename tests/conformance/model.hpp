@@ -26,9 +26,7 @@ class Model {
       all = all && decisions.back().allowed();
     }
     for (std::size_t i = 0; i < parts.size(); ++i) {
-      // A denial may write down a debt that changed numbers have re-denominated (core/gcra.hpp).
-      if (all || !decisions[i].allowed())
-        states_.insert_or_assign({parts[i].limit.id, parts[i].key}, std::move(after[i]));
+      if (all) states_.insert_or_assign({parts[i].limit.id, parts[i].key}, std::move(after[i]));
     }
     return decisions;
   }
