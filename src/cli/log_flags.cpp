@@ -77,7 +77,7 @@ logs::LogOptions LogFlags::options() const {
     options.reorder_ns = 0;
   } else {
     const auto window = core::parse_duration(reorder);
-    if (!window)
+    if (!window || *window < std::chrono::nanoseconds{0})
       throw std::runtime_error("reorder: '" + reorder +
                                "' is not a time such as 60s or 5min, nor 0, nor all");
     options.reorder_ns = window->count();

@@ -53,7 +53,15 @@ Throttle ThrottleParser::make(std::string_view key, Rate rate, std::int64_t max_
   const Quota* last = limits_.empty() ? nullptr : &limits_.back().rule.quota;
   if (last == nullptr || last->rate() != rate || last->burst() - 1 != max_burst) {
     const auto made = Quota::make(rate, max_burst + 1);
-    if (!made) return fail("ERR " + made.error());
+    if (!made) {
+      // A burst that is too large was sent as max_burst, and the most is said as what may be sent.
+      const auto of_one = Quota::make(rate, 1);
+      if (!of_one) return fail("ERR " + made.error());
+      const std::int64_t most = kMost / of_one->emission_interval().count() - 1;
+      return fail("ERR max_burst: " + std::to_string(max_burst) + " at " + std::to_string(rate.count) +
+                  " per " + core::to_text(rate.period) +
+                  " would take longer than 2^63 ns to drain; the maximum is " + std::to_string(most));
+    }
     limits_.push_back({core::Rule{*made}, 0, on_store_error_, sharing_});
   }
   return {key, &limits_.back(), Cost{static_cast<std::uint64_t>(units)}};

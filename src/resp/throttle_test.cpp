@@ -107,8 +107,8 @@ TEST(Throttle, errors_of_cl_throttle) {
       {"CL.THROTTLE k 15 30 60 " + std::string(100, '9'),
        "ERR quantity: '" + std::string(32, '9') + "...' is not an integer from 0 to 9223372036854775807"},
       {"CL.THROTTLE k 18446744072 1 1",
-       "ERR burst: 18446744073 at 1 per 1s would take longer than 2^63 ns to drain; the maximum is "
-       "9223372036"},
+       "ERR max_burst: 18446744072 at 1 per 1s would take longer than 2^63 ns to drain; the maximum is "
+       "9223372035"},
       {"CL.THROTTLE k 0 10000000000 1",
        "ERR count: 10000000000 per 1s is more than one per nanosecond; the maximum is 1000000000"},
   };

@@ -624,8 +624,8 @@ class TestArithmetic(OneConnection):
     def test_bursts_that_wrap_elsewhere(self):
         for max_burst in (self.MAX - 1, 18446744072, 9223372036):
             self.refused(self.throttle(max_burst, 1, 1),
-                         f"ERR burst: {max_burst + 1} at 1 per 1s would take longer than 2^63 ns to drain; "
-                         "the maximum is 9223372036")
+                         f"ERR max_burst: {max_burst} at 1 per 1s would take longer than 2^63 ns to drain; "
+                         "the maximum is 9223372035")
         self.assertEqual(self.throttle(9223372035, 1, 1), [0, 9223372036, 9223372035, -1, 1])
 
     def test_max_burst_and_one_overflows(self):
