@@ -1,104 +1,28 @@
 // weir check: asks a running server once.
 #include <CLI/CLI.hpp>
 #include <array>
-#include <boost/asio/connect.hpp>
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/read_until.hpp>
-#include <boost/asio/streambuf.hpp>
-#include <boost/asio/write.hpp>
 #include <cstdio>
-#include <istream>
 #include <memory>
 #include <stdexcept>
 
 #include "cli/commands.hpp"
-#include "core/duration.hpp"
-#include "core/printable.hpp"
+#include "cli/server_connection.hpp"
+#include "cli/values.hpp"
 #include "resp/number.hpp"
-#include "resp/writer.hpp"
 #include "weir/quota.hpp"
 
 namespace weir::cli {
 namespace {
 
-namespace asio = boost::asio;
-using asio::ip::tcp;
-
 struct Flags {
   std::string key;
   std::string limit;
   std::string cost = "1";
-  std::string host = "127.0.0.1";
-  int port = 6390;
+  ServerAddress server;
+  std::string timeout = "5s";
   std::string user = "default";
   std::string password;
   bool json = false;
-};
-
-// Each step may take five seconds, so that half an answer cannot hang a script. The calls are asynchronous
-// and waited for, because Asio's blocking calls have no timeout.
-class Connection {
- public:
-  Connection(const std::string& host, const std::string& port)
-      : where_(host + ":" + port), socket_(context_) {
-    error_code error;
-    tcp::resolver resolver(context_);
-    const auto found = resolver.resolve(host, port, error);
-    if (error) throw std::runtime_error("cannot connect to " + where_ + ": " + error.message());
-    asio::async_connect(socket_, found,
-                        [&error](const error_code& done, const tcp::endpoint&) { error = done; });
-    wait();
-    if (error) throw std::runtime_error("cannot connect to " + where_ + ": " + error.message());
-  }
-
-  void send(std::initializer_list<std::string_view> words) {
-    std::string out;
-    resp::Writer request(out);
-    request.array(words.size());
-    for (const std::string_view word : words) request.bulk(word);
-    error_code error;
-    asio::async_write(socket_, asio::buffer(out),
-                      [&error](const error_code& done, std::size_t) { error = done; });
-    wait();
-    if (error) throw std::runtime_error("cannot send to " + where_ + ": " + error.message());
-  }
-
-  // One line of a reply, without its CRLF.
-  std::string line() {
-    error_code error;
-    asio::async_read_until(socket_, buffer_, "\r\n",
-                           [&error](const error_code& done, std::size_t) { error = done; });
-    wait();
-    if (error == asio::error::not_found)
-      throw std::runtime_error(where_ + " does not answer like a weir server");
-    if (error) throw std::runtime_error(where_ + " closed the connection");
-    std::string text;
-    std::istream in(&buffer_);
-    std::getline(in, text);
-    if (!text.empty() && text.back() == '\r') text.pop_back();
-    if (!text.empty() && text[0] == '-')
-      throw std::runtime_error(where_ + " answered: " + core::printable(text.substr(1)));
-    return text;
-  }
-
- private:
-  using error_code = boost::system::error_code;
-
-  void wait() {
-    context_.restart();
-    context_.run_for(std::chrono::seconds{5});
-    if (context_.stopped()) return;
-    error_code ignored;
-    socket_.close(ignored);
-    context_.run();  // the handler refers to its caller
-    throw std::runtime_error(where_ + " did not answer within 5 seconds");
-  }
-
-  std::string where_;
-  asio::io_context context_;
-  tcp::socket socket_;
-  asio::streambuf buffer_{4096};
 };
 
 // The period as a decimal number of seconds, the form that GCRA takes.
@@ -114,11 +38,9 @@ int check(const Flags& flags) {
   if (!cost || *cost < 0) {
     throw std::runtime_error("cost: '" + flags.cost + "' is not an integer from 0 to 9223372036854775807");
   }
-  Connection server(flags.host, std::to_string(flags.port));
-  if (!flags.password.empty()) {
-    server.send({"AUTH", flags.user, flags.password});
-    server.line();
-  }
+  const auto timeout = parse_time("timeout", flags.timeout, std::chrono::milliseconds{1});
+  ServerConnection server(flags.server, timeout);
+  if (!flags.password.empty()) server.authenticate(flags.user, flags.password);
   server.send({"GCRA", flags.key, std::to_string(quota->burst() - 1), std::to_string(quota->rate().count),
                decimal_seconds(quota->rate().period), "TOKENS", flags.cost});
   std::array<std::int64_t, 5> answer{};
@@ -166,20 +88,39 @@ void add_check(CLI::App& app, int& result) {
   check_app->add_option("--cost", flags->cost, "units to take; 0 looks without taking any")
       ->type_name("N")
       ->capture_default_str();
-  check_app->add_option("--host", flags->host, "the server's host")->type_name("HOST")->capture_default_str();
-  check_app->add_option("--port", flags->port, "the server's port")
-      ->type_name("N")
-      ->check(CLI::Range(1, 65535).description(""))
-      ->capture_default_str();
+  const auto file = [check_app](const char* name, std::string& path, const char* what) {
+    return check_app->add_option(name, path, what)->type_name("FILE");
+  };
+  CLI::Option* const host =
+      check_app->add_option("--host", flags->server.host, "the server's host")->type_name("HOST");
+  host->capture_default_str();
+  CLI::Option* const port = check_app->add_option("--port", flags->server.port, "the server's port")
+                                ->type_name("N")
+                                ->check(CLI::Range(1, 65535).description(""))
+                                ->capture_default_str();
+  file("--unix-socket", flags->server.unix_socket, "the server's Unix socket, in place of both");
+  check_app->add_flag("--tls", flags->server.tls, "TLS; so does each of the next four");
+  file("--tls-ca", flags->server.files.ca, "CA of the server's certificate (PEM) [the system's]");
+  file("--tls-cert", flags->server.files.cert, "certificate chain to show (PEM)");
+  file("--tls-key", flags->server.files.key, "its private key (PEM)");
+  check_app->add_option("--tls-name", flags->server.tls_name, "name in the server's certificate [HOST]")
+      ->type_name("NAME");
   check_app->add_option("--user", flags->user, "name for AUTH")
       ->type_name("NAME")
       ->envname("WEIR_USER")
       ->capture_default_str();
-  check_app->add_option("--password", flags->password, "password for AUTH")
+  check_app->add_option("--password", flags->password, "password for AUTH; better in the environment")
       ->type_name("WORD")
       ->envname("WEIR_PASSWORD");
+  check_app->add_option("--timeout", flags->timeout, "longest wait for the answer")
+      ->type_name("TIME")
+      ->capture_default_str();
   check_app->add_flag("--json", flags->json, "print one line of JSON");
-  check_app->callback([flags, &result] { result = check(*flags); });
+  check_app->callback([flags, host, port, &result] {
+    if (!flags->server.unix_socket.empty() && host->count() + port->count() > 0)
+      throw std::runtime_error("unix-socket stands in place of host and port: give it or them");
+    result = check(*flags);
+  });
 }
 
 }  // namespace weir::cli

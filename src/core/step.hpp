@@ -25,8 +25,8 @@ constexpr std::uint64_t ahead_of(std::uint64_t until, std::chrono::nanoseconds n
   return until > n ? until - n : 0;
 }
 
-// A time of a decision: at most 2^63 - 1 ns, the longest that nanoseconds hold. Only a reading of the clock
-// that lags behind the one that a state was made by can be further from its end.
+// A time of a decision: at most 2^63 - 1 ns, the longest that nanoseconds hold. Only from a reading of the
+// clock that is earlier than the one that a state was made by is its end further away.
 constexpr std::uint64_t at_most_the_longest(std::uint64_t ns) {
   return std::min(ns, static_cast<std::uint64_t>(std::chrono::nanoseconds::max().count()));
 }

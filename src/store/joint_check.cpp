@@ -58,6 +58,7 @@ void JointCheck::Key::find(nanoseconds now) {
   known = false;
   claims = false;
   charged = false;
+  recounted = false;
   state = {};
   slot = -1;
   for (std::size_t which = 0; which < homes.size() && !known; ++which) {
@@ -91,13 +92,15 @@ bool JointCheck::decide() {
 }
 
 void JointCheck::charge(Check& check, Key& key) {
-  const bool fresh = !key.known && !key.charged;
-  const core::Step step = core::decide(check.limit->rule, key.state, fresh ? key.no_earlier(now_) : now_,
-                                       check.cost, fresh ? key.no_earlier(arrived_) : arrived_);
+  const bool recounts = core::counted_by_another_quota(check.limit->rule, key.state);
+  const bool late = recounts || (!key.known && !key.charged);
+  const core::Step step = core::decide(check.limit->rule, key.state, late ? key.no_earlier(now_) : now_,
+                                       check.cost, late ? key.no_earlier(arrived_) : arrived_);
   new (&check.decision) Decision(step.decision());
   if (!step.changes) return;
   key.state = step.next;
   key.charged = true;
+  key.recounted = key.recounted || recounts;
 }
 
 // Whether every new key that is charged has a slot.
@@ -141,6 +144,7 @@ void JointCheck::write() {
     Bucket& bucket = key.bucket();
     bucket.assert_held();
     if (key.known) {
+      if (key.recounted) key.homes[key.home].segment->forget(static_cast<std::uint64_t>(now_.count()));
       bucket.set(key.slot, key.state);
       continue;
     }

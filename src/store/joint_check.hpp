@@ -57,12 +57,13 @@ class JointCheck {
     bool known = false;    // it has an entry in the table
     bool claims = false;   // that slot is free, but for this key
     bool charged = false;
+    bool recounted = false;     // by another quota than its debt was counted by
     bool unstored = false;      // allowed for lack of room, by when_full
     core::TwoWords state{};     // after the checks so far
     std::uint64_t soonest = 0;  // without a slot: until the first of its six is free, ns
 
     Bucket& bucket() const { return *homes[home].bucket; }
-    // For a key that is not in the table: not before what was forgotten in its place.
+    // For a key that is not in the table, or is recounted: not before what was forgotten in its place.
     nanoseconds no_earlier(nanoseconds now) const;
     void find(nanoseconds now);
   };

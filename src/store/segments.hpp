@@ -77,8 +77,9 @@ class Segments {
     std::atomic<std::uint32_t> progress{0};
     std::atomic<std::uint32_t> upper{0};
 
-    // The latest `until` that was overwritten by another key's. A key that is not found was never live beyond
-    // this time, so deciding it no earlier keeps the promise even for a thread whose `now` is older.
+    // The latest `until` that was overwritten by another key's, or time at which a debt was recounted by
+    // another quota. A key that is not found was never live beyond this time, so deciding it no earlier keeps
+    // the promise even for a thread whose `now` is older.
     alignas(64) std::atomic<std::uint64_t> forgotten{0};
     // After a search for room that failed at the bound: no further search before this time, so that a flood
     // of fresh keys pays for one search in 10 ms and not for one each.

@@ -30,6 +30,35 @@ core::HashKey Table::random_seed() {
   return {word(), word()};
 }
 
+namespace {
+
+// A debt that is recounted drains from now on at another T, and how it drained before is forgotten.
+// Deciding it no earlier than what was forgotten in the segment, and adding to that, keeps such changes in
+// the order of their times, whatever the readings of the clock.
+[[gnu::noinline]] Decision decide_by_another_quota(Bucket& bucket, int slot, Segments::Segment& segment,
+                                                   const core::Rule& rule, Cost cost, nanoseconds arrived,
+                                                   nanoseconds now) WEIR_REQUIRES(bucket) {
+  const nanoseconds forgotten = as_time(segment.forgotten.load(std::memory_order_relaxed));
+  const nanoseconds no_earlier = std::max(now, forgotten);
+  const core::Step step =
+      core::decide(rule, bucket.state(slot), no_earlier, cost, std::max(arrived, forgotten));
+  if (step.changes) {
+    segment.forget(static_cast<std::uint64_t>(no_earlier.count()));
+    bucket.set(slot, step.next);
+  }
+  return step.decision();
+}
+
+}  // namespace
+
+// A key that has an entry.
+inline Decision Table::decide(Bucket& bucket, int slot, Segments::Segment& segment, const core::Rule& rule,
+                              Cost cost, nanoseconds arrived, nanoseconds now) {
+  if (core::counted_by_another_quota(rule, bucket.state(slot))) [[unlikely]]
+    return decide_by_another_quota(bucket, slot, segment, rule, cost, arrived, now);
+  return bucket.decide(slot, rule, cost, arrived, now);
+}
+
 Decision Table::check(Place place, const core::Rule& rule, Cost cost, nanoseconds arrived, nanoseconds now) {
   const std::uint32_t leaf = segments_.leaf_of(place.tag);
   Bucket* guess = &segments_.guess(leaf, place.bucket);
@@ -41,7 +70,8 @@ Decision Table::check(Place place, const core::Rule& rule, Cost cost, nanosecond
       if (owner.bucket != nullptr) guess = owner.bucket;
       continue;
     }
-    if (const int slot = home.find(place.tag); slot >= 0) return home.decide(slot, rule, cost, arrived, now);
+    if (const int slot = home.find(place.tag); slot >= 0)
+      return decide(home, slot, *owner.segment, rule, cost, arrived, now);
     if (home.overflowed()) {
       // Mostly it is in its other bucket, and that one is not locked. Only trying for it cannot lock up with
       // another thread that holds it and waits for ours.
@@ -49,9 +79,10 @@ Decision Table::check(Place place, const core::Rule& rule, Cost cost, nanosecond
       Bucket* const other = segments_.owner(leaf, number).bucket;
       if (other == nullptr || !other->try_lock()) break;
       const Held held_too(*other, std::adopt_lock);
-      const int slot = segments_.owner(leaf, number).bucket == other ? other->find(place.tag) : -1;
+      const Segments::Owner there = segments_.owner(leaf, number);
+      const int slot = there.bucket == other ? other->find(place.tag) : -1;
       if (slot < 0) break;
-      return other->decide(slot, rule, cost, arrived, now);
+      return decide(*other, slot, *there.segment, rule, cost, arrived, now);
     }
     const nanoseconds forgotten = as_time(owner.segment->forgotten.load(std::memory_order_relaxed));
     const core::Step step =
@@ -78,7 +109,7 @@ Decision Table::check_pair(Place place, const core::Rule& rule, Cost cost, nanos
       for (const auto [bucket, segment] : pair.homes) {
         bucket->assert_held();
         if (const int slot = bucket->find(place.tag); slot >= 0)
-          return bucket->decide(slot, rule, cost, arrived, now);
+          return decide(*bucket, slot, *segment, rule, cost, arrived, now);
       }
       nanoseconds forgotten{0};
       for (const auto [bucket, segment] : pair.homes)
@@ -100,7 +131,8 @@ Decision Table::check_pair(Place place, const core::Rule& rule, Cost cost, nanos
     if (segments_.make_room(place, now) != Segments::Room::none) continue;
     refused_.fetch_add(1, std::memory_order_relaxed);
     if (when_full_ == WhenFull::allow) return step.decision();
-    return {Verdict::denied, rule.quota.burst(), 0, as_time(soonest), nanoseconds{0}};
+    return {Verdict::denied, rule.quota.burst(), 0, as_time(core::at_most_the_longest(soonest)),
+            nanoseconds{0}};
   }
 }
 
@@ -131,11 +163,14 @@ bool Table::reset(Place place, nanoseconds now) {
 namespace {
 
 core::TwoWords raised(core::TwoWords state, const Quota& quota, std::uint64_t tat, nanoseconds now) {
-  const core::gcra::State debt = core::gcra::redenominate({state.until, state.word}, quota, now, Cost{0});
   const auto interval = static_cast<std::uint64_t>(quota.emission_interval().count());
+  const std::uint64_t ahead = core::ahead_of(state.until, now);
+  if (ahead == 0 || state.word == interval) return {std::max(state.until, tat), interval};
+  // Counted by another quota: whole units are owed.
+  const std::uint64_t units = (ahead - 1) / state.word + 1;
   // More than the whole burst, still at its former pace.
-  if (debt.interval != interval) return state;
-  return {std::max(debt.tat, tat), interval};
+  if (interval > state.word && units > static_cast<std::uint64_t>(quota.burst())) return state;
+  return {std::max(static_cast<std::uint64_t>(now.count()) + units * interval, tat), interval};
 }
 
 }  // namespace
@@ -149,7 +184,9 @@ bool Table::raise(Place place, const Quota& quota, std::uint64_t tat, nanosecond
         bucket->assert_held();
         const int slot = bucket->find(place.tag);
         if (slot < 0) continue;
-        bucket->set(slot, raised(bucket->state(slot), quota, tat, now));
+        const core::TwoWords state = raised(bucket->state(slot), quota, tat, now);
+        if (state.word != bucket->state(slot).word) segment->forget(static_cast<std::uint64_t>(now.count()));
+        bucket->set(slot, state);
         return true;
       }
       Bucket& first = *pair.homes[0].bucket;

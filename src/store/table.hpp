@@ -73,7 +73,8 @@ class Table {
   void prefetch(Place place) const { segments_.prefetch(place); }
 
   // Decides and, if allowed, charges. A `now` that another thread has overtaken is as good as any: a check is
-  // never decided earlier than what was forgotten in its place.
+  // never decided earlier than what was forgotten in its place, and one by another quota than the key's debt
+  // was counted by is never decided earlier than the last of its kind.
   // The requester has been waiting since `arrived`, from when gcra charges it (gcra::decide).
   Decision check(Place place, const core::Rule& rule, Cost cost, nanoseconds arrived, nanoseconds now);
   // By gcra, for a requester that has just come.
@@ -123,6 +124,8 @@ class Table {
  private:
   static std::size_t at_least(std::size_t bytes);
   bool put_back(const Entry& entry, bool anywhere, nanoseconds now);
+  static Decision decide(Bucket& bucket, int slot, Segments::Segment& segment, const core::Rule& rule,
+                         Cost cost, nanoseconds arrived, nanoseconds now) WEIR_REQUIRES(bucket);
   Decision check_pair(Place place, const core::Rule& rule, Cost cost, nanoseconds arrived, nanoseconds now);
 
   Segments segments_;

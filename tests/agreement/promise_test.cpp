@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -24,17 +26,23 @@ struct Admitted {
   std::int64_t cost;
 };
 
-// For every span that starts and ends at an admission: sum <= burst + W / T, in whole nanoseconds of T. It is
-// enough to carry the greatest sum of cost x T - elapsed over all starts (Kadane's walk).
-bool kept(const std::vector<Admitted>& admitted, std::int64_t burst, std::int64_t interval) {
+// The greatest sum of cost x T - W over all spans that start and end at an admission, by carrying the
+// greatest over all starts (Kadane's walk).
+__int128 most_in_any_span(const std::vector<Admitted>& admitted, std::int64_t interval) {
+  __int128 most = 0;
   __int128 worst = 0;
   std::int64_t last = admitted.empty() ? 0 : admitted.front().at;
   for (const Admitted& each : admitted) {
     worst = std::max<__int128>(0, worst - (each.at - last)) + static_cast<__int128>(each.cost) * interval;
     last = each.at;
-    if (worst > static_cast<__int128>(burst) * interval) return false;
+    most = std::max(most, worst);
   }
-  return true;
+  return most;
+}
+
+// For every span: sum <= burst + W / T, in whole nanoseconds of T.
+bool kept(const std::vector<Admitted>& admitted, std::int64_t burst, std::int64_t interval) {
+  return most_in_any_span(admitted, interval) <= static_cast<__int128>(burst) * interval;
 }
 
 TEST(Promise, the_check_of_the_promise_can_fail) {
@@ -170,6 +178,72 @@ TEST(Promise, quotas_in_turn_and_delays_of_ours_hand_out_no_more) {
   }
   EXPECT_LE(admitted, 1 + 20);  // W is the millisecond of the loop and the one that the first waited
   EXPECT_GE(admitted, 8);
+}
+
+// Quotas in turn on one key, with readings of the clock that lag by up to `lag`, mostly so that the fast
+// one's do. By how much a trace exceeds the greatest burst + (W + 2 x lag) / the smallest T, in ns of that T;
+// at most 0 when the bound holds.
+template <class Ask>
+std::int64_t beyond_the_bound_for_quotas_in_turn(core::Chance& chance, std::int64_t& now, const Ask& ask) {
+  const std::int64_t interval = 1 + chance.up_to(50);
+  std::vector<Quota> quotas;
+  for (const std::int64_t t : {interval, interval * (2 + chance.up_to(100)), interval + chance.up_to(100)})
+    quotas.push_back(Quota::make({1, nanoseconds{t}}, 1 + chance.up_to(9)).value());
+  const std::int64_t burst = std::max({quotas[0].burst(), quotas[1].burst(), quotas[2].burst()});
+  const std::int64_t lag = interval * (1 + chance.up_to(30));
+  now += 1'000'000;
+  std::vector<Admitted> admitted;
+  for (int step = 0; step < 300; ++step) {
+    now += chance.up_to(9) == 0 ? chance.up_to(interval) : 0;
+    std::size_t which = static_cast<std::size_t>(step % 2);
+    std::int64_t seen = which == 0 ? now - lag : now;
+    if (chance.up_to(9) == 0) {
+      which = static_cast<std::size_t>(chance.up_to(2));
+      seen = now - chance.up_to(lag);
+    }
+    const std::int64_t cost = 1 + chance.up_to(9) / 9;
+    if (ask(quotas[which], nanoseconds{seen}, Cost{static_cast<std::uint64_t>(cost)}))
+      admitted.push_back({seen, cost});
+  }
+  std::stable_sort(admitted.begin(), admitted.end(), [](Admitted a, Admitted b) { return a.at < b.at; });
+  return static_cast<std::int64_t>(most_in_any_span(admitted, interval) - burst * interval - 2 * lag);
+}
+
+TEST(Promise, quotas_in_turn_by_clocks_that_lag_count_each_lag_once) {
+  core::Chance chance;
+  KeyedLimiter alone(Quota::per_second(1), {.memory = 1_MiB});
+  LocalStore store({.memory = 1_MiB});
+  KeyedLimiter one(Quota::per_second(1), store);
+  KeyedLimiter other(Quota::per_second(1), store);
+  std::int64_t now = 0;
+  for (int trace = 0; trace < 1'000; ++trace) {
+    const std::string key = std::to_string(trace);
+    const bool together = trace % 2 == 0;
+    const auto ask = [&](const Quota& quota, nanoseconds at, Cost cost) {
+      if (!together) return alone.check_at(at, key, quota, cost).allowed();
+      const std::array checks = {KeyedCheck{one, key, cost, quota}, KeyedCheck{other, key, cost, quota}};
+      return store.check_all_at(at, checks).allowed();
+    };
+    ASSERT_LE(beyond_the_bound_for_quotas_in_turn(chance, now, ask), 0) << "trace " << trace;
+  }
+}
+
+// The canary: the rule alone, without a store that keeps changes of the quota in order, drains the same time
+// again with each lag.
+TEST(Promise, quotas_in_turn_by_clocks_that_lag_would_drain_a_time_twice) {
+  core::Chance chance;
+  std::int64_t now = 0;
+  int beyond = 0;
+  for (int trace = 0; trace < 1'000; ++trace) {
+    core::gcra::State state;
+    beyond +=
+        beyond_the_bound_for_quotas_in_turn(chance, now, [&](const Quota& quota, nanoseconds at, Cost cost) {
+          const core::gcra::Step step = core::gcra::decide(quota, state, at, cost);
+          if (step.changes) state = step.next;
+          return step.decision().allowed();
+        }) > 0;
+  }
+  EXPECT_GT(beyond, 30);
 }
 
 TEST(Promise, any_interleaving_of_threads_on_one_key) {

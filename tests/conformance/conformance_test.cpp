@@ -122,6 +122,8 @@ INSTANTIATE_TEST_SUITE_P(
                                           "an_answer_keeps_nothing_of_the_one_before"),
         sabotage<IgnoresTheId>("ignores_the_id", "limits_of_one_key_have_separate_states"),
         sabotage<IdentifiesByNumbers>("identifies_by_numbers", "changed_numbers_keep_the_debt_in_units"),
+        sabotage<RecountsOnDenial>("recounts_on_denial",
+                                   "what_is_not_admitted_changes_nothing_for_other_numbers"),
         sabotage<LooksTakeOne>("looks_take_one", "a_look_takes_nothing_and_always_passes"),
         sabotage<GivesBackWhatHasDrained>("gives_back_what_has_drained", "what_has_not_drained_comes_back"),
         sabotage<GivesNothingBack>("gives_nothing_back", "all_of_a_request_comes_back_at_once"),

@@ -85,6 +85,31 @@ void changed_numbers_keep_the_debt_in_units(Trial& trial) {
   }
 }
 
+// What another quota of the key is told, and does not admit, leaves no trace: neither a denial, nor a look,
+// nor what can never pass, alone or with a check that passes.
+void what_is_not_admitted_changes_nothing_for_other_numbers(Trial& trial) {
+  const Limit narrow = trial.limit("1/h", 5);
+  const Limit wide = trial.limit("1000/s", 5);
+  const Limit beside = trial.limit("1000/h", 6);
+  for (const std::uint64_t cost : {1000U, 0U, 1001U}) {
+    const std::string key = std::to_string(cost);
+    const nanoseconds start = trial.world.now();
+    trial.expect(trial.ask(narrow, key).allowed(), "the narrow one admits one");
+    for (int i = 0; i < 20; ++i) {
+      trial.world.advance(10ms);
+      const Decision refused = trial.ask(wide, key, cost);
+      trial.expect(cost == 0 || !refused.allowed(), "the wide one has no room");
+      Question both({{wide, key, cost == 0 ? 1000 : cost}, {beside, key, 1}});
+      trial.ask(both);
+      trial.expect(!both.charged, "nor beside another");
+      trial.expect(trial.ask(narrow, key).verdict == Verdict::denied, "and the narrow one's debt stays");
+    }
+    const Decision last = trial.ask(narrow, key);
+    trial.expect(last.retry_after == 1h - (trial.world.now() - start), "as long as it was: " + shown(last));
+    trial.equal(trial.left(beside, key), 1000, "left beside it");
+  }
+}
+
 // Two checks of one limit and key would have to be decided one after the other, and then cannot be told
 // alone.
 void one_key_twice_in_a_request_is_refused(Trial& trial) {
@@ -109,6 +134,8 @@ std::vector<Property> identity_properties() {
           {"a_limit_is_known_by_its_id", a_limit_is_known_by_its_id},
           {"a_key_is_any_bytes", a_key_is_any_bytes},
           {"changed_numbers_keep_the_debt_in_units", changed_numbers_keep_the_debt_in_units},
+          {"what_is_not_admitted_changes_nothing_for_other_numbers",
+           what_is_not_admitted_changes_nothing_for_other_numbers},
           {"one_key_twice_in_a_request_is_refused", one_key_twice_in_a_request_is_refused}};
 }
 

@@ -117,6 +117,28 @@ class IdentifiesByNumbers : public Later {
   }
 };
 
+// A denial recounts the debt by its own numbers, as an admission does: all that is owed, one for each
+// unit.
+class RecountsOnDenial : public Later {
+  using Later::Later;
+  void decide(Kept& kept) override {
+    Later::decide(kept);
+    if (kept.copy.verb != Verb::check || kept.copy.charged) return;
+    for (Check check : kept.checks) {
+      if (check.decision.verdict != Verdict::denied) continue;
+      const std::int64_t owed = check.decision.limit - check.decision.remaining;
+      Request reset;
+      reset.verb = Verb::reset;
+      reset.checks = {&check, 1};
+      ask_inner(reset, kept.when);
+      check.cost = Cost{static_cast<std::uint64_t>(owed)};
+      Request again;
+      again.checks = {&check, 1};
+      ask_inner(again, kept.when);
+    }
+  }
+};
+
 class LooksTakeOne : public Later {
   using Later::Later;
   void decide(Kept& kept) override {

@@ -115,8 +115,9 @@ void large_numbers_are_exact_or_refused(Trial& trial) {
     std::int64_t burst;
   };
   constexpr std::int64_t kEnd = std::numeric_limits<std::int64_t>::max();
-  for (const Row& row : {Row{1, 1ns, 9'100'000'000'000'000}, Row{1, 1ns, kEnd}, Row{1, nanoseconds{kEnd}, 1},
-                         Row{1'000'000'000, 1s, 1'000'000'000}, Row{1, 24h, 100'000}}) {
+  for (const Row& row :
+       {Row{1, 1ns, 9'000'000'000'000'000}, Row{1, 1ns, 9'100'000'000'000'000}, Row{1, 1ns, kEnd},
+        Row{1, nanoseconds{kEnd}, 1}, Row{1'000'000'000, 1s, 1'000'000'000}, Row{1, 24h, 100'000}}) {
     const Limit limit = trial.limit(core::Rule{Quota::make({row.count, row.period}, row.burst).value()});
     const std::string what = std::to_string(row.burst) + " at once";
     Question question(limit, what, static_cast<std::uint64_t>(row.burst));

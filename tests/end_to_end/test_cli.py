@@ -36,7 +36,7 @@ class WithFolder(unittest.TestCase):
 
 class TestHelp(WithFolder):
     def test_help(self):
-        for args, most in ((("--help",), 24), (("serve", "--help"), 40), (("check", "--help"), 24),
+        for args, most in ((("--help",), 24), (("serve", "--help"), 40), (("check", "--help"), 25),
                            (("replay", "--help"), 24), (("suggest", "--help"), 24)):
             code, out, errors = weir(*args)
             self.assertEqual((code, errors), (0, ""), args)
@@ -535,7 +535,7 @@ class TestCheck(WithFolder):
 
     def test_limits_as_people_write_them(self):
         for limit, wanted in (("15/60s", (15, 4)), ("100/min", (100, 1)), ("5/10s burst 20", (20, 2)),
-                              ("1/1.5h", (1, 5400)), ("1000/s", (1000, 1)), ("3/100ms", (3, 1)), ("1/w", (1, 604800))):
+                              ("1/1.5h", (1, 5400)), ("1/1h30m", (1, 5400)), ("1000/s", (1000, 1)), ("3/100ms", (3, 1)), ("1/w", (1, 604800))):
             code, out, errors = weir("check", self.id() + limit, "--limit", limit, "--json", *self.at)
             self.assertEqual(code, 0, errors)
             answer = json.loads(out)
@@ -550,7 +550,7 @@ class TestCheck(WithFolder):
         self.is_refused("check", names=["KEY"])
         self.is_refused("check", "k", *self.at, names=["--limit"])
         for limit in ("x", "", "0/s", "-1/s", "1/0s", "1/fortnight", "1/s burst", "1/s burst 0", "1/s boost 2", "1.5/s",
-                      "5000000000/s", "1/s burst 2 3"):
+                      "5000000000/s", "1/s burst 2 3", "1 /s", "100/60", "1/106752d"):
             with self.subTest(limit):
                 self.is_refused("check", "k", "--limit", limit, *self.at, names=["limit", f"'{limit}'"])
         for cost in ("-1", "x", "1.5", "99999999999999999999"):
@@ -588,8 +588,51 @@ class TestCheck(WithFolder):
 
     def test_a_server_that_never_answers(self):
         with socket.create_server(("127.0.0.1", 0)) as silent:
-            self.is_refused("check", "k", "--limit", "1/s", "--port", silent.getsockname()[1], names=["5 seconds"],
+            self.is_refused("check", "k", "--limit", "1/s", "--port", silent.getsockname()[1], names=["did not answer within 5s"],
                             timeout=9)
+
+    def test_the_timeout_is_for_all_of_it(self):
+        """A byte now and then starts no new wait."""
+        def drip(listener, ended):
+            peer, _ = listener.accept()
+            with peer:
+                while not ended.wait(0.05):
+                    try:
+                        peer.send(b"*")
+                    except OSError:
+                        return
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            ended = threading.Event()
+            thread = threading.Thread(target=drip, args=(listener, ended))
+            thread.start()
+            try:
+                port = listener.getsockname()[1]
+                self.is_refused("check", "k", "--limit", "1/s", "--port", port, "--timeout", "300ms",
+                                names=[f"127.0.0.1:{port} did not answer within 300ms"])
+            finally:
+                ended.set()
+                thread.join()
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            self.is_refused("check", "k", "--limit", "1/s", "--port", silent.getsockname()[1], "--timeout", "300ms",
+                            "--tls", names=["did not answer within 300ms"])
+        self.is_refused("check", "k", "--limit", "1/s", "--timeout", "0s", names=["timeout: '0s'", "minimum (1ms)"])
+        self.is_refused("check", "k", "--limit", "1/s", "--timeout", "5", names=["timeout: '5'"])
+
+    def test_unix_socket(self):
+        path = self.folder.file("socket")
+        with Server("--threads", "1", "--unix-socket", path, env={"WEIR_PASSWORD": "s3cret"}):
+            at = ("check", self.id(), "--limit", "1/h", "--unix-socket", path)
+            right = {"WEIR_PASSWORD": "s3cret"}
+            self.assertEqual([weir(*at, env=right)[0] for _ in range(2)], [0, 1])
+            self.assertEqual(weir(*at, "--cost", "0", env=right)[0], 0)
+            self.assertEqual(json.loads(weir(*at, "--json", env=right)[1])["verdict"], "denied")
+            self.is_refused(*at, names=[f"{path} answered: NOAUTH"])
+            self.is_refused(*at, "--tls", env=right, names=["unix-socket: a Unix socket is plain"])
+            self.is_refused(*at, "--port", "6390", env=right, names=["unix-socket stands in place of host and port"])
+            self.is_refused(*at, "--host", "localhost", env=right, names=["unix-socket stands in place"])
+        self.is_refused(*at, names=[f"cannot connect to {path}: No such file or directory"])
+        self.is_refused("check", "k", "--limit", "1/s", "--unix-socket", "/" + "x" * 200,
+                        names=["unix-socket", "longer than a path of a socket (107 bytes)"])
 
     def test_password(self):
         with Server("--threads", "1", env={"WEIR_PASSWORD": "s3cret"}) as server:
@@ -599,6 +642,23 @@ class TestCheck(WithFolder):
             self.is_refused(*at, names=["NOAUTH"])
             errors = self.is_refused(*at, "--password", "wr0ng", names=["WRONGPASS"])
             self.assertNotIn("wr0ng", errors)
+
+    def test_no_answer_makes_it_show_the_password(self):
+        """As Redis without AUTH says: unknown command, with args beginning with: ..."""
+        for answer in (b"-ERR unknown command 'AUTH', with args beginning with: 'default' 's3cret' s3cret\r\n",
+                       b"+s3cret\r\n", b"s3cret\r\n"):
+            with self.subTest(answer), socket.create_server(("127.0.0.1", 0)) as listener:
+                def answer_once():
+                    peer, _ = listener.accept()
+                    with peer:
+                        peer.recv(4096)
+                        peer.sendall(answer)
+                thread = threading.Thread(target=answer_once)
+                thread.start()
+                said = self.is_refused("check", "k", "--limit", "1/s", "--port", listener.getsockname()[1],
+                                       env={"WEIR_PASSWORD": "s3cret"}, names=["AUTH"])
+                self.assertNotIn("s3cret", said)
+                thread.join()
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import time
 import unittest
 import warnings
 
-from server import Closed, Error, Folder, Server, encode, run, until
+from server import Closed, Error, Folder, Server, encode, run, until, weir
 
 # What a client sees that is refused after its side of the handshake: a reset, an alert, or the end.
 REFUSED = (ssl.SSLError, ConnectionError, Closed)
@@ -123,6 +123,35 @@ class TestTls(WithCertificates):
             self.skipTest("this redis-cli has no TLS")
         self.assertEqual(done.stdout.split(), [b"0", b"16", b"15", b"-1", b"2"])
 
+    def asked(self, *args, **options):
+        return weir("check", self.id(), "--limit", "5/h", "--port", self.server.port, *args, **options)
+
+    def test_weir_check(self):
+        ca = ("--tls-ca", self.authority.certificate)
+        self.assertEqual(self.asked(*ca)[0], 0)
+        self.assertEqual(self.asked(*ca, "--host", "localhost", "--json")[0], 0)
+        self.assertEqual(self.asked(*ca, "--tls-name", "localhost")[0], 0)
+        self.assertEqual(self.asked("--tls", env={"SSL_CERT_FILE": self.authority.certificate})[0], 0)
+        self.assertEqual([self.asked(*ca)[0] for _ in range(2)], [0, 1], "denied is not an error")
+
+    def test_weir_check_verifies(self):
+        ca = ("--tls-ca", self.authority.certificate)
+        stranger = Authority(self.folder, "other")
+        for args, why in (((*ca, "--tls-name", "weir.example"), "its certificate: it is not for 'weir.example'"),
+                          ((), f"127.0.0.1:{self.server.port}"), (("--tls",), "no trusted authority has signed it"),
+                          (("--tls-ca", stranger.certificate), "no trusted authority has signed it"),
+                          (("--tls-ca", "/nowhere"), "tls-ca: '/nowhere': No such file or directory"),
+                          ((*ca, "--tls-cert", self.server_files[0]), "tls-cert and tls-key must be given together")):
+            with self.subTest(args):
+                code, out, errors = self.asked(*args)
+                self.assertEqual((code, out, errors.count("\n")), (2, "", 1), errors)
+                self.assertTrue(errors.startswith("weir: "))
+                self.assertIn(why, errors)
+        late = self.authority.issue("late", "20200101000000Z", "20200102000000Z")
+        with Server("--threads", "1", "--tls-cert", late[0], "--tls-key", late[1]) as expired:
+            _, _, errors = weir("check", "k", "--limit", "5/h", "--port", expired.port, *ca)
+            self.assertIn("its certificate: it expired at Jan  2 00:00:00 2020", errors)
+
     def test_plain_clients_on_the_tls_port(self):
         for bytes_sent in (encode("PING"), b"PING\r\n", b"GET / HTTP/1.1\r\n\r\n", b"\x80" * 100, bytes(1000),
                            b"\x16\x03\x01\xff\xff" + b"x" * 70_000):
@@ -229,6 +258,17 @@ class TestMutualTls(WithCertificates):
         self.refused(files=self.authority.issue("late", "20200101000000Z", "20200102000000Z"))
         self.refused(files=self.authority.issue("early", "20900101000000Z", "20900102000000Z"))
         self.works()
+
+    def test_weir_check_shows_a_certificate(self):
+        with self.serve(env={"WEIR_PASSWORD": "s3cret"}) as server:
+            def asked(*args, **options):
+                return weir("check", "k", "--limit", "5/h", "--port", server.port, "--tls-ca",
+                            self.authority.certificate, *args, **options)
+            certificate, key = self.authority.issue("checker")
+            ours = ("--tls-cert", certificate, "--tls-key", key)
+            self.assertEqual(asked(*ours, env={"WEIR_PASSWORD": "s3cret"})[0], 0)
+            self.assertIn("NOAUTH", asked(*ours)[2])
+            self.assertIn("certificate required", asked(env={"WEIR_PASSWORD": "s3cret"})[2])
 
     def test_it_is_guard_enough_beyond_loopback(self):
         with self.serve(resp=("0.0.0.0:0",)) as server:

@@ -255,6 +255,8 @@ LIMITS = (
     ("1/0s", "quota '1/0s': period: 0s is below the minimum (1ns)"),
     ("1.5/s", f"quota '1.5/s': the count is not a whole number below 2^63; {FORM}"),
     ("1/month", f"quota '1/month': the period is not a time such as s, 10s, 250ms, min, h or 1.5d; {FORM}"),
+    ("1 /s", "limit '1 /s': write '1/s', without a space"),
+    ("100/60", f"quota '100/60': the period has no unit, such as the s of 10s; {FORM}"),
     ("1/s burst 0", "quota '1/s burst 0': burst: 0 is below the minimum (1)"),
     ("1/s boost 2", "limit '1/s boost 2': unexpected 'boost'; the form is COUNT/PERIOD [burst N] "
      "[algorithm=NAME] [align=clock], as in 10/s burst 50 or 1000/h algorithm=fixed_window"),

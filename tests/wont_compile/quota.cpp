@@ -9,6 +9,7 @@ bool used(weir::KeyedLimiter& one) {
          store.check_all({{one, "key"}, {one, "other", weir::Cost{2}}}).allowed();
 }
 weir::KeyedLimiter keyed{weir::Quota::per_minute(100), {.algorithm = weir::Algorithm::fixed_window}};
+weir::Limiter in_years{weir::Quota::per(100, std::chrono::years{200})};
 #elif CASE == 1
 weir::Limiter limiter{weir::Quota::per_minute(0)};
 #elif CASE == 2
@@ -40,6 +41,8 @@ void discards(weir::LocalStore& store, weir::KeyedLimiter& limiter) { store.chec
 void discards(weir::Limiter& limiter) { weir::check_all({{limiter}}); }
 #elif CASE == 16
 auto copied(const weir::KeyedLimiter& limiter) { return weir::KeyedLimiter(limiter); }
+#elif CASE == 17
+weir::Limiter limiter{weir::Quota::per(100, std::chrono::years{600})};  // longer than nanoseconds hold
 #elif CASE == 10
 weir::Limiter limiter{weir::Quota::per_minute(1), weir::Algorithm::fixed_window};  // it counts by gcra
 #endif

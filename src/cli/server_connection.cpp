@@ -1,0 +1,201 @@
+#include "cli/server_connection.hpp"
+
+#include <algorithm>
+#include <boost/asio/connect.hpp>
+#include <boost/asio/generic/stream_protocol.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
+#include <boost/asio/read_until.hpp>
+#include <boost/asio/ssl/stream.hpp>
+#include <boost/asio/streambuf.hpp>
+#include <boost/asio/write.hpp>
+#include <istream>
+#include <optional>
+#include <stdexcept>
+#include <vector>
+
+#include "core/duration.hpp"
+#include "core/printable.hpp"
+#include "resp/writer.hpp"
+
+namespace weir::cli {
+namespace {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+using boost::system::error_code;
+using Socket = asio::generic::stream_protocol::socket;  // TCP and Unix
+using Endpoints = std::vector<asio::generic::stream_protocol::endpoint>;
+
+bool means_tls(const ServerAddress& address) {
+  return address.tls || !address.tls_name.empty() || !address.files.ca.empty() ||
+         !address.files.cert.empty() || !address.files.key.empty();
+}
+
+std::string name_of(const ServerAddress& address) {
+  if (!address.unix_socket.empty()) return address.unix_socket;
+  return address.host + ":" + std::to_string(address.port);
+}
+
+}  // namespace
+
+struct ServerConnection::Impl {
+  // Longer than anybody waits, and no sum with it overflows.
+  static constexpr std::chrono::years kLongest{1};
+
+  Impl(const ServerAddress& address, std::chrono::nanoseconds longest)
+      : where(name_of(address)),
+        patience(longest),
+        deadline(std::chrono::steady_clock::now() + std::min<std::chrono::nanoseconds>(longest, kLongest)),
+        context(std::make_unique<asio::io_context>()),
+        socket(*context) {}
+
+  [[noreturn]] void fail(const std::string& why) const {
+    std::string text = why;
+    constexpr std::string_view kHidden = "***";
+    for (std::size_t at = 0; !password.empty() && (at = text.find(password, at)) != std::string::npos;
+         at += kHidden.size())
+      text.replace(at, password.size(), kHidden);
+    throw std::runtime_error(core::printable(text));
+  }
+
+  // Until what was begun is done. The calls are asynchronous, because Asio's blocking ones have no timeout.
+  void wait() {
+    context->restart();
+    context->run_until(deadline);
+    if (context->stopped()) return;
+    error_code ignored;
+    socket.close(ignored);
+    context->run();  // the handler refers to its caller
+    late();
+  }
+  [[noreturn]] void late() const { fail(where + " did not answer within " + core::to_text(patience)); }
+
+  // A name is looked up in a thread of Asio's that nothing can interrupt: when time is up it is left alone,
+  // and so is the context that would wait for it.
+  Endpoints look_up(const std::string& host, const std::string& port) {
+    struct Lookup {
+      tcp::resolver resolver;
+      error_code error;
+      tcp::resolver::results_type found;
+    };
+    const auto lookup = std::make_shared<Lookup>(Lookup{tcp::resolver(*context), {}, {}});
+    lookup->resolver.async_resolve(host, port, [lookup](const error_code& error, const auto& found) {
+      lookup->error = error;
+      lookup->found = found;
+    });
+    context->run_until(deadline);
+    if (!context->stopped()) {
+      static const auto* const left_alone = new std::pair(std::move(context), std::move(socket));
+      static_cast<void>(left_alone);
+      late();
+    }
+    if (lookup->error) fail("cannot connect to " + where + ": " + lookup->error.message());
+    Endpoints endpoints;
+    for (const auto& each : lookup->found) endpoints.emplace_back(each.endpoint());
+    return endpoints;
+  }
+
+  void connect(const Endpoints& endpoints) {
+    error_code error;
+    asio::async_connect(socket, endpoints, [&error](const error_code& done, const auto&) { error = done; });
+    wait();
+    if (error) fail("cannot connect to " + where + ": " + error.message());
+  }
+
+  void shake_hands(const ServerAddress& address) {
+    const std::string name = address.tls_name.empty() ? address.host : address.tls_name;
+    tls_context.emplace(net::client_tls("tls", address.files));
+    tls.emplace(socket, *tls_context);
+    SSL_set_tlsext_host_name(tls->native_handle(), name.c_str());
+    tls->set_verify_callback([this, name](bool passed, asio::ssl::verify_context& certificate) {
+      return net::verify(certificate, passed, name, unverified);
+    });
+    error_code error;
+    tls->async_handshake(asio::ssl::stream_base::client, [&error](const error_code& done) { error = done; });
+    wait();
+    if (error)
+      fail("no TLS with " + where + ": " +
+           (unverified.empty() ? error.message() : "its certificate: " + unverified));
+  }
+
+  template <class Operation>
+  void on_stream(const Operation& operation) {
+    if (tls) return operation(*tls);
+    operation(socket);
+  }
+
+  std::string where;
+  std::string password;    // so that no message shows it
+  std::string unverified;  // which check the server's certificate has failed
+  std::chrono::nanoseconds patience;
+  std::chrono::steady_clock::time_point deadline;
+  std::unique_ptr<asio::io_context> context;
+  Socket socket;
+  std::optional<asio::ssl::context> tls_context;
+  std::optional<asio::ssl::stream<Socket&>> tls;
+  asio::streambuf buffer{4096};
+};
+
+ServerConnection::ServerConnection(const ServerAddress& address, std::chrono::nanoseconds patience)
+    : impl_(std::make_unique<Impl>(address, patience)) {
+  const bool tls = means_tls(address);
+  if (!address.unix_socket.empty()) {
+    if (tls) throw std::runtime_error("unix-socket: a Unix socket is plain, so no tls flag goes with it");
+    constexpr std::size_t kLongest = sizeof(sockaddr_un::sun_path) - 1;
+    if (address.unix_socket.size() > kLongest)
+      throw std::runtime_error("unix-socket: '" + address.unix_socket +
+                               "' is longer than a path of a socket (" + std::to_string(kLongest) +
+                               " bytes)");
+    impl_->connect({asio::local::stream_protocol::endpoint(address.unix_socket)});
+    return;
+  }
+  impl_->connect(impl_->look_up(address.host, std::to_string(address.port)));
+  if (tls) impl_->shake_hands(address);
+}
+
+ServerConnection::~ServerConnection() = default;
+
+void ServerConnection::authenticate(const std::string& user, const std::string& password) {
+  impl_->password = password;
+  send({"AUTH", user, password});
+  if (line() != "+OK") impl_->fail("unexpected answer to AUTH: " + impl_->where + " is not a weir server");
+}
+
+void ServerConnection::send(std::initializer_list<std::string_view> words) {
+  std::string out;
+  resp::Writer request(out);
+  request.array(words.size());
+  for (const std::string_view word : words) request.bulk(word);
+  error_code error;
+  impl_->on_stream([&](auto& stream) {
+    asio::async_write(stream, asio::buffer(out),
+                      [&error](const error_code& done, std::size_t) { error = done; });
+  });
+  impl_->wait();
+  if (error) impl_->fail("cannot send to " + impl_->where + ": " + error.message());
+}
+
+std::string ServerConnection::line() {
+  error_code error;
+  impl_->on_stream([&](auto& stream) {
+    asio::async_read_until(stream, impl_->buffer, "\r\n",
+                           [&error](const error_code& done, std::size_t) { error = done; });
+  });
+  impl_->wait();
+  const std::string& where = impl_->where;
+  if (error == asio::error::not_found) impl_->fail(where + " does not answer like a weir server");
+  // An alert such as "certificate required" comes here, since the client's side of TLS 1.3 is done before it.
+  const bool alert = error && error.category() == asio::error::get_ssl_category();
+  if (alert) impl_->fail(where + " ended TLS: " + error.message());
+  if (error) impl_->fail(where + " closed the connection");
+  std::string text;
+  std::istream in(&impl_->buffer);
+  std::getline(in, text);
+  if (!text.empty() && text.back() == '\r') text.pop_back();
+  if (!text.empty() && text[0] == '-') impl_->fail(where + " answered: " + text.substr(1));
+  return text;
+}
+
+}  // namespace weir::cli

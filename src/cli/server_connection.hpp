@@ -1,0 +1,47 @@
+// A connection to a running server, for a subcommand that asks it: TCP, TLS or a Unix socket, with a time by
+// which all is over.
+//
+// One thread. Whatever fails is a std::runtime_error of one line that names the server, and no such line
+// holds the password, whatever the server answers. Not for: many requests at once, or a connection that
+// lasts.
+#pragma once
+
+#include <chrono>
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "net/tls.hpp"
+
+namespace weir::cli {
+
+struct ServerAddress {
+  std::string host = "127.0.0.1";
+  int port = 6390;
+  std::string unix_socket;  // in place of both
+  bool tls = false;
+  std::string tls_name;  // that the server's certificate must hold; empty: the host
+  net::TlsFiles files;   // any of them means tls
+};
+
+class ServerConnection {
+ public:
+  // Connects. Everything, from looking up the name to the last answer, must be done within `patience`.
+  ServerConnection(const ServerAddress& address, std::chrono::nanoseconds patience);
+  ~ServerConnection();
+  ServerConnection(const ServerConnection&) = delete;
+  ServerConnection& operator=(const ServerConnection&) = delete;
+
+  void authenticate(const std::string& user, const std::string& password);
+  // A command.
+  void send(std::initializer_list<std::string_view> words);
+  // A line of a reply, without its CRLF. Throws what the server said if it is an error.
+  std::string line();
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace weir::cli
