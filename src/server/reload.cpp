@@ -10,14 +10,16 @@ Reload::Reload(boost::asio::io_context& context, std::function<void()> reload)
 
 void Reload::start() {
   signals_.async_wait([this](const boost::system::error_code& error, int) {
-    if (error) return;
+    if (error || !reload_) return;
     reload_();
     start();
   });
 }
 
-// Only the wait ends: without its entry in the set the signal would end the program again.
+// Only the wait ends: without its entry in the set the signal would end the program again. One that came just
+// before has its handler under way already, which must not wait for the next: the loop would never end.
 void Reload::stop() {
+  reload_ = nullptr;
   boost::system::error_code ignored;
   signals_.cancel(ignored);
 }
