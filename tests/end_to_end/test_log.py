@@ -298,6 +298,13 @@ class TestSignals(WithFolder):
             deaf.close()
             self.assertEqual(server.wait(), 0)
 
+    def test_a_hangup_that_comes_with_the_signal_to_end(self):
+        for _ in range(10):
+            with Server("--threads", "2") as server:
+                for number in (signal.SIGSTOP, signal.SIGTERM, signal.SIGHUP, signal.SIGCONT):
+                    server.signal(number)
+                self.assertEqual(server.wait(), 0)
+
     def test_a_hangup_while_it_starts_does_not_end_it(self):
         fifo = self.folder.file("config")
         os.mkfifo(fifo)
