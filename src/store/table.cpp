@@ -177,6 +177,24 @@ core::TwoWords raised(core::TwoWords state, const Quota& quota, std::uint64_t ta
 
 bool Table::raise(Place place, const Quota& quota, std::uint64_t tat, nanoseconds now) {
   const core::TwoWords fresh{tat, static_cast<std::uint64_t>(quota.emission_interval().count())};
+  const std::uint32_t leaf = segments_.leaf_of(place.tag);
+  Bucket& home = segments_.guess(leaf, place.bucket);
+  {
+    // As in check(): mostly the first bucket is all that is touched.
+    const Held held(home);
+    const Segments::Owner owner = segments_.owner(leaf, place.bucket);
+    if (owner.bucket == &home) {
+      if (const int slot = home.find(place.tag); slot >= 0) {
+        home.set(slot, raised(home.state(slot), quota, tat, now));
+        return true;
+      }
+      const int slot = home.overflowed() ? -1 : home.free_slot(now);
+      if (slot >= 0) {
+        owner.segment->put(home, slot, place.tag, fresh);
+        return true;
+      }
+    }
+  }
   for (;;) {
     {
       const Segments::Pair pair = segments_.lock_pair(place);
