@@ -11,6 +11,8 @@
 #include <string>
 #include <utility>
 
+#include "store/clock.hpp"
+
 namespace weir::server {
 
 namespace {
@@ -80,6 +82,7 @@ void SnapshotWriter::stop() {
   }
   wake_.notify_all();
   if (thread_.joinable()) thread_.join();
+  failures_.renew();  // of one more, the last, the exit code depends
 }
 
 bool SnapshotWriter::save() {
@@ -94,7 +97,9 @@ bool SnapshotWriter::save() {
     return true;
   }
   counters_.count(&service::Counters::snapshot_errors);
-  spdlog::error("{}", saved.error());
+  const std::uint64_t times = failures_.happened(store::steady_now());
+  if (times == 1) spdlog::error("{}", saved.error());
+  if (times > 1) spdlog::error("{}; {} times since the last such line", saved.error(), times);
   return false;
 }
 

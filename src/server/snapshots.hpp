@@ -1,8 +1,8 @@
 // The server's snapshots: the one to start from, and those that it saves.
 //
 // Saved at intervals, on a thread of its own, so that no connection waits for a disk. A snapshot that fails
-// is logged and counted; the old file stays, the service continues, and the next one is tried when it is due.
-// No other process may save to the same file meanwhile.
+// is counted, and logged at most every ten seconds; the old file stays, the service continues, and the next
+// one is tried when it is due. No other process may save to the same file meanwhile.
 #pragma once
 
 #include <atomic>
@@ -12,6 +12,7 @@
 #include <optional>
 #include <thread>
 
+#include "core/repeated.hpp"
 #include "server/settings.hpp"
 #include "service/counters.hpp"
 #include "store/snapshot.hpp"
@@ -56,6 +57,7 @@ class SnapshotWriter {
   std::condition_variable wake_;
   bool stopping_ = false;
   bool asked_ = false;
+  core::Repeated failures_;
   std::mutex saving_;
   std::atomic<std::chrono::system_clock::time_point> last_saved_{std::chrono::system_clock::now()};
   std::thread thread_;
