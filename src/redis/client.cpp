@@ -225,6 +225,11 @@ void Client::answer(NodeId id, const Question& question, const Value& value, nan
       if (error) {
         // "ERR invalid password", "ERR AUTH <password> called without any password configured" and so on.
         const Cause cause = cause_of(value.text);
+        // Before it knows who asks, Redis takes no word as long as the script.
+        if (value.text.find("unauthenticated") != std::string_view::npos) {
+          return go_down(id, Cause::auth, "NOAUTH: it asks for a password (" + std::string(value.text) + ")",
+                         now);
+        }
         const bool refused = question.kind == Kind::auth && cause == Cause::other &&
                              !value.text.starts_with("ERR max number of clients");
         return go_down(id, refused ? Cause::auth : cause, value.text, now);
@@ -245,7 +250,8 @@ void Client::answer(NodeId id, const Question& question, const Value& value, nan
       return learn_topology(id, value, now);
     case Kind::eviction_policy:
       if (is(value, Type::array) && value.items.size() == 2 && is(value.items[1], Type::string)) {
-        eviction_policy_ = value.items[1].text;
+        node.eviction = shown(value.items[1].text);
+        learn_eviction();
       }
       return;
   }
@@ -313,6 +319,15 @@ bool Client::redirect(NodeId id, std::uint32_t index, std::string_view error, na
   calls_[index].node = kNoNode;
   forward(index, to, !moved, now);
   return true;
+}
+
+// Of several nodes, the one that evicts is the one to know of.
+void Client::learn_eviction() {
+  for (const Node& node : nodes_) {
+    if (!node.up() || node.eviction.empty()) continue;
+    eviction_policy_ = node.eviction;
+    if (eviction_policy_ != "noeviction") return;
+  }
 }
 
 void Client::learn_topology(NodeId id, const Value& value, nanoseconds now) {

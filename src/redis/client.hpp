@@ -111,7 +111,8 @@ class Client {
   bool has_failed() const { return last_error_ != kNotYet; }
   // What the last failure was, for people; one line, and never the password.
   const std::string& last_error() const { return last_error_; }
-  // "noeviction" and so on, as the first node up has it; empty when it did not say.
+  // "noeviction" and so on, as it was at the last connection or a minute ago; of several nodes, that of one
+  // that evicts. Empty when none has said.
   const std::string& eviction_policy() const { return eviction_policy_; }
   struct Counters {
     std::uint64_t calls = 0;
@@ -145,6 +146,7 @@ class Client {
   void answer_late(NodeId id, const resp::Value& value, nanoseconds now);
   void end_if_refused(NodeId id, Cause cause, std::string_view error, nanoseconds now);
   bool redirect(NodeId id, std::uint32_t call, std::string_view error, nanoseconds now);
+  void learn_eviction();
   void learn_topology(NodeId id, const resp::Value& value, nanoseconds now);
 
   // client_connections.cpp: nodes and time.
@@ -158,6 +160,8 @@ class Client {
   nanoseconds due(const Node& node) const;
   nanoseconds topology_due() const;
   void ask_topology(nanoseconds now);
+  nanoseconds eviction_due() const;
+  void ask_eviction(nanoseconds now);
   nanoseconds jittered(nanoseconds about);
 
   Endpoint endpoint_;
@@ -184,6 +188,7 @@ class Client {
   std::string last_error_{kNotYet};
   Cause last_cause_ = Cause::connection;
   std::string eviction_policy_;
+  nanoseconds ask_eviction_at_{0};
   Counters counters_;
 };
 

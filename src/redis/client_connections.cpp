@@ -23,6 +23,8 @@ constexpr Client::nanoseconds kSteadyAfter = 1s;       // of being up, failures 
 constexpr Client::nanoseconds kAnswerAtMost = 500ms;   // to what is not a call
 constexpr Client::nanoseconds kPingAfter = 1s;
 constexpr Client::nanoseconds kAskAgain = 100ms;  // while something is wrong
+constexpr Client::nanoseconds kAskEvictionEvery = 1min;
+constexpr std::array<std::string_view, 3> kAskEviction = {"CONFIG", "GET", "maxmemory-policy"};
 constexpr std::size_t kLongestShown = 200;
 constexpr Client::nanoseconds kNever{std::numeric_limits<std::int64_t>::max()};
 
@@ -74,7 +76,8 @@ void Client::greet(NodeId id, nanoseconds now) {
   // A node that is still loading, or in a slow script, says so in the answer to this one. A replica does not:
   // that shows in the answer to the first call.
   say(Kind::last_greeting, {"SCRIPT", "LOAD", script_});
-  if (eviction_policy_.empty()) say(Kind::eviction_policy, {"CONFIG", "GET", "maxmemory-policy"});
+  say(Kind::eviction_policy, {kAskEviction.begin(), kAskEviction.end()});
+  if (ask_eviction_at_ <= now) ask_eviction_at_ = now + kAskEvictionEvery;
 }
 
 void Client::go_up(NodeId id, nanoseconds now) {
@@ -197,6 +200,21 @@ void Client::ask_topology(nanoseconds now) {
   }
 }
 
+// Those that would not say are not asked again: Redis keeps a log of what it has refused.
+Client::nanoseconds Client::eviction_due() const {
+  const bool any = std::any_of(nodes_.begin(), nodes_.end(),
+                               [](const Node& node) { return node.up() && !node.eviction.empty(); });
+  return any ? ask_eviction_at_ : kNever;
+}
+
+void Client::ask_eviction(nanoseconds now) {
+  if (now < eviction_due()) return;
+  ask_eviction_at_ = now + kAskEvictionEvery;
+  for (NodeId id = 0; id < nodes_.size(); ++id) {
+    if (nodes_[id].up() && !nodes_[id].eviction.empty()) ask(id, Kind::eviction_policy, kAskEviction, now);
+  }
+}
+
 // When something of the node falls due: a retry, a greeting, an answer, or a ping.
 Client::nanoseconds Client::due(const Node& node) const {
   switch (node.state) {
@@ -255,6 +273,7 @@ void Client::tick(nanoseconds now) {
     if (nodes_[id].state == State::down && now >= due(nodes_[id])) connect(id, now);
   }
   ask_topology(now);
+  ask_eviction(now);
 }
 
 Client::Load Client::load() const {
@@ -275,7 +294,7 @@ Client::nanoseconds Client::round_trip() const {
 }
 
 Client::nanoseconds Client::next_tick() const {
-  nanoseconds next = std::min({calls_.next_due().value_or(kNever), topology_due(), alarm_});
+  nanoseconds next = std::min({calls_.next_due().value_or(kNever), topology_due(), alarm_, eviction_due()});
   for (const Node& node : nodes_) next = std::min(next, due(node));
   return next;
 }

@@ -193,6 +193,60 @@ TEST(RedisClient, answers_come_in_the_order_of_the_calls) {
   EXPECT_EQ(world.took(), "3 :30; 4 four");
 }
 
+TEST(RedisClient, a_changed_eviction_policy_is_noticed_within_a_minute_and_at_every_connection) {
+  World world("redis://a");
+  world.start().accept("a");
+  world.answer("a");
+  EXPECT_EQ(world.client.eviction_policy(), "noeviction");
+  const auto asked_within = [&](nanoseconds time) {
+    int asked = 0;
+    for (const nanoseconds end = world.now + time; world.now < end; world.pass(100ms)) {
+      while (!world.hosts["a"].inbox.empty()) {
+        if (world.hosts["a"].inbox.front() != Strings{"CONFIG", "GET", "maxmemory-policy"}) {
+          world.answer_one("a");
+          continue;
+        }
+        ++asked;
+        world.reply("a", array({"maxmemory-policy", "allkeys-lru"}));
+      }
+    }
+    return asked;
+  };
+  EXPECT_EQ(asked_within(59s), 0);
+  EXPECT_EQ(asked_within(2s), 1);
+  EXPECT_EQ(world.client.eviction_policy(), "allkeys-lru");
+  EXPECT_EQ(asked_within(3min), 3);
+  world.fail("a");
+  world.pass(1s);
+  world.accept("a");
+  world.answer("a");
+  EXPECT_EQ(world.client.eviction_policy(), "noeviction");
+}
+
+TEST(RedisClient, a_script_too_long_for_one_that_is_not_known_means_that_a_password_is_missing) {
+  World world("redis://a");
+  world.start().accept("a");
+  world.call(1);
+  world.reply("a", "-ERR Protocol error: unauthenticated bulk length\r\n");
+  EXPECT_EQ(
+      world.took(),
+      "1 auth (a:6379: NOAUTH: it asks for a password (ERR Protocol error: unauthenticated bulk length))");
+}
+
+// Redis keeps a log of what it has refused.
+TEST(RedisClient, a_node_that_does_not_say_its_eviction_policy_is_not_asked_again) {
+  World world("redis://a");
+  world.start().accept("a");
+  world.reply("a", bulk("sha"));
+  world.reply("a", "-NOPERM no\r\n");
+  world.hosts["a"].manner = World::Manner::serves;
+  world.sent("a");
+  world.pass(10min);
+  EXPECT_EQ(world.sent("a").find("CONFIG"), std::string::npos);
+  EXPECT_TRUE(world.client.ready());
+  EXPECT_EQ(world.client.eviction_policy(), "");
+}
+
 TEST(RedisClient, answers_split_at_every_byte) {
   const std::string greeting = "+OK\r\n" + bulk("sha") + array({"maxmemory-policy", "noeviction"});
   const std::string answers =

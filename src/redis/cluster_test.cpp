@@ -524,5 +524,24 @@ TEST(RedisCluster, thousands_of_addresses_do_not_stay) {
   }
 }
 
+// Whichever of them answers last.
+TEST(RedisCluster, one_node_that_evicts_is_the_one_to_know_of) {
+  struct Row {
+    std::string a, b, known;
+  };
+  for (const Row& row :
+       {Row{"noeviction", "volatile-ttl", "volatile-ttl"}, Row{"allkeys-lru", "noeviction", "allkeys-lru"},
+        Row{"noeviction", "noeviction", "noeviction"}}) {
+    World world("redis+cluster://a,b");
+    world.start();
+    for (const std::string host : {"a", "b"}) {
+      world.accept(host);
+      world.reply(host, bulk("sha"));
+      world.reply(host, array({"maxmemory-policy", host == "a" ? row.a : row.b}));
+    }
+    EXPECT_EQ(world.client.eviction_policy(), row.known);
+  }
+}
+
 }  // namespace
 }  // namespace weir::redis

@@ -98,14 +98,16 @@ tl::expected<Endpoint, std::string> Endpoint::parse(std::string_view url) {
   };
   const std::size_t mark = url.find("://");
   const std::string_view before_mark = url.substr(0, std::min(mark, url.size()));
+  std::string as_redis(before_mark);
+  if (before_mark.starts_with("valkey")) as_redis.replace(0, 6, "redis");
   const Scheme* scheme = nullptr;
   for (const Scheme& each : kSchemes) {
-    if (mark != std::string_view::npos && before_mark == each.name) scheme = &each;
+    if (mark != std::string_view::npos && as_redis == each.name) scheme = &each;
   }
   if (scheme == nullptr) {
     // Shown only where it is what somebody takes for a scheme, for a password may stand at the wrong place.
-    constexpr std::array<std::string_view, 8> kMistaken = {"http",        "https", "Redis",  "tcp",
-                                                           "rediss+unix", "unix",  "valkey", "valkeys"};
+    constexpr std::array<std::string_view, 7> kMistaken = {"http",        "https",        "Redis", "tcp",
+                                                           "rediss+unix", "valkeys+unix", "unix"};
     const bool shown = mark != std::string_view::npos &&
                        std::find(kMistaken.begin(), kMistaken.end(), before_mark) != kMistaken.end();
     return wrong(shown ? "unknown URL scheme '" + std::string(before_mark) + "'"

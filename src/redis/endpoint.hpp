@@ -5,6 +5,8 @@
 //   redis+cluster://host[:port],host[:port]...        rediss+cluster://
 //   redis+sentinel://host[:26379],host.../name[/db]   rediss+sentinel://
 //
+// valkey says the same as redis in each: valkey://, valkeys://, valkeys+cluster:// and so on.
+//
 // Each may end in ?prefix=TEXT, which is put before every key instead of weir: and may be empty; for
 // sentinels with a password of their own, in ?sentinel_password=TEXT, and for an ACL user
 // &sentinel_user=TEXT. In users, passwords and prefix %41 is A; write everything but letters and digits so.

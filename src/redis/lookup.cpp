@@ -15,7 +15,7 @@ using boost::system::error_code;
 
 struct UnderWay {
   std::mutex mutex;
-  std::map<std::pair<std::string, std::uint16_t>, std::vector<std::shared_ptr<Lookup>>> waiting;
+  std::map<std::pair<std::string, std::uint16_t>, std::vector<std::weak_ptr<Lookup>>> waiting;
 };
 
 // Never destroyed: a thread may come back when the program has all but ended.
@@ -26,8 +26,12 @@ UnderWay& under_way() {
 
 std::vector<std::shared_ptr<Lookup>> take_waiting(const std::string& host, std::uint16_t port) {
   const std::lock_guard lock(under_way().mutex);
-  auto found = under_way().waiting.extract({host, port});
-  return std::move(found.mapped());
+  const auto found = under_way().waiting.extract({host, port});
+  std::vector<std::shared_ptr<Lookup>> alive;
+  for (const auto& each : found.mapped()) {
+    if (auto lookup = each.lock()) alive.push_back(std::move(lookup));
+  }
+  return alive;
 }
 
 }  // namespace
@@ -37,9 +41,11 @@ std::shared_ptr<Lookup> Lookup::start(asio::io_context& context, const std::stri
   auto lookup = std::make_shared<Lookup>(context, std::move(done));
   {
     const std::lock_guard lock(under_way().mutex);
-    auto& waiting = under_way().waiting[{host, port}];
-    waiting.push_back(lookup);
-    if (waiting.size() > 1) return lookup;
+    const auto [it, first] = under_way().waiting.try_emplace({host, port});
+    // Those that have given up meanwhile must not add up.
+    std::erase_if(it->second, [](const auto& each) { return each.expired(); });
+    it->second.push_back(lookup);
+    if (!first) return lookup;
   }
   try {
     std::thread([host, port] { run(host, port); }).detach();
@@ -68,9 +74,10 @@ void Lookup::answer(const error_code& error, const Endpoints& found) {
 }
 
 void Lookup::cancel() {
+  Done ended;  // what it holds may go with it, and we with that: after the lock
   const std::lock_guard lock(mutex_);
   context_ = nullptr;
-  done_ = {};
+  ended.swap(done_);
 }
 
 }  // namespace weir::redis

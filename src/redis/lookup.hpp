@@ -26,12 +26,12 @@ class Lookup {
   using Endpoints = std::vector<boost::asio::ip::tcp::endpoint>;
   using Done = std::function<void(const boost::system::error_code&, const Endpoints&)>;
 
-  // `done` is called on the context, once.
+  // `done` is called on the context, once; not when the Lookup has been let go before.
   static std::shared_ptr<Lookup> start(boost::asio::io_context& context, const std::string& host,
                                        std::uint16_t port, Done done);
 
   Lookup(boost::asio::io_context& context, Done done) : context_(&context), done_(std::move(done)) {}
-  // `done` is not called unless that is on its way already.
+  // `done` is not called, unless that is on its way already.
   void cancel();
 
  private:

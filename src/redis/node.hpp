@@ -73,6 +73,7 @@ struct Node {
   std::array<std::deque<Waiting>, 2> waiting{};  // by rank, in order
   Window window{};
   bool loading_script = false;
+  std::string eviction{};  // its maxmemory-policy; empty: it has not said
 
   bool up() const { return state == State::up; }
   bool has_room() const { return questions.size() < window.size(); }

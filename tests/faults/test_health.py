@@ -17,6 +17,7 @@ from test_store import HOUR, Strange, failed, ready, throttle
 from test_tls import Authority
 
 DEADLINE = 1.0  # seconds
+LONG = os.environ.get("WEIR_LONG", "") not in ("", "0")
 
 
 class TestRefusals(unittest.TestCase):
@@ -34,7 +35,7 @@ class TestRefusals(unittest.TestCase):
     def refuses(self, server, client, why, cause):
         """Asks by one client, so by one loop: the fallback decides, in time; INFO and log say why."""
         before = failed(server)
-        lines = server.stderr().count("\n")
+        lines = server.stderr().count("failing")
         since = time.monotonic()
         self.assertEqual(throttle(client, "k", 5, 1, HOUR)[:2], [0, 5])
         self.assertLess(time.monotonic() - since, DEADLINE + 1)
@@ -44,7 +45,7 @@ class TestRefusals(unittest.TestCase):
         until(lambda: re.search(rf"store redis\S+: failing: .*{why}", server.stderr()), f"a line that says {why}")
         for _ in range(20):
             throttle(client, "k", 5, 1, HOUR)
-        self.assertEqual(server.stderr().count("\n"), lines + 1, server.stderr())
+        self.assertEqual(server.stderr().count("failing"), lines + 1, server.stderr())
 
     def recovers(self, server, client):
         """Notices by the checks that it is asked anyway."""
@@ -226,6 +227,41 @@ class TestNames(unittest.TestCase):
                 self.assertNotIn("down", server.stderr())
 
 
+class TestSettings(unittest.TestCase):
+    """What can never work is said, and said again while it lasts."""
+
+    def test_settings_that_can_never_work(self):
+        with Redis(password="pw-right") as redis, Redis([("sentinel monitor", f"mymaster 127.0.0.1 {redis.port} 1")],
+                                                        sentinel=True) as sentinel:
+            where = f"127.0.0.1:{redis.port}"
+            for url, why in ((f"redis://:pw-wrong@{where}", rf"{where}: WRONGPASS .*"),
+                             (f"redis://{where}", rf"{where}: NOAUTH.*"),
+                             (f"redis://:pw-right@{where}/99", rf"{where}: ERR DB index is out of range"),
+                             (f"redis+sentinel://:pw-right@{sentinel.address}/other",
+                              rf"{sentinel.address}: this sentinel knows no master named 'other'")):
+                with self.subTest(url=url), Server("--store", url, "--threads", "2") as server:
+                    until(lambda why=why: re.search(f": down: {why}; --on-store-error decides\n", server.stderr()), why)
+                    self.assertRegex(server.info()["store_error"], f"^{why}$")
+                    if LONG:
+                        until(lambda why=why: re.search(f": still down: {why}; --on-store-error decides, 0 requests since this was "
+                                                        "last said\n", server.stderr()), f"again: {why}", 70)
+                    self.assertNotIn("pw-", server.stderr() + str(server.info()))
+
+
+class TestEviction(unittest.TestCase):
+    def test_a_changed_policy_is_said(self):
+        with Redis() as redis, Server("--store", f"valkey://127.0.0.1:{redis.port}", "--threads", "2") as server:
+            ready(server)
+            for policy, line in (("allkeys-lru", "maxmemory-policy is allkeys-lru: under pressure it evicts"),
+                                 ("noeviction", "maxmemory-policy is noeviction now")):
+                redis.must("CONFIG", "SET", "maxmemory-policy", policy)
+                # A new connection asks at once; the ones that there are ask each minute.
+                redis.must("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+                until(lambda line=line: line in server.stderr(), line)
+                until(lambda: int(redis.info("clients")["connected_clients"]) > 2, "both loops are back")
+            self.assertEqual(server.stderr().count("maxmemory-policy"), 2, server.stderr())
+
+
 class TestEvil(unittest.TestCase):
     """What no Redis answers to the script."""
 
@@ -271,4 +307,4 @@ class TestEvil(unittest.TestCase):
 if __name__ == "__main__":
     if not available():
         raise SystemExit(f"{PROGRAM} is not here")
-    run(150)
+    run(400 if LONG else 150)
