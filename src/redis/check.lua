@@ -4,11 +4,13 @@
 --   KEYS    one for each limit
 --   ARGV    for each limit four words, all lengths of time being in ns:
 --             gcra T full need                 full = burst x T, need = cost x T
+--             redis-cell T full need           gcra in redis-cell's format
 --             ALGORITHM cost limit period      for each other algorithm
 --             give_back T need at              what gcra has charged at that time, as far as it is still owed
+--             'give_back redis-cell' T need at
 --           for one limit that is asked for n times at this moment, two more: 'times n'
 --           and last, only in tests, the time instead of the server's: 's us'
---           or 'reset weir': the keys are limits to forget, all of this one call
+--           or 'reset weir', 'reset redis-cell': the keys are limits to forget, all of this one call
 --   answer  1 when all are allowed, 0 otherwise, or how many of n, the first ones; the time, s and us; for each
 --           limit its state before
 --           of a reset: how many keys had something to forget
@@ -23,6 +25,8 @@
 --   fixed_window, _clock    'weir1f end used'
 --   sliding_window_counter  'weir1c end prev cur', the end being that of the window after the one of cur
 --   sliding_window_log      a list: 'weir1l used', then 'at units' for each admission, oldest first
+--
+--   redis-cell              'tat', and no mark, as redis-cell and throttled write it
 --
 -- Anything else is not ours: WRONGTYPE, and it stays as it is, whatever is asked.
 --
@@ -39,14 +43,20 @@ local s, n = time[1] + 0, time[2] * 1000
 -- Nearly every call is one limit by gcra whose T has not changed and whose burst takes less than 104 days, 9 x
 -- 10^15 ns, to drain. It is decided here, before any function is made, with no table but the answer, and in ns
 -- from now. Anything less simple continues below and is decided there from the start.
-if ARGV[1] == 'gcra' and not KEYS[2] then
+local kind = ARGV[1]
+if (kind == 'gcra' or kind == 'redis-cell') and not KEYS[2] then
   local key, T, full, need = KEYS[1], ARGV[2], ARGV[3] + 0, ARGV[4] + 0
   local text = redis.pcall('GET', key)
   local ts, tn, of = s, n, T
   if text then
     -- An error has a member err, which is not of this form; a text has none. Seconds have ten digits from 2001
     -- to 2286, and to match ten takes 0.4 us where any number of them takes 1.1.
-    ts, tn, of = string.match(text.err or text, '^weir1g (%d%d%d%d%d%d%d%d%d%d)(%d%d%d%d%d%d%d%d%d) (%d+)$')
+    if kind == 'gcra' then
+      ts, tn, of = string.match(text.err or text, '^weir1g (%d%d%d%d%d%d%d%d%d%d)(%d%d%d%d%d%d%d%d%d) (%d+)$')
+    else
+      ts, tn = string.match(text.err or text, '^(%d%d%d%d%d%d%d%d%d%d)(%d%d%d%d%d%d%d%d%d)$')
+      of = ts and s - ts <= 60 and T  -- as tat_alone() has it
+    end
   end
   if of == T and full + need < 9e15 then
     local ahead = (ts - s) * 1e9 + (tn - n)
@@ -65,7 +75,8 @@ if ARGV[1] == 'gcra' and not KEYS[2] then
     tn = ns % 1e9
     ts = s + (ns - tn) / 1e9
     local format = string.format
-    call('SET', key, format('weir1g %d%09d ', ts, tn) .. T, 'PXAT', format('%d', ts * 1000 + math.ceil(tn / 1e6)))
+    local state = kind == 'gcra' and format('weir1g %d%09d ', ts, tn) .. T or format('%d%09d', ts, tn)
+    call('SET', key, state, 'PXAT', format('%d', ts * 1000 + math.ceil(tn / 1e6)))
     return {count, time[1], time[2], text}
   end
 end
@@ -127,11 +138,23 @@ local function read(...)
   return value.err
 end
 
+-- A tat alone, when it may be one: in ns it has 19 digits from 2001 to 2286. redis-cell's key ends with its tat
+-- and throttled's within a second, so an integer that is over for longer than a minute is something else.
+local function tat_alone(text)
+  local seconds = match(text, '^(%d%d%d%d%d%d%d%d%d%d)%d%d%d%d%d%d%d%d%d$')
+  return seconds and s - seconds <= 60 and text or nil
+end
+
+-- A state of gcra; in redis-cell's format without a T.
+local function gcra_text(ts, tn, T)
+  return T and format('weir1g %d%09d %s', ts, tn, T) or format('%d%09d', ts, tn)
+end
+
 -- Each takes the state's text, or false, and the place of its words in ARGV, and returns whether the request is
 -- allowed and, if it is to be changed, the new text. Nothing at all means: this text is not ours.
 local decide = {}
 
-function decide.gcra(text, at)
+local function gcra(text, at, alone)
   local T = ARGV[at + 1]
   local Ts, Tn = pair(T)
   local full_s, full_n = pair(ARGV[at + 2])
@@ -141,7 +164,12 @@ function decide.gcra(text, at)
 
   local ts, tn, as, an = s, n, 0, 0
   if text then
-    local tat, of = match(text, '^weir1g (%d+) (%d+)$')
+    local tat, of
+    if alone then
+      tat, of = tat_alone(text), T
+    else
+      tat, of = match(text, '^weir1g (%d+) (%d+)$')
+    end
     if not tat or #of > 19 then return nil end
     ts, tn = pair(tat)
     as, an = ahead_of(ts, tn)
@@ -164,16 +192,24 @@ function decide.gcra(text, at)
   if cost == 0 then return true end
   if cost > burst or less(full_s, full_n, add(as, an, need_s, need_n)) then return false end
   ts, tn = add(ts, tn, need_s, need_n)
-  return true, format('weir1g %d%09d %s', ts, tn, T)
+  return true, gcra_text(ts, tn, not alone and T)
 end
+
+function decide.gcra(text, at) return gcra(text, at, false) end
+decide['redis-cell'] = function(text, at) return gcra(text, at, true) end
 
 -- What was charged at a time drains first, so at + need - now is still owed of it. That is what goes back, and not
 -- more: what has drained meanwhile others have been admitted for. A debt in another T stays as it is.
-function decide.give_back(text, at)
+local function give_back(text, at, alone)
   if not text then return true end
-  local tat, of = match(text, '^weir1g (%d+) (%d+)$')
+  local tat, of
+  if alone then
+    tat = tat_alone(text)
+  else
+    tat, of = match(text, '^weir1g (%d+) (%d+)$')
+  end
   if not tat then return nil end
-  if of ~= ARGV[at + 1] then return true end
+  if of and of ~= ARGV[at + 1] then return true end
   local ts, tn = pair(tat)
   local debt_s, debt_n = ahead_of(ts, tn)
   local need_s, need_n = pair(ARGV[at + 2])
@@ -185,8 +221,11 @@ function decide.give_back(text, at)
   if less(debt_s, debt_n, back_s, back_n) then back_s, back_n = debt_s, debt_n end
   if back_s == 0 and back_n == 0 then return true end
   ts, tn = subtract(ts, tn, back_s, back_n)
-  return true, format('weir1g %d%09d %s', ts, tn, of)
+  return true, gcra_text(ts, tn, of)
 end
+
+function decide.give_back(text, at) return give_back(text, at, false) end
+decide['give_back redis-cell'] = function(text, at) return give_back(text, at, true) end
 
 -- The end of the window that now is in, windows being multiples of the period.
 local function end_of_window(Ps, Pn)
@@ -314,9 +353,9 @@ local function expiry(as, an)
   return format('%d', as * 1000 + math.ceil(an / 1e6))
 end
 
--- A state ends at the first of its times, which comes after the mark.
+-- A state ends at the first of its times, which comes after the mark if there is one.
 local function write(key, text)
-  call('SET', key, text, 'PXAT', expiry(pair(match(text, ' (%d+)'))))
+  call('SET', key, text, 'PXAT', expiry(pair(match(text, ' (%d+)') or text)))
 end
 
 local function charge_log(key, log)
@@ -346,11 +385,11 @@ if ARGV[1] == 'reset' then
   local forgotten, foreign = 0, 0
   for _, key in ipairs(KEYS) do
     local value = read('GET', key)
-    if value and sub(value, 1, 9) == 'WRONGTYPE' then
+    if value and ARGV[2] == 'weir' and sub(value, 1, 9) == 'WRONGTYPE' then
       local first = redis.pcall('LINDEX', key, 0)
       value = type(first) == 'string' and first or value
     end
-    if value and match(value, '^weir%d%l ') then
+    if value and (ARGV[2] == 'weir' and match(value, '^weir%d%l ') or ARGV[2] ~= 'weir' and tat_alone(value)) then
       forgotten = forgotten + call('DEL', key)
     elseif value then
       foreign = foreign + 1
@@ -361,7 +400,7 @@ if ARGV[1] == 'reset' then
 end
 
 if #ARGV % 4 > 1 then
-  local key, kind, count = KEYS[1], ARGV[1], ARGV[6] + 0
+  local key, count = KEYS[1], ARGV[6] + 0
   local before = read('GET', key)
   local text, granted, written = before, 0, nil
   while granted < count do
@@ -381,7 +420,7 @@ local after = {}    -- by key, its text when all limits so far are written down
 local logs = {}     -- by key, how to charge it
 local at = 1
 for i, key in ipairs(KEYS) do
-  local kind = ARGV[at]
+  kind = ARGV[at]
   if kinds[key] and (kinds[key] ~= kind or kind == 'sliding_window_log') then
     return redis.error_reply(format('ERR key %d of this request is asked for twice', i))
   end

@@ -12,6 +12,8 @@
 // &sentinel_user=TEXT. In users, passwords and prefix %41 is A; write everything but letters and digits so.
 // '?' must be written so, and after it '&' too.
 //
+// ?format=redis-cell shares limits with redis-cell and throttled: format.hpp.
+//
 // Plain values. Nothing here prints a password; text() is for people and logs.
 #pragma once
 
@@ -20,6 +22,8 @@
 #include <string_view>
 #include <tl/expected.hpp>
 #include <vector>
+
+#include "redis/format.hpp"
 
 namespace weir::redis {
 
@@ -43,7 +47,8 @@ struct Endpoint {
   std::string master;  // of sentinel: the name that it watches the master under
   std::string sentinel_user;
   std::string sentinel_password;
-  std::string prefix = "weir:";
+  Format format = Format::weir;
+  std::string prefix = "weir:";  // with another format unless given: none
 
   // An error names what is wrong. It shows no more than a host, because anything else may be a password that
   // a slip of the pen has put in the wrong place.

@@ -48,9 +48,10 @@ struct KeptCheck {
   Cost cost;
   std::uint32_t resets;     // of the key, before the store was asked
   std::uint32_t stamp = 0;  // DenialMemory's, when the store was asked
+  Format format = Format::weir;
 
   std::string_view key() const { return std::string_view(name).substr(name.size() - size); }
-  Ask ask() const { return {&limit.rule, name, cost}; }
+  Ask ask() const { return {&limit.rule, name, cost, format}; }
   store::Check check() const { return {.limit = &limit, .key = key(), .cost = cost}; }
 };
 

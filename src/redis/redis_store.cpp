@@ -50,6 +50,7 @@ class RedisStore::Impl {
     }
     auto endpoint = redis::Endpoint::parse(url);
     if (!endpoint) throw std::invalid_argument(endpoint.error());
+    format_ = endpoint->format;
     tls_ = redis::tls_for(*endpoint, {options.tls_ca, options.tls_cert, options.tls_key});
     const redis::SharedStore::Options shared{.deadline = options.deadline,
                                              .remember_denials = options.remember_denials,
@@ -94,6 +95,7 @@ class RedisStore::Impl {
             .sharing = {.lease = options.lease, .lease_for = options.lease_for, .merge = options.merge}};
   }
   const Options& options() const { return options_; }
+  redis::Format format() const { return format_; }
   const redis::SharedStore::Counters& counters() const { return store_ ? store_->counters() : in_memory_; }
 
  private:
@@ -216,6 +218,7 @@ class RedisStore::Impl {
   bool watching_leases_ = false;
   const Options options_;
   const core::Clock clock_;
+  redis::Format format_ = redis::Format::weir;
   store::EmbeddedStore local_{64_MiB};
   std::unique_ptr<redis::ProcessMemory> memory_;
   std::optional<asio::ssl::context> tls_;
@@ -230,11 +233,11 @@ class RedisStore::Impl {
 
 namespace {
 
-void require_countable(const char* where, const Quota& quota, Algorithm algorithm) {
+void require_countable(const char* where, const Quota& quota, Algorithm algorithm, redis::Format format) {
   const auto refuse = [where](const std::string& why) { throw std::invalid_argument(where + why); };
   const auto rule = core::Rule::make(quota, algorithm);
   if (!rule) refuse(rule.error());
-  if (const auto sentence = redis::unsuitable(*rule)) refuse(*sentence);
+  if (const auto sentence = redis::unsuitable(*rule, format)) refuse(*sentence);
 }
 
 // What `ask` tells the callback that it is given.
@@ -269,7 +272,8 @@ void RedisStore::check_all(std::span<const SharedCheck> checks, Callback<JointRe
     if (std::any_of(named.begin(), named.end(), same)) {
       refuse("limit " + std::to_string(named.size()) + " has the key of another");
     }
-    if (each.quota) require_countable("weir::RedisStore::check_all: ", quota, options.algorithm);
+    if (each.quota)
+      require_countable("weir::RedisStore::check_all: ", quota, options.algorithm, impl_->format());
     named.push_back({impl_->limit_of(quota, options), std::string(each.key), each.cost});
     patience = std::min(patience, options.deadline.value_or(impl_->options().deadline));
   }
@@ -291,11 +295,12 @@ std::uint64_t RedisStore::not_decided() const noexcept { return impl_->counters(
 
 SharedLimiter::SharedLimiter(Quota quota, RedisStore& store, Options options)
     : quota_(quota), store_(store), options_(options) {
-  require_countable("weir::SharedLimiter: ", quota, options.algorithm);
+  require_countable("weir::SharedLimiter: ", quota, options.algorithm, store_.impl_->format());
 }
 
 void SharedLimiter::start(std::string_view key, const Quota& quota, Cost cost, Callback<SharedResult> done) {
-  if (quota != quota_) require_countable("weir::SharedLimiter::check: ", quota, options_.algorithm);
+  if (quota != quota_)
+    require_countable("weir::SharedLimiter::check: ", quota, options_.algorithm, store_.impl_->format());
   store_.impl_->submit({store_.impl_->limit_of(quota, options_), std::string(key), cost}, {},
                        store::Verb::check, options_.deadline.value_or(std::chrono::nanoseconds{0}),
                        std::move(done));

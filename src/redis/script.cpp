@@ -25,6 +25,9 @@ constexpr std::uint64_t kSecond = 1'000'000'000;
 // 2^53.
 constexpr std::int64_t kMostUnits = 9'000'000'000'000'000;
 constexpr std::uint64_t kMostAhead = std::uint64_t{1} << 63;
+// In redis-cell's format a tat stays below 2^63 ns since 1970, which is what throttled reads.
+constexpr std::int64_t kMostAheadAlone = std::int64_t{1} << 62;
+constexpr std::uint64_t kMostOverAlone = 60;  // seconds: check.lua has the reason
 
 std::uint64_t limit_of(const core::Rule& rule) {
   const Quota& quota = rule.quota;
@@ -70,7 +73,7 @@ void append_limit(resp::Writer& to, const Ask& ask) {
   // Above the limit one cost is as good as another, and this one the script can count.
   const std::uint64_t limit = limit_of(rule);
   const std::uint64_t cost = std::min(ask.cost.units, limit + 1);
-  to.bulk(word_for(rule.algorithm));
+  to.bulk(ask.format == Format::redis_cell ? "redis-cell" : word_for(rule.algorithm));
   if (rule.algorithm == Algorithm::gcra) {
     // burst x T is below 2^63, and T is no more than that.
     const auto interval = static_cast<std::uint64_t>(rule.quota.emission_interval().count());
@@ -122,9 +125,18 @@ std::optional<std::string_view> after_mark(std::string_view text, Algorithm algo
 }
 
 // The state as core has it; nothing when the text is not what the script would have let pass.
-std::optional<core::TwoWords> read_words(const Value& value, const core::Rule& rule, nanoseconds now) {
+std::optional<core::TwoWords> read_words(const Value& value, const Ask& ask, nanoseconds now) {
+  const core::Rule& rule = *ask.rule;
   if (value.type == Value::Type::null) return core::TwoWords{};
   if (value.type != Value::Type::string) return std::nullopt;
+  if (ask.format == Format::redis_cell) {
+    constexpr std::size_t kDigits = 19;
+    const std::optional<std::uint64_t> tat = read_number(value);
+    if (!tat || value.text.size() != kDigits) return std::nullopt;
+    const auto second = static_cast<std::uint64_t>(now.count()) / kSecond;
+    if (second > *tat / kSecond + kMostOverAlone) return std::nullopt;
+    return core::TwoWords{*tat, static_cast<std::uint64_t>(rule.quota.emission_interval().count())};
+  }
   const std::optional<std::string_view> text = after_mark(value.text, rule.algorithm);
   if (!text) return std::nullopt;
   std::array<std::uint64_t, 3> numbers{};
@@ -175,7 +187,7 @@ std::optional<Decision> decide_log(const Value& value, const core::Rule& rule, n
 std::optional<Decision> decide_as_core(const Value& state, const Ask& ask, nanoseconds now) {
   if (ask.rule->algorithm == Algorithm::sliding_window_log)
     return decide_log(state, *ask.rule, now, ask.cost);
-  const std::optional<core::TwoWords> words = read_words(state, *ask.rule, now);
+  const std::optional<core::TwoWords> words = read_words(state, ask, now);
   if (!words) return std::nullopt;
   return decide(*ask.rule, *words, now, ask.cost).decision();
 }
@@ -202,12 +214,22 @@ const std::string& check_sha() {
   return kSha;
 }
 
-std::optional<std::string> unsuitable(const core::Rule& rule) {
+std::optional<std::string> unsuitable(const core::Rule& rule, Format format) {
   const auto above = [&](std::string_view field, std::int64_t value, std::int64_t most) {
     return std::string(field) + ": " + std::to_string(value) + " is above the most that " +
            core::name_of(rule.algorithm) + " counts in Redis (" + std::to_string(most) + ")";
   };
   const auto [count, period] = rule.quota.rate();
+  if (format == Format::redis_cell) {
+    if (rule.algorithm != Algorithm::gcra)
+      return "algorithm: " + core::name_of(rule.algorithm) +
+             " has no form in the format of redis-cell; gcra has";
+    const std::int64_t most = kMostAheadAlone / rule.quota.emission_interval().count();
+    if (rule.quota.burst() > most)
+      return "burst: " + std::to_string(rule.quota.burst()) +
+             " is above the most that the format of redis-cell holds " + "at this rate (" +
+             std::to_string(most) + ")";
+  }
   if (rule.algorithm == Algorithm::gcra) {
     if (rule.quota.burst() > kMostUnits) return above("burst", rule.quota.burst(), kMostUnits);
     return std::nullopt;
@@ -280,14 +302,14 @@ void append_give_back(std::string& out, const Ask& ask, nanoseconds charged_at,
                       std::optional<nanoseconds> now) {
   const auto interval = static_cast<std::uint64_t>(ask.rule->quota.emission_interval().count());
   resp::Writer to = begin(out, {&ask, 1}, now ? 1 : 0);
-  to.bulk("give_back");
+  to.bulk(ask.format == Format::redis_cell ? "give_back redis-cell" : "give_back");
   to.number(interval);
   to.number(ask.cost.units * interval);
   to.number(static_cast<std::uint64_t>(charged_at.count()));
   append_time(to, now);
 }
 
-void append_reset(std::string& out, std::span<const std::string> keys) {
+void append_reset(std::string& out, std::span<const std::string> keys, Format format) {
   resp::Writer to(out);
   to.array(5 + keys.size());
   to.bulk("EVALSHA");
@@ -295,7 +317,7 @@ void append_reset(std::string& out, std::span<const std::string> keys) {
   to.number(keys.size());
   for (const std::string& key : keys) to.bulk(key);
   to.bulk("reset");
-  to.bulk("weir");
+  to.bulk(format == Format::redis_cell ? "redis-cell" : "weir");
 }
 
 std::optional<nanoseconds> decided_at(const Value& reply) {
@@ -330,7 +352,7 @@ tl::expected<std::size_t, std::string> read_times(const Value& reply, const Ask&
                                                   std::span<Decision> decisions) {
   const std::optional<nanoseconds> now = decided_at(reply);
   if (!now || reply.items.size() != kFirstState + 1) return not_ours(reply);
-  std::optional<core::TwoWords> words = read_words(reply.items[kFirstState], *ask.rule, *now);
+  std::optional<core::TwoWords> words = read_words(reply.items[kFirstState], ask, *now);
   if (!words) return not_ours(reply);
   std::size_t allowed = 0;
   for (Decision& each : decisions) {

@@ -16,6 +16,7 @@
 #include <tl/expected.hpp>
 
 #include "core/rule.hpp"
+#include "redis/format.hpp"
 #include "resp/value.hpp"
 #include "weir/decision.hpp"
 #include "weir/quota.hpp"
@@ -27,6 +28,7 @@ struct Ask {
   const core::Rule* rule;
   std::string_view key;
   Cost cost;
+  Format format = Format::weir;
 };
 
 // The script's text, for SCRIPT LOAD, and its name, for EVALSHA: 40 hex digits.
@@ -34,8 +36,8 @@ std::string_view check_script();
 const std::string& check_sha();
 
 // A sentence when a rule has numbers that the script does not count exactly, because a number in Lua has 53
-// bits. Such a rule must not be asked for.
-std::optional<std::string> unsuitable(const core::Rule& rule);
+// bits, or when the format has no way to write its states. Such a rule must not be asked for.
+std::optional<std::string> unsuitable(const core::Rule& rule, Format format = Format::weir);
 
 // Appends the EVALSHA that checks all limits of one request at one moment, and charges all or none. Keys are
 // names in Redis; in a cluster they must share a slot. A sliding window log may not be asked for twice.
@@ -57,9 +59,9 @@ void append_give_back(std::string& out, const Ask& ask, std::chrono::nanoseconds
 
 // Forgets what is charged to these keys, all of one slot: the answer is how many had something to forget. One
 // that holds something else stays as it is and makes the answer an error, WRONGTYPE, once the others are
-// forgotten. At most kMostReset in one call: so many take Redis some 3 ms, during which it does nothing else.
+// forgotten. At most kMostReset in one call, which take Redis some 3 ms, during which it does nothing else.
 constexpr std::size_t kMostReset = 1'000;
-void append_reset(std::string& out, std::span<const std::string> keys);
+void append_reset(std::string& out, std::span<const std::string> keys, Format format = Format::weir);
 
 // Fills one decision for each ask and says whether all are allowed, that is, whether they were charged. The
 // decisions say what each limit would have answered alone after those before it, as store::Table does.

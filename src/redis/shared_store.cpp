@@ -97,7 +97,7 @@ void SharedStore::begin(Request& request, nanoseconds now) {
   for (std::size_t i = 0; i < checks.size(); ++i) {
     checks[i].decision = {};
     checks[i].hash = 0;
-    if (auto sentence = unsuitable(checks[i].limit->rule))
+    if (auto sentence = unsuitable(checks[i].limit->rule, endpoint_.format))
       return refuse(request, i, Fault::unsuitable, *std::move(sentence));
   }
   return checks.size() == 1 ? check_one(request, now) : check_jointly(request, now);
@@ -183,7 +183,7 @@ void SharedStore::answered(KeyCall call, const Client::Result& result, nanosecon
     if (--line->second == 0) in_line_.erase(line);
   }
   const Cost cost = call.cost();
-  const Ask ask{&call.check.limit.rule, call.check.name, cost};
+  const Ask ask{&call.check.limit.rule, call.check.name, cost, endpoint_.format};
   Cause cause = result.cause;
   Decision one;
   std::vector<Decision> several(call.more.empty() ? 0 : 1 + call.more.size());
@@ -525,7 +525,7 @@ void SharedStore::give_back(const Request& charged, nanoseconds now) {
 void SharedStore::give_back(const KeptCheck& check, Cost cost, nanoseconds charged_at, nanoseconds now) {
   memory_.denials.forget(check.hash);
   std::string command;
-  append_give_back(command, {&check.limit.rule, check.name, cost}, charged_at);
+  append_give_back(command, {&check.limit.rule, check.name, cost, endpoint_.format}, charged_at);
   ask(GiveBackCall{check.hash}, slot(check.name), std::move(command), now + options_.deadline, now,
       Rank::first);
 }
@@ -536,7 +536,8 @@ void SharedStore::give_back(std::uint64_t hash, const Lease& lease, nanoseconds 
   const core::Rule rule{lease.quota};
   memory_.denials.forget(hash);
   std::string command;
-  append_give_back(command, {&rule, lease.key, Cost{lease.units - lease.spent}}, lease.charged_at);
+  append_give_back(command, {&rule, lease.key, Cost{lease.units - lease.spent}, endpoint_.format},
+                   lease.charged_at);
   ask(GiveBackCall{hash}, slot(lease.key), std::move(command), now + options_.deadline, now, Rank::first);
 }
 
@@ -552,7 +553,7 @@ void SharedStore::send(KeyCall call, nanoseconds now) {
   leaves(call.check, call.cost());
   std::string command;
   command.reserve(192 + call.check.name.size());
-  const Ask one{&call.check.limit.rule, call.check.name, call.cost()};
+  const Ask one{&call.check.limit.rule, call.check.name, call.cost(), endpoint_.format};
   if (call.more.empty()) {
     append_check(command, {&one, 1});
   } else {
@@ -596,7 +597,7 @@ bool SharedStore::wanted(std::uint64_t tag) const {
 void SharedStore::send(ResetCall call, nanoseconds now) {
   call.asked = std::min(call.names.size(), kMostReset);
   std::string command;
-  append_reset(command, std::span(call.names).last(call.asked));
+  append_reset(command, std::span(call.names).last(call.asked), endpoint_.format);
   const std::uint16_t its_slot = slot(call.names[0]);
   const nanoseconds deadline = now + call.reset->patience;
   ask(std::move(call), its_slot, std::move(command), deadline, now, Rank::kept);
@@ -639,8 +640,10 @@ void SharedStore::wake() {
 
 KeptCheck SharedStore::keep(const Check& check, std::uint64_t hash, std::uint32_t resets) const {
   const std::uint32_t id = check.limit->id;
-  return {*check.limit, key_in_redis(endpoint_.prefix, id, check.key), check.key.size(), hash, check.cost,
-          resets};
+  return {*check.limit,     key_in_redis(endpoint_.prefix, id, check.key),
+          check.key.size(), hash,
+          check.cost,       resets,
+          endpoint_.format};
 }
 
 // A cluster's; 0 for the others.

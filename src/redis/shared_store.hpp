@@ -116,7 +116,7 @@ class SharedStore final : public store::Store {
   struct GiveBackCall {
     std::uint64_t hash;
   };
-  // The keys of one slot, of which so many are in the call under way, the last ones.
+  // The keys of one slot; the last `asked` of them are in the call under way.
   struct ResetCall {
     std::shared_ptr<Reset> reset;
     std::vector<std::uint64_t> hashes{};

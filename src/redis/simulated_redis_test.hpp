@@ -37,6 +37,7 @@ struct Deed {
     core::Rule rule;
     Cost cost;
     std::optional<nanoseconds> charged_at{};  // of a give_back
+    bool alone = false;                       // the tat, in redis-cell's format
   };
   std::vector<Part> parts{};
   bool gives_back = false;
@@ -55,13 +56,15 @@ inline Deed::Part read_part(const std::string& key, const std::string* words) {
     return Quota::make({count, nanoseconds{period}}, burst).value();
   };
   const auto cost = [](std::int64_t units) { return Cost{static_cast<std::uint64_t>(units)}; };
-  if (words[0] == "give_back") {
+  const bool alone = words[0].ends_with("redis-cell");
+  if (words[0].starts_with("give_back")) {
     const std::int64_t units = number(2) / number(1);
     return {key, core::Rule{quota(1, number(1), std::max<std::int64_t>(1, units))}, cost(units),
-            nanoseconds{number(3)}};
+            nanoseconds{number(3)}, alone};
   }
-  if (words[0] == "gcra")
-    return {key, core::Rule{quota(1, number(1), number(2) / number(1))}, cost(number(3) / number(1))};
+  if (words[0] == "gcra" || alone)
+    return {
+        key, core::Rule{quota(1, number(1), number(2) / number(1))}, cost(number(3) / number(1)), {}, alone};
   static const std::map<std::string, Algorithm> kByName = {
       {"fixed_window", Algorithm::fixed_window},
       {"fixed_window_clock", Algorithm::fixed_window_clock},
@@ -163,7 +166,11 @@ struct SimulatedRedis {
       if (foreign.contains(part.key))
         return "-WRONGTYPE key " + std::to_string(i + 1) + " of this request holds no state of gcra\r\n";
       const bool log = part.rule.algorithm == Algorithm::sliding_window_log;
-      if (!log) found += text_of(part.rule, states[part.key], now);
+      // Which T it was charged in is not written there.
+      if (part.alone && states[part.key].until != 0)
+        states[part.key].word = debts[part.key].word =
+            static_cast<std::uint64_t>(part.rule.quota.emission_interval().count());
+      if (!log) found += text_of(part, states[part.key], now);
       for (std::size_t n = 0; n < times; ++n) {
         if (log) {
           const SimulatedLog::Outcome outcome = new_logs[part.key].decide(part, now);
@@ -221,8 +228,10 @@ struct SimulatedRedis {
     return allowed;
   }
 
-  static std::string text_of(const core::Rule& rule, const core::TwoWords& words, nanoseconds now) {
+  static std::string text_of(const Deed::Part& part, const core::TwoWords& words, nanoseconds now) {
+    const core::Rule& rule = part.rule;
     if (core::ahead_of(words.until, now) == 0) return "$-1\r\n";
+    if (part.alone) return bulk(std::to_string(words.until));
     const std::string until = std::to_string(words.until) + " ";
     if (rule.algorithm == Algorithm::gcra) return bulk("weir1g " + until + std::to_string(words.word));
     if (rule.algorithm != Algorithm::sliding_window_counter)
