@@ -55,7 +55,7 @@ if (kind == 'gcra' or kind == 'redis-cell') and not KEYS[2] then
       ts, tn, of = string.match(text.err or text, '^weir1g (%d%d%d%d%d%d%d%d%d%d)(%d%d%d%d%d%d%d%d%d) (%d+)$')
     else
       ts, tn = string.match(text.err or text, '^(%d%d%d%d%d%d%d%d%d%d)(%d%d%d%d%d%d%d%d%d)$')
-      of = ts and s - ts <= 60 and T  -- as tat_alone() has it
+      of = ts and s - ts <= 60 and T  -- see tat_alone
     end
   end
   if of == T and full + need < 9e15 then
@@ -138,24 +138,16 @@ local function read(...)
   return value.err
 end
 
--- A tat alone, when it may be one: in ns it has 19 digits from 2001 to 2286. redis-cell's key ends with its tat
--- and throttled's within a second, so an integer that is over for longer than a minute is something else.
-local function tat_alone(text)
-  local seconds = match(text, '^(%d%d%d%d%d%d%d%d%d%d)%d%d%d%d%d%d%d%d%d$')
-  return seconds and s - seconds <= 60 and text or nil
-end
-
--- A state of gcra; in redis-cell's format without a T.
-local function gcra_text(ts, tn, T)
-  return T and format('weir1g %d%09d %s', ts, tn, T) or format('%d%09d', ts, tn)
-end
+-- The seconds of a tat alone: in ns it has 19 digits from 2001 to 2286. redis-cell's key ends with its tat and
+-- throttled's within a second, so an integer that was over more than a minute ago is something else.
+local tat_alone = '^(%d%d%d%d%d%d%d%d%d%d)%d%d%d%d%d%d%d%d%d$'
 
 -- Each takes the state's text, or false, and the place of its words in ARGV, and returns whether the request is
 -- allowed and, if it is to be changed, the new text. Nothing at all means: this text is not ours.
 local decide = {}
 
-local function gcra(text, at, alone)
-  local T = ARGV[at + 1]
+function decide.gcra(text, at)
+  local alone, T = ARGV[at] == 'redis-cell', ARGV[at + 1]
   local Ts, Tn = pair(T)
   local full_s, full_n = pair(ARGV[at + 2])
   local need_s, need_n = pair(ARGV[at + 3])
@@ -166,7 +158,7 @@ local function gcra(text, at, alone)
   if text then
     local tat, of
     if alone then
-      tat, of = tat_alone(text), T
+      tat, of = s - (match(text, tat_alone) or 0) <= 60 and text, T
     else
       tat, of = match(text, '^weir1g (%d+) (%d+)$')
     end
@@ -192,19 +184,19 @@ local function gcra(text, at, alone)
   if cost == 0 then return true end
   if cost > burst or less(full_s, full_n, add(as, an, need_s, need_n)) then return false end
   ts, tn = add(ts, tn, need_s, need_n)
-  return true, gcra_text(ts, tn, not alone and T)
+  if alone then return true, format('%d%09d', ts, tn) end
+  return true, format('weir1g %d%09d %s', ts, tn, T)
 end
-
-function decide.gcra(text, at) return gcra(text, at, false) end
-decide['redis-cell'] = function(text, at) return gcra(text, at, true) end
+decide['redis-cell'] = decide.gcra
 
 -- What was charged at a time drains first, so at + need - now is still owed of it. That is what goes back, and not
 -- more: what has drained meanwhile others have been admitted for. A debt in another T stays as it is.
-local function give_back(text, at, alone)
+function decide.give_back(text, at)
   if not text then return true end
+  local alone = ARGV[at] == 'give_back redis-cell'
   local tat, of
   if alone then
-    tat = tat_alone(text)
+    tat = s - (match(text, tat_alone) or 0) <= 60 and text
   else
     tat, of = match(text, '^weir1g (%d+) (%d+)$')
   end
@@ -221,11 +213,10 @@ local function give_back(text, at, alone)
   if less(debt_s, debt_n, back_s, back_n) then back_s, back_n = debt_s, debt_n end
   if back_s == 0 and back_n == 0 then return true end
   ts, tn = subtract(ts, tn, back_s, back_n)
-  return true, gcra_text(ts, tn, of)
+  if alone then return true, format('%d%09d', ts, tn) end
+  return true, format('weir1g %d%09d %s', ts, tn, of)
 end
-
-function decide.give_back(text, at) return give_back(text, at, false) end
-decide['give_back redis-cell'] = function(text, at) return give_back(text, at, true) end
+decide['give_back redis-cell'] = decide.give_back
 
 -- The end of the window that now is in, windows being multiples of the period.
 local function end_of_window(Ps, Pn)
@@ -348,14 +339,10 @@ local function decide_log(key, at)
   return false, state
 end
 
--- The millisecond in which (as, an) has come.
+-- The millisecond in which (as, an) has come. That of a state is the first of its times, which has ten digits or
+-- more, as nothing before it has.
 local function expiry(as, an)
   return format('%d', as * 1000 + math.ceil(an / 1e6))
-end
-
--- A state ends at the first of its times, which comes after the mark if there is one.
-local function write(key, text)
-  call('SET', key, text, 'PXAT', expiry(pair(match(text, ' (%d+)') or text)))
 end
 
 local function charge_log(key, log)
@@ -389,7 +376,8 @@ if ARGV[1] == 'reset' then
       local first = redis.pcall('LINDEX', key, 0)
       value = type(first) == 'string' and first or value
     end
-    if value and (ARGV[2] == 'weir' and match(value, '^weir%d%l ') or ARGV[2] ~= 'weir' and tat_alone(value)) then
+    local is_weirs = value and ARGV[2] == 'weir' and match(value, '^weir%d%l ')
+    if is_weirs or value and ARGV[2] ~= 'weir' and s - (match(value, tat_alone) or 0) <= 60 then
       forgotten = forgotten + call('DEL', key)
     elseif value then
       foreign = foreign + 1
@@ -410,7 +398,7 @@ if #ARGV % 4 > 1 then
     if not allowed then break end
     granted = granted + 1
   end
-  if written then write(key, text) end
+  if written then call('SET', key, text, 'PXAT', expiry(pair(match(text, '%d%d+')))) end
   return {granted, time[1], time[2], before}
 end
 
@@ -444,7 +432,7 @@ end
 -- Nothing has been written so far, and from here on nothing fails: an error has charged nothing.
 if answer[1] == 1 then
   for key, text in pairs(after) do
-    write(key, text)
+    call('SET', key, text, 'PXAT', expiry(pair(match(text, '%d%d+'))))
   end
   for key, log in pairs(logs) do
     if log then charge_log(key, log) end

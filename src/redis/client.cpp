@@ -21,6 +21,14 @@ constexpr Client::nanoseconds kTryAgainAtMost = 16ms;
 
 bool is(const Value& value, Type type) { return value.type == type; }
 
+// Whether an answer to MODULE LIST has redis-cell; one that is an error has not.
+bool names_redis_cell(const Value& modules) {
+  return std::any_of(modules.items.begin(), modules.items.end(), [](const Value& module) {
+    return std::any_of(module.items.begin(), module.items.end(),
+                       [](const Value& word) { return word.text == "redis-cell"; });
+  });
+}
+
 }  // namespace
 
 Client::Client(Endpoint endpoint, std::string script, std::uint64_t seed, OnResult on_result,
@@ -248,6 +256,9 @@ void Client::answer(NodeId id, const Question& question, const Value& value, nan
       // A node that does not know the cluster is of no use; a sentinel's refusal is its answer.
       if (error && !node.sentinel) return go_down(id, cause_of(value.text), value.text, now);
       return learn_topology(id, value, now);
+    case Kind::modules:
+      endangers_redis_cell_ = endangers_redis_cell_ || names_redis_cell(value);
+      return;
     case Kind::eviction_policy:
       if (is(value, Type::array) && value.items.size() == 2 && is(value.items[1], Type::string)) {
         node.eviction = shown(value.items[1].text);

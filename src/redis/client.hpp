@@ -114,6 +114,9 @@ class Client {
   // "noeviction" and so on, as it was at the last connection or a minute ago; of several nodes, that of one
   // that evicts. Empty when none has said.
   const std::string& eviction_policy() const { return eviction_policy_; }
+  // Whether a node has the module redis-cell, to which the values that weir writes are fatal, and nothing
+  // keeps their keys apart from those that the module is asked for.
+  bool endangers_redis_cell() const { return endangers_redis_cell_; }
   struct Counters {
     std::uint64_t calls = 0;
     std::uint64_t connects = 0;
@@ -189,6 +192,7 @@ class Client {
   Cause last_cause_ = Cause::connection;
   std::string eviction_policy_;
   nanoseconds ask_eviction_at_{0};
+  bool endangers_redis_cell_ = false;
   Counters counters_;
 };
 

@@ -78,6 +78,7 @@ void Client::greet(NodeId id, nanoseconds now) {
   say(Kind::last_greeting, {"SCRIPT", "LOAD", script_});
   say(Kind::eviction_policy, {kAskEviction.begin(), kAskEviction.end()});
   if (ask_eviction_at_ <= now) ask_eviction_at_ = now + kAskEvictionEvery;
+  if (endpoint_.format == Format::weir && endpoint_.prefix.empty()) say(Kind::modules, {"MODULE", "LIST"});
 }
 
 void Client::go_up(NodeId id, nanoseconds now) {

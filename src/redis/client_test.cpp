@@ -24,6 +24,8 @@ TEST(RedisClient, greets) {
       {"rediss://bob:hush@a:7000/3", "a:7000", "AUTH bob hush | SELECT 3 | " + rest},
       {"redis://a/15", "a", "SELECT 15 | " + rest},
       {"redis+unix:///run/r.sock?db=1", "/run/r.sock", "SELECT 1 | " + rest},
+      {"redis://a?prefix=", "a", rest + " | MODULE LIST"},
+      {"redis://a?prefix=&format=redis-cell", "a", rest},
       {"redis+cluster://bob:hush@a", "a", "AUTH bob hush | " + rest},
       {"redis+sentinel://bob:hush@s/m/3", "s", "PING"},
       {"redis+sentinel://bob:hush@s/m/3?sentinel_password=hist", "s", "AUTH hist | PING"},
@@ -69,6 +71,35 @@ TEST(RedisClient, a_policy_that_may_not_be_asked_for_is_unknown) {
     world.reply("a", answer);
     EXPECT_TRUE(world.client.ready());
     EXPECT_EQ(world.client.eviction_policy(), "");
+  }
+}
+
+TEST(RedisClient, the_module_redis_cell_beside_values_without_a_prefix_is_noticed) {
+  const auto module = [](const std::string& name) {
+    return "*8\r\n" + bulk("name") + bulk(name) + bulk("ver") + ":1\r\n" + bulk("path") + bulk("/m.so") +
+           bulk("args") + "*0\r\n";
+  };
+  struct Row {
+    std::string answer;
+    bool noticed;
+  };
+  const Row rows[] = {{"*0\r\n", false},
+                      {"*-1\r\n", false},
+                      {":1\r\n", false},
+                      {bulk("redis-cell"), false},
+                      {"-NOPERM User bob has no permissions to run the 'module|list' command\r\n", false},
+                      {"*1\r\n" + module("redis-cells"), false},
+                      {"*1\r\n" + module("redis-cell"), true},
+                      {"*2\r\n" + module("bf") + module("redis-cell"), true}};
+  for (const Row& row : rows) {
+    World world("redis://a?prefix=");
+    world.start().accept("a");
+    world.reply("a", bulk("sha"));
+    world.reply("a", array({"maxmemory-policy", "noeviction"}));
+    EXPECT_FALSE(world.client.endangers_redis_cell());
+    world.reply("a", row.answer);
+    EXPECT_TRUE(world.client.ready());
+    EXPECT_EQ(world.client.endangers_redis_cell(), row.noticed) << row.answer;
   }
 }
 

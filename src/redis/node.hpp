@@ -36,6 +36,7 @@ struct Question {
     script,
     topology,
     eviction_policy,
+    modules,
     ping,
   } kind;
   CallRef call;  // of a call

@@ -39,6 +39,7 @@ inline std::string answer_to_greeting(const Strings& words, std::string_view sha
   if (name == "SCRIPT") return bulk(sha);
   if (name == "CONFIG") return array({"maxmemory-policy", "noeviction"});
   if (name == "CLUSTER") return map;
+  if (name == "MODULE") return "*0\r\n";
   return name == "PING" ? "+PONG\r\n" : "+OK\r\n";
 }
 

@@ -47,6 +47,7 @@ class StoreLink {
   std::uint64_t noted_changes_ = 0;
   std::chrono::nanoseconds noted_at_{0};
   std::string noted_eviction_;
+  bool noted_redis_cell_ = false;
 };
 
 }  // namespace weir::server

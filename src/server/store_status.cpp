@@ -90,4 +90,13 @@ std::optional<StoreStatus::Line> StoreStatus::note_round_trip(nanoseconds round_
                         "--store-deadline"};
 }
 
+std::optional<StoreStatus::Line> StoreStatus::note_redis_cell() {
+  const std::lock_guard lock(mutex_);
+  if (std::exchange(redis_cell_told_, true)) return std::nullopt;
+  return Line{true, "store " + store_ +
+                        ": the module redis-cell is loaded, and the keys of weir have no prefix: "
+                        "redis-cell aborts Redis when it is asked for one; expected a prefix, or "
+                        "?format=redis-cell"};
+}
+
 }  // namespace weir::server

@@ -41,6 +41,8 @@ class StoreStatus {
   // Of a loop that has measured a bare round trip; 0: not yet. Every so often, while it is longer than the
   // deadline, as no check is decided by the store then.
   std::optional<Line> note_round_trip(nanoseconds round_trip, nanoseconds deadline, nanoseconds now);
+  // Of a loop that has found the module redis-cell where what weir writes would be fatal to it.
+  std::optional<Line> note_redis_cell();
 
  private:
   struct Loop {
@@ -61,6 +63,7 @@ class StoreStatus {
   std::uint64_t not_decided_then_ = 0;  // at the last line
   std::string eviction_ = "noeviction";
   std::optional<nanoseconds> far_at_;  // the last line of a long round trip
+  bool redis_cell_told_ = false;
 };
 
 }  // namespace weir::server

@@ -122,6 +122,18 @@ TEST(StoreStatus, a_store_that_comes_and_goes_does_not_fill_the_log) {
   EXPECT_LE(lines, 240);
 }
 
+TEST(StoreStatus, that_redis_cell_is_in_danger_is_said_once) {
+  StoreStatus status("redis://h", 2);
+  const auto line = status.note_redis_cell();
+  ASSERT_TRUE(line);
+  EXPECT_TRUE(line->warns);
+  EXPECT_EQ(
+      line->text,
+      "store redis://h: the module redis-cell is loaded, and the keys of weir have no prefix: redis-cell "
+      "aborts Redis when it is asked for one; expected a prefix, or ?format=redis-cell");
+  EXPECT_FALSE(status.note_redis_cell());
+}
+
 TEST(StoreStatus, a_changed_eviction_policy_is_said_once) {
   StoreStatus status("redis://h", 2);
   const auto note = [&](const char* policy) {

@@ -126,8 +126,8 @@ class BesideRedisCell : public testing::Test {
   std::optional<StandIn> cell_;
 };
 
-// Where T has no fraction both are the same rule, whoever is asked: each decision is that of src/core, and a
-// change of the quota re-reads the time.
+// Where T has no fraction both are the same rule, and either may be asked: each decision is that of src/core,
+// and a change of the quota re-reads the time.
 TEST_F(BesideRedisCell, asked_alternately_both_decide_as_one) {
   core::Chance chance;
   int by_weir = 0, by_cell = 0, denied = 0;
