@@ -795,6 +795,26 @@ class Strange:
 class TestStrangeStores(unittest.TestCase):
     """Whatever a store answers, weir decides by its fallback and stays up."""
 
+    def test_a_store_that_has_redis_cell_is_warned_of_once_where_it_is_in_danger(self):
+        store = Strange()
+        self.addCleanup(store.close)
+        store.greeting[b"MODULE"] = b"*1\r\n*4\r\n$4\r\nname\r\n$10\r\nredis-cell\r\n$3\r\nver\r\n:1\r\n"
+        line = ("the module redis-cell is loaded, and the keys of weir have no prefix: redis-cell aborts Redis when it is "
+                "asked for one; expected a prefix, or ?format=redis-cell")
+        for rest, lines in (("?prefix=", 1), ("", 0), ("?prefix=lim:", 0), ("?format=redis-cell", 0)):
+            with self.subTest(rest=rest):
+                store.answer = Strange.good()
+                with Server("--store", f"redis://127.0.0.1:{store.port}{rest}", "--threads", "2") as server:
+                    with ready(server).client() as client:
+                        throttle(client, "k", 5, 1, HOUR)
+                        if lines:
+                            until(lambda: line in server.stderr(), "the warning")
+                        store.answer = b"garbage\r\n"  # ends the connection
+                        throttle(client, "k2", 5, 1, HOUR)
+                        store.answer = Strange.good()
+                        ready(server)
+                    self.assertEqual(server.stderr().count(line), lines, server.stderr())
+
     GOOD = Strange.good()
     ANSWERS = [b":1\r\n", b"$-1\r\n", b"*-1\r\n", b"*0\r\n", b"+OK\r\n", b"-FOO bar\r\n", b"-\r\n", b"-ERR\r\n", b"!5\r\nERR x\r\n",
                b"_\r\n", b"#t\r\n", b",1.5\r\n", b"(12345678901234567890\r\n", b"%1\r\n+a\r\n+b\r\n", b"garbage\r\n", b"\0" * 64, b"\r\n",
