@@ -640,10 +640,13 @@ void SharedStore::wake() {
 
 KeptCheck SharedStore::keep(const Check& check, std::uint64_t hash, std::uint32_t resets) const {
   const std::uint32_t id = check.limit->id;
-  return {*check.limit,     key_in_redis(endpoint_.prefix, id, check.key),
-          check.key.size(), hash,
-          check.cost,       resets,
-          endpoint_.format};
+  return {.limit = *check.limit,
+          .name = key_in_redis(endpoint_.prefix, id, check.key),
+          .size = check.key.size(),
+          .hash = hash,
+          .cost = check.cost,
+          .resets = resets,
+          .format = endpoint_.format};
 }
 
 // A cluster's; 0 for the others.
