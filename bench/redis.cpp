@@ -374,7 +374,9 @@ class Bench {
   }
 
  private:
-  static std::string url(const Flags& flags) { return "redis://127.0.0.1:" + std::to_string(flags.port) + "?prefix="; }
+  static std::string url(const Flags& flags) {
+    return "redis://127.0.0.1:" + std::to_string(flags.port) + "?prefix=";
+  }
   // Nothing is measured when the deadline decides because the machine is busy with something else.
   static RedisStore::Options options() {
     RedisStore::Options options;
