@@ -87,8 +87,8 @@ struct ServerConnection::Impl {
     });
     context->run_until(deadline);
     if (!context->stopped()) {
-      static const auto* const left_alone = new std::pair(std::move(context), std::move(socket));
-      static_cast<void>(left_alone);
+      static const auto* const kLeftAlone = new std::pair(std::move(context), std::move(socket));
+      static_cast<void>(kLeftAlone);
       late();
     }
     if (lookup->error) fail("cannot connect to " + where + ": " + lookup->error.message());
