@@ -20,8 +20,8 @@ struct UnderWay {
 
 // Never destroyed: a thread may come back when the program has all but ended.
 UnderWay& under_way() {
-  static auto* const the = new UnderWay;
-  return *the;
+  static auto* const kUnderWay = new UnderWay;
+  return *kUnderWay;
 }
 
 std::vector<std::shared_ptr<Lookup>> take_waiting(const std::string& host, std::uint16_t port) {
