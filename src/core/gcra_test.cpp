@@ -112,7 +112,7 @@ TEST(Gcra, a_raised_limit_with_a_small_burst_keeps_its_word) {
 TEST(Gcra, what_is_not_admitted_changes_nothing_that_another_quota_could_use) {
   constexpr Quota kNarrow = Quota::per_second(1);
   constexpr Quota kWide = Quota::per_second(1000);
-  for (const std::uint64_t cost : {1000, 0, 1001}) {
+  for (const std::uint64_t cost : {1000U, 0U, 1001U}) {
     std::vector<Row> rows = {{0s, kNarrow, 1, allowed, 0, kNone, 1s}};
     for (nanoseconds at = 1ms; at < 1s; at += 1ms) {
       const Verdict verdict = cost == 1000 ? denied : cost == 0 ? allowed : never;

@@ -237,7 +237,8 @@ TEST(Conversation, hello_chooses_the_protocol) {
 TEST(Conversation, a_changed_quota_keeps_the_debt_in_units) {
   Talk talk;
   EXPECT_EQ(talk.say("CL.THROTTLE k 9 10 86400 10\r\n"), "*5\r\n:0\r\n:10\r\n:0\r\n:-1\r\n:86400\r\n");
-  EXPECT_EQ(talk.say("CL.THROTTLE k 999 1000 1 0\r\n"), "*5\r\n:0\r\n:1000\r\n:990\r\n:-1\r\n:1\r\n");
+  // A look changes nothing: the debt still drains as it was charged.
+  EXPECT_EQ(talk.say("CL.THROTTLE k 999 1000 1 0\r\n"), "*5\r\n:0\r\n:1000\r\n:990\r\n:-1\r\n:86400\r\n");
   EXPECT_EQ(talk.say("CL.THROTTLE k 999 1000 1\r\n"), "*5\r\n:0\r\n:1000\r\n:989\r\n:-1\r\n:1\r\n");
   EXPECT_EQ(talk.say("CL.THROTTLE j 9 10 10 10\r\n"), "*5\r\n:0\r\n:10\r\n:0\r\n:-1\r\n:10\r\n");
   EXPECT_EQ(talk.say("CL.THROTTLE j 4 5 5\r\n"), "*5\r\n:1\r\n:5\r\n:0\r\n:6\r\n:10\r\n");

@@ -30,7 +30,7 @@ StoreLink::StoreLink(std::size_t loop, boost::asio::io_context& context, redis::
 }
 
 void StoreLink::reload_tls(const Settings& settings) {
-  if (auto fresh = store_tls(settings)) *tls_ = std::move(*fresh);
+  if (auto fresh = store_tls(settings); fresh && tls_) *tls_ = std::move(*fresh);
 }
 
 // After every turn of the loop: what other threads share is touched at a change and once a second only.
