@@ -74,10 +74,10 @@ TEST(RedisLoad, follows_a_node_that_becomes_slower_or_faster) {
       node.run(500ms);
       node.can_do(rate * factor);
       node.run(600ms);
-      for (const std::size_t i : {0, 1}) node.took(i);
+      for (const std::size_t i : {0U, 1U}) node.took(i);
       node.run(200ms);
       std::uint64_t decided = 0;
-      for (const std::size_t i : {0, 1}) decided += node.took(i).decided();
+      for (const std::size_t i : {0U, 1U}) decided += node.took(i).decided();
       EXPECT_GE(static_cast<double>(decided), 0.95 * 0.2 * rate * factor) << rate << " x " << factor;
     }
   }

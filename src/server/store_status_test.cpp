@@ -34,10 +34,10 @@ struct Loops {
 };
 
 TEST(StoreStatus, the_worst_loop_counts_whichever_it_is) {
-  for (const std::size_t worst : {0, 1, 2}) {
+  for (const std::size_t worst : {0U, 1U, 2U}) {
     Loops loops(3);
     loops.up = false;
-    for (const std::size_t loop : {0, 1, 2}) EXPECT_EQ(loops.note(loop), "");
+    for (const std::size_t loop : {0U, 1U, 2U}) EXPECT_EQ(loops.note(loop), "");
     EXPECT_EQ(loops.worst(), "connecting");
     loops.up = true;
     EXPECT_EQ(loops.note(0), "");
@@ -48,7 +48,7 @@ TEST(StoreStatus, the_worst_loop_counts_whichever_it_is) {
     loops.healths[worst].refused("OOM no", loops.now);
     EXPECT_EQ(loops.note(worst), "! store redis://h: failing: OOM no; --on-store-error decides");
     EXPECT_EQ(loops.worst(), "failing: OOM no");
-    for (const std::size_t loop : {0, 1, 2}) EXPECT_EQ(loops.note(loop, 10ms), "");
+    for (const std::size_t loop : {0U, 1U, 2U}) EXPECT_EQ(loops.note(loop, 10ms), "");
     EXPECT_EQ(loops.worst(), "failing: OOM no");
     loops.up = false;
     loops.error = "h:6379: refused";
@@ -63,7 +63,7 @@ TEST(StoreStatus, trouble_that_lasts_is_said_again_at_intervals_with_how_many_it
   EXPECT_EQ(loops.note(0) + loops.note(1), "store redis://h: ready");
   int lines = 0;
   for (int second = 0; second < 600; ++second) {
-    for (const std::size_t loop : {0, 1}) {
+    for (const std::size_t loop : {0U, 1U}) {
       for (int i = 0; i < 10; ++i) loops.healths[loop].refused("NOPERM no", loops.now);
       const std::string line = loops.note(loop, 500ms);
       if (line.empty()) continue;

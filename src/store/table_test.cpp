@@ -283,15 +283,15 @@ TEST(Table, two_keys_that_meet_share_one_limit_wherever_their_entry_is_moved) {
     };
     const auto charge = [&](Place place) { EXPECT_TRUE(table.check(place, kOnce, {}, 1s).allowed()); };
     charge(Table::place_of(one_is_first ? one : two));
-    for (std::uint64_t number : {1, 2, 3}) charge(key_of(third, home, number));
-    for (std::uint64_t number : {4, 5}) charge(key_of(home, third, number));
+    for (std::uint64_t number : {1U, 2U, 3U}) charge(key_of(third, home, number));
+    for (std::uint64_t number : {4U, 5U}) charge(key_of(home, third, number));
     both_are_denied_and_it_lies_in(home);
     charge(key_of(home, third, 6));
     both_are_denied_and_it_lies_in(away);
     table.reset(key_of(home, third, 4), 1s);
     const std::uint32_t fourth = away ^ 0x481;
-    for (std::uint64_t number : {1, 2, 3}) charge(key_of(fourth, away, number));
-    for (std::uint64_t number : {4, 5, 6}) charge(key_of(away, fourth, number));
+    for (std::uint64_t number : {1U, 2U, 3U}) charge(key_of(fourth, away, number));
+    for (std::uint64_t number : {4U, 5U, 6U}) charge(key_of(away, fourth, number));
     both_are_denied_and_it_lies_in(home);
   }
 }
@@ -308,7 +308,7 @@ TEST(Table, two_keys_that_meet_are_charged_together_in_one_request) {
 }
 
 TEST(Table, a_restored_key_is_found_from_its_home_wherever_it_lay) {
-  for (const std::uint32_t lay : {0, 1}) {
+  for (const std::uint32_t lay : {0U, 1U}) {
     const Place key = Segments::place(0x123'4567'89abU, 42);
     const std::uint32_t bucket = lay == 0 ? key.bucket : Segments::other(key.bucket, key.tag);
     for (const bool in_place : {false, true}) {

@@ -205,7 +205,7 @@ std::int64_t beyond_the_bound_for_quotas_in_turn(core::Chance& chance, std::int6
     if (ask(quotas[which], nanoseconds{seen}, Cost{static_cast<std::uint64_t>(cost)}))
       admitted.push_back({seen, cost});
   }
-  std::stable_sort(admitted.begin(), admitted.end(), [](Admitted a, Admitted b) { return a.at < b.at; });
+  std::sort(admitted.begin(), admitted.end(), [](Admitted a, Admitted b) { return a.at < b.at; });
   return static_cast<std::int64_t>(most_in_any_span(admitted, interval) - burst * interval - 2 * lag);
 }
 
