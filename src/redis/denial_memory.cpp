@@ -85,12 +85,14 @@ std::optional<Decision> DenialMemory::recall(std::uint64_t key, const Quota& quo
   if (denial.of != Numbers{quota.burst(), quota.emission_interval()}) return std::nullopt;
   // The store decided between the two: by its clock it is now at most this late, and at least that late.
   // Denied at the latest it may be is denied; the answer is made for the earliest, so that waiting is enough.
-  // Another thread may have read the clock after us.
+  // Another thread may have read the clock after us: then the denial is told as of our reading, from which
+  // the asker waits.
   const nanoseconds latest = std::max(nanoseconds{0}, now - denial.asked);
   const nanoseconds earliest = std::max(nanoseconds{0}, now - denial.answered);
+  const auto lag = static_cast<std::uint64_t>(std::max(nanoseconds{0}, denial.answered - now).count());
   if (latest >= std::min(kReask, quota.emission_interval() * quota.burst())) return std::nullopt;
   if (decide_ahead(quota, denial.ahead, latest, cost).verdict != Verdict::denied) return std::nullopt;
-  return decide_ahead(quota, denial.ahead, earliest, cost).decision();
+  return decide_ahead(quota, denial.ahead + lag, earliest, cost).decision();
 }
 
 DenialMemory::Stamp DenialMemory::ask(std::uint64_t key, const Quota& quota, Cost cost, const void* asker) {

@@ -83,8 +83,23 @@ TEST(DenialMemory, its_retry_after_is_enough) {
   // The first moment at which it may have ended: the store is asked.
   EXPECT_TRUE(memory.recall(kKey, quota, {}, 10'949ns));
   EXPECT_FALSE(memory.recall(kKey, quota, {}, 10'950ns));
-  // A thread that has read the clock before the question went out.
-  EXPECT_EQ(memory.recall(kKey, quota, {}, 9'000ns)->retry_after, 950ns);
+  // A thread that has read the clock before the question went out waits from its reading.
+  EXPECT_EQ(memory.recall(kKey, quota, {}, 9'000ns)->retry_after, 2150ns);
+}
+
+// An event loop that has read the clock before the answer came is told how long to wait from its own reading.
+TEST(DenialMemory, a_reading_of_the_clock_from_before_the_answer_waits_for_longer) {
+  const Quota quota = quota_of(1000, 4);
+  Store store;
+  DenialMemory memory;
+  EXPECT_EQ(ask(memory, store, quota, Cost{4}, 10'000ns, 10'000ns, 10'000ns).verdict, Verdict::allowed);
+  EXPECT_EQ(ask(memory, store, quota, Cost{1}, 10'100ns, 10'100ns, 10'100ns).retry_after, 900ns);
+  for (const nanoseconds now : {10'020ns, 10'100ns, 10'150ns}) {
+    const auto denial = memory.recall(kKey, quota, Cost{1}, now);
+    ASSERT_TRUE(denial);
+    EXPECT_EQ(now + denial->retry_after.value_or(0ns), 11'000ns);
+    EXPECT_EQ(now + denial->reset_after, 14'000ns);
+  }
 }
 
 TEST(DenialMemory, a_denial_is_for_its_key_and_quota_and_not_for_a_look) {
