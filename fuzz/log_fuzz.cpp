@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/printable.hpp"
 #include "logs/parser.hpp"
 #include "sim/report.hpp"
 
@@ -43,7 +44,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     begin = stop + 1;
     if (!fault.empty()) continue;
     if (record.ns < 0 || record.ns >= 4'102'444'800'000'000'000 || record.cost > INT64_MAX) std::abort();
-    for (const char c : printable(weir::logs::shown(key, wanted.key.size()))) {
+    for (const char c : weir::core::printable(weir::logs::shown(key, wanted.key.size()))) {
       if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) std::abort();
     }
   }

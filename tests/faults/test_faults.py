@@ -193,7 +193,8 @@ class Faults:
             if after == before or not self.noisy():
                 break
         self.assertEqual(after, before, self.kind)
-        self.assertEqual(self.weir.info()["store_state"], "ready")
+        # A second without a refusal makes it so.
+        until(lambda: self.weir.info()["store_state"] == "ready", "the store is ready")
 
     # After each test.
 
