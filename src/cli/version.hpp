@@ -1,4 +1,5 @@
-// Which weir this is: "weir 0.1.0 (commit 0123456789ab)". The build writes its source (cmake/weir_commit.cmake).
+// Which weir this is: "weir 0.1.0 (commit 0123456789ab)". The build writes its source
+// (cmake/weir_commit.cmake).
 #pragma once
 
 namespace weir::cli {
