@@ -29,7 +29,7 @@ struct ClientMemory {
   std::atomic<std::uint64_t> closed{0};  // connections, for it
 
   bool over() const { return used.load(std::memory_order_relaxed) > most; }
-  // Whether it is much less than it was at its most since this last said so; and the five times after that,
+  // Whether it is much less than it was at its most since this last said so; and the twenty times after that,
   // since a connection that is no longer charged is freed when it has been closed in order. One thread.
   bool fell() {
     constexpr std::size_t kMuch = std::size_t{4} << 20;
@@ -37,7 +37,7 @@ struct ClientMemory {
     peak_ = std::max(peak_, now);
     if (peak_ - now < kMuch) return fell_ > 0 && fell_-- > 0;
     peak_ = now;
-    fell_ = 5;
+    fell_ = 20;
     return true;
   }
 
