@@ -46,16 +46,22 @@ std::vector<std::string> bash_words(const CLI::App& command) {
   return words;
 }
 
+std::string bash_one_of(const std::vector<std::string>& words) {
+  return "COMPREPLY=($(compgen -W '" + joined(words, " ") + "' -- \"$word\"))";
+}
+
+// Completes a value of the option, or of the argument; empty when nothing is known of it.
+std::string bash_choices(const CLI::Option& option) {
+  if (const auto words = words_of(option); !words.empty()) return bash_one_of(words);
+  return wants_file(option) ? "compopt -o filenames; COMPREPLY=($(compgen -f -- \"$word\"))" : "";
+}
+
 // After an option that takes a value: the values.
 void bash_values(std::string& script, const CLI::App& command) {
   for (const CLI::Option* option : options_of(command)) {
     if (is_switch(*option)) continue;
-    std::string values;
-    if (const auto words = words_of(*option); !words.empty()) {
-      values = "COMPREPLY=($(compgen -W '" + joined(words, " ") + "' -- \"$word\")); ";
-    } else if (wants_file(*option)) {
-      values = "compopt -o filenames; COMPREPLY=($(compgen -f -- \"$word\")); ";
-    }
+    std::string values = bash_choices(*option);
+    if (!values.empty()) values += "; ";
     script += "    " + command.get_name() + ":" + names_of(*option).back() + ") " + values + "return ;;\n";
   }
 }
@@ -98,19 +104,14 @@ std::string bash_completion(const CLI::App& program) {
       "  case \"$command:$before\" in\n";
   for (const CLI::App* command : commands_of(program)) bash_values(script, *command);
   script += "  esac\n  case \"$command\" in\n";
-  script += "    '') COMPREPLY=($(compgen -W '" + joined(bash_words(program), " ") + "' -- \"$word\")) ;;\n";
+  script += "    '') " + bash_one_of(bash_words(program)) + " ;;\n";
   for (const CLI::App* command : commands_of(program)) {
     script += "    " + command->get_name() + ")\n";
-    if (takes_files(*command)) {
-      script +=
-          "      if [[ $word != -* ]]; then compopt -o filenames; COMPREPLY=($(compgen -f -- \"$word\")); "
-          "return; fi\n";
+    for (const CLI::Option* argument : arguments_of(*command)) {
+      const std::string choices = bash_choices(*argument);
+      if (!choices.empty()) script += "      if [[ $word != -* ]]; then " + choices + "; return; fi\n";
     }
-    if (const auto words = argument_words(*command); !words.empty()) {
-      script += "      if [[ $word != -* ]]; then COMPREPLY=($(compgen -W '" + joined(words, " ") +
-                "' -- \"$word\")); return; fi\n";
-    }
-    script += "      COMPREPLY=($(compgen -W '" + joined(bash_words(*command), " ") + "' -- \"$word\")) ;;\n";
+    script += "      " + bash_one_of(bash_words(*command)) + " ;;\n";
   }
   return script + "  esac\n}\ncomplete -F _weir weir\n";
 }
