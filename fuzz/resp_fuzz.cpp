@@ -93,8 +93,21 @@ Heard hear(std::string_view stream, const Bounds& bounds, const PieceSize& piece
 }
 
 void check_line(std::string_view wire, char type, std::size_t text_size) {
-  require(wire.size() == text_size + 3 && wire.front() == type, "a line is its type, its text and CRLF");
+  require(wire.size() >= text_size + 3 && wire.front() == type, "a line is its type, its text and CRLF");
   require(wire.find_first_of("\r\n") == wire.size() - 2 && wire.ends_with("\r\n"), "a line has one end");
+}
+
+// A status line has its text as it is; an error line writes as \xNN what would control a terminal.
+void check_status_line(std::string_view wire, std::size_t text_size) {
+  check_line(wire, '+', text_size);
+  require(wire.size() == text_size + 3, "a status line is as long as its text");
+}
+
+void check_error_line(std::string_view wire, std::size_t text_size) {
+  check_line(wire, '-', text_size);
+  for (const char c : wire.substr(0, wire.size() - 2)) {
+    require(static_cast<unsigned char>(c) >= ' ' && c != '\x7F', "an error line controls no terminal");
+  }
 }
 
 void check_number(std::string_view word) {
@@ -112,10 +125,10 @@ void check_echo(const std::vector<std::string>& words) {
     check_number(word);
     std::string out;
     Writer(out).simple(word);
-    check_line(out, '+', word.size());
+    check_status_line(out, word.size());
     out.clear();
     Writer(out, 3).error(word);
-    check_line(out, '-', word.size());
+    check_error_line(out, word.size());
   }
   RequestParser parser;
   const Bounds wide{.command_bytes = command.size()};
