@@ -18,7 +18,7 @@ class Room(NamedTuple):
 
 
 ROOMS = {room.name: room for room in [
-    Room("core", "the rule: quotas, GCRA, the window algorithms, text of durations, SipHash", set(), {"tl"}),
+    Room("core", "the rule: quotas, GCRA, the window algorithms, text of durations, addresses, SipHash", set(), {"tl", "POSIX"}),
     Room("store", "the seam between asking and counting; the table of keys, snapshots, the limiters",
          {"core"}, {"tl", "POSIX"}),
     Room("resp", "RESP2 and RESP3, the codec: bytes to words, answers to bytes; no sockets",
@@ -29,11 +29,13 @@ ROOMS = {room.name: room for room in [
          {"core/notices.hpp"}, {"Asio", "OpenSSL", "POSIX"}),
     Room("redis", "Redis and Valkey as the store: the client, the script, what decides when they do not",
          {"core", "store", "resp", "net/tls.hpp"}, {"Asio", "OpenSSL", "tl"}),
+    Room("limits", "the limits file: what it says, and what is wrong with it",
+         {"core"}, {"tl"}),
     Room("service", "what all connections share: who may ask, what is counted and told; no protocol",
          {"core", "store"}, {"OpenSSL", "POSIX"}),
     Room("server", "wiring: sockets, conversations and stores, put together", {"core", "store", "resp conversation", "net", "redis", "service"},
          {"Asio", "OpenSSL", "spdlog", "POSIX"}),
-    Room("logs", "reading access logs: formats, times, addresses, merging by time",
+    Room("logs", "reading access logs: formats, times, merging by time",
          {"core"}, {"simdjson", "zlib", "zstd", "POSIX"}),
     Room("sim", "replaying logs: deciding, suggesting, reports", {"core", "logs"}, {"fmt", "JSON", "POSIX"}),
     Room("cli", "`main` and one file for each subcommand",

@@ -14,7 +14,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/log_flags.hpp"
-#include "logs/address.hpp"
+#include "core/address.hpp"
 
 namespace weir::cli {
 namespace {
@@ -53,7 +53,7 @@ std::unordered_set<std::string> read_good(const std::string& path) {
     while (!line.empty() && (line.back() == ' ' || line.back() == '\r')) line.pop_back();
     if (line.empty() || line[0] == '#') continue;
     std::string name;
-    logs::append_address(line, {}, name);
+    core::append_address(line, {}, name);
     names.insert(name);
   }
   if (file.bad() || names.empty()) throw std::runtime_error("good: '" + path + "' contains no clients");

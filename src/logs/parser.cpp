@@ -50,7 +50,7 @@ class FieldParser : public Parser {
   struct KeyPart {
     std::size_t field;
     bool address;
-    Prefixes prefixes;
+    core::Prefixes prefixes;
   };
 
   void append_key(std::string& key) const {
@@ -59,7 +59,7 @@ class FieldParser : public Parser {
       const bool several = key_.size() > 1;
       if (several) append_length(0, key);
       if (part.address) {
-        append_address(values_[part.field], part.prefixes, key);
+        core::append_address(values_[part.field], part.prefixes, key);
       } else {
         key += values_[part.field];
       }
@@ -193,10 +193,10 @@ class Combined final : public FieldParser {
     std::string_view first = word(rest);
     if (first.empty()) return "there is no client before the time";
     values_[vhost] = "-";
-    if (!is_address(first)) {
+    if (!core::is_address(first)) {
       std::string_view after_first = rest;
       const std::string_view second = word(after_first);
-      if (is_address(second)) {
+      if (core::is_address(second)) {
         values_[vhost] = first;
         first = second;
         rest = after_first;
@@ -286,7 +286,7 @@ class Named : public FieldParser {
   std::vector<std::vector<std::string>> names_;  // for each field; the first present one counts
 
  private:
-  void add_key(const std::vector<std::string>& names, bool address, Prefixes prefixes) {
+  void add_key(const std::vector<std::string>& names, bool address, core::Prefixes prefixes) {
     key_.push_back({names_.size(), address, prefixes});
     names_.push_back(names);
   }

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "logs/address.hpp"
+#include "core/address.hpp"
 
 namespace weir::logs {
 
@@ -18,12 +18,12 @@ struct Wanted {
   struct Part {
     std::string field;
     bool address = false;  // as an internet address
-    Prefixes prefixes;
+    core::Prefixes prefixes;
   };
-  std::vector<Part> key;  // empty: the client's address, where the format has it
-  Prefixes prefixes;      // of that address
-  std::string cost;       // empty: 1 for each line
-  std::string time;       // empty: where the format has it
+  std::vector<Part> key;    // empty: the client's address, where the format has it
+  core::Prefixes prefixes;  // of that address
+  std::string cost;         // empty: 1 for each line
+  std::string time;         // empty: where the format has it
   std::int32_t zone_s = 0;
 
   // "ip", "ip/64", "ip/24/64", "user", "ip,path". Throws std::runtime_error.

@@ -1,0 +1,213 @@
+// What a limits file says, once it has been read and found right: plain data, in the order of the file.
+//
+// Immutable after reading, so any thread may look at it. It owns everything; things name each other by their
+// index. Whatever the file leaves out has its default here, except where a field says that it may be unsaid.
+// docs/limits.md is the reference. Not for: deciding quickly (that is compiled from this).
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "core/address.hpp"
+#include "core/rule.hpp"
+#include "weir/quota.hpp"
+#include "weir/source.hpp"
+
+namespace weir::limits {
+
+// A line and a column, in characters, both from 1. Line 0: it stands nowhere.
+struct Place {
+  std::uint32_t line = 0;
+  std::uint32_t column = 0;
+
+  friend constexpr auto operator<=>(const Place&, const Place&) = default;
+};
+
+using Index = std::uint32_t;
+constexpr Index kNone = std::numeric_limits<Index>::max();
+
+using Time = std::chrono::sys_time<std::chrono::nanoseconds>;
+constexpr Time kNever = Time::max();    // of an end: there is none
+constexpr Time kLongAgo = Time::min();  // of an end: it has always been past
+
+// A part of the whole, exact: "12.5%" is 125,000 millionths.
+struct Share {
+  static constexpr std::uint32_t kWhole = 1'000'000;
+  std::uint32_t millionths = 0;
+
+  friend constexpr auto operator<=>(const Share&, const Share&) = default;
+};
+
+// What an attribute's value is compared with.
+struct Entry {
+  enum class Kind : std::uint8_t {
+    text,     // equal, byte for byte
+    pattern,  // `*` stands for any run of characters, none too
+    network,  // an address or a CIDR, whose matches are addresses in any spelling
+  };
+  Kind kind = Kind::text;
+  std::string text;         // as written
+  core::Network network{};  // of Kind::network
+  Place place{};            // in the limits file, or in the list's own file
+};
+
+struct List {
+  std::string name;
+  std::vector<Entry> entries;  // of a list from a file it may be empty, and then matches nothing
+  std::string file;  // where it was read from, as one can open it; empty: the entries are in the limits file
+  Place place{};
+};
+
+// That an attribute has one of several values: one of the entries, or of those of one of the lists.
+struct Condition {
+  std::string attribute;
+  std::vector<Entry> entries;
+  std::vector<Index> lists;  // File::lists
+  Place place{};
+};
+
+// All of them hold. An empty one holds always; where that would be no use (deny, allow) empty means none.
+using When = std::vector<Condition>;
+
+// One attribute of a limit's key.
+struct By {
+  std::string attribute;
+  core::Prefixes group{};  // of a value that is an address: how many bits of it count
+};
+
+// One rate of a limit, with a state of its own: (limit id, period, algorithm).
+struct Window {
+  core::Rule rule;
+  Place place{};
+
+  std::chrono::nanoseconds period() const { return rule.quota.rate().period; }
+};
+
+// How much one unit of a request costs under a limit.
+struct CostCase {
+  When when;
+  std::uint64_t cost = 1;
+  Place place{};
+};
+struct CostRule {
+  std::vector<CostCase> cases;  // the first that matches; when none does: 1
+  std::string from;             // or the attribute that is the cost; then there are no cases
+  Place place{};                // line 0: unsaid, so 1
+};
+
+// What a child may count on from its `within`: unsaid when its line is 0.
+struct Guarantee {
+  core::Rule rule{Quota::per_second(1)};  // of gcra
+  Place place{};
+};
+
+// The shares of the burst that less important classes leave, one for each of File::classes; empty: unsaid.
+// They never shrink, and the first is 0.
+struct Leave {
+  std::vector<Share> shares;
+  Place place{};
+};
+
+// The share of the burst that only requests inside a guarantee may use: unsaid when its line is 0.
+struct Reserve {
+  Share share{};
+  Place place{};
+};
+
+// Other numbers for one window, or none at all.
+struct WindowChange {
+  Index window = 0;                       // NamedLimit::windows
+  bool lifted = false;                    // `unlimited`: this window is not charged
+  core::Rule rule{Quota::per_second(1)};  // unless lifted; of the window's period and algorithm
+  Place place{};
+};
+
+// Other numbers for some keys. For each window, and for each other thing, the last override that matches and
+// names it wins.
+struct Override {
+  When when;
+  Time until = kNever;  // it applies before this moment
+  std::string reason;
+  std::vector<WindowChange> windows;  // empty: it names none
+  Leave leave;
+  Reserve reserve;
+  Guarantee guarantee;
+  CostRule cost;
+  Place place{};
+  Place until_place{};
+};
+
+// What decides while the store does not; of a table that is full.
+struct StoreError {
+  OnStoreError what = OnStoreError::local;
+  Share share{Share::kWhole};  // of local: the share of the numbers that this process hands out alone
+  Place place{};               // line 0: unsaid, so the server's flag holds
+};
+enum class WhenFull : std::uint8_t { unsaid, deny, allow };
+
+// RESERVE without COST takes an estimate, and is settled later.
+struct Hold {
+  std::uint64_t estimate = 0;  // 0: the limit has no hold
+  std::chrono::nanoseconds ttl{0};
+  Share at_most{Share::kWhole};  // of the burst
+  Place place{};
+};
+
+struct NamedLimit {
+  std::string name;
+  std::string id;               // its identity in every store; the name unless `id:` says otherwise
+  std::vector<By> by;           // in the order of the file; empty: one counter for everybody
+  bool required = false;        // a request without an attribute of `by` is an error
+  std::vector<Window> windows;  // empty: only deny and allow
+  Index within = kNone;         // File::limits; never in a circle
+  std::vector<Override> overrides;
+  When deny;   // empty: nobody
+  When allow;  // empty: nobody is exempt
+  Leave leave;
+  Reserve reserve;
+  Guarantee guarantee;
+  CostRule cost;
+  // Before this moment the limit is counted and reported, never enforced. kLongAgo: it is enforced.
+  Time shadow_until = kLongAgo;
+  StoreError on_store_error;
+  WhenFull when_full = WhenFull::unsaid;
+  std::chrono::nanoseconds max_wait{-1};  // below 0: unsaid
+  Hold hold;
+  Place place{};
+  Place shadow_place{};
+
+  bool shadow(Time now) const { return now < shadow_until; }
+};
+
+struct Route {
+  When when;                  // empty: every request
+  Index least_class = kNone;  // File::classes: what its requests have unless they say so, and never exceed
+  std::vector<Index> limits;  // File::limits, as named
+  // What its requests meet: those, and all that they are within, each once; an ancestor stands before its
+  // first child.
+  std::vector<Index> meets;
+  Place place{};  // line 0: the file has no routes, and this one stands for them: every limit
+};
+
+struct Answers {
+  int status = 429;
+  std::vector<std::string> headers;  // empty: unsaid
+};
+
+struct File {
+  std::string name;                  // how messages call it
+  std::string text;                  // all of it
+  std::vector<std::string> classes;  // the most important first; empty: the file has none
+  Index default_class = kNone;       // the one called `default`
+  Index ceiling = kNone;             // no request is more important than this where its route has no class
+  std::string hash_tag;              // an attribute; empty: none
+  std::vector<List> lists;
+  std::vector<NamedLimit> limits;
+  std::vector<Route> routes;  // the first that matches; never empty
+  Answers answers;
+};
+
+}  // namespace weir::limits

@@ -1,0 +1,45 @@
+// Reads a limits file: the text of it to what it says, or to everything that is wrong with it at once.
+//
+// Pure but for the files of lists. Any thread.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <tl/expected.hpp>
+#include <vector>
+
+#include "limits/file.hpp"
+#include "limits/finding.hpp"
+
+namespace weir::limits {
+
+// The bytes of a file, or why there are none: "No such file or directory". Stops after `most` + 1 bytes.
+using OpenFile =
+    std::function<tl::expected<std::string, std::string>(const std::string& path, std::size_t most)>;
+tl::expected<std::string, std::string> read_from_disk(const std::string& path, std::size_t most);
+
+struct ReadOptions {
+  Time now{};  // for what ends: `until` of overrides and shadows
+  // What an `until` that is past is: an error in lint, a warning elsewhere, since it must keep no server
+  // down.
+  Severity past = Severity::warning;
+  std::string name = "limits.yaml";  // of the file, in messages
+  std::string folder;                // where files of lists are, unless they are absolute; empty: here
+  OpenFile open = read_from_disk;    // of lists; tests have files of their own
+};
+
+struct Reading {
+  std::shared_ptr<const File> file;  // null when there are errors
+  std::vector<Finding> findings;     // in the order of the file's lines, those of list files last
+};
+
+Reading read(std::string_view text, const ReadOptions& options);
+
+// The file at `path` and its lists, which are looked for beside it. "-" is the standard input. A file that
+// cannot be opened is the only finding, of rule 0.
+Reading read_file(const std::string& path, ReadOptions options);
+
+}  // namespace weir::limits
