@@ -4,7 +4,32 @@
 
 namespace weir::resp {
 
-Batch::Batch(OnStoreError on_store_error, store::Sharing sharing) : parser_(on_store_error, sharing) {
+std::span<store::Check> Question::room(std::size_t count) {
+  if (count == 1) {
+    check = {};
+    checks = {&check, 1};
+  } else {
+    if (!more) more = std::make_unique<More>();
+    more->checks.assign(count, {});
+    checks = more->checks;
+  }
+  return checks;
+}
+
+void Question::keep_keys() {
+  if (!more) more = std::make_unique<More>();
+  std::string& kept = more->keys;
+  kept.clear();
+  for (const store::Check& each : checks) kept += each.key;
+  std::size_t at = 0;
+  for (store::Check& each : checks) {
+    each.key = std::string_view(kept).substr(at, each.key.size());
+    at += each.key.size();
+  }
+}
+
+Batch::Batch(OnStoreError on_store_error, store::Sharing sharing, std::chrono::nanoseconds wall)
+    : parser_(on_store_error, sharing), rules_(on_store_error, sharing, wall) {
   for (store::Request*& each : questions_) each = std::make_unique<Question>().release();
 }
 
@@ -14,9 +39,10 @@ Batch::~Batch() {
 
 void Batch::clear() {
   // A reset of many keys is alone, and the only one whose size is the client's choice.
-  if (size_ == 1 && (*this)[0].keys.size() > kMost) std::vector<store::Check>().swap((*this)[0].keys);
+  if (size_ == 1 && (*this)[0].checks.size() > kMost) (*this)[0].more.reset();
   size_ = 0;
   parser_.forget();
+  rules_.forget();
 }
 
 std::unique_ptr<Question> Batch::take_out(std::size_t i) {
@@ -31,7 +57,7 @@ std::unique_ptr<Question> Batch::take_out(std::size_t i) {
 }
 
 void Batch::put_back(std::unique_ptr<Question> question) {
-  std::vector<store::Check>().swap(question->keys);
+  question->more.reset();
   question->why.clear();
   if (free_.size() < kMostFree) free_.push_back(std::move(question));
 }

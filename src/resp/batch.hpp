@@ -7,11 +7,15 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
+#include "resp/rule_texts.hpp"
 #include "resp/throttle.hpp"
 #include "store/store.hpp"
 
@@ -19,16 +23,36 @@ namespace weir::resp {
 
 class Pipeline;
 
+// How a question is replied to.
+enum class Reply : std::uint8_t {
+  five,        // CL.THROTTLE's integers, in seconds
+  six_by_key,  // WEIR.THROTTLE's, in milliseconds, and the key that decides
+  forgotten,   // how many keys had something to forget
+};
+
 // A request of one command. Aligned, so that it lies in four cache lines and not in five: without it a
 // decision took 4 % longer.
 struct alignas(64) Question final : store::Request {
+  // What a question of one check does without.
+  struct More {
+    std::vector<store::Check> checks;
+    std::string keys;  // those of the checks, while the words are gone and the answer is not there
+  };
+
   Question();
 
-  store::Check check{};              // of a decision
-  std::vector<store::Check> keys{};  // of a reset
+  // Room for its checks, which are as new.
+  std::span<store::Check> room(std::size_t count);
+  // Copies the keys, which are views into what the connection has read.
+  void keep_keys();
+
+  store::Check check{};  // when there is one
+  std::unique_ptr<More> more;
   Pipeline* asker = nullptr;
+  Reply reply = Reply::five;
   bool silent = false;  // it is asked, but its reply is not wanted
 };
+static_assert(sizeof(Question) <= 256);
 
 class Batch {
  public:
@@ -36,13 +60,16 @@ class Batch {
   static constexpr std::size_t kMost = 64;
   static_assert(kMost <= ThrottleParser::kMostLimits);
 
-  explicit Batch(OnStoreError on_store_error = OnStoreError::local, store::Sharing sharing = {});
+  // `wall`: how far the clock that windows go by is ahead of the one of the requests.
+  explicit Batch(OnStoreError on_store_error = OnStoreError::local, store::Sharing sharing = {},
+                 std::chrono::nanoseconds wall = std::chrono::nanoseconds{0});
   ~Batch();
   Batch(const Batch&) = delete;
   Batch& operator=(const Batch&) = delete;
 
   // The limits of the questions are its.
   ThrottleParser& parser() { return parser_; }
+  RuleTexts& rules() { return rules_; }
 
   std::size_t size() const { return size_; }
   bool full() const { return size_ == kMost; }
@@ -56,6 +83,8 @@ class Batch {
     next.fault = Fault::none;
     return next;
   }
+  // The last one is not asked.
+  void drop_last() { --size_; }
   // All have been dealt with, or taken out.
   void clear();
 
@@ -67,6 +96,7 @@ class Batch {
   static constexpr std::size_t kMostFree = 1024;
 
   ThrottleParser parser_;
+  RuleTexts rules_;
   std::size_t size_ = 0;
   std::array<store::Request*, kMost> questions_;  // all of them Questions, and ours
   std::vector<std::unique_ptr<Question>> free_;

@@ -10,17 +10,20 @@ namespace {
 constexpr Command::Keys kNoKeys{};
 constexpr Command::Keys kOneKey{.first = 1, .last = 1};
 constexpr Command::Keys kAllKeys{.first = 1, .last = -1};
+constexpr Command::Keys kKeysAndRules{.first = 1, .last = -1, .step = 2};
 constexpr Flags kAlways = Flags::before_auth | Flags::in_multi;
 constexpr Flags kRefused = Flags::unlisted | Flags::in_multi;
 
 // The unlisted ones last.
 constexpr std::array kCommands = {
-    Command{"CL.THROTTLE", -5, kOneKey, Flags::none, &ThrottleParser::cl_throttle, nullptr,
+    Command{"CL.THROTTLE", -5, kOneKey, Flags::none, ask_cl_throttle, nullptr,
             "key max_burst count period [quantity]: decides one request"},
-    Command{"RL.THROTTLE", -5, kOneKey, Flags::none, &ThrottleParser::cl_throttle, nullptr,
+    Command{"RL.THROTTLE", -5, kOneKey, Flags::none, ask_cl_throttle, nullptr,
             "CL.THROTTLE by its other name"},
-    Command{"GCRA", -5, kOneKey, Flags::none, &ThrottleParser::gcra, nullptr,
+    Command{"GCRA", -5, kOneKey, Flags::none, ask_gcra, nullptr,
             "key max_burst tokens_per_period period [TOKENS n]: decides one request"},
+    Command{"WEIR.THROTTLE", -3, kKeysAndRules, Flags::none, ask_throttle, nullptr,
+            "[COST n] [KEYS] key rule [key rule ...]: decides one request under several limits"},
     Command{"WEIR.RESET", 2, kOneKey, Flags::none, nullptr, run_del, "key: forgets what was charged to it"},
     Command{"DEL", -2, kAllKeys, Flags::none, nullptr, run_del, "key...: forgets what was charged to each"},
     Command{"PING", -1, kNoKeys, Flags::none, nullptr, run_ping, "[message]: answers PONG or the message"},

@@ -73,19 +73,21 @@ constexpr bool has(Flags flags, Flags flag) {
 }
 
 struct Command {
-  using Parse = Throttle (ThrottleParser::*)(Arguments);
+  // Gathers what its words ask. False: nothing was gathered, and pipeline.answer() is the reply.
+  using Ask = bool (*)(Pipeline&, Arguments words, bool silent);
   // The positions of its keys among the words; 0: it has none. As Redis counts: a last of -1 is the last
   // word.
   struct Keys {
     int first = 0;
     int last = 0;
+    int step = 1;
   };
 
   std::string_view name;  // upper case
   int arity;              // as Redis counts it: with the name, negative is a minimum
   Keys keys;
   Flags flags;
-  Parse parse;         // of a decision, which is gathered with those around it; null for all others
+  Ask ask;             // of a decision, which is gathered with those around it; null for all others
   void (*run)(Call&);  // of the others; null for a decision
   std::string_view summary;
 
@@ -130,6 +132,9 @@ void run_multi(Call& call);
 void run_exec(Call& call);
 void run_discard(Call& call);
 // throttle_commands.cpp
+bool ask_cl_throttle(Pipeline& pipeline, Arguments words, bool silent);
+bool ask_gcra(Pipeline& pipeline, Arguments words, bool silent);
+bool ask_throttle(Pipeline& pipeline, Arguments words, bool silent);
 void run_del(Call& call);
 void refuse_script(Call& call);
 

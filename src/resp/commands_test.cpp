@@ -43,7 +43,7 @@ TEST(Commands, a_row_says_what_it_needs) {
   std::set<std::string_view> names;
   for (const Command& each : listed_commands()) {
     EXPECT_TRUE(names.insert(each.name).second) << each.name;
-    EXPECT_NE(each.parse == nullptr, each.run == nullptr) << each.name;
+    EXPECT_NE(each.ask == nullptr, each.run == nullptr) << each.name;
     EXPECT_FALSE(each.summary.empty()) << each.name;
     EXPECT_FALSE(has(each.flags, Flags::unlisted)) << each.name;
   }

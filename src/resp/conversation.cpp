@@ -65,11 +65,7 @@ bool Conversation::take(std::string_view bytes, std::string& out) {
 
 // A decision waits for those after it; any other command is answered after those before it.
 bool Conversation::gather(const Command& command, Arguments words, bool silent) {
-  if (command.parse == nullptr) return false;
-  const Throttle throttle = (pipeline_.parser().*command.parse)(words);
-  if (throttle.limit == nullptr) return false;
-  pipeline_.check(throttle, silent);
-  return true;
+  return command.ask != nullptr && command.ask(pipeline_, words, silent);
 }
 
 void Conversation::execute(const Command* command, std::string_view bytes, std::string& out) {
@@ -111,9 +107,9 @@ void Conversation::queue(const Command& command, std::string_view bytes, Call& c
   call.fail(allowed ? "ERR too much queued in one MULTI" : "ERR Command not allowed inside a transaction");
 }
 
-// A decision comes here when its words were wrong.
+// A decision comes here when it could not be gathered.
 void Conversation::run(const Command& command, Call& call) {
-  if (command.parse != nullptr) return call.fail(pipeline_.parser().error());
+  if (command.ask != nullptr) return pipeline_.answer(call.reply());
   command.run(call);
   slow_ = slow_ || call.slow;
   settle(call.out);

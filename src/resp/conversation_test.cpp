@@ -32,7 +32,7 @@ struct Talk {
   std::chrono::nanoseconds now = 1000s;
   store::EmbeddedStore embedded{1_MiB, WhenFull::deny, {1, 2}};
   service::Service service;
-  Batch batch;
+  Batch batch{OnStoreError::local, {}, service.wall_ahead()};
   Conversation conversation{
       service, embedded, batch, {7, "127.0.0.1"}, [] { FAIL() << "nothing is awaited"; }};
   std::string rest;
@@ -85,6 +85,74 @@ TEST(Conversation, a_long_pipeline_keeps_its_order) {
 TEST(Conversation, a_quoted_key_is_asked_before_the_parser_forgets_it) {
   const std::string allowed = "*5\r\n:0\r\n:1\r\n:0\r\n:-1\r\n:60\r\n";
   EXPECT_EQ(Talk().say("CL.THROTTLE \"one\" 0 1 60\r\nCL.THROTTLE \"two\" 0 1 60\r\n"), allowed + allowed);
+}
+
+TEST(Throttles, several_limits_are_charged_all_or_none) {
+  Talk talk;
+  const auto six = [](const std::string& numbers, const std::string& by) {
+    return "*6\r\n" + numbers + "$" + std::to_string(by.size()) + "\r\n" + by + "\r\n";
+  };
+  const std::vector<std::pair<std::string, std::string>> rows = {
+      {"WEIR.THROTTLE a 10/s", six(":0\r\n:10\r\n:9\r\n:-1\r\n:100\r\n", "a")},
+      {"weir.throttle cost 2 a 10/s b '3/s burst 4'", six(":0\r\n:4\r\n:2\r\n:-1\r\n:667\r\n", "b")},
+      {"WEIR.THROTTLE COST 3 a 10/s b '3/s burst 4'", six(":1\r\n:4\r\n:2\r\n:334\r\n:667\r\n", "b")},
+      {"WEIR.THROTTLE COST 0 a 10/s", six(":0\r\n:10\r\n:7\r\n:-1\r\n:300\r\n", "a")},
+      {"WEIR.THROTTLE COST 5 a 10/s b '3/s burst 4'", six(":1\r\n:4\r\n:2\r\n:-1\r\n:667\r\n", "b")},
+      {"CL.THROTTLE a 9 10 1", "*5\r\n:0\r\n:10\r\n:6\r\n:-1\r\n:1\r\n"},
+      {"WEIR.THROTTLE f '100/min algorithm=fixed_window' c '5/s algorithm=sliding_window_counter'",
+       six(":0\r\n:5\r\n:4\r\n:-1\r\n:1877\r\n", "c")},
+      {"WEIR.THROTTLE KEYS cost 5/s keys 6/s", six(":0\r\n:5\r\n:4\r\n:-1\r\n:200\r\n", "cost")},
+      {"WEIR.THROTTLE COST 1 KEYS keys 6/s", six(":0\r\n:6\r\n:4\r\n:-1\r\n:334\r\n", "keys")},
+      {"DEL a b", ":2\r\n"},
+  };
+  for (const auto& [command, answer] : rows) EXPECT_EQ(talk.say(command + "\r\n"), answer) << command;
+  EXPECT_EQ(talk.service.counters.denied.load(), 2U);
+}
+
+TEST(Throttles, a_mistake_is_named_and_nothing_is_charged) {
+  Talk talk;
+  const std::string form = "; the form is WEIR.THROTTLE [COST n] [KEYS] key rule [key rule ...]";
+  std::string seventeen;
+  for (int i = 0; i < 17; ++i) seventeen += " k" + std::to_string(i) + " 1/s";
+  const std::vector<std::pair<std::string, std::string>> rows = {
+      {"a", "wrong number of arguments for 'weir.throttle' command"},
+      {"a 1/s b", "missing the rule of key 'b'" + form},
+      {"COST 1", "missing a key and its rule" + form},
+      {"COST x a 1/s", "COST: 'x' is not an integer from 0 to 9223372036854775807"},
+      {"COST -1 a 1/s", "COST: '-1' is not an integer from 0 to 9223372036854775807"},
+      {"a 1/s a 2/s", "key 'a' is given twice; one call charges each key once"},
+      {"a 1/s b 1/x",
+       "quota '1/x': the period is not a time such as s, 10s, 250ms, min, h or 1.5d; the form is "
+       "COUNT/PERIOD "
+       "[burst N], as in 100/min or 5/10s burst 20"},
+      {"a '1/s size 3'",
+       "limit '1/s size 3': unexpected 'size'; the form is COUNT/PERIOD [burst N] [algorithm=NAME] "
+       "[align=clock], as in 10/s burst 50 or 1000/h algorithm=fixed_window"},
+      {"a " + std::string(129, '1'), "limit '" + std::string(32, '1') + "...': longer than 128 bytes"},
+      {seventeen, "17 keys; one call may have at most 16"},
+      {"a '1/s algorithm=sliding_window_log'",
+       "sliding_window_log cannot be counted by the table of this process"},
+  };
+  for (const auto& [words, error] : rows) {
+    EXPECT_EQ(talk.say("WEIR.THROTTLE " + words + "\r\nPING\r\n"), "-ERR " + error + "\r\n+PONG\r\n");
+  }
+  EXPECT_EQ(talk.service.live_keys(), 0U);
+}
+
+TEST(Throttles, in_a_pipeline_and_in_multi) {
+  Talk talk;
+  std::string asked = "MULTI\r\n";
+  std::string answer;
+  for (int i = 0; i < 200; ++i) {
+    const std::string n = std::to_string(i);
+    asked += "WEIR.THROTTLE \"k" + n + "\" 1/s l" + n + " 2/s\r\n";
+    answer +=
+        "*6\r\n:0\r\n:1\r\n:0\r\n:-1\r\n:1000\r\n$" + std::to_string(n.size() + 1) + "\r\nk" + n + "\r\n";
+  }
+  std::string queued;
+  for (int i = 0; i < 200; ++i) queued += "+QUEUED\r\n";
+  EXPECT_EQ(talk.say(asked + "EXEC\r\n"), "+OK\r\n" + queued + "*200\r\n" + answer);
+  EXPECT_EQ(talk.service.live_keys(), 400U);
 }
 
 TEST(Conversation, multi_queues_and_exec_runs) {
@@ -312,11 +380,9 @@ class LateStore final : public store::Store {
       each->state = store::Request::State::submitted;
       // The keys' bytes and the limits are the store's only until submit() returns.
       Held& held = held_.emplace_back(Held{each, {}, {}});
-      for (store::Check& check : each->checks) {
+      for (const store::Check& check : each->checks) {
         held.keys.emplace_back(check.key);
         held.limits.push_back(*check.limit);
-        check.key = "nothing is left of it";
-        check.limit = nullptr;
       }
     }
   }
@@ -331,6 +397,7 @@ class LateStore final : public store::Store {
   void answer_one(std::size_t i = 0) {
     Held held = std::move(held_.at(i));
     held_.erase(held_.begin() + static_cast<std::ptrdiff_t>(i));
+    const std::vector<store::Check> asked(held.request->checks.begin(), held.request->checks.end());
     for (std::size_t k = 0; k < held.keys.size(); ++k) {
       held.request->checks[k].key = held.keys[k];
       held.request->checks[k].limit = &held.limits[k];
@@ -341,6 +408,10 @@ class LateStore final : public store::Store {
       held.request->state = store::Request::State::answered;
       held.request->fault = fault;
       held.request->why = why;
+    }
+    for (std::size_t k = 0; k < asked.size(); ++k) {
+      held.request->checks[k].key = asked[k].key;
+      held.request->checks[k].limit = asked[k].limit;
     }
     held.request->on_answer(*held.request);
   }
@@ -499,6 +570,14 @@ TEST(LateStore, a_connection_that_goes_cancels_what_is_open) {
   EXPECT_EQ(talk.store.open(), 0U);
   EXPECT_EQ(talk.store.cancelled, 2U) << "one was answered";
   EXPECT_EQ(talk.all("CL.THROTTLE d 15 30 60\r\n"), kFirst);
+}
+
+TEST(LateStore, the_key_that_decides_is_told_though_its_bytes_have_gone) {
+  LateTalk talk;
+  EXPECT_EQ(talk.say("WEIR.THROTTLE first 10/s second 1/s\r\nWEIR.THROTTLE second 1/s\r\n"), "");
+  EXPECT_EQ(talk.all(""),
+            "*6\r\n:0\r\n:1\r\n:0\r\n:-1\r\n:1000\r\n$6\r\nsecond\r\n"
+            "*6\r\n:1\r\n:1\r\n:0\r\n:1000\r\n:1000\r\n$6\r\nsecond\r\n");
 }
 
 TEST(LateStore, connections_wait_independently) {

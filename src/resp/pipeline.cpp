@@ -43,20 +43,30 @@ void Pipeline::check(const Throttle& throttle, bool silent) {
   question.check.cost = throttle.cost;
   question.checks = {&question.check, 1};
   question.verb = store::Verb::check;
+  question.reply = Reply::five;
   question.silent = silent;
 }
 
-void Pipeline::reset(std::span<const std::string_view> keys, bool silent) {
+Question& Pipeline::add(std::size_t checks, Reply reply, bool silent) {
   Question& question = batch_.add();
+  question.room(checks);
+  question.verb = store::Verb::check;
+  question.reply = reply;
+  question.silent = silent;
+  return question;
+}
+
+void Pipeline::reset(std::span<const std::string_view> keys, bool silent) {
   // Each once: a request's keys differ.
   std::vector<std::string_view> once(keys.begin(), keys.end());
   std::sort(once.begin(), once.end());
   once.erase(std::unique(once.begin(), once.end()), once.end());
-  question.keys.clear();
-  for (const std::string_view key : once) question.keys.push_back({.limit = &kNameless, .key = key});
-  question.checks = question.keys;
+  Question& question = add(once.size(), Reply::forgotten, silent);
   question.verb = store::Verb::reset;
-  question.silent = silent;
+  for (std::size_t i = 0; i < once.size(); ++i) {
+    question.checks[i].limit = &kNameless;
+    question.checks[i].key = once[i];
+  }
 }
 
 void Pipeline::ask() {
@@ -93,6 +103,7 @@ void Pipeline::await(std::size_t first) {
   pending_.reserve(batch_.size() - first);
   for (std::size_t i = first; i < batch_.size(); ++i) {
     Question& question = *pending_.emplace_back(batch_.take_out(i));
+    if (question.reply == Reply::six_by_key) question.keep_keys();
     if (question.state == State::answered) continue;
     question.asker = this;
     ++open_;
@@ -109,13 +120,23 @@ void Pipeline::write(Writer& to, const Question& question) {
     if (!question.silent) to.error(error_of(question));
     return;
   }
-  if (question.verb == store::Verb::reset) {
-    if (!question.silent) to.integer(static_cast<std::int64_t>(question.forgotten));
-    return;
+  switch (question.reply) {
+    case Reply::five: {
+      const Decision& decision = question.check.decision;
+      denied_ += decision.allowed() ? 0 : 1;
+      if (!question.silent) to.five_integers(five_integers(decision));
+      break;
+    }
+    case Reply::six_by_key: {
+      denied_ += question.allowed() ? 0 : 1;
+      if (!question.silent)
+        to.six(five_in_ms(question.allowed(), question.decision()), question.checks[question.by].key);
+      break;
+    }
+    case Reply::forgotten:
+      if (!question.silent) to.integer(static_cast<std::int64_t>(question.forgotten));
+      break;
   }
-  const Decision& decision = question.check.decision;
-  denied_ += decision.allowed() ? 0 : 1;
-  if (!question.silent) to.five_integers(five_integers(decision));
 }
 
 }  // namespace weir::resp

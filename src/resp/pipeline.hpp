@@ -10,7 +10,9 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "resp/batch.hpp"
@@ -39,10 +41,21 @@ class Pipeline {
   }
 
   ThrottleParser& parser() { return batch_.parser(); }
+  RuleTexts& rules() { return batch_.rules(); }
 
   void check(const Throttle& throttle, bool silent);
+  // Another question of that many checks, for the caller to fill; drop() when it cannot.
+  Question& add(std::size_t checks, Reply reply, bool silent);
+  void drop() { batch_.drop_last(); }
   // Alone: nothing may be gathered before it, and settle() is the next call.
   void reset(std::span<const std::string_view> keys, bool silent);
+
+  // What is replied to a command that could not be gathered. Always false.
+  bool fail(std::string text) {
+    error_ = std::move(text);
+    return false;
+  }
+  void answer(Writer to) const { to.error(error_); }
 
   bool full() const { return batch_.full(); }
   bool waiting() const { return open_ > 0; }
@@ -68,7 +81,8 @@ class Pipeline {
   bool fresh_ = false;                              // when_.now is now
   std::vector<std::unique_ptr<Question>> pending_;  // asked, and not all answered
   std::size_t open_ = 0;                            // of them, without an answer
-  std::uint64_t denied_ = 0;                        // not yet counted
+  std::string error_;
+  std::uint64_t denied_ = 0;  // not yet counted
 };
 
 }  // namespace weir::resp

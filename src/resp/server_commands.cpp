@@ -23,7 +23,7 @@ void describe(Writer& to, const Command& command) {
   to.simple(has_keys ? "write" : "fast");
   to.integer(command.keys.first);
   to.integer(command.keys.last);
-  to.integer(has_keys ? 1 : 0);
+  to.integer(has_keys ? command.keys.step : 0);
 }
 
 const Command* find_listed(std::string_view name) {

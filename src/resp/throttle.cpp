@@ -11,22 +11,6 @@ namespace {
 constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t kMostSeconds = kMost / 1'000'000'000;
 
-std::string arity(std::string_view command) {
-  std::string name(command);
-  for (char& c : name) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c);
-  return "ERR wrong number of arguments for '" + name + "' command";
-}
-
-// "max_burst: 'x' is not an integer from 0 to 9": the field, what came, what is allowed. What came is cut
-// short, so that a megabyte sent is not a megabyte answered.
-std::string not_in_range(std::string_view field, std::string_view came, std::int64_t least,
-                         std::int64_t most) {
-  constexpr std::size_t kShown = 32;
-  std::string text = "ERR " + std::string(field) + ": '" + std::string(came.substr(0, kShown));
-  if (came.size() > kShown) text += "...";
-  return text + "' is not an integer from " + std::to_string(least) + " to " + std::to_string(most);
-}
-
 bool equal_ignoring_case(std::string_view text, std::string_view upper) {
   if (text.size() != upper.size()) return false;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -37,6 +21,20 @@ bool equal_ignoring_case(std::string_view text, std::string_view upper) {
 }
 
 }  // namespace
+
+std::string wrong_arity(std::string_view command) {
+  std::string name(command);
+  for (char& c : name) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c);
+  return "ERR wrong number of arguments for '" + name + "' command";
+}
+
+std::string not_in_range(std::string_view field, std::string_view came, std::int64_t least,
+                         std::int64_t most) {
+  constexpr std::size_t kShown = 32;
+  std::string text = "ERR " + std::string(field) + ": '" + std::string(came.substr(0, kShown));
+  if (came.size() > kShown) text += "...";
+  return text + "' is not an integer from " + std::to_string(least) + " to " + std::to_string(most);
+}
 
 ThrottleParser::ThrottleParser(OnStoreError on_store_error, store::Sharing sharing)
     : on_store_error_(on_store_error), sharing_(sharing) {
@@ -72,7 +70,7 @@ void ThrottleParser::forget() {
 }
 
 Throttle ThrottleParser::cl_throttle(Arguments words) {
-  if (words.size() < 5 || words.size() > 6) return fail(arity(words[0]));
+  if (words.size() < 5 || words.size() > 6) return fail(wrong_arity(words[0]));
   // No word may be negative, so -1 can stand for a word that is not a number; optionals cost a tenth of a
   // request here.
   const auto number = [&words](std::size_t at) { return parse_integer(words[at]).value_or(-1); };
@@ -88,7 +86,7 @@ Throttle ThrottleParser::cl_throttle(Arguments words) {
 }
 
 Throttle ThrottleParser::gcra(Arguments words) {
-  if (words.size() < 5 || words.size() > 7) return fail(arity(words[0]));
+  if (words.size() < 5 || words.size() > 7) return fail(wrong_arity(words[0]));
   const auto max_burst = parse_integer(words[2]);
   if (!max_burst || *max_burst < 0 || *max_burst == kMost) {
     return fail("ERR value is out of range, must be positive");
@@ -126,6 +124,14 @@ std::array<std::int64_t, 5> five_integers(const Decision& decision) {
   return {decision.allowed() ? 0 : 1, decision.limit, decision.remaining,
           decision.retry_after ? core::ceil_to_seconds(*decision.retry_after) : -1,
           core::ceil_to_seconds(decision.reset_after)};
+}
+
+std::array<std::int64_t, 5> five_in_ms(bool allowed, const Decision& decision) {
+  const auto ms = [](std::chrono::nanoseconds time) {
+    return std::chrono::ceil<std::chrono::milliseconds>(time).count();
+  };
+  return {allowed ? 0 : 1, decision.limit, decision.remaining,
+          decision.retry_after ? ms(*decision.retry_after) : -1, ms(decision.reset_after)};
 }
 
 }  // namespace weir::resp

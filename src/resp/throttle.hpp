@@ -4,6 +4,8 @@
 // GCRA key max_burst tokens_per_period period [TOKENS n]: the command that Redis' development branch had; the
 // period is a decimal number of seconds. In both max_burst is burst - 1; that word ends here.
 //
+// WEIR.THROTTLE's rules come as text (rule_texts.hpp).
+//
 // One thread. It keeps the limits that it has made, because callers mostly repeat one.
 #pragma once
 
@@ -56,8 +58,17 @@ class ThrottleParser {
   std::string error_;
 };
 
+// The error text for too few words, or too many. `command` may be in any letter case.
+std::string wrong_arity(std::string_view command);
+// "max_burst: 'x' is not an integer from 0 to 9": the field, what came, what is allowed. What came is cut
+// short, so that a megabyte sent is not a megabyte answered.
+std::string not_in_range(std::string_view field, std::string_view came, std::int64_t least,
+                         std::int64_t most);
+
 // The five integers that both commands answer: limited, limit, remaining, retry_after or -1, reset_after, in
 // seconds rounded up. -1 also for `never`: waiting does not help.
 std::array<std::int64_t, 5> five_integers(const Decision& decision);
+// The same in milliseconds, as WEIR.* answers, whose first says whether all limits allowed.
+std::array<std::int64_t, 5> five_in_ms(bool allowed, const Decision& decision);
 
 }  // namespace weir::resp

@@ -1,7 +1,75 @@
-// Commands about limits, other than decisions: those are gathered (conversation.cpp).
+// Commands about limits whose numbers the request brings.
+#include <algorithm>
+#include <limits>
+#include <string>
+
 #include "resp/commands.hpp"
+#include "resp/number.hpp"
 
 namespace weir::resp {
+namespace {
+
+bool is(std::string_view word, std::string_view name) {
+  return word.size() == name.size() && lower(word) == name;
+}
+
+bool gather(Pipeline& pipeline, const Throttle& throttle, bool silent) {
+  if (throttle.limit == nullptr) return pipeline.fail(pipeline.parser().error());
+  pipeline.check(throttle, silent);
+  return true;
+}
+
+}  // namespace
+
+bool ask_cl_throttle(Pipeline& pipeline, Arguments words, bool silent) {
+  return gather(pipeline, pipeline.parser().cl_throttle(words), silent);
+}
+
+bool ask_gcra(Pipeline& pipeline, Arguments words, bool silent) {
+  return gather(pipeline, pipeline.parser().gcra(words), silent);
+}
+
+bool ask_throttle(Pipeline& pipeline, Arguments words, bool silent) {
+  constexpr std::string_view kForm = "the form is WEIR.THROTTLE [COST n] [KEYS] key rule [key rule ...]";
+  Arguments rest = words.subspan(1);
+  Cost cost{};
+  if (rest.size() > 1 && is(rest[0], "cost")) {
+    const std::int64_t units = parse_integer(rest[1]).value_or(-1);
+    if (units < 0)
+      return pipeline.fail(not_in_range("COST", rest[1], 0, std::numeric_limits<std::int64_t>::max()));
+    cost.units = static_cast<std::uint64_t>(units);
+    rest = rest.subspan(2);
+  }
+  if (!rest.empty() && is(rest[0], "keys")) rest = rest.subspan(1);
+  if (rest.empty()) return pipeline.fail("ERR missing a key and its rule; " + std::string(kForm));
+  if (rest.size() % 2 != 0) {
+    return pipeline.fail("ERR missing the rule of key '" + std::string(rest.back().substr(0, 32)) + "'; " +
+                         std::string(kForm));
+  }
+  const std::size_t count = rest.size() / 2;
+  if (count > store::kMostChecks) {
+    return pipeline.fail("ERR " + std::to_string(count) + " keys; one call may have at most " +
+                         std::to_string(store::kMostChecks));
+  }
+  const std::span<store::Check> checks = pipeline.add(count, Reply::six_by_key, silent).checks;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::string_view key = rest[2 * i];
+    const auto same = [key](const store::Check& other) { return other.key == key; };
+    if (std::any_of(checks.begin(), checks.begin() + static_cast<std::ptrdiff_t>(i), same)) {
+      pipeline.drop();
+      return pipeline.fail("ERR key '" + std::string(key.substr(0, 32)) +
+                           "' is given twice; one call charges each key once");
+    }
+    checks[i].limit = pipeline.rules().find(rest[2 * i + 1]);
+    checks[i].key = key;
+    checks[i].cost = cost;
+    if (checks[i].limit == nullptr) {
+      pipeline.drop();
+      return pipeline.fail(pipeline.rules().error());
+    }
+  }
+  return true;
+}
 
 // The answer is written by the pipeline, when it has come.
 void run_del(Call& call) { call.pipeline.reset(call.words.subspan(1), call.silent()); }

@@ -22,6 +22,7 @@ constexpr std::size_t kMaxDigits = 20;                    // 2^64 - 1
 constexpr std::size_t kMaxLine = 1 + 1 + kMaxDigits + 2;  // type, sign, digits, CRLF
 constexpr std::string_view kFormat = "txt:";              // of a verbatim string: plain text
 constexpr std::string_view kFiveHeader = "*5\r\n";
+constexpr std::string_view kSixHeader = "*6\r\n";
 
 char* write_unsigned(char* at, std::uint64_t value) {
   // Most numbers of an answer are below 100: a burst, what remains, seconds to wait.
@@ -71,6 +72,20 @@ void Writer::five_integers(const std::array<std::int64_t, 5>& values) {
   char* at = buffer + kFiveHeader.size();
   for (const std::int64_t value : values) at = write_integer_line(at, value);
   out_.append(buffer, static_cast<std::size_t>(at - buffer));
+}
+
+void Writer::six(const std::array<std::int64_t, 5>& values, std::string_view by) {
+  char buffer[kSixHeader.size() + 6 * kMaxLine];
+  std::memcpy(buffer, kSixHeader.data(), kSixHeader.size());
+  char* at = buffer + kSixHeader.size();
+  for (const std::int64_t value : values) at = write_integer_line(at, value);
+  *at++ = '$';
+  at = write_unsigned(at, by.size());
+  std::memcpy(at, "\r\n", 2);
+  at += 2;
+  out_.append(buffer, static_cast<std::size_t>(at - buffer));
+  out_ += by;
+  out_ += "\r\n";
 }
 
 void Writer::header(char type, std::uint64_t count) {

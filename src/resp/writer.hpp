@@ -47,6 +47,8 @@ class Writer {
 
   // The answer to CL.THROTTLE, in one append: this is the reply that the server sends most.
   void five_integers(const std::array<std::int64_t, 5>& values);
+  // The same and who decided, as WEIR.* answers.
+  void six(const std::array<std::int64_t, 5>& values, std::string_view by);
 
  private:
   void header(char type, std::uint64_t count);

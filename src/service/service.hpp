@@ -51,6 +51,9 @@ class Service {
   const Options& options() const { return options_; }
   std::chrono::nanoseconds now() const { return options_.clock(); }
   std::chrono::nanoseconds wall_now() const { return options_.wall_clock(); }
+  // How far the wall clock was ahead of the other at the start: windows lie by it, and stepping the wall
+  // clock later changes no decision.
+  std::chrono::nanoseconds wall_ahead() const { return wall_ahead_; }
 
   // Keys in use. In a large table an estimate: an event loop must not stand still to count a billion slots.
   std::uint64_t live_keys() const { return table_.live(now(), kMostSegmentsRead); }
@@ -73,6 +76,7 @@ class Service {
   Options options_;
   const store::Table& table_;
   std::chrono::nanoseconds started_ = now();
+  const std::chrono::nanoseconds wall_ahead_ = wall_now() - started_;
 };
 
 }  // namespace weir::service

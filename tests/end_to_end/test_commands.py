@@ -272,12 +272,13 @@ class TestSmallCommands(OneConnection):
         table = self.client.ask("COMMAND")
         self.assertEqual(len(table), count)
         names = {row[0].decode() for row in table}
-        self.assertEqual(names, set("""cl.throttle rl.throttle gcra weir.reset del ping echo quit reset hello auth
+        self.assertEqual(names, set("""cl.throttle rl.throttle gcra weir.throttle weir.reset del ping echo quit reset hello auth
             select client command info config time dbsize lastsave bgsave shutdown multi exec discard""".split()))
         self.assertEqual(self.client.ask("COMMAND", "INFO"), table)
         throttle, nothing = self.client.ask("COMMAND", "INFO", "Cl.Throttle", "nosuch")
         self.assertEqual((throttle[0], throttle[1], throttle[3:6]), (b"cl.throttle", -5, [1, 1, 1]))
         self.assertIsNone(nothing)
+        self.assertEqual(self.client.ask("COMMAND", "INFO", "weir.throttle")[0][3:6], [1, -1, 2])
         docs = self.client.ask("COMMAND", "DOCS")
         self.assertEqual(len(docs), 2 * count)
         self.assertEqual(self.client.ask("COMMAND", "DOCS", "nosuch"), [])

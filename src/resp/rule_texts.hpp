@@ -1,0 +1,48 @@
+// Limits from rules as text, as WEIR.THROTTLE sends them: "10/s burst 20", "100/min algorithm=fixed_window".
+// Callers repeat few of them, so each is read once and kept.
+//
+// One thread.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "store/store.hpp"
+
+namespace weir::resp {
+
+class RuleTexts {
+ public:
+  static constexpr std::size_t kMostBytes = 128;
+  static constexpr std::size_t kMostKept = 1024;
+
+  // `wall`: how far the clock that windows go by is ahead of the one of the requests.
+  RuleTexts(OnStoreError on_store_error, store::Sharing sharing, std::chrono::nanoseconds wall)
+      : on_store_error_(on_store_error), sharing_(sharing), wall_(wall) {}
+
+  // Stays where it is until forget(). Null: the text is not a rule, and error() is the text for an error reply.
+  const store::Limit* find(std::string_view text);
+  const std::string& error() const { return error_; }
+
+  // No limit is in use any more.
+  void forget() {
+    if (limits_.size() > kMostKept) limits_.clear();
+  }
+
+ private:
+  struct Hash : std::hash<std::string_view> {
+    using is_transparent = void;
+  };
+
+  OnStoreError on_store_error_;
+  store::Sharing sharing_;
+  std::chrono::nanoseconds wall_;
+  std::unordered_map<std::string, store::Limit, Hash, std::equal_to<>> limits_;
+  std::string error_;
+};
+
+}  // namespace weir::resp
