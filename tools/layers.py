@@ -30,7 +30,7 @@ ROOMS = {room.name: room for room in [
     Room("redis", "Redis and Valkey as the store: the client, the script, what decides when they do not",
          {"core", "store", "resp", "net/tls.hpp"}, {"Asio", "OpenSSL", "tl"}),
     Room("limits", "the limits file: what it says, and what is wrong with it",
-         {"core"}, {"tl"}),
+         {"core", "store"}, {"tl"}),
     Room("service", "what all connections share: who may ask, what is counted and told; no protocol",
          {"core", "store"}, {"OpenSSL", "POSIX"}),
     Room("server", "wiring: sockets, conversations and stores, put together", {"core", "store", "resp conversation", "net", "redis", "service"},

@@ -1,0 +1,160 @@
+#include "limits/explain.hpp"
+
+#include <algorithm>
+
+#include "core/address.hpp"
+#include "core/duration.hpp"
+#include "core/printable.hpp"
+#include "core/rule.hpp"
+
+namespace weir::limits {
+namespace {
+
+constexpr std::string_view kGuarantee = "guarantee";
+
+std::string_view value_of(std::span<const Attribute> attributes, std::string_view name) {
+  const auto found = std::find_if(attributes.begin(), attributes.end(),
+                                  [name](const Attribute& each) { return each.name == name; });
+  return found == attributes.end() ? std::string_view{} : found->value;
+}
+
+bool has(std::span<const Attribute> attributes, std::string_view name) {
+  return std::any_of(attributes.begin(), attributes.end(),
+                     [name](const Attribute& each) { return each.name == name; });
+}
+
+std::string key_of(const NamedLimit& limit, std::span<const Attribute> attributes) {
+  std::string key;
+  for (const By& by : limit.by) {
+    if (!key.empty()) key += ' ';
+    key += by.attribute + '=';
+    core::append_address(value_of(attributes, by.attribute), by.group, key);
+  }
+  return key;
+}
+
+std::string missing_of(const NamedLimit& limit, std::span<const Attribute> attributes) {
+  for (const By& by : limit.by) {
+    if (!has(attributes, by.attribute)) return by.attribute;
+  }
+  return "";
+}
+
+// What is known of a step without its check.
+ExplainedCheck of_file(const File& file, const Step& step, std::span<const Attribute> attributes,
+                       bool guarantee) {
+  const NamedLimit& limit = file.limits[step.limit];
+  ExplainedCheck out;
+  out.what = step.what;
+  out.limit = limit.name;
+  out.line = limit.place.line;
+  if (step.window != kNone) {
+    const Window& window = limit.windows[step.window];
+    out.window = core::to_text(window.period());
+    out.line = window.place.line;
+  } else if (guarantee) {
+    out.window = kGuarantee;
+    if (limit.guarantee.place.line > 0) out.line = limit.guarantee.place.line;
+  }
+  if (step.override_of != kNone) {
+    const Override& override_of = limit.overrides[step.override_of];
+    out.override_line = override_of.place.line;
+    out.reason = override_of.reason;
+  }
+  if (step.what == Step::What::skipped) {
+    out.missing = missing_of(limit, attributes);
+  } else {
+    out.key = key_of(limit, attributes);
+  }
+  if (step.what == Step::What::lifted) out.rate = "unlimited";
+  return out;
+}
+
+std::string what_remains(const ExplainedCheck& check) {
+  if (!check.decision) return "";
+  const Decision& decision = *check.decision;
+  std::string text =
+      ", " + std::to_string(decision.remaining) + " of " + std::to_string(decision.limit) + " left";
+  if (decision.retry_after) text += ", retry in " + core::to_text(*decision.retry_after);
+  return text;
+}
+
+std::string line_of(const ExplainedCheck& check, const std::string& file, bool decides) {
+  const auto at = [&file](std::uint32_t line) { return file + ":" + std::to_string(line); };
+  std::string text = decides ? "* " : "  ";
+  text += check.limit;
+  if (check.window == kGuarantee) text += " guarantee";
+  if (!check.rate.empty()) text += "  " + check.rate;
+  text += "  " + at(check.line);
+  if (check.override_line > 0) text += ", override " + at(check.override_line);
+  if (!check.reason.empty()) text += " (" + check.reason + ")";
+  if (!check.key.empty()) text += "  key " + check.key;
+  if (check.what == Step::What::counted && check.cost != 1) text += "  cost " + std::to_string(check.cost);
+  text += "\n    " + verdict_of(check) + what_remains(check);
+  if (!check.missing.empty()) text += ", the request has no '" + check.missing + "'";
+  if (check.what == Step::What::exempt) text += " by `allow`";
+  if (check.what == Step::What::denied) text += " by `deny`";
+  return core::printable(text.substr(0, text.find('\n'))) + "\n" +
+         core::printable(text.substr(text.find('\n') + 1)) + "\n";
+}
+
+}  // namespace
+
+Explanation explain(const File& file, const Trace& trace, std::span<const Attribute> attributes,
+                    std::span<const store::Check> checks, const store::Request* answered) {
+  Explanation out;
+  if (trace.route != kNone) out.route_line = file.routes[trace.route].place.line;
+  if (trace.class_of != kNone) out.class_of = file.classes[trace.class_of];
+  std::size_t next = 0;
+  for (const Step& step : trace.steps) {
+    const bool counted = step.what == Step::What::counted;
+    ExplainedCheck explained = of_file(file, step, attributes, counted && step.window == kNone);
+    if (step.what == Step::What::denied && out.by < 0) out.by = static_cast<int>(out.checks.size());
+    if (counted && next < checks.size()) {
+      const store::Check& check = checks[next];
+      explained.rate = core::to_text(check.limit->rule);
+      explained.cost = check.cost.units;
+      if (answered != nullptr) {
+        explained.decision = check.decision;
+        if (out.by < 0 && answered->by == next) out.by = static_cast<int>(out.checks.size());
+      }
+      ++next;
+    }
+    out.checks.push_back(std::move(explained));
+  }
+  return out;
+}
+
+std::string verdict_of(const ExplainedCheck& check) {
+  switch (check.what) {
+    case Step::What::counted:
+      break;
+    case Step::What::skipped:
+      return "skipped";
+    case Step::What::exempt:
+      return "exempt";
+    case Step::What::denied:
+      return "denied";
+    case Step::What::lifted:
+      return "unlimited";
+  }
+  if (!check.decision) return "counted";
+  if (check.window == kGuarantee) return check.decision->allowed() ? "inside" : "borrows";
+  if (check.decision->verdict == Verdict::allowed) return "allowed";
+  if (check.shadow) return "would_deny";
+  return check.decision->verdict == Verdict::never ? "never" : "denied";
+}
+
+std::string to_text(const Explanation& explanation, const std::string& file) {
+  std::string text = explanation.route_line > 0
+                         ? "route  " + file + ":" + std::to_string(explanation.route_line)
+                         : "no route";
+  if (!explanation.class_of.empty()) text += "  class " + explanation.class_of;
+  text = core::printable(text) + "\n";
+  for (std::size_t i = 0; i < explanation.checks.size(); ++i)
+    text += line_of(explanation.checks[i], file, static_cast<int>(i) == explanation.by);
+  if (explanation.checks.empty()) text += "  meets no limit\n";
+  return text;
+}
+
+}  // namespace weir::limits

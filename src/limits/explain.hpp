@@ -1,0 +1,61 @@
+// Why a request is decided as it is: which route it takes, which limits it meets, whose numbers they have,
+// and what each came to. `weir explain`, WEIR.EXPLAIN and a failed `weir test` say the same.
+//
+// Pure, any thread; the result owns its texts.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "limits/trace.hpp"
+#include "store/store.hpp"
+#include "weir/decision.hpp"
+
+namespace weir::limits {
+
+// One window of one limit; or a limit that counts nothing here, whose `window` is empty.
+struct ExplainedCheck {
+  Step::What what = Step::What::counted;
+  std::string limit;
+  std::string window;  // its period, "1s"; "guarantee" for what a guarantee counts
+  // As counted: "tenant=acme user=42"; of an address its network. Empty: one counter for everybody.
+  std::string key;
+  std::string rate;                 // in force: "10/s burst 20"; "unlimited" of a lifted window
+  std::uint32_t line = 0;           // where the limit has the window, or the limit
+  std::uint32_t override_line = 0;  // of the override whose numbers these are; 0: the limit's own
+  std::string reason;               // of that override
+  std::string missing;              // of a skipped limit: the attribute that the request lacks
+  bool shadow = false;
+  std::uint64_t cost = 0;
+  std::optional<Decision> decision;  // of a counted one, once a store has answered
+};
+
+struct Explanation {
+  std::uint32_t route_line = 0;  // 0: no route matched, or the file has none
+  std::string class_of;          // empty: the file has no classes
+  std::vector<ExplainedCheck> checks;
+  int by = -1;  // which of `checks` decides; below 0: none, the request is allowed
+};
+
+struct Attribute {
+  std::string_view name;
+  std::string_view value;
+};
+
+// `checks` are the request's, one for each counted step of the trace, with the decisions of `request` when it
+// was answered; without it, nobody has been asked yet.
+Explanation explain(const File& file, const Trace& trace, std::span<const Attribute> attributes,
+                    std::span<const store::Check> checks, const store::Request* answered = nullptr);
+
+// "allowed", "denied", "never"; of a shadow check that does not allow "would_deny"; of what a guarantee
+// counts "inside" or "borrows"; "skipped", "exempt", "unlimited"; and "counted" while nobody has decided.
+std::string verdict_of(const ExplainedCheck& check);
+
+// For people: several lines.
+std::string to_text(const Explanation& explanation, const std::string& file);
+
+}  // namespace weir::limits

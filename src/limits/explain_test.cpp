@@ -1,0 +1,91 @@
+#include "limits/explain.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+
+namespace weir::limits {
+namespace {
+
+using std::chrono::milliseconds;
+
+core::Rule rule(const char* text) { return core::Rule::parse(text).value(); }
+
+// ip (line 3): an exempt network; tenant (line 5): two windows, of which an override (line 8) lifts one;
+// team: skipped.
+File a_file() {
+  File file;
+  file.classes = {"critical", "default"};
+  NamedLimit ip;
+  ip.name = "ip";
+  ip.by = {{"ip", {32, 64}}};
+  ip.windows = {{rule("50/s"), {3, 9}}};
+  ip.place = {3, 3};
+  NamedLimit tenant;
+  tenant.name = "tenant";
+  tenant.by = {{"tenant", {}}};
+  tenant.windows = {{rule("10/s burst 20"), {6, 12}}, {rule("1000/d"), {6, 27}}};
+  tenant.place = {5, 3};
+  Override raise;
+  raise.reason = "TICKET-4711";
+  raise.place = {8, 9};
+  tenant.overrides = {raise};
+  NamedLimit team;
+  team.name = "team";
+  team.by = {{"team", {}}};
+  team.windows = {{rule("5/s"), {10, 12}}};
+  team.place = {10, 3};
+  file.limits = {ip, tenant, team};
+  Route route;
+  route.place = {13, 5};
+  file.routes = {route};
+  return file;
+}
+
+TEST(Explain, says_each_limit_with_its_numbers_their_line_and_the_one_that_decides) {
+  const File file = a_file();
+  const store::Limit raised{rule("400/s burst 800")};
+  std::array<store::Check, 1> checks{{{&raised, "key", Cost{3}}}};
+  checks[0].decision = {Verdict::denied, 800, 1, milliseconds{5}, milliseconds{1999}};
+  store::Request request;
+  request.checks = checks;
+  const Trace trace{0,
+                    1,
+                    {{Step::What::exempt, 0},
+                     {Step::What::counted, 1, 0, 0},
+                     {Step::What::lifted, 1, 1, 0},
+                     {Step::What::skipped, 2}}};
+  const std::array<Attribute, 2> attributes{{{"ip", "2001:db8::7"}, {"tenant", "acme"}}};
+
+  const Explanation explanation = explain(file, trace, attributes, checks, &request);
+  EXPECT_EQ(to_text(explanation, "limits.yaml"),
+            "route  limits.yaml:13  class default\n"
+            "  ip  limits.yaml:3  key ip=2001:db8::/64\n"
+            "    exempt by `allow`\n"
+            "* tenant  400/s burst 800  limits.yaml:6, override limits.yaml:8 (TICKET-4711)  key tenant=acme "
+            " cost 3\n"
+            "    denied, 1 of 800 left, retry in 5ms\n"
+            "  tenant  unlimited  limits.yaml:6, override limits.yaml:8 (TICKET-4711)  key tenant=acme\n"
+            "    unlimited\n"
+            "  team  limits.yaml:10\n"
+            "    skipped, the request has no 'team'\n");
+  EXPECT_EQ(explanation.by, 1);
+  EXPECT_EQ(explanation.checks[1].window, "1s");
+  EXPECT_EQ(explanation.checks[2].window, "1d");
+}
+
+TEST(Explain, what_deny_names_decides_before_any_store_is_asked) {
+  const File file = a_file();
+  const Trace trace{kNone, kNone, {{Step::What::denied, 0}}};
+  const std::array<Attribute, 1> attributes{{{"ip", "192.0.2.1"}}};
+  const Explanation explanation = explain(file, trace, attributes, {});
+  EXPECT_EQ(explanation.by, 0);
+  EXPECT_EQ(to_text(explanation, "f"), "no route\n* ip  f:3  key ip=192.0.2.1\n    denied by `deny`\n");
+}
+
+TEST(Explain, a_request_that_meets_nothing_is_told_so) {
+  EXPECT_EQ(to_text(explain(a_file(), {0, kNone, {}}, {}, {}), "f"), "route  f:13\n  meets no limit\n");
+}
+
+}  // namespace
+}  // namespace weir::limits
