@@ -10,7 +10,7 @@ import time
 import unittest
 
 from chance import chance
-from server import Client, Folder, Server, WEIR, encode, run, sanitized, until, weir
+from server import PATIENCE, Client, Folder, Server, WEIR, encode, run, sanitized, until, weir
 
 
 class WithFolder(unittest.TestCase):
@@ -96,7 +96,7 @@ class TestTerminating(WithFolder):
                               > 4_000_000, "the flood")
                     server.signal(signal.SIGTERM)
                     try:
-                        self.assertEqual(server.wait(), 0)
+                        self.assertEqual(server.wait(3 * PATIENCE), 0)
                     except subprocess.TimeoutExpired:
                         self.fail(f"still running after SIGTERM, in round {round}")
                 finally:
