@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-#include "resp/number.hpp"
+#include "core/number.hpp"
 #include "resp/parser.hpp"
 #include "resp/writer.hpp"
 
@@ -111,7 +111,7 @@ void check_error_line(std::string_view wire, std::size_t text_size) {
 }
 
 void check_number(std::string_view word) {
-  const auto number = weir::resp::parse_integer(word);
+  const auto number = weir::core::parse_integer(word);
   if (number)
     require(std::to_string(*number) == word, "a number is what its text says, and has one spelling");
 }

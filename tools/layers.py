@@ -18,11 +18,11 @@ class Room(NamedTuple):
 
 
 ROOMS = {room.name: room for room in [
-    Room("core", "the rule: quotas, GCRA, the window algorithms, text of durations, addresses, SipHash", set(), {"tl", "POSIX"}),
+    Room("core", "the rule: quotas, GCRA, the window algorithms, text of durations, numbers, addresses, SipHash", set(), {"tl", "POSIX"}),
     Room("store", "the seam between asking and counting; the table of keys, snapshots, the limiters",
          {"core"}, {"tl", "POSIX"}),
     Room("resp", "RESP2 and RESP3, the codec: bytes to words, answers to bytes; no sockets",
-         {"core/printable.hpp"}, files={"inline_words", "number", "parser", "value", "writer"}),
+         {"core/number.hpp", "core/printable.hpp"}, files={"inline_words", "parser", "value", "writer"}),
     Room("resp conversation", "a server's side of one connection: commands and their replies",
          {"core", "store", "service", "resp", "net/clients.hpp", "net/conversation.hpp"}, {"POSIX"}),
     Room("net", "event loops, listeners, TLS, sessions: no protocol, no store",

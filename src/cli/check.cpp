@@ -8,7 +8,7 @@
 #include "cli/commands.hpp"
 #include "cli/server_connection.hpp"
 #include "cli/values.hpp"
-#include "resp/number.hpp"
+#include "core/number.hpp"
 #include "weir/quota.hpp"
 
 namespace weir::cli {
@@ -34,7 +34,7 @@ std::string decimal_seconds(std::chrono::nanoseconds period) {
 int check(const Flags& flags) {
   const auto quota = Quota::parse(flags.limit);
   if (!quota) throw std::runtime_error("limit: " + quota.error());
-  const auto cost = resp::parse_integer(flags.cost);
+  const auto cost = core::parse_integer(flags.cost);
   if (!cost || *cost < 0) {
     throw std::runtime_error("cost: '" + flags.cost + "' is not an integer from 0 to 9223372036854775807");
   }
@@ -48,7 +48,7 @@ int check(const Flags& flags) {
   for (std::int64_t& number : answer) {
     const std::string text = understood ? server.line() : "";
     const auto value = text.size() > 1 && text[0] == ':'
-                           ? resp::parse_integer(std::string_view(text).substr(1))
+                           ? core::parse_integer(std::string_view(text).substr(1))
                            : std::nullopt;
     understood = understood && value.has_value();
     number = value.value_or(0);

@@ -11,7 +11,7 @@
 #include <string_view>
 
 #include "core/duration.hpp"
-#include "resp/number.hpp"
+#include "core/number.hpp"
 
 namespace weir::cli {
 namespace {
@@ -57,7 +57,7 @@ std::size_t parse_bytes(const std::string& flag, const std::string& text, std::s
   }
   const auto pages = static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES));
   const std::uint64_t machine = pages * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
-  const auto number = resp::parse_integer(std::string_view(text).substr(0, digits));
+  const auto number = core::parse_integer(std::string_view(text).substr(0, digits));
   if (!number || static_cast<std::uint64_t>(*number) > machine >> unit->shift) {
     throw wrong(flag, text, "is more than this machine has (" + std::to_string(machine >> 20) + "MiB)");
   }
@@ -77,7 +77,7 @@ std::chrono::nanoseconds parse_time(const std::string& flag, const std::string& 
 
 double parse_share(const std::string& flag, const std::string& text) {
   const auto number = text.ends_with('%')
-                          ? resp::parse_integer(std::string_view(text).substr(0, text.size() - 1))
+                          ? core::parse_integer(std::string_view(text).substr(0, text.size() - 1))
                           : std::nullopt;
   if (!number || *number < 1 || *number > 100) throw wrong(flag, text, "is not a percentage from 1% to 100%");
   return static_cast<double>(*number) / 100;
@@ -87,7 +87,7 @@ server::Endpoint parse_endpoint(const std::string& flag, const std::string& text
   const std::size_t colon = text.rfind(':');
   const auto port = colon == std::string::npos
                         ? std::nullopt
-                        : resp::parse_integer(std::string_view(text).substr(colon + 1));
+                        : core::parse_integer(std::string_view(text).substr(colon + 1));
   if (!port || *port < 0 || *port > 65535 || colon == 0) {
     throw wrong(flag, text, "is not HOST:PORT with a port from 0 to 65535, as in 127.0.0.1:6390");
   }

@@ -32,6 +32,7 @@ struct JointCheck {
     std::uint16_t slot;
     std::vector<std::size_t> of{};  // each
     nanoseconds asked{0};
+    bool in_line = false;       // its keys are counted among those that wait in order
     Cause cause = Cause::none;  // why the store did not decide it
     std::string error{};        // with a cause
     bool charged = false;

@@ -304,6 +304,23 @@ TEST(SharedStore, several_limits_are_told_by_the_deadline) {
 
 // What was charged for nobody is given back, and may come late, or never: no key ever admits more than it
 // promises over all processes.
+// While the store is busy, checks of keys in debt leave first; not before those of their own key.
+TEST(SharedStore, no_check_overtakes_one_of_several_that_waits_for_its_key) {
+  SharedWorld world(kOne);
+  for (int i = 0; i < 8; ++i) world.check(rule("1/hour burst 10"), "k");
+  world.run(10ms);
+  for (int i = 0; i < 300; ++i) world.check(rule("1/hour burst 10"), "other" + std::to_string(i));
+  world.asked();
+  const auto several = world.check_all(limits("k", "1/hour burst 10", 2, "x", "1/s burst 5", 1));
+  const auto after = world.check(rule("1/hour burst 10"), "k");
+  world.run(40ms);
+  EXPECT_EQ(world.took(several), "by 0: allowed 0");
+  EXPECT_TRUE(world.took(after).starts_with("denied")) << world.took(after);
+  const std::string asked = world.asked();
+  EXPECT_LT(asked.find("| k 2 + x"), asked.rfind("| k")) << asked;
+  world.expect_all_told();
+}
+
 TEST(SharedStore, several_limits_across_slots_keep_each_promise) {
   std::mt19937_64 random(seed());
   const auto upto = [&random](std::uint64_t most) { return random() % (most + 1); };

@@ -141,6 +141,8 @@ class SharedStore final : public store::Store {
     std::uint64_t local = 0;  // the fallback's hash
   };
 
+  static void refuse(store::Request& request, std::size_t by, Fault fault, std::string why);
+
   void begin(store::Request& request, nanoseconds now);
   void check_one(store::Request& request, nanoseconds now);
   void check_jointly(store::Request& request, nanoseconds now);
@@ -171,6 +173,8 @@ class SharedStore final : public store::Store {
   void wait(KeyCheck check, nanoseconds now);
   bool wanted(std::uint64_t tag) const;
   Rank rank_of(KeyCall& call, std::uint16_t slot, nanoseconds now);
+  void stand_in_line(std::uint64_t hash) { ++in_line_[hash]; }
+  void leave_line(std::uint64_t hash);
 
   void send(KeyCall call, nanoseconds now);
   void send(ResetCall call, nanoseconds now);

@@ -1,5 +1,5 @@
 // What a store holds of a request that it has not answered: the way to the request, which its asker may
-// cancel.
+// cancel; and the answer's way to the asker.
 //
 // The request points back to its ticket, wherever that moves, so cancelling looks for nothing. One thread;
 // the request is the asker's and stays in place.
@@ -46,5 +46,12 @@ class Ticket {
 
   store::Request* request_ = nullptr;
 };
+
+// The request has its answer. Inside submit() the asker looks at the state; after it, the asker is called.
+inline void finish(store::Request& request) {
+  const bool later = request.state == store::Request::State::submitted;
+  request.state = store::Request::State::answered;
+  if (later) request.on_answer(request);
+}
 
 }  // namespace weir::redis

@@ -52,7 +52,7 @@ class Window {
   nanoseconds round_trip_{0};
   nanoseconds took_{0};    // smoothed
   nanoseconds varied_{0};  // and by how much, smoothed
-  // When answers began to take too long: how many were owed, and how long they took.
+  // The answer with the most owed among those in a row that took too long: how many, and how long it took.
   std::size_t owed_then_ = 0;
   nanoseconds took_then_{0};
 };

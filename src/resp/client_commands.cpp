@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/number.hpp"
 #include "resp/commands.hpp"
-#include "resp/number.hpp"
 
 namespace weir::resp {
 namespace {
@@ -59,7 +59,7 @@ struct Filter {
 
 // False when the word is not a positive number; then the error is told.
 bool read_number(Call& call, std::string_view word, std::string_view what, std::uint64_t& number) {
-  const auto parsed = parse_integer(word);
+  const auto parsed = core::parse_integer(word);
   if (!parsed || *parsed <= 0) {
     call.fail("ERR " + std::string(what) + " should be greater than 0");
     return false;

@@ -1,9 +1,9 @@
 // Commands about the connection itself.
 #include <algorithm>
 
+#include "core/number.hpp"
 #include "resp/commands.hpp"
 #include "resp/info.hpp"
-#include "resp/number.hpp"
 
 namespace weir::resp {
 namespace {
@@ -139,7 +139,7 @@ void run_auth(Call& call) {
 }
 
 void run_select(Call& call) {
-  if (!parse_integer(call.words[1])) return call.fail("ERR invalid DB index");
+  if (!core::parse_integer(call.words[1])) return call.fail("ERR invalid DB index");
   if (call.words[1] != "0") return call.fail("ERR DB index is out of range");
   call.reply().simple("OK");
 }

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/number.hpp"
 #include "resp/inline_words.hpp"
-#include "resp/number.hpp"
 
 namespace weir::resp {
 namespace {
@@ -142,7 +142,7 @@ RequestParser::Status RequestParser::read_count(std::string_view input, const Bo
     case Line::found:
       break;
   }
-  const auto count = parse_integer(number);
+  const auto count = core::parse_integer(number);
   if (!count || *count > kRedisMaxArgs) return fail("invalid multibulk length");
   if (*count > 0 && static_cast<std::size_t>(*count) > bounds.args) {
     return fail(bounds.authenticated ? "invalid multibulk length" : "unauthenticated multibulk length");
@@ -171,7 +171,7 @@ RequestParser::Status RequestParser::read_length(std::string_view input, const B
     case Line::found:
       break;
   }
-  const auto length = parse_integer(number);
+  const auto length = core::parse_integer(number);
   if (!length || *length < 0 || *length > kRedisMaxBulkBytes) return fail("invalid bulk length");
   word_length_ = static_cast<std::size_t>(*length);
   if (word_length_ > bounds.bulk_bytes) {

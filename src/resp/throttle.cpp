@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "core/duration.hpp"
-#include "resp/number.hpp"
+#include "core/number.hpp"
 
 namespace weir::resp {
 namespace {
@@ -73,7 +73,7 @@ Throttle ThrottleParser::cl_throttle(Arguments words) {
   if (words.size() < 5 || words.size() > 6) return fail(wrong_arity(words[0]));
   // No word may be negative, so -1 can stand for a word that is not a number; optionals cost a tenth of a
   // request here.
-  const auto number = [&words](std::size_t at) { return parse_integer(words[at]).value_or(-1); };
+  const auto number = [&words](std::size_t at) { return core::parse_integer(words[at]).value_or(-1); };
   const std::int64_t max_burst = number(2);
   const std::int64_t count = number(3);
   const std::int64_t period = number(4);
@@ -87,11 +87,11 @@ Throttle ThrottleParser::cl_throttle(Arguments words) {
 
 Throttle ThrottleParser::gcra(Arguments words) {
   if (words.size() < 5 || words.size() > 7) return fail(wrong_arity(words[0]));
-  const auto max_burst = parse_integer(words[2]);
+  const auto max_burst = core::parse_integer(words[2]);
   if (!max_burst || *max_burst < 0 || *max_burst == kMost) {
     return fail("ERR value is out of range, must be positive");
   }
-  const auto count = parse_integer(words[3]);
+  const auto count = core::parse_integer(words[3]);
   if (!count) return fail("ERR value is not an integer or out of range");
   if (*count < 1) return fail("ERR value is out of range, value must between 1 and 9223372036854775807");
   const core::ScaledNumber period = core::parse_scaled(words[4], std::chrono::seconds{1});
@@ -113,7 +113,7 @@ Throttle ThrottleParser::gcra(Arguments words) {
   if (words.size() > 5) {
     if (!equal_ignoring_case(words[5], "TOKENS")) return fail("ERR syntax error");
     if (words.size() == 6) return fail("ERR Missing TOKENS value");
-    const auto given = parse_integer(words[6]);
+    const auto given = core::parse_integer(words[6]);
     if (!given || *given < 0) return fail(not_in_range("TOKENS", words[6], 0, kMost));
     tokens = *given;
   }

@@ -3,8 +3,8 @@
 #include <limits>
 #include <string>
 
+#include "core/number.hpp"
 #include "resp/commands.hpp"
-#include "resp/number.hpp"
 
 namespace weir::resp {
 namespace {
@@ -34,7 +34,7 @@ bool ask_throttle(Pipeline& pipeline, Arguments words, bool silent) {
   Arguments rest = words.subspan(1);
   Cost cost{};
   if (rest.size() > 1 && is(rest[0], "cost")) {
-    const std::int64_t units = parse_integer(rest[1]).value_or(-1);
+    const std::int64_t units = core::parse_integer(rest[1]).value_or(-1);
     if (units < 0)
       return pipeline.fail(not_in_range("COST", rest[1], 0, std::numeric_limits<std::int64_t>::max()));
     cost.units = static_cast<std::uint64_t>(units);

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "resp/number.hpp"
+#include "core/number.hpp"
 
 namespace weir::resp {
 namespace {
@@ -96,7 +96,7 @@ class ReplyParser::Reader {
   bool number(std::int64_t& value) {
     std::string_view text;
     if (!line(text)) return false;
-    const std::optional<std::int64_t> read = parse_integer(text);
+    const std::optional<std::int64_t> read = core::parse_integer(text);
     if (!read) return broken("a number in an answer is not one");
     value = *read;
     return true;

@@ -7,12 +7,12 @@
 
 #include <algorithm>
 #include <boost/asio/post.hpp>
-#include <charconv>
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
-#include <optional>
 #include <utility>
+
+#include "core/number.hpp"
 
 namespace weir::server {
 namespace {
@@ -24,20 +24,14 @@ std::string taken_from_environment(const char* name) {
   return text;
 }
 
-std::optional<std::int64_t> number(std::string_view text) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || value <= 0) return std::nullopt;
-  return value;
-}
-
 }  // namespace
 
 ServiceManager::ServiceManager(boost::asio::io_context& context, std::vector<boost::asio::io_context*> loops)
     : loops_(std::move(loops)), next_(context), socket_(taken_from_environment("NOTIFY_SOCKET")) {
   const std::string of = taken_from_environment("WATCHDOG_PID");
-  const std::optional<std::int64_t> longest = number(taken_from_environment("WATCHDOG_USEC"));
-  if (longest && (of.empty() || number(of) == getpid())) watchdog_ = std::chrono::microseconds{*longest};
+  const std::int64_t longest = core::parse_integer(taken_from_environment("WATCHDOG_USEC")).value_or(0);
+  if (longest > 0 && (of.empty() || core::parse_integer(of) == getpid()))
+    watchdog_ = std::chrono::microseconds{longest};
 }
 
 void ServiceManager::ready() {

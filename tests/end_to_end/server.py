@@ -17,7 +17,8 @@ import tempfile
 import time
 import unittest
 
-WEIR = os.environ.get("WEIR", "/tmp/wb-e2e/src/cli/weir")
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+WEIR = os.environ.get("WEIR", os.path.join(ROOT, "build/dev/src/cli/weir"))
 PATIENCE = 10.0  # seconds that any single answer may take on a busy machine
 
 

@@ -1,4 +1,4 @@
-#include "resp/number.hpp"
+#include "core/number.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 
 #include "core/chance_test.hpp"
 
-namespace weir::resp {
+namespace weir::core {
 namespace {
 
 constexpr std::int64_t kMin = std::numeric_limits<std::int64_t>::min();
@@ -92,4 +92,4 @@ TEST(Number, every_printed_number_is_read_back) {
 }
 
 }  // namespace
-}  // namespace weir::resp
+}  // namespace weir::core

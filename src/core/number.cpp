@@ -1,8 +1,8 @@
-#include "resp/number.hpp"
+#include "core/number.hpp"
 
 #include <limits>
 
-namespace weir::resp::detail {
+namespace weir::core::detail {
 namespace {
 
 constexpr auto kMax = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
@@ -31,4 +31,4 @@ std::optional<std::int64_t> parse_long_integer(std::string_view text) {
   return static_cast<std::int64_t>(std::uint64_t{0} - magnitude);
 }
 
-}  // namespace weir::resp::detail
+}  // namespace weir::core::detail

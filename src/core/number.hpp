@@ -1,10 +1,10 @@
-// number: the one way to read an integer from the text of a request.
+// number: the one way to read an integer from text: of a request, a flag, or the environment.
 //
 // It accepts what Redis's string2ll accepts and nothing else: an optional '-', then digits without a leading
 // zero, within 64 bits. "+1", "01", "-0", " 1", "1.5" and "" are refused: clients rely on an error
 // instead of a guess.
 // Pure functions, callable from any thread; nothing is allocated and nothing is kept.
-// Not for: durations ("5m"), sizes ("64MiB") or decimals; those have their own readers in core.
+// Not for: durations ("5m"), sizes ("64MiB") or decimals; those have their own readers.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 #include <optional>
 #include <string_view>
 
-namespace weir::resp {
+namespace weir::core {
 
 namespace detail {
 // 18 digits are below 2^63 whatever they are (10^18 < 9.2 * 10^18), so up to here no sum needs a check.
@@ -40,4 +40,4 @@ inline std::optional<std::int64_t> parse_integer(std::string_view text) {
   return negative ? -value : value;
 }
 
-}  // namespace weir::resp
+}  // namespace weir::core

@@ -1,0 +1,48 @@
+// What is given back: of requests, and of leases.
+#include "redis/shared_store.hpp"
+
+#include "core/rule.hpp"
+#include "redis/script.hpp"
+
+namespace weir::redis {
+
+using std::chrono::nanoseconds;
+using store::Check;
+using store::Request;
+
+void SharedStore::give_back(const Request& charged, nanoseconds now) {
+  if (!charged.charged) return;
+  if (charged.source == Source::fallback) return fallback_.give_back(charged.checks, charged.charged_at, now);
+  for (const Check& check : charged.checks) {
+    if (check.hash != 0) continue;  // the fallback's
+    if (check.cost.units == 0 || !core::can_give_back(check.limit->rule.algorithm)) continue;
+    give_back(keep(check, hash_of(check.limit->id, check.key), 0), check.cost, charged.charged_at, now);
+  }
+  wake();
+}
+
+void SharedStore::give_back(const KeptCheck& check, Cost cost, nanoseconds charged_at, nanoseconds now) {
+  memory_.denials.forget(check.hash);
+  std::string command;
+  append_give_back(command, {&check.limit.rule, check.name, cost, endpoint_.format}, charged_at);
+  ask(GiveBackCall{check.hash}, slot(check.name), std::move(command), now + options_.deadline, now,
+      Rank::first);
+}
+
+// All that was not spent: the script takes off what has melted.
+void SharedStore::give_back(std::uint64_t hash, const Lease& lease, nanoseconds now) {
+  if (lease.spent >= lease.units || memory_.resets.of(hash).load() != lease.resets) return;
+  const core::Rule rule{lease.quota};
+  memory_.denials.forget(hash);
+  std::string command;
+  append_give_back(command, {&rule, lease.key, Cost{lease.units - lease.spent}, endpoint_.format},
+                   lease.charged_at);
+  ask(GiveBackCall{hash}, slot(lease.key), std::move(command), now + options_.deadline, now, Rank::first);
+}
+
+// What was asked before it may have been denied for what is no longer owed.
+void SharedStore::answered(GiveBackCall call, const Client::Result&, nanoseconds) {
+  memory_.denials.forget(call.hash);
+}
+
+}  // namespace weir::redis

@@ -1,0 +1,82 @@
+// What former answers still say: remembered denials, leases, and what the fallback is to continue from.
+#include "redis/shared_store.hpp"
+
+#include "core/rule.hpp"
+
+namespace weir::redis {
+
+using std::chrono::nanoseconds;
+
+bool SharedStore::remembers(const core::Rule& rule) const {
+  return options_.remember_denials && core::can_remember_denials(rule.algorithm);
+}
+
+std::optional<Decision> SharedStore::recall(const core::Rule& rule, std::uint64_t hash, Cost cost,
+                                            nanoseconds now) const {
+  if (!remembers(rule)) return std::nullopt;
+  return memory_.denials.recall(hash, rule.quota, cost, now);
+}
+
+// What a former answer still says.
+std::optional<SharedStore::Answer> SharedStore::without_asking(const core::Rule& rule, std::uint64_t hash,
+                                                               Cost cost, std::uint32_t resets,
+                                                               bool may_lease, nanoseconds now) {
+  if (const auto denial = recall(rule, hash, cost, now)) {
+    counters_.remembered.fetch_add(1, std::memory_order_relaxed);
+    return Answer{.decision = *denial, .source = Source::remembered};
+  }
+  if (!may_lease) return std::nullopt;
+  const auto allowance = leases_.spend(hash, rule.quota, cost, now, resets);
+  if (!allowance) return std::nullopt;
+  counters_.leased.fetch_add(1, std::memory_order_relaxed);
+  return Answer{
+      .decision = allowance->decision, .source = Source::leased, .charged_at = allowance->charged_at};
+}
+
+namespace {
+
+bool can_charge(const KeptCheck& check, Cost cost) {
+  return cost.units > 0 && cost.units <= static_cast<std::uint64_t>(check.limit.rule.quota.burst());
+}
+
+}  // namespace
+
+// A check goes to the store. One that cannot charge changes nothing that a denial under way could say.
+void SharedStore::leaves(KeptCheck& check, Cost cost) {
+  if (!can_charge(check, cost) || !remembers(check.limit.rule)) return;
+  check.stamp = memory_.denials.ask(check.hash, check.limit.rule.quota, cost, this);
+}
+
+// What leaves() said has been answered, or will not be.
+void SharedStore::learn(const Answered& answer, const KeptCheck& check, Cost cost, nanoseconds asked,
+                        nanoseconds now) {
+  const core::Rule& rule = check.limit.rule;
+  // Allowed and not charged, because another check of its request was denied: that is not what is owed.
+  const bool owed = answer.last != nullptr && (answer.charged || !answer.last->allowed() || cost.units == 0);
+  // What was asked before a reset tells of what is forgotten.
+  if (owed && check.resets == memory_.resets.of(check.hash).load())
+    fallback_.owe(check.limit, check.key(), *answer.last, now);
+  if (!remembers(rule)) return;
+  // A look tells newer numbers than a remembered denial has.
+  if (!can_charge(check, cost)) return cost.units == 0 ? memory_.denials.forget(check.hash) : void();
+  const bool denied = answer.last != nullptr && answer.last->verdict == Verdict::denied;
+  if (!denied) return memory_.denials.charged(check.hash);
+  memory_.denials.denied(check.hash, rule.quota, cost, *answer.last, asked, now, check.stamp);
+}
+
+void SharedStore::grant_lease(const KeyCall& call, nanoseconds charged_at, nanoseconds now) {
+  const KeyCheck& check = call.check;
+  const auto rest = leases_.grant(
+      check.hash, Lease{check.name, check.limit.rule.quota, call.lease, call.ahead ? 0 : check.cost.units,
+                        call.at, charged_at, call.at + check.limit.sharing.lease_for, check.resets});
+  if (rest) give_back(check.hash, *rest, now);
+}
+
+bool SharedStore::end_leases(bool all) {
+  const nanoseconds now = clock_();
+  for (const auto& [hash, lease] : leases_.end(now, all)) give_back(hash, lease, now);
+  wake();
+  return !leases_.empty();
+}
+
+}  // namespace weir::redis
