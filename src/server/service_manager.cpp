@@ -36,7 +36,11 @@ ServiceManager::ServiceManager(boost::asio::io_context& context, std::vector<boo
 
 void ServiceManager::ready() {
   tell("READY=1");
-  if (watchdog_.count() > 0 && !socket_.empty()) watch();
+  if (watchdog_.count() == 0 || socket_.empty()) return;
+  ask_loops();
+  // In a quarter of the time it allows, one that is late by a round, or whose datagram is lost, is heard in
+  // time.
+  next_.start(std::max(watchdog_ / 4, std::chrono::microseconds{1'000}), [this] { ask_loops(); });
 }
 
 void ServiceManager::reloading() {
@@ -47,24 +51,18 @@ void ServiceManager::reloading() {
 }
 
 void ServiceManager::stopping() {
-  next_.cancel();
+  next_.stop();
   tell("STOPPING=1");
 }
 
-// Once every loop has run what it was given, says so and gives them the next. A quarter of the time it
-// allows: one that is late by a round, or whose datagram is lost, is still heard in time.
-void ServiceManager::watch() {
-  if (unheard_.load() == 0) {
-    tell("WATCHDOG=1");
-    unheard_.store(loops_.size());
-    for (boost::asio::io_context* loop : loops_) {
-      boost::asio::post(*loop, [this] { unheard_.fetch_sub(1); });
-    }
+// Once every loop has run what it was given, says so and gives them the next.
+void ServiceManager::ask_loops() {
+  if (unheard_.load() != 0) return;
+  tell("WATCHDOG=1");
+  unheard_.store(loops_.size());
+  for (boost::asio::io_context* loop : loops_) {
+    boost::asio::post(*loop, [this] { unheard_.fetch_sub(1); });
   }
-  next_.expires_after(std::max(watchdog_ / 4, std::chrono::microseconds{1'000}));
-  next_.async_wait([this](const boost::system::error_code& error) {
-    if (!error) watch();
-  });
 }
 
 void ServiceManager::tell(std::string_view what) const {

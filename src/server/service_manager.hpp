@@ -7,12 +7,13 @@
 
 #include <atomic>
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "server/every.hpp"
 
 namespace weir::server {
 
@@ -30,10 +31,10 @@ class ServiceManager {
 
  private:
   void tell(std::string_view what) const;
-  void watch();
+  void ask_loops();
 
   std::vector<boost::asio::io_context*> loops_;
-  boost::asio::steady_timer next_;
+  Every next_;
   std::string socket_;
   std::chrono::microseconds watchdog_{0};  // 0: it did not ask
   std::atomic<std::size_t> unheard_{0};    // loops that have not run what they were last given

@@ -5,10 +5,11 @@
 #pragma once
 
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/steady_timer.hpp>
+#include <chrono>
 #include <cstdint>
 
 #include "core/notices.hpp"
+#include "server/every.hpp"
 #include "store/table.hpp"
 
 namespace weir::server {
@@ -17,12 +18,14 @@ class Watch {
  public:
   Watch(boost::asio::io_context& context, const store::Table& table, core::Notices& notices);
 
-  void start();
-  void stop();
+  void start() {
+    next_.start(std::chrono::seconds{1}, [this] { look(); });
+  }
+  void stop() { next_.stop(); }
   void look();
 
  private:
-  boost::asio::steady_timer next_;
+  Every next_;
   const store::Table& table_;
   core::Notices& notices_;
   std::uint64_t refused_ = 0;  // by the table, as far as we have told
