@@ -13,8 +13,9 @@ bool controls(std::uint32_t point) {
          (point >= 0x2066 && point <= 0x2069);
 }
 
-// How many bytes at the start of `bytes` are one character that may be shown; 0: none.
-std::size_t harmless(std::string_view bytes) {
+}  // namespace
+
+std::size_t shown_as_it_is(std::string_view bytes) {
   const auto lead = static_cast<unsigned char>(bytes[0]);
   const std::size_t size = lead < 0x80                   ? 1
                            : lead >= 0xC2 && lead < 0xE0 ? 2
@@ -33,13 +34,11 @@ std::size_t harmless(std::string_view bytes) {
   return whole && !controls(point) ? size : 0;
 }
 
-}  // namespace
-
 std::string printable(std::string_view bytes) {
   constexpr std::string_view kDigits = "0123456789abcdef";
   std::string out;
   while (!bytes.empty()) {
-    const std::size_t shown = harmless(bytes);
+    const std::size_t shown = shown_as_it_is(bytes);
     if (shown > 0) {
       out += bytes.substr(0, shown);
     } else {

@@ -4,11 +4,16 @@
 // Pure, any thread. Not for: quoting; a backslash stays as it is.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
 namespace weir::core {
 
 std::string printable(std::string_view bytes);
+
+// How many bytes at the start of `bytes` are one character that is shown as it is; 0: what is there is not
+// UTF-8 or would control a terminal. `bytes` is not empty.
+std::size_t shown_as_it_is(std::string_view bytes);
 
 }  // namespace weir::core

@@ -177,7 +177,9 @@ struct NamedLimit {
   std::chrono::nanoseconds max_wait{-1};  // below 0: unsaid
   Hold hold;
   Place place{};
+  Place within_place{};
   Place shadow_place{};
+  Place max_wait_place{};
 
   bool shadow(Time now) const { return now < shadow_until; }
 };

@@ -26,9 +26,9 @@ struct ReadOptions {
   // What an `until` that is past is: an error in lint, a warning elsewhere, since it must keep no server
   // down.
   Severity past = Severity::warning;
-  std::string name = "limits.yaml";  // of the file, in messages
-  std::string folder;                // where files of lists are, unless they are absolute; empty: here
-  OpenFile open = read_from_disk;    // of lists; tests have files of their own
+  std::string name{};              // of the file, in messages; empty: its path, or of a text "limits.yaml"
+  std::string folder{};            // where files of lists are, unless they are absolute; empty: here
+  OpenFile open = read_from_disk;  // of lists; tests have files of their own
 };
 
 struct Reading {

@@ -1,0 +1,50 @@
+// YAML as a tree of plain maps, lists and texts, each with its place: what a limits file and its tests are
+// written in.
+//
+// A strict subset: UTF-8, one document, no anchors, aliases, tags, merge keys or directives, and no key
+// twice. What a text means, a number or a date, is said by the reader of its field. Pure, any thread. Not
+// for: writing YAML.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "limits/findings.hpp"
+
+namespace weir::limits {
+
+struct Member;
+
+struct Node {
+  enum class Kind : std::uint8_t {
+    refused,  // and told already
+    nothing,  // an empty value
+    text,
+    list,  // `members`, whose keys are empty
+    map,
+  };
+  Kind kind = Kind::refused;
+  Place place{};
+  std::string text;
+  std::vector<Member> members;
+};
+
+struct Member {
+  std::string key;
+  Place place{};  // of the key
+  Node value;
+};
+
+struct Bounds {
+  std::size_t bytes = 1 << 20;
+  std::size_t depth = 16;         // of maps and lists in each other
+  std::size_t text_bytes = 4096;  // of one text
+};
+
+// Tells `findings` of everything that is wrong. What cannot be read is Kind::refused.
+Node read_document(std::string_view text, Findings& findings, const Bounds& bounds = {});
+
+}  // namespace weir::limits

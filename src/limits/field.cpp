@@ -1,0 +1,98 @@
+#include "limits/field.hpp"
+
+#include <algorithm>
+
+#include "core/printable.hpp"
+
+namespace weir::limits {
+namespace {
+
+constexpr std::size_t kMostKey = 64;  // bytes of a key that a path shows
+
+bool is_kind(Context& context, const Field& field, Node::Kind kind, std::string_view wanted) {
+  if (field.node->kind == kind) return true;
+  switch (field.node->kind) {
+    case Node::Kind::refused:
+      break;
+    case Node::Kind::nothing:
+      context.error_at_key(4, field, "has no value; write " + std::string(wanted));
+      break;
+    case Node::Kind::text:
+      context.error(4, field, quoted(field.text()) + " is not " + std::string(wanted));
+      break;
+    case Node::Kind::list:
+      context.error(4, field, "a list is not " + std::string(wanted));
+      break;
+    case Node::Kind::map:
+      context.error(4, field, "a map is not " + std::string(wanted));
+      break;
+  }
+  return false;
+}
+
+Field member_of(const Field& map, const Member& member) {
+  const std::string key = core::printable(std::string_view(member.key).substr(0, kMostKey));
+  return {&member.value, map.path.empty() ? key : map.path + "." + key, member.place};
+}
+
+}  // namespace
+
+bool is_text(Context& context, const Field& field) {
+  return is_kind(context, field, Node::Kind::text, "a text");
+}
+bool is_list(Context& context, const Field& field) {
+  return is_kind(context, field, Node::Kind::list, "a list");
+}
+bool is_map(Context& context, const Field& field) {
+  return is_kind(context, field, Node::Kind::map, "a map");
+}
+
+std::vector<Field> items_of(const Field& list) {
+  std::vector<Field> items;
+  items.reserve(list.node->members.size());
+  for (const Member& member : list.node->members)
+    items.push_back({&member.value, list.path + "[" + std::to_string(items.size()) + "]", member.place});
+  return items;
+}
+
+std::vector<Field> members_of(const Field& map) {
+  std::vector<Field> members;
+  members.reserve(map.node->members.size());
+  for (const Member& member : map.node->members) members.push_back(member_of(map, member));
+  return members;
+}
+
+std::vector<Field> texts_of(Context& context, const Field& field) {
+  if (field.node->kind == Node::Kind::text) return {field};
+  if (!is_kind(context, field, Node::Kind::list, "a text or a list of texts")) return {};
+  std::vector<Field> items = items_of(field);
+  std::erase_if(items, [&context](const Field& item) { return !is_text(context, item); });
+  return items;
+}
+
+Map::Map(Context& context, const Field& field, const std::vector<std::string>& known) : field_(field) {
+  for (const Member& member : field.node->members) {
+    if (std::find(known.begin(), known.end(), member.key) != known.end()) continue;
+    if (context.findings.full()) break;
+    context.error_at_key(4, member_of(field, member), "unknown" + meant(member.key, known));
+  }
+}
+
+Field Map::operator[](std::string_view key) const {
+  for (const Member& member : field_.node->members) {
+    if (member.key == key) return member_of(field_, member);
+  }
+  return {};
+}
+
+Index find_name(Context& context, const Field& field, const Names& names, int rule, std::string_view what) {
+  if (!is_text(context, field)) return kNone;
+  const Index found = names.find(field.text());
+  if (found == kNone)
+    context.error(
+        rule, field,
+        "no " + std::string(what) + " is called " + quoted(field.text()) + meant(field.text(), names.all()));
+  return found;
+}
+
+}  // namespace weir::limits

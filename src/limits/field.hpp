@@ -1,0 +1,100 @@
+// A value of a limits file with what messages call it; and what all parts of the reader share.
+//
+// One thread. A Field belongs to the document that it came from.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "limits/document.hpp"
+#include "limits/file.hpp"
+#include "limits/findings.hpp"
+#include "limits/read.hpp"
+
+namespace weir::limits {
+
+struct Field {
+  const Node* node = nullptr;  // null: the key was not written
+  std::string path{};
+  Place key{};  // of its key; of an item: its own
+
+  explicit operator bool() const { return node != nullptr; }
+  const std::string& text() const { return node->text; }
+  Place place() const { return node->place; }
+};
+
+// Names, each with its index.
+class Names {
+ public:
+  Index find(const std::string& name) const {
+    const auto at = index_.find(name);
+    return at == index_.end() ? kNone : at->second;
+  }
+  void add(const std::string& name) {
+    index_.emplace(name, static_cast<Index>(all_.size()));
+    all_.push_back(name);
+  }
+  const std::vector<std::string>& all() const { return all_; }
+
+ private:
+  std::vector<std::string> all_;
+  std::unordered_map<std::string, Index> index_;
+};
+
+struct Context {
+  const ReadOptions& options;
+  File& file;
+  Findings& findings;
+  Names classes{};
+  Names lists{};
+  Names limits{};
+  bool classes_wrong = false;  // and told: what names one is not judged
+
+  void error(int rule, const Field& field, std::string text) {
+    findings.error(rule, field.place(), field.path, std::move(text));
+  }
+  void error_at_key(int rule, const Field& field, std::string text) {
+    findings.error(rule, field.key, field.path, std::move(text));
+  }
+};
+
+// Each of these is false when the value is something else, of which the findings are told.
+bool is_text(Context& context, const Field& field);
+bool is_list(Context& context, const Field& field);
+bool is_map(Context& context, const Field& field);
+
+std::vector<Field> items_of(const Field& list);
+std::vector<Field> members_of(const Field& map);
+// The texts of a list, or a text as a list of one. Other items are told and left out.
+std::vector<Field> texts_of(Context& context, const Field& field);
+
+// A map whose keys are known: others are told. `field` is a map.
+class Map {
+ public:
+  Map(Context& context, const Field& field, const std::vector<std::string>& known);
+  Field operator[](std::string_view key) const;  // false when it was not written
+
+ private:
+  const Field& field_;
+};
+
+// The name in a text, as an index; kNone and told when it is not one of `names`. `what`: "limit".
+Index find_name(Context& context, const Field& field, const Names& names, int rule, std::string_view what);
+
+// What a text means by one of the functions of limits/scalars.hpp; told by `rule` when it means nothing, and
+// `value` is then as it was. False then too.
+template <class Value, class Reader>
+bool read_text(Context& context, const Field& field, int rule, Value& value, Reader reader) {
+  if (!is_text(context, field)) return false;
+  auto read = reader(field.text());
+  if (read) {
+    value = *read;
+    return true;
+  }
+  context.error(rule, field, read.error());
+  return false;
+}
+
+}  // namespace weir::limits

@@ -1,0 +1,53 @@
+// The findings of one reading, as they are gathered; and what somebody may have meant by a word that is
+// unknown.
+//
+// One thread.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "limits/finding.hpp"
+
+namespace weir::limits {
+
+class Findings {
+ public:
+  // More than these help nobody, and a hostile file could have one for each of its bytes.
+  static constexpr std::size_t kMost = 1000;
+
+  explicit Findings(std::string file) : file_(std::move(file)) {}
+
+  void add(Severity severity, int rule, Place place, std::string path, std::string text);
+  void error(int rule, Place place, std::string path, std::string text) {
+    add(Severity::error, rule, place, std::move(path), std::move(text));
+  }
+  void warn(int rule, Place place, std::string path, std::string text) {
+    add(Severity::warning, rule, place, std::move(path), std::move(text));
+  }
+  // Of another file: a list's.
+  void add_of(std::string file, Finding finding);
+
+  // Nothing more is taken, so looking further helps nobody.
+  bool full() const { return all_.size() > kMost; }
+
+  // In the order of the lines; those of other files after those of this one.
+  std::vector<Finding> take();
+
+ private:
+  std::string file_;
+  std::vector<Finding> all_;
+};
+
+// 'text', cut where it is long.
+std::string quoted(std::string_view text);
+// "a, b and c" without the "and": "a, b, c".
+std::string joined(const std::vector<std::string>& words);
+
+// The word of `known` that is at most two letters from `word`; empty: none is.
+std::string nearest(std::string_view word, const std::vector<std::string>& known);
+// "; did you mean rate?", or "; known: by, rate", or of an empty `known`, "".
+std::string meant(std::string_view word, const std::vector<std::string>& known);
+
+}  // namespace weir::limits

@@ -1,0 +1,336 @@
+#include "limits/guarantees.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+#include <set>
+#include <unordered_map>
+
+#include "core/rule.hpp"
+#include "limits/judge.hpp"
+#include "limits/scalars.hpp"
+
+namespace weir::limits {
+namespace {
+
+using Wide = unsigned __int128;
+
+constexpr std::size_t kMostKeys = 1'000'000;
+constexpr std::string_view kAny = "*";  // of the parent's part of a key: every parent has one of its own
+
+Wide greatest_divisor(Wide a, Wide b) {
+  while (b != 0) {
+    const Wide rest = a % b;
+    a = b;
+    b = rest;
+  }
+  return a;
+}
+
+// Whether the sum of units / interval is at most 1 / `limit`; empty when 128 bits do not tell.
+std::optional<bool> at_most_exactly(const std::map<std::uint64_t, std::uint64_t>& units,
+                                    std::uint64_t limit) {
+  Wide above = 0;
+  Wide below = 1;
+  for (const auto& [interval, count] : units) {
+    const Wide shared = greatest_divisor(below, interval);
+    Wide common = 0;
+    Wide first = 0;
+    Wide second = 0;
+    if (__builtin_mul_overflow(below / shared, Wide{interval}, &common) ||
+        __builtin_mul_overflow(above, Wide{interval} / shared, &first) ||
+        __builtin_mul_overflow(Wide{count}, below / shared, &second) ||
+        __builtin_add_overflow(first, second, &above))
+      return std::nullopt;
+    below = common;
+    const Wide divisor = greatest_divisor(above, below);
+    above /= divisor;
+    below /= divisor;
+  }
+  Wide scaled = 0;
+  return !__builtin_mul_overflow(above, Wide{limit}, &scaled) && scaled <= below;
+}
+
+// What one key may count on: the fastest of the rates and the greatest of the bursts that it may have.
+struct Demand {
+  std::uint64_t interval_ns = 0;
+  std::uint64_t burst = 0;
+  bool settled = false;  // what comes before in the file does not count for it
+
+  void add(const core::Rule& rule, bool always) {
+    if (settled) return;
+    const auto interval = static_cast<std::uint64_t>(rule.quota.emission_interval().count());
+    interval_ns = interval_ns == 0 ? interval : std::min(interval_ns, interval);
+    burst = std::max(burst, static_cast<std::uint64_t>(rule.quota.burst()));
+    settled = always;
+  }
+};
+
+// The keys of a child that one of its guarantees is for.
+struct Keys {
+  std::string uncountable{};  // why nobody can count them
+  struct Key {
+    std::string parent;  // the parent's part; kAny when it is not said
+    std::string own;
+  };
+  std::vector<Key> all{};
+  bool broken = false;  // a part of `when` is wrong, and told
+};
+
+// The values that `condition` allows; empty and a reason when they are not a number of single keys.
+std::set<std::string> values_of(const File& file, const Condition& condition, core::Prefixes group,
+                                std::string& why) {
+  std::set<std::string> values;
+  const auto add = [&](const std::vector<Entry>& entries) {
+    for (const Entry& entry : entries) {
+      const bool single = entry.kind == Entry::Kind::text ||
+                          (entry.kind == Entry::Kind::network &&
+                           entry.network.bits >= (entry.network.first.v4 ? group.v4 : group.v6));
+      if (!single) {
+        why = quoted(entry.text) + " may be any number of values of " + condition.attribute;
+        return;
+      }
+      std::string value = entry.text;
+      if (entry.kind == Entry::Kind::network) {
+        value.clear();
+        core::append_address(entry.text.substr(0, entry.text.find('/')), group, value);
+      }
+      values.insert(std::to_string(value.size()) + ":" + value);
+    }
+  };
+  add(condition.entries);
+  for (const Index list : condition.lists) add(file.lists[list].entries);
+  return values;
+}
+
+Keys keys_of(const File& file, const NamedLimit& child, const NamedLimit& parent, const When& when) {
+  Keys keys;
+  keys.all.push_back({"", ""});
+  bool pinned = true;
+  for (const By& by : child.by) {
+    const bool of_parent = std::any_of(parent.by.begin(), parent.by.end(),
+                                       [&](const By& each) { return each.attribute == by.attribute; });
+    const auto condition = std::find_if(
+        when.begin(), when.end(), [&](const Condition& each) { return each.attribute == by.attribute; });
+    std::string why = by.attribute + " may be anything";
+    std::set<std::string> values;
+    if (condition != when.end()) {
+      why.clear();
+      keys.broken = keys.broken || (condition->entries.empty() && condition->lists.empty());
+      values = values_of(file, *condition, by.group, why);
+    }
+    if (!why.empty() && !of_parent) {
+      keys.uncountable = why;
+      return keys;
+    }
+    if (!why.empty()) {
+      pinned = false;
+      continue;
+    }
+    if (keys.all.size() * values.size() > kMostKeys) {
+      keys.uncountable = "there are more than " + std::to_string(kMostKeys);
+      return keys;
+    }
+    std::vector<Keys::Key> longer;
+    longer.reserve(keys.all.size() * values.size());
+    for (const Keys::Key& key : keys.all) {
+      for (const std::string& value : values) {
+        Keys::Key next = key;
+        (of_parent ? next.parent : next.own) += value;
+        longer.push_back(std::move(next));
+      }
+    }
+    keys.all = std::move(longer);
+  }
+  if (!pinned) {
+    for (Keys::Key& key : keys.all) key.parent = kAny;
+  }
+  return keys;
+}
+
+// An override without an end that holds for all requests of its keys.
+bool always(const NamedLimit& child, const Override& change) {
+  return change.until == kNever &&
+         std::all_of(change.when.begin(), change.when.end(), [&](const Condition& condition) {
+           return std::any_of(child.by.begin(), child.by.end(),
+                              [&](const By& by) { return by.attribute == condition.attribute; });
+         });
+}
+
+struct Sum {
+  RateSum rates;
+  Wide bursts = 0;
+};
+
+class Judge {
+ public:
+  Judge(const File& file, Findings& findings) : file_(file), findings_(findings) {}
+
+  // Gathers what the children of `parent` are guaranteed. False when one of them cannot be counted.
+  bool gather(Index parent) {
+    bool right = true;
+    for (const NamedLimit& child : file_.limits) {
+      if (child.within != parent) continue;
+      std::unordered_map<std::string, std::unordered_map<std::string, Demand>>
+          demands;  // by parent, by own key
+      const auto add = [&](const Guarantee& guarantee, const When& when, int from, bool settles) {
+        if (guarantee.place.line == 0) return;
+        const Keys keys = keys_of(file_, child, file_.limits[parent], when);
+        if (keys.broken) right = false;
+        if (!keys.uncountable.empty()) {
+          right = false;
+          findings_.error(16, guarantee.place, path_of(child, from, "guarantee"),
+                          "nobody can count its keys: " + keys.uncountable +
+                              "; give it in an override whose when names them as texts");
+          return;
+        }
+        for (const Keys::Key& key : keys.all) demands[key.parent][key.own].add(guarantee.rule, settles);
+      };
+      for (int i = static_cast<int>(child.overrides.size()) - 1; i >= 0; --i) {
+        const Override& change = child.overrides[static_cast<std::size_t>(i)];
+        add(change.guarantee, change.when, i, always(child, change));
+      }
+      add(child.guarantee, {}, kOwn, true);
+      for (const auto& [of_parent, keys] : demands) {
+        Sum& sum = sums_[of_parent];
+        for (const auto& [own, demand] : keys) {
+          sum.rates.add(demand.interval_ns, 1);
+          sum.bursts += demand.burst;
+        }
+      }
+    }
+    return right;
+  }
+
+  bool anything() const { return !sums_.empty(); }
+
+  // 16, of every window of `parent`, as its own numbers and its overrides have them.
+  void judge(const NamedLimit& parent) {
+    const auto names_reserve = [&](int i) {
+      return parent.overrides[static_cast<std::size_t>(i)].reserve.place.line > 0;
+    };
+    for (Index window = 0; window < parent.windows.size(); ++window) {
+      const auto names = [&](int i) { return names_window(parent, i, window); };
+      for (const Source& source : rules_of(parent, window)) {
+        judge_rate(parent, source);
+        for (int from = kOwn; from < static_cast<int>(parent.overrides.size()); ++from) {
+          const bool named = from == kOwn || names_reserve(from);
+          if (named && may_meet(from, source.from, names_reserve, names)) judge_burst(parent, source, from);
+        }
+      }
+    }
+  }
+
+ private:
+  template <class Wrong>
+  void of_each_parent(const Wrong& wrong) const {
+    const auto any = sums_.find(std::string(kAny));
+    for (const auto& [of_parent, sum] : sums_) {
+      Sum total = sum;
+      if (any != sums_.end() && of_parent != kAny) total = together(sum, any->second);
+      if (wrong(total)) return;  // one is told
+    }
+  }
+  static Sum together(Sum sum, const Sum& other) {
+    sum.rates.add(other.rates);
+    sum.bursts += other.bursts;
+    return sum;
+  }
+
+  void judge_rate(const NamedLimit& parent, const Source& source) {
+    const Quota& quota = source.rule.quota;
+    of_each_parent([&](const Sum& sum) {
+      if (sum.rates.at_most(static_cast<std::uint64_t>(quota.emission_interval().count()))) return false;
+      const auto period = static_cast<std::uint64_t>(quota.rate().period.count());
+      const std::string text = core::to_text(source.rule);
+      findings_.error(16, source.place, path_of(parent, source.from, "rate"),
+                      "the guarantees within it add up to " + sum.rates.per(period) +
+                          text.substr(text.find('/'), text.find(' ') - text.find('/')) + ", more than " +
+                          quoted(text));
+      return true;
+    });
+  }
+
+  void judge_burst(const NamedLimit& parent, const Source& source, int from) {
+    const Reserve& reserve =
+        from == kOwn ? parent.reserve : parent.overrides[static_cast<std::size_t>(from)].reserve;
+    const Wide kept = Wide{static_cast<std::uint64_t>(source.rule.quota.burst())} * reserve.share.millionths;
+    of_each_parent([&](const Sum& sum) {
+      if (sum.bursts * Share::kWhole <= kept) return false;
+      const auto text = [](Wide units) { return std::to_string(static_cast<std::uint64_t>(units)); };
+      const bool unsaid = reserve.place.line == 0;
+      findings_.error(16, unsaid ? source.place : reserve.place,
+                      path_of(parent, from, unsaid ? "rate" : "reserve"),
+                      unsaid ? "guarantees are within it, so it must have a reserve of at least " +
+                                   text(sum.bursts) + " units of its burst"
+                             : to_text(reserve.share) + " of the burst of " +
+                                   quoted(core::to_text(source.rule)) + " is " + text(kept / Share::kWhole) +
+                                   "; the bursts of the guarantees within it add up to " + text(sum.bursts));
+      return true;
+    });
+  }
+
+  const File& file_;
+  Findings& findings_;
+  std::map<std::string, Sum> sums_;  // by the parent's part of the keys
+};
+
+bool guarantees(const NamedLimit& limit) {
+  return limit.guarantee.place.line > 0 ||
+         std::any_of(limit.overrides.begin(), limit.overrides.end(),
+                     [](const Override& each) { return each.guarantee.place.line > 0; });
+}
+
+}  // namespace
+
+void RateSum::add(const RateSum& other) {
+  for (const auto& [interval, units] : other.units_) units_[interval] += units;
+}
+
+bool RateSum::at_most(std::uint64_t interval_ns) const {
+  if (const auto exactly = at_most_exactly(units_, interval_ns)) return *exactly;
+  Wide sum = 0;  // of 2^64 parts
+  for (const auto& [interval, units] : units_) {
+    const Wide share = Wide{units} * interval_ns;
+    if (share > interval) return false;
+    sum += ((share << 64) + interval - 1) / interval;
+  }
+  return sum <= Wide{1} << 64;
+}
+
+std::string RateSum::per(std::uint64_t period_ns) const {
+  Wide thousandths = 0;
+  for (const auto& [interval, units] : units_)
+    thousandths += (Wide{units} * period_ns * 1000 + interval - 1) / interval;
+  std::string text = std::to_string(static_cast<std::uint64_t>(thousandths / 1000));
+  if (const auto rest = static_cast<unsigned>(thousandths % 1000); rest != 0) {
+    text += "." + std::to_string(1000 + rest).substr(1);
+    text.erase(text.find_last_not_of('0') + 1);
+  }
+  return text;
+}
+
+void judge_guarantees(const File& file, Findings& findings) {
+  std::set<Index> parents;
+  for (const NamedLimit& limit : file.limits) {
+    if (!guarantees(limit)) continue;
+    if (limit.within != kNone) {
+      parents.insert(limit.within);
+      continue;
+    }
+    if (limit.within_place.line > 0) continue;  // what it is within is wrong, and told
+    for (int i = kOwn; i < static_cast<int>(limit.overrides.size()); ++i) {
+      const Guarantee& guarantee =
+          i == kOwn ? limit.guarantee : limit.overrides[static_cast<std::size_t>(i)].guarantee;
+      if (guarantee.place.line > 0)
+        findings.error(16, guarantee.place, path_of(limit, i, "guarantee"),
+                       "the limit has no within, so nobody guarantees it");
+    }
+  }
+  for (const Index parent : parents) {
+    Judge judge(file, findings);
+    if (judge.gather(parent)) judge.judge(file.limits[parent]);
+  }
+}
+
+}  // namespace weir::limits

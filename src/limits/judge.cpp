@@ -1,0 +1,333 @@
+#include "limits/judge.hpp"
+
+#include <algorithm>
+#include <set>
+#include <unordered_map>
+
+#include "core/duration.hpp"
+#include "limits/parts.hpp"
+#include "limits/scalars.hpp"
+
+namespace weir::limits {
+namespace {
+
+using std::chrono::nanoseconds;
+using Wide = unsigned __int128;
+
+const Override& override_of(const NamedLimit& limit, int from) {
+  return limit.overrides[static_cast<std::size_t>(from)];
+}
+
+// Every place that a limit's number may come from for which `names` is true; its own part always.
+template <class Names>
+std::vector<int> sources(const NamedLimit& limit, const Names& names) {
+  std::vector<int> all = {kOwn};
+  for (int i = 0; i < static_cast<int>(limit.overrides.size()); ++i) {
+    if (names(i)) all.push_back(i);
+  }
+  return all;
+}
+
+const CostRule& cost_of(const NamedLimit& limit, int from) {
+  return from == kOwn ? limit.cost : override_of(limit, from).cost;
+}
+const Leave& leave_of(const NamedLimit& limit, int from) {
+  return from == kOwn ? limit.leave : override_of(limit, from).leave;
+}
+const Reserve& reserve_of(const NamedLimit& limit, int from) {
+  return from == kOwn ? limit.reserve : override_of(limit, from).reserve;
+}
+
+bool same(const CostRule& a, const CostRule& b) {
+  const auto plain = [](const CostRule& cost) {
+    return cost.from.empty() &&
+           (cost.cases.empty() || (cost.cases.size() == 1 && cost.cases[0].when.empty()));
+  };
+  if (!a.from.empty() || !b.from.empty()) return a.from == b.from;
+  if (!plain(a) || !plain(b)) return false;
+  return (a.cases.empty() ? 1 : a.cases[0].cost) == (b.cases.empty() ? 1 : b.cases[0].cost);
+}
+
+// 20: another window of the same limit, or of the same override, always denies first.
+struct Numbers {
+  core::Rule rule;
+  Place place;
+};
+void judge_windows(const std::string& path, const std::vector<Numbers>& windows, Findings& findings) {
+  for (std::size_t i = 0; i < windows.size(); ++i) {
+    const Quota& quota = windows[i].rule.quota;
+    for (std::size_t j = 0; j < windows.size(); ++j) {
+      const Quota& other = windows[j].rule.quota;
+      if (i == j || windows[i].rule.algorithm != windows[j].rule.algorithm) continue;
+      if (quota.burst() < other.burst() || quota.emission_interval() > other.emission_interval()) continue;
+      const bool alike =
+          quota.burst() == other.burst() && quota.emission_interval() == other.emission_interval();
+      if (alike && i < j) continue;  // told of the second of the two
+      findings.error(20, windows[i].place, path,
+                     quoted(core::to_text(windows[i].rule)) + " can never bind: " +
+                         quoted(core::to_text(windows[j].rule)) + " denies first, always");
+      break;
+    }
+  }
+}
+
+// The things that some override before the one that is looked at has named.
+struct Named {
+  std::vector<bool> windows;
+  bool leave = false;
+  bool reserve = false;
+  bool guarantee = false;
+  bool cost = false;
+
+  void add(const Override& change) {
+    for (const WindowChange& window : change.windows) windows[window.window] = true;
+    leave = leave || change.leave.place.line > 0;
+    reserve = reserve || change.reserve.place.line > 0;
+    guarantee = guarantee || change.guarantee.place.line > 0;
+    cost = cost || change.cost.place.line > 0;
+  }
+};
+
+// 18. What an override before it has named, it may change back.
+bool changes_something(const NamedLimit& limit, const Override& change, const Named& before) {
+  for (const WindowChange& window : change.windows) {
+    if (window.lifted || before.windows[window.window] || window.rule != limit.windows[window.window].rule)
+      return true;
+  }
+  const bool leaves = change.leave.place.line > 0;
+  if (leaves && (before.leave || change.leave.shares != limit.leave.shares)) return true;
+  const bool reserves = change.reserve.place.line > 0;
+  if (reserves && (before.reserve || change.reserve.share != limit.reserve.share)) return true;
+  const bool guarantees = change.guarantee.place.line > 0;
+  if (guarantees &&
+      (before.guarantee || limit.guarantee.place.line == 0 || change.guarantee.rule != limit.guarantee.rule))
+    return true;
+  return change.cost.place.line > 0 && (before.cost || !same(change.cost, limit.cost));
+}
+
+// Whether `later` names all that `change` names.
+bool names_all(const Override& later, const Override& change) {
+  const auto named = [](Place a, Place b) { return a.line == 0 || b.line > 0; };
+  return std::all_of(change.windows.begin(), change.windows.end(),
+                     [&](const WindowChange& window) {
+                       return std::any_of(
+                           later.windows.begin(), later.windows.end(),
+                           [&](const WindowChange& each) { return each.window == window.window; });
+                     }) &&
+         named(change.leave.place, later.leave.place) && named(change.reserve.place, later.reserve.place) &&
+         named(change.guarantee.place, later.guarantee.place) && named(change.cost.place, later.cost.place);
+}
+
+// For each override a later one that matches whatever it does and names all that it names; kOwn: there is
+// none.
+std::vector<int> covered_by(const NamedLimit& limit) {
+  std::vector<int> covered(limit.overrides.size(), kOwn);
+  std::unordered_map<std::string, std::vector<int>> later;  // by what they match, the nearest last
+  for (int i = static_cast<int>(limit.overrides.size()) - 1; i >= 0; --i) {
+    const Override& change = override_of(limit, i);
+    const std::string when = same_when(change.when);
+    const auto find_in = [&](const std::vector<int>& candidates) {
+      constexpr int kMostLooked = 100;  // so that the whole stays quick whatever a file has
+      int looked = 0;
+      for (auto at = candidates.rbegin(); at != candidates.rend() && looked < kMostLooked; ++at, ++looked) {
+        const Override& candidate = override_of(limit, *at);
+        if (candidate.until < change.until || !names_all(candidate, change)) continue;
+        covered[static_cast<std::size_t>(i)] = *at;
+        return;
+      }
+    };
+    find_in(later[""]);
+    if (!when.empty()) find_in(later[when]);
+    later[when].push_back(i);
+  }
+  return covered;
+}
+
+void judge_overrides(const NamedLimit& limit, Findings& findings) {
+  const std::vector<int> covered = covered_by(limit);
+  Named before{std::vector<bool>(limit.windows.size())};
+  for (int i = 0; i < static_cast<int>(limit.overrides.size()); ++i) {
+    const Override& change = override_of(limit, i);
+    const std::string path = path_of(limit, i, nullptr);
+    std::vector<Numbers> windows;
+    for (const WindowChange& window : change.windows) {
+      if (!window.lifted) windows.push_back({window.rule, window.place});
+    }
+    judge_windows(path + ".rate", windows, findings);
+    for (const Condition& condition : change.when) {
+      const bool in_by = std::any_of(limit.by.begin(), limit.by.end(),
+                                     [&](const By& by) { return by.attribute == condition.attribute; });
+      if (!in_by)
+        findings.add(Severity::note, 18, condition.place, path + ".when." + condition.attribute,
+                     "not in by: a key keeps one debt under whichever numbers its requests have");
+    }
+    if (!changes_something(limit, change, before)) {
+      findings.warn(18, change.place, path, "changes nothing");
+    } else if (const int later = covered[static_cast<std::size_t>(i)]; later != kOwn) {
+      findings.warn(18, change.place, path,
+                    "never counts: the override on line " +
+                        std::to_string(override_of(limit, later).place.line) +
+                        " matches whatever this one does, and the last that matches wins");
+    }
+    before.add(change);
+  }
+}
+
+// 21
+void judge_cost(const NamedLimit& limit, Findings& findings) {
+  const auto names_cost = [&](int i) { return override_of(limit, i).cost.place.line > 0; };
+  for (Index window = 0; window < limit.windows.size(); ++window) {
+    const auto names = [&](int i) { return names_window(limit, i, window); };
+    for (const Source& source : rules_of(limit, window)) {
+      const std::int64_t burst = source.rule.quota.burst();
+      for (const int from : sources(limit, names_cost)) {
+        if (!may_meet(from, source.from, names_cost, names)) continue;
+        for (const CostCase& one : cost_of(limit, from).cases) {
+          if (one.cost <= static_cast<std::uint64_t>(burst)) continue;
+          findings.error(21, one.place, path_of(limit, from, "cost"),
+                         std::to_string(one.cost) + " is above the burst of " +
+                             quoted(core::to_text(source.rule)) + " on line " +
+                             std::to_string(source.place.line) + ", so it could never pass; at most " +
+                             std::to_string(burst));
+        }
+      }
+    }
+  }
+}
+
+// 8
+void judge_shares(const NamedLimit& limit, Findings& findings) {
+  const auto names_leave = [&](int i) { return override_of(limit, i).leave.place.line > 0; };
+  const auto names_reserve = [&](int i) { return override_of(limit, i).reserve.place.line > 0; };
+  for (const int reserve : sources(limit, names_reserve)) {
+    for (const int leave : sources(limit, names_leave)) {
+      const std::vector<Share>& shares = leave_of(limit, leave).shares;
+      if (shares.empty() || !may_meet(reserve, leave, names_reserve, names_leave)) continue;
+      const Reserve& reserved = reserve_of(limit, reserve);
+      const Share most = shares.back();
+      if (reserved.place.line == 0 || reserved.share.millionths == Share::kWhole) continue;
+      if (reserved.share.millionths + most.millionths < Share::kWhole) continue;
+      const bool later = leave > reserve;
+      findings.error(8, later ? leave_of(limit, leave).place : reserved.place,
+                     path_of(limit, std::max(leave, reserve), later ? "leave" : "reserve"),
+                     "the reserve of " + to_text(reserved.share) + " and the greatest leave of " +
+                         to_text(most) +
+                         " are 100% or more together; the least important class could pass nothing");
+    }
+  }
+}
+
+// 22
+void judge_hold(const NamedLimit& limit, Findings& findings) {
+  if (limit.hold.estimate == 0 || limit.hold.at_most.millionths == 0) return;
+  for (Index window = 0; window < limit.windows.size(); ++window) {
+    for (const Source& source : rules_of(limit, window)) {
+      const auto burst = static_cast<std::uint64_t>(source.rule.quota.burst());
+      const Wide open = Wide{burst} * limit.hold.at_most.millionths;
+      if (open >= Wide{limit.hold.estimate} * Share::kWhole) continue;
+      findings.error(22, limit.hold.place, "limits." + limit.name + ".hold",
+                     "at_most is " + to_text(limit.hold.at_most) + " of the burst of " +
+                         quoted(core::to_text(source.rule)) + ", which is " +
+                         std::to_string(static_cast<std::uint64_t>(open / Share::kWhole)) +
+                         "; the estimate, " + std::to_string(limit.hold.estimate) + ", must fit into it");
+    }
+  }
+}
+
+}  // namespace
+
+std::string same_when(const When& when) {
+  const auto sized = [](const std::string& text) { return std::to_string(text.size()) + ":" + text; };
+  std::set<std::string> all;
+  for (const Condition& condition : when) {
+    std::set<std::string> values;
+    for (const Entry& entry : condition.entries) values.insert("=" + sized(entry.text));
+    for (const Index list : condition.lists) values.insert("@" + std::to_string(list) + ";");
+    std::string text = sized(condition.attribute);
+    for (const std::string& value : values) text += value;
+    all.insert(sized(text));
+  }
+  std::string text;
+  for (const std::string& each : all) text += each;
+  return text;
+}
+
+bool names_window(const NamedLimit& limit, int from, Index index) {
+  const Override& change = override_of(limit, from);
+  return std::any_of(change.windows.begin(), change.windows.end(),
+                     [index](const WindowChange& each) { return each.window == index; });
+}
+
+std::vector<Source> rules_of(const NamedLimit& limit, Index index) {
+  std::vector<Source> all = {{kOwn, limit.windows[index].rule, limit.windows[index].place}};
+  for (int i = 0; i < static_cast<int>(limit.overrides.size()); ++i) {
+    for (const WindowChange& change : override_of(limit, i).windows) {
+      if (change.window == index && !change.lifted) all.push_back({i, change.rule, change.place});
+    }
+  }
+  return all;
+}
+
+std::string path_of(const NamedLimit& limit, int from, const char* key) {
+  std::string path = "limits." + limit.name;
+  if (from != kOwn) path += ".overrides[" + std::to_string(from) + "]";
+  return key == nullptr ? path : path + "." + key;
+}
+
+void judge_hierarchy(File& file, Findings& findings) {
+  std::vector<NamedLimit>& limits = file.limits;
+  const auto told = [&](const NamedLimit& limit, std::string what) {
+    findings.error(15, limit.within_place, "limits." + limit.name + ".within", std::move(what));
+  };
+  // 0: not met yet; else the number of the walk that met it first.
+  std::vector<Index> walk(limits.size(), 0);
+  for (Index i = 0; i < limits.size(); ++i) {
+    Index at = i;
+    while (at != kNone && walk[at] == 0) {
+      walk[at] = i + 1;
+      at = limits[at].within;
+    }
+    if (at == kNone || walk[at] != i + 1) continue;
+    std::string circle = limits[at].name;
+    const Index first = at;
+    for (Index next = limits[at].within; next != first; next = limits[next].within)
+      circle += " -> " + limits[next].name;
+    told(limits[first], "leads in a circle: " + circle + " -> " + limits[first].name);
+    for (Index next = first; next != kNone;) {
+      const Index after = limits[next].within;
+      limits[next].within = kNone;
+      next = after;
+    }
+  }
+  for (const NamedLimit& limit : limits) {
+    if (limit.within == kNone) continue;
+    const NamedLimit& parent = limits[limit.within];
+    for (const By& by : parent.by) {
+      const bool has = std::any_of(limit.by.begin(), limit.by.end(),
+                                   [&](const By& each) { return each.attribute == by.attribute; });
+      if (!has)
+        told(limit, quoted(parent.name) + " counts by " + by.attribute + ", which is not in the by of " +
+                        quoted(limit.name));
+    }
+    for (const Window& window : parent.windows) {
+      if (window.rule.algorithm == Algorithm::gcra) continue;
+      findings.error(27, limit.within_place, "limits." + limit.name + ".within",
+                     "only gcra can do this; " + quoted(parent.name) + " counts by " +
+                         core::name_of(window.rule.algorithm));
+    }
+  }
+}
+
+void judge_limits(const File& file, Findings& findings) {
+  for (const NamedLimit& limit : file.limits) {
+    std::vector<Numbers> windows;
+    for (const Window& window : limit.windows) windows.push_back({window.rule, window.place});
+    judge_windows("limits." + limit.name + ".rate", windows, findings);
+    judge_overrides(limit, findings);
+    judge_cost(limit, findings);
+    judge_shares(limit, findings);
+    judge_hold(limit, findings);
+  }
+}
+
+}  // namespace weir::limits

@@ -1,0 +1,119 @@
+#include <algorithm>
+#include <unordered_map>
+
+#include "core/duration.hpp"
+#include "limits/judge.hpp"
+
+namespace weir::limits {
+namespace {
+
+using std::chrono::nanoseconds;
+using Wide = unsigned __int128;
+
+constexpr std::size_t kMostChecks = 16;  // of a request: store::kMostChecks
+
+std::string path_of(const File& file, const Route& route) {
+  if (route.place.line == 0) return "limits";  // all of them, as there are no routes
+  return "routes[" + std::to_string(&route - file.routes.data()) + "]";
+}
+
+bool guarantees(const NamedLimit& limit) {
+  return limit.guarantee.place.line > 0 ||
+         std::any_of(limit.overrides.begin(), limit.overrides.end(),
+                     [](const Override& each) { return each.guarantee.place.line > 0; });
+}
+
+void fill_meets(const File& file, Route& route) {
+  std::vector<bool> met(file.limits.size(), false);
+  for (const Index named : route.limits) {
+    std::vector<Index> chain;
+    for (Index at = named; at != kNone && !met[at]; at = file.limits[at].within) {
+      met[at] = true;
+      chain.push_back(at);
+    }
+    route.meets.insert(route.meets.end(), chain.rbegin(), chain.rend());
+  }
+}
+
+// What one limit bears of a wait that another asks for: its room for the class, less one unit.
+nanoseconds borne(const NamedLimit& limit, const Window& window, Index of_class) {
+  const Quota& quota = window.rule.quota;
+  std::uint32_t kept = limit.reserve.share.millionths;
+  if (of_class < limit.leave.shares.size()) kept += limit.leave.shares[of_class].millionths;
+  const std::uint32_t free = Share::kWhole - std::min(kept, Share::kWhole);
+  const Wide room = Wide{static_cast<std::uint64_t>(quota.burst())} *
+                    static_cast<std::uint64_t>(quota.emission_interval().count()) * free / Share::kWhole;
+  const auto unit = static_cast<Wide>(quota.emission_interval().count());
+  return nanoseconds{room < unit ? 0 : static_cast<std::int64_t>(room - unit)};
+}
+
+// 23: for the class that a route's requests have unless they say so.
+void judge_waiting(const File& file, const Route& route, std::vector<bool>& told, Findings& findings) {
+  const NamedLimit* least = nullptr;
+  for (const Index index : route.meets) {
+    const NamedLimit& limit = file.limits[index];
+    if (limit.max_wait.count() >= 0 && (least == nullptr || limit.max_wait < least->max_wait)) least = &limit;
+  }
+  if (least == nullptr || least->max_wait.count() == 0) return;
+  const auto own = static_cast<std::size_t>(least - file.limits.data());
+  const Index of_class = route.least_class != kNone ? route.least_class : file.default_class;
+  const auto warn = [&](const std::string& what) {
+    if (told[own]) return;
+    told[own] = true;
+    findings.warn(23, least->max_wait_place, "limits." + least->name + ".max_wait", what);
+  };
+  for (const Index index : route.meets) {
+    const NamedLimit& limit = file.limits[index];
+    for (const Window& window : limit.windows) {
+      if (window.rule.algorithm != Algorithm::gcra) {
+        warn("no request can wait: it meets " + quoted(limit.name) + " too, which counts by " +
+             core::name_of(window.rule.algorithm));
+      } else if (index != own && borne(limit, window, of_class) < least->max_wait) {
+        warn(core::to_text(least->max_wait) + " is more than " + quoted(limit.name) + " bears, which " +
+             path_of(file, route) + " names too: at most " + core::to_text(borne(limit, window, of_class)));
+      }
+    }
+  }
+}
+
+// 26
+void judge_checks(const File& file, const Route& route, Findings& findings) {
+  std::size_t checks = 0;
+  for (const Index index : route.meets)
+    checks += file.limits[index].windows.size() + (guarantees(file.limits[index]) ? 1 : 0);
+  if (checks > kMostChecks)
+    findings.error(26, route.place, path_of(file, route),
+                   std::to_string(checks) +
+                       " checks for one request (a window is one, a guarantee another); at most " +
+                       std::to_string(kMostChecks));
+}
+
+}  // namespace
+
+void judge_routes(File& file, Findings& findings) {
+  std::vector<bool> used(file.limits.size(), false);
+  std::vector<bool> told(file.limits.size(), false);
+  std::unordered_map<std::string, std::size_t> by_when;  // the first of each
+  for (std::size_t i = 0; i < file.routes.size(); ++i) {
+    Route& route = file.routes[i];
+    fill_meets(file, route);
+    for (const Index index : route.meets) used[index] = true;
+    judge_checks(file, route, findings);
+    judge_waiting(file, route, told, findings);
+    // 13
+    const auto [first, fresh] = by_when.emplace(same_when(route.when), i);
+    const auto rest = by_when.find("");
+    const std::size_t before =
+        rest != by_when.end() && rest->second < first->second ? rest->second : first->second;
+    if (fresh && before == i) continue;
+    findings.error(13, route.place, path_of(file, route),
+                   "cannot be reached: the route on line " + std::to_string(file.routes[before].place.line) +
+                       (file.routes[before].when.empty() ? " has no when" : " has the same when"));
+  }
+  for (std::size_t i = 0; i < file.limits.size(); ++i) {
+    if (!used[i])
+      findings.warn(14, file.limits[i].place, "limits." + file.limits[i].name, "no route uses it");
+  }
+}
+
+}  // namespace weir::limits

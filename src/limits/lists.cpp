@@ -1,0 +1,235 @@
+#include "limits/lists.hpp"
+
+#include <unordered_set>
+
+#include "core/printable.hpp"
+#include "limits/keys.hpp"
+#include "limits/scalars.hpp"
+
+namespace weir::limits {
+namespace {
+
+constexpr std::size_t kMostEntries = 1'000'000;
+constexpr std::size_t kMostPatterns = 1000;
+constexpr std::size_t kMostFileBytes = 64 << 20;
+constexpr std::size_t kMostEntryBytes = 4096;
+
+// Takes the entries of one list, and finds what is wrong with them together.
+class Entries {
+ public:
+  explicit Entries(std::vector<Entry>& entries) : entries_(entries) {}
+
+  // Empty, or what is wrong with the next one.
+  ReadEntry add(std::string_view text, Place place) {
+    ReadEntry read = read_entry(text, place);
+    if (!read.wrong.empty()) return read;
+    if (read.entry.kind == Entry::Kind::pattern) {
+      if (!patterns_.insert(read.entry.text).second) {
+        read.rule = 9;
+        read.wrong = "the pattern " + quoted(text) + " a second time";
+        return read;
+      }
+      if (patterns_.size() > kMostPatterns) {
+        read.rule = 26;
+        read.wrong = "more than " + std::to_string(kMostPatterns) + " patterns in one list";
+        return read;
+      }
+    }
+    if (entries_.size() == kMostEntries) {
+      read.rule = 26;
+      read.wrong = "more than " + std::to_string(kMostEntries) + " entries in one list";
+      return read;
+    }
+    entries_.push_back(std::move(read.entry));
+    read.entry = {};
+    return read;
+  }
+
+ private:
+  std::vector<Entry>& entries_;
+  std::unordered_set<std::string> patterns_;
+};
+
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view kBlank = " \t\r";
+  const std::size_t first = text.find_first_not_of(kBlank);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(kBlank) - first + 1);
+}
+
+// What stands before a comment: '#' at the beginning, or after a blank.
+std::string_view without_comment(std::string_view line) {
+  for (std::size_t at = line.find('#'); at != std::string_view::npos; at = line.find('#', at + 1)) {
+    if (at == 0 || line[at - 1] == ' ' || line[at - 1] == '\t') return line.substr(0, at);
+  }
+  return line;
+}
+
+bool is_utf8(std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t size = core::shown_as_it_is(text);
+    if (size == 0) return false;
+    text.remove_prefix(size);
+  }
+  return true;
+}
+
+void read_list_text(Context& context, const std::string& path, const std::string& text, List& list) {
+  Entries entries(list.entries);
+  std::uint32_t number = 0;
+  std::string_view rest = text;
+  if (rest.starts_with("\xEF\xBB\xBF")) rest.remove_prefix(3);
+  while (!rest.empty()) {
+    const std::size_t end = std::min(rest.find('\n'), rest.size());
+    const std::string_view line = rest.substr(0, end);
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    ++number;
+    const std::string_view entry = trimmed(without_comment(line));
+    if (entry.empty()) continue;
+    const Place place{number, static_cast<std::uint32_t>(entry.data() - line.data()) + 1};
+    const auto refused = [&](int rule, std::string what) {
+      context.findings.add_of(list.file, {Severity::error, rule, "", place, path, std::move(what)});
+    };
+    if (!is_utf8(entry)) {
+      refused(9, quoted(entry) + " is not text in UTF-8");
+    } else if (entry.size() > kMostEntryBytes) {
+      refused(26, "an entry of " + std::to_string(entry.size()) + " bytes; at most " +
+                      std::to_string(kMostEntryBytes) + " are read");
+    } else if (ReadEntry read = entries.add(entry, place); !read.wrong.empty()) {
+      refused(read.rule, std::move(read.wrong));
+      if (read.rule == 26) return;
+    }
+  }
+}
+
+void read_list_file(Context& context, const Field& field, List& list) {
+  if (!is_text(context, field)) return;
+  const std::string& folder = context.options.folder;
+  const bool absolute = field.text().starts_with('/') || folder.empty();
+  list.file = absolute ? field.text() : folder + (folder.ends_with('/') ? "" : "/") + field.text();
+  const auto text = context.options.open(list.file, kMostFileBytes);
+  if (!text) {
+    context.error(9, field, "cannot read " + quoted(list.file) + ": " + text.error());
+    return;
+  }
+  if (text->size() > kMostFileBytes) {
+    context.error(26, field, quoted(list.file) + " has more than 64 MiB");
+    return;
+  }
+  const std::string path = field.path.substr(0, field.path.rfind('.'));
+  read_list_text(context, path, *text, list);
+  if (list.entries.empty())
+    context.findings.warn(9, field.place(), field.path,
+                          quoted(list.file) + " has no entries, so it matches nothing");
+}
+
+void read_inline_list(Context& context, const Field& field, List& list) {
+  const std::vector<Field> items = texts_of(context, field);
+  if (field.node->members.empty() && field.node->kind == Node::Kind::list)
+    context.error(9, field, "the list is empty; a list in a file may be");
+  Entries entries(list.entries);
+  for (const Field& item : items) {
+    if (item.text().starts_with('@')) {
+      context.error(9, item,
+                    quoted(item.text()) + ": a list holds no other lists; name both where they are used");
+      continue;
+    }
+    ReadEntry read = entries.add(item.text(), item.place());
+    if (!read.wrong.empty()) context.error(read.rule, item, std::move(read.wrong));
+    if (read.rule == 26) return;
+  }
+}
+
+}  // namespace
+
+ReadEntry read_entry(std::string_view text, Place place) {
+  ReadEntry read;
+  read.entry.text = text;
+  read.entry.place = place;
+  if (text.find('*') != std::string_view::npos) {
+    read.entry.kind = Entry::Kind::pattern;
+    return read;
+  }
+  const core::ReadNetwork network = core::read_network(text);
+  switch (network.fault) {
+    case core::NetworkFault::not_a_network:
+      return read;
+    case core::NetworkFault::none:
+      read.entry.kind = Entry::Kind::network;
+      read.entry.network = network.network;
+      return read;
+    case core::NetworkFault::bits:
+      read.wrong = quoted(text) + " has a prefix that is too long; at most /32 for IPv4, /128 for IPv6";
+      break;
+    case core::NetworkFault::host_bits:
+      read.wrong = quoted(text) + " has bits set beyond its prefix; did you mean " +
+                   core::to_text(network.network) + "?";
+      break;
+  }
+  read.rule = 10;
+  return read;
+}
+
+void read_lists(Context& context, const Field& lists) {
+  if (!is_map(context, lists)) return;
+  for (const Field& field : members_of(lists)) {
+    const std::string& name = lists.node->members[context.file.lists.size()].key;
+    List list{name, {}, "", field.key};
+    if (std::string wrong = wrong_name(name); !wrong.empty())
+      context.error_at_key(11, field, std::move(wrong));
+    context.lists.add(name);
+    if (field.node->kind == Node::Kind::map) {
+      const Map map(context, field, keys::kList);
+      if (const Field file = map["file"]) {
+        read_list_file(context, file, list);
+      } else {
+        context.error_at_key(9, field, "missing file; a list is [entries] or { file: NAME }");
+      }
+    } else {
+      read_inline_list(context, field, list);
+    }
+    context.file.lists.push_back(std::move(list));
+  }
+}
+
+When read_when(Context& context, const Field& when) {
+  When conditions;
+  if (!is_map(context, when)) return conditions;
+  if (when.node->members.empty()) context.error(4, when, "the map is empty; write attribute: value");
+  for (const Member& member : when.node->members) {
+    const Field field{&member.value, when.path + "." + core::printable(member.key.substr(0, 64)),
+                      member.place};
+    Condition condition{member.key, {}, {}, field.key};
+    if (std::string wrong = wrong_attribute(member.key); !wrong.empty())
+      context.error_at_key(11, field, std::move(wrong));
+    if (field.node->kind == Node::Kind::nothing) {
+      context.error_at_key(4, field, "has no value; write \"\" for an empty text");
+      continue;
+    }
+    if (field.node->kind == Node::Kind::list && field.node->members.empty())
+      context.error(9, field, "the list is empty, so nothing would match");
+    for (const Field& value : texts_of(context, field)) {
+      if (value.text().starts_with('@')) {
+        const Index list = context.lists.find(value.text().substr(1));
+        if (list == kNone) {
+          context.error(9, value,
+                        "no list is called " + quoted(value.text().substr(1)) +
+                            meant(value.text().substr(1), context.lists.all()));
+        } else {
+          condition.lists.push_back(list);
+        }
+        continue;
+      }
+      ReadEntry read = read_entry(value.text(), value.place());
+      if (!read.wrong.empty()) {
+        context.error(read.rule, value, std::move(read.wrong));
+      } else {
+        condition.entries.push_back(std::move(read.entry));
+      }
+    }
+    conditions.push_back(std::move(condition));
+  }
+  return conditions;
+}
+
+}  // namespace weir::limits

@@ -1,0 +1,25 @@
+// What values are compared with: entries, written in place or in lists, which may be files of their own.
+//
+// One thread.
+#pragma once
+
+#include "limits/field.hpp"
+
+namespace weir::limits {
+
+// A text, a pattern, an address or a CIDR; empty `wrong`, or what is wrong with it, and the number of the
+// rule.
+struct ReadEntry {
+  Entry entry;
+  int rule = 0;
+  std::string wrong{};
+};
+ReadEntry read_entry(std::string_view text, Place place);
+
+// The whole of `lists:`.
+void read_lists(Context& context, const Field& lists);
+
+// A map from attributes to what they have to be.
+When read_when(Context& context, const Field& when);
+
+}  // namespace weir::limits

@@ -1,0 +1,268 @@
+#include "limits/parts.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "core/duration.hpp"
+#include "core/printable.hpp"
+#include "limits/keys.hpp"
+#include "limits/lists.hpp"
+#include "limits/scalars.hpp"
+
+namespace weir::limits {
+namespace {
+
+constexpr std::uint64_t kMostUnits = std::numeric_limits<std::int64_t>::max();
+constexpr std::string_view kUnlimited = "unlimited";
+
+bool read_rule(Context& context, const Field& field, core::Rule& rule) {
+  auto read = core::Rule::parse(field.text());
+  if (read) {
+    rule = *read;
+    return true;
+  }
+  const bool of_burst = read.error().find("': burst: ") != std::string::npos;
+  context.error(of_burst ? 7 : 6, field, std::move(read.error()));
+  return false;
+}
+
+std::string periods_of(const std::vector<Window>& windows) {
+  std::string text;
+  for (const Window& window : windows) text += (text.empty() ? "" : ", ") + period_text(window.rule);
+  return text;
+}
+
+// What an override says of one window, or of all: the period, whose rule is there unless it is lifted.
+struct Change {
+  bool whole = false;  // it is right
+  bool lifted = false;
+  bool all = false;
+  std::chrono::nanoseconds period{0};
+  core::Rule rule{Quota::per_second(1)};
+};
+
+Change read_change(Context& context, const Field& item) {
+  Change change;
+  const std::string_view text = item.text();
+  if (text == kUnlimited) {
+    change.whole = change.lifted = change.all = true;
+  } else if (text.starts_with(kUnlimited) && text.substr(kUnlimited.size()).starts_with('/')) {
+    const core::ScaledNumber period = core::read_duration(text.substr(kUnlimited.size() + 1));
+    change.lifted = true;
+    change.period = period.value;
+    change.whole = period.fault == core::NumberFault::none && period.value.count() > 0;
+    if (!change.whole)
+      context.error(6, item,
+                    quoted(text) + " names no period; write unlimited/day, or unlimited for all windows");
+  } else {
+    change.whole = read_rule(context, item, change.rule);
+    change.period = change.rule.quota.rate().period;
+  }
+  return change;
+}
+
+}  // namespace
+
+std::string period_text(const core::Rule& rule) {
+  const std::string text = core::to_text(core::Rule{rule.quota, Algorithm::gcra});
+  const std::string rate = text.substr(text.find('/') + 1);
+  return rate.substr(0, rate.find(' '));
+}
+
+bool read_windows(Context& context, const Field& rate, std::vector<Window>& windows) {
+  const std::vector<Field> items = texts_of(context, rate);
+  bool right = rate.node->kind == Node::Kind::text || items.size() == rate.node->members.size();
+  if (rate.node->kind == Node::Kind::list && rate.node->members.empty())
+    context.error(6, rate, "the list is empty; write a rate such as 10/s burst 20");
+  for (const Field& item : items) {
+    core::Rule rule{Quota::per_second(1)};
+    if (item.text() == kUnlimited) {
+      context.error(6, item, "'unlimited' is for overrides; a limit without a rate has deny or allow");
+      right = false;
+      continue;
+    }
+    if (!read_rule(context, item, rule)) {
+      right = false;
+      continue;
+    }
+    const auto period = rule.quota.rate().period;
+    const auto same = std::find_if(windows.begin(), windows.end(),
+                                   [period](const Window& each) { return each.period() == period; });
+    if (same != windows.end()) {
+      context.error(6, item,
+                    quoted(item.text()) + " has the period of " + quoted(core::to_text(same->rule)) +
+                        "; the windows of a limit differ in their periods");
+      right = false;
+      continue;
+    }
+    windows.push_back({rule, item.place()});
+  }
+  if (windows.size() > kMostWindows)
+    context.error(
+        26, rate,
+        std::to_string(windows.size()) + " windows; a limit has at most " + std::to_string(kMostWindows));
+  return right && !windows.empty();
+}
+
+std::vector<WindowChange> read_changes(Context& context, const Field& rate,
+                                       const std::vector<Window>& windows) {
+  std::vector<WindowChange> changes;
+  for (const Field& item : texts_of(context, rate)) {
+    const Change change = read_change(context, item);
+    if (!change.whole) continue;
+    bool found = false;
+    for (Index i = 0; i < windows.size(); ++i) {
+      if (!change.all && windows[i].period() != change.period) continue;
+      found = true;
+      const Algorithm algorithm = windows[i].rule.algorithm;
+      if (!change.lifted && change.rule.algorithm != algorithm) {
+        context.error(17, item,
+                      quoted(item.text()) + " counts by " + core::name_of(change.rule.algorithm) +
+                          "; the limit's window counts by " + core::name_of(algorithm));
+      } else if (std::any_of(changes.begin(), changes.end(),
+                             [i](const WindowChange& each) { return each.window == i; })) {
+        context.error(
+            6, item, quoted(item.text()) + " is for a window that the same override has numbers for already");
+        break;
+      } else {
+        changes.push_back({i, change.lifted, change.rule, item.place()});
+      }
+    }
+    if (!found && !windows.empty())
+      context.error(17, item,
+                    quoted(item.text()) +
+                        " is for a window that the limit has not; its periods: " + periods_of(windows));
+  }
+  if (rate.node->kind == Node::Kind::list && rate.node->members.empty())
+    context.error(6, rate, "the list is empty; write a rate, or unlimited");
+  return changes;
+}
+
+Leave read_leave(Context& context, const Field& leave) {
+  Leave read;
+  if (!is_map(context, leave)) return read;
+  if (context.classes_wrong) return read;
+  const std::vector<std::string>& classes = context.classes.all();
+  if (classes.empty()) {
+    context.error_at_key(8, leave, "the file has no classes");
+    return read;
+  }
+  std::vector<Field> given(classes.size());
+  for (const Member& member : leave.node->members) {
+    const Index index = context.classes.find(member.key);
+    const Field field{&member.value, leave.path + "." + core::printable(member.key.substr(0, 64)),
+                      member.place};
+    if (index == kNone) {
+      context.error_at_key(8, field, "no class is called " + quoted(member.key) + meant(member.key, classes));
+    } else if (index == 0) {
+      context.error_at_key(8, field, "the most important class leaves nothing free");
+    } else {
+      given[index] = field;
+    }
+  }
+  read.place = leave.key;
+  read.shares.resize(classes.size());
+  for (std::size_t i = 1; i < classes.size(); ++i) {
+    read.shares[i] = read.shares[i - 1];
+    Share share;
+    if (!given[i] || !read_text(context, given[i], 8, share, read_share)) continue;
+    if (share.millionths == Share::kWhole) {
+      context.error(8, given[i], "'100%' would let the class pass nothing; below 100% is allowed");
+    } else if (share < read.shares[i - 1]) {
+      context.error(8, given[i],
+                    quoted(given[i].text()) + " is less than the " + to_text(read.shares[i - 1]) + " of " +
+                        classes[i - 1] + ", which is more important");
+    } else {
+      read.shares[i] = share;
+    }
+  }
+  return read;
+}
+
+Reserve read_reserve(Context& context, const Field& reserve) {
+  Reserve read;
+  if (!read_text(context, reserve, 8, read.share, read_share)) return read;
+  if (read.share.millionths == Share::kWhole)
+    context.error(8, reserve,
+                  "'100%' would leave nothing to requests outside a guarantee; below 100% is allowed");
+  read.place = reserve.place();
+  return read;
+}
+
+Guarantee read_guarantee(Context& context, const Field& guarantee) {
+  Guarantee read;
+  if (!is_text(context, guarantee) || !read_rule(context, guarantee, read.rule)) return read;
+  if (read.rule.algorithm != Algorithm::gcra) {
+    context.error(27, guarantee, "a guarantee counts by gcra, not by " + core::name_of(read.rule.algorithm));
+    return {};
+  }
+  read.place = guarantee.place();
+  return read;
+}
+
+CostRule read_cost(Context& context, const Field& cost) {
+  CostRule read;
+  const auto integer = [](std::string_view text) { return read_integer(text, 0, kMostUnits); };
+  if (cost.node->kind == Node::Kind::map) {
+    const Map map(context, cost, keys::kCost);
+    const Field from = map["from"];
+    if (!from) {
+      context.error_at_key(4, cost,
+                           "missing from; a cost is a number, [{ when, cost }] or { from: ATTRIBUTE }");
+    } else if (is_text(context, from)) {
+      if (std::string wrong = wrong_attribute(from.text()); !wrong.empty())
+        context.error(11, from, std::move(wrong));
+      read.from = from.text();
+      read.place = cost.key;
+    }
+    return read;
+  }
+  if (cost.node->kind != Node::Kind::list) {
+    CostCase only{{}, 1, cost.place()};
+    if (!read_text(context, cost, 4, only.cost, integer)) return read;
+    read.cases.push_back(only);
+    read.place = cost.place();
+    return read;
+  }
+  if (cost.node->members.empty())
+    context.error(4, cost, "the list is empty; write a number, or [{ when, cost }]");
+  const Field* rest = nullptr;
+  const std::vector<Field> items = items_of(cost);
+  for (const Field& item : items) {
+    if (!is_map(context, item)) continue;
+    const Map map(context, item, keys::kCostCase);
+    CostCase one{{}, 1, item.place()};
+    if (rest != nullptr)
+      context.error(
+          13, item,
+          "cannot be reached: the cost on line " + std::to_string(rest->place().line) + " has no when");
+    if (const Field when = map["when"]) {
+      one.when = read_when(context, when);
+    } else if (rest == nullptr) {
+      rest = &item;
+    }
+    if (const Field units = map["cost"]) {
+      read_text(context, units, 4, one.cost, integer);
+      one.place = units.place();
+    } else {
+      context.error(4, item, "missing cost");
+    }
+    read.cases.push_back(std::move(one));
+  }
+  read.place = cost.key;
+  return read;
+}
+
+void read_end(Context& context, const Field& field, std::string_view text, Time& end) {
+  auto read = read_time(text);
+  if (!read) {
+    context.error(4, field, std::move(read.error()));
+    return;
+  }
+  end = *read;
+  if (end <= context.options.now)
+    context.findings.add(context.options.past, 19, field.place(), field.path,
+                         std::string(text) + " is past: it is " + to_text(context.options.now) + " now");
+}
+
+}  // namespace weir::limits

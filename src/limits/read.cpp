@@ -1,0 +1,248 @@
+#include "limits/read.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <unordered_map>
+#include <utility>
+
+#include "core/printable.hpp"
+#include "limits/document.hpp"
+#include "limits/field.hpp"
+#include "limits/guarantees.hpp"
+#include "limits/judge.hpp"
+#include "limits/keys.hpp"
+#include "limits/limit_reader.hpp"
+#include "limits/lists.hpp"
+#include "limits/scalars.hpp"
+
+namespace weir::limits {
+namespace {
+
+constexpr std::size_t kMostClasses = 6;
+constexpr std::size_t kMostLimits = 1024;
+constexpr std::string_view kDefaultClass = "default";
+
+void read_version(Context& context, const Map& top) {
+  const Field version = top["version"];
+  if (!version) {
+    context.findings.error(5, {1, 1}, "version", "missing; write version: 1");
+  } else if (version.node->kind != Node::Kind::text || version.text() != "1") {
+    const bool text = version.node->kind == Node::Kind::text;
+    context.error_at_key(
+        5, version,
+        (text ? quoted(version.text()) : std::string("this")) + " is not a version; write version: 1");
+  }
+}
+
+void read_classes(Context& context, const Field& classes) {
+  File& file = context.file;
+  const std::vector<Field> names = texts_of(context, classes);
+  for (const Field& name : names) {
+    if (std::string wrong = wrong_name(name.text()); !wrong.empty()) {
+      context.error(11, name, std::move(wrong));
+    } else if (context.classes.find(name.text()) != kNone) {
+      context.error(8, name, quoted(name.text()) + " a second time");
+    } else {
+      context.classes.add(name.text());
+    }
+  }
+  file.classes = context.classes.all();
+  file.default_class = context.classes.find(std::string(kDefaultClass));
+  file.ceiling = file.classes.empty() ? kNone : 0;
+  context.classes_wrong = names.empty() || file.classes.size() != classes.node->members.size();
+  if (file.classes.size() > kMostClasses)
+    context.error_at_key(
+        8, classes,
+        std::to_string(file.classes.size()) + " classes; at most " + std::to_string(kMostClasses));
+  if (file.default_class == kNone)
+    context.error_at_key(8, classes,
+                         "'default' is not among them; it is the class of requests that name none");
+}
+
+Index find_class(Context& context, const Field& field) {
+  if (context.classes_wrong || !is_text(context, field)) return kNone;
+  if (!context.classes.all().empty()) return find_name(context, field, context.classes, 8, "class");
+  context.error(8, field, "the file has no classes");
+  return kNone;
+}
+
+void read_limits(Context& context, const Field& limits) {
+  if (!is_map(context, limits)) return;
+  const std::vector<Field> fields = members_of(limits);
+  if (fields.size() > kMostLimits) {
+    context.error_at_key(26, limits,
+                         std::to_string(fields.size()) + " limits; at most " + std::to_string(kMostLimits));
+    return;
+  }
+  // Limits name each other, also those that come later.
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    const std::string& name = limits.node->members[i].key;
+    if (std::string wrong = wrong_name(name); !wrong.empty())
+      context.error_at_key(11, fields[i], std::move(wrong));
+    context.limits.add(name);
+  }
+  for (std::size_t i = 0; i < fields.size(); ++i)
+    context.file.limits.push_back(read_limit(context, limits.node->members[i].key, fields[i]));
+  std::unordered_map<std::string, const NamedLimit*> by_id;
+  for (const NamedLimit& limit : context.file.limits) {
+    const auto [other, fresh] = by_id.emplace(limit.id, &limit);
+    if (fresh) continue;
+    // It is the one that says so whose `id` is wrong.
+    const bool first_says = limit.id == limit.name;
+    const NamedLimit& told = first_says ? *other->second : limit;
+    const NamedLimit& has = first_says ? limit : *other->second;
+    context.findings.error(3, told.place, "limits." + told.name + ".id",
+                           quoted(limit.id) + " is the id of " + quoted(has.name) + " on line " +
+                               std::to_string(has.place.line) + " too; two limits would have one state");
+  }
+}
+
+Route read_route(Context& context, const Field& field) {
+  Route route;
+  route.place = field.place();
+  if (!is_map(context, field)) return route;
+  const Map map(context, field, keys::kRoute);
+  if (const Field when = map["when"]) route.when = read_when(context, when);
+  if (const Field of_class = map["class"]) route.least_class = find_class(context, of_class);
+  const Field limits = map["limits"];
+  if (!limits) {
+    context.error(4, field, "missing limits; write limits: [] for none");
+    return route;
+  }
+  for (const Field& name : texts_of(context, limits)) {
+    const Index index = find_name(context, name, context.limits, 12, "limit");
+    if (index == kNone) continue;
+    if (std::find(route.limits.begin(), route.limits.end(), index) != route.limits.end()) {
+      context.error(12, name, quoted(name.text()) + " a second time");
+    } else {
+      route.limits.push_back(index);
+    }
+  }
+  return route;
+}
+
+void read_routes(Context& context, const Field& routes) {
+  File& file = context.file;
+  if (!routes) {
+    Route& every = file.routes.emplace_back();
+    for (Index i = 0; i < file.limits.size(); ++i) every.limits.push_back(i);
+    return;
+  }
+  if (!is_list(context, routes)) return;
+  if (routes.node->members.empty())
+    context.error(4, routes,
+                  "the list is empty; without routes every request meets all limits, with limits: [] none");
+  for (const Field& item : items_of(routes)) file.routes.push_back(read_route(context, item));
+}
+
+void read_answers(Context& context, const Field& field) {
+  if (!is_map(context, field)) return;
+  const Map map(context, field, keys::kAnswers);
+  Answers& answers = context.file.answers;
+  std::uint64_t status = 0;
+  if (const Field code = map["status"];
+      code &&
+      read_text(context, code, 4, status, [](std::string_view text) { return read_integer(text, 400, 599); }))
+    answers.status = static_cast<int>(status);
+  const Field headers = map["headers"];
+  if (!headers) return;
+  for (const Field& header : texts_of(context, headers)) {
+    const std::vector<std::string>& known = keys::kHeaders;
+    if (std::find(known.begin(), known.end(), header.text()) == known.end()) {
+      context.error(4, header, quoted(header.text()) + " is unknown" + meant(header.text(), known));
+    } else if (std::find(answers.headers.begin(), answers.headers.end(), header.text()) !=
+               answers.headers.end()) {
+      context.error(4, header, quoted(header.text()) + " a second time");
+    } else {
+      answers.headers.push_back(header.text());
+    }
+  }
+}
+
+void read_top(Context& context, const Node& root) {
+  const Field field{&root, "", {1, 1}};
+  if (root.kind == Node::Kind::refused) return;
+  if (root.kind == Node::Kind::nothing) {
+    context.findings.error(5, {1, 1}, "version", "missing; write version: 1");
+    return;
+  }
+  if (root.kind != Node::Kind::map) {
+    context.findings.error(4, root.place, "", "a limits file is a map that begins with version: 1");
+    return;
+  }
+  const Map top(context, field, keys::kTop);
+  File& file = context.file;
+  read_version(context, top);
+  if (const Field classes = top["classes"]) read_classes(context, classes);
+  if (const Field ceiling = top["ceiling"]) file.ceiling = find_class(context, ceiling);
+  if (const Field tag = top["hash_tag"]; tag && is_text(context, tag)) {
+    if (std::string wrong = wrong_attribute(tag.text()); !wrong.empty())
+      context.error(11, tag, std::move(wrong));
+    file.hash_tag = tag.text();
+  }
+  if (const Field lists = top["lists"]) read_lists(context, lists);
+  if (const Field limits = top["limits"]) read_limits(context, limits);
+  read_routes(context, top["routes"]);
+  if (const Field answers = top["answers"]) read_answers(context, answers);
+  judge_hierarchy(file, context.findings);
+  judge_limits(file, context.findings);
+  judge_guarantees(file, context.findings);
+  judge_routes(file, context.findings);
+}
+
+}  // namespace
+
+Reading read(std::string_view text, const ReadOptions& options) {
+  const std::string name = options.name.empty() ? "limits.yaml" : options.name;
+  Findings findings(name);
+  auto file = std::make_shared<File>();
+  file->name = name;
+  file->text = text;
+  Context context{options, *file, findings};
+  read_top(context, read_document(text, findings));
+  Reading reading{nullptr, findings.take()};
+  if (!has_errors(reading.findings)) reading.file = std::move(file);
+  return reading;
+}
+
+tl::expected<std::string, std::string> read_from_disk(const std::string& path, std::size_t most) {
+  const auto failed = [](int error) { return tl::unexpected(std::string(std::strerror(error))); };
+  const bool standard = path == "-";
+  const int descriptor = standard ? STDIN_FILENO : open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) return failed(errno);
+  std::string text;
+  std::array<char, 1 << 16> buffer{};
+  int error = 0;
+  while (text.size() <= most) {
+    const ssize_t got = ::read(descriptor, buffer.data(), std::min(buffer.size(), most + 1 - text.size()));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) error = errno;
+    if (got <= 0) break;
+    text.append(buffer.data(), static_cast<std::size_t>(got));
+  }
+  if (!standard) close(descriptor);
+  if (error != 0) return failed(error);
+  return text;
+}
+
+Reading read_file(const std::string& path, ReadOptions options) {
+  if (options.name.empty()) options.name = path == "-" ? "<stdin>" : path;
+  const std::size_t slash = path.rfind('/');
+  if (options.folder.empty() && slash != std::string::npos)
+    options.folder = path.substr(0, slash == 0 ? 1 : slash);
+  const auto text = options.open(path, Bounds{}.bytes);
+  if (!text) {
+    Reading unread;
+    unread.findings.push_back({Severity::error, 0, options.name, {}, "", "cannot read it: " + text.error()});
+    return unread;
+  }
+  return read(*text, options);
+}
+
+}  // namespace weir::limits

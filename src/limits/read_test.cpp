@@ -1,0 +1,67 @@
+#include "limits/read.hpp"
+
+#include <gtest/gtest.h>
+
+namespace weir::limits {
+namespace {
+
+constexpr const char* kWhole = R"(version: 1
+classes: [critical, default, bulk]          # the most important first
+lists:
+  partners: [acme, globex]
+  bad_nets: { file: bad_nets.txt }          # one a line: text, address or CIDR; read again when it changes
+limits:
+  edge:                                     # no `by`: one counter for everybody
+    rate: 20000/s burst 100000
+    leave: { default: 20%, bulk: 50% }      # of the burst, kept free for more important classes
+    reserve: 25%                            # of the burst, for requests inside a guarantee only
+    on_store_error: local 25%
+  ip:
+    by: [ip]                                # these attributes make the key
+    group_ip: { v4: 32, v6: 64 }            # an IPv6 client owns a /64
+    rate: 50/s burst 100
+    deny:  { ip: "@bad_nets" }
+    allow: { ip: 10.0.0.0/8 }
+  tenant:
+    by: [tenant]
+    within: edge                            # hierarchy: charged together, all or none
+    rate: [100/s burst 200, 1000000/day]    # several windows: all or none
+    overrides:                              # the last that matches wins, for what it names
+      - { when: { tenant: "@partners" }, rate: [400/s burst 800, 5000000/day], guarantee: 200/s burst 100 }
+      - { when: { tenant: acme }, until: 2026-12-01T00:00:00Z, reason: TICKET-4711, rate: [2000/s burst 4000, unlimited/day] }
+  user:   { by: [tenant, user], within: tenant, rate: 20/s burst 40, max_wait: 1s }
+  search: { by: [tenant], rate: 10/s burst 20, cost: [{ when: { path: "/v1/search/deep*" }, cost: 10 }, { cost: 1 }], shadow: until 2027-01-15 }
+  tokens: { by: [tenant, model], rate: 100000/min burst 50000, hold: { estimate: 2000, ttl: 60s, at_most: 50% } }
+routes:                                     # the first that matches
+  - { when: { path: /healthz }, limits: [] }
+  - { when: { method: [POST, PUT], path: "/v1/chat*" }, limits: [edge, ip, user, tokens] }
+  - { when: { tenant: "@partners", header.x-batch: "1" }, class: bulk, limits: [edge, user] }
+  - { limits: [edge, ip, user, search] }    # without `when`: the rest
+answers: { status: 429, headers: [retry-after, ratelimit-11] }
+)";
+
+ReadOptions options() {
+  ReadOptions made;
+  made.now = std::chrono::sys_days{std::chrono::year{2026} / 11 / 21};
+  made.open = [](const std::string& path, std::size_t) -> tl::expected<std::string, std::string> {
+    if (path == "bad_nets.txt")
+      return "# bad\n203.0.113.0/24  # a comment\n\n2001:db8::/32\r\n198.51.100.7\nscanner*\n";
+    return tl::unexpected(std::string("No such file or directory"));
+  };
+  return made;
+}
+
+std::string shown(const std::vector<Finding>& findings) {
+  std::string text;
+  for (const Finding& finding : findings) text += to_text(finding) + "\n";
+  return text;
+}
+
+TEST(Read, the_example_of_the_documentation_is_clean) {
+  const Reading reading = read(kWhole, options());
+  EXPECT_EQ(shown(reading.findings), "");
+  ASSERT_NE(reading.file, nullptr);
+}
+
+}  // namespace
+}  // namespace weir::limits
