@@ -24,6 +24,16 @@ constexpr std::array<std::string_view, 9> kClientNames = {
     "remote_host"};
 
 // A key of several parts includes their lengths: "a" + "bc" is not "ab" + "c".
+constexpr std::size_t kLengthBytes = 4;
+constexpr std::size_t kLacking = 0xFFFFFFFF;  // the length of a part that the line lacks
+
+std::size_t read_length(std::string_view key) {
+  std::size_t size = 0;
+  for (std::size_t byte = 0; byte < kLengthBytes; ++byte)
+    size |= std::size_t{static_cast<unsigned char>(key[byte])} << (byte * 8);
+  return size;
+}
+
 void append_length(std::size_t size, std::string& key) {
   for (int i = 0; i < 4; ++i) key += static_cast<char>(size >> (i * 8));
 }
@@ -53,10 +63,26 @@ class FieldParser : public Parser {
     core::Prefixes prefixes;
   };
 
+  explicit FieldParser(const Wanted& wanted) : may_lack_(wanted.may_lack) {}
+
+  // Where there is no such field, in a log that may lack it.
+  static constexpr std::size_t kNoField = kNone;
+
+  bool lacks(const KeyPart& part) const {
+    if (!may_lack_) return false;
+    if (part.field == kNoField) return true;
+    const std::string_view value = values_[part.field];
+    return value.empty() || value == "-";
+  }
+
   void append_key(std::string& key) const {
     for (const KeyPart& part : key_) {
+      if (lacks(part)) {
+        append_length(kLacking, key);
+        continue;
+      }
       const std::size_t begin = key.size();
-      const bool several = key_.size() > 1;
+      const bool several = key_.size() > 1 || may_lack_;
       if (several) append_length(0, key);
       if (part.address) {
         core::append_address(values_[part.field], part.prefixes, key);
@@ -70,6 +96,7 @@ class FieldParser : public Parser {
     }
   }
 
+  bool may_lack_;
   // The values of the fields that are wanted.
   std::vector<std::string_view> values_;
   std::vector<KeyPart> key_;
@@ -100,19 +127,21 @@ class Combined final : public FieldParser {
       "client",   "ident",  "user",  "time",    "request", "method", "path",
       "protocol", "status", "bytes", "referer", "agent",   "vhost"};
 
-  explicit Combined(const Wanted& wanted) : times_(wanted.zone_s) {
+  explicit Combined(const Wanted& wanted) : FieldParser(wanted), times_(wanted.zone_s) {
     values_.resize(kFields);
     if (wanted.key.empty()) key_.push_back({client, true, wanted.prefixes});
     for (const Wanted::Part& part : wanted.key) {
       key_.push_back(
-          {part.field == "ip" ? std::size_t{client} : number(part.field), part.address, part.prefixes});
+          {part.field == "ip" ? std::size_t{client} : number_of(part), part.address, part.prefixes});
     }
     if (!wanted.cost.empty()) cost_ = number(wanted.cost);
     if (!wanted.time.empty() && wanted.time != "time") {
       throw std::runtime_error(
           "time: a combined log has its time in [brackets]; use --format for another log");
     }
-    for (const KeyPart& part : key_) deepest_ = std::max(deepest_, depth(part.field));
+    for (const KeyPart& part : key_) {
+      if (part.field != kNoField) deepest_ = std::max(deepest_, depth(part.field));
+    }
     if (cost_ != kNone) deepest_ = std::max(deepest_, depth(cost_));
     static constexpr std::array<std::string_view, 6> kLast = {"time",  "request", "status",
                                                               "bytes", "referer", "agent"};
@@ -142,9 +171,20 @@ class Combined final : public FieldParser {
   }
 
  private:
-  static std::size_t number(std::string_view name) {
+  static std::size_t find(std::string_view name) {
     const auto found = std::find(kNames.begin(), kNames.end(), name);
-    if (found != kNames.end()) return static_cast<std::size_t>(found - kNames.begin());
+    return found == kNames.end() ? kNoField : static_cast<std::size_t>(found - kNames.begin());
+  }
+
+  std::size_t number_of(const Wanted::Part& part) const {
+    std::size_t found = find(part.field);
+    for (std::size_t i = 0; found == kNoField && i < part.other_names.size(); ++i)
+      found = find(part.other_names[i]);
+    return found == kNoField && !may_lack_ ? number(part.field) : found;
+  }
+
+  static std::size_t number(std::string_view name) {
+    if (const std::size_t found = find(name); found != kNoField) return found;
     std::string all;
     for (const std::string_view each : kNames) all += ", " + std::string(each);
     throw std::runtime_error("unknown field '" + std::string(name) + "'; a combined log has ip" + all +
@@ -245,7 +285,7 @@ class Combined final : public FieldParser {
 // Field 0 is the time, then the key's parts, then the cost. A field is the first present of several names.
 class Named : public FieldParser {
  protected:
-  explicit Named(const Wanted& wanted) : times_(wanted.zone_s) {
+  explicit Named(const Wanted& wanted) : FieldParser(wanted), times_(wanted.zone_s) {
     if (wanted.time.empty()) {
       names_.emplace_back(kTimeNames.begin(), kTimeNames.end());
     } else {
@@ -254,8 +294,9 @@ class Named : public FieldParser {
     const std::vector<std::string> client(kClientNames.begin(), kClientNames.end());
     if (wanted.key.empty()) add_key(client, true, wanted.prefixes);
     for (const Wanted::Part& part : wanted.key) {
-      add_key(part.field == "ip" ? client : std::vector<std::string>{part.field}, part.address,
-              part.prefixes);
+      std::vector<std::string> names{part.field};
+      names.insert(names.end(), part.other_names.begin(), part.other_names.end());
+      add_key(part.field == "ip" ? client : names, part.address, part.prefixes);
     }
     if (!wanted.cost.empty()) {
       cost_ = names_.size();
@@ -279,6 +320,8 @@ class Named : public FieldParser {
     for (const std::string& name : names) text += (&name == names.data() ? " " : ", ") + name;
     return text + " (" + std::string(flag) + " chooses another)";
   }
+  // Whether a line is one without this field.
+  bool may_lack(std::size_t field) const { return may_lack_ && field != 0 && field != cost_; }
   std::string_view flag_of(std::size_t field) const {
     return field == 0 ? "--time" : field == cost_ ? "--cost" : "--key";
   }
@@ -313,7 +356,9 @@ class JsonLines final : public Named {
     if (!walk(object, "") || document.current_location().error() != OUT_OF_BOUNDS)
       return "the line is not a JSON object";
     for (std::size_t field = 0; field < names_.size(); ++field) {
-      if (found_[field] == kNone) return missing_[field];
+      if (found_[field] != kNone) continue;
+      if (!may_lack(field)) return missing_[field];
+      values_[field] = {};
     }
     return finish(record, key);
   }
@@ -402,6 +447,7 @@ class Columns final : public Named {
         at = static_cast<std::size_t>(std::find(columns.begin(), columns.end(), name) - columns.begin());
         if (at < columns.size()) break;
       }
+      if (at == columns.size() && may_lack(field)) continue;  // its value stays empty
       if (at == columns.size()) {
         std::string all;
         for (const std::string& column : columns) all += (all.empty() ? "" : ", ") + column;
@@ -538,17 +584,23 @@ std::unique_ptr<Parser> Parser::make(Format format, const Wanted& wanted, std::s
   return std::make_unique<Columns>(wanted, '\t', first_line);
 }
 
-std::string shown(std::string_view key, std::size_t parts) {
-  if (parts < 2) return std::string(key);
-  std::string text;
-  for (std::size_t i = 0; i < parts && key.size() >= 4; ++i) {
-    std::size_t size = 0;
-    for (std::size_t byte = 0; byte < 4; ++byte)
-      size |= std::size_t{static_cast<unsigned char>(key[byte])} << (byte * 8);
-    key.remove_prefix(4);
-    text += (i > 0 ? " " : "") + std::string(key.substr(0, size));
+std::vector<std::string_view> values_of(std::string_view key, std::size_t parts) {
+  std::vector<std::string_view> values(parts);
+  for (std::size_t i = 0; i < parts && key.size() >= kLengthBytes; ++i) {
+    const std::size_t size = read_length(key);
+    key.remove_prefix(kLengthBytes);
+    if (size == kLacking) continue;
+    values[i] = key.substr(0, size);
     key.remove_prefix(std::min(size, key.size()));
   }
+  return values;
+}
+
+std::string shown(std::string_view key, std::size_t parts) {
+  if (parts < 2) return std::string(key);
+  const std::vector<std::string_view> values = values_of(key, parts);
+  std::string text;
+  for (std::size_t i = 0; i < parts; ++i) text += (i > 0 ? " " : "") + std::string(values[i]);
   return text;
 }
 

@@ -19,8 +19,10 @@ struct Wanted {
     std::string field;
     bool address = false;  // as an internet address
     core::Prefixes prefixes;
+    std::vector<std::string> other_names;  // of the field, where there is none called `field`
   };
-  std::vector<Part> key;    // empty: the client's address, where the format has it
+  std::vector<Part> key;  // empty: the client's address, where the format has it
+  bool may_lack = false;  // a line need not have the fields of the key; "-" and nothing at all are none then
   core::Prefixes prefixes;  // of that address
   std::string cost;         // empty: 1 for each line
   std::string time;         // empty: where the format has it
@@ -55,6 +57,10 @@ class Parser {
   virtual bool header() const { return false; }  // whether the first line is not a record
   virtual const char* example() const = 0;
 };
+
+// The values of a key of `parts` fields, of a Wanted that may lack some; a null view for each that the line
+// lacked. They view the key.
+std::vector<std::string_view> values_of(std::string_view key, std::size_t parts);
 
 // A client's key as reports show it: the parts of a key of several fields with spaces between.
 std::string shown(std::string_view key, std::size_t parts);

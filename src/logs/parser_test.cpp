@@ -203,5 +203,44 @@ TEST(Wanted, parts_of_a_key_do_not_run_together) {
   EXPECT_NE(one, other);
 }
 
+// The values of four fields, of which a line may lack some; "none" is one that it lacks.
+std::string values(Format format, const std::string& header, std::string line) {
+  Wanted made;
+  made.may_lack = true;
+  made.key = {{"ip", false, {}, {}},
+              {"user", false, {}, {}},
+              {"path", false, {}, {"uri"}},
+              {"header.referer", false, {}, {"referer"}}};
+  const auto parser = Parser::make(format, made, header);
+  Record record{};
+  std::string key;
+  const std::size_t size = line.size();
+  line.append(64, '\0');
+  if (const auto fault = parser->parse(std::string_view(line).substr(0, size), record, key); !fault.empty())
+    return std::string(fault);
+  std::string text;
+  for (const std::string_view value : values_of(key, made.key.size()))
+    text += (text.empty() ? "" : " ") + (value.data() == nullptr ? "none" : std::string(value));
+  return text;
+}
+
+TEST(Wanted, a_line_may_lack_fields_when_asked) {
+  const std::string combined = "192.0.2.1 - - [21/Nov/2026:05:49:47 +0000] \"GET /a HTTP/1.1\" 200 5";
+  EXPECT_EQ(values(Format::combined, combined, combined + " \"-\" \"curl\""), "192.0.2.1 none /a none");
+  EXPECT_EQ(values(Format::combined, combined,
+                   "192.0.2.1 - ann [21/Nov/2026:05:49:47 +0000] \"\" 400 5 \"http://x/\" \"curl\""),
+            "192.0.2.1 ann none http://x/");
+  EXPECT_EQ(values(Format::jsonl, "{", R"({"ts":1795240187,"uri":"/b","user":"ann"})"), "none ann /b none");
+  EXPECT_EQ(values(Format::jsonl, "{", R"({"ts":1795240187,"header":{"referer":"r"},"user":null})"),
+            "none none none r");
+  EXPECT_EQ(values(Format::csv, "time,path,ip", "2026-11-21T05:49:47Z,/c,192.0.2.1"),
+            "192.0.2.1 none /c none");
+  EXPECT_EQ(values(Format::csv, "time,user,ip", "2026-11-21T05:49:47Z,,-"), "none none none none");
+}
+
+TEST(Wanted, a_line_never_lacks_its_time) {
+  EXPECT_EQ(values(Format::jsonl, "{", R"({"user":"ann"})").substr(0, 23), "there is no field time,");
+}
+
 }  // namespace
 }  // namespace weir::logs
