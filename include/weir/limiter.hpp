@@ -220,7 +220,7 @@ class KeyedLimiter {
 
  private:
   friend class LocalStore;
-  KeyedLimiter(Quota quota, Algorithm algorithm, const Clock* clock, std::uint32_t id);
+  KeyedLimiter(Quota quota, Algorithm algorithm, const Clock* clock, std::uint64_t id);
   std::chrono::nanoseconds now() const noexcept;
   store::Limit with(const Quota& quota, std::chrono::nanoseconds wall) const;
   Decision decide(std::chrono::nanoseconds now, std::string_view key, const store::Limit& limit,

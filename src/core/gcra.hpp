@@ -8,6 +8,13 @@
 //
 // where `arrived`, mostly equal to now, is when the requester began to wait.
 //
+// A class of requests that is to leave a part of the burst free for more important ones has that much less
+// room: `kept`, a time like burst x T and at most that, is taken off it.
+//
+//   allowed  iff  max(tat, now) + cost x T  <=  now + burst x T - kept
+//
+// All classes share one tat, and what is remembered does not depend on `kept`.
+//
 // The promise: in any span of length W, for any arrival pattern, any idling, any interleaving of threads, the
 // cost admitted for a key is at most burst + W / T. It holds because `tat` is never before the time
 // that the admitted units take to drain: an admitted cost advances it by cost x T, starting no earlier than
@@ -43,21 +50,30 @@ struct State {
 
 using Step = StepOf<State>;
 
+// The units that a request can take at once from rest when its class keeps that free.
+constexpr std::uint64_t most_units(const Quota& quota, nanoseconds kept) {
+  const auto interval = static_cast<std::uint64_t>(quota.emission_interval().count());
+  const auto burst = static_cast<std::uint64_t>(quota.burst());
+  if (kept.count() == 0) return burst;
+  return (burst * interval - static_cast<std::uint64_t>(kept.count())) / interval;
+}
+
 // Decides a request under another quota than the one that the debt was counted in. Debt is kept in units, a
 // part of a unit counting as a whole one: a request passes when it and what is owed fit into the burst, and
 // then all of it drains at the new T. Until one passes, the debt drains at the T that it was counted in. So a
 // request that is not admitted leaves nothing that another quota could use, lowering a limit never lengthens
 // a wait, and debt is never forgiven: quotas used alternately on one key (as in a rolling deployment)
 // together admit at most the greatest burst + W / the smallest T, for readings of the clock that come in
-// order.
-constexpr Step decide_other_quota(const Quota& quota, State state, nanoseconds now, Cost cost) {
+// order. A class counts in units too: what it keeps free is rounded up to whole ones.
+constexpr Step decide_other_quota(const Quota& quota, State state, nanoseconds now, Cost cost,
+                                  nanoseconds kept) {
   const auto interval = static_cast<std::uint64_t>(quota.emission_interval().count());
-  const auto burst = static_cast<std::uint64_t>(quota.burst());
+  const std::uint64_t burst = most_units(quota, kept);
   const std::uint64_t ahead = ahead_of(state.tat, now);
   const std::uint64_t owed = (ahead - 1) / state.interval + 1;
   const std::uint64_t room = owed < burst ? burst - owed : 0;
   if (cost.units != 0 && cost.units <= room) {
-    const std::uint64_t after = (owed + cost.units) * interval;  // at most burst x T
+    const std::uint64_t after = (owed + cost.units) * interval;  // at most burst x T - kept
     const State next{static_cast<std::uint64_t>(now.count()) + after, interval};
     return {Verdict::allowed, quota.burst(), room - cost.units, 0, after, next, true};
   }
@@ -79,33 +95,38 @@ constexpr Step decide_other_quota(const Quota& quota, State state, nanoseconds n
 // `arrived` is when the requester began to wait, at most `now`. An admitted cost is charged from then: a
 // delay of ours is not the requester's idling, and a saturated limit of burst 1 would lose every such delay.
 // The promise holds for any moment in between, because the permission was asked for and not yet given.
-constexpr Step decide(const Quota& quota, State state, nanoseconds now, Cost cost, nanoseconds arrived) {
+constexpr Step decide(const Quota& quota, State state, nanoseconds now, Cost cost, nanoseconds arrived,
+                      nanoseconds kept = nanoseconds{0}) {
   const auto interval = static_cast<std::uint64_t>(quota.emission_interval().count());
   const auto burst = static_cast<std::uint64_t>(quota.burst());
   std::uint64_t ahead = ahead_of(state.tat, now);
   if (state.interval != interval && ahead != 0) [[unlikely]]
-    return decide_other_quota(quota, state, now, cost);
-  const std::uint64_t full = burst * interval;
+    return decide_other_quota(quota, state, now, cost, kept);
+  // The debt that a request of this class may leave, at most.
+  const std::uint64_t room = burst * interval - static_cast<std::uint64_t>(kept.count());
 
   Verdict verdict = Verdict::allowed;
   std::uint64_t retry_after = 0;
   State next = state;
   if (cost.units - 1 < burst) {  // from 1 to the burst
     const std::uint64_t need = cost.units * interval;
-    if (ahead <= full - need) {
+    if (need > room) [[unlikely]] {
+      verdict = Verdict::never;
+      ahead = at_most_the_longest(ahead);
+    } else if (ahead <= room - need) {
       // The tat stays where it is past: who arrived before it is not charged from before it.
       next = {std::max(state.tat, static_cast<std::uint64_t>(arrived.count())) + need, interval};
       ahead = ahead_of(next.tat, now);
     } else {
       verdict = Verdict::denied;
-      retry_after = at_most_the_longest(ahead - (full - need));
+      retry_after = at_most_the_longest(ahead - (room - need));
       ahead = at_most_the_longest(ahead);
     }
   } else {
     if (cost.units != 0) verdict = Verdict::never;
     ahead = at_most_the_longest(ahead);
   }
-  const std::uint64_t remaining = ahead >= full ? 0 : (full - ahead) / interval;
+  const std::uint64_t remaining = ahead >= room ? 0 : (room - ahead) / interval;
   return {verdict, quota.burst(), remaining, retry_after, ahead, next, next != state};
 }
 

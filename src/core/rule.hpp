@@ -39,6 +39,9 @@ struct Rule {
   // from, modulo the period. A state's times thus stay on the clock of `now`, whatever the rule. 0 for the
   // others, so that two rules are equal exactly when they decide alike: checks of equal rules may be merged.
   std::chrono::nanoseconds phase{0};
+  // gcra's, 0 for the others: the part of burst x T that requests of this class leave free for more important
+  // ones. From 0 to burst x T; which class a request has, and so this number, its asker knows.
+  std::chrono::nanoseconds kept{0};
 
   // Refused, with a sentence: a burst for any algorithm but gcra (the burst then has to be the count), a
   // count of 2^32 or more for the sliding windows, and a period of 2^62 ns or more for the counter.
@@ -86,7 +89,8 @@ inline Step decide(const Rule& rule, TwoWords state, std::chrono::nanoseconds no
   if (rule.algorithm != Algorithm::gcra) [[unlikely]] {
     return decide_window(rule, state, now, cost);
   }
-  const gcra::Step step = gcra::decide(rule.quota, {state.until, state.word}, now, cost, arrived);
+  const gcra::Step step =
+      gcra::decide(rule.quota, {state.until, state.word}, now, cost, arrived, rule.kept);
   return {step.verdict,     step.limit,       step.remaining,
           step.retry_after, step.reset_after, {step.next.tat, step.next.interval},
           step.changes};
@@ -95,5 +99,17 @@ inline Step decide(const Rule& rule, TwoWords state, std::chrono::nanoseconds no
 inline Step decide(const Rule& rule, TwoWords state, std::chrono::nanoseconds now, Cost cost) {
   return decide(rule, state, now, cost, now);
 }
+
+// The verdict that decide() would come to, with what is there before it: nothing is taken.
+inline Decision look(const Rule& rule, TwoWords state, std::chrono::nanoseconds now, Cost cost) {
+  Decision seen = decide(rule, state, now, Cost{0}).decision();
+  const Decision verdict = decide(rule, state, now, cost).decision();
+  seen.verdict = verdict.verdict;
+  seen.retry_after = verdict.retry_after;
+  return seen;
+}
+
+// What the rule admits at once from rest, in units.
+constexpr std::uint64_t most_units(const Rule& rule) { return gcra::most_units(rule.quota, rule.kept); }
 
 }  // namespace weir::core

@@ -3,6 +3,8 @@
 // Pure, any thread.
 #pragma once
 
+#include <cstddef>
+
 #include "weir/decision.hpp"
 
 namespace weir::core {
@@ -16,6 +18,18 @@ constexpr bool decides(const Decision& a, const Decision& b) {
   if (a.verdict != b.verdict) return rank(a.verdict) > rank(b.verdict);
   if (a.verdict == Verdict::denied) return a.retry_after > b.retry_after;
   return a.remaining < b.remaining;
+}
+
+// Which of `count` decides. `decision_of` gives a pointer for each number, null for one that has no say; when
+// none has, it is the first.
+template <class DecisionOf>
+constexpr std::size_t deciding(std::size_t count, const DecisionOf& decision_of) {
+  std::size_t by = count;
+  for (std::size_t i = 0; i < count; ++i) {
+    const Decision* const decision = decision_of(i);
+    if (decision != nullptr && (by == count || decides(*decision, *decision_of(by)))) by = i;
+  }
+  return by == count ? 0 : by;
 }
 
 }  // namespace weir::core

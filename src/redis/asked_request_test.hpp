@@ -8,9 +8,11 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -34,8 +36,13 @@ struct Choices {
   std::optional<OnStoreError> on_error{};
   std::optional<nanoseconds> deadline{};
   bool merge = false;    // or that of the habits
-  std::uint32_t id = 0;  // of the limit
+  std::uint64_t id = 0;  // of the limit
 };
+// Of a limit with an id.
+inline std::string_view name_of_limit(std::uint64_t id) {
+  static std::map<std::uint64_t, std::string> names;
+  return id == 0 ? std::string_view() : names.try_emplace(id, "limit " + std::to_string(id)).first->second;
+}
 struct Limit {
   core::Rule rule;
   std::string key;

@@ -16,26 +16,45 @@
 
 namespace weir::redis {
 
-// PREFIX KEY for a limit without an id, as it always was, and PREFIX limit#ID:KEY for one that has an id. A
-// key that itself begins with the mark is written as PREFIX limit#0:KEY, so that no two pairs of an id and a
-// key share a name. The mark holds no brace: a {hash tag} of the key chooses the slot as before.
-inline std::string key_in_redis(std::string_view prefix, std::uint32_t id, std::string_view key) {
+// A limit without a name, which came with a request: PREFIX KEY, as it always was. One with a name:
+//
+//   PREFIX{TAG}limit#LENGTH:NAME KEY      (without the space), LENGTH that of the name in bytes
+//
+// TAG is 16 hex digits, a hash of what Check::colocate says or else of the key: what shares that shares a slot of
+// a cluster, and no byte of a key chooses one. A key of a limit without a name that looks like such a name, or
+// begins with the mark, is written as PREFIX limit#0:KEY. So no two pairs of a name and a key share a form.
+inline std::string key_in_redis(std::string_view prefix, const store::Check& check) {
   constexpr std::string_view kMark = "limit#";
-  std::string name;
-  name.reserve(prefix.size() + key.size() + (id == 0 ? 0 : kMark.size() + 11));
-  name += prefix;
-  if (id != 0 || key.starts_with(kMark)) {
-    name += kMark;
-    name += std::to_string(id);
-    name += ':';
+  constexpr std::size_t kTagDigits = 16;
+  const std::string_view name = check.limit->name;
+  const std::string_view key = check.key;
+  const auto is_tagged = [&] {
+    return key.starts_with('{') && key.size() > kTagDigits + 2 &&
+           key.substr(kTagDigits + 1).starts_with("}limit#");
+  };
+  std::string text;
+  text.reserve(prefix.size() + key.size() + (name.empty() ? 0 : name.size() + 32));
+  text += prefix;
+  if (!name.empty()) {
+    // Without a secret, as all processes name a key alike.
+    std::uint64_t tag = core::siphash<2, 4>({0, 0}, check.colocate.empty() ? key : check.colocate);
+    text += '{';
+    for (std::size_t i = 0; i < kTagDigits; ++i, tag <<= 4) text += "0123456789abcdef"[tag >> 60];
+    text += '}';
+    text += kMark;
+    text += std::to_string(name.size());
+    text += ':';
+    text += name;
+  } else if (key.starts_with(kMark) || is_tagged()) {
+    text += "limit#0:";
   }
-  name += key;
-  return name;
+  text += key;
+  return text;
 }
 
 // The same in every store of a process, because they share a ProcessMemory; secret. Never 0, which is not a
 // key.
-inline std::uint64_t hash_of(std::uint32_t id, std::string_view key) {
+inline std::uint64_t hash_of(std::uint64_t id, std::string_view key) {
   static const core::HashKey kSeed = store::Table::random_seed();
   return core::siphash<1, 3>({kSeed.k0, kSeed.k1 ^ id}, key) | 1;
 }

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <utility>
@@ -12,40 +13,63 @@
 namespace weir::redis {
 namespace {
 
-TEST(KeyInRedis, is_the_key_itself_for_a_limit_without_an_id) {
+std::string name_of(std::string_view prefix, std::string_view limit, std::string_view key,
+                    std::string_view colocate = {}) {
+  const store::Limit its{.rule = core::Rule{Quota::per_second(1)}, .name = limit};
+  return key_in_redis(prefix, {.limit = &its, .key = key, .colocate = colocate});
+}
+
+TEST(KeyInRedis, is_the_key_itself_for_a_limit_without_a_name) {
   struct Row {
     const char* prefix;
-    std::uint32_t id;
     const char* key;
     const char* name;
   };
-  for (const Row& row :
-       {Row{"", 0, "user:7", "user:7"}, Row{"weir:", 0, "user:7", "weir:user:7"}, Row{"", 0, "", ""},
-        Row{"", 0, "limit", "limit"}, Row{"", 7, "user", "limit#7:user"},
-        Row{"weir:", 4294967295, "user", "weir:limit#4294967295:user"}, Row{"", 7, "", "limit#7:"},
-        Row{"p:", 0, "limit#7:user", "p:limit#0:limit#7:user"}}) {
-    EXPECT_EQ(key_in_redis(row.prefix, row.id, row.key), row.name);
+  for (const Row& row : {Row{"", "user:7", "user:7"}, Row{"weir:", "user:7", "weir:user:7"}, Row{"", "", ""},
+                         Row{"", "limit", "limit"}, Row{"p:", "{t}limit#1:a", "p:{t}limit#1:a"},
+                         Row{"p:", "limit#7:user", "p:limit#0:limit#7:user"}}) {
+    EXPECT_EQ(name_of(row.prefix, "", row.key), row.name);
   }
+}
+
+// The same in every process and version: the state that one has left must be found by the next.
+TEST(KeyInRedis, says_the_slot_and_the_limit_of_one_that_has_a_name) {
+  EXPECT_EQ(name_of("weir:", "user/1s/gcra", "4:acme2:42"), "weir:{TAG1}limit#12:user/1s/gcra4:acme2:42");
+  EXPECT_EQ(name_of("weir:", "user/1s/gcra", "4:acme2:42", "acme"),
+            "weir:{TAG2}limit#12:user/1s/gcra4:acme2:42");
+  EXPECT_EQ(name_of("", "edge", ""), "{TAG3}limit#4:edge");
+}
+
+TEST(KeyInRedis, what_is_to_lie_together_shares_a_slot_whatever_the_keys_are) {
+  const auto slot = [](const char* key, const char* colocate) {
+    return slot_of(name_of("p:", "user", key, colocate));
+  };
+  EXPECT_EQ(slot("{a}1", "acme"), slot("{b}2", "acme"));
+  EXPECT_NE(slot("{a}1", "acme"), slot("{a}1", "globex"));
+  EXPECT_NE(slot("{a}1", ""), slot("{a}2", ""));
+  EXPECT_EQ(slot_of(name_of("p:", "", "{tenant}:user")), slot_of("tenant"));
 }
 
 // Whatever the keys are, and however much one looks like the name of another.
 TEST(KeyInRedis, no_two_limits_and_keys_share_a_name) {
-  const std::vector<std::string> keys = {"",           "k",         ":",          "7:k",        "limit#",
-                                         "limit#7:k",  "limit#1:7", "limit#0:k",  "limit#0:",   "limit#7",
-                                         "limit#17:k", "#7:k",      "limit#7:7:", "limit#k:0:", "imit#7:k"};
-  std::map<std::string, std::pair<std::uint32_t, std::string>> names;
-  for (const std::uint32_t id : {0U, 1U, 7U, 17U, 70U, 4294967295U}) {
+  std::vector<std::string> keys = {"",          "k",          ":",        "7:k",     "limit#",
+                                   "limit#7:k", "limit#1:7",  "limit#0:", "limit#7", "limit#17:k",
+                                   "#7:k",      "limit#7:7:", "imit#7:k", "a",       "aa"};
+  for (std::size_t i = keys.size(); i-- > 0;) {
+    for (const char* const limit : {"a", "aa", "7:", "1:a"}) keys.push_back(name_of("", limit, keys[i]));
+    keys.push_back(name_of("", "", keys[i]) + " ");
+    keys.push_back("limit#0:" + keys[i] + " ");
+  }
+  std::sort(keys.begin(), keys.end());
+  keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
+  std::map<std::string, std::pair<std::string, std::string>> names;
+  for (const char* const limit : {"", "a", "aa", "1:a", "7:", "limit#"}) {
     for (const std::string& key : keys) {
-      const auto [other, fresh] = names.try_emplace(key_in_redis("p", id, key), id, key);
-      EXPECT_TRUE(fresh) << id << " '" << key << "' and " << other->second.first << " '"
+      const auto [other, fresh] = names.try_emplace(name_of("p", limit, key), limit, key);
+      EXPECT_TRUE(fresh) << limit << " '" << key << "' and " << other->second.first << " '"
                          << other->second.second << "'";
     }
   }
-}
-
-TEST(KeyInRedis, a_hash_tag_chooses_the_slot_with_an_id_as_without) {
-  EXPECT_EQ(slot_of(key_in_redis("p:", 7, "{tenant}:user")), slot_of("tenant"));
-  EXPECT_EQ(slot_of(key_in_redis("p:", 0, "{tenant}:user")), slot_of("tenant"));
 }
 
 }  // namespace

@@ -78,7 +78,7 @@ void append_limit(resp::Writer& to, const Ask& ask) {
     // burst x T is below 2^63, and T is no more than that.
     const auto interval = static_cast<std::uint64_t>(rule.quota.emission_interval().count());
     to.number(interval);
-    to.number(limit * interval);
+    to.number(limit * interval - static_cast<std::uint64_t>(rule.kept.count()));
     to.number(cost * interval);
   } else {
     to.number(cost);

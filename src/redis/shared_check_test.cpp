@@ -81,9 +81,11 @@ TEST(SharedStore, a_key_is_in_the_slot_that_it_has_with_the_prefix) {
 TEST(SharedStore, limits_with_an_id_have_states_of_their_own) {
   SharedWorld world(kOne);
   EXPECT_EQ(world.took(world.check(rule("1/s"), "k")), "nothing yet");
-  for (const std::uint32_t id : {1U, 2U, 11U}) world.check(rule("1/s"), "k", 1, {.id = id});
+  for (const std::uint64_t id : {1U, 2U, 11U}) world.check(rule("1/s"), "k", 1, {.id = id});
   world.run(1ms);
-  EXPECT_EQ(world.asked(), "k | limit#1:k | limit#2:k | limit#11:k");
+  EXPECT_EQ(world.asked(),
+            "k | {33469f3ea832d843}limit#7:limit 1k | {33469f3ea832d843}limit#7:limit 2k | "
+            "{33469f3ea832d843}limit#8:limit 11k");
   for (std::size_t id = 1; id <= 4; ++id) EXPECT_EQ(world.took(id), "allowed 0");
   // What is remembered of one says nothing of another.
   world.check(rule("1/s"), "k", 1, {.id = 1});

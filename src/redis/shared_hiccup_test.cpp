@@ -184,7 +184,7 @@ std::vector<Admission> told_through_pauses(std::mt19937_64& random, const core::
     Decision decision = its.outcome.decision;
     const bool by_store = its.source == Source::store;
     if (canary && !by_store)
-      decision = alone.check(alone.locate("k"), of, world.requests[id].cost, world.now, world.now);
+      decision = alone.check(alone.locate("k"), {.rule = of}, world.requests[id].cost, world.now, world.now);
     told.push_back({world.now,
                     decision.allowed() ? static_cast<std::int64_t>(world.requests[id].cost.units) : 0,
                     by_store, decision.reset_after});

@@ -16,11 +16,10 @@ void SharedStore::reset(Request& request, nanoseconds now) {
   const auto reset = std::make_shared<Reset>(
       Reset{.ticket = Ticket(request), .patience = deadline_of(request, nanoseconds{0})});
   for (const Check& check : request.checks) {
-    const std::uint32_t id = check.limit->id;
-    const std::uint64_t hash = hash_of(id, check.key);
+    const std::uint64_t hash = hash_of(check.limit->id, check.key);
     // What is asked from now on is asked after it, and what is left of a lease is not to be spent after it.
     forget(hash);
-    std::string name = key_in_redis(endpoint_.prefix, id, check.key);
+    std::string name = key_in_redis(endpoint_.prefix, check);
     ResetCall& call = calls.try_emplace(slot(name), ResetCall{reset}).first->second;
     call.hashes.push_back(hash);
     call.local.push_back(fallback_.hash_of(*check.limit, check.key));

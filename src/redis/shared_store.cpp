@@ -113,14 +113,15 @@ void SharedStore::wake() {
 }
 
 KeptCheck SharedStore::keep(const Check& check, std::uint64_t hash, std::uint32_t resets) const {
-  const std::uint32_t id = check.limit->id;
-  return {.limit = *check.limit,
-          .name = key_in_redis(endpoint_.prefix, id, check.key),
-          .size = check.key.size(),
-          .hash = hash,
-          .cost = check.cost,
-          .resets = resets,
-          .format = endpoint_.format};
+  KeptCheck kept{.limit = *check.limit,
+                 .name = key_in_redis(endpoint_.prefix, check),
+                 .size = check.key.size(),
+                 .hash = hash,
+                 .cost = check.cost,
+                 .resets = resets,
+                 .format = endpoint_.format};
+  kept.limit.name = {};  // the asker's
+  return kept;
 }
 
 // A cluster's; 0 for the others.

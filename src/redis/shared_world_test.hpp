@@ -92,6 +92,7 @@ class SharedWorld {
     AskedRequest& question = ask(id);
     question.add({.rule = rule,
                   .id = choices.id,
+                  .name = name_of_limit(choices.id),
                   .on_store_error = choices.on_error.value_or(p.habits.on_error),
                   .sharing = {.lease = choices.lease, .merge = choices.merge || p.habits.merge}},
                  key, Cost{cost});

@@ -3,7 +3,7 @@
 #include <new>
 #include <string>
 
-#include "core/severity.hpp"
+#include "store/form.hpp"
 
 namespace weir::store {
 namespace {
@@ -53,7 +53,8 @@ void EmbeddedStore::answer(Request& request, Moment when) {
   request.source = Source::store;
   request.fault = Fault::none;
   request.charged_at = when.arrived;
-  if (request.verb == Verb::reset) {
+  if (request.verb != Verb::check) [[unlikely]] {
+    if (request.verb == Verb::look) return check_all(request, when);
     request.forgotten = 0;
     for (const Check& check : request.checks)
       request.forgotten += table_.reset(Table::place_of(check.hash), when.now) ? 1 : 0;
@@ -61,21 +62,18 @@ void EmbeddedStore::answer(Request& request, Moment when) {
   }
   if (request.checks.size() != 1) return check_all(request, when);
   Check& check = request.checks[0];
-  const core::Rule& rule = check.limit->rule;
-  if (!core::kept_in_two_words(rule.algorithm)) [[unlikely]]
+  const Limit& limit = *check.limit;
+  if (!core::kept_in_two_words(limit.rule.algorithm) || !check.is_plain()) [[unlikely]]
     return check_all(request, when);
   // Built in its place: an assignment would copy it (core::StepOf).
   new (&check.decision)
-      Decision(table_.check(Table::place_of(check.hash), rule, check.cost, when.arrived, when.now));
+      Decision(table_.check(Table::place_of(check.hash), limit, check.cost, when.arrived, when.now));
   request.charged = check.decision.allowed();
 }
 
 void EmbeddedStore::check_all(Request& request, Moment when) {
   const std::span<Check> checks = request.checks;
-  if (checks.empty() || checks.size() > kMostChecks) {
-    return refuse(request, "a request has 1 to " + std::to_string(kMostChecks) + " checks, not " +
-                               std::to_string(checks.size()));
-  }
+  if (auto sentence = malformed(checks)) return refuse(request, *std::move(sentence));
   for (const Check& check : checks) {
     if (!core::kept_in_two_words(check.limit->rule.algorithm)) {
       return refuse(request, core::name_of(check.limit->rule.algorithm) +
@@ -83,18 +81,19 @@ void EmbeddedStore::check_all(Request& request, Moment when) {
     }
   }
   if (names_one_twice(checks)) return refuse(request, "two checks of a request have the same limit and key");
-  request.charged = table_.check_all(checks, when.arrived, when.now);
-  for (std::size_t i = 1; i < checks.size(); ++i) {
-    if (core::decides(checks[i].decision, checks[request.by].decision))
-      request.by = static_cast<std::uint8_t>(i);
+  if (request.verb == Verb::look) {
+    table_.look_all(checks, when.now);
+  } else {
+    request.charged = table_.check_all(checks, when.arrived, when.now);
   }
+  request.by = deciding(checks);
 }
 
 void EmbeddedStore::give_back(const Request& charged, std::chrono::nanoseconds now) {
   if (!charged.charged) return;
   for (const Check& check : charged.checks) {
     const core::Rule& rule = check.limit->rule;
-    if (core::can_give_back(rule.algorithm))
+    if (core::can_give_back(rule.algorithm) && check.decision.allowed())
       table_.give_back(Table::place_of(check.hash), rule.quota, check.cost, charged.charged_at, now);
   }
 }

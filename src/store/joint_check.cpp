@@ -4,6 +4,7 @@
 #include <new>
 
 #include "core/rule.hpp"
+#include "store/form.hpp"
 
 namespace weir::store {
 
@@ -25,18 +26,41 @@ JointCheck::JointCheck(Segments& segments, WhenFull when_full, std::span<Check> 
   }
 }
 
-bool JointCheck::round() {
-  std::array<Bucket*, 2 * kMostChecks> buckets;
+std::span<Bucket*> JointCheck::find_homes(std::span<Bucket*> buckets) {
   std::size_t homes = 0;
   for (Key& key : keys()) {
     key.homes = segments_.homes(key.place);
     for (const Segments::Owner& owner : key.homes) {
-      if (owner.bucket == nullptr) return false;  // a split that another thread has just finished
+      if (owner.bucket == nullptr) return {};  // a split that another thread has just finished
       buckets[homes++] = owner.bucket;
     }
   }
+  return buckets.first(homes);
+}
+
+bool JointCheck::look() {
+  std::array<Bucket*, 2 * kMostChecks> room;
+  const std::span<Bucket*> buckets = find_homes(room);
+  if (buckets.empty()) return false;
+  const HeldAll held(buckets);
+  if (!homes_still_hold()) return false;
+  for (Key& key : keys()) key.find(now_);
+  for (std::size_t i = 0; i < checks_.size(); ++i) {
+    const Key& key = keys_[key_of_[i]];
+    const core::Rule rule = rule_of(checks_, i);
+    const bool late = !key.known || core::counted_by_another_quota(rule, key.state);
+    new (&checks_[i].decision)
+        Decision(core::look(rule, key.state, late ? key.no_earlier(now_) : now_, checks_[i].cost));
+  }
+  return true;
+}
+
+bool JointCheck::round() {
+  std::array<Bucket*, 2 * kMostChecks> room;
+  const std::span<Bucket*> buckets = find_homes(room);
+  if (buckets.empty()) return false;
   {
-    const HeldAll held({buckets.data(), homes});
+    const HeldAll held(buckets);
     if (!homes_still_hold()) return false;
     for (Key& key : keys()) key.find(now_);
     charged_ = decide();
@@ -81,21 +105,27 @@ nanoseconds JointCheck::Key::no_earlier(nanoseconds now) const {
   return std::max(now, nanoseconds{static_cast<std::int64_t>(least)});
 }
 
-// Whether all are allowed.
+// Whether nothing stops the request.
 bool JointCheck::decide() {
   bool all = true;
   for (std::size_t i = 0; i < checks_.size(); ++i) {
-    charge(checks_[i], keys_[key_of_[i]]);
-    all = all && checks_[i].decision.allowed();
+    charge(i, keys_[key_of_[i]]);
+    all = all && (checks_[i].shadow || checks_[i].decision.allowed());
   }
   return all;
 }
 
-void JointCheck::charge(Check& check, Key& key) {
-  const bool recounts = core::counted_by_another_quota(check.limit->rule, key.state);
+void JointCheck::charge(std::size_t which, Key& key) {
+  Check& check = checks_[which];
+  const core::Rule rule = rule_of(checks_, which);
+  const bool recounts = core::counted_by_another_quota(rule, key.state);
   const bool late = recounts || (!key.known && !key.charged);
-  const core::Step step = core::decide(check.limit->rule, key.state, late ? key.no_earlier(now_) : now_,
-                                       check.cost, late ? key.no_earlier(arrived_) : arrived_);
+  const core::Step step = core::decide(rule, key.state, late ? key.no_earlier(now_) : now_, check.cost,
+                                       late ? key.no_earlier(arrived_) : arrived_);
+  if (key.shut_out && step.changes) {
+    check.decision = without_room(check, key);
+    return;
+  }
   new (&check.decision) Decision(step.decision());
   if (!step.changes) return;
   key.state = step.next;
@@ -193,16 +223,31 @@ bool JointCheck::make_room() {
 // True when the whole request is refused: charging the others alone would not be all or none.
 bool JointCheck::refuse(Key& key) {
   ++refused_;
-  if (when_full_ == WhenFull::allow) {
+  if (checks_[key.first_check].limit->when_full.value_or(when_full_) == WhenFull::allow) {
     key.unstored = true;
+    return false;
+  }
+  if (only_shadow(key)) {
+    key.shut_out = true;
     return false;
   }
   charged_ = false;
   for (Check& check : checks_.subspan(key.first_check)) {
-    const nanoseconds wait{static_cast<std::int64_t>(key.soonest)};
-    check.decision = {Verdict::denied, check.limit->rule.quota.burst(), 0, wait, nanoseconds{0}};
+    if (!check.shadow) check.decision = without_room(check, key);
   }
   return true;
+}
+
+bool JointCheck::only_shadow(const Key& key) const {
+  for (std::size_t i = 0; i < checks_.size(); ++i) {
+    if (&keys_[key_of_[i]] == &key && !checks_[i].shadow) return false;
+  }
+  return true;
+}
+
+Decision JointCheck::without_room(const Check& check, const Key& key) {
+  const nanoseconds wait{static_cast<std::int64_t>(key.soonest)};
+  return {Verdict::denied, check.limit->rule.quota.burst(), 0, wait, nanoseconds{0}};
 }
 
 }  // namespace weir::store

@@ -9,8 +9,9 @@
 // key has a slot for every key, or
 // - a segment was split meanwhile, which happens less often than the table has leaves;
 // - another thread filled a claimed slot: kMostMissed times, then `when_full` decides; or
-// - there was no room for a key, and `when_full` has decided for it.
-// A thread that is alone thus needs two rounds and one for each split.
+// - there was no room for a key, and `when_full` has decided for it: it is allowed without an entry, it ends
+//   the request, or, where only shadow checks have the key, it stays denied and asks for room no more.
+// A thread that is alone thus needs two rounds, one for each split, and one for each shadow check without room.
 //
 // One thread, for one call. Not for: finding out which check decides (core/severity.hpp).
 #pragma once
@@ -38,6 +39,8 @@ class JointCheck {
 
   // Another round; true when everything is decided.
   bool round();
+  // Decides without charging; false when that has to begin again, as for a round.
+  bool look();
 
   bool charged() const { return charged_; }
   // New keys that when_full had to decide.
@@ -59,6 +62,7 @@ class JointCheck {
     bool charged = false;
     bool recounted = false;     // by another quota than its debt was counted by
     bool unstored = false;      // allowed for lack of room, by when_full
+    bool shut_out = false;      // denied for lack of room, which stops nobody: a shadow check's
     core::TwoWords state{};     // after the checks so far
     std::uint64_t soonest = 0;  // without a slot: until the first of its six is free, ns
 
@@ -69,14 +73,18 @@ class JointCheck {
   };
 
   std::span<Key> keys() { return std::span(keys_).first(count_); }
+  // Every bucket that any of the keys may be in; empty when a split has just been finished.
+  std::span<Bucket*> find_homes(std::span<Bucket*> buckets);
   bool homes_still_hold() const;
   bool decide();
-  void charge(Check& check, Key& key);
+  void charge(std::size_t which, Key& key);
   bool find_slots();
   bool find_slot(Key& key);
   void write();
   bool make_room();
   bool refuse(Key& key);
+  bool only_shadow(const Key& key) const;
+  static Decision without_room(const Check& check, const Key& key);
 
   Segments& segments_;
   WhenFull when_full_;

@@ -27,7 +27,7 @@ struct Local {
 
   EmbeddedStore embedded;
   const Clock* clock;
-  std::atomic<std::uint32_t> ids{0};  // that limiters have; a limiter alone has 0
+  std::atomic<std::uint64_t> ids{0};  // that limiters have; a limiter alone has 0
 };
 
 }  // namespace store
@@ -141,11 +141,8 @@ JointDecision check_all(std::span<const LimiterCheck> checks) {
     if (all) part.tat = part.next;
     part.unlock();
   }
-  JointDecision joint{decisions[0], 0};
-  for (std::size_t i = 1; i < count; ++i) {
-    if (core::decides(decisions[i], joint.decision)) joint = {decisions[i], i};
-  }
-  return joint;
+  const std::size_t by = core::deciding(count, [&](std::size_t i) { return &decisions[i]; });
+  return {decisions[by], by};
 }
 
 LocalStore::LocalStore(Options options)
@@ -179,7 +176,7 @@ JointDecision LocalStore::check_all_at(nanoseconds now, std::span<const KeyedChe
   return {request.decision(), request.by};
 }
 
-KeyedLimiter::KeyedLimiter(Quota quota, Algorithm algorithm, const Clock* clock, std::uint32_t id)
+KeyedLimiter::KeyedLimiter(Quota quota, Algorithm algorithm, const Clock* clock, std::uint64_t id)
     : quota_(quota), clock_(clock) {
   const auto rule = core::Rule::make(quota, algorithm);
   if (!rule) throw std::invalid_argument(rule.error());
@@ -231,7 +228,7 @@ Decision KeyedLimiter::decide(nanoseconds now, std::string_view key, const store
                               Cost cost) noexcept {
   if (logs_) return logs_->check(logs_->locate(key), cost, now);
   store::Table& table = local_->embedded.table();
-  return table.check(table.locate(key, limit.rule, limit.id), limit.rule, cost, now, now);
+  return table.check(table.locate(key, limit.rule, limit.id), limit, cost, now, now);
 }
 
 Decision KeyedLimiter::check(std::string_view key, Cost cost) noexcept {
@@ -290,7 +287,7 @@ void KeyedLimiter::check_each(std::span<const Key> keys, std::span<Decision> dec
     by_chunks(
         table, [&](std::string_view key) { return table.locate(key, limit.rule, limit.id); },
         [&](store::Table::Place place, Cost of_key, auto at) {
-          return table.check(place, limit.rule, of_key, at, at);
+          return table.check(place, limit, of_key, at, at);
         });
   }
 }

@@ -260,7 +260,7 @@ TEST_F(Snapshot, holds_the_windows_of_every_algorithm_with_the_greatest_counts) 
                                  Algorithm::sliding_window_counter};
   const auto ask = [&](Table& where, Algorithm algorithm, Cost cost, nanoseconds now) {
     const core::Rule rule{quota, algorithm};
-    return where.check(where.locate("key", rule), rule, cost, now, now);
+    return where.check(where.locate("key", rule), Limit{rule}, cost, now, now);
   };
   nanoseconds now = steady_now();
   for (const Algorithm algorithm : algorithms) EXPECT_TRUE(ask(table, algorithm, Cost{kMost}, now).allowed());

@@ -11,12 +11,14 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
 #include "core/rule.hpp"
 #include "weir/decision.hpp"
+#include "weir/limiter.hpp"
 #include "weir/source.hpp"
 
 namespace weir::store {
@@ -34,8 +36,13 @@ struct Limit {
   // Hashed with the key, so that two limits never share a state. It comes from the limit's name and never
   // from its numbers: those may change without a debt being forgotten. 0: the limit has no name, and the key
   // alone says which state is meant; such a key is for one algorithm, as not every store tells them apart.
-  std::uint32_t id = 0;
+  std::uint64_t id = 0;    // below 2^56
+  // With an id: the same for people and for shared stores, which put it before the key. It says which limit,
+  // window and algorithm, and two limits with different ids have different names.
+  std::string_view name{};
   OnStoreError on_store_error = OnStoreError::local;
+  double local_share = 0;                // that OnStoreError::local counts of it; 0: the store's own share
+  std::optional<WhenFull> when_full{};   // nothing: as the table has it
   Sharing sharing{};
 };
 
@@ -46,10 +53,23 @@ struct Check {
   Cost cost{};
   Decision decision{};     // the store's answer
   std::uint64_t hash = 0;  // the store's own
+  // In a shared store the keys with equal text here lie together, so that one call can ask for all of them;
+  // empty: those with an equal `key`. For limits with a name.
+  std::string_view colocate{};
+  // Counted and answered, never enforced: it stops no other and never decides. It is charged when it would
+  // have allowed and the request passes.
+  bool shadow = false;
+  // The number of an earlier shadow check of the request, the state of a guarantee: while that one is
+  // allowed, this one keeps nothing free (core::Rule::kept), whatever its class; beyond it, it borrows.
+  std::uint8_t inside = kNoGuarantee;
+
+  static constexpr std::uint8_t kNoGuarantee = 255;
+  bool is_plain() const { return !shadow && inside == kNoGuarantee; }
 };
 
 enum class Verb : std::uint8_t {
   check,  // charge all checks or none; a cost of 0 looks
+  look,   // the verdict that `check` would come to now; nothing is charged, and what remains is what is there
   reset,  // forget what was charged to the keys
 };
 
@@ -78,8 +98,9 @@ struct Request {
 
   // Filled by the store.
   State state = State::idle;
-  bool charged = false;           // all checks were allowed, and what they cost was charged; of looks too
-  std::uint8_t by = 0;            // the check that decides: core's order of severity (core::decides)
+  // A check that passes: what it costs was charged to all that allowed it, which are all but shadow checks.
+  bool charged = false;
+  std::uint8_t by = 0;            // the enforced check that decides: core's order of severity (core::deciding)
   Source source = Source::store;  // who decided
   Fault fault = Fault::none;      // why nobody could; the decisions say nothing then
   std::uint64_t forgotten = 0;    // of a reset: keys that had something to forget
@@ -88,7 +109,8 @@ struct Request {
   void* ticket = nullptr;                  // the store's own while it has the request
 
   const Decision& decision() const { return checks[by].decision; }
-  bool allowed() const { return fault == Fault::none && decision().allowed(); }
+  // It passes: no enforced check stops it.
+  bool allowed() const { return fault == Fault::none && (decision().allowed() || checks[by].shadow); }
 };
 
 // When a batch of requests came and what time it is, on the clock of the store's owner.

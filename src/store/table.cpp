@@ -59,7 +59,8 @@ inline Decision Table::decide(Bucket& bucket, int slot, Segments::Segment& segme
   return bucket.decide(slot, rule, cost, arrived, now);
 }
 
-Decision Table::check(Place place, const core::Rule& rule, Cost cost, nanoseconds arrived, nanoseconds now) {
+Decision Table::check(Place place, const Limit& limit, Cost cost, nanoseconds arrived, nanoseconds now) {
+  const core::Rule& rule = limit.rule;
   const std::uint32_t leaf = segments_.leaf_of(place.tag);
   Bucket* guess = &segments_.guess(leaf, place.bucket);
   for (;;) {
@@ -94,13 +95,13 @@ Decision Table::check(Place place, const core::Rule& rule, Cost cost, nanosecond
     }
     return step.decision();
   }
-  return check_pair(place, rule, cost, arrived, now);
+  return check_pair(place, limit, cost, arrived, now);
 }
 
 // The general case: both buckets locked, whatever it takes to find room. It begins again only after a split,
 // of which there are less than leaves(), or when another thread took the room that was there.
-Decision Table::check_pair(Place place, const core::Rule& rule, Cost cost, nanoseconds arrived,
-                           nanoseconds now) {
+Decision Table::check_pair(Place place, const Limit& limit, Cost cost, nanoseconds arrived, nanoseconds now) {
+  const core::Rule& rule = limit.rule;
   for (;;) {
     std::uint64_t soonest = ~std::uint64_t{0};
     core::Step step{};
@@ -130,7 +131,7 @@ Decision Table::check_pair(Place place, const core::Rule& rule, Cost cost, nanos
     }
     if (segments_.make_room(place, now) != Segments::Room::none) continue;
     refused_.fetch_add(1, std::memory_order_relaxed);
-    if (when_full_ == WhenFull::allow) return step.decision();
+    if (limit.when_full.value_or(when_full_) == WhenFull::allow) return step.decision();
     return {Verdict::denied, rule.quota.burst(), 0, as_time(core::at_most_the_longest(soonest)),
             nanoseconds{0}};
   }
@@ -145,6 +146,12 @@ bool Table::check_all(std::span<Check> checks, nanoseconds arrived, nanoseconds 
   }
   refused_.fetch_add(joint.refused(), std::memory_order_relaxed);
   return joint.charged();
+}
+
+void Table::look_all(std::span<Check> checks, nanoseconds now) {
+  JointCheck joint(segments_, when_full_, checks, now, now);
+  while (!joint.look()) {
+  }
 }
 
 bool Table::reset(Place place, nanoseconds now) {

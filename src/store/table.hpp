@@ -61,10 +61,10 @@ class Table {
 
   // What place_of() makes a key's place of. The id 0 with gcra leaves the hash of the key alone, which is
   // what snapshots of one limit have always held.
-  std::uint64_t hash(std::string_view key, Algorithm algorithm, std::uint32_t id) const {
-    return core::siphash<1, 3>(seed_, key, std::uint64_t{id} << 8 | static_cast<std::uint64_t>(algorithm));
+  std::uint64_t hash(std::string_view key, Algorithm algorithm, std::uint64_t id) const {
+    return core::siphash<1, 3>(seed_, key, id << 8 | static_cast<std::uint64_t>(algorithm));
   }
-  Place locate(std::string_view key, const core::Rule& rule, std::uint32_t id = 0) const {
+  Place locate(std::string_view key, const core::Rule& rule, std::uint64_t id = 0) const {
     return place_of(hash(key, rule.algorithm, id));
   }
   Place locate(std::string_view key) const { return place_of(hash(key, Algorithm::gcra, 0)); }
@@ -76,15 +76,19 @@ class Table {
   // never decided earlier than what was forgotten in its place, and one by another quota than the key's debt
   // was counted by is never decided earlier than the last of its kind.
   // The requester has been waiting since `arrived`, from when gcra charges it (gcra::decide).
-  Decision check(Place place, const core::Rule& rule, Cost cost, nanoseconds arrived, nanoseconds now);
+  Decision check(Place place, const Limit& limit, Cost cost, nanoseconds arrived, nanoseconds now);
   // By gcra, for a requester that has just come.
   Decision check(Place place, const Quota& quota, Cost cost, nanoseconds now) {
-    return check(place, core::Rule{quota}, cost, now, now);
+    return check(place, Limit{core::Rule{quota}}, cost, now, now);
   }
 
-  // Several limits of one request: charged all, or none when any of them is not allowed. Each check's hash is
-  // hash(). The decisions say what each would have answered alone after those before it. At most kMostChecks.
+  // Several limits of one request: charged all, or none when any of them is enforced and not allowed. Each
+  // check's hash is hash(), and they are not malformed() (store/form.hpp). The decisions say what each would
+  // have answered alone after those before it. At most kMostChecks.
   bool check_all(std::span<Check> checks, nanoseconds arrived, nanoseconds now);
+  // What check_all() would decide, as core::look() says it. Whether a key that is not here would find room is
+  // not looked at.
+  void look_all(std::span<Check> checks, nanoseconds now);
 
   // Forgets the key; true if there was something to forget.
   bool reset(Place place, nanoseconds now);
@@ -126,7 +130,7 @@ class Table {
   bool put_back(const Entry& entry, bool anywhere, nanoseconds now);
   static Decision decide(Bucket& bucket, int slot, Segments::Segment& segment, const core::Rule& rule,
                          Cost cost, nanoseconds arrived, nanoseconds now) WEIR_REQUIRES(bucket);
-  Decision check_pair(Place place, const core::Rule& rule, Cost cost, nanoseconds arrived, nanoseconds now);
+  Decision check_pair(Place place, const Limit& limit, Cost cost, nanoseconds arrived, nanoseconds now);
 
   Segments segments_;
   core::HashKey seed_;

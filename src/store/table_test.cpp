@@ -168,7 +168,7 @@ TEST(Table, several_limits_are_charged_all_or_none_in_windows_too) {
     EXPECT_FALSE(table.check_all(both, 1h, 1h));
     EXPECT_TRUE(both[0].decision.allowed());
     EXPECT_EQ(both[1].decision.verdict, Verdict::denied);
-    EXPECT_EQ(table.check(Table::place_of(both[0].hash), ten.rule, Cost{0}, 1h, 1h).remaining, 6);
+    EXPECT_EQ(table.check(Table::place_of(both[0].hash), ten, Cost{0}, 1h, 1h).remaining, 6);
     EXPECT_EQ(table.live(1h), 2U);
   }
 }

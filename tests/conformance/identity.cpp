@@ -9,7 +9,7 @@ using namespace std::chrono_literals;
 
 void limits_of_one_key_have_separate_states(Trial& trial) {
   std::vector<Limit> limits;
-  for (const std::uint32_t id : {1U, 2U, 11U, 257U, 65'537U, 16'777'217U, ~0U, 0U})
+  for (const std::uint64_t id : {1ULL, 2ULL, 11ULL, 257ULL, 65'537ULL, 16'777'217ULL, ~0ULL >> 8, 0ULL})
     limits.push_back(trial.limit("9/h", id));
   for (std::size_t i = 0; i < limits.size(); ++i) {
     trial.ask(limits[i], "key", 1 + i);

@@ -32,7 +32,7 @@ class Model {
   }
 
  private:
-  std::map<std::pair<std::uint32_t, std::string>, Subject> states_;
+  std::map<std::pair<std::uint64_t, std::string>, Subject> states_;
 };
 
 // That the question was told what the model says.

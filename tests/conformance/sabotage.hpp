@@ -112,7 +112,7 @@ class IgnoresTheId : public Later {
 class IdentifiesByNumbers : public Later {
   using Later::Later;
   void decide(Kept& kept) override {
-    for (Limit& limit : kept.limits) limit.id ^= static_cast<std::uint32_t>(limit.rule.quota.burst());
+    for (Limit& limit : kept.limits) limit.id ^= static_cast<std::uint64_t>(limit.rule.quota.burst());
     Later::decide(kept);
   }
 };

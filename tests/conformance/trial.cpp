@@ -1,6 +1,7 @@
 #include "conformance/trial.hpp"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "core/severity.hpp"
@@ -20,11 +21,23 @@ void Trial::expect(bool holds, std::string_view what) {
   if (!holds) violations.emplace_back(what);
 }
 
-Limit Trial::limit(const core::Rule& rule, std::uint32_t id) const {
-  return {.rule = rule.on_clock(world.wall_ahead()), .id = id, .sharing = world.sharing()};
+namespace {
+
+std::string_view name_of_limit(std::uint64_t id) {
+  static std::map<std::uint64_t, std::string> names;
+  return id == 0 ? std::string_view() : names.try_emplace(id, "limit " + std::to_string(id)).first->second;
 }
 
-Limit Trial::limit(std::string_view rule, std::uint32_t id) const {
+}  // namespace
+
+Limit Trial::limit(const core::Rule& rule, std::uint64_t id) const {
+  return {.rule = rule.on_clock(world.wall_ahead()),
+          .id = id,
+          .name = name_of_limit(id),
+          .sharing = world.sharing()};
+}
+
+Limit Trial::limit(std::string_view rule, std::uint64_t id) const {
   return limit(core::Rule::parse(rule).value(), id);
 }
 

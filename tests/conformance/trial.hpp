@@ -71,8 +71,8 @@ class Trial {
   }
 
   // A limit whose windows go by the world's clock.
-  Limit limit(const core::Rule& rule, std::uint32_t id = 0) const;
-  Limit limit(std::string_view rule, std::uint32_t id = 0) const;
+  Limit limit(const core::Rule& rule, std::uint64_t id = 0) const;
+  Limit limit(std::string_view rule, std::uint64_t id = 0) const;
 
   // As the store's; submit() does not wait.
   void submit(std::span<Question* const> batch, nanoseconds arrived);

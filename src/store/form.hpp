@@ -1,0 +1,47 @@
+// What every store asks of a request's checks before it decides them, and the rule by which it decides each.
+//
+// Pure functions, any thread. Not for: what only one store cannot do.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "core/rule.hpp"
+#include "core/severity.hpp"
+#include "store/store.hpp"
+
+namespace weir::store {
+
+// Why no store decides such checks; nothing when they are well formed.
+inline std::optional<std::string> malformed(std::span<const Check> checks) {
+  if (checks.empty() || checks.size() > kMostChecks) {
+    return "a request has 1 to " + std::to_string(kMostChecks) + " checks, not " +
+           std::to_string(checks.size());
+  }
+  for (std::size_t i = 0; i < checks.size(); ++i) {
+    const std::size_t inside = checks[i].inside;
+    if (inside == Check::kNoGuarantee || (inside < i && checks[inside].shadow)) continue;
+    return "check " + std::to_string(i) + " is inside check " + std::to_string(inside) +
+           "; expected an earlier shadow check";
+  }
+  return std::nullopt;
+}
+
+// The rule of a check once those before it have been decided: inside its guarantee it keeps nothing free.
+inline core::Rule rule_of(std::span<const Check> checks, std::size_t which) {
+  core::Rule rule = checks[which].limit->rule;
+  const std::size_t inside = checks[which].inside;
+  if (inside != Check::kNoGuarantee && checks[inside].decision.allowed())
+    rule.kept = std::chrono::nanoseconds{0};
+  return rule;
+}
+
+// The check that decides (Request::by).
+inline std::uint8_t deciding(std::span<const Check> checks) {
+  return static_cast<std::uint8_t>(core::deciding(
+      checks.size(), [&](std::size_t i) { return checks[i].shadow ? nullptr : &checks[i].decision; }));
+}
+
+}  // namespace weir::store
