@@ -89,8 +89,7 @@ inline Step decide(const Rule& rule, TwoWords state, std::chrono::nanoseconds no
   if (rule.algorithm != Algorithm::gcra) [[unlikely]] {
     return decide_window(rule, state, now, cost);
   }
-  const gcra::Step step =
-      gcra::decide(rule.quota, {state.until, state.word}, now, cost, arrived, rule.kept);
+  const gcra::Step step = gcra::decide(rule.quota, {state.until, state.word}, now, cost, arrived, rule.kept);
   return {step.verdict,     step.limit,       step.remaining,
           step.retry_after, step.reset_after, {step.next.tat, step.next.interval},
           step.changes};

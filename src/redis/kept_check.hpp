@@ -20,9 +20,10 @@ namespace weir::redis {
 //
 //   PREFIX{TAG}limit#LENGTH:NAME KEY      (without the space), LENGTH that of the name in bytes
 //
-// TAG is 16 hex digits, a hash of what Check::colocate says or else of the key: what shares that shares a slot of
-// a cluster, and no byte of a key chooses one. A key of a limit without a name that looks like such a name, or
-// begins with the mark, is written as PREFIX limit#0:KEY. So no two pairs of a name and a key share a form.
+// TAG is 16 hex digits, a hash of what Check::colocate says or else of the key: what shares that shares a
+// slot of a cluster, and no byte of a key chooses one. A key of a limit without a name that looks like such a
+// name, or begins with the mark, is written as PREFIX limit#0:KEY. So no two pairs of a name and a key share
+// a form.
 inline std::string key_in_redis(std::string_view prefix, const store::Check& check) {
   constexpr std::string_view kMark = "limit#";
   constexpr std::size_t kTagDigits = 16;

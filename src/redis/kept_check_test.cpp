@@ -34,10 +34,11 @@ TEST(KeyInRedis, is_the_key_itself_for_a_limit_without_a_name) {
 
 // The same in every process and version: the state that one has left must be found by the next.
 TEST(KeyInRedis, says_the_slot_and_the_limit_of_one_that_has_a_name) {
-  EXPECT_EQ(name_of("weir:", "user/1s/gcra", "4:acme2:42"), "weir:{TAG1}limit#12:user/1s/gcra4:acme2:42");
+  EXPECT_EQ(name_of("weir:", "user/1s/gcra", "4:acme2:42"),
+            "weir:{af4cd6ec0b840908}limit#12:user/1s/gcra4:acme2:42");
   EXPECT_EQ(name_of("weir:", "user/1s/gcra", "4:acme2:42", "acme"),
-            "weir:{TAG2}limit#12:user/1s/gcra4:acme2:42");
-  EXPECT_EQ(name_of("", "edge", ""), "{TAG3}limit#4:edge");
+            "weir:{a627e586332be9d0}limit#12:user/1s/gcra4:acme2:42");
+  EXPECT_EQ(name_of("", "edge", ""), "{1e924b9d737700d7}limit#4:edge");
 }
 
 TEST(KeyInRedis, what_is_to_lie_together_shares_a_slot_whatever_the_keys_are) {

@@ -60,8 +60,7 @@ Throttle ThrottleParser::make(std::string_view key, Rate rate, std::int64_t max_
                   " per " + core::to_text(rate.period) +
                   " would take longer than 2^63 ns to drain; the maximum is " + std::to_string(most));
     }
-    limits_.push_back(
-        {.rule = core::Rule{*made}, .on_store_error = on_store_error_, .sharing = sharing_});
+    limits_.push_back({.rule = core::Rule{*made}, .on_store_error = on_store_error_, .sharing = sharing_});
   }
   return {key, &limits_.back(), Cost{static_cast<std::uint64_t>(units)}};
 }

@@ -11,7 +11,8 @@
 // - another thread filled a claimed slot: kMostMissed times, then `when_full` decides; or
 // - there was no room for a key, and `when_full` has decided for it: it is allowed without an entry, it ends
 //   the request, or, where only shadow checks have the key, it stays denied and asks for room no more.
-// A thread that is alone thus needs two rounds, one for each split, and one for each shadow check without room.
+// A thread that is alone thus needs two rounds, one for each split, and one for each shadow check without
+// room.
 //
 // One thread, for one call. Not for: finding out which check decides (core/severity.hpp).
 #pragma once

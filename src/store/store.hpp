@@ -36,13 +36,13 @@ struct Limit {
   // Hashed with the key, so that two limits never share a state. It comes from the limit's name and never
   // from its numbers: those may change without a debt being forgotten. 0: the limit has no name, and the key
   // alone says which state is meant; such a key is for one algorithm, as not every store tells them apart.
-  std::uint64_t id = 0;    // below 2^56
+  std::uint64_t id = 0;  // below 2^56
   // With an id: the same for people and for shared stores, which put it before the key. It says which limit,
   // window and algorithm, and two limits with different ids have different names.
   std::string_view name{};
   OnStoreError on_store_error = OnStoreError::local;
-  double local_share = 0;                // that OnStoreError::local counts of it; 0: the store's own share
-  std::optional<WhenFull> when_full{};   // nothing: as the table has it
+  double local_share = 0;               // that OnStoreError::local counts of it; 0: the store's own share
+  std::optional<WhenFull> when_full{};  // nothing: as the table has it
   Sharing sharing{};
 };
 
@@ -100,10 +100,10 @@ struct Request {
   State state = State::idle;
   // A check that passes: what it costs was charged to all that allowed it, which are all but shadow checks.
   bool charged = false;
-  std::uint8_t by = 0;            // the enforced check that decides: core's order of severity (core::deciding)
-  Source source = Source::store;  // who decided
-  Fault fault = Fault::none;      // why nobody could; the decisions say nothing then
-  std::uint64_t forgotten = 0;    // of a reset: keys that had something to forget
+  std::uint8_t by = 0;  // the enforced check that decides: core's order of severity (core::deciding)
+  Source source = Source::store;           // who decided
+  Fault fault = Fault::none;               // why nobody could; the decisions say nothing then
+  std::uint64_t forgotten = 0;             // of a reset: keys that had something to forget
   std::chrono::nanoseconds charged_at{0};  // on the store's clock, for give_back()
   std::string why{};                       // with a fault: a sentence for people
   void* ticket = nullptr;                  // the store's own while it has the request

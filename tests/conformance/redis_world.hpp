@@ -114,7 +114,8 @@ class RedisWorld : public World {
   bool keeps_order_of_several() const override { return !cluster_ && !sharing_.merge; }
   bool refuses(const core::Rule& rule) const override { return redis::unsuitable(rule).has_value(); }
   bool put_foreign_value(const Limit& limit, const std::string& key) override {
-    upstream_->answer({"SET", redis::key_in_redis("weir:", {.limit = &limit, .key = key}), "hello"}, now_ + kWallAhead);
+    upstream_->answer({"SET", redis::key_in_redis("weir:", {.limit = &limit, .key = key}), "hello"},
+                      now_ + kWallAhead);
     return true;
   }
   bool fall_silent() override { return silent_ = true; }
