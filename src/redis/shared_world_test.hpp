@@ -1,5 +1,6 @@
 // For tests: SharedStore over a simulated Redis, with a clock that is set and commands that take their time
-// both ways. Several processes may share the Redis.
+// both ways. Several processes may share the Redis. Nodes may take time for a command, and pause; processes
+// may sleep, and their clocks step forward.
 //
 // Not for: what is said on a single connection (world_test.hpp).
 #pragma once
@@ -14,6 +15,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -35,6 +37,7 @@ inline std::string host_of(const std::string& key) {
 struct Fate {
   bool runs = true;
   const char* says = nullptr;  // empty: nothing, nor to what comes after
+  bool loses_answer = false;   // and answers what comes after, which nothing real does
 };
 inline const Fate kNothing{false, ""};
 inline Fate says(const char* text) { return {false, text}; }
@@ -53,8 +56,8 @@ class SharedWorld {
     std::string key;
     Cost cost;
     nanoseconds asked;
-    nanoseconds due;
-    bool waited;  // nothing was sent for it at once
+    nanoseconds due;  // on the clock of the process
+    bool waited;      // nothing was sent for it at once
     std::vector<Limit> limits{};
     std::optional<Told> told{};
     bool cancelled = false;
@@ -76,8 +79,7 @@ class SharedWorld {
   SharedWorld& operator=(const SharedWorld&) = delete;
 
   void add(const std::string& url, Habits habits, std::shared_ptr<Home> home) {
-    processes_.push_back(
-        std::make_unique<Process>(processes_.size(), url, habits, std::move(home), [this] { return now; }));
+    processes_.push_back(std::make_unique<Process>(processes_.size(), url, habits, std::move(home), now));
     processes_.back()->store.client().start(now);
     settle(*processes_.back());
   }
@@ -88,7 +90,7 @@ class SharedWorld {
     Process& p = *processes_[process];
     const std::size_t id = requests.size();
     const nanoseconds patience = choices.deadline.value_or(p.habits.deadline);
-    requests.push_back({process, rule, key, Cost{cost}, now, now + patience, false});
+    requests.push_back({process, rule, key, Cost{cost}, now, p.time() + patience, false});
     AskedRequest& question = ask(id);
     question.add({.rule = rule,
                   .id = choices.id,
@@ -108,7 +110,7 @@ class SharedWorld {
   std::size_t check_all(std::vector<Limit> limits, nanoseconds deadline = 50ms, std::size_t process = 0) {
     Process& p = *processes_[process];
     const std::size_t id = requests.size();
-    requests.push_back({process, rule("1/s"), "", Cost{0}, now, now + deadline, false, limits});
+    requests.push_back({process, rule("1/s"), "", Cost{0}, now, p.time() + deadline, false, limits});
     AskedRequest& question = ask(id);
     for (const Limit& limit : limits)
       question.add({.rule = limit.rule, .on_store_error = limit.on_error}, limit.key, limit.cost);
@@ -149,7 +151,12 @@ class SharedWorld {
     AskedRequest& question = question_of(id);
     Process& p = *processes_[requests[id].process];
     question.remember();
-    act_inside(p, 0, [&] { p.store.give_back(question, now); });
+    act_inside(p, 0, [&] { p.store.give_back(question, p.time()); });
+  }
+
+  void end_leases(std::size_t process, bool all) {
+    Process& p = *processes_[process];
+    act_inside(p, 0, [&] { p.store.end_leases(all); });
   }
 
   // What happens.
@@ -164,11 +171,34 @@ class SharedWorld {
       for (auto& [node, connection] : p->connections) {
         if (connection.host != host || !connection.open) continue;
         connection.open = false;
-        ++connection.generation;
-        happen(*p, [&] { p->store.client().failed(node, "reset by peer", now); });
+        when_awake(*p, [this, &its = *p, node, &connection, generation = ++connection.generation] {
+          if (connection.generation != generation) return;
+          happen(its, [&] { its.store.client().failed(node, "reset by peer", its.time()); });
+        });
       }
     }
   }
+  // A node runs no command for so long; those that come wait.
+  void pause(const std::string& host, nanoseconds time) {
+    nodes_[host].free_at = std::max(nodes_[host].free_at, now + time);
+  }
+  // A process does nothing for so long; then it hears what has come, or sees first what is due.
+  void sleep(std::size_t process, nanoseconds time, bool hears_first) {
+    Process& p = *processes_[process];
+    p.asleep_until = now + time;
+    p.deaf_until = p.asleep_until + (hears_first ? 0ns : 1ns);
+    p.jumped_at = std::max(p.jumped_at, now + time + 1ns);
+  }
+  bool asleep(std::size_t process) const { return processes_[process]->deaf_until > now; }
+  // The clock of a process jumps ahead.
+  void step(std::size_t process, nanoseconds time) {
+    Process& p = *processes_[process];
+    p.ahead += time;
+    p.jumped_at = std::max(p.jumped_at, now);
+  }
+  nanoseconds time_of(std::size_t process) const { return processes_[process]->time(); }
+  // The world's clock: what was due before could not be done before.
+  nanoseconds jumped_at(std::size_t process) const { return processes_[process]->jumped_at; }
   void later(nanoseconds time, std::function<void()> what) { events_.emplace(now + time, std::move(what)); }
 
   // What came of it: "allowed 4", "denied for 200us", "allowed 4 (timeout)", and of several "by 1: ...".
@@ -200,6 +230,7 @@ class SharedWorld {
     }
     return text;
   }
+  const AskedRequest& question(std::size_t id) const { return *by_id_.at(id); }
   SharedStore& store(std::size_t process = 0) { return processes_[process]->store; }
   std::vector<std::size_t>& wakes() { return processes_[0]->wakes; }
   Home& home(std::size_t process = 0) { return *processes_[process]->home; }
@@ -218,14 +249,17 @@ class SharedWorld {
     EXPECT_TRUE(empty());
   }
 
-  nanoseconds now = 1000s;  // of all processes
+  nanoseconds now = 1000s;  // of all processes whose clock has not stepped
+  std::uint64_t happened = 0;
   SimulatedRedis redis;
   std::string map = slots({{0, 5460, "a"}, {5461, 10922, "b"}, {10923, 16383, "c"}});
   bool cluster = false;
   std::set<std::string> down;
   std::function<nanoseconds()> latency = [] { return 100us; };
+  std::function<nanoseconds()> work = [] { return 0ns; };  // that a node takes for a command
   std::function<Fate(const Deed&)> fate = [](const Deed&) { return Fate{}; };
   std::function<void(std::size_t id)> on_told = [](std::size_t) {};
+  std::function<void(const Deed&)> on_delivering = [](const Deed&) {};
   std::function<void(const Deed&, const std::vector<std::size_t>& told)> on_delivered =
       [](const Deed&, const std::vector<std::size_t>&) {};
   std::vector<Request> requests;
@@ -242,18 +276,29 @@ class SharedWorld {
     nanoseconds arrived{0};   // the last command, at Redis
     nanoseconds answered{0};  // the last answer, here
   };
+  struct Node {
+    nanoseconds free_at{0};
+    std::deque<std::function<void()>> line;
+  };
   struct Process {
     Process(std::size_t index, const std::string& url, const Habits& its_habits, std::shared_ptr<Home> shared,
-            core::Clock clock)
-        : home(std::move(shared)),
+            const nanoseconds& world)
+        : now(world),
+          home(std::move(shared)),
           habits(its_habits),
-          store(Endpoint::parse(url).value(), habits, home->local, home->memory, std::move(clock)),
+          store(Endpoint::parse(url).value(), habits, home->local, home->memory, [this] { return time(); }),
           number(index) {
       store.on_work([this](std::size_t calls) {
         woken = true;
         wakes.push_back(calls);
       });
     }
+    nanoseconds time() const { return now + ahead; }
+    const nanoseconds& now;
+    nanoseconds ahead{0};         // its clock, of the world's
+    nanoseconds asleep_until{0};  // the world's clock
+    nanoseconds deaf_until{0};
+    nanoseconds jumped_at{0};
     std::shared_ptr<Home> home;
     Habits habits;
     SharedStore store;
@@ -264,19 +309,19 @@ class SharedWorld {
     bool busy = false;               // in the midst of the client: it may be asked more, and nothing else
   };
 
-  AskedRequest& question_of(std::size_t id) {
-    return *std::find_if(questions_.begin(), questions_.end(),
-                         [id](const AskedRequest& q) { return q.id == id; });
-  }
+  AskedRequest& question_of(std::size_t id) { return *by_id_.at(id); }
 
   AskedRequest& ask(std::size_t id) {
-    return questions_.emplace_back(id, [this](const AskedRequest& question) { tell(question); });
+    AskedRequest& question =
+        questions_.emplace_back(id, [this](const AskedRequest& answered) { tell(answered); });
+    by_id_[id] = &question;
+    return question;
   }
 
   void submit(Process& p, AskedRequest& question) {
     question.checks = question.list;
     store::Request* const batch[] = {&question};
-    p.store.submit(batch, {now, now});
+    p.store.submit(batch, {p.time(), p.time()});
     question.forget();
     if (question.state == store::Request::State::answered) tell(question);
   }
@@ -307,16 +352,19 @@ class SharedWorld {
     nanoseconds next = events_.empty() ? nanoseconds::max() : events_.begin()->first;
     Process* who = nullptr;
     for (const auto& p : processes_) {
-      const nanoseconds tick = std::max(now, p->store.client().next_tick());
+      // next_tick() may be the end of time.
+      const nanoseconds tick =
+          std::max(std::max(p->time(), p->store.client().next_tick()) - p->ahead, p->asleep_until);
       if (tick < next) {
         next = tick;
         who = p.get();
       }
     }
     if (next > until) return false;
+    ++happened;
     now = next;
     if (who != nullptr) {
-      happen(*who, [&] { who->store.client().tick(now); });
+      happen(*who, [&] { who->store.client().tick(who->time()); });
     } else {
       const auto what = std::move(events_.begin()->second);
       events_.erase(events_.begin());
@@ -353,14 +401,16 @@ class SharedWorld {
       connection.wire.clear();
       connection.silent = false;
       later(latency(), [this, &p, &connection, node, generation = connection.generation] {
-        if (connection.generation != generation) return;
-        connection.open = !down.contains(connection.host);
-        happen(p, [&] {
-          if (connection.open) {
-            p.store.client().connected(node, now);
-          } else {
-            p.store.client().failed(node, "refused", now);
-          }
+        when_awake(p, [this, &p, &connection, node, generation] {
+          if (connection.generation != generation) return;
+          connection.open = !down.contains(connection.host);
+          happen(p, [&] {
+            if (connection.open) {
+              p.store.client().connected(node, p.time());
+            } else {
+              p.store.client().failed(node, "refused", p.time());
+            }
+          });
         });
       });
     } else {
@@ -373,7 +423,9 @@ class SharedWorld {
         connection.arrived = std::max(connection.arrived, now + latency());
         later(connection.arrived - now,
               [this, &p, &connection, node, deed, words, generation = connection.generation] {
-                arrive(p, connection, node, deed, words, generation);
+                take_turn(connection.host, [this, &p, &connection, node, deed, words, generation] {
+                  arrive(p, connection, node, deed, words, generation);
+                });
               });
       }
     }
@@ -384,6 +436,7 @@ class SharedWorld {
     const bool greets = deed.name != "EVALSHA" && deed.name != "reset";
     std::string answer = greets ? answer_to_greeting(words, check_sha(), map) : "";
     std::size_t number = 0;
+    bool lost = false;
     if (!greets) {
       for (const Deed::Part& part : deed.parts) EXPECT_TRUE(!cluster || host_of(part.key) == connection.host);
       const Fate f = fate(deed);
@@ -391,27 +444,53 @@ class SharedWorld {
       if (f.runs) answer = redis.carry_out(deed, now);
       if (f.says != nullptr) answer = f.says + std::string(*f.says == 0 ? "" : "\r\n");
       deed.ran = f.runs;
+      lost = f.loses_answer;
       number = deeds.size();
       deeds.push_back(deed);
     }
-    if (connection.generation != generation) return;
+    if (connection.generation != generation || lost) return;
     // Nothing is answered after what is not: answers are told by their order.
     connection.silent = connection.silent || answer.empty();
     if (connection.silent) return;
     connection.answered = std::max(connection.answered, now + latency());
     later(connection.answered - now, [this, &p, &connection, node, answer, number, generation] {
-      if (connection.generation != generation) return;
-      happen(p, [&] {
-        delivering_ = number;
-        p.store.client().received(node, answer, now);
-        delivering_ = 0;
+      when_awake(p, [this, &p, &connection, node, answer, number, generation] {
+        if (connection.generation != generation) return;
+        happen(p, [&] {
+          if (number != 0) on_delivering(deeds[number]);
+          delivering_ = number;
+          p.store.client().received(node, answer, p.time());
+          delivering_ = 0;
+        });
+        const std::vector<std::size_t> told = std::exchange(told_, {});
+        if (number != 0) on_delivered(deeds[number], told);
       });
-      const std::vector<std::size_t> told = std::exchange(told_, {});
-      if (number != 0) on_delivered(deeds[number], told);
     });
   }
 
+  template <class Act>
+  void when_awake(const Process& p, Act act) {
+    if (p.deaf_until <= now) return act();
+    later(p.deaf_until - now, [this, &p, act] { when_awake(p, act); });
+  }
+
+  // A node does one thing after another.
+  void take_turn(const std::string& host, std::function<void()> what) {
+    Node& node = nodes_[host];
+    node.line.push_back(std::move(what));
+    if (node.line.size() == 1) serve(node);
+  }
+  void serve(Node& node) {
+    for (; !node.line.empty() && node.free_at <= now; node.line.pop_front()) {
+      node.free_at = now + work();
+      node.line.front()();
+    }
+    if (!node.line.empty()) later(node.free_at - now, [this, &node] { serve(node); });
+  }
+
   std::deque<AskedRequest> questions_;
+  std::unordered_map<std::size_t, AskedRequest*> by_id_;
+  std::map<std::string, Node> nodes_;
   std::vector<std::unique_ptr<Process>> processes_;
   std::multimap<nanoseconds, std::function<void()>> events_;
   std::vector<std::size_t> told_;  // during this delivery

@@ -157,8 +157,12 @@ struct SimulatedRedis {
     if (deed.name == "reset") return reset(deed);
     const std::size_t times = std::max<std::size_t>(1, deed.times);
     // All or none: what is written is written to copies.
-    std::map<std::string, core::TwoWords> states = keys, debts = keys;
-    std::map<std::string, SimulatedLog> new_logs = logs;
+    std::map<std::string, core::TwoWords> states, debts;
+    std::map<std::string, SimulatedLog> new_logs;
+    for (const Deed::Part& part : deed.parts) {
+      states[part.key] = debts[part.key] = keys[part.key];
+      new_logs[part.key] = logs[part.key];
+    }
     std::string found;
     std::size_t granted = 0;
     for (std::size_t i = 0; i < deed.parts.size(); ++i) {
@@ -182,8 +186,10 @@ struct SimulatedRedis {
       }
     }
     deed.allowed = granted == deed.parts.size() * times;
-    keys = deed.allowed || deed.times > 0 ? states : debts;
-    if (deed.allowed) logs = new_logs;
+    for (const auto& [key, state] : deed.allowed || deed.times > 0 ? states : debts) keys[key] = state;
+    for (const auto& [key, log] : new_logs) {
+      if (deed.allowed) logs[key] = log;
+    }
     std::erase_if(keys, [now](const auto& each) { return core::ahead_of(each.second.until, now) == 0; });
     std::erase_if(logs, [](const auto& each) { return each.second.empty(); });
     const std::int64_t us = now.count() / 1000;
