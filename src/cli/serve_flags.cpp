@@ -109,6 +109,7 @@ void add_serve_flags(CLI::App& app, ServeFlags& flags) {
   file("--store-tls-ca", s.store_tls_ca, "CA of the store's certificate (PEM) [the system's]");
   file("--store-tls-cert", s.store_tls_cert, "certificate chain for the store (PEM)");
   file("--store-tls-key", s.store_tls_key, "its private key (PEM)");
+  file("--limits", s.limits, "limits file, for WEIR.CHECK; read again when it changes");
   file("--snapshot", s.snapshot, "start from this file, save to it: restarts keep debts");
   time("--snapshot-every", flags.snapshot_every, "time between saves");
   app.add_flag("--ignore-bad-snapshot", s.ignore_bad_snapshot, "put a damaged snapshot aside, start empty");

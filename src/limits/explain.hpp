@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "limits/attribute.hpp"
 #include "limits/trace.hpp"
 #include "store/store.hpp"
 #include "weir/decision.hpp"
@@ -39,11 +40,6 @@ struct Explanation {
   std::string class_of;          // empty: the file has no classes
   std::vector<ExplainedCheck> checks;
   int by = -1;  // which of `checks` decides; below 0: none, the request is allowed
-};
-
-struct Attribute {
-  std::string_view name;
-  std::string_view value;
 };
 
 // `checks` are the request's, one for each counted step of the trace, with the decisions of `request` when it

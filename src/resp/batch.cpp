@@ -28,13 +28,19 @@ void Question::keep_keys() {
   }
 }
 
-Batch::Batch(OnStoreError on_store_error, store::Sharing sharing, std::chrono::nanoseconds wall)
-    : parser_(on_store_error, sharing), rules_(on_store_error, sharing, wall) {
+Batch::Batch(OnStoreError on_store_error, store::Sharing sharing, std::chrono::nanoseconds wall,
+             const service::LimitsInForce* limits)
+    : parser_(on_store_error, sharing), rules_(on_store_error, sharing, wall), limits_(limits) {
   for (store::Request*& each : questions_) each = std::make_unique<Question>().release();
 }
 
 Batch::~Batch() {
   for (store::Request* each : questions_) delete static_cast<Question*>(each);
+}
+
+void Batch::renew_limits() {
+  set_ = limits_.refresh();
+  if (set_ != nullptr && set_->has_dates()) limits_now_ = limits_.limits()->now();
 }
 
 void Batch::clear() {

@@ -13,10 +13,14 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "limits/match.hpp"
+#include "limits/trace.hpp"
 #include "resp/rule_texts.hpp"
 #include "resp/throttle.hpp"
+#include "service/limits_in_force.hpp"
 #include "store/store.hpp"
 
 namespace weir::resp {
@@ -25,18 +29,25 @@ class Pipeline;
 
 // How a question is replied to.
 enum class Reply : std::uint8_t {
-  five,        // CL.THROTTLE's integers, in seconds
-  six_by_key,  // WEIR.THROTTLE's, in milliseconds, and the key that decides
-  forgotten,   // how many keys had something to forget
+  five,          // CL.THROTTLE's integers, in seconds
+  six_by_key,    // WEIR.THROTTLE's, in milliseconds, and the key that decides
+  six_by_limit,  // WEIR.CHECK's, and the limit that decides
+  explanation,   // WEIR.EXPLAIN's
+  forgotten,     // how many keys had something to forget
 };
 
 // A request of one command. Aligned, so that it lies in four cache lines and not in five: without it a
 // decision took 4 % longer.
 struct alignas(64) Question final : store::Request {
-  // What a question of one check does without.
+  // What a question of CL.THROTTLE does without.
   struct More {
     std::vector<store::Check> checks;
     std::string keys;  // those of the checks, while the words are gone and the answer is not there
+    // By the limits file.
+    limits::Matched matched;
+    std::shared_ptr<const limits::Set> set;  // while the answer is not there
+    limits::Trace trace;                     // of an explanation, as is the next
+    std::vector<std::pair<std::string, std::string>> attributes;
   };
 
   Question();
@@ -62,7 +73,8 @@ class Batch {
 
   // `wall`: how far the clock that windows go by is ahead of the one of the requests.
   explicit Batch(OnStoreError on_store_error = OnStoreError::local, store::Sharing sharing = {},
-                 std::chrono::nanoseconds wall = std::chrono::nanoseconds{0});
+                 std::chrono::nanoseconds wall = std::chrono::nanoseconds{0},
+                 const service::LimitsInForce* limits = nullptr);
   ~Batch();
   Batch(const Batch&) = delete;
   Batch& operator=(const Batch&) = delete;
@@ -70,6 +82,14 @@ class Batch {
   // The limits of the questions are its.
   ThrottleParser& parser() { return parser_; }
   RuleTexts& rules() { return rules_; }
+
+  // The set in force, the same for all questions of a batch; null: there is none. And what time it is for it.
+  const limits::Set* limits() {
+    if (size_ == 0) renew_limits();
+    return set_;
+  }
+  limits::Time limits_now() const { return limits_now_; }
+  const std::shared_ptr<const limits::Set>& limits_set() const { return limits_.set(); }
 
   std::size_t size() const { return size_; }
   bool full() const { return size_ == kMost; }
@@ -95,8 +115,13 @@ class Batch {
  private:
   static constexpr std::size_t kMostFree = 1024;
 
+  void renew_limits();
+
   ThrottleParser parser_;
   RuleTexts rules_;
+  service::LimitsView limits_;
+  const limits::Set* set_ = nullptr;
+  limits::Time limits_now_{};
   std::size_t size_ = 0;
   std::array<store::Request*, kMost> questions_;  // all of them Questions, and ours
   std::vector<std::unique_ptr<Question>> free_;

@@ -131,6 +131,12 @@ void run_bgsave(Call& call);
 void run_multi(Call& call);
 void run_exec(Call& call);
 void run_discard(Call& call);
+// limits_commands.cpp
+bool ask_check(Pipeline& pipeline, Arguments words, bool silent);
+bool ask_look(Pipeline& pipeline, Arguments words, bool silent);
+void run_explain(Call& call);
+void run_reset(Call& call);
+void run_limits_config(Call& call);
 // throttle_commands.cpp
 bool ask_cl_throttle(Pipeline& pipeline, Arguments words, bool silent);
 bool ask_gcra(Pipeline& pipeline, Arguments words, bool silent);

@@ -1,7 +1,10 @@
 #include "resp/pipeline.hpp"
 
 #include <algorithm>
+#include <array>
 #include <string>
+
+#include "limits/explain.hpp"
 
 namespace weir::resp {
 namespace {
@@ -23,6 +26,37 @@ std::string error_of(const store::Request& request) {
       break;
   }
   return "ERR " + request.why;
+}
+
+// First the route, then a flat row for each check.
+void write_explanation(Writer& to, const limits::Explanation& explanation) {
+  to.array(1 + explanation.checks.size());
+  to.array(4);
+  to.bulk("route");
+  to.integer(explanation.route_line == 0 ? -1 : explanation.route_line);
+  to.bulk("class");
+  to.bulk(explanation.class_of);
+  for (const limits::ExplainedCheck& each : explanation.checks) {
+    const auto text = [&to](std::string_view name, std::string_view value) {
+      to.bulk(name);
+      to.bulk(value);
+    };
+    const auto number = [&to](std::string_view name, std::int64_t value) {
+      to.bulk(name);
+      to.integer(value);
+    };
+    to.array(18);
+    text("limit", each.limit);
+    text("window", each.window);
+    text("key", each.key);
+    text("rate", each.rate);
+    number("override_line", each.override_line == 0 ? -1 : std::int64_t{each.override_line});
+    text("class", explanation.class_of);
+    text("verdict", limits::verdict_of(each));
+    number("remaining", each.decision ? each.decision->remaining : -1);
+    number("retry_after_ms",
+           each.decision && each.decision->retry_after ? ceil_to_ms(*each.decision->retry_after) : -1);
+  }
 }
 
 }  // namespace
@@ -56,6 +90,32 @@ Question& Pipeline::add(std::size_t checks, Reply reply, bool silent) {
   return question;
 }
 
+Question& Pipeline::add_limits(Reply reply, store::Verb verb, bool silent) {
+  Question& question = batch_.add();
+  if (!question.more) question.more = std::make_unique<Question::More>();
+  question.more->attributes.clear();
+  question.verb = verb;
+  question.reply = reply;
+  question.silent = silent;
+  return question;
+}
+
+void Pipeline::ask_matched(Question& question) {
+  limits::Matched& matched = question.more->matched;
+  if (matched.skipped > 0) service_.counters.count(&service::Counters::skipped, matched.skipped);
+  question.checks = matched.all();
+  if (!question.checks.empty()) return;
+  question.state = State::answered;
+  ++unasked_;
+}
+
+void Pipeline::ask_states(Question& question) {
+  question.checks = question.more->checks;
+  if (!question.checks.empty()) return;
+  question.state = State::answered;
+  ++unasked_;
+}
+
 void Pipeline::reset(std::span<const std::string_view> keys, bool silent) {
   // Each once: a request's keys differ.
   std::vector<std::string_view> once(keys.begin(), keys.end());
@@ -72,7 +132,14 @@ void Pipeline::reset(std::span<const std::string_view> keys, bool silent) {
 void Pipeline::ask() {
   if (!fresh_) when_.now = service_.now();
   fresh_ = false;
-  store_.submit(batch_.requests(), when_);
+  if (unasked_ == 0) return store_.submit(batch_.requests(), when_);
+  unasked_ = 0;
+  std::array<store::Request*, Batch::kMost> asked{};
+  std::size_t count = 0;
+  for (store::Request* each : batch_.requests()) {
+    if (each->state != State::answered) asked[count++] = each;
+  }
+  if (count > 0) store_.submit({asked.data(), count}, when_);
 }
 
 bool Pipeline::settle(Writer to) {
@@ -104,6 +171,8 @@ void Pipeline::await(std::size_t first) {
   for (std::size_t i = first; i < batch_.size(); ++i) {
     Question& question = *pending_.emplace_back(batch_.take_out(i));
     if (question.reply == Reply::six_by_key) question.keep_keys();
+    if (question.reply == Reply::six_by_limit || question.reply == Reply::explanation)
+      question.more->set = batch_.limits_set();
     if (question.state == State::answered) continue;
     question.asker = this;
     ++open_;
@@ -115,7 +184,7 @@ void Pipeline::on_answer(store::Request& request) {
   if (--self.open_ == 0) self.resume_();
 }
 
-void Pipeline::write(Writer& to, const Question& question) {
+void Pipeline::write(Writer& to, Question& question) {
   if (question.fault != Fault::none) [[unlikely]] {
     if (!question.silent) to.error(error_of(question));
     return;
@@ -133,10 +202,30 @@ void Pipeline::write(Writer& to, const Question& question) {
         to.six(five_in_ms(question.allowed(), question.decision()), question.checks[question.by].key);
       break;
     }
+    case Reply::six_by_limit:
+    case Reply::explanation:
+      write_limits(to, question, question.more->set ? *question.more->set : *batch_.limits_set());
+      break;
     case Reply::forgotten:
       if (!question.silent) to.integer(static_cast<std::int64_t>(question.forgotten));
       break;
   }
+}
+
+void Pipeline::write_limits(Writer& to, const Question& question, const limits::Set& set) {
+  const limits::Matched& matched = question.more->matched;
+  const bool asked = !question.checks.empty();
+  if (question.reply == Reply::six_by_limit) {
+    const limits::Answer answer = limits::answer_of(set, matched, asked ? &question : nullptr);
+    denied_ += answer.allowed ? 0 : 1;
+    if (!question.silent) to.six(five_in_ms(answer), answer.by);
+    return;
+  }
+  if (question.silent) return;
+  std::vector<limits::Attribute> attributes;
+  for (const auto& [name, value] : question.more->attributes) attributes.push_back({name, value});
+  write_explanation(to, limits::explain(set.file(), question.more->trace, attributes, question.checks,
+                                        asked ? &question : nullptr));
 }
 
 }  // namespace weir::resp

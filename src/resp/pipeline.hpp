@@ -47,6 +47,16 @@ class Pipeline {
   // Another question of that many checks, for the caller to fill; drop() when it cannot.
   Question& add(std::size_t checks, Reply reply, bool silent);
   void drop() { batch_.drop_last(); }
+
+  // The limits file's set, or null, and the time by which its dates go.
+  const limits::Set* limits() { return batch_.limits(); }
+  limits::Time limits_now() const { return batch_.limits_now(); }
+  // Another question by the limits file, for the caller to match; then ask_matched(), or drop().
+  Question& add_limits(Reply reply, store::Verb verb, bool silent);
+  // Asks what `matched` says, or nothing: then it is answered already.
+  void ask_matched(Question& question);
+  // Of a reset: asks about `more->checks`.
+  void ask_states(Question& question);
   // Alone: nothing may be gathered before it, and settle() is the next call.
   void reset(std::span<const std::string_view> keys, bool silent);
 
@@ -71,7 +81,8 @@ class Pipeline {
  private:
   void ask();
   void await(std::size_t first);
-  void write(Writer& to, const Question& question);
+  void write(Writer& to, Question& question);
+  void write_limits(Writer& to, const Question& question, const limits::Set& set);
 
   service::Service& service_;
   store::Store& store_;
@@ -82,6 +93,7 @@ class Pipeline {
   std::vector<std::unique_ptr<Question>> pending_;  // asked, and not all answered
   std::size_t open_ = 0;                            // of them, without an answer
   std::string error_;
+  std::size_t unasked_ = 0;   // of the batch: answered without the store
   std::uint64_t denied_ = 0;  // not yet counted
 };
 

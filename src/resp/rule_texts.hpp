@@ -24,7 +24,8 @@ class RuleTexts {
   RuleTexts(OnStoreError on_store_error, store::Sharing sharing, std::chrono::nanoseconds wall)
       : on_store_error_(on_store_error), sharing_(sharing), wall_(wall) {}
 
-  // Stays where it is until forget(). Null: the text is not a rule, and error() is the text for an error reply.
+  // Stays where it is until forget(). Null: the text is not a rule, and error() is the text for an error
+  // reply.
   const store::Limit* find(std::string_view text);
   const std::string& error() const { return error_; }
 

@@ -127,11 +127,13 @@ std::array<std::int64_t, 5> five_integers(const Decision& decision) {
 }
 
 std::array<std::int64_t, 5> five_in_ms(bool allowed, const Decision& decision) {
-  const auto ms = [](std::chrono::nanoseconds time) {
-    return std::chrono::ceil<std::chrono::milliseconds>(time).count();
-  };
   return {allowed ? 0 : 1, decision.limit, decision.remaining,
-          decision.retry_after ? ms(*decision.retry_after) : -1, ms(decision.reset_after)};
+          decision.retry_after ? ceil_to_ms(*decision.retry_after) : -1, ceil_to_ms(decision.reset_after)};
+}
+
+std::array<std::int64_t, 5> five_in_ms(const limits::Answer& answer) {
+  return {answer.allowed ? 0 : 1, answer.limit, answer.remaining,
+          answer.retry_after ? ceil_to_ms(*answer.retry_after) : -1, ceil_to_ms(answer.reset_after)};
 }
 
 }  // namespace weir::resp

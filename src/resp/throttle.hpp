@@ -10,6 +10,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -17,6 +18,7 @@
 #include <string_view>
 #include <vector>
 
+#include "limits/match.hpp"
 #include "store/store.hpp"
 #include "weir/decision.hpp"
 
@@ -70,5 +72,9 @@ std::string not_in_range(std::string_view field, std::string_view came, std::int
 std::array<std::int64_t, 5> five_integers(const Decision& decision);
 // The same in milliseconds, as WEIR.* answers, whose first says whether all limits allowed.
 std::array<std::int64_t, 5> five_in_ms(bool allowed, const Decision& decision);
+std::array<std::int64_t, 5> five_in_ms(const limits::Answer& answer);
+constexpr std::int64_t ceil_to_ms(std::chrono::nanoseconds time) {
+  return std::chrono::ceil<std::chrono::milliseconds>(time).count();
+}
 
 }  // namespace weir::resp

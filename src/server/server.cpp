@@ -13,6 +13,8 @@
 
 #include "net/dispatcher.hpp"
 #include "server/certificates.hpp"
+#include "server/limits_file.hpp"
+#include "server/limits_watch.hpp"
 #include "server/listeners.hpp"
 #include "server/metrics.hpp"
 #include "server/notice_lines.hpp"
@@ -70,6 +72,7 @@ class Server::Impl {
                   snapshot_.file ? snapshot_.file->seed() : store::Table::random_seed()),
         memory_(settings_.store ? std::make_unique<redis::ProcessMemory>() : nullptr),
         service_(options_from(settings_), embedded_.table()) {
+    service_.limits = open_limits(settings_, service_);
     std::vector<net::Loop*> loops;
     for (std::size_t i = 0; i < settings_.threads; ++i) {
       workers_.push_back(std::make_unique<Worker>(i, settings_, service_, embedded_, memory_.get(),
@@ -109,6 +112,7 @@ class Server::Impl {
     watch_->start();
     listeners_->start(*dispatcher_);
     manager_->ready();
+    if (service_.limits) limits_watch_ = std::make_unique<LimitsWatch>(*service_.limits);
     SnapshotWriter snapshots(settings_, embedded_.table(), service_.counters);
     service_.save_soon = [&snapshots] { snapshots.save_soon(); };
     service_.last_saved = [&snapshots] {
@@ -119,6 +123,7 @@ class Server::Impl {
       threads.emplace_back([&worker = *workers_[i]] { worker.run(); });
     workers_.front()->run();
     for (std::thread& thread : threads) thread.join();
+    limits_watch_.reset();
     for (const auto& worker : workers_) worker->loop().close_sessions();  // those that did not end in time
     watch_->look();
     snapshots.stop();
@@ -139,6 +144,7 @@ class Server::Impl {
       spdlog::error("SIGHUP: {}; what was read before stays in use", error.what());
     }
     warn_of_dates(settings_);
+    if (limits_watch_) limits_watch_->reload();
     manager_->ready();
   }
 
@@ -146,6 +152,7 @@ class Server::Impl {
 
   void add_rows() {
     add_connection_rows(service_.metrics, connections_);
+    if (service_.limits) service_.limits->add_rows(service_.metrics);
     if (!settings_.store) return;
     std::vector<const redis::SharedStore*> stores;
     for (const auto& worker : workers_) stores.push_back(worker->shared());
@@ -193,6 +200,7 @@ class Server::Impl {
   std::unique_ptr<Reload> reload_;
   std::unique_ptr<Watch> watch_;
   std::unique_ptr<ServiceManager> manager_;
+  std::unique_ptr<LimitsWatch> limits_watch_;  // while it runs
   bool save_at_end_ = true;
 };
 

@@ -15,7 +15,8 @@ Worker::Worker(std::size_t number, const Settings& settings, service::Service& s
                net::Counters& connections)
     : service_(service),
       embedded_(embedded),
-      batch_(service.options().on_store_error, service.options().sharing, service.wall_ahead()),
+      batch_(service.options().on_store_error, service.options().sharing, service.wall_ahead(),
+             service.limits.get()),
       loop_(number, service.options().clock, settings.stall_timeout, connections, service.notices) {
   if (!settings.store) return;
   const core::Clock& clock = service.options().clock;

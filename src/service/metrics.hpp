@@ -23,6 +23,7 @@ enum class Section : std::uint8_t {
   memory,
   persistence,
   stats,
+  limits,
   store,
   replication,
   keyspace,

@@ -10,12 +10,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 
 #include "core/clock.hpp"
 #include "core/notices.hpp"
 #include "service/counters.hpp"
 #include "service/credentials.hpp"
+#include "service/limits_in_force.hpp"
 #include "service/metrics.hpp"
 #include "store/clock.hpp"
 #include "store/store.hpp"
@@ -67,6 +69,7 @@ class Service {
   // Begins a snapshot and returns at once; and when the last one was, on the wall clock. Any thread.
   std::function<void()> save_soon = [] {};
   std::function<std::chrono::seconds()> last_saved = [] { return std::chrono::seconds{0}; };
+  std::unique_ptr<LimitsInForce> limits;  // null: there is no limits file
 
  private:
   static constexpr std::uint32_t kMostSegmentsRead = 64;  // some 20 ms

@@ -1,0 +1,13 @@
+// One thing that a request says of itself: `user=42`. Views.
+#pragma once
+
+#include <string_view>
+
+namespace weir::limits {
+
+struct Attribute {
+  std::string_view name;
+  std::string_view value;
+};
+
+}  // namespace weir::limits

@@ -1,0 +1,439 @@
+#include "limits/match.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+
+#include "core/sha256.hpp"
+
+namespace weir::limits {
+namespace {
+
+constexpr std::uint64_t kMostUnits = std::numeric_limits<std::int64_t>::max();
+
+// Longer values are told by their SHA-256, so that no key is long.
+constexpr std::size_t kLongestValue = 128;
+
+std::string quoted(std::string_view text) {
+  constexpr std::size_t kShown = 32;
+  return "'" + std::string(text.substr(0, kShown)) + (text.size() > kShown ? "...'" : "'");
+}
+
+bool fail(std::string& error, std::string text) {
+  error = std::move(text);
+  return false;
+}
+
+bool take_values(const Set& set, std::span<const Attribute> attributes, Matched& into) {
+  const Names& names = set.names();
+  for (const Index each : into.named) {
+    if (each < into.values.size()) into.values[each] = Value();
+  }
+  into.named.clear();
+  into.values.resize(names.size());
+  if (attributes.size() > kMostAttributes) {
+    return fail(into.error, std::to_string(attributes.size()) + " attributes; a request may have at most " +
+                                std::to_string(kMostAttributes));
+  }
+  for (std::size_t i = 0; i < attributes.size(); ++i) {
+    const auto& [name, value] = attributes[i];
+    const Index number = names.find(name);
+    bool twice = false;
+    if (number != kNone) {
+      twice = into.values[number].present();
+      into.values[number] = Value(value);
+      into.named.push_back(number);
+    } else {
+      const auto same = [name = name](const Attribute& each) { return each.name == name; };
+      twice = std::any_of(attributes.begin(), attributes.begin() + static_cast<std::ptrdiff_t>(i), same);
+    }
+    if (twice) return fail(into.error, "attribute " + quoted(name) + " is given twice");
+  }
+  return true;
+}
+
+Index find_route(const Set& set, Values values) {
+  Index best = kNone;
+  set.route_candidates().find(values, [&](std::span<const Index> which) {
+    for (const Index each : which) {
+      if (each >= best) return;
+      if (set.routes()[each].when.hold(values)) {
+        best = each;
+        return;
+      }
+    }
+  });
+  return best;
+}
+
+// The class that a request has: the one that it names, else its route's, else the default one; and never a
+// more important one than its route's, or where that has none, than the file's ceiling.
+bool find_class(const File& file, const Route* route, std::string_view name, Matched& into) {
+  into.class_of = kNone;
+  if (!name.empty()) {
+    const auto found = std::find(file.classes.begin(), file.classes.end(), name);
+    if (file.classes.empty())
+      return fail(into.error, "class " + quoted(name) + ": the limits file has no classes");
+    if (found == file.classes.end()) {
+      std::string known;
+      for (const std::string& each : file.classes) known += (known.empty() ? "" : ", ") + each;
+      return fail(into.error, "unknown class " + quoted(name) + "; known: " + known);
+    }
+    into.class_of = static_cast<Index>(found - file.classes.begin());
+  }
+  if (file.classes.empty()) return true;
+  const Index of_route = route != nullptr ? route->least_class : kNone;
+  if (into.class_of == kNone) into.class_of = of_route != kNone ? of_route : file.default_class;
+  const Index cap = of_route != kNone ? of_route : file.ceiling;
+  if (cap != kNone) into.class_of = std::max(into.class_of, cap);
+  return true;
+}
+
+void take_last(Index& best, Index number) {
+  if (best == kNone || number > best) best = number;
+}
+
+// For each thing that overrides name, the last one that holds.
+void find_overrides(Values values, Time now, Matched::Meeting& meeting) {
+  const Set::Limit& limit = *meeting.limit;
+  meeting.window_by.fill(kNone);
+  if (limit.overrides.empty()) return;
+  limit.candidates.find(values, [&](std::span<const Index> which) {
+    for (const Index each : which) {
+      const Set::Override& change = limit.overrides[each];
+      if (now >= change.until || !change.when.hold(values)) continue;
+      for (const Set::Change& window : change.windows) take_last(meeting.window_by[window.window], each);
+      if (change.leave) take_last(meeting.leave_by, each);
+      if (change.reserve) take_last(meeting.reserve_by, each);
+      if (change.guarantee) take_last(meeting.guarantee_by, each);
+      if (change.cost) take_last(meeting.cost_by, each);
+    }
+  });
+}
+
+bool find_cost(const Set& set, const Asked& asked, Matched& into, Matched::Meeting& meeting) {
+  const Set::Limit& limit = *meeting.limit;
+  const Set::Override* change = meeting.cost_by != kNone ? &limit.overrides[meeting.cost_by] : nullptr;
+  const Set::Cost& said = change != nullptr && change->cost ? *change->cost : limit.cost;
+  std::uint64_t each = 1;
+  if (said.from != kNone) {
+    const Value& value = into.values[said.from];
+    const std::string where = "limits." + limit.said->name + ".cost: ";
+    if (!value.present()) {
+      return fail(into.error,
+                  where + "the request has no attribute '" + std::string(set.names()[said.from]) + "'");
+    }
+    const std::string_view text = value.text();
+    const auto read = std::from_chars(text.data(), text.data() + text.size(), each);
+    if (text.empty() || read.ec != std::errc{} || read.ptr != text.data() + text.size() ||
+        each > kMostUnits) {
+      return fail(into.error, where + "attribute '" + std::string(set.names()[said.from]) +
+                                  "': " + quoted(text) + " is not an integer from 0 to " +
+                                  std::to_string(kMostUnits));
+    }
+  } else {
+    for (const auto& [when, cost] : said.cases) {
+      if (!when.hold(into.values)) continue;
+      each = cost;
+      break;
+    }
+  }
+  if (each != 0 && asked.cost > kMostUnits / each) {
+    return fail(into.error, "limits." + limit.said->name + ".cost: " + std::to_string(asked.cost) + " x " +
+                                std::to_string(each) + " is above " + std::to_string(kMostUnits));
+  }
+  meeting.cost = asked.cost * each;
+  return true;
+}
+
+// A value, so that no two are alike in the keys that they make: its length, then its bytes. What stands for
+// a value that is long, or for a network, is marked by a first character that is not a digit.
+void append_value(const Value& value, core::Prefixes group, std::string& scratch, std::string& out) {
+  std::string_view text = value.text();
+  if (const core::Address* address = value.address()) {
+    // An IPv4 address has one spelling.
+    if (!address->v4 || group.v4 < 32 || text.find(':') != std::string_view::npos) {
+      scratch.clear();
+      core::append_address(text, group, scratch);
+      text = scratch;
+      if ((address->v4 ? group.v4 : group.v6) < (address->v4 ? 32 : 128)) out += '/';
+    }
+  } else if (text.size() > kLongestValue) {
+    out += '#';
+    core::append_hex(core::sha256(text), out);
+    return;
+  }
+  char digits[4];
+  const auto end = std::to_chars(digits, digits + sizeof digits, text.size());
+  out.append(digits, static_cast<std::size_t>(end.ptr - digits));
+  out += ':';
+  out += text;
+}
+
+struct Key {
+  std::size_t at;
+  std::size_t size;
+  std::size_t tag_at = 0;
+  std::size_t tag_size = 0;
+};
+
+Key append_key(const Set::Limit& limit, Values values, std::string& scratch, std::string& keys) {
+  Key key{keys.size(), 0};
+  for (std::size_t i = 0; i < limit.by.size(); ++i) {
+    const std::size_t before = keys.size();
+    append_value(values[limit.by[i].attribute], limit.by[i].group, scratch, keys);
+    if (i != limit.tag) continue;
+    key.tag_at = before;
+    key.tag_size = keys.size() - before;
+  }
+  key.size = keys.size() - key.at;
+  return key;
+}
+
+// The attribute of `by` that the request lacks, or kNone.
+Index missing_of(const Set::Limit& limit, Values values) {
+  for (const Set::KeyPart& each : limit.by) {
+    if (!values[each.attribute].present()) return each.attribute;
+  }
+  return kNone;
+}
+
+std::string lacks(const Set& set, const Set::Limit& limit, Index missing) {
+  return "limits." + limit.said->name + ": the request has no attribute '" +
+         std::string(set.names()[missing]) + "'";
+}
+
+void trace_step(Trace* trace, Step::What what, Index limit, Index window = kNone, Index override_of = kNone) {
+  if (trace != nullptr) trace->steps.push_back({what, limit, window, override_of});
+}
+
+// The limits that the request meets, with what the request makes of their numbers.
+bool meet(const Set& set, const Asked& asked, const Route& route, Time now, Matched& into) {
+  into.meetings.clear();
+  for (const Index number : route.meets) {
+    const Set::Limit& limit = set.limits()[number];
+    Matched::Meeting& meeting = into.meetings.emplace_back();
+    meeting.limit = &limit;
+    meeting.number = number;
+    meeting.shadow = limit.said->shadow(now);
+    if (const Index missing = missing_of(limit, into.values); missing != kNone) {
+      if (limit.said->required) return fail(into.error, lacks(set, limit, missing));
+      ++into.skipped;
+      meeting.what = Step::What::skipped;
+      continue;
+    }
+    if (!limit.deny.empty() && limit.deny.hold(into.values)) {
+      meeting.what = Step::What::denied;
+      if (meeting.shadow || into.refused_by != kNone) continue;
+      into.refused_by = number;
+      continue;
+    }
+    if (!limit.allow.empty() && limit.allow.hold(into.values)) {
+      meeting.what = Step::What::exempt;
+      continue;
+    }
+    if (limit.windows.empty()) {
+      meeting.what = Step::What::lifted;
+      continue;
+    }
+    find_overrides(into.values, now, meeting);
+    if (!find_cost(set, asked, into, meeting)) return false;
+    const Key key = append_key(limit, into.values, into.scratch, into.keys);
+    meeting.key_at = key.at;
+    meeting.key_size = key.size;
+    meeting.tag_at = key.tag_at;
+    meeting.tag_size = key.tag_size;
+  }
+  return true;
+}
+
+bool add_check(const store::Limit& limit, const Matched::Meeting& keyed, std::uint64_t cost, bool shadow,
+               std::uint8_t inside, Index limit_of, Matched& into) {
+  if (into.count == store::kMostChecks) {
+    return fail(into.error, "the request meets more than " + std::to_string(store::kMostChecks) +
+                                " windows and guarantees");
+  }
+  store::Check& check = into.checks[into.count];
+  check.limit = &limit;
+  check.key = {into.keys.data() + keyed.key_at, keyed.key_size};
+  check.cost = weir::Cost{cost};
+  check.colocate = {into.keys.data() + keyed.tag_at, keyed.tag_size};
+  check.shadow = shadow;
+  check.inside = inside;
+  into.limit_of[into.count++] = limit_of;
+  return true;
+}
+
+// The part of burst x T that a share of it is, rounded up.
+std::chrono::nanoseconds part_of(const Quota& quota, std::uint64_t millionths) {
+  const std::uint64_t full = static_cast<std::uint64_t>(quota.burst()) *
+                             static_cast<std::uint64_t>(quota.emission_interval().count());
+  const std::uint64_t whole = full / Share::kWhole * millionths;
+  const std::uint64_t rest = (full % Share::kWhole * millionths + Share::kWhole - 1) / Share::kWhole;
+  return std::chrono::nanoseconds{static_cast<std::int64_t>(std::min(full, whole + rest))};
+}
+
+// The share of its burst that a limit keeps from this request.
+std::uint64_t kept_of(const Matched::Meeting& meeting, Index class_of) {
+  const Set::Limit& limit = *meeting.limit;
+  const std::vector<Share>* leave = &limit.leave;
+  if (meeting.leave_by != kNone) {
+    if (const auto& changed = limit.overrides[meeting.leave_by].leave) leave = &*changed;
+  }
+  Share reserve = limit.reserve;
+  if (meeting.reserve_by != kNone) reserve = limit.overrides[meeting.reserve_by].reserve.value_or(reserve);
+  const std::uint64_t left = class_of < leave->size() ? (*leave)[class_of].millionths : 0;
+  return std::min<std::uint64_t>(left + reserve.millionths, Share::kWhole);
+}
+
+// What a child of the limit may count on, of the first child that has something.
+const store::Limit* guarantee_within(const Matched& matched, const Matched::Meeting& parent,
+                                     const Matched::Meeting*& child) {
+  for (const Matched::Meeting& each : matched.meetings) {
+    if (each.what != Step::What::counted || each.limit->said->within != parent.number) continue;
+    const Set::Limit& limit = *each.limit;
+    const store::Limit* found = limit.guarantee ? &*limit.guarantee : nullptr;
+    if (each.guarantee_by != kNone) {
+      if (const auto& changed = limit.overrides[each.guarantee_by].guarantee) found = &*changed;
+    }
+    if (found == nullptr) continue;
+    child = &each;
+    return found;
+  }
+  return nullptr;
+}
+
+bool add_checks_of(const Matched::Meeting& meeting, Matched& into, Trace* trace) {
+  const Set::Limit& limit = *meeting.limit;
+  const std::uint64_t kept = kept_of(meeting, into.class_of);
+  bool asked_guarantee = false;
+  std::uint8_t inside = store::Check::kNoGuarantee;
+  for (const Set::Window& window : limit.windows) {
+    const Index by = meeting.window_by[window.number];
+    const store::Limit* counted = &window.limit;
+    if (by != kNone) {
+      const auto& changes = limit.overrides[by].windows;
+      const auto change = std::find_if(changes.begin(), changes.end(), [&window](const Set::Change& each) {
+        return each.window == window.number;
+      });
+      if (change->lifted) {
+        trace_step(trace, Step::What::lifted, meeting.number, window.number, by);
+        continue;
+      }
+      counted = &change->limit;
+    }
+    if (!asked_guarantee) {
+      asked_guarantee = true;
+      const Matched::Meeting* child = nullptr;
+      if (const store::Limit* guarantee = guarantee_within(into, meeting, child)) {
+        inside = static_cast<std::uint8_t>(into.count);
+        // In the parent's units: what it is promised is the parent's.
+        if (!add_check(*guarantee, *child, meeting.cost, true, store::Check::kNoGuarantee, child->number,
+                       into))
+          return false;
+        trace_step(trace, Step::What::counted, child->number, kNone, child->guarantee_by);
+      }
+    }
+    if (kept > 0 && into.count < store::kMostChecks) {
+      store::Limit& own = into.own[into.count].limit;
+      own = *counted;
+      own.rule.kept = part_of(own.rule.quota, kept);
+      counted = &own;
+    }
+    if (!add_check(*counted, meeting, meeting.cost, meeting.shadow, inside, meeting.number, into))
+      return false;
+    trace_step(trace, Step::What::counted, meeting.number, window.number, by);
+  }
+  return true;
+}
+
+}  // namespace
+
+bool match(const Set& set, const Asked& asked, Time now, Matched& into, Trace* trace) {
+  into.outcome = Matched::Outcome::free;
+  into.refused_by = kNone;
+  into.skipped = 0;
+  into.count = 0;
+  into.keys.clear();
+  if (!take_values(set, asked.attributes, into)) return false;
+  into.route = find_route(set, into.values);
+  const Route* route = into.route != kNone ? set.routes()[into.route].said : nullptr;
+  if (!find_class(set.file(), route, asked.class_name, into)) return false;
+  if (trace != nullptr) *trace = {into.route, into.class_of, {}};
+  if (route == nullptr) return true;
+  if (!meet(set, asked, *route, now, into)) return false;
+  if (into.refused_by != kNone) {
+    into.outcome = Matched::Outcome::refused;
+    if (trace == nullptr) return true;
+  }
+  for (const Matched::Meeting& each : into.meetings) {
+    if (each.what != Step::What::counted) {
+      if (each.what != Step::What::lifted) trace_step(trace, each.what, each.number);
+      continue;
+    }
+    if (!add_checks_of(each, into, trace)) return false;
+  }
+  if (into.outcome == Matched::Outcome::free && into.count > 0) into.outcome = Matched::Outcome::meets;
+  return true;
+}
+
+bool find_states(const Set& set, std::span<const Attribute> attributes, std::string_view name, Matched& into,
+                 std::vector<store::Check>& states) {
+  into.keys.clear();
+  into.refused_by = kNone;
+  if (!take_values(set, attributes, into)) return false;
+  into.meetings.clear();
+  const auto add = [&](Index number) {
+    const Set::Limit& limit = set.limits()[number];
+    Matched::Meeting& meeting = into.meetings.emplace_back();
+    meeting.limit = &limit;
+    const Key key = append_key(limit, into.values, into.scratch, into.keys);
+    meeting.key_at = key.at;
+    meeting.key_size = key.size;
+    meeting.tag_at = key.tag_at;
+    meeting.tag_size = key.tag_size;
+  };
+  if (!name.empty()) {
+    const auto named = std::find_if(set.limits().begin(), set.limits().end(),
+                                    [name](const Set::Limit& each) { return each.said->name == name; });
+    if (named == set.limits().end()) return fail(into.error, "unknown limit " + quoted(name));
+    if (const Index missing = missing_of(*named, into.values); missing != kNone)
+      return fail(into.error, lacks(set, *named, missing));
+    add(static_cast<Index>(named - set.limits().begin()));
+  } else if (const Index route = find_route(set, into.values); route != kNone) {
+    for (const Index number : set.routes()[route].said->meets) {
+      if (missing_of(set.limits()[number], into.values) == kNone) add(number);
+    }
+  }
+  for (const Matched::Meeting& each : into.meetings) {
+    const std::size_t first = states.size();
+    const auto add_state = [&](const store::Limit& limit) {
+      const bool known =
+          std::any_of(states.begin() + static_cast<std::ptrdiff_t>(first), states.end(),
+                      [&limit](const store::Check& state) { return state.limit->id == limit.id; });
+      if (known) return;
+      states.push_back({.limit = &limit,
+                        .key = {into.keys.data() + each.key_at, each.key_size},
+                        .colocate = {into.keys.data() + each.tag_at, each.tag_size}});
+    };
+    for (const Set::Window& window : each.limit->windows) add_state(window.limit);
+    if (each.limit->guarantee) add_state(*each.limit->guarantee);
+    for (const Set::Override& change : each.limit->overrides) {
+      for (const Set::Change& window : change.windows) add_state(window.limit);
+      if (change.guarantee) add_state(*change.guarantee);
+    }
+  }
+  return true;
+}
+
+Answer answer_of(const Set& set, const Matched& matched, const store::Request* answered) {
+  if (matched.outcome == Matched::Outcome::refused)
+    return {false, 0, 0, {}, {}, set.limits()[matched.refused_by].said->name};
+  if (answered == nullptr || answered->checks.empty() || answered->checks[answered->by].shadow) return {};
+  const Decision& decision = answered->decision();
+  return {decision.allowed(),   decision.limit,
+          decision.remaining,   decision.retry_after,
+          decision.reset_after, set.limits()[matched.limit_of[answered->by]].said->name};
+}
+
+}  // namespace weir::limits

@@ -1,0 +1,102 @@
+// From what a request says of itself to the checks that it has to pass: the route, the limits that it meets,
+// their numbers for it, its keys.
+//
+// Pure but for `into`, which one thread uses and keeps, so that matching allocates nothing once it has grown.
+// Not for: counting; a store answers the checks.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "limits/attribute.hpp"
+#include "limits/set.hpp"
+#include "limits/trace.hpp"
+#include "store/store.hpp"
+
+namespace weir::limits {
+
+// More than a request has; each is compared with the others.
+constexpr std::size_t kMostAttributes = 64;
+
+struct Asked {
+  std::span<const Attribute> attributes;
+  std::uint64_t cost = 1;         // 0 looks
+  std::string_view class_name{};  // empty: it does not say
+};
+
+struct Matched {
+  enum class Outcome : std::uint8_t {
+    meets,    // its checks say
+    free,     // it meets nothing that could deny it
+    refused,  // a `deny` list has it: `refused_by`
+  };
+
+  Matched() = default;
+  Matched(const Matched&) = delete;  // its checks view it
+  Matched& operator=(const Matched&) = delete;
+
+  std::span<store::Check> all() { return {checks.data(), count}; }
+
+  Outcome outcome = Outcome::free;
+  Index route = kNone;        // File::routes
+  Index class_of = kNone;     // File::classes
+  Index refused_by = kNone;   // File::limits
+  std::uint32_t skipped = 0;  // limits that do not apply, as an attribute is missing
+  std::size_t count = 0;
+  std::array<store::Check, store::kMostChecks> checks;  // their limits and keys lie here and in the set
+  std::array<Index, store::kMostChecks> limit_of;       // File::limits, of each check
+  std::string error;                                    // when match() says false: a sentence for people
+
+  // What match() needs while it works.
+  struct Meeting {
+    const Set::Limit* limit = nullptr;
+    Index number = kNone;
+    Step::What what = Step::What::counted;
+    std::array<Index, Set::kMostWindows> window_by{};  // the override, or kNone
+    Index leave_by = kNone;
+    Index reserve_by = kNone;
+    Index guarantee_by = kNone;
+    Index cost_by = kNone;
+    std::uint64_t cost = 1;
+    std::size_t key_at = 0;
+    std::size_t key_size = 0;
+    std::size_t tag_at = 0;
+    std::size_t tag_size = 0;
+    bool shadow = false;
+  };
+  std::vector<Value> values;
+  std::vector<Index> named;  // those of `values` that are present
+  std::vector<Meeting> meetings;
+  std::string keys;
+  std::string scratch;
+  struct Own {
+    store::Limit limit{.rule = core::Rule{Quota::per_second(1)}};
+  };
+  std::array<Own, store::kMostChecks> own;  // the limits of checks that keep something free
+};
+
+// False when the request is an error. `now` is the wall clock's, for what has an end. With a trace, what is
+// denied by a list has its checks all the same, so that they can be looked at.
+bool match(const Set& set, const Asked& asked, Time now, Matched& into, Trace* trace = nullptr);
+
+// The states of the limit called `name`, or without a name of all that the request meets: to be reset; they
+// view `into`. False when there is no such limit, or an attribute of its `by` is missing.
+bool find_states(const Set& set, std::span<const Attribute> attributes, std::string_view name, Matched& into,
+                 std::vector<store::Check>& states);
+
+// What to answer, from the verdicts of the store: spec of WEIR.CHECK's six.
+struct Answer {
+  bool allowed = true;
+  std::int64_t limit = -1;
+  std::int64_t remaining = -1;
+  std::optional<std::chrono::nanoseconds> retry_after{};
+  std::chrono::nanoseconds reset_after{0};
+  std::string_view by{};
+};
+Answer answer_of(const Set& set, const Matched& matched, const store::Request* answered);
+
+}  // namespace weir::limits

@@ -1,0 +1,158 @@
+#include "limits/set.hpp"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "core/duration.hpp"
+#include "core/sha256.hpp"
+
+namespace weir::limits {
+namespace {
+
+// "id|1s|gcra|tenant,user": all that says which state is meant, but for the values.
+std::string identity(const NamedLimit& said, std::string_view state) {
+  std::string text = said.id + "|" + std::string(state) + "|";
+  for (std::size_t i = 0; i < said.by.size(); ++i) text += (i > 0 ? "," : "") + said.by[i].attribute;
+  return text;
+}
+
+std::string state_of(const core::Rule& rule) {
+  return core::to_text(rule.quota.rate().period) + "|" + core::name_of(rule.algorithm);
+}
+
+// 56 bits, never 0.
+std::uint64_t short_form(std::string_view name) {
+  const core::Sha256 digest = core::sha256(name);
+  std::uint64_t id = 0;
+  for (std::size_t i = 0; i < 7; ++i) id = id << 8 | digest[i];
+  return id == 0 ? 1 : id;
+}
+
+constexpr std::string_view kGuarantee = "guarantee|gcra";
+
+}  // namespace
+
+tl::expected<std::shared_ptr<const Set>, std::vector<Finding>> Set::make(std::shared_ptr<const File> file,
+                                                                         const Setting& setting) {
+  std::shared_ptr<Set> set(new Set(std::move(file)));
+  set->compile(setting);
+  if (!set->wrong_.empty()) return tl::unexpected(std::move(set->wrong_));
+  return set;
+}
+
+void Set::refuse(std::string path, Place place, std::string text) {
+  wrong_.push_back({.file = file_->name, .place = place, .path = std::move(path), .text = std::move(text)});
+}
+
+void Set::compile(const Setting& setting) {
+  for (const List& each : file_->lists) lists_.emplace_back(each.entries);
+  if (!file_->hash_tag.empty()) names_.add(file_->hash_tag);
+  limits_.reserve(file_->limits.size());
+  for (const NamedLimit& each : file_->limits) compile(each, setting);
+  std::vector<const When*> whens;
+  for (const limits::Route& each : file_->routes) {
+    routes_.push_back({&each, Conditions(each.when, names_, lists_)});
+    whens.push_back(&each.when);
+  }
+  route_candidates_.fill(whens, names_, file_->lists);
+  names_.seal();
+
+  std::unordered_map<std::uint64_t, std::string_view> ids;
+  for (const std::string& each : identities_) {
+    const auto [known, fresh] = ids.emplace(short_form(each), each);
+    if (!fresh) {
+      refuse("limits", {},
+             "'" + std::string(known->second) + "' and '" + each +
+                 "' have the same short form; give one of them another id");
+    }
+  }
+}
+
+store::Limit Set::count(const NamedLimit& said, const core::Rule& rule, std::string_view state, Place place,
+                        const Setting& setting) {
+  if (auto why = setting.unsuitable(rule)) refuse("limits." + said.name, place, *std::move(why));
+  const std::string& name = *identities_.insert(identity(said, state)).first;
+  store::Limit limit{.rule = rule.on_clock(setting.wall),
+                     .id = short_form(name),
+                     .name = name,
+                     .on_store_error = setting.on_store_error,
+                     .sharing = setting.sharing};
+  if (said.on_store_error.place.line > 0) {
+    limit.on_store_error = said.on_store_error.what;
+    if (limit.on_store_error == OnStoreError::local)
+      limit.local_share = said.on_store_error.share.millionths / static_cast<double>(Share::kWhole);
+  }
+  if (said.when_full != limits::WhenFull::unsaid)
+    limit.when_full =
+        said.when_full == limits::WhenFull::allow ? weir::WhenFull::allow : weir::WhenFull::deny;
+  return limit;
+}
+
+Set::Cost Set::compile(const CostRule& said) {
+  Cost cost;
+  if (!said.from.empty()) cost.from = names_.add(said.from);
+  for (const CostCase& each : said.cases)
+    cost.cases.emplace_back(Conditions(each.when, names_, lists_), each.cost);
+  return cost;
+}
+
+void Set::compile(const NamedLimit& said, const Setting& setting) {
+  Limit limit;
+  limit.said = &said;
+  for (const By& each : said.by) {
+    if (each.attribute == file_->hash_tag) limit.tag = static_cast<Index>(limit.by.size());
+    limit.by.push_back({names_.add(each.attribute), each.group});
+  }
+  for (Index i = 0; i < said.windows.size(); ++i) {
+    const core::Rule& rule = said.windows[i].rule;
+    limit.windows.push_back({count(said, rule, state_of(rule), said.windows[i].place, setting), i});
+  }
+  limit.leave = said.leave.shares;
+  limit.reserve = said.reserve.share;
+  if (said.guarantee.place.line > 0)
+    limit.guarantee = count(said, said.guarantee.rule, kGuarantee, said.guarantee.place, setting);
+  limit.cost = compile(said.cost);
+  limit.deny = Conditions(said.deny, names_, lists_);
+  limit.allow = Conditions(said.allow, names_, lists_);
+  has_dates_ = has_dates_ || (said.shadow_until != kLongAgo && said.shadow_until != kNever);
+
+  std::vector<const When*> whens;
+  for (const limits::Override& each : said.overrides) {
+    Override change{Conditions(each.when, names_, lists_), each.until, {}, {}, {}, {}, {}};
+    whens.push_back(&each.when);
+    has_dates_ = has_dates_ || each.until != kNever;
+    for (const WindowChange& window : each.windows) {
+      const core::Rule& rule = window.lifted ? said.windows[window.window].rule : window.rule;
+      change.windows.push_back(
+          {window.window, window.lifted, count(said, rule, state_of(rule), window.place, setting)});
+    }
+    if (each.leave.place.line > 0) change.leave = each.leave.shares;
+    if (each.reserve.place.line > 0) change.reserve = each.reserve.share;
+    if (each.guarantee.place.line > 0)
+      change.guarantee = count(said, each.guarantee.rule, kGuarantee, each.guarantee.place, setting);
+    if (each.cost.place.line > 0) change.cost = compile(each.cost);
+    limit.overrides.push_back(std::move(change));
+  }
+  limit.candidates.fill(whens, names_, file_->lists);
+  limits_.push_back(std::move(limit));
+}
+
+std::vector<std::string> Set::begins_empty_after(const Set& before) const {
+  std::vector<std::string> sentences;
+  for (const Limit& now : limits_) {
+    const auto then = std::find_if(before.limits_.begin(), before.limits_.end(),
+                                   [&now](const Limit& each) { return each.said->id == now.said->id; });
+    if (then == before.limits_.end()) continue;
+    for (const Window& window : now.windows) {
+      const auto same = [&window](const Window& each) { return each.limit.id == window.limit.id; };
+      if (std::none_of(then->windows.begin(), then->windows.end(), same)) {
+        sentences.push_back("limits." + now.said->name + ": '" +
+                            core::to_text(now.said->windows[window.number].rule) +
+                            "' begins empty, as its period, its algorithm or `by` is new");
+      }
+    }
+  }
+  return sentences;
+}
+
+}  // namespace weir::limits

@@ -1,0 +1,131 @@
+// A limits file, compiled: what match() decides by. It says of a request which limits it meets, under which
+// numbers and keys; a store then counts.
+//
+// Immutable, any thread; a reload makes another one. It owns the file that it was made of. Not for: reading
+// the file (read.hpp), counting (store/store.hpp).
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <tl/expected.hpp>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "limits/conditions.hpp"
+#include "limits/file.hpp"
+#include "limits/finding.hpp"
+#include "limits/names.hpp"
+#include "limits/values.hpp"
+#include "store/store.hpp"
+
+namespace weir::limits {
+
+// What the file leaves to the program.
+struct Setting {
+  OnStoreError on_store_error = OnStoreError::local;
+  store::Sharing sharing{};
+  // How far the clock that windows go by is ahead of the one that requests are decided by.
+  std::chrono::nanoseconds wall{0};
+  // Why the store cannot count by a rule, if it cannot.
+  std::function<std::optional<std::string>(const core::Rule&)> unsuitable = [](const core::Rule&) {
+    return std::nullopt;
+  };
+};
+
+class Set {
+ public:
+  static constexpr std::size_t kMostWindows = 8;
+
+  // How much a unit of a request costs.
+  struct Cost {
+    Index from = kNone;  // the attribute that says it
+    std::vector<std::pair<Conditions, std::uint64_t>> cases;
+  };
+  struct Window {
+    store::Limit limit;
+    Index number = 0;  // NamedLimit::windows
+  };
+  struct Change {
+    Index window = 0;
+    bool lifted = false;
+    store::Limit limit;
+  };
+  struct Override {
+    Conditions when;
+    Time until = kNever;
+    std::vector<Change> windows;
+    std::optional<std::vector<Share>> leave;  // one for each class
+    std::optional<Share> reserve;
+    std::optional<store::Limit> guarantee;
+    std::optional<Cost> cost;
+  };
+  struct KeyPart {
+    Index attribute;
+    core::Prefixes group;
+  };
+  struct Limit {
+    const NamedLimit* said = nullptr;
+    std::vector<KeyPart> by;
+    Index tag = kNone;  // which of `by` says where its keys lie in a shared store
+    std::vector<Window> windows;
+    std::vector<Share> leave;  // one for each class, or none
+    Share reserve;
+    std::optional<store::Limit> guarantee;
+    Cost cost;
+    Conditions deny;
+    Conditions allow;
+    std::vector<Override> overrides;
+    Candidates candidates;  // among the overrides
+  };
+  struct Route {
+    const limits::Route* said = nullptr;
+    Conditions when;
+  };
+
+  // Refused: rules that the store cannot count; and two identities whose short forms are equal, which
+  // practically never happens.
+  static tl::expected<std::shared_ptr<const Set>, std::vector<Finding>> make(std::shared_ptr<const File> file,
+                                                                             const Setting& setting);
+  // It is viewed from within.
+  Set(const Set&) = delete;
+  Set& operator=(const Set&) = delete;
+
+  const File& file() const { return *file_; }
+  const Names& names() const { return names_; }
+  const std::vector<Limit>& limits() const { return limits_; }
+  const std::vector<Route>& routes() const { return routes_; }
+  const Candidates& route_candidates() const { return route_candidates_; }
+  // Whether what time it is makes a difference.
+  bool has_dates() const { return has_dates_; }
+
+  // The windows of limits that both have and that are counted afresh here, in sentences: another algorithm,
+  // period or `by` is another state.
+  std::vector<std::string> begins_empty_after(const Set& before) const;
+
+ private:
+  explicit Set(std::shared_ptr<const File> file) : file_(std::move(file)) {}
+  void compile(const Setting& setting);
+  void compile(const NamedLimit& said, const Setting& setting);
+  store::Limit count(const NamedLimit& said, const core::Rule& rule, std::string_view state, Place place,
+                     const Setting& setting);
+  void refuse(std::string path, Place place, std::string text);
+  Cost compile(const CostRule& said);
+
+  std::shared_ptr<const File> file_;
+  std::vector<ValueSet> lists_;
+  Names names_;
+  std::vector<Limit> limits_;
+  std::vector<Route> routes_;
+  Candidates route_candidates_;
+  bool has_dates_ = false;
+  std::vector<Finding> wrong_;
+  std::unordered_set<std::string> identities_;  // that store::Limit::name views
+};
+
+}  // namespace weir::limits

@@ -1,0 +1,69 @@
+#include "resp/limits_words.hpp"
+
+#include <cstring>
+#include <limits>
+
+#include "core/number.hpp"
+#include "resp/throttle.hpp"
+
+namespace weir::resp {
+namespace {
+
+bool is(std::string_view word, std::string_view name) {
+  if (word.size() != name.size()) return false;
+  for (std::size_t i = 0; i < word.size(); ++i) {
+    if ((word[i] & ~0x20) != name[i]) return false;
+  }
+  return true;
+}
+
+std::string shown(std::string_view word) {
+  constexpr std::size_t kShown = 32;
+  return "'" + std::string(word.substr(0, kShown)) + (word.size() > kShown ? "...'" : "'");
+}
+
+}  // namespace
+
+bool read_limits_words(std::span<const std::string_view> words, bool takes_now, LimitsWords& into,
+                       std::string& error) {
+  const auto fail = [&error](std::string text) {
+    error = std::move(text);
+    return false;
+  };
+  bool cost = false;
+  while (!words.empty() && words[0].find('=') == std::string_view::npos) {
+    const std::string_view name = words[0];
+    const bool is_cost = is(name, "COST");
+    const bool is_class = is(name, "CLASS");
+    const bool is_now = takes_now && is(name, "NOW");
+    if (!is_cost && !is_class && !is_now) return fail("ERR missing '=' after " + shown(name));
+    if (words.size() == 1) return fail("ERR missing the value of " + std::string(name));
+    const std::string_view value = words[1];
+    if ((is_cost && cost) || (is_class && !into.class_name.empty()) || (is_now && !into.now.empty()))
+      return fail("ERR " + std::string(name) + " is given twice");
+    if (is_cost) {
+      const std::int64_t units = core::parse_integer(value).value_or(-1);
+      if (units < 0) return fail(not_in_range("COST", value, 0, std::numeric_limits<std::int64_t>::max()));
+      into.cost = static_cast<std::uint64_t>(units);
+      cost = true;
+    } else {
+      if (value.empty()) return fail("ERR missing the value of " + std::string(name));
+      (is_class ? into.class_name : into.now) = value;
+    }
+    words = words.subspan(2);
+  }
+  if (words.size() > limits::kMostAttributes) {
+    return fail("ERR " + std::to_string(words.size()) + " attributes; a request may have at most " +
+                std::to_string(limits::kMostAttributes));
+  }
+  for (const std::string_view word : words) {
+    const void* const sign = word.empty() ? nullptr : std::memchr(word.data(), '=', word.size());
+    if (sign == nullptr) return fail("ERR missing '=' after " + shown(word));
+    const auto at = static_cast<std::size_t>(static_cast<const char*>(sign) - word.data());
+    if (at == 0) return fail("ERR missing a name before " + shown(word));
+    into.attributes[into.count++] = {word.substr(0, at), word.substr(at + 1)};
+  }
+  return true;
+}
+
+}  // namespace weir::resp

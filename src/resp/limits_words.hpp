@@ -1,0 +1,30 @@
+// The words of WEIR.CHECK and its sisters: [COST n] [CLASS name] attr=value ...
+//
+// Pure, one thread. It views the words.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "limits/match.hpp"
+
+namespace weir::resp {
+
+struct LimitsWords {
+  std::uint64_t cost = 1;
+  std::string_view class_name{};
+  std::string_view now{};  // EXPLAIN's; empty: it does not say
+  std::size_t count = 0;
+  std::array<limits::Attribute, limits::kMostAttributes> attributes;
+
+  limits::Asked asked() const { return {{attributes.data(), count}, cost, class_name}; }
+};
+
+// False: the words are wrong, and `error` is the text for an error reply. `takes_now`: NOW time is an option.
+bool read_limits_words(std::span<const std::string_view> words, bool takes_now, LimitsWords& into,
+                       std::string& error);
+
+}  // namespace weir::resp

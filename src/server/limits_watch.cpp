@@ -1,0 +1,98 @@
+#include "server/limits_watch.hpp"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+#include <array>
+#include <filesystem>
+
+namespace weir::server {
+namespace {
+
+// An editor or an update writes several files one after the other.
+constexpr int kSettleMs = 50;
+constexpr int kLookEveryMs = 1000;
+
+}  // namespace
+
+LimitsWatch::LimitsWatch(service::LimitsInForce& limits)
+    : limits_(limits),
+      inotify_(inotify_init1(IN_NONBLOCK | IN_CLOEXEC)),
+      wake_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
+      thread_([this] { run(); }) {}
+
+LimitsWatch::~LimitsWatch() {
+  ends_ = true;
+  wake();
+  thread_.join();
+  close(wake_);
+  if (inotify_ >= 0) close(inotify_);
+}
+
+void LimitsWatch::reload() {
+  asked_ = true;
+  wake();
+}
+
+void LimitsWatch::wake() {
+  const std::uint64_t one = 1;
+  // It fails only when it has been woken 2^64 times in vain.
+  [[maybe_unused]] const auto written = write(wake_, &one, sizeof one);
+}
+
+void LimitsWatch::run() {
+  using Stamps = service::LimitsInForce::Stamps;
+  watch_directories();
+  Stamps seen = limits_.stamps();
+  while (!ends_) {
+    // The first look is at once: the file may have changed before it was watched.
+    const Stamps read = limits_.stamps();
+    const Stamps now = service::LimitsInForce::look(read);
+    // Without an event it may be half written: it has to look the same twice.
+    const bool changed = now != read && (evented_ || now == seen);
+    seen = now;
+    evented_ = false;
+    if (asked_.exchange(false) || changed) {
+      limits_.reload();
+      watch_directories();
+    }
+    wait();
+  }
+}
+
+void LimitsWatch::wait() {
+  std::array<pollfd, 2> waits = {{{wake_, POLLIN, 0}, {inotify_, POLLIN, 0}}};
+  poll(waits.data(), waits.size(), kLookEveryMs);
+  std::uint64_t woken = 0;
+  [[maybe_unused]] const auto got = ::read(wake_, &woken, sizeof woken);
+  evented_ = drain_events();
+  if (!evented_ || ends_) return;
+  poll(waits.data(), 1, kSettleMs);
+  drain_events();
+}
+
+// What is to be watched may be different after a reload; a directory that was replaced has lost its watch.
+void LimitsWatch::watch_directories() {
+  for (const auto& [file, stamp] : limits_.stamps()) {
+    std::error_code ignored;
+    const std::filesystem::path path(file);
+    const std::filesystem::path real = std::filesystem::canonical(path, ignored);
+    for (const std::filesystem::path& each : {path, real}) {
+      if (each.empty()) continue;
+      const std::string folder = each.has_parent_path() ? each.parent_path().string() : ".";
+      inotify_add_watch(inotify_, folder.c_str(),
+                        IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_CREATE | IN_DELETE);
+    }
+  }
+}
+
+bool LimitsWatch::drain_events() const {
+  alignas(inotify_event) std::array<char, 4096> events;
+  bool any = false;
+  while (::read(inotify_, events.data(), events.size()) > 0) any = true;
+  return any;
+}
+
+}  // namespace weir::server
