@@ -27,6 +27,8 @@ namespace {
 constexpr std::string_view kUsage =
     R"(usage: weir_bench_load --port PORT [flags]
   --command NAME     throttle (CL.THROTTLE key:... 15 30 60 1), get or set     throttle
+  --words TEXT       another command; KEY in it stands for the key
+  --lines N          of each reply to that, which is an array
   --connections C    each with one pipeline under way                          50
   --pipeline P       requests in a pipeline                                    1
   --keys N           keys are drawn from key:000000000000 and the N - 1 after  1000000
@@ -44,6 +46,8 @@ constexpr int kKeyDigits = 12;  // as redis-benchmark writes __rand_int__
 struct Options {
   std::uint16_t port = 0;
   std::string command = "throttle";
+  std::string words;  // instead of it
+  std::uint64_t lines = 0;
   std::uint64_t connections = 50;
   std::uint64_t pipeline = 1;
   std::uint64_t keys = 1'000'000;
@@ -65,6 +69,10 @@ Options parse_options(int argc, char** argv) {
       options.port = static_cast<std::uint16_t>(count(65535));
     } else if (flag == "--command") {
       options.command = value_of(argc, argv, at);
+    } else if (flag == "--words") {
+      options.words = value_of(argc, argv, at);
+    } else if (flag == "--lines") {
+      options.lines = count(1000);
     } else if (flag == "--connections") {
       options.connections = count(10'000);
     } else if (flag == "--pipeline") {
@@ -137,13 +145,20 @@ class Keys {
 // One pipeline's bytes, used by all connections in turn.
 class Pipeline {
  public:
-  Pipeline(const std::string& command, std::uint64_t size) {
+  explicit Pipeline(const Options& options) {
+    const std::string& command = options.command;
+    const std::uint64_t size = options.pipeline;
     const std::string key = "key:" + std::string(kKeyDigits, '0');
-    const std::string one = command == "get"   ? request({"GET", key})
-                            : command == "set" ? request({"SET", key, "xxx"})
-                                               : request({"CL.THROTTLE", key, "15", "30", "60", "1"});
+    std::string one = command == "get"   ? request({"GET", key})
+                      : command == "set" ? request({"SET", key, "xxx"})
+                                         : request({"CL.THROTTLE", key, "15", "30", "60", "1"});
     marker_ = command == "get" ? '$' : command == "set" ? '+' : '*';
     lines_ = command == "get" ? 2 : command == "set" ? 1 : 6;
+    if (!options.words.empty()) {
+      one = request_of(options.words, key);
+      marker_ = '*';
+      lines_ = options.lines;
+    }
     length_ = one.size();
     digits_at_ = one.find(key) + key.size() - kKeyDigits;
     for (std::uint64_t i = 0; i < size; ++i) bytes_ += one;
@@ -153,6 +168,19 @@ class Pipeline {
   std::string_view renew(Keys& keys, std::uint64_t count) {
     for (std::uint64_t i = 0; i < count; ++i) keys.write_next(bytes_.data() + i * length_ + digits_at_);
     return std::string_view(bytes_).substr(0, count * length_);
+  }
+
+  // Words between blanks.
+  static std::string request_of(std::string text, const std::string& key) {
+    if (const std::size_t at = text.find("KEY"); at != std::string::npos) text.replace(at, 3, key);
+    std::string words;
+    std::uint64_t count = 0;
+    for (std::size_t at = 0; at < text.size(); ++count) {
+      const std::size_t end = std::min(text.find(' ', at), text.size());
+      words += "$" + std::to_string(end - at) + "\r\n" + text.substr(at, end - at) + "\r\n";
+      at = end + 1;
+    }
+    return "*" + std::to_string(count) + "\r\n" + words;
   }
 
   char marker() const { return marker_; }         // how every good reply begins
@@ -218,7 +246,7 @@ class Load {
   explicit Load(const Options& options)
       : options_(options),
         keys_(options.keys, options.fill),
-        pipeline_(options.command, options.pipeline),
+        pipeline_(options),
         epoll_(epoll_create1(EPOLL_CLOEXEC)) {
     if (epoll_ < 0) throw system_failure("epoll_create1");
     if (options.pid != 0) server_clock_ = cpu_clock_of(options.pid);
