@@ -93,8 +93,9 @@ class Redis:
     """One server. Options as in its configuration file: ("appendonly", "no"), ... With `tls` it has no other port."""
 
     def __init__(self, options=(), port=None, password="", user="", unix=None, host="127.0.0.1", sentinel=False,
-                 start=True, tls=None):
+                 start=True, tls=None, env=None):
         self.folder = Folder()
+        self.env = env
         self.tls = tls
         self.host, self.port = host, free_port() if port is None else port
         self.user, self.password, self.unix, self.sentinel = user, password, unix, sentinel
@@ -125,7 +126,7 @@ class Redis:
         command = [PROGRAM, path] + (["--sentinel"] if self.sentinel else [])
         with open(self.folder.file("log"), "ab") as log:
             self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                                            cwd=self.folder.path, preexec_fn=_die_with_parent)
+                                            cwd=self.folder.path, env=self.env, preexec_fn=_die_with_parent)
         if wait:
             until(self.answers, f"{PROGRAM} on port {self.port}: {self.log()[-500:]}", 15)
         return self
