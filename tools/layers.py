@@ -39,7 +39,7 @@ ROOMS = {room.name: room for room in [
          {"core"}, {"simdjson", "zlib", "zstd", "POSIX"}),
     Room("sim", "replaying logs: deciding, suggesting, reports", {"core", "logs"}, {"fmt", "JSON", "POSIX"}),
     Room("cli", "`main` and one file for each subcommand",
-         {"core", "net", "resp", "server", "logs", "sim"}, {"CLI11", "Asio", "fmt", "POSIX"}),
+         {"core", "net", "resp", "server", "logs", "limits", "sim"}, {"CLI11", "Asio", "JSON", "fmt", "POSIX"}),
 ]}
 
 

@@ -1,6 +1,6 @@
 // The weir program; each subcommand is a file.
 //
-// Exit codes: 0 done (check: allowed), 1 denied (check only), 2 any error.
+// Exit codes: 0 done (check: allowed; lint: clean), 1 denied (check), errors (lint), 2 any other error.
 #include <fcntl.h>
 
 #include <CLI/CLI.hpp>
@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "cli/commands.hpp"
+#include "cli/option_table.hpp"
 #include "cli/version.hpp"
 #include "core/printable.hpp"
 
@@ -23,6 +24,13 @@ namespace {
 bool known(const CLI::App& app, const std::string& word) {
   const auto commands = app.get_subcommands([&word](const CLI::App* each) { return each->check_name(word); });
   return !commands.empty();
+}
+
+std::string known_commands(const CLI::App& app) {
+  std::string names;
+  for (const CLI::App* command : weir::cli::commands_of(app))
+    names += (names.empty() ? "" : ", ") + command->get_name();
+  return names;
 }
 
 // Of the words that no option took, the first: a flag by its name, anything else by its place, since it may
@@ -77,12 +85,13 @@ int main(int argc, char** argv) {
   weir::cli::add_check(app, result);
   weir::cli::add_replay(app, result);
   weir::cli::add_suggest(app, result);
+  weir::cli::add_lint(app, result);
   weir::cli::add_completion(app, result);
   weir::cli::add_manual(app, result);
   try {
     if (argc > 1 && argv[1][0] != '-' && !known(app, argv[1])) {
       throw std::runtime_error("unknown command '" + std::string(argv[1]) +
-                               "'; known: serve, check, replay, suggest, completion");
+                               "'; known: " + known_commands(app));
     }
     app.parse(argc, argv);
   } catch (const CLI::Success& asked) {

@@ -73,6 +73,7 @@ std::vector<Field> texts_of(Context& context, const Field& field) {
 Map::Map(Context& context, const Field& field, const std::vector<std::string>& known) : field_(field) {
   for (const Member& member : field.node->members) {
     if (std::find(known.begin(), known.end(), member.key) != known.end()) continue;
+    has_unknown_ = true;
     if (context.findings.full()) break;
     context.error_at_key(4, member_of(field, member), "unknown" + meant(member.key, known));
   }

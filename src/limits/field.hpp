@@ -75,9 +75,12 @@ class Map {
  public:
   Map(Context& context, const Field& field, const std::vector<std::string>& known);
   Field operator[](std::string_view key) const;  // false when it was not written
+  // It has an unknown key, which may be meant to be one that is missing.
+  bool has_unknown() const { return has_unknown_; }
 
  private:
   const Field& field_;
+  bool has_unknown_ = false;
 };
 
 // The name in a text, as an index; kNone and told when it is not one of `names`. `what`: "limit".

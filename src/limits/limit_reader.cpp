@@ -212,7 +212,7 @@ NamedLimit read_limit(Context& context, const std::string& name, const Field& fi
     for (const Field& item : items_of(overrides))
       limit.overrides.push_back(read_override(context, item, limit, windows_right));
   }
-  if (!rate && !map["deny"] && !map["allow"])
+  if (!rate && !map["deny"] && !map["allow"] && !map.has_unknown())
     context.error_at_key(6, field, "has neither a rate nor deny or allow");
   refuse_with_windows(context, map, limit);
   refuse_without_windows(context, map);

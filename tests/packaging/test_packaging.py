@@ -24,7 +24,7 @@ SOURCE = os.path.dirname(os.path.dirname(HERE))
 PACKAGE = os.path.join(SOURCE, "build/package/weir.deb")
 UNIT = "/lib/systemd/system/weir.service"
 PATIENCE = 20
-COMMANDS = ("weir", "weir-serve", "weir-check", "weir-replay", "weir-suggest", "weir-completion")
+COMMANDS = ("weir", "weir-serve", "weir-check", "weir-replay", "weir-suggest", "weir-lint", "weir-completion")
 
 
 def own_network():

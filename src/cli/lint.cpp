@@ -1,0 +1,106 @@
+// weir lint: everything that is wrong with limits files, at once.
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "cli/commands.hpp"
+#include "cli/limits_flags.hpp"
+#include "core/printable.hpp"
+#include "limits/read.hpp"
+
+namespace weir::cli {
+namespace {
+
+using limits::Finding;
+using limits::Severity;
+
+struct Flags {
+  std::vector<std::string> files;
+  std::string now;
+  bool strict = false;
+  bool json = false;
+};
+
+struct Counts {
+  std::size_t errors = 0;
+  std::size_t warnings = 0;
+  bool unreadable = false;
+
+  void add(const std::vector<Finding>& findings) {
+    for (const Finding& finding : findings) {
+      errors += finding.severity == Severity::error ? 1 : 0;
+      warnings += finding.severity == Severity::warning ? 1 : 0;
+      unreadable = unreadable || finding.rule == 0;
+    }
+  }
+};
+
+std::string counted(std::size_t count, const char* what) {
+  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+}
+
+nlohmann::ordered_json as_json(const Finding& finding) {
+  constexpr const char* kSeverities[] = {"error", "warning", "note"};
+  return {{"severity", kSeverities[static_cast<std::size_t>(finding.severity)]},
+          {"rule", finding.rule},
+          {"file", finding.file},
+          {"line", finding.place.line},
+          {"column", finding.place.column},
+          {"path", finding.path},
+          {"text", finding.text}};
+}
+
+int lint(const Flags& flags) {
+  limits::ReadOptions options;
+  options.now = now_of(flags.now);
+  options.past = Severity::error;
+  const bool colour = wants_colour();
+  Counts counts;
+  auto all = nlohmann::ordered_json::array();
+  for (const std::string& path : flags.files) {
+    const limits::Reading reading = limits::read_file(path, options);
+    counts.add(reading.findings);
+    for (const Finding& finding : reading.findings) {
+      if (flags.json) {
+        all.push_back(as_json(finding));
+      } else {
+        std::puts(shown(finding, colour).c_str());
+      }
+    }
+    if (!flags.json && reading.findings.empty())
+      std::printf("%s: clean: %s, %s\n", core::printable(reading.file->name).c_str(),
+                  counted(reading.file->limits.size(), "limit").c_str(),
+                  counted(reading.file->routes.size(), "route").c_str());
+  }
+  if (flags.json) {
+    const nlohmann::ordered_json whole = {
+        {"errors", counts.errors}, {"warnings", counts.warnings}, {"findings", std::move(all)}};
+    std::puts(whole.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+  }
+  if (std::fflush(stdout) != 0) throw std::runtime_error("cannot write to standard output");
+  if (counts.unreadable) return 2;
+  return counts.errors > 0 || (flags.strict && counts.warnings > 0) ? 1 : 0;
+}
+
+}  // namespace
+
+void add_lint(CLI::App& app, int& result) {
+  auto flags = std::make_shared<Flags>();
+  CLI::App* lint_app =
+      app.add_subcommand("lint", "Check limits files; exit code 0 clean, 1 errors, 2 unreadable");
+  lint_app->add_option("LIMITS", flags->files, "limits files; - is the standard input")
+      ->required()
+      ->type_name("FILE");
+  lint_app->add_flag("--strict", flags->strict, "warnings are errors");
+  lint_app->add_option("--now", flags->now, "the time that `until` is compared with [the clock's]")
+      ->type_name("TIME");
+  lint_app->add_flag("--json", flags->json, "print one line of JSON");
+  lint_app->callback([flags, &result] { result = lint(*flags); });
+}
+
+}  // namespace weir::cli
