@@ -86,7 +86,10 @@ class Parser {
   Node document() {
     Node root;
     if (!next(YAML_STREAM_START_EVENT) || !next()) return root;
-    if (event_.type == YAML_STREAM_END_EVENT) return root;
+    if (event_.type == YAML_STREAM_END_EVENT) {
+      root.kind = Node::Kind::nothing;
+      return root;
+    }
     if (event_.data.document_start.version_directive != nullptr ||
         event_.data.document_start.tag_directives.start != event_.data.document_start.tag_directives.end)
       refused("a directive (%); none is allowed");

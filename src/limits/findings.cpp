@@ -54,6 +54,14 @@ void Findings::add_of(std::string file, Finding finding) {
   all_.push_back(std::move(finding));
 }
 
+bool Findings::has_error(const std::string& path) const {
+  return std::any_of(all_.begin(), all_.end(), [&path](const Finding& finding) {
+    return finding.severity == Severity::error && finding.path.starts_with(path) &&
+           (finding.path.size() == path.size() || finding.path[path.size()] == '.' ||
+            finding.path[path.size()] == '[');
+  });
+}
+
 std::vector<Finding> Findings::take() {
   std::stable_sort(all_.begin(), all_.end(), [this](const Finding& a, const Finding& b) {
     const bool other_a = a.file != file_ || a.place.line == 0;

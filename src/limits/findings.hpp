@@ -29,6 +29,8 @@ class Findings {
   // Of another file: a list's.
   void add_of(std::string file, Finding finding);
 
+  // An error is told of what `path` names, or of a part of it.
+  bool has_error(const std::string& path) const;
   // Nothing more is taken, so looking further helps nobody.
   bool full() const { return all_.size() > kMost; }
 

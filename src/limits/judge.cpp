@@ -162,7 +162,7 @@ void judge_overrides(const NamedLimit& limit, Findings& findings) {
                      "not in by: a key keeps one debt under whichever numbers its requests have");
     }
     if (!changes_something(limit, change, before)) {
-      findings.warn(18, change.place, path, "changes nothing");
+      if (!findings.has_error(path)) findings.warn(18, change.place, path, "changes nothing");
     } else if (const int later = covered[static_cast<std::size_t>(i)]; later != kOwn) {
       findings.warn(18, change.place, path,
                     "never counts: the override on line " +

@@ -69,8 +69,9 @@ void judge_waiting(const File& file, const Route& route, std::vector<bool>& told
         warn("no request can wait: it meets " + quoted(limit.name) + " too, which counts by " +
              core::name_of(window.rule.algorithm));
       } else if (index != own && borne(limit, window, of_class) < least->max_wait) {
-        warn(core::to_text(least->max_wait) + " is more than " + quoted(limit.name) + " bears, which " +
-             path_of(file, route) + " names too: at most " + core::to_text(borne(limit, window, of_class)));
+        warn(core::to_text(least->max_wait) + " is more than " + quoted(limit.name) +
+             ", which the same request meets, bears: at most " +
+             core::to_text(borne(limit, window, of_class)));
       }
     }
   }

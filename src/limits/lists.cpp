@@ -74,7 +74,9 @@ bool is_utf8(std::string_view text) {
   return true;
 }
 
-void read_list_text(Context& context, const std::string& path, const std::string& text, List& list) {
+// False when the file has nothing that could be an entry.
+bool read_list_text(Context& context, const std::string& path, const std::string& text, List& list) {
+  bool any = false;
   Entries entries(list.entries);
   std::uint32_t number = 0;
   std::string_view rest = text;
@@ -86,6 +88,7 @@ void read_list_text(Context& context, const std::string& path, const std::string
     ++number;
     const std::string_view entry = trimmed(without_comment(line));
     if (entry.empty()) continue;
+    any = true;
     const Place place{number, static_cast<std::uint32_t>(entry.data() - line.data()) + 1};
     const auto refused = [&](int rule, std::string what) {
       context.findings.add_of(list.file, {Severity::error, rule, "", place, path, std::move(what)});
@@ -97,9 +100,10 @@ void read_list_text(Context& context, const std::string& path, const std::string
                       std::to_string(kMostEntryBytes) + " are read");
     } else if (ReadEntry read = entries.add(entry, place); !read.wrong.empty()) {
       refused(read.rule, std::move(read.wrong));
-      if (read.rule == 26) return;
+      if (read.rule == 26) break;
     }
   }
+  return any;
 }
 
 void read_list_file(Context& context, const Field& field, List& list) {
@@ -117,8 +121,7 @@ void read_list_file(Context& context, const Field& field, List& list) {
     return;
   }
   const std::string path = field.path.substr(0, field.path.rfind('.'));
-  read_list_text(context, path, *text, list);
-  if (list.entries.empty())
+  if (!read_list_text(context, path, *text, list))
     context.findings.warn(9, field.place(), field.path,
                           quoted(list.file) + " has no entries, so it matches nothing");
 }

@@ -92,7 +92,7 @@ void read_limits(Context& context, const Field& limits) {
   std::unordered_map<std::string, const NamedLimit*> by_id;
   for (const NamedLimit& limit : context.file.limits) {
     const auto [other, fresh] = by_id.emplace(limit.id, &limit);
-    if (fresh) continue;
+    if (fresh || other->second->name == limit.name) continue;  // a name twice is told as a key twice
     // It is the one that says so whose `id` is wrong.
     const bool first_says = limit.id == limit.name;
     const NamedLimit& told = first_says ? *other->second : limit;

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "limits/reading_test.hpp"
+
 namespace weir::limits {
 namespace {
 
@@ -40,25 +42,8 @@ routes:                                     # the first that matches
 answers: { status: 429, headers: [retry-after, ratelimit-11] }
 )";
 
-ReadOptions options() {
-  ReadOptions made;
-  made.now = std::chrono::sys_days{std::chrono::year{2026} / 11 / 21};
-  made.open = [](const std::string& path, std::size_t) -> tl::expected<std::string, std::string> {
-    if (path == "bad_nets.txt")
-      return "# bad\n203.0.113.0/24  # a comment\n\n2001:db8::/32\r\n198.51.100.7\nscanner*\n";
-    return tl::unexpected(std::string("No such file or directory"));
-  };
-  return made;
-}
-
-std::string shown(const std::vector<Finding>& findings) {
-  std::string text;
-  for (const Finding& finding : findings) text += to_text(finding) + "\n";
-  return text;
-}
-
 TEST(Read, the_example_of_the_documentation_is_clean) {
-  const Reading reading = read(kWhole, options());
+  const Reading reading = read(kWhole, test_options());
   EXPECT_EQ(shown(reading.findings), "");
   ASSERT_NE(reading.file, nullptr);
 }
