@@ -162,6 +162,11 @@ struct Sum {
   Wide bursts = 0;
 };
 
+struct NamedReserve {
+  int from = kOwn;
+  Reserve reserve;
+};
+
 class Judge {
  public:
   Judge(const File& file, Findings& findings) : file_(file), findings_(findings) {}
@@ -206,18 +211,23 @@ class Judge {
 
   // 16, of every window of `parent`, as its own numbers and its overrides have them.
   void judge(const NamedLimit& parent) {
-    const auto names_reserve = [&](int i) {
-      return parent.overrides[static_cast<std::size_t>(i)].reserve.place.line > 0;
+    std::vector<NamedReserve> reserves = {{kOwn, parent.reserve}};
+    for (int i = 0; i < static_cast<int>(parent.overrides.size()); ++i) {
+      const Reserve& reserve = parent.overrides[static_cast<std::size_t>(i)].reserve;
+      if (reserve.place.line > 0) reserves.push_back({i, reserve});
+    }
+    const auto smaller = [](const NamedReserve& a, const NamedReserve& b) {
+      return a.reserve.share < b.reserve.share;
     };
     for (Index window = 0; window < parent.windows.size(); ++window) {
-      const auto names = [&](int i) { return names_window(parent, i, window); };
-      for (const Source& source : rules_of(parent, window)) {
-        judge_rate(parent, source);
-        for (int from = kOwn; from < static_cast<int>(parent.overrides.size()); ++from) {
-          const bool named = from == kOwn || names_reserve(from);
-          if (named && may_meet(from, source.from, names_reserve, names)) judge_burst(parent, source, from);
-        }
+      const std::vector<Source> rules = rules_of(parent, window);
+      for (const Source& source : rules) {
+        if (!source.lifted) judge_rate(parent, source);
       }
+      judge_pairs(reserves, rules, smaller, smaller_burst,
+                  [&](const NamedReserve& reserve, const Source& source) {
+                    if (!source.lifted) judge_burst(parent, source, reserve);
+                  });
     }
   }
 
@@ -251,9 +261,8 @@ class Judge {
     });
   }
 
-  void judge_burst(const NamedLimit& parent, const Source& source, int from) {
-    const Reserve& reserve =
-        from == kOwn ? parent.reserve : parent.overrides[static_cast<std::size_t>(from)].reserve;
+  void judge_burst(const NamedLimit& parent, const Source& source, const NamedReserve& named) {
+    const auto& [from, reserve] = named;
     const Wide kept = Wide{static_cast<std::uint64_t>(source.rule.quota.burst())} * reserve.share.millionths;
     of_each_parent([&](const Sum& sum) {
       if (sum.bursts * Share::kWhole <= kept) return false;

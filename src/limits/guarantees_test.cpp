@@ -35,7 +35,7 @@ const Row kRows[] = {
      "  a: { by: [t], within: all, rate: 90/s, overrides: [{ when: { t: [x, y] }, guarantee: 60/s burst 10 "
      "}, "
      "{ when: { t: [x, y] }, guarantee: 50/s burst 25 }] }\n",
-     "limits.yaml:4:56: warning: limits.a.overrides[0]: never counts: the override on line 4 matches "
+     "limits.yaml:4:54: warning: limits.a.overrides[0]: never counts: the override on line 4 matches "
      "whatever "
      "this one does, and the last that matches wins\n"},
     {"rate: 100/s, reserve: 50%",
@@ -77,22 +77,22 @@ const Row kRows[] = {
     {"rate: 100/s, reserve: 50%",
      "  a: { by: [ip], within: all, rate: 90/s, overrides: [{ when: { ip: 10.0.0.0/8 }, guarantee: 9/s }] "
      "}\n",
-     "limits.yaml:4:95: limits.a.overrides[0].guarantee: nobody can count its keys: '10.0.0.0/8' may be any "
+     "limits.yaml:4:94: limits.a.overrides[0].guarantee: nobody can count its keys: '10.0.0.0/8' may be any "
      "number of "
      "values of ip; give it in an override whose when names them as texts\n"},
     // An override of the parent that has the numbers for it, and one that lifts the window.
     {"rate: 100/s, reserve: 10%, overrides: [{ when: { x: y }, rate: 1000/s, reserve: 5% }, { rate: "
      "unlimited }]",
      "  a: { within: all, rate: 90/s, guarantee: 10/s }\n",
-     "limits.yaml:3:64: note: limits.all.overrides[0].when.x: not in by: a key keeps one debt under "
+     "limits.yaml:3:59: note: limits.all.overrides[0].when.x: not in by: a key keeps one debt under "
      "whichever numbers "
      "its requests have\n"},
     {"rate: 100/s, reserve: 10%, overrides: [{ when: { x: y }, reserve: 5% }]",
      "  a: { within: all, rate: 90/s, guarantee: 10/s }\n",
-     "limits.yaml:3:64: note: limits.all.overrides[0].when.x: not in by: a key keeps one debt under "
+     "limits.yaml:3:59: note: limits.all.overrides[0].when.x: not in by: a key keeps one debt under "
      "whichever numbers "
      "its requests have\n"
-     "limits.yaml:3:81: limits.all.overrides[0].reserve: 5% of the burst of '100/s' is 5; the bursts of the "
+     "limits.yaml:3:76: limits.all.overrides[0].reserve: 5% of the burst of '100/s' is 5; the bursts of the "
      "guarantees "
      "within it add up to 10\n"},
 };

@@ -18,26 +18,6 @@ const Override& override_of(const NamedLimit& limit, int from) {
   return limit.overrides[static_cast<std::size_t>(from)];
 }
 
-// Every place that a limit's number may come from for which `names` is true; its own part always.
-template <class Names>
-std::vector<int> sources(const NamedLimit& limit, const Names& names) {
-  std::vector<int> all = {kOwn};
-  for (int i = 0; i < static_cast<int>(limit.overrides.size()); ++i) {
-    if (names(i)) all.push_back(i);
-  }
-  return all;
-}
-
-const CostRule& cost_of(const NamedLimit& limit, int from) {
-  return from == kOwn ? limit.cost : override_of(limit, from).cost;
-}
-const Leave& leave_of(const NamedLimit& limit, int from) {
-  return from == kOwn ? limit.leave : override_of(limit, from).leave;
-}
-const Reserve& reserve_of(const NamedLimit& limit, int from) {
-  return from == kOwn ? limit.reserve : override_of(limit, from).reserve;
-}
-
 bool same(const CostRule& a, const CostRule& b) {
   const auto plain = [](const CostRule& cost) {
     return cost.from.empty() &&
@@ -173,48 +153,73 @@ void judge_overrides(const NamedLimit& limit, Findings& findings) {
   }
 }
 
+// The greatest of the costs that a limit or an override names.
+struct GreatestCost {
+  int from = kOwn;
+  std::uint64_t cost = 1;
+  Place place{};
+};
+
 // 21
 void judge_cost(const NamedLimit& limit, Findings& findings) {
-  const auto names_cost = [&](int i) { return override_of(limit, i).cost.place.line > 0; };
-  for (Index window = 0; window < limit.windows.size(); ++window) {
-    const auto names = [&](int i) { return names_window(limit, i, window); };
-    for (const Source& source : rules_of(limit, window)) {
-      const std::int64_t burst = source.rule.quota.burst();
-      for (const int from : sources(limit, names_cost)) {
-        if (!may_meet(from, source.from, names_cost, names)) continue;
-        for (const CostCase& one : cost_of(limit, from).cases) {
-          if (one.cost <= static_cast<std::uint64_t>(burst)) continue;
-          findings.error(21, one.place, path_of(limit, from, "cost"),
-                         std::to_string(one.cost) + " is above the burst of " +
-                             quoted(core::to_text(source.rule)) + " on line " +
-                             std::to_string(source.place.line) + ", so it could never pass; at most " +
-                             std::to_string(burst));
-        }
-      }
+  std::vector<GreatestCost> costs;
+  const auto add = [&](int from, const CostRule& rule) {
+    GreatestCost greatest{from, rule.cases.empty() ? std::uint64_t{1} : 0, rule.place};
+    for (const CostCase& one : rule.cases) {
+      if (one.cost > greatest.cost) greatest = {from, one.cost, one.place};
     }
+    if (!rule.from.empty()) greatest.cost = 1;
+    costs.push_back(greatest);
+  };
+  add(kOwn, limit.cost);
+  for (int i = 0; i < static_cast<int>(limit.overrides.size()); ++i) {
+    if (override_of(limit, i).cost.place.line > 0) add(i, override_of(limit, i).cost);
+  }
+  const auto greater = [](const GreatestCost& a, const GreatestCost& b) { return a.cost > b.cost; };
+  for (Index window = 0; window < limit.windows.size(); ++window) {
+    judge_pairs(costs, rules_of(limit, window), greater, smaller_burst,
+                [&](const GreatestCost& cost, const Source& source) {
+                  const std::int64_t burst = source.rule.quota.burst();
+                  if (source.lifted || cost.cost <= static_cast<std::uint64_t>(burst)) return;
+                  findings.error(21, cost.place, path_of(limit, cost.from, "cost"),
+                                 std::to_string(cost.cost) + " is above the burst of " +
+                                     quoted(core::to_text(source.rule)) + " on line " +
+                                     std::to_string(source.place.line) +
+                                     ", so it could never pass; at most " + std::to_string(burst));
+                });
   }
 }
 
+// A share that a limit or an override names.
+struct NamedShare {
+  int from = kOwn;
+  Share share{};
+  Place place{};
+};
+
 // 8
 void judge_shares(const NamedLimit& limit, Findings& findings) {
-  const auto names_leave = [&](int i) { return override_of(limit, i).leave.place.line > 0; };
-  const auto names_reserve = [&](int i) { return override_of(limit, i).reserve.place.line > 0; };
-  for (const int reserve : sources(limit, names_reserve)) {
-    for (const int leave : sources(limit, names_leave)) {
-      const std::vector<Share>& shares = leave_of(limit, leave).shares;
-      if (shares.empty() || !may_meet(reserve, leave, names_reserve, names_leave)) continue;
-      const Reserve& reserved = reserve_of(limit, reserve);
-      const Share most = shares.back();
-      if (reserved.place.line == 0 || reserved.share.millionths == Share::kWhole) continue;
-      if (reserved.share.millionths + most.millionths < Share::kWhole) continue;
-      const bool later = leave > reserve;
-      findings.error(8, later ? leave_of(limit, leave).place : reserved.place,
-                     path_of(limit, std::max(leave, reserve), later ? "leave" : "reserve"),
-                     "the reserve of " + to_text(reserved.share) + " and the greatest leave of " +
-                         to_text(most) +
-                         " are 100% or more together; the least important class could pass nothing");
-    }
+  std::vector<NamedShare> reserves = {{kOwn, limit.reserve.share, limit.reserve.place}};
+  const auto greatest = [](const Leave& leave) {
+    return leave.shares.empty() ? Share{} : leave.shares.back();
+  };
+  std::vector<NamedShare> leaves = {{kOwn, greatest(limit.leave), limit.leave.place}};
+  for (int i = 0; i < static_cast<int>(limit.overrides.size()); ++i) {
+    const Override& change = override_of(limit, i);
+    if (change.reserve.place.line > 0) reserves.push_back({i, change.reserve.share, change.reserve.place});
+    if (change.leave.place.line > 0) leaves.push_back({i, greatest(change.leave), change.leave.place});
   }
+  const auto greater = [](const NamedShare& a, const NamedShare& b) { return a.share > b.share; };
+  judge_pairs(reserves, leaves, greater, greater, [&](const NamedShare& reserve, const NamedShare& leave) {
+    const bool told = reserve.share.millionths == Share::kWhole;
+    if (told || reserve.share.millionths + leave.share.millionths < Share::kWhole) return;
+    const bool later = leave.from > reserve.from;
+    findings.error(8, later ? leave.place : reserve.place,
+                   path_of(limit, std::max(leave.from, reserve.from), later ? "leave" : "reserve"),
+                   "the reserve of " + to_text(reserve.share) + " and the greatest leave of " +
+                       to_text(leave.share) +
+                       " are 100% or more together; the least important class could pass nothing");
+  });
 }
 
 // 22
@@ -222,6 +227,7 @@ void judge_hold(const NamedLimit& limit, Findings& findings) {
   if (limit.hold.estimate == 0 || limit.hold.at_most.millionths == 0) return;
   for (Index window = 0; window < limit.windows.size(); ++window) {
     for (const Source& source : rules_of(limit, window)) {
+      if (source.lifted) continue;
       const auto burst = static_cast<std::uint64_t>(source.rule.quota.burst());
       const Wide open = Wide{burst} * limit.hold.at_most.millionths;
       if (open >= Wide{limit.hold.estimate} * Share::kWhole) continue;
@@ -252,17 +258,16 @@ std::string same_when(const When& when) {
   return text;
 }
 
-bool names_window(const NamedLimit& limit, int from, Index index) {
-  const Override& change = override_of(limit, from);
-  return std::any_of(change.windows.begin(), change.windows.end(),
-                     [index](const WindowChange& each) { return each.window == index; });
+bool smaller_burst(const Source& a, const Source& b) {
+  if (a.lifted != b.lifted) return b.lifted;
+  return a.rule.quota.burst() < b.rule.quota.burst();
 }
 
 std::vector<Source> rules_of(const NamedLimit& limit, Index index) {
-  std::vector<Source> all = {{kOwn, limit.windows[index].rule, limit.windows[index].place}};
+  std::vector<Source> all = {{kOwn, false, limit.windows[index].rule, limit.windows[index].place}};
   for (int i = 0; i < static_cast<int>(limit.overrides.size()); ++i) {
     for (const WindowChange& change : override_of(limit, i).windows) {
-      if (change.window == index && !change.lifted) all.push_back({i, change.rule, change.place});
+      if (change.window == index) all.push_back({i, change.lifted, change.rule, change.place});
     }
   }
   return all;

@@ -23,22 +23,38 @@ std::string same_when(const When& when);
 
 // Where a number of a limit comes from: its own part, or an override.
 constexpr int kOwn = -1;
-// Whether one request can have X from `a` and Y from `b`: the later of the two must not name the other's.
-template <class NamesX, class NamesY>
-bool may_meet(int a, int b, const NamesX& names_x, const NamesY& names_y) {
-  if (a < b) return !names_x(b);
-  if (b < a) return !names_y(a);
-  return true;
-}
 
-// The rules that window `index` may have: from where, and which; of an override that lifts it, none.
+// The rules that window `index` may have, in the order of the file: from where, and which.
 struct Source {
   int from = kOwn;
+  bool lifted = false;  // then there is no rule
   core::Rule rule;
   Place place{};
 };
 std::vector<Source> rules_of(const NamedLimit& limit, Index index);
-bool names_window(const NamedLimit& limit, int from, Index index);
+
+// Calls `judge` with an X and a Y that one request can have together: of two overrides the later wins, unless
+// it does not name the thing. `xs` and `ys` begin with the limit's own and are in the order of the file. Of
+// those that an override can be combined with, only the worst is judged, so that this takes no longer than
+// they are many.
+template <class X, class Y, class WorseX, class WorseY, class JudgePair>
+void judge_pairs(const std::vector<X>& xs, const std::vector<Y>& ys, const WorseX& worse_x,
+                 const WorseY& worse_y, const JudgePair& judge) {
+  const X* worst_x = nullptr;
+  const Y* worst_y = nullptr;
+  for (std::size_t i = 0, j = 0; i < xs.size() || j < ys.size();) {
+    const bool has_x = i < xs.size() && (j == ys.size() || xs[i].from <= ys[j].from);
+    const bool has_y = j < ys.size() && (i == xs.size() || ys[j].from <= xs[i].from);
+    const X* x = has_x ? &xs[i++] : worst_x;
+    const Y* y = has_y ? &ys[j++] : worst_y;
+    if (x != nullptr && y != nullptr) judge(*x, *y);
+    if (has_x && (worst_x == nullptr || worse_x(*x, *worst_x))) worst_x = x;
+    if (has_y && (worst_y == nullptr || worse_y(*y, *worst_y))) worst_y = y;
+  }
+}
+// Of sources: one with a smaller burst; a lifted one is the best.
+bool smaller_burst(const Source& a, const Source& b);
+
 // "limits.tenant.overrides[1].rate"; of kOwn "limits.tenant.rate".
 std::string path_of(const NamedLimit& limit, int from, const char* key);
 

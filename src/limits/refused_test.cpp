@@ -111,7 +111,7 @@ version: 1
 )",
      R"(limits.yaml:2:3: a key that is a list or a map; a key is a text
 )"},
-    {2, R"(version: 1
+    {1, R"(version: 1
 : 1
 )",
      R"(limits.yaml:2:1: not YAML: did not find expected key while parsing a block mapping that begins on line 1
