@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <tuple>
 #include <utility>
 
 #include "core/printable.hpp"
@@ -266,8 +267,9 @@ class Parser {
     std::vector<const Member*> members;
     members.reserve(node.members.size());
     for (const Member& member : node.members) members.push_back(&member);
-    std::stable_sort(members.begin(), members.end(),
-                     [](const Member* a, const Member* b) { return a->key < b->key; });
+    std::sort(members.begin(), members.end(), [](const Member* a, const Member* b) {
+      return std::tie(a->key, a->place) < std::tie(b->key, b->place);
+    });
     for (std::size_t i = 1; i < members.size(); ++i) {
       if (members[i]->key != members[i - 1]->key) continue;
       const std::string shown = core::printable(std::string_view(members[i]->key).substr(0, kMostKey));

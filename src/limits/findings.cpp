@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <tuple>
 #include <utility>
 
 #include "core/printable.hpp"
@@ -45,11 +46,12 @@ void Findings::add(Severity severity, int rule, Place place, std::string path, s
 }
 
 void Findings::add_of(std::string file, Finding finding) {
-  if (full()) return;
-  if (all_.size() == kMost) {
-    all_.push_back({Severity::error, 26, file_, {}, "", "more than 1000 findings; the rest is left out"});
+  const bool error = finding.severity == Severity::error;
+  if ((error ? errors_ : all_.size() - errors_) >= kMost) {
+    ++left_out_;
     return;
   }
+  errors_ += error ? 1 : 0;
   finding.file = std::move(file);
   all_.push_back(std::move(finding));
 }
@@ -63,13 +65,20 @@ bool Findings::has_error(const std::string& path) const {
 }
 
 std::vector<Finding> Findings::take() {
-  std::stable_sort(all_.begin(), all_.end(), [this](const Finding& a, const Finding& b) {
-    const bool other_a = a.file != file_ || a.place.line == 0;
-    const bool other_b = b.file != file_ || b.place.line == 0;
-    if (other_a != other_b) return other_b;
-    return !other_a && a.place < b.place;
-  });
-  return std::move(all_);
+  // Of one place, in the order in which they were found.
+  std::vector<std::tuple<bool, Place, std::size_t>> order;
+  for (std::size_t i = 0; i < all_.size(); ++i) {
+    const bool other = all_[i].file != file_ || all_[i].place.line == 0;
+    order.emplace_back(other, other ? Place{} : all_[i].place, i);
+  }
+  std::sort(order.begin(), order.end());
+  std::vector<Finding> sorted;
+  sorted.reserve(order.size() + 1);
+  for (const auto& [other, place, index] : order) sorted.push_back(std::move(all_[index]));
+  if (left_out_ > 0)
+    all_.push_back(
+        {Severity::note, 26, file_, {}, "", std::to_string(left_out_) + " more findings are left out"});
+  return sorted;
 }
 
 std::string quoted(std::string_view text) {

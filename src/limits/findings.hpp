@@ -14,7 +14,8 @@ namespace weir::limits {
 
 class Findings {
  public:
-  // More than these help nobody, and a hostile file could have one for each of its bytes.
+  // Errors, and as many of the rest: more help nobody, and a hostile file could have one for each of its
+  // bytes.
   static constexpr std::size_t kMost = 1000;
 
   explicit Findings(std::string file) : file_(std::move(file)) {}
@@ -31,8 +32,8 @@ class Findings {
 
   // An error is told of what `path` names, or of a part of it.
   bool has_error(const std::string& path) const;
-  // Nothing more is taken, so looking further helps nobody.
-  bool full() const { return all_.size() > kMost; }
+  // No more errors are taken, so looking further helps nobody.
+  bool full() const { return errors_ >= kMost; }
 
   // In the order of the lines; those of other files after those of this one.
   std::vector<Finding> take();
@@ -40,6 +41,8 @@ class Findings {
  private:
   std::string file_;
   std::vector<Finding> all_;
+  std::size_t errors_ = 0;
+  std::size_t left_out_ = 0;
 };
 
 // 'text', cut where it is long.

@@ -39,6 +39,10 @@ void judge_windows(const std::string& path, const std::vector<Numbers>& windows,
     for (std::size_t j = 0; j < windows.size(); ++j) {
       const Quota& other = windows[j].rule.quota;
       if (i == j || windows[i].rule.algorithm != windows[j].rule.algorithm) continue;
+      // Windows that begin at different times may meet in one of this one's.
+      const bool spans = windows[i].rule.algorithm == Algorithm::gcra ||
+                         windows[i].rule.algorithm == Algorithm::sliding_window_log;
+      if (!spans) continue;
       if (quota.burst() < other.burst() || quota.emission_interval() > other.emission_interval()) continue;
       const bool alike =
           quota.burst() == other.burst() && quota.emission_interval() == other.emission_interval();

@@ -213,8 +213,7 @@ Reading read(std::string_view text, const ReadOptions& options) {
 
 tl::expected<std::string, std::string> read_from_disk(const std::string& path, std::size_t most) {
   const auto failed = [](int error) { return tl::unexpected(std::string(std::strerror(error))); };
-  const bool standard = path == "-";
-  const int descriptor = standard ? STDIN_FILENO : open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) return failed(errno);
   std::string text;
   std::array<char, 1 << 16> buffer{};
@@ -226,7 +225,7 @@ tl::expected<std::string, std::string> read_from_disk(const std::string& path, s
     if (got <= 0) break;
     text.append(buffer.data(), static_cast<std::size_t>(got));
   }
-  if (!standard) close(descriptor);
+  close(descriptor);
   if (error != 0) return failed(error);
   return text;
 }
@@ -236,7 +235,7 @@ Reading read_file(const std::string& path, ReadOptions options) {
   const std::size_t slash = path.rfind('/');
   if (options.folder.empty() && slash != std::string::npos)
     options.folder = path.substr(0, slash == 0 ? 1 : slash);
-  const auto text = options.open(path, Bounds{}.bytes);
+  const auto text = options.open(path == "-" ? "/dev/stdin" : path, Bounds{}.bytes);
   if (!text) {
     Reading unread;
     unread.findings.push_back({Severity::error, 0, options.name, {}, "", "cannot read it: " + text.error()});

@@ -948,8 +948,41 @@ TEST(Refused, of_very_much_that_is_wrong_the_first_thousand) {
   std::string file = "version: 1\n";
   for (int i = 0; i < 100'000; ++i) file += "k" + std::to_string(i) + ": 1\n";
   const Reading reading = read(file, test_options());
+  ASSERT_EQ(reading.findings.size(), 1000U);
+  EXPECT_TRUE(has_errors(reading.findings));
+}
+
+TEST(Refused, however_many_warnings_are_no_error) {
+  std::string file = "version: 1\nlimits:\n  a:\n    rate: 9/s\n    overrides:\n";
+  for (int i = 0; i < 3000; ++i)
+    file +=
+        "      - { when: { plan: p" + std::to_string(i) + " }, rate: " + std::to_string(10 + i) + "/s }\n";
+  const Reading reading = read(file, test_options());
+  EXPECT_NE(reading.file, nullptr);
   ASSERT_EQ(reading.findings.size(), 1001U);
-  EXPECT_EQ(to_text(reading.findings.back()), "limits.yaml: more than 1000 findings; the rest is left out");
+  EXPECT_EQ(to_text(reading.findings.back()), "limits.yaml: note: 2000 more findings are left out");
+}
+
+// Of numbers that come from different overrides: those that one request can have together.
+TEST(Refused, costs_that_can_meet_a_smaller_burst) {
+  const auto told = [](const std::string& overrides) {
+    const Reading reading =
+        read("version: 1\nlimits:\n  a: { by: [t], rate: 9/s burst 10, overrides: [" + overrides + "] }\n",
+             test_options());
+    return shown(reading.findings);
+  };
+  const std::string big = "{ when: { t: x }, rate: 9/s burst 50, cost: 20 }";
+  EXPECT_EQ(told(big), "");
+  EXPECT_EQ(told(big + ", { when: { t: [x, y] }, rate: 9/s burst 20 }"), "");
+  EXPECT_EQ(told(big + ", { when: { t: [x, y] }, rate: 9/s burst 19 }"),
+            "limits.yaml:3:93: limits.a.overrides[0].cost: 20 is above the burst of '9/s burst 19' on line "
+            "3, so it could "
+            "never pass; at most 19\n");
+  EXPECT_EQ(told("{ when: { t: x }, rate: 9/s burst 50 }, { when: { t: x }, cost: 11 }"),
+            "limits.yaml:3:113: limits.a.overrides[1].cost: 11 is above the burst of '9/s burst 10' on line "
+            "3, so it could "
+            "never pass; at most 10\n");
+  EXPECT_EQ(told("{ when: { t: x }, rate: unlimited, cost: 99 }"), "");
 }
 
 }  // namespace
