@@ -76,7 +76,7 @@ std::vector<Finding> Findings::take() {
   sorted.reserve(order.size() + 1);
   for (const auto& [other, place, index] : order) sorted.push_back(std::move(all_[index]));
   if (left_out_ > 0)
-    all_.push_back(
+    sorted.push_back(
         {Severity::note, 26, file_, {}, "", std::to_string(left_out_) + " more findings are left out"});
   return sorted;
 }

@@ -155,7 +155,7 @@ TEST(Users, without_routes_every_limit_is_met) {
 }
 
 // Each of them would take long, or all of the memory, if it were read without bounds.
-TEST(Hostile, files_end_with_an_error) {
+TEST(Hostile, files_end_soon_with_something_told) {
   const auto repeated = [](std::string_view text, std::size_t bytes) {
     std::string all;
     while (all.size() + text.size() <= bytes) all += text;
@@ -192,7 +192,7 @@ TEST(Hostile, files_end_with_an_error) {
         "version: 1\nlimits:\n  a:\n    rate: 1/s\n    overrides:\n" + repeated("    - rate: 1/s\n", kMost),
         "version: 1\nlimits:\n  a:\n    rate: 1/s\n    cost:\n" + repeated("    - cost: 9\n", kMost)}) {
     const Reading reading = read(file, test_options());
-    EXPECT_TRUE(has_errors(reading.findings)) << file.substr(0, 100);
+    EXPECT_FALSE(reading.findings.empty()) << file.substr(0, 100);
     EXPECT_LE(reading.findings.size(), 2001U);
   }
 }
