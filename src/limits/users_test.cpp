@@ -47,6 +47,16 @@ TEST(Users, write_files_in_many_ways) {
   expect_clean("version: 1\nlimits:\n  user:\n    by: [user]\n    rate: >-\n      20/s\n      burst 40\n");
 }
 
+TEST(Users, find_their_places_by_characters) {
+  const auto told = [](const std::string& file) { return shown(read(file, test_options()).findings); };
+  const std::string wrong = "{ version: 1, caf\xC3\xA9: 1, x: 1 }";
+  EXPECT_EQ(told(wrong), told("\xEF\xBB\xBF" + wrong));
+  EXPECT_TRUE(told(wrong).starts_with("limits.yaml:1:15: caf\xC3\xA9: unknown; known: ")) << told(wrong);
+  EXPECT_NE(told(wrong).find("\nlimits.yaml:1:24: x: unknown; "), std::string::npos) << told(wrong);
+  EXPECT_TRUE(told("version: 1\r\n\r\nx: 1\r\n").starts_with("limits.yaml:3:1: x: unknown"))
+      << "lines end with CRLF";
+}
+
 TEST(Users, mean_texts_where_yaml_has_other_types) {
   const Reading reading = read(
       "version: 1\nlists: { odd: [no, on, 0o17, 1e3, 12:30:45, null, ~, 2026-11-21, 007, \"\"] }\n"
