@@ -186,6 +186,8 @@ std::string Client::take_output(NodeId node) {
 
 // ---------------------------------------------------------------------------------------------- answers
 
+void Client::heard(NodeId id, nanoseconds now) { nodes_[id].heard = now; }
+
 void Client::received(NodeId id, std::string_view bytes, nanoseconds now) {
   Node& node = nodes_[id];
   if (node.state == Node::State::down) return;

@@ -85,6 +85,8 @@ class Client {
   void connected(NodeId node, nanoseconds now);
   void failed(NodeId node, std::string_view why, nanoseconds now);
   void received(NodeId node, std::string_view bytes, nanoseconds now);
+  // Bytes have come that received() will be told of: the node is not silent.
+  void heard(NodeId node, nanoseconds now);
   // To be called at next_tick() or soon after; next_tick() is later than `now` then. Any other member may
   // bring it forward, even into the past.
   void tick(nanoseconds now);

@@ -1,5 +1,6 @@
 #include "redis/sockets.hpp"
 
+#include <algorithm>
 #include <array>
 #include <boost/asio/ip/address.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -43,6 +44,8 @@ class Sockets::Connection : public std::enable_shared_from_this<Connection> {
 
   virtual void open(const Address& address) = 0;
   virtual void flush() = 0;
+  // Whether bytes have come that have not been read.
+  virtual bool has_unread() = 0;
   void close() {
     closed_ = true;
     shut();
@@ -95,6 +98,11 @@ class Sockets::StreamConnection final : public Connection {
                                 self->dial(found);
                               });
     }
+  }
+
+  bool has_unread() override {
+    error_code error;
+    return ready_ && stream_.lowest_layer().available(error) > 0;
   }
 
   void flush() override {
@@ -269,6 +277,7 @@ void Sockets::arm() {
   using std::chrono::nanoseconds;
   const nanoseconds next = client_.next_tick();
   const nanoseconds now = clock_();
+  if (next > now) reads_first_ = false;
   if (armed_for_ > now && armed_for_ <= next) return;
   armed_for_ = std::max(next, now + nanoseconds{1});
   const nanoseconds wait = std::min<nanoseconds>(armed_for_ - now, std::chrono::seconds{1});
@@ -277,9 +286,34 @@ void Sockets::arm() {
   timer_.async_wait([this, alive = alive_](const error_code& error) {
     if (error || !*alive) return;
     armed_for_ = nanoseconds{0};
-    client_.tick(clock_());
-    pump();
+    tick();
   });
+}
+
+bool Sockets::has_unread() const {
+  return std::any_of(connections_.begin(), connections_.end(),
+                     [](const auto& each) { return each.second->has_unread(); });
+}
+
+// A loop that is busy with clients comes late to its sockets. What has come by then is read before deadlines
+// are looked at, which takes one more turn of the loop at most; and a node of which bytes lie there is not
+// silent.
+void Sockets::tick() {
+  if (!reads_first_ && has_unread()) {
+    reads_first_ = true;
+    timer_.expires_after(std::chrono::nanoseconds{0});
+    timer_.async_wait([this, alive = alive_](const error_code& error) {
+      if (error || !*alive) return;
+      tick();
+    });
+    return;
+  }
+  reads_first_ = false;
+  for (const auto& [node, connection] : connections_) {
+    if (connection->has_unread()) client_.heard(node, clock_());
+  }
+  client_.tick(clock_());
+  pump();
 }
 
 }  // namespace weir::redis

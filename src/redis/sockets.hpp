@@ -49,6 +49,8 @@ class Sockets {
 
   void pump();
   void arm();
+  void tick();
+  bool has_unread() const;
   void open(Client::NodeId node, const Address& address);
 
   boost::asio::io_context& context_;
@@ -57,6 +59,7 @@ class Sockets {
   core::Clock clock_;
   boost::asio::steady_timer timer_;
   std::chrono::nanoseconds armed_for_{0};
+  bool reads_first_ = false;  // the tick that is due waits for what has come
   std::unordered_map<Client::NodeId, std::shared_ptr<Connection>> connections_;
   std::unordered_map<Client::NodeId, std::size_t> first_address_;  // to try, of those that a host has
   std::function<void()> changed_ = [] {};

@@ -2,9 +2,17 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/write.hpp>
+#include <chrono>
 #include <string>
 #include <vector>
 
+#include "redis/wire_test.hpp"
 #include "weir/redis.hpp"
 
 namespace weir::redis {
@@ -49,6 +57,47 @@ TEST(StoreTls, files_that_are_refused) {
     }
     EXPECT_EQ(said, row.error) << "RedisStore " << row.url;
   }
+}
+
+// A loop that was busy elsewhere comes late to its sockets: neither the call nor the connection ends for it.
+TEST(Sockets, what_has_come_is_read_before_deadlines_are_looked_at) {
+  namespace asio = boost::asio;
+  using asio::ip::tcp;
+  using namespace std::chrono_literals;
+  asio::io_context context;
+  tcp::acceptor acceptor(context, tcp::endpoint(asio::ip::address_v4::loopback(), 0));
+  std::chrono::nanoseconds now = 1000s;
+  std::vector<std::string> results;
+  Client client(
+      Endpoint::parse("redis://127.0.0.1:" + std::to_string(acceptor.local_endpoint().port())).value(),
+      "script", 1,
+      [&](std::uint64_t, const Client::Result& result) { results.emplace_back(name_of(result.cause)); }, 1ms);
+  Sockets sockets(context, client, nullptr, [&now] { return now; });
+  sockets.start();
+  context.poll();
+  tcp::socket redis = acceptor.accept();
+  redis.non_blocking(true);
+  std::string wire;
+  const auto read = [&] {
+    context.poll();
+    std::array<char, 65536> bytes{};
+    boost::system::error_code error;
+    wire.append(bytes.data(), redis.read_some(asio::buffer(bytes), error));
+  };
+  while (!client.ready()) {
+    for (read(); !wire.empty();)
+      asio::write(redis, asio::buffer(answer_to_greeting(take_command(wire), "sha", "")));
+  }
+  client.call(1, 0, array({"CALL"}), now + 1ms, now);
+  sockets.wake(1);
+  while (wire.empty()) read();
+  // Until the timer has run out. What is posted comes before what the timer leads to.
+  asio::steady_timer(context, 5ms).wait();
+  now += 5ms;
+  asio::post(context, [&redis] { asio::write(redis, asio::buffer(std::string(":1\r\n"))); });
+  while (results.empty()) context.poll();
+  EXPECT_EQ(results, std::vector<std::string>{"none"});
+  EXPECT_TRUE(client.ready()) << client.last_error();
 }
 
 }  // namespace
