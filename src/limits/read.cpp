@@ -55,7 +55,8 @@ void read_classes(Context& context, const Field& classes) {
   file.classes = context.classes.all();
   file.default_class = context.classes.find(std::string(kDefaultClass));
   file.ceiling = file.classes.empty() ? kNone : 0;
-  context.classes_wrong = names.empty() || file.classes.size() != classes.node->members.size();
+  const std::size_t written = classes.node->kind == Node::Kind::text ? 1 : classes.node->members.size();
+  context.classes_wrong = names.empty() || file.classes.size() != written;
   if (file.classes.size() > kMostClasses)
     context.error_at_key(
         8, classes,
@@ -72,13 +73,14 @@ Index find_class(Context& context, const Field& field) {
   return kNone;
 }
 
-void read_limits(Context& context, const Field& limits) {
-  if (!is_map(context, limits)) return;
+// False when there are so many that what comes after them is not looked at.
+bool read_limits(Context& context, const Field& limits) {
+  if (!is_map(context, limits)) return true;
   const std::vector<Field> fields = members_of(limits);
   if (fields.size() > kMostLimits) {
     context.error_at_key(26, limits,
                          std::to_string(fields.size()) + " limits; at most " + std::to_string(kMostLimits));
-    return;
+    return false;
   }
   // Limits name each other, also those that come later.
   for (std::size_t i = 0; i < fields.size(); ++i) {
@@ -101,6 +103,7 @@ void read_limits(Context& context, const Field& limits) {
                            quoted(limit.id) + " is the id of " + quoted(has.name) + " on line " +
                                std::to_string(has.place.line) + " too; two limits would have one state");
   }
+  return true;
 }
 
 Route read_route(Context& context, const Field& field) {
@@ -187,7 +190,7 @@ void read_top(Context& context, const Node& root) {
     file.hash_tag = tag.text();
   }
   if (const Field lists = top["lists"]) read_lists(context, lists);
-  if (const Field limits = top["limits"]) read_limits(context, limits);
+  if (const Field limits = top["limits"]; limits && !read_limits(context, limits)) return;
   read_routes(context, top["routes"]);
   if (const Field answers = top["answers"]) read_answers(context, answers);
   judge_hierarchy(file, context.findings);

@@ -908,7 +908,7 @@ TEST(Refused, what_is_past_is_an_error_where_lint_asks) {
 TEST(Refused, more_than_the_bounds) {
   std::string many = "version: 1\nlimits:\n";
   for (int i = 0; i < 1025; ++i) many += "  l" + std::to_string(i) + ": { rate: 1/s }\n";
-  EXPECT_EQ(only(read(many + "routes: [{ limits: [] }]\n", test_options())),
+  EXPECT_EQ(only(read(many + "routes: [{ limits: [l7] }]\n", test_options())),
             "limits.yaml:2:1: limits: 1025 limits; at most 1024");
   const std::string long_file = "version: 1\n# " + std::string(1 << 20, 'x') + "\n";
   EXPECT_EQ(only(read(long_file, test_options())),
@@ -950,6 +950,11 @@ TEST(Refused, of_very_much_that_is_wrong_the_first_thousand) {
   const Reading reading = read(file, test_options());
   ASSERT_EQ(reading.findings.size(), 1000U);
   EXPECT_TRUE(has_errors(reading.findings));
+}
+
+TEST(Refused, an_unknown_class_beside_a_single_one) {
+  EXPECT_EQ(only(read("version: 1\nclasses: default\nroutes: [{ class: bulk, limits: [] }]\n", test_options())),
+            "limits.yaml:3:19: routes[0].class: no class is called 'bulk'; known: default");
 }
 
 TEST(Refused, however_many_warnings_are_no_error) {
