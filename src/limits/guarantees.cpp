@@ -148,12 +148,23 @@ Keys keys_of(const File& file, const NamedLimit& child, const NamedLimit& parent
   return keys;
 }
 
-// An override without an end that holds for all requests of its keys.
-bool always(const NamedLimit& child, const Override& change) {
+// An override without an end that holds for all requests of its keys. (An address may be one of several that
+// have one key.)
+bool always(const File& file, const NamedLimit& child, const Override& change) {
+  const auto whole = [](const std::vector<Entry>& entries, core::Prefixes group) {
+    return std::all_of(entries.begin(), entries.end(), [group](const Entry& entry) {
+      if (entry.kind != Entry::Kind::network) return true;
+      return entry.network.bits <= (entry.network.first.v4 ? group.v4 : group.v6);
+    });
+  };
   return change.until == kNever &&
          std::all_of(change.when.begin(), change.when.end(), [&](const Condition& condition) {
-           return std::any_of(child.by.begin(), child.by.end(),
-                              [&](const By& by) { return by.attribute == condition.attribute; });
+           const auto by = std::find_if(child.by.begin(), child.by.end(), [&](const By& each) {
+             return each.attribute == condition.attribute;
+           });
+           return by != child.by.end() && whole(condition.entries, by->group) &&
+                  std::all_of(condition.lists.begin(), condition.lists.end(),
+                              [&](Index list) { return whole(file.lists[list].entries, by->group); });
          });
 }
 
@@ -193,7 +204,7 @@ class Judge {
       };
       for (int i = static_cast<int>(child.overrides.size()) - 1; i >= 0; --i) {
         const Override& change = child.overrides[static_cast<std::size_t>(i)];
-        add(change.guarantee, change.when, i, always(child, change));
+        add(change.guarantee, change.when, i, always(file_, child, change));
       }
       add(child.guarantee, {}, kOwn, true);
       for (const auto& [of_parent, keys] : demands) {
@@ -206,8 +217,6 @@ class Judge {
     }
     return right;
   }
-
-  bool anything() const { return !sums_.empty(); }
 
   // 16, of every window of `parent`, as its own numbers and its overrides have them.
   void judge(const NamedLimit& parent) {

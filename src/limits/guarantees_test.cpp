@@ -80,6 +80,20 @@ const Row kRows[] = {
      "limits.yaml:4:94: limits.a.overrides[0].guarantee: nobody can count its keys: '10.0.0.0/8' may be any "
      "number of "
      "values of ip; give it in an override whose when names them as texts\n"},
+    // One address is not all of its /64: the others have what an earlier override says.
+    {"rate: 100/s, reserve: 50%",
+     "  a: { by: [ip], within: all, rate: 90/s, overrides: [{ when: { ip: \"2001:db8::/64\" }, guarantee: "
+     "90/s burst 9 }, "
+     "{ when: { ip: \"2001:db8::1\" }, guarantee: 1/s }, { when: { ip: 10.0.0.1 }, guarantee: 20/s burst 1 "
+     "}] }\n",
+     "limits.yaml:3:16: limits.all.rate: the guarantees within it add up to 110/s, more than '100/s'\n"},
+    // What raises one key until some time and another after it: what was used before is owed after.
+    {"rate: 100/s, reserve: 50%",
+     "  a: { by: [t], within: all, rate: 90/s, overrides: [{ when: { t: x }, guarantee: 10/s burst 1 }, "
+     "{ when: { t: x }, until: 2027-01-01, guarantee: 60/s burst 1 }, { when: { t: y }, guarantee: 60/s "
+     "burst 1 }, "
+     "{ when: { t: y }, until: 2027-01-01, guarantee: 10/s burst 1 }] }\n",
+     "limits.yaml:3:16: limits.all.rate: the guarantees within it add up to 120/s, more than '100/s'\n"},
     // An override of the parent that has the numbers for it, and one that lifts the window.
     {"rate: 100/s, reserve: 10%, overrides: [{ when: { x: y }, rate: 1000/s, reserve: 5% }, { rate: "
      "unlimited }]",
