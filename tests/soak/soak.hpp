@@ -127,7 +127,7 @@ class Soak {
                 any(kWhenFailing)};
         key.merge = chance(0.4);
         if (kind == Kind::leased) {
-          key.rule = core::Rule{Quota::make({1, between(300us, 50ms)}, 8 + below(40)).value()};
+          key.rule = core::Rule{Quota::make({1, between(2ms, 100ms)}, 8 + below(40)).value()};
           key.lease = 2 + static_cast<std::uint64_t>(below(key.burst() / 2));
         }
         if (kind == Kind::window)
@@ -202,16 +202,17 @@ class Soak {
     ledger_->cancelled(id);
   }
   void give_back() {
-    if (last_ == 0) return;
-    const std::size_t id = any_recent();
-    const SharedWorld::Request& request = world_.requests[id];
-    const AskedRequest& question = world_.question(id);
-    const bool kind = question.names[0][0] == 'g' || question.names[0][0] == 'j';
-    if (!request.told || !kind || !question.charged || request.told->at < world_.now - 500ms ||
-        world_.asleep(request.process) || !given_back_.insert(id).second)
-      return;
-    ledger_->given_back(id);
-    world_.give_back(id);
+    for (int tries = 0; tries < 50 && last_ > 0; ++tries) {
+      const std::size_t id = any_recent();
+      const SharedWorld::Request& request = world_.requests[id];
+      const AskedRequest& question = world_.question(id);
+      const bool kind = question.names[0][0] == 'g' || question.names[0][0] == 'j';
+      if (!request.told || !kind || !question.charged || request.told->at < world_.now - 500ms ||
+          world_.asleep(request.process) || !given_back_.insert(id).second)
+        continue;
+      ledger_->given_back(id);
+      return world_.give_back(id);
+    }
   }
   void reset(std::size_t process) {
     redis::Strings names;

@@ -31,7 +31,7 @@ TEST(Soak, a_seed_repeats_what_happened) {
 TEST(Soak, whatever_happens_each_request_is_answered_in_time_and_no_key_is_admitted_too_much) {
   const bool is_long = std::getenv("WEIR_LONG") != nullptr;
   const std::uint64_t seed = core::Chance::seed();
-  const std::uint64_t most = is_long ? 20'000'000 : 500'000;
+  const std::uint64_t most = is_long ? 60'000'000 : 500'000;
   std::uint64_t events = 0;
   Ledger::Tally sum;
   for (std::uint64_t round = 0; events < most; ++round) {
@@ -67,7 +67,7 @@ TEST(Soak, whatever_happens_each_request_is_answered_in_time_and_no_key_is_admit
 
 // The events after which a sabotaged world is noticed; 0: it is not.
 std::string noticed(Sabotage sabotage) {
-  for (std::uint64_t round = 0; round < 20; ++round) {
+  for (std::uint64_t round = 0; round < 300; ++round) {
     Soak soak(core::Chance::seed() + round, sabotage);
     soak.run(kRound);
     if (!soak.wrong().empty()) return soak.wrong();
