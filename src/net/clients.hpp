@@ -40,11 +40,17 @@ struct Client {
 
 class Clients {
  public:
-  using Rows = std::shared_ptr<const std::vector<Client>>;
+  // Those of a moment, shared by all that asked meanwhile.
+  struct List {
+    std::vector<Client> rows{};  // by id
+    std::string text{};          // of all of them, once it has been written
+  };
+  using Rows = std::shared_ptr<List>;
 
   virtual ~Clients() = default;
 
-  // Calls `done` in a later turn of this loop: when every loop has told of its own.
+  // Calls `done` in a later turn of this loop: when every loop has told of its own, and one of those that
+  // asked a turn.
   virtual void list(std::function<void(const Rows&)> done) = 0;
   // Closes these, on whichever loops they are; then calls `done` with how many there were.
   virtual void close(std::vector<std::uint64_t> ids, std::function<void(std::size_t)> done) = 0;

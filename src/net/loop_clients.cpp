@@ -37,16 +37,29 @@ void LoopClients::list(std::function<void(const Rows&)> done) {
 
 void LoopClients::make_list() {
   making_ = true;
-  const auto found = std::make_shared<std::vector<Client>>();
+  const auto found = std::make_shared<List>();
   const auto visit = [found](Loop& loop) {
-    for (const auto& session : loop.sessions) found->push_back(session->client());
+    for (const auto& session : loop.sessions) found->rows.push_back(session->client());
   };
-  const auto end = [this, found, askers = std::exchange(askers_, {})] {
-    making_ = false;
-    for (const auto& each : askers) each(found);
-    if (!making_ && !askers_.empty()) make_list();
+  const auto end = [this, found, askers = std::exchange(askers_, {})]() mutable {
+    std::sort(found->rows.begin(), found->rows.end(),
+              [](const Client& a, const Client& b) { return a.peer.id < b.peer.id; });
+    hand_out(found, std::move(askers), 0);
   };
   go_on(std::make_shared<Tour>(Tour{mine_, visit, end}), 0);
+}
+
+void LoopClients::hand_out(Rows list, std::vector<Asker> askers, std::size_t next) {
+  askers[next](list);
+  askers[next] = nullptr;  // what it holds
+  if (++next < askers.size()) {
+    return boost::asio::post(mine_.context,
+                             [this, list = std::move(list), askers = std::move(askers), next]() mutable {
+                               hand_out(std::move(list), std::move(askers), next);
+                             });
+  }
+  making_ = false;
+  if (!askers_.empty()) make_list();
 }
 
 void LoopClients::close(std::vector<std::uint64_t> ids, std::function<void(std::size_t)> done) {

@@ -2,9 +2,13 @@
 //
 // Each loop is asked in a turn of its own, one after the other, so none waits for another, and nothing is
 // locked. Those that ask for a list while one is made share the next one: however many ask, one list is made
-// at a time. Made for one loop, and used on its thread; the loops must outlive it.
+// at a time. What each makes of it takes long where there are many connections, so each is given it in a turn
+// of its own: however many ask, another connection waits for one of them.
+//
+// Made for one loop, and used on its thread; the loops must outlive it.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <vector>
 
@@ -22,10 +26,13 @@ class LoopClients final : public Clients {
   void close(std::vector<std::uint64_t> ids, std::function<void(std::size_t)> done) override;
 
  private:
+  using Asker = std::function<void(const Rows&)>;
+
   void make_list();
+  void hand_out(Rows list, std::vector<Asker> askers, std::size_t next);
 
   Loop& mine_;
-  std::vector<std::function<void(const Rows&)>> askers_;  // of the next list
+  std::vector<Asker> askers_;  // of the next list
   bool making_ = false;
 };
 

@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <boost/asio/post.hpp>
+#include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "net/world_test.hpp"
@@ -40,7 +43,7 @@ TEST(LoopClients, lists_those_of_every_loop_in_a_later_turn_of_its_own) {
   LoopClients clients(world.second);
   std::string ids;
   clients.list([&](const Clients::Rows& found) {
-    for (const Client& each : *found) ids += std::to_string(each.peer.id) + " ";
+    for (const Client& each : found->rows) ids += std::to_string(each.peer.id) + " ";
   });
   EXPECT_EQ(ids, "");
   for (int i = 0; i < 4; ++i) world.turn();
@@ -59,6 +62,22 @@ TEST(LoopClients, those_that_ask_while_a_list_is_made_share_the_next) {
   ASSERT_EQ(told.size(), 3U);
   EXPECT_TRUE(told[0] != told[1]);
   EXPECT_TRUE(told[1] == told[2]);
+}
+
+// However many ask: what others have to do on the loop is done after each of them.
+TEST(LoopClients, between_two_that_are_told_every_other_connection_has_its_turn) {
+  Three world;
+  LoopClients clients(world.loop);
+  std::size_t told = 0, most = 0, turns = 0;
+  for (int i = 0; i < 100; ++i) clients.list([&](const Clients::Rows&) { ++told; });
+  const std::function<void()> another = [&, before = std::size_t{0}]() mutable {
+    most = std::max(most, told - std::exchange(before, told));
+    if (++turns < 300) boost::asio::post(world.loop.context, std::ref(another));
+  };
+  another();
+  while (turns < 300) world.turn();
+  EXPECT_EQ(told, 100U);
+  EXPECT_EQ(most, 1U);
 }
 
 TEST(LoopClients, closes_those_that_are_there_and_counts_them) {

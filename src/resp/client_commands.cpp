@@ -102,16 +102,21 @@ bool read_filter(Call& call, std::string_view name, std::string_view value, Filt
 }
 
 void tell(Call& call, Filter filter) {
-  call.later.list(call.silent(), [filter = std::move(filter)](Writer& to, const std::vector<Client>& rows) {
-    std::vector<const Client*> shown;
-    for (const Client& each : rows) {
-      if (filter.matches(each)) shown.push_back(&each);
-    }
-    std::sort(shown.begin(), shown.end(),
-              [](const Client* a, const Client* b) { return a->peer.id < b->peer.id; });
+  call.later.list(call.silent(), [filter = std::move(filter)](Writer& to, net::Clients::List& list) {
     std::string text;
-    for (const Client* each : shown) text += line_of(*each);
+    for (const Client& each : list.rows) {
+      if (filter.matches(each)) text += line_of(each);
+    }
     to.verbatim(text);
+  });
+}
+
+void tell_all(Call& call) {
+  call.later.list(call.silent(), [](Writer& to, net::Clients::List& list) {
+    if (list.text.empty()) {
+      for (const Client& each : list.rows) list.text += line_of(each);
+    }
+    to.verbatim(list.text);
   });
 }
 
@@ -138,7 +143,7 @@ void run_client_info(Call& call) { tell(call, {.ids = {call.caller.peer.id}}); }
 
 void run_client_list(Call& call) {
   const Arguments words = call.words;
-  if (words.size() == 2) return tell(call, {});
+  if (words.size() == 2) return tell_all(call);
   Filter filter;
   const std::string option = lower(words[2]);
   if (option == "type" && words.size() == 4) {

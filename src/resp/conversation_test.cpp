@@ -618,8 +618,7 @@ TEST(LateStore, what_nobody_could_decide_is_an_error_of_that_command_alone) {
 class LateClients final : public net::Clients {
  public:
   void list(std::function<void(const Rows&)> done) override {
-    turns.emplace_back(
-        [this, done = std::move(done)] { done(std::make_shared<const std::vector<net::Client>>(rows)); });
+    turns.emplace_back([this, done = std::move(done)] { done(std::make_shared<List>(List{rows})); });
   }
   void close(std::vector<std::uint64_t> ids, std::function<void(std::size_t)> done) override {
     turns.emplace_back([this, ids = std::move(ids), done = std::move(done)] {
@@ -643,8 +642,8 @@ class LateClients final : public net::Clients {
 struct ClientTalk : Talk {
   explicit ClientTalk(service::Options options = {}) : Talk(std::move(options)) {
     clients.rows = {
-        {.peer = {8, "10.0.0.8", 80}, .age = 90s, .idle = 5s, .memory = 2048, .name = "b", .user = "app"},
         {.peer = {7, "127.0.0.1", 70}, .age = 10s, .name = "me", .user = "default"},
+        {.peer = {8, "10.0.0.8", 80}, .age = 90s, .idle = 5s, .memory = 2048, .name = "b", .user = "app"},
         {.peer = {9, "2001:db8::1", 90}, .age = 91s, .user = "default", .queued = 2}};
   }
   std::string say(const std::string& bytes) {

@@ -2,7 +2,7 @@
 
 namespace weir::resp {
 
-void Later::list(bool silent, std::function<void(Writer&, const std::vector<net::Client>&)> reply) {
+void Later::list(bool silent, std::function<void(Writer&, net::Clients::List&)> reply) {
   open_ = true;
   silent_ = silent;
   clients_->list(unless_gone([this, reply = std::move(reply)](const Rows& rows) {
@@ -16,7 +16,7 @@ void Later::close(bool silent, std::function<bool(const net::Client&)> which,
   silent_ = silent;
   clients_->list(unless_gone([this, which = std::move(which), reply = std::move(reply)](const Rows& rows) {
     std::vector<std::uint64_t> ids;
-    for (const net::Client& each : *rows) {
+    for (const net::Client& each : rows->rows) {
       if (which(each)) ids.push_back(each.peer.id);
     }
     clients_->close(std::move(ids), unless_gone([this, reply](std::size_t closed) {

@@ -24,7 +24,7 @@ class Later {
       : clients_(clients), resume_(std::move(resume)) {}
 
   bool possible() const { return clients_ != nullptr; }
-  void list(bool silent, std::function<void(Writer&, const std::vector<net::Client>&)> reply);
+  void list(bool silent, std::function<void(Writer&, net::Clients::List&)> reply);
   // Closes those of which `which` says so.
   void close(bool silent, std::function<bool(const net::Client&)> which,
              std::function<void(Writer&, std::size_t)> reply);
