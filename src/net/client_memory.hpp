@@ -52,8 +52,8 @@ struct Charge {
   std::size_t beyond = 0;  // for what it makes us keep besides
 
   // Half a command of a few hundred bytes is in what each connection costs; beyond that whole pages count.
+  static constexpr std::size_t kFree = 1024;
   static constexpr std::size_t steps(std::size_t bytes) {
-    constexpr std::size_t kFree = 1024;
     constexpr std::size_t kPage = 4096;
     return bytes <= kFree ? 0 : (bytes + kPage - 1) / kPage * kPage;
   }

@@ -73,7 +73,8 @@ struct Loop {
   std::string replies;
   // Before the context, whose end is the end of the sessions that still wait in it.
   std::unordered_set<std::shared_ptr<Session>> sessions;
-  boost::asio::io_context context{1};
+  // One thread runs it, so what it watches needs no locks; others only post to it.
+  boost::asio::io_context context{BOOST_ASIO_CONCURRENCY_HINT_UNSAFE_IO};
   Poller poller{context};
   Holders holders;
 

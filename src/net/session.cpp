@@ -342,12 +342,13 @@ void Session::note_progress(bool progress, bool owing, std::chrono::nanoseconds 
 }
 
 void Session::account() {
+  const bool open = state_ != State::closed;
+  const std::size_t kept = rest_.capacity() + untaken_.capacity() + socket_->kept() +
+                           (conversation_ ? conversation_->kept() : 0);
+  // After nearly every request: it keeps nothing to speak of, as before.
+  if (open && kept <= Charge::kFree && charge_.beyond == 0 && charge_.rest != 0) return;
   Charge now;
-  if (state_ != State::closed) {
-    const std::size_t talk = conversation_ ? conversation_->kept() : 0;
-    now.rest = kConnection + socket_->at_rest();
-    now.beyond = Charge::steps(rest_.capacity() + untaken_.capacity() + talk + socket_->kept());
-  }
+  if (open) now = {.rest = kConnection + socket_->at_rest(), .beyond = Charge::steps(kept)};
   if (now == charge_) return;
   if (charge_.beyond == 0) keeps_since_ = loop_.clock();
   loop_.charge(*this, keeps_since_, charge_, now);
