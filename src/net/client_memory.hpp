@@ -26,24 +26,22 @@ class Session;
 struct ClientMemory {
   std::size_t most = std::numeric_limits<std::size_t>::max();  // set before the first thread
   std::atomic<std::size_t> used{0};
+  std::atomic<std::size_t> leaving{0};   // no longer charged, and freed when its session is
   std::atomic<std::uint64_t> closed{0};  // connections, for it
 
   bool over() const { return used.load(std::memory_order_relaxed) > most; }
-  // Whether it is much less than it was at its most since this last said so; and the twenty times after that,
-  // since a connection that is no longer charged is freed when it has been closed in order. One thread.
+  // Whether much has been freed since it was at its most, or since this last said so. One thread.
   bool fell() {
     constexpr std::size_t kMuch = std::size_t{4} << 20;
-    const std::size_t now = used.load(std::memory_order_relaxed);
+    const std::size_t now = used.load(std::memory_order_relaxed) + leaving.load(std::memory_order_relaxed);
     peak_ = std::max(peak_, now);
-    if (peak_ - now < kMuch) return fell_ > 0 && fell_-- > 0;
+    if (peak_ - now < kMuch) return false;
     peak_ = now;
-    fell_ = 20;
     return true;
   }
 
  private:
   std::size_t peak_ = 0;
-  int fell_ = 0;
 };
 
 // What one session is charged.

@@ -39,7 +39,8 @@ void Loop::hurry() {
 void Loop::sweep() {
   const std::chrono::nanoseconds now = clock();
   for (const auto& session : open_sessions()) session->look_at_time(now);
-  // What was freed stays the allocator's, in case that it is needed again; after a peak it is not.
+  // What was freed in small pieces stays the allocator's, in case that it is needed again; after a peak it is
+  // not.
   if (number == 0 && counters.memory.fell()) malloc_trim(0);
 }
 

@@ -49,7 +49,10 @@ Session::Session(Loop& loop, std::unique_ptr<Socket> socket, Peer peer, const Pr
       came_(loop.clock()),
       stalled_since_(came_) {}
 
-Session::~Session() { loop_.counters.now.fetch_sub(1, std::memory_order_relaxed); }
+Session::~Session() {
+  loop_.counters.memory.leaving.fetch_sub(leaving_, std::memory_order_relaxed);
+  loop_.counters.now.fetch_sub(1, std::memory_order_relaxed);
+}
 
 // The events. What each means depends on the state alone.
 
@@ -145,6 +148,8 @@ void Session::close() {
   const State before = std::exchange(state_, State::closed);
   if (before == State::closed) return;
   if (before == State::delaying) loop_.counters.delayed.fetch_sub(1, std::memory_order_relaxed);
+  leaving_ = charge_.sum();
+  loop_.counters.memory.leaving.fetch_add(leaving_, std::memory_order_relaxed);
   account();
   socket_->close();
   // Not here and now: this may be called from one of our own functions.
@@ -343,8 +348,8 @@ void Session::note_progress(bool progress, bool owing, std::chrono::nanoseconds 
 
 void Session::account() {
   const bool open = state_ != State::closed;
-  const std::size_t kept = rest_.capacity() + untaken_.capacity() + socket_->kept() +
-                           (conversation_ ? conversation_->kept() : 0);
+  const std::size_t kept =
+      rest_.capacity() + untaken_.capacity() + socket_->kept() + (conversation_ ? conversation_->kept() : 0);
   // After nearly every request: it keeps nothing to speak of, as before.
   if (open && kept <= Charge::kFree && charge_.beyond == 0 && charge_.rest != 0) return;
   Charge now;

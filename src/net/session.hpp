@@ -98,6 +98,7 @@ class Session final : public std::enable_shared_from_this<Session>, private Poll
   std::chrono::nanoseconds stalled_since_;  // 0: not stalled
   std::chrono::nanoseconds delayed_since_{0};
   Charge charge_;
+  std::size_t leaving_ = 0;                  // what it was charged when it was closed
   std::chrono::nanoseconds keeps_since_{0};  // more than itself
   State state_ = State::handshaking;
   bool draining_ = false;

@@ -1,5 +1,6 @@
 #include "server/server.hpp"
 
+#include <malloc.h>
 #include <spdlog/spdlog.h>
 #include <sys/resource.h>
 
@@ -41,6 +42,16 @@ void raise_descriptor_limit(std::size_t connections) {
   }
 }
 
+// What connections made the server keep is the system's again once it is freed. glibc would raise both
+// thresholds to what was freed last, up to 64 MiB, and keep that much for each of up to eight arenas a core;
+// given once, they stay (mallopt(3)). A buffer of that size is rare enough for a system call of its own.
+void give_memory_back(std::size_t threads) {
+  constexpr int kAtOnce = 128 << 10;
+  mallopt(M_MMAP_THRESHOLD, kAtOnce);
+  mallopt(M_TRIM_THRESHOLD, kAtOnce);
+  mallopt(M_ARENA_MAX, static_cast<int>(threads) + 1);
+}
+
 // What the program itself keeps resident, connections apart: --memory is to be what the operator sees.
 constexpr std::size_t kProgramBytes = 8_MiB;
 
@@ -72,6 +83,7 @@ class Server::Impl {
                   snapshot_.file ? snapshot_.file->seed() : store::Table::random_seed()),
         memory_(settings_.store ? std::make_unique<redis::ProcessMemory>() : nullptr),
         service_(options_from(settings_), embedded_.table()) {
+    give_memory_back(settings_.threads);
     service_.limits = open_limits(settings_, service_);
     std::vector<net::Loop*> loops;
     for (std::size_t i = 0; i < settings_.threads; ++i) {

@@ -61,7 +61,7 @@ class TestBound(unittest.TestCase):
                     client.close()
                 until(lambda: int(fields(other)["connected_clients"]) == 1, "all have gone")
                 if not sanitized():
-                    until(lambda: server.rss() - before < 48 * MIB, "the memory is given back")
+                    until(lambda: server.rss() - before < 16 * MIB, "the memory is given back")
                 self.assertLess(int(fields(other)["client_memory"]), MIB)
             self.assertIn("connection closed: it kept too much memory", server.stderr())
             return said
@@ -189,7 +189,7 @@ class TestTls(unittest.TestCase):
                 for client in halves:
                     client.close()
                 if not sanitized():
-                    until(lambda: server.rss() - before < 48 * MIB, "the memory is given back")
+                    until(lambda: server.rss() - before < 16 * MIB, "the memory is given back")
 
     @unittest.skipIf(sanitized(), "its memory is not the program's")
     def test_what_is_charged_is_no_less_than_what_it_costs(self):
