@@ -235,11 +235,6 @@ void Client::answer(NodeId id, const Question& question, const Value& value, nan
       if (error) {
         // "ERR invalid password", "ERR AUTH <password> called without any password configured" and so on.
         const Cause cause = cause_of(value.text);
-        // Before it knows who asks, Redis takes no word as long as the script.
-        if (value.text.find("unauthenticated") != std::string_view::npos) {
-          return go_down(id, Cause::auth, "NOAUTH: it asks for a password (" + std::string(value.text) + ")",
-                         now);
-        }
         const bool refused = question.kind == Kind::auth && cause == Cause::other &&
                              !value.text.starts_with("ERR max number of clients");
         return go_down(id, refused ? Cause::auth : cause, value.text, now);

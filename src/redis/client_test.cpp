@@ -254,16 +254,6 @@ TEST(RedisClient, a_changed_eviction_policy_is_noticed_within_a_minute_and_at_ev
   EXPECT_EQ(world.client.eviction_policy(), "noeviction");
 }
 
-TEST(RedisClient, a_script_too_long_for_one_that_is_not_known_means_that_a_password_is_missing) {
-  World world("redis://a");
-  world.start().accept("a");
-  world.call(1);
-  world.reply("a", "-ERR Protocol error: unauthenticated bulk length\r\n");
-  EXPECT_EQ(
-      world.took(),
-      "1 auth (a:6379: NOAUTH: it asks for a password (ERR Protocol error: unauthenticated bulk length))");
-}
-
 // Redis keeps a log of what it has refused.
 TEST(RedisClient, a_node_that_does_not_say_its_eviction_policy_is_not_asked_again) {
   World world("redis://a");

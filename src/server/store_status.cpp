@@ -18,6 +18,9 @@ constexpr StoreStatus::nanoseconds kReadyFor = 1s;
 
 }  // namespace
 
+StoreStatus::StoreStatus(std::string store, std::size_t loops)
+    : store_(std::move(store)), loops_(loops), far_(kAgainAfter) {}
+
 const StoreStatus::View& StoreStatus::find_worst() const {
   return std::max_element(loops_.begin(), loops_.end(),
                           [](const Loop& a, const Loop& b) { return a.view.state < b.view.state; })
@@ -80,9 +83,7 @@ std::optional<StoreStatus::Line> StoreStatus::note_eviction(std::string_view pol
 std::optional<StoreStatus::Line> StoreStatus::note_round_trip(nanoseconds round_trip, nanoseconds deadline,
                                                               nanoseconds now) {
   if (round_trip < deadline) return std::nullopt;
-  const std::lock_guard lock(mutex_);
-  if (far_at_ && now < *far_at_ + kAgainAfter) return std::nullopt;
-  far_at_ = now;
+  if (far_.happened(now) == 0) return std::nullopt;
   const auto rounded = std::chrono::ceil<std::chrono::milliseconds>(round_trip);
   return Line{true, "store " + store_ + ": a round trip takes " + core::to_text(rounded) +
                         ", and --store-deadline is " + core::to_text(deadline) +

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/repeated.hpp"
 #include "redis/health.hpp"
 
 namespace weir::server {
@@ -28,7 +29,7 @@ class StoreStatus {
     std::string text;
   };
 
-  StoreStatus(std::string store, std::size_t loops) : store_(std::move(store)), loops_(loops) {}
+  StoreStatus(std::string store, std::size_t loops);
 
   // That of the worst loop.
   View worst() const;
@@ -62,7 +63,7 @@ class StoreStatus {
   std::optional<nanoseconds> ready_since_;
   std::uint64_t not_decided_then_ = 0;  // at the last line
   std::string eviction_ = "noeviction";
-  std::optional<nanoseconds> far_at_;  // the last line of a long round trip
+  core::Repeated far_;  // a long round trip
   bool redis_cell_told_ = false;
 };
 
