@@ -18,20 +18,14 @@ using net::Client;
 
 constexpr std::uint64_t kMostSeconds = 1'000'000'000;  // in nanoseconds they fit
 
-std::string address_of(const Client& client) {
-  const std::string& host = client.peer.address;
-  const bool v6 = host.find(':') != std::string::npos;
-  return (v6 ? "[" + host + "]" : host) + ":" + std::to_string(client.peer.port);
-}
-
 std::string seconds(std::chrono::nanoseconds time) {
   return std::to_string(std::chrono::floor<std::chrono::seconds>(time).count());
 }
 
 // The fields of Redis that mean something here and those that its clients insist on, in its order.
 std::string line_of(const Client& client) {
-  return "id=" + std::to_string(client.peer.id) + " addr=" + address_of(client) + " name=" + client.name +
-         " age=" + seconds(client.age) + " idle=" + seconds(client.idle) +
+  return "id=" + std::to_string(client.peer.id) + " addr=" + address_of(client.peer) +
+         " name=" + client.name + " age=" + seconds(client.age) + " idle=" + seconds(client.idle) +
          " flags=" + (client.queued < 0 ? "N" : "x") +
          " db=0 sub=0 psub=0 ssub=0 multi=" + std::to_string(client.queued) +
          " qbuf=" + std::to_string(client.input) +
@@ -52,7 +46,7 @@ struct Filter {
   bool matches(const Client& client) const {
     return normal && client.peer.id != not_this &&
            (ids.empty() || std::find(ids.begin(), ids.end(), client.peer.id) != ids.end()) &&
-           (!address || *address == address_of(client)) && (!user || *user == client.user) &&
+           (!address || *address == address_of(client.peer)) && (!user || *user == client.user) &&
            client.age >= least_age;
   }
 };
@@ -138,6 +132,12 @@ void kill(Call& call, const Filter& filter, std::function<void(Writer&, std::siz
 }
 
 }  // namespace
+
+std::string address_of(const net::Peer& peer) {
+  const std::string& host = peer.address;
+  const bool v6 = host.find(':') != std::string::npos;
+  return (v6 ? "[" + host + "]" : host) + ":" + std::to_string(peer.port);
+}
 
 void run_client_info(Call& call) { tell(call, {.ids = {call.caller.peer.id}}); }
 

@@ -53,6 +53,8 @@ constexpr std::array kCommands = {
     Command{"DBSIZE", 1, kNoKeys, Flags::none, nullptr, run_dbsize, "live keys"},
     Command{"LASTSAVE", 1, kNoKeys, Flags::none, nullptr, run_lastsave, "when the last snapshot was written"},
     Command{"BGSAVE", -1, kNoKeys, Flags::none, nullptr, run_bgsave, "writes a snapshot beside the work"},
+    Command{"SLOWLOG", -2, kNoKeys, Flags::none, nullptr, run_slowlog,
+            "GET [count]|LEN|RESET: what took 10 ms or longer"},
     Command{"SHUTDOWN", -1, kNoKeys, Flags::not_in_multi, nullptr, run_shutdown,
             "[SAVE|NOSAVE]: stops the server"},
     Command{"MULTI", 1, kNoKeys, Flags::in_multi, nullptr, run_multi, "queues what follows until EXEC"},

@@ -102,6 +102,8 @@ std::span<const Command> listed_commands();
 // In any letter case; null when there is none of that name.
 const Command* find_command(std::string_view name);
 
+// HOST:PORT, an IPv6 host in brackets.
+std::string address_of(const net::Peer& peer);
 // Letters A to Z in lower case.
 std::string lower(std::string_view text);
 
@@ -127,6 +129,8 @@ void run_dbsize(Call& call);
 void run_shutdown(Call& call);
 void run_lastsave(Call& call);
 void run_bgsave(Call& call);
+// slow_log_command.cpp
+void run_slowlog(Call& call);
 // transaction_commands.cpp
 void run_multi(Call& call);
 void run_exec(Call& call);

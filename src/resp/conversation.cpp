@@ -18,6 +18,11 @@ std::size_t Conversation::feed(std::string_view input, std::string& out, net::Mo
   std::size_t used = 0;
   std::uint64_t ran = 0;
   if (!settle(out) || later_.waiting()) return 0;
+  if (waits_since_.count() != 0) {
+    if (when.now - waits_since_ >= service::SlowLog::kSlow)
+      note(when.now - waits_since_, {std::string(last_->name), "... (and what it waited for)"});
+    waits_since_ = {};
+  }
   if (later_.answered()) later_.write(Writer(out, caller_.protocol));
   while (goes_on(out)) {
     if (transaction_.running()) {
@@ -40,7 +45,12 @@ std::size_t Conversation::feed(std::string_view input, std::string& out, net::Mo
   settle(out);
   busy_ = !caller_.closing && !waiting() &&
           (slow_ || caller_.guessed || out.size() >= kOutputCap || transaction_.running());
-  asked_ = waiting() ? asked_ + used : 0;
+  if (waiting()) {
+    asked_ += used;
+    waits_since_ = when.now;
+  } else {
+    asked_ = 0;
+  }
   service_.counters.count(&service::Counters::commands, ran);
   return caller_.closing ? input.size() : used;
 }
@@ -110,9 +120,22 @@ void Conversation::queue(const Command& command, std::string_view bytes, Call& c
 // A decision comes here when it could not be gathered.
 void Conversation::run(const Command& command, Call& call) {
   if (command.ask != nullptr) return pipeline_.answer(call.reply());
+  const std::chrono::nanoseconds began = service_.now();
   command.run(call);
   slow_ = slow_ || call.slow;
   settle(call.out);
+  const std::chrono::nanoseconds took = service_.now() - began;
+  if (took < service::SlowLog::kSlow) return;
+  // What may run before authentication may have a password among its words.
+  note(took, service::cut(has(command.flags, Flags::before_auth) ? call.words.first(1) : call.words));
+}
+
+void Conversation::note(std::chrono::nanoseconds took, std::vector<std::string> words) {
+  service_.slow_log.add({.at = std::chrono::floor<std::chrono::seconds>(service_.wall_now()),
+                         .took = took,
+                         .words = std::move(words),
+                         .address = address_of(caller_.peer),
+                         .name = caller_.name});
 }
 
 // What EXEC runs, as far as the output's bound and the store allow; the rest is for a later call.

@@ -8,11 +8,13 @@
 // One thread at a time, that of its loop. Not for: sockets, timers, TLS (net/).
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "net/conversation.hpp"
 #include "resp/batch.hpp"
@@ -57,6 +59,7 @@ class Conversation final : public net::Conversation {
   void queue(const Command& command, std::string_view bytes, Call& call);
   void run(const Command& command, Call& call);
   void run_transaction(std::string& out);
+  void note(std::chrono::nanoseconds took, std::vector<std::string> words);
   void fail_protocol(std::string_view text, std::string& out);
 
   service::Service& service_;
@@ -65,7 +68,8 @@ class Conversation final : public net::Conversation {
   Transaction transaction_;
   Pipeline pipeline_;
   Later later_;
-  const Command* last_ = nullptr;  // for the list of clients
+  const Command* last_ = nullptr;            // for the list of clients
+  std::chrono::nanoseconds waits_since_{0};  // for answers; 0: it waits for none
   std::size_t asked_ = 0;  // bytes of the commands whose answers it waits for: the store has their words
   bool busy_ = false;
   bool slow_ = false;  // what has just run took long: the other connections are next

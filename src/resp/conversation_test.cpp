@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "store/embedded_store.hpp"
@@ -16,9 +18,10 @@ namespace {
 using namespace std::chrono_literals;
 
 struct Talk {
-  explicit Talk(service::Options options = {}) : service(with_clock(std::move(options)), embedded.table()) {}
-  service::Options with_clock(service::Options options) {
-    options.clock = [this] { return now; };
+  explicit Talk(service::Options options = {}, core::Clock clock = nullptr)
+      : service(with_clock(std::move(options), std::move(clock)), embedded.table()) {}
+  service::Options with_clock(service::Options options, core::Clock clock) {
+    options.clock = clock ? std::move(clock) : [this] { return now; };
     options.wall_clock = [] { return 1'700'000'000'123'456'789ns; };
     return options;
   }
@@ -612,6 +615,39 @@ TEST(LateStore, what_nobody_could_decide_is_an_error_of_that_command_alone) {
     talk.store.fault = Fault::none;
     EXPECT_EQ(talk.all("CL.THROTTLE a 15 30 60\r\n"), kFirst) << "nothing is left of the fault";
   }
+}
+
+// Checks that waited, by the last command that did; words of the others, but none that may be a password.
+TEST(SlowLog, has_what_waited_for_the_store) {
+  LateTalk talk;
+  talk.say("CLIENT SETNAME me\r\nCL.THROTTLE secret 15 30 60\r\nGCRA a 15 30 60\r\n");
+  talk.now += 9ms;
+  talk.all("");
+  EXPECT_EQ(talk.say("SLOWLOG LEN\r\n"), ":0\r\n") << "not for long enough";
+  talk.say("CL.THROTTLE secret 15 30 60\r\nGCRA a 15 30 60\r\n");
+  talk.now += 10ms;
+  talk.all("");
+  EXPECT_EQ(talk.say("SLOWLOG GET\r\n"),
+            "*1\r\n*6\r\n:0\r\n:1700000000\r\n:10000\r\n*2\r\n$4\r\nGCRA\r\n$28\r\n... (and what it waited "
+            "for)\r\n$11\r\n127.0.0.1:0\r\n$2\r\nme\r\n");
+  EXPECT_EQ(talk.say("SLOWLOG LEN\r\nslowlog reset\r\nSLOWLOG LEN\r\nSLOWLOG GET -1\r\n"),
+            ":1\r\n+OK\r\n:0\r\n*0\r\n");
+  EXPECT_EQ(
+      talk.say("SLOWLOG GET -2\r\nSLOWLOG GET x\r\n"),
+      "-ERR count should be greater than or equal to -1\r\n-ERR count should be greater than or equal to "
+      "-1\r\n");
+}
+
+TEST(SlowLog, has_no_password) {
+  service::Options options;
+  options.password = "secret";
+  auto time = std::make_shared<std::chrono::nanoseconds>(1s);
+  Talk talk(options, [time] { return *time += 20ms; });
+  talk.say("AUTH secret\r\nHELLO 3 AUTH default secret\r\nECHO slow\r\n");
+  const std::string told = talk.say("SLOWLOG GET\r\n");
+  EXPECT_EQ(told.find("secret"), std::string::npos) << told;
+  EXPECT_NE(told.find("*2\r\n$4\r\nECHO\r\n$4\r\nslow\r\n"), std::string::npos) << told;
+  EXPECT_NE(told.find("*1\r\n$4\r\nAUTH\r\n"), std::string::npos) << told;
 }
 
 // Clients that are told of when the test says so.

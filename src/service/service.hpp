@@ -19,6 +19,7 @@
 #include "service/credentials.hpp"
 #include "service/limits_in_force.hpp"
 #include "service/metrics.hpp"
+#include "service/slow_log.hpp"
 #include "store/clock.hpp"
 #include "store/store.hpp"
 #include "store/table.hpp"
@@ -64,6 +65,7 @@ class Service {
   Counters counters;
   core::Notices notices{[this] { return now(); }};
   Metrics metrics;
+  SlowLog slow_log;
   // Stops the program, with or without a last snapshot. Any thread; returns at once.
   std::function<void(bool save)> shut_down = [](bool) {};
   // Begins a snapshot and returns at once; and when the last one was, on the wall clock. Any thread.

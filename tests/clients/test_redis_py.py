@@ -43,6 +43,16 @@ class TestRedisPy(OneServer):
         self.assertTrue(self.redis.client_setname("worker"))
         self.assertEqual(self.redis.client_getname(), "worker")
 
+    def test_slowlog(self):
+        self.assertTrue(self.redis.slowlog_reset())
+        keys = 1000
+        while self.redis.slowlog_len() == 0 and keys < 1_000_000:  # until it takes 10 ms on this machine
+            keys *= 2
+            self.redis.delete(*range(keys))
+        entries = [each for each in self.redis.slowlog_get() if each["command"].startswith(b"DEL 0 1 2 ")]
+        self.assertTrue(entries[0]["command"].endswith(b" 29 ... (%d more arguments)" % (keys - 30)))
+        self.assertGreaterEqual(entries[0]["duration"], 10_000)
+
     def test_the_default_pipeline_is_a_transaction(self):
         with self.redis.pipeline() as pipe:
             for _ in range(3):
