@@ -96,7 +96,7 @@ class Parser {
       refused("a directive (%); none is allowed");
     if (!next() || !value(root, 0)) return root;
     if (!next(YAML_DOCUMENT_END_EVENT) || !next()) return root;
-    if (event_.type != YAML_STREAM_END_EVENT) refused("a second document; a file is one");
+    if (event_.type != YAML_STREAM_END_EVENT) refused("a second document; a file has one");
     return root;
   }
 

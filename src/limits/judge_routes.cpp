@@ -35,7 +35,7 @@ void fill_meets(const File& file, Route& route) {
   }
 }
 
-// What one limit bears of a wait that another asks for: its room for the class, less one unit.
+// What one limit can absorb of a wait that another asks for: its room for the class, less one unit.
 nanoseconds borne(const NamedLimit& limit, const Window& window, Index of_class) {
   const Quota& quota = window.rule.quota;
   std::uint32_t kept = limit.reserve.share.millionths;
@@ -70,7 +70,7 @@ void judge_waiting(const File& file, const Route& route, std::vector<bool>& told
              core::name_of(window.rule.algorithm));
       } else if (index != own && borne(limit, window, of_class) < least->max_wait) {
         warn(core::to_text(least->max_wait) + " is more than " + quoted(limit.name) +
-             ", which the same request meets, bears: at most " +
+             ", which the same request meets, can absorb: at most " +
              core::to_text(borne(limit, window, of_class)));
       }
     }

@@ -121,8 +121,7 @@ std::vector<WindowChange> read_changes(Context& context, const Field& rate,
                           "; the limit's window counts by " + core::name_of(algorithm));
       } else if (std::any_of(changes.begin(), changes.end(),
                              [i](const WindowChange& each) { return each.window == i; })) {
-        context.error(
-            6, item, quoted(item.text()) + " is for a window that the same override has numbers for already");
+        context.error(6, item, quoted(item.text()) + " is a second rate for one window of the limit");
         break;
       } else {
         changes.push_back({i, change.lifted, change.rule, item.place()});
@@ -131,7 +130,7 @@ std::vector<WindowChange> read_changes(Context& context, const Field& rate,
     if (!found && !windows.empty())
       context.error(17, item,
                     quoted(item.text()) +
-                        " is for a window that the limit has not; its periods: " + periods_of(windows));
+                        " is for a window that the limit does not have; its periods: " + periods_of(windows));
   }
   if (rate.node->kind == Node::Kind::list && rate.node->members.empty())
     context.error(6, rate, "the list is empty; write a rate, or unlimited");
@@ -262,7 +261,7 @@ void read_end(Context& context, const Field& field, std::string_view text, Time&
   end = *read;
   if (end <= context.options.now)
     context.findings.add(context.options.past, 19, field.place(), field.path,
-                         std::string(text) + " is past: it is " + to_text(context.options.now) + " now");
+                         std::string(text) + " is in the past: it is now " + to_text(context.options.now));
 }
 
 }  // namespace weir::limits

@@ -73,7 +73,7 @@ Index find_class(Context& context, const Field& field) {
   return kNone;
 }
 
-// False when there are so many that what comes after them is not looked at.
+// False when there are more than are read: what comes after them is not looked at.
 bool read_limits(Context& context, const Field& limits) {
   if (!is_map(context, limits)) return true;
   const std::vector<Field> fields = members_of(limits);

@@ -97,7 +97,7 @@ limits.yaml:3:8: limits.a: the merge key '<<'; write things out
 ---
 version: 1
 )",
-     R"(limits.yaml:2:1: a second document; a file is one
+     R"(limits.yaml:2:1: a second document; a file has one
 )"},
     {2, R"(%YAML 1.1
 ---
@@ -403,7 +403,7 @@ limits:
 )",
      R"(limits.yaml:3:39: limits.a.overrides[0].rate: the list is empty; write a rate, or unlimited
 limits.yaml:3:53: limits.a.overrides[1].rate: 'unlimited/0s' names no period; write unlimited/day, or unlimited for all windows
-limits.yaml:3:89: limits.a.overrides[2].rate[1]: '5/s' is for a window that the same override has numbers for already
+limits.yaml:3:89: limits.a.overrides[2].rate[1]: '5/s' is a second rate for one window of the limit
 )"},
     {7, R"(version: 1
 limits:
@@ -733,8 +733,8 @@ limits.yaml:3:67: limits.all.overrides[0].rate: the guarantees within it add up 
 limits:
   a: { rate: [10/s, 100/min], overrides: [{ rate: 1000/h }, { rate: unlimited/day }] }
 )",
-     R"(limits.yaml:3:51: limits.a.overrides[0].rate: '1000/h' is for a window that the limit has not; its periods: s, min
-limits.yaml:3:69: limits.a.overrides[1].rate: 'unlimited/day' is for a window that the limit has not; its periods: s, min
+     R"(limits.yaml:3:51: limits.a.overrides[0].rate: '1000/h' is for a window that the limit does not have; its periods: s, min
+limits.yaml:3:69: limits.a.overrides[1].rate: 'unlimited/day' is for a window that the limit does not have; its periods: s, min
 )"},
     {17, R"(version: 1
 limits:
@@ -771,13 +771,13 @@ limits:
 limits:
   a: { by: [t], rate: 10/s, overrides: [{ when: { t: x }, until: 2026-11-20, rate: 20/s }] }
 )",
-     R"(limits.yaml:3:66: warning: limits.a.overrides[0].until: 2026-11-20 is past: it is 2026-11-21T00:00:00Z now
+     R"(limits.yaml:3:66: warning: limits.a.overrides[0].until: 2026-11-20 is in the past: it is now 2026-11-21T00:00:00Z
 )"},
     {19, R"(version: 1
 limits:
   a: { rate: 10/s, shadow: until 2026-11-20T23:59:59+00:00 }
 )",
-     R"(limits.yaml:3:28: warning: limits.a.shadow: 2026-11-20T23:59:59+00:00 is past: it is 2026-11-21T00:00:00Z now
+     R"(limits.yaml:3:28: warning: limits.a.shadow: 2026-11-20T23:59:59+00:00 is in the past: it is now 2026-11-21T00:00:00Z
 )"},
     {20, R"(version: 1
 limits:
@@ -814,7 +814,7 @@ limits:
   a: { by: [user], rate: 10/s burst 5, max_wait: 10s }
   b: { by: [ip], rate: 10/s burst 5 }
 )",
-     R"(limits.yaml:3:50: warning: limits.a.max_wait: 10s is more than 'b', which the same request meets, bears: at most 400ms
+     R"(limits.yaml:3:50: warning: limits.a.max_wait: 10s is more than 'b', which the same request meets, can absorb: at most 400ms
 )"},
     {23, R"(version: 1
 limits:
@@ -900,7 +900,7 @@ TEST(Refused, what_is_past_is_an_error_where_lint_asks) {
   options.past = Severity::error;
   const std::string file = "version: 1\nlimits:\n  a: { rate: 10/s, shadow: until 2026-11-21 }\n";
   EXPECT_EQ(only(read(file, options)),
-            "limits.yaml:3:28: limits.a.shadow: 2026-11-21 is past: it is 2026-11-21T00:00:00Z now");
+            "limits.yaml:3:28: limits.a.shadow: 2026-11-21 is in the past: it is now 2026-11-21T00:00:00Z");
   options.now = kTestNow - std::chrono::nanoseconds{1};
   EXPECT_EQ(only(read(file, options)), "");
 }
@@ -953,8 +953,9 @@ TEST(Refused, of_very_much_that_is_wrong_the_first_thousand) {
 }
 
 TEST(Refused, an_unknown_class_beside_a_single_one) {
-  EXPECT_EQ(only(read("version: 1\nclasses: default\nroutes: [{ class: bulk, limits: [] }]\n", test_options())),
-            "limits.yaml:3:19: routes[0].class: no class is called 'bulk'; known: default");
+  EXPECT_EQ(
+      only(read("version: 1\nclasses: default\nroutes: [{ class: bulk, limits: [] }]\n", test_options())),
+      "limits.yaml:3:19: routes[0].class: no class is called 'bulk'; known: default");
 }
 
 TEST(Refused, however_many_warnings_are_no_error) {

@@ -75,7 +75,7 @@ class Lint(unittest.TestCase):
         file = "version: 1\nlimits:\n  user: { rate: 20/s, shadow: until 2026-12-01 }\n"
         self.assertEqual(lint("--now", "2026-11-30T23:59:59Z", "-", stdin=file)[0], 0)
         self.assertEqual(lint("--now", "2026-12-01", "-", stdin=file),
-                         (1, "<stdin>:3:31: limits.user.shadow: 2026-12-01 is past: it is 2026-12-01T00:00:00Z now\n", ""))
+                         (1, "<stdin>:3:31: limits.user.shadow: 2026-12-01 is in the past: it is now 2026-12-01T00:00:00Z\n", ""))
 
     def test_json(self):
         code, out, errors = lint("--json", "-", stdin=WRONG)
