@@ -24,7 +24,7 @@ Wide greatest_divisor(Wide a, Wide b) {
     a = b;
     b = rest;
   }
-  return a;
+  return std::max<Wide>(a, 1);
 }
 
 // Whether the sum of units / interval is at most 1 / `limit`; empty when 128 bits do not tell.
@@ -271,7 +271,8 @@ class Judge {
   }
 
   void judge_burst(const NamedLimit& parent, const Source& source, const NamedReserve& named) {
-    const auto& [from, reserve] = named;
+    const int from = named.from;
+    const Reserve& reserve = named.reserve;
     const Wide kept = Wide{static_cast<std::uint64_t>(source.rule.quota.burst())} * reserve.share.millionths;
     of_each_parent([&](const Sum& sum) {
       if (sum.bursts * Share::kWhole <= kept) return false;
