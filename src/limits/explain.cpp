@@ -23,16 +23,6 @@ bool has(std::span<const Attribute> attributes, std::string_view name) {
                      [name](const Attribute& each) { return each.name == name; });
 }
 
-std::string key_of(const NamedLimit& limit, std::span<const Attribute> attributes) {
-  std::string key;
-  for (const By& by : limit.by) {
-    if (!key.empty()) key += ' ';
-    key += by.attribute + '=';
-    core::append_address(value_of(attributes, by.attribute), by.group, key);
-  }
-  return key;
-}
-
 std::string missing_of(const NamedLimit& limit, std::span<const Attribute> attributes) {
   for (const By& by : limit.by) {
     if (!has(attributes, by.attribute)) return by.attribute;
@@ -64,7 +54,7 @@ ExplainedCheck of_file(const File& file, const Step& step, std::span<const Attri
   if (step.what == Step::What::skipped) {
     out.missing = missing_of(limit, attributes);
   } else {
-    out.key = key_of(limit, attributes);
+    out.key = key_text(limit, attributes);
   }
   if (step.what == Step::What::lifted) out.rate = "unlimited";
   return out;
@@ -100,6 +90,16 @@ std::string line_of(const ExplainedCheck& check, const std::string& file, bool d
 
 }  // namespace
 
+std::string key_text(const NamedLimit& limit, std::span<const Attribute> attributes) {
+  std::string key;
+  for (const By& by : limit.by) {
+    if (!key.empty()) key += ' ';
+    key += by.attribute + '=';
+    core::append_address(value_of(attributes, by.attribute), by.group, key);
+  }
+  return key;
+}
+
 Explanation explain(const File& file, const Trace& trace, std::span<const Attribute> attributes,
                     std::span<const store::Check> checks, const store::Request* answered) {
   Explanation out;
@@ -114,6 +114,7 @@ Explanation explain(const File& file, const Trace& trace, std::span<const Attrib
       const store::Check& check = checks[next];
       explained.rate = core::to_text(check.limit->rule);
       explained.cost = check.cost.units;
+      explained.shadow = check.shadow;
       if (answered != nullptr) {
         explained.decision = check.decision;
         if (out.by < 0 && answered->by == next) out.by = static_cast<int>(out.checks.size());

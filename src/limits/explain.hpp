@@ -51,6 +51,9 @@ Explanation explain(const File& file, const Trace& trace, std::span<const Attrib
 // counts "inside" or "borrows"; "skipped", "exempt", "unlimited"; and "counted" while nobody has decided.
 std::string verdict_of(const ExplainedCheck& check);
 
+// What a limit counts a request by: "tenant=acme user=42", of an address its network. It has all attributes.
+std::string key_text(const NamedLimit& limit, std::span<const Attribute> attributes);
+
 // For people: several lines.
 std::string to_text(const Explanation& explanation, const std::string& file);
 

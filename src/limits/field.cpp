@@ -86,7 +86,8 @@ Field Map::operator[](std::string_view key) const {
   return {};
 }
 
-Index find_name(Context& context, const Field& field, const Names& names, int rule, std::string_view what) {
+Index find_name(Context& context, const Field& field, const KnownNames& names, int rule,
+                std::string_view what) {
   if (!is_text(context, field)) return kNone;
   const Index found = names.find(field.text());
   if (found == kNone)

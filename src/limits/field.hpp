@@ -26,7 +26,7 @@ struct Field {
 };
 
 // Names, each with its index.
-class Names {
+class KnownNames {
  public:
   Index find(const std::string& name) const {
     const auto at = index_.find(name);
@@ -47,9 +47,9 @@ struct Context {
   const ReadOptions& options;
   File& file;
   Findings& findings;
-  Names classes{};
-  Names lists{};
-  Names limits{};
+  KnownNames classes{};
+  KnownNames lists{};
+  KnownNames limits{};
   bool classes_wrong = false;  // and told: what names one is not judged
 
   void error(int rule, const Field& field, std::string text) {
@@ -84,7 +84,8 @@ class Map {
 };
 
 // The name in a text, as an index; kNone and told when it is not one of `names`. `what`: "limit".
-Index find_name(Context& context, const Field& field, const Names& names, int rule, std::string_view what);
+Index find_name(Context& context, const Field& field, const KnownNames& names, int rule,
+                std::string_view what);
 
 // What a text means by one of the functions of limits/scalars.hpp; told by `rule` when it means nothing, and
 // `value` is then as it was. False then too.
