@@ -31,15 +31,17 @@ ROOMS = {room.name: room for room in [
          {"core", "store", "resp", "net/tls.hpp"}, {"Asio", "OpenSSL", "tl"}),
     Room("limits", "the limits file: what it says, and what is wrong with it",
          {"core", "store"}, {"POSIX", "libyaml", "tl"}),
+    Room("limits tools", "trying a limits file out: its tests, explanations, comparisons", {"core", "store", "limits"}, {"JSON"},
+         files={"case_report", "case_run", "cases", "coverage", "diff", "explain_json", "trial"}),
     Room("service", "what all connections share: who may ask, what is counted and told; no protocol",
          {"core", "store", "limits"}, {"OpenSSL", "POSIX"}),
     Room("server", "wiring: sockets, conversations and stores, put together", {"core", "store", "limits", "resp conversation", "net", "redis", "service"},
          {"Asio", "OpenSSL", "spdlog", "POSIX"}),
     Room("logs", "reading access logs: formats, times, merging by time",
          {"core"}, {"simdjson", "zlib", "zstd", "POSIX"}),
-    Room("sim", "replaying logs: deciding, suggesting, reports", {"core", "logs"}, {"fmt", "JSON", "POSIX"}),
+    Room("sim", "replaying logs: deciding, suggesting, reports", {"core", "limits", "limits tools", "logs"}, {"fmt", "JSON", "POSIX"}),
     Room("cli", "`main` and one file for each subcommand",
-         {"core", "net", "resp", "server", "logs", "limits", "sim"}, {"CLI11", "Asio", "JSON", "fmt", "POSIX"}),
+         {"core", "net", "resp", "server", "logs", "limits", "limits tools", "sim"}, {"CLI11", "Asio", "JSON", "fmt", "POSIX"}),
 ]}
 
 

@@ -85,8 +85,21 @@ logs::LogOptions LogFlags::options() const {
   return options;
 }
 
-LogRun::LogRun(const LogFlags& flags)
-    : flags_(flags), reader_(flags.options(), stop), terminal_(::isatty(STDERR_FILENO) != 0) {
+namespace {
+
+logs::LogOptions with(logs::LogOptions options, std::vector<logs::Wanted::Part> parts) {
+  options.wanted.key = std::move(parts);
+  options.wanted.may_lack = true;
+  return options;
+}
+
+}  // namespace
+
+LogRun::LogRun(const LogFlags& flags, std::vector<logs::Wanted::Part> parts)
+    : LogRun(flags, with(flags.options(), std::move(parts))) {}
+
+LogRun::LogRun(const LogFlags& flags, logs::LogOptions options)
+    : flags_(flags), reader_(std::move(options), stop), terminal_(::isatty(STDERR_FILENO) != 0) {
   std::signal(SIGINT, stop_reading);
   std::signal(SIGTERM, stop_reading);
   started_ = shown_ = std::chrono::steady_clock::now();

@@ -36,7 +36,9 @@ struct LogFlags {
 // One run over a log: Ctrl-C ends it early, a terminal shows its progress.
 class LogRun {
  public:
-  explicit LogRun(const LogFlags& flags);
+  explicit LogRun(const LogFlags& flags) : LogRun(flags, flags.options()) {}
+  // Of a limits file, whose attributes `parts` are in place of --key: a line may lack some of them.
+  LogRun(const LogFlags& flags, std::vector<logs::Wanted::Part> parts);
   ~LogRun();
   LogRun(const LogRun&) = delete;
   LogRun& operator=(const LogRun&) = delete;
@@ -52,6 +54,7 @@ class LogRun {
   static bool colour();
 
  private:
+  LogRun(const LogFlags& flags, logs::LogOptions options);
   void show(const logs::Progress& at);
   void finish();
 

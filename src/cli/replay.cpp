@@ -1,10 +1,12 @@
-// weir replay: what limits would have done to the requests of a log.
+// weir replay: what limits, or a whole file of them, would have done to the requests of a log.
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <stdexcept>
 
+#include "cli/attribute_flags.hpp"
 #include "cli/commands.hpp"
 #include "cli/log_flags.hpp"
+#include "sim/file_replay.hpp"
 #include "sim/replay.hpp"
 
 namespace weir::cli {
@@ -13,10 +15,35 @@ namespace {
 struct Flags {
   LogFlags log;
   std::vector<std::string> limits;
+  AttributeFlags file;
   std::size_t worst = 10;
 };
 
+int replay_file(const Flags& flags) {
+  if (flags.log.key != LogFlags{}.key)
+    throw std::runtime_error("key: with --limits each limit says what it counts by");
+  const std::shared_ptr<const limits::Set> set = set_of(flags.file.path);
+  std::vector<std::string> attributes = sim::attributes_of(set->file());
+  LogRun run(flags.log, flags.file.wanted(attributes));
+  sim::FileReplay replay(set, std::move(attributes), flags.worst);
+  run.read([&](std::span<const logs::Event> events) {
+    for (const logs::Event& event : events) replay.take(event, run.reader().clients());
+  });
+  sim::LogReport log = run.report();
+  log.key = replay.key();
+  log.clients = replay.clients();
+  sim::ReplayReport report = replay.report();
+  report.log = std::move(log);
+  return run.deliver(sim::text_of(report, LogRun::colour()), sim::json_of(report));
+}
+
 int replay(const Flags& flags) {
+  if (flags.limits.empty() && flags.file.path.empty())
+    throw std::runtime_error("--limit or --limits is required (see weir replay --help)");
+  if (!flags.limits.empty() && !flags.file.path.empty())
+    throw std::runtime_error("give --limit or --limits, not both");
+  if (!flags.file.path.empty()) return replay_file(flags);
+  if (!flags.file.fields.empty()) throw std::runtime_error("attribute: only --limits has attributes");
   std::vector<core::Rule> rules;
   for (const std::string& text : flags.limits) {
     const auto rule = core::Rule::parse(text);
@@ -49,9 +76,12 @@ void add_replay(CLI::App& app, int& result) {
       ->add_option("--limit", flags->limits,
                    "COUNT/PERIOD [burst N] [algorithm=NAME] [align=clock]; up to 16")
       ->type_name("LIMIT")
-      ->required()
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  replay_app
+      ->add_option("--limits", flags->file.path, "limits file to try instead: all of its limits together")
+      ->type_name("FILE");
+  flags->file.add_to(*replay_app);
   replay_app->add_option("--worst", flags->worst, "how many of the worst clients to list, up to 1000")
       ->type_name("N")
       ->check(CLI::Range(0, 1000).description(""))

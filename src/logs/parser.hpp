@@ -21,8 +21,8 @@ struct Wanted {
     core::Prefixes prefixes;
     std::vector<std::string> other_names;  // of the field, where there is none called `field`
   };
-  std::vector<Part> key;  // empty: the client's address, where the format has it
-  bool may_lack = false;  // a line need not have the fields of the key; "-" and nothing at all are none then
+  std::vector<Part> key;    // empty: the client's address, where the format has it
+  bool may_lack = false;    // a line need not have the fields of the key; it lacks one that is empty or "-"
   core::Prefixes prefixes;  // of that address
   std::string cost;         // empty: 1 for each line
   std::string time;         // empty: where the format has it

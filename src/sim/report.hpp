@@ -40,6 +40,9 @@ struct LimitReport {
   std::vector<std::uint64_t> denied_over_time;        // the bins of LogReport::requests_over_time
   std::vector<std::uint64_t> denied_clients_by_size;  // the classes of LogReport::clients_by_size
   std::vector<WorstClient> worst;
+  // Of a limits file only.
+  std::uint64_t decided = 0;     // denied requests whose answer names this limit
+  std::uint64_t would_deny = 0;  // in shadow: these were not denied
 };
 
 // What is known of a log, whatever the limit.
@@ -56,8 +59,18 @@ struct LogReport {
   std::uint64_t units = 0;
 };
 
+// What else is known when the limits are those of a file; the first of ReplayReport::limits is then all of
+// them together, and the others have clients of their own: their keys.
+struct FileTotals {
+  std::string name;
+  std::uint64_t unlimited = 0;  // requests that met no limit
+  std::uint64_t errors = 0;     // requests that a limit could not decide, and so nobody
+  std::string first_error;
+};
+
 struct ReplayReport {
   LogReport log;
+  std::optional<FileTotals> file;
   std::int64_t from_s = 0;
   std::int64_t bin_s = 1;
   std::vector<std::uint64_t> requests_over_time;

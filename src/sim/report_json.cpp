@@ -79,6 +79,13 @@ std::string json_of(const ReplayReport& report) {
   ordered_json sizes = ordered_json::array();
   for (std::size_t i = 0; i < report.clients_by_size.size(); ++i) sizes.push_back(std::uint64_t{1} << i);
   json["distribution"] = {{"requests_from", std::move(sizes)}, {"clients", report.clients_by_size}};
+  if (const auto& file = report.file) {
+    json["file"] = {
+        {"name", file->name},
+        {"unlimited", file->unlimited},
+        {"errors", file->errors},
+        {"first_error", file->errors > 0 ? ordered_json(file->first_error) : ordered_json(nullptr)}};
+  }
   json["limits"] = ordered_json::array();
   for (const LimitReport& limit : report.limits) {
     const std::uint64_t requests = limit.allowed + limit.denied;
@@ -101,6 +108,9 @@ std::string json_of(const ReplayReport& report) {
          {"series_denied", limit.denied_over_time},
          {"distribution_denied", limit.denied_clients_by_size},
          {"worst", worst_of(limit)}});
+    if (!report.file) continue;
+    json["limits"].back()["decided"] = limit.decided;
+    json["limits"].back()["would_deny"] = limit.would_deny;
   }
   return dump(json);
 }

@@ -118,6 +118,16 @@ std::string head_of(const LogReport& log) {
   return out;
 }
 
+std::string about(const FileTotals& file) {
+  std::string out;
+  if (file.unlimited > 0) out += fmt::format("{} requests met no limit\n", grouped(file.unlimited));
+  if (file.errors > 0) {
+    out += fmt::format("{} requests are errors, the first: {}\n", grouped(file.errors),
+                       core::printable(file.first_error));
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string text_of(const ReplayReport& report, bool colour) {
@@ -125,6 +135,8 @@ std::string text_of(const ReplayReport& report, bool colour) {
   const char* const bold = colour ? "\x1b[1m" : "";
   const char* const plain = colour ? "\x1b[0m" : "";
   std::string out = head_of(report.log);
+
+  if (const auto& file = report.file) out += about(*file);
 
   Columns table;
   table.row({"limit", "requests", "allowed", "denied", "share", "clients denied", "longest lockout", "peak/s",
@@ -141,6 +153,11 @@ std::string text_of(const ReplayReport& report, bool colour) {
     if (limit.never == 0) continue;
     out += fmt::format("{}: {} requests cost more than the limit, so waiting would not help\n", limit.limit,
                        grouped(limit.never));
+  }
+
+  for (const LimitReport& limit : report.limits) {
+    if (limit.would_deny > 0)
+      out += fmt::format("{}: in shadow it would deny {} requests\n", limit.limit, grouped(limit.would_deny));
   }
 
   for (const LimitReport& limit : report.limits) {

@@ -1,0 +1,92 @@
+// weir explain: which route of a limits file a request takes, which limits it meets, and whose numbers they
+// have.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "cli/commands.hpp"
+#include "cli/limits_flags.hpp"
+#include "cli/print.hpp"
+#include "limits/explain_json.hpp"
+#include "limits/read.hpp"
+#include "limits/scalars.hpp"
+#include "limits/trial.hpp"
+
+namespace weir::cli {
+namespace {
+
+struct Flags {
+  std::string file;
+  std::vector<std::string> attributes;
+  std::uint64_t cost = 1;
+  std::string class_of;
+  std::string now;
+  bool json = false;
+};
+
+std::vector<limits::Attribute> attributes_of(const std::vector<std::string>& words) {
+  std::vector<limits::Attribute> attributes;
+  for (const std::string& word : words) {
+    const std::size_t equals = word.find('=');
+    if (equals == std::string::npos)
+      throw std::runtime_error("missing '=' after '" + word + "'; write user=42");
+    const std::string_view name = std::string_view(word).substr(0, equals);
+    if (const std::string wrong = limits::wrong_attribute(name); !wrong.empty())
+      throw std::runtime_error(wrong);
+    for (const limits::Attribute& each : attributes) {
+      if (each.name == name) throw std::runtime_error("'" + std::string(name) + "' a second time");
+    }
+    attributes.push_back({name, std::string_view(word).substr(equals + 1)});
+  }
+  return attributes;
+}
+
+int explain(const Flags& flags) {
+  const limits::Time now = now_of(flags.now);
+  limits::ReadOptions options;
+  options.now = now;
+  const limits::Reading reading = limits::read_file(flags.file, options);
+  if (!reading.file) {
+    for (const limits::Finding& finding : reading.findings) {
+      if (finding.severity == limits::Severity::error) std::fprintf(stderr, "%s\n", to_text(finding).c_str());
+    }
+    return 2;
+  }
+  const std::shared_ptr<const limits::Set> set = limits::compiled(reading.file);
+  const std::vector<limits::Attribute> attributes = attributes_of(flags.attributes);
+  limits::Trial trial(*set);
+  if (!trial.find({attributes, flags.cost, flags.class_of}, now)) throw std::runtime_error(trial.error());
+  const limits::Answer answer = trial.ask(now, store::Verb::look);
+  const limits::Explanation explanation = trial.explanation(trial.keep());
+  print(flags.json ? limits::json_of(explanation, answer, reading.file->name) + "\n"
+                   : limits::to_text(explanation, reading.file->name));
+  return answer.allowed ? 0 : 1;
+}
+
+}  // namespace
+
+void add_explain(CLI::App& app, int& result) {
+  auto flags = std::make_shared<Flags>();
+  CLI::App* explain_app = app.add_subcommand(
+      "explain", "Say which limits of a file a request meets, and whose numbers");
+  explain_app->add_option("FILE", flags->file, "limits file; - is standard input")
+      ->type_name("FILE")
+      ->required();
+  explain_app
+      ->add_option("ATTRIBUTE", flags->attributes,
+                   "what the request says of itself, as in user=42 path=/v1/x")
+      ->type_name("NAME=VALUE");
+  explain_app->add_option("--cost", flags->cost, "units that the request takes")
+      ->type_name("N")
+      ->capture_default_str();
+  explain_app->add_option("--class", flags->class_of, "class that the request names")->type_name("NAME");
+  explain_app->add_option("--now", flags->now, "moment that is meant, as in 2026-12-01T12:00:00Z [now]")
+      ->type_name("TIME");
+  explain_app->add_flag("--json", flags->json, "print one line of JSON");
+  explain_app->callback([flags, &result] { result = explain(*flags); });
+}
+
+}  // namespace weir::cli

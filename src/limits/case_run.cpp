@@ -1,0 +1,170 @@
+#include "limits/case_run.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "core/duration.hpp"
+#include "limits/explain.hpp"
+#include "limits/set.hpp"
+#include "limits/trial.hpp"
+
+namespace weir::limits {
+namespace {
+
+using std::chrono::nanoseconds;
+
+// The attributes of a request of the file, viewed.
+std::vector<Attribute> attributes_of(const CaseRequest& asked) {
+  std::vector<Attribute> attributes;
+  for (const auto& [name, value] : asked.as) attributes.push_back({name, value});
+  return attributes;
+}
+
+template <class Value>
+void compare(Failure& failure, const char* what, const std::optional<Value>& expected, const Value& seen,
+             std::string (*text)(const Value&)) {
+  if (expected && *expected != seen) failure.mismatches.push_back({what, text(*expected), text(seen)});
+}
+
+std::string number_text(const std::uint64_t& value) { return std::to_string(value); }
+std::string signed_text(const std::int64_t& value) { return std::to_string(value); }
+std::string name_text(const std::string& value) { return value.empty() ? "none" : value; }
+
+// As answers say it, to the millisecond and rounded up, or exactly.
+bool same_retry(nanoseconds expected, const std::optional<nanoseconds>& seen) {
+  if (!seen) return expected == Expected::kNoRetry;
+  return expected == *seen || expected == std::chrono::ceil<std::chrono::milliseconds>(*seen);
+}
+
+void compare_answer(Failure& failure, const Expected& expected, std::uint64_t allowed, std::uint64_t denied,
+                    const Answer& seen) {
+  compare(failure, "allowed", expected.allowed, allowed, number_text);
+  compare(failure, "denied", expected.denied, denied, number_text);
+  compare(failure, "by", expected.by, std::string(seen.by), name_text);
+  if (const auto& retry = expected.retry_after; retry && !same_retry(*retry, seen.retry_after)) {
+    failure.mismatches.push_back({"retry_after",
+                                  *retry == Expected::kNoRetry ? "none" : core::to_text(*retry),
+                                  seen.retry_after ? core::to_text(*seen.retry_after) : "none"});
+  }
+  compare(failure, "remaining", expected.remaining, seen.remaining, signed_text);
+}
+
+std::string title_of(const CaseStep& step, std::size_t number) {
+  return "step " + std::to_string(number) + ", at " + core::to_text(step.at) +
+         (step.times == 1 ? "" : ", " + std::to_string(step.times) + " times");
+}
+
+class Run {
+ public:
+  Run(const Set& set, Coverage* coverage) : set_(set), coverage_(coverage), trial_(set) {}
+
+  void step(const CaseStep& step, Time now, Failure& failure);
+  void explain(const CaseExplain& one, Time now, Failure& failure);
+
+ private:
+  bool find(const CaseRequest& asked, Time now, Failure& failure);
+  std::string explanation(const Trial::Kept& kept) {
+    return to_text(trial_.explanation(kept), set_.file().name);
+  }
+
+  const Set& set_;
+  Coverage* coverage_;
+  Trial trial_;
+  std::vector<Attribute> attributes_;
+};
+
+bool Run::find(const CaseRequest& asked, Time now, Failure& failure) {
+  attributes_ = attributes_of(asked);
+  if (!trial_.find({attributes_, asked.cost, asked.class_of}, now)) {
+    failure.error = trial_.error();
+    return false;
+  }
+  if (coverage_ != nullptr) {
+    coverage_->add_values(attributes_);
+    coverage_->add_met(trial_.trace());
+  }
+  return true;
+}
+
+void Run::step(const CaseStep& step, Time now, Failure& failure) {
+  if (!find(step.asked, now, failure)) return;
+  std::uint64_t allowed = 0;
+  Answer last;
+  Trial::Kept kept;
+  bool any_denied = false;
+  for (std::uint64_t i = 0; i < step.times; ++i) {
+    const Answer answer = trial_.ask(now);
+    if (coverage_ != nullptr) coverage_->add_decided(trial_.trace(), trial_.checks());
+    allowed += answer.allowed ? 1 : 0;
+    const bool counts = !answer.allowed || !any_denied;
+    any_denied = any_denied || !answer.allowed;
+    if (!counts) continue;
+    last = answer;
+    if (!answer.allowed || i + 1 == step.times) kept = trial_.keep();
+  }
+  compare_answer(failure, step.expected, allowed, step.times - allowed, last);
+  if (!failure.mismatches.empty()) failure.explanation = explanation(kept);
+}
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+  return text.empty() ? "nothing" : text;
+}
+
+void Run::explain(const CaseExplain& one, Time now, Failure& failure) {
+  if (!find(one.asked, now, failure)) return;
+  trial_.ask(now, store::Verb::look);
+  for (const ExpectedRates& expected : one.expected) {
+    std::vector<std::string> rates;
+    std::size_t next = 0;
+    for (const Step& step : trial_.trace().steps) {
+      if (step.what != Step::What::counted) continue;
+      const store::Check& check = trial_.checks()[next++];
+      if (step.limit == expected.limit && step.window != kNone)
+        rates.push_back(core::to_text(check.limit->rule));
+    }
+    std::sort(rates.begin(), rates.end());
+    if (rates != expected.rates) {
+      failure.mismatches.push_back(
+          {set_.file().limits[expected.limit].name, joined(expected.rates), joined(rates)});
+    }
+  }
+  if (!failure.mismatches.empty()) failure.explanation = explanation(trial_.keep());
+}
+
+CaseResult run_case(const Case& one, const Set& set, Coverage* coverage) {
+  CaseResult result{&one, {}};
+  const auto keep = [&result](Failure failure) {
+    if (!failure.mismatches.empty() || !failure.error.empty()) result.failures.push_back(std::move(failure));
+  };
+  Run test(set, coverage);
+  for (const CaseExplain& each : one.explains) {
+    Failure failure{each.place, "explain", {}, "", ""};
+    test.explain(each, one.now, failure);
+    keep(std::move(failure));
+  }
+  std::size_t number = 0;
+  for (const CaseStep& step : one.steps) {
+    Failure failure{step.place, title_of(step, ++number), {}, "", ""};
+    test.step(step, one.now + step.at, failure);
+    keep(std::move(failure));
+  }
+  return result;
+}
+
+}  // namespace
+
+CasesResult run(const Cases& cases, std::string_view pattern, Coverage* coverage) {
+  const std::shared_ptr<const Set> set = compiled(cases.file);
+  CasesResult result{&cases, {}};
+  const std::string anywhere = "*" + std::string(pattern) + "*";
+  for (const Case& one : cases.cases) {
+    if (matches_pattern(anywhere, one.name)) result.results.push_back(run_case(one, *set, coverage));
+  }
+  return result;
+}
+
+}  // namespace weir::limits

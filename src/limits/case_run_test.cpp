@@ -1,0 +1,198 @@
+#include "limits/case_run.hpp"
+
+#include <gtest/gtest.h>
+
+#include "limits/case_report.hpp"
+
+namespace weir::limits {
+namespace {
+
+constexpr const char* kLimits =
+    "version: 1\n"
+    "lists: { partners: [acme, \"big-*\"] }\n"
+    "limits:\n"
+    "  ip: { by: [ip], rate: 50/s burst 100, deny: { ip: 192.0.2.0/24 } }\n"
+    "  tenant:\n"
+    "    by: [tenant]\n"
+    "    rate: [3/s burst 3, 100/day]\n"
+    "    overrides:\n"
+    "      - { when: { tenant: \"@partners\" }, until: 2026-12-01, rate: [400/s burst 800, unlimited/day] }\n"
+    "  tried: { by: [tenant], rate: 1/min, shadow: until 2026-12-24 }\n"
+    "  must: { by: [tenant, user], rate: 1/s, required: true }\n"
+    "routes:\n"
+    "  - { when: { path: /must }, limits: [must] }\n"
+    "  - { limits: [ip, tenant, tried] }\n";
+
+std::shared_ptr<const Cases> cases_of(const std::string& tests) {
+  ReadOptions options;
+  options.name = "t.yaml";
+  options.open = [](const std::string&, std::size_t) -> tl::expected<std::string, std::string> {
+    return kLimits;
+  };
+  CasesReading reading = read_cases("limits: l.yaml\nnow: 2026-11-21T12:00:00Z\ntests:\n" + tests, options);
+  for (const Finding& finding : reading.findings) ADD_FAILURE() << to_text(finding);
+  return reading.cases;
+}
+
+CaseReport report_of(const std::string& tests, const std::string& pattern = "") {
+  static std::vector<std::shared_ptr<const Cases>> kept;  // reports point to them
+  kept.push_back(cases_of(tests));
+  CaseReport report;
+  report.files.push_back(run(*kept.back(), pattern, nullptr));
+  return report;
+}
+
+// One step or explain of a test, and what the report says below the test's name.
+std::string said(const std::string& step) {
+  const std::string text = text_of(report_of("  - { name: x, " + step + " }\n"), false);
+  const std::size_t from = text.find('\n') + 1;
+  return text.starts_with("t.yaml: 1 test, 0 failed") ? "" : text.substr(from, text.rfind("t.yaml:") - from);
+}
+
+TEST(CaseRun, a_test_passes_by_what_the_limits_do) {
+  EXPECT_EQ(
+      said("steps: [{ times: 101, as: { ip: \"2001:db8::1\" }, expect: { allowed: 100, denied: 1, by: ip, "
+           "retry_after: 20ms, remaining: 0 } }]"),
+      "");
+  EXPECT_EQ(said("steps: [{ as: { ip: 192.0.2.9 }, expect: { denied: 1, by: ip, remaining: 0, retry_after: "
+                 "none } }]"),
+            "");
+  EXPECT_EQ(said("steps: [{ as: {}, expect: { allowed: 1, remaining: -1, retry_after: none } }]"), "");
+  EXPECT_EQ(
+      said("steps: [{ as: { tenant: t }, cost: 4, expect: { denied: 1, by: tenant, retry_after: none } }]"),
+      "");
+}
+
+TEST(CaseRun, time_passes_from_step_to_step_and_nowhere_else) {
+  EXPECT_EQ(said("steps: [{ times: 4, as: { tenant: t }, expect: { allowed: 3 } }, "
+                 "{ at: 1s, times: 4, as: { tenant: t }, expect: { allowed: 2 } }, "  // 333333334 ns each
+                 "{ at: 1s, as: { tenant: t }, expect: { denied: 1 } }]"),
+            "");
+}
+
+TEST(CaseRun, a_wait_is_expected_as_answers_say_it_or_exactly) {
+  const std::string step = "steps: [{ times: 4, as: { tenant: t }, expect: { retry_after: ";
+  EXPECT_EQ(said(step + "334ms } }]"), "");
+  EXPECT_EQ(said(step + "333333334ns } }]"), "");
+  EXPECT_NE(said(step + "333ms } }]"), "");
+  EXPECT_NE(said(step + "335ms } }]"), "");
+}
+
+TEST(CaseRun, an_override_ends_and_a_shadow_too) {
+  const std::string acme = "explain: { as: { tenant: acme }, expect: { tenant: ";
+  EXPECT_EQ(said(acme + "400/s burst 800 } }"), "");
+  EXPECT_EQ(said("now: 2026-12-01, " + acme + "[3/s, 100/day] } }"), "");
+  const std::string tried = "steps: [{ times: 2, as: { tenant: t }, expect: { allowed: ";
+  EXPECT_EQ(said("now: 2026-12-23T23:59:59Z, " + tried + "2 } }]"), "");
+  EXPECT_EQ(said("now: 2026-12-24, " + tried + "1, by: tried } }]"), "");
+}
+
+TEST(CaseRun, a_failed_step_shows_expected_and_seen_and_why) {
+  EXPECT_EQ(said("steps: [{ as: { tenant: t } }, { at: 250ms, times: 4, as: { tenant: t, ip: \"::1\" }, "
+                 "expect: { allowed: 4, denied: 0, by: ip, retry_after: none, remaining: 5 } }]"),
+            "  t.yaml:4:47: step 2, at 250ms, 4 times\n"
+            "                 expected  seen\n"
+            "    allowed      4         2\n"
+            "    denied       0         2\n"
+            "    by           ip        tenant\n"
+            "    retry_after  none      83.333334ms\n"
+            "    remaining    5         0\n"
+            "    route  l.yaml:14\n"
+            "      ip  50/s burst 100  l.yaml:4  key ip=::/64\n"
+            "        allowed, 97 of 100 left\n"
+            "    * tenant  3/s  l.yaml:7  key tenant=t\n"
+            "        denied, 0 of 3 left, retry in 83.333334ms\n"
+            "      tenant  100/d  l.yaml:7  key tenant=t\n"
+            "        allowed, 96 of 100 left\n"
+            "      tried  1/min  l.yaml:10  key tenant=t\n"
+            "        would_deny, 0 of 1 left, retry in 59.75s\n");
+}
+
+TEST(CaseRun, a_failed_explain_shows_the_rates_side_by_side) {
+  EXPECT_EQ(said("explain: { as: { tenant: acme }, expect: { tenant: [3/s, 100/day], ip: 1/s, tried: [] } }"),
+            "  t.yaml:4:25: explain\n"
+            "            expected    seen\n"
+            "    tenant  100/d, 3/s  400/s burst 800\n"
+            "    ip      1/s         nothing\n"
+            "    tried   nothing     1/min\n"
+            "    route  l.yaml:14\n"
+            "      ip  l.yaml:4\n"
+            "        skipped, the request has no 'ip'\n"
+            "    * tenant  400/s burst 800  l.yaml:7, override l.yaml:9  key tenant=acme\n"
+            "        allowed, 800 of 800 left\n"
+            "      tenant  unlimited  l.yaml:7, override l.yaml:9  key tenant=acme\n"
+            "        unlimited\n"
+            "      tried  1/min  l.yaml:10  key tenant=acme\n"
+            "        allowed, 1 of 1 left\n");
+}
+
+TEST(CaseRun, a_request_that_is_an_error_fails_its_step) {
+  EXPECT_EQ(said("steps: [{ as: { path: /must, tenant: t }, expect: { allowed: 1 } }]"),
+            "  t.yaml:4:24: step 1, at 0s\n"
+            "    the request is an error: limits.must: the request has no attribute 'user'\n");
+}
+
+TEST(CaseRun, each_test_begins_without_debts) {
+  const std::string steps = "steps: [{ times: 4, as: { tenant: t }, expect: { allowed: 3 } }] }\n";
+  EXPECT_EQ(report_of("  - { name: a, " + steps + "  - { name: b, " + steps).failed(), 0U);
+}
+
+TEST(CaseRun, a_pattern_is_looked_for_anywhere_in_the_name) {
+  const std::string two =
+      "  - { name: a user bursts, steps: [{ as: {} }] }\n"
+      "  - { name: acme ends, steps: [{ as: {} }] }\n";
+  EXPECT_EQ(report_of(two, "user").tests(), 1U);
+  EXPECT_EQ(report_of(two, "a*s").tests(), 2U);
+  EXPECT_EQ(report_of(two, "a*e*n").tests(), 1U);
+  EXPECT_EQ(report_of(two, "c*u").tests(), 0U);
+}
+
+std::string missing_of(const std::string& tests) {
+  const std::shared_ptr<const Cases> cases = cases_of(tests);
+  Coverage coverage(cases->file);
+  run(*cases, "", &coverage);
+  std::string text;
+  for (const Covered& each : coverage.all()) {
+    if (!each.done) text += each.path + " never " + each.what + "\n";
+  }
+  return text;
+}
+
+TEST(Coverage, names_all_that_no_test_met) {
+  EXPECT_EQ(missing_of("  - { name: x, steps: [{ as: {} }] }\n"),
+            "lists.partners.acme never met\n"
+            "lists.partners.big-* never met\n"
+            "limits.ip never allowed\n"
+            "limits.ip never denied\n"
+            "limits.tenant never allowed\n"
+            "limits.tenant never denied\n"
+            "limits.tenant.rate[0] never allowed\n"
+            "limits.tenant.rate[0] never denied\n"
+            "limits.tenant.rate[1] never allowed\n"
+            "limits.tenant.rate[1] never denied\n"
+            "limits.tenant.overrides[0] never met\n"
+            "limits.tried never allowed\n"
+            "limits.tried never denied\n"
+            "limits.must never allowed\n"
+            "limits.must never denied\n"
+            "routes[0] never met\n");
+}
+
+TEST(Coverage, what_was_met_is_missing_no_more) {
+  EXPECT_EQ(missing_of("  - name: x\n"
+                       "    steps:\n"
+                       "      - { as: { ip: 192.0.2.7, tenant: big-one } }\n"
+                       "      - { times: 4, as: { ip: \"::1\", tenant: t } }\n"
+                       "  - { name: y, steps: [{ times: 2, as: { path: /must, tenant: t, user: u } }] }\n"),
+            "lists.partners.acme never met\n"
+            "limits.tenant.rate[1] never denied\n");
+}
+
+TEST(Coverage, an_explanation_meets_routes_and_overrides_and_tries_no_limit) {
+  const std::string missing = missing_of("  - { name: x, explain: { as: { tenant: acme }, expect: {} } }\n");
+  EXPECT_EQ(missing.find("overrides"), std::string::npos);
+  EXPECT_NE(missing.find("limits.tenant never allowed"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace weir::limits

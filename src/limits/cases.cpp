@@ -1,0 +1,270 @@
+#include "limits/cases.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "core/duration.hpp"
+#include "core/rule.hpp"
+#include "limits/document.hpp"
+#include "limits/field.hpp"
+#include "limits/scalars.hpp"
+
+namespace weir::limits {
+namespace {
+
+using std::chrono::nanoseconds;
+using Words = std::vector<std::string>;
+
+const Words kTop = {"limits", "now", "tests"};
+const Words kCase = {"name", "now", "steps", "explain"};
+const Words kStep = {"at", "times", "as", "cost", "class", "expect"};
+const Words kExpect = {"allowed", "denied", "by", "retry_after", "remaining"};
+const Words kExplain = {"as", "cost", "class", "expect"};
+
+constexpr std::uint64_t kMostTimes = 1'000'000;
+constexpr std::uint64_t kMostUnits = std::numeric_limits<std::int64_t>::max();
+
+// A tests file has none of a limits file's rules; docs/limits.md numbers only those.
+constexpr int kRule = 0;
+
+Read<std::uint64_t> read_count(std::string_view text) { return read_integer(text, 0, kMostTimes); }
+Read<std::uint64_t> read_times(std::string_view text) { return read_integer(text, 1, kMostTimes); }
+Read<std::uint64_t> read_units(std::string_view text) { return read_integer(text, 0, kMostUnits); }
+// -1: no limit applies.
+Read<std::int64_t> read_remaining(std::string_view text) {
+  if (text == "-1") return -1;
+  return read_integer(text, 0, kMostUnits).map([](std::uint64_t value) {
+    return static_cast<std::int64_t>(value);
+  });
+}
+Read<nanoseconds> read_retry(std::string_view text) {
+  if (text == "none") return Expected::kNoRetry;
+  return read_time_span(text);
+}
+
+// What is expected of a thing that need not be said.
+template <class Value, class Reader>
+void read_if(Context& context, const Field& field, std::optional<Value>& value, Reader reader) {
+  Value read{};
+  if (field && read_text(context, field, kRule, read, reader)) value = read;
+}
+
+void read_as(Context& context, const Field& as, CaseRequest& asked) {
+  if (!is_map(context, as)) return;
+  for (const Field& attribute : members_of(as)) {
+    const std::string name = attribute.path.substr(as.path.size() + 1);
+    if (std::string wrong = wrong_attribute(name); !wrong.empty()) {
+      context.error_at_key(kRule, attribute, std::move(wrong));
+    } else if (is_text(context, attribute)) {
+      asked.as.emplace_back(name, attribute.text());
+    }
+  }
+}
+
+CaseRequest read_asked(Context& context, const Field& field, const Map& map) {
+  CaseRequest asked;
+  if (const Field as = map["as"]) {
+    read_as(context, as, asked);
+  } else {
+    context.error_at_key(kRule, field, "missing as: the attributes of the request");
+  }
+  if (const Field cost = map["cost"]) read_text(context, cost, kRule, asked.cost, read_units);
+  if (const Field class_of = map["class"]) {
+    if (context.classes.all().empty()) {
+      context.error(kRule, class_of, "the limits file has no classes");
+    } else if (find_name(context, class_of, context.classes, kRule, "class") != kNone) {
+      asked.class_of = class_of.text();
+    }
+  }
+  return asked;
+}
+
+void read_expect(Context& context, const Field& field, CaseStep& step) {
+  if (!is_map(context, field)) return;
+  const Map map(context, field, kExpect);
+  Expected& expected = step.expected;
+  expected.place = field.place();
+  read_if(context, map["allowed"], expected.allowed, read_count);
+  read_if(context, map["denied"], expected.denied, read_count);
+  read_if(context, map["retry_after"], expected.retry_after, read_retry);
+  read_if(context, map["remaining"], expected.remaining, read_remaining);
+  if (const Field by = map["by"]; by && find_name(context, by, context.limits, kRule, "limit") != kNone)
+    expected.by = by.text();
+  const std::uint64_t allowed = expected.allowed.value_or(0);
+  const std::uint64_t sum = allowed + expected.denied.value_or(0);
+  const bool both = expected.allowed && expected.denied;
+  if (sum > step.times || (both && sum != step.times))
+    context.error(kRule, field,
+                  "allowed and denied add up to " + std::to_string(sum) + ", and the step has " +
+                      std::to_string(step.times) + (step.times == 1 ? " request" : " requests"));
+}
+
+CaseStep read_step(Context& context, const Field& field, nanoseconds before, Time now) {
+  CaseStep step;
+  step.at = before;
+  step.place = field.place();
+  if (!is_map(context, field)) return step;
+  const Map map(context, field, kStep);
+  if (const Field at = map["at"]; at && read_text(context, at, kRule, step.at, read_time_span)) {
+    if (step.at < before)
+      context.error(kRule, at,
+                    "'" + at.text() + "' is before the step before it, at " + core::to_text(before));
+    if (step.at > kNever - now) context.error(kRule, at, "'" + at.text() + "' is after the year 2261");
+  }
+  if (const Field times = map["times"]) read_text(context, times, kRule, step.times, read_times);
+  step.asked = read_asked(context, field, map);
+  if (const Field expect = map["expect"]) read_expect(context, expect, step);
+  return step;
+}
+
+CaseExplain read_explain(Context& context, const Field& field) {
+  CaseExplain explain;
+  explain.place = field.place();
+  if (!is_map(context, field)) return explain;
+  const Map map(context, field, kExplain);
+  explain.asked = read_asked(context, field, map);
+  const Field expect = map["expect"];
+  if (!expect) context.error_at_key(kRule, field, "missing expect: for each limit its rates");
+  if (!expect || !is_map(context, expect)) return explain;
+  for (const Field& limit : members_of(expect)) {
+    const std::string name = limit.path.substr(expect.path.size() + 1);
+    ExpectedRates rates{context.limits.find(name), {}, limit.place()};
+    if (rates.limit == kNone)
+      context.error_at_key(kRule, limit,
+                           "no limit is called " + quoted(name) + meant(name, context.limits.all()));
+    for (const Field& rate : texts_of(context, limit)) {
+      if (auto rule = core::Rule::parse(rate.text())) {
+        rates.rates.push_back(core::to_text(*rule));
+      } else {
+        context.error(kRule, rate, rule.error());
+      }
+    }
+    std::sort(rates.rates.begin(), rates.rates.end());
+    explain.expected.push_back(std::move(rates));
+  }
+  return explain;
+}
+
+// One map, or a list of them.
+void read_explains(Context& context, const Field& field, Case& one) {
+  if (field.node->kind != Node::Kind::list) {
+    one.explains.push_back(read_explain(context, field));
+    return;
+  }
+  for (const Field& item : items_of(field)) one.explains.push_back(read_explain(context, item));
+}
+
+Case read_case(Context& context, const Field& field, const Time* now) {
+  Case one;
+  one.place = field.place();
+  if (!is_map(context, field)) return one;
+  const Map map(context, field, kCase);
+  if (const Field name = map["name"]) {
+    if (is_text(context, name)) one.name = name.text();
+  } else {
+    context.error_at_key(kRule, field, "missing name");
+  }
+  if (now != nullptr) one.now = *now;
+  if (const Field own = map["now"]) {
+    read_text(context, own, kRule, one.now, read_time);
+  } else if (now == nullptr) {
+    context.error_at_key(kRule, field,
+                         "missing now: when the test begins, such as 2026-12-01T12:00:00Z; here or for "
+                         "all tests of the file");
+  }
+  const Field steps = map["steps"];
+  const Field explain = map["explain"];
+  if (!steps && !explain) context.error_at_key(kRule, field, "tests nothing; write steps or explain");
+  if (steps && is_list(context, steps)) {
+    for (const Field& item : items_of(steps))
+      one.steps.push_back(
+          read_step(context, item, one.steps.empty() ? nanoseconds{0} : one.steps.back().at, one.now));
+  }
+  if (explain) read_explains(context, explain, one);
+  return one;
+}
+
+void read_tests(Context& context, const Field& tests, const Time* now, Cases& cases) {
+  if (!is_list(context, tests)) return;
+  KnownNames names;
+  for (const Field& item : items_of(tests)) {
+    Case one = read_case(context, item, now);
+    if (!one.name.empty() && names.find(one.name) != kNone)
+      context.error_at_key(kRule, item, "a second test is called " + quoted(one.name));
+    names.add(one.name);
+    cases.cases.push_back(std::move(one));
+  }
+  if (cases.cases.empty()) context.error(kRule, tests, "is empty");
+}
+
+// The limits file that the tests are of. Null and told when there is none, or when it has errors.
+std::shared_ptr<const File> read_limits(Context& context, const Map& map, const Field& whole,
+                                        const ReadOptions& options, std::vector<Finding>& theirs) {
+  const Field limits = map["limits"];
+  if (!limits) {
+    context.error_at_key(kRule, whole,
+                         map["tests"] ? "missing limits: the file that the tests are of"
+                                      : "missing limits and tests; a file of tests has limits, now and tests");
+    return nullptr;
+  }
+  if (!is_text(context, limits)) return nullptr;
+  const bool beside = !limits.text().starts_with('/') && !options.folder.empty();
+  ReadOptions reading = options;
+  reading.name = "";
+  reading.folder = "";
+  Reading read = read_file(beside ? options.folder + "/" + limits.text() : limits.text(), std::move(reading));
+  if (read.file) return read.file;
+  std::erase_if(read.findings, [](const Finding& finding) { return finding.severity != Severity::error; });
+  theirs = std::move(read.findings);
+  return nullptr;
+}
+
+}  // namespace
+
+CasesReading read_cases(std::string_view text, const ReadOptions& options) {
+  Findings findings(options.name);
+  auto cases = std::make_shared<Cases>();
+  cases->name = options.name;
+  std::vector<Finding> theirs;
+  const Node node = read_document(text, findings);
+  File none;
+  Context context{options, none, findings};
+  const Field whole{&node, "", node.place};
+  if (node.kind != Node::Kind::refused && is_map(context, whole)) {
+    const Map map(context, whole, kTop);
+    Time now{};
+    const Field said = map["now"];
+    if (said) read_text(context, said, kRule, now, read_time);
+    ReadOptions at = options;
+    at.now = now;
+    cases->file = read_limits(context, map, whole, at, theirs);
+    if (cases->file) {
+      for (const NamedLimit& limit : cases->file->limits) context.limits.add(limit.name);
+      for (const std::string& name : cases->file->classes) context.classes.add(name);
+      if (const Field tests = map["tests"]) {
+        // A time that is wrong is told once, not once for each test.
+        read_tests(context, tests, said ? &now : nullptr, *cases);
+      } else {
+        context.error_at_key(kRule, whole, "missing tests");
+      }
+    }
+  }
+  CasesReading reading{nullptr, findings.take()};
+  reading.findings.insert(reading.findings.end(), theirs.begin(), theirs.end());
+  if (!has_errors(reading.findings)) reading.cases = std::move(cases);
+  return reading;
+}
+
+CasesReading read_cases_file(const std::string& path) {
+  ReadOptions options;
+  options.name = path == "-" ? "<stdin>" : path;
+  constexpr std::size_t kMost = Bounds{}.bytes;
+  auto text = read_from_disk(path, kMost);
+  if (!text)
+    return {nullptr, {{Severity::error, kRule, options.name, {}, "", "cannot read it: " + text.error()}}};
+  const std::size_t slash = path.rfind('/');
+  if (slash != std::string::npos) options.folder = path.substr(0, slash == 0 ? 1 : slash);
+  return read_cases(*text, options);
+}
+
+}  // namespace weir::limits

@@ -1,0 +1,89 @@
+// What a file of tests for limits says: requests at moments, and what is expected of them.
+//
+// Plain values, any thread; reading is pure but for the files. Names of limits are indices into the limits
+// file that the tests are of, which the reader reads too. docs/limits.md has the form. Not for: running them
+// (limits/case_run.hpp).
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "limits/file.hpp"
+#include "limits/finding.hpp"
+#include "limits/read.hpp"
+
+namespace weir::limits {
+
+// Who asks, as a file says it.
+struct CaseRequest {
+  std::vector<std::pair<std::string, std::string>> as;  // attributes and their values
+  std::uint64_t cost = 1;
+  std::string class_of;  // empty: unsaid
+};
+
+// What is unsaid is not compared.
+struct Expected {
+  std::optional<std::uint64_t> allowed;
+  std::optional<std::uint64_t> denied;
+  // Of the step's last answer that was denied, or of its last.
+  std::optional<std::string> by;
+  std::optional<std::chrono::nanoseconds> retry_after;  // kNoRetry: that waiting does not help
+  std::optional<std::int64_t> remaining;
+  Place place{};
+
+  static constexpr std::chrono::nanoseconds kNoRetry{-1};
+};
+
+struct CaseStep {
+  std::chrono::nanoseconds at{0};  // since the case's `now`; never earlier than the step before
+  std::uint64_t times = 1;
+  CaseRequest asked;
+  Expected expected;
+  Place place{};
+};
+
+// The rates in force of a limit, as texts that core::Rule writes; empty: the request is not counted by it.
+struct ExpectedRates {
+  Index limit = kNone;
+  std::vector<std::string> rates;
+  Place place{};
+};
+
+struct CaseExplain {
+  CaseRequest asked;
+  std::vector<ExpectedRates> expected;
+  Place place{};
+};
+
+struct Case {
+  std::string name;
+  Time now{};
+  std::vector<CaseStep> steps;
+  std::vector<CaseExplain> explains;
+  Place place{};
+};
+
+struct Cases {
+  std::string name;  // of the file, as messages call it
+  std::shared_ptr<const File> file;
+  std::vector<Case> cases;
+};
+
+struct CasesReading {
+  std::shared_ptr<const Cases> cases;  // null when there are errors
+  std::vector<Finding> findings;       // of the tests, then of their limits file
+};
+
+// `options.folder` is where the limits file is looked for. Its warnings are left to lint.
+CasesReading read_cases(std::string_view text, const ReadOptions& options);
+
+// The file of tests at `path`; "-" is the standard input.
+CasesReading read_cases_file(const std::string& path);
+
+}  // namespace weir::limits

@@ -1,0 +1,148 @@
+#include "limits/cases.hpp"
+
+#include <gtest/gtest.h>
+
+namespace weir::limits {
+namespace {
+
+constexpr const char* kLimits =
+    "version: 1\n"
+    "classes: [default, bulk]\n"
+    "limits:\n"
+    "  tenant: { by: [tenant], rate: 100/s burst 200 }\n"
+    "  user: { by: [tenant, user], rate: [20/s burst 40, 1000/day] }\n";
+
+ReadOptions options() {
+  ReadOptions made;
+  made.name = "t.yaml";
+  made.folder = "some/where";
+  made.open = [](const std::string& path, std::size_t) -> tl::expected<std::string, std::string> {
+    if (path == "some/where/l.yaml") return kLimits;
+    if (path == "some/where/bad.yaml") return "version: 2\n";
+    return tl::unexpected(std::string("No such file or directory"));
+  };
+  return made;
+}
+
+std::string wrong(const std::string& text) {
+  const CasesReading reading = read_cases(text, options());
+  EXPECT_EQ(reading.cases == nullptr, has_errors(reading.findings));
+  std::string all;
+  for (const Finding& finding : reading.findings) all += to_text(finding) + "\n";
+  return all;
+}
+
+// One test of the file, after the usual beginning, which has three lines.
+std::string wrong_in_test(const std::string& test) {
+  return wrong("limits: l.yaml\nnow: 2026-11-21T12:00:00Z\ntests:\n  - " + test + "\n");
+}
+
+TEST(Cases, a_file_of_tests_is_read) {
+  const CasesReading reading = read_cases(
+      "limits: l.yaml\n"
+      "now: 2026-11-21\n"
+      "tests:\n"
+      "  - name: a user bursts 40\n"
+      "    steps:\n"
+      "      - { as: { tenant: t, user: \"\" }, times: 41, expect: { allowed: 40, denied: 1, by: user, "
+      "retry_after: 50ms } }\n"
+      "      - { at: 1s, as: {}, cost: 7, class: bulk, expect: { remaining: -1, retry_after: none } }\n"
+      "      - { as: { tenant: t } }\n"
+      "  - name: what is in force\n"
+      "    now: 2026-12-01T00:00:01Z\n"
+      "    explain: { as: { tenant: acme }, expect: { user: [1000/1d, 20/1s burst 40], tenant: [] } }\n",
+      options());
+  ASSERT_TRUE(reading.cases);
+  const Cases& cases = *reading.cases;
+  EXPECT_EQ(cases.file->name, "some/where/l.yaml");
+  ASSERT_EQ(cases.cases.size(), 2U);
+  const std::vector<CaseStep>& steps = cases.cases[0].steps;
+  ASSERT_EQ(steps.size(), 3U);
+  EXPECT_EQ(steps[0].times, 41U);
+  EXPECT_EQ(steps[0].place.line, 6U);
+  EXPECT_EQ(steps[0].asked.as[1], (std::pair<std::string, std::string>("user", "")));
+  EXPECT_EQ(steps[0].expected.retry_after, std::chrono::milliseconds{50});
+  EXPECT_EQ(steps[1].asked.class_of, "bulk");
+  EXPECT_EQ(steps[1].asked.cost, 7U);
+  EXPECT_EQ(steps[1].expected.retry_after, Expected::kNoRetry);
+  EXPECT_EQ(steps[2].at, std::chrono::seconds{1}) << "a step without a moment is at that of the one before";
+  const CaseExplain& explain = cases.cases[1].explains.at(0);
+  EXPECT_EQ(explain.expected[0].rates, (std::vector<std::string>{"1000/d", "20/s burst 40"}));
+  EXPECT_EQ(explain.expected[1].rates, (std::vector<std::string>{}));
+  EXPECT_EQ((cases.cases[1].now - cases.cases[0].now), std::chrono::hours{240} + std::chrono::seconds{1});
+}
+
+TEST(Cases, everything_that_is_wrong_is_told_with_its_place) {
+  EXPECT_EQ(wrong("version: 1\n"),
+            "t.yaml:1:1: version: unknown; known: limits, now, tests\n"
+            "t.yaml:1:1: missing limits and tests; a file of tests has limits, now and tests\n");
+  EXPECT_EQ(
+      wrong("limits: l.yaml\nnow: yesterday\n"),
+      "t.yaml:1:1: missing tests\n"
+      "t.yaml:2:6: now: 'yesterday' is not a date or a time of RFC 3339; write 2026-12-01, which is its "
+      "midnight in UTC, or 2026-12-01T12:00:00Z\n");
+  EXPECT_EQ(wrong("limits: l.yaml\ntests: []\n"), "t.yaml:2:8: tests: is empty\n");
+  EXPECT_EQ(wrong("limits: gone.yaml\ntests: []\n"),
+            "some/where/gone.yaml: cannot read it: No such file or directory\n");
+  EXPECT_EQ(wrong("limits: l.yaml\ntests: [{ name: x, steps: [] }]\n"),
+            "t.yaml:2:9: tests[0]: missing now: when the test begins, such as 2026-12-01T12:00:00Z; here or "
+            "for all "
+            "tests of the file\n");
+}
+
+TEST(Cases, what_is_wrong_with_the_limits_is_told_as_lint_tells_it) {
+  const std::string all = wrong("limits: bad.yaml\ntests: []\n");
+  EXPECT_EQ(all.substr(0, all.find('\n')),
+            "some/where/bad.yaml:1:1: version: '2' is not a version; write version: 1");
+}
+
+struct Row {
+  const char* test;
+  const char* wrong;
+};
+
+TEST(Cases, every_field_of_a_test_says_what_is_allowed) {
+  const Row rows[] = {
+      {"{ name: x }", "t.yaml:4:5: tests[0]: tests nothing; write steps or explain\n"},
+      {"{ steps: [] }", "t.yaml:4:5: tests[0]: missing name\n"},
+      {"{ name: x, step: [] }",
+       "t.yaml:4:5: tests[0]: tests nothing; write steps or explain\n"
+       "t.yaml:4:16: tests[0].step: unknown; did you mean steps?\n"},
+      {"{ name: x, steps: [{ at: 1s }] }",
+       "t.yaml:4:24: tests[0].steps[0]: missing as: the attributes of the request\n"},
+      {"{ name: x, steps: [{ as: { User: x } }] }",
+       "t.yaml:4:32: tests[0].steps[0].as.User: 'User' is not a name; it begins with a-z and has at most 64 "
+       "of a-z, "
+       "0-9, _, . and -\n"},
+      {"{ name: x, steps: [{ as: {}, times: 0 }] }",
+       "t.yaml:4:41: tests[0].steps[0].times: '0' is not a whole number from 1 to 1000000\n"},
+      {"{ name: x, steps: [{ as: {}, at: 2s }, { as: {}, at: 1s }] }",
+       "t.yaml:4:58: tests[0].steps[1].at: '1s' is before the step before it, at 2s\n"},
+      {"{ name: x, steps: [{ as: {}, at: 290y }] }",
+       "t.yaml:4:38: tests[0].steps[0].at: '290y' is not a time such as 250ms, 10s, 1.5h or 1d\n"},
+      {"{ name: x, steps: [{ as: {}, at: 100000d }] }",
+       "t.yaml:4:38: tests[0].steps[0].at: '100000d' is after the year 2261\n"},
+      {"{ name: x, steps: [{ as: {}, class: bluk }] }",
+       "t.yaml:4:41: tests[0].steps[0].class: no class is called 'bluk'; did you mean bulk?\n"},
+      {"{ name: x, steps: [{ as: {}, expect: { by: usr } }] }",
+       "t.yaml:4:48: tests[0].steps[0].expect.by: no limit is called 'usr'; did you mean user?\n"},
+      {"{ name: x, steps: [{ as: {}, times: 3, expect: { allowed: 2, denied: 2 } }] }",
+       "t.yaml:4:52: tests[0].steps[0].expect: allowed and denied add up to 4, and the step has 3 "
+       "requests\n"},
+      {"{ name: x, steps: [{ as: {}, expect: { allowed: 2 } }] }",
+       "t.yaml:4:42: tests[0].steps[0].expect: allowed and denied add up to 2, and the step has 1 request\n"},
+      {"{ name: x, steps: [{ as: {}, expect: { retry_after: soon } }] }",
+       "t.yaml:4:57: tests[0].steps[0].expect.retry_after: 'soon' is not a time such as 250ms, 10s, 1.5h or "
+       "1d\n"},
+      {"{ name: x, explain: { as: {} } }",
+       "t.yaml:4:16: tests[0].explain: missing expect: for each limit its rates\n"},
+      {"{ name: x, explain: { as: {}, expect: { tennant: 1/s } } }",
+       "t.yaml:4:45: tests[0].explain.expect.tennant: no limit is called 'tennant'; did you mean tenant?\n"},
+      {"{ name: x, steps: [] }\n  - { name: x, steps: [] }",
+       "t.yaml:5:5: tests[1]: a second test is called 'x'\n"},
+  };
+  for (const Row& row : rows) EXPECT_EQ(wrong_in_test(row.test), row.wrong) << row.test;
+}
+
+}  // namespace
+}  // namespace weir::limits

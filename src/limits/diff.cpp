@@ -1,0 +1,324 @@
+#include "limits/diff.hpp"
+
+#include <algorithm>
+#include <unordered_map>
+#include <utility>
+
+#include "core/duration.hpp"
+#include "core/printable.hpp"
+#include "core/rule.hpp"
+#include "limits/scalars.hpp"
+
+namespace weir::limits {
+namespace {
+
+// One thing that a file says. `key` tells which thing it is in both files, whatever a limit is called.
+struct Said {
+  std::string key;
+  std::string path;
+  std::string text;
+  std::uint32_t line = 0;
+};
+
+std::string joined(const std::vector<std::string>& words, const char* between = ", ") {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : between) + word;
+  return text;
+}
+
+class Flat {
+ public:
+  explicit Flat(const File& file) : file_(file) {
+    add("classes", joined(file.classes), 0);
+    if (file.ceiling != kNone && file.ceiling != 0) add("ceiling", file.classes[file.ceiling], 0);
+    if (!file.hash_tag.empty()) add("hash_tag", file.hash_tag, 0);
+    for (const List& each : file.lists) add_list(each);
+    for (const NamedLimit& each : file.limits) add_limit(each);
+    add_routes();
+    add("answers", std::to_string(file.answers.status) + " " + joined(file.answers.headers), 0);
+  }
+  const std::vector<Said>& all() const { return all_; }
+
+ private:
+  void add(const std::string& path, std::string text, std::uint32_t line) {
+    add(path, path, std::move(text), line);
+  }
+  void add(std::string key, std::string path, std::string text, std::uint32_t line) {
+    if (!text.empty()) all_.push_back({std::move(key), std::move(path), std::move(text), line});
+  }
+
+  std::string text_of(const Condition& condition) const {
+    std::vector<std::string> values;
+    for (const Index list : condition.lists) values.push_back("@" + file_.lists[list].name);
+    for (const Entry& entry : condition.entries) values.push_back(entry.text);
+    return condition.attribute + ": " + (values.size() == 1 ? values[0] : "[" + joined(values) + "]");
+  }
+  std::string text_of(const When& when) const {
+    std::vector<std::string> conditions;
+    for (const Condition& each : when) conditions.push_back(text_of(each));
+    return joined(conditions);
+  }
+  std::string text_of(const CostRule& cost) const {
+    if (cost.place.line == 0) return "";
+    if (!cost.from.empty()) return "from " + cost.from;
+    std::vector<std::string> cases;
+    for (const CostCase& each : cost.cases)
+      cases.push_back(std::to_string(each.cost) + (each.when.empty() ? "" : " when " + text_of(each.when)));
+    return joined(cases, "; ");
+  }
+  std::string text_of(const Leave& leave) const {
+    std::vector<std::string> shares;
+    for (std::size_t i = 1; i < leave.shares.size(); ++i)
+      shares.push_back(file_.classes[i] + " " + to_text(leave.shares[i]));
+    return joined(shares);
+  }
+  static std::string text_of(const Reserve& reserve) {
+    return reserve.place.line == 0 ? "" : to_text(reserve.share);
+  }
+  static std::string text_of(const Guarantee& guarantee) {
+    return guarantee.place.line == 0 ? "" : core::to_text(guarantee.rule);
+  }
+  static std::string text_of(const StoreError& said) {
+    if (said.place.line == 0) return "";
+    if (said.what == OnStoreError::allow) return "allow";
+    if (said.what == OnStoreError::deny) return "deny";
+    return "local " + to_text(said.share);
+  }
+  static std::string text_of(const Hold& hold) {
+    if (hold.estimate == 0) return "";
+    return std::to_string(hold.estimate) + " for " + core::to_text(hold.ttl) + ", at most " +
+           to_text(hold.at_most);
+  }
+
+  std::string text_of(const Override& each, const NamedLimit& limit) const {
+    std::vector<std::string> parts;
+    for (const WindowChange& change : each.windows) {
+      parts.push_back(change.lifted ? "unlimited/" + core::to_text(limit.windows[change.window].period())
+                                    : core::to_text(change.rule));
+    }
+    const auto part = [&parts](const char* what, const std::string& text) {
+      if (!text.empty()) parts.push_back(std::string(what) + " " + text);
+    };
+    part("leave", text_of(each.leave));
+    part("reserve", text_of(each.reserve));
+    part("guarantee", text_of(each.guarantee));
+    part("cost", text_of(each.cost));
+    if (each.until != kNever) part("until", to_text(each.until));
+    part("reason", each.reason);
+    return joined(parts);
+  }
+
+  void add_list(const List& list) {
+    std::vector<std::string> entries;
+    for (const Entry& each : list.entries) entries.push_back(each.text);
+    std::sort(entries.begin(), entries.end());
+    constexpr std::size_t kMostShown = 20;
+    const std::size_t rest = entries.size() - std::min(entries.size(), kMostShown);
+    // Entries that are not shown make a difference too.
+    const std::size_t told = std::hash<std::string>{}(joined(entries, "\n"));
+    std::string text = "[" + joined({entries.begin(), entries.end() - static_cast<std::ptrdiff_t>(rest)});
+    if (rest > 0)
+      text += ", and " + std::to_string(rest) + " more, together " + std::to_string(told % 100'000);
+    add("lists." + list.name, text + "]", list.place.line);
+  }
+
+  void add_limit(const NamedLimit& limit) {
+    const std::string key = "limits." + limit.id;
+    const std::string path = "limits." + limit.name;
+    const auto say = [&](const std::string& what, std::string text, std::uint32_t line) {
+      add(key + "." + what, path + "." + what, std::move(text), line == 0 ? limit.place.line : line);
+    };
+    std::vector<std::string> by;
+    for (const By& each : limit.by) by.push_back(each.attribute);
+    // Of a limit without `by` too, so that a limit that is new is one difference at least.
+    add(key, path, by.empty() ? "by nothing" : "by " + joined(by), limit.place.line);
+    for (const By& each : limit.by) {
+      if (each.group.v4 != 32 || each.group.v6 != 128)
+        say("group of " + each.attribute,
+            std::to_string(each.group.v4) + ", " + std::to_string(each.group.v6), 0);
+    }
+    for (const Window& each : limit.windows) {
+      const std::string state = core::to_text(each.period()) + " " + core::name_of(each.rule.algorithm);
+      add(key + ".rate " + state, path + ".rate", core::to_text(each.rule), each.place.line);
+    }
+    if (limit.within != kNone) say("within", file_.limits[limit.within].name, 0);
+    say("leave", text_of(limit.leave), limit.leave.place.line);
+    say("reserve", text_of(limit.reserve), limit.reserve.place.line);
+    say("guarantee", text_of(limit.guarantee), limit.guarantee.place.line);
+    say("deny", text_of(limit.deny), 0);
+    say("allow", text_of(limit.allow), 0);
+    say("cost", text_of(limit.cost), limit.cost.place.line);
+    if (limit.required) say("required", "true", 0);
+    if (limit.shadow_until != kLongAgo)
+      say("shadow", limit.shadow_until == kNever ? "true" : "until " + to_text(limit.shadow_until),
+          limit.shadow_place.line);
+    say("on_store_error", text_of(limit.on_store_error), limit.on_store_error.place.line);
+    if (limit.when_full != WhenFull::unsaid)
+      say("when_full", limit.when_full == WhenFull::allow ? "allow" : "deny", 0);
+    if (limit.max_wait.count() >= 0) say("max_wait", core::to_text(limit.max_wait), 0);
+    say("hold", text_of(limit.hold), limit.hold.place.line);
+    std::vector<std::string> order;
+    for (const Override& each : limit.overrides) {
+      const std::string name = "overrides[" + text_of(each.when) + "]";
+      say(numbered(order, name), text_of(each, limit), each.place.line);
+    }
+    add_order(key + ".overrides", path + ".overrides", order, limit.place.line);
+  }
+
+  void add_routes() {
+    std::vector<std::string> order;
+    for (const Route& each : file_.routes) {
+      if (each.place.line == 0) continue;
+      const std::string name = each.when.empty() ? "routes[the rest]" : "routes[" + text_of(each.when) + "]";
+      std::vector<std::string> limits;
+      for (const Index limit : each.limits) limits.push_back(file_.limits[limit].name);
+      std::string text = limits.empty() ? "no limits" : joined(limits);
+      if (each.least_class != kNone) text += ", class " + file_.classes[each.least_class];
+      const std::string path = numbered(order, name);
+      add(path, path, std::move(text), each.place.line);
+    }
+    add_order("routes", "routes", order, file_.routes.front().place.line);
+  }
+
+  // The name, with a number when it is there already. Appended.
+  static std::string numbered(std::vector<std::string>& names, const std::string& name) {
+    std::string own = name;
+    for (int i = 2; std::find(names.begin(), names.end(), own) != names.end(); ++i)
+      own = name + " " + std::to_string(i);
+    names.push_back(own);
+    return own;
+  }
+
+  // Which comes first makes a difference, between those that both files have.
+  void add_order(std::string key, std::string path, const std::vector<std::string>& order,
+                 std::uint32_t line) {
+    if (order.size() > 1) orders_.push_back({std::move(key), std::move(path), joined(order, "\n"), line});
+  }
+
+ public:
+  const std::vector<Said>& orders() const { return orders_; }
+
+ private:
+  const File& file_;
+  std::vector<Said> all_;
+  std::vector<Said> orders_;
+};
+
+using Known = std::unordered_map<std::string, const Said*>;
+
+Known known_of(const std::vector<Said>& all) {
+  Known known;
+  for (const Said& each : all) known.emplace(each.key, &each);
+  return known;
+}
+
+// The names of `order`, one a line, that `other` has too.
+std::string common(const std::string& order, const std::string& other) {
+  std::string text;
+  for (std::size_t from = 0; from <= order.size();) {
+    const std::size_t end = std::min(order.find('\n', from), order.size());
+    const std::string name = order.substr(from, end - from);
+    if (("\n" + other + "\n").find("\n" + name + "\n") != std::string::npos)
+      text += (text.empty() ? "" : ", then ") + name;
+    from = end + 1;
+  }
+  return text;
+}
+
+const NamedLimit* with_id(const File& file, const std::string& id) {
+  const auto found = std::find_if(file.limits.begin(), file.limits.end(),
+                                  [&id](const NamedLimit& each) { return each.id == id; });
+  return found == file.limits.end() ? nullptr : &*found;
+}
+
+std::string names_of(const std::vector<By>& all) {
+  std::string text;
+  for (const By& each : all) text += each.attribute + "\n";
+  return text;
+}
+
+// What a limit counts is known by its id, the window and the names in `by`.
+std::string note_of(const Difference& difference, const Said& said, const File& before, const File& after) {
+  constexpr std::string_view kLimits = "limits.";
+  if (!said.key.starts_with(kLimits)) return "";
+  const std::size_t end = said.key.find('.', kLimits.size());
+  const std::string id =
+      said.key.substr(kLimits.size(), end == std::string::npos ? end : end - kLimits.size());
+  const NamedLimit* const old = with_id(before, id);
+  const NamedLimit* const now = with_id(after, id);
+  if (old == nullptr || now == nullptr) return "";
+  if (end == std::string::npos && names_of(old->by) != names_of(now->by)) return "begins without debts";
+  const bool window = said.key.substr(std::min(end, said.key.size())).starts_with(".rate ");
+  return window && difference.kind == Difference::Kind::added ? "begins without debts" : "";
+}
+
+void add_renamed(const File& before, const File& after, std::vector<Difference>& all) {
+  for (const NamedLimit& now : after.limits) {
+    const NamedLimit* const old = with_id(before, now.id);
+    if (old != nullptr && old->name != now.name)
+      all.push_back({Difference::Kind::changed, "limits." + now.name, "limits." + old->name,
+                     "limits." + now.name, old->place.line, now.place.line, "renamed: keeps its debts"});
+  }
+}
+
+}  // namespace
+
+std::vector<Difference> differences(const File& before, const File& after) {
+  using Kind = Difference::Kind;
+  const Flat old(before);
+  const Flat now(after);
+  const Known old_known = known_of(old.all());
+  const Known now_known = known_of(now.all());
+  std::vector<Difference> all;
+  add_renamed(before, after, all);
+  const auto add = [&](Difference difference, const Said& said) {
+    difference.note = note_of(difference, said, before, after);
+    all.push_back(std::move(difference));
+  };
+  for (const Said& each : now.all()) {
+    const auto found = old_known.find(each.key);
+    if (found == old_known.end()) {
+      add({Kind::added, each.path, "", each.text, 0, each.line, ""}, each);
+    } else if (found->second->text != each.text) {
+      add({Kind::changed, each.path, found->second->text, each.text, found->second->line, each.line, ""},
+          each);
+    }
+  }
+  for (const Said& each : old.all()) {
+    if (!now_known.contains(each.key)) add({Kind::removed, each.path, each.text, "", each.line, 0, ""}, each);
+  }
+  const Known old_orders = known_of(old.orders());
+  for (const Said& each : now.orders()) {
+    const auto found = old_orders.find(each.key);
+    if (found == old_orders.end()) continue;
+    std::string first = common(found->second->text, each.text);
+    std::string then = common(each.text, found->second->text);
+    if (first != then)
+      all.push_back({Kind::changed, each.path + ", their order", std::move(first), std::move(then),
+                     found->second->line, each.line, ""});
+  }
+  return all;
+}
+
+std::string to_text(const std::vector<Difference>& differences, const std::string& before,
+                    const std::string& after) {
+  std::string text;
+  const auto at = [](const std::string& file, std::uint32_t line) {
+    return line == 0 ? "" : "  " + file + ":" + std::to_string(line);
+  };
+  for (const Difference& each : differences) {
+    std::string line;
+    if (each.kind == Difference::Kind::added) {
+      line = "+ " + each.path + ": " + each.after;
+    } else if (each.kind == Difference::Kind::removed) {
+      line = "- " + each.path + ": " + each.before;
+    } else {
+      line = "~ " + each.path + ": " + each.before + " -> " + each.after;
+    }
+    if (!each.note.empty()) line += " (" + each.note + ")";
+    text += core::printable(line + at(before, each.line_before) + at(after, each.line_after)) + "\n";
+  }
+  return text;
+}
+
+}  // namespace weir::limits

@@ -1,0 +1,15 @@
+// An explanation for programs: one line of JSON.
+//
+// Pure, any thread.
+#pragma once
+
+#include <string>
+
+#include "limits/explain.hpp"
+#include "limits/match.hpp"
+
+namespace weir::limits {
+
+std::string json_of(const Explanation& explanation, const Answer& answer, const std::string& file);
+
+}  // namespace weir::limits

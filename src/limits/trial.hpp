@@ -1,0 +1,63 @@
+// A limits file tried out: requests at moments that the caller chooses, counted by a store of its own, by the
+// code that a server decides with. For tests, explanations and replays.
+//
+// One thread. It views the set. Not for: serving; it matches each request with a trace when asked, and has no
+// clock.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "limits/explain.hpp"
+#include "limits/match.hpp"
+#include "limits/set.hpp"
+#include "limits/trace.hpp"
+#include "store/embedded_store.hpp"
+
+namespace weir::limits {
+
+// The file, ready to be tried. Throws std::runtime_error when two identities are alike, which practically
+// never happens.
+std::shared_ptr<const Set> compiled(std::shared_ptr<const File> file);
+
+class Trial {
+ public:
+  // `bytes` of address space for states; memory is taken as it is used.
+  explicit Trial(const Set& set, std::size_t bytes = std::size_t{64} << 20);
+
+  // The request that ask() then asks. False when it is an error. Its texts are viewed.
+  bool find(const Asked& asked, Time now);
+  const std::string& error() const { return matched_.error; }
+  // Times do not go back. Throws std::runtime_error when a limit cannot be counted here.
+  Answer ask(Time now, store::Verb verb = store::Verb::check);
+
+  const Trace& trace() const { return trace_; }
+  const Matched& matched() const { return matched_; }
+  // Of the last answer: a decision for each counted step.
+  std::span<const store::Check> checks() { return matched_.all(); }
+
+  // What explains an answer later, when others have been given: keep it.
+  struct Kept {
+    std::vector<Decision> decisions;
+    std::uint8_t by = 0;
+  };
+  Kept keep();
+  Explanation explanation(const Kept& kept);
+
+ private:
+  const Set& set_;
+  store::EmbeddedStore store_;
+  Asked asked_{};
+  Matched matched_;
+  Trace trace_;
+  std::uint8_t by_ = 0;
+};
+
+}  // namespace weir::limits

@@ -1,0 +1,178 @@
+#include "sim/file_replay.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/rule.hpp"
+#include "core/severity.hpp"
+#include "limits/explain.hpp"
+#include "logs/parser.hpp"
+
+namespace weir::sim {
+namespace {
+
+constexpr std::size_t kTimelineBins = 512;
+// Address space for the states of all keys; memory is taken as it is used.
+constexpr std::size_t kStoreBytes = std::size_t{1} << 34;
+
+void add_once(std::vector<std::string>& names, const std::string& name) {
+  if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+}
+
+void add_all(std::vector<std::string>& names, const limits::When& when) {
+  for (const limits::Condition& each : when) add_once(names, each.attribute);
+}
+
+void add_all(std::vector<std::string>& names, const limits::CostRule& cost) {
+  if (!cost.from.empty()) add_once(names, cost.from);
+  for (const limits::CostCase& each : cost.cases) add_all(names, each.when);
+}
+
+std::int64_t wait_of(const Decision& decision) {
+  return decision.retry_after.value_or(std::chrono::nanoseconds{0}).count();
+}
+
+std::string algorithms_of(const limits::NamedLimit& limit) {
+  std::string text;
+  for (const limits::Window& each : limit.windows) {
+    const std::string name = core::name_of(each.rule.algorithm);
+    if (text.find(name) == std::string::npos) text += (text.empty() ? "" : ", ") + name;
+  }
+  return text;
+}
+
+}  // namespace
+
+std::vector<std::string> attributes_of(const limits::File& file) {
+  std::vector<std::string> names;
+  for (const limits::NamedLimit& limit : file.limits) {
+    for (const limits::By& by : limit.by) add_once(names, by.attribute);
+    add_all(names, limit.deny);
+    add_all(names, limit.allow);
+    add_all(names, limit.cost);
+    for (const limits::Override& each : limit.overrides) {
+      add_all(names, each.when);
+      add_all(names, each.cost);
+    }
+  }
+  for (const limits::Route& route : file.routes) add_all(names, route.when);
+  return names;
+}
+
+FileReplay::FileReplay(std::shared_ptr<const limits::Set> set, std::vector<std::string> attributes,
+                       std::size_t worst)
+    : set_(std::move(set)),
+      attributes_(std::move(attributes)),
+      worst_(worst),
+      trial_(*set_, kStoreBytes),
+      limits_(set_->file().limits.size()),
+      over_time_(2 + limits_.size(), kTimelineBins) {
+  totals_.name = set_->file().name;
+  for (std::size_t i = 0; i < attributes_.size(); ++i) {
+    const auto names_it = [this, i](const limits::NamedLimit& limit) {
+      return std::any_of(limit.by.begin(), limit.by.end(),
+                         [this, i](const limits::By& by) { return by.attribute == attributes_[i]; });
+    };
+    const auto& all = set_->file().limits;
+    if (std::any_of(all.begin(), all.end(), names_it)) counted_by_.push_back(i);
+  }
+}
+
+std::string FileReplay::key() const {
+  std::string text;
+  for (const std::size_t each : counted_by_) text += (text.empty() ? "" : ", ") + attributes_[each];
+  return text.empty() ? "nothing" : text;
+}
+
+FileReplay::Taken FileReplay::take(const logs::Event& event, const logs::Clients& clients) {
+  const std::vector<std::string_view> all = logs::values_of(clients.name(event.client), attributes_.size());
+  values_.clear();
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (all[i].data() != nullptr) values_.push_back({attributes_[i], all[i]});
+  }
+  over_time_.add(event.ns, 0);
+  const limits::Time now{std::chrono::nanoseconds{event.ns}};
+  if (!trial_.find({values_, event.cost, ""}, now)) {
+    if (totals_.errors++ == 0) totals_.first_error = trial_.error();
+    return {true, false, ""};
+  }
+  const limits::Answer answer = trial_.ask(now);
+  if (answer.limit < 0) ++totals_.unlimited;
+  std::string name;
+  for (const std::size_t each : counted_by_) name += (name.empty() ? "" : " ") + std::string(all[each]);
+  // What a `deny` list turns away does not cost too much.
+  const bool turned_away = trial_.matched().outcome == limits::Matched::Outcome::refused;
+  const bool never = !answer.allowed && !answer.retry_after && !turned_away;
+  together_.add(
+      {name, event.ns,
+       answer.allowed ? Verdict::allowed
+       : never        ? Verdict::never
+                      : Verdict::denied,
+       answer.retry_after.value_or(std::chrono::nanoseconds{0}).count(), answer.allowed, event.cost},
+      [&name] { return name; });
+  if (!answer.allowed) over_time_.add(event.ns, 1);
+  take_limits(event, answer.allowed);
+  if (!answer.allowed) {
+    const auto& limits = set_->file().limits;
+    const auto by = std::find_if(limits.begin(), limits.end(), [&answer](const limits::NamedLimit& each) {
+      return each.name == answer.by;
+    });
+    if (by != limits.end()) limits_[static_cast<std::size_t>(by - limits.begin())].decided();
+  }
+  return {false, answer.allowed, answer.by};
+}
+
+// The windows of a limit count as one: the worst of their verdicts.
+void FileReplay::take_limits(const logs::Event& event, bool charged) {
+  const std::vector<limits::Step>& steps = trial_.trace().steps;
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < steps.size();) {
+    const limits::Index limit = steps[i].limit;
+    const limits::NamedLimit& said = set_->file().limits[limit];
+    const store::Check* worst = nullptr;
+    bool refused = false;
+    for (; i < steps.size() && steps[i].limit == limit; ++i) {
+      refused = refused || steps[i].what == limits::Step::What::denied;
+      if (steps[i].what != limits::Step::What::counted) continue;
+      const store::Check& check = trial_.checks()[next++];
+      if (steps[i].window == limits::kNone) continue;  // what a guarantee counts
+      if (worst == nullptr || core::decides(check.decision, worst->decision)) worst = &check;
+    }
+    if (worst == nullptr && !refused) continue;
+    const bool allowed = !refused && worst->decision.allowed();
+    if (!allowed && said.shadow(limits::Time{std::chrono::nanoseconds{event.ns}})) {
+      limits_[limit].would_deny();
+      continue;
+    }
+    if (!allowed) over_time_.add(event.ns, 2 + limit);
+    const std::string key = limits::key_text(said, values_);
+    limits_[limit].add(
+        {key, event.ns, refused ? Verdict::denied : worst->decision.verdict,
+         refused ? 0 : wait_of(worst->decision), charged && allowed, refused ? 0 : worst->cost.units},
+        [&key] { return key; });
+  }
+}
+
+ReplayReport FileReplay::report() const {
+  ReplayReport report;
+  report.file = totals_;
+  report.from_s = over_time_.from_s();
+  report.bin_s = over_time_.bin_s();
+  report.requests_over_time = over_time_.counts(0);
+  report.clients_by_size = together_.by_size();
+  const auto add = [&](const KeyTally& tally, std::string name, std::string algorithm, std::size_t channel) {
+    LimitReport& limit = report.limits.emplace_back(tally.report(worst_));
+    limit.limit = std::move(name);
+    limit.algorithm = std::move(algorithm);
+    limit.denied_over_time = over_time_.counts(channel);
+    report.clients_by_size.resize(
+        std::max(report.clients_by_size.size(), limit.denied_clients_by_size.size()));
+  };
+  add(together_, "together", "", 1);
+  for (std::size_t i = 0; i < limits_.size(); ++i)
+    add(limits_[i], set_->file().limits[i].name, algorithms_of(set_->file().limits[i]), 2 + i);
+  for (LimitReport& each : report.limits) each.denied_clients_by_size.resize(report.clients_by_size.size());
+  return report;
+}
+
+}  // namespace weir::sim

@@ -1,0 +1,62 @@
+// A whole limits file decides the events of a log: each request by all limits that it meets, charged to all
+// or to none, at the moment that the log says.
+//
+// One thread. Events come in order of time. Memory grows with the keys of the limits, not with the events.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "limits/set.hpp"
+#include "limits/trial.hpp"
+#include "logs/clients.hpp"
+#include "logs/log_reader.hpp"
+#include "sim/key_tally.hpp"
+#include "sim/report.hpp"
+#include "sim/series.hpp"
+
+namespace weir::sim {
+
+class FileReplay {
+ public:
+  // `attributes`: those of a request, as the log's reader was told to read them (attributes_of()). `worst`:
+  // how many of the worst keys of each limit the report lists.
+  FileReplay(std::shared_ptr<const limits::Set> set, std::vector<std::string> attributes, std::size_t worst);
+
+  // What came of a request; the text is the set's.
+  struct Taken {
+    bool error = false;  // nobody could decide it
+    bool allowed = true;
+    std::string_view by;
+  };
+  Taken take(const logs::Event& event, const logs::Clients& clients);
+
+  // What was found so far, without the `log` part.
+  ReplayReport report() const;
+  // Distinct values of what limits count by.
+  std::uint64_t clients() const { return together_.keys(); }
+  // The names of those attributes: "ip, user".
+  std::string key() const;
+
+ private:
+  void take_limits(const logs::Event& event, bool charged);
+
+  std::shared_ptr<const limits::Set> set_;
+  std::vector<std::string> attributes_;
+  std::vector<std::size_t> counted_by_;  // those of attributes_ that some limit's `by` names
+  std::size_t worst_;
+  limits::Trial trial_;
+  std::vector<limits::Attribute> values_;
+  KeyTally together_;
+  std::vector<KeyTally> limits_;
+  Series over_time_;
+  FileTotals totals_;
+};
+
+// The attributes that the file names, each once: what a log has to be read for.
+std::vector<std::string> attributes_of(const limits::File& file);
+
+}  // namespace weir::sim
