@@ -168,6 +168,22 @@ void read_answers(Context& context, const Field& field) {
   }
 }
 
+// A file that is something else, by a key that no limits file has: one sentence helps more than its many
+// errors.
+bool is_of_another_kind(Context& context, const Node& root) {
+  constexpr std::array kOthers = {
+      std::pair{"tests", "this is a file of tests, which weir test runs"},
+      std::pair{"apiVersion", "this is a manifest of Kubernetes; a limits file is what its data holds"}};
+  for (const Member& member : root.members) {
+    for (const auto& [key, what] : kOthers) {
+      if (member.key != key) continue;
+      context.findings.error(4, member.place, key, what);
+      return true;
+    }
+  }
+  return false;
+}
+
 void read_top(Context& context, const Node& root) {
   const Field field{&root, "", {1, 1}};
   if (root.kind == Node::Kind::refused) return;
@@ -179,6 +195,7 @@ void read_top(Context& context, const Node& root) {
     context.findings.error(4, root.place, "", "a limits file is a map that begins with version: 1");
     return;
   }
+  if (is_of_another_kind(context, root)) return;
   const Map top(context, field, keys::kTop);
   File& file = context.file;
   read_version(context, top);

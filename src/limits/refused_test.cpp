@@ -159,6 +159,17 @@ limit: {}
 )",
      R"(limits.yaml:2:1: limit: unknown; did you mean limits?
 )"},
+    {4, R"(limits: limits.yaml
+tests: [{ name: a user bursts 40 }]
+)",
+     R"(limits.yaml:2:1: tests: this is a file of tests, which weir test runs
+)"},
+    {4, R"(apiVersion: v1
+kind: ConfigMap
+data: { limits.yaml: "version: 1" }
+)",
+     R"(limits.yaml:1:1: apiVersion: this is a manifest of Kubernetes; a limits file is what its data holds
+)"},
     {4, R"(version: 1
 limits: [a]
 )",
