@@ -8,13 +8,14 @@ if(WEIR_SANITIZE)
   target_link_options(weir PUBLIC -fsanitize=${WEIR_SANITIZE})
 endif()
 
-# Every public header belongs to one library: those of weir::redis are named here, the others are weir::weir's.
+# Every public header belongs to one library: those of weir::redis and weir::limits are named here, the others are weir::weir's.
 if(PROJECT_IS_TOP_LEVEL)
   set(weir_watched CONFIGURE_DEPENDS)  # a new header is found without being told; other people's builds need not look
 endif()
 file(GLOB weir_headers ${weir_watched} ${weir_SOURCE_DIR}/include/weir/*.hpp)
 set(weir_redis_headers ${weir_SOURCE_DIR}/include/weir/asio.hpp ${weir_SOURCE_DIR}/include/weir/redis.hpp)
-list(REMOVE_ITEM weir_headers ${weir_redis_headers})
+set(weir_limits_headers ${weir_SOURCE_DIR}/include/weir/limits.hpp)
+list(REMOVE_ITEM weir_headers ${weir_redis_headers} ${weir_limits_headers})
 
 # weir_public_headers(TARGET HEADERS...): for users, and each of them compiles alone
 # (the target all_verify_interface_header_sets).

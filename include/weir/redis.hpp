@@ -47,6 +47,10 @@
 namespace weir {
 
 class SharedLimiter;
+class Limits;
+namespace store {
+class Asker;
+}
 
 // That nobody could decide, and why: an error of the request or of the deployment, never a denial.
 class StoreFault : public std::runtime_error {
@@ -125,6 +129,8 @@ class RedisStore {
 
  private:
   friend class SharedLimiter;
+  friend class Limits;
+  store::Asker& asker() noexcept;  // for weir::Limits
   class Impl;
   std::unique_ptr<Impl> impl_;
 };

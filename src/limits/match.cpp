@@ -19,18 +19,62 @@ std::string quoted(std::string_view text) {
   return "'" + std::string(text.substr(0, kShown)) + (text.size() > kShown ? "...'" : "'");
 }
 
+// A limit that a request meets, with what the request makes of its numbers.
+struct Meeting {
+  const Set::Limit* limit = nullptr;
+  Index number = kNone;
+  Step::What what = Step::What::counted;
+  bool shadow = false;
+  bool changed = false;  // by an override; else the next ones are not set
+  // The override that has the number, or kNone.
+  std::array<Index, Set::kMostWindows> window_by;
+  Index leave_by = kNone;
+  Index reserve_by = kNone;
+  Index guarantee_by = kNone;
+  Index cost_by = kNone;
+  std::uint64_t cost = 1;
+  std::size_t key_at = 0;
+  std::size_t key_size = 0;
+  std::size_t tag_at = 0;
+  std::size_t tag_size = 0;
+};
+
+// One for each thread, so that it stays in the cache from one request to the next.
+struct Work {
+  std::vector<Value> values;  // by the numbers of the names
+  std::vector<Index> named;   // those of them that are present
+  std::vector<Meeting> room;  // for the meetings, which are its first
+  std::size_t met = 0;
+  std::string scratch;
+
+  std::span<const Meeting> meetings() const { return std::span(room).first(met); }
+  // Another one. Its fields are set one by one: a whole Meeting copied costs more than finding its limit.
+  Meeting& meet(const Set::Limit& limit, Index number) {
+    if (met == room.size()) room.emplace_back();
+    Meeting& meeting = room[met++];
+    meeting.limit = &limit;
+    meeting.number = number;
+    meeting.what = Step::What::counted;
+    meeting.changed = false;
+    return meeting;
+  }
+};
+
+Work& work_of_this_thread() {
+  thread_local Work work;
+  return work;
+}
+
 bool fail(std::string& error, std::string text) {
   error = std::move(text);
   return false;
 }
 
-bool take_values(const Set& set, std::span<const Attribute> attributes, Matched& into) {
+bool take_values(const Set& set, std::span<const Attribute> attributes, Work& work, Matched& into) {
   const Names& names = set.names();
-  for (const Index each : into.named) {
-    if (each < into.values.size()) into.values[each] = Value();
-  }
-  into.named.clear();
-  into.values.resize(names.size());
+  for (const Index each : work.named) work.values[each].clear();
+  work.named.clear();
+  if (work.values.size() < names.size()) work.values.resize(names.size());
   if (attributes.size() > kMostAttributes) {
     return fail(into.error, std::to_string(attributes.size()) + " attributes; a request may have at most " +
                                 std::to_string(kMostAttributes));
@@ -40,9 +84,9 @@ bool take_values(const Set& set, std::span<const Attribute> attributes, Matched&
     const Index number = names.find(name);
     bool twice = false;
     if (number != kNone) {
-      twice = into.values[number].present();
-      into.values[number] = Value(value);
-      into.named.push_back(number);
+      twice = work.values[number].present();
+      work.values[number].set(value);
+      work.named.push_back(number);
     } else {
       const auto same = [name = name](const Attribute& each) { return each.name == name; };
       twice = std::any_of(attributes.begin(), attributes.begin() + static_cast<std::ptrdiff_t>(i), same);
@@ -94,10 +138,12 @@ void take_last(Index& best, Index number) {
 }
 
 // For each thing that overrides name, the last one that holds.
-void find_overrides(Values values, Time now, Matched::Meeting& meeting) {
+void find_overrides(Values values, Time now, Meeting& meeting) {
   const Set::Limit& limit = *meeting.limit;
-  meeting.window_by.fill(kNone);
   if (limit.overrides.empty()) return;
+  meeting.changed = true;
+  meeting.window_by.fill(kNone);
+  meeting.leave_by = meeting.reserve_by = meeting.guarantee_by = meeting.cost_by = kNone;
   limit.candidates.find(values, [&](std::span<const Index> which) {
     for (const Index each : which) {
       const Set::Override& change = limit.overrides[each];
@@ -111,29 +157,30 @@ void find_overrides(Values values, Time now, Matched::Meeting& meeting) {
   });
 }
 
-bool find_cost(const Set& set, const Asked& asked, Matched& into, Matched::Meeting& meeting) {
+bool find_cost(const Set& set, const Asked& asked, const Work& work, Meeting& meeting, Matched& into) {
   const Set::Limit& limit = *meeting.limit;
-  const Set::Override* change = meeting.cost_by != kNone ? &limit.overrides[meeting.cost_by] : nullptr;
+  const Set::Override* change =
+      meeting.changed && meeting.cost_by != kNone ? &limit.overrides[meeting.cost_by] : nullptr;
   const Set::Cost& said = change != nullptr && change->cost ? *change->cost : limit.cost;
   std::uint64_t each = 1;
   if (said.from != kNone) {
-    const Value& value = into.values[said.from];
-    const std::string where = "limits." + limit.said->name + ".cost: ";
+    const Value& value = work.values[said.from];
+    const auto where = [&limit] { return "limits." + limit.said->name + ".cost: "; };
     if (!value.present()) {
       return fail(into.error,
-                  where + "the request has no attribute '" + std::string(set.names()[said.from]) + "'");
+                  where() + "the request has no attribute '" + std::string(set.names()[said.from]) + "'");
     }
     const std::string_view text = value.text();
     const auto read = std::from_chars(text.data(), text.data() + text.size(), each);
     if (text.empty() || read.ec != std::errc{} || read.ptr != text.data() + text.size() ||
         each > kMostUnits) {
-      return fail(into.error, where + "attribute '" + std::string(set.names()[said.from]) +
+      return fail(into.error, where() + "attribute '" + std::string(set.names()[said.from]) +
                                   "': " + quoted(text) + " is not an integer from 0 to " +
                                   std::to_string(kMostUnits));
     }
   } else {
     for (const auto& [when, cost] : said.cases) {
-      if (!when.hold(into.values)) continue;
+      if (!when.hold(work.values)) continue;
       each = cost;
       break;
     }
@@ -208,27 +255,25 @@ void trace_step(Trace* trace, Step::What what, Index limit, Index window = kNone
 }
 
 // The limits that the request meets, with what the request makes of their numbers.
-bool meet(const Set& set, const Asked& asked, const Route& route, Time now, Matched& into) {
-  into.meetings.clear();
+bool meet(const Set& set, const Asked& asked, const Route& route, Time now, Work& work, Matched& into) {
+  work.met = 0;
   for (const Index number : route.meets) {
     const Set::Limit& limit = set.limits()[number];
-    Matched::Meeting& meeting = into.meetings.emplace_back();
-    meeting.limit = &limit;
-    meeting.number = number;
+    Meeting& meeting = work.meet(limit, number);
     meeting.shadow = limit.said->shadow(now);
-    if (const Index missing = missing_of(limit, into.values); missing != kNone) {
+    if (const Index missing = missing_of(limit, work.values); missing != kNone) {
       if (limit.said->required) return fail(into.error, lacks(set, limit, missing));
       ++into.skipped;
       meeting.what = Step::What::skipped;
       continue;
     }
-    if (!limit.deny.empty() && limit.deny.hold(into.values)) {
+    if (!limit.deny.empty() && limit.deny.hold(work.values)) {
       meeting.what = Step::What::denied;
       if (meeting.shadow || into.refused_by != kNone) continue;
       into.refused_by = number;
       continue;
     }
-    if (!limit.allow.empty() && limit.allow.hold(into.values)) {
+    if (!limit.allow.empty() && limit.allow.hold(work.values)) {
       meeting.what = Step::What::exempt;
       continue;
     }
@@ -236,9 +281,9 @@ bool meet(const Set& set, const Asked& asked, const Route& route, Time now, Matc
       meeting.what = Step::What::lifted;
       continue;
     }
-    find_overrides(into.values, now, meeting);
-    if (!find_cost(set, asked, into, meeting)) return false;
-    const Key key = append_key(limit, into.values, into.scratch, into.keys);
+    find_overrides(work.values, now, meeting);
+    if (!find_cost(set, asked, work, meeting, into)) return false;
+    const Key key = append_key(limit, work.values, work.scratch, into.keys);
     meeting.key_at = key.at;
     meeting.key_size = key.size;
     meeting.tag_at = key.tag_at;
@@ -247,7 +292,7 @@ bool meet(const Set& set, const Asked& asked, const Route& route, Time now, Matc
   return true;
 }
 
-bool add_check(const store::Limit& limit, const Matched::Meeting& keyed, std::uint64_t cost, bool shadow,
+bool add_check(const store::Limit& limit, const Meeting& keyed, std::uint64_t cost, bool shadow,
                std::uint8_t inside, Index limit_of, Matched& into) {
   if (into.count == store::kMostChecks) {
     return fail(into.error, "the request meets more than " + std::to_string(store::kMostChecks) +
@@ -274,26 +319,28 @@ std::chrono::nanoseconds part_of(const Quota& quota, std::uint64_t millionths) {
 }
 
 // The share of its burst that a limit keeps from this request.
-std::uint64_t kept_of(const Matched::Meeting& meeting, Index class_of) {
+std::uint64_t kept_of(const Meeting& meeting, Index class_of) {
   const Set::Limit& limit = *meeting.limit;
+  if (!meeting.changed && limit.leave.empty()) return limit.reserve.millionths;
   const std::vector<Share>* leave = &limit.leave;
-  if (meeting.leave_by != kNone) {
+  if (meeting.changed && meeting.leave_by != kNone) {
     if (const auto& changed = limit.overrides[meeting.leave_by].leave) leave = &*changed;
   }
   Share reserve = limit.reserve;
-  if (meeting.reserve_by != kNone) reserve = limit.overrides[meeting.reserve_by].reserve.value_or(reserve);
+  if (meeting.changed && meeting.reserve_by != kNone)
+    reserve = limit.overrides[meeting.reserve_by].reserve.value_or(reserve);
   const std::uint64_t left = class_of < leave->size() ? (*leave)[class_of].millionths : 0;
   return std::min<std::uint64_t>(left + reserve.millionths, Share::kWhole);
 }
 
 // What a child of the limit may count on, of the first child that has something.
-const store::Limit* guarantee_within(const Matched& matched, const Matched::Meeting& parent,
-                                     const Matched::Meeting*& child) {
-  for (const Matched::Meeting& each : matched.meetings) {
+const store::Limit* guarantee_within(const Work& work, const Meeting& parent, const Meeting*& child) {
+  if (!parent.limit->guarantees) return nullptr;
+  for (const Meeting& each : work.meetings()) {
     if (each.what != Step::What::counted || each.limit->said->within != parent.number) continue;
     const Set::Limit& limit = *each.limit;
     const store::Limit* found = limit.guarantee ? &*limit.guarantee : nullptr;
-    if (each.guarantee_by != kNone) {
+    if (each.changed && each.guarantee_by != kNone) {
       if (const auto& changed = limit.overrides[each.guarantee_by].guarantee) found = &*changed;
     }
     if (found == nullptr) continue;
@@ -303,13 +350,13 @@ const store::Limit* guarantee_within(const Matched& matched, const Matched::Meet
   return nullptr;
 }
 
-bool add_checks_of(const Matched::Meeting& meeting, Matched& into, Trace* trace) {
+bool add_checks_of(const Meeting& meeting, const Work& work, Matched& into, Trace* trace) {
   const Set::Limit& limit = *meeting.limit;
   const std::uint64_t kept = kept_of(meeting, into.class_of);
   bool asked_guarantee = false;
   std::uint8_t inside = store::Check::kNoGuarantee;
   for (const Set::Window& window : limit.windows) {
-    const Index by = meeting.window_by[window.number];
+    const Index by = meeting.changed ? meeting.window_by[window.number] : kNone;
     const store::Limit* counted = &window.limit;
     if (by != kNone) {
       const auto& changes = limit.overrides[by].windows;
@@ -324,14 +371,15 @@ bool add_checks_of(const Matched::Meeting& meeting, Matched& into, Trace* trace)
     }
     if (!asked_guarantee) {
       asked_guarantee = true;
-      const Matched::Meeting* child = nullptr;
-      if (const store::Limit* guarantee = guarantee_within(into, meeting, child)) {
+      const Meeting* child = nullptr;
+      if (const store::Limit* guarantee = guarantee_within(work, meeting, child)) {
         inside = static_cast<std::uint8_t>(into.count);
         // In the parent's units: what it is promised is the parent's.
         if (!add_check(*guarantee, *child, meeting.cost, true, store::Check::kNoGuarantee, child->number,
                        into))
           return false;
-        trace_step(trace, Step::What::counted, child->number, kNone, child->guarantee_by);
+        trace_step(trace, Step::What::counted, child->number, kNone,
+                   child->changed ? child->guarantee_by : kNone);
       }
     }
     if (kept > 0 && into.count < store::kMostChecks) {
@@ -350,28 +398,29 @@ bool add_checks_of(const Matched::Meeting& meeting, Matched& into, Trace* trace)
 }  // namespace
 
 bool match(const Set& set, const Asked& asked, Time now, Matched& into, Trace* trace) {
+  Work& work = work_of_this_thread();
   into.outcome = Matched::Outcome::free;
   into.refused_by = kNone;
   into.skipped = 0;
   into.count = 0;
   into.keys.clear();
-  if (!take_values(set, asked.attributes, into)) return false;
-  into.route = find_route(set, into.values);
+  if (!take_values(set, asked.attributes, work, into)) return false;
+  into.route = find_route(set, work.values);
   const Route* route = into.route != kNone ? set.routes()[into.route].said : nullptr;
   if (!find_class(set.file(), route, asked.class_name, into)) return false;
   if (trace != nullptr) *trace = {into.route, into.class_of, {}};
   if (route == nullptr) return true;
-  if (!meet(set, asked, *route, now, into)) return false;
+  if (!meet(set, asked, *route, now, work, into)) return false;
   if (into.refused_by != kNone) {
     into.outcome = Matched::Outcome::refused;
     if (trace == nullptr) return true;
   }
-  for (const Matched::Meeting& each : into.meetings) {
+  for (const Meeting& each : work.meetings()) {
     if (each.what != Step::What::counted) {
       if (each.what != Step::What::lifted) trace_step(trace, each.what, each.number);
       continue;
     }
-    if (!add_checks_of(each, into, trace)) return false;
+    if (!add_checks_of(each, work, into, trace)) return false;
   }
   if (into.outcome == Matched::Outcome::free && into.count > 0) into.outcome = Matched::Outcome::meets;
   return true;
@@ -379,15 +428,15 @@ bool match(const Set& set, const Asked& asked, Time now, Matched& into, Trace* t
 
 bool find_states(const Set& set, std::span<const Attribute> attributes, std::string_view name, Matched& into,
                  std::vector<store::Check>& states) {
+  Work& work = work_of_this_thread();
   into.keys.clear();
   into.refused_by = kNone;
-  if (!take_values(set, attributes, into)) return false;
-  into.meetings.clear();
+  if (!take_values(set, attributes, work, into)) return false;
+  work.met = 0;
   const auto add = [&](Index number) {
     const Set::Limit& limit = set.limits()[number];
-    Matched::Meeting& meeting = into.meetings.emplace_back();
-    meeting.limit = &limit;
-    const Key key = append_key(limit, into.values, into.scratch, into.keys);
+    Meeting& meeting = work.meet(limit, number);
+    const Key key = append_key(limit, work.values, work.scratch, into.keys);
     meeting.key_at = key.at;
     meeting.key_size = key.size;
     meeting.tag_at = key.tag_at;
@@ -397,15 +446,15 @@ bool find_states(const Set& set, std::span<const Attribute> attributes, std::str
     const auto named = std::find_if(set.limits().begin(), set.limits().end(),
                                     [name](const Set::Limit& each) { return each.said->name == name; });
     if (named == set.limits().end()) return fail(into.error, "unknown limit " + quoted(name));
-    if (const Index missing = missing_of(*named, into.values); missing != kNone)
+    if (const Index missing = missing_of(*named, work.values); missing != kNone)
       return fail(into.error, lacks(set, *named, missing));
     add(static_cast<Index>(named - set.limits().begin()));
-  } else if (const Index route = find_route(set, into.values); route != kNone) {
+  } else if (const Index route = find_route(set, work.values); route != kNone) {
     for (const Index number : set.routes()[route].said->meets) {
-      if (missing_of(set.limits()[number], into.values) == kNone) add(number);
+      if (missing_of(set.limits()[number], work.values) == kNone) add(number);
     }
   }
-  for (const Matched::Meeting& each : into.meetings) {
+  for (const Meeting& each : work.meetings()) {
     const std::size_t first = states.size();
     const auto add_state = [&](const store::Limit& limit) {
       const bool known =

@@ -1,8 +1,8 @@
 // From what a request says of itself to the checks that it has to pass: the route, the limits that it meets,
 // their numbers for it, its keys.
 //
-// Pure but for `into`, which one thread uses and keeps, so that matching allocates nothing once it has grown.
-// Not for: counting; a store answers the checks.
+// Any thread. What it needs while it works belongs to the thread, and `into` may be used again, so that
+// matching allocates nothing once both have grown. Not for: counting; a store answers the checks.
 #pragma once
 
 #include <array>
@@ -51,28 +51,7 @@ struct Matched {
   std::array<Index, store::kMostChecks> limit_of;       // File::limits, of each check
   std::string error;                                    // when match() says false: a sentence for people
 
-  // What match() needs while it works.
-  struct Meeting {
-    const Set::Limit* limit = nullptr;
-    Index number = kNone;
-    Step::What what = Step::What::counted;
-    std::array<Index, Set::kMostWindows> window_by{};  // the override, or kNone
-    Index leave_by = kNone;
-    Index reserve_by = kNone;
-    Index guarantee_by = kNone;
-    Index cost_by = kNone;
-    std::uint64_t cost = 1;
-    std::size_t key_at = 0;
-    std::size_t key_size = 0;
-    std::size_t tag_at = 0;
-    std::size_t tag_size = 0;
-    bool shadow = false;
-  };
-  std::vector<Value> values;
-  std::vector<Index> named;  // those of `values` that are present
-  std::vector<Meeting> meetings;
   std::string keys;
-  std::string scratch;
   struct Own {
     store::Limit limit{.rule = core::Rule{Quota::per_second(1)}};
   };

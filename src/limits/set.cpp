@@ -1,7 +1,6 @@
 #include "limits/set.hpp"
 
 #include <algorithm>
-#include <unordered_map>
 
 #include "core/duration.hpp"
 #include "core/sha256.hpp"
@@ -49,6 +48,12 @@ void Set::compile(const Setting& setting) {
   if (!file_->hash_tag.empty()) names_.add(file_->hash_tag);
   limits_.reserve(file_->limits.size());
   for (const NamedLimit& each : file_->limits) compile(each, setting);
+  for (const Limit& each : limits_) {
+    const bool has =
+        each.guarantee || std::any_of(each.overrides.begin(), each.overrides.end(),
+                                      [](const Override& change) { return change.guarantee.has_value(); });
+    if (has && each.said->within != kNone) limits_[each.said->within].guarantees = true;
+  }
   std::vector<const When*> whens;
   for (const limits::Route& each : file_->routes) {
     routes_.push_back({&each, Conditions(each.when, names_, lists_)});
@@ -58,8 +63,8 @@ void Set::compile(const Setting& setting) {
   names_.seal();
 
   std::unordered_map<std::uint64_t, std::string_view> ids;
-  for (const std::string& each : identities_) {
-    const auto [known, fresh] = ids.emplace(short_form(each), each);
+  for (const auto& [each, id] : identities_) {
+    const auto [known, fresh] = ids.emplace(id, each);
     if (!fresh) {
       refuse("limits", {},
              "'" + std::string(known->second) + "' and '" + each +
@@ -71,9 +76,11 @@ void Set::compile(const Setting& setting) {
 store::Limit Set::count(const NamedLimit& said, const core::Rule& rule, std::string_view state, Place place,
                         const Setting& setting) {
   if (auto why = setting.unsuitable(rule)) refuse("limits." + said.name, place, *std::move(why));
-  const std::string& name = *identities_.insert(identity(said, state)).first;
+  const auto [known, fresh] = identities_.emplace(identity(said, state), 0);
+  const std::string& name = known->first;
+  if (fresh) known->second = short_form(name);
   store::Limit limit{.rule = rule.on_clock(setting.wall),
-                     .id = short_form(name),
+                     .id = known->second,
                      .name = name,
                      .on_store_error = setting.on_store_error,
                      .sharing = setting.sharing};

@@ -13,7 +13,7 @@
 #include <optional>
 #include <string>
 #include <tl/expected.hpp>
-#include <unordered_set>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -77,6 +77,7 @@ class Set {
     std::vector<Share> leave;  // one for each class, or none
     Share reserve;
     std::optional<store::Limit> guarantee;
+    bool guarantees = false;  // a child of it has a guarantee, or an override that gives it one
     Cost cost;
     Conditions deny;
     Conditions allow;
@@ -125,7 +126,7 @@ class Set {
   Candidates route_candidates_;
   bool has_dates_ = false;
   std::vector<Finding> wrong_;
-  std::unordered_set<std::string> identities_;  // that store::Limit::name views
+  std::unordered_map<std::string, std::uint64_t> identities_;  // that store::Limit::name views; their ids
 };
 
 }  // namespace weir::limits

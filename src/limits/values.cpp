@@ -9,6 +9,18 @@ namespace {
 // The longest address in text is shorter than this.
 constexpr std::size_t kLongestAddress = 46;
 
+// Most texts that are not addresses are told by their first characters.
+bool looks_like_address(std::string_view text) {
+  if (text.size() >= kLongestAddress) return false;
+  bool marked = false;
+  for (const char c : text) {
+    const bool mark = c == ':' || c == '.';
+    marked = marked || mark;
+    if (!mark && !(c >= '0' && c <= '9') && !(c >= 'a' && c <= 'f') && !(c >= 'A' && c <= 'F')) return false;
+  }
+  return marked;
+}
+
 core::Network network_of(const core::Address& address, std::uint8_t bits) {
   core::Network network{address, bits};
   const std::size_t size = address.v4 ? 4 : 16;
@@ -24,11 +36,7 @@ core::Network network_of(const core::Address& address, std::uint8_t bits) {
 const core::Address* Value::address() const {
   if (kind_ == Kind::unknown) {
     kind_ = Kind::text;
-    const bool may_be =
-        text_.size() < kLongestAddress &&
-        (text_.find(':') != std::string_view::npos ||
-         (!text_.empty() && text_[0] >= '0' && text_[0] <= '9' && text_.find('.') != std::string_view::npos));
-    if (may_be) {
+    if (looks_like_address(text_)) {
       if (const auto parsed = core::parse_address(text_)) {
         address_ = *parsed;
         kind_ = Kind::address;

@@ -24,6 +24,14 @@ class Value {
   Value() = default;
   explicit Value(std::string_view text) : text_(text), present_(true) {}
 
+  // In place: a whole Value copied costs more than all else that a request's attribute does.
+  void set(std::string_view text) {
+    text_ = text;
+    present_ = true;
+    kind_ = Kind::unknown;
+  }
+  void clear() { present_ = false; }
+
   bool present() const { return present_; }
   std::string_view text() const { return text_; }
   // Null when it is not an address.

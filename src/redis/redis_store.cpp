@@ -21,6 +21,7 @@
 #include "redis/script.hpp"
 #include "redis/shared_store.hpp"
 #include "redis/sockets.hpp"
+#include "store/asker.hpp"
 #include "store/clock.hpp"
 #include "store/embedded_store.hpp"
 #include "weir/redis.hpp"
@@ -29,7 +30,7 @@ namespace weir {
 
 namespace asio = boost::asio;
 
-class RedisStore::Impl {
+class RedisStore::Impl final : public store::Asker {
  public:
   struct Named {
     store::Limit limit;
@@ -67,7 +68,7 @@ class RedisStore::Impl {
   Impl& operator=(const Impl&) = delete;
 
   // No thread may be inside a check now. Those that asked without waiting get their answer before the end.
-  ~Impl() {
+  ~Impl() override {
     if (!store_) return;
     asio::post(context_, [this] {
       work();
@@ -87,6 +88,37 @@ class RedisStore::Impl {
     const std::scoped_lock lock(mutex_);
     tasks_.splice(tasks_.end(), one);
     if (tasks_.size() == 1) asio::post(context_, [this] { work(); });
+  }
+
+  void ask(std::span<store::Awaited> batch) override {
+    std::vector<store::Request*> requests;
+    requests.reserve(batch.size());
+    for (store::Awaited& each : batch) requests.push_back(&each);
+    if (!store_) {
+      const std::chrono::nanoseconds now = clock_();
+      return local_.submit(requests, {now, now});
+    }
+    struct Wait {
+      std::promise<void> answered;
+      std::size_t open;  // the store's thread's
+    } wait{{}, batch.size()};
+    for (store::Awaited& each : batch) {
+      each.context = &wait;
+      each.on_answer = [](store::Request& request) {
+        Wait& its = *static_cast<Wait*>(static_cast<store::Awaited&>(request).context);
+        if (--its.open == 0) its.answered.set_value();
+      };
+    }
+    asio::post(context_, [this, &wait, &requests] {
+      const std::chrono::nanoseconds now = clock_();
+      // One more than there are, so that none of those that are answered meanwhile is the last.
+      ++wait.open;
+      store_->submit(requests, {now, now});
+      for (store::Request* const each : requests)
+        wait.open -= each->state == store::Request::State::answered ? 1 : 0;
+      if (--wait.open == 0) wait.answered.set_value();
+    });
+    wait.answered.get_future().wait();
   }
 
   store::Limit limit_of(const Quota& quota, const SharedLimiter::Options& options) const {
@@ -254,6 +286,7 @@ typename Result::value_type wait_for(const Ask& ask) {
 
 RedisStore::RedisStore(std::string_view url, Options options) : impl_(std::make_unique<Impl>(url, options)) {}
 RedisStore::~RedisStore() = default;
+store::Asker& RedisStore::asker() noexcept { return *impl_; }
 
 void RedisStore::check_all(std::span<const SharedCheck> checks, Callback<JointResult> done) {
   const auto refuse = [](const std::string& why) {

@@ -18,6 +18,7 @@
 
 #include "limits/match.hpp"
 #include "limits/trace.hpp"
+#include "resp/limits_words.hpp"
 #include "resp/rule_texts.hpp"
 #include "resp/throttle.hpp"
 #include "service/limits_in_force.hpp"
@@ -89,6 +90,7 @@ class Batch {
     return set_;
   }
   limits::Time limits_now() const { return limits_now_; }
+  AttributeRoom& attribute_room() { return attributes_; }
   const std::shared_ptr<const limits::Set>& limits_set() const { return limits_.set(); }
 
   std::size_t size() const { return size_; }
@@ -122,6 +124,7 @@ class Batch {
   service::LimitsView limits_;
   const limits::Set* set_ = nullptr;
   limits::Time limits_now_{};
+  AttributeRoom attributes_;
   std::size_t size_ = 0;
   std::array<store::Request*, kMost> questions_;  // all of them Questions, and ours
   std::vector<std::unique_ptr<Question>> free_;

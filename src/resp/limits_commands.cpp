@@ -18,7 +18,8 @@ bool ask(Pipeline& pipeline, Arguments words, store::Verb verb, bool silent) {
   if (words.size() == 1) return pipeline.fail(wrong_arity(words[0]));
   LimitsWords asked;
   std::string error;
-  if (!read_limits_words(words.subspan(1), false, asked, error)) return pipeline.fail(std::move(error));
+  if (!read_limits_words(words.subspan(1), false, pipeline.attribute_room(), asked, error))
+    return pipeline.fail(std::move(error));
   Question& question = pipeline.add_limits(Reply::six_by_limit, verb, silent);
   limits::Matched& matched = question.more->matched;
   if (!limits::match(*set, asked.asked(), pipeline.limits_now(), matched)) {
@@ -46,7 +47,8 @@ void run_explain(Call& call) {
   if (set == nullptr) return call.fail(kNoFile);
   LimitsWords asked;
   std::string error;
-  if (!read_limits_words(call.words.subspan(1), true, asked, error)) return call.fail(error);
+  if (!read_limits_words(call.words.subspan(1), true, pipeline.attribute_room(), asked, error))
+    return call.fail(error);
   limits::Time now = pipeline.limits_now();
   if (!asked.now.empty()) {
     const auto time = limits::read_time(asked.now);
@@ -79,7 +81,7 @@ void run_reset(Call& call) {
   }
   LimitsWords asked;
   std::string error;
-  if (!read_limits_words(rest, false, asked, error)) return call.fail(error);
+  if (!read_limits_words(rest, false, pipeline.attribute_room(), asked, error)) return call.fail(error);
   Question& question = pipeline.add_limits(Reply::forgotten, store::Verb::reset, call.silent());
   Question::More& more = *question.more;
   more.checks.clear();

@@ -24,8 +24,8 @@ std::string shown(std::string_view word) {
 
 }  // namespace
 
-bool read_limits_words(std::span<const std::string_view> words, bool takes_now, LimitsWords& into,
-                       std::string& error) {
+bool read_limits_words(std::span<const std::string_view> words, bool takes_now, AttributeRoom& room,
+                       LimitsWords& into, std::string& error) {
   const auto fail = [&error](std::string text) {
     error = std::move(text);
     return false;
@@ -56,13 +56,15 @@ bool read_limits_words(std::span<const std::string_view> words, bool takes_now, 
     return fail("ERR " + std::to_string(words.size()) + " attributes; a request may have at most " +
                 std::to_string(limits::kMostAttributes));
   }
+  std::size_t count = 0;
   for (const std::string_view word : words) {
     const void* const sign = word.empty() ? nullptr : std::memchr(word.data(), '=', word.size());
     if (sign == nullptr) return fail("ERR missing '=' after " + shown(word));
     const auto at = static_cast<std::size_t>(static_cast<const char*>(sign) - word.data());
     if (at == 0) return fail("ERR missing a name before " + shown(word));
-    into.attributes[into.count++] = {word.substr(0, at), word.substr(at + 1)};
+    room[count++] = {word.substr(0, at), word.substr(at + 1)};
   }
+  into.attributes = std::span(room).first(count);
   return true;
 }
 

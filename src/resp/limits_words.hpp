@@ -17,14 +17,16 @@ struct LimitsWords {
   std::uint64_t cost = 1;
   std::string_view class_name{};
   std::string_view now{};  // EXPLAIN's; empty: it does not say
-  std::size_t count = 0;
-  std::array<limits::Attribute, limits::kMostAttributes> attributes;
+  std::span<const limits::Attribute> attributes{};
 
-  limits::Asked asked() const { return {{attributes.data(), count}, cost, class_name}; }
+  limits::Asked asked() const { return {attributes, cost, class_name}; }
 };
 
+// Where the attributes are put: too much to be made for every request.
+using AttributeRoom = std::array<limits::Attribute, limits::kMostAttributes>;
+
 // False: the words are wrong, and `error` is the text for an error reply. `takes_now`: NOW time is an option.
-bool read_limits_words(std::span<const std::string_view> words, bool takes_now, LimitsWords& into,
-                       std::string& error);
+bool read_limits_words(std::span<const std::string_view> words, bool takes_now, AttributeRoom& room,
+                       LimitsWords& into, std::string& error);
 
 }  // namespace weir::resp

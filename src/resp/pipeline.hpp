@@ -51,6 +51,7 @@ class Pipeline {
   // The limits file's set, or null, and the time by which its dates go.
   const limits::Set* limits() { return batch_.limits(); }
   limits::Time limits_now() const { return batch_.limits_now(); }
+  AttributeRoom& attribute_room() { return batch_.attribute_room(); }
   // Another question by the limits file, for the caller to match; then ask_matched(), or drop().
   Question& add_limits(Reply reply, store::Verb verb, bool silent);
   // Asks what `matched` says, or nothing: then it is answered already.

@@ -22,7 +22,7 @@ JointCheck::JointCheck(Segments& segments, WhenFull when_full, std::span<Check> 
     key_of_[i] = static_cast<std::uint8_t>(found - keys().begin());
     if (found != keys().end()) continue;
     segments.prefetch(place);
-    keys_[count_++] = {.place = place, .first_check = i};
+    new (&keys_[count_++]) Key{.place = place, .first_check = i};
   }
 }
 
@@ -74,7 +74,7 @@ bool JointCheck::round() {
 }
 
 bool JointCheck::homes_still_hold() const {
-  return std::all_of(keys_.begin(), keys_.begin() + static_cast<std::ptrdiff_t>(count_),
+  return std::all_of(keys_, keys_ + count_,
                      [&](const Key& key) { return segments_.homes(key.place) == key.homes; });
 }
 

@@ -37,6 +37,8 @@ class JointCheck {
   // At most kMostChecks, each with its hash. They and the segments must outlive this.
   JointCheck(Segments& segments, WhenFull when_full, std::span<Check> checks, nanoseconds arrived,
              nanoseconds now);
+  JointCheck(const JointCheck&) = delete;
+  JointCheck& operator=(const JointCheck&) = delete;
 
   // Another round; true when everything is decided.
   bool round();
@@ -73,7 +75,13 @@ class JointCheck {
     void find(nanoseconds now);
   };
 
-  std::span<Key> keys() { return std::span(keys_).first(count_); }
+  // A key is made when it is used: making all of them took longer than deciding three.
+  union Room {
+    Room() {}
+    std::array<Key, kMostChecks> keys;
+  };
+
+  std::span<Key> keys() { return {keys_, count_}; }
   // Every bucket that any of the keys may be in; empty when a split has just been finished.
   std::span<Bucket*> find_homes(std::span<Bucket*> buckets);
   bool homes_still_hold() const;
@@ -92,7 +100,8 @@ class JointCheck {
   std::span<Check> checks_;
   nanoseconds arrived_;
   nanoseconds now_;
-  std::array<Key, kMostChecks> keys_;
+  Room room_;
+  Key* const keys_ = room_.keys.data();
   std::array<std::uint8_t, kMostChecks> key_of_;  // by check
   std::size_t count_ = 0;
   bool had_room_ = false;  // for every key, when the last round ended

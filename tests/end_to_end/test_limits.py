@@ -218,6 +218,13 @@ class TestWithoutAFile(OneServer):
         self.assertIn("limits.a.raet: unknown; did you mean rate?", err)
         self.assertIn("limits.yaml:4:", err)
         self.assertIn("cannot be used", err.splitlines()[0])
+        with Limits("version: 1\nlimits:\n  a: { rate: 1/s algorithm=sliding_window_log }\n") as folder:
+            code, _, err = weir("serve", "--resp", "127.0.0.1:0", "--limits", folder.path_of)
+        self.assertEqual(code, 2)
+        self.assertIn("limits.a: sliding_window_log cannot be counted by the table of this process; it needs --store", err)
+        code, _, err = weir("serve", "--resp", "127.0.0.1:0", "--limits", "/nonexistent/limits.yaml")
+        self.assertEqual(code, 2)
+        self.assertIn("No such file or directory", err)
 
 
 SMALL = "version: 1\nlimits:\n  user: { by: [user], rate: %s }\n"

@@ -1,0 +1,154 @@
+// The limits of a limits file, in a C++ program: the file that `weir serve --limits` takes, decided by the
+// same code.
+//
+//   weir::Limits limits{"limits.yaml"};
+//   const weir::Attribute asks[] = {{"tenant", tenant}, {"user", user}, {"path", path}};
+//   if (auto d = limits.check(asks); !d.allowed()) refuse(d.by, d.decision.retry_after);
+//
+//   weir::RedisStore store{"redis://10.0.0.1:6379"};                    // shared by many processes
+//   weir::Limits shared{"limits.yaml", store};
+//
+// docs/limits.md says what a file means. A request is a set of attributes: of the file's routes the first
+// that matches says which limits it meets, and it is charged to all of them or to none.
+//
+// Threads: any thread may call every member at any time. A reload swaps the set of limits as one; a request
+// is decided by one set whole, and every key keeps its debt, in units. Link weir::limits; with a RedisStore
+// also weir::redis. Time is std::chrono's steady clock, and the system clock for what the file gives an end;
+// a Redis counts by its own.
+#pragma once
+
+#include <chrono>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "weir/clock.hpp"
+#include "weir/decision.hpp"
+#include "weir/limiter.hpp"
+#include "weir/quota.hpp"
+#include "weir/source.hpp"
+
+namespace weir {
+
+class RedisStore;
+namespace store {
+class Asker;
+}
+
+// One thing that a request says of itself.
+struct Attribute {
+  std::string_view name;
+  std::string_view value;
+};
+
+// Views what it is made of.
+struct LimitsRequest {
+  std::span<const Attribute> attributes{};
+  Cost cost{};                    // times what each limit says that a request costs
+  std::string_view class_name{};  // one of the file's; empty: its route's, or `default`
+};
+
+struct LimitsDecision {
+  // Of the limit that decides. Where none applies: allowed, limit and remaining -1. Of a `deny` list: denied,
+  // limit and remaining 0, and no retry_after.
+  Decision decision{};
+  std::string by{};  // its name; empty where none applies
+
+  [[nodiscard]] bool allowed() const noexcept { return decision.allowed(); }
+};
+
+// A limits file that cannot be used. what() has all that is wrong with it, a line each.
+class LimitsFileError : public std::runtime_error {
+ public:
+  explicit LimitsFileError(std::vector<std::string> errors);
+  [[nodiscard]] const std::vector<std::string>& errors() const noexcept { return errors_; }
+
+ private:
+  std::vector<std::string> errors_;
+};
+
+// That nobody could decide, and why: an error of the request's keys or of the deployment, never a denial.
+class LimitsFault : public std::runtime_error {
+ public:
+  LimitsFault(Fault fault, const std::string& why) : std::runtime_error(why), fault_(fault) {}
+  [[nodiscard]] Fault fault() const noexcept { return fault_; }
+
+ private:
+  Fault fault_;
+};
+
+class Limits {
+ public:
+  struct Options {
+    std::size_t memory = 64_MiB;  // of the keys; a shared store has its own
+    WhenFull when_full = WhenFull::deny;
+    OnStoreError on_store_error = OnStoreError::local;  // of limits that do not say it
+    // Must outlive the object. Null: the steady clock, and the system clock.
+    const Clock* clock = nullptr;
+    const Clock* wall_clock = nullptr;
+  };
+
+  // Reads the file at `path`. Throws LimitsFileError.
+  explicit Limits(const std::string& path) : Limits(path, Options{}) {}
+  Limits(const std::string& path, const Options& options);
+  // The same, counted in `store`, which must outlive it.
+  template <std::same_as<RedisStore> Store>
+  Limits(const std::string& path, Store& store) : Limits(path, store.asker(), Options{}) {}
+  template <std::same_as<RedisStore> Store>
+  Limits(const std::string& path, Store& store, const Options& options)
+      : Limits(path, store.asker(), options) {}
+  // From text. Files of lists are looked for in the current folder.
+  [[nodiscard]] static Limits from_text(std::string_view text) { return from_text(text, Options{}); }
+  [[nodiscard]] static Limits from_text(std::string_view text, const Options& options);
+  template <std::same_as<RedisStore> Store>
+  [[nodiscard]] static Limits from_text(std::string_view text, Store& store) {
+    return from_text(text, store.asker(), Options{});
+  }
+  template <std::same_as<RedisStore> Store>
+  [[nodiscard]] static Limits from_text(std::string_view text, Store& store, const Options& options) {
+    return from_text(text, store.asker(), options);
+  }
+  ~Limits();
+  Limits(Limits&&) noexcept;
+  Limits& operator=(Limits&&) noexcept;
+
+  // Decides and, if allowed, charges. Throws std::invalid_argument for a request that is an error: an
+  // attribute twice, one that is required missing, an unknown class; LimitsFault when nobody could decide.
+  [[nodiscard]] LimitsDecision check(const LimitsRequest& request);
+  [[nodiscard]] LimitsDecision check(std::span<const Attribute> attributes, Cost cost = {}) {
+    return check(LimitsRequest{attributes, cost});
+  }
+  // Many, in order, each as check() would, asked together. Throws std::invalid_argument unless there are as
+  // many decisions as requests, and as check() does for the first that is an error, before any is charged;
+  // LimitsFault for the first that nobody could decide, the others being decided all the same.
+  void check(std::span<const LimitsRequest> requests, std::span<LimitsDecision> decisions);
+
+  // What check() would say now; nothing is charged, and `remaining` is what is left before it.
+  [[nodiscard]] LimitsDecision look(const LimitsRequest& request);
+  // Why, in lines for people: the route, each limit with its numbers and whose they are, the one that
+  // decides.
+  [[nodiscard]] std::string explain(const LimitsRequest& request);
+  // Forgets what was charged to the limit called `limit`, or if that is empty to all that the request meets;
+  // how many states had something to forget.
+  std::uint64_t reset(std::span<const Attribute> attributes, std::string_view limit = {});
+
+  // Reads the file again, or takes another text. Throws LimitsFileError, and then nothing has changed.
+  void reload();
+  void reload(std::string_view text);
+
+ private:
+  class Impl;
+  Limits(const std::string& path, store::Asker& store, const Options& options);
+  static Limits from_text(std::string_view text, store::Asker& store, const Options& options);
+  explicit Limits(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace weir

@@ -1,0 +1,263 @@
+// weir::Limits: a set of limits, swapped as one, and a store that is asked.
+#include "weir/limits.hpp"
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "limits/explain.hpp"
+#include "limits/match.hpp"
+#include "limits/read.hpp"
+#include "limits/set.hpp"
+#include "store/asker.hpp"
+#include "store/clock.hpp"
+#include "store/embedded_store.hpp"
+
+namespace weir {
+namespace {
+
+using std::chrono::nanoseconds;
+
+nanoseconds read_clock(const Clock* clock) { return clock != nullptr ? clock->now() : store::steady_now(); }
+
+limits::Time wall_time(const Limits::Options& options) {
+  return limits::Time(options.wall_clock != nullptr ? options.wall_clock->now()
+                                                    : std::chrono::system_clock::now().time_since_epoch());
+}
+
+std::string lines_of(const std::vector<std::string>& errors) {
+  std::string text;
+  for (const std::string& each : errors) text += (text.empty() ? "" : "\n") + each;
+  return text;
+}
+
+// The table of this process.
+class Table final : public store::Asker {
+ public:
+  explicit Table(const Limits::Options& options)
+      : clock_(options.clock), store_(options.memory, options.when_full) {}
+
+  void ask(std::span<store::Awaited> batch) override {
+    std::vector<store::Request*> requests;
+    requests.reserve(batch.size());
+    for (store::Awaited& each : batch) requests.push_back(&each);
+    const nanoseconds now = read_clock(clock_);
+    store_.submit(requests, {now, now});
+  }
+
+ private:
+  const Clock* clock_;
+  store::EmbeddedStore store_;
+};
+
+limits::Asked asked_of(const LimitsRequest& request, std::vector<limits::Attribute>& room) {
+  room.clear();
+  for (const Attribute& each : request.attributes) room.push_back({each.name, each.value});
+  return {room, request.cost.units, request.class_name};
+}
+
+void require_decided(const store::Request& request) {
+  if (request.fault != Fault::none) throw LimitsFault(request.fault, request.why);
+}
+
+LimitsDecision decision_of(const limits::Set& set, const limits::Matched& matched,
+                           const store::Request* answered) {
+  const limits::Answer answer = limits::answer_of(set, matched, answered);
+  LimitsDecision decision;
+  decision.by = answer.by;
+  decision.decision = {.verdict = answer.allowed ? Verdict::allowed : Verdict::denied,
+                       .limit = answer.limit,
+                       .remaining = answer.remaining,
+                       .retry_after = answer.retry_after,
+                       .reset_after = answer.reset_after};
+  if (answered != nullptr && !answer.by.empty()) {
+    decision.decision.verdict = answered->decision().verdict;
+    decision.decision.source = answered->source;
+  }
+  return decision;
+}
+
+}  // namespace
+
+LimitsFileError::LimitsFileError(std::vector<std::string> errors)
+    : std::runtime_error(lines_of(errors)), errors_(std::move(errors)) {}
+
+class Limits::Impl {
+ public:
+  Impl(std::string path, store::Asker* shared, const Options& options)
+      : path_(std::move(path)), options_(options), shared_(shared) {
+    if (shared_ == nullptr) table_.emplace(options);
+    setting_.on_store_error = options.on_store_error;
+    setting_.wall = wall_time(options).time_since_epoch() - read_clock(options.clock);
+    if (shared_ == nullptr) {
+      setting_.unsuitable = [](const core::Rule& rule) -> std::optional<std::string> {
+        if (core::kept_in_two_words(rule.algorithm)) return std::nullopt;
+        return core::name_of(rule.algorithm) + " cannot be counted by the table of this process";
+      };
+    }
+  }
+
+  void read_file() {
+    limits::ReadOptions options;
+    options.now = now();
+    take(limits::read_file(path_, options));
+  }
+  void read_text(std::string_view text) {
+    limits::ReadOptions options;
+    options.now = now();
+    take(limits::read(text, options));
+  }
+  const std::string& path() const { return path_; }
+
+  std::shared_ptr<const limits::Set> set() const {
+    const std::scoped_lock lock(mutex_);
+    return set_;
+  }
+  limits::Time now() const { return wall_time(options_); }
+  void ask(std::span<store::Awaited> batch) {
+    if (batch.empty()) return;
+    if (shared_ != nullptr) return shared_->ask(batch);
+    table_->ask(batch);
+  }
+
+  LimitsDecision decide(const LimitsRequest& request, store::Verb verb) {
+    const auto in_force = set();
+    std::vector<limits::Attribute> room;
+    limits::Matched matched;
+    if (!limits::match(*in_force, asked_of(request, room), now(), matched))
+      throw std::invalid_argument(matched.error);
+    if (matched.outcome != limits::Matched::Outcome::meets) return decision_of(*in_force, matched, nullptr);
+    store::Awaited one;
+    one.checks = matched.all();
+    one.verb = verb;
+    ask({&one, 1});
+    require_decided(one);
+    return decision_of(*in_force, matched, &one);
+  }
+
+ private:
+  void take(limits::Reading reading) {
+    std::vector<std::string> errors;
+    for (const limits::Finding& each : reading.findings) {
+      if (each.severity == limits::Severity::error) errors.push_back(to_text(each));
+    }
+    if (!reading.file) throw LimitsFileError(std::move(errors));
+    auto made = limits::Set::make(std::move(reading.file), setting_);
+    if (!made) {
+      for (const limits::Finding& each : made.error()) errors.push_back(to_text(each));
+      throw LimitsFileError(std::move(errors));
+    }
+    const std::scoped_lock lock(mutex_);
+    set_ = *std::move(made);
+  }
+
+  const std::string path_;  // empty: it came as text
+  const Options options_;
+  limits::Setting setting_;
+  store::Asker* const shared_;  // null: the table
+  std::optional<Table> table_;
+  mutable std::mutex mutex_;
+  std::shared_ptr<const limits::Set> set_;
+};
+
+Limits::Limits(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Limits::Limits(const std::string& path, const Options& options)
+    : impl_(std::make_unique<Impl>(path, nullptr, options)) {
+  impl_->read_file();
+}
+Limits::Limits(const std::string& path, store::Asker& store, const Options& options)
+    : impl_(std::make_unique<Impl>(path, &store, options)) {
+  impl_->read_file();
+}
+Limits Limits::from_text(std::string_view text, const Options& options) {
+  auto impl = std::make_unique<Impl>("", nullptr, options);
+  impl->read_text(text);
+  return Limits(std::move(impl));
+}
+Limits Limits::from_text(std::string_view text, store::Asker& store, const Options& options) {
+  auto impl = std::make_unique<Impl>("", &store, options);
+  impl->read_text(text);
+  return Limits(std::move(impl));
+}
+Limits::~Limits() = default;
+Limits::Limits(Limits&&) noexcept = default;
+Limits& Limits::operator=(Limits&&) noexcept = default;
+
+LimitsDecision Limits::check(const LimitsRequest& request) {
+  return impl_->decide(request, store::Verb::check);
+}
+LimitsDecision Limits::look(const LimitsRequest& request) {
+  return impl_->decide(request, store::Verb::look);
+}
+
+void Limits::check(std::span<const LimitsRequest> requests, std::span<LimitsDecision> decisions) {
+  if (requests.size() != decisions.size()) {
+    throw std::invalid_argument("weir::Limits::check: " + std::to_string(requests.size()) +
+                                " requests and room for " + std::to_string(decisions.size()) +
+                                " decisions; expected as many");
+  }
+  const auto set = impl_->set();
+  const limits::Time now = impl_->now();
+  const auto matched = std::make_unique<limits::Matched[]>(requests.size());
+  std::vector<limits::Attribute> room;
+  std::vector<store::Awaited> asked;
+  std::vector<std::size_t> which;
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    if (!limits::match(*set, asked_of(requests[i], room), now, matched[i]))
+      throw std::invalid_argument(matched[i].error);
+    if (matched[i].outcome != limits::Matched::Outcome::meets) continue;
+    asked.emplace_back().checks = matched[i].all();
+    which.push_back(i);
+  }
+  impl_->ask(asked);
+  std::vector<const store::Request*> answered(requests.size(), nullptr);
+  for (std::size_t k = 0; k < which.size(); ++k) answered[which[k]] = &asked[k];
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    const bool decided = answered[i] == nullptr || answered[i]->fault == Fault::none;
+    decisions[i] = decided ? decision_of(*set, matched[i], answered[i]) : LimitsDecision{};
+  }
+  for (const store::Awaited& each : asked) require_decided(each);
+}
+
+std::string Limits::explain(const LimitsRequest& request) {
+  const auto set = impl_->set();
+  std::vector<limits::Attribute> room;
+  limits::Matched matched;
+  limits::Trace trace;
+  const limits::Asked asked = asked_of(request, room);
+  if (!limits::match(*set, asked, impl_->now(), matched, &trace)) throw std::invalid_argument(matched.error);
+  store::Awaited one;
+  one.checks = matched.all();
+  one.verb = store::Verb::look;
+  if (!one.checks.empty()) impl_->ask({&one, 1});
+  require_decided(one);
+  return limits::to_text(
+      limits::explain(set->file(), trace, room, one.checks, one.checks.empty() ? nullptr : &one),
+      set->file().name);
+}
+
+std::uint64_t Limits::reset(std::span<const Attribute> attributes, std::string_view limit) {
+  const auto set = impl_->set();
+  std::vector<limits::Attribute> room;
+  limits::Matched matched;
+  std::vector<store::Check> states;
+  static_cast<void>(asked_of({attributes}, room));
+  if (!limits::find_states(*set, room, limit, matched, states)) throw std::invalid_argument(matched.error);
+  if (states.empty()) return 0;
+  store::Awaited one;
+  one.checks = states;
+  one.verb = store::Verb::reset;
+  impl_->ask({&one, 1});
+  require_decided(one);
+  return one.forgotten;
+}
+
+void Limits::reload() {
+  if (impl_->path().empty())
+    throw std::invalid_argument("weir::Limits::reload: it was made of a text, not of a file");
+  impl_->read_file();
+}
+void Limits::reload(std::string_view text) { impl_->read_text(text); }
+
+}  // namespace weir

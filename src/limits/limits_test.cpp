@@ -1,0 +1,121 @@
+#include "weir/limits.hpp"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+namespace weir {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::string_view kFile = R"(
+version: 1
+classes: [default, bulk]
+limits:
+  tenant: { by: [tenant], rate: 10/s, leave: { bulk: 50% } }
+  user: { by: [tenant, user], within: tenant, rate: [5/s, 100/h], deny: { user: root } }
+routes:
+  - { when: { path: /healthz }, limits: [] }
+  - { limits: [user] }
+)";
+
+struct Clocks {
+  struct One : Clock {
+    std::chrono::nanoseconds now() const noexcept override { return time; }
+    std::chrono::nanoseconds time = 1000s;
+  };
+  One steady;
+  Limits::Options options{.memory = 1_MiB, .clock = &steady};
+};
+
+TEST(Limits, decide_by_a_file) {
+  Clocks clocks;
+  Limits limits = Limits::from_text(kFile, clocks.options);
+  const Attribute asks[] = {{"tenant", "t"}, {"user", "u"}};
+  LimitsDecision d = limits.check(asks);
+  EXPECT_TRUE(d.allowed());
+  EXPECT_EQ(d.by, "user");
+  EXPECT_EQ(d.decision.limit, 5);
+  EXPECT_EQ(d.decision.remaining, 4);
+  d = limits.check({asks, Cost{5}});
+  EXPECT_EQ(d.decision.verdict, Verdict::denied);
+  EXPECT_EQ(d.decision.retry_after, 200ms);
+  EXPECT_EQ(limits.look({asks, Cost{6}}).decision.verdict, Verdict::never);
+  d = limits.check({asks, Cost{4}, "bulk"});
+  EXPECT_TRUE(d.allowed());
+  EXPECT_EQ(d.by, "tenant") << "0 left for bulk, as for the user";
+  const Attribute root[] = {{"tenant", "t"}, {"user", "root"}};
+  d = limits.check(root);
+  EXPECT_EQ(std::pair(d.decision.verdict, d.by), std::pair(Verdict::denied, std::string("user")));
+  EXPECT_EQ(d.decision.retry_after, std::nullopt);
+  const Attribute health[] = {{"path", "/healthz"}};
+  d = limits.check(health);
+  EXPECT_TRUE(d.allowed());
+  EXPECT_EQ(std::pair(d.decision.limit, d.by), std::pair(std::int64_t{-1}, std::string()));
+  const Attribute twice[] = {{"user", "a"}, {"user", "b"}};
+  EXPECT_THROW(static_cast<void>(limits.check(twice)), std::invalid_argument);
+  EXPECT_NE(limits.explain({asks}).find("* user  5/s"), std::string::npos) << limits.explain({asks});
+  EXPECT_EQ(limits.reset(asks, "user"), 2U);
+  EXPECT_EQ(limits.look({asks}).by, "tenant");
+  EXPECT_EQ(limits.reset(asks), 1U);
+}
+
+TEST(Limits, many_at_once_are_decided_in_order) {
+  Clocks clocks;
+  Limits limits = Limits::from_text(kFile, clocks.options);
+  const Attribute asks[] = {{"tenant", "t"}, {"user", "u"}};
+  const Attribute health[] = {{"path", "/healthz"}};
+  const LimitsRequest requests[] = {{asks, Cost{3}}, {health}, {asks, Cost{3}}, {asks, Cost{2}}};
+  LimitsDecision decisions[4];
+  limits.check(requests, decisions);
+  EXPECT_TRUE(decisions[0].allowed());
+  EXPECT_EQ(decisions[1].by, "");
+  EXPECT_FALSE(decisions[2].allowed());
+  EXPECT_TRUE(decisions[3].allowed());
+  EXPECT_THROW(limits.check(requests, std::span(decisions).first(3)), std::invalid_argument);
+}
+
+TEST(Limits, a_reload_keeps_debts_and_an_error_changes_nothing) {
+  Clocks clocks;
+  const std::string path = testing::TempDir() + "weir_limits_test.yaml";
+  const auto write = [&path](std::string_view text) { std::ofstream(path) << text; };
+  write(kFile);
+  Limits limits(path, clocks.options);
+  const Attribute asks[] = {{"tenant", "t"}, {"user", "u"}};
+  EXPECT_TRUE(limits.check(asks, Cost{5}).allowed());
+  write("version: 1\nlimits:\n  user: { by: [tenant, user], rate: 5/s burst 8 }\n");
+  limits.reload();
+  EXPECT_EQ(limits.look({asks}).decision.remaining, 3);
+  write("version: 1\nlimits:\n  user: { raet: 5/s }\n  b: { rate: 0/s }\n");
+  try {
+    limits.reload();
+    FAIL() << "the file has errors";
+  } catch (const LimitsFileError& error) {
+    EXPECT_GE(error.errors().size(), 2U);
+    EXPECT_NE(std::string(error.what()).find("did you mean rate?"), std::string::npos) << error.what();
+  }
+  EXPECT_EQ(limits.look({asks}).decision.remaining, 3);
+  std::filesystem::remove(path);
+  EXPECT_THROW(limits.reload(), LimitsFileError);
+  EXPECT_THROW(Limits("/nonexistent/limits.yaml"), LimitsFileError);
+}
+
+TEST(Limits, any_thread_may_check_while_another_reloads) {
+  Limits limits = Limits::from_text("version: 1\nlimits:\n  all: { rate: 1/h burst 1000 }\n");
+  std::atomic<int> allowed = 0;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 3; ++i) {
+    threads.emplace_back([&] {
+      for (int k = 0; k < 600; ++k) allowed += limits.check(LimitsRequest{}).allowed() ? 1 : 0;
+    });
+  }
+  for (int i = 0; i < 50; ++i) limits.reload("version: 1\nlimits:\n  all: { rate: 1/h burst 1000 }\n");
+  for (std::thread& each : threads) each.join();
+  EXPECT_EQ(allowed, 1000);
+}
+
+}  // namespace
+}  // namespace weir
