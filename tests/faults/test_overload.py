@@ -16,6 +16,9 @@ from test_store import failed, ready, throttle
 
 LONG = os.environ.get("WEIR_LONG") == "1"
 SECONDS = 5.0 if LONG else 1.5
+# A store that is taken for dead when it is busy decides 0.3 of what it can, and the key gets 2.2 times its bound. Where
+# others use the processors too, a wait of theirs is one of ours, so only a long run asks for all.
+LEAST, MOST = (0.9, 1.02) if LONG else (0.5, 1.2)
 LOADS = [(1, 4), (5, 16), (50, 64), (200, 64)] if LONG else [(50, 64)]  # connections to each server, requests in each
 RATE, BURST = 50, 10
 
@@ -103,7 +106,7 @@ class TestOverload(unittest.TestCase):
                           f"{rises['store_failed_timeout']:,} timeouts, "
                           f"{rises['store_failed_overload']:,} overload, {rises['store_failed_connection']:,} "
                           f"connection; the key beside got {over:.3f} of its bound", flush=True)
-                    if hurried >= 0.9 * patient and over <= 1.02:
+                    if hurried >= LEAST * patient and over <= MOST:
                         break
                 else:
                     self.fail("the store decided too little, or a key got too much, three times")
