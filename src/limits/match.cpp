@@ -217,24 +217,17 @@ void append_value(const Value& value, core::Prefixes group, std::string& scratch
   out += text;
 }
 
-struct Key {
-  std::size_t at;
-  std::size_t size;
-  std::size_t tag_at = 0;
-  std::size_t tag_size = 0;
-};
-
-Key append_key(const Set::Limit& limit, Values values, std::string& scratch, std::string& keys) {
-  Key key{keys.size(), 0};
+void append_key(const Set::Limit& limit, Work& work, std::string& keys, Meeting& meeting) {
+  meeting.key_at = keys.size();
+  meeting.tag_at = meeting.tag_size = 0;
   for (std::size_t i = 0; i < limit.by.size(); ++i) {
     const std::size_t before = keys.size();
-    append_value(values[limit.by[i].attribute], limit.by[i].group, scratch, keys);
+    append_value(work.values[limit.by[i].attribute], limit.by[i].group, work.scratch, keys);
     if (i != limit.tag) continue;
-    key.tag_at = before;
-    key.tag_size = keys.size() - before;
+    meeting.tag_at = before;
+    meeting.tag_size = keys.size() - before;
   }
-  key.size = keys.size() - key.at;
-  return key;
+  meeting.key_size = keys.size() - meeting.key_at;
 }
 
 // The attribute of `by` that the request lacks, or kNone.
@@ -283,11 +276,7 @@ bool meet(const Set& set, const Asked& asked, const Route& route, Time now, Work
     }
     find_overrides(work.values, now, meeting);
     if (!find_cost(set, asked, work, meeting, into)) return false;
-    const Key key = append_key(limit, work.values, work.scratch, into.keys);
-    meeting.key_at = key.at;
-    meeting.key_size = key.size;
-    meeting.tag_at = key.tag_at;
-    meeting.tag_size = key.tag_size;
+    append_key(limit, work, into.keys, meeting);
   }
   return true;
 }
@@ -436,11 +425,7 @@ bool find_states(const Set& set, std::span<const Attribute> attributes, std::str
   const auto add = [&](Index number) {
     const Set::Limit& limit = set.limits()[number];
     Meeting& meeting = work.meet(limit, number);
-    const Key key = append_key(limit, work.values, work.scratch, into.keys);
-    meeting.key_at = key.at;
-    meeting.key_size = key.size;
-    meeting.tag_at = key.tag_at;
-    meeting.tag_size = key.tag_size;
+    append_key(limit, work, into.keys, meeting);
   };
   if (!name.empty()) {
     const auto named = std::find_if(set.limits().begin(), set.limits().end(),
