@@ -9,7 +9,6 @@
 // together, such as the table.
 #pragma once
 
-#include <algorithm>
 #include <atomic>
 #include <bit>
 #include <chrono>
@@ -30,18 +29,23 @@ struct ClientMemory {
   std::atomic<std::uint64_t> closed{0};  // connections, for it
 
   bool over() const { return used.load(std::memory_order_relaxed) > most; }
+  void change(std::size_t from, std::size_t to) {
+    const std::size_t now = used.fetch_add(to - from, std::memory_order_relaxed) + (to - from);
+    std::size_t peak = peak_.load(std::memory_order_relaxed);
+    while (peak < now && !peak_.compare_exchange_weak(peak, now, std::memory_order_relaxed)) {
+    }
+  }
   // Whether much has been freed since it was at its most, or since this last said so. One thread.
   bool fell() {
     constexpr std::size_t kMuch = std::size_t{4} << 20;
     const std::size_t now = used.load(std::memory_order_relaxed) + leaving.load(std::memory_order_relaxed);
-    peak_ = std::max(peak_, now);
-    if (peak_ - now < kMuch) return false;
-    peak_ = now;
+    if (peak_.load(std::memory_order_relaxed) < now + kMuch) return false;
+    peak_.store(now, std::memory_order_relaxed);
     return true;
   }
 
  private:
-  std::size_t peak_ = 0;
+  std::atomic<std::size_t> peak_{0};  // also when nobody was looking
 };
 
 // What one session is charged.

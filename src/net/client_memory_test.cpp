@@ -12,15 +12,23 @@ namespace {
 TEST(ClientMemory, tells_once_that_much_has_been_freed) {
   ClientMemory memory;
   EXPECT_FALSE(memory.fell());
-  memory.used = 40'000'000;
-  EXPECT_FALSE(memory.fell());
+  memory.change(0, 40'000'000);
   memory.leaving = 40'000'000;
-  memory.used = 0;
+  memory.change(40'000'000, 0);
   EXPECT_FALSE(memory.fell()) << "no longer charged, and not yet freed";
   memory.leaving = 1'000'000;
   EXPECT_TRUE(memory.fell());
   memory.leaving = 0;
   EXPECT_FALSE(memory.fell()) << "not much";
+}
+
+TEST(ClientMemory, what_came_and_went_between_two_looks_is_told_too) {
+  ClientMemory memory;
+  EXPECT_FALSE(memory.fell());
+  memory.change(0, 40'000'000);
+  memory.change(40'000'000, 0);
+  EXPECT_TRUE(memory.fell());
+  EXPECT_FALSE(memory.fell());
 }
 
 TEST(ClientMemory, what_a_session_kept_is_leaving_from_its_end_until_it_is_freed) {

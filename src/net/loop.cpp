@@ -61,7 +61,7 @@ void Loop::stop() { poller.stop(); }
 void Loop::charge(Session& session, std::chrono::nanoseconds since, const Charge& from, const Charge& to) {
   if (from.beyond != to.beyond) holders.change(session, since, from.beyond, to.beyond);
   ClientMemory& memory = counters.memory;
-  memory.used.fetch_add(to.sum() - from.sum(), std::memory_order_relaxed);
+  memory.change(from.sum(), to.sum());
   if (to.sum() > from.sum() && memory.over()) ask_for_relief();
 }
 
