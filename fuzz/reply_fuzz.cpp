@@ -86,6 +86,14 @@ void check_decisions(const Value& value) {
         if (!charged || !*charged) continue;
         for (std::size_t i = 0; i < count; ++i) require(decisions[i].allowed(), "what is charged is allowed");
       }
+      std::array guaranteed = asks;
+      guaranteed[0].shadow = true;
+      guaranteed[1].inside = 0;
+      const auto passes = weir::redis::read_check(value, guaranteed, decisions);
+      require(!passes || *passes == decisions[1].allowed(), "a shadow stops nobody");
+      const auto would_pass = weir::redis::read_look(value, asks, decisions);
+      require(!would_pass || *would_pass == (decisions[0].allowed() && decisions[1].allowed()),
+              "a look says whether all are allowed");
       if (rule.algorithm == weir::Algorithm::sliding_window_log) continue;
       std::array<weir::Decision, 5> times;
       const auto charged = weir::redis::read_times(value, asks[0], times);

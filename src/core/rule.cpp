@@ -187,4 +187,11 @@ Step decide_window(const Rule& rule, TwoWords state, nanoseconds now, Cost cost)
   std::abort();  // a bug of ours: neither is a window in two words
 }
 
+Step decide_class(const Rule& rule, TwoWords state, nanoseconds now, Cost cost, nanoseconds arrived) {
+  const gcra::Step step = gcra::decide(rule.quota, {state.until, state.word}, now, cost, arrived, rule.kept);
+  return {step.verdict,     step.limit,       step.remaining,
+          step.retry_after, step.reset_after, {step.next.tat, step.next.interval},
+          step.changes};
+}
+
 }  // namespace weir::core

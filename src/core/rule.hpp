@@ -79,8 +79,11 @@ constexpr bool counted_by_another_quota(const Rule& rule, TwoWords state) {
          state.word != static_cast<std::uint64_t>(rule.quota.emission_interval().count());
 }
 
-// The windows' part of decide(): out of line, so that the common path stays small.
+// The parts of decide() for windows, and for classes that keep something free: out of line, so that the
+// common path stays small.
 Step decide_window(const Rule& rule, TwoWords state, std::chrono::nanoseconds now, Cost cost);
+Step decide_class(const Rule& rule, TwoWords state, std::chrono::nanoseconds now, Cost cost,
+                  std::chrono::nanoseconds arrived);
 
 // Decides one request by any algorithm that is kept_in_two_words(). `arrived` is gcra's: windows count from
 // now.
@@ -89,7 +92,9 @@ inline Step decide(const Rule& rule, TwoWords state, std::chrono::nanoseconds no
   if (rule.algorithm != Algorithm::gcra) [[unlikely]] {
     return decide_window(rule, state, now, cost);
   }
-  const gcra::Step step = gcra::decide(rule.quota, {state.until, state.word}, now, cost, arrived, rule.kept);
+  if (rule.kept.count() != 0) [[unlikely]]
+    return decide_class(rule, state, now, cost, arrived);
+  const gcra::Step step = gcra::decide(rule.quota, {state.until, state.word}, now, cost, arrived);
   return {step.verdict,     step.limit,       step.remaining,
           step.retry_after, step.reset_after, {step.next.tat, step.next.interval},
           step.changes};
@@ -99,13 +104,15 @@ inline Step decide(const Rule& rule, TwoWords state, std::chrono::nanoseconds no
   return decide(rule, state, now, cost, now);
 }
 
-// The verdict that decide() would come to, with what is there before it: nothing is taken.
+// A look at a cost: the verdict that it would get, and what is there before it. Of the two, the first was
+// decided for a cost of 0.
+inline Decision look(Decision found, const Decision& decided) {
+  found.verdict = decided.verdict;
+  found.retry_after = decided.retry_after;
+  return found;
+}
 inline Decision look(const Rule& rule, TwoWords state, std::chrono::nanoseconds now, Cost cost) {
-  Decision seen = decide(rule, state, now, Cost{0}).decision();
-  const Decision verdict = decide(rule, state, now, cost).decision();
-  seen.verdict = verdict.verdict;
-  seen.retry_after = verdict.retry_after;
-  return seen;
+  return look(decide(rule, state, now, Cost{0}).decision(), decide(rule, state, now, cost).decision());
 }
 
 // What the rule admits at once from rest, in units.

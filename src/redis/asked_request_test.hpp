@@ -48,6 +48,9 @@ struct Limit {
   std::string key;
   Cost cost;
   OnStoreError on_error = OnStoreError::local;
+  double local_share = 0;
+  bool shadow = false;
+  std::uint8_t inside = store::Check::kNoGuarantee;
 };
 // An answer: with a cause, Redis did not decide.
 struct Outcome {
@@ -100,7 +103,7 @@ inline Outcome outcome_of(const AskedRequest& asked) {
     EXPECT_NE(named, kCauseNames.end()) << asked.why;
     outcome.cause = static_cast<Cause>(named - kCauseNames.begin());
   }
-  EXPECT_EQ(asked.charged, asked.fault == Fault::none && asked.allowed());
+  EXPECT_EQ(asked.charged, asked.verb == store::Verb::check && asked.fault == Fault::none && asked.allowed());
   return outcome;
 }
 

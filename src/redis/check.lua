@@ -3,16 +3,20 @@
 --
 --   KEYS    one for each limit
 --   ARGV    for each limit four words, all lengths of time being in ns:
---             gcra T full need                 full = burst x T, need = cost x T
+--             gcra T full need                 full = burst x T, less what the class keeps free; need = cost x T
 --             redis-cell T full need           gcra in redis-cell's format
 --             ALGORITHM cost limit period      for each other algorithm
 --             give_back T need at              what gcra has charged at that time, as far as it is still owed
 --             'give_back redis-cell' T need at
+--           before the first of the four, in this order:
+--             'look '                          nothing of this call is charged
+--             'shadow '                        it stops no other, and is charged when it allows and none is stopped
+--             'inside k full '                 the full that holds when limit k, an earlier one, is allowed
 --           for one limit that is asked for n times at this moment, two more: 'times n'
 --           and last, only in tests, the time instead of the server's: 's us'
 --           or 'reset weir', 'reset redis-cell': the keys are limits to forget, all of this one call
---   answer  1 when all are allowed, 0 otherwise, or how many of n, the first ones; the time, s and us; for each
---           limit its state before
+--   answer  1 when it was charged, 0 when a limit that is not a shadow's denies, or how many of n, the first ones; the
+--           time, s and us; for each limit its state before
 --           of a reset: how many keys had something to forget
 --
 -- A cost of 0 is a look and takes nothing. A cost above the limit is said as limit + 1. A sliding window log is
@@ -147,7 +151,7 @@ local tat_alone = '^(%d%d%d%d%d%d%d%d%d%d)%d%d%d%d%d%d%d%d%d$'
 local decide = {}
 
 function decide.gcra(text, at)
-  local alone, T = ARGV[at] == 'redis-cell', ARGV[at + 1]
+  local alone, T = kind == 'redis-cell', ARGV[at + 1]
   local Ts, Tn = pair(T)
   local full_s, full_n = pair(ARGV[at + 2])
   local need_s, need_n = pair(ARGV[at + 3])
@@ -193,7 +197,7 @@ decide['redis-cell'] = decide.gcra
 -- more: what has drained meanwhile others have been admitted for. A debt in another T stays as it is.
 function decide.give_back(text, at)
   if not text then return true end
-  local alone = ARGV[at] == 'give_back redis-cell'
+  local alone = kind == 'give_back redis-cell'
   local tat, of
   if alone then
     tat = s - (match(text, tat_alone) or 0) <= 60 and text
@@ -238,7 +242,7 @@ local function fixed(text, at)
   if cost > limit - used then return false end
   if not live then
     local Ps, Pn = pair(ARGV[at + 3])
-    if ARGV[at] == 'fixed_window' then
+    if kind == 'fixed_window' then
       es, en = add(s, n, Ps, Pn)
     else
       es, en = end_of_window(Ps, Pn)
@@ -403,12 +407,20 @@ if #ARGV % 4 > 1 then
 end
 
 local answer = {1, time[1], time[2]}
+local allows = {}   -- by the limit's number
 local kinds = {}    -- by key, the algorithm that it was asked for by
 local after = {}    -- by key, its text when all limits so far are written down
 local logs = {}     -- by key, how to charge it
 local at = 1
 for i, key in ipairs(KEYS) do
-  kind = ARGV[at]
+  local word, shadow = ARGV[at], false
+  kind = decide[word] and word or match(word, '%S+$')
+  if word ~= kind then
+    shadow = match(word, 'shadow ')
+    if match(word, '^look ') then answer[1] = 0 end
+    local guarantee, full = match(word, 'inside (%d+) (%d+) ')
+    if guarantee and allows[guarantee + 0] then ARGV[at + 2] = full end
+  end
   if kinds[key] and (kinds[key] ~= kind or kind == 'sliding_window_log') then
     return redis.error_reply(format('ERR key %d of this request is asked for twice', i))
   end
@@ -425,7 +437,8 @@ for i, key in ipairs(KEYS) do
   if allowed == nil then
     return no_state(i, kind)
   end
-  if not allowed then answer[1] = 0 end
+  if not allowed and not shadow then answer[1] = 0 end
+  allows[i] = allowed
   at = at + 4
 end
 

@@ -10,10 +10,21 @@
 namespace weir::redis {
 namespace {
 
-core::gcra::Step decide_ahead(const Quota& quota, std::uint64_t ahead, std::chrono::nanoseconds elapsed,
-                              Cost cost) {
-  return core::gcra::decide(quota, {ahead, static_cast<std::uint64_t>(quota.emission_interval().count())},
-                            elapsed, cost);
+core::Step decide_ahead(const core::Rule& rule, std::uint64_t ahead, std::chrono::nanoseconds elapsed,
+                        Cost cost) {
+  return core::decide(rule, {ahead, static_cast<std::uint64_t>(rule.quota.emission_interval().count())},
+                      elapsed, cost);
+}
+
+// The room that a check wants free before it, and after it for others: it is denied when a debt is further
+// than that from the whole burst.
+std::uint64_t wants(const core::Rule& rule, Cost cost) {
+  return cost.units * static_cast<std::uint64_t>(rule.quota.emission_interval().count()) +
+         static_cast<std::uint64_t>(rule.kept.count());
+}
+
+std::uint64_t whole_burst(const Quota& quota) {
+  return static_cast<std::uint64_t>(quota.burst() * quota.emission_interval().count());
 }
 
 // Held for some tens of nanoseconds.
@@ -29,7 +40,7 @@ class WEIR_CAPABILITY("slot") SlotLock {
   std::atomic<bool> held_{false};
 };
 
-constexpr std::uint64_t kAnyCost = std::numeric_limits<std::uint64_t>::max();
+constexpr std::uint64_t kAnything = std::numeric_limits<std::uint64_t>::max();
 
 }  // namespace
 
@@ -44,12 +55,12 @@ struct alignas(128) DenialMemory::Slot {
 
   mutable SlotLock lock;
   Stamp stamp WEIR_GUARDED_BY(lock) = 0;  // changes whenever a denial under way may be outdated
-  // The checks of the slot's keys under way: how many, the least that one asks for, of which quota and by
-  // whom, and whether that is the same in all.
+  // The checks of the slot's keys under way: how many, the least that one wants, of which quota and by whom,
+  // and whether that is the same in all.
   std::uint32_t under_way WEIR_GUARDED_BY(lock) = 0;
   bool one_quota WEIR_GUARDED_BY(lock) = true;
   bool one_asker WEIR_GUARDED_BY(lock) = true;
-  std::uint64_t least WEIR_GUARDED_BY(lock) = kAnyCost;
+  std::uint64_t least WEIR_GUARDED_BY(lock) = kAnything;
   Numbers of WEIR_GUARDED_BY(lock){};
   const void* by WEIR_GUARDED_BY(lock) = nullptr;
   Denial denial WEIR_GUARDED_BY(lock){};
@@ -57,7 +68,7 @@ struct alignas(128) DenialMemory::Slot {
   void arrive() WEIR_REQUIRES(lock) {
     if (--under_way != 0) return;
     one_quota = one_asker = true;
-    least = kAnyCost;
+    least = kAnything;
   }
   void forget(std::uint64_t key) WEIR_REQUIRES(lock) {
     if (denial.key == key) denial = {};
@@ -73,8 +84,9 @@ DenialMemory::Slot& DenialMemory::slot_of(std::uint64_t key) const {
   return slots_[(key >> 1) % kSlots];  // the lowest bit is the same in all (hash_of)
 }
 
-std::optional<Decision> DenialMemory::recall(std::uint64_t key, const Quota& quota, Cost cost,
+std::optional<Decision> DenialMemory::recall(std::uint64_t key, const core::Rule& rule, Cost cost,
                                              nanoseconds now) const {
+  const Quota& quota = rule.quota;
   Slot::Denial denial;
   {
     const Slot& slot = slot_of(key);
@@ -91,11 +103,13 @@ std::optional<Decision> DenialMemory::recall(std::uint64_t key, const Quota& quo
   const nanoseconds earliest = std::max(nanoseconds{0}, now - denial.answered);
   const auto lag = static_cast<std::uint64_t>(std::max(nanoseconds{0}, denial.answered - now).count());
   if (latest >= std::min(kReask, quota.emission_interval() * quota.burst())) return std::nullopt;
-  if (decide_ahead(quota, denial.ahead, latest, cost).verdict != Verdict::denied) return std::nullopt;
-  return decide_ahead(quota, denial.ahead + lag, earliest, cost).decision();
+  if (decide_ahead(rule, denial.ahead, latest, cost).verdict != Verdict::denied) return std::nullopt;
+  return decide_ahead(rule, denial.ahead + lag, earliest, cost).decision();
 }
 
-DenialMemory::Stamp DenialMemory::ask(std::uint64_t key, const Quota& quota, Cost cost, const void* asker) {
+DenialMemory::Stamp DenialMemory::ask(std::uint64_t key, const core::Rule& rule, Cost cost,
+                                      const void* asker) {
+  const Quota& quota = rule.quota;
   const Numbers of{quota.burst(), quota.emission_interval()};
   Slot& slot = slot_of(key);
   const store::Held held(slot.lock);
@@ -107,21 +121,22 @@ DenialMemory::Stamp DenialMemory::ask(std::uint64_t key, const Quota& quota, Cos
   }
   slot.one_quota = slot.one_quota && slot.of == of;
   slot.one_asker = slot.one_asker && slot.by == asker;
-  slot.least = std::min(slot.least, cost.units);
+  slot.least = std::min(slot.least, wants(rule, cost));
   return slot.stamp;
 }
 
-void DenialMemory::denied(std::uint64_t key, const Quota& quota, Cost cost, const Decision& denial,
+void DenialMemory::denied(std::uint64_t key, const core::Rule& rule, Cost cost, const Decision& denial,
                           nanoseconds asked, nanoseconds answered, Stamp stamp) {
+  const Quota& quota = rule.quota;
   const auto ahead = static_cast<std::uint64_t>(denial.reset_after.count());
   // A debt that still drains at a former pace is not worth remembering: it is told by its odd answer.
-  const bool plain = decide_ahead(quota, ahead, nanoseconds{0}, cost).decision() == denial;
+  const bool plain = decide_ahead(rule, ahead, nanoseconds{0}, cost).decision() == denial;
   Slot& slot = slot_of(key);
   const store::Held held(slot.lock);
-  // All that are under way will be denied too, so what is told meanwhile is in their order.
+  // All others that are under way will be denied too, so what is told meanwhile is in their order.
+  const std::uint64_t whole = whole_burst(quota);
   const bool all_denied =
-      slot.one_quota &&
-      decide_ahead(quota, ahead, nanoseconds{0}, Cost{slot.least}).verdict == Verdict::denied;
+      slot.one_quota && (slot.under_way == 1 || ahead > whole - std::min(whole, slot.least));
   slot.arrive();
   if (!plain || !all_denied || slot.stamp != stamp) return;
   if (slot.denial.key == key && slot.denial.asked > asked) return;

@@ -4,7 +4,8 @@
 // key is denied here, and the numbers count down. It is recalled only while it is what the store would say,
 // as far as this process can see:
 //
-// - for the same quota, and for costs that this tat denies;
+// - for the same quota, and for costs and classes that this tat denies: what denies one class may leave room
+//   for a more important one;
 // - until something leaves for the store that may change the key: a check that the tat does not deny or of
 //   another quota, a reset, a give-back; and not while a check that was sent before may yet be charged, so
 //   that checks are answered in the order in which they came;
@@ -22,6 +23,7 @@
 #include <memory>
 #include <optional>
 
+#include "core/rule.hpp"
 #include "store/spin.hpp"
 #include "store/thread_annotations.hpp"
 #include "weir/decision.hpp"
@@ -40,14 +42,14 @@ class DenialMemory {
   DenialMemory(const DenialMemory&) = delete;
   DenialMemory& operator=(const DenialMemory&) = delete;
 
-  std::optional<Decision> recall(std::uint64_t key, const Quota& quota, Cost cost, nanoseconds now) const;
+  std::optional<Decision> recall(std::uint64_t key, const core::Rule& rule, Cost cost, nanoseconds now) const;
 
   // A check that may charge leaves for the store. Each is followed by one of the two below, with the stamp.
   // What one asker asks for a key is answered in that order.
   using Stamp = std::uint32_t;
-  Stamp ask(std::uint64_t key, const Quota& quota, Cost cost, const void* asker);
+  Stamp ask(std::uint64_t key, const core::Rule& rule, Cost cost, const void* asker);
   // It was denied; `asked` and `answered` are when the question went out and its answer came, on our clock.
-  void denied(std::uint64_t key, const Quota& quota, Cost cost, const Decision& denial, nanoseconds asked,
+  void denied(std::uint64_t key, const core::Rule& rule, Cost cost, const Decision& denial, nanoseconds asked,
               nanoseconds answered, Stamp stamp);
   // It was charged, or nobody knows.
   void charged(std::uint64_t key);

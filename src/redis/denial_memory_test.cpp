@@ -25,10 +25,10 @@ Quota quota_of(std::int64_t interval, std::int64_t burst) {
 // Asks the store, whose answer takes some time, and tells the memory.
 Decision ask(DenialMemory& memory, Store& store, const Quota& quota, Cost cost, nanoseconds asked,
              nanoseconds decided, nanoseconds answered) {
-  const DenialMemory::Stamp stamp = memory.ask(kKey, quota, cost, nullptr);
+  const DenialMemory::Stamp stamp = memory.ask(kKey, core::Rule{quota}, cost, nullptr);
   const Decision decision = store.ask(quota, decided, cost.units);
   if (decision.verdict == Verdict::denied) {
-    memory.denied(kKey, quota, cost, decision, asked, answered, stamp);
+    memory.denied(kKey, core::Rule{quota}, cost, decision, asked, answered, stamp);
   } else {
     memory.charged(kKey);
   }
@@ -52,7 +52,7 @@ TEST(DenialMemory, never_denies_what_the_store_would_allow_and_asks_for_little_e
         store.ask(quota, now + offset, 1 + random() % 3);  // another process
         continue;
       }
-      if (const auto denial = memory.recall(kKey, quota, cost, now)) {
+      if (const auto denial = memory.recall(kKey, core::Rule{quota}, cost, now)) {
         ++remembered;
         ASSERT_EQ(denial->verdict, Verdict::denied);
         const core::gcra::Step truth = core::gcra::decide(quota, store.state, now + offset, cost);
@@ -76,15 +76,15 @@ TEST(DenialMemory, its_retry_after_is_enough) {
   for (int i = 0; i < 2; ++i) ASSERT_TRUE(store.ask(quota, 10'050ns, 1).allowed());
   DenialMemory memory;
   ASSERT_EQ(ask(memory, store, quota, {}, 10'000ns, 10'100ns, 10'200ns).retry_after, 950ns);
-  const auto recalled = memory.recall(kKey, quota, {}, 10'500ns);
+  const auto recalled = memory.recall(kKey, core::Rule{quota}, {}, 10'500ns);
   ASSERT_TRUE(recalled);
   EXPECT_EQ(recalled->retry_after, 650ns);
   EXPECT_TRUE(store.ask(quota, 10'500ns + *recalled->retry_after, 1).allowed());
   // The first moment at which it may have ended: the store is asked.
-  EXPECT_TRUE(memory.recall(kKey, quota, {}, 10'949ns));
-  EXPECT_FALSE(memory.recall(kKey, quota, {}, 10'950ns));
+  EXPECT_TRUE(memory.recall(kKey, core::Rule{quota}, {}, 10'949ns));
+  EXPECT_FALSE(memory.recall(kKey, core::Rule{quota}, {}, 10'950ns));
   // A thread that has read the clock before the question went out waits from its reading.
-  EXPECT_EQ(memory.recall(kKey, quota, {}, 9'000ns)->retry_after, 2150ns);
+  EXPECT_EQ(memory.recall(kKey, core::Rule{quota}, {}, 9'000ns)->retry_after, 2150ns);
 }
 
 // An event loop that has read the clock before the answer came is told how long to wait from its own reading.
@@ -95,7 +95,7 @@ TEST(DenialMemory, a_reading_of_the_clock_from_before_the_answer_waits_for_longe
   EXPECT_EQ(ask(memory, store, quota, Cost{4}, 10'000ns, 10'000ns, 10'000ns).verdict, Verdict::allowed);
   EXPECT_EQ(ask(memory, store, quota, Cost{1}, 10'100ns, 10'100ns, 10'100ns).retry_after, 900ns);
   for (const nanoseconds now : {10'020ns, 10'100ns, 10'150ns}) {
-    const auto denial = memory.recall(kKey, quota, Cost{1}, now);
+    const auto denial = memory.recall(kKey, core::Rule{quota}, Cost{1}, now);
     ASSERT_TRUE(denial);
     EXPECT_EQ(now + denial->retry_after.value_or(0ns), 11'000ns);
     EXPECT_EQ(now + denial->reset_after, 14'000ns);
@@ -107,11 +107,11 @@ TEST(DenialMemory, a_denial_is_for_its_key_and_quota_and_not_for_a_look) {
   Store store;
   DenialMemory memory;
   for (int i = 0; i < 2; ++i) ask(memory, store, quota, {}, 10'000ns, 10'000ns, 10'000ns);
-  EXPECT_TRUE(memory.recall(kKey, quota, {}, 10'001ns));
-  EXPECT_FALSE(memory.recall(9, quota, {}, 10'001ns));
-  EXPECT_FALSE(memory.recall(kKey, quota, Cost{0}, 10'001ns));
-  EXPECT_FALSE(memory.recall(kKey, quota_of(999, 1), {}, 10'001ns));
-  EXPECT_FALSE(memory.recall(kKey, quota_of(1000, 2), {}, 10'001ns));
+  EXPECT_TRUE(memory.recall(kKey, core::Rule{quota}, {}, 10'001ns));
+  EXPECT_FALSE(memory.recall(9, core::Rule{quota}, {}, 10'001ns));
+  EXPECT_FALSE(memory.recall(kKey, core::Rule{quota}, Cost{0}, 10'001ns));
+  EXPECT_FALSE(memory.recall(kKey, core::Rule{quota_of(999, 1)}, {}, 10'001ns));
+  EXPECT_FALSE(memory.recall(kKey, core::Rule{quota_of(1000, 2)}, {}, 10'001ns));
 }
 
 // However far in the future the store's tat lies: the clock that it is on may have stepped.
@@ -132,10 +132,10 @@ TEST(DenialMemory, a_denial_lasts_a_second_and_no_longer_than_the_burst) {
                  static_cast<std::uint64_t>(row.interval.count())}};
     DenialMemory memory;
     ASSERT_EQ(ask(memory, store, quota, {}, 10s, 10s, 10s).verdict, Verdict::denied) << row.what;
-    const auto recalled = memory.recall(kKey, quota, {}, 10s + row.lasts - 1ns);
+    const auto recalled = memory.recall(kKey, core::Rule{quota}, {}, 10s + row.lasts - 1ns);
     ASSERT_TRUE(recalled) << row.what;
     EXPECT_EQ(recalled->reset_after, row.ahead - row.lasts + 1ns) << row.what;
-    EXPECT_FALSE(memory.recall(kKey, quota, {}, 10s + row.lasts)) << row.what;
+    EXPECT_FALSE(memory.recall(kKey, core::Rule{quota}, {}, 10s + row.lasts)) << row.what;
   }
 }
 
@@ -154,11 +154,13 @@ TEST(DenialMemory, a_denial_is_not_recalled_when_something_may_have_changed_it) 
   };
   const auto nothing = [](DenialMemory&) {};
   const auto asks = [&](std::uint64_t cost, const void* asker = nullptr) {
-    return [&, cost, asker](DenialMemory& memory) { memory.ask(kKey, quota, Cost{cost}, asker); };
+    return [&, cost, asker](DenialMemory& memory) { memory.ask(kKey, core::Rule{quota}, Cost{cost}, asker); };
   };
   const auto charged = [](DenialMemory& memory) { memory.charged(kKey); };
   const auto forgets = [](DenialMemory& memory) { memory.forget(kKey); };
-  const auto asks_other = [&](DenialMemory& memory) { memory.ask(kKey, other, Cost{50}, nullptr); };
+  const auto asks_other = [&](DenialMemory& memory) {
+    memory.ask(kKey, core::Rule{other}, Cost{50}, nullptr);
+  };
   for (const Row& row : {Row{"nothing else", nothing, nothing, nothing, true},
                          {"the same before it", asks(50), nothing, nothing, true},
                          {"the same after it", nothing, asks(50), nothing, true},
@@ -184,11 +186,11 @@ TEST(DenialMemory, a_denial_is_not_recalled_when_something_may_have_changed_it) 
                          {"a reset, when it was known", nothing, nothing, forgets, false}}) {
     DenialMemory memory;
     row.before(memory);
-    const DenialMemory::Stamp stamp = memory.ask(kKey, quota, Cost{50}, nullptr);
+    const DenialMemory::Stamp stamp = memory.ask(kKey, core::Rule{quota}, Cost{50}, nullptr);
     row.meanwhile(memory);
-    memory.denied(kKey, quota, Cost{50}, denial(), 10'000ns, 10'000ns, stamp);
+    memory.denied(kKey, core::Rule{quota}, Cost{50}, denial(), 10'000ns, 10'000ns, stamp);
     row.after(memory);
-    const auto recalled = memory.recall(kKey, quota, Cost{50}, 10'000ns);
+    const auto recalled = memory.recall(kKey, core::Rule{quota}, Cost{50}, 10'000ns);
     EXPECT_EQ(recalled.has_value(), row.recalled) << row.what;
     EXPECT_EQ(recalled.value_or(denial()), denial()) << row.what;
   }
@@ -199,13 +201,13 @@ TEST(DenialMemory, a_smaller_check_that_has_been_answered_keeps_nothing_from_bei
   const Quota quota = quota_of(1'000'000, 100);
   Store store{{60'010'000, 1'000'000}};
   DenialMemory memory;
-  const DenialMemory::Stamp stamp = memory.ask(kKey, quota, Cost{40}, nullptr);
-  memory.ask(kKey, quota, Cost{50}, nullptr);
+  const DenialMemory::Stamp stamp = memory.ask(kKey, core::Rule{quota}, Cost{40}, nullptr);
+  memory.ask(kKey, core::Rule{quota}, Cost{50}, nullptr);
   memory.charged(kKey);
-  memory.denied(kKey, quota, Cost{40}, store.ask(quota, 10'000ns, 50), 10'000ns, 10'000ns, stamp);
-  EXPECT_FALSE(memory.recall(kKey, quota, Cost{50}, 10'000ns));
+  memory.denied(kKey, core::Rule{quota}, Cost{40}, store.ask(quota, 10'000ns, 50), 10'000ns, 10'000ns, stamp);
+  EXPECT_FALSE(memory.recall(kKey, core::Rule{quota}, Cost{50}, 10'000ns));
   ask(memory, store, quota, Cost{50}, 10'000ns, 10'000ns, 10'000ns);
-  EXPECT_TRUE(memory.recall(kKey, quota, Cost{50}, 10'000ns));
+  EXPECT_TRUE(memory.recall(kKey, core::Rule{quota}, Cost{50}, 10'000ns));
 }
 
 // Of two event loops' denials the one that was asked for later is kept.
@@ -213,13 +215,13 @@ TEST(DenialMemory, an_older_denial_does_not_replace_a_newer_one) {
   const Quota quota = quota_of(1'000'000, 2);
   Store store{{2'010'000, 1'000'000}};
   DenialMemory memory;
-  const DenialMemory::Stamp first = memory.ask(kKey, quota, {}, nullptr);
-  const DenialMemory::Stamp second = memory.ask(kKey, quota, {}, nullptr);
+  const DenialMemory::Stamp first = memory.ask(kKey, core::Rule{quota}, {}, nullptr);
+  const DenialMemory::Stamp second = memory.ask(kKey, core::Rule{quota}, {}, nullptr);
   const Decision denial = store.ask(quota, 10'000ns, 1);
-  memory.denied(kKey, quota, {}, denial, 10'000ns, 10'000ns, second);
-  memory.denied(kKey, quota, {}, denial, 9'000ns, 11'000ns, first);
-  EXPECT_EQ(memory.recall(kKey, quota, {}, 10'000ns), denial);
-  EXPECT_EQ(memory.recall(kKey, quota, {}, 10'500ns)->reset_after, denial.reset_after - 500ns);
+  memory.denied(kKey, core::Rule{quota}, {}, denial, 10'000ns, 10'000ns, second);
+  memory.denied(kKey, core::Rule{quota}, {}, denial, 9'000ns, 11'000ns, first);
+  EXPECT_EQ(memory.recall(kKey, core::Rule{quota}, {}, 10'000ns), denial);
+  EXPECT_EQ(memory.recall(kKey, core::Rule{quota}, {}, 10'500ns)->reset_after, denial.reset_after - 500ns);
 }
 
 }  // namespace

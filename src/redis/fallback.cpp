@@ -18,11 +18,12 @@ constexpr nanoseconds kRetryUnknown = std::chrono::seconds{1};
 
 std::optional<Decision> Fallback::uncounted(const store::Limit& limit, Cost cost) {
   const std::int64_t burst = limit.rule.quota.burst();
-  if (cost.units > static_cast<std::uint64_t>(burst))
-    return Decision{Verdict::never, burst, burst, std::nullopt, nanoseconds{0}};
+  const auto most = static_cast<std::int64_t>(core::most_units(limit.rule));
+  if (cost.units > static_cast<std::uint64_t>(most))
+    return Decision{Verdict::never, burst, most, std::nullopt, nanoseconds{0}};
   switch (limit.on_store_error) {
     case OnStoreError::allow:
-      return Decision{Verdict::allowed, burst, burst, std::nullopt, nanoseconds{0}};
+      return Decision{Verdict::allowed, burst, most, std::nullopt, nanoseconds{0}};
     case OnStoreError::deny:
       if (cost.units == 0) return Decision{Verdict::allowed, burst, 0, std::nullopt, kRetryUnknown};
       return Decision{Verdict::denied, burst, 0, kRetryUnknown, kRetryUnknown};
@@ -32,70 +33,94 @@ std::optional<Decision> Fallback::uncounted(const store::Limit& limit, Cost cost
   return std::nullopt;
 }
 
-const Quota& Fallback::scaled(const Quota& quota) {
-  if (share_ >= 1) return quota;
-  const auto known =
-      std::find_if(scaled_.begin(), scaled_.end(), [&](const Scaled& each) { return each.whole == quota; });
+const Quota& Fallback::scaled(const Quota& quota, double share) {
+  if (share >= 1) return quota;
+  const auto known = std::find_if(scaled_.begin(), scaled_.end(), [&](const Scaled& each) {
+    return each.whole == quota && each.by == share;
+  });
   if (known != scaled_.end()) return known->share;
-  const auto part = [this](std::int64_t units) {
+  const auto part = [share](std::int64_t units) {
     return std::max<std::int64_t>(1,
-                                  static_cast<std::int64_t>(std::floor(static_cast<double>(units) * share_)));
+                                  static_cast<std::int64_t>(std::floor(static_cast<double>(units) * share)));
   };
   const Scaled made{
-      quota,
+      quota, share,
       Quota::make({part(quota.rate().count), quota.rate().period}, part(quota.burst())).value_or(quota)};
   if (scaled_.size() < kScaled) return scaled_.emplace_back(made).share;
   return (scaled_[next_++ % kScaled] = made).share;
 }
 
-bool Fallback::count(std::span<store::Check> checks, nanoseconds now) {
+namespace {
+
+using Wide = unsigned __int128;
+
+Wide whole_burst(const Quota& quota) {
+  return static_cast<Wide>(quota.burst()) * static_cast<Wide>(quota.emission_interval().count());
+}
+
+// The same part of the one burst as this is of the other, rounded up.
+std::uint64_t as_part(std::uint64_t time, const Quota& of, const Quota& to) {
+  return static_cast<std::uint64_t>((time * whole_burst(to) + whole_burst(of) - 1) / whole_burst(of));
+}
+
+}  // namespace
+
+core::Rule Fallback::scaled(const store::Limit& limit) {
+  const Quota& whole = limit.rule.quota;
+  core::Rule rule{scaled(whole, share_of(limit))};
+  const auto kept = static_cast<std::int64_t>(
+      as_part(static_cast<std::uint64_t>(limit.rule.kept.count()), whole, rule.quota));
+  const std::int64_t most = rule.quota.emission_interval().count() * (rule.quota.burst() - 1);
+  rule.kept = nanoseconds{core::most_units(limit.rule) > 0 ? std::min(kept, most) : kept};
+  return rule;
+}
+
+bool Fallback::count(std::span<store::Check> checks, nanoseconds now, store::Verb verb) {
   std::array<const store::Limit*, store::kMostChecks> whole{};
   std::vector<store::Limit> limits;
   limits.reserve(checks.size());
   for (std::size_t i = 0; i < checks.size(); ++i) {
     whole[i] = checks[i].limit;
-    checks[i].limit =
-        &limits.emplace_back(store::Limit{core::Rule{scaled(whole[i]->rule.quota)}, whole[i]->id});
+    checks[i].limit = &limits.emplace_back(
+        store::Limit{.rule = scaled(*whole[i]), .id = whole[i]->id, .when_full = whole[i]->when_full});
   }
-  store::Request request{.checks = checks};
+  store::Request request{.checks = checks, .verb = verb};
   store::Request* const batch[] = {&request};
   embedded_.submit(batch, {now, now});
+  const bool passes = request.allowed();
   for (std::size_t i = 0; i < checks.size(); ++i) checks[i].limit = whole[i];
-  return request.allowed();
+  return passes;
 }
 
 void Fallback::give_back(std::span<const store::Check> charged, nanoseconds charged_at, nanoseconds now) {
   for (store::Check check : charged) {
     if (check.hash == 0 || check.hash == kUncounted) continue;
-    const store::Limit limit{core::Rule{scaled(check.limit->rule.quota)}, check.limit->id};
+    const store::Limit limit{scaled(*check.limit), check.limit->id};
     check.limit = &limit;
     embedded_.give_back({.checks = {&check, 1}, .charged = true, .charged_at = charged_at}, now);
   }
 }
 
-nanoseconds debt_of(const Quota& quota, const Decision& answer) {
+nanoseconds debt_of(const core::Rule& rule, const Decision& answer) {
+  const Quota& quota = rule.quota;
   const nanoseconds interval = quota.emission_interval();
-  const nanoseconds most =
-      interval * (quota.burst() - std::clamp<std::int64_t>(answer.remaining, 0, quota.burst()));
+  const nanoseconds full = interval * quota.burst();
+  const std::int64_t left = std::clamp<std::int64_t>(answer.remaining, 0, quota.burst());
+  // What a class keeps free may be owed by others: nothing left then says little.
+  const nanoseconds most = left > 0 ? full - rule.kept - interval * left : full;
+  const nanoseconds above = full - rule.kept - interval * (left + 1);
   // As GCRA has it in the present T, all but a part of a unit is the same.
-  const bool exact = answer.reset_after <= most && answer.reset_after > most - interval;
+  const bool exact = answer.reset_after <= most && answer.reset_after > above;
   return exact ? answer.reset_after : most;
 }
 
-void Fallback::owe(const store::Limit& limit, std::string_view key, const Decision& answer, nanoseconds now) {
+void Fallback::owe(const store::Limit& limit, const core::Rule& rule, std::string_view key,
+                   const Decision& answer, nanoseconds now) {
   if (limit.on_store_error != OnStoreError::local) return;
-  const Quota& whole = limit.rule.quota;
-  auto debt = static_cast<std::uint64_t>(debt_of(whole, answer).count());
+  auto debt = static_cast<std::uint64_t>(debt_of(rule, answer).count());
   if (debt == 0) return;
-  const Quota& share = scaled(whole);
-  if (share_ < 1) {
-    // The same part of the burst, rounded up.
-    using Wide = unsigned __int128;
-    const auto full = [](const Quota& quota) {
-      return static_cast<Wide>(quota.burst()) * static_cast<Wide>(quota.emission_interval().count());
-    };
-    debt = static_cast<std::uint64_t>((debt * full(share) + full(whole) - 1) / full(whole));
-  }
+  const Quota& share = scaled(rule.quota, share_of(limit));
+  debt = as_part(debt, rule.quota, share);
   // The store decided before its answer came, so its tat is this late at the latest: a round trip too late at
   // most.
   const std::uint64_t tat = static_cast<std::uint64_t>(now.count()) + debt;

@@ -27,7 +27,8 @@ class Fallback {
  public:
   using nanoseconds = std::chrono::nanoseconds;
 
-  // `share`, above 0 and at most 1, is the part of each limit that this process may admit.
+  // `share`, above 0 and at most 1, is the part of each limit that this process may admit, where a limit does
+  // not say another. What a class keeps free is scaled like the burst, but leaves it one unit.
   Fallback(store::EmbeddedStore& embedded, double share) : embedded_(embedded), share_(share) {}
 
   // The hash of a check that needed no counting: nothing to give back.
@@ -35,27 +36,33 @@ class Fallback {
 
   // What needs no counting; nothing when it is to be counted.
   static std::optional<Decision> uncounted(const store::Limit& limit, Cost cost);
-  // Counts all or none; fills each check's decision and hash. Returns whether all are allowed.
-  bool count(std::span<store::Check> checks, nanoseconds now);
+  // Counts all or none, or looks; fills each check's decision and hash. Returns whether nothing stops them.
+  bool count(std::span<store::Check> checks, nanoseconds now, store::Verb verb = store::Verb::check);
   // What count() charged at `charged_at`: the checks with a hash of its.
   void give_back(std::span<const store::Check> charged, nanoseconds charged_at, nanoseconds now);
 
-  // The shared store has just answered this, and the answer has come: the key owes here at least as much. A
-  // share of the limit owes the same share of its debt, so that all processes together have left what the
-  // store had. A key that finds no room in the embedded store is left out.
-  void owe(const store::Limit& limit, std::string_view key, const Decision& answer, nanoseconds now);
+  // The shared store has just answered this by this rule, and the answer has come: the key owes here at least
+  // as much. A share of the limit owes the same share of its debt, so that all processes together have left
+  // what the store had. A key that finds no room in the embedded store is left out.
+  void owe(const store::Limit& limit, const core::Rule& rule, std::string_view key, const Decision& answer,
+           nanoseconds now);
   // What count() and owe() have left of a key; `hash` is hash_of() of it.
   void forget(std::uint64_t hash, nanoseconds now);
   std::uint64_t hash_of(const store::Limit& limit, std::string_view key) const;
 
  private:
-  const Quota& scaled(const Quota& quota);
+  double share_of(const store::Limit& limit) const {
+    return limit.local_share > 0 ? limit.local_share : share_;
+  }
+  const Quota& scaled(const Quota& quota, double share);
+  core::Rule scaled(const store::Limit& limit);
 
   store::EmbeddedStore& embedded_;
   double share_;
   // The quotas that were scaled last.
   struct Scaled {
     Quota whole;
+    double by;
     Quota share;
   };
   static constexpr std::size_t kScaled = 16;
@@ -66,6 +73,6 @@ class Fallback {
 // What an answer says is owed, in the present T of the quota: at most the whole burst, however far ahead the
 // store's clock may be; a window's used units, as GCRA counts them; and the units of a debt that drains at a
 // former pace.
-std::chrono::nanoseconds debt_of(const Quota& quota, const Decision& answer);
+std::chrono::nanoseconds debt_of(const core::Rule& rule, const Decision& answer);
 
 }  // namespace weir::redis

@@ -26,10 +26,13 @@ struct JointCheck {
     Decision decision{};
     std::uint64_t local = 0;    // what the fallback made of it: Check::hash
     Cause cause = Cause::none;  // why the store did not decide it
+    std::size_t part = 0;
   };
-  // The checks of one slot: one call.
+  // The checks of one slot: one call. Those inside a guarantee that lies in another slot are one of their
+  // own, at a later stage: it is asked for when the guarantee has been answered.
   struct Part {
     std::uint16_t slot;
+    std::size_t stage;
     std::vector<std::size_t> of{};  // each
     nanoseconds asked{0};
     bool in_line = false;       // its keys are counted among those that wait in order
@@ -54,16 +57,23 @@ struct JointCheck {
   nanoseconds deadline;
   std::vector<Each> each{};
   std::vector<Part> parts{};
-  std::size_t open = 0;  // parts without an answer
+  std::size_t open = 0;   // parts of this stage without an answer
+  std::size_t stage = 0;  // that is being asked
+  bool look = false;
 
+  // In the order of the request.
   void add(KeptCheck check, std::uint16_t slot);
+  // For append_check() and append_look().
   std::vector<Ask> asks(const Part& part) const;
-  // When no part is open: what it comes to. The fallback decides what the store did not, unless the request
-  // has been cancelled, which then counts as a refusal.
+  // The stage is answered: the next one knows which of its checks are inside. False when there is none, or
+  // nobody waits for it any more.
+  bool next_stage();
+  // When nothing is left to be asked: what it comes to. The fallback decides what the store did not, unless
+  // the request has been cancelled, which then counts as a refusal.
   Conclusion conclude(Fallback& fallback, nanoseconds now);
 
  private:
-  // Decides the checks that the store did not. Returns whether all checks are allowed.
+  // Decides the checks that the store did not. Returns whether nothing stops the request.
   bool fall_back(Fallback& fallback, nanoseconds now);
 };
 

@@ -69,10 +69,19 @@ struct KeptCheck {
   std::uint32_t resets;     // of the key, before the store was asked
   std::uint32_t stamp = 0;  // DenialMemory's, when the store was asked
   Format format = Format::weir;
+  bool shadow = false;
+  std::uint8_t inside = store::Check::kNoGuarantee;  // of its request's checks
 
   std::string_view key() const { return std::string_view(name).substr(name.size() - size); }
+  // Alone: it says nothing of other checks.
   Ask ask() const { return {&limit.rule, name, cost, format}; }
-  store::Check check() const { return {.limit = &limit, .key = key(), .cost = cost}; }
+  store::Check check() const { return {.limit = &limit, .key = key(), .cost = cost, .shadow = shadow}; }
+  // As if it were inside its guarantee, if it may be.
+  core::Rule at_best() const {
+    core::Rule rule = limit.rule;
+    if (inside != store::Check::kNoGuarantee) rule.kept = std::chrono::nanoseconds{0};
+    return rule;
+  }
 };
 
 }  // namespace weir::redis

@@ -68,12 +68,30 @@ std::string_view mark_of(Algorithm algorithm) {
   std::abort();  // a mistake in our code
 }
 
-void append_limit(resp::Writer& to, const Ask& ask) {
+// What stands before the algorithm's name: check.lua has the meaning.
+std::string marks_of(const Ask& ask, bool look) {
+  std::string marks;
+  if (look) marks += "look ";
+  if (ask.shadow) marks += "shadow ";
+  if (ask.inside != Ask::kAlone && ask.rule->kept.count() != 0) {
+    const Quota& quota = ask.rule->quota;
+    marks += "inside " + std::to_string(ask.inside + 1) + " " +
+             std::to_string(quota.burst() * quota.emission_interval().count()) + " ";
+  }
+  return marks;
+}
+
+void append_limit(resp::Writer& to, const Ask& ask, bool look = false) {
   const core::Rule& rule = *ask.rule;
   // Above the limit one cost is as good as another, and this one the script can count.
   const std::uint64_t limit = limit_of(rule);
   const std::uint64_t cost = std::min(ask.cost.units, limit + 1);
-  to.bulk(ask.format == Format::redis_cell ? "redis-cell" : word_for(rule.algorithm));
+  const std::string_view word = ask.format == Format::redis_cell ? "redis-cell" : word_for(rule.algorithm);
+  if (std::string text = marks_of(ask, look); text.empty()) {
+    to.bulk(word);
+  } else {
+    to.bulk(text.append(word));
+  }
   if (rule.algorithm == Algorithm::gcra) {
     // burst x T is below 2^63, and T is no more than that.
     const auto interval = static_cast<std::uint64_t>(rule.quota.emission_interval().count());
@@ -164,7 +182,8 @@ std::optional<core::TwoWords> read_words(const Value& value, const Ask& ask, nan
 
 // The script says of a log what is used of it, its newest admission, and the one that has to leave before the
 // request fits. A log in which everything used was admitted then is decided in the same way.
-std::optional<Decision> decide_log(const Value& value, const core::Rule& rule, nanoseconds now, Cost cost) {
+std::optional<Decision> decide_log(const Value& value, const core::Rule& rule, nanoseconds now, Cost cost,
+                                   bool look) {
   namespace swl = core::sliding_window_log;
   swl::State log;
   std::array<swl::Entry, 2> ring{};
@@ -181,15 +200,18 @@ std::optional<Decision> decide_log(const Value& value, const core::Rule& rule, n
   } else if (value.type != Value::Type::null) {
     return std::nullopt;
   }
-  return swl::decide(rule.quota, log, ring, now, cost);
+  const Decision found = swl::decide(rule.quota, log, ring, now, Cost{0});
+  const Decision decision = swl::decide(rule.quota, log, ring, now, cost);
+  return look ? core::look(found, decision) : decision;
 }
 
-std::optional<Decision> decide_as_core(const Value& state, const Ask& ask, nanoseconds now) {
-  if (ask.rule->algorithm == Algorithm::sliding_window_log)
-    return decide_log(state, *ask.rule, now, ask.cost);
+std::optional<Decision> decide_as_core(const Value& state, const Ask& ask, const core::Rule& rule,
+                                       nanoseconds now, bool look) {
+  if (rule.algorithm == Algorithm::sliding_window_log) return decide_log(state, rule, now, ask.cost, look);
   const std::optional<core::TwoWords> words = read_words(state, ask, now);
   if (!words) return std::nullopt;
-  return decide(*ask.rule, *words, now, ask.cost).decision();
+  return look ? core::look(rule, *words, now, ask.cost)
+              : core::decide(rule, *words, now, ask.cost).decision();
 }
 
 std::string sha1(std::string_view text) {
@@ -290,6 +312,12 @@ void append_check(std::string& out, std::span<const Ask> asks, std::optional<nan
   append_time(to, now);
 }
 
+void append_look(std::string& out, std::span<const Ask> asks, std::optional<nanoseconds> now) {
+  resp::Writer to = begin(out, asks, now ? 1 : 0);
+  for (const Ask& ask : asks) append_limit(to, ask, true);
+  append_time(to, now);
+}
+
 void append_times(std::string& out, const Ask& ask, std::size_t times, std::optional<nanoseconds> now) {
   resp::Writer to = begin(out, {&ask, 1}, now ? 3 : 2);
   append_limit(to, ask);
@@ -328,24 +356,47 @@ std::optional<nanoseconds> decided_at(const Value& reply) {
   return read_time(reply.items[1], reply.items[2]);
 }
 
-tl::expected<bool, std::string> read_check(const Value& reply, std::span<const Ask> asks,
-                                           std::span<Decision> decisions) {
+core::Rule rule_of(std::span<const Ask> asks, std::span<const Decision> decisions, std::size_t which) {
+  core::Rule rule = *asks[which].rule;
+  const std::size_t inside = asks[which].inside;
+  if (inside != Ask::kAlone && decisions[inside].allowed()) rule.kept = nanoseconds{0};
+  return rule;
+}
+
+namespace {
+
+tl::expected<bool, std::string> read_decisions(const Value& reply, std::span<const Ask> asks,
+                                               std::span<Decision> decisions, bool look) {
   const std::optional<nanoseconds> now = decided_at(reply);
   if (!now || reply.items.size() != kFirstState + asks.size() || decisions.size() < asks.size()) {
     return not_ours(reply);
   }
   bool all = true;
   for (std::size_t i = 0; i < asks.size(); ++i) {
-    const std::optional<Decision> decision = decide_as_core(reply.items[kFirstState + i], asks[i], *now);
+    const std::optional<Decision> decision =
+        decide_as_core(reply.items[kFirstState + i], asks[i], rule_of(asks, decisions, i), *now, look);
     if (!decision) return not_ours(reply);
     decisions[i] = *decision;
-    all = all && decision->allowed();
+    all = all && (decision->allowed() || asks[i].shadow);
   }
   const bool charged = reply.items[0].integer == 1;
-  if (all != charged) {
+  if (look && charged) return disagree("charged for a look");
+  if (!look && all != charged) {
     return disagree(charged ? "charged what is denied" : "did not charge what is allowed");
   }
   return all;
+}
+
+}  // namespace
+
+tl::expected<bool, std::string> read_check(const Value& reply, std::span<const Ask> asks,
+                                           std::span<Decision> decisions) {
+  return read_decisions(reply, asks, decisions, false);
+}
+
+tl::expected<bool, std::string> read_look(const Value& reply, std::span<const Ask> asks,
+                                          std::span<Decision> decisions) {
+  return read_decisions(reply, asks, decisions, true);
 }
 
 tl::expected<std::size_t, std::string> read_times(const Value& reply, const Ask& ask,

@@ -29,6 +29,11 @@ struct Ask {
   std::string_view key;
   Cost cost;
   Format format = Format::weir;
+  // As store::Check has them; `inside` is the number of an earlier ask of the same call.
+  bool shadow = false;
+  std::size_t inside = kAlone;
+
+  static constexpr std::size_t kAlone = ~std::size_t{0};
 };
 
 // The script's text, for SCRIPT LOAD, and its name, for EVALSHA: 40 hex digits.
@@ -44,6 +49,10 @@ std::optional<std::string> unsuitable(const core::Rule& rule, Format format = Fo
 // `now`, for tests, is the time since 1970 instead of the server's, in whole microseconds.
 void append_check(std::string& out, std::span<const Ask> asks,
                   std::optional<std::chrono::nanoseconds> now = {});
+
+// The same without charging: for read_look().
+void append_look(std::string& out, std::span<const Ask> asks,
+                 std::optional<std::chrono::nanoseconds> now = {});
 
 // One limit that is asked for several times at this moment, by requests that have nothing to do with each
 // other: `times` is at most kMostTimes, and the rule's algorithm no sliding window log.
@@ -63,11 +72,16 @@ void append_give_back(std::string& out, const Ask& ask, std::chrono::nanoseconds
 constexpr std::size_t kMostReset = 1'000;
 void append_reset(std::string& out, std::span<const std::string> keys, Format format = Format::weir);
 
-// Fills one decision for each ask and says whether all are allowed, that is, whether they were charged. The
-// decisions say what each limit would have answered alone after those before it, as store::Table does.
-// Otherwise the error that Redis answered, or a sentence.
+// Fills one decision for each ask and says whether nothing stops the request, that is, whether it was
+// charged. The decisions say what each limit would have answered alone after those before it, as store::Table
+// does. Otherwise the error that Redis answered, or a sentence.
 tl::expected<bool, std::string> read_check(const resp::Value& reply, std::span<const Ask> asks,
                                            std::span<Decision> decisions);
+// Of append_look: as core::look() says it, and whether nothing would stop the request.
+tl::expected<bool, std::string> read_look(const resp::Value& reply, std::span<const Ask> asks,
+                                          std::span<Decision> decisions);
+// The rule that decides the ask of this number, once those before it are decided.
+core::Rule rule_of(std::span<const Ask> asks, std::span<const Decision> decisions, std::size_t which);
 // Of append_times: fills `decisions`, as many as there were times, with what the requests would have been
 // answered one after the other, and says how many of them are allowed: the first ones.
 tl::expected<std::size_t, std::string> read_times(const resp::Value& reply, const Ask& ask,

@@ -77,6 +77,36 @@ TEST(Script, what_is_sent) {
   }
 }
 
+TEST(Script, what_is_sent_of_classes_guarantees_and_shadows) {
+  core::Rule bulk = rule("10/s");
+  bulk.kept = 250ms;
+  const core::Rule window = rule("9/min algorithm=fixed_window");
+  std::array asks = {Ask{&window, "a", Cost{1}}, Ask{&bulk, "b", Cost{1}}, Ask{&bulk, "c", Cost{11}}};
+  asks[0].shadow = true;
+  asks[1].inside = 0;
+  asks[2].shadow = true;
+  asks[2].inside = 0;
+  const std::string keys = "3|a|b|c|";
+  std::string check;
+  append_check(check, asks);
+  EXPECT_EQ(words(check), keys +
+                              "shadow fixed_window|1|9|60000000000|"
+                              "inside 1 1000000000 gcra|100000000|750000000|100000000|"
+                              "shadow inside 1 1000000000 gcra|100000000|750000000|1100000000");
+  std::string look;
+  append_look(look, std::span(asks).first(1));
+  EXPECT_EQ(words(look), "1|a|look shadow fixed_window|1|9|60000000000");
+  // A guarantee changes nothing for what keeps nothing free, nor a class for a request alone.
+  const core::Rule critical = rule("10/s");
+  asks[1].rule = &critical;
+  std::string plain;
+  append_check(plain, std::span(asks).subspan(1, 1));
+  EXPECT_EQ(words(plain), "1|b|gcra|100000000|1000000000|100000000");
+  plain.clear();
+  append_check(plain, std::array{Ask{&bulk, "b", Cost{1}}});
+  EXPECT_EQ(words(plain), "1|b|gcra|100000000|750000000|100000000");
+}
+
 TEST(Script, keys_come_first_then_the_limits_and_the_time_for_tests) {
   const core::Rule first = rule("10/s");
   const core::Rule second = rule("5/min algorithm=fixed_window");

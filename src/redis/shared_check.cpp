@@ -21,17 +21,19 @@ void tell(Request* request, const Decision& decision, Source source, Fault fault
   Check& check = request->checks[0];
   check.decision = decision;
   check.hash = local;
-  request->charged = fault == Fault::none && decision.allowed();
   request->source = source;
   request->fault = fault;
+  request->charged = request->allowed();
   request->why = why;
   request->charged_at = charged_at;
   finish(*request);
 }
 
-// Leases are GCRA's, and for those who spend.
+// Leases are GCRA's, for those who spend, and not for a class that keeps something free: what it took ahead
+// it would have when others need it.
 bool wants_lease(const Limit& limit, Cost cost) {
-  return limit.sharing.lease > 1 && core::can_give_back(limit.rule.algorithm) && cost.units > 0 &&
+  return limit.sharing.lease > 1 && core::can_give_back(limit.rule.algorithm) &&
+         limit.rule.kept.count() == 0 && cost.units > 0 &&
          cost.units <= static_cast<std::uint64_t>(limit.rule.quota.burst());
 }
 
@@ -115,8 +117,9 @@ void SharedStore::answered(KeyCall call, const Client::Result& result, nanosecon
                       : note(read_times(*result.value, ask, decisions));
   }
   const bool charged = cause == Cause::none && decisions[0].allowed();
-  learn(cause == Cause::none ? Answered{charged, &decisions.back()} : Answered{}, call.check, cost, call.at,
-        now);
+  const core::Rule& rule = call.check.limit.rule;
+  learn(cause == Cause::none ? Answered{rule, charged, &decisions.back()} : Answered{rule}, call.check, cost,
+        call.at, now);
   const std::uint64_t hash = call.check.hash;
   if (call.ahead) {
     if (cause == Cause::none && decisions[0].allowed())

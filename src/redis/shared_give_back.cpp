@@ -14,7 +14,7 @@ void SharedStore::give_back(const Request& charged, nanoseconds now) {
   if (!charged.charged) return;
   if (charged.source == Source::fallback) return fallback_.give_back(charged.checks, charged.charged_at, now);
   for (const Check& check : charged.checks) {
-    if (check.hash != 0) continue;  // the fallback's
+    if (check.hash != 0 || !check.decision.allowed()) continue;  // the fallback's, a shadow's denial
     if (check.cost.units == 0 || !core::can_give_back(check.limit->rule.algorithm)) continue;
     give_back(keep(check, hash_of(check.limit->id, check.key), 0), check.cost, charged.charged_at, now);
   }

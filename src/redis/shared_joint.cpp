@@ -1,6 +1,9 @@
 // Requests of several checks, charged all or none.
 #include "redis/shared_store.hpp"
 
+#include <array>
+#include <vector>
+
 #include "core/rule.hpp"
 #include "core/severity.hpp"
 #include "redis/script.hpp"
@@ -15,7 +18,8 @@ void SharedStore::check_jointly(Request& request, nanoseconds now) {
   const std::span<Check> checks = request.checks;
   const auto joint = std::make_shared<JointCheck>(
       JointCheck{.ticket = Ticket(request), .deadline = deadline_of(request, now)});
-  std::optional<std::size_t> denied_by;
+  joint->look = request.verb == store::Verb::look;
+  std::array<bool, store::kMostChecks> denied{};
   for (std::size_t i = 0; i < checks.size(); ++i) {
     const std::uint64_t hash = hash_of(checks[i].limit->id, checks[i].key);
     KeptCheck kept = keep(checks[i], hash, memory_.resets.of(hash).load());
@@ -23,20 +27,27 @@ void SharedStore::check_jointly(Request& request, nanoseconds now) {
       if (other.check.hash != hash || other.check.name != kept.name) continue;
       return refuse(request, i, Fault::unsuitable, "two checks of a request have the same limit and key");
     }
-    if (const auto denial = recall(kept.limit.rule, hash, kept.cost, now)) {
+    // Whether a guarantee is allowed nobody here knows: only beyond it a check has a rule that is known.
+    const bool is_known = kept.inside == Check::kNoGuarantee || denied[kept.inside];
+    if (const auto denial =
+            is_known && !joint->look ? recall(kept.limit.rule, hash, kept.cost, now) : std::nullopt) {
       checks[i].decision = *denial;
-      if (!denied_by || core::decides(*denial, checks[*denied_by].decision)) denied_by = i;
+      denied[i] = true;
     }
     const std::uint16_t its_slot = slot(kept.name);
     joint->add(std::move(kept), its_slot);
   }
-  if (denied_by) {
+  const auto enforced_denial = [&](std::size_t i) {
+    return denied[i] && !checks[i].shadow ? &checks[i].decision : nullptr;
+  };
+  const std::size_t by = core::deciding(checks.size(), enforced_denial);
+  if (enforced_denial(by) != nullptr) {
     counters_.remembered.fetch_add(1, std::memory_order_relaxed);
     request.source = Source::remembered;
-    request.by = static_cast<std::uint8_t>(*denied_by);
+    request.by = static_cast<std::uint8_t>(by);
     return finish(request);
   }
-  for (std::size_t i = 0; joint->parts.size() > 1 && i < checks.size(); ++i) {
+  for (std::size_t i = 0; joint->parts.size() > 1 && !joint->look && i < checks.size(); ++i) {
     const Algorithm algorithm = checks[i].limit->rule.algorithm;
     if (core::can_give_back(algorithm)) continue;
     return refuse(request, i, Fault::unsuitable,
@@ -44,35 +55,54 @@ void SharedStore::check_jointly(Request& request, nanoseconds now) {
                       core::name_of(algorithm) +
                       " has charged cannot be given back: let them share a {hash tag}");
   }
-  joint->open = joint->parts.size();
-  for (std::size_t part = 0; part < joint->parts.size(); ++part) send(joint, part, now);
+  for (const JointCheck::Part& part : joint->parts) joint->open += part.stage == 0 ? 1 : 0;
+  send_stage(joint, now);
+}
+
+void SharedStore::send_stage(const std::shared_ptr<JointCheck>& joint, nanoseconds now) {
+  for (std::size_t part = 0; part < joint->parts.size(); ++part) {
+    if (joint->parts[part].stage == joint->stage) send(joint, part, now);
+  }
 }
 
 void SharedStore::answered(PartCall call, const Client::Result& result, nanoseconds now) {
   JointCheck& joint = *call.joint;
   JointCheck::Part& part = joint.parts[call.part];
   part.cause = result.cause;
+  std::vector<Ask> asks;
+  std::array<Decision, store::kMostChecks> decisions;
   if (part.cause == Cause::none) {
-    std::array<Decision, store::kMostChecks> decisions;
-    const auto charged = read_check(*result.value, joint.asks(part), decisions);
-    if (charged) {
-      part.charged = *charged;
+    asks = joint.asks(part);
+    const auto passes =
+        joint.look ? read_look(*result.value, asks, decisions) : read_check(*result.value, asks, decisions);
+    if (passes) {
+      part.charged = *passes && !joint.look;
       part.charged_at = decided_at(*result.value).value_or(nanoseconds{0});
       for (std::size_t i = 0; i < part.of.size(); ++i) joint.each[part.of[i]].decision = decisions[i];
     } else {
       part.cause = Cause::other;
-      part.error = charged.error();
+      part.error = passes.error();
     }
   } else {
     part.error = result.error;
   }
-  for (const std::size_t i : part.of) {
-    const JointCheck::Each& each = joint.each[i];
-    if (part.in_line) leave_line(each.check.hash);
-    learn(part.cause == Cause::none ? Answered{part.charged, &each.decision} : Answered{}, each.check,
-          each.check.cost, part.asked, now);
+  for (std::size_t i = 0; i < part.of.size(); ++i) {
+    const KeptCheck& check = joint.each[part.of[i]].check;
+    if (part.in_line) leave_line(check.hash);
+    if (part.cause != Cause::none) {
+      if (!joint.look) learn({check.limit.rule}, check, check.cost, part.asked, now);
+      continue;
+    }
+    const core::Rule rule = rule_of(asks, decisions, i);
+    if (joint.look) {
+      learn_of_look(rule, decisions[i], check, now);
+    } else {
+      learn({rule, part.charged, &decisions[i]}, check, check.cost, part.asked, now);
+    }
   }
-  if (--joint.open == 0) conclude(joint, now);
+  if (--joint.open > 0) return;
+  if (joint.next_stage()) return send_stage(call.joint, now);
+  conclude(joint, now);
 }
 
 void SharedStore::conclude(JointCheck& joint, nanoseconds now) {
@@ -88,13 +118,14 @@ void SharedStore::conclude(JointCheck& joint, nanoseconds now) {
   }
   for (const JointCheck::Part* const part : end.to_give_back) {
     for (const std::size_t i : part->of) {
-      const KeptCheck& check = joint.each[i].check;
-      if (check.cost.units > 0) give_back(check, check.cost, part->charged_at, now);
+      const JointCheck::Each& its = joint.each[i];
+      if (its.check.cost.units > 0 && its.decision.allowed())
+        give_back(its.check, its.check.cost, part->charged_at, now);
     }
   }
   Request* const request = joint.ticket.take();
   if (request == nullptr) return;  // cancelled
-  request->charged = end.charged;
+  request->charged = end.charged && !joint.look;
   request->by = static_cast<std::uint8_t>(end.by);
   request->source = end.source;
   request->fault = end.fault;
@@ -114,10 +145,10 @@ void SharedStore::send(const std::shared_ptr<JointCheck>& joint, std::size_t ind
   for (const std::size_t i : part.of) {
     KeptCheck& check = joint->each[i].check;
     if (part.in_line) stand_in_line(check.hash);
-    leaves(check, check.cost);
+    if (!joint->look) leaves(check, check.cost);
   }
   std::string command;
-  append_check(command, joint->asks(part));
+  joint->look ? append_look(command, joint->asks(part)) : append_check(command, joint->asks(part));
   ask(PartCall{joint, index}, part.slot, std::move(command), joint->deadline, now);
 }
 

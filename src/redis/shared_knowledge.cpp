@@ -14,7 +14,7 @@ bool SharedStore::remembers(const core::Rule& rule) const {
 std::optional<Decision> SharedStore::recall(const core::Rule& rule, std::uint64_t hash, Cost cost,
                                             nanoseconds now) const {
   if (!remembers(rule)) return std::nullopt;
-  return memory_.denials.recall(hash, rule.quota, cost, now);
+  return memory_.denials.recall(hash, rule, cost, now);
 }
 
 // What a former answer still says.
@@ -36,7 +36,7 @@ std::optional<SharedStore::Answer> SharedStore::without_asking(const core::Rule&
 namespace {
 
 bool can_charge(const KeptCheck& check, Cost cost) {
-  return cost.units > 0 && cost.units <= static_cast<std::uint64_t>(check.limit.rule.quota.burst());
+  return cost.units > 0 && cost.units <= core::most_units(check.at_best());
 }
 
 }  // namespace
@@ -44,24 +44,32 @@ bool can_charge(const KeptCheck& check, Cost cost) {
 // A check goes to the store. One that cannot charge changes nothing that a denial under way could say.
 void SharedStore::leaves(KeptCheck& check, Cost cost) {
   if (!can_charge(check, cost) || !remembers(check.limit.rule)) return;
-  check.stamp = memory_.denials.ask(check.hash, check.limit.rule.quota, cost, this);
+  check.stamp = memory_.denials.ask(check.hash, check.at_best(), cost, this);
+}
+
+// A look has been answered: it tells newer numbers than a remembered denial has.
+void SharedStore::learn_of_look(const core::Rule& rule, const Decision& seen, const KeptCheck& check,
+                                nanoseconds now) {
+  if (check.resets == memory_.resets.of(check.hash).load())
+    fallback_.owe(check.limit, rule, check.key(), seen, now);
+  if (remembers(rule)) memory_.denials.forget(check.hash);
 }
 
 // What leaves() said has been answered, or will not be.
 void SharedStore::learn(const Answered& answer, const KeptCheck& check, Cost cost, nanoseconds asked,
                         nanoseconds now) {
-  const core::Rule& rule = check.limit.rule;
+  const core::Rule& rule = answer.rule;
   // Allowed and not charged, because another check of its request was denied: that is not what is owed.
   const bool owed = answer.last != nullptr && (answer.charged || !answer.last->allowed() || cost.units == 0);
   // What was asked before a reset tells of what is forgotten.
   if (owed && check.resets == memory_.resets.of(check.hash).load())
-    fallback_.owe(check.limit, check.key(), *answer.last, now);
+    fallback_.owe(check.limit, rule, check.key(), *answer.last, now);
   if (!remembers(rule)) return;
   // A look tells newer numbers than a remembered denial has.
   if (!can_charge(check, cost)) return cost.units == 0 ? memory_.denials.forget(check.hash) : void();
   const bool denied = answer.last != nullptr && answer.last->verdict == Verdict::denied;
   if (!denied) return memory_.denials.charged(check.hash);
-  memory_.denials.denied(check.hash, rule.quota, cost, *answer.last, asked, now, check.stamp);
+  memory_.denials.denied(check.hash, rule, cost, *answer.last, asked, now, check.stamp);
 }
 
 void SharedStore::grant_lease(const KeyCall& call, nanoseconds charged_at, nanoseconds now) {

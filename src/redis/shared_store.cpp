@@ -4,6 +4,7 @@
 
 #include "core/rule.hpp"
 #include "redis/script.hpp"
+#include "store/form.hpp"
 
 namespace weir::redis {
 
@@ -58,18 +59,16 @@ void SharedStore::submit(std::span<Request* const> batch, store::Moment when) {
 void SharedStore::begin(Request& request, nanoseconds now) {
   if (request.verb == store::Verb::reset) return reset(request, now);
   const std::span<Check> checks = request.checks;
-  if (checks.empty() || checks.size() > store::kMostChecks) {
-    return refuse(request, 0, Fault::unsuitable,
-                  "a request has 1 to " + std::to_string(store::kMostChecks) + " checks, not " +
-                      std::to_string(checks.size()));
-  }
+  if (auto sentence = store::malformed(checks))
+    return refuse(request, 0, Fault::unsuitable, *std::move(sentence));
   for (std::size_t i = 0; i < checks.size(); ++i) {
     checks[i].decision = {};
     checks[i].hash = 0;
     if (auto sentence = unsuitable(checks[i].limit->rule, endpoint_.format))
       return refuse(request, i, Fault::unsuitable, *std::move(sentence));
   }
-  return checks.size() == 1 ? check_one(request, now) : check_jointly(request, now);
+  const bool is_alone = checks.size() == 1 && request.verb == store::Verb::check;
+  return is_alone ? check_one(request, now) : check_jointly(request, now);
 }
 
 void SharedStore::refuse(Request& request, std::size_t by, Fault fault, std::string why) {
@@ -119,7 +118,9 @@ KeptCheck SharedStore::keep(const Check& check, std::uint64_t hash, std::uint32_
                  .hash = hash,
                  .cost = check.cost,
                  .resets = resets,
-                 .format = endpoint_.format};
+                 .format = endpoint_.format,
+                 .shadow = check.shadow,
+                 .inside = check.inside};
   kept.limit.name = {};  // the asker's
   return kept;
 }

@@ -14,6 +14,12 @@
 // denied for it. So across slots all algorithms have to be such that can be given back. Denials are
 // remembered and recalled for such requests; leases are not used.
 //
+// A check inside a guarantee that lies in another slot is asked for when that one has answered. So such a
+// request takes a round trip more, others may be decided between the two, and the parent sees guaranteed
+// requests up to that much later than the guarantee has: for none of them to be refused, the parent's reserve
+// has to hold, beside the bursts of the guarantees, what they admit in that time. When the guarantee's slot
+// does not answer the check is decided as one that borrows.
+//
 // One thread, that of the Client. No sockets; the clock is handed in.
 #pragma once
 
@@ -128,6 +134,7 @@ class SharedStore final : public store::Store {
 
   // What the store has answered to a check, or to several alike.
   struct Answered {
+    core::Rule rule;                 // that decided
     bool charged = true;             // anything, or nobody knows
     const Decision* last = nullptr;  // of them; none: nobody knows
   };
@@ -167,6 +174,7 @@ class SharedStore final : public store::Store {
                                        std::uint32_t resets, bool may_lease, nanoseconds now);
   void leaves(KeptCheck& check, Cost cost);
   void learn(const Answered& answer, const KeptCheck& check, Cost cost, nanoseconds asked, nanoseconds now);
+  void learn_of_look(const core::Rule& rule, const Decision& seen, const KeptCheck& check, nanoseconds now);
   void grant_lease(const KeyCall& call, nanoseconds charged_at, nanoseconds now);
   void ask_ahead(const store::Check& check, std::uint64_t hash, std::uint32_t resets, nanoseconds deadline,
                  nanoseconds now);
@@ -178,6 +186,7 @@ class SharedStore final : public store::Store {
 
   void send(KeyCall call, nanoseconds now);
   void send(ResetCall call, nanoseconds now);
+  void send_stage(const std::shared_ptr<JointCheck>& joint, nanoseconds now);
   void send(const std::shared_ptr<JointCheck>& joint, std::size_t part, nanoseconds now);
   void give_back(const KeptCheck& check, Cost cost, nanoseconds charged_at, nanoseconds now);
   void give_back(std::uint64_t hash, const Lease& lease, nanoseconds now);

@@ -107,13 +107,19 @@ class SharedWorld {
     });
     return id;
   }
-  std::size_t check_all(std::vector<Limit> limits, nanoseconds deadline = 50ms, std::size_t process = 0) {
+  std::size_t check_all(std::vector<Limit> limits, nanoseconds deadline = 50ms, std::size_t process = 0,
+                        store::Verb verb = store::Verb::check) {
     Process& p = *processes_[process];
     const std::size_t id = requests.size();
     requests.push_back({process, rule("1/s"), "", Cost{0}, now, p.time() + deadline, false, limits});
     AskedRequest& question = ask(id);
-    for (const Limit& limit : limits)
-      question.add({.rule = limit.rule, .on_store_error = limit.on_error}, limit.key, limit.cost);
+    for (const Limit& limit : limits) {
+      question.add({.rule = limit.rule, .on_store_error = limit.on_error, .local_share = limit.local_share},
+                   limit.key, limit.cost);
+      question.list.back().shadow = limit.shadow;
+      question.list.back().inside = limit.inside;
+    }
+    question.verb = verb;
     question.patience = deadline;
     act_inside(p, id, [&] { submit(p, question); });
     return id;

@@ -12,6 +12,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -38,6 +39,10 @@ struct Deed {
     Cost cost;
     std::optional<nanoseconds> charged_at{};  // of a give_back
     bool alone = false;                       // the tat, in redis-cell's format
+    bool look = false;
+    bool shadow = false;
+    std::size_t inside = 0;            // the number of a guarantee, from 1; 0: none
+    std::optional<core::Rule> best{};  // while that is allowed
   };
   std::vector<Part> parts{};
   bool gives_back = false;
@@ -50,7 +55,30 @@ struct Deed {
   std::vector<Decision> decisions{};  // none of a give_back or by a log
 };
 
+// burst x T, less what is kept: the least burst that holds it, and what of that is kept.
+inline core::Rule rule_of_room(std::int64_t interval, std::int64_t room) {
+  const std::int64_t burst = std::max<std::int64_t>(1, room / interval + (room % interval == 0 ? 0 : 1));
+  core::Rule made{Quota::make({1, nanoseconds{interval}}, burst).value()};
+  made.kept = nanoseconds{burst * interval - room};
+  return made;
+}
+
 inline Deed::Part read_part(const std::string& key, const std::string* words) {
+  std::vector<std::string> marks;
+  std::istringstream text(words[0]);
+  for (std::string word; text >> word;) marks.push_back(word);
+  if (marks.size() > 1 && marks[0] != "give_back") {
+    const Strings plain = {marks.back(), words[1], words[2], words[3]};
+    Deed::Part part = read_part(key, plain.data());
+    for (std::size_t i = 0; i + 1 < marks.size(); ++i) {
+      part.look = part.look || marks[i] == "look";
+      part.shadow = part.shadow || marks[i] == "shadow";
+      if (marks[i] != "inside") continue;
+      part.inside = std::stoul(marks[i + 1]);
+      part.best = rule_of_room(std::stoll(words[1]), std::stoll(marks[i + 2]));
+    }
+    return part;
+  }
   const auto number = [words](int n) { return std::stoll(words[n]); };
   const auto quota = [](std::int64_t count, std::int64_t period, std::int64_t burst) {
     return Quota::make({count, nanoseconds{period}}, burst).value();
@@ -63,8 +91,7 @@ inline Deed::Part read_part(const std::string& key, const std::string* words) {
             nanoseconds{number(3)}, alone};
   }
   if (words[0] == "gcra" || alone)
-    return {
-        key, core::Rule{quota(1, number(1), number(2) / number(1))}, cost(number(3) / number(1)), {}, alone};
+    return {key, rule_of_room(number(1), number(2)), cost(number(3) / number(1)), {}, alone};
   static const std::map<std::string, Algorithm> kByName = {
       {"fixed_window", Algorithm::fixed_window},
       {"fixed_window_clock", Algorithm::fixed_window_clock},
@@ -165,6 +192,8 @@ struct SimulatedRedis {
     }
     std::string found;
     std::size_t granted = 0;
+    bool look = false;
+    std::vector<bool> allows;
     for (std::size_t i = 0; i < deed.parts.size(); ++i) {
       const Deed::Part& part = deed.parts[i];
       if (foreign.contains(part.key))
@@ -179,13 +208,17 @@ struct SimulatedRedis {
         if (log) {
           const SimulatedLog::Outcome outcome = new_logs[part.key].decide(part, now);
           if (n == 0) found += outcome.before;
-          granted += outcome.allowed ? 1 : 0;
+          allows.push_back(outcome.allowed);
         } else {
-          granted += decide(deed, part, states[part.key], debts[part.key], now) ? 1 : 0;
+          Deed::Part its = part;
+          if (its.inside != 0 && allows[its.inside - 1]) its.rule = its.best.value();
+          allows.push_back(decide(deed, its, states[part.key], debts[part.key], now));
         }
+        granted += allows.back() || part.shadow ? 1 : 0;
       }
+      look = look || part.look;
     }
-    deed.allowed = granted == deed.parts.size() * times;
+    deed.allowed = granted == deed.parts.size() * times && !look;
     for (const auto& [key, state] : deed.allowed || deed.times > 0 ? states : debts) keys[key] = state;
     for (const auto& [key, log] : new_logs) {
       if (deed.allowed) logs[key] = log;

@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 
 constexpr core::HashKey kSeed{1, 2};
 
-Limit limit(const char* rule, std::uint32_t id = 0) {
+Limit limit(const char* rule, std::uint64_t id = 0) {
   return {.rule = core::Rule::parse(rule).value(), .id = id};
 }
 

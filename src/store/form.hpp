@@ -30,13 +30,24 @@ inline std::optional<std::string> malformed(std::span<const Check> checks) {
 }
 
 // The rule of a check once those before it have been decided: inside its guarantee it keeps nothing free.
-inline core::Rule rule_of(std::span<const Check> checks, std::size_t which) {
-  core::Rule rule = checks[which].limit->rule;
-  const std::size_t inside = checks[which].inside;
-  if (inside != Check::kNoGuarantee && checks[inside].decision.allowed())
+class DecidingRule {
+ public:
+  DecidingRule(std::span<const Check> checks, std::size_t which) : rule_(&checks[which].limit->rule) {
+    const std::size_t inside = checks[which].inside;
+    if (inside == Check::kNoGuarantee || !checks[inside].decision.allowed()) return;
+    core::Rule& rule = at_best_.emplace(*rule_);
     rule.kept = std::chrono::nanoseconds{0};
-  return rule;
-}
+    rule_ = &rule;
+  }
+  DecidingRule(const DecidingRule&) = delete;
+  DecidingRule& operator=(const DecidingRule&) = delete;
+
+  const core::Rule& operator*() const { return *rule_; }
+
+ private:
+  const core::Rule* rule_;  // that of the limit, which is not copied for most
+  std::optional<core::Rule> at_best_;
+};
 
 // The check that decides (Request::by).
 inline std::uint8_t deciding(std::span<const Check> checks) {

@@ -20,6 +20,7 @@ JointCheck::JointCheck(Segments& segments, WhenFull when_full, std::span<Check> 
     };
     const auto found = std::find_if(keys().begin(), keys().end(), same);
     key_of_[i] = static_cast<std::uint8_t>(found - keys().begin());
+    if (checks[i].inside != Check::kNoGuarantee) guarantees_ |= 1U << checks[i].inside;
     if (found != keys().end()) continue;
     segments.prefetch(place);
     new (&keys_[count_++]) Key{.place = place, .first_check = i};
@@ -47,10 +48,10 @@ bool JointCheck::look() {
   for (Key& key : keys()) key.find(now_);
   for (std::size_t i = 0; i < checks_.size(); ++i) {
     const Key& key = keys_[key_of_[i]];
-    const core::Rule rule = rule_of(checks_, i);
-    const bool late = !key.known || core::counted_by_another_quota(rule, key.state);
+    const DecidingRule rule(checks_, i);
+    const bool late = !key.known || core::counted_by_another_quota(*rule, key.state);
     new (&checks_[i].decision)
-        Decision(core::look(rule, key.state, late ? key.no_earlier(now_) : now_, checks_[i].cost));
+        Decision(core::look(*rule, key.state, late ? key.no_earlier(now_) : now_, checks_[i].cost));
   }
   return true;
 }
@@ -117,11 +118,12 @@ bool JointCheck::decide() {
 
 void JointCheck::charge(std::size_t which, Key& key) {
   Check& check = checks_[which];
-  const core::Rule rule = rule_of(checks_, which);
-  const bool recounts = core::counted_by_another_quota(rule, key.state);
+  const DecidingRule rule(checks_, which);
+  const bool recounts = core::counted_by_another_quota(*rule, key.state);
   const bool late = recounts || (!key.known && !key.charged);
-  const core::Step step = core::decide(rule, key.state, late ? key.no_earlier(now_) : now_, check.cost,
-                                       late ? key.no_earlier(arrived_) : arrived_);
+  const nanoseconds arrived = (guarantees_ >> which & 1U) != 0 ? now_ : arrived_;
+  const core::Step step = core::decide(*rule, key.state, late ? key.no_earlier(now_) : now_, check.cost,
+                                       late ? key.no_earlier(arrived) : arrived);
   if (key.shut_out && step.changes) {
     check.decision = without_room(check, key);
     return;

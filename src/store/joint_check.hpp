@@ -103,6 +103,9 @@ class JointCheck {
   Room room_;
   Key* const keys_ = room_.keys.data();
   std::array<std::uint8_t, kMostChecks> key_of_;  // by check
+  // By check. They are charged as of now: charged from when it came, a request that waited would come into
+  // the parent, which may be busy, later than it counts in its guarantee, which is not.
+  std::uint32_t guarantees_ = 0;
   std::size_t count_ = 0;
   bool had_room_ = false;  // for every key, when the last round ended
   int missed_ = 0;

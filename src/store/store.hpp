@@ -64,7 +64,7 @@ struct Check {
   std::uint8_t inside = kNoGuarantee;
 
   static constexpr std::uint8_t kNoGuarantee = 255;
-  bool is_plain() const { return !shadow && inside == kNoGuarantee; }
+  bool is_plain() const { return (unsigned{shadow} | (inside ^ unsigned{kNoGuarantee})) == 0; }
 };
 
 enum class Verb : std::uint8_t {
@@ -126,9 +126,9 @@ class Store {
   // Answers each request once: those whose state is `answered` when submit() returns at once, the others
   // later, by on_answer. Requests that have a key of a limit in common are decided in the order in which they
   // came, within a batch and from one batch to the next; they need not be answered in that order. Exceptions:
-  // a remembered denial is told at once; requests of several checks, and resets, overtake checks that wait to
-  // be merged. Each decision is what its check would have been told alone; when the source is `remembered`,
-  // only the one that decides is known. A whole read buffer is one call.
+  // a remembered denial is told at once; requests of several checks, looks and resets overtake checks that
+  // wait to be merged. Each decision is what its check would have been told alone; when the source is
+  // `remembered`, only the one that decides is known. A whole read buffer is one call.
   virtual void submit(std::span<Request* const> batch, Moment when) = 0;
 
   // The asker of a submitted request has gone: on_answer is not called, and the request is idle and the

@@ -209,6 +209,66 @@ TEST(Table, several_limits_without_room_for_one_charge_none) {
   }
 }
 
+// What a limit says of a full table holds for it, whatever the table's own way.
+TEST(Table, a_limit_may_say_what_happens_to_its_new_keys_when_there_is_no_room) {
+  for (const WhenFull of_table : {WhenFull::deny, WhenFull::allow}) {
+    Table table(1_MiB, of_table, kSeed);
+    fill(table, 1s);
+    int refused = 0;
+    for (int i = 0; i < 100; ++i) {
+      for (const WhenFull of_limit : {WhenFull::deny, WhenFull::allow}) {
+        const Limit limit{.rule = core::Rule{kTen}, .when_full = of_limit};
+        const auto fresh = table.locate("new:" + std::to_string(i));
+        const std::uint64_t before = table.refused();
+        const bool allowed = table.check(fresh, limit, {}, 1s, 1s).allowed();
+        if (table.refused() == before) break;  // it found room
+        ++refused;
+        EXPECT_EQ(allowed, of_limit == WhenFull::allow);
+        const Limit roomy{.rule = core::Rule{kTen}, .id = 1};
+        Check both[] = {
+            {.limit = &limit, .key = "a", .hash = table.hash("new:" + std::to_string(i), Algorithm::gcra, 0)},
+            {.limit = &roomy, .key = "b", .hash = table.hash(key(0), Algorithm::gcra, 0)}};
+        EXPECT_EQ(table.check_all(both, 1s, 1s), of_limit == WhenFull::allow && both[1].decision.allowed());
+      }
+    }
+    EXPECT_GT(refused, 10);
+  }
+}
+
+// A shadow check without room answers that it would have denied, and the others are charged without it; a
+// guarantee without room leaves what is inside it to borrow.
+TEST(Table, a_shadow_check_without_room_stops_nobody) {
+  Table table(1_MiB, WhenFull::deny, kSeed);
+  fill(table, 1s);
+  table.reset(table.locate(key(0)), 1s);
+  const Limit ten{.rule = core::Rule{kTen}};
+  Limit bulk = ten;
+  bulk.rule.kept = kTen.emission_interval() * 10;
+  int refused = 0;
+  for (int i = 0; i < 100; ++i) {
+    const std::uint64_t fresh = table.hash("new:" + std::to_string(i), Algorithm::gcra, 0);
+    const std::uint64_t known = table.hash(key(0), Algorithm::gcra, 0);
+    const std::uint64_t before = table.refused();
+    Check checks[] = {{.limit = &ten, .key = "a", .hash = fresh, .shadow = true},
+                      {.limit = &ten, .key = "b", .hash = known}};
+    EXPECT_TRUE(table.check_all(checks, 1s, 1s));
+    EXPECT_TRUE(checks[1].decision.allowed());
+    EXPECT_EQ(table.check(Table::place_of(known), kTen, Cost{0}, 1s).remaining, 9);
+    if (table.refused() != before) {
+      ++refused;
+      EXPECT_EQ(checks[0].decision.verdict, Verdict::denied);
+      EXPECT_GT(*checks[0].decision.retry_after, 0s);
+      checks[1].limit = &bulk;
+      checks[1].inside = 0;
+      EXPECT_FALSE(table.check_all(checks, 1s, 1s));
+      EXPECT_EQ(checks[1].decision.verdict, Verdict::never);
+    }
+    table.reset(Table::place_of(known), 1s);
+    table.reset(Table::place_of(fresh), 1s);
+  }
+  EXPECT_GT(refused, 10);
+}
+
 // Every entry must still be found when the table has been split many times over and entries have been moved
 // about.
 TEST(Table, nothing_is_lost_while_it_grows) {

@@ -37,7 +37,7 @@ struct Grid {
 // Walks the tree of all traces, so that a common beginning is decided once.
 class Walk {
  public:
-  Walk(std::vector<Quota> quotas, Grid grid) : quotas_(std::move(quotas)), grid_(std::move(grid)) {}
+  Walk(std::vector<core::Rule> rules, Grid grid) : rules_(std::move(rules)), grid_(std::move(grid)) {}
 
   std::uint64_t steps = 0;
   std::uint64_t wrong = 0;
@@ -48,15 +48,17 @@ class Walk {
   void from(int depth, core::gcra::State state, const TokenBucket& bucket, std::int64_t now) {
     for (const std::int64_t gap : grid_.gaps) {
       for (const std::uint64_t cost : grid_.costs) {
-        for (const Quota& quota : quotas_) {
+        for (const core::Rule& rule : rules_) {
+          const Quota& quota = rule.quota;
           const std::int64_t at = now + gap;
-          const core::gcra::Step step = core::gcra::decide(quota, state, nanoseconds{at}, Cost{cost});
+          const core::gcra::Step step =
+              core::gcra::decide(quota, state, nanoseconds{at}, Cost{cost}, nanoseconds{at}, rule.kept);
           TokenBucket then = bucket;
           const oracle::Answer answer =
-              then.ask(at, quota.burst(), quota.emission_interval().count(), Wide{cost});
+              then.ask(at, quota.burst(), quota.emission_interval().count(), Wide{cost}, rule.kept.count());
           ++steps;
           const core::gcra::State next = step.changes ? step.next : state;
-          wrong += same(step.decision(), answer) && sound(quota, state, step, at, Cost{cost}) ? 0 : 1;
+          wrong += same(step.decision(), answer) && sound(rule, state, step, at, Cost{cost}) ? 0 : 1;
           if (depth > 1) from(depth - 1, next, then, at);
         }
       }
@@ -64,17 +66,19 @@ class Walk {
   }
 
   // retry_after is enough, and not a nanosecond longer than it must be; a denial or a look changes nothing.
-  bool sound(const Quota& quota, core::gcra::State state, const core::gcra::Step& step, std::int64_t now,
+  bool sound(const core::Rule& rule, core::gcra::State state, const core::gcra::Step& step, std::int64_t now,
              Cost cost) {
     if (step.decision().verdict == Verdict::allowed) return cost.units != 0 || !step.changes;
     if (step.changes) return false;
     if (step.decision().verdict == Verdict::never) return true;
     const nanoseconds enough = nanoseconds{now} + *step.decision().retry_after;
-    return core::gcra::decide(quota, state, enough, cost).decision().allowed() &&
-           !core::gcra::decide(quota, state, enough - nanoseconds{1}, cost).decision().allowed();
+    const auto passes = [&](nanoseconds at) {
+      return core::gcra::decide(rule.quota, state, at, cost, at, rule.kept).decision().allowed();
+    };
+    return passes(enough) && !passes(enough - nanoseconds{1});
   }
 
-  std::vector<Quota> quotas_;
+  std::vector<core::Rule> rules_;
   Grid grid_;
 };
 
@@ -96,7 +100,7 @@ TEST(Agreement, every_trace_of_up_to_six_requests) {
       if (long_run())
         grid = {{0, 1, 2, interval - 1, interval, interval + 1, 2 * interval, burst * interval},
                 {0, 1, 2, 3}};
-      Walk walk({quota_of(burst, interval)}, grid);
+      Walk walk({{quota_of(burst, interval)}}, grid);
       walk.all(6);
       steps += walk.steps;
       wrong += walk.wrong;
@@ -111,8 +115,37 @@ TEST(Agreement, every_trace_of_up_to_six_requests) {
 }
 
 TEST(Agreement, every_trace_of_up_to_five_requests_under_changing_quotas) {
-  Walk walk({quota_of(1, 7), quota_of(3, 7), quota_of(3, 2), quota_of(2, 20)}, {{0, 1, 7, 15}, {0, 1, 3}});
+  Walk walk({{quota_of(1, 7)}, {quota_of(3, 7)}, {quota_of(3, 2)}, {quota_of(2, 20)}},
+            {{0, 1, 7, 15}, {0, 1, 3}});
   walk.all(5);
+  EXPECT_EQ(walk.wrong, 0U);
+}
+
+core::Rule leaving(const Quota& quota, std::int64_t kept) {
+  core::Rule rule{quota};
+  rule.kept = nanoseconds{kept};
+  return rule;
+}
+
+// Classes of one key, which leave nothing, a part of a unit, a unit, more, or all of the burst; then together
+// with another quota of the key.
+TEST(Agreement, every_trace_of_up_to_four_requests_of_several_classes) {
+  for (const auto& [burst, interval] : {std::pair{3, 7}, std::pair{1, 5}, std::pair{4, 1}}) {
+    const Quota quota = quota_of(burst, interval);
+    const std::int64_t full = burst * interval;
+    std::vector<core::Rule> rules;
+    for (const std::int64_t kept : {std::int64_t{0}, std::int64_t{1}, std::int64_t{interval}, full - 1, full})
+      rules.push_back(leaving(quota, std::min(kept, full)));
+    Walk walk(rules, {{0, 1, interval, full}, {0, 1, 2}});
+    walk.all(long_run() ? 5 : 4);
+    EXPECT_EQ(walk.wrong, 0U) << burst << " " << interval;
+  }
+  Walk walk({leaving(quota_of(3, 7), 8),
+             leaving(quota_of(3, 2), 1),
+             leaving(quota_of(2, 20), 20),
+             {quota_of(4, 3)}},
+            {{0, 1, 7, 15}, {0, 1, 2}});
+  walk.all(long_run() ? 5 : 4);
   EXPECT_EQ(walk.wrong, 0U);
 }
 
@@ -144,9 +177,12 @@ TEST(Agreement, long_random_traces_with_changing_quotas) {
       now += static_cast<std::int64_t>(up_to(4) == 0 ? up_to(interval * 4) : whole);
       const std::uint64_t cost =
           up_to(1) == 0 ? up_to(3) : up_to(static_cast<std::uint64_t>(quota.burst()) + 1);
-      const core::gcra::Step taken = core::gcra::decide(quota, state, nanoseconds{now}, Cost{cost});
+      const std::int64_t full = quota.burst() * quota.emission_interval().count();
+      const std::int64_t kept = up_to(2) == 0 ? random.up_to(full) : 0;
+      const core::gcra::Step taken =
+          core::gcra::decide(quota, state, nanoseconds{now}, Cost{cost}, nanoseconds{now}, nanoseconds{kept});
       const oracle::Answer answer =
-          bucket.ask(now, quota.burst(), quota.emission_interval().count(), Wide{cost});
+          bucket.ask(now, quota.burst(), quota.emission_interval().count(), Wide{cost}, kept);
       if (taken.changes) state = taken.next;
       ASSERT_TRUE(same(taken.decision(), answer)) << "trace " << trace << " step " << step;
     }

@@ -18,6 +18,7 @@ struct Fraction {  // of tokens; the denominator is positive
 };
 
 inline Fraction minus(Fraction a, Fraction b) {
+  if (a.under == b.under) return {a.over - b.over, a.under};
   return {a.over * b.under - b.over * a.under, a.under * b.under};
 }
 inline Fraction plus(Fraction a, Wide whole) { return {a.over + whole * a.under, a.under}; }
@@ -36,27 +37,31 @@ struct Answer {
 
 class TokenBucket {
  public:
-  // One request at `now` under a bucket of `burst` tokens and one token each `interval` ns. Only one that is
-  // admitted leaves a trace, not even the fact that the quota has changed is remembered of another.
-  Answer ask(Wide now, Wide burst, Wide interval, Wide cost) {
+  // One request at `now` under a bucket of `burst` tokens and one token each `interval` ns, of which it has
+  // to leave as many as come in `kept` ns. Only one that is admitted leaves a trace, not even the fact that
+  // the quota has changed is remembered of another.
+  Answer ask(Wide now, Wide burst, Wide interval, Wide cost, Wide kept = 0) {
     TokenBucket then = *this;
     then.refill(now);
     const bool whole = interval != interval_;
     // Another quota: whole tokens are owed, a part of one counting as one.
     const Fraction owed = whole ? Fraction{ceil(then.debt_), 1} : then.debt_;
-    const bool fits = cost <= burst && !less({burst, 1}, plus(owed, cost));
+    Fraction most{burst * interval - kept, interval};
+    if (whole) most = {floor(most), 1};
+    const bool possible = !less(most, {cost, 1});
+    const bool fits = possible && !less(most, plus(owed, cost));
     if (cost != 0 && fits) {
       // They come back at the new pace.
       then.debt_ = whole ? Fraction{(owed.over + cost) * interval, interval} : plus(owed, cost);
       then.interval_ = interval;
       *this = then;
-      return answer(Answer::Kind::allowed, then, burst, 0);
+      return answer(Answer::Kind::allowed, then, most, 0);
     }
-    if (cost > burst) return answer(Answer::Kind::never, then, burst, 0);
-    if (cost == 0) return answer(Answer::Kind::allowed, then, burst, 0);
+    if (!possible) return answer(Answer::Kind::never, then, most, 0);
+    if (cost == 0) return answer(Answer::Kind::allowed, then, most, 0);
     // What is owed comes back at the old pace until there is room.
-    const Fraction missing = minus(plus(then.debt_, cost), {burst, 1});
-    return answer(Answer::Kind::denied, then, burst, ceil({missing.over * then.interval_, missing.under}));
+    const Fraction missing = minus(plus(then.debt_, cost), most);
+    return answer(Answer::Kind::denied, then, most, ceil({missing.over * then.interval_, missing.under}));
   }
 
  private:
@@ -69,8 +74,8 @@ class TokenBucket {
     at_ = now;
   }
 
-  static Answer answer(Answer::Kind kind, const TokenBucket& then, Wide burst, Wide retry_after) {
-    const Fraction left = minus({burst, 1}, then.debt_);
+  static Answer answer(Answer::Kind kind, const TokenBucket& then, Fraction most, Wide retry_after) {
+    const Fraction left = minus(most, then.debt_);
     return {kind, left.over > 0 ? floor(left) : 0, retry_after,
             ceil({then.debt_.over * then.interval_, then.debt_.under})};
   }

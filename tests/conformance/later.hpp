@@ -49,6 +49,7 @@ class Later : public Store {
       for (Check& check : checks) {
         check.limit = &limits.emplace_back(*check.limit);
         check.key = keys.emplace_back(check.key);
+        check.colocate = keys.emplace_back(check.colocate);
       }
       copy.checks = checks;
     }

@@ -13,19 +13,30 @@ namespace weir::store::conformance {
 
 class Model {
  public:
-  // One decision for each part: what it would be told alone. Charged all or none.
-  std::vector<Decision> ask(const std::vector<Part>& parts, nanoseconds now) {
+  // One decision for each part: what it would be told alone. Charged all or none that are enforced, and of
+  // the others those that allow.
+  std::vector<Decision> ask(const std::vector<Part>& parts, nanoseconds now, bool look = false) {
     std::vector<Decision> decisions;
     std::vector<Subject> after;
     bool all = true;
     for (const Part& part : parts) {
-      Subject subject = states_.try_emplace({part.limit.id, part.key}, part.limit.rule).first->second;
-      subject.adopt(part.limit.rule);
-      decisions.push_back(subject.ask(now.count(), part.cost));
+      core::Rule rule = part.limit.rule;
+      if (part.inside != Check::kNoGuarantee && decisions.at(part.inside).allowed())
+        rule.kept = nanoseconds{0};
+      Subject subject = states_.try_emplace({part.limit.id, part.key}, rule).first->second;
+      subject.adopt(rule);
+      Subject before = subject;
+      const Decision decision = subject.ask(now.count(), part.cost);
+      decisions.push_back(decision);
+      if (look) {
+        decisions.back() = before.ask(now.count(), 0);
+        decisions.back().verdict = decision.verdict;
+        decisions.back().retry_after = decision.retry_after;
+      }
       after.push_back(std::move(subject));
-      all = all && decisions.back().allowed();
+      all = all && (part.shadow || decision.allowed());
     }
-    for (std::size_t i = 0; i < parts.size(); ++i) {
+    for (std::size_t i = 0; i < parts.size() && !look; ++i) {
       if (all) states_.insert_or_assign({parts[i].limit.id, parts[i].key}, std::move(after[i]));
     }
     return decisions;

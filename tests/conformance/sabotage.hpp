@@ -139,6 +139,60 @@ class RecountsOnDenial : public Later {
   }
 };
 
+class KeepsNothingFree : public Later {
+  using Later::Later;
+  void decide(Kept& kept) override {
+    for (Limit& limit : kept.limits) limit.rule.kept = nanoseconds{0};
+    Later::decide(kept);
+  }
+};
+
+class EnforcesShadows : public Later {
+  using Later::Later;
+  void decide(Kept& kept) override {
+    for (Check& check : kept.checks) {
+      check.shadow = false;
+      check.inside = Check::kNoGuarantee;
+    }
+    Later::decide(kept);
+  }
+};
+
+class AlwaysBorrows : public Later {
+  using Later::Later;
+  void decide(Kept& kept) override {
+    for (Check& check : kept.checks) check.inside = Check::kNoGuarantee;
+    Later::decide(kept);
+  }
+};
+
+// Before it knows whether the request passes.
+class ChargesShadowsOfTheDenied : public Later {
+  using Later::Later;
+  void decide(Kept& kept) override {
+    Later::decide(kept);
+    if (kept.copy.allowed() || kept.copy.verb != Verb::check) return;
+    for (Check check : kept.checks) {
+      if (!check.shadow || !check.decision.allowed()) continue;
+      Request alone;
+      alone.checks = {&check, 1};
+      ask_inner(alone, kept.when);
+    }
+  }
+};
+
+class LooksCharge : public Later {
+  using Later::Later;
+  void decide(Kept& kept) override {
+    if (kept.copy.verb != Verb::look) return Later::decide(kept);
+    Later::decide(kept);
+    std::vector<Check> checks = kept.checks;
+    Request charge;
+    charge.checks = checks;
+    ask_inner(charge, kept.when);
+  }
+};
+
 class LooksTakeOne : public Later {
   using Later::Later;
   void decide(Kept& kept) override {

@@ -19,6 +19,7 @@ inline void PrintTo(const Property& property, std::ostream* out) { *out << prope
 
 std::vector<Property> verdict_properties();      // what one check is told
 std::vector<Property> all_or_none_properties();  // several checks of one request
+std::vector<Property> class_properties();        // classes, shadow checks, guarantees, looks at a cost
 std::vector<Property> identity_properties();     // which checks mean the same state
 std::vector<Property> answer_properties();       // when requests are answered, and when not
 std::vector<Property> give_back_properties();
@@ -28,8 +29,8 @@ std::vector<Property> failure_properties();  // foreign values, a store that is 
 inline std::vector<Property> all_properties() {
   std::vector<Property> all;
   for (const auto& some :
-       {verdict_properties(), all_or_none_properties(), identity_properties(), answer_properties(),
-        give_back_properties(), reset_properties(), failure_properties()}) {
+       {verdict_properties(), all_or_none_properties(), class_properties(), identity_properties(),
+        answer_properties(), give_back_properties(), reset_properties(), failure_properties()}) {
     all.insert(all.end(), some.begin(), some.end());
   }
   return all;

@@ -53,6 +53,9 @@ std::unique_ptr<Trial::Lent> Trial::lend(Question& question) {
     question.room[i].limit = &lent->limits[i];
     question.room[i].key = lent->keys[i];
     question.room[i].cost = Cost{question.parts[i].cost};
+    question.room[i].shadow = question.parts[i].shadow;
+    question.room[i].inside = question.parts[i].inside;
+    question.room[i].colocate = question.parts[i].colocate;
   }
   return lent;
 }
@@ -120,16 +123,23 @@ void Trial::examine(const Question& question) {
   const auto checks = question.checks;
   if (question.by >= checks.size()) return expect(false, "the check that decides is one of the request's");
   const bool one_known = question.source == Source::remembered;
+  bool any_enforced = false;
+  for (const Check& check : checks) any_enforced = any_enforced || !check.shadow;
+  expect(!checks[question.by].shadow || !any_enforced, "a shadow check decides nothing");
+  expect(any_enforced || question.allowed(), "a request of shadow checks passes");
   for (std::size_t i = 0; i < checks.size(); ++i) {
     if (one_known && i != question.by) continue;
     const Decision& each = checks[i].decision;
-    expect(!core::decides(each, question.decision()), "no check is more severe than the one that decides");
-    expect(i >= question.by || core::decides(question.decision(), each),
-           "of equal checks the first one decides");
+    if (!checks[i].shadow) {
+      expect(!core::decides(each, question.decision()), "no check is more severe than the one that decides");
+      expect(i >= question.by || core::decides(question.decision(), each),
+             "of equal checks the first one decides");
+    }
     expect(each.retry_after.has_value() == (each.verdict == Verdict::denied),
            "retry_after is present exactly when denied");
     expect(each.reset_after.count() >= 0 && each.remaining >= 0, "no time and no number is negative");
   }
+  if (question.verb == Verb::look) return expect(!question.charged, "a look charges nothing");
   expect(!question.charged || question.allowed(), "what is not allowed is not charged");
   if (question.source == Source::store) equal(question.charged, question.allowed(), "charged by the store");
 }

@@ -27,6 +27,9 @@ struct Part {
   Limit limit;
   std::string key;
   std::uint64_t cost = 1;
+  bool shadow = false;
+  std::uint8_t inside = Check::kNoGuarantee;
+  std::string_view colocate{};  // of a literal
 };
 
 class Trial;

@@ -41,14 +41,14 @@ TEST(DenialThreads, no_loop_is_told_less_than_another_has_been_answered) {
           const Cost cost{1 + random() % 4};
           const std::uint64_t told = answered.load();
           const nanoseconds now{clock += static_cast<std::int64_t>(random() % 300)};
-          if (const auto denial = memory.recall(7, quota, cost, now)) {
+          if (const auto denial = memory.recall(7, core::Rule{quota}, cost, now)) {
             ++recalled;
             const std::lock_guard lock(mutex);
             const auto tat = static_cast<std::uint64_t>((now + denial->reset_after).count());
             if (core::gcra::decide(quota, state, now, cost).verdict != Verdict::denied || tat < told) ++wrong;
             continue;
           }
-          const DenialMemory::Stamp stamp = memory.ask(7, quota, cost, &random);
+          const DenialMemory::Stamp stamp = memory.ask(7, core::Rule{quota}, cost, &random);
           Decision decision;
           std::uint64_t tat = 0;
           {
@@ -62,7 +62,7 @@ TEST(DenialThreads, no_loop_is_told_less_than_another_has_been_answered) {
           if (random() % 4 == 0) std::this_thread::yield();
           const nanoseconds then{clock.load()};
           if (decision.verdict == Verdict::denied) {
-            memory.denied(7, quota, cost, decision, now, then, stamp);
+            memory.denied(7, core::Rule{quota}, cost, decision, now, then, stamp);
             continue;
           }
           memory.charged(7);
@@ -76,10 +76,10 @@ TEST(DenialThreads, no_loop_is_told_less_than_another_has_been_answered) {
     // Nothing is under way: a denial is remembered again.
     const nanoseconds now{clock.load() + 20 * kInterval};
     state = {static_cast<std::uint64_t>((now + quota.emission_interval() * 20).count()), kInterval};
-    const DenialMemory::Stamp stamp = memory.ask(7, quota, Cost{4}, nullptr);
-    memory.denied(7, quota, Cost{4}, core::gcra::decide(quota, state, now, Cost{4}).decision(), now, now,
-                  stamp);
-    EXPECT_TRUE(memory.recall(7, quota, Cost{4}, now));
+    const DenialMemory::Stamp stamp = memory.ask(7, core::Rule{quota}, Cost{4}, nullptr);
+    memory.denied(7, core::Rule{quota}, Cost{4}, core::gcra::decide(quota, state, now, Cost{4}).decision(),
+                  now, now, stamp);
+    EXPECT_TRUE(memory.recall(7, core::Rule{quota}, Cost{4}, now));
   }
   EXPECT_EQ(wrong, 0);
   EXPECT_GT(recalled, 1'000);
