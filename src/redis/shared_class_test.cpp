@@ -103,7 +103,7 @@ TEST(SharedStore, a_denial_is_recalled_for_the_classes_that_it_denies) {
   EXPECT_EQ(ask(bulk, 4), "never");
 }
 
-// A shadow's denial is no denial of the request, remembered or not; and beyond a guarantee that is known to
+// A shadow's denial does not deny the request, remembered or not; and beyond a guarantee that is known to
 // be used up, what a check is told can be known too.
 TEST(SharedStore, a_remembered_denial_of_a_shadow_stops_nobody) {
   SharedWorld world(kOne);

@@ -224,11 +224,11 @@ TEST(Table, a_limit_may_say_what_happens_to_its_new_keys_when_there_is_no_room) 
         if (table.refused() == before) break;  // it found room
         ++refused;
         EXPECT_EQ(allowed, of_limit == WhenFull::allow);
-        const Limit roomy{.rule = core::Rule{kTen}, .id = 1};
+        const std::uint64_t hash = table.hash("new:" + std::to_string(i), Algorithm::gcra, 0);
         Check both[] = {
-            {.limit = &limit, .key = "a", .hash = table.hash("new:" + std::to_string(i), Algorithm::gcra, 0)},
-            {.limit = &roomy, .key = "b", .hash = table.hash(key(0), Algorithm::gcra, 0)}};
-        EXPECT_EQ(table.check_all(both, 1s, 1s), of_limit == WhenFull::allow && both[1].decision.allowed());
+            {.limit = &limit, .key = "a", .hash = hash},
+            {.limit = &limit, .key = "b", .cost = Cost{0}, .hash = table.hash("b", Algorithm::gcra, 0)}};
+        EXPECT_EQ(table.check_all(both, 1s, 1s), of_limit == WhenFull::allow);
       }
     }
     EXPECT_GT(refused, 10);

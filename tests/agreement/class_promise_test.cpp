@@ -122,7 +122,7 @@ TEST(ClassPromise, together_no_more_than_the_limit_and_less_important_ones_less)
 }
 
 // How often a request was denied that fits into r x B beside what has passed of its own class, while the less
-// important ones keep r x B free, or a nanosecond less.
+// important ones keep r x B free, or a unit less.
 int denied_within_their_share(bool keep_less) {
   core::Chance chance;
   Counter counter;
@@ -131,7 +131,7 @@ int denied_within_their_share(bool keep_less) {
   for (int trace = 0; trace < 400; ++trace) {
     const std::int64_t burst = 2 + chance.up_to(20), interval = 2 + chance.up_to(10'000);
     const std::int64_t share = 1 + chance.up_to(burst - 1);  // r x B, in units
-    const std::int64_t kept = share * interval - (keep_less ? 1 : 0);
+    const std::int64_t kept = share * interval - (keep_less ? interval : 0);
     const store::Limit critical{.rule = rule_of(burst, interval), .id = 1};
     const store::Limit bulk{.rule = rule_of(burst, interval, kept), .id = 1};
     const store::Limit least{.rule = rule_of(burst, interval, chance.up_to(burst * interval - kept) + kept),
@@ -159,8 +159,8 @@ TEST(ClassPromise, what_is_within_its_share_is_never_denied_because_of_less_impo
   EXPECT_EQ(denied_within_their_share(false), 0);
 }
 
-// The canary: a nanosecond less is kept free.
-TEST(ClassPromise, a_share_that_is_kept_a_nanosecond_short_is_found_out) {
+// The canary: a unit less is kept free.
+TEST(ClassPromise, a_share_that_is_kept_a_unit_short_is_found_out) {
   EXPECT_GT(denied_within_their_share(true), 20);
 }
 
@@ -195,7 +195,7 @@ int refused_by_the_parent(const Ways& ways) {
       guarantees.push_back({.rule = rule_of(its_burst, its), .id = 10 + i});
       reserved += its_burst;
     }
-    const std::int64_t kept = reserved * interval - (ways.borrowers_keep ? 0 : 1);
+    const std::int64_t kept = reserved * interval - (ways.borrowers_keep ? 0 : interval);
     const store::Limit parent{.rule = rule_of(burst, interval, kept), .id = 1};
     const store::Limit bulk{.rule = rule_of(burst, interval, kept + chance.up_to(burst * interval - kept)),
                             .id = 1};
@@ -237,7 +237,7 @@ TEST(GuaranteePromise, nor_when_requests_have_waited_here) {
 }
 
 // The canaries.
-TEST(GuaranteePromise, borrowers_that_keep_a_nanosecond_too_little_are_found_out) {
+TEST(GuaranteePromise, borrowers_that_keep_a_unit_too_little_are_found_out) {
   EXPECT_GT(refused_by_the_parent({.borrowers_keep = false}), 20);
 }
 TEST(GuaranteePromise, a_guarantee_that_is_charged_for_what_was_denied_is_found_out) {
