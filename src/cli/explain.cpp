@@ -70,8 +70,8 @@ int explain(const Flags& flags) {
 
 void add_explain(CLI::App& app, int& result) {
   auto flags = std::make_shared<Flags>();
-  CLI::App* explain_app = app.add_subcommand(
-      "explain", "Say which limits of a file a request meets, and whose numbers");
+  CLI::App* explain_app =
+      app.add_subcommand("explain", "Say which limits of a file a request meets, and whose numbers");
   explain_app->add_option("FILE", flags->file, "limits file; - is standard input")
       ->type_name("FILE")
       ->required();

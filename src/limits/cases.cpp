@@ -203,8 +203,9 @@ std::shared_ptr<const File> read_limits(Context& context, const Map& map, const 
   const Field limits = map["limits"];
   if (!limits) {
     context.error_at_key(kRule, whole,
-                         map["tests"] ? "missing limits: the file that the tests are of"
-                                      : "missing limits and tests; a file of tests has limits, now and tests");
+                         map["tests"]
+                             ? "missing limits: the file that the tests are of"
+                             : "missing limits and tests; a file of tests has limits, now and tests");
     return nullptr;
   }
   if (!is_text(context, limits)) return nullptr;

@@ -118,7 +118,7 @@ class Limits::Impl {
   void ask(std::span<store::Awaited> batch) {
     if (batch.empty()) return;
     if (shared_ != nullptr) return shared_->ask(batch);
-    table_->ask(batch);
+    if (table_) table_->ask(batch);
   }
 
   LimitsDecision decide(const LimitsRequest& request, store::Verb verb) {

@@ -301,7 +301,8 @@ class Made {
           if ((names & 4) != 0) text += ", cost: 7";
           text += " }\n";
         }
-        if (within && one_in(2)) text += "      - { when: { " + pick(names_) + ": [a, b] }, guarantee: 1/d burst 1 }\n";
+        if (within && one_in(2))
+          text += "      - { when: { " + pick(names_) + ": [a, b] }, guarantee: 1/d burst 1 }\n";
       }
     }
     text += "routes:\n";
