@@ -39,8 +39,7 @@ std::vector<std::string> other_names_of(const std::string& attribute) {
 }  // namespace
 
 void AttributeFlags::add_to(CLI::App& app) {
-  app.add_option("--attribute", fields,
-                 "with --limits: the field that holds an attribute, as in tenant=org_id")
+  app.add_option("--attribute", fields, "field of the log that is an attribute, as in tenant=org_id")
       ->type_name("NAME=FIELD")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);

@@ -88,8 +88,7 @@ void add_test(CLI::App& app, int& result) {
   test_app
       ->add_option("--run", flags->pattern, "only tests with this in their name; * is any run of characters")
       ->type_name("PATTERN");
-  test_app->add_flag("--coverage", flags->coverage,
-                     "say which limits, windows, overrides, routes and list entries no test met");
+  test_app->add_flag("--coverage", flags->coverage, "say which parts of the limits file no test met");
   test_app->add_option("--threshold", flags->threshold, "fail when the coverage is below, as in 90%")
       ->type_name("SHARE");
   take_only(*test_app->add_option("--format", flags->format, "form of the report")->capture_default_str(),

@@ -18,6 +18,7 @@ struct Said {
   std::string path;
   std::string text;
   std::uint32_t line = 0;
+  std::string same = text;  // what is compared: limits by their ids
 };
 
 std::string joined(const std::vector<std::string>& words, const char* between = ", ") {
@@ -141,7 +142,10 @@ class Flat {
       const std::string state = core::to_text(each.period()) + " " + core::name_of(each.rule.algorithm);
       add(key + ".rate " + state, path + ".rate", core::to_text(each.rule), each.place.line);
     }
-    if (limit.within != kNone) say("within", file_.limits[limit.within].name, 0);
+    if (limit.within != kNone) {
+      const NamedLimit& parent = file_.limits[limit.within];
+      all_.push_back({key + ".within", path + ".within", parent.name, limit.place.line, parent.id});
+    }
     say("leave", text_of(limit.leave), limit.leave.place.line);
     say("reserve", text_of(limit.reserve), limit.reserve.place.line);
     say("guarantee", text_of(limit.guarantee), limit.guarantee.place.line);
@@ -171,11 +175,17 @@ class Flat {
       if (each.place.line == 0) continue;
       const std::string name = each.when.empty() ? "routes[the rest]" : "routes[" + text_of(each.when) + "]";
       std::vector<std::string> limits;
-      for (const Index limit : each.limits) limits.push_back(file_.limits[limit].name);
+      std::vector<std::string> ids;
+      for (const Index limit : each.limits) {
+        limits.push_back(file_.limits[limit].name);
+        ids.push_back(file_.limits[limit].id);
+      }
       std::string text = limits.empty() ? "no limits" : joined(limits);
-      if (each.least_class != kNone) text += ", class " + file_.classes[each.least_class];
+      const std::string class_of =
+          each.least_class == kNone ? "" : ", class " + file_.classes[each.least_class];
+      text += class_of;
       const std::string path = numbered(order, name);
-      add(path, path, std::move(text), each.place.line);
+      all_.push_back({path, path, std::move(text), each.place.line, joined(ids) + class_of});
     }
     add_order("routes", "routes", order, file_.routes.front().place.line);
   }
@@ -279,7 +289,7 @@ std::vector<Difference> differences(const File& before, const File& after) {
     const auto found = old_known.find(each.key);
     if (found == old_known.end()) {
       add({Kind::added, each.path, "", each.text, 0, each.line, ""}, each);
-    } else if (found->second->text != each.text) {
+    } else if (found->second->same != each.same) {
       add({Kind::changed, each.path, found->second->text, each.text, found->second->line, each.line, ""},
           each);
     }

@@ -162,6 +162,7 @@ std::string text_of(const ReplayReport& report, bool colour) {
 
   for (const LimitReport& limit : report.limits) {
     if (limit.denied > 0 && limit.worst.empty()) continue;  // --worst 0
+    if (limit.denied == 0 && report.file) continue;         // the table says so, and a file has many limits
     if (limit.denied == 0) {
       out += fmt::format("\n{}{}{}: nobody would have been denied\n", bold, limit.limit, plain);
       continue;

@@ -1,6 +1,7 @@
 """The tools around a limits file: weir test, weir explain, weir replay --limits. The examples are their input."""
 import json
 import os
+import re
 import time
 import unittest
 import xml.etree.ElementTree
@@ -57,6 +58,12 @@ class TestTest(WithFolder):
         self.assertEqual((code, errors), (0, ""), out)
         self.assertEqual(out.count(" 0 failed\n"), 3, out)
         self.assertEqual(out.count("100.0 %"), 3, out)
+
+    def test_the_example_of_the_documentation_passes(self):
+        with open(os.path.join(ROOT, "docs/limits.md"), encoding="utf-8") as page:
+            shown = re.search(r"^```yaml\n(limits: .*?)^```$", page.read(), re.M | re.S)[1]
+        path = self.tests(shown.replace("limits: public_api.yaml", f"limits: {example('public_api.yaml')}"))
+        self.assertEqual(weir("test", path), (0, f"{path}: 2 tests, 0 failed\n", ""))
 
     def test_passes_quietly_and_names_what_passed_when_asked(self):
         path = self.tests()
@@ -264,6 +271,42 @@ class TestReplay(WithFolder):
         self.assertEqual((code, errors), (0, ""))
         with open(page, encoding="utf-8") as text:
             self.assertIn('"limit":"tried"', text.read())
+
+
+class TestDiff(WithFolder):
+    def test_nothing_differs(self):
+        self.assertEqual(weir("diff", self.limits, self.limits), (0, f"{self.limits} and {self.limits} say the same\n", ""))
+
+    def test_says_what_differs_where(self):
+        after = self.folder.file("after.yaml", LIMITS.replace("1/s burst 2", "2/s burst 4"))
+        self.assertEqual(weir("diff", self.limits, after),
+                         (1, f"~ limits.ip.rate: 1/s burst 2 -> 2/s burst 4  {self.limits}:3  {after}:3\n", ""))
+        difference = json.loads(weir("diff", self.limits, after, "--json")[1])
+        self.assertEqual(difference, {"before": self.limits, "after": after, "differences": [
+            {"kind": "changed", "path": "limits.ip.rate", "before": "1/s burst 2", "after": "2/s burst 4",
+             "line_before": 3, "line_after": 3, "note": None}]})
+
+    def test_says_who_of_a_log_is_decided_otherwise(self):
+        after = self.folder.file("after.yaml", LIMITS.replace("1/s burst 2", "1/s burst 1"))
+        lines = [{"time": "2026-11-21T12:00:00Z", "client": f"192.0.2.{i}"} for i in (1, 1, 1, 2)]
+        log = self.folder.file("log.jsonl", "".join(json.dumps(line) + "\n" for line in lines))
+        page = self.folder.file("page.html")
+        code, out, errors = weir("diff", self.limits, after, "--log", log, "--html", page)
+        self.assertEqual((code, errors), (1, ""))
+        self.assertEqual(out.split("\n", 1)[1], """
+4 requests: 1 denied before, 2 after
+
+  requests  before -> after
+         1  allowed -> denied by ip
+
+  requests    denied before     after  client (ip, user)
+         3                1         2  192.0.2.1 \n""")
+        with open(page, encoding="utf-8") as text:
+            self.assertIn("<td>allowed</td><td>denied by ip</td>", text.read())
+
+    def test_errors_are_exit_code_2(self):
+        self.assertEqual(weir("diff", self.limits, self.folder.file("gone"))[0], 2)
+        self.assertEqual(weir("diff", self.limits, self.limits, "--log", self.folder.file("gone"))[0], 2)
 
 
 if __name__ == "__main__":

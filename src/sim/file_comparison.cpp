@@ -1,0 +1,75 @@
+#include "sim/file_comparison.hpp"
+
+#include <algorithm>
+
+#include "logs/parser.hpp"
+
+namespace weir::sim {
+namespace {
+
+bool counts_by(const limits::File& file, const std::string& attribute) {
+  return std::any_of(file.limits.begin(), file.limits.end(), [&attribute](const limits::NamedLimit& limit) {
+    return std::any_of(limit.by.begin(), limit.by.end(),
+                       [&attribute](const limits::By& by) { return by.attribute == attribute; });
+  });
+}
+
+std::uint64_t change_of(const ComparisonReport::Client& client) {
+  return std::max(client.denied_before, client.denied_after) -
+         std::min(client.denied_before, client.denied_after);
+}
+
+}  // namespace
+
+FileComparison::FileComparison(const std::shared_ptr<const limits::Set>& before,
+                               const std::shared_ptr<const limits::Set>& after,
+                               const std::vector<std::string>& attributes)
+    : before_(before, attributes, 0), after_(after, attributes, 0), attributes_(attributes) {
+  for (std::size_t i = 0; i < attributes.size(); ++i) {
+    if (!counts_by(before->file(), attributes[i]) && !counts_by(after->file(), attributes[i])) continue;
+    who_.push_back(i);
+    totals_.key += (totals_.key.empty() ? "" : ", ") + attributes[i];
+  }
+}
+
+void FileComparison::take(const logs::Event& event, const logs::Clients& clients) {
+  const FileReplay::Taken before = before_.take(event, clients);
+  const FileReplay::Taken after = after_.take(event, clients);
+  ++totals_.requests;
+  totals_.errors_before += before.error ? 1 : 0;
+  totals_.errors_after += after.error ? 1 : 0;
+  // A request that nobody can decide is neither allowed nor denied.
+  const bool denied_before = !before.error && !before.allowed;
+  const bool denied_after = !after.error && !after.allowed;
+  totals_.denied_before += denied_before ? 1 : 0;
+  totals_.denied_after += denied_after ? 1 : 0;
+  const std::vector<std::string_view> values =
+      logs::values_of(clients.name(event.client), attributes_.size());
+  std::string who;
+  for (const std::size_t each : who_) who += (who.empty() ? "" : " ") + std::string(values[each]);
+  Counts& counts = clients_[who];
+  ++counts.requests;
+  counts.before += denied_before ? 1 : 0;
+  counts.after += denied_after ? 1 : 0;
+  if (denied_before == denied_after) return;
+  ++otherwise_[{denied_before ? std::string(before.by) : "", denied_after ? std::string(after.by) : ""}];
+}
+
+ComparisonReport FileComparison::report() const {
+  ComparisonReport report = totals_;
+  for (const auto& [by, requests] : otherwise_) report.otherwise.push_back({by.first, by.second, requests});
+  std::stable_sort(report.otherwise.begin(), report.otherwise.end(),
+                   [](const auto& a, const auto& b) { return a.requests > b.requests; });
+  for (const auto& [who, counts] : clients_) {
+    if (counts.before != counts.after)
+      report.clients.push_back({who, counts.requests, counts.before, counts.after});
+  }
+  report.clients_changed = report.clients.size();
+  std::stable_sort(report.clients.begin(), report.clients.end(),
+                   [](const auto& a, const auto& b) { return change_of(a) > change_of(b); });
+  if (report.clients.size() > ComparisonReport::kMostClients)
+    report.clients.resize(ComparisonReport::kMostClients);
+  return report;
+}
+
+}  // namespace weir::sim

@@ -1,0 +1,82 @@
+// Two limits files decide the same log: which requests would be decided otherwise, and whose.
+//
+// One thread. Events come in order of time.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "limits/diff.hpp"
+#include "limits/set.hpp"
+#include "sim/file_replay.hpp"
+
+namespace weir::sim {
+
+struct ComparisonReport {
+  std::uint64_t requests = 0;
+  std::uint64_t denied_before = 0;
+  std::uint64_t denied_after = 0;
+  std::uint64_t errors_before = 0;
+  std::uint64_t errors_after = 0;
+  // Of requests that are decided otherwise: which limits denied them ("" where they were allowed).
+  struct Pair {
+    std::string by_before;
+    std::string by_after;
+    std::uint64_t requests;
+  };
+  std::vector<Pair> otherwise;  // the most requests first
+  struct Client {
+    std::string client;
+    std::uint64_t requests;
+    std::uint64_t denied_before;
+    std::uint64_t denied_after;
+  };
+  std::string key;              // what makes a client: "ip, user"
+  std::vector<Client> clients;  // that are denied more or less often, by how much; at most kMostClients
+  std::uint64_t clients_changed = 0;
+
+  static constexpr std::size_t kMostClients = 20;
+};
+
+class FileComparison {
+ public:
+  FileComparison(const std::shared_ptr<const limits::Set>& before,
+                 const std::shared_ptr<const limits::Set>& after, const std::vector<std::string>& attributes);
+
+  void take(const logs::Event& event, const logs::Clients& clients);
+  ComparisonReport report() const;
+
+ private:
+  struct Counts {
+    std::uint64_t requests = 0;
+    std::uint64_t before = 0;
+    std::uint64_t after = 0;
+  };
+
+  FileReplay before_;
+  FileReplay after_;
+  std::vector<std::string> attributes_;
+  std::vector<std::size_t> who_;  // the attributes that make a client
+  ComparisonReport totals_;
+  std::map<std::pair<std::string, std::string>, std::uint64_t> otherwise_;
+  std::map<std::string, Counts> clients_;
+};
+
+// What differs between two files; with a report, what that does to a log.
+struct FileDifference {
+  std::string before;
+  std::string after;
+  std::vector<limits::Difference> said;
+  std::unique_ptr<const ComparisonReport> log;
+};
+
+std::string text_of(const FileDifference& difference);
+std::string json_of(const FileDifference& difference);
+// A page that needs nothing else.
+std::string page_of(const FileDifference& difference);
+
+}  // namespace weir::sim

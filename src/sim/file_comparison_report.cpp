@@ -1,0 +1,151 @@
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "core/printable.hpp"
+#include "sim/file_comparison.hpp"
+
+namespace weir::sim {
+namespace {
+
+using nlohmann::ordered_json;
+using Kind = limits::Difference::Kind;
+
+std::string verdict(const std::string& by) { return by.empty() ? "allowed" : "denied by " + by; }
+
+std::string text_of(const ComparisonReport& log) {
+  std::string out = fmt::format("\n{} requests: {} denied before, {} after\n", log.requests,
+                                log.denied_before, log.denied_after);
+  if (log.errors_before + log.errors_after > 0)
+    out +=
+        fmt::format("requests that are errors: {} before, {} after\n", log.errors_before, log.errors_after);
+  if (log.otherwise.empty()) return out + "nobody would be decided otherwise\n";
+  out += "\n  requests  before -> after\n";
+  for (const auto& each : log.otherwise)
+    out += fmt::format("  {:>8}  {} -> {}\n", each.requests, verdict(each.by_before), verdict(each.by_after));
+  out += fmt::format("\n  requests    denied before     after  client ({})\n", log.key);
+  for (const auto& each : log.clients) {
+    out += fmt::format("  {:>8}  {:>15}  {:>8}  {}\n", each.requests, each.denied_before, each.denied_after,
+                       core::printable(each.client));
+  }
+  if (log.clients_changed > log.clients.size())
+    out += fmt::format("  and {} clients more\n", log.clients_changed - log.clients.size());
+  return out;
+}
+
+ordered_json line_or_null(std::uint32_t line) {
+  return line == 0 ? ordered_json(nullptr) : ordered_json(line);
+}
+ordered_json text_or_null(const std::string& text) {
+  return text.empty() ? ordered_json(nullptr) : ordered_json(text);
+}
+
+const char* name_of(Kind kind) {
+  return kind == Kind::added ? "added" : kind == Kind::removed ? "removed" : "changed";
+}
+
+std::string escaped(const std::string& text) {
+  std::string out;
+  for (const char c : core::printable(text)) {
+    out += c == '&'   ? "&amp;"
+           : c == '<' ? "&lt;"
+           : c == '>' ? "&gt;"
+           : c == '"' ? "&quot;"
+                      : std::string(1, c);
+  }
+  return out;
+}
+
+std::string row_of(const char* cell, const std::vector<std::string>& cells) {
+  std::string row = "<tr>";
+  for (const std::string& each : cells) row += fmt::format("<{0}>{1}</{0}>", cell, escaped(each));
+  return row + "</tr>\n";
+}
+
+constexpr const char* kHead = R"(<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<title>weir diff</title>
+<style>
+body { font: 15px/1.45 system-ui, sans-serif; margin: 2em auto; max-width: 70em; padding: 0 1em;
+       color-scheme: light dark; }
+table { border-collapse: collapse; margin: 1em 0; }
+th, td { text-align: left; vertical-align: top; padding: .25em .8em .25em 0; border-bottom: 1px solid #8884; }
+</style></head><body>
+)";
+
+}  // namespace
+
+std::string text_of(const FileDifference& difference) {
+  std::string out = to_text(difference.said, difference.before, difference.after);
+  if (out.empty()) out = difference.before + " and " + difference.after + " say the same\n";
+  return difference.log ? out + text_of(*difference.log) : out;
+}
+
+std::string json_of(const FileDifference& difference) {
+  ordered_json said = ordered_json::array();
+  for (const limits::Difference& each : difference.said) {
+    said.push_back({{"kind", name_of(each.kind)},
+                    {"path", each.path},
+                    {"before", text_or_null(each.before)},
+                    {"after", text_or_null(each.after)},
+                    {"line_before", line_or_null(each.line_before)},
+                    {"line_after", line_or_null(each.line_after)},
+                    {"note", text_or_null(each.note)}});
+  }
+  ordered_json json{
+      {"before", difference.before}, {"after", difference.after}, {"differences", std::move(said)}};
+  if (difference.log) {
+    const ComparisonReport& log = *difference.log;
+    ordered_json otherwise = ordered_json::array();
+    for (const auto& each : log.otherwise) {
+      otherwise.push_back({{"by_before", text_or_null(each.by_before)},
+                           {"by_after", text_or_null(each.by_after)},
+                           {"requests", each.requests}});
+    }
+    ordered_json clients = ordered_json::array();
+    for (const auto& each : log.clients) {
+      clients.push_back({{"client", each.client},
+                         {"requests", each.requests},
+                         {"denied_before", each.denied_before},
+                         {"denied_after", each.denied_after}});
+    }
+    json["log"] = {{"requests", log.requests},
+                   {"denied_before", log.denied_before},
+                   {"denied_after", log.denied_after},
+                   {"errors_before", log.errors_before},
+                   {"errors_after", log.errors_after},
+                   {"otherwise", std::move(otherwise)},
+                   {"key", log.key},
+                   {"clients", std::move(clients)},
+                   {"clients_changed", log.clients_changed}};
+  }
+  return json.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+}
+
+std::string page_of(const FileDifference& difference) {
+  std::string out = kHead;
+  out += "<h1>" + escaped(difference.before) + " &rarr; " + escaped(difference.after) + "</h1>\n<table>\n" +
+         row_of("th", {"", "what", "before", "after", "lines", ""});
+  for (const limits::Difference& each : difference.said) {
+    out += row_of("td", {name_of(each.kind), each.path, each.before, each.after,
+                         fmt::format("{} \u2192 {}", each.line_before, each.line_after), each.note});
+  }
+  out += "</table>\n";
+  if (difference.log) {
+    const ComparisonReport& log = *difference.log;
+    out += fmt::format("<p>{} requests: {} denied before, {} after.</p>\n<table>\n", log.requests,
+                       log.denied_before, log.denied_after) +
+           row_of("th", {"requests", "before", "after"});
+    for (const auto& each : log.otherwise)
+      out += row_of("td", {std::to_string(each.requests), verdict(each.by_before), verdict(each.by_after)});
+    out += "</table>\n<table>\n" + row_of("th", {"client: " + log.key, "requests", "denied before", "after"});
+    for (const auto& each : log.clients) {
+      out += row_of("td", {each.client, std::to_string(each.requests), std::to_string(each.denied_before),
+                           std::to_string(each.denied_after)});
+    }
+    out += "</table>\n";
+  }
+  return out + "</body></html>\n";
+}
+
+}  // namespace weir::sim
