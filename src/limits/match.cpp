@@ -88,7 +88,7 @@ bool take_values(const Set& set, std::span<const Attribute> attributes, Work& wo
       work.values[number].set(value);
       work.named.push_back(number);
     } else {
-      const auto same = [name = name](const Attribute& each) { return each.name == name; };
+      const auto same = [asked = name](const Attribute& each) { return each.name == asked; };
       twice = std::any_of(attributes.begin(), attributes.begin() + static_cast<std::ptrdiff_t>(i), same);
     }
     if (twice) return fail(into.error, "attribute " + quoted(name) + " is given twice");
