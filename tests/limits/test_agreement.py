@@ -1,23 +1,25 @@
 #!/usr/bin/python3
-"""The same limits file decides alike wherever it is used: in `weir serve` with its own table, in `weir
+"""The same limits file decides alike wherever it is used: in `weir serve` with its own table and with a Redis, in `weir
 test`, in `weir replay`, in `weir diff --log`, and in the C++ library when WEIR_LIBRARY names its program.
 
-All requests come at one moment, and what drains takes an hour for each unit, so the clock of a server
-makes no difference. Rates are those whose emission interval is a whole number of nanoseconds; no two limits have the
+All requests come at one moment, and what drains takes an hour for each unit, so the clocks of a server and of Redis
+make no difference. Rates are those whose emission interval is a whole number of nanoseconds; no two limits have the
 same one, or else the microseconds between two requests to a server would decide which of them denies for longer.
 """
 import contextlib
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "tests/end_to_end")]
+sys.path[:0] = [str(ROOT / "tests/end_to_end"), str(ROOT / "tests/faults")]
 import chance  # noqa: E402
 from server import Folder, Server, run, weir  # noqa: E402
+from world import Redis  # noqa: E402
 
 LIMITS = """\
 version: 1
@@ -25,7 +27,7 @@ classes: [critical, default, bulk]
 ceiling: default
 lists: { partners: [acme, big-old, big-new], tried: ["t3*"], bad: [192.0.2.0/24, "2001:db8:bad::/48"] }
 limits:
-  edge:   { rate: 24/day burst 80, leave: { default: 20%, bulk: 50% }, reserve: 25% }
+  edge:   { rate: 24/day burst 160, leave: { default: 20%, bulk: 50% }, reserve: 25% }
   tenant:
     by: [tenant]
     within: edge
@@ -70,7 +72,7 @@ class Agreement(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         random = chance.chance("limits agreement")
-        cls.requests = requests(random, 300)
+        cls.requests = requests(random, 600)
         cls.folder = Folder()
         cls.addClassCleanup(cls.folder.__exit__)
         cls.limits = cls.folder.file("limits.yaml", LIMITS)
@@ -79,10 +81,10 @@ class Agreement(unittest.TestCase):
         cls.denied_by = {each[3] for each in cls.answers if not each[0]}
 
     @classmethod
-    def served(cls):
+    def served(cls, *flags):
         """[(allowed, limit, remaining, by)], one for each request."""
         with contextlib.ExitStack() as stack:
-            server = stack.enter_context(Server("--limits", cls.limits))
+            server = stack.enter_context(Server("--limits", cls.limits, *flags))
             client = stack.enter_context(server.client())
             for asks, klass, cost in cls.requests:
                 words = [f"{name}={value}" for name, value in asks.items()]
@@ -97,6 +99,15 @@ class Agreement(unittest.TestCase):
 
     def test_served_again(self):
         self.assertEqual(self.served(), self.answers)
+
+    def test_with_redis(self):
+        if shutil.which("redis-server") is None:
+            self.skipTest("no redis-server")
+        # A denial that is remembered is told at once, and names its own limit: another may deny for longer.
+        def told(answers):
+            return [each if each[0] else "denied" for each in answers]
+        with Redis() as redis:
+            self.assertEqual(told(self.served("--store", f"redis://{redis.address}")), told(self.answers))
 
     def test_in_the_library(self):
         program = os.environ.get("WEIR_LIBRARY")
@@ -125,7 +136,7 @@ class Agreement(unittest.TestCase):
         self.assertEqual((code, errors), (0, ""), out)
 
     def test_weir_test_would_notice(self):
-        for i in (0, 150, 299):
+        for i in (0, 300, 599):
             allowed, *rest = self.answers[i]
             code, out, _ = weir("test", self.cases([*self.answers[:i], (not allowed, *rest), *self.answers[i + 1:]]))
             self.assertEqual(code, 1, out)
