@@ -19,7 +19,7 @@ std::size_t Conversation::feed(std::string_view input, std::string& out, net::Mo
   std::uint64_t ran = 0;
   if (!settle(out) || later_.waiting()) return 0;
   if (waits_since_.count() != 0) {
-    if (when.now - waits_since_ >= service::SlowLog::kSlow)
+    if (last_ != nullptr && when.now - waits_since_ >= service::SlowLog::kSlow)
       note(when.now - waits_since_, {std::string(last_->name), "... (and what it waited for)"});
     waits_since_ = {};
   }
@@ -60,15 +60,16 @@ std::size_t Conversation::feed(std::string_view input, std::string& out, net::Mo
 bool Conversation::take(std::string_view bytes, std::string& out) {
   const Arguments words = parser_.args();
   const Command* command = find_command(words[0]);
-  last_ = command;
   if (command != nullptr && caller_.authenticated && !transaction_.open() &&
       gather(*command, words, caller_.silent())) {
+    last_ = command;
     if (caller_.replies == Replies::skip_next) caller_.replies = Replies::on;
     // Words that had to be unescaped are the parser's, until its next command.
     if (pipeline_.full() || !parser_.args_in_input()) settle(out);
     return true;
   }
   if (!settle(out)) return false;
+  last_ = command;
   execute(command, bytes, out);
   return true;
 }

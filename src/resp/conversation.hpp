@@ -68,7 +68,7 @@ class Conversation final : public net::Conversation {
   Transaction transaction_;
   Pipeline pipeline_;
   Later later_;
-  const Command* last_ = nullptr;            // for the list of clients
+  const Command* last_ = nullptr;            // that was run or gathered; null: none, or an unknown one
   std::chrono::nanoseconds waits_since_{0};  // for answers; 0: it waits for none
   std::size_t asked_ = 0;  // bytes of the commands whose answers it waits for: the store has their words
   bool busy_ = false;

@@ -638,6 +638,17 @@ TEST(SlowLog, has_what_waited_for_the_store) {
       "-1\r\n");
 }
 
+TEST(SlowLog, tells_what_waited_and_not_what_came_after_it) {
+  LateTalk talk;
+  talk.say("GCRA a 15 30 60\r\nNOPE\r\n");
+  talk.now += 10ms;
+  EXPECT_TRUE(talk.all("").ends_with("-ERR unknown command 'NOPE'\r\n"));
+  EXPECT_NE(talk.say("SLOWLOG GET\r\n").find("GCRA"), std::string::npos);
+  talk.say("NOPE\r\nGCRA a 15 30 60\r\n*1\r\n:1\r\n");
+  talk.now += 10ms;
+  EXPECT_NE(talk.all("").find("-ERR Protocol error"), std::string::npos);
+}
+
 TEST(SlowLog, has_no_password) {
   service::Options options;
   options.password = "secret";
