@@ -1,6 +1,7 @@
 #include "sim/file_comparison.hpp"
 
 #include <algorithm>
+#include <tuple>
 
 #include "logs/parser.hpp"
 
@@ -58,15 +59,20 @@ void FileComparison::take(const logs::Event& event, const logs::Clients& clients
 ComparisonReport FileComparison::report() const {
   ComparisonReport report = totals_;
   for (const auto& [by, requests] : otherwise_) report.otherwise.push_back({by.first, by.second, requests});
-  std::stable_sort(report.otherwise.begin(), report.otherwise.end(),
-                   [](const auto& a, const auto& b) { return a.requests > b.requests; });
+  // Not std::stable_sort, which libstdc++ 12 builds on what clang calls deprecated.
+  std::sort(report.otherwise.begin(), report.otherwise.end(), [](const auto& a, const auto& b) {
+    return std::tie(b.requests, a.by_before, a.by_after) < std::tie(a.requests, b.by_before, b.by_after);
+  });
   for (const auto& [who, counts] : clients_) {
     if (counts.before != counts.after)
       report.clients.push_back({who, counts.requests, counts.before, counts.after});
   }
   report.clients_changed = report.clients.size();
-  std::stable_sort(report.clients.begin(), report.clients.end(),
-                   [](const auto& a, const auto& b) { return change_of(a) > change_of(b); });
+  std::sort(report.clients.begin(), report.clients.end(), [](const auto& a, const auto& b) {
+    const auto change_a = change_of(a);
+    const auto change_b = change_of(b);
+    return std::tie(change_b, a.client) < std::tie(change_a, b.client);
+  });
   if (report.clients.size() > ComparisonReport::kMostClients)
     report.clients.resize(ComparisonReport::kMostClients);
   return report;
