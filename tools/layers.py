@@ -35,6 +35,7 @@ ROOMS = {room.name: room for room in [
          files={"case_report", "case_run", "cases", "coverage", "diff", "explain_json", "trial"}),
     Room("service", "what all connections share: who may ask, what is counted and told; no protocol",
          {"core", "store", "limits"}, {"OpenSSL", "POSIX"}),
+    Room("http", "HTTP/1.1: a request's bytes, what it asks, its answer; no sockets"),
     Room("server", "wiring: sockets, conversations and stores, put together", {"core", "store", "limits", "resp conversation", "net", "redis", "service"},
          {"Asio", "OpenSSL", "spdlog", "POSIX"}),
     Room("logs", "reading access logs: formats, times, merging by time",
