@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <limits>
 
 namespace weir::core {
@@ -183,6 +184,19 @@ std::string to_text(nanoseconds duration) {
   }
   text += unit.name;
   return text;
+}
+
+void append_window(nanoseconds period, std::string& out) {
+  constexpr std::array<Unit, 7> kWhole = {
+      Unit{"d", kDay},    Unit{"h", 3600 * kSecond}, Unit{"min", 60 * kSecond},
+      Unit{"s", kSecond}, Unit{"ms", 1000000},       Unit{"us", 1000},
+      Unit{"ns", 1}};
+  const auto unit =
+      std::ranges::find_if(kWhole, [period](const Unit& each) { return period.count() % each.ns == 0; });
+  std::array<char, 20> digits{};
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), period.count() / unit->ns);
+  out.append(digits.data(), end.ptr);
+  out += unit->name;
 }
 
 }  // namespace weir::core

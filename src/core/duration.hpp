@@ -30,6 +30,10 @@ std::optional<std::chrono::nanoseconds> parse_duration(std::string_view text);
 // The shortest exact text: "1.5s", "250ms", "1h30m", "0s".
 std::string to_text(std::chrono::nanoseconds duration);
 
+// How a window of that length is called: a whole number of the largest of d, h, min, s, ms, us and ns that
+// allows it: "1d", "90s". Appended.
+void append_window(std::chrono::nanoseconds period, std::string& out);
+
 // The one function that converts a time to whole seconds for a wire: it rounds up, so that waiting is enough.
 constexpr std::int64_t ceil_to_seconds(std::chrono::nanoseconds duration) {
   return std::chrono::ceil<std::chrono::seconds>(duration).count();

@@ -185,5 +185,24 @@ TEST(Duration, whole_seconds_are_rounded_up) {
   EXPECT_EQ(ceil_to_seconds(nanoseconds::max()), 9'223'372'037);
 }
 
+TEST(AppendWindow, a_whole_number_of_the_largest_unit) {
+  const auto told = [](std::int64_t ns) {
+    std::string text;
+    append_window(std::chrono::nanoseconds{ns}, text);
+    return text;
+  };
+  constexpr std::int64_t kSecond = 1'000'000'000;
+  EXPECT_EQ(told(kSecond), "1s");
+  EXPECT_EQ(told(60 * kSecond), "1min");
+  EXPECT_EQ(told(90 * kSecond), "90s");
+  EXPECT_EQ(told(3600 * kSecond), "1h");
+  EXPECT_EQ(told(86400 * kSecond), "1d");
+  EXPECT_EQ(told(36 * 3600 * kSecond), "36h");
+  EXPECT_EQ(told(7 * 86400 * kSecond), "7d");
+  EXPECT_EQ(told(kSecond / 4), "250ms");
+  EXPECT_EQ(told(1), "1ns");
+  EXPECT_EQ(told(INT64_MAX), "9223372036854775807ns");
+}
+
 }  // namespace
 }  // namespace weir::core

@@ -1,6 +1,7 @@
 #include "limits/diff.hpp"
 
 #include <algorithm>
+#include <array>
 #include <unordered_map>
 #include <utility>
 
@@ -36,6 +37,7 @@ class Flat {
     for (const List& each : file.lists) add_list(each);
     for (const NamedLimit& each : file.limits) add_limit(each);
     add_routes();
+    for (const Gateway& each : file.gateways) add_gateway(each);
     add("answers", std::to_string(file.answers.status) + " " + joined(file.answers.headers), 0);
   }
   const std::vector<Said>& all() const { return all_; }
@@ -153,6 +155,7 @@ class Flat {
     say("allow", text_of(limit.allow), 0);
     say("cost", text_of(limit.cost), limit.cost.place.line);
     if (limit.required) say("required", "true", 0);
+    if (limit.show == limit.by.empty()) say("show", limit.show ? "true" : "false", 0);
     if (limit.shadow_until != kLongAgo)
       say("shadow", limit.shadow_until == kNever ? "true" : "until " + to_text(limit.shadow_until),
           limit.shadow_place.line);
@@ -167,6 +170,24 @@ class Flat {
       say(numbered(order, name), text_of(each, limit), each.place.line);
     }
     add_order(key + ".overrides", path + ".overrides", order, limit.place.line);
+  }
+
+  void add_gateway(const Gateway& gateway) {
+    const auto say = [&](const std::string& what, std::string text) {
+      add("gateways." + gateway.name + "." + what, std::move(text), gateway.place.line);
+    };
+    constexpr std::array kFroms = {"x-forwarded", "x-original", "path"};
+    say("from", kFroms[static_cast<std::size_t>(gateway.from)]);
+    std::vector<std::string> trusted;
+    for (const core::Network& each : gateway.trusted) trusted.push_back(core::to_text(each));
+    say("trusted", joined(trusted));
+    for (const Gateway::Mapped& each : gateway.attributes)
+      say("attributes." + each.attribute, "header." + each.header);
+    say("address", "header." + gateway.address);
+    if (!gateway.token_header.empty()) say("token", gateway.token_header + ", " + gateway.token_env);
+    if (gateway.deny_status != 0) say("deny_status", std::to_string(gateway.deny_status));
+    if (gateway.deny_missing) say("on_missing", "deny");
+    if (gateway.keep_odd_paths) say("odd_paths", "keep");
   }
 
   void add_routes() {

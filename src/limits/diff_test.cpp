@@ -103,5 +103,15 @@ TEST(Diff, a_limit_is_known_by_its_id) {
   EXPECT_NE(other.find("- limits.user.rate: 20/s burst 40  o:8"), std::string::npos) << other;
 }
 
+TEST(Diff, of_gateways_and_of_what_is_shown) {
+  const std::string gateway = "gateways: { a: { from: path, trusted: 10.0.0.1, odd_paths: keep } }\n";
+  EXPECT_EQ(changed(replaced(kFile, "by: [user]\n", "by: [user]\n    show: false\n") + gateway),
+            "+ limits.user.show: false  n:6\n"
+            "+ gateways.a.from: path  n:17\n"
+            "+ gateways.a.trusted: 10.0.0.1  n:17\n"
+            "+ gateways.a.address: header.x-forwarded-for  n:17\n"
+            "+ gateways.a.odd_paths: keep  n:17\n");
+}
+
 }  // namespace
 }  // namespace weir::limits

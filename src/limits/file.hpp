@@ -175,6 +175,9 @@ struct NamedLimit {
   StoreError on_store_error;
   WhenFull when_full = WhenFull::unsaid;
   std::chrono::nanoseconds max_wait{-1};  // below 0: unsaid
+  // Clients are told its numbers: unless `show:` says otherwise, those of a limit with a `by`. Nobody should
+  // be told a service's whole traffic.
+  bool show = false;
   Hold hold;
   Place place{};
   Place within_place{};
@@ -194,6 +197,32 @@ struct Route {
   Place place{};  // line 0: the file has no routes, and this one stands for them: every limit
 };
 
+// How a gateway asks: which headers carry what it knows of the client's request, and who is believed.
+struct Gateway {
+  enum class From : std::uint8_t {
+    x_forwarded,  // X-Forwarded-Method, -Uri, -Host and -For
+    x_original,   // X-Original-Method, -URI and -Host, X-Real-IP
+    path,         // the request's own method, path (after the profile) and Host, X-Forwarded-For
+  };
+  // An attribute that a header carries.
+  struct Mapped {
+    std::string attribute;
+    std::string header;
+  };
+
+  std::string name;
+  From from = From::x_forwarded;
+  std::vector<core::Network> trusted;  // proxies, whose word for where a request came from is taken
+  std::vector<Mapped> attributes;
+  std::string address;        // the header of the client's address
+  std::string token_header;   // empty: no token is asked for
+  std::string token_env;      // the environment variable that has it
+  int deny_status = 0;        // 0: as Answers has it
+  bool deny_missing = false;  // a request that lacks `ip`, `path`, or what a limit that it meets counts by
+  bool keep_odd_paths = false;
+  Place place{};
+};
+
 struct Answers {
   int status = 429;
   std::vector<std::string> headers;  // empty: unsaid
@@ -209,6 +238,7 @@ struct File {
   std::vector<List> lists;
   std::vector<NamedLimit> limits;
   std::vector<Route> routes;  // the first that matches; never empty
+  std::vector<Gateway> gateways;
   Answers answers;
 };
 

@@ -9,22 +9,26 @@ namespace weir::limits::keys {
 
 using Words = std::vector<std::string>;
 
-inline const Words kTop = {"version", "classes", "ceiling", "hash_tag",
-                           "lists",   "limits",  "routes",  "answers"};
+inline const Words kTop = {"version", "classes", "ceiling",  "hash_tag", "lists",
+                           "limits",  "routes",  "gateways", "answers"};
 inline const Words kList = {"file"};
-inline const Words kLimit = {"by",        "group_ip",  "rate", "within",         "leave",     "reserve",
-                             "guarantee", "overrides", "deny", "allow",          "cost",      "required",
-                             "shadow",    "id",        "hold", "on_store_error", "when_full", "max_wait"};
+inline const Words kLimit = {"by",      "group_ip",       "rate",      "within",  "leave",
+                             "reserve", "guarantee",      "overrides", "deny",    "allow",
+                             "cost",    "required",       "shadow",    "show",    "id",
+                             "hold",    "on_store_error", "when_full", "max_wait"};
 inline const Words kGroupIp = {"v4", "v6"};
 inline const Words kOverride = {"when", "until", "reason", "rate", "leave", "reserve", "guarantee", "cost"};
 inline const Words kCost = {"from"};
 inline const Words kCostCase = {"when", "cost"};
 inline const Words kHold = {"estimate", "ttl", "at_most"};
 inline const Words kRoute = {"when", "class", "limits"};
+inline const Words kGateway = {"from",  "trusted",     "attributes", "address",
+                               "token", "deny_status", "on_missing", "odd_paths"};
+inline const Words kToken = {"header", "env"};
 inline const Words kAnswers = {"status", "headers"};
 
 // What `answers.headers` may name.
-inline const Words kHeaders = {"retry-after", "ratelimit-11",      "draft-06",
-                               "x-ratelimit", "x-ratelimit-epoch", "draft-03"};
+inline const Words kHeaders = {"retry-after",       "ratelimit-11", "draft-06", "x-ratelimit",
+                               "x-ratelimit-epoch", "draft-03",     "off"};
 
 }  // namespace weir::limits::keys

@@ -182,6 +182,8 @@ NamedLimit read_limit(Context& context, const std::string& name, const Field& fi
   }
   if (const Field by = map["by"]) read_by(context, by, limit);
   if (const Field group = map["group_ip"]) read_group_ip(context, group, limit);
+  limit.show = !limit.by.empty();
+  if (const Field show = map["show"]) read_text(context, show, 4, limit.show, read_switch);
   if (const Field required = map["required"]) read_text(context, required, 4, limit.required, read_switch);
   bool windows_right = true;
   const Field rate = map["rate"];

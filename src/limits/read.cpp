@@ -14,6 +14,7 @@
 #include "core/printable.hpp"
 #include "limits/document.hpp"
 #include "limits/field.hpp"
+#include "limits/gateways.hpp"
 #include "limits/guarantees.hpp"
 #include "limits/judge.hpp"
 #include "limits/keys.hpp"
@@ -144,6 +145,15 @@ void read_routes(Context& context, const Field& routes) {
   for (const Field& item : items_of(routes)) file.routes.push_back(read_route(context, item));
 }
 
+// Which headers a form of them writes: two forms that write the same ones cannot both be sent. 0: of no form.
+int headers_of(std::string_view form) {
+  constexpr int kRateLimit = 1;   // RateLimit-Policy
+  constexpr int kXRateLimit = 2;  // X-RateLimit-Limit, -Remaining and -Reset
+  if (form == "ratelimit-11" || form == "draft-06") return kRateLimit;
+  if (form == "x-ratelimit" || form == "x-ratelimit-epoch" || form == "draft-03") return kXRateLimit;
+  return form == "off" ? kRateLimit | kXRateLimit : 0;
+}
+
 void read_answers(Context& context, const Field& field) {
   if (!is_map(context, field)) return;
   const Map map(context, field, keys::kAnswers);
@@ -157,11 +167,18 @@ void read_answers(Context& context, const Field& field) {
   if (!headers) return;
   for (const Field& header : texts_of(context, headers)) {
     const std::vector<std::string>& known = keys::kHeaders;
+    const auto other = std::find_if(
+        answers.headers.begin(), answers.headers.end(),
+        [&header](const std::string& each) { return (headers_of(each) & headers_of(header.text())) != 0; });
     if (std::find(known.begin(), known.end(), header.text()) == known.end()) {
       context.error(4, header, quoted(header.text()) + " is unknown" + meant(header.text(), known));
     } else if (std::find(answers.headers.begin(), answers.headers.end(), header.text()) !=
                answers.headers.end()) {
       context.error(4, header, quoted(header.text()) + " a second time");
+    } else if (other != answers.headers.end()) {
+      context.error(
+          4, header,
+          quoted(header.text()) + " and " + quoted(*other) + " exclude each other; write one of them");
     } else {
       answers.headers.push_back(header.text());
     }
@@ -209,6 +226,7 @@ void read_top(Context& context, const Node& root) {
   if (const Field lists = top["lists"]) read_lists(context, lists);
   if (const Field limits = top["limits"]; limits && !read_limits(context, limits)) return;
   read_routes(context, top["routes"]);
+  if (const Field gateways = top["gateways"]) read_gateways(context, gateways);
   if (const Field answers = top["answers"]) read_answers(context, answers);
   judge_hierarchy(file, context.findings);
   judge_limits(file, context.findings);

@@ -48,5 +48,55 @@ TEST(Read, the_example_of_the_documentation_is_clean) {
   ASSERT_NE(reading.file, nullptr);
 }
 
+TEST(Read, gateways_with_what_they_leave_unsaid) {
+  const Reading reading = read(R"(version: 1
+gateways:
+  nginx: { from: x-original, attributes: { user: Header.X-User-Id }, deny_status: 403, odd_paths: keep }
+  caddy: { from: x-forwarded, trusted: [10.0.0.0/8, "::1"], token: { header: X-Gate-Token, env: GATE_TOKEN } }
+  envoy: { from: path, address: header.cf-connecting-ip, on_missing: deny }
+)",
+                               test_options());
+  ASSERT_EQ(shown(reading.findings), "");
+  ASSERT_NE(reading.file, nullptr);
+  const std::vector<Gateway>& all = reading.file->gateways;
+  ASSERT_EQ(all.size(), 3U);
+  EXPECT_EQ(all[0].name, "nginx");
+  EXPECT_EQ(all[0].from, Gateway::From::x_original);
+  EXPECT_EQ(all[0].address, "x-real-ip");
+  ASSERT_EQ(all[0].attributes.size(), 1U);
+  EXPECT_EQ(all[0].attributes[0].attribute, "user");
+  EXPECT_EQ(all[0].attributes[0].header, "x-user-id");
+  EXPECT_EQ(all[0].deny_status, 403);
+  EXPECT_TRUE(all[0].keep_odd_paths);
+  EXPECT_EQ(all[0].token_header, "");
+  EXPECT_EQ(all[1].from, Gateway::From::x_forwarded);
+  EXPECT_EQ(all[1].address, "x-forwarded-for");
+  ASSERT_EQ(all[1].trusted.size(), 2U);
+  EXPECT_EQ(core::to_text(all[1].trusted[0]), "10.0.0.0/8");
+  EXPECT_EQ(all[1].token_header, "x-gate-token");
+  EXPECT_EQ(all[1].token_env, "GATE_TOKEN");
+  EXPECT_EQ(all[1].deny_status, 0);
+  EXPECT_FALSE(all[1].keep_odd_paths);
+  EXPECT_FALSE(all[1].deny_missing);
+  EXPECT_EQ(all[2].from, Gateway::From::path);
+  EXPECT_EQ(all[2].address, "cf-connecting-ip");
+  EXPECT_TRUE(all[2].deny_missing);
+}
+
+TEST(Read, what_counts_by_something_is_shown_unless_it_says_otherwise) {
+  const Reading reading = read(R"(version: 1
+limits:
+  edge: { rate: 9/s }
+  told: { rate: 9/s, show: true }
+  user: { by: [user], rate: 9/s }
+  secret: { by: [user], rate: 8/s, show: false }
+)",
+                               test_options());
+  ASSERT_NE(reading.file, nullptr);
+  std::string shown_ones;
+  for (const NamedLimit& each : reading.file->limits) shown_ones += each.show ? each.name + " " : "";
+  EXPECT_EQ(shown_ones, "told user ");
+}
+
 }  // namespace
 }  // namespace weir::limits

@@ -879,6 +879,109 @@ limits:
 )",
      R"(limits.yaml:4:42: limits.a.guarantee: a guarantee counts by gcra, not by fixed_window
 )"},
+    {4, R"(version: 1
+answers: { headers: [ratelimit-11, draft-06, x-ratelimit, draft-03] }
+)",
+     R"(limits.yaml:2:36: answers.headers[1]: 'draft-06' and 'ratelimit-11' exclude each other; write one of them
+limits.yaml:2:59: answers.headers[3]: 'draft-03' and 'x-ratelimit' exclude each other; write one of them
+)"},
+    {4, R"(version: 1
+answers: { headers: [retry-after, off, x-ratelimit] }
+)",
+     R"(limits.yaml:2:40: answers.headers[2]: 'x-ratelimit' and 'off' exclude each other; write one of them
+)"},
+    {4, R"(version: 1
+limits:
+  a: { rate: 1/s, show: maybe }
+)",
+     R"(limits.yaml:3:25: limits.a.show: 'maybe' is neither true nor false
+)"},
+    {4, R"(version: 1
+gateways: [nginx]
+)",
+     R"(limits.yaml:2:11: gateways: a list is not a map
+)"},
+    {4, R"(version: 1
+gateways:
+  none:
+  empty: {}
+  typo: { form: path }
+  unknown: { from: nginx }
+  list: { from: [path] }
+  right: { from: path }
+)",
+     R"(limits.yaml:3:3: gateways.none: has no value; write a map
+limits.yaml:4:3: gateways.empty: missing from: one of x-forwarded, x-original, path
+limits.yaml:5:11: gateways.typo.form: unknown; did you mean from?
+limits.yaml:6:20: gateways.unknown.from: 'nginx' is none of: x-forwarded, x-original, path
+limits.yaml:7:17: gateways.list.from: a list is not a text
+)"},
+    {4, R"(version: 1
+gateways:
+  a: { from: path, trusted: [proxy, "@nets", "10.*", 10.0.0.1] }
+  b: { from: path, attributes: { user: x-user, plan: [header.a], team: header.x-team } }
+  c: { from: path, address: x-real-ip }
+  d: { from: path, deny_status: 200, on_missing: allow, odd_paths: no }
+  e: { from: path, token: secret }
+  f: { from: path, token: {} }
+  g: { from: path, token: { header: header.x-token, env: TOKEN, value: x } }
+)",
+     R"(limits.yaml:3:30: gateways.a.trusted[0]: 'proxy' is neither an address nor a CIDR
+limits.yaml:3:37: gateways.a.trusted[1]: '@nets' is neither an address nor a CIDR
+limits.yaml:3:46: gateways.a.trusted[2]: '10.*' is neither an address nor a CIDR
+limits.yaml:4:40: gateways.b.attributes.user: 'x-user' does not begin with 'header.'; write header.NAME
+limits.yaml:4:54: gateways.b.attributes.plan: a list is not a text
+limits.yaml:5:29: gateways.c.address: 'x-real-ip' does not begin with 'header.'; write header.NAME
+limits.yaml:6:33: gateways.d.deny_status: '200' is not a whole number from 400 to 599
+limits.yaml:6:50: gateways.d.on_missing: 'allow' is none of: skip, deny
+limits.yaml:6:68: gateways.d.odd_paths: 'no' is none of: deny, keep
+limits.yaml:7:27: gateways.e.token: 'secret' is not a map
+limits.yaml:8:20: gateways.f.token: missing header: the one in which the gateway sends its token
+limits.yaml:8:20: gateways.f.token: missing env: the environment variable that has the token
+limits.yaml:9:37: gateways.g.token.header: 'header.x-token' is a name already; write it without 'header.'
+limits.yaml:9:65: gateways.g.token.value: unknown; known: header, env
+)"},
+    {10, R"(version: 1
+gateways:
+  a: { from: path, trusted: [10.0.0.1/8, 10.0.0.0/33, "::1/128"] }
+)",
+     R"(limits.yaml:3:30: gateways.a.trusted[0]: '10.0.0.1/8' has bits set beyond its prefix; did you mean 10.0.0.0/8?
+limits.yaml:3:42: gateways.a.trusted[1]: '10.0.0.0/33' has a prefix that is too long; at most /32 for IPv4, /128 for IPv6
+)"},
+    {11, R"(version: 1
+gateways:
+  Nginx: { from: path }
+  a: { from: path, attributes: { User: header.x-user, user: "header.x user", b: header. } }
+  b: { from: path, token: { header: "x:token", env: 1TOKEN } }
+)",
+     R"(limits.yaml:3:3: gateways.Nginx: 'Nginx' is not a name; it begins with a-z and has at most 64 of a-z, 0-9, _ and -
+limits.yaml:4:34: gateways.a.attributes.User: 'User' is not a name; it begins with a-z and has at most 64 of a-z, 0-9, _, . and -
+limits.yaml:4:61: gateways.a.attributes.user: 'x user' is not the name of a header; at most 64 of A-Z, a-z, 0-9 and !#$%&'*+-.^_`|~
+limits.yaml:4:81: gateways.a.attributes.b: '' is not the name of a header; at most 64 of A-Z, a-z, 0-9 and !#$%&'*+-.^_`|~
+limits.yaml:5:37: gateways.b.token.header: 'x:token' is not the name of a header; at most 64 of A-Z, a-z, 0-9 and !#$%&'*+-.^_`|~
+limits.yaml:5:53: gateways.b.token.env: '1TOKEN' is not the name of an environment variable
+)"},
+    {28, R"(version: 1
+gateways:
+  a: { from: path, attributes: { ip: header.x-ip, raw_path: header.x-path, user: header.Authorization, cost: header.X-Weir-Cost } }
+  b: { from: path, address: header.authorization, token: { header: Authorization, env: TOKEN } }
+)",
+     R"(limits.yaml:3:34: gateways.a.attributes.ip: comes from the gateway, by `from`, and cannot be mapped
+limits.yaml:3:51: gateways.a.attributes.raw_path: comes from the gateway, by `from`, and cannot be mapped
+limits.yaml:3:82: gateways.a.attributes.user: 'Authorization' is a header that the gate never reads
+limits.yaml:3:110: gateways.a.attributes.cost: 'X-Weir-Cost' is a header that the gate never reads
+limits.yaml:4:29: gateways.b.address: 'authorization' is a header that the gate never reads
+limits.yaml:4:68: gateways.b.token.header: 'Authorization' is a header that the gate never reads
+)"},
+    {28, R"(version: 1
+gateways:
+  a: { from: x-original, trusted: 10.0.0.0/8 }
+  b: { from: x-forwarded, trusted: [0.0.0.0/0, "::/0"] }
+)",
+     R"(limits.yaml:3:26: warning: gateways.a.trusted: is not used with x-original, where one header has one address
+limits.yaml:4:37: warning: gateways.b.trusted[0]: '0.0.0.0/0' trusts every address, so clients choose their own
+limits.yaml:4:48: warning: gateways.b.trusted[1]: '::/0' trusts every address, so clients choose their own
+)"},
   };
   return kRows;
 }
@@ -899,7 +1002,7 @@ TEST(Refused, is_told_with_its_line_what_was_written_and_what_is_allowed) {
 TEST(Refused, every_rule_has_an_example) {
   std::set<int> rules = {24};
   for (const Row& row : rows()) rules.insert(row.rule);
-  EXPECT_EQ(rules.size(), 27U);
+  EXPECT_EQ(rules.size(), 28U);
 }
 
 std::string only(const Reading& reading) {

@@ -38,7 +38,7 @@ WHOLE = {
                                  {"when": {"tenant": "acme"}, "cost": {"from": "units"}},
                                  {"when": {"tenant": "globex"}, "cost": [{"when": {"path": "/x"}, "cost": 3}]}]},
         "staff": {"within": "edge", "rate": "100/s", "guarantee": "10/s"},
-        "search": {"by": ["tenant"], "rate": "10/s burst 20", "shadow": "until 2027-01-15",
+        "search": {"by": ["tenant"], "rate": "10/s burst 20", "show": False, "shadow": "until 2027-01-15",
                    "cost": [{"when": {"path": ["/v1/deep*", "/v2"]}, "cost": 10}, {"cost": 1}]},
         "tokens": {"by": ["tenant"], "rate": "100000/min burst 50000", "max_wait": "1s", "cost": {"from": "tokens"},
                    "hold": {"estimate": 2000, "ttl": "60s", "at_most": "50%"}},
@@ -46,8 +46,14 @@ WHOLE = {
     "routes": [{"when": {"path": "/healthz"}, "limits": []},
                {"when": {"tenant": "@partners"}, "class": "bulk", "limits": ["edge", "staff"]},
                {"limits": ["edge", "ip", "tenant", "search", "tokens"]}],
+    "gateways": {"nginx": {"from": "x-original", "attributes": {"user": "header.x-user-id"}, "address": "header.x-real-ip",
+                           "deny_status": 403, "on_missing": "deny", "odd_paths": "keep"},
+                 "caddy": {"from": "x-forwarded", "trusted": ["10.0.0.0/8", "::1"],
+                           "token": {"header": "x-gate-token", "env": "GATE_TOKEN"}}},
     "answers": {"status": 429, "headers": ["retry-after", "ratelimit-11"]},
 }
+# Maps whose keys are names that the file chooses.
+NAMED = [("lists",), ("limits",), ("gateways",)]
 # What a mutant has in the place of something.
 STRANGE = [None, "", "x", "1/s", "20%", "200%", 0, -1, 7, 10**30, True, [], {}, ["x"], ["1/s", "1/s"], {"x": "y"}, {"when": {}},
            "X Y", "unlimited", "2026-13-01", [[]], [{}]]
@@ -127,7 +133,7 @@ class Schema(unittest.TestCase):
         known = {}
         for path, errors in zip(named, self.lint(documents)):
             unknown = [re.search(r"^unknown; known: (.*)$", error["text"]) for error in errors]
-            generic = tuple("*" if isinstance(key, int) or path[:i] in (("lists",), ("limits",)) else key
+            generic = tuple("*" if isinstance(key, int) or path[:i] in NAMED else key
                             for i, key in enumerate(path))
             for match in filter(None, unknown):
                 known[generic] = set(match[1].split(", "))
@@ -137,7 +143,7 @@ class Schema(unittest.TestCase):
         """So that the tests above and below look at each of them."""
         written = {}
         for path in places(WHOLE):
-            generic = tuple("*" if isinstance(key, int) or path[:i] in (("lists",), ("limits",)) else key
+            generic = tuple("*" if isinstance(key, int) or path[:i] in NAMED else key
                             for i, key in enumerate(path))
             if isinstance(at(WHOLE, path), dict):
                 written.setdefault(generic, set()).update(at(WHOLE, path))
