@@ -6,6 +6,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -27,6 +28,7 @@ struct Place {
 };
 
 using Index = std::uint32_t;
+constexpr std::size_t kMostClasses = 6;
 constexpr Index kNone = std::numeric_limits<Index>::max();
 
 using Time = std::chrono::sys_time<std::chrono::nanoseconds>;

@@ -256,7 +256,7 @@ bool meet(const Set& set, const Asked& asked, const Route& route, Time now, Work
     meeting.shadow = limit.said->shadow(now);
     if (const Index missing = missing_of(limit, work.values); missing != kNone) {
       if (limit.said->required) return fail(into.error, lacks(set, limit, missing));
-      ++into.skipped;
+      into.skipped_of.push_back(number);
       meeting.what = Step::What::skipped;
       continue;
     }
@@ -390,7 +390,7 @@ bool match(const Set& set, const Asked& asked, Time now, Matched& into, Trace* t
   Work& work = work_of_this_thread();
   into.outcome = Matched::Outcome::free;
   into.refused_by = kNone;
-  into.skipped = 0;
+  into.skipped_of.clear();
   into.count = 0;
   into.keys.clear();
   if (!take_values(set, asked.attributes, work, into)) return false;

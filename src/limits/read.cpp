@@ -25,7 +25,6 @@
 namespace weir::limits {
 namespace {
 
-constexpr std::size_t kMostClasses = 6;
 constexpr std::size_t kMostLimits = 1024;
 constexpr std::string_view kDefaultClass = "default";
 

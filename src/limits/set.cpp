@@ -1,6 +1,7 @@
 #include "limits/set.hpp"
 
 #include <algorithm>
+#include <atomic>
 
 #include "core/duration.hpp"
 #include "core/sha256.hpp"
@@ -29,7 +30,14 @@ std::uint64_t short_form(std::string_view name) {
 
 constexpr std::string_view kGuarantee = "guarantee|gcra";
 
+std::uint64_t next_serial() {
+  static std::atomic<std::uint64_t> last{0};
+  return last.fetch_add(1) + 1;
+}
+
 }  // namespace
+
+Set::Set(std::shared_ptr<const File> file) : file_(std::move(file)), serial_(next_serial()) {}
 
 tl::expected<std::shared_ptr<const Set>, std::vector<Finding>> Set::make(std::shared_ptr<const File> file,
                                                                          const Setting& setting) {

@@ -98,6 +98,8 @@ class Set {
   Set& operator=(const Set&) = delete;
 
   const File& file() const { return *file_; }
+  // Each set of this process has another, and a later one a greater.
+  std::uint64_t serial() const { return serial_; }
   const Names& names() const { return names_; }
   const std::vector<Limit>& limits() const { return limits_; }
   const std::vector<Route>& routes() const { return routes_; }
@@ -110,7 +112,7 @@ class Set {
   std::vector<std::string> begins_empty_after(const Set& before) const;
 
  private:
-  explicit Set(std::shared_ptr<const File> file) : file_(std::move(file)) {}
+  explicit Set(std::shared_ptr<const File> file);
   void compile(const Setting& setting);
   void compile(const NamedLimit& said, const Setting& setting);
   store::Limit count(const NamedLimit& said, const core::Rule& rule, std::string_view state, Place place,
@@ -125,6 +127,7 @@ class Set {
   std::vector<Route> routes_;
   Candidates route_candidates_;
   bool has_dates_ = false;
+  const std::uint64_t serial_;
   std::vector<Finding> wrong_;
   std::unordered_map<std::string, std::uint64_t> identities_;  // that store::Limit::name views; their ids
 };

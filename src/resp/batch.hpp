@@ -21,6 +21,7 @@
 #include "resp/limits_words.hpp"
 #include "resp/rule_texts.hpp"
 #include "resp/throttle.hpp"
+#include "service/decision_counts.hpp"
 #include "service/limits_in_force.hpp"
 #include "store/store.hpp"
 
@@ -91,6 +92,8 @@ class Batch {
   }
   limits::Time limits_now() const { return limits_now_; }
   AttributeRoom& attribute_room() { return attributes_; }
+  service::DecisionCounts& counts() { return counts_; }
+  const service::DecisionCounts& counts() const { return counts_; }
   const std::shared_ptr<const limits::Set>& limits_set() const { return limits_.set(); }
 
   std::size_t size() const { return size_; }
@@ -125,6 +128,7 @@ class Batch {
   const limits::Set* set_ = nullptr;
   limits::Time limits_now_{};
   AttributeRoom attributes_;
+  service::DecisionCounts counts_;
   std::size_t size_ = 0;
   std::array<store::Request*, kMost> questions_;  // all of them Questions, and ours
   std::vector<std::unique_ptr<Question>> free_;

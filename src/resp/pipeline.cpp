@@ -102,7 +102,6 @@ Question& Pipeline::add_limits(Reply reply, store::Verb verb, bool silent) {
 
 void Pipeline::ask_matched(Question& question) {
   limits::Matched& matched = question.more->matched;
-  if (matched.skipped > 0) service_.counters.count(&service::Counters::skipped, matched.skipped);
   question.checks = matched.all();
   if (!question.checks.empty()) return;
   question.state = State::answered;
@@ -145,6 +144,7 @@ void Pipeline::ask() {
 bool Pipeline::settle(Writer to) {
   if (open_ > 0) return false;
   if (!pending_.empty()) {
+    batch_.counts().took(service_.now() - waits_since_, pending_.size());
     for (auto& question : pending_) {
       write(to, *question);
       batch_.put_back(std::move(question));
@@ -155,6 +155,7 @@ bool Pipeline::settle(Writer to) {
     ask();
     std::size_t done = 0;
     for (; done < batch_.size() && batch_[done].state == State::answered; ++done) write(to, batch_[done]);
+    if (done > 0) batch_.counts().took(service_.now() - when_.arrived, done);
     if (done < batch_.size()) await(done);
     batch_.clear();
   }
@@ -167,6 +168,7 @@ bool Pipeline::settle(Writer to) {
 
 // The store has not answered the first of these: they are ours until it has answered all.
 void Pipeline::await(std::size_t first) {
+  waits_since_ = when_.arrived;
   pending_.reserve(batch_.size() - first);
   for (std::size_t i = first; i < batch_.size(); ++i) {
     Question& question = *pending_.emplace_back(batch_.take_out(i));
@@ -193,11 +195,13 @@ void Pipeline::write(Writer& to, Question& question) {
     case Reply::five: {
       const Decision& decision = question.check.decision;
       denied_ += decision.allowed() ? 0 : 1;
+      batch_.counts().count(question);
       if (!question.silent) to.five_integers(five_integers(decision));
       break;
     }
     case Reply::six_by_key: {
       denied_ += question.allowed() ? 0 : 1;
+      batch_.counts().count(question);
       if (!question.silent)
         to.six(five_in_ms(question.allowed(), question.decision()), question.checks[question.by].key);
       break;
@@ -218,6 +222,7 @@ void Pipeline::write_limits(Writer& to, const Question& question, const limits::
   if (question.reply == Reply::six_by_limit) {
     const limits::Answer answer = limits::answer_of(set, matched, asked ? &question : nullptr);
     denied_ += answer.allowed ? 0 : 1;
+    if (question.verb == store::Verb::check) batch_.counts().count(set, matched, asked ? &question : nullptr);
     if (!question.silent) to.six(five_in_ms(answer), answer.by);
     return;
   }

@@ -6,6 +6,7 @@
 // The thread of its loop. Destroying it cancels what is open. Not for: commands (commands.hpp).
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -93,6 +94,7 @@ class Pipeline {
   bool fresh_ = false;                              // when_.now is now
   std::vector<std::unique_ptr<Question>> pending_;  // asked, and not all answered
   std::size_t open_ = 0;                            // of them, without an answer
+  std::chrono::nanoseconds waits_since_{0};         // when they had arrived
   std::string error_;
   std::size_t unasked_ = 0;   // of the batch: answered without the store
   std::uint64_t denied_ = 0;  // not yet counted

@@ -20,44 +20,52 @@ using Counters = redis::SharedStore::Counters;
 
 void add_connection_rows(service::Metrics& metrics, const net::Counters& connections) {
   const auto add = [&](Section section, Type type, std::string name, std::string help,
-                       const std::atomic<std::uint64_t>& counter) {
+                       const std::atomic<std::uint64_t>& counter, std::string exported) {
     metrics.add({section, type, std::move(name), std::move(help),
-                 [&counter] { return Value{counter.load(std::memory_order_relaxed)}; }});
+                 [&counter] { return Value{counter.load(std::memory_order_relaxed)}; }, false,
+                 std::move(exported)});
   };
-  add(Section::clients, Type::gauge, "connected_clients", "Connections open now", connections.now);
+  add(Section::clients, Type::gauge, "connected_clients", "Connections open now", connections.now, "");
   add(Section::clients, Type::gauge, "delayed_clients", "Connections whose wrong AUTH is not yet answered",
-      connections.delayed);
+      connections.delayed, "weir_delayed_connections");
   metrics.add({Section::memory, Type::gauge, "client_memory", "Bytes that connections make the server keep",
                [&connections] {
                  return Value{std::uint64_t{connections.memory.used.load(std::memory_order_relaxed)}};
-               }});
+               },
+               false, "weir_client_bytes"});
   metrics.add({Section::memory, Type::gauge, "client_memory_limit",
                "Bytes above which the connections that keep the most are closed",
-               [&connections] { return Value{std::uint64_t{connections.memory.most}}; }});
+               [&connections] { return Value{std::uint64_t{connections.memory.most}}; }, false,
+               "weir_client_bytes_max"});
   add(Section::stats, Type::counter, "total_connections_received", "Connections accepted",
-      connections.received);
+      connections.received, "weir_connections_accepted_total");
   add(Section::stats, Type::counter, "rejected_connections", "Connections refused because too many were open",
-      connections.rejected);
+      connections.rejected, "weir_connections_refused_total");
   metrics.add({Section::stats, Type::counter, "log_lines_dropped",
-               "Lines that the reader of the log did not take", [] { return Value{log_lines_dropped()}; }});
+               "Lines that the reader of the log did not take", [] { return Value{log_lines_dropped()}; },
+               false, "weir_log_lines_dropped_total"});
   add(Section::stats, Type::counter, "stalled_connections", "Connections closed because they stood still",
-      connections.stalled);
+      connections.stalled, "weir_connections_stalled_total");
   add(Section::stats, Type::counter, "closed_for_client_memory",
-      "Connections closed because they kept the most of too much memory", connections.memory.closed);
+      "Connections closed because they kept the most of too much memory", connections.memory.closed,
+      "weir_connections_closed_for_memory_total");
 }
 
 void add_store_rows(service::Metrics& metrics, const Settings& settings, const StoreStatus& status,
                     std::vector<const redis::SharedStore*> stores) {
-  const auto add = [&](Type type, std::string name, std::string help, auto counter_of) {
-    metrics.add({Section::store, type, std::move(name), std::move(help), [stores, counter_of] {
-                   std::uint64_t total = 0;
-                   for (const redis::SharedStore* store : stores)
-                     total += counter_of(store->counters()).load(std::memory_order_relaxed);
-                   return Value{total};
-                 }});
+  const auto total_of = [stores](auto counter_of) {
+    std::uint64_t total = 0;
+    for (const redis::SharedStore* store : stores)
+      total += counter_of(store->counters()).load(std::memory_order_relaxed);
+    return total;
   };
-  const auto sum = [&](std::string name, std::string help, auto counter_of) {
-    add(Type::counter, std::move(name), std::move(help), counter_of);
+  const auto add = [&](Type type, std::string name, std::string help, auto counter_of,
+                       std::string exported = "") {
+    metrics.add({Section::store, type, std::move(name), std::move(help),
+                 [total_of, counter_of] { return Value{total_of(counter_of)}; }, false, std::move(exported)});
+  };
+  const auto sum = [&](std::string name, std::string help, auto counter_of, std::string exported = "") {
+    add(Type::counter, std::move(name), std::move(help), counter_of, std::move(exported));
   };
   metrics.add({Section::store, Type::text, "store", "Where the shared store is",
                [text = settings.store_text] { return Value{text}; }});
@@ -65,16 +73,20 @@ void add_store_rows(service::Metrics& metrics, const Settings& settings, const S
       {Section::store, Type::text, "store_state",
        "Whether the shared store decides: ready, connecting, failing or down, as the worst loop sees it",
        [&status] { return Value{std::string(name_of(status.worst().state))}; }});
-  add(Type::gauge, "store_under_way", "Answers that the shared store owes now",
-      [](const Counters& c) -> auto& { return c.under_way; });
-  add(Type::gauge, "store_waiting", "Calls that wait until the shared store can answer them in time",
-      [](const Counters& c) -> auto& { return c.waiting; });
+  add(
+      Type::gauge, "store_under_way", "Answers that the shared store owes now",
+      [](const Counters& c) -> auto& { return c.under_way; }, "weir_store_under_way");
+  add(
+      Type::gauge, "store_waiting", "Calls that wait until the shared store can answer them in time",
+      [](const Counters& c) -> auto& { return c.waiting; }, "weir_store_waiting");
   sum("store_decided", "Requests that the shared store decided",
       [](const Counters& c) -> auto& { return c.decided; });
-  sum("store_remembered", "Requests denied without asking, by a denial that still held",
-      [](const Counters& c) -> auto& { return c.remembered; });
-  sum("store_merged", "Requests decided in the call of another one",
-      [](const Counters& c) -> auto& { return c.merged; });
+  sum(
+      "store_remembered", "Requests denied without asking, by a denial that still held",
+      [](const Counters& c) -> auto& { return c.remembered; }, "weir_remembered_denials_total");
+  sum(
+      "store_merged", "Requests decided in the call of another one",
+      [](const Counters& c) -> auto& { return c.merged; }, "weir_store_merged_total");
   sum("store_fallbacks", "Requests that --on-store-error decided",
       [](const Counters& c) -> auto& { return c.fallbacks; });
   metrics.add({Section::store, Type::text, "store_error", "Why the shared store does not decide", [&status] {
@@ -86,6 +98,18 @@ void add_store_rows(service::Metrics& metrics, const Settings& settings, const S
     sum("store_failed_" + cause, "Calls to the shared store without an answer: " + cause,
         [i](const Counters& c) -> auto& { return c.failures[i]; });
   }
+  metrics.add([total_of, &status](service::Exposition& to) {
+    using Kind = service::Exposition::Kind;
+    to.family(Kind::gauge, "weir_store_up", "Whether the shared store decides, as the worst loop sees it");
+    to.sample({}, std::uint64_t{status.worst().state == redis::Health::State::ready});
+    to.family(Kind::counter, "weir_store_requests_total",
+              "Requests to the shared store by what came of them");
+    to.sample({{"result", "decided"}}, total_of([](const Counters& c) -> auto& { return c.decided; }));
+    for (std::size_t i = 1; i < redis::kCauseNames.size(); ++i) {
+      to.sample({{"result", redis::kCauseNames[i]}},
+                total_of([i](const Counters& c) -> auto& { return c.failures[i]; }));
+    }
+  });
 }
 
 }  // namespace weir::server

@@ -25,6 +25,7 @@
 #include "server/snapshots.hpp"
 #include "server/watch.hpp"
 #include "server/worker.hpp"
+#include "service/decision_metrics.hpp"
 #include "service/service.hpp"
 #include "store/embedded_store.hpp"
 
@@ -164,11 +165,19 @@ class Server::Impl {
 
   void add_rows() {
     add_connection_rows(service_.metrics, connections_);
+    service_.metrics.add([this](service::Exposition& to) { write_decisions(to); });
     if (service_.limits) service_.limits->add_rows(service_.metrics);
     if (!settings_.store) return;
     std::vector<const redis::SharedStore*> stores;
     for (const auto& worker : workers_) stores.push_back(worker->shared());
     add_store_rows(service_.metrics, settings_, store_status_, std::move(stores));
+  }
+
+  void write_decisions(service::Exposition& to) const {
+    service::ProtocolCounts resp{"resp", {}};
+    for (const auto& worker : workers_) resp.loops.push_back(&worker->resp_counts());
+    const auto set = service_.limits ? service_.limits->current() : nullptr;
+    service::write_decisions(to, {resp}, set.get());
   }
 
   net::Protocol resp() {

@@ -12,7 +12,6 @@ namespace weir::service {
 struct Counters {
   std::atomic<std::uint64_t> commands{0};
   std::atomic<std::uint64_t> denied{0};
-  std::atomic<std::uint64_t> skipped{0};  // limits that requests did not meet, as an attribute was missing
   std::atomic<std::uint64_t> protocol_errors{0};
   std::atomic<std::uint64_t> auth_failures{0};
   std::atomic<std::uint64_t> saving{0};  // snapshots being written now

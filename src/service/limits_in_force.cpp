@@ -2,10 +2,12 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "core/sha256.hpp"
 #include "limits/read.hpp"
+#include "service/decision_metrics.hpp"
 
 namespace weir::service {
 namespace {
@@ -136,8 +138,30 @@ void LimitsInForce::add_rows(Metrics& metrics) const {
       locked([this] { return last_error_; }));
   add(Type::gauge, "limits", "Limits in force",
       locked([this] { return static_cast<std::uint64_t>(set_ ? set_->file().limits.size() : 0); }));
+  metrics.add([this](Exposition& to) { write_families(to); });
   add(Type::gauge, "routes", "Routes in force",
       locked([this] { return static_cast<std::uint64_t>(set_ ? set_->file().routes.size() : 0); }));
+}
+
+void LimitsInForce::write_families(Exposition& to) const {
+  using Kind = Exposition::Kind;
+  const std::shared_ptr<const limits::Set> set = current();
+  std::string hash;
+  std::chrono::seconds loaded_at{0};
+  {
+    const std::scoped_lock lock(mutex_);
+    hash = hash_;
+    loaded_at = loaded_at_;
+  }
+  to.family(Kind::info, "weir_config_info", "The limits file in force: SHA-256 of its text");
+  to.sample({{"hash", hash}}, std::uint64_t{1});
+  to.family(Kind::gauge, "weir_config_age_seconds", "Seconds since the limits in force were read");
+  const std::chrono::nanoseconds age = now().time_since_epoch() - loaded_at;
+  to.sample({}, std::max(std::chrono::duration<double>(age).count(), 0.0));
+  to.family(Kind::counter, "weir_config_reloads_total", "Times that the limits file was read again");
+  to.sample({{"result", "ok"}}, reloads_.load());
+  to.sample({{"result", "error"}}, reload_errors_.load());
+  if (set) write_limits(to, *set);
 }
 
 }  // namespace weir::service

@@ -62,6 +62,7 @@ class LimitsInForce {
     Stamps stamps;
   };
   Compiled compile() const;
+  void write_families(Exposition& to) const;
 
   const Options options_;
   std::mutex reloading_;  // one at a time

@@ -1,5 +1,5 @@
 // The table of what this program reports about itself: one row for each number or text, with its name, its
-// meaning and its reader. INFO is made from it, and so is any other report.
+// meaning and its reader. INFO is made from it, and so is what Prometheus reads, with what has labels beside.
 //
 // Rows are added before the first thread reads; then any thread may read. The thread that asks calls the
 // reader, so what it reads must be safe to read from any thread. Not for: counting (counters.hpp).
@@ -13,6 +13,8 @@
 #include <string_view>
 #include <variant>
 #include <vector>
+
+#include "service/exposition.hpp"
 
 namespace weir::service {
 
@@ -43,16 +45,25 @@ struct Metric {
   std::string name;
   std::string help;  // a sentence without its full stop
   std::function<Value()> read;
-  bool slow = false;  // reading it takes milliseconds
+  bool slow = false;       // reading it takes milliseconds
+  std::string exported{};  // what Prometheus calls it; empty: only INFO has it
 };
 
 class Metrics {
  public:
+  // Writes whole families, whose samples have labels.
+  using Families = std::function<void(Exposition&)>;
+
   void add(Metric metric) { rows_.push_back(std::move(metric)); }
+  void add(Families families) { families_.push_back(std::move(families)); }
   std::span<const Metric> rows() const { return rows_; }
+
+  // All that Prometheus is told.
+  std::string expose(Exposition::Format format) const;
 
  private:
   std::vector<Metric> rows_;
+  std::vector<Families> families_;
 };
 
 }  // namespace weir::service

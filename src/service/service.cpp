@@ -31,54 +31,64 @@ void Service::describe() {
   using Value = Metric::Value;
   const auto number = [](auto read) { return [read] { return Value{static_cast<std::uint64_t>(read())}; }; };
   const auto counted = [this](Section section, Type type, std::string name,
-                              std::atomic<std::uint64_t> Counters::* which, std::string help) {
+                              std::atomic<std::uint64_t> Counters::* which, std::string help,
+                              std::string exported) {
     metrics.add({section, type, std::move(name), std::move(help),
-                 [this, which] { return Value{(counters.*which).load(std::memory_order_relaxed)}; }});
+                 [this, which] { return Value{(counters.*which).load(std::memory_order_relaxed)}; }, false,
+                 std::move(exported)});
   };
 
   metrics.add({Section::server, Type::text, "weir_version", "Version of weir",
                [] { return Value{std::string(WEIR_VERSION)}; }});
   metrics.add({Section::server, Type::gauge, "process_id", "Process id", number([] { return getpid(); })});
-  metrics.add({Section::server, Type::gauge, "uptime_in_seconds", "Seconds since the start", number([this] {
-                 return std::chrono::floor<std::chrono::seconds>(now() - started_).count();
-               })});
-  metrics.add(
-      {Section::server, Type::gauge, "threads", "Event loops", number([this] { return options_.threads; })});
+  metrics.add({Section::server, Type::gauge, "uptime_in_seconds", "Seconds since the start",
+               number([this] { return std::chrono::floor<std::chrono::seconds>(now() - started_).count(); }),
+               false, "weir_uptime_seconds"});
+  metrics.add({Section::server, Type::gauge, "threads", "Event loops",
+               number([this] { return options_.threads; }), false, "weir_threads"});
 
   metrics.add({Section::clients, Type::gauge, "maxclients", "Connections allowed at once",
-               number([this] { return options_.max_connections; })});
+               number([this] { return options_.max_connections; }), false, "weir_connections_max"});
 
   metrics.add({Section::memory, Type::gauge, "used_memory", "Bytes that the table of keys takes",
-               number([this] { return table_.allocated_bytes(); })});
+               number([this] { return table_.allocated_bytes(); }), false, "weir_table_bytes"});
   metrics.add({Section::memory, Type::gauge, "maxmemory", "Bytes that the server may take",
-               number([this] { return options_.memory; })});
+               number([this] { return options_.memory; }), false, "weir_memory_max_bytes"});
 
   metrics.add({Section::memory, Type::gauge, "used_memory_rss", "Bytes that the program has resident",
-               number(resident_bytes)});
+               number(resident_bytes), false, "weir_resident_bytes"});
 
   counted(Section::persistence, Type::gauge, "rdb_bgsave_in_progress", &Counters::saving,
-          "1 while a snapshot is written");
+          "1 while a snapshot is written", "weir_snapshot_in_progress");
   metrics.add({Section::persistence, Type::gauge, "rdb_last_save_time",
                "When the last snapshot was, or before the first the start: seconds of the wall clock",
-               number([this] { return last_saved().count(); })});
-  counted(Section::persistence, Type::counter, "snapshots", &Counters::snapshots, "Snapshots written");
+               number([this] { return last_saved().count(); }), false,
+               "weir_snapshot_last_timestamp_seconds"});
+  counted(Section::persistence, Type::counter, "snapshots", &Counters::snapshots, "Snapshots written",
+          "weir_snapshots_total");
   counted(Section::persistence, Type::counter, "snapshot_errors", &Counters::snapshot_errors,
-          "Snapshots that could not be written");
+          "Snapshots that could not be written", "weir_snapshot_errors_total");
 
-  counted(Section::stats, Type::counter, "total_commands_processed", &Counters::commands, "Commands run");
+  counted(Section::stats, Type::counter, "total_commands_processed", &Counters::commands, "Commands run",
+          "weir_commands_total");
   counted(Section::stats, Type::counter, "protocol_errors", &Counters::protocol_errors,
-          "Connections closed because of malformed bytes");
+          "Connections closed because of malformed bytes", "weir_protocol_errors_total");
   counted(Section::stats, Type::counter, "auth_failures", &Counters::auth_failures,
-          "Log-ins with a wrong user or password");
-  counted(Section::stats, Type::counter, "denied", &Counters::denied, "Requests answered with a denial");
+          "Log-ins with a wrong user or password", "weir_auth_failures_total");
+  counted(Section::stats, Type::counter, "denied", &Counters::denied, "Requests answered with a denial",
+          "weir_denied_total");
   metrics.add({Section::stats, Type::counter, "refused_for_lack_of_room",
                "Requests of new keys that the full table could not take",
-               number([this] { return table_.refused(); })});
+               number([this] { return table_.refused(); }), false, "weir_table_full_total"});
 
   metrics.add({Section::keyspace, Type::gauge, "live_keys", "Keys in use",
-               number([this] { return live_keys(); }), true});
+               number([this] { return live_keys(); }), true, "weir_keys"});
   metrics.add({Section::keyspace, Type::gauge, "capacity", "Keys that the table can hold",
-               number([this] { return table_.capacity(); })});
+               number([this] { return table_.capacity(); }), false, "weir_keys_capacity"});
+  metrics.add([](Exposition& to) {
+    to.family(Exposition::Kind::info, "weir_build_info", "What this program is");
+    to.sample({{"version", WEIR_VERSION}, {"commit", WEIR_COMMIT}}, std::uint64_t{1});
+  });
 }
 
 }  // namespace weir::service
