@@ -35,6 +35,15 @@ std::size_t tells(const Condition& said, std::span<const List> lists) {
   return least;
 }
 
+// Whether a value meets the condition exactly when it begins with what an entry begins with.
+bool is_told_by_beginnings(const Condition& said, std::span<const List> lists) {
+  const std::vector<const Entry*> entries = entries_of(said, lists);
+  return std::all_of(entries.begin(), entries.end(), [](const Entry* each) {
+    return each->kind == Entry::Kind::text ||
+           (each->kind == Entry::Kind::pattern && beginning_of(*each).size() + 1 == each->text.size());
+  });
+}
+
 }  // namespace
 
 Conditions::Conditions(const When& said, Names& names, std::span<const ValueSet> lists) {
@@ -55,6 +64,8 @@ void Candidates::fill(std::span<const When* const> whens, Names& names, std::spa
         most = told;
       }
     }
+    certain_.push_back(whens[i]->empty() ||
+                       (whens[i]->size() == 1 && best != nullptr && is_told_by_beginnings(*best, lists)));
     if (best == nullptr) {
       always_.push_back(i);
       continue;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -47,7 +48,9 @@ class Candidates {
   // `whens` in order; `lists` are the file's.
   void fill(std::span<const When* const> whens, Names& names, std::span<const List> lists);
 
-  // Calls visit(span of ascending numbers) several times: every When that holds is among them.
+  // Calls visit(span of ascending numbers) several times: every When that holds is among them. One that is
+  // certain() holds when it is among them.
+  bool certain(Index number) const { return certain_[number] != 0; }
   template <class Visit>
   void find(Values values, Visit visit) const {
     if (!always_.empty()) visit(std::span<const Index>(always_));
@@ -65,6 +68,7 @@ class Candidates {
 
   std::vector<Index> always_;  // those that no beginning tells apart
   std::vector<Selector> selectors_;
+  std::vector<std::uint8_t> certain_;
 };
 
 }  // namespace weir::limits

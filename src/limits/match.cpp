@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstring>
 #include <limits>
 
 #include "core/sha256.hpp"
@@ -45,6 +46,7 @@ struct Work {
   std::vector<Index> named;   // those of them that are present
   std::vector<Meeting> room;  // for the meetings, which are its first
   std::size_t met = 0;
+  std::size_t key_bytes = 0;  // of Matched::keys, in use
   std::string scratch;
 
   std::span<const Meeting> meetings() const { return std::span(room).first(met); }
@@ -98,10 +100,11 @@ bool take_values(const Set& set, std::span<const Attribute> attributes, Work& wo
 
 Index find_route(const Set& set, Values values) {
   Index best = kNone;
-  set.route_candidates().find(values, [&](std::span<const Index> which) {
+  const Candidates& candidates = set.route_candidates();
+  candidates.find(values, [&](std::span<const Index> which) {
     for (const Index each : which) {
       if (each >= best) return;
-      if (set.routes()[each].when.hold(values)) {
+      if (candidates.certain(each) || set.routes()[each].when.hold(values)) {
         best = each;
         return;
       }
@@ -140,14 +143,13 @@ void take_last(Index& best, Index number) {
 // For each thing that overrides name, the last one that holds.
 void find_overrides(Values values, Time now, Meeting& meeting) {
   const Set::Limit& limit = *meeting.limit;
-  if (limit.overrides.empty()) return;
   meeting.changed = true;
   meeting.window_by.fill(kNone);
   meeting.leave_by = meeting.reserve_by = meeting.guarantee_by = meeting.cost_by = kNone;
   limit.candidates.find(values, [&](std::span<const Index> which) {
     for (const Index each : which) {
       const Set::Override& change = limit.overrides[each];
-      if (now >= change.until || !change.when.hold(values)) continue;
+      if (now >= change.until || !(limit.candidates.certain(each) || change.when.hold(values))) continue;
       for (const Set::Change& window : change.windows) take_last(meeting.window_by[window.window], each);
       if (change.leave) take_last(meeting.leave_by, each);
       if (change.reserve) take_last(meeting.reserve_by, each);
@@ -193,41 +195,59 @@ bool find_cost(const Set& set, const Asked& asked, const Work& work, Meeting& me
   return true;
 }
 
+// The most bytes that append_value() writes: a mark, three digits, a colon.
+constexpr std::size_t kLongestPart = 1 + 3 + 1 + kLongestValue;
+static_assert(kLongestPart > 1 + 2 * sizeof(core::Sha256));
+
+char* write(std::string_view text, char* to) {
+  std::memcpy(to, text.data(), text.size());
+  return to + text.size();
+}
+
 // A value, so that no two are alike in the keys that they make: its length, then its bytes. What stands for
 // a value that is long, or for a network, is marked by a first character that is not a digit.
-void append_value(const Value& value, core::Prefixes group, std::string& scratch, std::string& out) {
+char* write_value(const Value& value, core::Prefixes group, std::string& scratch, char* to) {
   std::string_view text = value.text();
-  if (const core::Address* address = value.address()) {
+  if (const core::Address* address = value.address()) [[unlikely]] {
     // An IPv4 address has one spelling.
     if (!address->v4 || group.v4 < 32 || text.find(':') != std::string_view::npos) {
       scratch.clear();
       core::append_address(text, group, scratch);
       text = scratch;
-      if ((address->v4 ? group.v4 : group.v6) < (address->v4 ? 32 : 128)) out += '/';
+      if ((address->v4 ? group.v4 : group.v6) < (address->v4 ? 32 : 128)) *to++ = '/';
     }
-  } else if (text.size() > kLongestValue) {
-    out += '#';
-    core::append_hex(core::sha256(text), out);
-    return;
+  } else if (text.size() > kLongestValue) [[unlikely]] {
+    scratch = '#';
+    core::append_hex(core::sha256(text), scratch);
+    return write(scratch, to);
   }
-  char digits[4];
-  const auto end = std::to_chars(digits, digits + sizeof digits, text.size());
-  out.append(digits, static_cast<std::size_t>(end.ptr - digits));
-  out += ':';
-  out += text;
+  const std::size_t size = text.size();
+  if (size >= 100) *to++ = static_cast<char>('0' + size / 100);
+  if (size >= 10) *to++ = static_cast<char>('0' + size / 10 % 10);
+  *to++ = static_cast<char>('0' + size % 10);
+  *to++ = ':';
+  return write(text, to);
 }
 
-void append_key(const Set::Limit& limit, Work& work, std::string& keys, Meeting& meeting) {
-  meeting.key_at = keys.size();
-  meeting.tag_at = meeting.tag_size = 0;
-  for (std::size_t i = 0; i < limit.by.size(); ++i) {
-    const std::size_t before = keys.size();
-    append_value(work.values[limit.by[i].attribute], limit.by[i].group, work.scratch, keys);
-    if (i != limit.tag) continue;
-    meeting.tag_at = before;
-    meeting.tag_size = keys.size() - before;
+void append_key(const Set::Limit& limit, Work& work, Matched& into, Meeting& meeting) {
+  const std::size_t begin = work.key_bytes;
+  meeting.key_at = meeting.tag_at = begin;
+  meeting.key_size = meeting.tag_size = 0;
+  if (limit.by.empty()) return;
+  if (into.keys.size() < begin + limit.by.size() * kLongestPart)
+    into.keys.resize(begin + limit.by.size() * kLongestPart);
+  char* const first = into.keys.data();
+  char* at = first + begin;
+  Index number = 0;
+  for (const Set::KeyPart& each : limit.by) {
+    char* const before = at;
+    at = write_value(work.values[each.attribute], each.group, work.scratch, at);
+    if (number++ != limit.tag) continue;
+    meeting.tag_at = static_cast<std::size_t>(before - first);
+    meeting.tag_size = static_cast<std::size_t>(at - before);
   }
-  meeting.key_size = keys.size() - meeting.key_at;
+  work.key_bytes = static_cast<std::size_t>(at - first);
+  meeting.key_size = work.key_bytes - begin;
 }
 
 // The attribute of `by` that the request lacks, or kNone.
@@ -260,6 +280,11 @@ bool meet(const Set& set, const Asked& asked, const Route& route, Time now, Work
       meeting.what = Step::What::skipped;
       continue;
     }
+    if (limit.plain && asked.cost <= kMostUnits) {
+      meeting.cost = asked.cost;
+      append_key(limit, work, into, meeting);
+      continue;
+    }
     if (!limit.deny.empty() && limit.deny.hold(work.values)) {
       meeting.what = Step::What::denied;
       if (meeting.shadow || into.refused_by != kNone) continue;
@@ -274,15 +299,15 @@ bool meet(const Set& set, const Asked& asked, const Route& route, Time now, Work
       meeting.what = Step::What::lifted;
       continue;
     }
-    find_overrides(work.values, now, meeting);
+    if (!limit.overrides.empty()) find_overrides(work.values, now, meeting);
     if (!find_cost(set, asked, work, meeting, into)) return false;
-    append_key(limit, work, into.keys, meeting);
+    append_key(limit, work, into, meeting);
   }
   return true;
 }
 
-bool add_check(const store::Limit& limit, const Meeting& keyed, std::uint64_t cost, bool shadow,
-               std::uint8_t inside, Index limit_of, Matched& into) {
+inline bool add_check(const store::Limit& limit, const Meeting& keyed, std::uint64_t cost, bool shadow,
+                      std::uint8_t inside, Index limit_of, Matched& into) {
   if (into.count == store::kMostChecks) {
     return fail(into.error, "the request meets more than " + std::to_string(store::kMostChecks) +
                                 " windows and guarantees");
@@ -372,8 +397,8 @@ bool add_checks_of(const Meeting& meeting, const Work& work, Matched& into, Trac
       }
     }
     if (kept > 0 && into.count < store::kMostChecks) {
-      store::Limit& own = into.own[into.count].limit;
-      own = *counted;
+      into.own.reserve(store::kMostChecks);
+      store::Limit& own = into.own.emplace_back(*counted);
       own.rule.kept = part_of(own.rule.quota, kept);
       counted = &own;
     }
@@ -392,7 +417,8 @@ bool match(const Set& set, const Asked& asked, Time now, Matched& into, Trace* t
   into.refused_by = kNone;
   into.skipped_of.clear();
   into.count = 0;
-  into.keys.clear();
+  into.own.clear();
+  work.key_bytes = 0;
   if (!take_values(set, asked.attributes, work, into)) return false;
   into.route = find_route(set, work.values);
   const Route* route = into.route != kNone ? set.routes()[into.route].said : nullptr;
@@ -418,14 +444,14 @@ bool match(const Set& set, const Asked& asked, Time now, Matched& into, Trace* t
 bool find_states(const Set& set, std::span<const Attribute> attributes, std::string_view name, Matched& into,
                  std::vector<store::Check>& states) {
   Work& work = work_of_this_thread();
-  into.keys.clear();
+  work.key_bytes = 0;
   into.refused_by = kNone;
   if (!take_values(set, attributes, work, into)) return false;
   work.met = 0;
   const auto add = [&](Index number) {
     const Set::Limit& limit = set.limits()[number];
     Meeting& meeting = work.meet(limit, number);
-    append_key(limit, work, into.keys, meeting);
+    append_key(limit, work, into, meeting);
   };
   if (!name.empty()) {
     const auto named = std::find_if(set.limits().begin(), set.limits().end(),

@@ -51,11 +51,8 @@ struct Matched {
   std::array<Index, store::kMostChecks> limit_of;       // File::limits, of each check
   std::string error;                                    // when match() says false: a sentence for people
 
-  std::string keys;
-  struct Own {
-    store::Limit limit{.rule = core::Rule{Quota::per_second(1)}};
-  };
-  std::array<Own, store::kMostChecks> own;  // the limits of checks that keep something free
+  std::string keys;               // their bytes; it keeps its size, which may be more
+  std::vector<store::Limit> own;  // of checks that keep something free; it never moves them
 };
 
 // False when the request is an error. `now` is the wall clock's, for what has an end. With a trace, what is

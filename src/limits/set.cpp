@@ -149,6 +149,8 @@ void Set::compile(const NamedLimit& said, const Setting& setting) {
     limit.overrides.push_back(std::move(change));
   }
   limit.candidates.fill(whens, names_, file_->lists);
+  limit.plain = !limit.windows.empty() && limit.deny.empty() && limit.allow.empty() &&
+                limit.overrides.empty() && limit.cost.from == kNone && limit.cost.cases.empty();
   limits_.push_back(std::move(limit));
 }
 

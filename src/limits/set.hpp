@@ -83,6 +83,8 @@ class Set {
     Conditions allow;
     std::vector<Override> overrides;
     Candidates candidates;  // among the overrides
+    // It has windows, and nothing of a request but the values of `by` makes a difference to it.
+    bool plain = false;
   };
   struct Route {
     const limits::Route* said = nullptr;

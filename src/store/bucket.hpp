@@ -148,7 +148,7 @@ class HeldBoth {
 class HeldAll {
  public:
   explicit HeldAll(std::span<Bucket*> buckets) WEIR_NOT_ANALYSED {
-    std::sort(buckets.begin(), buckets.end());
+    sort(buckets);
     const auto end = std::unique(buckets.begin(), buckets.end());
     buckets_ = buckets.first(static_cast<std::size_t>(end - buckets.begin()));
     lock_all<Bucket>(buckets_);
@@ -159,7 +159,20 @@ class HeldAll {
   HeldAll(const HeldAll&) = delete;
   HeldAll& operator=(const HeldAll&) = delete;
 
+  // How many there are, each once.
+  std::size_t size() const { return buckets_.size(); }
+
  private:
+  // By insertion: they are few.
+  static void sort(std::span<Bucket*> buckets) {
+    for (std::size_t i = 1; i < buckets.size(); ++i) {
+      Bucket* const one = buckets[i];
+      std::size_t at = i;
+      for (; at > 0 && buckets[at - 1] > one; --at) buckets[at] = buckets[at - 1];
+      buckets[at] = one;
+    }
+  }
+
   std::span<Bucket*> buckets_;
 };
 

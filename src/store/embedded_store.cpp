@@ -16,14 +16,27 @@ void refuse(Request& request, std::string why) {
   request.why = std::move(why);
 }
 
-bool names_one_twice(std::span<const Check> checks) {
-  for (std::size_t i = 1; i < checks.size(); ++i) {
-    for (std::size_t j = 0; j < i; ++j) {
-      // Different keys may have one hash, very rarely: those are charged one after the other.
-      if (checks[i].hash == checks[j].hash && checks[i].key == checks[j].key) return true;
+// Why the table does not decide such checks.
+std::string why_not(std::span<const Check> checks) {
+  if (auto sentence = malformed(checks)) return *std::move(sentence);
+  for (const Check& check : checks) {
+    if (!core::kept_in_two_words(check.limit->rule.algorithm)) {
+      return core::name_of(check.limit->rule.algorithm) + " cannot be counted by the table of this process";
     }
   }
-  return false;
+  return "two checks of a request have the same limit and key";
+}
+
+bool is_for_the_table(std::span<const Check> checks) {
+  if (checks.empty() || checks.size() > kMostChecks) return false;
+  for (std::size_t i = 0; i < checks.size(); ++i) {
+    if (!core::kept_in_two_words(checks[i].limit->rule.algorithm) || !is_inside_well(checks, i)) return false;
+    for (std::size_t j = 0; j < i; ++j) {
+      // Different keys may have one hash, very rarely: those are charged one after the other.
+      if (checks[i].hash == checks[j].hash && checks[i].key == checks[j].key) return false;
+    }
+  }
+  return true;
 }
 
 }  // namespace
@@ -73,14 +86,8 @@ void EmbeddedStore::answer(Request& request, Moment when) {
 
 void EmbeddedStore::check_all(Request& request, Moment when) {
   const std::span<Check> checks = request.checks;
-  if (auto sentence = malformed(checks)) return refuse(request, *std::move(sentence));
-  for (const Check& check : checks) {
-    if (!core::kept_in_two_words(check.limit->rule.algorithm)) {
-      return refuse(request, core::name_of(check.limit->rule.algorithm) +
-                                 " cannot be counted by the table of this process");
-    }
-  }
-  if (names_one_twice(checks)) return refuse(request, "two checks of a request have the same limit and key");
+  if (!is_for_the_table(checks)) [[unlikely]]
+    return refuse(request, why_not(checks));
   if (request.verb == Verb::look) {
     table_.look_all(checks, when.now);
   } else {

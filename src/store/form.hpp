@@ -14,6 +14,12 @@
 
 namespace weir::store {
 
+// Whether a check is inside none, or inside an earlier shadow check.
+inline bool is_inside_well(std::span<const Check> checks, std::size_t which) {
+  const std::size_t inside = checks[which].inside;
+  return inside == Check::kNoGuarantee || (inside < which && checks[inside].shadow);
+}
+
 // Why no store decides such checks; nothing when they are well formed.
 inline std::optional<std::string> malformed(std::span<const Check> checks) {
   if (checks.empty() || checks.size() > kMostChecks) {
@@ -21,9 +27,8 @@ inline std::optional<std::string> malformed(std::span<const Check> checks) {
            std::to_string(checks.size());
   }
   for (std::size_t i = 0; i < checks.size(); ++i) {
-    const std::size_t inside = checks[i].inside;
-    if (inside == Check::kNoGuarantee || (inside < i && checks[inside].shadow)) continue;
-    return "check " + std::to_string(i) + " is inside check " + std::to_string(inside) +
+    if (is_inside_well(checks, i)) continue;
+    return "check " + std::to_string(i) + " is inside check " + std::to_string(checks[i].inside) +
            "; expected an earlier shadow check";
   }
   return std::nullopt;

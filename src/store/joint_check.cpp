@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <new>
-#include <utility>
 
 #include "core/rule.hpp"
 #include "store/form.hpp"
@@ -57,30 +56,7 @@ bool JointCheck::look() {
   return true;
 }
 
-bool JointCheck::at_home() {
-  std::array<Bucket*, kMostChecks> buckets;
-  std::size_t count = 0;
-  for (Key& key : keys()) {
-    key.homes = {segments_.owner(segments_.leaf_of(key.place.tag), key.place.bucket), Segments::Owner{}};
-    if (key.homes[0].bucket == nullptr) return false;
-    buckets[count++] = key.homes[0].bucket;
-  }
-  const HeldAll held({buckets.data(), count});
-  for (Key& key : keys()) {
-    if (segments_.owner(segments_.leaf_of(key.place.tag), key.place.bucket) != key.homes[0]) return false;
-    key.find(now_);
-    key.bucket().assert_held();
-    if (!key.known && key.bucket().overflowed()) return false;
-  }
-  charged_ = decide();
-  if (!charged_) return true;
-  if (!find_slots()) return false;
-  write();
-  return true;
-}
-
 bool JointCheck::round() {
-  if (!std::exchange(was_at_home_, true) && at_home()) return true;
   std::array<Bucket*, 2 * kMostChecks> room;
   const std::span<Bucket*> buckets = find_homes(room);
   if (buckets.empty()) return false;
@@ -111,7 +87,6 @@ void JointCheck::Key::find(nanoseconds now) {
   state = {};
   slot = -1;
   for (std::size_t which = 0; which < homes.size() && !known; ++which) {
-    if (homes[which].bucket == nullptr) break;
     Bucket& candidate = *homes[which].bucket;
     candidate.assert_held();
     const int found = candidate.find(place.tag);
@@ -127,8 +102,7 @@ void JointCheck::Key::find(nanoseconds now) {
 nanoseconds JointCheck::Key::no_earlier(nanoseconds now) const {
   std::uint64_t least = 0;
   for (const Segments::Owner& owner : homes) {
-    if (owner.segment != nullptr)
-      least = std::max(least, owner.segment->forgotten.load(std::memory_order_relaxed));
+    least = std::max(least, owner.segment->forgotten.load(std::memory_order_relaxed));
   }
   return std::max(now, nanoseconds{static_cast<std::int64_t>(least)});
 }
@@ -175,7 +149,6 @@ bool JointCheck::find_slots() {
 bool JointCheck::find_slot(Key& key) {
   key.soonest = ~std::uint64_t{0};
   for (const std::size_t which : {key.home, 1 - key.home}) {
-    if (key.homes[which].bucket == nullptr) continue;
     Bucket& bucket = *key.homes[which].bucket;
     bucket.assert_held();
     for (int slot = 0; slot < Bucket::kSlots; ++slot) {

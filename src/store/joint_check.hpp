@@ -1,9 +1,8 @@
-// Several checks of one request, charged all or none.
+// Several checks of one request, charged all or none, wherever their keys are; most requests need less
+// (in_place.hpp).
 //
-// Mostly every key is in the bucket that is its home, or would find room there: then those are all that is
-// locked, as for one check. Else in rounds: lock every bucket that any of the keys may be in, decide all, and
-// if all are allowed find each new key a slot and write everything; if a new key finds none, unlock, make
-// room, begin again.
+// In rounds: lock every bucket that any of the keys may be in, decide all, and if all are allowed find each
+// new key a slot and write everything; if a new key finds none, unlock, make room, begin again.
 //
 // It ends. A slot that a key found, or for which room was made, stays claimed by it from round to round, and
 // making room for the next key counts claimed slots as taken (Segments::make_room): in no bucket do the free
@@ -59,11 +58,11 @@ class JointCheck {
   struct Key {
     Place place;
     std::size_t first_check;
-    Segments::Homes homes{};  // the second has no bucket while at_home()
-    std::size_t home = 0;     // which of the two has its entry, or is claimed for it
-    int slot = -1;            // there; -1: none
-    bool known = false;       // it has an entry in the table
-    bool claims = false;      // that slot is free, but for this key
+    Segments::Homes homes{};
+    std::size_t home = 0;  // which of the two has its entry, or is claimed for it
+    int slot = -1;         // there; -1: none
+    bool known = false;    // it has an entry in the table
+    bool claims = false;   // that slot is free, but for this key
     bool charged = false;
     bool recounted = false;     // by another quota than its debt was counted by
     bool unstored = false;      // allowed for lack of room, by when_full
@@ -84,8 +83,6 @@ class JointCheck {
   };
 
   std::span<Key> keys() { return {keys_, count_}; }
-  // What round() tries first; false when it is not that simple.
-  bool at_home();
   // Every bucket that any of the keys may be in; empty when a split has just been finished.
   std::span<Bucket*> find_homes(std::span<Bucket*> buckets);
   bool homes_still_hold() const;
@@ -111,7 +108,6 @@ class JointCheck {
   // the parent, which may be busy, later than it counts in its guarantee, which is not.
   std::uint32_t guarantees_ = 0;
   std::size_t count_ = 0;
-  bool was_at_home_ = false;
   bool had_room_ = false;  // for every key, when the last round ended
   int missed_ = 0;
   bool charged_ = false;

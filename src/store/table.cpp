@@ -7,6 +7,7 @@
 #include <string>
 
 #include "store/held.hpp"
+#include "store/in_place.hpp"
 #include "store/joint_check.hpp"
 
 namespace weir::store {
@@ -141,6 +142,7 @@ bool Table::check_all(std::span<Check> checks, nanoseconds arrived, nanoseconds 
   if (checks.size() > kMostChecks) {
     throw std::invalid_argument("check_all: at most " + std::to_string(kMostChecks) + " checks");
   }
+  if (const auto charged = check_in_place(segments_, checks, arrived, now)) return *charged;
   JointCheck joint(segments_, when_full_, checks, arrived, now);
   while (!joint.round()) {
   }
