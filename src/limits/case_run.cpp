@@ -58,7 +58,11 @@ std::string title_of(const CaseStep& step, std::size_t number) {
 
 class Run {
  public:
-  Run(const Set& set, Coverage* coverage) : set_(set), coverage_(coverage), trial_(set) {}
+  // Of at most that many different requests.
+  Run(const Set& set, std::size_t requests, Coverage* coverage)
+      : set_(set),
+        coverage_(coverage),
+        trial_(set, requests <= Trial::kFew ? Trial::kLeastBytes : Trial::kMostBytes) {}
 
   void step(const CaseStep& step, Time now, Failure& failure);
   void explain(const CaseExplain& one, Time now, Failure& failure);
@@ -140,7 +144,7 @@ CaseResult run_case(const Case& one, const Set& set, Coverage* coverage) {
   const auto keep = [&result](Failure failure) {
     if (!failure.mismatches.empty() || !failure.error.empty()) result.failures.push_back(std::move(failure));
   };
-  Run test(set, coverage);
+  Run test(set, one.steps.size(), coverage);
   for (const CaseExplain& each : one.explains) {
     Failure failure{each.place, "explain", {}, "", ""};
     test.explain(each, one.now, failure);

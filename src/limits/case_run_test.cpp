@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "limits/case_report.hpp"
+#include "store/table.hpp"
 
 namespace weir::limits {
 namespace {
@@ -135,6 +136,22 @@ TEST(CaseRun, a_request_that_is_an_error_fails_its_step) {
 TEST(CaseRun, each_test_begins_without_debts) {
   const std::string steps = "steps: [{ times: 4, as: { tenant: t }, expect: { allowed: 3 } }] }\n";
   EXPECT_EQ(report_of("  - { name: a, " + steps + "  - { name: b, " + steps).failed(), 0U);
+}
+
+// More keys than the least of stores has room for; one that has none denies.
+TEST(CaseRun, a_long_test_has_room_for_all_its_keys) {
+  Cases cases =
+      *cases_of("  - { name: long, steps: [{ as: { ip: a, tenant: t }, expect: { allowed: 1 } }] }\n");
+  std::vector<CaseStep>& steps = cases.cases[0].steps;
+  constexpr std::size_t kKeysOfOne = 4;
+  while (steps.size() * kKeysOfOne < store::Table::kSlotsPerSegment * 5 / 4) {
+    CaseStep step = steps[0];
+    for (auto& [name, value] : step.asked.as) value += std::to_string(steps.size());
+    steps.push_back(std::move(step));
+  }
+  CaseReport report;
+  report.files.push_back(run(cases, "", nullptr));
+  EXPECT_EQ(report.failed(), 0U);
 }
 
 TEST(CaseRun, a_pattern_is_looked_for_anywhere_in_the_name) {

@@ -86,8 +86,9 @@ bool take_values(const Set& set, std::span<const Attribute> attributes, Work& wo
     const Index number = names.find(name);
     bool twice = false;
     if (number != kNone) {
-      twice = work.values[number].present();
-      work.values[number].set(value);
+      Value& known = work.values[number];
+      twice = known.present();
+      known.set(value);
       work.named.push_back(number);
     } else {
       const auto same = [asked = name](const Attribute& each) { return each.name == asked; };

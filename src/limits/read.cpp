@@ -184,6 +184,18 @@ void read_answers(Context& context, const Field& field) {
   }
 }
 
+// 11. It may be what is left of a limit that has gone.
+void judge_hash_tag(Context& context, const Field& tag) {
+  const std::string& name = context.file.hash_tag;
+  const auto counts_by_it = [&name](const NamedLimit& limit) {
+    return std::any_of(limit.by.begin(), limit.by.end(),
+                       [&name](const By& each) { return each.attribute == name; });
+  };
+  const auto& limits = context.file.limits;
+  if (std::none_of(limits.begin(), limits.end(), counts_by_it))
+    context.findings.warn(11, tag.place(), tag.path, "no limit has " + quoted(name) + " in its by");
+}
+
 // A file that is something else, by a key that no limits file has: one sentence helps more than its many
 // errors.
 bool is_of_another_kind(Context& context, const Node& root) {
@@ -224,6 +236,8 @@ void read_top(Context& context, const Node& root) {
   }
   if (const Field lists = top["lists"]) read_lists(context, lists);
   if (const Field limits = top["limits"]; limits && !read_limits(context, limits)) return;
+  if (const Field tag = top["hash_tag"]; tag && wrong_attribute(file.hash_tag).empty())
+    judge_hash_tag(context, tag);
   read_routes(context, top["routes"]);
   if (const Field gateways = top["gateways"]) read_gateways(context, gateways);
   if (const Field answers = top["answers"]) read_answers(context, answers);

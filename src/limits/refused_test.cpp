@@ -615,6 +615,13 @@ hash_tag: 1
 limits.yaml:4:11: hash_tag: '1' is not a name; it begins with a-z and has at most 64 of a-z, 0-9, _, . and -
 )"},
     {11, R"(version: 1
+hash_tag: tenant
+limits:
+  a: { by: [user], rate: 9/s }
+)",
+     R"(limits.yaml:2:11: warning: hash_tag: no limit has 'tenant' in its by
+)"},
+    {11, R"(version: 1
 limits:
   a: { rate: 9/s, group_ip: { v4: 24 } }
 )",

@@ -1,12 +1,11 @@
 #include "limits/scalars.hpp"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
-#include <cstdio>
 #include <optional>
 
 #include "core/duration.hpp"
+#include "core/utc_text.hpp"
 #include "limits/findings.hpp"
 
 namespace weir::limits {
@@ -159,17 +158,6 @@ std::string to_text(Share share) {
   return text + "%";
 }
 
-std::string to_text(Time time) {
-  const auto second = std::chrono::floor<std::chrono::seconds>(time);
-  const auto day = std::chrono::floor<std::chrono::days>(second);
-  const std::chrono::year_month_day date{day};
-  const std::chrono::hh_mm_ss clock{second - day};
-  std::array<char, 64> text{};
-  std::snprintf(text.data(), text.size(), "%04d-%02u-%02uT%02ld:%02ld:%02ldZ", static_cast<int>(date.year()),
-                static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
-                static_cast<long>(clock.hours().count()), static_cast<long>(clock.minutes().count()),
-                static_cast<long>(clock.seconds().count()));
-  return text.data();
-}
+std::string to_text(Time time) { return core::utc_text(time.time_since_epoch().count()); }
 
 }  // namespace weir::limits

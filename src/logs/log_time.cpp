@@ -2,7 +2,6 @@
 
 #include <charconv>
 #include <chrono>
-#include <cstdio>
 #include <cstring>
 #include <optional>
 
@@ -152,20 +151,6 @@ TimeFault TimeReader::read(std::string_view text, std::int64_t& ns) {
   if (text.size() > 4 && text[4] == '-') return read_iso(text, ns);
   if (text.size() > 2 && text[2] == '/') return read_clf(text, ns);
   return read_number(text, ns);
-}
-
-std::string utc_text(std::int64_t ns) {
-  const std::int64_t second = ns / kSecond - (ns % kSecond < 0 ? 1 : 0);
-  const std::chrono::sys_seconds time{std::chrono::seconds{second}};
-  const auto day = std::chrono::floor<std::chrono::days>(time);
-  const std::chrono::year_month_day date{day};
-  const std::chrono::hh_mm_ss clock{time - day};
-  std::array<char, 64> text{};
-  std::snprintf(text.data(), text.size(), "%04d-%02u-%02uT%02ld:%02ld:%02ldZ", static_cast<int>(date.year()),
-                static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
-                static_cast<long>(clock.hours().count()), static_cast<long>(clock.minutes().count()),
-                static_cast<long>(clock.seconds().count()));
-  return text.data();
 }
 
 }  // namespace weir::logs

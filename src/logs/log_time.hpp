@@ -3,7 +3,6 @@
 
 #include <array>
 #include <cstdint>
-#include <string>
 #include <string_view>
 
 namespace weir::logs {
@@ -33,8 +32,5 @@ class TimeReader {
 
 // "+0100", "-05:30", "Z": seconds east of Greenwich. False for anything else.
 bool parse_zone(std::string_view text, std::int32_t& seconds);
-
-// "2026-11-21T05:49:47Z": whole seconds, rounded down.
-std::string utc_text(std::int64_t ns);
 
 }  // namespace weir::logs

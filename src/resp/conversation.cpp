@@ -19,7 +19,7 @@ std::size_t Conversation::feed(std::string_view input, std::string& out, net::Mo
   std::uint64_t ran = 0;
   if (!settle(out) || later_.waiting()) return 0;
   if (waits_since_.count() != 0) {
-    if (last_ != nullptr && when.now - waits_since_ >= service::SlowLog::kSlow)
+    if (when.now - waits_since_ >= service::SlowLog::kSlow)
       note(when.now - waits_since_, {std::string(last_->name), "... (and what it waited for)"});
     waits_since_ = {};
   }

@@ -1,6 +1,6 @@
 #include <nlohmann/json.hpp>
 
-#include "logs/log_time.hpp"
+#include "core/utc_text.hpp"
 #include "sim/report.hpp"
 
 namespace weir::sim {
@@ -15,7 +15,7 @@ double share(std::uint64_t part, std::uint64_t whole) {
 }
 
 ordered_json time_or_null(bool there, std::int64_t ns) {
-  return there ? ordered_json(logs::utc_text(ns)) : ordered_json(nullptr);
+  return there ? ordered_json(core::utc_text(ns)) : ordered_json(nullptr);
 }
 
 ordered_json log_of(const LogReport& log, const char* kind) {
@@ -58,7 +58,7 @@ ordered_json worst_of(const LimitReport& limit) {
     all.push_back({{"client", each.client},
                    {"requests", each.requests},
                    {"denied", each.denied},
-                   {"first_denied", logs::utc_text(each.first_denied_ns)},
+                   {"first_denied", core::utc_text(each.first_denied_ns)},
                    {"first_denied_s", floor_to_second(each.first_denied_ns)},
                    {"timeline", std::move(timeline)}});
   }

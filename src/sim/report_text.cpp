@@ -5,7 +5,7 @@
 
 #include "core/duration.hpp"
 #include "core/printable.hpp"
-#include "logs/log_time.hpp"
+#include "core/utc_text.hpp"
 #include "sim/report.hpp"
 
 namespace weir::sim {
@@ -91,7 +91,7 @@ std::string head_of(const LogReport& log) {
   out += fmt::format("{} {} of {} {}", grouped(stats.requests), stats.requests == 1 ? "request" : "requests",
                      grouped(log.clients), log.clients == 1 ? "client" : "clients");
   if (stats.requests > 0) {
-    out += fmt::format(", {} to {} ({})", logs::utc_text(log.first_ns), logs::utc_text(log.last_ns),
+    out += fmt::format(", {} to {} ({})", core::utc_text(log.first_ns), core::utc_text(log.last_ns),
                        about(log.last_ns - log.first_ns));
   }
   out += fmt::format("; by {}", log.key);
@@ -175,7 +175,7 @@ std::string text_of(const ReplayReport& report, bool colour) {
     for (const WorstClient& each : limit.worst) {
       worst.row({cut(core::printable(each.client), kNameColumns), grouped(each.requests),
                  grouped(each.denied), percent(each.denied, each.requests),
-                 logs::utc_text(each.first_denied_ns)});
+                 core::utc_text(each.first_denied_ns)});
     }
     out += worst.text("  ");
     if (limit.longest_locked_out_client) {
