@@ -367,6 +367,15 @@ const store::Limit* guarantee_within(const Work& work, const Meeting& parent, co
 
 bool add_checks_of(const Meeting& meeting, const Work& work, Matched& into, Trace* trace) {
   const Set::Limit& limit = *meeting.limit;
+  if (limit.plain && limit.leave.empty() && limit.reserve.millionths == 0 && !limit.guarantees) {
+    for (const Set::Window& window : limit.windows) {
+      if (!add_check(window.limit, meeting, meeting.cost, meeting.shadow, store::Check::kNoGuarantee,
+                     meeting.number, into))
+        return false;
+      trace_step(trace, Step::What::counted, meeting.number, window.number);
+    }
+    return true;
+  }
   const std::uint64_t kept = kept_of(meeting, into.class_of);
   bool asked_guarantee = false;
   std::uint8_t inside = store::Check::kNoGuarantee;

@@ -1,6 +1,5 @@
 #include "resp/limits_words.hpp"
 
-#include <algorithm>
 #include <cstring>
 #include <limits>
 
@@ -18,15 +17,9 @@ bool is(std::string_view word, std::string_view name) {
   return true;
 }
 
-// The '=', or null. By hand, as names are short: a call takes longer.
+// The '=', or null.
 const char* sign_of(std::string_view word) {
-  constexpr std::size_t kShort = 12;
-  const std::size_t near = std::min(word.size(), kShort);
-  for (std::size_t i = 0; i < near; ++i) {
-    if (word[i] == '=') return &word[i];
-  }
-  if (near == word.size()) return nullptr;
-  return static_cast<const char*>(std::memchr(&word[near], '=', word.size() - near));
+  return word.empty() ? nullptr : static_cast<const char*>(std::memchr(word.data(), '=', word.size()));
 }
 
 std::string shown(std::string_view word) {
@@ -43,7 +36,8 @@ bool read_limits_words(std::span<const std::string_view> words, bool takes_now, 
     return false;
   };
   bool cost = false;
-  while (!words.empty() && sign_of(words[0]) == nullptr) {
+  const char* sign = nullptr;
+  while (!words.empty() && (sign = sign_of(words[0])) == nullptr) {
     const std::string_view name = words[0];
     const bool is_cost = is(name, "COST");
     const bool is_class = is(name, "CLASS");
@@ -70,7 +64,7 @@ bool read_limits_words(std::span<const std::string_view> words, bool takes_now, 
   }
   std::size_t count = 0;
   for (const std::string_view word : words) {
-    const char* const sign = sign_of(word);
+    if (count > 0) sign = sign_of(word);
     if (sign == nullptr) return fail("ERR missing '=' after " + shown(word));
     const auto at = static_cast<std::size_t>(sign - word.data());
     if (at == 0) return fail("ERR missing a name before " + shown(word));

@@ -75,7 +75,8 @@ void Writer::five_integers(const std::array<std::int64_t, 5>& values) {
 }
 
 void Writer::six(const std::array<std::int64_t, 5>& values, std::string_view by) {
-  char buffer[kSixHeader.size() + 6 * kMaxLine];
+  constexpr std::size_t kShort = 64;  // the longest name of a limit
+  char buffer[kSixHeader.size() + 6 * kMaxLine + kShort + 2];
   std::memcpy(buffer, kSixHeader.data(), kSixHeader.size());
   char* at = buffer + kSixHeader.size();
   for (const std::int64_t value : values) at = write_integer_line(at, value);
@@ -83,7 +84,14 @@ void Writer::six(const std::array<std::int64_t, 5>& values, std::string_view by)
   at = write_unsigned(at, by.size());
   std::memcpy(at, "\r\n", 2);
   at += 2;
+  const bool is_short = by.size() <= kShort;
+  if (is_short) {
+    at = std::copy(by.begin(), by.end(), at);
+    std::memcpy(at, "\r\n", 2);
+    at += 2;
+  }
   out_.append(buffer, static_cast<std::size_t>(at - buffer));
+  if (is_short) return;
   out_ += by;
   out_ += "\r\n";
 }

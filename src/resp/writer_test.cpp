@@ -103,6 +103,17 @@ TEST(Writer, five_integers_as_redis_cell_sends_them) {
   }
 }
 
+TEST(Writer, six_end_with_a_name_of_any_length) {
+  for (const std::size_t length : {0U, 1U, 63U, 64U, 65U, 1000U}) {
+    const std::string by(length, 'x');
+    const std::string numbers =
+        ":-9223372036854775808\r\n:-9223372036854775808\r\n:-9223372036854775808\r\n"
+        ":-9223372036854775808\r\n:-9223372036854775808\r\n";
+    EXPECT_EQ(written(2, [&](Writer& r) { r.six({kMin, kMin, kMin, kMin, kMin}, by); }),
+              "*6\r\n" + numbers + "$" + std::to_string(length) + "\r\n" + by + "\r\n");
+  }
+}
+
 TEST(Writer, numbers_are_printed_as_the_standard_library_prints_them) {
   const auto expect_printed = [](std::int64_t value) {
     ASSERT_EQ(written(2, [=](Writer& r) { r.integer(value); }), ":" + std::to_string(value) + "\r\n");
