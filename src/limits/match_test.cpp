@@ -104,6 +104,30 @@ limits:
   EXPECT_EQ(other.ask("tenant=a tokens=3", 1, "x"), "error: class 'x': the limits file has no classes");
 }
 
+// What a pattern begins with tells which routes to ask; it is all that matters only of some patterns.
+TEST(Match, a_pattern_is_compared_whole_wherever_its_stars_are) {
+  World world(R"(
+version: 1
+limits:
+  last: { rate: 1/s burst 9 }
+  middle: { rate: 1/s burst 9 }
+  two: { rate: 1/s burst 9 }
+  whole: { rate: 1/s burst 9, overrides: [{ when: { path: "/w*e" }, rate: 1/s burst 5 }] }
+routes:
+  - { when: { path: "/a*b" }, limits: [middle] }
+  - { when: { path: ["/c*d*", "/cc"] }, limits: [two] }
+  - { when: { path: "/a*" }, limits: [last] }
+  - { limits: [whole] }
+)");
+  EXPECT_EQ(world.ask("path=/axb"), "allowed 9 8 middle");
+  EXPECT_EQ(world.ask("path=/axc"), "allowed 9 8 last");
+  EXPECT_EQ(world.ask("path=/cxd"), "allowed 9 8 two");
+  EXPECT_EQ(world.ask("path=/cc"), "allowed 9 7 two");
+  EXPECT_EQ(world.ask("path=/ccc"), "allowed 9 8 whole");
+  EXPECT_EQ(world.ask("path=/we"), "allowed 5 3 whole");
+  EXPECT_EQ(world.ask("path=/weed"), "allowed 9 6 whole");
+}
+
 TEST(Match, no_two_values_make_one_key) {
   World world("version: 1\nlimits:\n  pair: { by: [a, b], rate: 1/min }\n");
   const std::string long_value(129, 'x');

@@ -241,9 +241,9 @@ class Made {
       if (!used.insert(name).second) continue;
       if (used.size() > 1) text += ", ";
       static const std::vector<std::string> said = {
-          "a",           "b",      "\"/v1/*\"",          "\"/v1*\"",          "\"*x\"",
-          "10.0.0.0/24", "\"@l\"", "[a, ab, \"/v2/*\"]", "[\"5\", 10.0.0.1]", "2001:db8::/32",
-          "\"*\""};
+          "a",           "b",       "\"/v1/*\"",          "\"/v1*\"",          "\"*x\"",
+          "10.0.0.0/24", "\"@l\"",  "[a, ab, \"/v2/*\"]", "[\"5\", 10.0.0.1]", "2001:db8::/32",
+          "\"*\"",       "\"/v*y\""};
       text += name + ": " + pick(said);
     }
     return used.empty() ? "{ q: a }" : text + " }";
