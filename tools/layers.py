@@ -35,7 +35,8 @@ ROOMS = {room.name: room for room in [
          files={"case_report", "case_run", "cases", "coverage", "diff", "explain_json", "trial"}),
     Room("service", "what all connections share: who may ask, what is counted and told; no protocol",
          {"core", "store", "limits"}, {"OpenSSL", "POSIX"}),
-    Room("http", "HTTP/1.1: a request's bytes, what it asks, its answer; no sockets"),
+    Room("http", "HTTP/1.1: a request's bytes, what it asks, its answer; no sockets",
+         {"core"}, {"Asio", "Beast"}),
     Room("server", "wiring: sockets, conversations and stores, put together", {"core", "store", "limits", "resp conversation", "net", "redis", "service"},
          {"Asio", "OpenSSL", "spdlog", "POSIX"}),
     Room("logs", "reading access logs: formats, times, merging by time",
@@ -53,6 +54,7 @@ class Library(NamedTuple):
 
 LIBRARIES = {
     "Asio": Library(("boost/asio", "boost/system"), {"Boost::headers"}),
+    "Beast": Library(("boost/beast",), {"Boost::headers"}),
     "CLI11": Library(("CLI/",), {"CLI11::CLI11"}),
     "JSON": Library(("nlohmann/",), {"nlohmann_json::nlohmann_json"}),
     "OpenSSL": Library(("openssl/",), {"OpenSSL::SSL", "OpenSSL::Crypto"}),

@@ -29,8 +29,8 @@ struct Field {
 };
 
 struct Message {
-  std::string_view method;
-  std::string_view target;  // as it came
+  std::string_view method{};
+  std::string_view target{};  // as it came
   // Of the target, as it came: without its query, and without the scheme and the host of an absolute one.
   std::string_view path;
   std::string_view query;           // after the first '?'; empty: none

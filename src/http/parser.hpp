@@ -1,0 +1,83 @@
+// Finds the requests in what a client sends: Boost.Beast's parser for the grammar, and more strictness where
+// two readers of the same bytes could disagree about where a request ends (request smuggling).
+//
+// One connection's, one thread. What it finds views the input and the room for fields. Half a request is not
+// read twice: only its head is, once more, when its body has come. Not for: what a request asks.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "http/message.hpp"
+
+namespace weir::http {
+
+// What a request may be at most. A connection's bytes are kept until its request is whole.
+constexpr std::size_t kMostTarget = std::size_t{8} << 10;
+constexpr std::size_t kMostHead = std::size_t{16} << 10;  // with the target
+constexpr std::size_t kMostFields = 100;
+constexpr std::size_t kMostBody = std::size_t{1} << 20;
+// Of a body in chunks, as sent: one byte a chunk must not cost five times the memory.
+constexpr std::size_t kMostChunks = 2 * kMostBody;
+
+using FieldRoom = std::array<Field, kMostFields>;
+
+class RequestParser {
+ public:
+  enum class Status : std::uint8_t {
+    incomplete,  // its head is not whole
+    head,        // its head is, not its body; message() has the head at the first of these answers
+    whole,       // consumed() says how long it is
+    refused,     // it is no request, or too large: refusal(); nothing after it can be understood
+  };
+  struct Refusal {
+    int status = 400;
+    std::string_view detail;  // a constant
+  };
+
+  RequestParser();
+  ~RequestParser();
+  RequestParser(const RequestParser&) = delete;
+  RequestParser& operator=(const RequestParser&) = delete;
+
+  // Looks at `input`, which begins with a request: after `whole` with the next one, else with the same one
+  // and perhaps more of it.
+  Status next(std::string_view input, FieldRoom& room);
+
+  const Message& message() const { return message_; }
+  std::size_t consumed() const { return consumed_; }
+  const Refusal& refusal() const { return refusal_; }
+  // With `head`: the client sends the body when it has been told to.
+  bool expects_continue() const { return expects_continue_; }
+  // Bytes, besides the input.
+  std::size_t kept() const;
+
+ private:
+  struct Chunks;
+
+  Status read_head(std::string_view input, FieldRoom& room);
+  bool find_head_end(std::string_view input);
+  bool judge_framing();
+  bool judge_host();
+  Status read_body(std::string_view input);
+  Status refuse(int status, std::string_view detail);
+  void forget();
+
+  Message message_;
+  std::size_t lead_ = 0;     // empty lines before the request
+  std::size_t scanned_ = 0;  // of the input: lines that are looked at
+  std::size_t head_ = 0;     // where the head ends in the input; 0: not found yet
+  std::size_t body_ = 0;     // its length, unless it comes in chunks
+  std::unique_ptr<Chunks> chunks_;
+  std::size_t consumed_ = 0;
+  Refusal refusal_;
+  bool chunked_ = false;
+  bool expects_continue_ = false;
+  bool done_ = false;  // the last answer was `whole`
+};
+
+}  // namespace weir::http
