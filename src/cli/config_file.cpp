@@ -86,7 +86,8 @@ class Line {
 bool is_secret(const Setting& setting) {
   const bool in_url =
       setting.value.find('@') != std::string::npos || setting.value.find("password=") != std::string::npos;
-  return !setting.value.empty() && (setting.name == "password" || (setting.name == "store" && in_url));
+  return !setting.value.empty() &&
+         (setting.name == "password" || setting.name == "http-token" || (setting.name == "store" && in_url));
 }
 
 std::string contents(const std::string& path) {

@@ -25,14 +25,32 @@ using server::LogLevel;
 // What a reader of standard output or standard error may delay us by, at the start and at the end.
 constexpr std::chrono::seconds kForReaders{1};
 
+bool is_http(const std::string& address) { return address.starts_with("http"); }
+
+// A command to try first.
+std::string example(const std::string& address) {
+  constexpr std::string_view kUnix = "http unix:";
+  if (is_http(address)) {
+    const bool by_path = address.starts_with(kUnix);
+    return "curl --json '{\"key\":\"user:42\",\"limit\":\"30/min burst 16\"}' " +
+           (by_path ? "--unix-socket " + address.substr(kUnix.size()) + " http://weir" : address) +
+           "/v1/check";
+  }
+  const std::size_t colon = address.rfind(':');
+  const std::string to = colon == std::string::npos ? "-s " + address : "-p " + address.substr(colon + 1);
+  return "redis-cli " + to + " CL.THROTTLE user:42 15 30 60";
+}
+
+// RESP's addresses stand before those of HTTP; each has an example.
 std::string first_lines(const std::vector<std::string>& addresses) {
   std::string where;
   for (const std::string& address : addresses) where += (where.empty() ? "" : ", ") + address;
-  const std::string& first = addresses.front();
-  const std::size_t colon = first.rfind(':');
-  const std::string to = colon == std::string::npos ? "-s " + first : "-p " + first.substr(colon + 1);
-  return "weir " WEIR_VERSION " listening on " + core::printable(where) + "\ntry: redis-cli " +
-         core::printable(to) + " CL.THROTTLE user:42 15 30 60\n";
+  std::string lines = "weir " WEIR_VERSION " listening on " + core::printable(where) + "\n";
+  lines += "try: " + core::printable(example(addresses.front())) + "\n";
+  const auto http = std::find_if(addresses.begin() + 1, addresses.end(), is_http);
+  if (http != addresses.end() && !is_http(addresses.front()))
+    lines += "try: " + core::printable(example(*http)) + "\n";
+  return lines;
 }
 
 int serve(const server::Settings& settings) {
@@ -67,7 +85,7 @@ void add_serve(CLI::App& app, int& result) {
   auto flags = std::make_shared<ServeFlags>();
   flags->settings.threads = std::max(1U, std::thread::hardware_concurrency());
   CLI::App* serve_app =
-      app.add_subcommand("serve", "Answer Redis clients, counting in memory or in a shared Redis");
+      app.add_subcommand("serve", "Answer Redis clients and HTTP, counting in memory or in a shared Redis");
   add_serve_flags(*serve_app, *flags);
   serve_app->callback([flags, serve_app, &result] {
     std::signal(SIGHUP, SIG_IGN);  // until there is something to read again

@@ -75,6 +75,8 @@ void add_serve_flags(CLI::App& app, ServeFlags& flags) {
       ->type_name("HOST:PORT")
       ->capture_default_str();
   file("--unix-socket", s.unix_socket, "listen on a Unix socket, mode 0660");
+  app.add_option("--http", flags.http, "speak HTTP here; may be repeated; unix:/PATH too")
+      ->type_name("HOST:PORT");
   number("--threads", s.threads, 256, "event loops, up to 256 [one for each core]");
   const auto size = [&app](const char* name, std::string& text, const char* what) {
     app.add_option(name, text, what)->type_name("SIZE")->capture_default_str();
@@ -91,6 +93,9 @@ void add_serve_flags(CLI::App& app, ServeFlags& flags) {
   app.add_option("--password", s.password, "password for AUTH; better in the environment or the file")
       ->type_name("WORD")
       ->envname("WEIR_PASSWORD");
+  app.add_option("--http-token", s.http_token, "bearer token for HTTP")
+      ->type_name("WORD")
+      ->envname("WEIR_HTTP_TOKEN");
   file("--tls-cert", s.tls_cert, "certificate chain (PEM): TCP listeners speak TLS");
   file("--tls-key", s.tls_key, "its private key (PEM)");
   file("--tls-ca", s.tls_ca, "clients must show a certificate signed by this one (PEM)");
@@ -125,6 +130,9 @@ Settings settings_from(const ServeFlags& flags, const CLI::App& app) {
   Settings settings = flags.settings;
   for (const std::string& text : flags.resp) {
     if (!text.empty()) settings.resp.push_back(parse_endpoint("resp", text));
+  }
+  for (const std::string& text : flags.http) {
+    if (!text.empty()) settings.http.push_back(parse_address("http", text));
   }
   settings.memory = parse_bytes("memory", flags.memory, 1_MiB);
   settings.client_memory = parse_bytes("client-memory", flags.client_memory, 1_MiB);

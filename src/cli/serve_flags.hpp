@@ -15,6 +15,7 @@ namespace weir::cli {
 
 struct ServeFlags {
   std::vector<std::string> resp = {"127.0.0.1:6390"};
+  std::vector<std::string> http;
   std::string memory = "64MiB";
   std::string client_memory = "128MiB";
   std::string when_full = "deny";

@@ -96,4 +96,11 @@ server::Endpoint parse_endpoint(const std::string& flag, const std::string& text
   return {host, static_cast<std::uint16_t>(*port)};
 }
 
+server::Address parse_address(const std::string& flag, const std::string& text) {
+  constexpr std::string_view kUnix = "unix:";
+  if (!text.starts_with(kUnix)) return {.tcp = parse_endpoint(flag, text), .unix_socket = {}};
+  if (text.size() == kUnix.size()) throw wrong(flag, text, "is missing the path of the Unix socket");
+  return {.tcp = {}, .unix_socket = text.substr(kUnix.size())};
+}
+
 }  // namespace weir::cli

@@ -21,5 +21,7 @@ std::chrono::nanoseconds parse_time(const std::string& flag, const std::string& 
 double parse_share(const std::string& flag, const std::string& text);
 // "127.0.0.1:6390" or "[::1]:6390".
 server::Endpoint parse_endpoint(const std::string& flag, const std::string& text);
+// The same, or "unix:/PATH".
+server::Address parse_address(const std::string& flag, const std::string& text);
 
 }  // namespace weir::cli

@@ -201,7 +201,7 @@ bool RequestParser::judge_host() {
     return false;
   }
   if (host.find_first_of(" \t/\\?#@,\"<>") != std::string_view::npos) {
-    refuse(400, "a Host that is none");
+    refuse(400, "a malformed Host");
     return false;
   }
   return true;

@@ -32,7 +32,7 @@ class RequestParser {
     incomplete,  // its head is not whole
     head,        // its head is, not its body; message() has the head at the first of these answers
     whole,       // consumed() says how long it is
-    refused,     // it is no request, or too large: refusal(); nothing after it can be understood
+    refused,     // not a request, or too large: refusal() says why; nothing after it can be understood
   };
   struct Refusal {
     int status = 400;

@@ -23,6 +23,8 @@ struct Protocol {
   std::string too_many;
   // What one is sent that is closed because it keeps too much memory, unless it is in the middle of a reply.
   std::string too_large{};
+  // What one is sent that is closed because it has sent half a message and no more.
+  std::string stalled{};
   boost::asio::ssl::context* tls = nullptr;  // the caller's; without one, connections are plain
 };
 

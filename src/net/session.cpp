@@ -116,8 +116,17 @@ void Session::look_at_time(std::chrono::nanoseconds now) {
   if (!ended) {
     loop_.counters.stalled.fetch_add(1, std::memory_order_relaxed);
     loop_.notices.tell(core::Notice::stalled, peer_.address);
+    if (state_ == State::reading && !rest_.empty() && !protocol_.stalled.empty()) return tell_of_stall();
   }
   close();
+}
+
+void Session::tell_of_stall() {
+  std::string().swap(rest_);
+  conversation_.reset();
+  socket_->send(protocol_.stalled);
+  finish();
+  account();
 }
 
 void Session::drain() {

@@ -63,6 +63,7 @@ class Session final : public std::enable_shared_from_this<Session>, private Poll
 
   void shake_hands();
   void tell_of_refusal();
+  void tell_of_stall();
   void read();
   void converse(std::string_view fresh, Moment when);
   void delay(std::string_view out, std::chrono::nanoseconds now);
@@ -88,7 +89,7 @@ class Session final : public std::enable_shared_from_this<Session>, private Poll
   const Peer peer_;
   const Protocol& protocol_;
   const std::chrono::nanoseconds came_;
-  std::unique_ptr<Conversation> conversation_;  // none when it was closed because of its memory
+  std::unique_ptr<Conversation> conversation_;  // none when it was closed, memory or time being up
   std::string rest_;                            // bytes of a message that is not yet whole, or not yet run
   std::string untaken_;  // replies that the socket did not take at once, from written_ on
   std::size_t written_ = 0;

@@ -19,10 +19,10 @@
 #include "limits/match.hpp"
 #include "limits/trace.hpp"
 #include "resp/limits_words.hpp"
-#include "resp/rule_texts.hpp"
 #include "resp/throttle.hpp"
 #include "service/decision_counts.hpp"
 #include "service/limits_in_force.hpp"
+#include "service/rule_texts.hpp"
 #include "store/store.hpp"
 
 namespace weir::resp {
@@ -83,7 +83,7 @@ class Batch {
 
   // The limits of the questions are its.
   ThrottleParser& parser() { return parser_; }
-  RuleTexts& rules() { return rules_; }
+  service::RuleTexts& rules() { return rules_; }
 
   // The set in force, the same for all questions of a batch; null: there is none. And what time it is for it.
   const limits::Set* limits() {
@@ -123,7 +123,7 @@ class Batch {
   void renew_limits();
 
   ThrottleParser parser_;
-  RuleTexts rules_;
+  service::RuleTexts rules_;
   service::LimitsView limits_;
   const limits::Set* set_ = nullptr;
   limits::Time limits_now_{};

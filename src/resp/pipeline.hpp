@@ -42,7 +42,7 @@ class Pipeline {
   }
 
   ThrottleParser& parser() { return batch_.parser(); }
-  RuleTexts& rules() { return batch_.rules(); }
+  service::RuleTexts& rules() { return batch_.rules(); }
 
   void check(const Throttle& throttle, bool silent);
   // Another question of that many checks, for the caller to fill; drop() when it cannot.

@@ -4,7 +4,7 @@
 // GCRA key max_burst tokens_per_period period [TOKENS n]: the command that Redis' development branch had; the
 // period is a decimal number of seconds. In both max_burst is burst - 1; that word ends here.
 //
-// WEIR.THROTTLE's rules come as text (rule_texts.hpp).
+// WEIR.THROTTLE's rules come as text (service/rule_texts.hpp).
 //
 // One thread. It keeps the limits that it has made, because callers mostly repeat one.
 #pragma once

@@ -65,7 +65,7 @@ bool ask_throttle(Pipeline& pipeline, Arguments words, bool silent) {
     checks[i].cost = cost;
     if (checks[i].limit == nullptr) {
       pipeline.drop();
-      return pipeline.fail(pipeline.rules().error());
+      return pipeline.fail("ERR " + pipeline.rules().error());
     }
   }
   return true;

@@ -27,49 +27,65 @@ asio::ssl::context make_tls(const Settings& settings) {
   return tls;
 }
 
-void check_reach(const asio::ip::tcp::endpoint& endpoint, const Settings& settings) {
-  const bool asks_who = !settings.password.empty() || !settings.tls_ca.empty();
-  if (endpoint.address().is_loopback() || asks_who) return;
+// `asks_who`: its clients show a password or the like.
+void check_reach(const std::string& flag, const asio::ip::tcp::endpoint& endpoint, bool asks_who,
+                 const Settings& settings) {
+  if (endpoint.address().is_loopback() || asks_who || !settings.tls_ca.empty()) return;
   const std::string where = net::to_text(endpoint);
+  const std::string secret = flag == "http" ? "--http-token, --password" : "--password";
   if (settings.tls_cert.empty() && !settings.insecure) {
-    throw std::runtime_error("resp: " + where +
-                             " is not a loopback address: give --password or --tls-cert, or --insecure to "
-                             "serve anyone who can reach it");
+    throw std::runtime_error(flag + ": " + where + " is not a loopback address: give " + secret +
+                             " or --tls-cert, or --insecure to serve anyone who can reach it");
   }
-  spdlog::warn("resp: {}: anyone who can reach it may do everything; --password or --tls-ca restricts that",
-               where);
+  spdlog::warn("{}: {}: anyone who can reach it may do everything; {} or --tls-ca restricts that", flag,
+               where, secret);
 }
 
 }  // namespace
 
 Listeners::Listeners(asio::io_context& context, const Settings& settings, net::Protocol resp,
-                     core::Notices& notices)
-    : settings_(settings), notices_(notices), tcp_protocol_(resp), unix_protocol_(std::move(resp)) {
+                     net::Protocol http, core::Notices& notices)
+    : settings_(settings), notices_(notices), resp_{resp, std::move(resp)}, http_{http, std::move(http)} {
   if (!settings.tls_cert.empty()) {
     tls_.emplace(make_tls(settings));
-    tcp_protocol_.tls = &*tls_;
+    resp_.tcp.tls = http_.tcp.tls = &*tls_;
   }
-  for (const Endpoint& wanted : settings.resp) {
-    const auto endpoint = net::resolve("resp", wanted.host, wanted.port);
-    check_reach(endpoint, settings);
-    tcp_.push_back(net::listen_tcp(context, "resp", endpoint));
-    addresses_.push_back(tcp_.back()->address());
+  const bool password = !settings.password.empty();
+  for (const Endpoint& wanted : settings.resp)
+    addresses_.push_back(open_tcp(context, "resp", wanted, password, resp_));
+  if (!settings.unix_socket.empty())
+    addresses_.push_back(open_unix(context, "unix-socket", settings.unix_socket, resp_));
+  const std::string scheme = tls_ ? "https://" : "http://";
+  const bool asks_who = password || !settings.http_token.empty();
+  for (const Address& wanted : settings.http) {
+    addresses_.push_back(wanted.unix_socket.empty()
+                             ? scheme + open_tcp(context, "http", wanted.tcp, asks_who, http_)
+                             : "http unix:" + open_unix(context, "http", wanted.unix_socket, http_));
   }
-  if (!settings.unix_socket.empty()) {
-    unix_ = net::listen_unix(context, "unix-socket", settings.unix_socket);
-    addresses_.push_back(unix_->address());
-  }
-  if (addresses_.empty()) throw std::runtime_error("nothing to listen on: give --resp or --unix-socket");
+  if (addresses_.empty())
+    throw std::runtime_error("nothing to listen on: give --resp, --unix-socket or --http");
+}
+
+std::string Listeners::open_tcp(asio::io_context& context, const std::string& flag, const Endpoint& wanted,
+                                bool asks_who, const Spoken& spoken) {
+  const auto endpoint = net::resolve(flag, wanted.host, wanted.port);
+  check_reach(flag, endpoint, asks_who, settings_);
+  return open_.emplace_back(Open{net::listen_tcp(context, flag, endpoint), &spoken.tcp}).listener->address();
+}
+
+std::string Listeners::open_unix(asio::io_context& context, const std::string& flag, const std::string& path,
+                                 const Spoken& spoken) {
+  return open_.emplace_back(Open{net::listen_unix(context, flag, path), &spoken.by_path}).listener->address();
 }
 
 void Listeners::start(net::Dispatcher& dispatcher) {
-  for (const auto& listener : tcp_) start(*listener, tcp_protocol_, dispatcher);
-  if (unix_) start(*unix_, unix_protocol_, dispatcher);
-}
-
-void Listeners::start(net::Listener& listener, const net::Protocol& protocol, net::Dispatcher& dispatcher) {
-  listener.start([&](net::Accepted accepted) { dispatcher.take(std::move(accepted), protocol); },
-                 [this](const std::string& why) { notices_.tell(core::Notice::cannot_accept, {}, why); });
+  for (const Open& each : open_) {
+    each.listener->start(
+        [&dispatcher, protocol = each.protocol](net::Accepted accepted) {
+          dispatcher.take(std::move(accepted), *protocol);
+        },
+        [this](const std::string& why) { notices_.tell(core::Notice::cannot_accept, {}, why); });
+  }
 }
 
 void Listeners::reload() {
@@ -77,8 +93,7 @@ void Listeners::reload() {
 }
 
 void Listeners::stop() {
-  for (const auto& listener : tcp_) listener->stop();
-  if (unix_) unix_->stop();
+  for (const Open& each : open_) each.listener->stop();
 }
 
 }  // namespace weir::server

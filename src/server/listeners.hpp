@@ -20,8 +20,9 @@ class Listeners {
   // Opens all of them. Throws std::runtime_error with one line that says what and where; clients
   // beyond this machine are served only with a password, TLS or --insecure. The settings must outlive it.
   Listeners(boost::asio::io_context& context, const Settings& settings, net::Protocol resp,
-            core::Notices& notices);
+            net::Protocol http, core::Notices& notices);
 
+  // "127.0.0.1:6390" or a path; of HTTP "http://127.0.0.1:6391" or "http unix:/path".
   const std::vector<std::string>& addresses() const { return addresses_; }
   void start(net::Dispatcher& dispatcher);
   void stop();
@@ -31,15 +32,27 @@ class Listeners {
   void reload();
 
  private:
-  void start(net::Listener& listener, const net::Protocol& protocol, net::Dispatcher& dispatcher);
+  // One protocol, over TCP and over Unix sockets, which are never TLS.
+  struct Spoken {
+    net::Protocol tcp;
+    net::Protocol by_path;
+  };
+  struct Open {
+    std::unique_ptr<net::Listener> listener;
+    const net::Protocol* protocol;
+  };
+
+  std::string open_tcp(boost::asio::io_context& context, const std::string& flag, const Endpoint& wanted,
+                       bool asks_who, const Spoken& spoken);
+  std::string open_unix(boost::asio::io_context& context, const std::string& flag, const std::string& path,
+                        const Spoken& spoken);
 
   const Settings& settings_;
   core::Notices& notices_;
   std::optional<boost::asio::ssl::context> tls_;
-  net::Protocol tcp_protocol_;
-  net::Protocol unix_protocol_;  // never TLS
-  std::vector<std::unique_ptr<net::Listener>> tcp_;
-  std::unique_ptr<net::Listener> unix_;
+  Spoken resp_;
+  Spoken http_;
+  std::vector<Open> open_;
   std::vector<std::string> addresses_;
 };
 

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "http/problem.hpp"
 #include "net/dispatcher.hpp"
 #include "server/certificates.hpp"
 #include "server/limits_file.hpp"
@@ -64,6 +65,7 @@ std::size_t table_bytes(std::size_t memory) {
 service::Options options_from(const Settings& settings) {
   return {.user = settings.user,
           .password = settings.password,
+          .http_token = settings.http_token,
           .on_store_error = settings.on_store_error,
           .sharing = {.merge = settings.store_merge},
           .threads = settings.threads,
@@ -103,7 +105,7 @@ class Server::Impl {
     };
     dispatcher_ =
         std::make_unique<net::Dispatcher>(std::move(loops), settings_.max_connections, connections_);
-    listeners_ = std::make_unique<Listeners>(main_context(), settings_, resp(), service_.notices);
+    listeners_ = std::make_unique<Listeners>(main_context(), settings_, resp(), http(), service_.notices);
     if (snapshot_.file) restore(std::move(*snapshot_.file), settings_, embedded_.table(), service_.now());
     snapshot_.file.reset();
     raise_descriptor_limit(settings_.max_connections);
@@ -188,6 +190,17 @@ class Server::Impl {
             .too_many = "-ERR max number of clients reached\r\n",
             .too_large =
                 "-ERR closed: clients together keep more than --client-memory, and this one the most\r\n"};
+  }
+
+  net::Protocol http() {
+    return {.converse =
+                [this](net::Loop& loop, const net::Peer& peer, std::function<void()> resume) {
+                  return workers_[loop.number]->converse_http(peer, std::move(resume));
+                },
+            .too_many = http::last_words(503, "--max-connections are open"),
+            .too_large = http::last_words(
+                503, "clients together keep more than --client-memory, and this one the most"),
+            .stalled = http::last_words(408, "half a request for --stall-timeout")};
   }
 
   Shutdown::Steps shutdown_steps() {

@@ -19,9 +19,16 @@ struct Endpoint {
   std::uint16_t port = 0;  // 0: any free one
 };
 
+// Where to listen: TCP, or a Unix socket.
+struct Address {
+  Endpoint tcp;
+  std::string unix_socket;  // its path; empty: TCP
+};
+
 struct Settings {
   std::vector<Endpoint> resp;
   std::string unix_socket;
+  std::vector<Address> http;
   unsigned threads = 1;
   std::size_t memory = 64_MiB;
   WhenFull when_full = WhenFull::deny;
@@ -35,6 +42,7 @@ struct Settings {
 
   std::string user = "default";
   std::string password;
+  std::string http_token;  // of a bearer; the user and the password are taken too
 
   std::string tls_cert;
   std::string tls_key;

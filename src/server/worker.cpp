@@ -6,6 +6,7 @@
 #include <exception>
 #include <utility>
 
+#include "http/conversation.hpp"
 #include "resp/conversation.hpp"
 
 namespace weir::server {
@@ -17,6 +18,7 @@ Worker::Worker(std::size_t number, const Settings& settings, service::Service& s
       embedded_(embedded),
       batch_(service.options().on_store_error, service.options().sharing, service.wall_ahead(),
              service.limits.get()),
+      room_(service),
       loop_(number, service.options().clock, settings.stall_timeout, connections, service.notices) {
   if (!settings.store) return;
   const core::Clock& clock = service.options().clock;
@@ -26,9 +28,15 @@ Worker::Worker(std::size_t number, const Settings& settings, service::Service& s
 }
 
 std::unique_ptr<net::Conversation> Worker::converse(const net::Peer& peer, std::function<void()> resume) {
-  store::Store& store = shared_ ? static_cast<store::Store&>(*shared_) : embedded_;
-  return std::make_unique<resp::Conversation>(service_, store, batch_, peer, std::move(resume), &clients_);
+  return std::make_unique<resp::Conversation>(service_, store(), batch_, peer, std::move(resume), &clients_);
 }
+
+std::unique_ptr<net::Conversation> Worker::converse_http(const net::Peer& peer,
+                                                         std::function<void()> resume) {
+  return std::make_unique<http::Conversation>(service_, store(), room_, peer, std::move(resume));
+}
+
+store::Store& Worker::store() { return shared_ ? static_cast<store::Store&>(*shared_) : embedded_; }
 
 void Worker::run() {
   loop_.start_sweeping();

@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 
+#include "http/exchange.hpp"
 #include "net/conversation.hpp"
 #include "net/dispatcher.hpp"
 #include "net/loop.hpp"
@@ -35,6 +36,7 @@ class Worker {
   const service::DecisionCounts& resp_counts() const { return batch_.counts(); }
 
   std::unique_ptr<net::Conversation> converse(const net::Peer& peer, std::function<void()> resume);
+  std::unique_ptr<net::Conversation> converse_http(const net::Peer& peer, std::function<void()> resume);
 
   void run();                             // returns after let_end() or make_end()
   void reload(const Settings& settings);  // the store's TLS files
@@ -43,11 +45,14 @@ class Worker {
   void make_end();                        // with what is under way
 
  private:
+  store::Store& store();
+
   service::Service& service_;
   store::EmbeddedStore& embedded_;
   // Before the loop, whose connections ask until they end.
   std::unique_ptr<redis::SharedStore> shared_;
   resp::Batch batch_;
+  http::Room room_;
   net::Loop loop_;
   net::LoopClients clients_{loop_};
   std::optional<StoreLink> link_;

@@ -21,7 +21,10 @@ std::uint64_t resident_bytes() {
 }  // namespace
 
 Service::Service(Options from, const store::Table& table)
-    : credentials(from.user, from.password), options_(std::move(from)), table_(table) {
+    : credentials(from.user, from.password),
+      token({}, from.http_token),
+      options_(std::move(from)),
+      table_(table) {
   describe();
 }
 

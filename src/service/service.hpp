@@ -28,7 +28,8 @@ namespace weir::service {
 
 struct Options {
   std::string user = "default";
-  std::string password{};  // empty: none is required
+  std::string password{};    // empty: none is required
+  std::string http_token{};  // a bearer's; empty: there is none
 
   // For limits that come with the request.
   OnStoreError on_store_error = OnStoreError::local;
@@ -62,6 +63,7 @@ class Service {
   std::uint64_t live_keys() const { return table_.live(now(), kMostSegmentsRead); }
 
   const Credentials credentials;
+  const Credentials token;  // of HTTP; its user is empty
   Counters counters;
   core::Notices notices{[this] { return now(); }};
   Metrics metrics;

@@ -36,7 +36,7 @@ class WithFolder(unittest.TestCase):
 
 class TestHelp(WithFolder):
     def test_help(self):
-        for args, most in ((("--help",), 24), (("serve", "--help"), 40), (("check", "--help"), 25),
+        for args, most in ((("--help",), 24), (("serve", "--help"), 43), (("check", "--help"), 25),
                            (("replay", "--help"), 24), (("suggest", "--help"), 24), (("lint", "--help"), 24),
                            (("test", "--help"), 24), (("explain", "--help"), 24), (("diff", "--help"), 24)):
             code, out, errors = weir(*args)
@@ -47,7 +47,7 @@ class TestHelp(WithFolder):
 
     def test_help_of_serve_names_every_setting_and_its_default(self):
         _, out, _ = weir("serve", "--help")
-        for flag in ("resp", "unix-socket", "threads", "memory", "when-full", "max-connections", "stall-timeout",
+        for flag in ("resp", "unix-socket", "http", "http-token", "threads", "memory", "when-full", "max-connections", "stall-timeout",
                      "user", "password", "tls-cert", "tls-key", "tls-ca", "store", "store-tls-ca",
                      "store-tls-cert", "store-tls-key", "snapshot", "snapshot-every", "ignore-bad-snapshot",
                      "insecure", "log-level", "config"):

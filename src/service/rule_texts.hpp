@@ -1,4 +1,4 @@
-// Limits from rules as text, as WEIR.THROTTLE sends them: "10/s burst 20", "100/min algorithm=fixed_window".
+// Limits from rules as text, as requests bring them: "10/s burst 20", "100/min algorithm=fixed_window".
 // Callers repeat few of them, so each is read once and kept.
 //
 // One thread.
@@ -13,7 +13,7 @@
 
 #include "store/store.hpp"
 
-namespace weir::resp {
+namespace weir::service {
 
 class RuleTexts {
  public:
@@ -24,8 +24,7 @@ class RuleTexts {
   RuleTexts(OnStoreError on_store_error, store::Sharing sharing, std::chrono::nanoseconds wall)
       : on_store_error_(on_store_error), sharing_(sharing), wall_(wall) {}
 
-  // Stays where it is until forget(). Null: the text is not a rule, and error() is the text for an error
-  // reply.
+  // Stays where it is until forget(). Null: the text is not a rule, and error() is a sentence for people.
   const store::Limit* find(std::string_view text);
   const std::string& error() const { return error_; }
 
@@ -46,4 +45,4 @@ class RuleTexts {
   std::string error_;
 };
 
-}  // namespace weir::resp
+}  // namespace weir::service

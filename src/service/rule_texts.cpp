@@ -1,21 +1,21 @@
-#include "resp/rule_texts.hpp"
+#include "service/rule_texts.hpp"
 
-namespace weir::resp {
+namespace weir::service {
 
 const store::Limit* RuleTexts::find(std::string_view text) {
   if (const auto known = limits_.find(text); known != limits_.end()) return &known->second;
   if (text.size() > kMostBytes) {
-    error_ = "ERR limit '" + std::string(text.substr(0, 32)) + "...': longer than " +
-             std::to_string(kMostBytes) + " bytes";
+    error_ = "limit '" + std::string(text.substr(0, 32)) + "...': longer than " + std::to_string(kMostBytes) +
+             " bytes";
     return nullptr;
   }
   const auto rule = core::Rule::parse(text);
   if (!rule) {
-    error_ = "ERR " + rule.error();
+    error_ = rule.error();
     return nullptr;
   }
   store::Limit limit{.rule = rule->on_clock(wall_), .on_store_error = on_store_error_, .sharing = sharing_};
   return &limits_.emplace(text, limit).first->second;
 }
 
-}  // namespace weir::resp
+}  // namespace weir::service

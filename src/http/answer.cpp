@@ -1,0 +1,266 @@
+#include "http/answer.hpp"
+
+#include <array>
+#include <string>
+
+#include "limits/explain.hpp"
+
+namespace weir::http {
+namespace {
+
+constexpr std::string_view kQuotaExceeded = "https://iana.org/assignments/http-problem-types#quota-exceeded";
+
+void append_text_or_null(std::string& out, std::string_view text) {
+  text.empty() ? void(out += "null") : append_json(out, text);
+}
+
+void append_number_or_null(std::string& out, std::int64_t number) {
+  number < 0 ? void(out += "null") : append_json(out, number);
+}
+
+void append_wait(std::string& out, const std::optional<std::chrono::nanoseconds>& wait) {
+  wait ? append_seconds(out, *wait) : void(out += "null");
+}
+
+std::string_view verdict_of(Verdict verdict) {
+  return verdict == Verdict::allowed ? "allowed" : verdict == Verdict::denied ? "denied" : "never";
+}
+
+void append_decision(std::string& out, std::int64_t limit, std::int64_t remaining,
+                     const std::optional<std::chrono::nanoseconds>& retry_after,
+                     std::chrono::nanoseconds reset_after) {
+  out += "\"limit\":";
+  append_number_or_null(out, limit);
+  out += ",\"remaining\":";
+  append_number_or_null(out, remaining);
+  out += ",\"retry_after\":";
+  append_wait(out, retry_after);
+  out += ",\"reset_after\":";
+  append_seconds(out, reset_after);
+}
+
+void append_own_limits(std::string& out, const Question& question) {
+  for (std::size_t i = 0; i < question.checks.size(); ++i) {
+    const store::Check& check = question.checks[i];
+    out += i == 0 ? "{\"name\":" : ",{\"name\":";
+    append_json(out, own_name(i));
+    out += ",\"key\":";
+    append_json(out, question.keys_and_rules[i].first);
+    out += ",\"rate\":";
+    append_json(out, question.keys_and_rules[i].second);
+    out += ",\"cost\":";
+    append_json(out, static_cast<std::int64_t>(check.cost.units));
+    out += ",\"verdict\":";
+    append_json(out, verdict_of(check.decision.verdict));
+    out += ',';
+    append_decision(out, check.decision.limit, check.decision.remaining, check.decision.retry_after,
+                    check.decision.reset_after);
+    out += '}';
+  }
+}
+
+void append_limits_of_file(std::string& out, const limits::Explanation& explanation) {
+  for (const limits::ExplainedCheck& each : explanation.checks) {
+    out += &each == explanation.checks.data() ? "{\"name\":" : ",{\"name\":";
+    append_json(out, each.limit);
+    out += ",\"line\":";
+    append_json(out, std::int64_t{each.line});
+    out += ",\"window\":";
+    append_text_or_null(out, each.window);
+    out += ",\"key\":";
+    append_json(out, each.key);
+    out += ",\"rate\":";
+    append_text_or_null(out, each.rate);
+    out += ",\"override_line\":";
+    append_number_or_null(out, each.override_line == 0 ? -1 : std::int64_t{each.override_line});
+    out += ",\"reason\":";
+    append_text_or_null(out, each.reason);
+    out += ",\"missing\":";
+    append_text_or_null(out, each.missing);
+    out += each.shadow ? ",\"shadow\":true" : ",\"shadow\":false";
+    out += ",\"verdict\":";
+    append_json(out, limits::verdict_of(each));
+    if (each.decision) {
+      out += ",\"cost\":";
+      append_json(out, static_cast<std::int64_t>(each.cost));
+      out += ',';
+      append_decision(out, each.decision->limit, each.decision->remaining, each.decision->retry_after,
+                      each.decision->reset_after);
+    }
+    out += '}';
+  }
+}
+
+void append_explanation(std::string& out, const Exchange& exchange, const Question& question) {
+  if (!question.by_file) {
+    out += ",\"limits\":[";
+    append_own_limits(out, question);
+    out += ']';
+    return;
+  }
+  std::vector<limits::Attribute> attributes;
+  for (const auto& [name, value] : question.attributes) attributes.push_back({name, value});
+  const limits::Explanation explanation =
+      limits::explain(exchange.set->file(), question.trace, attributes, question.checks,
+                      question.checks.empty() ? nullptr : &question);
+  out += ",\"route_line\":";
+  append_number_or_null(out, explanation.route_line == 0 ? -1 : std::int64_t{explanation.route_line});
+  out += ",\"class\":";
+  append_text_or_null(out, explanation.class_of);
+  out += ",\"limits\":[";
+  append_limits_of_file(out, explanation);
+  out += ']';
+}
+
+// Those that deny, each once.
+void append_violated(std::string& out, const Exchange& exchange, const Question& question) {
+  const limits::Set* const set = exchange.set;
+  out += '[';
+  if (question.by_file && question.matched->outcome == limits::Matched::Outcome::refused) {
+    append_json(out, set->limits()[question.matched->refused_by].said->name);
+    out += ']';
+    return;
+  }
+  std::string_view last;
+  for (std::size_t i = 0; i < question.checks.size(); ++i) {
+    const store::Check& check = question.checks[i];
+    if (check.shadow || check.decision.allowed()) continue;
+    const std::string_view name =
+        question.by_file ? std::string_view(set->limits()[question.matched->limit_of[i]].said->name)
+                         : own_name(i);
+    if (name == last) continue;
+    if (!last.empty()) out += ',';
+    append_json(out, name);
+    last = name;
+  }
+  out += ']';
+}
+
+// Without its braces.
+void append_members(std::string& out, const Exchange& exchange, const Question& question,
+                    const Decided& decided) {
+  out += decided.allowed ? "\"allowed\":true,\"verdict\":" : "\"allowed\":false,\"verdict\":";
+  append_json(out, decided.verdict);
+  out += ',';
+  append_decision(out, decided.limit, decided.remaining, decided.retry_after, decided.reset_after);
+  out += ",\"by\":";
+  append_text_or_null(out, decided.by);
+  if (question.explains) append_explanation(out, exchange, question);
+}
+
+int status_of(const Exchange& exchange, const Question& question, const Decided& decided) {
+  if (decided.allowed || exchange.kind != Kind::check) return 200;
+  return question.by_file ? exchange.set->file().answers.status : 429;
+}
+
+// Why nobody could decide.
+int status_of(Fault fault) { return fault == Fault::unsuitable ? 400 : 503; }
+
+std::string sentence_of(const store::Request& request) {
+  return (request.fault == Fault::store_down ? "the store: " : "") + request.why;
+}
+
+void count(Exchange& exchange, const Decided& decided) {
+  if (!decided.allowed) exchange.service.counters.count(&service::Counters::denied);
+}
+
+void append_result(std::string& out, Exchange& exchange, const Question& question) {
+  out += "{\"status\":";
+  if (!question.faults.empty()) {
+    out += "400,\"errors\":";
+    append_faults(out, question.faults);
+  } else if (question.fault != Fault::none) {
+    append_json(out, std::int64_t{status_of(question.fault)});
+    out += ",\"detail\":";
+    append_json(out, sentence_of(question));
+  } else {
+    const Decided decided = decided_of(exchange, question);
+    count(exchange, decided);
+    append_json(out, std::int64_t{status_of(exchange, question, decided)});
+    out += ',';
+    append_members(out, exchange, question, decided);
+  }
+  out += '}';
+}
+
+void write_batch(Exchange& exchange) {
+  std::string& out = exchange.reply.body;
+  exchange.reply.type = kJson;
+  out = "{\"results\":[";
+  for (const auto& each : exchange.questions) {
+    if (&each != exchange.questions.data()) out += ',';
+    append_result(out, exchange, *each);
+  }
+  out += "]}\n";
+}
+
+}  // namespace
+
+std::string_view own_name(std::size_t number) {
+  constexpr std::array<std::string_view, store::kMostChecks> kOwnNames{
+      "limit",   "limit-2",  "limit-3",  "limit-4",  "limit-5",  "limit-6",  "limit-7",  "limit-8",
+      "limit-9", "limit-10", "limit-11", "limit-12", "limit-13", "limit-14", "limit-15", "limit-16"};
+  return kOwnNames[number];
+}
+
+Decided decided_of(const Exchange& exchange, const Question& question) {
+  if (question.by_file) {
+    const limits::Answer answer =
+        limits::answer_of(*exchange.set, *question.matched, question.checks.empty() ? nullptr : &question);
+    Decided decided{.allowed = answer.allowed,
+                    .limit = answer.limit,
+                    .remaining = answer.remaining,
+                    .retry_after = answer.retry_after,
+                    .reset_after = answer.reset_after,
+                    .by = answer.by};
+    // `never` is for a cost that is too large; a list denies for as long as it has the request.
+    if (question.matched->outcome == limits::Matched::Outcome::refused) {
+      decided.verdict = "denied";
+    } else if (!answer.allowed) {
+      decided.verdict = verdict_of(question.decision().verdict);
+    }
+    return decided;
+  }
+  const Decision& decision = question.decision();
+  return {.allowed = decision.allowed(),
+          .verdict = verdict_of(decision.verdict),
+          .limit = decision.limit,
+          .remaining = decision.remaining,
+          .retry_after = decision.retry_after,
+          .reset_after = decision.reset_after,
+          .by = own_name(question.by)};
+}
+
+void write_answer(Exchange& exchange) {
+  Reply& reply = exchange.reply;
+  if (exchange.batch) return write_batch(exchange);
+  const Question& question = *exchange.questions.front();
+  if (question.fault != Fault::none)
+    return write_problem(reply, status_of(question.fault), sentence_of(question));
+  std::string& out = reply.body;
+  reply.type = kJson;
+  if (exchange.kind == Kind::reset) {
+    out = "{\"reset\":";
+    append_json(out, static_cast<std::int64_t>(question.forgotten));
+    out += "}\n";
+    return;
+  }
+  const Decided decided = decided_of(exchange, question);
+  if (exchange.kind == Kind::check) count(exchange, decided);
+  reply.status = status_of(exchange, question, decided);
+  out = "{";
+  if (reply.status != 200) {
+    reply.type = kProblemJson;
+    out += "\"type\":\"";
+    out += kQuotaExceeded;
+    out += "\",\"title\":\"Request cannot be satisfied as assigned quota has been exceeded\",\"status\":";
+    append_json(out, std::int64_t{reply.status});
+    out += ",\"violated-policies\":";
+    append_violated(out, exchange, question);
+    out += ',';
+  }
+  append_members(out, exchange, question, decided);
+  out += "}\n";
+}
+
+}  // namespace weir::http

@@ -1,0 +1,198 @@
+#include "http/conversation.hpp"
+
+#include <string>
+#include <utility>
+
+#include "http/authorization.hpp"
+#include "http/problem.hpp"
+
+namespace weir::http {
+
+using State = store::Request::State;
+
+Conversation::Conversation(service::Service& service, store::Store& store, Room& room, net::Peer peer,
+                           std::function<void()> resume)
+    : service_(service),
+      store_(store),
+      room_(room),
+      peer_(std::move(peer)),
+      resume_(std::move(resume)),
+      trusted_(!asks_who(service)) {}
+
+Conversation::~Conversation() {
+  if (!exchange_) return;
+  for (const auto& each : exchange_->questions) {
+    if (each->state == State::submitted) store_.cancel(*each);
+  }
+  room_.put_back(std::move(exchange_));
+}
+
+std::size_t Conversation::feed(std::string_view input, std::string& out, net::Moment when) {
+  if (waiting()) return 0;
+  late_ = busy_ = false;
+  if (exchange_) {
+    finish(*exchange_, out);
+    room_.put_back(std::move(exchange_));
+  }
+  std::size_t used = 0;
+  while (!closing_ && !late_ && !waiting() && used < input.size()) {
+    if (out.size() >= kOutputCap) {
+      busy_ = true;
+      break;
+    }
+    const RequestParser::Status status = parser_.next(input.substr(used), room_.fields);
+    if (status == RequestParser::Status::incomplete) break;
+    if (status == RequestParser::Status::head) {
+      refuse_by_head(out);
+      break;
+    }
+    if (status == RequestParser::Status::refused) {
+      fail(out);
+      break;
+    }
+    used += parser_.consumed();
+    told_to_continue_ = false;
+    take(out, when);
+    when.arrived = std::max(when.arrived, when.now);
+  }
+  busy_ = busy_ || late_;
+  return closing_ ? input.size() : used;
+}
+
+// A request that is whole.
+void Conversation::take(std::string& out, net::Moment when) {
+  const Message& message = parser_.message();
+  framing_ = {.minor = message.minor,
+              .keep_alive = message.keep_alive,
+              .head = message.method == "HEAD",
+              .date = room_.date()};
+  service_.counters.count(&service::Counters::commands);
+  std::unique_ptr<Exchange> exchange = room_.take();
+  const Route* route = nullptr;
+  if (!judge(message, route, exchange->reply)) {
+    write(exchange->reply, out);
+    return room_.put_back(std::move(exchange));
+  }
+  exchange->peer = &peer_;
+  exchange->resume = &resume_;
+  route->run(message, *exchange);
+  trusted_ = trusted_ || exchange->trusted;
+  submit(*exchange, when);
+  if (exchange->open > 0) {
+    for (const auto& each : exchange->questions) each->keep();
+    exchange->set_kept = room_.limits_set();
+    exchange_ = std::move(exchange);
+    return;
+  }
+  finish(*exchange, out);
+  room_.put_back(std::move(exchange));
+}
+
+// What its head says is enough to refuse it. True: it may run.
+bool Conversation::judge(const Message& message, const Route*& route, Reply& reply) {
+  const auto refuse = [&reply](int status, std::string_view detail) {
+    write_problem(reply, status, detail);
+    return false;
+  };
+  last_ = route = find_route(message.path);
+  if (route != nullptr && route->open()) return true;
+  if (message.find("Origin") != nullptr)
+    return refuse(403, "a request with Origin comes from a web page, and none may ask");
+  if (!judge_caller(message, reply)) return false;
+  if (message.method == "OPTIONS" && message.target == "*") {
+    reply.status = 204;
+    append_field(reply.fields, "Allow", "GET, HEAD, POST, OPTIONS");
+    return false;
+  }
+  if (route == nullptr) return refuse(404, "nothing answers at this path; /openapi.json lists those that do");
+  const bool post = route->takes_json;
+  if (message.method == "OPTIONS") {
+    reply.status = 204;
+    append_field(reply.fields, "Allow", route->methods);
+    return false;
+  }
+  if (post ? message.method != "POST" : message.method != "GET" && message.method != "HEAD") {
+    append_field(reply.fields, "Allow", route->methods);
+    return refuse(405, "allowed methods: " + std::string(route->methods));
+  }
+  if (!post) return true;
+  const Field* const type = message.find("Content-Type");
+  if (type == nullptr) return true;
+  const std::string_view name = type->value.substr(0, type->value.find_first_of("; \t"));
+  if (message.find("Content-Type", type) == nullptr && same(name, kJson)) return true;
+  append_field(reply.fields, "Accept-Post", kJson);
+  return refuse(415, "the body must be application/json, as `curl --json` says it");
+}
+
+bool Conversation::judge_caller(const Message& message, Reply& reply) {
+  if (!asks_who(service_)) return true;
+  const Authorized authorized = authorize(service_, message);
+  if (authorized == Authorized::yes) {
+    trusted_ = true;
+    return true;
+  }
+  write_problem(reply, 401, authorized == Authorized::wrong ? "wrong credentials" : "missing credentials");
+  append_challenge(reply.fields, service_);
+  if (authorized == Authorized::wrong) {
+    late_ = true;
+    service_.counters.count(&service::Counters::auth_failures);
+    service_.notices.tell(core::Notice::wrong_password, peer_.address);
+  }
+  return false;
+}
+
+// The head is there and its body is not. Without this a client that may not ask could still send 1 MiB.
+void Conversation::refuse_by_head(std::string& out) {
+  const Message& message = parser_.message();
+  if (message.method.empty()) return;  // it has been judged
+  framing_ = {
+      .minor = message.minor, .keep_alive = false, .head = message.method == "HEAD", .date = room_.date()};
+  Reply reply;
+  const Route* route = nullptr;
+  if (!judge(message, route, reply)) {
+    closing_ = true;
+    return write(reply, out);
+  }
+  if (parser_.expects_continue() && !std::exchange(told_to_continue_, true))
+    out += "HTTP/1.1 100 Continue\r\n\r\n";
+}
+
+// Where the next request begins cannot be known.
+void Conversation::fail(std::string& out) {
+  const RequestParser::Refusal& refusal = parser_.refusal();
+  framing_ = {.keep_alive = false, .date = room_.date()};
+  Reply reply;
+  write_problem(reply, refusal.status, refusal.detail);
+  write(reply, out);
+  service_.counters.count(&service::Counters::protocol_errors);
+  service_.notices.tell(core::Notice::malformed, peer_.address, refusal.detail);
+  closing_ = true;
+}
+
+void Conversation::submit(Exchange& exchange, net::Moment when) {
+  std::vector<store::Request*>& asked = room_.asked;
+  asked.clear();
+  for (const auto& each : exchange.questions) {
+    if (each->state == State::idle) asked.push_back(each.get());
+  }
+  if (asked.empty()) return;
+  store_.submit(asked, {when.arrived, when.now});
+  for (const store::Request* each : asked) exchange.open += each->state == State::answered ? 0 : 1;
+}
+
+void Conversation::finish(Exchange& exchange, std::string& out) {
+  if (exchange.answer != nullptr) exchange.answer(exchange);
+  write(exchange.reply, out);
+}
+
+void Conversation::write(const Reply& reply, std::string& out) {
+  append_reply(out, reply, framing_);
+  if (reply.closes || !framing_.keep_alive) closing_ = true;
+}
+
+void Conversation::describe(net::Client& client) const {
+  client.user = trusted_ ? service_.options().user : "";
+  client.command = last_ != nullptr ? std::string(last_->path) : "NULL";
+}
+
+}  // namespace weir::http

@@ -1,0 +1,72 @@
+// One HTTP/1.1 connection's conversation.
+//
+// Requests are answered in the order in which they came, one at a time: one that waits for a store holds up
+// those after it in the same connection. Nothing is taken of a request before it is whole; what must be
+// refused by its head alone is refused before its body is read.
+//
+// One thread at a time, that of its loop. Not for: sockets, timers, TLS (net/), and what is asked
+// (routes.hpp).
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "http/exchange.hpp"
+#include "http/parser.hpp"
+#include "http/routes.hpp"
+#include "net/conversation.hpp"
+#include "service/service.hpp"
+#include "store/store.hpp"
+
+namespace weir::http {
+
+class Conversation final : public net::Conversation {
+ public:
+  // Answers beyond this end a call of feed(), so that what a client does not take stays bounded.
+  static constexpr std::size_t kOutputCap = std::size_t{256} << 10;
+
+  // `room` is shared by the conversations of a loop. All that is handed in must outlive this.
+  Conversation(service::Service& service, store::Store& store, Room& room, net::Peer peer,
+               std::function<void()> resume);
+  ~Conversation() override;
+
+  std::size_t feed(std::string_view input, std::string& out, net::Moment when) override;
+  bool waiting() const override { return exchange_ != nullptr && exchange_->open > 0; }
+  bool busy() const override { return busy_ || (exchange_ != nullptr && exchange_->open == 0); }
+  bool closing() const override { return closing_; }
+  bool trusted() const override { return trusted_; }
+  bool unfinished() const override { return false; }
+  bool late() const override { return late_; }
+  std::size_t kept() const override { return parser_.kept() + (exchange_ ? exchange_->kept() : 0); }
+  void describe(net::Client& client) const override;
+
+ private:
+  void take(std::string& out, net::Moment when);
+  bool judge(const Message& message, const Route*& route, Reply& reply);
+  bool judge_caller(const Message& message, Reply& reply);
+  void refuse_by_head(std::string& out);
+  void fail(std::string& out);
+  void submit(Exchange& exchange, net::Moment when);
+  void finish(Exchange& exchange, std::string& out);
+  void write(const Reply& reply, std::string& out);
+
+  service::Service& service_;
+  store::Store& store_;
+  Room& room_;
+  net::Peer peer_;
+  std::function<void()> resume_;
+  RequestParser parser_;
+  std::unique_ptr<Exchange> exchange_;  // that waits, or has waited and is not written
+  const Route* last_ = nullptr;
+  Framing framing_;  // of the request that is being answered
+  bool told_to_continue_ = false;
+  bool trusted_;
+  bool late_ = false;
+  bool busy_ = false;
+  bool closing_ = false;
+};
+
+}  // namespace weir::http

@@ -1,0 +1,141 @@
+// One request that is being answered, and what the connections of an event loop share for it.
+//
+// A handler (routes.hpp) reads the message and adds questions for the store, or replies at once. The
+// conversation submits the questions; when the last is answered it calls the handler's second half, which
+// writes the reply. An embedded store answers at once, and then one Exchange serves all connections of the
+// loop in turn; one that waits belongs to its connection.
+//
+// The thread of its loop. Not for: bytes (parser.hpp, writer.hpp) and sockets.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "http/message.hpp"
+#include "http/parser.hpp"
+#include "http/problem.hpp"
+#include "http/writer.hpp"
+#include "limits/match.hpp"
+#include "limits/trace.hpp"
+#include "net/clients.hpp"
+#include "service/limits_in_force.hpp"
+#include "service/rule_texts.hpp"
+#include "service/service.hpp"
+#include "store/store.hpp"
+
+namespace weir::http {
+
+struct Exchange;
+
+// One thing that the store is asked for a message, or that has an answer without it.
+struct Question final : store::Request {
+  Question();
+
+  // As new; what it has allocated stays.
+  void clear();
+  // Room for checks of limits that the request brings.
+  std::span<store::Check> room(std::size_t count);
+  // It is answered without the store.
+  void settle() { state = State::answered; }
+  // Copies what belongs to the loop: the answer comes later.
+  void keep();
+  std::size_t kept() const;
+
+  Exchange* asker = nullptr;
+  bool by_file = false;  // its checks are those of `matched`; else they are its own
+  bool explains = false;
+  std::vector<store::Check> own;
+  std::unique_ptr<limits::Matched> matched;
+  Faults faults;  // what is wrong with it: then it is not asked
+
+  // Of an explanation.
+  limits::Trace trace;
+  std::vector<std::pair<std::string, std::string>> attributes;
+  std::vector<std::pair<std::string, std::string>> keys_and_rules;  // of its own checks
+
+ private:
+  std::vector<store::Limit> limits_;  // copies of those of its own checks
+};
+
+// Shared by the connections of a loop. A connection uses it within one call of feed().
+class Room {
+ public:
+  explicit Room(service::Service& service);
+  ~Room();
+  Room(const Room&) = delete;
+  Room& operator=(const Room&) = delete;
+
+  // Another exchange, as new; and one that is done with.
+  std::unique_ptr<Exchange> take();
+  void put_back(std::unique_ptr<Exchange> exchange);
+  std::unique_ptr<Question> take_question();
+  void put_back(std::unique_ptr<Question> question);
+
+  // The set in force, or null; the same until the next call, and the time by which its dates go.
+  const limits::Set* renew_limits();
+  limits::Time limits_now() const { return limits_now_; }
+  const std::shared_ptr<const limits::Set>& limits_set() const { return limits_.set(); }
+
+  service::RuleTexts& rules() { return rules_; }
+  // Now, as the field Date says it.
+  std::string_view date();
+
+  FieldRoom fields{};
+  std::array<limits::Attribute, limits::kMostAttributes> attributes{};
+  std::vector<store::Request*> asked;  // while they are submitted
+  struct Json;                         // json.hpp
+  std::unique_ptr<Json> json;
+
+ private:
+  // As many as wait for a store at a time; beyond that they are made and freed each time.
+  static constexpr std::size_t kMostFree = 64;
+
+  service::Service& service_;
+  service::RuleTexts rules_;
+  service::LimitsView limits_;
+  limits::Time limits_now_{};
+  std::vector<std::unique_ptr<Exchange>> exchanges_;
+  std::vector<std::unique_ptr<Question>> questions_;
+  std::chrono::seconds dated_{-1};
+  std::string date_;
+};
+
+enum class Kind : std::uint8_t { check, look, explain, reset };
+
+struct Exchange {
+  Exchange(service::Service& for_service, Room& in) : service(for_service), room(in) {}
+  ~Exchange() = default;
+  Exchange(const Exchange&) = delete;
+  Exchange& operator=(const Exchange&) = delete;
+
+  Question& ask();  // one more, as new
+  void drop_questions();
+  std::size_t kept() const;
+
+  service::Service& service;
+  Room& room;
+  const net::Peer* peer = nullptr;
+
+  Reply reply;
+  // Called once all questions are answered, to write the reply. Null: it is written already.
+  void (*answer)(Exchange&) = nullptr;
+  std::vector<std::unique_ptr<Question>> questions;
+  std::size_t open = 0;                           // questions without an answer
+  const std::function<void()>* resume = nullptr;  // called when the last open one is answered
+  const limits::Set* set = nullptr;               // that its questions go by
+  std::shared_ptr<const limits::Set> set_kept;    // while it waits
+
+  Kind kind = Kind::check;
+  bool batch = false;    // it is answered as a list, one for each question
+  bool trusted = false;  // to be set: its sender may ask, though it showed no credentials
+};
+
+}  // namespace weir::http

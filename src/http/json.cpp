@@ -1,0 +1,354 @@
+#include "http/json.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <limits>
+
+namespace weir::http {
+namespace {
+
+using simdjson::dom::array;
+using simdjson::dom::element;
+using simdjson::dom::element_type;
+using simdjson::dom::object;
+
+enum Member : std::uint8_t {
+  kAttributes,
+  kKey,
+  kLimit,
+  kChecks,
+  kRequests,
+  kCost,
+  kClass,
+  kExplain,
+  kMembers
+};
+constexpr std::array<std::string_view, kMembers> kNames{"attributes", "key",  "limit", "checks",
+                                                        "requests",   "cost", "class", "explain"};
+
+constexpr unsigned bit(Member member) { return 1U << member; }
+constexpr unsigned kOfCheck =
+    bit(kAttributes) | bit(kKey) | bit(kLimit) | bit(kChecks) | bit(kCost) | bit(kClass) | bit(kExplain);
+constexpr unsigned kOfReset = bit(kAttributes) | bit(kKey) | bit(kLimit);
+constexpr unsigned kOfOneCheck = bit(kKey) | bit(kLimit) | bit(kCost);
+
+// The members of an object, each once.
+struct Members {
+  unsigned have = 0;
+  std::array<element, kMembers> values{};
+  bool has(Member member) const { return (have & bit(member)) != 0; }
+};
+
+std::string list_of(unsigned allowed) {
+  std::string text;
+  for (std::size_t i = 0; i < kMembers; ++i) {
+    if ((allowed & 1U << i) != 0) text += (text.empty() ? "" : ", ") + std::string(kNames[i]);
+  }
+  return text;
+}
+
+// The state of a key that is named without its limit: that of the limits that have no name.
+const store::Limit kNameless{.rule = core::Rule{Quota::per_second(1)}};
+
+class Reader {
+ public:
+  Reader(Exchange& exchange, Faults& faults, std::string at)
+      : exchange_(exchange), faults_(faults), at_(std::move(at)) {}
+
+  void read(const Members& members, Question& question) {
+    const bool reset = exchange_.kind == Kind::reset;
+    question.verb = reset                           ? store::Verb::reset
+                    : exchange_.kind == Kind::check ? store::Verb::check
+                                                    : store::Verb::look;
+    question.explains = exchange_.kind == Kind::explain;
+    if (members.has(kExplain)) read_flag(members.values[kExplain], question.explains);
+    if (members.has(kCost)) read_cost(members.values[kCost], at_, cost_);
+    if (members.has(kClass)) read_class(members);
+    const unsigned forms =
+        unsigned{members.has(kAttributes)} + unsigned{members.has(kKey)} + unsigned{members.has(kChecks)};
+    if (forms != 1) return judge_forms(members, forms, reset);
+    if (members.has(kAttributes)) return read_attributes(members, question);
+    if (members.has(kChecks)) return read_checks(members, question);
+    reset ? read_reset_key(members, question) : read_key(members, question);
+  }
+
+  bool collect(element value, unsigned allowed, Members& members) {
+    object all;
+    if (value.get(all) != simdjson::SUCCESS) {
+      fault("", "must be an object");
+      return false;
+    }
+    for (const auto& [name, member] : all) {
+      const auto known = std::find(kNames.begin(), kNames.end(), name);
+      const auto number = static_cast<std::size_t>(known - kNames.begin());
+      if (known == kNames.end() || (allowed & 1U << number) == 0) {
+        faults_.push_back({pointer_to(at_, name), "unknown member; known are " + list_of(allowed)});
+      } else if ((members.have & 1U << number) != 0) {
+        faults_.push_back({pointer_to(at_, name), "is given twice"});
+      } else {
+        members.have |= 1U << number;
+        members.values[number] = member;
+      }
+    }
+    return true;
+  }
+
+ private:
+  void fault(std::string_view member, std::string detail) {
+    faults_.push_back({member.empty() ? at_ : pointer_to(at_, member), std::move(detail)});
+  }
+
+  void judge_forms(const Members& members, unsigned forms, bool reset) {
+    if (forms == 0) {
+      if (members.has(kLimit)) return fault("key", "missing beside 'limit'");
+      return fault("", reset ? "missing 'key' or 'attributes'"
+                             : "missing 'attributes', or 'key' and 'limit', or 'checks'");
+    }
+    for (const Member each : {kKey, kChecks}) {
+      if (members.has(each))
+        fault(kNames[each], "cannot stand beside the other of 'attributes', 'key', 'checks'");
+    }
+  }
+
+  void read_flag(element value, bool& into) {
+    bool flag = false;
+    if (value.get(flag) != simdjson::SUCCESS) return fault("explain", "must be true or false");
+    into = into || flag;
+  }
+
+  void read_cost(element value, std::string_view at, std::uint64_t& into) {
+    std::int64_t units = -1;
+    if (value.get(units) != simdjson::SUCCESS || units < 0) {
+      faults_.push_back(
+          {pointer_to(at, "cost"),
+           "must be an integer from 0 to " + std::to_string(std::numeric_limits<std::int64_t>::max())});
+      return;
+    }
+    into = static_cast<std::uint64_t>(units);
+  }
+
+  void read_class(const Members& members) {
+    if (!members.has(kAttributes)) return fault("class", "is only for 'attributes'");
+    if (members.values[kClass].get(class_) != simdjson::SUCCESS || class_.empty())
+      fault("class", "must be a text");
+  }
+
+  bool read_text(element value, const std::string& pointer, std::string_view& into) {
+    if (value.get(into) == simdjson::SUCCESS) return true;
+    faults_.push_back({pointer, "must be a text"});
+    return false;
+  }
+
+  void read_rule(element value, const std::string& pointer, const store::Limit*& into,
+                 std::string_view& text) {
+    if (!read_text(value, pointer, text)) return;
+    into = exchange_.room.rules().find(text);
+    if (into == nullptr) faults_.push_back({pointer, exchange_.room.rules().error()});
+  }
+
+  void read_one(const Members& members, const std::string& at, Question& question, store::Check& check) {
+    std::string_view rule;
+    check.cost.units = cost_;
+    if (members.has(kCost) && at != at_) read_cost(members.values[kCost], at, check.cost.units);
+    if (members.has(kKey)) {
+      read_text(members.values[kKey], pointer_to(at, "key"), check.key);
+    } else {
+      faults_.push_back({pointer_to(at, "key"), "missing"});
+    }
+    if (members.has(kLimit)) {
+      read_rule(members.values[kLimit], pointer_to(at, "limit"), check.limit, rule);
+    } else {
+      faults_.push_back({pointer_to(at, "limit"), "missing"});
+    }
+    if (question.explains) question.keys_and_rules.emplace_back(check.key, rule);
+  }
+
+  void read_key(const Members& members, Question& question) {
+    question.keys_and_rules.clear();
+    read_one(members, at_, question, question.room(1)[0]);
+  }
+
+  void read_checks(const Members& members, Question& question) {
+    const std::string at = pointer_to(at_, "checks");
+    if (members.has(kLimit)) fault("limit", "each of 'checks' has its own");
+    array all;
+    if (members.values[kChecks].get(all) != simdjson::SUCCESS || all.size() == 0 ||
+        all.size() > store::kMostChecks) {
+      faults_.push_back({at, "must be a list of 1 to " + std::to_string(store::kMostChecks)});
+      return;
+    }
+    question.keys_and_rules.clear();
+    const std::span<store::Check> checks = question.room(all.size());
+    std::size_t count = 0;
+    for (const element each : all) {
+      const std::string here = at + "/" + std::to_string(count);
+      Members parts;
+      if (!Reader(exchange_, faults_, here).collect(each, kOfOneCheck, parts)) {
+        ++count;
+        continue;
+      }
+      store::Check& check = checks[count];
+      read_one(parts, here, question, check);
+      const auto same_key = [&check](const store::Check& other) { return other.key == check.key; };
+      if (parts.has(kKey) &&
+          std::any_of(checks.begin(), checks.begin() + static_cast<std::ptrdiff_t>(count), same_key))
+        faults_.push_back({here + "/key", "is given twice; one request charges each key once"});
+      ++count;
+    }
+  }
+
+  void read_reset_key(const Members& members, Question& question) {
+    if (members.has(kLimit)) return fault("limit", "is only for 'attributes'");
+    store::Check& check = question.room(1)[0];
+    check.limit = &kNameless;
+    read_text(members.values[kKey], pointer_to(at_, "key"), check.key);
+  }
+
+  void read_attributes(const Members& members, Question& question) {
+    const std::string at = pointer_to(at_, "attributes");
+    std::string_view limit;
+    const bool reset = exchange_.kind == Kind::reset;
+    if (members.has(kLimit)) {
+      if (!reset)
+        return fault("limit", "is only for 'key': the limits file says which limits attributes meet");
+      read_text(members.values[kLimit], pointer_to(at_, "limit"), limit);
+    }
+    object all;
+    if (members.values[kAttributes].get(all) != simdjson::SUCCESS) {
+      faults_.push_back({at, "must be an object"});
+      return;
+    }
+    auto& room = exchange_.room.attributes;
+    if (all.size() > room.size()) {
+      faults_.push_back({at, "has more than " + std::to_string(room.size()) + " members"});
+      return;
+    }
+    std::size_t count = 0;
+    for (const auto& [name, value] : all) {
+      const auto same_name = [wanted = name](const limits::Attribute& other) { return other.name == wanted; };
+      if (std::any_of(room.begin(), room.begin() + static_cast<std::ptrdiff_t>(count), same_name)) {
+        faults_.push_back({pointer_to(at, name), "is given twice"});
+      } else if (name.empty()) {
+        faults_.push_back({pointer_to(at, name), "an attribute's name is empty"});
+      } else if (read_text(value, pointer_to(at, name), room[count].value)) {
+        room[count++].name = name;
+      }
+    }
+    if (!faults_.empty()) return;
+    match(std::span(room).first(count), limit, question);
+  }
+
+  void match(std::span<const limits::Attribute> attributes, std::string_view limit, Question& question) {
+    const limits::Set* const set = exchange_.set;
+    if (set == nullptr) return fault("attributes", "there is no limits file: start weir with --limits FILE");
+    if (!question.matched) question.matched = std::make_unique<limits::Matched>();
+    limits::Matched& matched = *question.matched;
+    question.by_file = true;
+    if (exchange_.kind == Kind::reset) {
+      question.own.clear();
+      if (!limits::find_states(*set, attributes, limit, matched, question.own))
+        return fault(limit.empty() || matched.error.find("unknown limit") == std::string::npos ? "attributes"
+                                                                                               : "limit",
+                     matched.error);
+      question.checks = question.own;
+    } else {
+      limits::Trace* const trace = question.explains ? &question.trace : nullptr;
+      if (!limits::match(*set, {attributes, cost_, class_}, exchange_.room.limits_now(), matched, trace)) {
+        const auto& classes = set->file().classes;
+        const bool known =
+            class_.empty() || std::find(classes.begin(), classes.end(), class_) != classes.end();
+        return fault(known ? "attributes" : "class", matched.error);
+      }
+      if (matched.skipped > 0) exchange_.service.counters.count(&service::Counters::skipped, matched.skipped);
+      question.checks = matched.all();
+    }
+    if (question.checks.empty()) question.settle();
+    if (!question.explains) return;
+    question.attributes.clear();
+    for (const limits::Attribute& each : attributes) question.attributes.emplace_back(each.name, each.value);
+  }
+
+  Exchange& exchange_;
+  Faults& faults_;
+  std::string at_;
+  std::uint64_t cost_ = 1;
+  std::string_view class_;
+};
+
+std::string sentence_of(simdjson::error_code error) {
+  switch (error) {
+    case simdjson::EMPTY:
+      return "the body is empty, and should be a JSON object";
+    case simdjson::UTF8_ERROR:
+      return "the body is not UTF-8";
+    case simdjson::DEPTH_ERROR:
+      return "the body is nested too deeply";
+    case simdjson::NUMBER_ERROR:
+      return "the body has a number that is malformed or too large";
+    case simdjson::STRING_ERROR:
+      return "the body has a malformed text";
+    default:
+      return "the body is not JSON";
+  }
+}
+
+// A reader of a body that is larger than this leaves its memory to nobody.
+constexpr std::size_t kSmall = std::size_t{64} << 10;
+constexpr std::size_t kDepth = 16;
+
+void read_batch(element requests, Exchange& exchange, Faults& faults) {
+  array all;
+  if (requests.get(all) != simdjson::SUCCESS || all.size() == 0 || all.size() > kMostRequests) {
+    faults.push_back({"/requests", "must be a list of 1 to " + std::to_string(kMostRequests)});
+    return;
+  }
+  exchange.batch = true;
+  for (const element each : all) {
+    Question& question = exchange.ask();
+    Reader reader(exchange, question.faults, "");
+    Members members;
+    if (reader.collect(each, kOfCheck, members)) reader.read(members, question);
+    if (!question.faults.empty()) question.settle();
+  }
+}
+
+}  // namespace
+
+void read_questions(std::string_view body, Exchange& exchange, Faults& faults) {
+  Room::Json& json = *exchange.room.json;
+  if (json.parser.capacity() > kSmall) {
+    json.parser = simdjson::dom::parser();
+    json.padded = std::string();
+  }
+  json.padded.reserve(body.size() + simdjson::SIMDJSON_PADDING);
+  json.padded.assign(body);
+  element root;
+  simdjson::error_code error = simdjson::SUCCESS;
+  // Each body that is larger than any before makes it allocate, and the depth is part of that.
+  if (json.parser.capacity() < body.size() || json.parser.max_depth() != kDepth)
+    error = json.parser.allocate(std::max<std::size_t>(body.size(), 4096), kDepth);
+  if (error == simdjson::SUCCESS) error = json.parser.parse(json.padded.data(), body.size(), false).get(root);
+  if (error != simdjson::SUCCESS) {
+    faults.push_back({"", sentence_of(error)});
+    return;
+  }
+  exchange.set = exchange.room.renew_limits();
+  Reader reader(exchange, faults, "");
+  Members members;
+  const unsigned allowed = exchange.kind == Kind::reset   ? kOfReset
+                           : exchange.kind == Kind::check ? kOfCheck | bit(kRequests)
+                                                          : kOfCheck;
+  if (!reader.collect(root, allowed, members)) return;
+  if (members.has(kRequests)) {
+    if (members.have != bit(kRequests))
+      faults.push_back({"/requests", "stands alone; each request has its own members"});
+    if (faults.empty()) read_batch(members.values[kRequests], exchange, faults);
+    return;
+  }
+  Question& question = exchange.ask();
+  reader.read(members, question);
+  if (!faults.empty()) exchange.drop_questions();
+}
+
+}  // namespace weir::http

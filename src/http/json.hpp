@@ -1,0 +1,28 @@
+// What a request's body asks, as JSON: simdjson reads it, and this turns it into questions, or says
+// everything that is wrong with it.
+//
+// The thread of its loop; the questions' keys view what it has read, until the next body. Not for: answers.
+#pragma once
+
+#include <simdjson.h>
+
+#include <string>
+#include <string_view>
+
+#include "http/exchange.hpp"
+
+namespace weir::http {
+
+// What reading takes, kept between bodies as long as they are small.
+struct Room::Json {
+  simdjson::dom::parser parser;
+  std::string padded;
+};
+
+constexpr std::size_t kMostRequests = 1000;  // of a batch
+
+// Adds one question, or of a batch all of them; those with faults are settled. Without a question there are
+// faults that concern all of it.
+void read_questions(std::string_view body, Exchange& exchange, Faults& faults);
+
+}  // namespace weir::http

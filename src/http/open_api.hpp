@@ -1,0 +1,12 @@
+// The description of the API for programs: /openapi.json, as OpenAPI 3.1.
+//
+// A constant, any thread. open_api_test.cpp holds it to the paths and the members that there are.
+#pragma once
+
+#include <string_view>
+
+namespace weir::http {
+
+std::string_view open_api();
+
+}  // namespace weir::http

@@ -1,0 +1,48 @@
+#include "http/routes.hpp"
+
+#include <array>
+
+#include "http/answer.hpp"
+#include "http/json.hpp"
+#include "http/open_api.hpp"
+
+namespace weir::http {
+namespace {
+
+template <Kind kind>
+void run_api(const Message& message, Exchange& exchange) {
+  exchange.kind = kind;
+  append_field(exchange.reply.fields, "Cache-Control", "no-store");
+  Faults faults;
+  read_questions(message.body, exchange, faults);
+  if (!faults.empty())
+    return write_problem(exchange.reply, 400, "the request's body is not what it should be", faults);
+  exchange.answer = &write_answer;
+}
+
+void run_open_api(const Message&, Exchange& exchange) {
+  exchange.reply.type = kJson;
+  exchange.reply.body = open_api();
+}
+
+constexpr std::string_view kPost = "POST, OPTIONS";
+constexpr std::array kRoutes{
+    Route{"/v1/check", false, kPost, true, &run_api<Kind::check>},
+    Route{"/v1/look", false, kPost, true, &run_api<Kind::look>},
+    Route{"/v1/explain", false, kPost, true, &run_api<Kind::explain>},
+    Route{"/v1/reset", false, kPost, true, &run_api<Kind::reset>},
+    Route{"/openapi.json", false, "GET, HEAD, OPTIONS", false, &run_open_api},
+};
+
+}  // namespace
+
+std::span<const Route> routes() { return kRoutes; }
+
+const Route* find_route(std::string_view path) {
+  for (const Route& each : kRoutes) {
+    if (each.prefix ? path.starts_with(each.path) : path == each.path) return &each;
+  }
+  return nullptr;
+}
+
+}  // namespace weir::http

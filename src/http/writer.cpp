@@ -1,0 +1,153 @@
+#include "http/writer.hpp"
+
+#include <array>
+#include <charconv>
+#include <cstddef>
+#include <cstdio>
+
+#include "core/printable.hpp"
+
+namespace weir::http {
+namespace {
+
+struct Reason {
+  int status;
+  std::string_view text;
+};
+constexpr std::array kReasons{
+    Reason{200, "OK"},
+    Reason{204, "No Content"},
+    Reason{400, "Bad Request"},
+    Reason{401, "Unauthorized"},
+    Reason{403, "Forbidden"},
+    Reason{404, "Not Found"},
+    Reason{405, "Method Not Allowed"},
+    Reason{408, "Request Timeout"},
+    Reason{413, "Content Too Large"},
+    Reason{414, "URI Too Long"},
+    Reason{415, "Unsupported Media Type"},
+    Reason{417, "Expectation Failed"},
+    Reason{429, "Too Many Requests"},
+    Reason{431, "Request Header Fields Too Large"},
+    Reason{501, "Not Implemented"},
+    Reason{503, "Service Unavailable"},
+    Reason{505, "HTTP Version Not Supported"},
+};
+
+void append_number(std::string& out, std::int64_t number) {
+  std::array<char, 24> digits;
+  const auto [end, error] = std::to_chars(digits.data(), digits.data() + digits.size(), number);
+  static_cast<void>(error);
+  out.append(digits.data(), end);
+}
+
+}  // namespace
+
+std::string_view reason_of(int status) {
+  for (const Reason& each : kReasons) {
+    if (each.status == status) return each.text;
+  }
+  return "Status";
+}
+
+void append_reply(std::string& out, const Reply& reply, const Framing& framing) {
+  out += "HTTP/1.1 ";
+  append_number(out, reply.status);
+  out += ' ';
+  out += reason_of(reply.status);
+  out += "\r\n";
+  if (!framing.date.empty()) {
+    out += "Date: ";
+    out += framing.date;
+    out += "\r\n";
+  }
+  if (!reply.type.empty()) {
+    out += "Content-Type: ";
+    out += reply.type;
+    out += "\r\n";
+  }
+  // A 204 has no body, and says nothing about its length.
+  if (reply.status != 204) {
+    out += "Content-Length: ";
+    append_number(out, static_cast<std::int64_t>(reply.body.size()));
+    out += "\r\n";
+  }
+  out += reply.fields;
+  if (reply.closes || !framing.keep_alive) {
+    out += "Connection: close\r\n";
+  } else if (framing.minor == 0) {
+    out += "Connection: keep-alive\r\n";
+  }
+  out += "\r\n";
+  if (!framing.head && reply.status != 204) out += reply.body;
+}
+
+void append_field(std::string& fields, std::string_view name, std::string_view value) {
+  fields += name;
+  fields += ": ";
+  for (const char each : value) fields += each >= ' ' && each <= '~' ? each : '?';
+  fields += "\r\n";
+}
+
+void append_json(std::string& out, std::string_view text) {
+  constexpr std::string_view kHex = "0123456789abcdef";
+  out += '"';
+  for (std::size_t at = 0; at < text.size();) {
+    const auto byte = static_cast<unsigned char>(text[at]);
+    if (byte >= ' ' && byte < 0x7f && byte != '"' && byte != '\\') {
+      out += text[at++];
+      continue;
+    }
+    if (byte < 0x80) {
+      out += "\\u00";
+      out += kHex[byte >> 4];
+      out += kHex[byte & 15];
+      ++at;
+      continue;
+    }
+    const std::size_t size = core::shown_as_it_is(text.substr(at));
+    if (size == 0) {
+      out += "\\ufffd";
+      ++at;
+    } else {
+      out += text.substr(at, size);
+      at += size;
+    }
+  }
+  out += '"';
+}
+
+void append_json(std::string& out, std::int64_t number) { append_number(out, number); }
+
+void append_seconds(std::string& out, std::chrono::nanoseconds time) {
+  constexpr std::int64_t kSecond = 1'000'000'000;
+  const std::int64_t ns = time.count();
+  append_number(out, ns / kSecond);
+  std::int64_t rest = ns % kSecond;
+  if (rest == 0) return;
+  std::array<char, 10> digits{'.', '0', '0', '0', '0', '0', '0', '0', '0', '0'};
+  std::size_t last = 0;
+  for (std::size_t i = 9; i > 0; --i, rest /= 10) {
+    digits[i] = static_cast<char>('0' + rest % 10);
+    if (last == 0 && rest % 10 != 0) last = i;
+  }
+  out.append(digits.data(), last + 1);
+}
+
+std::string date_text(std::chrono::sys_seconds time) {
+  constexpr std::array kDays{"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
+  constexpr std::array kMonths{"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                               "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+  const auto day = std::chrono::floor<std::chrono::days>(time);
+  const std::chrono::year_month_day date(day);
+  const std::chrono::hh_mm_ss clock(time - day);
+  std::array<char, 64> text;
+  const int size = std::snprintf(
+      text.data(), text.size(), "%s, %02u %s %04d %02d:%02d:%02d GMT",
+      kDays[std::chrono::weekday(day).c_encoding()], unsigned{date.day()},
+      kMonths[unsigned{date.month()} - 1], int{date.year()}, static_cast<int>(clock.hours().count()),
+      static_cast<int>(clock.minutes().count()), static_cast<int>(clock.seconds().count()));
+  return {text.data(), static_cast<std::size_t>(size)};
+}
+
+}  // namespace weir::http
