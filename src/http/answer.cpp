@@ -160,7 +160,13 @@ std::string sentence_of(const store::Request& request) {
   return (request.fault == Fault::store_down ? "the store: " : "") + request.why;
 }
 
-void count(Exchange& exchange, const Decided& decided) {
+void count(Exchange& exchange, const Question& question, const Decided& decided) {
+  service::DecisionCounts& counts = exchange.room.counts;
+  if (question.by_file) {
+    counts.count(*exchange.set, *question.matched, question.checks.empty() ? nullptr : &question);
+  } else {
+    counts.count(question);
+  }
   if (!decided.allowed) exchange.service.counters.count(&service::Counters::denied);
 }
 
@@ -175,7 +181,7 @@ void append_result(std::string& out, Exchange& exchange, const Question& questio
     append_json(out, sentence_of(question));
   } else {
     const Decided decided = decided_of(exchange, question);
-    count(exchange, decided);
+    count(exchange, question, decided);
     append_json(out, std::int64_t{status_of(exchange, question, decided)});
     out += ',';
     append_members(out, exchange, question, decided);
@@ -246,7 +252,7 @@ void write_answer(Exchange& exchange) {
     return;
   }
   const Decided decided = decided_of(exchange, question);
-  if (exchange.kind == Kind::check) count(exchange, decided);
+  if (exchange.kind == Kind::check) count(exchange, question, decided);
   reply.status = status_of(exchange, question, decided);
   out = "{";
   if (reply.status != 200) {

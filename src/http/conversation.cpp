@@ -74,6 +74,7 @@ void Conversation::take(std::string& out, net::Moment when) {
     return room_.put_back(std::move(exchange));
   }
   exchange->peer = &peer_;
+  exchange->arrived = when.arrived;
   exchange->resume = &resume_;
   route->run(message, *exchange);
   trusted_ = trusted_ || exchange->trusted;
@@ -181,6 +182,8 @@ void Conversation::submit(Exchange& exchange, net::Moment when) {
 }
 
 void Conversation::finish(Exchange& exchange, std::string& out) {
+  if (!exchange.questions.empty())
+    room_.counts.took(service_.now() - exchange.arrived, exchange.questions.size());
   if (exchange.answer != nullptr) exchange.answer(exchange);
   write(exchange.reply, out);
 }

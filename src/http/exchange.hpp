@@ -26,6 +26,7 @@
 #include "limits/match.hpp"
 #include "limits/trace.hpp"
 #include "net/clients.hpp"
+#include "service/decision_counts.hpp"
 #include "service/limits_in_force.hpp"
 #include "service/rule_texts.hpp"
 #include "service/service.hpp"
@@ -89,6 +90,7 @@ class Room {
   std::string_view date();
 
   FieldRoom fields{};
+  service::DecisionCounts counts;
   std::array<limits::Attribute, limits::kMostAttributes> attributes{};
   std::vector<store::Request*> asked;  // while they are submitted
   struct Json;                         // json.hpp
@@ -124,6 +126,7 @@ struct Exchange {
   Room& room;
   const net::Peer* peer = nullptr;
 
+  std::chrono::nanoseconds arrived{0};
   Reply reply;
   // Called once all questions are answered, to write the reply. Null: it is written already.
   void (*answer)(Exchange&) = nullptr;

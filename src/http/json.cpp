@@ -260,7 +260,6 @@ class Reader {
             class_.empty() || std::find(classes.begin(), classes.end(), class_) != classes.end();
         return fault(known ? "attributes" : "class", matched.error);
       }
-      if (matched.skipped > 0) exchange_.service.counters.count(&service::Counters::skipped, matched.skipped);
       question.checks = matched.all();
     }
     if (question.checks.empty()) question.settle();

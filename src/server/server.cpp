@@ -177,9 +177,13 @@ class Server::Impl {
 
   void write_decisions(service::Exposition& to) const {
     service::ProtocolCounts resp{"resp", {}};
-    for (const auto& worker : workers_) resp.loops.push_back(&worker->resp_counts());
+    service::ProtocolCounts http{"http", {}};
+    for (const auto& worker : workers_) {
+      resp.loops.push_back(&worker->resp_counts());
+      http.loops.push_back(&worker->http_counts());
+    }
     const auto set = service_.limits ? service_.limits->current() : nullptr;
-    service::write_decisions(to, {resp}, set.get());
+    service::write_decisions(to, {resp, http}, set.get());
   }
 
   net::Protocol resp() {

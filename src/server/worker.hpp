@@ -34,6 +34,7 @@ class Worker {
   net::Loop& loop() { return loop_; }
   const redis::SharedStore* shared() const { return shared_.get(); }  // null without --store
   const service::DecisionCounts& resp_counts() const { return batch_.counts(); }
+  const service::DecisionCounts& http_counts() const { return room_.counts; }
 
   std::unique_ptr<net::Conversation> converse(const net::Peer& peer, std::function<void()> resume);
   std::unique_ptr<net::Conversation> converse_http(const net::Peer& peer, std::function<void()> resume);
