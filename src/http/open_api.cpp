@@ -2,6 +2,162 @@
 
 namespace weir::http {
 
-std::string_view open_api() { return "{}\n"; }
+std::string_view open_api() {
+  return R"~~~({
+  "openapi": "3.1.0",
+  "info": {
+    "title": "weir",
+    "version": "1",
+    "description": "May these keys spend this cost under these limits? docs/http.md of weir says more."
+  },
+  "security": [{}, {"bearer": []}, {"basic": []}],
+  "paths": {
+    "/v1/check": {
+      "post": {
+        "summary": "Charge a request to its limits, all or none; or decide up to 1000 requests, each alone",
+        "requestBody": {"required": true, "content": {"application/json": {"schema": {
+          "oneOf": [{"$ref": "#/components/schemas/Check"}, {"$ref": "#/components/schemas/Batch"}]}}}},
+        "responses": {
+          "200": {"description": "Allowed; or the results of a batch", "content": {"application/json": {"schema": {
+            "oneOf": [{"$ref": "#/components/schemas/Answer"}, {"$ref": "#/components/schemas/Results"}]}}}},
+          "429": {"description": "Denied; another status where the limits file says so",
+                  "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Denial"}}}},
+          "default": {"$ref": "#/components/responses/Problem"}
+        }
+      }
+    },
+    "/v1/look": {
+      "post": {
+        "summary": "What a check would be answered now; nothing is charged",
+        "requestBody": {"required": true, "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Check"}}}},
+        "responses": {
+          "200": {"description": "The verdict", "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Answer"}}}},
+          "default": {"$ref": "#/components/responses/Problem"}
+        }
+      }
+    },
+    "/v1/explain": {
+      "post": {
+        "summary": "What a check would be answered now, and why: each limit that it meets",
+        "requestBody": {"required": true, "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Check"}}}},
+        "responses": {
+          "200": {"description": "The verdict of each limit", "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Explanation"}}}},
+          "default": {"$ref": "#/components/responses/Problem"}
+        }
+      }
+    },
+    "/v1/reset": {
+      "post": {
+        "summary": "Forget what was charged",
+        "requestBody": {"required": true, "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Reset"}}}},
+        "responses": {
+          "200": {"description": "How many states had something to forget", "content": {"application/json": {"schema": {
+            "type": "object", "required": ["reset"], "properties": {"reset": {"type": "integer", "minimum": 0}}}}}},
+          "default": {"$ref": "#/components/responses/Problem"}
+        }
+      }
+    },
+    "/openapi.json": {
+      "get": {"summary": "This description", "responses": {"200": {"description": "OpenAPI 3.1", "content": {"application/json": {}}}}}
+    }
+  },
+  "components": {
+    "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}, "basic": {"type": "http", "scheme": "basic"}},
+    "responses": {
+      "Problem": {"description": "What is wrong (RFC 9457): 400, 401, 403, 404, 405, 413, 415, or 503 when nobody could decide",
+                  "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}}
+    },
+    "schemas": {
+      "Cost": {"type": "integer", "minimum": 0, "maximum": 9223372036854775807, "default": 1, "description": "0 looks"},
+      "Rate": {"type": "string", "maxLength": 128, "examples": ["10/s burst 20"]},
+      "Attributes": {"type": "object", "maxProperties": 64, "additionalProperties": {"type": "string"}},
+      "Seconds": {"type": ["number", "null"], "minimum": 0, "description": "Exact, with up to nine places"},
+      "Check": {
+        "type": "object",
+        "additionalProperties": false,
+        "oneOf": [{"required": ["attributes"]}, {"required": ["key", "limit"]}, {"required": ["checks"]}],
+        "properties": {
+          "attributes": {"$ref": "#/components/schemas/Attributes", "description": "The limits file says what they meet"},
+          "key": {"type": "string"},
+          "limit": {"$ref": "#/components/schemas/Rate"},
+          "checks": {"type": "array", "minItems": 1, "maxItems": 16, "items": {
+            "type": "object", "additionalProperties": false, "required": ["key", "limit"],
+            "properties": {"key": {"type": "string"}, "limit": {"$ref": "#/components/schemas/Rate"},
+                           "cost": {"$ref": "#/components/schemas/Cost"}}}},
+          "cost": {"$ref": "#/components/schemas/Cost"},
+          "class": {"type": "string", "description": "Of the limits file; with attributes"},
+          "explain": {"type": "boolean", "default": false}
+        }
+      },
+      "Batch": {
+        "type": "object", "additionalProperties": false, "required": ["requests"],
+        "properties": {"requests": {"type": "array", "minItems": 1, "maxItems": 1000, "items": {"$ref": "#/components/schemas/Check"}}}
+      },
+      "Reset": {
+        "type": "object",
+        "additionalProperties": false,
+        "oneOf": [{"required": ["key"]}, {"required": ["attributes"]}],
+        "properties": {
+          "attributes": {"$ref": "#/components/schemas/Attributes"},
+          "key": {"type": "string", "description": "Of a limit that came with its request"},
+          "limit": {"type": "string", "description": "The name of one limit; without it all that the attributes meet"}
+        }
+      },
+      "Answer": {
+        "type": "object",
+        "required": ["allowed", "verdict", "limit", "remaining", "retry_after", "reset_after", "by"],
+        "properties": {
+          "allowed": {"type": "boolean"},
+          "verdict": {"enum": ["allowed", "denied", "never"]},
+          "limit": {"type": ["integer", "null"], "description": "What is admitted at once from rest; null: no limit applied"},
+          "remaining": {"type": ["integer", "null"]},
+          "retry_after": {"$ref": "#/components/schemas/Seconds", "description": "null: allowed, or waiting does not help"},
+          "reset_after": {"$ref": "#/components/schemas/Seconds"},
+          "by": {"type": ["string", "null"], "description": "The limit that decides"}
+        }
+      },
+      "Explanation": {
+        "allOf": [{"$ref": "#/components/schemas/Answer"}],
+        "required": ["limits"],
+        "properties": {
+          "route_line": {"type": ["integer", "null"]},
+          "class": {"type": ["string", "null"]},
+          "limits": {"type": "array", "items": {"type": "object", "required": ["name", "key", "rate", "verdict"]}}
+        }
+      },
+      "Denial": {
+        "allOf": [{"$ref": "#/components/schemas/Answer"}],
+        "required": ["type", "title", "status", "violated-policies"],
+        "properties": {
+          "type": {"const": "https://iana.org/assignments/http-problem-types#quota-exceeded"},
+          "title": {"type": "string"},
+          "status": {"type": "integer"},
+          "violated-policies": {"type": "array", "items": {"type": "string"}}
+        }
+      },
+      "Results": {
+        "type": "object", "required": ["results"],
+        "properties": {"results": {"type": "array", "items": {
+          "type": "object", "required": ["status"],
+          "description": "With the members of Answer, or with errors, or with detail",
+          "properties": {"status": {"type": "integer"}}}}}
+      },
+      "Problem": {
+        "type": "object",
+        "required": ["title", "status", "detail"],
+        "properties": {
+          "title": {"type": "string"},
+          "status": {"type": "integer"},
+          "detail": {"type": "string"},
+          "errors": {"type": "array", "items": {
+            "type": "object", "required": ["pointer", "detail"],
+            "properties": {"pointer": {"type": "string", "format": "json-pointer"}, "detail": {"type": "string"}}}}
+        }
+      }
+    }
+  }
+}
+)~~~";
+}
 
 }  // namespace weir::http

@@ -113,7 +113,7 @@ class Server:
             self.stdout += chunk
         first = self.stdout.split(b"\n")[0].decode()
         self.addresses = first.split(" listening on ")[1].split(", ")
-        ports = [a.rsplit(":", 1)[1] for a in self.addresses if ":" in a]
+        ports = [a.rsplit(":", 1)[1] for a in self.addresses if ":" in a and "unix:" not in a]
         self.ports = [int(p) for p in ports]
         self.port = self.ports[0] if ports else None
 

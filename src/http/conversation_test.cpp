@@ -1,0 +1,214 @@
+#include "http/conversation.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "store/embedded_store.hpp"
+
+namespace weir::http {
+namespace {
+
+using namespace std::chrono_literals;
+using State = store::Request::State;
+
+// Answers when the test says so.
+class LateStore final : public store::Store {
+ public:
+  explicit LateStore(store::Store& inner) : inner_(inner) {}
+  void submit(std::span<store::Request* const> batch, store::Moment) override {
+    for (store::Request* each : batch) {
+      each->state = State::submitted;
+      kept.push_back(each);
+      // The keys' bytes are the asker's again when this returns.
+      keys.emplace_back();
+      for (const store::Check& check : each->checks) keys.back().emplace_back(check.key);
+    }
+  }
+  void cancel(store::Request& pending) override {
+    pending.state = State::idle;
+    std::erase(kept, &pending);
+    ++cancelled;
+  }
+  void give_back(const store::Request&, std::chrono::nanoseconds) override {}
+
+  void answer(std::size_t i, Fault fault = Fault::none) {
+    store::Request& request = *kept[i];
+    for (std::size_t n = 0; n < request.checks.size(); ++n) request.checks[n].key = keys[i][n];
+    store::Request* one[] = {&request};
+    inner_.submit(one, {1000s, 1000s});
+    if (fault != Fault::none) {
+      request.fault = fault;
+      request.why = "gone \x1b";
+    }
+    request.on_answer(request);
+  }
+
+  std::vector<store::Request*> kept;
+  std::vector<std::vector<std::string>> keys;
+  int cancelled = 0;
+
+ private:
+  store::Store& inner_;
+};
+
+class HttpConversationTest : public ::testing::Test {
+ protected:
+  static std::string post(std::string_view body, std::string_view path = "/v1/check") {
+    return "POST " + std::string(path) +
+           " HTTP/1.1\r\nHost: a\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" +
+           std::string(body);
+  }
+  std::string feed(Conversation& conversation, std::string& input) {
+    std::string out;
+    const std::size_t used = conversation.feed(input, out, {1000s, 1000s});
+    input.erase(0, used);
+    return out;
+  }
+  static std::vector<std::string> bodies(std::string_view out) {
+    std::vector<std::string> found;
+    for (std::size_t at = 0; (at = out.find("\r\n\r\n", at)) != std::string_view::npos;) {
+      at += 4;
+      found.emplace_back(out.substr(at, out.find("HTTP/1.1", at) - at));
+    }
+    return found;
+  }
+
+  store::EmbeddedStore embedded{std::size_t{1} << 20, WhenFull::deny, {1, 2}};
+  service::Service service{{.clock = [] { return std::chrono::nanoseconds{1000s}; },
+                            .wall_clock = [] { return std::chrono::nanoseconds{0}; }},
+                           embedded.table()};
+  Room room{service};
+  int resumed = 0;
+  net::Peer peer{1, "test"};
+};
+
+TEST_F(HttpConversationTest, an_embedded_store_answers_within_the_same_call) {
+  Conversation conversation(service, embedded, room, peer, [this] { ++resumed; });
+  std::string input = post(R"({"key":"a","limit":"1/s"})");
+  EXPECT_EQ(feed(conversation, input),
+            "HTTP/1.1 200 OK\r\nDate: Thu, 01 Jan 1970 00:00:00 GMT\r\nContent-Type: application/json\r\n"
+            "Content-Length: 108\r\nCache-Control: no-store\r\n\r\n"
+            "{\"allowed\":true,\"verdict\":\"allowed\",\"limit\":1,\"remaining\":0,\"retry_after\":null,"
+            "\"reset_after\":1,\"by\":\"limit\"}\n");
+  EXPECT_EQ(input, "");
+  EXPECT_FALSE(conversation.waiting() || conversation.busy() || conversation.closing());
+}
+
+TEST_F(HttpConversationTest, a_request_that_waits_holds_up_those_after_it_and_is_resumed_once) {
+  LateStore late(embedded);
+  Conversation conversation(service, late, room, peer, [this] { ++resumed; });
+  std::string input =
+      post(R"({"requests":[{"key":"a","limit":"2/s","explain":true},{},{"key":"b","limit":"3/s"}]})") +
+      post(R"({"key":"c","limit":"4/s"})");
+  EXPECT_EQ(feed(conversation, input), "");
+  EXPECT_TRUE(conversation.waiting());
+  ASSERT_EQ(late.kept.size(), 2U);  // the faulty one is not asked
+  EXPECT_EQ(feed(conversation, input), "");
+  EXPECT_EQ(input.substr(0, 4), "POST");
+  // Another connection of the loop uses the room meanwhile.
+  Conversation other(service, embedded, room, peer, [] {});
+  std::string theirs = post(R"({"key":"x","limit":"9/s"})");
+  EXPECT_NE(feed(other, theirs).find("\"limit\":9"), std::string::npos);
+  late.answer(1);
+  EXPECT_EQ(resumed, 0);
+  late.answer(0);
+  EXPECT_EQ(resumed, 1);
+  EXPECT_TRUE(conversation.busy());
+  const std::string out = feed(conversation, input);
+  EXPECT_NE(out.find("\"limit\":2"), std::string::npos);
+  EXPECT_NE(out.find("\"key\":\"a\",\"rate\":\"2/s\""), std::string::npos);
+  EXPECT_NE(out.find("\"status\":400"), std::string::npos);
+  EXPECT_LT(out.find("\"limit\":2"), out.find("\"limit\":3"));
+  EXPECT_TRUE(conversation.waiting());
+  late.answer(2);
+  EXPECT_EQ(resumed, 2);
+  EXPECT_NE(feed(conversation, input).find("\"limit\":4"), std::string::npos);
+  EXPECT_EQ(input, "");
+}
+
+TEST_F(HttpConversationTest, a_connection_that_goes_cancels_what_it_waits_for) {
+  LateStore late(embedded);
+  {
+    Conversation conversation(service, late, room, peer, [this] { ++resumed; });
+    std::string input = post(R"({"requests":[{"key":"a","limit":"2/s"},{"key":"b","limit":"3/s"}]})");
+    feed(conversation, input);
+    EXPECT_GT(conversation.kept(), 0U);
+    late.answer(0);
+  }
+  EXPECT_EQ(late.cancelled, 1);
+  EXPECT_EQ(resumed, 0);
+}
+
+TEST_F(HttpConversationTest, what_nobody_could_decide_is_503_and_says_why) {
+  LateStore late(embedded);
+  Conversation conversation(service, late, room, peer, [this] { ++resumed; });
+  std::string input = post(R"({"key":"a","limit":"2/s"})");
+  feed(conversation, input);
+  late.answer(0, Fault::store_down);
+  const std::string out = feed(conversation, input);
+  EXPECT_TRUE(out.starts_with("HTTP/1.1 503 Service Unavailable\r\n")) << out;
+  EXPECT_NE(out.find("the store: gone"), std::string::npos);
+  EXPECT_EQ(out.find('\x1b'), std::string::npos);
+  EXPECT_FALSE(conversation.closing());
+}
+
+TEST_F(HttpConversationTest, answers_that_are_not_taken_are_bounded) {
+  Conversation conversation(service, embedded, room, peer, [] {});
+  std::string input;
+  for (int i = 0; i < 10'000; ++i) input += post(R"({"key":"a","limit":"9/s"})");
+  std::size_t calls = 0;
+  std::size_t answers = 0;
+  while (!input.empty()) {
+    const std::string out = feed(conversation, input);
+    EXPECT_LT(out.size(), Conversation::kOutputCap + 4096);
+    EXPECT_EQ(conversation.busy(), !input.empty());
+    answers += bodies(out).size();
+    ++calls;
+  }
+  EXPECT_GT(calls, 5U);
+  EXPECT_EQ(answers, 10'000U);
+}
+
+TEST_F(HttpConversationTest, a_connection_at_rest_keeps_nothing) {
+  Conversation conversation(service, embedded, room, peer, [] {});
+  std::string input = post(R"({"requests":[)" + [] {
+    std::string all;
+    for (int i = 0; i < 1000; ++i) all += std::string(i == 0 ? "" : ",") + R"({"key":"a","limit":"9/s"})";
+    return all;
+  }() + "]}");
+  feed(conversation, input);
+  EXPECT_EQ(conversation.kept(), 0U);
+}
+
+TEST(HttpWriter, seconds_are_exact) {
+  struct Row {
+    std::int64_t ns;
+    std::string_view text;
+  };
+  for (const Row& row : {Row{0, "0"}, Row{1, "0.000000001"}, Row{50'000'000, "0.05"}, Row{1'000'000'000, "1"},
+                         Row{1'000'000'001, "1.000000001"}, Row{3'600'123'456'789, "3600.123456789"},
+                         Row{9'223'372'036'854'775'807, "9223372036.854775807"}}) {
+    std::string text;
+    append_seconds(text, std::chrono::nanoseconds(row.ns));
+    EXPECT_EQ(text, row.text);
+  }
+}
+
+TEST(HttpWriter, nothing_in_a_text_ends_it) {
+  std::string json;
+  append_json(json, "a\"\\\r\n\x1b\x7f/\xc3\xa9\xff\xed\xa0\x80");
+  EXPECT_EQ(json, "\"a\\u0022\\u005c\\u000d\\u000a\\u001b\\u007f/\xc3\xa9\\ufffd\\ufffd\\ufffd\\ufffd\"");
+  std::string fields;
+  append_field(fields, "X", "a\r\nb\x1b\xc3");
+  EXPECT_EQ(fields, "X: a??b??\r\n");
+  EXPECT_EQ(date_text(std::chrono::sys_seconds{std::chrono::seconds{784111777}}),
+            "Sun, 06 Nov 1994 08:49:37 GMT");
+  EXPECT_EQ(pointer_to("/a", "b/~"), "/a/b~1~0");
+}
+
+}  // namespace
+}  // namespace weir::http
