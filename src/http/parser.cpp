@@ -60,14 +60,16 @@ bool is_token(char letter) {
   return std::string_view("\"(),/:;<=>?@[\\]{}").find(letter) == std::string_view::npos;
 }
 
-// "GET / HTTP/2.0": well formed, and not for us.
-bool other_version(std::string_view line) {
+enum class Version : std::uint8_t { ours, other, none };
+
+// Of a first line: "GET / HTTP/2.0" is well formed, and not for us.
+Version version_of(std::string_view line) {
   constexpr std::string_view kHttp = " HTTP/";
-  if (line.size() < kHttp.size() + 3) return false;
+  if (line.size() < kHttp.size() + 3) return Version::none;
   const std::string_view end = line.substr(line.size() - kHttp.size() - 3);
   const auto digit = [](char letter) { return letter >= '0' && letter <= '9'; };
-  return end.starts_with(kHttp) && digit(end[6]) && end[7] == '.' && digit(end[8]) &&
-         end.substr(6) != "1.0" && end.substr(6) != "1.1";
+  if (!end.starts_with(kHttp) || !digit(end[6]) || end[7] != '.' || !digit(end[8])) return Version::none;
+  return end.substr(6) == "1.1" || end.substr(6) == "1.0" ? Version::ours : Version::other;
 }
 
 }  // namespace
@@ -162,7 +164,10 @@ bool RequestParser::find_head_end(std::string_view input) {
     if (std::memchr(line.data(), '\r', line.size()) != nullptr) return fail(400, "a CR that ends no line");
     if (scanned_ == lead_) {
       if (line.size() > kMostTarget + 64) return fail(414, "the request's first line is too long");
-      if (other_version(line)) return fail(505, "only HTTP/1.1 and HTTP/1.0 are spoken here");
+      // At once: what is not HTTP may have no empty line for us to wait for.
+      const Version version = version_of(line);
+      if (version == Version::other) return fail(505, "only HTTP/1.1 and HTTP/1.0 are spoken here");
+      if (version == Version::none) return fail(400, "the request's head is malformed");
     } else if (line.starts_with(' ') || line.starts_with('\t')) {
       return fail(400, "a field that goes on in the next line");
     }

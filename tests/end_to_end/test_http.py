@@ -418,7 +418,7 @@ class TestUnixSocket(unittest.TestCase):
 
 
 class TestAgreement(unittest.TestCase):
-    """The same requests, by turns of RESP and HTTP on two servers: each is decided alike."""
+    """The same requests over RESP to one server and over HTTP to another: each is decided alike."""
 
     def compare(self, *args):
         dice = chance()
