@@ -18,7 +18,7 @@ using server::Settings;
 // These say something about the store; without one they would say it to nobody.
 constexpr std::array kOfTheStore = {"on-store-error",      "store-deadline", "local-share",
                                     "no-remember-denials", "merge",          "store-tls-ca",
-                                    "store-tls-cert",      "store-tls-key"};
+                                    "store-tls-cert",      "store-tls-key",  "ready-needs-store"};
 
 void need_a_store(const CLI::App& app) {
   for (const char* name : kOfTheStore) {
@@ -77,6 +77,9 @@ void add_serve_flags(CLI::App& app, ServeFlags& flags) {
   file("--unix-socket", s.unix_socket, "listen on a Unix socket, mode 0660");
   app.add_option("--http", flags.http, "speak HTTP here; may be repeated; unix:/PATH too")
       ->type_name("HOST:PORT");
+  app.add_option("--admin", flags.admin, "metrics and health by HTTP here; may be repeated; unix:/PATH too")
+      ->type_name("HOST:PORT");
+  app.add_flag("--ready-needs-store", s.ready_needs_store, "/readyz says no while the store does not decide");
   number("--threads", s.threads, 256, "event loops, up to 256 [one for each core]");
   const auto size = [&app](const char* name, std::string& text, const char* what) {
     app.add_option(name, text, what)->type_name("SIZE")->capture_default_str();
@@ -133,6 +136,9 @@ Settings settings_from(const ServeFlags& flags, const CLI::App& app) {
   }
   for (const std::string& text : flags.http) {
     if (!text.empty()) settings.http.push_back(parse_address("http", text));
+  }
+  for (const std::string& text : flags.admin) {
+    if (!text.empty()) settings.admin.push_back(parse_address("admin", text));
   }
   settings.memory = parse_bytes("memory", flags.memory, 1_MiB);
   settings.client_memory = parse_bytes("client-memory", flags.client_memory, 1_MiB);

@@ -16,6 +16,7 @@ namespace weir::cli {
 struct ServeFlags {
   std::vector<std::string> resp = {"127.0.0.1:6390"};
   std::vector<std::string> http;
+  std::vector<std::string> admin;
   std::string memory = "64MiB";
   std::string client_memory = "128MiB";
   std::string when_full = "deny";

@@ -3,7 +3,9 @@
 // The program makes it before its threads start and keeps it until they have ended; then any thread reads it.
 #pragma once
 
+#include <atomic>
 #include <boost/asio/ssl/context.hpp>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -25,7 +27,8 @@ struct Protocol {
   std::string too_large{};
   // What one is sent that is closed because it has sent half a message and no more.
   std::string stalled{};
-  boost::asio::ssl::context* tls = nullptr;  // the caller's; without one, connections are plain
+  boost::asio::ssl::context* tls = nullptr;    // the caller's; without one, connections are plain
+  std::atomic<std::uint64_t>* open = nullptr;  // the caller's: how many of its connections there are now
 };
 
 }  // namespace weir::net

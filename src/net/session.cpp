@@ -47,11 +47,14 @@ Session::Session(Loop& loop, std::unique_ptr<Socket> socket, Peer peer, const Pr
       peer_(std::move(peer)),
       protocol_(protocol),
       came_(loop.clock()),
-      stalled_since_(came_) {}
+      stalled_since_(came_) {
+  if (protocol_.open != nullptr) protocol_.open->fetch_add(1, std::memory_order_relaxed);
+}
 
 Session::~Session() {
   loop_.counters.memory.leaving.fetch_sub(leaving_, std::memory_order_relaxed);
   loop_.counters.now.fetch_sub(1, std::memory_order_relaxed);
+  if (protocol_.open != nullptr) protocol_.open->fetch_sub(1, std::memory_order_relaxed);
 }
 
 // The events. What each means depends on the state alone.

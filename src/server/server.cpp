@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 #include <sys/resource.h>
 
+#include <atomic>
 #include <boost/asio/post.hpp>
 #include <exception>
 #include <functional>
@@ -14,6 +15,7 @@
 
 #include "http/problem.hpp"
 #include "net/dispatcher.hpp"
+#include "server/admin.hpp"
 #include "server/certificates.hpp"
 #include "server/limits_file.hpp"
 #include "server/limits_watch.hpp"
@@ -103,6 +105,7 @@ class Server::Impl {
         shutdown_->begin();
       });
     };
+    if (!settings_.admin.empty()) admin_ = std::make_unique<Admin>(settings_, service_, readiness());
     dispatcher_ =
         std::make_unique<net::Dispatcher>(std::move(loops), settings_.max_connections, connections_);
     listeners_ = std::make_unique<Listeners>(main_context(), settings_, resp(), http(), service_.notices);
@@ -119,7 +122,11 @@ class Server::Impl {
     manager_ = std::make_unique<ServiceManager>(main_context(), std::move(contexts));
   }
 
-  const std::vector<std::string>& addresses() const { return listeners_->addresses(); }
+  std::vector<std::string> addresses() const {
+    std::vector<std::string> all = listeners_->addresses();
+    if (admin_) all.insert(all.end(), admin_->addresses().begin(), admin_->addresses().end());
+    return all;
+  }
 
   bool run() {
     shutdown_->start();
@@ -133,12 +140,14 @@ class Server::Impl {
     service_.last_saved = [&snapshots] {
       return std::chrono::floor<std::chrono::seconds>(snapshots.last_saved().time_since_epoch());
     };
+    stage_.store(Stage::serving, std::memory_order_release);
     std::vector<std::thread> threads;
     for (std::size_t i = 1; i < workers_.size(); ++i)
       threads.emplace_back([&worker = *workers_[i]] { worker.run(); });
     workers_.front()->run();
     for (std::thread& thread : threads) thread.join();
     limits_watch_.reset();
+    admin_.reset();  // its metrics read what ends with this call
     for (const auto& worker : workers_) worker->loop().close_sessions();  // those that did not end in time
     watch_->look();
     snapshots.stop();
@@ -168,6 +177,7 @@ class Server::Impl {
   void add_rows() {
     add_connection_rows(service_.metrics, connections_);
     service_.metrics.add([this](service::Exposition& to) { write_decisions(to); });
+    service_.metrics.add([this](service::Exposition& to) { write_connections(to); });
     if (service_.limits) service_.limits->add_rows(service_.metrics);
     if (!settings_.store) return;
     std::vector<const redis::SharedStore*> stores;
@@ -185,6 +195,32 @@ class Server::Impl {
     const auto set = service_.limits ? service_.limits->current() : nullptr;
     service::write_decisions(to, {resp, http}, set.get());
   }
+  void write_connections(service::Exposition& to) const {
+    to.family(service::Exposition::Kind::gauge, "weir_connections", "Connections open now");
+    to.sample({{"protocol", "resp"}}, open_resp_.load(std::memory_order_relaxed));
+    to.sample({{"protocol", "http"}}, open_http_.load(std::memory_order_relaxed));
+    to.sample({{"protocol", "admin"}}, admin_->connections());
+  }
+
+  http::AdminConversation::Readiness readiness() {
+    return {.started = [this] { return stage_.load(std::memory_order_acquire) != Stage::starting; },
+            .why_not = [this] { return why_not_ready(); }};
+  }
+  // Empty: it is ready. Any thread.
+  std::string why_not_ready() const {
+    switch (stage_.load(std::memory_order_acquire)) {
+      case Stage::starting:
+        return "starting";
+      case Stage::draining:
+        return "draining";
+      case Stage::serving:
+        break;
+    }
+    if (!settings_.ready_needs_store) return {};
+    const redis::Health::View store = store_status_.worst();
+    if (store.state == redis::Health::State::ready) return {};
+    return "the store: " + (store.why.empty() ? std::string(name_of(store.state)) : store.why);
+  }
 
   net::Protocol resp() {
     return {.converse =
@@ -193,7 +229,8 @@ class Server::Impl {
                 },
             .too_many = "-ERR max number of clients reached\r\n",
             .too_large =
-                "-ERR closed: clients together keep more than --client-memory, and this one the most\r\n"};
+                "-ERR closed: clients together keep more than --client-memory, and this one the most\r\n",
+            .open = &open_resp_};
   }
 
   net::Protocol http() {
@@ -204,7 +241,8 @@ class Server::Impl {
             .too_many = http::last_words(503, "--max-connections are open"),
             .too_large = http::last_words(
                 503, "clients together keep more than --client-memory, and this one the most"),
-            .stalled = http::last_words(408, "half a request for --stall-timeout")};
+            .stalled = http::last_words(408, "half a request for --stall-timeout"),
+            .open = &open_http_};
   }
 
   Shutdown::Steps shutdown_steps() {
@@ -213,6 +251,7 @@ class Server::Impl {
     };
     return {.begin =
                 [this, all] {
+                  stage_.store(Stage::draining, std::memory_order_release);
                   manager_->stopping();
                   reload_->stop();
                   watch_->stop();
@@ -230,7 +269,11 @@ class Server::Impl {
   std::unique_ptr<redis::ProcessMemory> memory_;  // with a store
   service::Service service_;
   StoreStatus store_status_{settings_.store_text, settings_.threads};
+  enum class Stage : std::uint8_t { starting, serving, draining };
+  std::atomic<Stage> stage_{Stage::starting};
   net::Counters connections_;
+  std::atomic<std::uint64_t> open_resp_{0};
+  std::atomic<std::uint64_t> open_http_{0};
   std::vector<std::unique_ptr<Worker>> workers_;
   std::unique_ptr<net::Dispatcher> dispatcher_;
   std::unique_ptr<Listeners> listeners_;
@@ -239,12 +282,13 @@ class Server::Impl {
   std::unique_ptr<Watch> watch_;
   std::unique_ptr<ServiceManager> manager_;
   std::unique_ptr<LimitsWatch> limits_watch_;  // while it runs
+  std::unique_ptr<Admin> admin_;               // it reads all of the above
   bool save_at_end_ = true;
 };
 
 Server::Server(const Settings& settings) : impl_(std::make_unique<Impl>(settings)) {}
 Server::~Server() = default;
-const std::vector<std::string>& Server::addresses() const { return impl_->addresses(); }
+std::vector<std::string> Server::addresses() const { return impl_->addresses(); }
 bool Server::run() { return impl_->run(); }
 void Server::stop() { impl_->stop(); }
 

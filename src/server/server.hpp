@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "server/settings.hpp"
 
@@ -15,8 +16,9 @@ class Server {
   explicit Server(const Settings& settings);
   ~Server();
 
-  // Where it listens, "127.0.0.1:6390" or a path, one each; ports that were 0 are the real ones.
-  const std::vector<std::string>& addresses() const;
+  // Where it listens: "127.0.0.1:6390" or a path, "http://127.0.0.1:6391", "admin http://127.0.0.1:6392";
+  // ports that were 0 are the real ones.
+  std::vector<std::string> addresses() const;
 
   // Serves until SIGTERM, SIGINT, SHUTDOWN or stop(); then stops accepting, answers what has arrived, saves,
   // and returns. False when the last snapshot could not be written.

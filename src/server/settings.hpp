@@ -29,6 +29,8 @@ struct Settings {
   std::vector<Endpoint> resp;
   std::string unix_socket;
   std::vector<Address> http;
+  std::vector<Address> admin;      // metrics and health
+  bool ready_needs_store = false;  // /readyz says no while the store does not decide
   unsigned threads = 1;
   std::size_t memory = 64_MiB;
   WhenFull when_full = WhenFull::deny;

@@ -1,0 +1,100 @@
+#include "http/admin_conversation.hpp"
+
+#include <utility>
+
+#include "http/authorization.hpp"
+#include "http/problem.hpp"
+
+namespace weir::http {
+namespace {
+
+using Format = service::Exposition::Format;
+
+constexpr std::string_view kText = "text/plain; charset=utf-8";
+constexpr std::string_view kMethods = "GET, HEAD";
+
+// Prometheus asks for OpenMetrics by name; a client that takes everything gets plain text.
+Format format_for(const Message& message) {
+  for (const Field* each = message.find("Accept"); each != nullptr; each = message.find("Accept", each)) {
+    if (each->value.find("application/openmetrics-text") != std::string_view::npos)
+      return Format::openmetrics;
+  }
+  return Format::prometheus;
+}
+
+}  // namespace
+
+AdminConversation::AdminConversation(service::Service& service, const Readiness& readiness, FieldRoom& room,
+                                     net::Peer peer)
+    : service_(service), readiness_(readiness), room_(room), peer_(std::move(peer)) {}
+
+std::size_t AdminConversation::feed(std::string_view input, std::string& out, net::Moment) {
+  busy_ = late_ = false;
+  const RequestParser::Status status = parser_.next(input, room_);
+  if (status == RequestParser::Status::incomplete) return 0;
+  Reply reply;
+  if (status == RequestParser::Status::refused) {
+    write_problem(reply, parser_.refusal().status, parser_.refusal().detail);
+    write(reply, {.keep_alive = false}, out);
+    return input.size();
+  }
+  const Message& message = parser_.message();
+  // Nothing here takes a body, so none is waited for.
+  const bool whole = status == RequestParser::Status::whole;
+  answer(message, reply);
+  write(reply,
+        {.minor = message.minor, .keep_alive = message.keep_alive && whole, .head = message.method == "HEAD"},
+        out);
+  if (closing_) return input.size();
+  // The next one in a turn of its own: a scrape is long.
+  busy_ = late_ || parser_.consumed() < input.size();
+  return parser_.consumed();
+}
+
+void AdminConversation::answer(const Message& message, Reply& reply) {
+  append_field(reply.fields, "Cache-Control", "no-store");
+  const bool metrics = message.path == "/metrics";
+  const bool ready = message.path == "/readyz";
+  if (metrics && !judge_caller(message, reply)) return;
+  if (!metrics && !ready && message.path != "/healthz")
+    return write_problem(reply, 404, "here are /metrics, /healthz and /readyz");
+  if (message.method != "GET" && message.method != "HEAD") {
+    append_field(reply.fields, "Allow", kMethods);
+    return write_problem(reply, 405, "allowed methods: " + std::string(kMethods));
+  }
+  reply.type = kText;
+  if (metrics && readiness_.started()) {
+    const Format format = format_for(message);
+    reply.type = service::Exposition::content_type(format);
+    reply.body = service_.metrics.expose(format);
+    return;
+  }
+  if (metrics) return write_problem(reply, 503, "starting");
+  const std::string why = ready ? readiness_.why_not() : std::string();
+  reply.status = why.empty() ? 200 : 503;
+  reply.body = (why.empty() ? "ok" : why) + "\n";
+}
+
+// From this machine anybody may read metrics.
+bool AdminConversation::judge_caller(const Message& message, Reply& reply) {
+  if (peer_.local || !asks_who(service_)) return true;
+  const Authorized authorized = authorize(service_, message);
+  if (authorized == Authorized::yes) return true;
+  write_problem(reply, 401, authorized == Authorized::wrong ? "wrong credentials" : "missing credentials");
+  append_challenge(reply.fields, service_);
+  if (authorized == Authorized::wrong) {
+    late_ = true;
+    service_.counters.count(&service::Counters::auth_failures);
+    service_.notices.tell(core::Notice::wrong_password, peer_.address);
+  }
+  return false;
+}
+
+void AdminConversation::write(const Reply& reply, const Framing& framing, std::string& out) {
+  append_reply(out, reply, framing);
+  closing_ = reply.closes || !framing.keep_alive;
+}
+
+void AdminConversation::describe(net::Client& client) const { client.command = "admin"; }
+
+}  // namespace weir::http

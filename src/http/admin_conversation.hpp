@@ -1,0 +1,58 @@
+// One connection of the admin listener: metrics, and whether the program is alive and ready.
+//
+//   GET /metrics   Prometheus' text, or OpenMetrics where Accept asks for it
+//   GET /healthz   200 as long as the program runs
+//   GET /readyz    200 when it is to be sent requests, else 503 and why
+//
+// One thread, that of its loop, which decides nothing. Not for: deciding (conversation.hpp).
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "http/parser.hpp"
+#include "http/writer.hpp"
+#include "net/conversation.hpp"
+#include "service/service.hpp"
+
+namespace weir::http {
+
+class AdminConversation final : public net::Conversation {
+ public:
+  // Any thread may call these.
+  struct Readiness {
+    std::function<bool()> started;         // before, there are no metrics
+    std::function<std::string()> why_not;  // empty: it is ready
+  };
+
+  // `room` is shared by the conversations of a loop. All that is handed in must outlive this.
+  AdminConversation(service::Service& service, const Readiness& readiness, FieldRoom& room, net::Peer peer);
+
+  std::size_t feed(std::string_view input, std::string& out, net::Moment when) override;
+  bool waiting() const override { return false; }
+  bool busy() const override { return busy_; }
+  bool closing() const override { return closing_; }
+  bool trusted() const override { return true; }  // none is told to those that show no token but two words
+  bool unfinished() const override { return false; }
+  bool late() const override { return late_; }
+  std::size_t kept() const override { return parser_.kept(); }
+  void describe(net::Client& client) const override;
+
+ private:
+  void answer(const Message& message, Reply& reply);
+  bool judge_caller(const Message& message, Reply& reply);
+  void write(const Reply& reply, const Framing& framing, std::string& out);
+
+  service::Service& service_;
+  const Readiness& readiness_;
+  FieldRoom& room_;
+  net::Peer peer_;
+  RequestParser parser_;
+  bool busy_ = false;
+  bool late_ = false;
+  bool closing_ = false;
+};
+
+}  // namespace weir::http

@@ -1,0 +1,240 @@
+#!/usr/bin/python3
+"""The admin listener: /metrics in both formats, /healthz, /readyz; and the dashboard that reads them."""
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import unittest
+import urllib.error
+import urllib.request
+
+from server import PATIENCE, ROOT, Folder, Server, encode, run, until, weir
+
+LIMITS = """version: 1
+classes: [default, bulk]
+lists: { bad: [mallory] }
+limits:
+  user: { by: [user], rate: [10/s burst 3, 1000/day], deny: { user: "@bad" } }
+  trial: { by: [user], rate: 1/h burst 1, shadow: until 2260-01-01 }
+  plan: { by: [plan], rate: 10/min }
+"""
+
+
+def admin(server):
+    """Where the admin listener of a server is."""
+    return next(a for a in server.addresses if a.startswith("admin ")).removeprefix("admin ")
+
+
+def get(server, path, method="GET", **headers):
+    """(status, fields, text)"""
+    request = urllib.request.Request(admin(server) + path, headers=headers, method=method)
+    try:
+        with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
+            return answer.status, answer.headers, answer.read().decode()
+    except urllib.error.HTTPError as refused:
+        with refused:
+            return refused.code, refused.headers, refused.read().decode()
+
+
+def samples(text):
+    """Every sample by its name and labels."""
+    found = {}
+    for line in text.splitlines():
+        if line.startswith("#"):
+            continue
+        name, value = line.rsplit(" ", 1)
+        assert name not in found, f"twice: {name}"
+        found[name] = float(value)
+    return found
+
+
+class Admin(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = Folder()
+        cls.file = cls.folder.file("limits.yaml", LIMITS)
+        # No Redis is there, so the fallback decides and is told of.
+        cls.server = Server("--threads", 2, "--limits", cls.file, "--admin", "127.0.0.1:0", "--http", "127.0.0.1:0",
+                            "--store", "redis://127.0.0.1:1", "--log-level", "error")
+        with cls.server.client() as client:
+            for _ in range(5):
+                client.ask("WEIR.CHECK", "user=ada")
+            client.ask("WEIR.CHECK", "CLASS", "bulk", "user=bo")
+            client.ask("WEIR.CHECK", "user=mallory")
+            client.ask("WEIR.CHECK", "COST", "9", "user=cy")
+            client.ask("WEIR.LOOK", "user=dan")
+            client.ask("CL.THROTTLE", 'k"\n} 1', 1, 1, 60, 1)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.__exit__(None)
+        cls.folder.__exit__()
+
+    def metrics(self):
+        status, _, text = get(self.server, "/metrics")
+        self.assertEqual(status, 200)
+        return samples(text)
+
+    def test_what_was_decided_is_counted(self):
+        seen = self.metrics()
+        for labels, count in (('"user",verdict="allowed",class="default"', 3), ('"user",verdict="denied",class="default"', 2),
+                              ('"user",verdict="never",class="default"', 1), ('"user",verdict="listed",class="default"', 1),
+                              ('"user",verdict="allowed",class="bulk"', 1), ('"trial",verdict="would_deny",class="default"', 5),
+                              ('"plan",verdict="allowed",class="default"', 0), ('"inline",verdict="allowed",class=""', 1)):
+            self.assertEqual(seen.get(f"weir_decisions_total{{limit={labels}}}"), count, labels)
+        self.assertEqual(seen['weir_cost_total{limit="user",verdict="never"}'], 9)
+        self.assertEqual(seen['weir_skipped_total{limit="plan"}'], 8, "a look is not a decision")
+        self.assertEqual(seen['weir_fallback_total{limit="user",cause="connection"}'], 7)
+        self.assertEqual(seen['weir_limit_rate{limit="user",window="1s"}'], 10)
+        self.assertEqual(seen['weir_limit_burst{limit="user",window="1s"}'], 3)
+        self.assertEqual(seen["weir_store_up"], 0)
+        self.assertGreaterEqual(seen['weir_decision_seconds_count{protocol="resp"}'], 9)
+
+    def test_info_says_the_same(self):
+        info, seen = self.server.info(), self.metrics()
+        for name, metric in (("denied", "weir_denied_total"), ("capacity", "weir_keys_capacity"),
+                             ("total_connections_received", "weir_connections_accepted_total"),
+                             ("refused_for_lack_of_room", "weir_table_full_total")):
+            self.assertEqual(int(info[name]), seen[metric], name)
+        self.assertIn(f'weir_config_info{{hash="{info["hash"]}"}}', seen)
+
+    def test_prometheus_finds_nothing_wrong(self):
+        text = get(self.server, "/metrics")[2]
+        done = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, text=True, timeout=60)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
+
+    def test_the_formats(self):
+        _, fields, plain = get(self.server, "/metrics")
+        self.assertEqual(fields["Content-Type"], "text/plain; version=0.0.4; charset=utf-8")
+        _, fields, text = get(self.server, "/metrics", Accept="application/openmetrics-text;version=1.0.0,text/plain;q=0.5")
+        self.assertEqual(fields["Content-Type"], "application/openmetrics-text; version=1.0.0; charset=utf-8")
+        self.assertTrue(text.endswith("\n# EOF\n"))
+        self.assertEqual(sorted(n for n in samples(text)), sorted(n for n in samples(plain)))
+        self.assertIn("# TYPE weir_decisions counter\n", text)
+        self.assertIn("# TYPE weir_build info\n", text)
+
+    def test_the_dashboard_reads_what_is_there(self):
+        with open(os.path.join(ROOT, "examples/grafana/weir.json"), encoding="utf-8") as file:
+            dashboard = json.load(file)
+        wanted = set()
+        for panel in dashboard["panels"]:
+            for target in panel.get("targets", ()):
+                wanted |= set(re.findall(r"\bweir_\w+", target["expr"]))
+        text = get(self.server, "/metrics")[2]
+        there = set(re.findall(r"^(weir_\w+)", text, re.M))
+        self.assertGreater(len(wanted), 20)
+        self.assertEqual(wanted - there, set())
+
+    def test_the_page_has_every_metric_and_no_other(self):
+        with open(os.path.join(ROOT, "docs/metrics.md"), encoding="utf-8") as file:
+            page = set(re.findall(r"\bweir_\w+", file.read()))
+        told = set(re.findall(r"^# TYPE (weir_\w+)", get(self.server, "/metrics")[2], re.M))
+        self.assertEqual(page, told)
+
+    def test_a_key_is_nowhere(self):
+        text = get(self.server, "/metrics")[2]
+        for part in ("ada", "mallory", "} 1\n}"):
+            self.assertNotIn(part, text)
+
+    def test_alive_and_ready(self):
+        self.assertEqual(get(self.server, "/healthz")[::2], (200, "ok\n"))
+        self.assertEqual(get(self.server, "/readyz")[::2], (200, "ok\n"), "the fallback decides")
+        status, fields, text = get(self.server, "/healthz", "HEAD")
+        self.assertEqual((status, fields["Content-Length"], text), (200, "3", ""))
+
+    def test_what_is_not_there(self):
+        self.assertEqual(get(self.server, "/")[0], 404)
+        self.assertEqual(get(self.server, "/v1/check", "POST")[0], 404)
+        status, fields, _ = get(self.server, "/metrics", "DELETE")
+        self.assertEqual((status, fields["Allow"]), (405, "GET, HEAD"))
+
+    def test_nonsense_is_refused(self):
+        host, port = admin(self.server).removeprefix("http://").rsplit(":", 1)
+        for sent, status in ((b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", None), (b"GET /metrics\r\n\r\n", 400),
+                             (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc", 400), (b"GET /metrics HTTP/1.1\r\n\r\n", 400),
+                             (b"GET /healthz HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n", 200)):
+            with socket.create_connection((host, int(port)), timeout=PATIENCE) as client:
+                client.sendall(sent + b"\r\n\r\n")
+                answer = b""
+                while chunk := client.recv(4096):
+                    answer += chunk
+            first = re.match(rb"HTTP/1.1 (\d+) ", answer)
+            self.assertTrue(first, (sent, answer))
+            if status is not None:
+                self.assertEqual(int(first[1]), status, (sent, answer))
+
+    def test_many_scrapes_by_one_connection(self):
+        host, port = admin(self.server).removeprefix("http://").rsplit(":", 1)
+        with socket.create_connection((host, int(port)), timeout=PATIENCE) as client:
+            client.sendall(b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n" * 50 + b"GET /healthz HTTP/1.0\r\n\r\n")
+            answer = b""
+            while chunk := client.recv(65536):
+                answer += chunk
+        self.assertEqual(answer.count(b"\r\n\r\nok\n"), 51)
+
+    def test_connections_by_protocol(self):
+        with self.server.client() as one, self.server.client():
+            one.ask("PING")
+            until(lambda: self.metrics()['weir_connections{protocol="resp"}'] == 2, "two connections")
+        until(lambda: self.metrics()['weir_connections{protocol="resp"}'] == 0, "none")
+        self.assertGreaterEqual(self.metrics()['weir_connections{protocol="admin"}'], 1)
+        self.assertEqual(self.metrics()['weir_connections{protocol="http"}'], 0)
+
+
+class Readiness(unittest.TestCase):
+    def test_while_it_drains_it_is_alive_and_not_ready(self):
+        with Server("--admin", "127.0.0.1:0") as server:
+            with server.client() as client:
+                client.fill(encode("PING"))  # it takes none of its replies, and is waited for
+                server.signal(signal.SIGTERM)
+                until(lambda: get(server, "/readyz")[0] == 503, "not ready")
+                self.assertEqual(get(server, "/readyz")[2], "draining\n")
+                self.assertEqual(get(server, "/healthz")[0], 200)
+            self.assertEqual(server.wait(), 0)
+
+    def test_a_store_that_fails_counts_if_asked(self):
+        with Server("--admin", "127.0.0.1:0", "--store", "redis://127.0.0.1:1", "--ready-needs-store",
+                    "--log-level", "error") as server:
+            status, _, text = get(server, "/readyz")
+            self.assertEqual(status, 503)
+            self.assertRegex(text, r"^the store: .*\n$")
+            self.assertEqual(get(server, "/healthz")[0], 200)
+
+    def test_ready_needs_store_needs_a_store(self):
+        code, _, errors = weir("serve", "--resp", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--ready-needs-store")
+        self.assertEqual(code, 2)
+        self.assertIn("--store", errors)
+
+
+class Listening(unittest.TestCase):
+    def test_an_address_that_is_taken(self):
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            where = f"127.0.0.1:{taken.getsockname()[1]}"
+            code, _, errors = weir("serve", "--resp", "127.0.0.1:0", "--admin", where)
+        self.assertEqual(code, 2)
+        self.assertIn(f"admin: cannot listen on {where}", errors)
+
+    def test_beyond_this_machine_it_wants_a_token(self):
+        code, _, errors = weir("serve", "--resp", "127.0.0.1:0", "--admin", "0.0.0.0:0")
+        self.assertEqual(code, 2)
+        self.assertIn("admin: 0.0.0.0:", errors)
+        self.assertIn("--http-token", errors)
+        with Server("--admin", "0.0.0.0:0", "--http-token", "secret") as server:
+            where = admin(server).replace("0.0.0.0", "127.0.0.1")
+            with urllib.request.urlopen(where + "/metrics", timeout=PATIENCE) as answer:
+                self.assertEqual(answer.status, 200, "from this machine no token is needed")
+
+    def test_a_unix_socket(self):
+        with Folder() as folder:
+            path = folder.file("admin.socket")
+            with Server("--admin", f"unix:{path}"), socket.socket(socket.AF_UNIX) as client:
+                client.settimeout(PATIENCE)
+                client.connect(path)
+                client.sendall(b"GET /healthz HTTP/1.0\r\n\r\n")
+                self.assertRegex(client.recv(4096), rb"^HTTP/1.1 200 OK\r\n")
+
+
+if __name__ == "__main__":
+    run()
