@@ -398,6 +398,22 @@ TEST_F(SessionTest, half_a_message_is_given_the_timeout_from_its_last_progress) 
   EXPECT_EQ(counters.stalled, 1U);
 }
 
+TEST_F(SessionTest, half_a_message_is_told_why_it_ends_where_the_protocol_has_words_for_it) {
+  protocol.stalled = "too slow\n";
+  start();
+  receives("one\ntw");
+  wire.sent.clear();
+  sweep_after(seconds{30});
+  EXPECT_EQ(wire.sent, "too slow\n");
+  EXPECT_EQ(state(), State::lingering);
+  receives("o\n");
+  EXPECT_EQ(wire.sent, "too slow\n") << "nothing runs any more";
+  EXPECT_EQ(counters.stalled, 1U);
+  sweep_after(seconds{2});
+  EXPECT_EQ(state(), State::closed);
+  EXPECT_EQ(counters.stalled, 1U);
+}
+
 TEST_F(SessionTest, untaken_replies_are_given_the_timeout_from_the_last_byte_taken) {
   reach(State::writing);
   sweep_after(seconds{29});
