@@ -17,6 +17,7 @@ namespace {
 const std::map<std::string, std::vector<std::string>> kOtherNames{
     {"method", {"request_method", "request.method", "http_method", "verb"}},
     {"path", {"uri", "request_uri", "request.uri", "url", "request.path"}},
+    {"raw_path", {"path", "uri", "request_uri", "request.uri", "url", "request.path"}},
     {"host", {"vhost", "http_host", "request.host", "server_name", "authority"}},
     {"user", {"remote_user", "user_id", "request.user"}},
     {"header.referer", {"referer", "http_referer"}},
@@ -65,6 +66,7 @@ std::vector<logs::Wanted::Part> AttributeFlags::wanted(const std::vector<std::st
     } else {
       parts.push_back({attribute, false, {}, other_names_of(attribute)});
     }
+    parts.back().path = attribute == "path";
   }
   // A key without a part would be the client's address.
   if (parts.empty()) parts.push_back({"ip", false, {}, {}});

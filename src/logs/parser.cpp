@@ -9,6 +9,7 @@
 #include <optional>
 #include <stdexcept>
 
+#include "core/path.hpp"
 #include "logs/log_time.hpp"
 
 namespace weir::logs {
@@ -61,6 +62,7 @@ class FieldParser : public Parser {
     std::size_t field;
     bool address;
     core::Prefixes prefixes;
+    bool path = false;
   };
 
   explicit FieldParser(const Wanted& wanted) : may_lack_(wanted.may_lack) {}
@@ -86,6 +88,8 @@ class FieldParser : public Parser {
       if (several) append_length(0, key);
       if (part.address) {
         core::append_address(values_[part.field], part.prefixes, key);
+      } else if (part.path) {
+        core::append_path(values_[part.field], core::OddPath::keep, key);
       } else {
         key += values_[part.field];
       }
@@ -129,10 +133,10 @@ class Combined final : public FieldParser {
 
   explicit Combined(const Wanted& wanted) : FieldParser(wanted), times_(wanted.zone_s) {
     values_.resize(kFields);
-    if (wanted.key.empty()) key_.push_back({client, true, wanted.prefixes});
+    if (wanted.key.empty()) key_.push_back({client, true, wanted.prefixes, false});
     for (const Wanted::Part& part : wanted.key) {
-      key_.push_back(
-          {part.field == "ip" ? std::size_t{client} : number_of(part), part.address, part.prefixes});
+      key_.push_back({part.field == "ip" ? std::size_t{client} : number_of(part), part.address, part.prefixes,
+                      part.path});
     }
     if (!wanted.cost.empty()) cost_ = number(wanted.cost);
     if (!wanted.time.empty() && wanted.time != "time") {
@@ -292,11 +296,11 @@ class Named : public FieldParser {
       names_.push_back({wanted.time});
     }
     const std::vector<std::string> client(kClientNames.begin(), kClientNames.end());
-    if (wanted.key.empty()) add_key(client, true, wanted.prefixes);
+    if (wanted.key.empty()) add_key(client, {"", true, wanted.prefixes, {}, false});
     for (const Wanted::Part& part : wanted.key) {
       std::vector<std::string> names{part.field};
       names.insert(names.end(), part.other_names.begin(), part.other_names.end());
-      add_key(part.field == "ip" ? client : names, part.address, part.prefixes);
+      add_key(part.field == "ip" ? client : names, part);
     }
     if (!wanted.cost.empty()) {
       cost_ = names_.size();
@@ -329,8 +333,8 @@ class Named : public FieldParser {
   std::vector<std::vector<std::string>> names_;  // for each field; the first present one counts
 
  private:
-  void add_key(const std::vector<std::string>& names, bool address, core::Prefixes prefixes) {
-    key_.push_back({names_.size(), address, prefixes});
+  void add_key(const std::vector<std::string>& names, const Wanted::Part& part) {
+    key_.push_back({names_.size(), part.address, part.prefixes, part.path});
     names_.push_back(names);
   }
 

@@ -20,6 +20,7 @@ struct Wanted {
     bool address = false;  // as an internet address
     core::Prefixes prefixes;
     std::vector<std::string> other_names;  // of the field, where there is none called `field`
+    bool path = false;                     // as the path of a target, in one spelling (core/path.hpp)
   };
   std::vector<Part> key;    // empty: the client's address, where the format has it
   bool may_lack = false;    // a line need not have the fields of the key; it lacks one that is empty or "-"

@@ -224,6 +224,19 @@ std::string values(Format format, const std::string& header, std::string line) {
   return text;
 }
 
+TEST(Wanted, a_path_has_one_spelling_when_asked) {
+  Wanted made = wanted("path");
+  made.key[0].path = true;
+  const auto parser = Parser::make(Format::combined, made, "");
+  const auto path_of = [&](const std::string& target) {
+    const std::string told =
+        read(*parser, "192.0.2.1 - - [21/Nov/2026:05:49:47 +0000] \"GET " + target + " HTTP/1.1\" 200 512");
+    return told.substr(0, told.find(" at +"));
+  };
+  EXPECT_EQ(path_of("/v1//x/../%63hat?q=1"), "/v1/chat");
+  EXPECT_EQ(path_of("/a%2fb/./c"), "/a%2fb/c");
+}
+
 TEST(Wanted, a_line_may_lack_fields_when_asked) {
   const std::string combined = "192.0.2.1 - - [21/Nov/2026:05:49:47 +0000] \"GET /a HTTP/1.1\" 200 5";
   EXPECT_EQ(values(Format::combined, combined, combined + " \"-\" \"curl\""), "192.0.2.1 none /a none");
