@@ -99,6 +99,10 @@ void add_serve_flags(CLI::App& app, ServeFlags& flags) {
   app.add_option("--http-token", s.http_token, "bearer token for HTTP")
       ->type_name("WORD")
       ->envname("WEIR_HTTP_TOKEN");
+  app.add_option("--headers", s.headers, "the form of RateLimit fields, whatever the limits file says")
+      ->type_name("FORM")
+      ->check(
+          CLI::IsMember({"ratelimit-11", "draft-06", "draft-03", "x-ratelimit", "x-ratelimit-epoch", "off"}));
   file("--tls-cert", s.tls_cert, "certificate chain (PEM): TCP listeners speak TLS");
   file("--tls-key", s.tls_key, "its private key (PEM)");
   file("--tls-ca", s.tls_ca, "clients must show a certificate signed by this one (PEM)");

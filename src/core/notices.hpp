@@ -28,6 +28,8 @@ enum class Notice : std::uint8_t {
   stalled,        // with half a command or unread replies
   client_memory,  // it kept too much of it
   table_full,     // new keys find no slot
+  wrong_gate_token,
+  gate_without_address,  // what a gateway sends names no client
   kCount,
 };
 

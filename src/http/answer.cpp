@@ -3,6 +3,7 @@
 #include <array>
 #include <string>
 
+#include "http/rate_limit_fields.hpp"
 #include "limits/explain.hpp"
 
 namespace weir::http {
@@ -160,14 +161,30 @@ std::string sentence_of(const store::Request& request) {
   return (request.fault == Fault::store_down ? "the store: " : "") + request.why;
 }
 
+// Null: it met nothing that is counted.
+const store::Request* answered_of(const Question& question) {
+  return question.checks.empty() ? nullptr : &question;
+}
+
 void count(Exchange& exchange, const Question& question, const Decided& decided) {
+  if (!decided.allowed) exchange.service.counters.count(&service::Counters::denied);
   service::DecisionCounts& counts = exchange.room.counts;
   if (question.by_file) {
-    counts.count(*exchange.set, *question.matched, question.checks.empty() ? nullptr : &question);
+    counts.count(*exchange.set, *question.matched, answered_of(question));
   } else {
     counts.count(question);
   }
-  if (!decided.allowed) exchange.service.counters.count(&service::Counters::denied);
+}
+
+void append_fields(Exchange& exchange, const Question& question) {
+  const Forms& forms = exchange.room.forms();
+  const limits::Time now{exchange.service.wall_now()};
+  std::string& fields = exchange.reply.fields;
+  if (question.by_file) {
+    append_rate_limit_fields(*exchange.set, *question.matched, answered_of(question), forms, now, fields);
+  } else {
+    append_rate_limit_fields(question, forms, now, fields);
+  }
 }
 
 void append_result(std::string& out, Exchange& exchange, const Question& question) {
@@ -253,6 +270,7 @@ void write_answer(Exchange& exchange) {
   }
   const Decided decided = decided_of(exchange, question);
   if (exchange.kind == Kind::check) count(exchange, question, decided);
+  if (exchange.kind != Kind::explain) append_fields(exchange, question);
   reply.status = status_of(exchange, question, decided);
   out = "{";
   if (reply.status != 200) {

@@ -44,11 +44,14 @@ std::size_t Question::kept() const {
          own.capacity() * (sizeof(store::Check) + sizeof(store::Limit));
 }
 
-Room::Room(service::Service& service)
+Room::Room(service::Service& service, std::string_view forms)
     : json(std::make_unique<Json>()),
       service_(service),
       rules_(service.options().on_store_error, service.options().sharing, service.wall_ahead()),
-      limits_(service.limits.get()) {}
+      limits_(service.limits.get()),
+      forms_chosen_(forms) {
+  forms_.choose(forms);
+}
 
 Room::~Room() = default;
 
@@ -64,6 +67,7 @@ void Room::put_back(std::unique_ptr<Exchange> exchange) {
   exchange->drop_questions();
   exchange->set_kept.reset();
   exchange->set = nullptr;
+  exchange->gateway = nullptr;
   exchange->answer = nullptr;
   exchange->kind = Kind::check;
   exchange->batch = exchange->trusted = false;
@@ -88,6 +92,11 @@ const limits::Set* Room::renew_limits() {
   const limits::Set* const set = limits_.refresh();
   if (set != nullptr && set->has_dates()) limits_now_ = limits_.limits()->now();
   rules_.forget();
+  if (set != nullptr && set->serial() != forms_of_) {
+    forms_of_ = set->serial();
+    forms_ = forms_of(set->file().answers);
+    forms_.choose(forms_chosen_);
+  }
   return set;
 }
 

@@ -22,6 +22,7 @@
 #include "http/message.hpp"
 #include "http/parser.hpp"
 #include "http/problem.hpp"
+#include "http/rate_limit_fields.hpp"
 #include "http/writer.hpp"
 #include "limits/match.hpp"
 #include "limits/trace.hpp"
@@ -69,7 +70,8 @@ struct Question final : store::Request {
 // Shared by the connections of a loop. A connection uses it within one call of feed().
 class Room {
  public:
-  explicit Room(service::Service& service);
+  // `forms`: those of RateLimit fields, whatever the limits file says; empty: as it says.
+  explicit Room(service::Service& service, std::string_view forms = {});
   ~Room();
   Room(const Room&) = delete;
   Room& operator=(const Room&) = delete;
@@ -84,6 +86,8 @@ class Room {
   const limits::Set* renew_limits();
   limits::Time limits_now() const { return limits_now_; }
   const std::shared_ptr<const limits::Set>& limits_set() const { return limits_.set(); }
+  // The forms of RateLimit fields that the set in force and --headers ask for.
+  const Forms& forms() const { return forms_; }
 
   service::RuleTexts& rules() { return rules_; }
   // Now, as the field Date says it.
@@ -104,6 +108,9 @@ class Room {
   service::RuleTexts rules_;
   service::LimitsView limits_;
   limits::Time limits_now_{};
+  std::uint64_t forms_of_ = 0;  // the serial of the set that they are of
+  const std::string_view forms_chosen_;
+  Forms forms_;
   std::vector<std::unique_ptr<Exchange>> exchanges_;
   std::vector<std::unique_ptr<Question>> questions_;
   std::chrono::seconds dated_{-1};
@@ -134,6 +141,7 @@ struct Exchange {
   std::size_t open = 0;                           // questions without an answer
   const std::function<void()>* resume = nullptr;  // called when the last open one is answered
   const limits::Set* set = nullptr;               // that its questions go by
+  const limits::Gateway* gateway = nullptr;       // of the set, when one asks
   std::shared_ptr<const limits::Set> set_kept;    // while it waits
 
   Kind kind = Kind::check;

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "http/answer.hpp"
+#include "http/gate.hpp"
 #include "http/json.hpp"
 #include "http/open_api.hpp"
 
@@ -31,6 +32,7 @@ constexpr std::array kRoutes{
     Route{"/v1/look", false, kPost, true, &run_api<Kind::look>},
     Route{"/v1/explain", false, kPost, true, &run_api<Kind::explain>},
     Route{"/v1/reset", false, kPost, true, &run_api<Kind::reset>},
+    Route{kGate, true, {}, false, &run_gate},
     Route{"/openapi.json", false, "GET, HEAD, OPTIONS", false, &run_open_api},
 };
 

@@ -276,7 +276,10 @@ bool meet(const Set& set, const Asked& asked, const Route& route, Time now, Work
     Meeting& meeting = work.meet(limit, number);
     meeting.shadow = limit.said->shadow(now);
     if (const Index missing = missing_of(limit, work.values); missing != kNone) {
-      if (limit.said->required) return fail(into.error, lacks(set, limit, missing));
+      if (limit.said->required) {
+        into.lacks_required = true;
+        return fail(into.error, lacks(set, limit, missing));
+      }
       into.skipped_of.push_back(number);
       meeting.what = Step::What::skipped;
       continue;
@@ -426,6 +429,7 @@ bool match(const Set& set, const Asked& asked, Time now, Matched& into, Trace* t
   into.outcome = Matched::Outcome::free;
   into.refused_by = kNone;
   into.skipped_of.clear();
+  into.lacks_required = false;
   into.count = 0;
   into.own.clear();
   work.key_bytes = 0;

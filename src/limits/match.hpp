@@ -50,6 +50,7 @@ struct Matched {
   std::array<store::Check, store::kMostChecks> checks;  // their limits and keys lie here and in the set
   std::array<Index, store::kMostChecks> limit_of;       // File::limits, of each check
   std::string error;                                    // when match() says false: a sentence for people
+  bool lacks_required = false;                          // then: why, an attribute that a limit requires
 
   std::string keys;               // their bytes; it keeps its size, which may be more
   std::vector<store::Limit> own;  // of checks that keep something free; it never moves them

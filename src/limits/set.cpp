@@ -68,6 +68,7 @@ void Set::compile(const Setting& setting) {
     whens.push_back(&each.when);
   }
   route_candidates_.fill(whens, names_, file_->lists);
+  for (const limits::Gateway& each : file_->gateways) compile(each, setting);
   names_.seal();
 
   std::unordered_map<std::uint64_t, std::string_view> ids;
@@ -152,6 +153,33 @@ void Set::compile(const NamedLimit& said, const Setting& setting) {
   limit.plain = !limit.windows.empty() && limit.deny.empty() && limit.allow.empty() &&
                 limit.overrides.empty() && limit.cost.from == kNone && limit.cost.cases.empty();
   limits_.push_back(std::move(limit));
+}
+
+void Set::compile(const limits::Gateway& said, const Setting& setting) {
+  Gateway gateway{&said, {}};
+  const std::string path = "gateways." + said.name;
+  if (said.token_header.empty()) {
+    if (setting.gate_exposed) {
+      refuse(
+          path + ".token", said.place,
+          "missing; the gate can be reached from beyond this machine, so anyone could ask it: write token: "
+          "{ header: NAME, env: VARIABLE }, or give --tls-ca or --insecure");
+    }
+  } else if (setting.environment) {
+    const std::optional<std::string> token = setting.environment(said.token_env);
+    if (!token || token->empty()) {
+      refuse(path + ".token.env", said.place, "the environment variable '" + said.token_env + "' is not set");
+    } else {
+      gateway.token = *token;
+    }
+  }
+  gateways_.push_back(gateway);
+}
+
+const Set::Gateway* Set::gateway(std::string_view name) const {
+  const auto found = std::find_if(gateways_.begin(), gateways_.end(),
+                                  [name](const Gateway& each) { return each.said->name == name; });
+  return found == gateways_.end() ? nullptr : &*found;
 }
 
 std::vector<std::string> Set::begins_empty_after(const Set& before) const {

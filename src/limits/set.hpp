@@ -36,6 +36,12 @@ struct Setting {
   std::function<std::optional<std::string>(const core::Rule&)> unsuitable = [](const core::Rule&) {
     return std::nullopt;
   };
+  // The value of an environment variable, for the tokens of gateways. Without it they are not looked up, for
+  // nobody asks at a gate.
+  std::function<std::optional<std::string>(const std::string& name)> environment{};
+  // Others than this machine's own programs and those that show a certificate can ask at the gate: there a
+  // gateway must have a token.
+  bool gate_exposed = false;
 };
 
 class Set {
@@ -90,6 +96,10 @@ class Set {
     const limits::Route* said = nullptr;
     Conditions when;
   };
+  struct Gateway {
+    const limits::Gateway* said = nullptr;
+    std::string token;  // that it has to show; empty: none
+  };
 
   // Refused: rules that the store cannot count; and two identities whose short forms are equal, which
   // practically never happens.
@@ -105,6 +115,8 @@ class Set {
   const Names& names() const { return names_; }
   const std::vector<Limit>& limits() const { return limits_; }
   const std::vector<Route>& routes() const { return routes_; }
+  // Null: the file has none of that name.
+  const Gateway* gateway(std::string_view name) const;
   const Candidates& route_candidates() const { return route_candidates_; }
   // Whether what time it is makes a difference.
   bool has_dates() const { return has_dates_; }
@@ -119,6 +131,7 @@ class Set {
   void compile(const NamedLimit& said, const Setting& setting);
   store::Limit count(const NamedLimit& said, const core::Rule& rule, std::string_view state, Place place,
                      const Setting& setting);
+  void compile(const limits::Gateway& said, const Setting& setting);
   void refuse(std::string path, Place place, std::string text);
   Cost compile(const CostRule& said);
 
@@ -127,6 +140,7 @@ class Set {
   Names names_;
   std::vector<Limit> limits_;
   std::vector<Route> routes_;
+  std::vector<Gateway> gateways_;
   Candidates route_candidates_;
   bool has_dates_ = false;
   const std::uint64_t serial_;

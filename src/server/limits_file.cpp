@@ -1,15 +1,33 @@
 #include "server/limits_file.hpp"
 
+#include <algorithm>
+#include <cstdlib>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "core/printable.hpp"
 #include "limits/set.hpp"
+#include "net/listener.hpp"
 #include "redis/script.hpp"
 #include "server/log.hpp"
 
 namespace weir::server {
+
+namespace {
+
+// Whether somebody beyond this machine can ask at the gate without a certificate. The gate asks nobody for a
+// password, since gateways pass on their clients' own.
+bool reaches_the_gate(const Settings& settings) {
+  if (settings.insecure || !settings.tls_ca.empty()) return false;
+  return std::any_of(settings.http.begin(), settings.http.end(), [](const Address& each) {
+    return each.unix_socket.empty() &&
+           !net::resolve("http", each.tcp.host, each.tcp.port).address().is_loopback();
+  });
+}
+
+}  // namespace
 
 std::unique_ptr<service::LimitsInForce> open_limits(const Settings& settings,
                                                     const service::Service& service) {
@@ -27,6 +45,11 @@ std::unique_ptr<service::LimitsInForce> open_limits(const Settings& settings,
       return redis::unsuitable(rule, format);
     };
   }
+  setting.environment = [](const std::string& name) -> std::optional<std::string> {
+    const char* const value = std::getenv(name.c_str());  // NOLINT(concurrency-mt-unsafe): nobody sets one
+    return value != nullptr ? std::optional<std::string>(value) : std::nullopt;
+  };
+  setting.gate_exposed = reaches_the_gate(settings);
   auto limits = std::make_unique<service::LimitsInForce>(service::LimitsInForce::Options{
       .path = settings.limits,
       .setting = std::move(setting),

@@ -27,6 +27,9 @@ constexpr std::array<Words, static_cast<std::size_t>(core::Notice::kCount)> kWor
     {"stalled", "connection closed: half a command or unread replies for --stall-timeout"},
     {"client_memory", "connection closed: it kept too much memory"},
     {"table_full", "the table is full: --when-full decides about new keys"},
+    {"wrong_gate_token", "a gateway's token is wrong or missing"},
+    {"gate_without_address",
+     "the gate was asked without a client's address, so limits by ip do not apply; gateway"},
 }};
 
 }  // namespace

@@ -60,7 +60,8 @@ struct Settings {
   std::string store_tls_cert;  // and key: what we show it
   std::string store_tls_key;
 
-  std::string limits;  // the limits file; empty: none
+  std::string limits;   // the limits file; empty: none
+  std::string headers;  // the form of RateLimit fields; empty: as the limits file says
 
   std::string snapshot;
   std::chrono::nanoseconds snapshot_every = std::chrono::minutes{1};

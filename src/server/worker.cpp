@@ -18,7 +18,7 @@ Worker::Worker(std::size_t number, const Settings& settings, service::Service& s
       embedded_(embedded),
       batch_(service.options().on_store_error, service.options().sharing, service.wall_ahead(),
              service.limits.get()),
-      room_(service),
+      room_(service, settings.headers),
       loop_(number, service.options().clock, settings.stall_timeout, connections, service.notices) {
   if (!settings.store) return;
   const core::Clock& clock = service.options().clock;

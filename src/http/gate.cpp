@@ -1,0 +1,158 @@
+#include "http/gate.hpp"
+
+#include <memory>
+#include <string>
+
+#include "http/gate_request.hpp"
+#include "http/problem.hpp"
+#include "http/rate_limit_fields.hpp"
+
+namespace weir::http {
+namespace {
+
+// The same time for every guess of one length.
+bool same_secret(std::string_view expected, std::string_view given) {
+  std::size_t different = expected.size() ^ given.size();
+  for (std::size_t i = 0; i < given.size(); ++i)
+    different |= static_cast<unsigned char>(given[i] ^ expected[i % expected.size()]);
+  return different == 0;
+}
+
+bool may_ask(const limits::Set::Gateway& gateway, const Message& message) {
+  if (gateway.token.empty()) return true;
+  const Field* const field = message.find(gateway.said->token_header);
+  return field != nullptr && message.find(gateway.said->token_header, field) == nullptr &&
+         same_secret(gateway.token, field->value);
+}
+
+int deny_status(const Exchange& exchange) {
+  const int said = exchange.gateway->deny_status;
+  return said != 0 ? said : exchange.set->file().answers.status;
+}
+
+// Of what no limit has decided.
+void deny(Exchange& exchange, std::string_view why) {
+  exchange.service.counters.count(&service::Counters::denied);
+  append_field(exchange.reply.fields, "Cache-Control", "no-store");
+  write_problem(exchange.reply, deny_status(exchange), why);
+}
+
+std::string_view sentence_of(GateRequest::Wrong wrong) {
+  switch (wrong) {
+    case GateRequest::Wrong::nothing:
+      break;
+    case GateRequest::Wrong::header_twice:
+      return "a header that says who asks for what comes twice";
+    case GateRequest::Wrong::odd_address:
+      return "where the client's address should be is something else";
+    case GateRequest::Wrong::odd_path:
+      return "the path can be read in more than one way";
+  }
+  return "";
+}
+
+// The names of the limits that deny and that clients are told of.
+void append_violated(std::string& out, const limits::Set& set, const limits::Matched& matched,
+                     const store::Request& answered) {
+  out += '[';
+  bool first = true;
+  for (std::size_t i = 0; i < answered.checks.size(); ++i) {
+    if (answered.checks[i].decision.allowed() || !is_shown(set, matched, i)) continue;
+    if (answered.source == Source::remembered && i != answered.by) continue;
+    out += first ? "\"" : ",\"";
+    append_shown_name(set, matched, i, out);
+    out += '"';
+    first = false;
+  }
+  out += ']';
+}
+
+void write_gate_answer(Exchange& exchange) {
+  Reply& reply = exchange.reply;
+  const Question& question = *exchange.questions.front();
+  const bool asked = !question.checks.empty();
+  if (asked && question.fault != Fault::none)
+    return write_problem(reply, 503, "nobody could decide: " + question.why);
+  const limits::Matched& matched = *question.matched;
+  const store::Request* const answered = asked ? &question : nullptr;
+  exchange.room.counts.count(*exchange.set, matched, answered);
+  append_field(reply.fields, "Cache-Control", "no-store");
+  append_rate_limit_fields(*exchange.set, matched, answered, exchange.room.forms(),
+                           limits::Time(exchange.service.wall_now()), reply.fields);
+  const bool listed = matched.outcome == limits::Matched::Outcome::refused;
+  if (!listed && (!asked || question.allowed())) {
+    reply.status = 204;
+    return;
+  }
+  exchange.service.counters.count(&service::Counters::denied);
+  reply.status = deny_status(exchange);
+  reply.type = kProblemJson;
+  std::string& body = reply.body;
+  body = "{\"type\":\"https://iana.org/assignments/http-problem-types#quota-exceeded\",\"title\":";
+  append_json(body, "Request cannot be satisfied as assigned quota has been exceeded");
+  body += ",\"status\":";
+  append_json(body, std::int64_t{reply.status});
+  body += ",\"violated-policies\":";
+  if (listed) {
+    body += "[]";
+  } else {
+    append_violated(body, *exchange.set, matched, question);
+  }
+  body += "}\n";
+}
+
+// For this thread, so that its memory is used again.
+GateRequest& room_for_request() {
+  thread_local GateRequest request;
+  return request;
+}
+
+void ask(const GateRequest& request, Exchange& exchange) {
+  Question& question = exchange.ask();
+  if (!question.matched) question.matched = std::make_unique<limits::Matched>();
+  limits::Matched& matched = *question.matched;
+  question.by_file = true;
+  if (!limits::match(*exchange.set, {request.all()}, exchange.room.limits_now(), matched)) {
+    question.settle();
+    if (matched.lacks_required) return deny(exchange, matched.error);
+    return write_problem(exchange.reply, 400, matched.error);
+  }
+  const bool lacks = !matched.skipped_of.empty() || !request.has_ip || !request.has_path;
+  if (exchange.gateway->deny_missing && lacks && matched.outcome != limits::Matched::Outcome::refused) {
+    question.settle();
+    return deny(exchange, "an attribute that is needed to decide is missing");
+  }
+  question.checks = matched.all();
+  if (matched.outcome != limits::Matched::Outcome::meets) {
+    question.checks = {};
+    question.settle();
+  }
+  exchange.answer = &write_gate_answer;
+}
+
+}  // namespace
+
+void run_gate(const Message& message, Exchange& exchange) {
+  std::string_view rest = message.path.substr(kGate.size());
+  const std::string_view name = rest.substr(0, rest.find('/'));
+  rest = message.target.substr(static_cast<std::size_t>(name.data() + name.size() - message.target.data()));
+  exchange.set = exchange.room.renew_limits();
+  const limits::Set::Gateway* const gateway = exchange.set == nullptr ? nullptr : exchange.set->gateway(name);
+  if (gateway == nullptr)
+    return write_problem(exchange.reply, 404, "the limits file has no gateway of this name");
+  exchange.gateway = gateway->said;
+  if (!may_ask(*gateway, message)) {
+    exchange.service.notices.tell(core::Notice::wrong_gate_token, exchange.peer->address);
+    return write_problem(exchange.reply, 401,
+                         "this gateway has to send its token, in the header that the limits file names");
+  }
+  GateRequest& request = room_for_request();
+  read_gate_request(*gateway->said, message, rest, request);
+  if (request.wrong != GateRequest::Wrong::nothing) return deny(exchange, sentence_of(request.wrong));
+  if (!request.has_ip)
+    exchange.service.notices.tell(core::Notice::gate_without_address, exchange.peer->address,
+                                  gateway->said->name);
+  ask(request, exchange);
+}
+
+}  // namespace weir::http

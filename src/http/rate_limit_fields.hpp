@@ -1,0 +1,60 @@
+// What clients are told of the limits that decided their request, as fields of HTTP: how much there is, how
+// much is left, how long until there is more.
+//
+// Pure functions that append lines to a text; any thread. They allocate nothing but the text's room. Not for:
+// deciding, and what a body says.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "limits/file.hpp"
+#include "limits/match.hpp"
+#include "store/store.hpp"
+
+namespace weir::http {
+
+// In which forms. Two forms that write the same fields cannot both be sent: one of each kind.
+struct Forms {
+  enum class RateLimit : std::uint8_t {
+    none,
+    ratelimit_11,  // draft-ietf-httpapi-ratelimit-headers-11: every limit that clients are shown
+    draft_06,      // of the same draft: the limit that decides
+  };
+  enum class XRateLimit : std::uint8_t {
+    none,
+    seconds,   // the reset in seconds from now
+    epoch,     // as a time, in seconds since 1970, as GitHub's
+    draft_03,  // with the window and its name, as Envoy's
+  };
+  RateLimit rate_limit = RateLimit::ratelimit_11;
+  XRateLimit x_rate_limit = XRateLimit::none;
+  bool retry_after = true;
+
+  // "ratelimit-11", "draft-06", "x-ratelimit", "x-ratelimit-epoch", "draft-03": this form, and no other;
+  // "off": none. False for another word.
+  bool choose(std::string_view form);
+
+  friend bool operator==(const Forms&, const Forms&) = default;
+};
+
+// What the limits file says.
+Forms forms_of(const limits::Answers& answers);
+
+// The fields of a request that the limits file decided; `answered` is null when the store was not asked.
+// `now` is the wall clock's.
+void append_rate_limit_fields(const limits::Set& set, const limits::Matched& matched,
+                              const store::Request* answered, const Forms& forms, limits::Time now,
+                              std::string& fields);
+// The same of a request that brought its limits: they are called limit, limit-2...
+void append_rate_limit_fields(const store::Request& answered, const Forms& forms, limits::Time now,
+                              std::string& fields);
+
+// Whether clients are told of a check: of an enforced window of a limit that is shown.
+bool is_shown(const limits::Set& set, const limits::Matched& matched, std::size_t check);
+// The name by which they are told of it: "user", or of a limit with several windows "user-1s". Appended.
+void append_shown_name(const limits::Set& set, const limits::Matched& matched, std::size_t check,
+                       std::string& out);
+
+}  // namespace weir::http
