@@ -91,7 +91,8 @@ TEST_F(HttpConversationTest, an_embedded_store_answers_within_the_same_call) {
   std::string input = post(R"({"key":"a","limit":"1/s"})");
   EXPECT_EQ(feed(conversation, input),
             "HTTP/1.1 200 OK\r\nDate: Thu, 01 Jan 1970 00:00:00 GMT\r\nContent-Type: application/json\r\n"
-            "Content-Length: 109\r\nCache-Control: no-store\r\n\r\n"
+            "Content-Length: 109\r\nCache-Control: no-store\r\n"
+            "RateLimit-Policy: \"limit\";q=1;w=1\r\nRateLimit: \"limit\";r=0;t=1\r\n\r\n"
             "{\"allowed\":true,\"verdict\":\"allowed\",\"limit\":1,\"remaining\":0,\"retry_after\":null,"
             "\"reset_after\":1,\"by\":\"limit\"}\n");
   EXPECT_EQ(input, "");

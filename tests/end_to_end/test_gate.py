@@ -13,7 +13,7 @@ classes: [default, bulk]
 limits:
   edge: { rate: 1000/s burst 100000 }
   ip: { by: [ip], rate: 3/h, deny: { ip: 192.0.2.66 } }
-  user: { by: [user], rate: [2/h, 100/day] }
+  user: { by: [user], rate: [2/h, 30/day] }
   chat: { by: [ip], rate: 3/h }
   strict: { by: [account], required: true, rate: 1/h }
   counted: { by: [ip], rate: 5/h, cost: { from: units } }
@@ -95,7 +95,7 @@ class Gate(unittest.TestCase):
 
     def test_a_window_of_several_is_named_and_a_whole_service_s_traffic_is_not_told(self):
         headers = [("X-Forwarded-Uri", "/user"), ("X-User-Id", "wendy")]
-        self.assertEqual(self.gate("caddy", headers)[1]["RateLimit-Policy"], '"user-1h";q=2;w=3600, "user-1d";q=100;w=86400')
+        self.assertEqual(self.gate("caddy", headers)[1]["RateLimit-Policy"], '"user-1h";q=2;w=3600, "user-1d";q=30;w=86400')
         self.gate("caddy", headers)
         status, fields, body = self.gate("caddy", headers)
         self.assertEqual((status, json.loads(body)["violated-policies"]), (429, ["user-1h"]))
@@ -264,7 +264,7 @@ class Start(unittest.TestCase):
             self.assertEqual([ask(server.ports[-1], "/v1/gate/g", client)[0] for _ in range(2)], [204, 418])
             self.limits("from: path")
             with server.client() as admin:
-                self.assertEqual(admin.ask("WEIR.CONFIG", "RELOAD"), b"OK")
+                self.assertEqual(admin.ask("WEIR.CONFIG", "RELOAD"), "OK")
             self.assertEqual(ask(server.ports[-1], "/v1/gate/g", client)[0], 429)
             self.assertEqual(ask(server.ports[-1], "/v1/gate/other", client)[0], 404)
 
@@ -279,12 +279,12 @@ class Agreement(unittest.TestCase):
 limits:
   edge: { rate: 150/h }
   ip: { by: [ip], rate: 20/h burst 12, deny: { ip: 198.51.100.3 } }
-  user: { by: [user], rate: [9/h burst 5, 30/day algorithm=fixed_window], within: edge }
+  user: { by: [user], rate: [9/h burst 5, 30/day algorithm=fixed_window] }
   search: { by: [user], rate: 30/h, cost: [{ when: { path: "/search*" }, cost: 3 }] }
 routes:
   - { when: { path: /healthz }, limits: [] }
   - { when: { method: POST }, limits: [user, ip] }
-  - { limits: [ip, user, search] }
+  - { limits: [edge, ip, user, search] }
 gateways:
   g: { from: x-forwarded, attributes: { user: header.x-user-id } }
 """)

@@ -1,0 +1,254 @@
+"""examples/gateways with the real programs: nginx (auth_request, njs, Lua), Caddy and HAProxy before one backend."""
+import collections
+import http.client
+import http.server
+import os
+import pathlib
+import re
+import socket
+import subprocess
+import threading
+import unittest
+
+from server import PATIENCE, ROOT, Folder, Server, run, until
+
+EXAMPLES = pathlib.Path(ROOT, "examples/gateways")
+
+
+class Backend:
+    """What stands after the gateway: it counts the requests that reach it, by path."""
+
+    def __init__(self):
+        seen = self.seen = collections.Counter()
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+            wbufsize = -1  # an answer is one write; two of them wait for each other's acknowledgement
+            disable_nagle_algorithm = True
+
+            def do_GET(self):
+                self.rfile.read(int(self.headers.get("Content-Length", 0)))
+                seen[self.path] += 1
+                self.send_response(200)
+                self.send_header("Content-Length", "7")
+                self.end_headers()
+                self.wfile.write(b"backend")
+
+            do_POST = do_GET
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.port = self.server.server_address[1]
+        threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+
+    def close(self):
+        self.server.shutdown()
+        self.server.server_close()
+
+
+def free_port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+def answers_at(port):
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=1).close()
+        return True
+    except OSError:
+        return False
+
+
+class Program:
+    """A gateway by its example, whose addresses alone are others."""
+
+    def __init__(self, example, command, weir_port, backend_port, files=()):
+        self.folder = Folder()
+        self.port = free_port()
+        addresses = {"127.0.0.1:6391": f"127.0.0.1:{weir_port}", "127.0.0.1:8080": f"127.0.0.1:{self.port}",
+                     "127.0.0.1:9000": f"127.0.0.1:{backend_port}"}
+        for name in (example, *files):
+            text = (EXAMPLES / name).read_text()
+            for address, other in addresses.items():
+                text = text.replace(address, other)
+            self.folder.file(name, text)
+        self.log = open(self.folder.file("log"), "w+b")
+        self.process = subprocess.Popen(command(self.folder.path), cwd=self.folder.path, stdin=subprocess.DEVNULL,
+                                        stdout=self.log, stderr=self.log, env={**os.environ, "HOME": self.folder.path})
+        try:
+            until(lambda: self.process.poll() is not None or answers_at(self.port), f"{example} listens")
+            assert self.process.poll() is None, self.text()
+        except BaseException:
+            self.close()
+            raise
+
+    def text(self):
+        return pathlib.Path(self.log.name).read_text(errors="replace")
+
+    def close(self):
+        self.process.terminate()
+        try:
+            self.process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self.log.close()
+        self.folder.__exit__()
+
+
+def nginx(example, *files):
+    def command(folder):
+        # What nginx writes, it writes into the folder, and none of it as another user.
+        own = f"daemon off; pid {folder}/pid; error_log stderr;"
+        text = pathlib.Path(folder, example).read_text()
+        paths = "".join(f" {kind}_temp_path {folder}/{kind};" for kind in
+                        ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
+        pathlib.Path(folder, example).write_text(
+            text.replace("modules/", "/usr/lib/nginx/modules/").replace("http {", "http { access_log off;" + paths, 1))
+        return ["/usr/sbin/nginx", "-p", folder, "-c", f"{folder}/{example}", "-e", "stderr", "-g",
+                own + (" user root;" if os.geteuid() == 0 else "")]
+
+    return lambda weir, backend: Program(example, command, weir, backend, files)
+
+
+def caddy(weir, backend):
+    return Program("Caddyfile", lambda folder: ["/usr/bin/caddy", "run", "--config", f"{folder}/Caddyfile", "--adapter", "caddyfile"],
+                   weir, backend)
+
+
+def haproxy(weir, backend):
+    return Program("haproxy.cfg", lambda folder: ["/usr/sbin/haproxy", "-db", "-f", f"{folder}/haproxy.cfg"], weir, backend,
+                   ["gate.lua"])
+
+
+def ask(port, method="GET", path="/", headers=()):
+    """(status, headers, body) of one request; a header may come twice."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+    try:
+        connection.putrequest(method, path)
+        for name, value in headers:
+            connection.putheader(name, value)
+        if method == "POST":
+            connection.putheader("Content-Length", "4")
+        connection.endheaders(b"body" if method == "POST" else None)
+        answer = connection.getresponse()
+        return answer.status, answer.headers, answer.read()
+    finally:
+        connection.close()
+
+
+class Gateway:
+    """One gateway's tests; those below say which, and what its clients get while weir is down."""
+
+    program = None
+    down = 200
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = Folder()
+        cls.addClassCleanup(cls.folder.__exit__)
+        text = (EXAMPLES / "limits.yaml").read_text()
+        # Slow enough that a test's denials do not hang on its speed.
+        for rate, slower in (("50/s burst 100", "1000/s burst 100000"), ("5/min", "5/h"), ("20/s burst 40", "3/h")):
+            assert rate in text
+            text = text.replace(rate, slower)
+        cls.limits = cls.folder.file("limits.yaml", text)
+        cls.backend = Backend()
+        cls.addClassCleanup(cls.backend.close)
+        cls.weir = cls.enterClassContext(cls.serve())
+        cls.gateway = cls.program(cls.weir.ports[-1], cls.backend.port)
+        cls.addClassCleanup(cls.gateway.close)
+
+    @classmethod
+    def serve(cls):
+        return Server("--http", "127.0.0.1:0", "--limits", cls.limits)
+
+    def ask(self, *args, **options):
+        return ask(self.gateway.port, *args, **options)
+
+    def test_what_is_allowed_reaches_the_backend_and_clients_are_told_what_is_left(self):
+        status, headers, body = self.ask(path="/hello", headers=[("X-User-Id", "ann")])
+        self.assertEqual((status, body), (200, b"backend"), self.gateway.text())
+        self.assertEqual(headers["RateLimit-Policy"], '"ip";q=100000;w=100, "user";q=3;w=3600')
+        self.assertRegex(headers["RateLimit"], r'^"ip";r=\d+;t=\d+, "user";r=2;t=2400$')
+        self.assertIsNone(headers["Retry-After"])
+
+    def test_what_is_denied_is_429_with_the_fields(self):
+        for _ in range(3):
+            self.assertEqual(self.ask(path="/denied", headers=[("X-User-Id", "bob")])[0], 200)
+        status, headers, body = self.ask(path="/denied", headers=[("X-User-Id", "bob")])
+        self.assertEqual(status, 429, self.gateway.text())
+        self.assertEqual(self.backend.seen["/denied"], 3)
+        self.assertTrue(1100 <= int(headers["Retry-After"]) <= 1200, headers)
+        self.assertEqual(headers.get_all("RateLimit-Policy"), ['"ip";q=100000;w=100, "user";q=3;w=3600'])
+        wait = re.search(r'"user";r=0;t=(\d+)$', headers["RateLimit"])
+        self.assertEqual(wait and wait[1], headers["Retry-After"])
+        self.assertEqual(headers["Cache-Control"], "no-store")
+        self.assertNotIn(b"edge", body)
+
+    def test_a_client_does_not_choose_its_address_or_its_spelling_of_a_path(self):
+        forged = [[("X-Forwarded-For", "203.0.113.%d" % i), ("X-Real-IP", "203.0.113.%d" % i), ("Forwarded", "for=203.0.113.9"),
+                   ("X-Forwarded-Uri", "/free"), ("X-Original-URI", "/free"), ("X-Original-Method", "GET"),
+                   ("X-Forwarded-Method", "GET")] for i in range(10)]
+        paths = ["/login", "//login", "/./login", "/%6cogin", "/x/../login", "/login?a", "/login", "/login", "/login", "/login"]
+        statuses = [self.ask("POST", path, headers) [0] for path, headers in zip(paths, forged)]
+        self.assertEqual(statuses, [200] * 5 + [429] * 5, self.gateway.text())
+
+    def test_a_query_and_headers_of_a_client_do_not_change_the_cost(self):
+        forged = [("X-User-Id", "eve"), ("X-Weir-Cost", "0"), ("X-Weir-Class", "critical")]
+        statuses = [self.ask(path=f"/?cost=0&class=critical&user={i}", headers=forged)[0] for i in range(5)]
+        self.assertEqual(statuses, [200, 200, 200, 429, 429])
+
+    def test_a_path_that_can_be_read_in_two_ways_is_denied(self):
+        self.assertEqual(self.ask("POST", "/x%2f..%2flogin")[0], 429)
+
+    def test_a_thousand_requests_of_one_connection(self):
+        connection = http.client.HTTPConnection("127.0.0.1", self.gateway.port, timeout=PATIENCE)
+        self.addCleanup(connection.close)
+        for _ in range(1000):
+            connection.request("GET", "/many")
+            answer = connection.getresponse()
+            self.assertEqual((answer.status, answer.read()), (200, b"backend"), self.gateway.text()[-2000:])
+        self.assertEqual(self.backend.seen["/many"], 1000)
+
+    def test_while_weir_is_down_clients_get_what_the_example_says(self):
+        with self.serve() as weir:
+            gateway = type(self).program(weir.ports[-1], self.backend.port)
+            self.addCleanup(gateway.close)
+            self.assertEqual(ask(gateway.port)[0], 200, gateway.text())
+        status, headers, _ = ask(gateway.port)
+        self.assertEqual(status, self.down, gateway.text())
+        self.assertIsNone(headers["RateLimit"])
+
+
+class PassesHeaders(Gateway):
+    def test_a_user_who_is_named_twice_is_denied(self):
+        self.assertEqual(self.ask(headers=[("X-User-Id", "joe"), ("X-User-Id", "joan")])[0], 429)
+
+
+class NginxAuthRequest(PassesHeaders, unittest.TestCase):
+    program = staticmethod(nginx("nginx_auth_request.conf"))
+
+
+class NginxNjs(PassesHeaders, unittest.TestCase):
+    program = staticmethod(nginx("nginx_njs.conf", "gate.js"))
+
+
+class NginxLua(PassesHeaders, unittest.TestCase):
+    program = staticmethod(nginx("nginx_lua.conf"))
+
+
+class Caddy(PassesHeaders, unittest.TestCase):
+    program = staticmethod(caddy)
+    down = 502
+
+
+class Haproxy(Gateway, unittest.TestCase):
+    program = staticmethod(haproxy)
+
+
+if __name__ == "__main__":
+    run(300)
