@@ -2,20 +2,30 @@
 //
 // Asio serves everything else, but for a connection with one request after another it costs an extra system
 // call each time: a read that finds nothing, to learn that it must wait. Here each connection is registered
-// once, and one call returns all that are ready (bench/server.py at one request per packet).
+// once, and one call returns all that are ready (bench/server.py at one request per packet). Those that are
+// ready are served in turn; a brake may leave them for later, all alike (brake.hpp).
 //
 // One thread. It does not own what it watches: remove an object before it is destroyed.
 #pragma once
 
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/basic_stream_descriptor.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <cerrno>
+#include <chrono>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <system_error>
+#include <utility>
+
+#include "net/brake.hpp"
 
 namespace weir::net {
 
@@ -33,7 +43,21 @@ class Poller {
     ~Watched() = default;
   };
 
-  explicit Poller(boost::asio::io_context& context) : epoll_(context, open()) { wait(); }
+  explicit Poller(boost::asio::io_context& context) : epoll_(context, open()), again_(context) { wait(); }
+
+  // From now on `brake` says how many sockets are served, by that clock.
+  void set_brake(Brake brake, std::function<std::chrono::nanoseconds()> clock) {
+    brake_ = std::make_unique<Braked>(std::move(brake), std::move(clock));
+    epoll_event event{};
+    event.events = EPOLLIN;
+    event.data.ptr = nullptr;
+    if (!control(EPOLL_CTL_ADD, brake_->mark, &event))
+      throw std::system_error(errno, std::generic_category(), "epoll_ctl");
+  }
+  // What the brake goes by may have changed.
+  void look_at_brake() {
+    if (brake_ && brake_->holds && brake_->brake.sockets(brake_->clock()) > 0) serve();
+  }
 
   // Changes what one descriptor waits for. False when the kernel has no room for one more.
   bool change(int descriptor, Watched& watched, Want from, Want to) {
@@ -49,9 +73,25 @@ class Poller {
   void stop() {
     boost::system::error_code ignored;
     epoll_.close(ignored);
+    again_.cancel(ignored);
   }
 
  private:
+  struct Braked {
+    Braked(Brake its, std::function<std::chrono::nanoseconds()> now)
+        : brake(std::move(its)), clock(std::move(now)), mark(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+      if (mark < 0) throw std::system_error(errno, std::generic_category(), "eventfd");
+    }
+    Braked(const Braked&) = delete;
+    Braked& operator=(const Braked&) = delete;
+    ~Braked() { ::close(mark); }
+
+    Brake brake;
+    std::function<std::chrono::nanoseconds()> clock;
+    int mark;  // stands in the queue of what is ready
+    bool holds = false;
+  };
+
   static int open() {
     const int descriptor = epoll_create1(EPOLL_CLOEXEC);
     if (descriptor < 0) throw std::system_error(errno, std::generic_category(), "epoll_create1");
@@ -65,16 +105,63 @@ class Poller {
   void wait() {
     epoll_.async_wait(Descriptor::wait_read, [this](const boost::system::error_code& error) {
       if (error) return;
-      std::array<epoll_event, 64> ready;
-      const int count = epoll_wait(epoll_.native_handle(), ready.data(), static_cast<int>(ready.size()), 0);
-      for (int i = 0; i < count; ++i)
-        static_cast<Watched*>(ready[static_cast<std::size_t>(i)].data.ptr)->on_ready();
+      if (brake_) return serve();
+      serve_some(kMost);
       wait();
     });
   }
 
+  // Serves at most that many of those that are ready; how many it served.
+  std::size_t serve_some(std::size_t most) {
+    std::array<epoll_event, kMost> ready;
+    const int count = epoll_wait(epoll_.native_handle(), ready.data(), static_cast<int>(most), 0);
+    for (int i = 0; i < count; ++i) {
+      void* const watched = ready[static_cast<std::size_t>(i)].data.ptr;
+      watched != nullptr ? static_cast<Watched*>(watched)->on_ready() : mark_came();
+    }
+    return count < 0 ? 0 : static_cast<std::size_t>(count);
+  }
+
+  void mark_came() {
+    eventfd_t ignored = 0;
+    eventfd_read(brake_->mark, &ignored);
+    brake_->brake.mark_came(brake_->clock());
+  }
+
+  void serve() {
+    Braked& its = *brake_;
+    its.holds = false;
+    for (std::size_t left = kMost; left > 0;) {
+      const std::chrono::nanoseconds began = its.clock();
+      const std::size_t most = its.brake.sockets(began);
+      if (most == 0) return hold(began);
+      const std::size_t served = serve_some(std::min(most, left));
+      if (served == 0) {
+        its.brake.emptied();
+        break;
+      }
+      its.brake.served(began, its.clock());
+      left -= served;
+    }
+    if (epoll_.is_open()) wait();
+  }
+
+  // Until there is room, or it has lasted too long.
+  void hold(std::chrono::nanoseconds now) {
+    Braked& its = *brake_;
+    its.holds = true;
+    if (its.brake.take_mark(now)) eventfd_write(its.mark, 1);
+    again_.expires_after(its.brake.look_again() - now);
+    again_.async_wait([this](const boost::system::error_code& error) {
+      if (!error && brake_->holds && epoll_.is_open()) serve();
+    });
+  }
+
+  static constexpr std::size_t kMost = Brake::kMost;
   using Descriptor = boost::asio::posix::basic_stream_descriptor<boost::asio::io_context::executor_type>;
   Descriptor epoll_;
+  boost::asio::steady_timer again_;
+  std::unique_ptr<Braked> brake_;
 };
 
 }  // namespace weir::net

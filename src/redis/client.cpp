@@ -97,6 +97,8 @@ void Client::forward(std::uint32_t index, NodeId to, bool asking, nanoseconds no
   if (call.rank == Rank::usual && calls_.bytes() > kMostBytes)
     return finish(index, {Cause::overload, kNoRoom, nullptr});
   call.held = node.up();
+  // What comes after those that can still be sent in time would only make them later.
+  if (call.held && call.rank == Rank::usual && node.room() == 0) return;
   node.lane(call.rank).push_back({calls_.ref(index), asking});
   if (node.state == Node::State::down) connect(to, now);
 }

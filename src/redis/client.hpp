@@ -107,6 +107,9 @@ class Client {
     std::size_t waiting = 0;    // calls that have not been sent
   };
   Load load() const;
+  // How many calls may be made now that their node sends or answers in time; of several nodes, the one with
+  // the most room. Without a node that is up they need none.
+  std::size_t room() const;
   // How long a bare round trip takes, to the node where it takes longest; 0: not known yet.
   nanoseconds round_trip() const;
   // Whether anything has failed since the start.

@@ -286,6 +286,17 @@ Client::Load Client::load() const {
   return load;
 }
 
+std::size_t Client::room() const {
+  bool up = false;
+  std::size_t most = 0;
+  for (const Node& node : nodes_) {
+    if (!node.up() || node.sentinel) continue;
+    up = true;
+    most = std::max(most, node.room());
+  }
+  return up ? most : std::numeric_limits<std::size_t>::max();
+}
+
 Client::nanoseconds Client::round_trip() const {
   nanoseconds longest{0};
   for (const Node& node : nodes_) {

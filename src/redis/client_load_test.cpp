@@ -150,6 +150,27 @@ TEST(RedisLoad, what_waits_is_bounded) {
   EXPECT_EQ(world.client.load().waiting, 32U);
 }
 
+// What comes after more than can leave in time does not stand in line: it would make the others later.
+TEST(RedisLoad, what_could_not_leave_in_time_lets_others_go_first) {
+  World world("redis://a");
+  EXPECT_GT(world.client.room(), std::size_t{1} << 30);  // no node is up: the fallback decides at once
+  world.start().up("a");
+  EXPECT_EQ(world.client.room(), 512U);
+  for (std::uint64_t tag = 1; tag <= 512; ++tag) world.call(tag);  // the first window, and as many wait
+  EXPECT_EQ(world.client.room(), 0U);
+  world.call(601);
+  world.client.call(602, 0, array({"CALL", "602"}), world.now + 50ms, world.now, Rank::first);
+  EXPECT_EQ(world.client.load().waiting, 257U);
+  for (int i = 0; i < 513; ++i) world.answer_one("a");
+  EXPECT_EQ(world.write_count.count(601), 0U);
+  EXPECT_EQ(world.write_count.count(602), 1U);
+  EXPECT_EQ(world.client.load().waiting, 0U);
+  EXPECT_GT(world.client.room(), 0U);
+  world.took();
+  world.pass(60ms);
+  EXPECT_EQ(world.took(), "601 overload (more is asked than is answered in time)");
+}
+
 // In order within a rank; at the deadline what has not left is told so, and nothing more.
 TEST(RedisLoad, what_waits_leaves_in_order_or_is_told_so) {
   World world("redis://a");

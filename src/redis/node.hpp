@@ -54,6 +54,8 @@ struct Node {
     bool asking;
   };
 
+  static constexpr std::size_t kFew = 256;
+
   Address address;
   bool sentinel = false;
   bool gone = false;  // no longer in the cluster: not to be connected again
@@ -78,6 +80,12 @@ struct Node {
 
   bool up() const { return state == State::up; }
   bool has_room() const { return questions.size() < window.size(); }
+  // For calls that come now: what is under way takes half of a deadline, and what waits here may take half of
+  // the rest. A few may wait anyway, which costs next to nothing.
+  std::size_t room() const {
+    const std::size_t most = window.size() + std::max(window.size() / 2, kFew);
+    return most - std::min(most, questions.size() + waits());
+  }
   std::deque<Waiting>& lane(Rank rank) { return waiting[rank == Rank::first ? 0 : 1]; }
   std::size_t waits() const { return waiting[0].size() + waiting[1].size(); }
 };

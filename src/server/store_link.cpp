@@ -26,7 +26,10 @@ StoreLink::StoreLink(std::size_t loop, boost::asio::io_context& context, redis::
       tls_(store_tls(settings)),
       sockets_(context, store.client(), tls_ ? &*tls_ : nullptr, clock) {
   store_.on_work([this](std::size_t calls) { sockets_.wake(calls); });
-  sockets_.on_change([this] { note(); });
+  sockets_.on_change([this] {
+    note();
+    changed_();
+  });
 }
 
 void StoreLink::reload_tls(const Settings& settings) {

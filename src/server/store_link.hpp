@@ -8,8 +8,10 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "core/clock.hpp"
 #include "redis/shared_store.hpp"
@@ -29,6 +31,9 @@ class StoreLink {
   // does, and then nothing has changed.
   void reload_tls(const Settings& settings);
 
+  // Called after every turn in which something has come from the store, or was sent.
+  void on_change(std::function<void()> changed) { changed_ = std::move(changed); }
+
   void start() { sockets_.start(); }
   void stop() { sockets_.stop(); }
 
@@ -44,6 +49,7 @@ class StoreLink {
   const std::chrono::nanoseconds deadline_;
   std::optional<boost::asio::ssl::context> tls_;
   redis::Sockets sockets_;
+  std::function<void()> changed_ = [] {};
   std::uint64_t noted_changes_ = 0;
   std::chrono::nanoseconds noted_at_{0};
   std::string noted_eviction_;

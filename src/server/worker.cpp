@@ -25,6 +25,9 @@ Worker::Worker(std::size_t number, const Settings& settings, service::Service& s
   shared_ =
       std::make_unique<redis::SharedStore>(*settings.store, settings.store_options, embedded, *memory, clock);
   link_.emplace(number, loop_.context, *shared_, settings, clock, status);
+  loop_.poller.set_brake({[this] { return shared_->client().room(); }, settings.store_options.deadline},
+                         clock);
+  link_->on_change([this] { loop_.poller.look_at_brake(); });
 }
 
 std::unique_ptr<net::Conversation> Worker::converse(const net::Peer& peer, std::function<void()> resume) {
