@@ -97,8 +97,8 @@ void Client::forward(std::uint32_t index, NodeId to, bool asking, nanoseconds no
   if (call.rank == Rank::usual && calls_.bytes() > kMostBytes)
     return finish(index, {Cause::overload, kNoRoom, nullptr});
   call.held = node.up();
-  // What comes after those that can still be sent in time would only make them later.
-  if (call.held && call.rank == Rank::usual && node.room() == 0) return;
+  // While some that wait could not leave in time, what comes after them would only make others late.
+  if (call.held && call.rank == Rank::usual && now < node.busy_until && node.room() == 0) return;
   node.lane(call.rank).push_back({calls_.ref(index), asking});
   if (node.state == Node::State::down) connect(to, now);
 }
@@ -121,6 +121,7 @@ void Client::send_waiting(NodeId id, nanoseconds now) {
       const bool too_late = left > 0ns && left < node.window.needed(call.patience);
       if (call.rank == Rank::usual && too_late) {
         call.held = true;
+        node.busy_until = now + kBusyFor;
       } else {
         send(id, next.call.call, next.asking, now);
       }

@@ -135,6 +135,7 @@ class Client {
   static constexpr int kMostHops = 16;
   static constexpr std::string_view kNoAnswer = "no answer by the deadline";
   static constexpr std::string_view kNotYet = "not connected yet";
+  static constexpr nanoseconds kBusyFor = std::chrono::seconds{1};
   static constexpr std::string_view kNoRoom = "more is asked than is answered in time";
   // Of all calls that have no result: a call that would have to wait is not taken then.
   static constexpr std::size_t kMostBytes = std::size_t{32} << 20;

@@ -75,6 +75,7 @@ struct Node {
   std::size_t untaken = 0;                       // how many questions, the last ones, are still in `out`
   std::array<std::deque<Waiting>, 2> waiting{};  // by rank, in order
   Window window{};
+  nanoseconds busy_until{0};  // a call that waited could not leave in time lately
   bool loading_script = false;
   std::string eviction{};  // its maxmemory-policy; empty: it has not said
 
