@@ -77,7 +77,7 @@ void add_serve_flags(CLI::App& app, ServeFlags& flags) {
   file("--unix-socket", s.unix_socket, "listen on a Unix socket, mode 0660");
   app.add_option("--http", flags.http, "speak HTTP here; may be repeated; unix:/PATH too")
       ->type_name("HOST:PORT");
-  app.add_option("--admin", flags.admin, "metrics and health by HTTP here; may be repeated; unix:/PATH too")
+  app.add_option("--admin", flags.admin, "metrics and health here; may be repeated; unix:/PATH too")
       ->type_name("HOST:PORT");
   app.add_flag("--ready-needs-store", s.ready_needs_store, "/readyz says no while the store does not decide");
   number("--threads", s.threads, 256, "event loops, up to 256 [one for each core]");
