@@ -23,8 +23,8 @@ class Brake {
   using nanoseconds = std::chrono::nanoseconds;
   static constexpr std::size_t kMost = 64;       // sockets at once
   static constexpr std::size_t kPerSocket = 64;  // requests that one may bring
-  // A wait of this many times the patience gives half of the loop's time to what is read without room; half of
-  // that wait a fifth, a quarter of it a seventeenth.
+  // A wait of this many times the patience gives half of the loop's time to what is read without room; half
+  // of that wait a fifth, a quarter of it a seventeenth.
   static constexpr int kHalfAt = 16;
 
   // `room`: for how many requests.
