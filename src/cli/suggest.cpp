@@ -15,6 +15,7 @@
 #include "cli/commands.hpp"
 #include "cli/log_flags.hpp"
 #include "core/address.hpp"
+#include "sim/suggest_limits.hpp"
 
 namespace weir::cli {
 namespace {
@@ -24,6 +25,7 @@ struct Flags {
   std::string deny_clients;
   std::string deny_requests;
   std::string good;
+  bool as_limits = false;
 };
 
 // "0.1%" or "0.001".
@@ -63,6 +65,8 @@ std::unordered_set<std::string> read_good(const std::string& path) {
 int suggest(const Flags& flags) {
   const int criteria = (flags.deny_clients.empty() ? 0 : 1) + (flags.deny_requests.empty() ? 0 : 1) +
                        (flags.good.empty() ? 0 : 1);
+  if (flags.as_limits && (flags.log.json || !flags.log.html.empty()))
+    throw std::runtime_error("as-limits: the answer is either a piece of a limits file or JSON or a page");
   if (criteria != 1) {
     throw std::runtime_error("give exactly one of --deny-clients, --deny-requests and --good");
   }
@@ -105,7 +109,9 @@ int suggest(const Flags& flags) {
     }
   }
   sim::Suggest(events, clients.count(), std::move(criterion)).run(report);
-  return run.deliver(sim::text_of(report), sim::json_of(report));
+  const std::string text =
+      flags.as_limits ? sim::limits_of(report, run.reader().options().wanted) : sim::text_of(report);
+  return run.deliver(text, sim::json_of(report));
 }
 
 }  // namespace
@@ -123,6 +129,7 @@ void add_suggest(CLI::App& app, int& result) {
       ->type_name("SHARE");
   suggest_app->add_option("--good", flags->good, "file of clients, one a line, none of which may be denied")
       ->type_name("FILE");
+  suggest_app->add_flag("--as-limits", flags->as_limits, "print a piece of a limits file");
   suggest_app->callback([flags, &result] { result = suggest(*flags); });
 }
 

@@ -122,6 +122,26 @@ class Suggest(unittest.TestCase):
                     if criterion[0] == "--good":
                         self.assertNotIn("192.0.2.77", [worst["client"] for worst in limit["worst"]])
 
+    def test_a_piece_of_a_limits_file(self):
+        """It is one that lint accepts, and replay by it denies what the suggestion says."""
+        for key, by in (([], "by: [ip]"), (["--key", "ip/48"], "v6: 48"), (["--key", "path,ip/24/64"], "by: [path, ip]")):
+            with self.subTest(key):
+                code, text, errors = weir("suggest", EXAMPLE_LOG, "--deny-requests", "1%", "--as-limits", *key)
+                self.assertEqual((code, errors), (0, ""))
+                self.assertIn(by, text)
+                path = self.folder.file("suggested.yaml", text)
+                self.assertEqual(weir("lint", "--strict", path)[0], 0, text)
+                first = answer("suggest", EXAMPLE_LOG, "--deny-requests", "1%", *key)["suggestions"][0]
+                limits = answer("replay", EXAMPLE_LOG, "--limits", path)["limits"]
+                self.assertEqual(limits[-1]["denied"], first["denied_requests"], text)
+        path = self.folder.file("odd.jsonl", '{"ts": 1, "User Id": "a", "ip": "1.2.3.4"}\n' * 3)
+        code, out, errors = weir("suggest", path, "--deny-requests", "1%", "--as-limits", "--key", "User Id")
+        self.assertEqual((code, out), (2, ""))
+        self.assertIn("as-limits: 'User Id' cannot be an attribute's name", errors)
+        for other in (["--json"], ["--html", self.folder.file("page.html")]):
+            code, out, errors = weir("suggest", EXAMPLE_LOG, "--deny-requests", "1%", "--as-limits", *other)
+            self.assertEqual((code, out), (2, ""))
+
     def test_what_is_asked_wrongly(self):
         path = self.folder.file("some.log", line(0))
         missing = self.folder.file("nobody")
