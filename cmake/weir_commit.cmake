@@ -4,6 +4,7 @@
 #   cmake -D source=DIR -D version=X.Y.Z -D out=FILE -P weir_commit.cmake
 cmake_minimum_required(VERSION 3.25)
 set(says "weir ${version}")
+set(known unknown)
 find_program(git git)
 if(git)
   # Of the sources themselves, not of a checkout that they were unpacked in.
@@ -19,7 +20,8 @@ if(git)
       string(APPEND commit ", modified")
     endif()
     string(APPEND says " (commit ${commit})")
+    set(known "${commit}")
   endif()
 endif()
 file(CONFIGURE OUTPUT ${out} @ONLY CONTENT
-"#include \"cli/version.hpp\"\n\nnamespace weir::cli {\n\nconst char* const kVersionLine = \"@says@\";\n\n}  // namespace weir::cli\n")
+"#include \"cli/version.hpp\"\n\nnamespace weir::cli {\n\nconst char* const kVersionLine = \"@says@\";\nconst char* const kCommit = \"@known@\";\n\n}  // namespace weir::cli\n")

@@ -9,6 +9,7 @@
 
 #include "cli/option_table.hpp"
 #include "cli/values.hpp"
+#include "cli/version.hpp"
 
 namespace weir::cli {
 namespace {
@@ -135,6 +136,7 @@ void add_serve_flags(CLI::App& app, ServeFlags& flags) {
 
 Settings settings_from(const ServeFlags& flags, const CLI::App& app) {
   Settings settings = flags.settings;
+  settings.commit = kCommit;
   for (const std::string& text : flags.resp) {
     if (!text.empty()) settings.resp.push_back(parse_endpoint("resp", text));
   }

@@ -5,5 +5,6 @@
 namespace weir::cli {
 
 extern const char* const kVersionLine;
+extern const char* const kCommit;  // "0123456789ab", "0123456789ab, modified" or "unknown"
 
 }  // namespace weir::cli

@@ -74,7 +74,8 @@ service::Options options_from(const Settings& settings) {
           .memory = settings.memory,
           .max_connections = settings.max_connections,
           .snapshots = !settings.snapshot.empty(),
-          .allow_shutdown = settings.allow_shutdown};
+          .allow_shutdown = settings.allow_shutdown,
+          .commit = settings.commit};
 }
 
 }  // namespace

@@ -26,6 +26,7 @@ struct Address {
 };
 
 struct Settings {
+  std::string commit;  // of the sources, to be told
   std::vector<Endpoint> resp;
   std::string unix_socket;
   std::vector<Address> http;

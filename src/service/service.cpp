@@ -88,9 +88,9 @@ void Service::describe() {
                number([this] { return live_keys(); }), true, "weir_keys"});
   metrics.add({Section::keyspace, Type::gauge, "capacity", "Keys that the table can hold",
                number([this] { return table_.capacity(); }), false, "weir_keys_capacity"});
-  metrics.add([](Exposition& to) {
+  metrics.add([this](Exposition& to) {
     to.family(Exposition::Kind::info, "weir_build_info", "What this program is");
-    to.sample({{"version", WEIR_VERSION}, {"commit", WEIR_COMMIT}}, std::uint64_t{1});
+    to.sample({{"version", WEIR_VERSION}, {"commit", options_.commit}}, std::uint64_t{1});
   });
 }
 

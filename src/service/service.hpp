@@ -40,7 +40,8 @@ struct Options {
   std::size_t memory = 0;
   std::size_t max_connections = 0;
   bool snapshots = false;
-  bool allow_shutdown = false;  // from other machines
+  bool allow_shutdown = false;     // from other machines
+  std::string commit = "unknown";  // of the sources
 
   core::Clock clock = store::steady_now;  // by which everything is decided
   core::Clock wall_clock = [] { return std::chrono::system_clock::now().time_since_epoch(); };
