@@ -87,7 +87,7 @@ def measure(server, folder, kind, seconds):
     if "Non-2xx" in said or "Socket errors" in said or requests == 0:
         raise servers.Failed(f"{kind}: not every request was answered well:\n{said}")
     return (spent / requests * 1e6, float(re.search(r"Requests/sec:\s+([\d.]+)", said)[1]),
-            milliseconds(re.search(r"99%\s+(\S+)", said)[1]))
+            milliseconds(re.search(r"^\s+99%\s+([\d.]+(?:us|ms|s))$", said, re.M)[1]))
 
 
 def free_ports(count):
