@@ -319,7 +319,8 @@ class TestReload(unittest.TestCase):
         folder.write("version: 1\nlimits:\n  person: { id: user, by: [user], rate: 10/d }\n")
         self.assertEqual(client.ask("WEIR.CONFIG", "RELOAD"), "OK")
         self.assertEqual(client.ask("WEIR.LOOK", "user=1")[2], 10)
-        self.assertIn("limits.person: '10/d' begins empty, as its period, its algorithm or `by` is new", server.stderr())
+        until(lambda: "limits.person: '10/d' begins empty, as its period, its algorithm or `by` is new" in server.stderr(),
+              "the log says so")
 
     def test_a_date_comes_without_a_reload(self):
         until_time = time.gmtime(time.time() + 3)
