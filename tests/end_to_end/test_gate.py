@@ -6,7 +6,7 @@ import re
 import unittest
 
 from chance import chance
-from server import PATIENCE, Folder, Server, run, weir
+from server import PATIENCE, Folder, Server, run, until, weir
 
 LIMITS = """version: 1
 classes: [default, bulk]
