@@ -197,9 +197,8 @@ class Readiness(unittest.TestCase):
     def test_a_store_that_fails_counts_if_asked(self):
         with Server("--admin", "127.0.0.1:0", "--store", "redis://127.0.0.1:1", "--ready-needs-store",
                     "--log-level", "error") as server:
-            status, _, text = get(server, "/readyz")
-            self.assertEqual(status, 503)
-            self.assertRegex(text, r"^the store: .*\n$")
+            until(lambda: re.fullmatch(r"the store: .*\n", get(server, "/readyz")[2]), "it has started, and its store has not")
+            self.assertEqual(get(server, "/readyz")[0], 503)
             self.assertEqual(get(server, "/healthz")[0], 200)
 
     def test_ready_needs_store_needs_a_store(self):
@@ -222,6 +221,7 @@ class Listening(unittest.TestCase):
         self.assertIn("admin: 0.0.0.0:", errors)
         self.assertIn("--http-token", errors)
         with Server("--admin", "0.0.0.0:0", "--http-token", "secret") as server:
+            until(lambda: server.info(), "it has started")
             where = admin(server).replace("0.0.0.0", "127.0.0.1")
             with urllib.request.urlopen(where + "/metrics", timeout=PATIENCE) as answer:
                 self.assertEqual(answer.status, 200, "from this machine no token is needed")
