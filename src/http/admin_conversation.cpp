@@ -78,16 +78,9 @@ void AdminConversation::answer(const Message& message, Reply& reply) {
 // From this machine anybody may read metrics.
 bool AdminConversation::judge_caller(const Message& message, Reply& reply) {
   if (peer_.local || !asks_who(service_)) return true;
-  const Authorized authorized = authorize(service_, message);
-  if (authorized == Authorized::yes) return true;
-  write_problem(reply, 401, authorized == Authorized::wrong ? "wrong credentials" : "missing credentials");
-  append_challenge(reply.fields, service_);
-  if (authorized == Authorized::wrong) {
-    late_ = true;
-    service_.counters.count(&service::Counters::auth_failures);
-    service_.notices.tell(core::Notice::wrong_password, peer_.address);
-  }
-  return false;
+  const Authorized authorized = admit(service_, message, peer_.address, reply);
+  late_ = authorized == Authorized::wrong;
+  return authorized == Authorized::yes;
 }
 
 void AdminConversation::write(const Reply& reply, const Framing& framing, std::string& out) {

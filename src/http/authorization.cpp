@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "http/problem.hpp"
 #include "http/writer.hpp"
 
 namespace weir::http {
@@ -35,8 +36,6 @@ std::optional<std::string> read_base64(std::string_view text) {
   return bytes;
 }
 
-}  // namespace
-
 Authorized authorize(const service::Service& service, const Message& message) {
   const Field* const field = message.find("Authorization");
   if (field == nullptr || message.find("Authorization", field) != nullptr) return Authorized::missing;
@@ -56,10 +55,25 @@ Authorized authorize(const service::Service& service, const Message& message) {
              : Authorized::wrong;
 }
 
+// The field of a 401, which says what is accepted.
 void append_challenge(std::string& fields, const service::Service& service) {
   if (service.token.required()) append_field(fields, "WWW-Authenticate", "Bearer realm=\"weir\"");
   if (service.credentials.required())
     append_field(fields, "WWW-Authenticate", "Basic realm=\"weir\", charset=\"UTF-8\"");
+}
+
+}  // namespace
+
+Authorized admit(service::Service& service, const Message& message, std::string_view address, Reply& reply) {
+  const Authorized authorized = authorize(service, message);
+  if (authorized == Authorized::yes) return authorized;
+  write_problem(reply, 401, authorized == Authorized::wrong ? "wrong credentials" : "missing credentials");
+  append_challenge(reply.fields, service);
+  if (authorized == Authorized::wrong) {
+    service.counters.count(&service::Counters::auth_failures);
+    service.notices.tell(core::Notice::wrong_password, address);
+  }
+  return authorized;
 }
 
 }  // namespace weir::http

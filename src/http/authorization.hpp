@@ -1,13 +1,14 @@
 // Who asks: `Authorization: Bearer TOKEN`, or `Basic` with the user and the password of RESP.
 //
-// Pure, any thread. Not for: comparing secrets (service/credentials.hpp), and not for the gate, whose
+// Any thread. Not for: comparing secrets (service/credentials.hpp), and not for the gate, whose
 // gateways pass on what their own clients send in this field.
 #pragma once
 
 #include <cstdint>
-#include <string>
+#include <string_view>
 
 #include "http/message.hpp"
+#include "http/writer.hpp"
 #include "service/service.hpp"
 
 namespace weir::http {
@@ -21,8 +22,8 @@ enum class Authorized : std::uint8_t {
 inline bool asks_who(const service::Service& service) {
   return service.credentials.required() || service.token.required();
 }
-Authorized authorize(const service::Service& service, const Message& message);
-// The field of a 401, which says what is accepted.
-void append_challenge(std::string& fields, const service::Service& service);
+// Unless `yes`, writes the refusal. What is `wrong` is a guess: it is counted and told of, and its answer is
+// to come late.
+Authorized admit(service::Service& service, const Message& message, std::string_view address, Reply& reply);
 
 }  // namespace weir::http

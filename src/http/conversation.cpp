@@ -127,19 +127,10 @@ bool Conversation::judge(const Message& message, const Route*& route, Reply& rep
 
 bool Conversation::judge_caller(const Message& message, Reply& reply) {
   if (!asks_who(service_)) return true;
-  const Authorized authorized = authorize(service_, message);
-  if (authorized == Authorized::yes) {
-    trusted_ = true;
-    return true;
-  }
-  write_problem(reply, 401, authorized == Authorized::wrong ? "wrong credentials" : "missing credentials");
-  append_challenge(reply.fields, service_);
-  if (authorized == Authorized::wrong) {
-    late_ = true;
-    service_.counters.count(&service::Counters::auth_failures);
-    service_.notices.tell(core::Notice::wrong_password, peer_.address);
-  }
-  return false;
+  const Authorized authorized = admit(service_, message, peer_.address, reply);
+  trusted_ = trusted_ || authorized == Authorized::yes;
+  late_ = late_ || authorized == Authorized::wrong;
+  return authorized == Authorized::yes;
 }
 
 // The head is there and its body is not. Without this a client that may not ask could still send 1 MiB.
