@@ -141,7 +141,8 @@ void Conversation::refuse_by_head(std::string& out) {
       .minor = message.minor, .keep_alive = false, .head = message.method == "HEAD", .date = room_.date()};
   Reply reply;
   const Route* route = nullptr;
-  if (!judge(message, route, reply)) {
+  // What is answered without being refused, as OPTIONS is, waits for its body and leaves the connection open.
+  if (!judge(message, route, reply) && reply.status >= 400) {
     closing_ = true;
     return write(reply, out);
   }

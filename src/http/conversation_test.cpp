@@ -174,6 +174,27 @@ TEST_F(HttpConversationTest, answers_that_are_not_taken_are_bounded) {
   EXPECT_EQ(answers, 10'000U);
 }
 
+TEST_F(HttpConversationTest, what_is_answered_does_not_depend_on_how_the_bytes_are_cut) {
+  for (const std::string_view path : {"*", "/v1/check", "/openapi.json"}) {
+    const std::string options = "OPTIONS " + std::string(path) +
+                                " HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n{}" +
+                                post(R"({"key":"a","limit":"1/s","cost":0})");
+    const auto answers = [&](std::size_t piece) {
+      Conversation conversation(service, embedded, room, peer, [this] { ++resumed; });
+      std::string all;
+      std::string input;
+      for (std::size_t at = 0; at < options.size() && !conversation.closing(); at += piece) {
+        input += options.substr(at, piece);
+        all += feed(conversation, input);
+      }
+      return all;
+    };
+    const std::string whole = answers(options.size());
+    EXPECT_EQ(bodies(whole).size(), 2U) << path << whole;
+    EXPECT_EQ(answers(1), whole) << path;
+  }
+}
+
 TEST_F(HttpConversationTest, a_connection_at_rest_keeps_nothing) {
   Conversation conversation(service, embedded, room, peer, [] {});
   std::string input = post(R"({"requests":[)" + [] {
