@@ -13,7 +13,7 @@ SOURCE = pathlib.Path(__file__).resolve().parents[1]
 APART = {".git", "build", "node_modules", "__pycache__"}
 KINDS = {".cpp", ".hpp", ".c", ".h", ".py", ".md", ".txt", ".cmake", ".in", ".lua", ".html", ".mjs", ".json", ".yaml", ""}
 # Not prose of ours: the licence, recorded input, what other programs wrote.
-SKIPPED = ("LICENSE", "fuzz/corpus/", "tests/golden/", "examples/replay/access.log", "tests/clients/node/package",
+SKIPPED = ("LICENSE", "fuzz/corpus/", "tests/golden/", "examples/replay/access.log", "tests/clients/node/package", "tests/end_to_end/web/package",
            "tools/check_english")
 
 # (what is found, _ for what lies between two words; what to write)

@@ -5,12 +5,11 @@ import http.server
 import os
 import pathlib
 import re
-import socket
-import subprocess
 import threading
 import unittest
 
-from server import PATIENCE, ROOT, Folder, Server, run, until
+from programs import Program, ask, free_port
+from server import PATIENCE, ROOT, Folder, Server, run
 
 EXAMPLES = pathlib.Path(ROOT, "examples/gateways")
 
@@ -48,55 +47,17 @@ class Backend:
         self.server.server_close()
 
 
-def free_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
-
-
-def answers_at(port):
-    try:
-        socket.create_connection(("127.0.0.1", port), timeout=1).close()
-        return True
-    except OSError:
-        return False
-
-
-class Program:
+def started(example, command, weir_port, backend_port, files=()):
     """A gateway by its example, whose addresses alone are others."""
-
-    def __init__(self, example, command, weir_port, backend_port, files=()):
-        self.folder = Folder()
-        self.port = free_port()
-        addresses = {"127.0.0.1:6391": f"127.0.0.1:{weir_port}", "127.0.0.1:8080": f"127.0.0.1:{self.port}",
-                     "127.0.0.1:9000": f"127.0.0.1:{backend_port}"}
-        for name in (example, *files):
-            text = (EXAMPLES / name).read_text()
-            for address, other in addresses.items():
-                text = text.replace(address, other)
-            self.folder.file(name, text)
-        self.log = open(self.folder.file("log"), "w+b")
-        self.process = subprocess.Popen(command(self.folder.path), cwd=self.folder.path, stdin=subprocess.DEVNULL,
-                                        stdout=self.log, stderr=self.log, env={**os.environ, "HOME": self.folder.path})
-        try:
-            until(lambda: self.process.poll() is not None or answers_at(self.port), f"{example} listens")
-            assert self.process.poll() is None, self.text()
-        except BaseException:
-            self.close()
-            raise
-
-    def text(self):
-        return pathlib.Path(self.log.name).read_text(errors="replace")
-
-    def close(self):
-        self.process.terminate()
-        try:
-            self.process.wait(PATIENCE)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
-        self.log.close()
-        self.folder.__exit__()
+    folder, port = Folder(), free_port()
+    addresses = {"127.0.0.1:6391": f"127.0.0.1:{weir_port}", "127.0.0.1:8080": f"127.0.0.1:{port}",
+                 "127.0.0.1:9000": f"127.0.0.1:{backend_port}"}
+    for name in (example, *files):
+        text = (EXAMPLES / name).read_text()
+        for address, other in addresses.items():
+            text = text.replace(address, other)
+        folder.file(name, text)
+    return Program(command(folder.path), port, folder)
 
 
 def nginx(example, *files):
@@ -111,33 +72,17 @@ def nginx(example, *files):
         return ["/usr/sbin/nginx", "-p", folder, "-c", f"{folder}/{example}", "-e", "stderr", "-g",
                 own + (" user root;" if os.geteuid() == 0 else "")]
 
-    return lambda weir, backend: Program(example, command, weir, backend, files)
+    return lambda weir, backend: started(example, command, weir, backend, files)
 
 
 def caddy(weir, backend):
-    return Program("Caddyfile", lambda folder: ["/usr/bin/caddy", "run", "--config", f"{folder}/Caddyfile", "--adapter", "caddyfile"],
+    return started("Caddyfile", lambda folder: ["/usr/bin/caddy", "run", "--config", f"{folder}/Caddyfile", "--adapter", "caddyfile"],
                    weir, backend)
 
 
 def haproxy(weir, backend):
-    return Program("haproxy.cfg", lambda folder: ["/usr/sbin/haproxy", "-db", "-f", f"{folder}/haproxy.cfg"], weir, backend,
+    return started("haproxy.cfg", lambda folder: ["/usr/sbin/haproxy", "-db", "-f", f"{folder}/haproxy.cfg"], weir, backend,
                    ["gate.lua"])
-
-
-def ask(port, method="GET", path="/", headers=()):
-    """(status, headers, body) of one request; a header may come twice."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
-    try:
-        connection.putrequest(method, path)
-        for name, value in headers:
-            connection.putheader(name, value)
-        if method == "POST":
-            connection.putheader("Content-Length", "4")
-        connection.endheaders(b"body" if method == "POST" else None)
-        answer = connection.getresponse()
-        return answer.status, answer.headers, answer.read()
-    finally:
-        connection.close()
 
 
 class Gateway:

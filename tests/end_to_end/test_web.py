@@ -1,0 +1,220 @@
+"""examples/web in the frameworks that they are for: Flask, Django, FastAPI, Express and Fastify."""
+import os
+import pathlib
+import re
+import socket
+import sys
+import threading
+import unittest
+
+import npm
+from programs import Program, ask, free_port
+from server import PATIENCE, ROOT, Folder, Server, run, until
+
+EXAMPLES = pathlib.Path(ROOT, "examples/web")
+APPS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "web")
+PASSES = "weir did not decide, the request passes"
+
+
+class NoWeir:
+    """Answers every request of a connection with the same bytes, or takes them and says nothing."""
+
+    def __init__(self):
+        self.answer = b""
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            try:
+                one = self.listener.accept()[0]
+            except OSError:
+                return
+            threading.Thread(target=self.serve, args=(one,), daemon=True).start()
+
+    def serve(self, one):
+        with one:
+            while one.recv(65536):
+                if self.answer:
+                    one.sendall(self.answer)
+                    return
+
+    def close(self):
+        self.listener.close()
+
+
+def http_answer(status, body, kind="application/json"):
+    return (f"HTTP/1.1 {status} X\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+            f"{body}").encode()
+
+
+class Framework:
+    """One framework's tests; those below say which program is its application."""
+
+    command = None
+    # How a client might write /login: all that the framework takes for it are counted together.
+    spellings = ("/login", "/login/", "/LOGIN", "/Login/", "//login", "/./login", "/x/../login", "/%6cogin", "/login?a=1",
+                 "/login;a", "/login%20", "/login#a", "/login//")
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = Folder()
+        cls.addClassCleanup(cls.folder.__exit__)
+        text = (EXAMPLES / "limits.yaml").read_text()
+        # Slow enough that a test's denials do not hang on its speed.
+        for rate, slower in (("50/s burst 100", "1000/s burst 100000"), ("5/min", "5/h"), ("20/s burst 40", "3/h")):
+            assert rate in text
+            text = text.replace(rate, slower)
+        cls.limits = cls.folder.file("limits.yaml", text)
+        cls.weir = cls.enterClassContext(Server("--http", "127.0.0.1:0", "--limits", cls.limits))
+
+        cls.patient = Folder()
+        cls.addClassCleanup(cls.patient.__exit__)
+        for each in EXAMPLES.iterdir():
+            if not each.is_file() or each.suffix == ".yaml":
+                continue
+            text, waits = re.subn(r"(?<=timeout=)0\.2\b|(?<=total=)0\.2\b|(?<=timeout\()200\b",
+                                  lambda found: "10" if "." in found[0] else "10000", each.read_text())
+            assert waits == 1, each
+            cls.patient.file(each.name, text)
+        cls.app = cls.started(cls.weir.ports[-1])
+        cls.addClassCleanup(cls.app.close)
+
+    @classmethod
+    def started(cls, weir_port, examples=None):
+        """The application, whose middleware waits for longer than the example's 200 ms unless `examples` says so."""
+        port = free_port()
+        return Program([*cls.command(), str(port), str(examples or cls.patient.path)], port, Folder(),
+                       WEIR_URL=f"http://127.0.0.1:{weir_port}", PYTHONUNBUFFERED="1", PYTHONDONTWRITEBYTECODE="1")
+
+    def ask(self, *args, **options):
+        return ask(self.app.port, *args, **options)
+
+    def test_clients_are_told_what_is_left(self):
+        status, headers, body = self.ask(path="/hello", headers=[("X-User", "ann")])
+        self.assertEqual((status, body), (200, b"hello"), self.app.text())
+        self.assertEqual(headers.get_all("RateLimit-Policy"), ['"ip";q=100000;w=100, "user";q=3;w=3600'])
+        self.assertRegex(headers["RateLimit"], r'^"ip";r=\d+;t=\d+, "user";r=2;t=2400$')
+        self.assertIsNone(headers["Retry-After"])
+        self.assertNotIn(PASSES, self.app.text())
+
+    def test_what_is_denied_is_429_with_the_fields(self):
+        for _ in range(3):
+            self.assertEqual(self.ask(path="/hello", headers=[("X-User", "bob")])[0], 200)
+        status, headers, body = self.ask(path="/hello", headers=[("X-User", "bob")])
+        self.assertEqual((status, body), (429, b"Too many requests\n"), self.app.text())
+        self.assertTrue(headers["Content-Type"].startswith("text/"), headers)
+        self.assertTrue(1100 <= int(headers["Retry-After"]) <= 1200, headers)
+        self.assertRegex(headers["RateLimit"], f'"user";r=0;t={headers["Retry-After"]}$')
+        # Another user is not concerned.
+        self.assertEqual(self.ask(path="/hello", headers=[("X-User", "bea")])[0], 200)
+
+    def test_no_spelling_of_a_path_has_a_counter_of_its_own(self):
+        answers = [self.ask("POST", path, [("Content-Type", "text/plain")]) for _ in range(2) for path in self.spellings]
+        self.assertEqual(sum((status, body) == (200, b"login") for status, _, body in answers), 5, self.app.text())
+        self.assertEqual(self.ask("POST", "/login")[0], 429, self.app.text())
+        self.assertLessEqual({status for status, *_ in answers}, {200, 301, 302, 307, 308, 400, 404, 405, 429})
+
+    def test_what_is_not_there_is_limited_too(self):
+        statuses = [self.ask(path="/nowhere", headers=[("X-User", "cy")])[0] for _ in range(4)]
+        self.assertEqual(statuses, [404, 404, 404, 429], self.app.text())
+
+    def test_a_name_is_one_text_whatever_is_in_it(self):
+        for user in ('"', "\\", "f\xfc", "a\tb", '","plan":"pro', "%00", "{{7*7}}", "u" * 5000):
+            statuses = [self.ask(path="/hello", headers=[("X-User", user)])[0] for _ in range(4)]
+            self.assertEqual(statuses, [200, 200, 200, 429], user)
+
+    def test_connections_to_weir_are_reused(self):
+        before = int(self.weir.info()["total_connections_received"])
+        for _ in range(50):
+            self.assertEqual(self.ask(path="/hello")[0], 200)
+        # One of them is that of info() itself.
+        self.assertLessEqual(int(self.weir.info()["total_connections_received"]) - before, 6)
+
+    def test_while_weir_is_down_requests_pass_and_when_it_is_back_they_are_limited_again(self):
+        port = free_port()
+        serve = ("--http", f"127.0.0.1:{port}", "--limits", self.limits)
+        bob = [("X-User", "bob")]
+        app = self.started(port)
+        self.addCleanup(app.close)
+        with Server(*serve):
+            self.assertEqual([ask(app.port, path="/hello", headers=bob)[0] for _ in range(4)], [200, 200, 200, 429])
+        for _ in range(4):
+            status, headers, body = ask(app.port, path="/hello", headers=bob)
+            self.assertEqual((status, body, headers["RateLimit"]), (200, b"hello", None), app.text())
+        until(lambda: app.text().count(PASSES) == 4, "four lines are logged")
+        with Server(*serve):
+            self.assertEqual([ask(app.port, path="/hello", headers=bob)[0] for _ in range(4)], [200, 200, 200, 429], app.text())
+        self.assertEqual(app.text().count(PASSES), 4, app.text())
+
+    def no_weir(self, **options):
+        weir = NoWeir()
+        self.addCleanup(weir.close)
+        app = self.started(weir.port, **options)
+        self.addCleanup(app.close)
+        return weir, app
+
+    def passes(self, app, times):
+        status, headers, body = ask(app.port, path="/hello")
+        self.assertEqual((status, body, headers["RateLimit"]), (200, b"hello", None), app.text())
+        until(lambda: app.text().count(PASSES) == times, "that the request passes is logged")
+
+    def test_a_slow_weir_is_not_waited_for(self):
+        _, app = self.no_weir(examples=EXAMPLES)
+        self.passes(app, 1)  # it never answers
+
+    def test_what_is_no_decision_lets_requests_pass_and_a_refusal_does_not(self):
+        weir, app = self.no_weir()
+        for times, answer in enumerate((
+                http_answer(503, '{"title":"Service Unavailable","status":503}'),
+                http_answer(401, '{"title":"Unauthorized","status":401}'),
+                http_answer(200, "<html></html>", "text/html"), b"HTTP/1.1 200 OK\r\nContent-Le", b"\0\r\n\r\n"), 1):
+            weir.answer = answer
+            self.passes(app, times)
+        # The request lacks what a limit requires: it does not pass for that.
+        weir.answer = http_answer(400, '{"title":"Bad Request","status":400,"errors":[]}', "application/problem+json")
+        self.assertEqual(ask(app.port, path="/hello")[0], 400, app.text())
+        # The limits file may say another status than 429.
+        weir.answer = http_answer(420, '{"allowed":false}', "application/problem+json")
+        self.assertEqual(ask(app.port, path="/hello")[0], 420, app.text())
+        self.assertEqual(app.text().count(PASSES), 5)
+
+
+def python(name):
+    return staticmethod(lambda: [sys.executable, os.path.join(APPS, name)])
+
+
+def node(name):
+    return staticmethod(lambda: ["node", os.path.join(npm.installed(APPS, "node_web", [name]), name)])
+
+
+class Flask(Framework, unittest.TestCase):
+    command = python("flask_app.py")
+
+
+class Django(Framework, unittest.TestCase):
+    command = python("django_app.py")
+
+
+class FastApi(Framework, unittest.TestCase):
+    command = python("fastapi_app.py")
+
+
+@unittest.skipUnless(npm.available(), "no node")
+class Express(Framework, unittest.TestCase):
+    command = node("express_app.mjs")
+
+
+@unittest.skipUnless(npm.available(), "no node")
+class Fastify(Framework, unittest.TestCase):
+    command = node("fastify_app.mjs")
+
+
+class Files(unittest.TestCase):
+    def test_the_lock_names_no_registry(self):
+        self.assertNotIn('"resolved"', pathlib.Path(APPS, "package-lock.json").read_text())
+
+
+if __name__ == "__main__":
+    run(300)
