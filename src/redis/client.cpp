@@ -226,6 +226,7 @@ void Client::answer(NodeId id, const Question& question, const Value& value, nan
   const bool error = is(value, Type::error);
   switch (question.kind) {
     case Kind::call:
+      took_.count(now - question.sent_at);
       node.window.answered(now - question.sent_at, question.patience, question.owed);
       return calls_.waits(question.call) ? answer_call(id, question, value, now)
                                          : answer_late(id, value, now);

@@ -30,6 +30,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/histogram.hpp"
 #include "redis/calls.hpp"
 #include "redis/cause.hpp"
 #include "redis/endpoint.hpp"
@@ -130,6 +131,9 @@ class Client {
     std::uint64_t refreshes = 0;
   };
   const Counters& counters() const { return counters_; }
+  // How long answers to calls took, from when the call was handed to its connection; late ones too, and those
+  // that say to ask again. Any thread may read it.
+  const core::Histogram& took() const { return took_; }
 
  private:
   static constexpr int kMostHops = 16;
@@ -200,6 +204,7 @@ class Client {
   nanoseconds ask_eviction_at_{0};
   bool endangers_redis_cell_ = false;
   Counters counters_;
+  core::Histogram took_;
 };
 
 }  // namespace weir::redis

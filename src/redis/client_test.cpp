@@ -224,6 +224,24 @@ TEST(RedisClient, answers_come_in_the_order_of_the_calls) {
   EXPECT_EQ(world.took(), "3 :30; 4 four");
 }
 
+TEST(RedisClient, tells_how_long_answers_took) {
+  World world("redis://a");
+  world.start();
+  world.up("a");
+  world.call(1);
+  world.pass(2ms);
+  world.call(2);
+  world.pass(2ms);
+  world.reply("a", ":1\r\n");  // after 4 ms
+  world.pass(49ms);
+  EXPECT_EQ(world.took(), "1 :1; 2 timeout (a:6379: no answer by the deadline)");
+  world.reply("a", ":2\r\n");  // after 51 ms, and nobody waits for it any longer
+  core::Histogram::Total took;
+  world.client.took().add_to(took);
+  EXPECT_EQ(took.count(), 2U);
+  EXPECT_EQ(took.sum, 55ms);
+}
+
 TEST(RedisClient, a_changed_eviction_policy_is_noticed_within_a_minute_and_at_every_connection) {
   World world("redis://a");
   world.start().accept("a");

@@ -1,10 +1,12 @@
 #include "server/metrics.hpp"
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <utility>
 
+#include "core/histogram.hpp"
 #include "server/log.hpp"
 
 namespace weir::server {
@@ -89,6 +91,18 @@ void add_store_rows(service::Metrics& metrics, const Settings& settings, const S
       [](const Counters& c) -> auto& { return c.merged; }, "weir_store_merged_total");
   sum("store_fallbacks", "Requests that --on-store-error decided",
       [](const Counters& c) -> auto& { return c.fallbacks; });
+  const auto took = [stores] {
+    core::Histogram::Total total;
+    for (const redis::SharedStore* store : stores) store->client().took().add_to(total);
+    return total;
+  };
+  metrics.add({Section::store, Type::counter, "store_answers", "Answers of the shared store",
+               [took] { return Value{took().count()}; }});
+  metrics.add(
+      {Section::store, Type::counter, "store_answers_usec", "Microseconds that those took together", [took] {
+         const auto usec = std::chrono::floor<std::chrono::microseconds>(took().sum);
+         return Value{static_cast<std::uint64_t>(usec.count())};
+       }});
   metrics.add({Section::store, Type::text, "store_error", "Why the shared store does not decide", [&status] {
                  std::string why = status.worst().why;
                  return why.empty() ? Value{} : Value{std::move(why)};
@@ -98,7 +112,7 @@ void add_store_rows(service::Metrics& metrics, const Settings& settings, const S
     sum("store_failed_" + cause, "Calls to the shared store without an answer: " + cause,
         [i](const Counters& c) -> auto& { return c.failures[i]; });
   }
-  metrics.add([total_of, &status](service::Exposition& to) {
+  metrics.add([total_of, took, &status](service::Exposition& to) {
     using Kind = service::Exposition::Kind;
     to.family(Kind::gauge, "weir_store_up", "Whether the shared store decides, as the worst loop sees it");
     to.sample({}, std::uint64_t{status.worst().state == redis::Health::State::ready});
@@ -109,6 +123,9 @@ void add_store_rows(service::Metrics& metrics, const Settings& settings, const S
       to.sample({{"result", redis::kCauseNames[i]}},
                 total_of([i](const Counters& c) -> auto& { return c.failures[i]; }));
     }
+    to.family(Kind::histogram, "weir_store_seconds",
+              "From when a call was sent to the shared store until its answer");
+    to.sample({}, took());
   });
 }
 

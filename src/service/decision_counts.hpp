@@ -17,9 +17,9 @@
 #include <string_view>
 #include <vector>
 
+#include "core/histogram.hpp"
 #include "limits/match.hpp"
 #include "limits/set.hpp"
-#include "service/histogram.hpp"
 #include "store/store.hpp"
 
 namespace weir::service {
@@ -53,7 +53,7 @@ class DecisionCounts {
     std::map<std::string, Counted, std::less<>> limits;  // by name
     Counted inline_limits;
     std::vector<std::string> causes;
-    Histogram::Total took;
+    core::Histogram::Total took;
   };
 
   DecisionCounts() = default;
@@ -115,7 +115,7 @@ class DecisionCounts {
   std::vector<std::unique_ptr<Numbers>> rows_;
   std::vector<std::string> causes_;
   Numbers inline_;
-  Histogram took_;
+  core::Histogram took_;
 };
 
 }  // namespace weir::service

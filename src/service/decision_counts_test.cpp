@@ -172,19 +172,5 @@ TEST(DecisionCounts, a_million_keys_are_no_more_series_than_one) {
   EXPECT_LE(lines(), before + 2) << "the parent may have denied by now";
 }
 
-TEST(Histogram, counts_by_bucket) {
-  Histogram histogram;
-  histogram.count(1us);
-  histogram.count(1001ns, 3);
-  histogram.count(1s, 2);
-  histogram.count(-1ns);
-  Histogram::Total total;
-  histogram.add_to(total);
-  EXPECT_EQ(total.buckets.front(), 2U);
-  EXPECT_EQ(total.buckets[1], 3U);
-  EXPECT_EQ(total.buckets.back(), 2U);
-  EXPECT_EQ(total.sum, 2s + 3003ns + 1us);
-}
-
 }  // namespace
 }  // namespace weir::service

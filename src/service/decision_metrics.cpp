@@ -70,22 +70,11 @@ void write_fallbacks(Exposition& to, const std::vector<Row>& rows, const std::ve
   }
 }
 
-void write_times(Exposition& to, std::string_view protocol, const Histogram::Total& took) {
-  std::uint64_t count = 0;
-  for (std::size_t i = 0; i < took.buckets.size(); ++i) {
-    count += took.buckets[i];
-    const bool rest = i == Histogram::kBounds.size();
-    to.bucket({{"protocol", protocol}}, rest ? std::chrono::nanoseconds::max() : Histogram::kBounds[i],
-              count);
-  }
-  to.sum({{"protocol", protocol}}, took.sum, count);
-}
-
 }  // namespace
 
 void write_decisions(Exposition& to, const std::vector<ProtocolCounts>& protocols, const limits::Set* set) {
   DecisionCounts::Total total;
-  std::vector<Histogram::Total> times;
+  std::vector<core::Histogram::Total> times;
   for (const ProtocolCounts& protocol : protocols) {
     total.took = {};
     for (const DecisionCounts* loop : protocol.loops) loop->add_to(total);
@@ -109,7 +98,8 @@ void write_decisions(Exposition& to, const std::vector<ProtocolCounts>& protocol
   write_fallbacks(to, rows, total.causes);
   to.family(Kind::histogram, "weir_decision_seconds",
             "From when the bytes of a request had arrived until its answer was made");
-  for (std::size_t i = 0; i < protocols.size(); ++i) write_times(to, protocols[i].protocol, times[i]);
+  for (std::size_t i = 0; i < protocols.size(); ++i)
+    to.sample({{"protocol", protocols[i].protocol}}, times[i]);
 }
 
 void write_limits(Exposition& to, const limits::Set& set) {

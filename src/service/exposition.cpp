@@ -2,6 +2,7 @@
 
 #include <array>
 #include <charconv>
+#include <chrono>
 
 namespace weir::service {
 namespace {
@@ -54,13 +55,15 @@ void Exposition::family(Kind kind, std::string_view name, std::string_view help)
 
 void Exposition::sample(Labels labels, double value) { write("", labels, shortest(value)); }
 
-void Exposition::bucket(Labels labels, std::chrono::nanoseconds at_most, std::uint64_t count) {
-  const std::string bound = at_most == std::chrono::nanoseconds::max() ? "+Inf" : seconds(at_most);
-  write("_bucket", labels, std::to_string(count), {"le", bound});
-}
-
-void Exposition::sum(Labels labels, std::chrono::nanoseconds total, std::uint64_t count) {
-  write("_sum", labels, seconds(total));
+void Exposition::sample(Labels labels, const core::Histogram::Total& took) {
+  // Prometheus wants of each bound how many were at most that.
+  std::uint64_t count = 0;
+  for (std::size_t i = 0; i < took.buckets.size(); ++i) {
+    const auto& bounds = core::Histogram::kBounds;
+    count += took.buckets[i];
+    write("_bucket", labels, std::to_string(count), {"le", i < bounds.size() ? seconds(bounds[i]) : "+Inf"});
+  }
+  write("_sum", labels, seconds(took.sum));
   write("_count", labels, std::to_string(count));
 }
 

@@ -7,12 +7,13 @@
 // values may be any bytes. Not for: what there is to report (metrics.hpp).
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <initializer_list>
 #include <string>
 #include <string_view>
 #include <utility>
+
+#include "core/histogram.hpp"
 
 namespace weir::service {
 
@@ -34,9 +35,7 @@ class Exposition {
   void family(Kind kind, std::string_view name, std::string_view help);
   void sample(Labels labels, std::uint64_t value) { write("", labels, std::to_string(value)); }
   void sample(Labels labels, double value);
-  // Of a histogram: how many were at most that, in ascending order; then the rest.
-  void bucket(Labels labels, std::chrono::nanoseconds at_most, std::uint64_t count);
-  void sum(Labels labels, std::chrono::nanoseconds total, std::uint64_t count);
+  void sample(Labels labels, const core::Histogram::Total& took);
 
   // All of it; nothing may be added afterwards.
   std::string finish();

@@ -18,9 +18,10 @@ std::string all_kinds(Format format) {
   to.family(Kind::info, "weir_c_info", "Third");
   to.sample({{"hash", "00"}}, std::uint64_t{1});
   to.family(Kind::histogram, "weir_d_seconds", "Fourth");
-  to.bucket({{"protocol", "resp"}}, 2500ns, 3);
-  to.bucket({{"protocol", "resp"}}, std::chrono::nanoseconds::max(), 4);
-  to.sum({{"protocol", "resp"}}, 1500ms, 4);
+  core::Histogram::Total took{.sum = 1500ms};
+  took.buckets[1] = 3;
+  took.buckets.back() = 1;
+  to.sample({{"protocol", "resp"}}, took);
   return to.finish();
 }
 
@@ -36,7 +37,23 @@ weir_b{limit="user",window="1s"} 0.1
 weir_c_info{hash="00"} 1
 # HELP weir_d_seconds Fourth
 # TYPE weir_d_seconds histogram
+weir_d_seconds_bucket{protocol="resp",le="1e-06"} 0
 weir_d_seconds_bucket{protocol="resp",le="2.5e-06"} 3
+weir_d_seconds_bucket{protocol="resp",le="5e-06"} 3
+weir_d_seconds_bucket{protocol="resp",le="1e-05"} 3
+weir_d_seconds_bucket{protocol="resp",le="2.5e-05"} 3
+weir_d_seconds_bucket{protocol="resp",le="5e-05"} 3
+weir_d_seconds_bucket{protocol="resp",le="1e-04"} 3
+weir_d_seconds_bucket{protocol="resp",le="0.00025"} 3
+weir_d_seconds_bucket{protocol="resp",le="5e-04"} 3
+weir_d_seconds_bucket{protocol="resp",le="0.001"} 3
+weir_d_seconds_bucket{protocol="resp",le="0.0025"} 3
+weir_d_seconds_bucket{protocol="resp",le="0.005"} 3
+weir_d_seconds_bucket{protocol="resp",le="0.01"} 3
+weir_d_seconds_bucket{protocol="resp",le="0.025"} 3
+weir_d_seconds_bucket{protocol="resp",le="0.05"} 3
+weir_d_seconds_bucket{protocol="resp",le="0.1"} 3
+weir_d_seconds_bucket{protocol="resp",le="0.25"} 3
 weir_d_seconds_bucket{protocol="resp",le="+Inf"} 4
 weir_d_seconds_sum{protocol="resp"} 1.5
 weir_d_seconds_count{protocol="resp"} 4

@@ -9,8 +9,9 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 
-namespace weir::service {
+namespace weir::core {
 
 class Histogram {
  public:
@@ -29,6 +30,8 @@ class Histogram {
   struct Total {
     std::array<std::uint64_t, kBounds.size() + 1> buckets{};  // each apart, not what is at most its bound
     nanoseconds sum{0};
+
+    std::uint64_t count() const { return std::accumulate(buckets.begin(), buckets.end(), std::uint64_t{0}); }
   };
 
   // That often it took that long.
@@ -54,4 +57,4 @@ class Histogram {
   std::atomic<std::uint64_t> sum_{0};
 };
 
-}  // namespace weir::service
+}  // namespace weir::core
