@@ -10,6 +10,12 @@ namespace weir::http {
 
 using State = store::Request::State;
 
+namespace {
+
+constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
+
+}  // namespace
+
 Conversation::Conversation(service::Service& service, store::Store& store, Room& room, net::Peer peer,
                            std::function<void()> resume)
     : service_(service),
@@ -17,6 +23,10 @@ Conversation::Conversation(service::Service& service, store::Store& store, Room&
       room_(room),
       peer_(std::move(peer)),
       resume_(std::move(resume)),
+      parser_([](const Message& head) {
+        const Route* const route = find_route(head.path);
+        return route != nullptr && route->open();
+      }),
       trusted_(!asks_who(service)) {}
 
 Conversation::~Conversation() {
@@ -51,6 +61,11 @@ std::size_t Conversation::feed(std::string_view input, std::string& out, net::Mo
       break;
     }
     used += parser_.consumed();
+    if (status == RequestParser::Status::skipped) {
+      if (parser_.consumed() == 0) break;
+      continue;
+    }
+    if (parser_.skipping() && parser_.expects_continue() && used == input.size()) out += kContinue;
     told_to_continue_ = false;
     take(out, when);
     when.arrived = std::max(when.arrived, when.now);
@@ -146,17 +161,19 @@ void Conversation::refuse_by_head(std::string& out) {
     closing_ = true;
     return write(reply, out);
   }
-  if (parser_.expects_continue() && !std::exchange(told_to_continue_, true))
-    out += "HTTP/1.1 100 Continue\r\n\r\n";
+  if (parser_.expects_continue() && !std::exchange(told_to_continue_, true)) out += kContinue;
 }
 
 // Where the next request begins cannot be known.
 void Conversation::fail(std::string& out) {
   const RequestParser::Refusal& refusal = parser_.refusal();
-  framing_ = {.keep_alive = false, .date = room_.date()};
-  Reply reply;
-  write_problem(reply, refusal.status, refusal.detail);
-  write(reply, out);
+  // One whose body is thrown away has its answer already.
+  if (!parser_.skipping()) {
+    framing_ = {.keep_alive = false, .date = room_.date()};
+    Reply reply;
+    write_problem(reply, refusal.status, refusal.detail);
+    write(reply, out);
+  }
   service_.counters.count(&service::Counters::protocol_errors);
   service_.notices.tell(core::Notice::malformed, peer_.address, refusal.detail);
   closing_ = true;

@@ -2,7 +2,8 @@
 //
 // Requests are answered in the order in which they came, one at a time: one that waits for a store holds up
 // those after it in the same connection. Nothing is taken of a request before it is whole; what must be
-// refused by its head alone is refused before its body is read.
+// refused by its head alone is refused before its body is read. Where a body says nothing, at the gate, the
+// head is answered, and the body is thrown away as it comes.
 //
 // One thread at a time, that of its loop. Not for: sockets, timers, TLS (net/), and what is asked
 // (routes.hpp).
@@ -38,7 +39,7 @@ class Conversation final : public net::Conversation {
   bool busy() const override { return busy_ || (exchange_ != nullptr && exchange_->open == 0); }
   bool closing() const override { return closing_; }
   bool trusted() const override { return trusted_; }
-  bool unfinished() const override { return false; }
+  bool unfinished() const override { return parser_.skipping(); }
   bool late() const override { return late_; }
   std::size_t kept() const override { return parser_.kept() + (exchange_ ? exchange_->kept() : 0); }
   void describe(net::Client& client) const override;

@@ -76,10 +76,10 @@ Version version_of(std::string_view line) {
 
 // A body in chunks, read by Beast as it comes.
 struct RequestParser::Chunks final : beast::basic_parser<true> {
-  Chunks() {
+  explicit Chunks(bool keep) : keeps(keep) {
     eager(true);
     header_limit(static_cast<std::uint32_t>(kMostHead + 1));
-    body_limit(kMostBody);
+    body_limit(keep ? kMostBody : std::numeric_limits<std::uint64_t>::max());
   }
 
   void on_request_impl(beast::verb, Text, Text, int, Error&) override {}
@@ -96,17 +96,30 @@ struct RequestParser::Chunks final : beast::basic_parser<true> {
     if (!extensions.empty() && extensions.find(';') == Text::npos) error = beast::error::bad_chunk_extension;
   }
   std::size_t on_chunk_body_impl(std::uint64_t, Text bytes, Error&) override {
-    body.append(bytes.data(), bytes.size());
+    if (keeps) body.append(bytes.data(), bytes.size());
     return bytes.size();
   }
   void on_finish_impl(Error&) override {}
 
+  // Takes all that it understands; how much that was.
+  std::size_t take(std::string_view bytes, Error& error) {
+    std::size_t all = 0;
+    while (!is_done()) {
+      const std::string_view rest = bytes.substr(all);
+      const std::size_t taken = put(boost::asio::const_buffer(rest.data(), rest.size()), error);
+      all += taken;
+      if (error || taken == 0) break;
+    }
+    return all;
+  }
+
+  const bool keeps;
   std::size_t fed = 0;  // of the input
   std::size_t fields = 0;
   std::string body;
 };
 
-RequestParser::RequestParser() = default;
+RequestParser::RequestParser(ThrowsAway throws_away) : throws_away_(throws_away) {}
 RequestParser::~RequestParser() = default;
 
 std::size_t RequestParser::kept() const { return chunks_ ? sizeof(Chunks) + chunks_->body.capacity() : 0; }
@@ -114,7 +127,7 @@ std::size_t RequestParser::kept() const { return chunks_ ? sizeof(Chunks) + chun
 void RequestParser::forget() {
   lead_ = scanned_ = head_ = body_ = consumed_ = 0;
   chunks_.reset();
-  chunked_ = expects_continue_ = done_ = false;
+  chunked_ = expects_continue_ = skips_ = done_ = false;
 }
 
 RequestParser::Status RequestParser::refuse(int status, std::string_view detail) {
@@ -123,6 +136,7 @@ RequestParser::Status RequestParser::refuse(int status, std::string_view detail)
 }
 
 RequestParser::Status RequestParser::next(std::string_view input, FieldRoom& room) {
+  if (skipping_) return skip(input);
   if (done_) forget();
   refusal_ = {};
   if (head_ == 0) {
@@ -220,6 +234,8 @@ bool RequestParser::judge_framing() {
   };
   const Field* const length = message_.find("Content-Length");
   const Field* const encoding = message_.find("Transfer-Encoding");
+  const bool any = length != nullptr || encoding != nullptr;
+  skips_ = any && throws_away_ != nullptr && throws_away_(message_);
   if (encoding != nullptr) {
     if (length != nullptr) return fail(400, "Transfer-Encoding beside Content-Length");
     if (message_.minor == 0) return fail(400, "Transfer-Encoding in HTTP/1.0");
@@ -233,7 +249,7 @@ bool RequestParser::judge_framing() {
     if (!digits) return fail(400, "a Content-Length that is not one number");
     const std::string_view number = text.substr(std::min(text.find_first_not_of('0'), text.size() - 1));
     const std::int64_t size = core::parse_integer(number).value_or(std::numeric_limits<std::int64_t>::max());
-    if (size > static_cast<std::int64_t>(kMostBody)) return fail(413, "a body of more than 1 MiB");
+    if (size > static_cast<std::int64_t>(kMostBody) && !skips_) return fail(413, "a body of more than 1 MiB");
     body_ = static_cast<std::size_t>(size);
   }
   if (const Field* const expects = message_.find("Expect"); expects != nullptr && message_.minor == 1) {
@@ -244,6 +260,7 @@ bool RequestParser::judge_framing() {
 }
 
 RequestParser::Status RequestParser::read_body(std::string_view input) {
+  if (skips_ && (chunked_ || body_ > 0)) return begin_skipping(input);
   if (!chunked_) {
     if (input.size() - head_ < body_) return Status::head;
     message_.body = input.substr(head_, body_);
@@ -252,17 +269,12 @@ RequestParser::Status RequestParser::read_body(std::string_view input) {
     return Status::whole;
   }
   if (!chunks_) {
-    chunks_ = std::make_unique<Chunks>();
+    chunks_ = std::make_unique<Chunks>(true);
     chunks_->fed = lead_;
   }
   Chunks& chunks = *chunks_;
   Error error;
-  while (!chunks.is_done()) {
-    const std::string_view rest = input.substr(chunks.fed);
-    const std::size_t taken = chunks.put(boost::asio::const_buffer(rest.data(), rest.size()), error);
-    chunks.fed += taken;
-    if (error || taken == 0) break;
-  }
+  chunks.fed += chunks.take(input.substr(chunks.fed), error);
   if (error == beast::error::body_limit || chunks.fed > head_ + kMostChunks)
     return refuse(413, "a body of more than 1 MiB");
   if (error == beast::error::header_limit) return refuse(431, "the fields after the body are too long");
@@ -276,6 +288,35 @@ RequestParser::Status RequestParser::read_body(std::string_view input) {
   consumed_ = chunks.fed;
   done_ = true;
   return Status::whole;
+}
+
+RequestParser::Status RequestParser::begin_skipping(std::string_view input) {
+  if (chunked_) {
+    // It has to see the head before it understands chunks; what is wrong with one is found when it has come.
+    chunks_ = std::make_unique<Chunks>(false);
+    Error error;
+    chunks_->take(input.substr(lead_, head_ - lead_), error);
+  }
+  consumed_ = head_;
+  skipping_ = done_ = true;
+  return Status::whole;
+}
+
+RequestParser::Status RequestParser::skip(std::string_view input) {
+  message_ = {};
+  if (!chunked_) {
+    consumed_ = std::min(body_, input.size());
+    body_ -= consumed_;
+    skipping_ = body_ > 0;
+    return Status::skipped;
+  }
+  Error error;
+  consumed_ = chunks_->take(input, error);
+  if (error && error != beast::error::need_more) return refuse(400, "a malformed chunk");
+  if (!chunks_->is_done() && input.size() - consumed_ > kMostHead)
+    return refuse(431, "the fields after the body are too long");
+  skipping_ = !chunks_->is_done();
+  return Status::skipped;
 }
 
 }  // namespace weir::http

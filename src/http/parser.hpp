@@ -31,7 +31,8 @@ class RequestParser {
   enum class Status : std::uint8_t {
     incomplete,  // its head is not whole
     head,        // its head is, not its body; message() has the head at the first of these answers
-    whole,       // consumed() says how long it is
+    whole,       // consumed() says how long it is, a body that is thrown away not counted
+    skipped,     // consumed() bytes of such a body, all or some of it or none
     refused,     // not a request, or too large: refusal() says why; nothing after it can be understood
   };
   struct Refusal {
@@ -39,7 +40,11 @@ class RequestParser {
     std::string_view detail;  // a constant
   };
 
-  RequestParser();
+  // Whether the body of a request with this head is thrown away as it comes, however long: then the request
+  // is whole with its head, and the message has no body.
+  using ThrowsAway = bool (*)(const Message& head);
+
+  explicit RequestParser(ThrowsAway throws_away = nullptr);
   ~RequestParser();
   RequestParser(const RequestParser&) = delete;
   RequestParser& operator=(const RequestParser&) = delete;
@@ -51,7 +56,9 @@ class RequestParser {
   const Message& message() const { return message_; }
   std::size_t consumed() const { return consumed_; }
   const Refusal& refusal() const { return refusal_; }
-  // With `head`: the client sends the body when it has been told to.
+  // More of a body that is thrown away is to come.
+  bool skipping() const { return skipping_; }
+  // With `head`, or `whole` before a body that is thrown away: the client sends it when it has been told to.
   bool expects_continue() const { return expects_continue_; }
   // Bytes, besides the input.
   std::size_t kept() const;
@@ -64,20 +71,25 @@ class RequestParser {
   bool judge_framing();
   bool judge_host();
   Status read_body(std::string_view input);
+  Status begin_skipping(std::string_view input);
+  Status skip(std::string_view input);
   Status refuse(int status, std::string_view detail);
   void forget();
 
+  ThrowsAway throws_away_;
   Message message_;
   std::size_t lead_ = 0;     // empty lines before the request
   std::size_t scanned_ = 0;  // of the input: lines that are looked at
   std::size_t head_ = 0;     // where the head ends in the input; 0: not found yet
-  std::size_t body_ = 0;     // its length, unless it comes in chunks
+  std::size_t body_ = 0;     // its length, or what is left of it to skip, unless it comes in chunks
   std::unique_ptr<Chunks> chunks_;
   std::size_t consumed_ = 0;
   Refusal refusal_;
   bool chunked_ = false;
   bool expects_continue_ = false;
-  bool done_ = false;  // the last answer was `whole`
+  bool skips_ = false;     // its body is thrown away
+  bool skipping_ = false;  // and it is on its way
+  bool done_ = false;      // the last answer was `whole`
 };
 
 }  // namespace weir::http

@@ -10,7 +10,7 @@
 namespace weir::http {
 
 static std::ostream& operator<<(std::ostream& out, RequestParser::Status status) {
-  constexpr const char* kNames[] = {"incomplete", "head", "whole", "refused"};
+  constexpr const char* kNames[] = {"incomplete", "head", "whole", "skipped", "refused"};
   return out << kNames[static_cast<std::size_t>(status)];
 }
 
@@ -247,6 +247,66 @@ TEST(HttpParser, a_client_that_waits_to_be_told_is_known_by_its_head) {
   ASSERT_EQ(parser.next(all, room), Status::whole);
   EXPECT_EQ(parser.message().body, "ab");
   EXPECT_EQ(at_once("GET / HTTP/1.0\r\nExpect: 200-ok\r\n\r\n"), "GET / 1.0 closes|Expect=200-ok|");
+}
+
+// What comes of bytes whose bodies are thrown away, fed `step` bytes at a time: the paths of the requests,
+// and the refusal, if there is one. At most `most` bytes are kept at a time.
+std::string without_bodies(std::string_view bytes, std::size_t step, std::size_t most) {
+  RequestParser parser([](const Message& head) { return head.path != "/kept"; });
+  FieldRoom room;
+  std::string all;
+  std::string kept;
+  while (!bytes.empty()) {
+    kept += bytes.substr(0, step);
+    bytes.remove_prefix(std::min(step, bytes.size()));
+    for (bool more = true; more && !kept.empty();) {
+      const Status status = parser.next(kept, room);
+      if (status == Status::refused) return all + std::to_string(parser.refusal().status);
+      if (status == Status::whole)
+        all += std::string(parser.message().path) + std::string(parser.message().body) + " ";
+      more = (status == Status::whole || status == Status::skipped) && parser.consumed() > 0;
+      if (more) kept.erase(0, parser.consumed());
+    }
+    EXPECT_LE(kept.size(), most);
+  }
+  return all + (parser.skipping() ? "and more" : "");
+}
+
+TEST(HttpParser, a_body_is_thrown_away_as_it_comes) {
+  const auto chunked = [](const std::string& body) { return with("Transfer-Encoding: chunked\r\n", body); };
+  const std::string next = "GET /next HTTP/1.1\r\nHost: a\r\n\r\n";
+  const std::string kept = "POST /kept HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc";
+  const std::vector<Row> rows = {
+      {with("Content-Length: 9\r\n", "GET / HTT") + next, "/v1/check /next "},
+      {with("Content-Length: 0\r\n") + next, "/v1/check /next "},
+      {with("Content-Length: 9\r\n", "12345678"), "/v1/check and more"},
+      {with("Content-Length: 9\r\n", "123456789") + kept + next, "/v1/check /keptabc /next "},
+      {chunked("3\r\nabc\r\n0\r\n\r\n") + next, "/v1/check /next "},
+      {chunked("3;a=\"b\"\r\nabc\r\n00\r\nX: y\r\n\r\n") + kept, "/v1/check /keptabc "},
+      {chunked("3\r\nabc\r\n0\r\n"), "/v1/check and more"},
+      {chunked("3\r\nabcd\r\n0\r\n\r\n") + next, "/v1/check 400"},
+      {chunked("x\r\n"), "/v1/check 400"},
+      {with("Content-Length: 1\r\nContent-Length: 1\r\n", "a"), "400"},
+      {with("Transfer-Encoding: gzip\r\n", "a"), "501"},
+  };
+  for (const Row& row : rows) {
+    for (const std::size_t step : {std::size_t{1}, std::size_t{7}, row.bytes.size()})
+      EXPECT_EQ(without_bodies(row.bytes, step, row.bytes.size()), row.told) << row.bytes << " by " << step;
+  }
+}
+
+TEST(HttpParser, what_is_thrown_away_is_not_kept_however_long_it_is) {
+  const std::string long_body(3 * kMostBody, 'b');
+  const std::string next = "GET /next HTTP/1.1\r\nHost: a\r\n\r\n";
+  const std::size_t step = 10'000;
+  const auto told = [&](const std::string& bytes) { return without_bodies(bytes, step, step + kMostHead); };
+  EXPECT_EQ(told(with("Content-Length: " + std::to_string(long_body.size()) + "\r\n", long_body) + next),
+            "/v1/check /next ");
+  const std::string in_one = "300000\r\n" + long_body + "\r\n0\r\n\r\n";
+  EXPECT_EQ(told(with("Transfer-Encoding: chunked\r\n", in_one) + next), "/v1/check /next ");
+  // A line of it has to be understood as one, and so is bounded.
+  EXPECT_EQ(told(with("Transfer-Encoding: chunked\r\n", "3;" + long_body)), "/v1/check 431");
+  EXPECT_EQ(told(with("Transfer-Encoding: chunked\r\n", "0\r\nX: " + long_body)), "/v1/check 431");
 }
 
 }  // namespace
