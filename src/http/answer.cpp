@@ -1,15 +1,13 @@
 #include "http/answer.hpp"
 
-#include <array>
 #include <string>
 
+#include "http/denial.hpp"
 #include "http/rate_limit_fields.hpp"
 #include "limits/explain.hpp"
 
 namespace weir::http {
 namespace {
-
-constexpr std::string_view kQuotaExceeded = "https://iana.org/assignments/http-problem-types#quota-exceeded";
 
 void append_text_or_null(std::string& out, std::string_view text) {
   text.empty() ? void(out += "null") : append_json(out, text);
@@ -113,27 +111,13 @@ void append_explanation(std::string& out, const Exchange& exchange, const Questi
   out += ']';
 }
 
-// Those that deny, each once.
 void append_violated(std::string& out, const Exchange& exchange, const Question& question) {
   const limits::Set* const set = exchange.set;
+  if (!question.by_file) return append_violated(out, question);
+  if (question.matched->outcome != limits::Matched::Outcome::refused)
+    return append_violated(out, *set, *question.matched, question, Told::all);
   out += '[';
-  if (question.by_file && question.matched->outcome == limits::Matched::Outcome::refused) {
-    append_json(out, set->limits()[question.matched->refused_by].said->name);
-    out += ']';
-    return;
-  }
-  std::string_view last;
-  for (std::size_t i = 0; i < question.checks.size(); ++i) {
-    const store::Check& check = question.checks[i];
-    if (check.shadow || check.decision.allowed()) continue;
-    const std::string_view name =
-        question.by_file ? std::string_view(set->limits()[question.matched->limit_of[i]].said->name)
-                         : own_name(i);
-    if (name == last) continue;
-    if (!last.empty()) out += ',';
-    append_json(out, name);
-    last = name;
-  }
+  append_json(out, set->limits()[question.matched->refused_by].said->name);
   out += ']';
 }
 
@@ -219,13 +203,6 @@ void write_batch(Exchange& exchange) {
 
 }  // namespace
 
-std::string_view own_name(std::size_t number) {
-  constexpr std::array<std::string_view, store::kMostChecks> kOwnNames{
-      "limit",   "limit-2",  "limit-3",  "limit-4",  "limit-5",  "limit-6",  "limit-7",  "limit-8",
-      "limit-9", "limit-10", "limit-11", "limit-12", "limit-13", "limit-14", "limit-15", "limit-16"};
-  return kOwnNames[number];
-}
-
 Decided decided_of(const Exchange& exchange, const Question& question) {
   if (question.by_file) {
     const limits::Answer answer =
@@ -271,15 +248,9 @@ void write_answer(Exchange& exchange) {
   const Decided decided = decided_of(exchange, question);
   if (exchange.kind == Kind::check) count(exchange, question, decided);
   if (exchange.kind != Kind::explain) append_fields(exchange, question);
-  reply.status = status_of(exchange, question, decided);
   out = "{";
-  if (reply.status != 200) {
-    reply.type = kProblemJson;
-    out += "\"type\":\"";
-    out += kQuotaExceeded;
-    out += "\",\"title\":\"Request cannot be satisfied as assigned quota has been exceeded\",\"status\":";
-    append_json(out, std::int64_t{reply.status});
-    out += ",\"violated-policies\":";
+  if (const int status = status_of(exchange, question, decided); status != 200) {
+    begin_denial(reply, status);
     append_violated(out, exchange, question);
     out += ',';
   }

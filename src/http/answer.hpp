@@ -24,9 +24,6 @@ struct Decided {
 };
 Decided decided_of(const Exchange& exchange, const Question& question);
 
-// The name of the n-th limit that a request brings: limit, limit-2 ...
-std::string_view own_name(std::size_t number);
-
 // Exchange::answer of the API's paths.
 void write_answer(Exchange& exchange);
 

@@ -3,26 +3,20 @@
 #include <memory>
 #include <string>
 
+#include "http/denial.hpp"
 #include "http/gate_request.hpp"
 #include "http/problem.hpp"
 #include "http/rate_limit_fields.hpp"
+#include "service/credentials.hpp"
 
 namespace weir::http {
 namespace {
-
-// The same time for every guess of one length.
-bool same_secret(std::string_view expected, std::string_view given) {
-  std::size_t different = expected.size() ^ given.size();
-  for (std::size_t i = 0; i < given.size(); ++i)
-    different |= static_cast<unsigned char>(given[i] ^ expected[i % expected.size()]);
-  return different == 0;
-}
 
 bool may_ask(const limits::Set::Gateway& gateway, const Message& message) {
   if (gateway.token.empty()) return true;
   const Field* const field = message.find(gateway.said->token_header);
   return field != nullptr && message.find(gateway.said->token_header, field) == nullptr &&
-         same_secret(gateway.token, field->value);
+         service::same_secret(gateway.token, field->value);
 }
 
 int deny_status(const Exchange& exchange) {
@@ -51,22 +45,6 @@ std::string_view sentence_of(GateRequest::Wrong wrong) {
   return "";
 }
 
-// The names of the limits that deny and that clients are told of.
-void append_violated(std::string& out, const limits::Set& set, const limits::Matched& matched,
-                     const store::Request& answered) {
-  out += '[';
-  bool first = true;
-  for (std::size_t i = 0; i < answered.checks.size(); ++i) {
-    if (answered.checks[i].decision.allowed() || !is_shown(set, matched, i)) continue;
-    if (answered.source == Source::remembered && i != answered.by) continue;
-    out += first ? "\"" : ",\"";
-    append_shown_name(set, matched, i, out);
-    out += '"';
-    first = false;
-  }
-  out += ']';
-}
-
 void write_gate_answer(Exchange& exchange) {
   Reply& reply = exchange.reply;
   const Question& question = *exchange.questions.front();
@@ -85,20 +63,13 @@ void write_gate_answer(Exchange& exchange) {
     return;
   }
   exchange.service.counters.count(&service::Counters::denied);
-  reply.status = deny_status(exchange);
-  reply.type = kProblemJson;
-  std::string& body = reply.body;
-  body = "{\"type\":\"https://iana.org/assignments/http-problem-types#quota-exceeded\",\"title\":";
-  append_json(body, "Request cannot be satisfied as assigned quota has been exceeded");
-  body += ",\"status\":";
-  append_json(body, std::int64_t{reply.status});
-  body += ",\"violated-policies\":";
+  begin_denial(reply, deny_status(exchange));
   if (listed) {
-    body += "[]";
+    reply.body += "[]";
   } else {
-    append_violated(body, *exchange.set, matched, question);
+    append_violated(reply.body, *exchange.set, matched, question, Told::shown);
   }
-  body += "}\n";
+  reply.body += "}\n";
 }
 
 // For this thread, so that its memory is used again.
@@ -146,6 +117,7 @@ void run_gate(const Message& message, Exchange& exchange) {
     return write_problem(exchange.reply, 401,
                          "this gateway has to send its token, in the header that the limits file names");
   }
+  exchange.trusted = true;
   GateRequest& request = room_for_request();
   read_gate_request(*gateway->said, message, rest, request);
   if (request.wrong != GateRequest::Wrong::nothing) return deny(exchange, sentence_of(request.wrong));

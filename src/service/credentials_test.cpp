@@ -19,5 +19,19 @@ TEST(Credentials, user_and_password_must_both_be_right) {
   EXPECT_FALSE(credentials.match("", ""));
 }
 
+TEST(SameSecret, is_equal_in_every_byte_and_in_length) {
+  const std::string_view secret("s\0cret", 6);
+  EXPECT_TRUE(same_secret(secret, std::string_view("s\0cret", 6)));
+  EXPECT_FALSE(same_secret(secret, std::string_view("s\0cre", 5)));
+  EXPECT_FALSE(same_secret(secret, std::string_view("s\0crets", 7)));
+  EXPECT_FALSE(same_secret(secret, ""));
+  EXPECT_FALSE(same_secret("", secret));
+  for (std::size_t i = 0; i < secret.size(); ++i) {
+    std::string guess(secret);
+    guess[i] = static_cast<char>(guess[i] ^ 1);
+    EXPECT_FALSE(same_secret(secret, guess)) << i;
+  }
+}
+
 }  // namespace
 }  // namespace weir::service

@@ -1,0 +1,35 @@
+// What every denial says first, whichever way it was asked for: the problem of RFC 9457 whose quota is
+// exceeded, and the policies that deny.
+//
+// Pure, any thread. Not for: the rest of the answer (answer.hpp, gate.hpp), and other problems (problem.hpp).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "http/writer.hpp"
+#include "limits/match.hpp"
+#include "limits/set.hpp"
+#include "store/store.hpp"
+
+namespace weir::http {
+
+// Begins the reply's body, up to the value of "violated-policies".
+void begin_denial(Reply& reply, int status);
+
+enum class Told : std::uint8_t {
+  all,    // every limit that denies
+  shown,  // those that clients are told of
+};
+// The windows that deny, by the names that RateLimit fields give them, as a list.
+void append_violated(std::string& out, const limits::Set& set, const limits::Matched& matched,
+                     const store::Request& answered, Told told);
+// The same of limits that the request brings.
+void append_violated(std::string& out, const store::Request& answered);
+
+// The name of the n-th limit that a request brings: limit, limit-2 ...
+std::string_view own_name(std::size_t number);
+
+}  // namespace weir::http
