@@ -70,7 +70,7 @@ void AdminConversation::answer(const Message& message, Reply& reply) {
     return;
   }
   if (metrics) return write_problem(reply, 503, "starting");
-  const std::string why = ready ? readiness_.why_not() : std::string();
+  const std::string why = ready ? readiness_.why_not() : readiness_.why_ill();
   reply.status = why.empty() ? 200 : 503;
   reply.body = (why.empty() ? "ok" : why) + "\n";
 }

@@ -1,7 +1,7 @@
 // One connection of the admin listener: metrics, and whether the program is alive and ready.
 //
 //   GET /metrics   Prometheus' text, or OpenMetrics where Accept asks for it
-//   GET /healthz   200 as long as the program runs
+//   GET /healthz   200 as long as the program runs and its event loops answer, else 503 and which does not
 //   GET /readyz    200 when it is to be sent requests, else 503 and why
 //
 // One thread, that of its loop, which decides nothing. Not for: deciding (conversation.hpp).
@@ -25,6 +25,7 @@ class AdminConversation final : public net::Conversation {
   struct Readiness {
     std::function<bool()> started;         // before, there are no metrics
     std::function<std::string()> why_not;  // empty: it is ready
+    std::function<std::string()> why_ill;  // empty: it is alive
   };
 
   // `room` is shared by the conversations of a loop. All that is handed in must outlive this.

@@ -31,7 +31,9 @@ struct Talk {
   net::Peer peer;
   bool started = true;
   std::string why;
-  AdminConversation::Readiness readiness{[this] { return started; }, [this] { return why; }};
+  std::string why_ill;
+  AdminConversation::Readiness readiness{[this] { return started; }, [this] { return why; },
+                                         [this] { return why_ill; }};
   FieldRoom room{};
   std::string fields;
   bool late = false;
@@ -43,6 +45,8 @@ TEST(AdminConversation, ready_or_not) {
   talk.why = "draining";
   EXPECT_EQ(talk.get("/readyz"), "503 draining\n");
   EXPECT_EQ(talk.get("/healthz"), "200 ok\n");
+  talk.why_ill = "event loop 1 has not answered for 7s";
+  EXPECT_EQ(talk.get("/healthz"), "503 event loop 1 has not answered for 7s\n");
   talk.started = false;
   EXPECT_TRUE(talk.get("/metrics").starts_with("503 "));
 }

@@ -21,6 +21,7 @@ Loop::~Loop() = default;
 void Loop::start_sweeping() {
   constexpr std::chrono::nanoseconds kOften = std::chrono::milliseconds{100};
   if (draining_) return;
+  beat_.store(clock(), std::memory_order_relaxed);
   sweep_timer_.expires_after(
       hurried_ ? kOften
                : std::clamp<std::chrono::nanoseconds>(stall_timeout / 8, kOften, std::chrono::seconds{1}));

@@ -63,6 +63,9 @@ struct Loop {
   // turn.
   void charge(Session& session, std::chrono::nanoseconds since, const Charge& from, const Charge& to);
 
+  // When it last did something by itself, as it does every second; on its clock. Any thread.
+  std::chrono::nanoseconds beat() const { return beat_.load(std::memory_order_relaxed); }
+
   const std::size_t number;
   const Clock clock;
   const std::chrono::nanoseconds stall_timeout;
@@ -84,6 +87,7 @@ struct Loop {
   std::vector<std::shared_ptr<Session>> open_sessions() const;
 
   boost::asio::steady_timer sweep_timer_{context};
+  std::atomic<std::chrono::nanoseconds> beat_{clock()};
   bool hurried_ = false;
   bool draining_ = false;
   std::atomic<bool> relief_asked_{false};

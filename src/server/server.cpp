@@ -205,7 +205,21 @@ class Server::Impl {
 
   http::AdminConversation::Readiness readiness() {
     return {.started = [this] { return stage_.load(std::memory_order_acquire) != Stage::starting; },
-            .why_not = [this] { return why_not_ready(); }};
+            .why_not = [this] { return why_not_ready(); },
+            .why_ill = [this] { return why_ill(); }};
+  }
+  // Empty: every event loop answers. Any thread.
+  std::string why_ill() const {
+    constexpr std::chrono::seconds kPatience{5};  // a loop gives a sign of life every second
+    if (stage_.load(std::memory_order_acquire) != Stage::serving) return {};
+    for (const auto& worker : workers_) {
+      const net::Loop& loop = worker->loop();
+      const auto silent = std::chrono::floor<std::chrono::seconds>(service_.now() - loop.beat());
+      if (silent >= kPatience)
+        return "event loop " + std::to_string(loop.number) + " has not answered for " +
+               std::to_string(silent.count()) + "s";
+    }
+    return {};
   }
   // Empty: it is ready. Any thread.
   std::string why_not_ready() const {

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 """The admin listener: /metrics in both formats, /healthz, /readyz; and the dashboard that reads them."""
+import ctypes
 import json
 import os
 import re
@@ -205,6 +206,28 @@ class Readiness(unittest.TestCase):
         code, _, errors = weir("serve", "--resp", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--ready-needs-store")
         self.assertEqual(code, 2)
         self.assertIn("--store", errors)
+
+
+class Health(unittest.TestCase):
+    def trace(self, request, pid):
+        """ptrace(2): stops one thread of a program, which a signal cannot."""
+        libc = ctypes.CDLL(None, use_errno=True)
+        libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+        libc.ptrace.restype = ctypes.c_long
+        if libc.ptrace(request, pid, None, None) != 0:
+            self.skipTest(f"ptrace: {os.strerror(ctypes.get_errno())}")
+
+    def test_an_event_loop_that_does_not_answer(self):
+        seize, interrupt, detach, any_child = 0x4206, 0x4207, 17, 0x40000000
+        with Server("--threads", "2", "--admin", "127.0.0.1:0") as server:
+            until(lambda: get(server, "/healthz")[::2] == (200, "ok\n"), "it is alive")
+            self.trace(seize, server.pid)  # the thread of the first loop
+            self.trace(interrupt, server.pid)
+            os.waitpid(server.pid, any_child)
+            ill = until(lambda: get(server, "/healthz")[0] == 503 and get(server, "/healthz"), "one loop stands still")
+            self.assertRegex(ill[2], r"^event loop 0 has not answered for \d+s\n$")
+            self.trace(detach, server.pid)
+            until(lambda: get(server, "/healthz")[::2] == (200, "ok\n"), "it is alive again")
 
 
 class Listening(unittest.TestCase):
