@@ -2,7 +2,9 @@
 alike."""
 import http.client
 import json
+import os
 import re
+import subprocess
 import unittest
 
 from chance import chance
@@ -273,6 +275,20 @@ class Agreement(unittest.TestCase):
     """The same requests, with paths that are already normal, by three servers that are asked in three ways."""
 
     def test_resp_http_and_the_gate_decide_alike(self):
+        self.compare(*[()] * 3)
+
+    def test_with_a_shared_store_each(self):
+        folder = self.enterContext(Folder())
+        paths = [folder.file(name) for name in ("a.sock", "b.sock", "c.sock")]
+        for path in paths:
+            store = subprocess.Popen(["redis-server", "--port", "0", "--unixsocket", path, "--save", "", "--dir", folder.path],
+                                     stdout=subprocess.DEVNULL)
+            self.addCleanup(store.wait)
+            self.addCleanup(store.kill)
+            until(lambda path=path: os.path.exists(path), "a Redis")
+        self.compare(*(("--store", f"redis+unix://{path}", "--store-deadline", "5s") for path in paths))
+
+    def compare(self, *flags):
         rest = chance()
         with Folder() as folder:
             limits = folder.file("limits.yaml", """version: 1
@@ -288,7 +304,7 @@ routes:
 gateways:
   g: { from: x-forwarded, attributes: { user: header.x-user-id } }
 """)
-            serve = [self.enterContext(Server("--http", "127.0.0.1:0", "--limits", limits)) for _ in range(3)]
+            serve = [self.enterContext(Server("--http", "127.0.0.1:0", "--limits", limits, *each)) for each in flags]
             api = http.client.HTTPConnection("127.0.0.1", serve[1].ports[-1], timeout=PATIENCE)
             gate = http.client.HTTPConnection("127.0.0.1", serve[2].ports[-1], timeout=PATIENCE)
             self.addCleanup(api.close)
