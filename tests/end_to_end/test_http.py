@@ -320,12 +320,6 @@ class TestProtocol(WithServer):
         self.assertTrue(answer.startswith(b"HTTP/1.1 404 "))
         self.assertIn(b"Connection: close", answer)
 
-    def test_curl_keeps_its_connection(self):
-        url = f"http://127.0.0.1:{self.http}/v1/check"
-        done = subprocess.run(["curl", "-sv", "--json", '{"key":"curl","limit":"9/h"}', url, url], capture_output=True, timeout=20)
-        self.assertEqual(done.stdout.count(b'"allowed":true'), 2, done.stderr)
-        self.assertIn(b"Re-using existing connection", done.stderr)
-
     def test_a_client_that_never_reads_is_held_back(self):
         body = b'{"requests":[' + b",".join([b'{"key":"r","limit":"9/h"}'] * 1000) + b"]}"
         post = b"POST /v1/check HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
