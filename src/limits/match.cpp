@@ -192,7 +192,8 @@ bool find_cost(const Set& set, const Asked& asked, const Work& work, Meeting& me
     return fail(into.error, "limits." + limit.said->name + ".cost: " + std::to_string(asked.cost) + " x " +
                                 std::to_string(each) + " is above " + std::to_string(kMostUnits));
   }
-  meeting.cost = asked.cost * each;
+  const std::uint64_t estimate = limit.said->hold.estimate;
+  meeting.cost = estimate != 0 && asked.costs_an_estimate ? estimate : asked.cost * each;
   return true;
 }
 
@@ -498,6 +499,19 @@ bool find_states(const Set& set, std::span<const Attribute> attributes, std::str
     }
   }
   return true;
+}
+
+Waiting waiting_of(const Set& set, const Matched& matched) {
+  Waiting waiting;
+  for (std::size_t i = 0; i < matched.count; ++i) {
+    const NamedLimit& said = *set.limits()[matched.limit_of[i]].said;
+    if (matched.checks[i].shadow) continue;
+    if (said.max_wait.count() >= 0)
+      waiting.max_wait = std::min(waiting.max_wait.value_or(said.max_wait), said.max_wait);
+    if (said.hold.estimate == 0) continue;
+    waiting.hold = waiting.hold.count() == 0 ? said.hold.ttl : std::min(waiting.hold, said.hold.ttl);
+  }
+  return waiting;
 }
 
 Answer answer_of(const Set& set, const Matched& matched, const store::Request* answered) {

@@ -6,7 +6,9 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -24,8 +26,9 @@ constexpr std::size_t kMostAttributes = 64;
 
 struct Asked {
   std::span<const Attribute> attributes;
-  std::uint64_t cost = 1;         // 0 looks
-  std::string_view class_name{};  // empty: it does not say
+  std::uint64_t cost = 1;          // 0 looks
+  std::string_view class_name{};   // empty: it does not say
+  bool costs_an_estimate = false;  // it says no cost: a limit with a hold charges its estimate
 };
 
 struct Matched {
@@ -64,6 +67,13 @@ bool match(const Set& set, const Asked& asked, Time now, Matched& into, Trace* t
 // view `into`. False when there is no such limit, or an attribute of its `by` is missing.
 bool find_states(const Set& set, std::span<const Attribute> attributes, std::string_view name, Matched& into,
                  std::vector<store::Check>& states);
+
+// What the limits that a request meets say of its waiting, where it does not.
+struct Waiting {
+  std::optional<std::chrono::nanoseconds> max_wait{};  // the least; also the most that it may ask for
+  std::chrono::nanoseconds hold{0};                    // the shortest; 0: none has a hold
+};
+Waiting waiting_of(const Set& set, const Matched& matched);
 
 // What to answer, from the verdicts of the store: spec of WEIR.CHECK's six.
 struct Answer {

@@ -101,6 +101,12 @@ store::Limit Set::count(const NamedLimit& said, const core::Rule& rule, std::str
   if (said.when_full != limits::WhenFull::unsaid)
     limit.when_full =
         said.when_full == limits::WhenFull::allow ? weir::WhenFull::allow : weir::WhenFull::deny;
+  const auto burst = static_cast<std::uint64_t>(rule.quota.burst());
+  limit.holding.settles = said.hold.estimate != 0;
+  if (limit.holding.settles) {
+    limit.holding.at_most = static_cast<std::uint64_t>(static_cast<unsigned __int128>(burst) *
+                                                       said.hold.at_most.millionths / Share::kWhole);
+  }
   return limit;
 }
 
@@ -150,8 +156,9 @@ void Set::compile(const NamedLimit& said, const Setting& setting) {
     limit.overrides.push_back(std::move(change));
   }
   limit.candidates.fill(whens, names_, file_->lists);
-  limit.plain = !limit.windows.empty() && limit.deny.empty() && limit.allow.empty() &&
-                limit.overrides.empty() && limit.cost.from == kNone && limit.cost.cases.empty();
+  limit.plain = !limit.windows.empty() && said.hold.estimate == 0 && limit.deny.empty() &&
+                limit.allow.empty() && limit.overrides.empty() && limit.cost.from == kNone &&
+                limit.cost.cases.empty();
   limits_.push_back(std::move(limit));
 }
 

@@ -36,6 +36,10 @@ enum class Reply : std::uint8_t {
   six_by_limit,  // WEIR.CHECK's, and the limit that decides
   explanation,   // WEIR.EXPLAIN's
   forgotten,     // how many keys had something to forget
+  reservation,   // WEIR.RESERVE's seven, and the key that decides
+  reservation_by_limit,
+  cancelled,  // the units that went back
+  settled,    // the milliseconds until one more unit would be admitted
 };
 
 // A request of one command. Aligned, so that it lies in four cache lines and not in five: without it a
@@ -50,12 +54,15 @@ struct alignas(64) Question final : store::Request {
     std::shared_ptr<const limits::Set> set;  // while the answer is not there
     limits::Trace trace;                     // of an explanation, as is the next
     std::vector<std::pair<std::string, std::string>> attributes;
+    store::Reservation reservation;
   };
 
   Question();
 
   // Room for its checks, which are as new.
   std::span<store::Check> room(std::size_t count);
+  // Its checks are reserved.
+  void reserve(std::chrono::nanoseconds max_wait, std::chrono::nanoseconds hold);
   // Copies the keys, which are views into what the connection has read.
   void keep_keys();
 

@@ -24,6 +24,14 @@ constexpr std::array kCommands = {
             "key max_burst tokens_per_period period [TOKENS n]: decides one request"},
     Command{"WEIR.THROTTLE", -3, kKeysAndRules, Flags::none, ask_throttle, nullptr,
             "[COST n] [KEYS] key rule [key rule ...]: decides one request under several limits"},
+    Command{
+        "WEIR.RESERVE", -3, kNoKeys, Flags::none, ask_reserve, nullptr,
+        "charge now, act when the moment comes: [COST n] [MAXWAIT ms] [CLASS c] [HOLD ms] [KEYS] key rule "
+        "..., or AS attribute=value ..."},
+    Command{"WEIR.CANCEL", 2, kNoKeys, Flags::none, ask_cancel, nullptr,
+            "take a reservation back before its moment"},
+    Command{"WEIR.SETTLE", 3, kNoKeys, Flags::none, ask_settle, nullptr,
+            "charge a reservation what it turned out to cost"},
     Command{"WEIR.CHECK", -2, kNoKeys, Flags::none, ask_check, nullptr,
             "[COST n] [CLASS name] attr=value ...: decides one request by the limits file"},
     Command{"WEIR.LOOK", -2, kNoKeys, Flags::none, ask_look, nullptr,

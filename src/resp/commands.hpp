@@ -141,10 +141,18 @@ bool ask_look(Pipeline& pipeline, Arguments words, bool silent);
 void run_explain(Call& call);
 void run_reset(Call& call);
 void run_limits_config(Call& call);
+// reservation_commands.cpp
+bool ask_reserve(Pipeline& pipeline, Arguments words, bool silent);
+bool ask_cancel(Pipeline& pipeline, Arguments words, bool silent);
+bool ask_settle(Pipeline& pipeline, Arguments words, bool silent);
 // throttle_commands.cpp
 bool ask_cl_throttle(Pipeline& pipeline, Arguments words, bool silent);
 bool ask_gcra(Pipeline& pipeline, Arguments words, bool silent);
 bool ask_throttle(Pipeline& pipeline, Arguments words, bool silent);
+// A question of those keys and rules, each at that cost; null: the words are wrong, and pipeline.answer()
+// says how, with the command's form.
+Question* gather_keys(Pipeline& pipeline, Arguments words, Reply reply, Cost cost, bool silent,
+                      std::string_view form);
 void run_del(Call& call);
 void refuse_script(Call& call);
 

@@ -10,11 +10,9 @@
 namespace weir::resp {
 namespace {
 
-constexpr std::string_view kNoFile = "ERR there is no limits file: start weir with --limits FILE";
-
 bool ask(Pipeline& pipeline, Arguments words, store::Verb verb, bool silent) {
   const limits::Set* set = pipeline.limits();
-  if (set == nullptr) return pipeline.fail(std::string(kNoFile));
+  if (set == nullptr) return pipeline.fail(std::string(kNoLimitsFile));
   if (words.size() == 1) return pipeline.fail(wrong_arity(words[0]));
   LimitsWords asked;
   std::string error;
@@ -44,7 +42,7 @@ bool ask_look(Pipeline& pipeline, Arguments words, bool silent) {
 void run_explain(Call& call) {
   Pipeline& pipeline = call.pipeline;
   const limits::Set* set = pipeline.limits();
-  if (set == nullptr) return call.fail(kNoFile);
+  if (set == nullptr) return call.fail(kNoLimitsFile);
   LimitsWords asked;
   std::string error;
   if (!read_limits_words(call.words.subspan(1), true, pipeline.attribute_room(), asked, error))
@@ -72,7 +70,7 @@ void run_reset(Call& call) {
   if (lower(words[1]) != "as") return call.fail_arity("weir.reset");
   Pipeline& pipeline = call.pipeline;
   const limits::Set* set = pipeline.limits();
-  if (set == nullptr) return call.fail(kNoFile);
+  if (set == nullptr) return call.fail(kNoLimitsFile);
   Arguments rest = words.subspan(2);
   std::string_view name;
   if (rest.size() > 1 && lower(rest[0]) == "limit") {
@@ -97,7 +95,7 @@ void run_limits_config(Call& call) {
   service::LimitsInForce* file = call.service.limits.get();
   const std::string what = lower(call.words[1]);
   if (what != "get" && what != "check" && what != "reload") return call.fail_subcommand(what);
-  if (file == nullptr) return call.fail(kNoFile);
+  if (file == nullptr) return call.fail(kNoLimitsFile);
   Writer to = call.reply();
   if (what == "get") return to.bulk(file->current()->file().text);
   call.slow = true;

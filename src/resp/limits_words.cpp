@@ -51,6 +51,7 @@ bool read_limits_words(std::span<const std::string_view> words, bool takes_now, 
       const std::int64_t units = core::parse_integer(value).value_or(-1);
       if (units < 0) return fail(not_in_range("COST", value, 0, std::numeric_limits<std::int64_t>::max()));
       into.cost = static_cast<std::uint64_t>(units);
+      into.costs_an_estimate = false;
       cost = true;
     } else {
       if (value.empty()) return fail("ERR missing the value of " + std::string(name));

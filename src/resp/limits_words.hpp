@@ -13,13 +13,16 @@
 
 namespace weir::resp {
 
+constexpr std::string_view kNoLimitsFile = "ERR there is no limits file: start weir with --limits FILE";
+
 struct LimitsWords {
   std::uint64_t cost = 1;
+  bool costs_an_estimate = true;  // it says no cost
   std::string_view class_name{};
   std::string_view now{};  // EXPLAIN's; empty: it does not say
   std::span<const limits::Attribute> attributes{};
 
-  limits::Asked asked() const { return {attributes, cost, class_name}; }
+  limits::Asked asked() const { return {attributes, cost, class_name, costs_an_estimate}; }
 };
 
 // Where the attributes are put: too much to be made for every request.

@@ -28,6 +28,10 @@ std::string error_of(const store::Request& request) {
   return "ERR " + request.why;
 }
 
+std::int64_t in_ms_or_never(std::chrono::nanoseconds time) {
+  return time.count() < 0 ? -1 : ceil_to_ms(time);
+}
+
 // First the route, then a flat row for each check.
 void write_explanation(Writer& to, const limits::Explanation& explanation) {
   to.array(1 + explanation.checks.size());
@@ -128,6 +132,18 @@ void Pipeline::reset(std::span<const std::string_view> keys, bool silent) {
   }
 }
 
+void Pipeline::ask_about(std::string_view id, store::Verb verb, std::uint64_t actual, bool silent) {
+  Question& question = batch_.add();
+  if (!question.more) question.more = std::make_unique<Question::More>();
+  question.checks = {};
+  question.verb = verb;
+  question.reply = verb == store::Verb::cancel ? Reply::cancelled : Reply::settled;
+  question.silent = silent;
+  question.reservation = &question.more->reservation;
+  question.reservation->id = id;
+  question.reservation->actual = actual;
+}
+
 void Pipeline::ask() {
   if (!fresh_) when_.now = service_.now();
   fresh_ = false;
@@ -172,8 +188,9 @@ void Pipeline::await(std::size_t first) {
   pending_.reserve(batch_.size() - first);
   for (std::size_t i = first; i < batch_.size(); ++i) {
     Question& question = *pending_.emplace_back(batch_.take_out(i));
-    if (question.reply == Reply::six_by_key) question.keep_keys();
-    if (question.reply == Reply::six_by_limit || question.reply == Reply::explanation)
+    if (question.reply == Reply::six_by_key || question.reply == Reply::reservation) question.keep_keys();
+    if (question.reply == Reply::six_by_limit || question.reply == Reply::explanation ||
+        question.reply == Reply::reservation_by_limit)
       question.more->set = batch_.limits_set();
     if (question.state == State::answered) continue;
     question.asker = this;
@@ -208,12 +225,52 @@ void Pipeline::write(Writer& to, Question& question) {
     }
     case Reply::six_by_limit:
     case Reply::explanation:
-      write_limits(to, question, question.more->set ? *question.more->set : *batch_.limits_set());
+      write_limits(to, question, set_of(question));
       break;
     case Reply::forgotten:
       if (!question.silent) to.integer(static_cast<std::int64_t>(question.forgotten));
       break;
+    case Reply::reservation:
+    case Reply::reservation_by_limit:
+      write_reservation(to, question);
+      break;
+    case Reply::cancelled:
+      if (!question.silent) to.integer(static_cast<std::int64_t>(question.reservation->given_back));
+      break;
+    case Reply::settled:
+      if (!question.silent) to.integer(in_ms_or_never(question.reservation->wait));
+      break;
   }
+}
+
+void Pipeline::write_reservation(Writer& to, const Question& question) {
+  const bool by_limit = question.reply == Reply::reservation_by_limit;
+  const limits::Matched* const matched = by_limit ? &question.more->matched : nullptr;
+  const store::Request* const asked = question.checks.empty() ? nullptr : &question;
+  limits::Answer answer;
+  if (by_limit) {
+    answer = limits::answer_of(set_of(question), *matched, asked);
+    batch_.counts().count(set_of(question), *matched, asked);
+  } else {
+    const Decision& decision = question.decision();
+    answer = {question.allowed(),   decision.limit,       decision.remaining,
+              decision.retry_after, decision.reset_after, question.checks[question.by].key};
+    batch_.counts().count(question);
+  }
+  denied_ += answer.allowed ? 0 : 1;
+  if (question.silent) return;
+  const auto wait =
+      asked != nullptr ? question.reservation->wait : std::chrono::nanoseconds{answer.allowed ? 0 : -1};
+  const std::array<std::int64_t, 5> numbers = {answer.allowed ? 0 : 1, answer.limit, answer.remaining,
+                                               in_ms_or_never(wait), ceil_to_ms(answer.reset_after)};
+  to.array(numbers.size() + 2);
+  for (const std::int64_t each : numbers) to.integer(each);
+  if (asked != nullptr && !question.reservation->id.empty()) {
+    to.bulk(question.reservation->id);
+  } else {
+    to.null();
+  }
+  to.bulk(answer.by);
 }
 
 void Pipeline::write_limits(Writer& to, const Question& question, const limits::Set& set) {

@@ -59,6 +59,10 @@ class Pipeline {
   void ask_matched(Question& question);
   // Of a reset: asks about `more->checks`.
   void ask_states(Question& question);
+  // Another question, about a reservation.
+  void ask_about(std::string_view id, store::Verb verb, std::uint64_t actual, bool silent);
+  // The longest that a reservation may have to wait.
+  std::chrono::milliseconds max_wait() const { return service_.options().max_wait; }
   // Alone: nothing may be gathered before it, and settle() is the next call.
   void reset(std::span<const std::string_view> keys, bool silent);
 
@@ -85,6 +89,10 @@ class Pipeline {
   void await(std::size_t first);
   void write(Writer& to, Question& question);
   void write_limits(Writer& to, const Question& question, const limits::Set& set);
+  void write_reservation(Writer& to, const Question& question);
+  const limits::Set& set_of(const Question& question) const {
+    return question.more->set ? *question.more->set : *batch_.limits_set();
+  }
 
   service::Service& service_;
   store::Store& store_;

@@ -29,8 +29,44 @@ bool ask_gcra(Pipeline& pipeline, Arguments words, bool silent) {
   return gather(pipeline, pipeline.parser().gcra(words), silent);
 }
 
+Question* gather_keys(Pipeline& pipeline, Arguments words, Reply reply, Cost cost, bool silent,
+                      std::string_view form) {
+  const auto fail = [&pipeline](std::string text) {
+    pipeline.fail(std::move(text));
+    return nullptr;
+  };
+  if (words.empty()) return fail("ERR missing a key and its rule; " + std::string(form));
+  if (words.size() % 2 != 0) {
+    return fail("ERR missing the rule of key '" + std::string(words.back().substr(0, 32)) + "'; " +
+                std::string(form));
+  }
+  const std::size_t count = words.size() / 2;
+  if (count > store::kMostChecks) {
+    return fail("ERR " + std::to_string(count) + " keys; one call may have at most " +
+                std::to_string(store::kMostChecks));
+  }
+  Question& question = pipeline.add(count, reply, silent);
+  const std::span<store::Check> checks = question.checks;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::string_view key = words[2 * i];
+    const auto same = [key](const store::Check& other) { return other.key == key; };
+    if (std::any_of(checks.begin(), checks.begin() + static_cast<std::ptrdiff_t>(i), same)) {
+      pipeline.drop();
+      return fail("ERR key '" + std::string(key.substr(0, 32)) +
+                  "' is given twice; one call charges each key once");
+    }
+    checks[i].limit = pipeline.rules().find(words[2 * i + 1]);
+    checks[i].key = key;
+    checks[i].cost = cost;
+    if (checks[i].limit == nullptr) {
+      pipeline.drop();
+      return fail("ERR " + pipeline.rules().error());
+    }
+  }
+  return &question;
+}
+
 bool ask_throttle(Pipeline& pipeline, Arguments words, bool silent) {
-  constexpr std::string_view kForm = "the form is WEIR.THROTTLE [COST n] [KEYS] key rule [key rule ...]";
   Arguments rest = words.subspan(1);
   Cost cost{};
   if (rest.size() > 1 && is(rest[0], "cost")) {
@@ -41,34 +77,8 @@ bool ask_throttle(Pipeline& pipeline, Arguments words, bool silent) {
     rest = rest.subspan(2);
   }
   if (!rest.empty() && is(rest[0], "keys")) rest = rest.subspan(1);
-  if (rest.empty()) return pipeline.fail("ERR missing a key and its rule; " + std::string(kForm));
-  if (rest.size() % 2 != 0) {
-    return pipeline.fail("ERR missing the rule of key '" + std::string(rest.back().substr(0, 32)) + "'; " +
-                         std::string(kForm));
-  }
-  const std::size_t count = rest.size() / 2;
-  if (count > store::kMostChecks) {
-    return pipeline.fail("ERR " + std::to_string(count) + " keys; one call may have at most " +
-                         std::to_string(store::kMostChecks));
-  }
-  const std::span<store::Check> checks = pipeline.add(count, Reply::six_by_key, silent).checks;
-  for (std::size_t i = 0; i < count; ++i) {
-    const std::string_view key = rest[2 * i];
-    const auto same = [key](const store::Check& other) { return other.key == key; };
-    if (std::any_of(checks.begin(), checks.begin() + static_cast<std::ptrdiff_t>(i), same)) {
-      pipeline.drop();
-      return pipeline.fail("ERR key '" + std::string(key.substr(0, 32)) +
-                           "' is given twice; one call charges each key once");
-    }
-    checks[i].limit = pipeline.rules().find(rest[2 * i + 1]);
-    checks[i].key = key;
-    checks[i].cost = cost;
-    if (checks[i].limit == nullptr) {
-      pipeline.drop();
-      return pipeline.fail("ERR " + pipeline.rules().error());
-    }
-  }
-  return true;
+  return gather_keys(pipeline, rest, Reply::six_by_key, cost, silent,
+                     "the form is WEIR.THROTTLE [COST n] [KEYS] key rule [key rule ...]") != nullptr;
 }
 
 // The answer is written by the pipeline, when it has come.

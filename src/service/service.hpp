@@ -35,6 +35,8 @@ struct Options {
   OnStoreError on_store_error = OnStoreError::local;
   store::Sharing sharing{};
 
+  std::chrono::milliseconds max_wait = std::chrono::seconds{60};  // that a reservation may ask for
+
   // What CONFIG and INFO report.
   unsigned threads = 1;
   std::size_t memory = 0;

@@ -3,6 +3,7 @@
 #include <new>
 #include <string>
 
+#include "core/reservation.hpp"
 #include "store/form.hpp"
 
 namespace weir::store {
@@ -67,11 +68,19 @@ void EmbeddedStore::answer(Request& request, Moment when) {
   request.fault = Fault::none;
   request.charged_at = when.arrived;
   if (request.verb != Verb::check) [[unlikely]] {
-    if (request.verb == Verb::look) return check_all(request, when);
-    request.forgotten = 0;
-    for (const Check& check : request.checks)
-      request.forgotten += table_.reset(Table::place_of(check.hash), when.now) ? 1 : 0;
-    return;
+    switch (request.verb) {
+      case Verb::check:
+      case Verb::look:
+        return check_all(request, when);
+      case Verb::reset:
+        return reset(request, when);
+      case Verb::reserve:
+        return reserve(request, when);
+      case Verb::cancel:
+        return reservations_.cancel(request, when.now);
+      case Verb::settle:
+        return reservations_.settle(request, when.now);
+    }
   }
   if (request.checks.size() != 1) return check_all(request, when);
   Check& check = request.checks[0];
@@ -94,6 +103,22 @@ void EmbeddedStore::check_all(Request& request, Moment when) {
     request.charged = table_.check_all(checks, when.arrived, when.now);
   }
   request.by = deciding(checks);
+}
+
+void EmbeddedStore::reset(Request& request, Moment when) {
+  request.forgotten = 0;
+  for (const Check& check : request.checks)
+    request.forgotten += reservations_.reset(check.hash, when.now) ? 1 : 0;
+}
+
+void EmbeddedStore::reserve(Request& request, Moment when) {
+  if (!is_for_the_table(request.checks)) return refuse(request, why_not(request.checks));
+  for (const Check& check : request.checks) {
+    const Algorithm algorithm = check.limit->rule.algorithm;
+    if (core::can_reserve(algorithm)) continue;
+    return refuse(request, core::name_of(algorithm) + " cannot be reserved: only gcra can");
+  }
+  reservations_.reserve(request, when);
 }
 
 void EmbeddedStore::give_back(const Request& charged, std::chrono::nanoseconds now) {

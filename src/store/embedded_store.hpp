@@ -13,6 +13,7 @@
 #include <span>
 
 #include "core/siphash.hpp"
+#include "store/reservations.hpp"
 #include "store/store.hpp"
 #include "store/table.hpp"
 #include "weir/limiter.hpp"
@@ -24,7 +25,7 @@ class EmbeddedStore final : public Store {
   // As Table's, which throws std::invalid_argument and std::system_error.
   explicit EmbeddedStore(std::size_t bytes, WhenFull when_full = WhenFull::deny,
                          core::HashKey seed = Table::random_seed())
-      : table_(bytes, when_full, seed) {}
+      : table_(bytes, when_full, seed), reservations_(table_) {}
 
   void submit(std::span<Request* const> batch, Moment when) override;
   void cancel(Request&) override {}
@@ -34,13 +35,17 @@ class EmbeddedStore final : public Store {
   // For snapshots, and for how full it is.
   Table& table() { return table_; }
   const Table& table() const { return table_; }
+  const Reservations& reservations() const { return reservations_; }
 
  private:
   void locate(Request& request) const;
   void answer(Request& request, Moment when);
   void check_all(Request& request, Moment when);
+  void reset(Request& request, Moment when);
+  void reserve(Request& request, Moment when);
 
   Table table_;
+  Reservations reservations_;
 };
 
 }  // namespace weir::store

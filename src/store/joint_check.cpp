@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <new>
+#include <utility>
 
 #include "core/rule.hpp"
 #include "store/form.hpp"
@@ -11,8 +12,13 @@ namespace weir::store {
 using std::chrono::nanoseconds;
 
 JointCheck::JointCheck(Segments& segments, WhenFull when_full, std::span<Check> checks, nanoseconds arrived,
-                       nanoseconds now)
-    : segments_(segments), when_full_(when_full), checks_(checks), arrived_(arrived), now_(now) {
+                       nanoseconds now, Reserving* reserving)
+    : segments_(segments),
+      when_full_(when_full),
+      checks_(checks),
+      arrived_(arrived),
+      now_(now),
+      reserving_(reserving) {
   for (std::size_t i = 0; i < checks.size(); ++i) {
     const Place place = Segments::place_of(checks[i].hash);
     const auto same = [&](const Key& key) {
@@ -63,8 +69,7 @@ bool JointCheck::round() {
   {
     const HeldAll held(buckets);
     if (!homes_still_hold()) return false;
-    for (Key& key : keys()) key.find(now_);
-    charged_ = decide();
+    charged_ = reserving_ != nullptr ? reserve() : decide(now_);
     if (!charged_) return true;
     if (find_slots()) {
       write();
@@ -107,24 +112,94 @@ nanoseconds JointCheck::Key::no_earlier(nanoseconds now) const {
   return std::max(now, nanoseconds{static_cast<std::int64_t>(least)});
 }
 
-// Whether nothing stops the request.
-bool JointCheck::decide() {
+// Whether nothing stops the request at that time.
+bool JointCheck::decide(nanoseconds at) {
+  for (Key& key : keys()) key.find(now_);
   bool all = true;
   for (std::size_t i = 0; i < checks_.size(); ++i) {
-    charge(i, keys_[key_of_[i]]);
+    charge(i, keys_[key_of_[i]], at);
     all = all && (checks_[i].shadow || checks_[i].decision.allowed());
   }
   return all;
 }
 
-void JointCheck::charge(std::size_t which, Key& key) {
+// Whether nothing stops it at a moment that is soon enough; it is charged as of that. Each round decides at
+// the latest moment that a limit asked for, and one is mostly enough: only two checks that share a key can
+// ask for a later one.
+bool JointCheck::reserve() {
+  reserving_->wait = nanoseconds{0};
+  const bool allowed = decide(now_);
+  reserving_->by = deciding(checks_);
+  if (allowed) return true;
+
+  std::array<Decision, kMostChecks> at_once;
+  nanoseconds max_wait = reserving_->max_wait;
+  for (std::size_t i = 0; i < checks_.size(); ++i) {
+    at_once[i] = checks_[i].decision;
+    if (!checks_[i].shadow && !core::may_wait(*DecidingRule(checks_, i))) max_wait = nanoseconds{0};
+  }
+  nanoseconds moment = now_;
+  for (std::size_t rounds = 0; rounds <= checks_.size(); ++rounds) {
+    const Decision& latest = checks_[deciding(checks_)].decision;
+    if (latest.allowed()) break;
+    if (!latest.retry_after) {
+      reserving_->wait = nanoseconds{-1};
+      return false;
+    }
+    moment += *latest.retry_after;
+    decide(moment);
+  }
+  // How long the same request has to wait until it is allowed to wait for its moment.
+  const auto [late, by] = std::max(std::pair{moment - now_ - max_wait, reserving_->by}, longest_lift(moment),
+                                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  if (late <= nanoseconds{0}) {
+    reserving_->wait = moment - now_;
+    tell_as_of_now();
+    return true;
+  }
+  reserving_->wait = late;
+  reserving_->by = by;
+  for (std::size_t i = 0; i < checks_.size(); ++i) checks_[i].decision = at_once[i];
+  Decision& decides = checks_[by].decision;
+  decides.verdict = Verdict::denied;
+  decides.retry_after = late;
+  return false;
+}
+
+// For how long a limit would yet have to rest that the moment lifts too far, and which; 0 or below: for none.
+std::pair<nanoseconds, std::uint8_t> JointCheck::longest_lift(nanoseconds moment) const {
+  std::pair<nanoseconds, std::uint8_t> longest{0, 0};
+  for (std::size_t i = 0; i < checks_.size(); ++i) {
+    const Check& check = checks_[i];
+    const bool is_lifted = reserving_->charges[i].before.until < static_cast<std::uint64_t>(moment.count());
+    if (check.shadow || check.cost.units == 0 || !is_lifted) continue;
+    const nanoseconds rest = core::earliest_lift(*DecidingRule(checks_, i), check.cost, moment) - now_;
+    if (rest > longest.first) longest = {rest, static_cast<std::uint8_t>(i)};
+  }
+  return longest;
+}
+
+// What was decided for a later moment, in times from now.
+void JointCheck::tell_as_of_now() {
+  for (std::size_t i = 0; i < checks_.size(); ++i) {
+    const Decision now =
+        core::decide(checks_[i].limit->rule, keys_[key_of_[i]].state, now_, Cost{0}).decision();
+    Decision& decision = checks_[i].decision;
+    decision.remaining = now.remaining;
+    decision.reset_after = now.reset_after;
+    if (decision.retry_after) *decision.retry_after += reserving_->wait;
+  }
+}
+
+void JointCheck::charge(std::size_t which, Key& key, nanoseconds at) {
   Check& check = checks_[which];
   const DecidingRule rule(checks_, which);
   const bool recounts = core::counted_by_another_quota(*rule, key.state);
   const bool late = recounts || (!key.known && !key.charged);
-  const nanoseconds arrived = (guarantees_ >> which & 1U) != 0 ? now_ : arrived_;
-  const core::Step step = core::decide(*rule, key.state, late ? key.no_earlier(now_) : now_, check.cost,
+  const nanoseconds arrived = at != now_ || (guarantees_ >> which & 1U) != 0 ? at : arrived_;
+  const core::Step step = core::decide(*rule, key.state, late ? key.no_earlier(at) : at, check.cost,
                                        late ? key.no_earlier(arrived) : arrived);
+  if (reserving_ != nullptr) reserving_->charges[which] = {key.state, step.next};
   if (key.shut_out && step.changes) {
     check.decision = without_room(check, key);
     return;
@@ -172,6 +247,10 @@ bool JointCheck::find_slot(Key& key) {
 }
 
 void JointCheck::write() {
+  for (std::size_t i = 0; reserving_ != nullptr && i < checks_.size(); ++i) {
+    const Key& key = keys_[key_of_[i]];
+    if (key.slot < 0 || !checks_[i].decision.allowed()) reserving_->charges[i] = {};
+  }
   for (Key& key : keys()) {
     if (key.slot < 0) continue;
     Bucket& bucket = key.bucket();
@@ -237,6 +316,10 @@ bool JointCheck::refuse(Key& key) {
   charged_ = false;
   for (Check& check : checks_.subspan(key.first_check)) {
     if (!check.shadow) check.decision = without_room(check, key);
+  }
+  if (reserving_ != nullptr) {
+    reserving_->by = static_cast<std::uint8_t>(key.first_check);
+    reserving_->wait = nanoseconds{static_cast<std::int64_t>(key.soonest)};
   }
   return true;
 }

@@ -15,6 +15,8 @@
 // A thread that is alone thus needs two rounds, one for each split, and one for each shadow check without
 // room.
 //
+// A reservation is decided so too: first as of now, then as of the moment at which all checks allow.
+//
 // One thread, for one call. Not for: finding out which check decides (core/severity.hpp).
 #pragma once
 
@@ -23,7 +25,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 
+#include "core/reservation.hpp"
 #include "core/step.hpp"
 #include "store/segments.hpp"
 #include "store/store.hpp"
@@ -31,13 +35,22 @@
 
 namespace weir::store {
 
+// What a reservation asks of its checks, and gets.
+struct Reserving {
+  std::chrono::nanoseconds max_wait{0};
+  // By check: what was charged. Nothing for one that was not, or for which the table had no room.
+  std::array<core::Charge, kMostChecks> charges{};
+  std::chrono::nanoseconds wait{0};  // as Reservation::wait
+  std::uint8_t by = 0;               // as Request::by
+};
+
 class JointCheck {
  public:
   using nanoseconds = std::chrono::nanoseconds;
 
-  // At most kMostChecks, each with its hash. They and the segments must outlive this.
+  // At most kMostChecks, each with its hash. They, the segments, and what is `reserving` must outlive this.
   JointCheck(Segments& segments, WhenFull when_full, std::span<Check> checks, nanoseconds arrived,
-             nanoseconds now);
+             nanoseconds now, Reserving* reserving = nullptr);
   JointCheck(const JointCheck&) = delete;
   JointCheck& operator=(const JointCheck&) = delete;
 
@@ -86,8 +99,11 @@ class JointCheck {
   // Every bucket that any of the keys may be in; empty when a split has just been finished.
   std::span<Bucket*> find_homes(std::span<Bucket*> buckets);
   bool homes_still_hold() const;
-  bool decide();
-  void charge(std::size_t which, Key& key);
+  bool decide(nanoseconds at);
+  bool reserve();
+  std::pair<nanoseconds, std::uint8_t> longest_lift(nanoseconds moment) const;
+  void tell_as_of_now();
+  void charge(std::size_t which, Key& key, nanoseconds at);
   bool find_slots();
   bool find_slot(Key& key);
   void write();
@@ -108,6 +124,7 @@ class JointCheck {
   // the parent, which may be busy, later than it counts in its guarantee, which is not.
   std::uint32_t guarantees_ = 0;
   std::size_t count_ = 0;
+  Reserving* reserving_;
   bool had_room_ = false;  // for every key, when the last round ended
   int missed_ = 0;
   bool charged_ = false;

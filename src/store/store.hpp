@@ -30,6 +30,13 @@ struct Sharing {
   bool merge = false;  // checks of one key travel together: they wait for the one that is under way
 };
 
+// What of a limit can be settled: charged what a reservation turned out to cost.
+struct Holding {
+  bool settles = true;  // false: a settlement leaves this limit alone
+  // Of the units whose reservations may still be settled, at most that many at a time for each key.
+  std::uint64_t at_most = ~std::uint64_t{0};
+};
+
 // A rule, its identity, and what happens when the store fails.
 struct Limit {
   core::Rule rule;
@@ -44,6 +51,7 @@ struct Limit {
   double local_share = 0;               // that OnStoreError::local counts of it; 0: the store's own share
   std::optional<WhenFull> when_full{};  // nothing: as the table has it
   Sharing sharing{};
+  Holding holding{};
 };
 
 // One limit that a request must meet, and what came of it.
@@ -71,10 +79,36 @@ enum class Verb : std::uint8_t {
   check,  // charge all checks or none; a cost of 0 looks
   look,   // the verdict that `check` would come to now; nothing is charged, and what remains is what is there
   reset,  // forget what was charged to the keys
+  // The next three have a `reservation`. gcra's alone: any other algorithm is Fault::unsuitable.
+  reserve,  // charge all checks or none for the moment at which all allow; a cost of 0 looks
+  cancel,   // take a reservation back before its moment; no checks
+  settle,   // charge a reservation what it turned out to cost; no checks
 };
 
 // The most checks that can be charged all or none. A reset may have any number of keys.
 constexpr std::size_t kMostChecks = 16;
+
+// What the verbs about reservations ask beside the checks, and their answers. One or more that are enforced
+// and of a class that keeps something free (core::may_wait): as with a max_wait of 0.
+struct Reservation {
+  // Asked by reserve.
+  std::chrono::nanoseconds max_wait{0};  // the furthest moment, from now
+  std::chrono::nanoseconds hold{0};      // how long after its moment it can still be settled
+  // Asked by cancel and settle: which. Answered by reserve; empty when it was denied, and when it acts now
+  // and has no hold: then there is nothing to cancel or to settle. At most 64 of A-Z, a-z, 0-9, - and _;
+  // nobody can guess it. It dies with what it charged: by a reset of any of its keys, as far as that key
+  // goes.
+  std::string id{};
+  std::uint64_t actual = 0;  // asked by settle: the units that it cost
+
+  // Answered.
+  // By reserve, allowed: until the moment to act; denied: the shortest time after which the same request
+  // would be allowed if nobody else came, and below 0 if no time helps. Holes are left out of account. By
+  // settle: until one more unit would be admitted, below 0 when there is no such reservation.
+  std::chrono::nanoseconds wait{0};
+  std::uint64_t given_back =
+      0;  // by cancel: units; 0 when there is no such reservation, or its moment has come
+};
 
 // One question and its answer. It stays where it is until it is answered or cancelled, and so do its checks;
 // the keys' bytes and the limits are needed only until submit() returns, and again during give_back(). Once
@@ -90,6 +124,7 @@ struct Request {
   // Fault::unsuitable.
   std::span<Check> checks{};
   Verb verb = Verb::check;
+  Reservation* reservation = nullptr;  // of the verbs that have one, and the asker's as the checks are
   // The longest that the answer may take, from `when.now` of submit(); 0: as the store does otherwise.
   std::chrono::nanoseconds patience{0};
   // Called once, by the store's thread, when the answer comes after submit() has returned; never from inside

@@ -150,6 +150,56 @@ bool Table::check_all(std::span<Check> checks, nanoseconds arrived, nanoseconds 
   return joint.charged();
 }
 
+bool Table::reserve_all(std::span<Check> checks, nanoseconds arrived, nanoseconds now, Reserving& reserving) {
+  JointCheck joint(segments_, when_full_, checks, arrived, now, &reserving);
+  while (!joint.round()) {
+  }
+  refused_.fetch_add(joint.refused(), std::memory_order_relaxed);
+  return joint.charged();
+}
+
+bool Table::take_back(Place place, const core::Charge& charge) {
+  const Segments::Pair pair = segments_.lock_pair(place);
+  for (const auto [bucket, segment] : pair.homes) {
+    bucket->assert_held();
+    const int slot = bucket->find(place.tag);
+    if (slot < 0) continue;
+    if (bucket->state(slot) != charge.after) return false;
+    bucket->set(slot, charge.before);
+    return true;
+  }
+  return false;
+}
+
+core::TwoWords Table::settle(Place place, const core::Settlement& settlement, nanoseconds now) {
+  for (;;) {
+    {
+      const Segments::Pair pair = segments_.lock_pair(place);
+      for (const auto [bucket, segment] : pair.homes) {
+        bucket->assert_held();
+        const int slot = bucket->find(place.tag);
+        if (slot < 0) continue;
+        const core::TwoWords state = core::settle(settlement, bucket->state(slot), now);
+        bucket->set(slot, state);
+        return state;
+      }
+      const core::TwoWords fresh = core::settle(settlement, {}, now);
+      if (core::ahead_of(fresh.until, now) == 0) return {};
+      Bucket& first = *pair.homes[0].bucket;
+      first.assert_held();
+      for (const auto [bucket, segment] : pair.homes) {
+        bucket->assert_held();
+        const int slot = bucket->free_slot(now);
+        if (slot < 0) continue;
+        segment->put(*bucket, slot, place.tag, fresh);
+        if (bucket != &first) first.mark_overflowed();
+        return fresh;
+      }
+    }
+    if (segments_.make_room(place, now) == Segments::Room::none) return {};
+  }
+}
+
 void Table::look_all(std::span<Check> checks, nanoseconds now) {
   JointCheck joint(segments_, when_full_, checks, now, now);
   while (!joint.look()) {

@@ -28,6 +28,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/reservation.hpp"
 #include "core/rule.hpp"
 #include "core/siphash.hpp"
 #include "core/step.hpp"
@@ -39,6 +40,8 @@
 #include "weir/quota.hpp"
 
 namespace weir::store {
+
+struct Reserving;
 
 class Table {
  public:
@@ -86,6 +89,13 @@ class Table {
   // check's hash is hash(), and they are not malformed() (store/form.hpp). The decisions say what each would
   // have answered alone after those before it. At most kMostChecks.
   bool check_all(std::span<Check> checks, nanoseconds arrived, nanoseconds now);
+  // The same for the moment at which all allow, from `now` on; all limits are gcra's. Each check's hash is
+  // set.
+  bool reserve_all(std::span<Check> checks, nanoseconds arrived, nanoseconds now, Reserving& reserving);
+  // Takes back what was charged, exactly, if nothing has happened to the key since.
+  bool take_back(Place place, const core::Charge& charge);
+  // core::settle() for the key: its state after that. More cost is lost when there is no room for the key.
+  core::TwoWords settle(Place place, const core::Settlement& settlement, nanoseconds now);
   // What check_all() would decide, as core::look() says it. Whether a key that is not here would find room is
   // not looked at.
   void look_all(std::span<Check> checks, nanoseconds now);

@@ -1,0 +1,90 @@
+// Waiting instead of denying, by GCRA: the moment at which a request may act, what a cancelled one leaves,
+// and what a cost costs that turned out otherwise. docs/algorithm.md, "Waiting", has the proofs.
+//
+// A request that is denied at `now` with retry_after r would be allowed at the moment s = now + r, if nobody
+// else came. A reservation charges it now as it would be charged at s: then nobody who comes later can take
+// its place, and the promise (core/gcra.hpp) holds at the moments of acting. So one word of state, the tat,
+// is a queue in which all who reserve have a moment of their own.
+//
+// Pure functions of values: no clock, no lock, no allocation, any thread. Not for: where reservations are
+// kept (store/reservations.hpp); algorithms other than gcra, whose states do not tell a later moment.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <limits>
+
+#include "core/rule.hpp"
+#include "core/step.hpp"
+#include "weir/decision.hpp"
+#include "weir/quota.hpp"
+
+namespace weir::core {
+
+// A state can be charged for a moment that has not come.
+constexpr bool can_reserve(Algorithm algorithm) { return algorithm == Algorithm::gcra; }
+
+// Whether requests under this rule may be charged ahead of their moment. One of a class that leaves room for
+// more important ones may not: its debt would fill that room.
+constexpr bool may_wait(const Rule& rule) { return rule.kept.count() == 0; }
+
+// One of several limits of a request is charged as of the moment of all, and thereby lifted to it: until then
+// it denies what does not fit into what is left. The time before which it must not be charged, because less
+// would be left than the rule's burst without this cost: waiting until then shortens the lift.
+constexpr std::chrono::nanoseconds earliest_lift(const Rule& rule, Cost cost,
+                                                 std::chrono::nanoseconds moment) {
+  const auto interval = static_cast<std::uint64_t>(rule.quota.emission_interval().count());
+  const std::uint64_t room = static_cast<std::uint64_t>(rule.quota.burst()) * interval -
+                             static_cast<std::uint64_t>(rule.kept.count());
+  const std::uint64_t need = cost.units * interval;  // the cost was allowed, so it is at most the burst
+  return moment - std::chrono::nanoseconds{static_cast<std::int64_t>(room - std::min(room, need))};
+}
+
+// What a reservation has charged to one key, as is needed to take it back.
+struct Charge {
+  TwoWords before;  // what the state was
+  TwoWords after;   // and what it became
+
+  friend constexpr bool operator==(const Charge&, const Charge&) = default;
+};
+
+// What a reservation turned out to cost, of which one of the two is 0.
+struct Settlement {
+  Quota quota;
+  TwoWords left;           // the state that the reservation left
+  std::uint64_t less = 0;  // units that it was charged and did not cost
+  std::uint64_t more = 0;  // units that it cost beyond what it was charged
+};
+
+// Less goes back as far as it has not drained. Only while nobody has a moment ahead that was given when it
+// was owed, which its caller knows: such a moment counts on what is owed before it. More is a debt that
+// nobody is asked for, and the next ones wait for it.
+constexpr TwoWords settle(const Settlement& settlement, TwoWords state, std::chrono::nanoseconds now) {
+  constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
+  const auto interval = static_cast<std::uint64_t>(settlement.quota.emission_interval().count());
+  if (settlement.less != 0) {
+    if (state.word != interval || settlement.left.word != interval) return state;
+    const std::uint64_t undrained =
+        std::min(ahead_of(settlement.left.until, now), ahead_of(state.until, now));
+    // Compared before it is multiplied: a reservation of any cost may come, and only a burst is sure to fit.
+    const std::uint64_t back =
+        settlement.less > undrained / interval ? undrained : settlement.less * interval;
+    return {state.until - back, interval};
+  }
+  if (settlement.more == 0) return state;
+  if (ahead_of(state.until, now) == 0) state = {static_cast<std::uint64_t>(now.count()), interval};
+  // In the T that the debt is counted in.
+  const std::uint64_t debt = settlement.more > kMost / state.word ? kMost : settlement.more * state.word;
+  return {debt > kMost - state.until ? kMost : state.until + debt, state.word};
+}
+
+// How long until one more unit is admitted.
+inline std::chrono::nanoseconds until_one_more(const Rule& rule, TwoWords state,
+                                               std::chrono::nanoseconds now) {
+  const Step step = decide(rule, state, now, Cost{1});
+  return std::chrono::nanoseconds{
+      static_cast<std::int64_t>(step.verdict == Verdict::denied ? step.retry_after : 0)};
+}
+
+}  // namespace weir::core

@@ -1,0 +1,78 @@
+// Commands about moments that are promised: charge now, act later.
+#include <limits>
+
+#include "core/number.hpp"
+#include "limits/match.hpp"
+#include "resp/commands.hpp"
+#include "resp/limits_words.hpp"
+#include "resp/reservation_words.hpp"
+
+namespace weir::resp {
+namespace {
+
+constexpr std::string_view kForm =
+    "the form is WEIR.RESERVE [COST n] [MAXWAIT ms] [CLASS c] [HOLD ms] [KEYS] key rule [key rule ...], or "
+    "... AS attribute=value ...";
+
+bool reserve_keys(Pipeline& pipeline, const ReservationWords& asked, bool silent) {
+  Question* const question =
+      gather_keys(pipeline, asked.rest, Reply::reservation, Cost{asked.cost.value_or(1)}, silent, kForm);
+  if (question == nullptr) return false;
+  question->reserve(asked.max_wait.value_or(std::chrono::milliseconds{0}),
+                    asked.hold.value_or(std::chrono::milliseconds{0}));
+  return true;
+}
+
+bool reserve_by_file(Pipeline& pipeline, const ReservationWords& asked, bool silent) {
+  const limits::Set* set = pipeline.limits();
+  if (set == nullptr) return pipeline.fail(std::string(kNoLimitsFile));
+  LimitsWords words;
+  std::string error;
+  if (!read_limits_words(asked.rest, false, pipeline.attribute_room(), words, error))
+    return pipeline.fail(std::move(error));
+  words.cost = asked.cost.value_or(1);
+  words.class_name = asked.class_name;
+  words.costs_an_estimate = !asked.cost;
+  Question& question = pipeline.add_limits(Reply::reservation_by_limit, store::Verb::reserve, silent);
+  limits::Matched& matched = question.more->matched;
+  if (!limits::match(*set, words.asked(), pipeline.limits_now(), matched)) {
+    pipeline.drop();
+    return pipeline.fail("ERR " + matched.error);
+  }
+  const limits::Waiting waiting = limits::waiting_of(*set, matched);
+  if (waiting.max_wait && asked.max_wait && *asked.max_wait > *waiting.max_wait) {
+    pipeline.drop();
+    return pipeline.fail(
+        not_in_range("MAXWAIT", std::to_string(asked.max_wait->count()), 0,
+                     std::chrono::floor<std::chrono::milliseconds>(*waiting.max_wait).count()));
+  }
+  question.reserve(asked.max_wait ? *asked.max_wait : waiting.max_wait.value_or(std::chrono::nanoseconds{0}),
+                   asked.hold ? *asked.hold : waiting.hold);
+  pipeline.ask_matched(question);
+  return true;
+}
+
+}  // namespace
+
+bool ask_reserve(Pipeline& pipeline, Arguments words, bool silent) {
+  ReservationWords asked;
+  std::string error;
+  if (!read_reservation_words(words.subspan(1), pipeline.max_wait(), asked, error))
+    return pipeline.fail(std::move(error));
+  return asked.by_file ? reserve_by_file(pipeline, asked, silent) : reserve_keys(pipeline, asked, silent);
+}
+
+bool ask_cancel(Pipeline& pipeline, Arguments words, bool silent) {
+  pipeline.ask_about(words[1], store::Verb::cancel, 0, silent);
+  return true;
+}
+
+bool ask_settle(Pipeline& pipeline, Arguments words, bool silent) {
+  const std::int64_t actual = core::parse_integer(words[2]).value_or(-1);
+  if (actual < 0)
+    return pipeline.fail(not_in_range("actual", words[2], 0, std::numeric_limits<std::int64_t>::max()));
+  pipeline.ask_about(words[1], store::Verb::settle, static_cast<std::uint64_t>(actual), silent);
+  return true;
+}
+
+}  // namespace weir::resp

@@ -1,0 +1,401 @@
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "store/embedded_store.hpp"
+
+namespace weir::store {
+namespace {
+
+using std::chrono::nanoseconds;
+using namespace std::chrono_literals;
+
+Limit limit(const char* rule, std::uint64_t id = 0) {
+  return {.rule = core::Rule::parse(rule).value(), .id = id};
+}
+
+struct Answer {
+  bool granted = false;
+  nanoseconds wait{0};
+  std::string id{};
+  std::uint8_t by = 0;
+  std::vector<Decision> decisions{};
+
+  friend bool operator==(const Answer&, const Answer&) = default;
+};
+
+// A store and a clock that is turned by hand.
+struct World {
+  EmbeddedStore store{1_MiB, WhenFull::deny, {1, 2}};
+  nanoseconds now = 1000s;
+
+  Request ask(Verb verb, std::span<Check> checks, Reservation* reservation) {
+    Request request{.checks = checks, .verb = verb, .reservation = reservation};
+    Request* const one = &request;
+    store.submit({&one, 1}, {now, now});
+    EXPECT_EQ(request.state, Request::State::answered);
+    return request;
+  }
+  Answer reserve(std::vector<Check> checks, nanoseconds max_wait, nanoseconds hold = 0s) {
+    Reservation reservation{.max_wait = max_wait, .hold = hold};
+    const Request request = ask(Verb::reserve, checks, &reservation);
+    EXPECT_EQ(request.fault, Fault::none) << request.why;
+    EXPECT_EQ(request.allowed(), request.decision().allowed());
+    Answer answer{request.allowed(), reservation.wait, reservation.id, request.by};
+    for (const Check& check : checks) answer.decisions.push_back(check.decision);
+    return answer;
+  }
+  Answer reserve(const Limit& limit, std::uint64_t cost, nanoseconds max_wait, nanoseconds hold = 0s) {
+    return reserve({{.limit = &limit, .key = "k", .cost = Cost{cost}}}, max_wait, hold);
+  }
+  Decision check(const Limit& limit, std::uint64_t cost = 1, Verb verb = Verb::check) {
+    Check one{.limit = &limit, .key = "k", .cost = Cost{cost}};
+    return ask(verb, {&one, 1}, nullptr).checks[0].decision;
+  }
+  std::uint64_t cancel(const std::string& id) {
+    Reservation reservation{.id = id};
+    ask(Verb::cancel, {}, &reservation);
+    return reservation.given_back;
+  }
+  nanoseconds settle(const std::string& id, std::uint64_t actual) {
+    Reservation reservation{.id = id, .actual = actual};
+    EXPECT_EQ(ask(Verb::settle, {}, &reservation).fault, Fault::none);
+    return reservation.wait;
+  }
+};
+
+TEST(Reservations, have_a_moment_each_in_the_order_in_which_they_came) {
+  World world;
+  const Limit one = limit("1/s burst 2");
+  for (const nanoseconds wait : {0s, 0s, 1s, 2s, 3s}) {
+    const Answer answer = world.reserve(one, 1, 10s);
+    EXPECT_TRUE(answer.granted);
+    EXPECT_EQ(answer.wait, wait);
+    // There is nothing to cancel of one that acts now.
+    EXPECT_EQ(answer.id.empty(), wait == 0s);
+  }
+}
+
+TEST(Reservations, wait_no_longer_than_they_said_and_are_told_when_to_come_back) {
+  World world;
+  const Limit one = limit("1/s burst 1");
+  EXPECT_TRUE(world.reserve(one, 1, 0s).granted);
+  EXPECT_TRUE(world.reserve(one, 1, 1s).granted);
+  const Answer denied = world.reserve(one, 1, 500ms);
+  EXPECT_FALSE(denied.granted);
+  EXPECT_EQ(denied.wait, 1500ms);
+  world.now += 1500ms - 1ns;
+  EXPECT_EQ(world.reserve(one, 1, 500ms).wait, 1ns);
+  world.now += 1ns;
+  const Answer granted = world.reserve(one, 1, 500ms);
+  EXPECT_TRUE(granted.granted);
+  EXPECT_EQ(granted.wait, 500ms);
+}
+
+TEST(Reservations, are_never_granted_above_the_burst_and_look_at_no_cost) {
+  World world;
+  const Limit one = limit("1/s burst 2");
+  EXPECT_EQ(world.reserve(one, 3, 10s).wait, -1ns);
+  EXPECT_TRUE(world.reserve(one, 0, 10s).granted);
+  EXPECT_EQ(world.check(one, 0).remaining, 2);
+  EXPECT_TRUE(world.reserve(one, 0, 10s, 10s).id.empty());
+}
+
+TEST(Reservations, are_not_overtaken_by_checks) {
+  World world;
+  const Limit one = limit("1/s burst 1");
+  world.reserve(one, 1, 0s);
+  world.reserve(one, 1, 10s);  // in 1 s
+  world.now += 1s;
+  const Decision denied = world.check(one);
+  EXPECT_EQ(denied.verdict, Verdict::denied);
+  EXPECT_EQ(denied.retry_after, 1s);
+}
+
+TEST(Reservations, that_are_the_last_go_back_whole) {
+  World world;
+  const Limit one = limit("1/s burst 2");
+  world.check(one, 2);
+  const Answer first = world.reserve(one, 1, 10s);
+  const Answer second = world.reserve(one, 2, 10s);
+  EXPECT_EQ(second.wait, 3s);
+  EXPECT_EQ(world.cancel(second.id), 2U);
+  EXPECT_EQ(world.cancel(second.id), 0U);
+  EXPECT_EQ(world.reserve(one, 1, 10s).wait, 2s);
+  EXPECT_EQ(world.cancel(first.id), 1U);
+  EXPECT_EQ(world.store.reservations().counts().holes, 1U);
+}
+
+TEST(Reservations, leave_their_moment_to_the_next_when_others_wait_for_later_ones) {
+  World world;
+  const Limit one = limit("1/s burst 2");
+  world.check(one, 2);
+  const Answer first = world.reserve(one, 2, 10s);   // in 2 s
+  const Answer second = world.reserve(one, 1, 10s);  // in 3 s
+  EXPECT_EQ(world.cancel(first.id), 2U);
+  // Checks do not take it, and it is not there twice.
+  EXPECT_FALSE(world.check(one).allowed());
+  const Answer part = world.reserve(one, 1, 10s);
+  EXPECT_EQ(part.wait, 2s);
+  EXPECT_EQ(world.reserve(one, 1, 10s).wait, 2s);
+  EXPECT_EQ(world.reserve(one, 1, 10s).wait, 4s);
+  // Who took it can cancel it too.
+  EXPECT_EQ(world.cancel(part.id), 1U);
+  EXPECT_EQ(world.reserve(one, 1, 10s).wait, 2s);
+  EXPECT_EQ(world.cancel(second.id), 1U);
+}
+
+TEST(Reservations, lose_a_moment_that_nobody_took) {
+  World world;
+  const Limit one = limit("1/s burst 1");
+  world.check(one);
+  const Answer first = world.reserve(one, 1, 10s);  // in 1 s
+  world.reserve(one, 1, 10s);                       // in 2 s
+  EXPECT_EQ(world.cancel(first.id), 1U);
+  world.now += 1s;
+  EXPECT_EQ(world.reserve(one, 1, 10s).wait, 2s);
+  EXPECT_EQ(world.cancel(first.id), 0U);
+}
+
+TEST(Reservations, cannot_be_cancelled_once_their_moment_has_come) {
+  World world;
+  const Limit one = limit("1/s burst 1");
+  world.check(one);
+  const Answer first = world.reserve(one, 1, 10s);
+  world.now += 1s;
+  EXPECT_EQ(world.cancel(first.id), 0U);
+  EXPECT_EQ(world.cancel("AAAAAAAAAAAAAAAAAAAAAA"), 0U);
+  EXPECT_EQ(world.cancel("no id"), 0U);
+}
+
+TEST(Reservations, that_were_cancelled_in_any_order_leave_nothing) {
+  const Limit one = limit("1/s burst 2");
+  for (const auto& order : {std::array{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}}) {
+    World world;
+    world.check(one, 2);
+    std::vector<Answer> answers;
+    for (int i = 0; i < 3; ++i) answers.push_back(world.reserve(one, 1, 10s));
+    for (const int each : order) EXPECT_EQ(world.cancel(answers[static_cast<std::size_t>(each)].id), 1U);
+    EXPECT_EQ(world.store.reservations().counts(), (Reservations::Counts{0, 0, 0}));
+    world.now += 1s;
+    EXPECT_TRUE(world.check(one).allowed());
+  }
+}
+
+TEST(Reservations, die_with_what_they_charged) {
+  World world;
+  const Limit one = limit("1/s burst 1");
+  world.check(one);
+  const Answer first = world.reserve(one, 1, 10s, 10s);
+  world.check(one, 1, Verb::reset);
+  EXPECT_TRUE(world.check(one).allowed());
+  EXPECT_EQ(world.cancel(first.id), 0U);
+  EXPECT_EQ(world.settle(first.id, 0), -1ns);
+  EXPECT_FALSE(world.check(one).allowed());
+}
+
+TEST(Reservations, that_cost_less_give_back_what_has_not_drained) {
+  World world;
+  const Limit one = limit("1/s burst 10");
+  const Answer held = world.reserve(one, 10, 0s, 60s);
+  EXPECT_EQ(held.wait, 0s);
+  world.now += 3s;
+  EXPECT_EQ(world.settle(held.id, 5), 0s);
+  EXPECT_EQ(world.check(one, 0).remaining, 8);
+  EXPECT_EQ(world.settle(held.id, 5), -1ns);
+  const Answer more = world.reserve(one, 8, 0s, 60s);
+  world.now += 7s;
+  EXPECT_EQ(world.settle(more.id, 0), 0s);
+  EXPECT_EQ(world.check(one, 0).remaining, 10);
+}
+
+TEST(Reservations, that_cost_less_give_nothing_back_while_somebody_waits) {
+  World world;
+  const Limit one = limit("1/s burst 10");
+  const Answer held = world.reserve(one, 10, 0s, 60s);
+  const Answer waits = world.reserve(one, 1, 10s);
+  EXPECT_EQ(waits.wait, 1s);
+  EXPECT_EQ(world.settle(held.id, 0), 2s);
+  EXPECT_EQ(world.check(one, 0).remaining, 0);
+}
+
+TEST(Reservations, that_cost_more_are_a_debt) {
+  World world;
+  const Limit one = limit("1/s burst 10");
+  const Answer held = world.reserve(one, 10, 0s, 60s);
+  EXPECT_EQ(world.settle(held.id, 40), 31s);
+  world.now += 31s - 1ns;
+  EXPECT_FALSE(world.check(one).allowed());
+  world.now += 1ns;
+  EXPECT_TRUE(world.check(one).allowed());
+}
+
+TEST(Reservations, refuse_to_cost_more_than_four_bursts) {
+  World world;
+  const Limit one = limit("1/s burst 10");
+  const Answer held = world.reserve(one, 10, 0s, 60s);
+  Reservation settlement{.id = held.id, .actual = 41};
+  const Request refused = world.ask(Verb::settle, {}, &settlement);
+  EXPECT_EQ(refused.fault, Fault::unsuitable);
+  EXPECT_EQ(refused.why, "actual is 41, more than 4 times the burst of 10");
+  EXPECT_EQ(world.settle(held.id, 40), 31s);
+}
+
+TEST(Reservations, cost_their_estimate_when_nobody_settles_them) {
+  World world;
+  const Limit one = limit("1/s burst 10");
+  const Answer held = world.reserve(one, 10, 0s, 5s);
+  world.now += 5s;
+  EXPECT_EQ(world.settle(held.id, 0), -1ns);
+  EXPECT_EQ(world.check(one, 0).remaining, 5);
+}
+
+TEST(Reservations, hold_no_more_than_a_limit_allows) {
+  World world;
+  Limit one = limit("1/s burst 10");
+  one.holding.at_most = 5;
+  EXPECT_TRUE(world.reserve(one, 3, 0s, 20s).granted);
+  world.now += 1s;
+  EXPECT_TRUE(world.reserve(one, 2, 0s, 20s).granted);
+  const Answer denied = world.reserve(one, 1, 0s, 20s);
+  EXPECT_FALSE(denied.granted);
+  EXPECT_EQ(denied.wait, 19s);
+  EXPECT_EQ(world.reserve(one, 6, 0s, 20s).wait, -1ns);
+  // Without a hold it may.
+  EXPECT_TRUE(world.reserve(one, 1, 0s).granted);
+}
+
+TEST(Reservations, of_several_limits_are_charged_as_of_one_moment) {
+  World world;
+  const Limit slow = limit("1/s burst 1", 1);
+  const Limit fast = limit("10/s burst 20", 2);
+  const std::vector<Check> both{{.limit = &slow, .key = "k"}, {.limit = &fast, .key = "k"}};
+  EXPECT_EQ(world.reserve(both, 10s).wait, 0s);
+  const Answer second = world.reserve(both, 10s);
+  EXPECT_TRUE(second.granted);
+  EXPECT_EQ(second.wait, 1s);
+  EXPECT_EQ(second.by, 0);
+  // Lifted by 1 s, which is 10 units, beside its own.
+  EXPECT_EQ(world.check(fast, 0).remaining, 9);
+  EXPECT_EQ(world.cancel(second.id), 1U);
+  EXPECT_EQ(world.check(fast, 0).remaining, 19);
+}
+
+TEST(Reservations, lift_no_limit_so_far_that_it_is_of_no_use) {
+  World world;
+  const Limit slow = limit("1/min burst 1", 1);
+  const Limit tenant = limit("1000/s burst 2000", 2);
+  const std::vector<Check> both{{.limit = &slow, .key = "k"}, {.limit = &tenant, .key = "k"}};
+  EXPECT_TRUE(world.reserve(both, 60s).granted);
+  const Answer denied = world.reserve(both, 60s);
+  EXPECT_FALSE(denied.granted);
+  EXPECT_EQ(denied.by, 1);
+  EXPECT_EQ(denied.wait, 60s - 1999ms);
+  EXPECT_EQ(denied.decisions[0].retry_after, 60s);
+  EXPECT_EQ(world.check(tenant, 0).remaining, 1999);
+  world.now += denied.wait;
+  EXPECT_EQ(world.reserve(both, 60s).wait, 1999ms);
+}
+
+TEST(Reservations, of_a_lower_class_do_not_wait) {
+  World world;
+  Limit low = limit("1/s burst 10");
+  low.rule.kept = 5s;
+  EXPECT_TRUE(world.reserve(low, 5, 10s).granted);
+  const Answer denied = world.reserve(low, 1, 10s);
+  EXPECT_FALSE(denied.granted);
+  EXPECT_EQ(denied.wait, 1s);
+  EXPECT_TRUE(world.check(limit("1/s burst 10"), 5).allowed());
+}
+
+TEST(Reservations, after_the_limit_has_changed_act_as_a_check_that_comes_at_their_moment) {
+  World world;
+  const Limit slow = limit("1/s burst 5");
+  const Limit fast = limit("10/s burst 5");
+  world.check(slow, 5);
+  EXPECT_EQ(world.reserve(slow, 1, 10s).wait, 1s);
+  // Six seconds are owed, six units; until a reservation is granted they drain at the former T.
+  const Answer granted = world.reserve(fast, 1, 10s);
+  EXPECT_EQ(granted.wait, 2s);
+  EXPECT_EQ(world.reserve(fast, 1, 10s).wait, 2100ms);
+}
+
+TEST(Reservations, are_gcras_alone) {
+  World world;
+  const Limit window = limit("1/s algorithm=fixed_window");
+  Check check{.limit = &window, .key = "k"};
+  Reservation reservation;
+  const Request refused = world.ask(Verb::reserve, {&check, 1}, &reservation);
+  EXPECT_EQ(refused.fault, Fault::unsuitable);
+  EXPECT_EQ(refused.why, "fixed_window cannot be reserved: only gcra can");
+}
+
+TEST(Reservations, lose_holes_beyond_the_bound_and_count_them) {
+  Table table(1_MiB, WhenFull::deny, {1, 2});
+  Reservations reservations(table, {.reservations = 4, .holes = 1});
+  const Limit one = limit("1/s burst 1");
+  std::vector<Reservation> asked(6, Reservation{.max_wait = 100s});
+  std::vector<Request> requests(6);
+  std::vector<Check> checks(6, Check{.limit = &one, .key = "k", .hash = table.hash("k", Algorithm::gcra, 0)});
+  for (std::size_t i = 0; i < 6; ++i) {
+    requests[i].checks = {&checks[i], 1};
+    requests[i].reservation = &asked[i];
+    reservations.reserve(requests[i], {1s, 1s});
+  }
+  // The first acts at once, four wait, and for the sixth there is no room.
+  EXPECT_EQ(requests[4].fault, Fault::none);
+  EXPECT_EQ(requests[5].fault, Fault::unsuitable);
+  EXPECT_EQ(requests[5].why, "4 reservations can still be cancelled or settled, and no more are granted");
+  for (const std::size_t which : {1U, 2U}) reservations.cancel(requests[which], 1s);
+  EXPECT_EQ(asked[1].given_back, 1U);
+  EXPECT_EQ(asked[2].given_back, 0U);
+  EXPECT_EQ(reservations.counts(), (Reservations::Counts{2, 1, 1}));
+  // What is over makes room.
+  reservations.reserve(requests[5], {200s, 200s});
+  reservations.reserve(requests[5], {200s, 200s});
+  EXPECT_EQ(asked[5].wait, 1s);
+  EXPECT_EQ(reservations.counts().holes, 0U);
+}
+
+TEST(Reservations, of_many_threads_are_all_or_none_and_each_is_cancelled_once) {
+  EmbeddedStore store(1_MiB);
+  const Limit a = limit("1000/s burst 10", 1);
+  const Limit b = limit("1000/s burst 10", 2);
+  std::atomic<std::uint64_t> granted{0};
+  std::atomic<std::uint64_t> cancelled{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 8; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 500; ++i) {
+        Check checks[2] = {{.limit = t % 2 ? &a : &b, .key = "k"}, {.limit = t % 2 ? &b : &a, .key = "k"}};
+        Reservation reservation{.max_wait = 3600s};
+        Request request{.checks = checks, .verb = Verb::reserve, .reservation = &reservation};
+        Request* const one = &request;
+        store.submit({&one, 1}, {1s, 1s});
+        if (!request.allowed()) continue;
+        ++granted;
+        if (reservation.id.empty() || i % 2 == 0) continue;
+        for (int twice = 0; twice < 2; ++twice) {
+          Request cancel{.verb = Verb::cancel, .reservation = &reservation};
+          Request* const other = &cancel;
+          store.submit({&other, 1}, {1s, 1s});
+          cancelled += reservation.given_back;
+        }
+      }
+    });
+  }
+  for (std::thread& each : threads) each.join();
+  Check looks[2] = {{.limit = &a, .key = "k", .cost = Cost{0}}, {.limit = &b, .key = "k", .cost = Cost{0}}};
+  Request look{.checks = looks, .verb = Verb::look};
+  Request* const one = &look;
+  store.submit({&one, 1}, {1s, 1s});
+  EXPECT_EQ(looks[0].decision.reset_after, looks[1].decision.reset_after);
+  EXPECT_GE(looks[0].decision.reset_after, 1ms * (granted.load() - cancelled.load()));
+  EXPECT_LE(looks[0].decision.reset_after, 1ms * granted.load());
+}
+
+}  // namespace
+}  // namespace weir::store
