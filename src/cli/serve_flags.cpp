@@ -90,6 +90,7 @@ void add_serve_flags(CLI::App& app, ServeFlags& flags) {
   number("--max-connections", s.max_connections, 1'000'000, "connections at once");
   size("--client-memory", flags.client_memory, "most that they make it keep; the largest are closed");
   time("--stall-timeout", flags.stall_timeout, "close after this long with half a command or unread replies");
+  time("--max-wait", flags.max_wait, "the longest that a reservation may ask to wait, up to 24h");
   app.add_option("--user", s.user, "name for AUTH")
       ->type_name("NAME")
       ->envname("WEIR_USER")
@@ -152,6 +153,10 @@ Settings settings_from(const ServeFlags& flags, const CLI::App& app) {
   settings.snapshot_every = parse_time("snapshot-every", flags.snapshot_every, std::chrono::milliseconds{10});
   settings.stall_timeout = std::chrono::ceil<std::chrono::seconds>(
       parse_time("stall-timeout", flags.stall_timeout, std::chrono::seconds{1}));
+  settings.max_wait = std::chrono::floor<std::chrono::milliseconds>(
+      parse_time("max-wait", flags.max_wait, std::chrono::milliseconds{1}));
+  if (settings.max_wait > std::chrono::hours{24})
+    throw std::runtime_error("max-wait: " + flags.max_wait + " is above the maximum (24h)");
   if (settings.tls_cert.empty() != settings.tls_key.empty()) {
     throw std::runtime_error("tls-cert and tls-key must be given together");
   }

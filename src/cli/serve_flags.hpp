@@ -22,6 +22,7 @@ struct ServeFlags {
   std::string when_full = "deny";
   std::string snapshot_every = "60s";
   std::string stall_timeout = "30s";
+  std::string max_wait = "60s";
   std::string log_level = "info";
   std::string log_format = "text";
   std::string config;

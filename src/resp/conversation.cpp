@@ -76,7 +76,7 @@ bool Conversation::take(std::string_view bytes, std::string& out) {
 
 // A decision waits for those after it; any other command is answered after those before it.
 bool Conversation::gather(const Command& command, Arguments words, bool silent) {
-  return command.ask != nullptr && command.ask(pipeline_, words, silent);
+  return command.ask != nullptr && command.takes(words.size()) && command.ask(pipeline_, words, silent);
 }
 
 void Conversation::execute(const Command* command, std::string_view bytes, std::string& out) {

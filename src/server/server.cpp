@@ -70,6 +70,7 @@ service::Options options_from(const Settings& settings) {
           .http_token = settings.http_token,
           .on_store_error = settings.on_store_error,
           .sharing = {.merge = settings.store_merge},
+          .max_wait = settings.max_wait,
           .threads = settings.threads,
           .memory = settings.memory,
           .max_connections = settings.max_connections,

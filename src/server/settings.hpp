@@ -40,6 +40,7 @@ struct Settings {
   // A connection whose command stays half sent, whose replies are not taken, or that does not authenticate
   // for this long is closed. Idle connections are left alone: clients keep pools.
   std::chrono::seconds stall_timeout{30};
+  std::chrono::milliseconds max_wait = std::chrono::seconds{60};  // that a reservation may ask for
   bool allow_shutdown = false;  // from beyond loopback and the Unix socket
   bool insecure = false;        // allows a listener beyond loopback without password and TLS
 

@@ -14,8 +14,9 @@
 
 namespace weir::store {
 
-// A cancelled reservation that others wait behind: its units may act at its moment, if somebody takes them
-// over before it. Given back at once they would act twice: those who wait have been charged beyond them.
+// The moment of a cancelled reservation, while others wait for later ones: its units may act then, if another
+// takes them over before. Given back at once they would act twice, because those others were charged beyond
+// them.
 struct Hole {
   std::chrono::nanoseconds moment;
   std::uint64_t units;
@@ -48,8 +49,8 @@ class Line {
   Hole take(const Hole& from, std::uint64_t units);
   // False when there are kMostHoles.
   bool add_hole(const Hole& hole, nanoseconds now);
-  // The hole that the state lies behind now, when what lay behind it has been taken back: it is the last
-  // reservation itself, so its units go back too.
+  // The hole whose reservation left this state: what came after it has been taken back, so it is the last one
+  // now and its units go back too.
   std::optional<Hole> take_last(core::TwoWords state, nanoseconds now);
   std::size_t holes() const { return holes_.size(); }
   bool has_holes(nanoseconds now) const { return !holes_.empty() && holes_.back().moment > now; }

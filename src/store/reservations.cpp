@@ -179,7 +179,7 @@ bool Reservations::holds_fit(Request& request, nanoseconds now) {
   return false;
 }
 
-// A moment that somebody gave up, if it is no later than the request's own would be.
+// A moment that somebody gave up, unless the request's own would be earlier.
 std::optional<Reservations::Part> Reservations::take_hole(Request& request, nanoseconds now) {
   Check& check = request.checks[0];
   const core::Rule& rule = check.limit->rule;
@@ -266,7 +266,7 @@ void Reservations::cancel(Request& request, nanoseconds now) {
   }
 }
 
-// What nobody has come behind is as if it had never been; anything else leaves its moment to others.
+// The last reservation of a key goes back as if it had never been; any other leaves its moment to the next.
 bool Reservations::take_back(const Part& part, nanoseconds moment, nanoseconds now) {
   Line* const line = find_line(part.hash, part.epoch);
   if (line == nullptr) return false;

@@ -1,4 +1,4 @@
-// The reservations of a table: who has which moment, what was charged for it, and what cancelled ones left.
+// The reservations of a table: their moments, what was charged for each, and what cancelled ones left.
 //
 // Any thread may call anything at any time. Plain checks know nothing of it: they see what reservations have
 // charged, so they never pass those who wait, and take no holes.

@@ -1,0 +1,183 @@
+"""Reservations over RESP: charge now, act when the moment comes."""
+import shlex
+import time
+import unittest
+
+from server import Error, Folder, OneServer, Server, weir
+from server import run as run_tests
+
+FILE = """\
+version: 1
+classes: [critical, default, bulk]
+limits:
+  tenant: { by: [tenant], rate: 100/s burst 1000, leave: { default: 0%, bulk: 50% } }
+  api:    { by: [tenant, api], rate: 1/s burst 1, max_wait: 5s }
+  tokens: { by: [tenant, model], rate: 1/min burst 1000, max_wait: 20s, hold: { estimate: 400, ttl: 60s, at_most: 50% } }
+"""
+
+
+class TestRules(OneServer):
+    def setUp(self):
+        self.client = self.server.client()
+        self.addCleanup(self.client.close)
+        self.key = self.id()
+
+    def reserve(self, *words):
+        return self.client.ask("WEIR.RESERVE", *words)
+
+    def test_the_moments_of_a_key_follow_each_other(self):
+        waits = [self.reserve("MAXWAIT", "60000", self.key, "1/min burst 2")[3] for _ in range(3)]
+        self.assertEqual(waits[:2], [0, 0])
+        self.assertTrue(59_000 < waits[2] <= 60_000, waits)
+        denied = self.reserve("MAXWAIT", "60000", self.key, "1/min burst 2")
+        self.assertEqual((denied[0], denied[5]), (1, None))
+        self.assertTrue(59_000 < denied[3] <= 60_000, denied)
+
+    def test_acting_at_the_moment_that_was_told_is_early_enough(self):
+        self.reserve(self.key, "20/s burst 1")
+        wait = self.reserve("MAXWAIT", "1000", self.key, "20/s burst 1")[3]
+        self.assertTrue(0 < wait <= 50, wait)
+        time.sleep(wait / 1000)
+        # The key is free again one T after that moment, as after a check at it.
+        self.assertLessEqual(self.client.ask("WEIR.THROTTLE", "COST", "0", self.key, "20/s burst 1")[4], 50)
+
+    def test_a_cancelled_moment_is_the_next_ones(self):
+        self.reserve(self.key, "2/min burst 1")
+        first, second = (self.reserve("MAXWAIT", "60000", self.key, "2/min burst 1") for _ in range(2))
+        self.assertTrue(29_000 < first[3] <= 30_000 and 59_000 < second[3] <= 60_000, (first, second))
+        self.assertRegex(first[5], rb"^[A-Za-z0-9_-]{22}$")
+        self.assertEqual([self.client.ask("WEIR.CANCEL", first[5]) for _ in range(2)], [1, 0])
+        self.assertEqual(self.client.ask("WEIR.THROTTLE", self.key, "2/min burst 1")[0], 1)
+        again = self.reserve("MAXWAIT", "60000", self.key, "2/min burst 1")
+        self.assertTrue(29_000 < again[3] <= 30_000, again)
+
+    def test_a_hold_is_settled_once(self):
+        held = self.reserve("COST", "5", "HOLD", "60000", self.key, "1/min burst 10")
+        self.assertEqual(held[3], 0)
+        self.assertEqual(self.client.ask("WEIR.SETTLE", held[5], "41"),
+                         Error("ERR actual is 41, more than 4 times the burst of 10"))
+        self.assertEqual([self.client.ask("WEIR.SETTLE", held[5], "2") for _ in range(2)], [0, -1])
+        self.assertEqual(self.client.ask("WEIR.THROTTLE", "COST", "0", self.key, "1/min burst 10")[2], 8)
+
+    def test_several_limits_are_charged_all_or_none(self):
+        other = self.key + ":all"
+        self.reserve(self.key, "1/min burst 1")
+        denied = self.reserve("MAXWAIT", "1000", self.key, "1/min burst 1", other, "1/s burst 5")
+        self.assertEqual((denied[0], denied[6]), (1, self.key.encode()))
+        self.assertEqual(self.client.ask("WEIR.THROTTLE", "COST", "0", other, "1/s burst 5")[2], 5)
+
+    def test_in_a_pipeline_and_in_multi_nothing_blocks(self):
+        client = self.client
+        client.send("MULTI")
+        for _ in range(3):
+            client.send("WEIR.RESERVE", "MAXWAIT", "60000", self.key, "1/s burst 1")
+        client.send("EXEC")
+        replies = [client.reply() for _ in range(5)]
+        self.assertEqual([row[0] for row in replies[-1]], [0, 0, 0])
+        self.assertEqual([-(-row[3] // 1000) for row in replies[-1]], [0, 1, 2])
+
+    def test_a_reset_forgets_reservations_too(self):
+        self.reserve(self.key, "1/min burst 1")
+        waits = self.reserve("MAXWAIT", "60000", self.key, "1/min burst 1")
+        self.assertEqual(self.client.ask("DEL", self.key), 1)
+        self.assertEqual(self.client.ask("WEIR.CANCEL", waits[5]), 0)
+        self.assertEqual(self.client.ask("WEIR.SETTLE", waits[5], "1"), -1)
+        self.assertEqual(self.reserve(self.key, "1/min burst 1")[:2], [0, 1])
+
+    def test_wrong_words_are_told(self):
+        form = ("; the form is WEIR.RESERVE [COST n] [MAXWAIT ms] [CLASS c] [HOLD ms] [KEYS] key rule [key rule ...], "
+                "or ... AS attribute=value ...")
+        for words, error in (
+            ("MAXWAIT 60001 k 1/s", "MAXWAIT: '60001' is not an integer from 0 to 60000"),
+            ("MAXWAIT -1 k 1/s", "MAXWAIT: '-1' is not an integer from 0 to 60000"),
+            ("maxwait 1 MAXWAIT 1 k 1/s", "MAXWAIT is given twice"),
+            ("HOLD 0 k 1/s", "HOLD: '0' is not an integer from 1 to 86400000"),
+            ("COST x k 1/s", "COST: 'x' is not an integer from 0 to 9223372036854775807"),
+            ("COST 1 COST 1", "COST is given twice"),
+            ("COST 1 HOLD", "missing the value of HOLD"),
+            ("COST 1", "missing a key and its rule" + form),
+            ("COST 1 k", "missing the rule of key 'k'" + form),
+            ("CLASS bulk k 1/s", "CLASS is for limits of the limits file, after AS; a rule has no classes"),
+            ("k 1/s k 2/s", "key 'k' is given twice; one call charges each key once"),
+            ("k '1/s algorithm=fixed_window'", "fixed_window cannot be reserved: only gcra can"),
+            ("AS a=b", "there is no limits file: start weir with --limits FILE"),
+        ):
+            self.assertEqual(self.reserve(*shlex.split(words)), Error("ERR " + error), words)
+        for words, error in ((("WEIR.SETTLE", "id", "-1"), "actual: '-1' is not an integer from 0 to 9223372036854775807"),
+                             (("WEIR.CANCEL",), "wrong number of arguments for 'weir.cancel' command")):
+            self.assertEqual(self.client.ask(*words), Error("ERR " + error))
+
+    def test_keys_that_read_like_options(self):
+        self.assertEqual(self.reserve("keys", "AS", "1/s", "cost", "1/s")[6], b"AS")
+
+
+class TestFile(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = Folder()
+        cls.server = Server("--limits", cls.folder.file("limits.yaml", FILE), "--max-wait", "10s")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.__exit__(None)
+        cls.folder.__exit__()
+
+    def setUp(self):
+        self.client = self.server.client()
+        self.addCleanup(self.client.close)
+        self.tenant = "tenant=" + self.id().rsplit(".", 1)[1]
+
+    def ask(self, words):
+        return self.client.ask(*words.split())
+
+    def test_max_wait_of_a_limit_is_the_default_and_the_most(self):
+        ask = "WEIR.RESERVE AS %s api=x" % self.tenant
+        waits = [self.ask(ask)[3] for _ in range(6)]
+        self.assertEqual([-(-wait // 1000) for wait in waits], [0, 1, 2, 3, 4, 5])
+        denied = self.ask(ask)
+        self.assertEqual((denied[0], denied[6]), (1, b"api"))
+        self.assertTrue(0 < denied[3] <= 1000, denied)
+        self.assertEqual(self.ask("WEIR.RESERVE MAXWAIT 5001 AS %s api=x" % self.tenant),
+                         Error("ERR MAXWAIT: '5001' is not an integer from 0 to 5000"))
+
+    def test_max_wait_of_the_server_bounds_all(self):
+        self.assertEqual(self.ask("WEIR.RESERVE MAXWAIT 10001 AS %s" % self.tenant),
+                         Error("ERR MAXWAIT: '10001' is not an integer from 0 to 10000"))
+
+    def test_a_hold_takes_its_estimate_and_is_settled(self):
+        held = self.ask("WEIR.RESERVE AS %s model=m" % self.tenant)
+        self.assertEqual((held[0], held[1], held[2], held[3], held[6]), (0, 1000, 600, 0, b"tokens"))
+        # A second one would hold 800 of 1,000, and half may be held.
+        denied = self.ask("WEIR.RESERVE AS %s model=m" % self.tenant)
+        self.assertEqual((denied[0], denied[6]), (1, b"tokens"))
+        self.assertTrue(59_000 < denied[3] <= 60_000, denied)
+        self.assertEqual(self.ask("WEIR.SETTLE %s 100" % held[5].decode()), 0)
+        self.assertEqual(self.ask("WEIR.LOOK COST 0 %s model=m" % self.tenant)[2], 900)
+        self.assertEqual(self.ask("WEIR.RESERVE AS %s model=m" % self.tenant)[0], 0)
+
+    def test_a_check_takes_the_estimate_too(self):
+        for _ in range(2):
+            self.assertEqual(self.ask("WEIR.CHECK %s model=m" % self.tenant)[0], 0)
+        self.assertEqual(self.ask("WEIR.CHECK %s model=m" % self.tenant)[5], b"tokens")
+        self.assertEqual(self.ask("WEIR.CHECK COST 1 %s model=m" % self.tenant)[0], 0)
+
+    def test_a_lower_class_does_not_wait(self):
+        self.assertEqual(self.ask("WEIR.RESERVE CLASS bulk AS %s api=x" % self.tenant)[0], 0)
+        denied = self.ask("WEIR.RESERVE CLASS bulk MAXWAIT 5000 AS %s api=x" % self.tenant)
+        self.assertEqual((denied[0], denied[6]), (1, b"api"))
+        self.assertTrue(0 < denied[3] <= 1000, denied)
+
+    def test_a_request_that_meets_nothing_is_granted(self):
+        self.assertEqual(self.ask("WEIR.RESERVE AS x=y"), [0, -1, -1, 0, 0, None, b""])
+
+
+class TestFlags(unittest.TestCase):
+    def test_max_wait_has_bounds(self):
+        for value in ("0s", "25h", "x"):
+            done = weir("serve", "--resp", "127.0.0.1:0", "--max-wait", value)
+            self.assertEqual(done[0], 2, value)
+            self.assertIn("max-wait", done[2])
+
+
+if __name__ == "__main__":
+    run_tests()
