@@ -68,6 +68,7 @@ std::size_t Conversation::feed(std::string_view input, std::string& out, net::Mo
     if (parser_.skipping() && parser_.expects_continue() && used == input.size()) out += kContinue;
     told_to_continue_ = false;
     take(out, when);
+    parser_.drop_body();
     when.arrived = std::max(when.arrived, when.now);
   }
   busy_ = busy_ || late_;

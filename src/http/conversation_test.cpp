@@ -204,6 +204,12 @@ TEST_F(HttpConversationTest, a_connection_at_rest_keeps_nothing) {
   }() + "]}");
   feed(conversation, input);
   EXPECT_EQ(conversation.kept(), 0U);
+  const std::string chunked = "Host: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n[\r\n0\r\n\r\n";
+  for (const std::string_view path : {"/v1/check", "/v1/gate/none"}) {
+    input = "POST " + std::string(path) + " HTTP/1.1\r\n" + chunked;
+    EXPECT_TRUE(feed(conversation, input).starts_with("HTTP/1.1 40"));
+    EXPECT_EQ(conversation.kept(), 0U) << path;
+  }
 }
 
 TEST(HttpWriter, seconds_are_exact) {

@@ -124,6 +124,8 @@ RequestParser::~RequestParser() = default;
 
 std::size_t RequestParser::kept() const { return chunks_ ? sizeof(Chunks) + chunks_->body.capacity() : 0; }
 
+void RequestParser::free_chunks() { chunks_.reset(); }
+
 void RequestParser::forget() {
   lead_ = scanned_ = head_ = body_ = consumed_ = 0;
   chunks_.reset();
@@ -316,6 +318,7 @@ RequestParser::Status RequestParser::skip(std::string_view input) {
   if (!chunks_->is_done() && input.size() - consumed_ > kMostHead)
     return refuse(431, "the fields after the body are too long");
   skipping_ = !chunks_->is_done();
+  if (!skipping_) chunks_.reset();
   return Status::skipped;
 }
 

@@ -54,6 +54,11 @@ class RequestParser {
   Status next(std::string_view input, FieldRoom& room);
 
   const Message& message() const { return message_; }
+  // After `whole`: the message is not looked at any more, and what its body takes is freed.
+  void drop_body() {
+    message_ = {};
+    if (!skipping_) free_chunks();
+  }
   std::size_t consumed() const { return consumed_; }
   const Refusal& refusal() const { return refusal_; }
   // More of a body that is thrown away is to come.
@@ -75,6 +80,7 @@ class RequestParser {
   Status skip(std::string_view input);
   Status refuse(int status, std::string_view detail);
   void forget();
+  void free_chunks();
 
   ThrowsAway throws_away_;
   Message message_;

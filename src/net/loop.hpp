@@ -63,7 +63,7 @@ struct Loop {
   // turn.
   void charge(Session& session, std::chrono::nanoseconds since, const Charge& from, const Charge& to);
 
-  // When it last did something by itself, as it does every second; on its clock. Any thread.
+  // When it last did something by itself, as it does every second while it runs; on its clock. Any thread.
   std::chrono::nanoseconds beat() const { return beat_.load(std::memory_order_relaxed); }
 
   const std::size_t number;
@@ -87,7 +87,7 @@ struct Loop {
   std::vector<std::shared_ptr<Session>> open_sessions() const;
 
   boost::asio::steady_timer sweep_timer_{context};
-  std::atomic<std::chrono::nanoseconds> beat_{clock()};
+  std::atomic<std::chrono::nanoseconds> beat_{std::chrono::nanoseconds::max()};  // not yet
   bool hurried_ = false;
   bool draining_ = false;
   std::atomic<bool> relief_asked_{false};
