@@ -268,6 +268,7 @@ std::string without_bodies(std::string_view bytes, std::size_t step, std::size_t
       if (more) kept.erase(0, parser.consumed());
     }
     EXPECT_LE(kept.size(), most);
+    EXPECT_LE(parser.kept(), std::size_t{4096});
   }
   return all + (parser.skipping() ? "and more" : "");
 }

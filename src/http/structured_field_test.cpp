@@ -22,6 +22,12 @@ TEST(StructuredField, strings_are_escaped_or_displayed) {
   EXPECT_EQ(text(std::string_view("\0", 1)), "%\"%00\"");
 }
 
+TEST(StructuredField, what_is_plain_needs_its_quotes_alone) {
+  for (const std::string_view plain : {"user", "", "a b~!"}) EXPECT_TRUE(is_plain(plain)) << plain;
+  for (const std::string_view other : {"a\"b", "a\\b", "a\nb", "f\xc3\xbc", "\x7f"})
+    EXPECT_FALSE(is_plain(other)) << other;
+}
+
 TEST(StructuredField, integers_have_at_most_fifteen_digits) {
   const auto number = [](std::uint64_t value) {
     std::string out;

@@ -174,6 +174,9 @@ class Gate(unittest.TestCase):
         status, headers, body = self.gate("caddy", [("X-Forwarded-For", "192.0.2.66")])
         self.assertEqual((status, headers["Retry-After"], headers["RateLimit"]), (429, None, None))
         self.assertEqual(json.loads(body)["violated-policies"], [])
+        # The list decides before what is missing, and its denial says so.
+        status, _, body = self.gate("whole", [("X-Forwarded-For", "192.0.2.66")])
+        self.assertEqual((status, json.loads(body).get("violated-policies")), (429, []))
         self.assertEqual(self.gate("nginx", [("X-Original-URI", "/strict"), ("X-Real-IP", self.address())])[0], 403)
         # A gateway that is not set up right is told so.
         headers = [("X-Forwarded-For", self.address()), ("X-Forwarded-Uri", "/counted")]

@@ -220,11 +220,11 @@ class Bodies(unittest.TestCase):
                 wire.sendall(self.HEAD + head)
                 for _ in range(size // len(piece)):
                     wire.sendall(body)
+                if not sanitized():
+                    self.assertLess(self.server.rss() - before, 4 << 20)
                 wire.sendall(end + GATE)
                 self.assertEqual(read_answer(wire)[0], 204)
                 self.assertEqual(read_answer(wire)[0], 204, "the request after it")
-                if not sanitized():
-                    self.assertLess(self.server.rss() - before, 4 << 20)
 
     def test_a_body_cut_anywhere(self):
         body = b"3\r\nabc\r\n10;x=y\r\n0123456789abcdef\r\n0\r\nX: y\r\n\r\n"
@@ -323,6 +323,23 @@ class Store(unittest.TestCase):
                 self.assertEqual(ask(server.ports[1])[0], 200 if fallback == "allow" else 429)
             finally:
                 self.redis.send_signal(signal.SIGCONT)
+
+    def test_of_a_remembered_denial_only_the_limit_that_decides_is_told(self):
+        """What the others would say is not known then."""
+        self.limits = self.folder.file("limits.yaml", LIMITS.replace(
+            "gateways:", "  tenant: { by: [tenant], rate: 9/h }\ngateways:").replace(
+            "attributes: {", "attributes: { tenant: header.x-tenant,"))
+        server = self.serve("--store-deadline", "5s")
+        attributes = b'{"attributes":{"user":"u","tenant":"t"}}'
+        check = b"POST /v1/check HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n%s" % (len(attributes), attributes)
+        gate = GATE[:-2] + b"X-Tenant: t\r\n\r\n"
+        self.assertEqual([ask(server.ports[1], gate)[0] for _ in range(6)], [204] * 5 + [429])
+        self.assertEqual(server.info()["store_remembered"], "0")
+        for number, request in enumerate((check, gate), 1):
+            status, fields, body = ask(server.ports[1], request)
+            self.assertEqual((status, json.loads(body)["violated-policies"]), (429, ["user"]))
+            self.assertEqual(fields["RateLimit-Policy"], '"user";q=5;w=3600')
+            self.assertEqual(server.info()["store_remembered"], str(number))
 
     def test_503_when_a_value_of_another_program_leaves_nobody_to_decide(self):
         server = self.serve()
