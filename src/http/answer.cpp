@@ -121,6 +121,17 @@ void append_violated(std::string& out, const Exchange& exchange, const Question&
   out += ']';
 }
 
+void append_reservation(std::string& out, const Question& question, const Decided& decided) {
+  const bool asked = !question.checks.empty();
+  const std::chrono::nanoseconds wait = asked             ? question.reserved.wait
+                                        : decided.allowed ? std::chrono::nanoseconds{0}
+                                                          : std::chrono::nanoseconds{-1};
+  out += ",\"wait\":";
+  append_wait(out, wait.count() < 0 ? std::nullopt : std::optional(wait));
+  out += ",\"id\":";
+  append_text_or_null(out, asked ? question.reserved.id : std::string_view{});
+}
+
 // Without its braces.
 void append_members(std::string& out, const Exchange& exchange, const Question& question,
                     const Decided& decided) {
@@ -130,11 +141,12 @@ void append_members(std::string& out, const Exchange& exchange, const Question& 
   append_decision(out, decided.limit, decided.remaining, decided.retry_after, decided.reset_after);
   out += ",\"by\":";
   append_text_or_null(out, decided.by);
+  if (exchange.kind == Kind::reserve) append_reservation(out, question, decided);
   if (question.explains) append_explanation(out, exchange, question);
 }
 
 int status_of(const Exchange& exchange, const Question& question, const Decided& decided) {
-  if (decided.allowed || exchange.kind != Kind::check) return 200;
+  if (decided.allowed || (exchange.kind != Kind::check && exchange.kind != Kind::reserve)) return 200;
   return question.by_file ? exchange.set->file().answers.status : 429;
 }
 
@@ -169,6 +181,24 @@ void append_fields(Exchange& exchange, const Question& question) {
   } else {
     append_rate_limit_fields(question, forms, now, fields);
   }
+}
+
+// An answer that is no decision; false for one that is.
+bool write_number(std::string& out, Kind kind, const Question& question) {
+  if (kind == Kind::reset) {
+    out = "{\"reset\":";
+    append_json(out, static_cast<std::int64_t>(question.forgotten));
+  } else if (kind == Kind::cancel) {
+    out = "{\"given_back\":";
+    append_json(out, static_cast<std::int64_t>(question.reserved.given_back));
+  } else if (kind == Kind::settle) {
+    out = "{\"wait\":";
+    question.reserved.wait.count() < 0 ? void(out += "-1") : append_seconds(out, question.reserved.wait);
+  } else {
+    return false;
+  }
+  out += "}\n";
+  return true;
 }
 
 void append_result(std::string& out, Exchange& exchange, const Question& question) {
@@ -239,14 +269,9 @@ void write_answer(Exchange& exchange) {
     return write_problem(reply, status_of(question.fault), sentence_of(question));
   std::string& out = reply.body;
   reply.type = kJson;
-  if (exchange.kind == Kind::reset) {
-    out = "{\"reset\":";
-    append_json(out, static_cast<std::int64_t>(question.forgotten));
-    out += "}\n";
-    return;
-  }
+  if (write_number(out, exchange.kind, question)) return;
   const Decided decided = decided_of(exchange, question);
-  if (exchange.kind == Kind::check) count(exchange, question, decided);
+  if (exchange.kind == Kind::check || exchange.kind == Kind::reserve) count(exchange, question, decided);
   if (exchange.kind != Kind::explain) append_fields(exchange, question);
   out = "{";
   if (const int status = status_of(exchange, question, decided); status != 200) {

@@ -20,6 +20,7 @@ void Question::clear() {
   fault = Fault::none;
   verb = store::Verb::check;
   checks = {};
+  reservation = nullptr;
   by = 0;
   forgotten = 0;
   by_file = explains = false;

@@ -57,6 +57,7 @@ struct Question final : store::Request {
   std::vector<store::Check> own;
   std::unique_ptr<limits::Matched> matched;
   Faults faults;  // what is wrong with it: then it is not asked
+  store::Reservation reserved;
 
   // Of an explanation.
   limits::Trace trace;
@@ -117,7 +118,7 @@ class Room {
   std::string date_;
 };
 
-enum class Kind : std::uint8_t { check, look, explain, reset };
+enum class Kind : std::uint8_t { check, look, explain, reset, reserve, cancel, settle };
 
 struct Exchange {
   Exchange(service::Service& for_service, Room& in) : service(for_service), room(in) {}

@@ -2,8 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
+#include <cmath>
 #include <cstdint>
 #include <limits>
+#include <string>
+#include <utility>
+
+#include "http/writer.hpp"
 
 namespace weir::http {
 namespace {
@@ -21,14 +27,22 @@ enum Member : std::uint8_t {
   kCost,
   kClass,
   kExplain,
+  kMaxWait,
+  kHold,
+  kId,
+  kActual,
   kMembers
 };
 constexpr std::array<std::string_view, kMembers> kNames{"attributes", "key",  "limit", "checks",
-                                                        "requests",   "cost", "class", "explain"};
+                                                        "requests",   "cost", "class", "explain",
+                                                        "max_wait",   "hold", "id",    "actual"};
 
 constexpr unsigned bit(Member member) { return 1U << member; }
 constexpr unsigned kOfCheck =
     bit(kAttributes) | bit(kKey) | bit(kLimit) | bit(kChecks) | bit(kCost) | bit(kClass) | bit(kExplain);
+constexpr unsigned kOfReserve = kOfCheck | bit(kMaxWait) | bit(kHold);
+constexpr unsigned kOfCancel = bit(kId);
+constexpr unsigned kOfSettle = bit(kId) | bit(kActual);
 constexpr unsigned kOfReset = bit(kAttributes) | bit(kKey) | bit(kLimit);
 constexpr unsigned kOfOneCheck = bit(kKey) | bit(kLimit) | bit(kCost);
 
@@ -50,6 +64,50 @@ std::string list_of(unsigned allowed) {
 // The state of a key that is named without its limit: that of the limits that have no name.
 const store::Limit kNameless{.rule = core::Rule{Quota::per_second(1)}};
 
+// What may be in a body that asks for one thing.
+unsigned allowed_of(Kind kind) {
+  switch (kind) {
+    case Kind::reset:
+      return kOfReset;
+    case Kind::reserve:
+      return kOfReserve;
+    case Kind::cancel:
+      return kOfCancel;
+    case Kind::settle:
+      return kOfSettle;
+    default:
+      return kOfCheck;
+  }
+}
+
+store::Verb verb_of(Kind kind) {
+  switch (kind) {
+    case Kind::check:
+      return store::Verb::check;
+    case Kind::look:
+    case Kind::explain:
+      return store::Verb::look;
+    case Kind::reset:
+      return store::Verb::reset;
+    case Kind::reserve:
+      return store::Verb::reserve;
+    case Kind::cancel:
+      return store::Verb::cancel;
+    case Kind::settle:
+      return store::Verb::settle;
+  }
+  return store::Verb::check;
+}
+
+std::string seconds_text(std::chrono::nanoseconds time) {
+  std::string text;
+  append_seconds(text, time);
+  return text;
+}
+
+// Longer than anything that costs is likely to last.
+constexpr std::chrono::nanoseconds kLongestHold = std::chrono::hours{24};
+
 class Reader {
  public:
   Reader(Exchange& exchange, Faults& faults, std::string at)
@@ -57,12 +115,15 @@ class Reader {
 
   void read(const Members& members, Question& question) {
     const bool reset = exchange_.kind == Kind::reset;
-    question.verb = reset                           ? store::Verb::reset
-                    : exchange_.kind == Kind::check ? store::Verb::check
-                                                    : store::Verb::look;
+    question.verb = verb_of(exchange_.kind);
+    if (exchange_.kind == Kind::cancel || exchange_.kind == Kind::settle) return read_id(members, question);
+    if (exchange_.kind == Kind::reserve) read_waiting(members, question);
     question.explains = exchange_.kind == Kind::explain;
     if (members.has(kExplain)) read_flag(members.values[kExplain], question.explains);
-    if (members.has(kCost)) read_cost(members.values[kCost], at_, cost_);
+    if (members.has(kCost)) {
+      read_units(members.values[kCost], pointer_to(at_, "cost"), cost_);
+      costs_an_estimate_ = false;
+    }
     if (members.has(kClass)) read_class(members);
     const unsigned forms =
         unsigned{members.has(kAttributes)} + unsigned{members.has(kKey)} + unsigned{members.has(kChecks)};
@@ -116,15 +177,62 @@ class Reader {
     into = into || flag;
   }
 
-  void read_cost(element value, std::string_view at, std::uint64_t& into) {
+  void read_units(element value, std::string pointer, std::uint64_t& into) {
     std::int64_t units = -1;
     if (value.get(units) != simdjson::SUCCESS || units < 0) {
-      faults_.push_back(
-          {pointer_to(at, "cost"),
-           "must be an integer from 0 to " + std::to_string(std::numeric_limits<std::int64_t>::max())});
+      faults_.push_back({std::move(pointer), "must be an integer from 0 to " +
+                                                 std::to_string(std::numeric_limits<std::int64_t>::max())});
       return;
     }
     into = static_cast<std::uint64_t>(units);
+  }
+
+  void read_seconds(const Members& members, Member member, std::chrono::nanoseconds most,
+                    std::chrono::nanoseconds& into) {
+    double seconds = -1;
+    const auto top = std::chrono::duration<double>(most).count();
+    if (members.values[member].get(seconds) == simdjson::SUCCESS && seconds >= 0 && seconds <= top) {
+      into = std::chrono::nanoseconds{std::llround(seconds * 1e9)};
+      return;
+    }
+    fault(kNames[member], "must be a number of seconds from 0 to " + seconds_text(most));
+  }
+
+  void read_waiting(const Members& members, Question& question) {
+    question.reservation = &question.reserved;
+    question.reserved.max_wait = question.reserved.hold = std::chrono::nanoseconds{0};
+    if (members.has(kMaxWait))
+      read_seconds(members, kMaxWait, exchange_.service.options().max_wait, question.reserved.max_wait);
+    if (members.has(kHold)) read_seconds(members, kHold, kLongestHold, question.reserved.hold);
+    says_wait_ = members.has(kMaxWait);
+    says_hold_ = members.has(kHold);
+  }
+
+  void read_id(const Members& members, Question& question) {
+    question.reservation = &question.reserved;
+    std::string_view id;
+    if (!members.has(kId)) {
+      fault("id", "missing");
+    } else if (read_text(members.values[kId], pointer_to(at_, "id"), id)) {
+      question.reserved.id = id;
+    }
+    if (exchange_.kind == Kind::cancel) return;
+    if (!members.has(kActual)) return fault("actual", "missing");
+    read_units(members.values[kActual], pointer_to(at_, "actual"), question.reserved.actual);
+  }
+
+  // What the limits that it meets say of waiting, where the request does not.
+  void wait_by_file(const limits::Set& set, Question& question) {
+    const limits::Waiting waiting = limits::waiting_of(set, *question.matched);
+    store::Reservation& reserved = question.reserved;
+    if (!says_hold_) reserved.hold = waiting.hold;
+    if (!waiting.max_wait) return;
+    if (!says_wait_) {
+      reserved.max_wait = *waiting.max_wait;
+    } else if (reserved.max_wait > *waiting.max_wait) {
+      fault("max_wait", "must be a number of seconds from 0 to " + seconds_text(*waiting.max_wait) +
+                            ", the least of the limits that the request meets");
+    }
   }
 
   void read_class(const Members& members) {
@@ -149,7 +257,8 @@ class Reader {
   void read_one(const Members& members, const std::string& at, Question& question, store::Check& check) {
     std::string_view rule;
     check.cost.units = cost_;
-    if (members.has(kCost) && at != at_) read_cost(members.values[kCost], at, check.cost.units);
+    if (members.has(kCost) && at != at_)
+      read_units(members.values[kCost], pointer_to(at, "cost"), check.cost.units);
     if (members.has(kKey)) {
       read_text(members.values[kKey], pointer_to(at, "key"), check.key);
     } else {
@@ -253,13 +362,15 @@ class Reader {
       question.checks = question.own;
     } else {
       limits::Trace* const trace = question.explains ? &question.trace : nullptr;
-      if (!limits::match(*set, {attributes, cost_, class_}, exchange_.room.limits_now(), matched, trace)) {
+      if (!limits::match(*set, {attributes, cost_, class_, costs_an_estimate_}, exchange_.room.limits_now(),
+                         matched, trace)) {
         const auto& classes = set->file().classes;
         const bool known =
             class_.empty() || std::find(classes.begin(), classes.end(), class_) != classes.end();
         return fault(known ? "attributes" : "class", matched.error);
       }
       question.checks = matched.all();
+      if (exchange_.kind == Kind::reserve) wait_by_file(*set, question);
     }
     if (question.checks.empty()) question.settle();
     if (!question.explains) return;
@@ -271,6 +382,9 @@ class Reader {
   Faults& faults_;
   std::string at_;
   std::uint64_t cost_ = 1;
+  bool costs_an_estimate_ = true;
+  bool says_wait_ = false;
+  bool says_hold_ = false;
   std::string_view class_;
 };
 
@@ -334,9 +448,7 @@ void read_questions(std::string_view body, Exchange& exchange, Faults& faults) {
   exchange.set = exchange.room.renew_limits();
   Reader reader(exchange, faults, "");
   Members members;
-  const unsigned allowed = exchange.kind == Kind::reset   ? kOfReset
-                           : exchange.kind == Kind::check ? kOfCheck | bit(kRequests)
-                                                          : kOfCheck;
+  const unsigned allowed = allowed_of(exchange.kind) | (exchange.kind == Kind::check ? bit(kRequests) : 0);
   if (!reader.collect(root, allowed, members)) return;
   if (members.has(kRequests)) {
     if (members.have != bit(kRequests))

@@ -57,6 +57,40 @@ std::string_view open_api() {
         }
       }
     },
+    "/v1/reserve": {
+      "post": {
+        "summary": "Charge a request now, to act when its moment comes",
+        "requestBody": {"required": true, "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Reserve"}}}},
+        "responses": {
+          "200": {"description": "Granted: act after `wait`", "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Reservation"}}}},
+          "429": {"description": "Denied: its moment would be later than max_wait; another status where the limits file says so",
+                  "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Denial"}}}},
+          "default": {"$ref": "#/components/responses/Problem"}
+        }
+      }
+    },
+    "/v1/cancel": {
+      "post": {
+        "summary": "Take a reservation back before its moment",
+        "requestBody": {"required": true, "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Cancel"}}}},
+        "responses": {
+          "200": {"description": "The units that went back; 0 when its moment has come, and for an unknown id", "content": {"application/json": {"schema": {
+            "type": "object", "required": ["given_back"], "properties": {"given_back": {"type": "integer", "minimum": 0}}}}}},
+          "default": {"$ref": "#/components/responses/Problem"}
+        }
+      }
+    },
+    "/v1/settle": {
+      "post": {
+        "summary": "Charge a reservation what it turned out to cost",
+        "requestBody": {"required": true, "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Settle"}}}},
+        "responses": {
+          "200": {"description": "Seconds until one more unit would be admitted; -1 for an unknown id", "content": {"application/json": {"schema": {
+            "type": "object", "required": ["wait"], "properties": {"wait": {"type": "number", "minimum": -1}}}}}},
+          "default": {"$ref": "#/components/responses/Problem"}
+        }
+      }
+    },
     "/openapi.json": {
       "get": {"summary": "This description", "responses": {"200": {"description": "OpenAPI 3.1", "content": {"application/json": {}}}}}
     }
@@ -88,6 +122,38 @@ std::string_view open_api() {
           "class": {"type": "string", "description": "Of the limits file; with attributes"},
           "explain": {"type": "boolean", "default": false}
         }
+      },
+      "Reserve": {
+        "type": "object",
+        "additionalProperties": false,
+        "oneOf": [{"required": ["attributes"]}, {"required": ["key", "limit"]}, {"required": ["checks"]}],
+        "properties": {
+          "attributes": {"$ref": "#/components/schemas/Attributes"},
+          "key": {"type": "string"},
+          "limit": {"$ref": "#/components/schemas/Rate"},
+          "checks": {"$ref": "#/components/schemas/Check/properties/checks"},
+          "cost": {"$ref": "#/components/schemas/Cost"},
+          "class": {"type": "string"},
+          "explain": {"type": "boolean", "default": false},
+          "max_wait": {"type": "number", "minimum": 0, "description": "Seconds; the limits file may have a default, which is then the most"},
+          "hold": {"type": "number", "minimum": 0, "maximum": 86400, "description": "Seconds after its moment for which it can be settled"}
+        }
+      },
+      "Reservation": {
+        "allOf": [{"$ref": "#/components/schemas/Answer"}],
+        "required": ["wait", "id"],
+        "properties": {
+          "wait": {"$ref": "#/components/schemas/Seconds", "description": "Granted: until the moment to act. Denied: the shortest after which the same request would be granted; null when none helps"},
+          "id": {"type": ["string", "null"], "maxLength": 64, "description": "null: there is nothing to cancel or to settle"}
+        }
+      },
+      "Cancel": {
+        "type": "object", "additionalProperties": false, "required": ["id"],
+        "properties": {"id": {"type": "string", "maxLength": 64}}
+      },
+      "Settle": {
+        "type": "object", "additionalProperties": false, "required": ["id", "actual"],
+        "properties": {"id": {"type": "string", "maxLength": 64}, "actual": {"$ref": "#/components/schemas/Cost"}}
       },
       "Batch": {
         "type": "object", "additionalProperties": false, "required": ["requests"],

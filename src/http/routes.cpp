@@ -32,6 +32,9 @@ constexpr std::array kRoutes{
     Route{"/v1/look", false, kPost, true, &run_api<Kind::look>},
     Route{"/v1/explain", false, kPost, true, &run_api<Kind::explain>},
     Route{"/v1/reset", false, kPost, true, &run_api<Kind::reset>},
+    Route{"/v1/reserve", false, kPost, true, &run_api<Kind::reserve>},
+    Route{"/v1/cancel", false, kPost, true, &run_api<Kind::cancel>},
+    Route{"/v1/settle", false, kPost, true, &run_api<Kind::settle>},
     Route{kGate, true, {}, false, &run_gate},
     Route{"/openapi.json", false, "GET, HEAD, OPTIONS", false, &run_open_api},
 };

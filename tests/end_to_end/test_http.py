@@ -226,7 +226,8 @@ class TestOpenApi(WithServer):
             for path, methods in document["paths"].items():
                 allowed = http.ask(path, None, "OPTIONS")[1]["Allow"].split(", ")
                 self.assertEqual({m.upper() for m in methods}, set(allowed) - {"OPTIONS", "HEAD"}, path)
-            members = {"/v1/check": ("Check", "Batch"), "/v1/look": ("Check",), "/v1/explain": ("Check",), "/v1/reset": ("Reset",)}
+            members = {"/v1/check": ("Check", "Batch"), "/v1/look": ("Check",), "/v1/explain": ("Check",), "/v1/reset": ("Reset",),
+                       "/v1/reserve": ("Reserve",), "/v1/cancel": ("Cancel",), "/v1/settle": ("Settle",)}
             self.assertEqual(set(members) | {"/openapi.json"}, set(document["paths"]))
             for path, names in members.items():
                 detail = http.ask(path, {"?": 1})[2]["errors"][0]["detail"]
@@ -244,6 +245,10 @@ class TestOpenApi(WithServer):
                              answer | set(schemas["Explanation"]["properties"]))
             self.assertEqual(set(http.ask("/v1/check", {})[2]), set(schemas["Problem"]["properties"]))
             self.assertEqual(set(http.ask("/v1/reset", {"key": "o"})[2]), {"reset"})
+            self.assertEqual(set(http.ask("/v1/reserve", {"key": "o", "limit": "1/h"})[2]),
+                             answer | set(schemas["Reservation"]["properties"]))
+            self.assertEqual(http.ask("/v1/cancel", {"id": "o"})[2], {"given_back": 0})
+            self.assertEqual(http.ask("/v1/settle", {"id": "o", "actual": 1})[2], {"wait": -1})
 
 
 class TestProtocol(WithServer):

@@ -1,4 +1,6 @@
 """Reservations over RESP: charge now, act when the moment comes."""
+import http.client
+import json
 import shlex
 import time
 import unittest
@@ -169,6 +171,79 @@ class TestFile(unittest.TestCase):
 
     def test_a_request_that_meets_nothing_is_granted(self):
         self.assertEqual(self.ask("WEIR.RESERVE AS x=y"), [0, -1, -1, 0, 0, None, b""])
+
+
+class TestHttp(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = Folder()
+        cls.server = Server("--limits", cls.folder.file("limits.yaml", FILE), "--http", "127.0.0.1:0")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.__exit__(None)
+        cls.folder.__exit__()
+
+    def ask(self, what, **body):
+        connection = http.client.HTTPConnection("127.0.0.1", self.server.ports[1], timeout=10)
+        self.addCleanup(connection.close)
+        connection.request("POST", "/v1/" + what, json.dumps(body))
+        answer = connection.getresponse()
+        return answer.status, dict(answer.getheaders()), json.loads(answer.read())
+
+    def test_keys_reserve_cancel_and_settle(self):
+        body = {"key": self.id(), "limit": "2/min burst 1", "max_wait": 30}
+        status, _, now = self.ask("reserve", **body)
+        self.assertEqual((status, now["wait"], now["id"], now["by"]), (200, 0, None, "limit"))
+        status, _, waits = self.ask("reserve", **body)
+        self.assertEqual((status, waits["allowed"], waits["retry_after"]), (200, True, None))
+        self.assertTrue(29 < waits["wait"] <= 30, waits)
+        status, headers, denied = self.ask("reserve", **body)
+        self.assertEqual((status, denied["verdict"], denied["id"]), (429, "denied", None))
+        self.assertTrue(29 < denied["wait"] <= 30, denied)
+        self.assertEqual(headers["Retry-After"], "30")
+        self.assertEqual(self.ask("cancel", id=waits["id"])[::2], (200, {"given_back": 1}))
+        self.assertEqual(self.ask("cancel", id=waits["id"])[::2], (200, {"given_back": 0}))
+        status, _, never = self.ask("reserve", key=self.id(), limit="2/min burst 1", cost=2)
+        self.assertEqual((status, never["verdict"], never["wait"]), (429, "never", None))
+
+    def test_the_other_protocol_can_cancel_and_settle(self):
+        with self.server.client() as client:
+            client.ask("WEIR.RESERVE", self.id(), "1/min burst 1")
+            _, _, waits = self.ask("reserve", key=self.id(), limit="1/min burst 1", max_wait=60)
+            self.assertEqual(client.ask("WEIR.CANCEL", waits["id"]), 1)
+            held = client.ask("WEIR.RESERVE", "HOLD", "60000", "COST", "3", self.id() + "x", "1/min burst 10")
+            self.assertEqual(self.ask("settle", id=held[5].decode(), actual=1)[::2], (200, {"wait": 0}))
+            self.assertEqual(self.ask("settle", id=held[5].decode(), actual=1)[::2], (200, {"wait": -1}))
+
+    def test_attributes_wait_as_the_file_says(self):
+        body = {"attributes": {"tenant": self.id(), "api": "x"}}
+        self.assertEqual([self.ask("reserve", **body)[2]["wait"] for _ in range(1)], [0])
+        _, _, waits = self.ask("reserve", **body)
+        self.assertTrue(0 < waits["wait"] <= 1, waits)
+        status, _, wrong = self.ask("reserve", max_wait=5.5, **body)
+        self.assertEqual((status, wrong["errors"]), (400, [{"pointer": "/max_wait", "detail":
+                         "must be a number of seconds from 0 to 5, the least of the limits that the request meets"}]))
+        _, _, held = self.ask("reserve", attributes={"tenant": self.id() + "h", "model": "m"}, explain=True)
+        self.assertEqual([(each["name"], each["cost"]) for each in held["limits"] if "cost" in each],
+                         [("tenant", 1), ("tokens", 400)])
+        self.assertEqual(self.ask("settle", id=held["id"], actual=4001)[0], 400)
+        self.assertEqual(self.ask("settle", id=held["id"], actual=10)[::2], (200, {"wait": 0}))
+
+    def test_wrong_members_are_told(self):
+        number = "must be an integer from 0 to 9223372036854775807"
+        for what, body, errors in (
+            ("reserve", {"key": "k", "limit": "1/s", "max_wait": 61}, [("/max_wait", "must be a number of seconds from 0 to 60")]),
+            ("reserve", {"key": "k", "limit": "1/s", "max_wait": -1, "hold": "1"},
+             [("/max_wait", "must be a number of seconds from 0 to 60"), ("/hold", "must be a number of seconds from 0 to 86400")]),
+            ("cancel", {}, [("/id", "missing")]),
+            ("cancel", {"id": 5}, [("/id", "must be a text")]),
+            ("settle", {"id": "x"}, [("/actual", "missing")]),
+            ("settle", {"actual": -1}, [("/id", "missing"), ("/actual", number)]),
+            ("settle", {"id": "x", "actual": 1, "cost": 1}, [("/cost", "unknown member; known are id, actual")]),
+        ):
+            status, _, answer = self.ask(what, **body)
+            self.assertEqual((status, [(each["pointer"], each["detail"]) for each in answer["errors"]]), (400, errors), body)
 
 
 class TestFlags(unittest.TestCase):
