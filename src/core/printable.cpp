@@ -15,23 +15,28 @@ bool controls(std::uint32_t point) {
 
 }  // namespace
 
-std::size_t shown_as_it_is(std::string_view bytes) {
+Character character_at(std::string_view bytes) {
   const auto lead = static_cast<unsigned char>(bytes[0]);
   const std::size_t size = lead < 0x80                   ? 1
                            : lead >= 0xC2 && lead < 0xE0 ? 2
                            : lead >= 0xE0 && lead < 0xF0 ? 3
                            : lead >= 0xF0 && lead < 0xF5 ? 4
                                                          : 0;
-  if (size == 0 || size > bytes.size()) return 0;
+  if (size == 0 || size > bytes.size()) return {};
   std::uint32_t point = size == 1 ? lead : lead & (0x7FU >> size);
   for (std::size_t i = 1; i < size; ++i) {
     const auto next = static_cast<unsigned char>(bytes[i]);
-    if ((next & 0xC0U) != 0x80) return 0;
+    if ((next & 0xC0U) != 0x80) return {};
     point = point << 6 | (next & 0x3FU);
   }
   constexpr std::array<std::uint32_t, 5> kLeast = {0, 0, 0x80, 0x800, 0x10000};
   const bool whole = point >= kLeast[size] && point < 0x110000 && (point < 0xD800 || point > 0xDFFF);
-  return whole && !controls(point) ? size : 0;
+  return whole ? Character{size, point} : Character{};
+}
+
+std::size_t shown_as_it_is(std::string_view bytes) {
+  const Character character = character_at(bytes);
+  return controls(character.point) ? 0 : character.size;
 }
 
 std::string printable(std::string_view bytes) {

@@ -5,12 +5,22 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
 namespace weir::core {
 
 std::string printable(std::string_view bytes);
+
+// One character of UTF-8.
+struct Character {
+  std::size_t size = 0;  // in bytes; 0: what is there is not UTF-8
+  std::uint32_t point = 0;
+};
+
+// The one at the start of `bytes`, which is not empty.
+Character character_at(std::string_view bytes);
 
 // How many bytes at the start of `bytes` are one character that is shown as it is; 0: what is there is not
 // UTF-8 or would control a terminal. `bytes` is not empty.

@@ -28,6 +28,20 @@ TEST(Printable, text_stays_and_what_controls_a_terminal_does_not) {
   for (const auto& row : rows) EXPECT_EQ(printable(row.bytes), row.shown);
 }
 
+TEST(Printable, characters_are_told_by_their_code_point) {
+  const auto is = [](std::string_view bytes, std::size_t size, std::uint32_t point) {
+    const Character found = character_at(bytes);
+    return found.size == size && found.point == point;
+  };
+  EXPECT_TRUE(is("az", 1, 'a'));
+  EXPECT_TRUE(is("\xc2\x85", 2, 0x85));
+  EXPECT_TRUE(is("\xe2\x80\xae", 3, 0x202e));
+  EXPECT_TRUE(is("\xf0\x9f\x98\x80z", 4, 0x1f600));
+  for (const std::string_view wrong :
+       {"\xc2", "\x80", "\xc0\x80", "\xed\xa0\x80", "\xe2\x80z", "\xf5\x80\x80\x80", "\xff"})
+    EXPECT_TRUE(is(wrong, 0, 0)) << printable(wrong);
+}
+
 TEST(Printable, of_any_bytes_is_harmless_and_stays_as_it_is) {
   Chance chance;
   for (int i = 0; i < 2'000; ++i) {

@@ -230,6 +230,10 @@ TEST(HttpWriter, nothing_in_a_text_ends_it) {
   std::string json;
   append_json(json, "a\"\\\r\n\x1b\x7f/\xc3\xa9\xff\xed\xa0\x80");
   EXPECT_EQ(json, "\"a\\u0022\\u005c\\u000d\\u000a\\u001b\\u007f/\xc3\xa9\\ufffd\\ufffd\\ufffd\\ufffd\"");
+  // Lossless: two keys are never shown as one.
+  json.clear();
+  append_json(json, "\xc2\x85\xe2\x80\xa8\xe2\x80\xae\xe2\x81\xa6\xf0\x9f\x98\x80");
+  EXPECT_EQ(json, "\"\\u0085\\u2028\\u202e\\u2066\xf0\x9f\x98\x80\"");
   std::string fields;
   append_field(fields, "X", "a\r\nb\x1b\xc3");
   EXPECT_EQ(fields, "X: a??b??\r\n");

@@ -1,8 +1,10 @@
 #include "http/writer.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 
 #include "core/printable.hpp"
@@ -39,6 +41,13 @@ void append_number(std::string& out, std::int64_t number) {
   const auto [end, error] = std::to_chars(digits.data(), digits.data() + digits.size(), number);
   static_cast<void>(error);
   out.append(digits.data(), end);
+}
+
+// None of those that are escaped is beyond U+FFFF.
+void append_escaped(std::string& out, std::uint32_t point) {
+  constexpr std::string_view kHex = "0123456789abcdef";
+  out += "\\u";
+  for (const unsigned shift : {12U, 8U, 4U, 0U}) out += kHex[point >> shift & 15U];
 }
 
 }  // namespace
@@ -90,29 +99,23 @@ void append_field(std::string& fields, std::string_view name, std::string_view v
 }
 
 void append_json(std::string& out, std::string_view text) {
-  constexpr std::string_view kHex = "0123456789abcdef";
   out += '"';
   for (std::size_t at = 0; at < text.size();) {
-    const auto byte = static_cast<unsigned char>(text[at]);
-    if (byte >= ' ' && byte < 0x7f && byte != '"' && byte != '\\') {
-      out += text[at++];
-      continue;
-    }
-    if (byte < 0x80) {
-      out += "\\u00";
-      out += kHex[byte >> 4];
-      out += kHex[byte & 15];
+    const char byte = text[at];
+    const bool quoted = byte == '"' || byte == '\\';
+    if (byte >= ' ' && byte < '\x7f' && !quoted) {
+      out += byte;
       ++at;
       continue;
     }
-    const std::size_t size = core::shown_as_it_is(text.substr(at));
-    if (size == 0) {
-      out += "\\ufffd";
-      ++at;
+    const std::string_view rest = text.substr(at);
+    const core::Character character = core::character_at(rest);
+    if (!quoted && core::shown_as_it_is(rest) > 0) {
+      out += rest.substr(0, character.size);
     } else {
-      out += text.substr(at, size);
-      at += size;
+      append_escaped(out, character.size == 0 ? 0xfffd : character.point);
     }
+    at += std::max<std::size_t>(character.size, 1);
   }
   out += '"';
 }
