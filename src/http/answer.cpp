@@ -183,7 +183,7 @@ void append_fields(Exchange& exchange, const Question& question) {
   }
 }
 
-// An answer that is no decision; false for one that is.
+// An answer that decides nothing; false for one that does.
 bool write_number(std::string& out, Kind kind, const Question& question) {
   if (kind == Kind::reset) {
     out = "{\"reset\":";
