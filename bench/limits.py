@@ -27,13 +27,7 @@ KINDS = {
 
 def measure(server, kind, options) -> float:
     words, lines, _, _ = KINDS[kind]
-    server.release()
-    arguments = [servers.program("bench/weir_bench_load"), "--port", str(server.port), "--pid", str(server.pid),
-                 "--connections", "50", "--pipeline", "64", "--keys", str(options.keys), "--seconds", str(options.seconds),
-                 "--words", words, "--lines", str(lines)]
-    sample = json.loads(servers.run(arguments, servers.cores()[1], options.seconds + 60))
-    server.hold()
-    return sample["server_cpu_us_per_request"]
+    return servers.cpu_of(server, words, lines, options)
 
 
 def body() -> int:

@@ -1,5 +1,6 @@
 """What the scripts here share: programs that are started, pinned to a core, held, watched, and surely stopped."""
 import contextlib
+import json
 import os
 import pathlib
 import re
@@ -148,6 +149,18 @@ def run(arguments: list[str], core: int, seconds: float, may_exit: tuple[int, ..
     if done.returncode not in may_exit:
         raise Failed(f"{' '.join(arguments)}: exit code {done.returncode}\n{done.stderr.strip()}")
     return done.stdout
+
+
+def cpu_of(server: Server, words: str, lines: int, options) -> float:
+    """Microseconds of the server's CPU for a request of `words`, whose reply has `lines`, at pipeline 64; the server is
+    held before and after. `options` has keys and seconds."""
+    server.release()
+    arguments = [program("bench/weir_bench_load"), "--port", str(server.port), "--pid", str(server.pid), "--connections",
+                 "50", "--pipeline", "64", "--keys", str(options.keys), "--seconds", str(options.seconds), "--words", words,
+                 "--lines", str(lines)]
+    sample = json.loads(run(arguments, cores()[1], options.seconds + 60))
+    server.hold()
+    return sample["server_cpu_us_per_request"]
 
 
 class Disturbance:
