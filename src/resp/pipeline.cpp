@@ -253,8 +253,11 @@ void Pipeline::write_reservation(Writer& to, const Question& question) {
     batch_.counts().count(set_of(question), *matched, asked);
   } else {
     const Decision& decision = question.decision();
-    answer = {question.allowed(),   decision.limit,       decision.remaining,
-              decision.retry_after, decision.reset_after, question.checks[question.by].key};
+    answer.allowed = decision.allowed();
+    answer.limit = decision.limit;
+    answer.remaining = decision.remaining;
+    answer.reset_after = decision.reset_after;
+    answer.by = question.checks[question.by].key;
     batch_.counts().count(question);
   }
   denied_ += answer.allowed ? 0 : 1;
@@ -263,14 +266,7 @@ void Pipeline::write_reservation(Writer& to, const Question& question) {
       asked != nullptr ? question.reservation->wait : std::chrono::nanoseconds{answer.allowed ? 0 : -1};
   const std::array<std::int64_t, 5> numbers = {answer.allowed ? 0 : 1, answer.limit, answer.remaining,
                                                in_ms_or_never(wait), ceil_to_ms(answer.reset_after)};
-  to.array(numbers.size() + 2);
-  for (const std::int64_t each : numbers) to.integer(each);
-  if (asked != nullptr && !question.reservation->id.empty()) {
-    to.bulk(question.reservation->id);
-  } else {
-    to.null();
-  }
-  to.bulk(answer.by);
+  to.seven(numbers, asked != nullptr ? question.reservation->id : std::string_view{}, answer.by);
 }
 
 void Pipeline::write_limits(Writer& to, const Question& question, const limits::Set& set) {

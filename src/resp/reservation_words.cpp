@@ -1,5 +1,6 @@
 #include "resp/reservation_words.hpp"
 
+#include <array>
 #include <limits>
 
 #include "core/number.hpp"
@@ -8,6 +9,7 @@
 namespace weir::resp {
 namespace {
 
+// `name` is in upper case.
 bool is(std::string_view word, std::string_view name) {
   if (word.size() != name.size()) return false;
   for (std::size_t i = 0; i < word.size(); ++i) {
@@ -16,13 +18,16 @@ bool is(std::string_view word, std::string_view name) {
   return true;
 }
 
-// An option that has a number.
-struct Number {
-  std::string_view name;
-  std::int64_t least;
-  std::int64_t most;
-  std::optional<std::int64_t> value{};
-};
+enum Option : std::uint8_t { kCost, kMaxWait, kHold, kClass, kNone };
+constexpr std::array<std::string_view, kNone> kNames{"COST", "MAXWAIT", "HOLD", "CLASS"};
+
+Option option_of(std::string_view word) {
+  if (word.size() < 4 || word.size() > 7) return kNone;
+  for (std::size_t i = 0; i < kNone; ++i) {
+    if (is(word, kNames[i])) return static_cast<Option>(i);
+  }
+  return kNone;
+}
 
 }  // namespace
 
@@ -32,31 +37,29 @@ bool read_reservation_words(std::span<const std::string_view> words, std::chrono
     error = std::move(text);
     return false;
   };
-  Number cost{"COST", 0, std::numeric_limits<std::int64_t>::max()};
-  Number wait{"MAXWAIT", 0, longest_wait.count()};
-  Number hold{"HOLD", 1, kLongestHold.count()};
+  const std::array<std::int64_t, kClass> least{0, 0, 1};
+  const std::array<std::int64_t, kClass> most{std::numeric_limits<std::int64_t>::max(), longest_wait.count(),
+                                              kLongestHold.count()};
+  std::array<std::int64_t, kClass> values{-1, -1, -1};  // none may be negative
   for (; !words.empty(); words = words.subspan(2)) {
-    Number* number = nullptr;
-    for (Number* each : {&cost, &wait, &hold}) number = is(words[0], each->name) ? each : number;
-    const bool is_class = is(words[0], "CLASS");
-    if (number == nullptr && !is_class) break;
-    const std::string name(number != nullptr ? number->name : "CLASS");
-    if (words.size() == 1) return fail("ERR missing the value of " + name);
-    if (number != nullptr ? number->value.has_value() : !into.class_name.empty())
-      return fail("ERR " + name + " is given twice");
+    const Option option = option_of(words[0]);
+    if (option == kNone) break;
+    if (words.size() == 1) return fail("ERR missing the value of " + std::string(kNames[option]));
+    if (option == kClass ? !into.class_name.empty() : values[option] >= 0)
+      return fail("ERR " + std::string(kNames[option]) + " is given twice");
     const std::string_view value = words[1];
-    if (number == nullptr) {
+    if (option == kClass) {
       if (value.empty()) return fail("ERR missing the value of CLASS");
       into.class_name = value;
       continue;
     }
-    number->value = core::parse_integer(value);
-    if (!number->value || *number->value < number->least || *number->value > number->most)
-      return fail(not_in_range(name, value, number->least, number->most));
+    values[option] = core::parse_integer(value).value_or(-1);
+    if (values[option] < least[option] || values[option] > most[option])
+      return fail(not_in_range(kNames[option], value, least[option], most[option]));
   }
-  if (cost.value) into.cost = static_cast<std::uint64_t>(*cost.value);
-  if (wait.value) into.max_wait = std::chrono::milliseconds{*wait.value};
-  if (hold.value) into.hold = std::chrono::milliseconds{*hold.value};
+  if (values[kCost] >= 0) into.cost = static_cast<std::uint64_t>(values[kCost]);
+  if (values[kMaxWait] >= 0) into.max_wait = std::chrono::milliseconds{values[kMaxWait]};
+  if (values[kHold] >= 0) into.hold = std::chrono::milliseconds{values[kHold]};
   into.by_file = !words.empty() && is(words[0], "AS");
   if (!words.empty() && (into.by_file || is(words[0], "KEYS"))) words = words.subspan(1);
   into.rest = words;

@@ -23,6 +23,8 @@ constexpr std::size_t kMaxLine = 1 + 1 + kMaxDigits + 2;  // type, sign, digits,
 constexpr std::string_view kFormat = "txt:";              // of a verbatim string: plain text
 constexpr std::string_view kFiveHeader = "*5\r\n";
 constexpr std::string_view kSixHeader = "*6\r\n";
+constexpr std::string_view kSevenHeader = "*7\r\n";
+constexpr std::size_t kShort = 64;  // the longest name of a limit, and the longest id
 
 char* write_unsigned(char* at, std::uint64_t value) {
   // Most numbers of an answer are below 100: a burst, what remains, seconds to wait.
@@ -59,6 +61,15 @@ char* write_integer_line(char* at, std::int64_t value) {
   return at + 2;
 }
 
+char* write_bulk(char* at, std::string_view bytes) {
+  *at++ = '$';
+  at = write_unsigned(at, bytes.size());
+  std::memcpy(at, "\r\n", 2);
+  at = std::copy(bytes.begin(), bytes.end(), at + 2);
+  std::memcpy(at, "\r\n", 2);
+  return at + 2;
+}
+
 }  // namespace
 
 void Writer::integer(std::int64_t value) {
@@ -75,25 +86,35 @@ void Writer::five_integers(const std::array<std::int64_t, 5>& values) {
 }
 
 void Writer::six(const std::array<std::int64_t, 5>& values, std::string_view by) {
-  constexpr std::size_t kShort = 64;  // the longest name of a limit
   char buffer[kSixHeader.size() + 6 * kMaxLine + kShort + 2];
   std::memcpy(buffer, kSixHeader.data(), kSixHeader.size());
   char* at = buffer + kSixHeader.size();
   for (const std::int64_t value : values) at = write_integer_line(at, value);
-  *at++ = '$';
-  at = write_unsigned(at, by.size());
-  std::memcpy(at, "\r\n", 2);
-  at += 2;
-  const bool is_short = by.size() <= kShort;
-  if (is_short) {
-    at = std::copy(by.begin(), by.end(), at);
-    std::memcpy(at, "\r\n", 2);
-    at += 2;
+  append_with_bulk(buffer, at, by);
+}
+
+void Writer::seven(const std::array<std::int64_t, 5>& values, std::string_view id, std::string_view by) {
+  char buffer[kSevenHeader.size() + 7 * kMaxLine + 2 * kShort + 2];
+  std::memcpy(buffer, kSevenHeader.data(), kSevenHeader.size());
+  char* at = buffer + kSevenHeader.size();
+  for (const std::int64_t value : values) at = write_integer_line(at, value);
+  if (id.empty()) {
+    const std::string_view null = resp3_ ? "_\r\n" : "$-1\r\n";
+    at = std::copy(null.begin(), null.end(), at);
+  } else {
+    at = write_bulk(at, id.substr(0, kShort));
   }
-  out_.append(buffer, static_cast<std::size_t>(at - buffer));
-  if (is_short) return;
-  out_ += by;
-  out_ += "\r\n";
+  append_with_bulk(buffer, at, by);
+}
+
+// What has been written from `first` on, and a bulk for which there is room if it is short.
+void Writer::append_with_bulk(char* first, char* at, std::string_view bytes) {
+  if (bytes.size() <= kShort) {
+    out_.append(first, static_cast<std::size_t>(write_bulk(at, bytes) - first));
+    return;
+  }
+  out_.append(first, static_cast<std::size_t>(at - first));
+  bulk(bytes);
 }
 
 void Writer::header(char type, std::uint64_t count) {

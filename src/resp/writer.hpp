@@ -49,8 +49,11 @@ class Writer {
   void five_integers(const std::array<std::int64_t, 5>& values);
   // The same and who decided, as WEIR.* answers.
   void six(const std::array<std::int64_t, 5>& values, std::string_view by);
+  // The same with the id of a reservation, at most 64 bytes; null when it is empty.
+  void seven(const std::array<std::int64_t, 5>& values, std::string_view id, std::string_view by);
 
  private:
+  void append_with_bulk(char* first, char* at, std::string_view bytes);
   void header(char type, std::uint64_t count);
   void line(char type, std::string_view text);
 

@@ -103,6 +103,21 @@ TEST(Writer, five_integers_as_redis_cell_sends_them) {
   }
 }
 
+TEST(Writer, seven_have_an_id_or_none) {
+  const std::string numbers = "*7\r\n:0\r\n:2\r\n:-1\r\n:4\r\n:5\r\n";
+  const std::string longest(64, 'i');
+  for (const std::string& by : {std::string("k"), std::string(64, 'b'), std::string(1000, 'b')}) {
+    const std::string end = "$" + std::to_string(by.size()) + "\r\n" + by + "\r\n";
+    const auto seven = [&](std::string_view id) {
+      return [id, &by](Writer& r) { r.seven({0, 2, -1, 4, 5}, id, by); };
+    };
+    EXPECT_EQ(written(2, seven("")), numbers + "$-1\r\n" + end);
+    EXPECT_EQ(written(3, seven("")), numbers + "_\r\n" + end);
+    EXPECT_EQ(written(2, seven("id")), numbers + "$2\r\nid\r\n" + end);
+    EXPECT_EQ(written(2, seven(longest)), numbers + "$64\r\n" + longest + "\r\n" + end);
+  }
+}
+
 TEST(Writer, six_end_with_a_name_of_any_length) {
   for (const std::size_t length : {0U, 1U, 63U, 64U, 65U, 1000U}) {
     const std::string by(length, 'x');

@@ -112,7 +112,8 @@ void EmbeddedStore::reset(Request& request, Moment when) {
 }
 
 void EmbeddedStore::reserve(Request& request, Moment when) {
-  if (!is_for_the_table(request.checks)) return refuse(request, why_not(request.checks));
+  const bool is_plain = request.checks.size() == 1 && request.checks[0].is_plain();
+  if (!is_plain && !is_for_the_table(request.checks)) return refuse(request, why_not(request.checks));
   for (const Check& check : request.checks) {
     const Algorithm algorithm = check.limit->rule.algorithm;
     if (core::can_reserve(algorithm)) continue;

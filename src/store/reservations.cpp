@@ -104,8 +104,15 @@ void Reservations::reserve(Request& request, Moment when) {
 
 // As a plain check; false when that was denied and its moment may be soon enough.
 bool Reservations::reserve_now(Request& request, Moment when) {
-  request.charged = table_.check_all(request.checks, when.arrived, when.now);
-  request.by = deciding(request.checks);
+  Check& first = request.checks[0];
+  if (request.checks.size() == 1 && first.is_plain()) {
+    first.decision =
+        table_.check(Table::place_of(first.hash), *first.limit, first.cost, when.arrived, when.now);
+    request.charged = first.decision.allowed();
+  } else {
+    request.charged = table_.check_all(request.checks, when.arrived, when.now);
+    request.by = deciding(request.checks);
+  }
   const Decision& decision = request.decision();
   if (decision.allowed()) return true;
   Reservation& asked = *request.reservation;
