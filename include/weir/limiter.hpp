@@ -12,9 +12,11 @@
 //   weir::KeyedLimiter tenants{weir::Quota::per_second(500), store};
 //   auto both = store.check_all({{users, user_id}, {tenants, tenant_id}});    // charged both, or none
 //
+//   weir::Reservation mine = limiter.reserve({.max_wait = 5s});               // not denied: told when to act
+//
 // Threads: any thread may call every member at any time, except that an object must not be moved, assigned or
-// destroyed while another thread uses it. A check that is noexcept cannot fail, and no check allocates. What
-// throws says so.
+// destroyed while another thread uses it. A check that is noexcept cannot fail, and no check allocates; nor
+// does reserve(), without a hold, when it acts now. What throws says so.
 //
 // Locks: a lock is held for some tens of nanoseconds, and for up to some milliseconds by a check that makes
 // room for a new key, which only other new keys may wait for. A thread that finds a lock held for longer,
@@ -54,13 +56,16 @@
 #include "weir/clock.hpp"
 #include "weir/decision.hpp"
 #include "weir/quota.hpp"
+#include "weir/reservation.hpp"
 
 namespace weir {
 
 namespace store {
+class LimiterKept;
 class LogTable;
 struct Local;
 struct Limit;
+struct Request;
 }  // namespace store
 
 class Limiter;
@@ -89,19 +94,40 @@ class alignas(64) Limiter {
   // are as many decisions as costs.
   void check(std::span<const Cost> costs, std::span<Decision> decisions);
 
-  // Forgets what was charged.
+  // Charges the request now and says when to act, at the latest after max_wait; a request whose moment would
+  // be later is denied at once and charged nothing. A cost of 0 looks. Throws std::bad_alloc, with nothing
+  // charged, when it has to wait or to be held and there is no memory.
+  //
+  // A Limiter has no room to remember the moments of those that were cancelled. cancel() gives back all
+  // units if nothing has been charged since, and otherwise none: they are lost, because others have been
+  // charged beyond them. A settlement for less gives units back unless a moment that was given lies ahead,
+  // cancelled or not. A KeyedLimiter loses less.
+  [[nodiscard]] Reservation reserve(ReserveOptions options = {}, Cost cost = {});
+  [[nodiscard]] Reservation reserve_at(std::chrono::nanoseconds now, ReserveOptions options = {},
+                                       Cost cost = {});
+
+  // Forgets what was charged; what was reserved can no longer be cancelled or settled.
   void reset() noexcept;
   [[nodiscard]] const Quota& quota() const noexcept { return quota_; }
 
  private:
   friend JointDecision check_all(std::span<const LimiterCheck> checks);
+  friend class store::LimiterKept;
   std::chrono::nanoseconds now() const noexcept;
   std::uint64_t unlocked() const noexcept;
+  std::uint64_t lock() noexcept;
+  Reservation reserve(std::chrono::nanoseconds now, ReserveOptions options, Cost cost, bool by_our_clock);
+  Reservation reserve_later(std::chrono::nanoseconds now, ReserveOptions options, Cost cost,
+                            bool by_our_clock);
 
   std::atomic<std::uint64_t> tat_{0};
   Quota quota_;
   const Clock* clock_ = nullptr;  // null: the steady clock
+  // While the tat is locked.
+  std::uint64_t epoch_ = 0;                  // how often it was reset
+  std::chrono::nanoseconds last_moment_{0};  // the latest that was given
 };
+static_assert(sizeof(Limiter) == 64);
 
 // One request against several limiters, 1 to 16 different ones: charged to all, or to none when any of them
 // does not allow it. No thread sees it charged to some. Each limiter reads its own clock. Throws
@@ -153,8 +179,24 @@ class LocalStore {
   }
   [[nodiscard]] JointDecision check_all_at(std::chrono::nanoseconds now, std::span<const KeyedCheck> checks);
 
+  // Charges all limits for the moment at which all allow, or none; KeyedLimiter::reserve() says the rest. A
+  // request that would keep a limit with room to spare waiting for another one's moment, and leave it less
+  // than its burst, is denied (docs/algorithm.md). Throws as check_all() and KeyedLimiter::reserve() do.
+  [[nodiscard]] Reservation reserve(std::span<const KeyedCheck> checks, ReserveOptions options = {});
+  [[nodiscard]] Reservation reserve(std::initializer_list<KeyedCheck> checks, ReserveOptions options = {}) {
+    return reserve(std::span<const KeyedCheck>(checks.begin(), checks.size()), options);
+  }
+  [[nodiscard]] Reservation reserve_at(std::chrono::nanoseconds now, std::span<const KeyedCheck> checks,
+                                       ReserveOptions options = {});
+
  private:
   friend class KeyedLimiter;
+  struct Asked;
+  void ask(const char* where, std::span<const KeyedCheck> checks, Asked& asked) const;
+  Reservation reserve(std::chrono::nanoseconds now, std::span<const KeyedCheck> checks,
+                      ReserveOptions options, bool by_our_clock);
+  static Reservation reserve(const std::shared_ptr<store::Local>& local, store::Request& request,
+                             std::chrono::nanoseconds now, ReserveOptions options, bool by_our_clock);
   std::shared_ptr<store::Local> local_;
 };
 
@@ -207,7 +249,18 @@ class KeyedLimiter {
   void check(std::span<const std::string_view> keys, std::span<Decision> decisions, Cost cost = {});
   void check(std::span<const KeyCost> keys, std::span<Decision> decisions);
 
-  // Forgets what was charged to the key; true if there was something to forget.
+  // Charges the key now and says when to act, at the latest after max_wait; a request whose moment would be
+  // later is denied at once and charged nothing. A cost of 0 looks. What cancel() gives back is the moment:
+  // while others wait for later ones, the next reservation of the key that fits takes it over, and if none
+  // does before it comes it is lost. Throws std::invalid_argument unless the algorithm is gcra, the only one
+  // whose states tell a later moment; std::length_error, with nothing charged, while a million reservations
+  // of one memory can be cancelled or settled, and std::bad_alloc.
+  [[nodiscard]] Reservation reserve(std::string_view key, ReserveOptions options = {}, Cost cost = {});
+  [[nodiscard]] Reservation reserve_at(std::chrono::nanoseconds now, std::string_view key,
+                                       ReserveOptions options = {}, Cost cost = {});
+
+  // Forgets what was charged to the key; true if there was something to forget. What was reserved under it
+  // can no longer be cancelled or settled.
   bool reset(std::string_view key) noexcept;
   bool reset_at(std::chrono::nanoseconds now, std::string_view key) noexcept;
 
@@ -225,6 +278,8 @@ class KeyedLimiter {
   store::Limit with(const Quota& quota, std::chrono::nanoseconds wall) const;
   Decision decide(std::chrono::nanoseconds now, std::string_view key, const store::Limit& limit,
                   Cost cost) noexcept;
+  Reservation reserve(std::chrono::nanoseconds now, std::string_view key, ReserveOptions options, Cost cost,
+                      bool by_our_clock);
   template <class Key>
   void check_each(std::span<const Key> keys, std::span<Decision> decisions, Cost cost);
 

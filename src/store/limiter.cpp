@@ -8,50 +8,25 @@
 #include <string>
 #include <type_traits>
 
-#include "core/gcra.hpp"
 #include "core/rule.hpp"
 #include "core/severity.hpp"
-#include "store/clock.hpp"
-#include "store/embedded_store.hpp"
+#include "store/limiter_word.hpp"
+#include "store/local.hpp"
 #include "store/log_table.hpp"
 #include "store/spin.hpp"
 #include "store/store.hpp"
 
 namespace weir {
-namespace store {
-
-// What the limiters of one memory share.
-struct Local {
-  Local(std::size_t memory, WhenFull when_full, const Clock* given_clock)
-      : embedded(memory, when_full), clock(given_clock) {}
-
-  EmbeddedStore embedded;
-  const Clock* clock;
-  std::atomic<std::uint64_t> ids{0};  // that limiters have; a limiter alone has 0
-};
-
-}  // namespace store
-
 namespace {
 
 using std::chrono::nanoseconds;
+using store::kLocked;
 using store::kMostChecks;
+using store::read;
+using store::step_of;
+using store::submit;
 
 [[noreturn]] void refuse(const std::string& what) { throw std::invalid_argument("weir::" + what); }
-
-nanoseconds read(const Clock* clock) noexcept {
-  if (clock == nullptr) [[likely]]
-    return store::steady_now();
-  return clock->now();
-}
-
-// Of a limiter that a check_all() has locked. No tat: gcra's are below 2^64 - 1 (src/core/gcra.hpp).
-constexpr std::uint64_t kLocked = std::numeric_limits<std::uint64_t>::max();
-
-inline core::gcra::Step step_of(const Quota& quota, std::uint64_t tat, nanoseconds now, Cost cost) {
-  return core::gcra::decide(quota, {tat, static_cast<std::uint64_t>(quota.emission_interval().count())}, now,
-                            cost);
-}
 
 void require_as_many(const char* where, std::size_t requests, std::size_t decisions) {
   if (requests == decisions) return;
@@ -92,10 +67,19 @@ void Limiter::check(std::span<const Cost> costs, std::span<Decision> decisions) 
   for (std::size_t i = 0; i < costs.size(); ++i) new (&decisions[i]) Decision(check_at(at, costs[i]));
 }
 
-void Limiter::reset() noexcept {
-  for (std::uint64_t tat = unlocked(); !tat_.compare_exchange_weak(tat, 0, std::memory_order_relaxed);
-       tat = unlocked()) {
+std::uint64_t Limiter::lock() noexcept {
+  for (;;) {
+    std::uint64_t tat = unlocked();
+    if (tat_.compare_exchange_weak(tat, kLocked, std::memory_order_acquire, std::memory_order_relaxed))
+      return tat;
   }
+}
+
+void Limiter::reset() noexcept {
+  lock();
+  ++epoch_;
+  last_moment_ = nanoseconds{0};
+  tat_.store(0, std::memory_order_release);
 }
 
 // Two-phase locking in the order of addresses, so that no two threads wait for each other. Acquire and
@@ -153,27 +137,29 @@ JointDecision LocalStore::check_all(std::span<const KeyedCheck> checks) {
 }
 
 JointDecision LocalStore::check_all_at(nanoseconds now, std::span<const KeyedCheck> checks) {
-  if (checks.empty() || checks.size() > kMostChecks) {
-    refuse("LocalStore::check_all: " + std::to_string(checks.size()) + " limits are not 1 to " +
-           std::to_string(kMostChecks));
-  }
-  std::array<std::optional<store::Limit>, kMostChecks> own;  // of those with a quota of this request
-  std::array<store::Check, kMostChecks> asked;
+  Asked asked;
+  ask("check_all", checks, asked);
+  submit(*local_, asked.request, now);
+  if (asked.request.fault != Fault::none) refuse("LocalStore::check_all: " + asked.request.why);
+  return {asked.request.decision(), asked.request.by};
+}
+
+void LocalStore::ask(const char* where, std::span<const KeyedCheck> checks, Asked& asked) const {
+  const auto refuse_it = [&](const std::string& why) {
+    refuse("LocalStore::" + std::string(where) + ": " + why);
+  };
+  if (checks.empty() || checks.size() > kMostChecks)
+    refuse_it(std::to_string(checks.size()) + " limits are not 1 to " + std::to_string(kMostChecks));
   for (std::size_t i = 0; i < checks.size(); ++i) {
     const KeyedLimiter& limiter = checks[i].limiter;
-    if (limiter.local_ != local_)
-      refuse("LocalStore::check_all: limit " + std::to_string(i) + " has another store");
+    if (limiter.local_ != local_) refuse_it("limit " + std::to_string(i) + " has another store");
     const std::optional<Quota>& quota = checks[i].quota;
-    asked[i].limit = quota ? &own[i].emplace(limiter.with(*quota, limiter.wall_)) : limiter.limit_.get();
-    asked[i].key = checks[i].key;
-    asked[i].cost = checks[i].cost;
+    store::Check& check = asked.checks[i];
+    check.limit = quota ? &asked.own[i].emplace(limiter.with(*quota, limiter.wall_)) : limiter.limit_.get();
+    check.key = checks[i].key;
+    check.cost = checks[i].cost;
   }
-  store::Request request;
-  request.checks = {asked.data(), checks.size()};
-  store::Request* const batch[] = {&request};
-  local_->embedded.submit(batch, {now, now});
-  if (request.fault != Fault::none) refuse("LocalStore::check_all: " + request.why);
-  return {request.decision(), request.by};
+  asked.request.checks = {asked.checks.data(), checks.size()};
 }
 
 KeyedLimiter::KeyedLimiter(Quota quota, Algorithm algorithm, const Clock* clock, std::uint64_t id)
@@ -302,8 +288,10 @@ void KeyedLimiter::check(std::span<const KeyCost> keys, std::span<Decision> deci
 bool KeyedLimiter::reset(std::string_view key) noexcept { return reset_at(now(), key); }
 bool KeyedLimiter::reset_at(nanoseconds now, std::string_view key) noexcept {
   if (logs_) return logs_->reset(logs_->locate(key), now);
-  store::Table& table = local_->embedded.table();
-  return table.reset(table.locate(key, limit_->rule, limit_->id), now);
+  store::Check check{.limit = limit_.get(), .key = key};
+  store::Request request{.checks = {&check, 1}, .verb = store::Verb::reset};
+  submit(*local_, request, now);
+  return request.forgotten != 0;
 }
 std::uint64_t KeyedLimiter::live() const noexcept { return live_at(now()); }
 std::uint64_t KeyedLimiter::live_at(nanoseconds now) const noexcept {

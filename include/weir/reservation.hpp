@@ -1,0 +1,103 @@
+// A moment that a limiter has kept for a request that cannot act yet: it waits instead of being denied.
+//
+//   weir::Reservation mine = limiter.reserve({.max_wait = 5s});
+//   if (!mine.granted()) return later(mine.decision().retry_after);  // denied at once, nothing was charged
+//   std::this_thread::sleep_for(mine.wait());                        // weir/acquire.hpp can be interrupted
+//   act();
+//
+// The units are charged when they are reserved. Each reservation has a moment of its own, checks and
+// reservations that come later do not pass it, and the limiter's promise holds for the moments of acting. A
+// program that acts later by L than its moment may add L / T to a span, T being the emission interval.
+//
+// Destroyed before its moment, by the limiter's clock, a reservation is cancelled; after it, it stands. One
+// that was made by a twin (reserve_at()) cannot know the time of its caller: it stands, unless cancel_at() is
+// called.
+//
+// A value that can be moved; one that was moved from is not granted and has nothing to cancel. One thread at
+// a time for each; different ones may be used by different threads. A Limiter must outlive what it has
+// reserved; the memory of a LocalStore and of a KeyedLimiter lives as long as their reservations, and their
+// clock must live as long too.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "weir/decision.hpp"
+
+namespace weir {
+
+namespace store {
+class Kept;
+}
+class Limiter;
+class KeyedLimiter;
+class LocalStore;
+
+// Below 0 counts as 0.
+struct ReserveOptions {
+  std::chrono::nanoseconds max_wait{0};  // the furthest moment, from now; beyond it the request is denied
+  std::chrono::nanoseconds hold{0};      // for how long after its moment it can be settled
+};
+
+class Reservation {
+ public:
+  // Not granted.
+  Reservation() noexcept;
+  ~Reservation();
+  Reservation(Reservation&& from) noexcept;
+  Reservation& operator=(Reservation&& from) noexcept;  // what it was is destroyed, as above
+
+  // It may act at its moment: it was not denied, and has not been cancelled.
+  [[nodiscard]] bool granted() const noexcept { return granted_; }
+  // Remaining and reset_after are those of the moment of asking. Denied: retry_after is the shortest time
+  // after which the same request, with the same max_wait, would be granted if nobody else came.
+  [[nodiscard]] const Decision& decision() const noexcept { return decision_; }
+  // Which of several limits decides, counted from 0.
+  [[nodiscard]] std::size_t by() const noexcept { return by_; }
+
+  // The moment to act, on the limiter's clock or that of the twin's caller. Only of one that was granted.
+  [[nodiscard]] std::chrono::nanoseconds at() const noexcept { return at_; }
+  // From the moment of asking to at(); 0: act now.
+  [[nodiscard]] std::chrono::nanoseconds wait() const noexcept { return wait_; }
+  // From now to at() by the limiter's clock, never below 0. Not of one that a twin made.
+  [[nodiscard]] std::chrono::nanoseconds left() const noexcept;
+
+  // Takes it back before its moment, once; the units that were given back. From its moment on it changes
+  // nothing and returns 0. What others get of it is the limiter's to say: reserve(). Ends the program when
+  // there is no memory.
+  std::uint64_t cancel() noexcept;
+  std::uint64_t cancel_at(std::chrono::nanoseconds now) noexcept;
+
+  // Charges what it turned out to cost, once, until its hold is over: less goes back as far as it has not
+  // drained and nobody waits, more is a debt that those who come next wait for. Returns the time until one
+  // more unit would be admitted; nothing when there is nothing to settle (any longer), and then nothing has
+  // changed. Throws std::invalid_argument, and can be settled still, for more than 4 times the burst.
+  std::optional<std::chrono::nanoseconds> settle(std::uint64_t actual);
+  std::optional<std::chrono::nanoseconds> settle_at(std::chrono::nanoseconds now, std::uint64_t actual);
+
+ private:
+  friend class Limiter;
+  friend class KeyedLimiter;
+  friend class LocalStore;
+  // A decision to act now or not at all, built in its place.
+  template <class Decide>
+  Reservation(std::chrono::nanoseconds now, const Decide& decide) noexcept
+      : decision_(decide()), at_(now), granted_(decision_.allowed()) {}
+  Reservation(std::chrono::nanoseconds now, std::chrono::nanoseconds wait, const Decision& decision,
+              std::size_t by, std::unique_ptr<store::Kept> kept, bool by_our_clock) noexcept;
+  void destroy() noexcept;
+
+  Decision decision_;
+  std::chrono::nanoseconds at_{0};
+  std::chrono::nanoseconds wait_{0};
+  std::size_t by_ = 0;
+  std::unique_ptr<store::Kept> kept_;  // null: there is nothing to cancel or to settle
+  bool granted_ = false;
+  bool by_our_clock_ = true;
+};
+
+}  // namespace weir

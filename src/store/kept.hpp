@@ -1,0 +1,43 @@
+// What a weir::Reservation can do with what was charged for it: an interface, because each limiter keeps its
+// reservations in its own way.
+//
+// One thread at a time for each. Not for: when it may be called (reservation.cpp).
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <optional>
+
+#include "weir/reservation.hpp"
+
+namespace weir::store {
+
+// A settlement that is further off than that is a mistake, and would lock the limit for a long time.
+constexpr std::uint64_t kMostBursts = 4;
+
+class Kept {
+ public:
+  Kept() = default;
+  virtual ~Kept() = default;
+  Kept(const Kept&) = delete;
+  Kept& operator=(const Kept&) = delete;
+
+  virtual std::chrono::nanoseconds now() const noexcept = 0;
+  // Before its moment; units.
+  virtual std::uint64_t cancel(std::chrono::nanoseconds now) noexcept = 0;
+  // Nothing: it died. Throws std::invalid_argument, with nothing changed.
+  virtual std::optional<std::chrono::nanoseconds> settle(std::chrono::nanoseconds now,
+                                                         std::uint64_t actual) = 0;
+};
+
+// So that no sum of a moment and one of these wraps.
+inline ReserveOptions bounded(ReserveOptions options, std::chrono::nanoseconds now) {
+  const std::chrono::nanoseconds most = (std::chrono::nanoseconds::max() - now) / 4;
+  const auto bound = [&](std::chrono::nanoseconds each) {
+    return std::clamp(each, std::chrono::nanoseconds{0}, most);
+  };
+  return {bound(options.max_wait), bound(options.hold)};
+}
+
+}  // namespace weir::store

@@ -1,0 +1,128 @@
+// What a KeyedLimiter and a LocalStore reserve: the embedded store's reservations, by their ids.
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "core/reservation.hpp"
+#include "core/rule.hpp"
+#include "store/kept.hpp"
+#include "store/local.hpp"
+#include "weir/limiter.hpp"
+
+namespace weir {
+
+using std::chrono::nanoseconds;
+
+namespace store {
+namespace {
+
+class LocalKept final : public Kept {
+ public:
+  explicit LocalKept(std::shared_ptr<Local> local) : local_(std::move(local)) {}
+  void set_id(std::string id) { reservation_.id = std::move(id); }
+
+  nanoseconds now() const noexcept override { return read(local_->clock); }
+
+  std::uint64_t cancel(nanoseconds now) noexcept override {
+    ask(Verb::cancel, now);
+    return reservation_.given_back;
+  }
+
+  std::optional<nanoseconds> settle(nanoseconds now, std::uint64_t actual) override {
+    reservation_.actual = actual;
+    if (const std::string why = ask(Verb::settle, now); !why.empty())
+      throw std::invalid_argument("weir::Reservation::settle: " + why);
+    if (reservation_.wait.count() < 0) return std::nullopt;
+    return reservation_.wait;
+  }
+
+ private:
+  std::string ask(Verb verb, nanoseconds now) {
+    Request request{.verb = verb, .reservation = &reservation_};
+    submit(*local_, request, now);
+    return std::move(request.why);
+  }
+
+  const std::shared_ptr<Local> local_;
+  store::Reservation reservation_;
+};
+
+void require_gcra(const char* where, const Limit& limit) {
+  const Algorithm algorithm = limit.rule.algorithm;
+  if (core::can_reserve(algorithm)) return;
+  throw std::invalid_argument("weir::" + std::string(where) + "::reserve: " + core::name_of(algorithm) +
+                              " cannot be reserved: only gcra can");
+}
+
+}  // namespace
+}  // namespace store
+
+Reservation LocalStore::reserve(std::span<const KeyedCheck> checks, ReserveOptions options) {
+  return reserve(store::read(local_->clock), checks, options, true);
+}
+
+Reservation LocalStore::reserve_at(nanoseconds now, std::span<const KeyedCheck> checks,
+                                   ReserveOptions options) {
+  return reserve(now, checks, options, false);
+}
+
+Reservation LocalStore::reserve(nanoseconds now, std::span<const KeyedCheck> checks, ReserveOptions options,
+                                bool by_our_clock) {
+  Asked asked;
+  ask("reserve", checks, asked);
+  for (std::size_t i = 0; i < checks.size(); ++i) {
+    store::require_gcra("LocalStore", *asked.checks[i].limit);
+    for (std::size_t j = 0; j < i; ++j) {
+      if (&checks[i].limiter != &checks[j].limiter || checks[i].key != checks[j].key) continue;
+      throw std::invalid_argument("weir::LocalStore::reserve: limits " + std::to_string(j) + " and " +
+                                  std::to_string(i) + " are the same limit and key");
+    }
+  }
+  return reserve(local_, asked.request, now, options, by_our_clock);
+}
+
+// Well formed, and of gcra alone.
+Reservation LocalStore::reserve(const std::shared_ptr<store::Local>& local, store::Request& request,
+                                nanoseconds now, ReserveOptions options, bool by_our_clock) {
+  options = store::bounded(options, now);
+  store::Reservation asked{.max_wait = options.max_wait, .hold = options.hold};
+  request.verb = store::Verb::reserve;
+  request.reservation = &asked;
+  std::unique_ptr<store::LocalKept> kept;
+  if (options.max_wait.count() != 0 || options.hold.count() != 0)
+    kept = std::make_unique<store::LocalKept>(local);
+  submit(*local, request, now);
+  if (request.fault != Fault::none) throw std::length_error("weir::Reservation: " + request.why);
+  if (!request.charged || asked.id.empty()) {
+    Reservation at_once(now, [&] { return request.decision(); });
+    at_once.by_ = request.by;
+    return at_once;
+  }
+  kept->set_id(std::move(asked.id));
+  return {now, asked.wait, request.decision(), request.by, std::move(kept), by_our_clock};
+}
+
+Reservation KeyedLimiter::reserve(std::string_view key, ReserveOptions options, Cost cost) {
+  return reserve(now(), key, options, cost, true);
+}
+
+Reservation KeyedLimiter::reserve_at(nanoseconds now, std::string_view key, ReserveOptions options,
+                                     Cost cost) {
+  return reserve(now, key, options, cost, false);
+}
+
+Reservation KeyedLimiter::reserve(nanoseconds now, std::string_view key, ReserveOptions options, Cost cost,
+                                  bool by_our_clock) {
+  store::require_gcra("KeyedLimiter", *limit_);
+  // As the store would answer it, without a request to it.
+  if (options.hold.count() <= 0 || cost.units == 0) {
+    Reservation at_once(now, [&] { return decide(now, key, *limit_, cost); });
+    if (at_once.granted() || options.max_wait.count() <= 0 || !at_once.decision().retry_after) return at_once;
+  }
+  store::Check check{.limit = limit_.get(), .key = key, .cost = cost};
+  store::Request request{.checks = {&check, 1}};
+  return LocalStore::reserve(local_, request, now, options, by_our_clock);
+}
+
+}  // namespace weir
