@@ -176,6 +176,19 @@ int main_with(bool quick) {
     for (std::size_t i = 0; i < simple; ++i) allowed += limiter.check().allowed() ? 1 : 0;
     sink += allowed;
   };
+  // Without a hold, as a request that acts now.
+  const auto limiter_reserve = [&](int) {
+    std::uint64_t granted = 0;
+    for (std::size_t i = 0; i < simple; ++i)
+      granted += limiter.reserve({.max_wait = std::chrono::seconds{1}}).granted() ? 1 : 0;
+    sink += granted;
+  };
+  const auto keyed_reserve = [&](int thread) {
+    std::uint64_t granted = 0;
+    for (const std::string_view key : order[static_cast<std::size_t>(thread)])
+      granted += keyed.reserve(key, {.max_wait = std::chrono::seconds{1}}).granted() ? 1 : 0;
+    sink += granted;
+  };
   const auto bare_limiter_one = [&](int) {
     std::uint64_t allowed = 0;
     for (std::size_t i = 0; i < simple; ++i) allowed += bare_limiter.check() ? 1 : 0;
@@ -190,6 +203,8 @@ int main_with(bool quick) {
       {"bare table, 2 threads", [&] { return time_each(2 * checks, 2, bare_one); }},
       {"KeyedLimiter, batches of 16, 1 thread", [&] { return time_each(checks, 1, batches); }},
       {"KeyedLimiter, batches of 16, 2 threads", [&] { return time_each(2 * checks, 2, batches); }},
+      {"one Limiter, reserve()", [&] { return time_each(simple, 1, limiter_reserve); }},
+      {"KeyedLimiter, reserve(), 1 thread", [&] { return time_each(checks, 1, keyed_reserve); }},
   };
   for (Case& each : cases) each.run();  // fills the tables, wakes the processor
   for (int round = 0; round < rounds; ++round) {
@@ -202,6 +217,8 @@ int main_with(bool quick) {
   ratio("KeyedLimiter / bare table, 1 thread", cases[2], cases[3], "at most 1.5");
   ratio("two threads' rate / one thread's", cases[4], cases[2], "at least 1.7", true);
   ratio("rate in batches of 16 / one by one", cases[6], cases[2], "at least 4", true);
+  ratio("Limiter: reserve() that acts now / check()", cases[8], cases[0], "at most 1.2");
+  ratio("KeyedLimiter: reserve() that acts now / check()", cases[9], cases[2], "at most 1.2");
   return 0;
 }
 
