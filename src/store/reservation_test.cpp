@@ -216,6 +216,20 @@ TYPED_TEST(EachReservation, gives_nothing_back_in_settling_while_others_wait) {
   EXPECT_FALSE(this->kind.check().allowed());
 }
 
+TYPED_TEST(EachReservation, gives_back_in_settling_what_those_who_gave_up_waited_for) {
+  weir::Reservation held = this->kind.reserve({.hold = 9s}, Cost{2});
+  EXPECT_EQ(this->kind.reserve({.max_wait = 9s}).cancel(), 1U);
+  EXPECT_EQ(held.settle(0), 0s);
+  EXPECT_TRUE(this->kind.check(Cost{2}).allowed());
+}
+
+TYPED_TEST(EachReservation, waits_and_is_held_for_as_long_as_anybody_asks) {
+  weir::Reservation held = this->kind.reserve({.max_wait = nanoseconds::max(), .hold = nanoseconds::max()});
+  EXPECT_EQ(held.settle(0), 0s);
+  EXPECT_TRUE(this->kind.check(Cost{2}).allowed());
+  EXPECT_EQ(this->kind.reserve({.max_wait = nanoseconds::max()}).wait(), 1s);
+}
+
 TYPED_TEST(EachReservation, of_a_twin_stands_unless_it_is_cancelled) {
   EXPECT_TRUE(this->kind.check(Cost{2}).allowed());
   {
