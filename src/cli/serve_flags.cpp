@@ -88,6 +88,7 @@ void add_serve_flags(CLI::App& app, ServeFlags& flags) {
   size("--memory", flags.memory, "resident memory: 8 MiB for the program, the rest for keys");
   choice("--when-full", flags.when_full, {"deny", "allow"}, "what new keys get when every slot is in use");
   number("--max-connections", s.max_connections, 1'000'000, "connections at once");
+  number("--max-waiters", s.max_waiters, 1'000'000, "connections that wait for their moment at once");
   size("--client-memory", flags.client_memory, "most that they make it keep; the largest are closed");
   time("--stall-timeout", flags.stall_timeout, "close after this long with half a command or unread replies");
   time("--max-wait", flags.max_wait, "the longest that a reservation may ask to wait, up to 24h");

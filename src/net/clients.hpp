@@ -36,6 +36,7 @@ struct Client {
   std::string command{};
   int protocol = 0;
   std::int64_t queued = -1;  // commands in an open transaction; -1: none is open
+  bool waits = false;        // for its moment
 };
 
 class Clients {
@@ -54,6 +55,9 @@ class Clients {
   virtual void list(std::function<void(const Rows&)> done) = 0;
   // Closes these, on whichever loops they are; then calls `done` with how many there were.
   virtual void close(std::vector<std::uint64_t> ids, std::function<void(std::size_t)> done) = 0;
+  // Ends what this one waits for (Conversation::end_wait()); then calls `done` with 1, or 0 when it did not
+  // wait.
+  virtual void end_wait(std::uint64_t id, bool with_error, std::function<void(std::size_t)> done) = 0;
 };
 
 }  // namespace weir::net

@@ -30,6 +30,10 @@ class Conversation {
   // Answers are outstanding: feed() would take nothing. When they have come the conversation is busy(), and
   // calls its `resume` (dispatcher.hpp), once; the session then feeds it in a turn of its own.
   virtual bool waiting() const = 0;
+  // What it waits for is of use only as long as its peer is there: one that sends nothing more has gone.
+  virtual bool ends_with_peer() const { return false; }
+  // Ends that wait, if it can: its answer is an error then, or what is true now.
+  virtual bool end_wait(bool /*with_error*/) { return false; }
   // There is more to run or to write without more input: feed() is to be called again, after the other
   // connections of the loop.
   virtual bool busy() const = 0;

@@ -78,4 +78,14 @@ void LoopClients::close(std::vector<std::uint64_t> ids, std::function<void(std::
   go_on(std::make_shared<Tour>(Tour{mine_, visit, end}), 0);
 }
 
+void LoopClients::end_wait(std::uint64_t id, bool with_error, std::function<void(std::size_t)> done) {
+  const auto ended = std::make_shared<std::size_t>(0);
+  const auto visit = [ended, id, with_error](Loop& loop) {
+    for (const auto& session : loop.sessions)
+      if (session->id() == id) *ended += session->end_wait(with_error) ? 1 : 0;
+  };
+  const auto end = [ended, done = std::move(done)] { done(*ended); };
+  go_on(std::make_shared<Tour>(Tour{mine_, visit, end}), 0);
+}
+
 }  // namespace weir::net

@@ -29,8 +29,8 @@
 
 namespace weir::net {
 
-// What a socket waits for.
-enum class Want : std::uint8_t { nothing, input, output };
+// What a socket waits for; `end`: for the end of what the peer sends, whatever there is to be read before it.
+enum class Want : std::uint8_t { nothing, input, output, end };
 
 class Poller {
  public:
@@ -64,7 +64,7 @@ class Poller {
     if (from == to) return true;
     if (to == Want::nothing) return control(EPOLL_CTL_DEL, descriptor, nullptr);
     epoll_event event{};
-    event.events = to == Want::input ? EPOLLIN : EPOLLOUT;
+    event.events = to == Want::input ? EPOLLIN : to == Want::output ? EPOLLOUT : EPOLLRDHUP;
     event.data.ptr = &watched;
     return control(from == Want::nothing ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, descriptor, &event);
   }

@@ -71,6 +71,8 @@ void Session::act() {
     case State::reading:
       return read();
     case State::answering:
+      if (ends_with_peer_) return close();
+      [[fallthrough]];
     case State::delaying:
       // What is not to be read must not be told of again and again; not even that the client has gone. So one
       // that does not wait for a delayed answer still takes a place until it is due.
@@ -290,6 +292,8 @@ void Session::go_on() {
     state_ = State::answering;
     // A slow store is not a stall of the peer.
     if (conversation_->trusted()) stalled_since_ = std::chrono::nanoseconds{0};
+    ends_with_peer_ = conversation_->ends_with_peer();
+    if (ends_with_peer_) watch(Want::end);
     return;
   }
   if (conversation_->busy()) return yield();

@@ -51,7 +51,8 @@ class Session final : public std::enable_shared_from_this<Session>, private Poll
 
   // The events that do not come from the socket.
   void look_at_time(std::chrono::nanoseconds now);  // ends a delay that is over, a stall that is too long
-  void drain();                                     // answers what has arrived, then closes
+  bool end_wait(bool with_error) { return conversation_ && conversation_->end_wait(with_error); }
+  void drain();  // answers what has arrived, then closes
   void close_for_memory();
   void close();
 
@@ -103,6 +104,7 @@ class Session final : public std::enable_shared_from_this<Session>, private Poll
   std::chrono::nanoseconds keeps_since_{0};  // more than itself
   State state_ = State::handshaking;
   bool draining_ = false;
+  bool ends_with_peer_ = false;  // while answering
 };
 
 }  // namespace weir::net

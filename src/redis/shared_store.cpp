@@ -59,7 +59,7 @@ void SharedStore::submit(std::span<Request* const> batch, store::Moment when) {
 void SharedStore::begin(Request& request, nanoseconds now) {
   if (request.verb == store::Verb::reset) return reset(request, now);
   if (request.verb == store::Verb::reserve || request.verb == store::Verb::cancel ||
-      request.verb == store::Verb::settle)
+      request.verb == store::Verb::settle || request.verb == store::Verb::acquire)
     return refuse(request, 0, Fault::unsuitable, "a shared store keeps no reservations");
   const std::span<Check> checks = request.checks;
   if (auto sentence = store::malformed(checks))

@@ -40,6 +40,7 @@ enum class Reply : std::uint8_t {
   reservation_by_limit,
   cancelled,  // the units that went back
   settled,    // the milliseconds until one more unit would be admitted
+  unblocked,  // an error: another client has ended its wait
 };
 
 // A request of one command. Aligned, so that it lies in four cache lines and not in five: without it a

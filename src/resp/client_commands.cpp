@@ -1,4 +1,4 @@
-// CLIENT LIST, INFO and KILL.
+// CLIENT LIST, INFO, KILL and UNBLOCK.
 #include <algorithm>
 #include <chrono>
 #include <functional>
@@ -26,7 +26,10 @@ std::string seconds(std::chrono::nanoseconds time) {
 std::string line_of(const Client& client) {
   return "id=" + std::to_string(client.peer.id) + " addr=" + address_of(client.peer) +
          " name=" + client.name + " age=" + seconds(client.age) + " idle=" + seconds(client.idle) +
-         " flags=" + (client.queued < 0 ? "N" : "x") +
+         " flags=" +
+         (client.waits        ? "b"
+          : client.queued < 0 ? "N"
+                              : "x") +
          " db=0 sub=0 psub=0 ssub=0 multi=" + std::to_string(client.queued) +
          " qbuf=" + std::to_string(client.input) +
          " qbuf-free=0 argv-mem=0 obl=" + std::to_string(client.output) + " oll=0 omem=0" +
@@ -172,6 +175,18 @@ void run_client_kill(Call& call) {
     if (!read_filter(call, words[i], words[i + 1], filter)) return;
   }
   kill(call, filter, [](Writer& to, std::size_t closed) { to.integer(static_cast<std::int64_t>(closed)); });
+}
+
+// CLIENT UNBLOCK ID [TIMEOUT | ERROR]
+void run_client_unblock(Call& call) {
+  const Arguments words = call.words;
+  if (words.size() != 3 && words.size() != 4) return call.fail_arity("client|unblock");
+  const auto id = core::parse_integer(words[2]);
+  if (!id) return call.fail("ERR value is not an integer or out of range");
+  const std::string how = words.size() == 4 ? lower(words[3]) : "timeout";
+  if (how != "timeout" && how != "error")
+    return call.fail("ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR");
+  call.later.end_wait(call.silent(), static_cast<std::uint64_t>(*id), how == "error");
 }
 
 }  // namespace weir::resp

@@ -28,6 +28,10 @@ constexpr std::array kCommands = {
         "WEIR.RESERVE", -3, kNoKeys, Flags::none, ask_reserve, nullptr,
         "charge now, act when the moment comes: [COST n] [MAXWAIT ms] [CLASS c] [HOLD ms] [KEYS] key rule "
         "..., or AS attribute=value ..."},
+    Command{"WEIR.ACQUIRE", -5, kNoKeys, Flags::waits, ask_acquire, nullptr,
+            "as WEIR.RESERVE, and the answer comes when the moment has: MAXWAIT ms [COST n] [CLASS c] [HOLD "
+            "ms] [KEYS] "
+            "key rule ..., or AS attribute=value ..."},
     Command{"WEIR.CANCEL", 2, kNoKeys, Flags::none, ask_cancel, nullptr,
             "take a reservation back before its moment"},
     Command{"WEIR.SETTLE", 3, kNoKeys, Flags::none, ask_settle, nullptr,

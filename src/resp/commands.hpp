@@ -64,6 +64,7 @@ enum class Flags : std::uint8_t {
   in_multi = 2,      // runs at once inside MULTI, is not queued
   unlisted = 4,      // only a better error than `unknown command`
   not_in_multi = 8,  // MULTI refuses it
+  waits = 16,        // its answer may come long after it
 };
 constexpr Flags operator|(Flags a, Flags b) {
   return static_cast<Flags>(static_cast<std::uint8_t>(a) | static_cast<std::uint8_t>(b));
@@ -120,6 +121,7 @@ void run_client(Call& call);
 void run_client_info(Call& call);
 void run_client_list(Call& call);
 void run_client_kill(Call& call);
+void run_client_unblock(Call& call);
 // server_commands.cpp
 void run_command(Call& call);
 void run_info(Call& call);
@@ -142,6 +144,7 @@ void run_explain(Call& call);
 void run_reset(Call& call);
 void run_limits_config(Call& call);
 // reservation_commands.cpp
+bool ask_acquire(Pipeline& pipeline, Arguments words, bool silent);
 bool ask_reserve(Pipeline& pipeline, Arguments words, bool silent);
 bool ask_cancel(Pipeline& pipeline, Arguments words, bool silent);
 bool ask_settle(Pipeline& pipeline, Arguments words, bool silent);

@@ -160,6 +160,7 @@ void run_client(Call& call) {
     if (what == "info") return run_client_info(call);
     if (what == "list") return run_client_list(call);
     if (what == "kill") return run_client_kill(call);
+    if (what == "unblock") return run_client_unblock(call);
   }
   if (what == "setinfo" || what == "no-evict" || what == "no-touch") return call.reply().simple("OK");
   if (what == "reply") {

@@ -5,10 +5,11 @@
 namespace weir::resp {
 
 Conversation::Conversation(service::Service& service, store::Store& store, Batch& batch, net::Peer peer,
-                           std::function<void()> resume, net::Clients* clients)
+                           std::function<void()> resume, net::Clients* clients,
+                           waiting::AcquiringStore* acquiring)
     : service_(service),
       caller_{.peer = std::move(peer), .authenticated = !service.credentials.required()},
-      pipeline_(service, store, batch, resume),
+      pipeline_(service, store, acquiring, batch, resume),
       later_(clients, std::move(resume)) {}
 
 std::size_t Conversation::feed(std::string_view input, std::string& out, net::Moment when) {
@@ -19,7 +20,7 @@ std::size_t Conversation::feed(std::string_view input, std::string& out, net::Mo
   std::uint64_t ran = 0;
   if (!settle(out) || later_.waiting()) return 0;
   if (waits_since_.count() != 0) {
-    if (when.now - waits_since_ >= service::SlowLog::kSlow)
+    if (when.now - waits_since_ >= service::SlowLog::kSlow && !has(last_->flags, Flags::waits))
       note(when.now - waits_since_, {std::string(last_->name), "... (and what it waited for)"});
     waits_since_ = {};
   }
@@ -76,6 +77,7 @@ bool Conversation::take(std::string_view bytes, std::string& out) {
 
 // A decision waits for those after it; any other command is answered after those before it.
 bool Conversation::gather(const Command& command, Arguments words, bool silent) {
+  if (has(command.flags, Flags::waits)) pipeline_.let_wait(!transaction_.running());
   return command.ask != nullptr && command.takes(words.size()) && command.ask(pipeline_, words, silent);
 }
 
@@ -173,6 +175,7 @@ void Conversation::describe(net::Client& client) const {
   client.user = caller_.authenticated ? service_.options().user : "";
   client.protocol = caller_.protocol;
   client.command = last_ != nullptr ? lower(last_->name) : "NULL";
+  client.waits = pipeline_.acquiring();
   if (transaction_.open()) client.queued = static_cast<std::int64_t>(transaction_.queued());
 }
 

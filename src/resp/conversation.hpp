@@ -34,12 +34,15 @@ class Conversation final : public net::Conversation {
   static constexpr std::size_t kOutputCap = std::size_t{256} << 10;
 
   // `batch` is shared by the conversations of a loop. Without `clients` the commands about other connections
-  // are unknown. All that is handed in must outlive this.
+  // are unknown; without `acquiring` nobody waits for a moment. All that is handed in must outlive this.
   Conversation(service::Service& service, store::Store& store, Batch& batch, net::Peer peer,
-               std::function<void()> resume, net::Clients* clients = nullptr);
+               std::function<void()> resume, net::Clients* clients = nullptr,
+               waiting::AcquiringStore* acquiring = nullptr);
 
   std::size_t feed(std::string_view input, std::string& out, net::Moment when) override;
   bool waiting() const override { return pipeline_.waiting() || later_.waiting(); }
+  bool ends_with_peer() const override { return pipeline_.acquiring(); }
+  bool end_wait(bool with_error) override { return pipeline_.end_wait(with_error); }
   bool busy() const override { return busy_ || pipeline_.answered() || later_.answered(); }
   bool closing() const override { return caller_.closing; }
   bool trusted() const override { return caller_.authenticated; }

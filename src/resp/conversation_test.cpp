@@ -667,6 +667,7 @@ class LateClients final : public net::Clients {
   void list(std::function<void(const Rows&)> done) override {
     turns.emplace_back([this, done = std::move(done)] { done(std::make_shared<List>(List{rows})); });
   }
+  void end_wait(std::uint64_t, bool, std::function<void(std::size_t)>) override {}
   void close(std::vector<std::uint64_t> ids, std::function<void(std::size_t)> done) override {
     turns.emplace_back([this, ids = std::move(ids), done = std::move(done)] {
       closed.insert(closed.end(), ids.begin(), ids.end());

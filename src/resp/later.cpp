@@ -25,6 +25,14 @@ void Later::close(bool silent, std::function<bool(const net::Client&)> which,
   }));
 }
 
+void Later::end_wait(bool silent, std::uint64_t id, bool with_error) {
+  open_ = true;
+  silent_ = silent;
+  clients_->end_wait(id, with_error, unless_gone([this](std::size_t ended) {
+                       finish([ended](Writer& to) { to.integer(static_cast<std::int64_t>(ended)); });
+                     }));
+}
+
 void Later::finish(std::function<void(Writer&)> reply) {
   reply_ = std::move(reply);
   open_ = false;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <utility>
@@ -28,6 +29,8 @@ class Later {
   // Closes those of which `which` says so.
   void close(bool silent, std::function<bool(const net::Client&)> which,
              std::function<void(Writer&, std::size_t)> reply);
+
+  void end_wait(bool silent, std::uint64_t id, bool with_error);
 
   bool waiting() const { return open_; }
   bool answered() const { return !open_ && reply_ != nullptr; }

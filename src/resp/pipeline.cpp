@@ -69,7 +69,8 @@ Question::Question() { on_answer = &Pipeline::on_answer; }
 
 Pipeline::~Pipeline() {
   for (auto& question : pending_) {
-    if (question->state == State::submitted) store_.cancel(*question);
+    if (question->state == State::submitted)
+      question->verb == store::Verb::acquire ? acquiring_->cancel(*question) : store_.cancel(*question);
     batch_.put_back(std::move(question));
   }
 }
@@ -132,6 +133,22 @@ void Pipeline::reset(std::span<const std::string_view> keys, bool silent) {
   }
 }
 
+void Pipeline::acquire(Question& question) {
+  if (acquiring_ == nullptr || !lets_wait_) {
+    question.reservation->max_wait = std::chrono::nanoseconds{0};
+    return;
+  }
+  if (question.checks.empty()) return;
+  question.verb = store::Verb::acquire;
+  acquires_ = true;
+}
+
+bool Pipeline::end_wait(bool with_error) {
+  if (!acquiring() || !acquiring_->end(*pending_.back())) return false;
+  if (with_error) pending_.back()->reply = Reply::unblocked;
+  return true;
+}
+
 void Pipeline::ask_about(std::string_view id, store::Verb verb, std::uint64_t actual, bool silent) {
   Question& question = batch_.add();
   if (!question.more) question.more = std::make_unique<Question::More>();
@@ -147,20 +164,24 @@ void Pipeline::ask_about(std::string_view id, store::Verb verb, std::uint64_t ac
 void Pipeline::ask() {
   if (!fresh_) when_.now = service_.now();
   fresh_ = false;
-  if (unasked_ == 0) return store_.submit(batch_.requests(), when_);
+  if (unasked_ == 0 && !acquires_) return store_.submit(batch_.requests(), when_);
   unasked_ = 0;
   std::array<store::Request*, Batch::kMost> asked{};
   std::size_t count = 0;
   for (store::Request* each : batch_.requests()) {
     if (each->state != State::answered) asked[count++] = each;
   }
-  if (count > 0) store_.submit({asked.data(), count}, when_);
+  const std::size_t last = std::exchange(acquires_, false) ? 1 : 0;
+  if (count > last) store_.submit({asked.data(), count - last}, when_);
+  if (last != 0) acquiring_->submit({&asked[count - 1], 1}, when_);
 }
 
 bool Pipeline::settle(Writer to) {
   if (open_ > 0) return false;
   if (!pending_.empty()) {
-    batch_.counts().took(service_.now() - waits_since_, pending_.size());
+    // What waited for its moment says nothing of how fast decisions are.
+    const std::size_t decided = pending_.size() - (pending_.back()->verb == store::Verb::acquire ? 1 : 0);
+    if (decided > 0) batch_.counts().took(service_.now() - waits_since_, decided);
     for (auto& question : pending_) {
       write(to, *question);
       batch_.put_back(std::move(question));
@@ -239,6 +260,9 @@ void Pipeline::write(Writer& to, Question& question) {
       break;
     case Reply::settled:
       if (!question.silent) to.integer(in_ms_or_never(question.reservation->wait));
+      break;
+    case Reply::unblocked:
+      if (!question.silent) to.error("UNBLOCKED client unblocked via CLIENT UNBLOCK");
       break;
   }
 }

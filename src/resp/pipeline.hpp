@@ -21,15 +21,17 @@
 #include "resp/writer.hpp"
 #include "service/service.hpp"
 #include "store/store.hpp"
+#include "waiting/acquiring_store.hpp"
 
 namespace weir::resp {
 
 class Pipeline {
  public:
   // `resume` is called by the store's thread when the last open question is answered; never from inside
-  // settle(). All that is handed in must outlive this.
-  Pipeline(service::Service& service, store::Store& store, Batch& batch, std::function<void()> resume)
-      : service_(service), store_(store), batch_(batch), resume_(std::move(resume)) {}
+  // settle(). Without `acquiring` nobody waits for a moment. All that is handed in must outlive this.
+  Pipeline(service::Service& service, store::Store& store, waiting::AcquiringStore* acquiring, Batch& batch,
+           std::function<void()> resume)
+      : service_(service), store_(store), acquiring_(acquiring), batch_(batch), resume_(std::move(resume)) {}
   ~Pipeline();
   Pipeline(const Pipeline&) = delete;
   Pipeline& operator=(const Pipeline&) = delete;
@@ -63,6 +65,10 @@ class Pipeline {
   void ask_about(std::string_view id, store::Verb verb, std::uint64_t actual, bool silent);
   // The longest that a reservation may have to wait.
   std::chrono::milliseconds max_wait() const { return service_.options().max_wait; }
+  // What was added last waits for its moment, if it may; nothing is gathered after it.
+  void acquire(Question& question);
+  // Whether acquires wait: not in a transaction.
+  void let_wait(bool yes) { lets_wait_ = yes; }
   // Alone: nothing may be gathered before it, and settle() is the next call.
   void reset(std::span<const std::string_view> keys, bool silent);
 
@@ -73,8 +79,11 @@ class Pipeline {
   }
   void answer(Writer to) const { to.error(error_); }
 
-  bool full() const { return batch_.full(); }
+  bool full() const { return batch_.full() || acquires_; }
   bool waiting() const { return open_ > 0; }
+  // It waits for an acquire.
+  bool acquiring() const { return open_ > 0 && pending_.back()->verb == store::Verb::acquire; }
+  bool end_wait(bool with_error);
   // All is answered, and not all of it is written.
   bool answered() const { return !pending_.empty() && open_ == 0; }
 
@@ -96,6 +105,7 @@ class Pipeline {
 
   service::Service& service_;
   store::Store& store_;
+  waiting::AcquiringStore* acquiring_;
   Batch& batch_;
   std::function<void()> resume_;
   store::Moment when_{};
@@ -104,6 +114,8 @@ class Pipeline {
   std::size_t open_ = 0;                            // of them, without an answer
   std::chrono::nanoseconds waits_since_{0};         // when they had arrived
   std::string error_;
+  bool lets_wait_ = true;
+  bool acquires_ = false;     // the last of the batch
   std::size_t unasked_ = 0;   // of the batch: answered without the store
   std::uint64_t denied_ = 0;  // not yet counted
 };

@@ -13,23 +13,34 @@ namespace {
 constexpr std::string_view kForm =
     "the form is WEIR.RESERVE [COST n] [MAXWAIT ms] [CLASS c] [HOLD ms] [KEYS] key rule [key rule ...], or "
     "... AS attribute=value ...";
+constexpr std::string_view kAcquireForm =
+    "the form is WEIR.ACQUIRE MAXWAIT ms [COST n] [CLASS c] [HOLD ms] [KEYS] key rule [key rule ...], or ... "
+    "AS "
+    "attribute=value ...";
 
-bool reserve_keys(Pipeline& pipeline, const ReservationWords& asked, bool silent) {
+// Null: it has failed.
+Question* reserve_keys(Pipeline& pipeline, const ReservationWords& asked, bool silent,
+                       std::string_view form) {
   Question* const question =
-      gather_keys(pipeline, asked.rest, Reply::reservation, Cost{asked.cost.value_or(1)}, silent, kForm);
-  if (question == nullptr) return false;
+      gather_keys(pipeline, asked.rest, Reply::reservation, Cost{asked.cost.value_or(1)}, silent, form);
+  if (question == nullptr) return nullptr;
   question->reserve(asked.max_wait.value_or(std::chrono::milliseconds{0}),
                     asked.hold.value_or(std::chrono::milliseconds{0}));
-  return true;
+  return question;
 }
 
-bool reserve_by_file(Pipeline& pipeline, const ReservationWords& asked, bool silent) {
+Question* fail(Pipeline& pipeline, std::string text) {
+  pipeline.fail(std::move(text));
+  return nullptr;
+}
+
+Question* reserve_by_file(Pipeline& pipeline, const ReservationWords& asked, bool silent) {
   const limits::Set* set = pipeline.limits();
-  if (set == nullptr) return pipeline.fail(std::string(kNoLimitsFile));
+  if (set == nullptr) return fail(pipeline, std::string(kNoLimitsFile));
   LimitsWords words;
   std::string error;
   if (!read_limits_words(asked.rest, false, pipeline.attribute_room(), words, error))
-    return pipeline.fail(std::move(error));
+    return fail(pipeline, std::move(error));
   words.cost = asked.cost.value_or(1);
   words.class_name = asked.class_name;
   words.costs_an_estimate = !asked.cost;
@@ -37,19 +48,19 @@ bool reserve_by_file(Pipeline& pipeline, const ReservationWords& asked, bool sil
   limits::Matched& matched = question.more->matched;
   if (!limits::match(*set, words.asked(), pipeline.limits_now(), matched)) {
     pipeline.drop();
-    return pipeline.fail("ERR " + matched.error);
+    return fail(pipeline, "ERR " + matched.error);
   }
   const limits::Waiting waiting = limits::waiting_of(*set, matched);
   if (waiting.max_wait && asked.max_wait && *asked.max_wait > *waiting.max_wait) {
     pipeline.drop();
-    return pipeline.fail(
-        not_in_range("MAXWAIT", std::to_string(asked.max_wait->count()), 0,
-                     std::chrono::floor<std::chrono::milliseconds>(*waiting.max_wait).count()));
+    return fail(pipeline,
+                not_in_range("MAXWAIT", std::to_string(asked.max_wait->count()), 0,
+                             std::chrono::floor<std::chrono::milliseconds>(*waiting.max_wait).count()));
   }
   question.reserve(asked.max_wait ? *asked.max_wait : waiting.max_wait.value_or(std::chrono::nanoseconds{0}),
                    asked.hold ? *asked.hold : waiting.hold);
   pipeline.ask_matched(question);
-  return true;
+  return &question;
 }
 
 }  // namespace
@@ -59,7 +70,23 @@ bool ask_reserve(Pipeline& pipeline, Arguments words, bool silent) {
   std::string error;
   if (!read_reservation_words(words.subspan(1), pipeline.max_wait(), asked, error))
     return pipeline.fail(std::move(error));
-  return asked.by_file ? reserve_by_file(pipeline, asked, silent) : reserve_keys(pipeline, asked, silent);
+  return (asked.by_file ? reserve_by_file(pipeline, asked, silent)
+                        : reserve_keys(pipeline, asked, silent, kForm)) != nullptr;
+}
+
+bool ask_acquire(Pipeline& pipeline, Arguments words, bool silent) {
+  ReservationWords asked;
+  std::string error;
+  if (!read_reservation_words(words.subspan(1), pipeline.max_wait(), asked, error))
+    return pipeline.fail(std::move(error));
+  if (!asked.max_wait)
+    return pipeline.fail("ERR missing MAXWAIT: how many milliseconds it may wait; " +
+                         std::string(kAcquireForm));
+  Question* const question = asked.by_file ? reserve_by_file(pipeline, asked, silent)
+                                           : reserve_keys(pipeline, asked, silent, kAcquireForm);
+  if (question == nullptr) return false;
+  pipeline.acquire(*question);
+  return true;
 }
 
 bool ask_cancel(Pipeline& pipeline, Arguments words, bool silent) {

@@ -95,7 +95,7 @@ class Server::Impl {
     std::vector<net::Loop*> loops;
     for (std::size_t i = 0; i < settings_.threads; ++i) {
       workers_.push_back(std::make_unique<Worker>(i, settings_, service_, embedded_, memory_.get(),
-                                                  store_status_, connections_));
+                                                  store_status_, house_, connections_));
       loops.push_back(&workers_.back()->loop());
     }
     connections_.memory.most = settings_.client_memory;
@@ -272,7 +272,9 @@ class Server::Impl {
                   reload_->stop();
                   watch_->stop();
                   listeners_->stop();
-                  all(&Worker::drain);
+                  // The last moments leave their answers the time to get out.
+                  const auto until = service_.now() + Shutdown::kDrainAtMost - std::chrono::seconds{1};
+                  for (const auto& worker : workers_) worker->drain(until);
                 },
             .drained = [this] { return connections_.now.load() == 0; },
             .let_end = [all] { all(&Worker::let_end); },
@@ -287,6 +289,7 @@ class Server::Impl {
   StoreStatus store_status_{settings_.store_text, settings_.threads};
   enum class Stage : std::uint8_t { starting, serving, draining };
   std::atomic<Stage> stage_{Stage::starting};
+  waiting::House house_{settings_.max_waiters};
   net::Counters connections_;
   std::atomic<std::uint64_t> open_resp_{0};
   std::atomic<std::uint64_t> open_http_{0};

@@ -23,7 +23,6 @@ void Shutdown::start() {
 }
 
 void Shutdown::begin() {
-  constexpr std::chrono::seconds kDrainAtMost{5};
   if (std::exchange(begun_, true)) return;
   steps_.begin();
   longest_.expires_after(kDrainAtMost);

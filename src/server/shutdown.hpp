@@ -7,12 +7,16 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <chrono>
 #include <functional>
 
 namespace weir::server {
 
 class Shutdown {
  public:
+  // How long connections may take to end.
+  static constexpr std::chrono::seconds kDrainAtMost{5};
+
   struct Steps {
     std::function<void()> begin;     // stops accepting and lets connections drain; called once
     std::function<bool()> drained;   // whether they have gone; asked until it says so

@@ -13,17 +13,19 @@ namespace weir::server {
 
 Worker::Worker(std::size_t number, const Settings& settings, service::Service& service,
                store::EmbeddedStore& embedded, redis::ProcessMemory* memory, StoreStatus& status,
-               net::Counters& connections)
+               waiting::House& house, net::Counters& connections)
     : service_(service),
       embedded_(embedded),
       batch_(service.options().on_store_error, service.options().sharing, service.wall_ahead(),
              service.limits.get()),
       room_(service, settings.headers),
       loop_(number, service.options().clock, settings.stall_timeout, connections, service.notices) {
-  if (!settings.store) return;
   const core::Clock& clock = service.options().clock;
-  shared_ =
-      std::make_unique<redis::SharedStore>(*settings.store, settings.store_options, embedded, *memory, clock);
+  if (settings.store)
+    shared_ = std::make_unique<redis::SharedStore>(*settings.store, settings.store_options, embedded, *memory,
+                                                   clock);
+  acquiring_ = std::make_unique<waiting::AcquiringStore>(store(), house, clock, [this] { wake(); });
+  if (!settings.store) return;
   link_.emplace(number, loop_.context, *shared_, settings, clock, status);
   loop_.poller.set_brake({[this] { return shared_->client().room(); }, settings.store_options.deadline},
                          clock);
@@ -31,7 +33,8 @@ Worker::Worker(std::size_t number, const Settings& settings, service::Service& s
 }
 
 std::unique_ptr<net::Conversation> Worker::converse(const net::Peer& peer, std::function<void()> resume) {
-  return std::make_unique<resp::Conversation>(service_, store(), batch_, peer, std::move(resume), &clients_);
+  return std::make_unique<resp::Conversation>(service_, store(), batch_, peer, std::move(resume), &clients_,
+                                              acquiring_.get());
 }
 
 std::unique_ptr<net::Conversation> Worker::converse_http(const net::Peer& peer,
@@ -40,6 +43,19 @@ std::unique_ptr<net::Conversation> Worker::converse_http(const net::Peer& peer,
 }
 
 store::Store& Worker::store() { return shared_ ? static_cast<store::Store&>(*shared_) : embedded_; }
+
+// Asio's timers go by a timerfd, whose slack is 50 us however long they run; that of epoll's timeouts grows
+// with them.
+void Worker::wake() {
+  const auto next = acquiring_->next_deadline();
+  if (!next) return;
+  next_moment_.expires_after(*next - service_.now());
+  next_moment_.async_wait([this](const boost::system::error_code& error) {
+    if (error) return;
+    acquiring_->advance(service_.now());
+    wake();
+  });
+}
 
 void Worker::run() {
   loop_.start_sweeping();
@@ -57,13 +73,17 @@ void Worker::reload(const Settings& settings) {
   });
 }
 
-void Worker::drain() {
-  boost::asio::post(loop_.context, [this] { loop_.drain(); });
+void Worker::drain(std::chrono::nanoseconds until) {
+  boost::asio::post(loop_.context, [this, until] {
+    acquiring_->end_all_after(until);
+    loop_.drain();
+  });
 }
 
 void Worker::let_end() {
   boost::asio::post(loop_.context, [this] {
     loop_.stop();
+    next_moment_.cancel();
     if (link_) link_->stop();
   });
 }

@@ -4,6 +4,8 @@
 // make_end() may be called by any. What is handed in must outlive it.
 #pragma once
 
+#include <boost/asio/steady_timer.hpp>
+#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -20,6 +22,7 @@
 #include "server/store_link.hpp"
 #include "service/service.hpp"
 #include "store/embedded_store.hpp"
+#include "waiting/acquiring_store.hpp"
 
 namespace weir::server {
 
@@ -29,7 +32,7 @@ class Worker {
   // `memory` and `status` are for all loops. Throws what StoreLink throws.
   Worker(std::size_t number, const Settings& settings, service::Service& service,
          store::EmbeddedStore& embedded, redis::ProcessMemory* memory, StoreStatus& status,
-         net::Counters& connections);
+         waiting::House& house, net::Counters& connections);
 
   net::Loop& loop() { return loop_; }
   const redis::SharedStore* shared() const { return shared_.get(); }  // null without --store
@@ -41,21 +44,25 @@ class Worker {
 
   void run();                             // returns after let_end() or make_end()
   void reload(const Settings& settings);  // the store's TLS files
-  void drain();                           // answers what has arrived, then closes
-  void let_end();                         // when the connections have gone
-  void make_end();                        // with what is under way
+  // Answers what has arrived, then closes; those that wait for a moment after that are denied.
+  void drain(std::chrono::nanoseconds until);
+  void let_end();   // when the connections have gone
+  void make_end();  // with what is under way
 
  private:
   store::Store& store();
+  void wake();
 
   service::Service& service_;
   store::EmbeddedStore& embedded_;
   // Before the loop, whose connections ask until they end.
   std::unique_ptr<redis::SharedStore> shared_;
+  std::unique_ptr<waiting::AcquiringStore> acquiring_;
   resp::Batch batch_;
   http::Room room_;
   net::Loop loop_;
   net::LoopClients clients_{loop_};
+  boost::asio::steady_timer next_moment_{loop_.context};
   std::optional<StoreLink> link_;
 };
 

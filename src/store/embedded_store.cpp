@@ -80,6 +80,8 @@ void EmbeddedStore::answer(Request& request, Moment when) {
         return reservations_.cancel(request, when.now);
       case Verb::settle:
         return reservations_.settle(request, when.now);
+      case Verb::acquire:
+        return refuse(request, "nobody waits in a table");
     }
   }
   if (request.checks.size() != 1) return check_all(request, when);

@@ -83,6 +83,9 @@ enum class Verb : std::uint8_t {
   reserve,  // charge all checks or none for the moment at which all allow; a cost of 0 looks
   cancel,   // take a reservation back before its moment; no checks
   settle,   // charge a reservation what it turned out to cost; no checks
+  // reserve, and the answer comes when the moment has: the one verb that cancel() takes back. Only for
+  // waiting/acquiring_store.hpp, which asks another store; for that store itself it is Fault::unsuitable.
+  acquire,
 };
 
 // The most checks that can be charged all or none. A reset may have any number of keys.

@@ -1,0 +1,285 @@
+#include "waiting/acquiring_store.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "store/embedded_store.hpp"
+
+namespace weir::waiting {
+namespace {
+
+using namespace std::chrono_literals;
+using std::chrono::nanoseconds;
+using store::Request;
+using store::Verb;
+
+// A request of one check, and what it was told when.
+struct Asker : Request {
+  Asker(const store::Limit& limit, std::string its_key, nanoseconds max_wait, std::vector<Asker*>& into)
+      : key(std::move(its_key)), told(into) {
+    check.limit = &limit;
+    check.key = key;
+    checks = {&check, 1};
+    verb = Verb::acquire;
+    reservation = &which;
+    which.max_wait = max_wait;
+    on_answer = [](Request& request) {
+      auto& self = static_cast<Asker&>(request);
+      self.told.push_back(&self);
+    };
+  }
+  std::string key;
+  std::vector<Asker*>& told;
+  store::Check check;
+  store::Reservation which;
+};
+
+// One unit a second, one at once.
+struct World {
+  store::Limit limit{.rule = core::Rule::parse("1/s").value()};
+  store::EmbeddedStore embedded{std::size_t{8} << 20};
+  House house{1'000};
+  nanoseconds now = 100s;
+  int changed = 0;
+  AcquiringStore store{embedded, house, [this] { return now; }, [this] { ++changed; }};
+  std::vector<Asker*> told;
+
+  std::unique_ptr<Asker> ask(nanoseconds max_wait, nanoseconds hold = 0s) {
+    auto asker = std::make_unique<Asker>(limit, "k", max_wait, told);
+    asker->which.hold = hold;
+    Request* const one = asker.get();
+    store.submit({&one, 1}, {now, now});
+    return asker;
+  }
+  void advance(nanoseconds by) {
+    now += by;
+    store.advance(now);
+  }
+};
+
+TEST(AcquiringStore, answers_when_the_moment_has_come) {
+  World world;
+  const auto first = world.ask(0s), second = world.ask(10s), third = world.ask(10s);
+  EXPECT_EQ(first->state, Request::State::answered);
+  EXPECT_TRUE(first->allowed());
+  EXPECT_EQ(second->state, Request::State::submitted);
+  EXPECT_EQ(world.changed, 1);  // the third's moment is not the earliest
+  EXPECT_EQ(world.store.next_deadline(), 101s);
+  world.advance(999ms);
+  EXPECT_TRUE(world.told.empty());
+  world.advance(1ms);
+  EXPECT_EQ(world.told, (std::vector{second.get()}));
+  EXPECT_TRUE(second->allowed());
+  EXPECT_TRUE(second->charged);
+  EXPECT_EQ(second->which.wait, 0s);
+  EXPECT_EQ(second->which.id, "");
+  EXPECT_EQ(second->decision().reset_after, 1s);
+  EXPECT_EQ(world.house.waiting(), 1U);
+  world.advance(1s);
+  EXPECT_EQ(world.told.size(), 2U);
+  EXPECT_EQ(world.house.waiting(), 0U);
+}
+
+TEST(AcquiringStore, what_cannot_be_in_time_is_denied_at_once_and_not_charged) {
+  World world;
+  const auto first = world.ask(0s), late = world.ask(999ms), next = world.ask(1s);
+  EXPECT_EQ(late->state, Request::State::answered);
+  EXPECT_FALSE(late->allowed());
+  EXPECT_EQ(late->which.wait, 1ms);  // the same call is granted then
+  world.advance(1s);
+  EXPECT_EQ(world.told, (std::vector{next.get()}));
+}
+
+TEST(AcquiringStore, one_that_is_cancelled_leaves_its_moment_to_the_next) {
+  World world;
+  const auto first = world.ask(0s), second = world.ask(10s), third = world.ask(10s);
+  world.store.cancel(*second);
+  EXPECT_EQ(second->state, Request::State::idle);
+  EXPECT_EQ(world.house.waiting(), 1U);
+  const auto fourth = world.ask(1s);
+  world.advance(1s);
+  EXPECT_EQ(world.told, (std::vector{fourth.get()}));
+  world.store.cancel(*third);
+  world.advance(1s);
+  const auto fifth = world.ask(0s);
+  EXPECT_TRUE(fifth->allowed());  // the last took what it was charged along
+}
+
+TEST(AcquiringStore, a_hold_is_told_its_id_when_its_moment_has_come) {
+  World world;
+  const auto first = world.ask(0s), held = world.ask(10s, 5s);
+  world.advance(1s);
+  ASSERT_EQ(world.told.size(), 1U);
+  EXPECT_EQ(held->which.id.size(), 22U);
+  store::Reservation which{.id = held->which.id, .actual = 3};
+  Request settle{.verb = Verb::settle, .reservation = &which};
+  Request* const one = &settle;
+  world.store.submit({&one, 1}, {world.now, world.now});
+  EXPECT_EQ(which.wait, 3s);
+}
+
+TEST(AcquiringStore, a_full_house_lets_nobody_wait) {
+  World world;
+  world.house.enter();
+  for (int i = 1; i < 1'000; ++i) world.house.enter();
+  const auto first = world.ask(10s), second = world.ask(10s);
+  EXPECT_TRUE(first->allowed());
+  EXPECT_EQ(second->state, Request::State::answered);
+  EXPECT_FALSE(second->allowed());
+  EXPECT_EQ(second->which.wait, 1s);
+  EXPECT_EQ(world.house.turned_away(), 2U);
+  world.house.leave();
+  const auto third = world.ask(10s);
+  EXPECT_EQ(third->state, Request::State::submitted);
+}
+
+TEST(AcquiringStore, a_wait_that_is_ended_is_a_denial_that_is_not_charged) {
+  World world;
+  const auto first = world.ask(0s), second = world.ask(10s), third = world.ask(10s);
+  EXPECT_TRUE(world.store.end(*third));
+  EXPECT_TRUE(world.told.empty());
+  world.advance(250ms);
+  ASSERT_EQ(world.told, (std::vector{third.get()}));
+  EXPECT_FALSE(third->allowed());
+  EXPECT_FALSE(third->charged);
+  EXPECT_EQ(third->which.wait, 1'750ms);
+  EXPECT_EQ(third->decision().retry_after, 1'750ms);
+  const auto fourth = world.ask(2s);
+  EXPECT_EQ(world.embedded.reservations().counts().holes, 0U);
+  world.advance(1'750ms);
+  EXPECT_EQ(world.told, (std::vector{third.get(), second.get(), fourth.get()}));
+}
+
+TEST(AcquiringStore, at_the_end_those_whose_moment_is_near_are_granted_and_the_others_denied) {
+  World world;
+  std::vector<std::unique_ptr<Asker>> all;
+  for (int i = 0; i <= 10; ++i) all.push_back(world.ask(60s));
+  world.store.end_all_after(world.now + 4s);
+  world.advance(0s);
+  EXPECT_EQ(world.told.size(), 6U);
+  const auto late = world.ask(60s);
+  EXPECT_EQ(late->state, Request::State::answered);
+  for (int i = 0; i < 4; ++i) world.advance(1s);
+  EXPECT_EQ(world.told.size(), 10U);
+  for (std::size_t i = 1; i <= 10; ++i) {
+    EXPECT_EQ(all[i]->allowed(), i <= 4) << i;
+    EXPECT_EQ(all[i]->which.wait, i <= 4 ? 0s : std::chrono::seconds{i}) << i;
+  }
+}
+
+TEST(AcquiringStore, one_may_be_destroyed_by_what_another_is_told) {
+  World world;
+  const auto first = world.ask(0s);
+  auto second = world.ask(10s);
+  static std::unique_ptr<Asker> third;
+  static World* its;
+  third = world.ask(10s);
+  its = &world;
+  second->on_answer = [](Request&) {
+    its->store.cancel(*third);
+    third.reset();
+  };
+  world.store.end_all_after(world.now);
+  world.advance(0s);
+  EXPECT_EQ(world.house.waiting(), 0U);
+  world.advance(10s);
+  EXPECT_TRUE(world.told.empty());
+}
+
+// --------------------------------------------------------------------------------- another store, that is
+// slow
+
+// Answers when it is told to.
+class Slow final : public store::Store {
+ public:
+  explicit Slow(store::Store& other) : other_(other) {}
+  void submit(std::span<Request* const> batch, store::Moment) override {
+    for (Request* each : batch) {
+      each->state = Request::State::submitted;
+      asked.push_back(each);
+    }
+  }
+  void cancel(Request& pending) override {
+    std::erase(asked, &pending);
+    pending.state = Request::State::idle;
+  }
+  void give_back(const Request&, nanoseconds) override {}
+  void answer(nanoseconds now) {
+    for (Request* each : std::exchange(asked, {})) {
+      other_.submit({&each, 1}, {now, now});
+      each->on_answer(*each);
+    }
+  }
+  std::vector<Request*> asked;
+
+ private:
+  store::Store& other_;
+};
+
+struct SlowWorld {
+  store::Limit limit{.rule = core::Rule::parse("1/s").value()};
+  store::EmbeddedStore embedded{std::size_t{8} << 20};
+  Slow slow{embedded};
+  House house{1'000};
+  nanoseconds now = 100s;
+  std::vector<Asker*> told;
+  AcquiringStore store{slow, house, [this] { return now; }, [] {}};
+
+  std::unique_ptr<Asker> ask(nanoseconds max_wait) {
+    auto asker = std::make_unique<Asker>(limit, "k", max_wait, told);
+    Request* const one = asker.get();
+    store.submit({&one, 1}, {now, now});
+    return asker;
+  }
+};
+
+TEST(AcquiringStore, waits_for_a_slow_store_and_then_for_the_moment) {
+  SlowWorld world;
+  const auto first = world.ask(10s), second = world.ask(10s);
+  EXPECT_EQ(world.house.waiting(), 2U);
+  world.now += 3ms;
+  world.slow.answer(world.now);
+  EXPECT_EQ(world.told, (std::vector{first.get()}));
+  EXPECT_EQ(world.store.next_deadline(), 101'003ms);
+  world.now += 1s;
+  world.store.advance(world.now);
+  EXPECT_EQ(world.told, (std::vector{first.get(), second.get()}));
+  EXPECT_EQ(world.house.waiting(), 0U);
+}
+
+TEST(AcquiringStore, one_that_goes_before_the_answer_gives_its_moment_up_when_that_comes) {
+  SlowWorld world;
+  const auto first = world.ask(10s);
+  auto second = world.ask(10s);
+  world.store.cancel(*second);
+  second.reset();
+  world.slow.answer(world.now);
+  EXPECT_EQ(world.embedded.reservations().counts().open, 1U);
+  world.slow.answer(world.now);  // the cancel
+  EXPECT_EQ(world.embedded.reservations().counts().open, 0U);
+  EXPECT_EQ(world.house.waiting(), 0U);
+  EXPECT_EQ(world.told, (std::vector{first.get()}));
+}
+
+TEST(AcquiringStore, its_end_takes_back_what_it_asked) {
+  store::EmbeddedStore embedded{std::size_t{8} << 20};
+  Slow slow{embedded};
+  House house{10};
+  const store::Limit limit{.rule = core::Rule::parse("1/s").value()};
+  std::vector<Asker*> told;
+  Asker asker(limit, "k", 1s, told);
+  {
+    AcquiringStore store{slow, house, [] { return 1s; }, [] {}};
+    Request* const one = &asker;
+    store.submit({&one, 1}, {1s, 1s});
+    store.cancel(asker);
+  }
+  EXPECT_TRUE(slow.asked.empty());
+}
+
+}  // namespace
+}  // namespace weir::waiting

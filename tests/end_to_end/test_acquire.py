@@ -1,0 +1,241 @@
+"""WEIR.ACQUIRE: a reply that comes when the moment has."""
+import select
+import signal
+import socket
+import threading
+import time
+import unittest
+
+from server import Error, OneServer, Server, until
+from server import run as run_tests
+
+
+def ready(clients, seconds):
+    """Those that have been told something within that time."""
+    found, _, _ = select.select([each.socket for each in clients], [], [], seconds)
+    return [each for each in clients if each.socket in found]
+
+
+class Acquire(OneServer):
+    def setUp(self):
+        self.key = self.id()
+
+    def client(self):
+        client = self.server.client()
+        self.addCleanup(client.close)
+        return client
+
+    def ask(self, client, rule, max_wait, *words):
+        client.send("WEIR.ACQUIRE", "MAXWAIT", max_wait, *words, self.key, rule)
+        return client
+
+    def test_answers_when_the_moment_has_come(self):
+        client = self.client()
+        began = time.monotonic()
+        replies = [self.ask(client, "10/s burst 1", 5000).reply() for _ in range(4)]
+        took = time.monotonic() - began
+        self.assertEqual([row[:4] for row in replies], [[0, 1, 0, 0]] * 4)
+        self.assertEqual([row[5:] for row in replies], [[None, self.key.encode()]] * 4)
+        self.assertGreaterEqual(took, 0.3)
+
+    def test_what_cannot_be_in_time_is_denied_at_once(self):
+        client = self.client()
+        self.assertEqual(self.ask(client, "1/min burst 1", 0).reply()[0], 0)
+        began = time.monotonic()
+        denied = self.ask(client, "1/min burst 1", 50_000).reply()
+        self.assertLess(time.monotonic() - began, 5)
+        self.assertEqual((denied[0], denied[5]), (1, None))
+        self.assertTrue(9_000 < denied[3] <= 10_000, denied)
+        self.assertEqual(client.ask("WEIR.THROTTLE", "COST", "0", self.key, "1/min burst 1")[4] > 60_000, False)
+
+    def test_what_is_sent_after_it_runs_after_it(self):
+        client, other = self.client(), self.client()
+        self.ask(client, "1/s burst 1", 0).reply()
+        self.ask(client, "5/s burst 1", 5000)
+        client.send("WEIR.THROTTLE", self.key + ":after", "1/min burst 1")
+        client.send("PING")
+        self.assertEqual(ready([client], 0.05), [])
+        # Not even decided yet.
+        self.assertEqual(other.ask("WEIR.THROTTLE", "COST", "0", self.key + ":after", "1/min burst 1")[2], 1)
+        self.assertEqual([client.reply()[0], client.reply()[0], client.reply()], [0, 0, "PONG"])
+
+    def test_first_come_first_served_over_connections(self):
+        clients = [self.client() for _ in range(6)]
+        for each in clients:
+            self.ask(each, "20/s burst 1", 5000)
+            each.probe = self.server.client()
+            # The next only when this one has been charged.
+            until(lambda owed=clients.index(each) + 1: each.probe.ask(
+                "WEIR.THROTTLE", "COST", "0", self.key, "20/s burst 1")[4] > (owed - 1) * 50 - 60 * owed / 2, "charged")
+            each.probe.close()
+            time.sleep(0.002)
+        order = []
+        while len(order) < len(clients):
+            for each in ready([one for one in clients if one not in order], 5):
+                each.reply()
+                order.append(each)
+        self.assertEqual(order, clients)
+
+    def test_in_multi_it_waits_for_nothing(self):
+        client = self.client()
+        client.send("MULTI")
+        for _ in range(2):
+            self.ask(client, "1/min burst 1", 60_000)
+        client.send("PING")
+        client.send("EXEC")
+        replies = [client.reply() for _ in range(5)][-1]
+        self.assertEqual([replies[0][0], replies[1][0], replies[2]], [0, 1, "PONG"])
+        self.assertTrue(59_000 < replies[1][3] <= 60_000, replies)
+
+    def test_a_client_that_goes_away_leaves_its_moment_to_the_next(self):
+        def half_close(client):
+            client.socket.shutdown(socket.SHUT_WR)
+
+        def reset(client):
+            client.reset()
+
+        for number, leave in enumerate((half_close, reset, lambda client: client.close())):
+            self.key = f"{self.id()}:{number}"
+            rule = "1/10s burst 1"
+            first, second, third = self.client(), self.client(), self.client()
+            self.ask(first, rule, 0).reply()
+            self.ask(second, rule, 60_000)
+            owes = lambda: first.ask("WEIR.THROTTLE", "COST", "0", self.key, rule)[4]
+            until(lambda: owes() > 10_000, "the second is charged")
+            self.ask(third, rule, 60_000)
+            until(lambda: owes() > 20_000, "the third is charged")
+            leave(second)
+            taken = until(lambda: self.take(first, rule), "its moment is free")
+            self.assertLess(taken[3], 10_001)
+            leave(third)
+
+    def take(self, client, rule):
+        got = client.ask("WEIR.RESERVE", "MAXWAIT", "10000", self.key, rule)
+        return got if got[0] == 0 else None
+
+    def test_the_last_one_that_goes_away_is_as_if_it_had_never_come(self):
+        first, second = self.client(), self.client()
+        self.ask(first, "1/10s burst 1", 0).reply()
+        self.ask(second, "1/10s burst 1", 60_000)
+        owes = lambda: first.ask("WEIR.THROTTLE", "COST", "0", self.key, "1/10s burst 1")[4]
+        until(lambda: owes() > 10_000, "charged")
+        second.close()
+        until(lambda: owes() <= 10_000, "given back")
+
+    def test_client_unblock_ends_a_wait(self):
+        for words, check in ((("TIMEOUT",), self.is_denied), ((), self.is_denied), (("ERROR",), self.is_error)):
+            self.key += "+"
+            blocked, other = self.client(), self.client()
+            number = str(blocked.ask("CLIENT", "ID"))
+            self.assertEqual(other.ask("CLIENT", "UNBLOCK", number), 0)
+            self.ask(blocked, "1/min burst 1", 0).reply()
+            self.ask(blocked, "1/min burst 1", 60_000)
+            until(lambda: b" flags=b " in other.ask("CLIENT", "LIST", "ID", number), "it is listed as blocked")
+            self.assertEqual(other.ask("CLIENT", "UNBLOCK", number, *words), 1)
+            check(blocked.reply())
+            self.assertEqual(other.ask("CLIENT", "UNBLOCK", number, *words), 0)
+            self.assertLessEqual(other.ask("WEIR.THROTTLE", "COST", "0", self.key, "1/min burst 1")[4], 60_000)
+        for words, error in ((("x",), "value is not an integer or out of range"),
+                             (("1", "soon"), "CLIENT UNBLOCK reason should be TIMEOUT or ERROR")):
+            self.assertEqual(self.client().ask("CLIENT", "UNBLOCK", *words), Error("ERR " + error))
+
+    def is_denied(self, reply):
+        self.assertEqual((reply[0], reply[5]), (1, None))
+        self.assertTrue(50_000 < reply[3] <= 60_000, reply)
+
+    def is_error(self, reply):
+        self.assertEqual(reply, Error("UNBLOCKED client unblocked via CLIENT UNBLOCK"))
+
+    def test_wrong_words_are_told(self):
+        client = self.client()
+        form = ("; the form is WEIR.ACQUIRE MAXWAIT ms [COST n] [CLASS c] [HOLD ms] [KEYS] key rule [key rule ...], "
+                "or ... AS attribute=value ...")
+        for words, error in (("COST 1 k 1/s", "missing MAXWAIT: how many milliseconds it may wait" + form),
+                             ("MAXWAIT 1 COST 1", "missing a key and its rule" + form),
+                             ("MAXWAIT 60001 k 1/s", "MAXWAIT: '60001' is not an integer from 0 to 60000"),
+                             ("MAXWAIT 1", "wrong number of arguments for 'weir.acquire' command")):
+            self.assertEqual(client.ask("WEIR.ACQUIRE", *words.split()), Error("ERR " + error), words)
+
+    def test_a_hold_is_settled_after_its_moment(self):
+        client = self.client()
+        self.ask(client, "20/s burst 1", 0).reply()
+        held = self.ask(client, "20/s burst 1", 1000, "HOLD", 60_000).reply()
+        self.assertEqual((held[0], held[3]), (0, 0))
+        self.assertTrue(0 < client.ask("WEIR.SETTLE", held[5], "4") <= 200)
+
+
+class Crowds(unittest.TestCase):
+    def test_half_of_a_thousand_are_cut_and_their_moments_go_to_those_who_come_next(self):
+        with Server("--threads", "2") as server:
+            probe = server.client()
+            rule, cut, gone = "200/s burst 1", 500, []
+            probe.ask("WEIR.ACQUIRE", "MAXWAIT", "0", "k", rule)
+            before = server.rss()
+            clients = [server.client() for _ in range(1000)]
+            began = time.monotonic()
+            for each in clients:
+                each.send("WEIR.ACQUIRE", "MAXWAIT", "60000", "k", rule)
+            until(lambda: probe.ask("CLIENT", "LIST").count(b" flags=b ") > 900 - 300 * (time.monotonic() - began), "blocked")
+            for each in clients[::2]:
+                each.close()
+                gone.append(each)
+            stay = clients[1::2]
+            # Those who come next take what is free: no more than a thousand moments are given out in all.
+            later = [server.client() for _ in range(200)]
+            for each in later:
+                each.send("WEIR.ACQUIRE", "MAXWAIT", "60000", "k", rule)
+            for each in stay + later:
+                self.assertEqual(each.reply()[0], 0)
+            took = time.monotonic() - began
+            self.assertEqual(len(gone), cut)
+            self.assertLess(took, 1000 / 200 + 2 * 0.5 + 5)
+            self.assertEqual(probe.ask("CLIENT", "LIST").count(b" flags=b "), 0)
+            for each in stay + later:
+                each.close()
+            until(lambda: server.info()["connected_clients"] == "2", "all have gone")  # the probe, and who asks
+            self.assertLess(server.rss() - before, 8 << 20)
+            probe.close()
+
+    def test_at_the_end_each_of_a_thousand_is_answered(self):
+        with Server("--threads", "2") as server:
+            rule = "100/s burst 1"
+            clients = [server.client() for _ in range(1000)]
+            for each in clients:
+                each.send("WEIR.ACQUIRE", "MAXWAIT", "60000", "k", rule)
+            with server.client() as probe:
+                until(lambda: probe.ask("WEIR.THROTTLE", "COST", "0", "k", rule)[4] > 8_000, "they wait")
+            began = time.monotonic()
+            server.signal(signal.SIGTERM)
+            replies = [each.reply() for each in clients]
+            self.assertLess(time.monotonic() - began, 5)
+            granted = [row for row in replies if row[0] == 0]
+            denied = [row[3] for row in replies if row[0] == 1]
+            self.assertTrue(300 < len(granted) < 700, len(granted))
+            self.assertTrue(all(3_000 < wait < 10_000 for wait in denied), (min(denied), max(denied)))
+            self.assertEqual(server.wait(), 0)
+
+    def test_a_full_house_denies_at_once(self):
+        with Server("--threads", "2", "--max-waiters", "3") as server:
+            clients = [server.client() for _ in range(6)]
+            clients[0].ask("WEIR.ACQUIRE", "MAXWAIT", "0", "k", "1/10s burst 1")
+            for each in clients[1:]:
+                each.send("WEIR.ACQUIRE", "MAXWAIT", "60000", "k", "1/10s burst 1")
+            replies = [each.reply() for each in ready(clients[1:], 5)]
+            while len(replies) < 2:
+                replies += [each.reply() for each in ready(clients[1:], 5)]
+            self.assertEqual([row[0] for row in replies], [1, 1])
+            # Denied, they go on; a place that is free is taken.
+            for each in clients:
+                each.close()
+            with server.client() as again:
+                until(lambda: again.ask("CLIENT", "LIST").count(b" flags=b ") == 0, "all have gone")
+
+    def test_max_waiters_has_bounds(self):
+        from server import weir
+        code, _, error = weir("serve", "--resp", "127.0.0.1:0", "--max-waiters", "0")
+        self.assertEqual(code, 2)
+        self.assertIn("max-waiters", error)
+
+
+if __name__ == "__main__":
+    run_tests()
