@@ -57,6 +57,14 @@ struct Settlement {
   std::uint64_t more = 0;  // units that it cost beyond what it was charged
 };
 
+// How long of the tat goes back of what has not drained by now.
+constexpr std::uint64_t back(const Settlement& settlement, std::chrono::nanoseconds now) {
+  const auto interval = static_cast<std::uint64_t>(settlement.quota.emission_interval().count());
+  const std::uint64_t undrained = ahead_of(settlement.left.until, now);
+  // Compared before it is multiplied: a reservation of any cost may come, and only a burst is sure to fit.
+  return settlement.less > undrained / interval ? undrained : settlement.less * interval;
+}
+
 // Less goes back as far as it has not drained. Only while nobody has a moment ahead that was given when it
 // was owed, which its caller knows: such a moment counts on what is owed before it. More is a debt that
 // nobody is asked for, and the next ones wait for it.
@@ -65,12 +73,7 @@ constexpr TwoWords settle(const Settlement& settlement, TwoWords state, std::chr
   const auto interval = static_cast<std::uint64_t>(settlement.quota.emission_interval().count());
   if (settlement.less != 0) {
     if (state.word != interval || settlement.left.word != interval) return state;
-    const std::uint64_t undrained =
-        std::min(ahead_of(settlement.left.until, now), ahead_of(state.until, now));
-    // Compared before it is multiplied: a reservation of any cost may come, and only a burst is sure to fit.
-    const std::uint64_t back =
-        settlement.less > undrained / interval ? undrained : settlement.less * interval;
-    return {state.until - back, interval};
+    return {state.until - std::min(back(settlement, now), ahead_of(state.until, now)), interval};
   }
   if (settlement.more == 0) return state;
   if (ahead_of(state.until, now) == 0) state = {static_cast<std::uint64_t>(now.count()), interval};

@@ -71,6 +71,15 @@ Line& Reservations::line_for(std::uint64_t hash, nanoseconds until) {
   return found->second;
 }
 
+void Reservations::count_by(const Check& check) {
+  auto& lines = stripe_of(check.hash).lines;
+  const auto found = lines.find(check.hash);
+  if (found == lines.end()) return;
+  const std::size_t lost = found->second.count_by(Numbers(check.limit->rule.quota));
+  holes_.fetch_sub(lost, std::memory_order_relaxed);
+  lost_holes_.fetch_add(lost, std::memory_order_relaxed);
+}
+
 void Reservations::clear_away(Stripe& stripe, nanoseconds now) {
   while (!stripe.due.empty() && stripe.due.begin()->first <= now) {
     const std::uint64_t hash = stripe.due.begin()->second;
@@ -136,6 +145,7 @@ void Reservations::reserve_later(Request& request, Moment when) {
   Reservation& asked = *request.reservation;
   Locked locked(*this, request.checks);
   locked.each([&](Stripe& stripe) { clear_away(stripe, when.now); });
+  for (const Check& check : request.checks) count_by(check);
   std::vector<Part> parts;
   if (!holds_fit(request, when.now)) {
     request.charged = false;
@@ -150,7 +160,7 @@ void Reservations::reserve_later(Request& request, Moment when) {
       const Check& check = request.checks[i];
       if (reserving.charges[i].after.until == 0 || check.cost.units == 0) continue;
       parts.push_back({check.hash, 0, check.limit->rule.quota, check.cost.units, reserving.charges[i],
-                       nanoseconds{0}, check.limit->holding.settles, check.shadow});
+                       reserving.charges[i].after.until, check.limit->holding.settles, check.shadow});
     }
   }
   if (!request.charged || (asked.wait.count() == 0 && asked.hold.count() == 0)) {
@@ -199,8 +209,7 @@ std::optional<Reservations::Part> Reservations::take_hole(Request& request, nano
   if (check.decision.verdict != Verdict::denied || !check.decision.retry_after) return std::nullopt;
   Reservation& asked = *request.reservation;
   const nanoseconds latest = now + std::min(*check.decision.retry_after, asked.max_wait);
-  const auto interval = static_cast<std::uint64_t>(rule.quota.emission_interval().count());
-  const Hole* const hole = line.find_hole(check.cost.units, interval, now, latest);
+  const Hole* const hole = line.find_hole(check.cost.units, now, latest);
   if (hole == nullptr) return std::nullopt;
   const std::size_t before = line.holes();
   const Hole taken = line.take(*hole, check.cost.units);
@@ -215,7 +224,7 @@ std::optional<Reservations::Part> Reservations::take_hole(Request& request, nano
               rule.quota,
               check.cost.units,
               taken.whole.value_or(core::Charge{}),
-              taken.last_before,
+              taken.end,
               check.limit->holding.settles,
               false};
 }
@@ -227,13 +236,10 @@ void Reservations::keep(Request& request, std::vector<Part> parts, nanoseconds n
   for (Part& part : parts) {
     Line& line = line_for(part.hash, until);
     part.epoch = line.epoch();
-    // A hole brings the last moment of when it was made.
-    if (part.charge.after.until != 0 && line.last_moment() < moment) {
-      part.last_before = line.last_moment();
-      line.set_last_moment(moment);
-    }
-    part.held = asked.hold.count() != 0 && part.settles && !part.shadow;
-    if (part.held) line.open_hold(until, part.units);
+    line.count_by(Numbers(part.quota));
+    if (moment > now) line.add_moment(moment, now);
+    if (asked.hold.count() != 0 && part.settles && !part.shadow)
+      part.hold = line.open_hold(until, part.units, part.end, now);
   }
   const ReservationId id = ids_.next();
   Shelf& shelf = shelf_of(id);
@@ -269,7 +275,9 @@ void Reservations::cancel(Request& request, nanoseconds now) {
     if (take_back(part, record->moment, now) && !part.shadow)
       asked.given_back = std::max(asked.given_back, part.units);
     Line* const line = find_line(part.hash, part.epoch);
-    if (line != nullptr && part.held) line->close_hold(record->until, part.units);
+    if (line == nullptr) continue;
+    line->remove_moment(record->moment);
+    if (part.hold != 0) line->close_hold(part.hold);
   }
 }
 
@@ -279,23 +287,21 @@ bool Reservations::take_back(const Part& part, nanoseconds moment, nanoseconds n
   if (line == nullptr) return false;
   const Table::Place place = Table::place_of(part.hash);
   if (part.charge.after.until != 0 && table_.take_back(place, part.charge)) {
-    line->set_last_moment(part.last_before);
     core::TwoWords state = part.charge.before;
     // The one before it may have been cancelled earlier, and is now the last.
     while (const auto last = line->take_last(state, now)) {
       holes_.fetch_sub(1, std::memory_order_relaxed);
       if (!table_.take_back(place, last->whole.value_or(core::Charge{}))) break;
-      line->set_last_moment(last->last_before);
       state = last->whole->before;
     }
     return true;
   }
   const std::size_t before = line->holes();
-  const auto interval = static_cast<std::uint64_t>(part.quota.emission_interval().count());
   const std::optional<core::Charge> whole =
       part.charge.after.until != 0 ? std::optional(part.charge) : std::nullopt;
   const bool is_room = holes_.load(std::memory_order_relaxed) < bounds_.holes;
-  const bool kept = is_room && line->add_hole({moment, part.units, interval, whole, part.last_before}, now);
+  const bool kept =
+      is_room && line->add_hole({moment, part.units, Numbers(part.quota), part.end, whole}, now);
   holes_.fetch_add(line->holes() - before, std::memory_order_relaxed);
   if (!kept) lost_holes_.fetch_add(1, std::memory_order_relaxed);
   return kept;
@@ -328,12 +334,14 @@ void Reservations::settle(Request& request, nanoseconds now) {
     if (line == nullptr) continue;
     asked.wait = std::max(asked.wait, nanoseconds{0});
     if (!part.settles) continue;
-    if (part.held) line->close_hold(record->until, part.units);
-    core::Settlement settlement{.quota = part.quota, .left = part.charge.after};
+    const Numbers numbers(part.quota);
+    core::Settlement settlement{.quota = part.quota, .left = {0, numbers.interval}};
+    if (part.hold != 0) settlement.left.until = line->close_hold(part.hold);
     if (asked.actual > part.units) {
       settlement.more = asked.actual - part.units;
-    } else if (line->last_moment() <= now && !line->has_holes(now)) {
+    } else if (!line->is_anybody_ahead(now) && !line->has_holes(now)) {
       settlement.less = part.units - asked.actual;
+      line->move_up(settlement.left.until, core::back(settlement, now));
     }
     const core::TwoWords state = table_.settle(Table::place_of(part.hash), settlement, now);
     if (!part.shadow)

@@ -72,11 +72,11 @@ class Reservations {
     std::uint64_t epoch;  // of the key's line
     Quota quota;
     std::uint64_t units;
-    core::Charge charge;
-    nanoseconds last_before;  // the line's last moment, before
+    core::Charge charge;  // nothing of one that took over a part of a hole
+    std::uint64_t end;    // the tat at which it has drained
     bool settles;
     bool shadow;
-    bool held = false;  // as an open hold of the line
+    std::uint64_t hold = 0;  // its number in the line
   };
   struct Record {
     nanoseconds moment;
@@ -101,6 +101,7 @@ class Reservations {
   Shelf& shelf_of(ReservationId id) { return shelves_[id.low % kStripes]; }
   Line* find_line(std::uint64_t hash, std::uint64_t epoch);
   Line& line_for(std::uint64_t hash, nanoseconds until);
+  void count_by(const Check& check);
   void clear_away(Stripe& stripe, nanoseconds now);
   void clear_away(Shelf& shelf, nanoseconds now);
 
