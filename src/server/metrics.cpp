@@ -53,6 +53,19 @@ void add_connection_rows(service::Metrics& metrics, const net::Counters& connect
       "weir_connections_closed_for_memory_total");
 }
 
+void add_reservation_rows(service::Metrics& metrics, const store::Reservations& reservations) {
+  const auto row = [&](Type type, std::string name, std::string help, std::string shown, auto member) {
+    metrics.add({Section::keyspace, type, std::move(name), std::move(help),
+                 [&reservations, member] { return reservations.counts().*member; }, false, std::move(shown)});
+  };
+  using Counts = store::Reservations::Counts;
+  row(Type::gauge, "reservations", "Reservations that can be cancelled or settled", "weir_reservations",
+      &Counts::open);
+  row(Type::gauge, "holes", "Cancelled moments that the next may take over", "weir_holes", &Counts::holes);
+  row(Type::counter, "lost_holes", "Cancelled moments for which there was no room", "weir_holes_lost_total",
+      &Counts::lost_holes);
+}
+
 void add_store_rows(service::Metrics& metrics, const Settings& settings, const StoreStatus& status,
                     std::vector<const redis::SharedStore*> stores) {
   const auto total_of = [stores](auto counter_of) {

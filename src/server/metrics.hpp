@@ -1,4 +1,4 @@
-// Metrics of the server's parts, as rows for INFO: the connections and the shared store.
+// Metrics of the server's parts, as rows for INFO: the connections, the reservations, and the shared store.
 #pragma once
 
 #include <vector>
@@ -8,10 +8,14 @@
 #include "server/settings.hpp"
 #include "server/store_status.hpp"
 #include "service/metrics.hpp"
+#include "store/reservations.hpp"
 
 namespace weir::server {
 
 void add_connection_rows(service::Metrics& metrics, const net::Counters& connections);
+
+// Of the embedded store, which must outlive the rows.
+void add_reservation_rows(service::Metrics& metrics, const store::Reservations& reservations);
 
 // Of all loops together: each has a store of its own. What is handed in must outlive the rows.
 void add_store_rows(service::Metrics& metrics, const Settings& settings, const StoreStatus& status,

@@ -53,6 +53,15 @@ class TestRules(OneServer):
         again = self.reserve("MAXWAIT", "60000", self.key, "2/min burst 1")
         self.assertTrue(29_000 < again[3] <= 30_000, again)
 
+    def test_what_is_open_is_told(self):
+        before = self.server.info()
+        self.reserve(self.key, "2/min burst 1")
+        first, _ = (self.reserve("MAXWAIT", "60000", self.key, "2/min burst 1") for _ in range(2))
+        self.client.ask("WEIR.CANCEL", first[5])
+        after = self.server.info()
+        self.assertEqual([int(after[name]) - int(before[name]) for name in ("reservations", "holes", "lost_holes")],
+                         [1, 1, 0])
+
     def test_a_hold_is_settled_once(self):
         held = self.reserve("COST", "5", "HOLD", "60000", self.key, "1/min burst 10")
         self.assertEqual(held[3], 0)
