@@ -146,6 +146,11 @@ bool JointCheck::reserve() {
       reserving_->wait = nanoseconds{-1};
       return false;
     }
+    // Some quotas drain for centuries, longer than a clock has left.
+    if (*latest.retry_after > nanoseconds::max() - moment) {
+      reserving_->wait = *latest.retry_after - max_wait;
+      return false;
+    }
     moment += *latest.retry_after;
     decide(moment);
   }

@@ -300,6 +300,16 @@ TEST(Reservations, lift_no_limit_so_far_that_it_is_of_no_use) {
   EXPECT_EQ(world.reserve(both, 60s).wait, 1999ms);
 }
 
+TEST(Reservations, for_longer_than_a_clock_has_left_are_denied) {
+  World world;
+  const Limit ages = limit("1/100000d burst 1");
+  world.now = nanoseconds::max() - 1s;
+  EXPECT_TRUE(world.reserve(ages, 1, 0s).granted);
+  const Answer denied = world.reserve(ages, 1, 60s);
+  EXPECT_FALSE(denied.granted);
+  EXPECT_GT(denied.wait, 24h);
+}
+
 TEST(Reservations, of_a_lower_class_do_not_wait) {
   World world;
   Limit low = limit("1/s burst 10");
