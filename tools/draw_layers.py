@@ -154,8 +154,16 @@ def place(rows):
     return crossed, sum((node.x - to.x) ** 2 for row in rows for node in row for to in node.down)
 
 
+def orders(row):
+    """All of a short row. A long one has too many: then those in which one node has moved."""
+    if len(row) <= 6:
+        return itertools.permutations(row)
+    moved = ([*row[:i], *row[i + 1:]] for i in range(len(row)))
+    return [row] + [[*rest[:to], node, *rest[to:]] for node, rest in zip(row, moved) for to in range(len(row))]
+
+
 def arrange(rows):
-    """Orders each row: all orders of one row are tried while the others stay, until nothing crosses less; from
+    """Orders each row: the orders of one row are tried while the others stay, until nothing crosses less; from
     several beginnings, because that can end in a corner."""
     best = None
     beginnings = [[sorted(row, key=lambda node, turn=turn: (hash_of(node, turn))) for row in rows] for turn in range(40)]
@@ -167,7 +175,7 @@ def arrange(rows):
                 def cost(candidate, number=number):
                     below = crossings(candidate, order[number - 1]) if number else 0
                     return below + (crossings(order[number + 1], candidate) if number + 1 < len(order) else 0)
-                order[number] = list(min(itertools.permutations(row), key=cost))
+                order[number] = list(min(orders(row), key=cost))
         found = place(order)
         if best is None or found < best[0]:
             best = (found, [list(row) for row in order])
