@@ -22,6 +22,7 @@ struct Flags {
   std::string file;
   std::vector<std::string> attributes;
   std::uint64_t cost = 1;
+  bool says_cost = false;
   std::string class_of;
   std::string now;
   bool json = false;
@@ -58,7 +59,8 @@ int explain(const Flags& flags) {
   const std::shared_ptr<const limits::Set> set = limits::compiled(reading.file);
   const std::vector<limits::Attribute> attributes = attributes_of(flags.attributes);
   limits::Trial trial(*set);
-  if (!trial.find({attributes, flags.cost, flags.class_of}, now)) throw std::runtime_error(trial.error());
+  if (!trial.find({attributes, flags.cost, flags.class_of, !flags.says_cost}, now))
+    throw std::runtime_error(trial.error());
   const limits::Answer answer = trial.ask(now, store::Verb::look);
   const limits::Explanation explanation = trial.explanation(trial.keep());
   print(flags.json ? limits::json_of(explanation, answer, reading.file->name) + "\n"
@@ -86,7 +88,10 @@ void add_explain(CLI::App& app, int& result) {
   explain_app->add_option("--now", flags->now, "moment that is meant, as in 2026-12-01T12:00:00Z [now]")
       ->type_name("TIME");
   explain_app->add_flag("--json", flags->json, "print one line of JSON");
-  explain_app->callback([flags, &result] { result = explain(*flags); });
+  explain_app->callback([flags, explain_app, &result] {
+    flags->says_cost = explain_app->count("--cost") > 0;
+    result = explain(*flags);
+  });
 }
 
 }  // namespace weir::cli

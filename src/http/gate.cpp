@@ -83,7 +83,8 @@ void ask(const GateRequest& request, Exchange& exchange) {
   if (!question.matched) question.matched = std::make_unique<limits::Matched>();
   limits::Matched& matched = *question.matched;
   question.by_file = true;
-  if (!limits::match(*exchange.set, {request.all()}, exchange.room.limits_now(), matched)) {
+  const limits::Asked asked{.attributes = request.all(), .costs_an_estimate = true};
+  if (!limits::match(*exchange.set, asked, exchange.room.limits_now(), matched)) {
     question.settle();
     if (matched.lacks_required) return deny(exchange, matched.error);
     return write_problem(exchange.reply, 400, matched.error);

@@ -81,7 +81,7 @@ class Run {
 
 bool Run::find(const CaseRequest& asked, Time now, Failure& failure) {
   attributes_ = attributes_of(asked);
-  if (!trial_.find({attributes_, asked.cost, asked.class_of}, now)) {
+  if (!trial_.find({attributes_, asked.cost, asked.class_of, !asked.says_cost}, now)) {
     failure.error = trial_.error();
     return false;
   }

@@ -20,8 +20,10 @@ constexpr const char* kLimits =
     "      - { when: { tenant: \"@partners\" }, until: 2026-12-01, rate: [400/s burst 800, unlimited/day] }\n"
     "  tried: { by: [tenant], rate: 1/min, shadow: until 2026-12-24 }\n"
     "  must: { by: [tenant, user], rate: 1/s, required: true }\n"
+    "  tokens: { by: [model], rate: 1/min burst 1000, hold: { estimate: 400, ttl: 60s } }\n"
     "routes:\n"
     "  - { when: { path: /must }, limits: [must] }\n"
+    "  - { when: { path: /model }, limits: [tokens] }\n"
     "  - { limits: [ip, tenant, tried] }\n";
 
 std::shared_ptr<const Cases> cases_of(const std::string& tests) {
@@ -48,6 +50,12 @@ std::string said(const std::string& step) {
   const std::string text = text_of(report_of("  - { name: x, " + step + " }\n"), false);
   const std::size_t from = text.find('\n') + 1;
   return text.starts_with("t.yaml: 1 test, 0 failed") ? "" : text.substr(from, text.rfind("t.yaml:") - from);
+}
+
+TEST(CaseRun, a_step_that_says_no_cost_takes_the_estimate_of_a_hold) {
+  EXPECT_EQ(said("steps: [{ times: 3, as: { path: /model, model: m }, expect: { allowed: 2, denied: 1 } }]"),
+            "");
+  EXPECT_EQ(said("steps: [{ cost: 1, as: { path: /model, model: m }, expect: { remaining: 999 } }]"), "");
 }
 
 TEST(CaseRun, a_test_passes_by_what_the_limits_do) {

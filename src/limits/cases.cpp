@@ -68,7 +68,8 @@ CaseRequest read_asked(Context& context, const Field& field, const Map& map) {
   } else {
     context.error_at_key(kRule, field, "missing as: the attributes of the request");
   }
-  if (const Field cost = map["cost"]) read_text(context, cost, kRule, asked.cost, read_units);
+  if (const Field cost = map["cost"])
+    asked.says_cost = read_text(context, cost, kRule, asked.cost, read_units);
   if (const Field class_of = map["class"]) {
     if (context.classes.all().empty()) {
       context.error(kRule, class_of, "the limits file has no classes");

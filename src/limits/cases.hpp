@@ -24,6 +24,7 @@ namespace weir::limits {
 struct CaseRequest {
   std::vector<std::pair<std::string, std::string>> as;  // attributes and their values
   std::uint64_t cost = 1;
+  bool says_cost = false;
   std::string class_of;  // empty: unsaid
 };
 

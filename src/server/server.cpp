@@ -267,7 +267,7 @@ class Server::Impl {
       for (const auto& worker : workers_) (*worker.*what)();
     };
     return {.begin =
-                [this, all] {
+                [this] {
                   stage_.store(Stage::draining, std::memory_order_release);
                   manager_->stopping();
                   reload_->stop();

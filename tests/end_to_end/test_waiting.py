@@ -1,6 +1,7 @@
 """Reservations over RESP: charge now, act when the moment comes."""
 import http.client
 import json
+import os
 import shlex
 import time
 import unittest
@@ -215,6 +216,13 @@ class TestHttp(unittest.TestCase):
         self.assertEqual(self.ask("cancel", id=waits["id"])[::2], (200, {"given_back": 0}))
         status, _, never = self.ask("reserve", key=self.id(), limit="2/min burst 1", cost=2)
         self.assertEqual((status, never["verdict"], never["wait"]), (429, "never", None))
+
+    def test_the_file_can_be_explained_with_and_without_a_cost(self):
+        words = ("explain", os.path.join(self.folder.path, "limits.yaml"), "tenant=a", "model=m", "--json")
+        for more, cost in (((), 400), (("--cost", "1"), 1)):
+            code, out, _ = weir(*words, *more)
+            self.assertEqual((code, [each["cost"] for each in json.loads(out)["checks"] if each["limit"] == "tokens"]),
+                             (0, [cost]))
 
     def test_the_other_protocol_can_cancel_and_settle(self):
         with self.server.client() as client:
