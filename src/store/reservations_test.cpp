@@ -23,8 +23,6 @@ struct Answer {
   std::string id{};
   std::uint8_t by = 0;
   std::vector<Decision> decisions{};
-
-  friend bool operator==(const Answer&, const Answer&) = default;
 };
 
 // A store and a clock that is turned by hand.
