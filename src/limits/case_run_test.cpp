@@ -20,17 +20,20 @@ constexpr const char* kLimits =
     "      - { when: { tenant: \"@partners\" }, until: 2026-12-01, rate: [400/s burst 800, unlimited/day] }\n"
     "  tried: { by: [tenant], rate: 1/min, shadow: until 2026-12-24 }\n"
     "  must: { by: [tenant, user], rate: 1/s, required: true }\n"
-    "  tokens: { by: [model], rate: 1/min burst 1000, hold: { estimate: 400, ttl: 60s } }\n"
     "routes:\n"
     "  - { when: { path: /must }, limits: [must] }\n"
-    "  - { when: { path: /model }, limits: [tokens] }\n"
     "  - { limits: [ip, tenant, tried] }\n";
 
-std::shared_ptr<const Cases> cases_of(const std::string& tests) {
+constexpr const char* kTokens =
+    "version: 1\n"
+    "limits:\n"
+    "  tokens: { by: [model], rate: 1/min burst 1000, hold: { estimate: 400, ttl: 60s } }\n";
+
+std::shared_ptr<const Cases> cases_of(const std::string& tests, const char* limits = kLimits) {
   ReadOptions options;
   options.name = "t.yaml";
-  options.open = [](const std::string&, std::size_t) -> tl::expected<std::string, std::string> {
-    return kLimits;
+  options.open = [limits](const std::string&, std::size_t) -> tl::expected<std::string, std::string> {
+    return limits;
   };
   CasesReading reading = read_cases("limits: l.yaml\nnow: 2026-11-21T12:00:00Z\ntests:\n" + tests, options);
   for (const Finding& finding : reading.findings) ADD_FAILURE() << to_text(finding);

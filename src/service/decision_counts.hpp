@@ -98,7 +98,8 @@ class DecisionCounts {
     return check.decision.verdict == Verdict::never ? Said::never : Said::denied;
   }
   static bool is_near(const Decision& decision) {
-    return decision.allowed() && decision.remaining * 5 < decision.limit;
+    // Fifths, rounded up: five times what remains may be more than a number holds.
+    return decision.allowed() && decision.remaining < decision.limit / 5 + (decision.limit % 5 != 0 ? 1 : 0);
   }
   void say(Numbers& row, Said said, const Asked& asked) {
     grow(row.decisions[static_cast<std::size_t>(said)][asked.of_class]);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <deque>
 #include <memory>
 #include <string>
 #include <vector>
@@ -201,6 +202,8 @@ class Slow final : public store::Store {
     for (Request* each : batch) {
       each->state = Request::State::submitted;
       asked.push_back(each);
+      // The bytes are there until submit() returns.
+      for (store::Check& check : each->checks) check.key = keys_.emplace_back(check.key);
     }
   }
   void cancel(Request& pending) override {
@@ -218,6 +221,7 @@ class Slow final : public store::Store {
 
  private:
   store::Store& other_;
+  std::deque<std::string> keys_;
 };
 
 struct SlowWorld {
