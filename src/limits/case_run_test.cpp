@@ -56,9 +56,13 @@ std::string said(const std::string& step) {
 }
 
 TEST(CaseRun, a_step_that_says_no_cost_takes_the_estimate_of_a_hold) {
-  EXPECT_EQ(said("steps: [{ times: 3, as: { path: /model, model: m }, expect: { allowed: 2, denied: 1 } }]"),
-            "");
-  EXPECT_EQ(said("steps: [{ cost: 1, as: { path: /model, model: m }, expect: { remaining: 999 } }]"), "");
+  const auto cases = cases_of(
+      "  - { name: x, steps: [{ times: 3, as: { model: m }, expect: { allowed: 2, denied: 1 } }] }\n"
+      "  - { name: y, steps: [{ cost: 1, as: { model: m }, expect: { remaining: 999 } }] }\n",
+      kTokens);
+  CaseReport report;
+  report.files.push_back(run(*cases, "", nullptr));
+  EXPECT_EQ(text_of(report, false), "t.yaml: 2 tests, 0 failed\n");
 }
 
 TEST(CaseRun, a_test_passes_by_what_the_limits_do) {
