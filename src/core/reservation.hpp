@@ -60,16 +60,15 @@ struct Settlement {
 // How long of the tat goes back of what has not drained by now.
 constexpr std::uint64_t back(const Settlement& settlement, std::chrono::nanoseconds now) {
   const auto interval = static_cast<std::uint64_t>(settlement.quota.emission_interval().count());
-  const std::uint64_t undrained = ahead_of(settlement.left.until, now);
-  // Compared before it is multiplied: a reservation of any cost may come, and only a burst is sure to fit.
-  return settlement.less > undrained / interval ? undrained : settlement.less * interval;
+  const unsigned __int128 undrained = ahead_of(settlement.left.until, now);
+  return static_cast<std::uint64_t>(
+      std::min(undrained, static_cast<unsigned __int128>(settlement.less) * interval));
 }
 
 // Less goes back as far as it has not drained. Only while nobody has a moment ahead that was given when it
 // was owed, which its caller knows: such a moment counts on what is owed before it. More is a debt that
 // nobody is asked for, and the next ones wait for it.
 constexpr TwoWords settle(const Settlement& settlement, TwoWords state, std::chrono::nanoseconds now) {
-  constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
   const auto interval = static_cast<std::uint64_t>(settlement.quota.emission_interval().count());
   if (settlement.less != 0) {
     if (state.word != interval || settlement.left.word != interval) return state;
@@ -78,8 +77,9 @@ constexpr TwoWords settle(const Settlement& settlement, TwoWords state, std::chr
   if (settlement.more == 0) return state;
   if (ahead_of(state.until, now) == 0) state = {static_cast<std::uint64_t>(now.count()), interval};
   // In the T that the debt is counted in.
-  const std::uint64_t debt = settlement.more > kMost / state.word ? kMost : settlement.more * state.word;
-  return {debt > kMost - state.until ? kMost : state.until + debt, state.word};
+  constexpr unsigned __int128 kMost = std::numeric_limits<std::uint64_t>::max();
+  const unsigned __int128 until = static_cast<unsigned __int128>(settlement.more) * state.word + state.until;
+  return {static_cast<std::uint64_t>(std::min(until, kMost)), state.word};
 }
 
 // How long until one more unit is admitted.

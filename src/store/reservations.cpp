@@ -291,8 +291,9 @@ bool Reservations::take_back(const Part& part, nanoseconds moment, nanoseconds n
     // The one before it may have been cancelled earlier, and is now the last.
     while (const auto last = line->take_last(state, now)) {
       holes_.fetch_sub(1, std::memory_order_relaxed);
-      if (!table_.take_back(place, last->whole.value_or(core::Charge{}))) break;
-      state = last->whole->before;
+      const core::Charge charged = last->whole.value_or(core::Charge{});
+      if (!table_.take_back(place, charged)) break;
+      state = charged.before;
     }
     return true;
   }
