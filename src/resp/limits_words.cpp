@@ -9,14 +9,6 @@
 namespace weir::resp {
 namespace {
 
-bool is(std::string_view word, std::string_view name) {
-  if (word.size() != name.size()) return false;
-  for (std::size_t i = 0; i < word.size(); ++i) {
-    if ((word[i] & ~0x20) != name[i]) return false;
-  }
-  return true;
-}
-
 // The '=', or null.
 const char* sign_of(std::string_view word) {
   return word.empty() ? nullptr : static_cast<const char*>(std::memchr(word.data(), '=', word.size()));
@@ -39,9 +31,9 @@ bool read_limits_words(std::span<const std::string_view> words, bool takes_now, 
   const char* sign = nullptr;
   while (!words.empty() && (sign = sign_of(words[0])) == nullptr) {
     const std::string_view name = words[0];
-    const bool is_cost = is(name, "COST");
-    const bool is_class = is(name, "CLASS");
-    const bool is_now = takes_now && is(name, "NOW");
+    const bool is_cost = is_word(name, "COST");
+    const bool is_class = is_word(name, "CLASS");
+    const bool is_now = takes_now && is_word(name, "NOW");
     if (!is_cost && !is_class && !is_now) return fail("ERR missing '=' after " + shown(name));
     if (words.size() == 1) return fail("ERR missing the value of " + std::string(name));
     const std::string_view value = words[1];

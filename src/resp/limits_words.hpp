@@ -15,6 +15,15 @@ namespace weir::resp {
 
 constexpr std::string_view kNoLimitsFile = "ERR there is no limits file: start weir with --limits FILE";
 
+// Whether an option's word, in any letter case, is `name`, which is in upper case.
+inline bool is_word(std::string_view word, std::string_view name) {
+  if (word.size() != name.size()) return false;
+  for (std::size_t i = 0; i < word.size(); ++i) {
+    if ((word[i] & ~0x20) != name[i]) return false;
+  }
+  return true;
+}
+
 struct LimitsWords {
   std::uint64_t cost = 1;
   bool costs_an_estimate = true;  // it says no cost

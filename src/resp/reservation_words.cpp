@@ -4,19 +4,11 @@
 #include <limits>
 
 #include "core/number.hpp"
+#include "resp/limits_words.hpp"
 #include "resp/throttle.hpp"
 
 namespace weir::resp {
 namespace {
-
-// `name` is in upper case.
-bool is(std::string_view word, std::string_view name) {
-  if (word.size() != name.size()) return false;
-  for (std::size_t i = 0; i < word.size(); ++i) {
-    if ((word[i] & ~0x20) != name[i]) return false;
-  }
-  return true;
-}
 
 enum Option : std::uint8_t { kCost, kMaxWait, kHold, kClass, kNone };
 constexpr std::array<std::string_view, kNone> kNames{"COST", "MAXWAIT", "HOLD", "CLASS"};
@@ -24,7 +16,7 @@ constexpr std::array<std::string_view, kNone> kNames{"COST", "MAXWAIT", "HOLD", 
 Option option_of(std::string_view word) {
   if (word.size() < 4 || word.size() > 7) return kNone;
   for (std::size_t i = 0; i < kNone; ++i) {
-    if (is(word, kNames[i])) return static_cast<Option>(i);
+    if (is_word(word, kNames[i])) return static_cast<Option>(i);
   }
   return kNone;
 }
@@ -60,8 +52,8 @@ bool read_reservation_words(std::span<const std::string_view> words, std::chrono
   if (values[kCost] >= 0) into.cost = static_cast<std::uint64_t>(values[kCost]);
   if (values[kMaxWait] >= 0) into.max_wait = std::chrono::milliseconds{values[kMaxWait]};
   if (values[kHold] >= 0) into.hold = std::chrono::milliseconds{values[kHold]};
-  into.by_file = !words.empty() && is(words[0], "AS");
-  if (!words.empty() && (into.by_file || is(words[0], "KEYS"))) words = words.subspan(1);
+  into.by_file = !words.empty() && is_word(words[0], "AS");
+  if (!words.empty() && (into.by_file || is_word(words[0], "KEYS"))) words = words.subspan(1);
   into.rest = words;
   if (!into.by_file && !into.class_name.empty())
     return fail("ERR CLASS is for limits of the limits file, after AS; a rule has no classes");
