@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <optional>
 #include <random>
 #include <stdexcept>
 #include <string>
@@ -171,20 +172,52 @@ bool Table::take_back(Place place, const core::Charge& charge) {
   return false;
 }
 
-core::TwoWords Table::settle(Place place, const core::Settlement& settlement, nanoseconds now) {
+namespace {
+
+void write(Bucket& bucket, int slot, Segments::Segment& segment, core::TwoWords state, nanoseconds now)
+    WEIR_REQUIRES(bucket) {
+  // As decide_by_another_quota() does.
+  if (state.word != bucket.state(slot).word) segment.forget(static_cast<std::uint64_t>(now.count()));
+  bucket.set(slot, state);
+}
+
+// What `next` makes of a key's state, or of none, is its state; an entry that would owe nothing is not made.
+// Nothing when there is no room for one.
+template <class Next>
+std::optional<core::TwoWords> change(Segments& segments, Place place, nanoseconds now, const Next& next) {
+  const core::TwoWords fresh = next(core::TwoWords{});
+  const bool owes = core::ahead_of(fresh.until, now) != 0;
+  const std::uint32_t leaf = segments.leaf_of(place.tag);
+  Bucket& home = segments.guess(leaf, place.bucket);
+  {
+    // As in check(): mostly the first bucket is all that is touched.
+    const Held held(home);
+    const Segments::Owner owner = segments.owner(leaf, place.bucket);
+    if (owner.bucket == &home) {
+      if (const int slot = home.find(place.tag); slot >= 0) {
+        const core::TwoWords state = next(home.state(slot));
+        write(home, slot, *owner.segment, state, now);
+        return state;
+      }
+      const int slot = home.overflowed() || !owes ? -1 : home.free_slot(now);
+      if (slot >= 0) {
+        owner.segment->put(home, slot, place.tag, fresh);
+        return fresh;
+      }
+    }
+  }
   for (;;) {
     {
-      const Segments::Pair pair = segments_.lock_pair(place);
+      const Segments::Pair pair = segments.lock_pair(place);
       for (const auto [bucket, segment] : pair.homes) {
         bucket->assert_held();
         const int slot = bucket->find(place.tag);
         if (slot < 0) continue;
-        const core::TwoWords state = core::settle(settlement, bucket->state(slot), now);
-        bucket->set(slot, state);
+        const core::TwoWords state = next(bucket->state(slot));
+        write(*bucket, slot, *segment, state, now);
         return state;
       }
-      const core::TwoWords fresh = core::settle(settlement, {}, now);
-      if (core::ahead_of(fresh.until, now) == 0) return {};
+      if (!owes) return fresh;
       Bucket& first = *pair.homes[0].bucket;
       first.assert_held();
       for (const auto [bucket, segment] : pair.homes) {
@@ -196,8 +229,15 @@ core::TwoWords Table::settle(Place place, const core::Settlement& settlement, na
         return fresh;
       }
     }
-    if (segments_.make_room(place, now) == Segments::Room::none) return {};
+    if (segments.make_room(place, now) == Segments::Room::none) return std::nullopt;
   }
+}
+
+}  // namespace
+
+core::TwoWords Table::settle(Place place, const core::Settlement& settlement, nanoseconds now) {
+  const auto settled = [&](core::TwoWords state) { return core::settle(settlement, state, now); };
+  return change(segments_, place, now, settled).value_or(core::TwoWords{});
 }
 
 void Table::look_all(std::span<Check> checks, nanoseconds now) {
@@ -235,50 +275,8 @@ core::TwoWords raised(core::TwoWords state, const Quota& quota, std::uint64_t ta
 }  // namespace
 
 bool Table::raise(Place place, const Quota& quota, std::uint64_t tat, nanoseconds now) {
-  const core::TwoWords fresh{tat, static_cast<std::uint64_t>(quota.emission_interval().count())};
-  const std::uint32_t leaf = segments_.leaf_of(place.tag);
-  Bucket& home = segments_.guess(leaf, place.bucket);
-  {
-    // As in check(): mostly the first bucket is all that is touched.
-    const Held held(home);
-    const Segments::Owner owner = segments_.owner(leaf, place.bucket);
-    if (owner.bucket == &home) {
-      if (const int slot = home.find(place.tag); slot >= 0) {
-        home.set(slot, raised(home.state(slot), quota, tat, now));
-        return true;
-      }
-      const int slot = home.overflowed() ? -1 : home.free_slot(now);
-      if (slot >= 0) {
-        owner.segment->put(home, slot, place.tag, fresh);
-        return true;
-      }
-    }
-  }
-  for (;;) {
-    {
-      const Segments::Pair pair = segments_.lock_pair(place);
-      for (const auto [bucket, segment] : pair.homes) {
-        bucket->assert_held();
-        const int slot = bucket->find(place.tag);
-        if (slot < 0) continue;
-        const core::TwoWords state = raised(bucket->state(slot), quota, tat, now);
-        if (state.word != bucket->state(slot).word) segment->forget(static_cast<std::uint64_t>(now.count()));
-        bucket->set(slot, state);
-        return true;
-      }
-      Bucket& first = *pair.homes[0].bucket;
-      first.assert_held();
-      for (const auto [bucket, segment] : pair.homes) {
-        bucket->assert_held();
-        const int slot = bucket->free_slot(now);
-        if (slot < 0) continue;
-        segment->put(*bucket, slot, place.tag, fresh);
-        if (bucket != &first) first.mark_overflowed();
-        return true;
-      }
-    }
-    if (segments_.make_room(place, now) == Segments::Room::none) return false;
-  }
+  return change(segments_, place, now, [&](core::TwoWords state) { return raised(state, quota, tat, now); })
+      .has_value();
 }
 
 void Table::give_back(Place place, const Quota& quota, Cost cost, nanoseconds charged_at, nanoseconds now) {

@@ -447,6 +447,17 @@ TEST(Table, a_raised_debt_is_the_greater_one) {
   EXPECT_EQ(left(other, fast), 13);
 }
 
+// A thread whose clock is behind does not count a debt by how it drains only since it was recounted.
+TEST(Table, a_debt_that_was_recounted_is_never_decided_earlier) {
+  constexpr Quota slow = Quota::per(1, 100s).with_burst(20);
+  constexpr Quota fast = Quota::per(1, 10s).with_burst(20);
+  Table table(1_MiB, WhenFull::deny, kSeed);
+  const Table::Place place = table.locate("k");
+  EXPECT_TRUE(table.raise(place, slow, 1'600'000'000'000, 1000s));
+  EXPECT_TRUE(table.raise(place, fast, 1'030'000'000'000, 1000s));
+  EXPECT_EQ(table.check(place, slow, Cost{0}, 900s).remaining, 14);
+}
+
 TEST(Table, a_raised_debt_that_finds_no_room_is_left_out) {
   constexpr Quota slow = Quota::per(1, 100s).with_burst(20);
   Table table(Table::kLeastBytes, WhenFull::deny);
