@@ -65,34 +65,40 @@ class FieldParser : public Parser {
     bool path = false;
   };
 
-  explicit FieldParser(const Wanted& wanted) : may_lack_(wanted.may_lack) {}
+  explicit FieldParser(const Wanted& wanted) : may_lack_(wanted.may_lack) {
+    also_.resize(wanted.also.size());
+  }
 
   // Where there is no such field, in a log that may lack it.
   static constexpr std::size_t kNoField = kNone;
 
   bool lacks(const KeyPart& part) const {
-    if (!may_lack_) return false;
     if (part.field == kNoField) return true;
     const std::string_view value = values_[part.field];
     return value.empty() || value == "-";
   }
 
+  // As a key has it.
+  void append_value(const KeyPart& part, std::string& to) const {
+    if (part.address) {
+      core::append_address(values_[part.field], part.prefixes, to);
+    } else if (part.path) {
+      core::append_path(values_[part.field], core::OddPath::keep, to);
+    } else {
+      to += values_[part.field];
+    }
+  }
+
   void append_key(std::string& key) const {
     for (const KeyPart& part : key_) {
-      if (lacks(part)) {
+      if (may_lack_ && lacks(part)) {
         append_length(kLacking, key);
         continue;
       }
       const std::size_t begin = key.size();
       const bool several = key_.size() > 1 || may_lack_;
       if (several) append_length(0, key);
-      if (part.address) {
-        core::append_address(values_[part.field], part.prefixes, key);
-      } else if (part.path) {
-        core::append_path(values_[part.field], core::OddPath::keep, key);
-      } else {
-        key += values_[part.field];
-      }
+      append_value(part, key);
       if (!several) continue;
       std::string length;
       append_length(key.size() - begin - 4, length);
@@ -100,11 +106,32 @@ class FieldParser : public Parser {
     }
   }
 
+  // A value that differs from what the line has is kept here until the next line.
+  void collect_also() {
+    also_text_.resize(also_parts_.size());
+    for (std::size_t i = 0; i < also_parts_.size(); ++i) {
+      const KeyPart& part = also_parts_[i];
+      if (lacks(part)) {
+        also_[i] = {};
+      } else if (part.address || part.path) {
+        also_text_[i].clear();
+        append_value(part, also_text_[i]);
+        also_[i] = also_text_[i];
+      } else {
+        also_[i] = values_[part.field];
+      }
+    }
+  }
+
   bool may_lack_;
   // The values of the fields that are wanted.
   std::vector<std::string_view> values_;
   std::vector<KeyPart> key_;
+  std::vector<KeyPart> also_parts_;
   std::size_t cost_ = kNone;
+
+ private:
+  std::vector<std::string> also_text_;
 };
 
 // ------------------------------------------------- The common and combined formats of Apache and nginx
@@ -143,8 +170,13 @@ class Combined final : public FieldParser {
       throw std::runtime_error(
           "time: a combined log has its time in [brackets]; use --format for another log");
     }
-    for (const KeyPart& part : key_) {
-      if (part.field != kNoField) deepest_ = std::max(deepest_, depth(part.field));
+    for (const Wanted::Part& part : wanted.also)
+      also_parts_.push_back({part.field == "ip" ? std::size_t{client} : find_any(part), part.address,
+                             part.prefixes, part.path});
+    for (const std::vector<KeyPart>* parts : {&key_, &also_parts_}) {
+      for (const KeyPart& part : *parts) {
+        if (part.field != kNoField) deepest_ = std::max(deepest_, depth(part.field));
+      }
     }
     if (cost_ != kNone) deepest_ = std::max(deepest_, depth(cost_));
     static constexpr std::array<std::string_view, 6> kLast = {"time",  "request", "status",
@@ -168,6 +200,7 @@ class Combined final : public FieldParser {
       if (const std::string_view fault = read_cost(values_[cost_], record.cost); !fault.empty()) return fault;
     }
     append_key(key);
+    collect_also();
     return "";
   }
   const char* example() const override {
@@ -180,10 +213,15 @@ class Combined final : public FieldParser {
     return found == kNames.end() ? kNoField : static_cast<std::size_t>(found - kNames.begin());
   }
 
-  std::size_t number_of(const Wanted::Part& part) const {
+  static std::size_t find_any(const Wanted::Part& part) {
     std::size_t found = find(part.field);
     for (std::size_t i = 0; found == kNoField && i < part.other_names.size(); ++i)
       found = find(part.other_names[i]);
+    return found;
+  }
+
+  std::size_t number_of(const Wanted::Part& part) const {
+    const std::size_t found = find_any(part);
     return found == kNoField && !may_lack_ ? number(part.field) : found;
   }
 
@@ -286,7 +324,8 @@ class Combined final : public FieldParser {
 
 // ------------------------------------------------------------------- Named fields: JSON and columns
 
-// Field 0 is the time, then the key's parts, then the cost. A field is the first present of several names.
+// Field 0 is the time, then the key's parts, the further ones, the cost. A field is the first present of
+// several names.
 class Named : public FieldParser {
  protected:
   explicit Named(const Wanted& wanted) : FieldParser(wanted), times_(wanted.zone_s) {
@@ -296,12 +335,16 @@ class Named : public FieldParser {
       names_.push_back({wanted.time});
     }
     const std::vector<std::string> client(kClientNames.begin(), kClientNames.end());
-    if (wanted.key.empty()) add_key(client, {"", true, wanted.prefixes, {}, false});
-    for (const Wanted::Part& part : wanted.key) {
+    const auto add = [&](const Wanted::Part& part, std::vector<KeyPart>& to) {
+      to.push_back({names_.size(), part.address, part.prefixes, part.path});
       std::vector<std::string> names{part.field};
       names.insert(names.end(), part.other_names.begin(), part.other_names.end());
-      add_key(part.field == "ip" ? client : names, part);
-    }
+      names_.push_back(part.field == "ip" ? client : names);
+    };
+    if (wanted.key.empty()) add({"ip", true, wanted.prefixes, {}, false}, key_);
+    for (const Wanted::Part& part : wanted.key) add(part, key_);
+    first_also_ = names_.size();
+    for (const Wanted::Part& part : wanted.also) add(part, also_parts_);
     if (!wanted.cost.empty()) {
       cost_ = names_.size();
       names_.push_back({wanted.cost});
@@ -316,6 +359,7 @@ class Named : public FieldParser {
       if (const std::string_view fault = read_cost(values_[cost_], record.cost); !fault.empty()) return fault;
     }
     append_key(key);
+    collect_also();
     return "";
   }
 
@@ -325,7 +369,10 @@ class Named : public FieldParser {
     return text + " (" + std::string(flag) + " chooses another)";
   }
   // Whether a line is one without this field.
-  bool may_lack(std::size_t field) const { return may_lack_ && field != 0 && field != cost_; }
+  bool may_lack(std::size_t field) const {
+    const bool also = field >= first_also_ && field < first_also_ + also_parts_.size();
+    return also || (may_lack_ && field != 0 && field != cost_);
+  }
   std::string_view flag_of(std::size_t field) const {
     return field == 0 ? "--time" : field == cost_ ? "--cost" : "--key";
   }
@@ -333,12 +380,8 @@ class Named : public FieldParser {
   std::vector<std::vector<std::string>> names_;  // for each field; the first present one counts
 
  private:
-  void add_key(const std::vector<std::string>& names, const Wanted::Part& part) {
-    key_.push_back({names_.size(), part.address, part.prefixes, part.path});
-    names_.push_back(names);
-  }
-
   TimeReader times_;
+  std::size_t first_also_ = 0;
 };
 
 class JsonLines final : public Named {

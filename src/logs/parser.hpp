@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,6 +24,7 @@ struct Wanted {
     bool path = false;                     // as the path of a target, in one spelling (core/path.hpp)
   };
   std::vector<Part> key;    // empty: the client's address, where the format has it
+  std::vector<Part> also;   // further fields, whose values Parser::also() tells; a line may lack them
   bool may_lack = false;    // a line need not have the fields of the key; it lacks one that is empty or "-"
   core::Prefixes prefixes;  // of that address
   std::string cost;         // empty: 1 for each line
@@ -55,8 +57,14 @@ class Parser {
   // Appends the key to `key`. Returns what is wrong, empty for nothing (`key` may have grown even on a
   // fault). The 64 bytes after `line` must be readable.
   virtual std::string_view parse(std::string_view line, Record& record, std::string& key) = 0;
+  // The values of Wanted::also in the line that parse() read last, in their order; a null view for each that
+  // the line lacks. They are valid until the next parse(), and only while the line is.
+  std::span<const std::string_view> also() const { return also_; }
   virtual bool header() const { return false; }  // whether the first line is not a record
   virtual const char* example() const = 0;
+
+ protected:
+  std::vector<std::string_view> also_;
 };
 
 // The values of a key of `parts` fields, of a Wanted that may lack some; a null view for each that the line

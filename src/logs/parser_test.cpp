@@ -251,6 +251,30 @@ TEST(Wanted, a_line_may_lack_fields_when_asked) {
   EXPECT_EQ(values(Format::csv, "time,user,ip", "2026-11-21T05:49:47Z,,-"), "none none none none");
 }
 
+TEST(Wanted, further_fields_are_told_of_each_line) {
+  Wanted made = wanted("ip");
+  made.also = {{"status", false, {}, {}}, {"path", false, {}, {"uri"}, true}, {"nobody", false, {}, {}}};
+  const auto told = [&](Format format, const std::string& header, std::string line) {
+    const auto parser = Parser::make(format, made, header);
+    Record record{};
+    std::string key;
+    const std::size_t size = line.size();
+    line.append(64, '\0');
+    std::string text(parser->parse(std::string_view(line).substr(0, size), record, key));
+    text += key + " |";
+    for (const std::string_view value : parser->also())
+      text += " " + (value.data() == nullptr ? "none" : std::string(value));
+    return text;
+  };
+  EXPECT_EQ(
+      told(Format::combined, "", "192.0.2.1 - - [21/Nov/2026:05:49:47 +0000] \"GET /a//b?c HTTP/1.1\" 429 5"),
+      "192.0.2.1 | 429 /a/b none");
+  EXPECT_EQ(told(Format::jsonl, "{", R"({"ts":1795240187,"uri":"/a","ip":"192.0.2.1"})"),
+            "192.0.2.1 | none /a none");
+  EXPECT_EQ(told(Format::csv, "time,ip,status", "2026-11-21T05:49:47Z,192.0.2.1,200"),
+            "192.0.2.1 | 200 none none");
+}
+
 TEST(Wanted, a_line_never_lacks_its_time) {
   EXPECT_EQ(values(Format::jsonl, "{", R"({"user":"ann"})").substr(0, 23), "there is no field time,");
 }
