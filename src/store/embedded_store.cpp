@@ -127,9 +127,8 @@ void EmbeddedStore::reserve(Request& request, Moment when) {
 void EmbeddedStore::give_back(const Request& charged, std::chrono::nanoseconds now) {
   if (!charged.charged) return;
   for (const Check& check : charged.checks) {
-    const core::Rule& rule = check.limit->rule;
-    if (core::can_give_back(rule.algorithm) && check.decision.allowed())
-      table_.give_back(Table::place_of(check.hash), rule.quota, check.cost, charged.charged_at, now);
+    if (core::can_give_back(check.limit->rule.algorithm) && check.decision.allowed())
+      reservations_.give_back(check, charged.charged_at, now);
   }
 }
 

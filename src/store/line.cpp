@@ -77,6 +77,10 @@ std::uint64_t Line::open_hold(nanoseconds until, std::uint64_t units, std::uint6
   return last_hold_;
 }
 
+bool Line::has_holds(nanoseconds now) const {
+  return std::any_of(holds_.begin(), holds_.end(), [now](const Hold& each) { return each.until > now; });
+}
+
 std::uint64_t Line::close_hold(std::uint64_t number) {
   const auto found =
       std::lower_bound(holds_.begin(), holds_.end(), number,

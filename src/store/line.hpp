@@ -75,6 +75,7 @@ class Line {
 
   // Units whose reservation may be settled until then, drained at the tat `end`. Its number, above 0.
   std::uint64_t open_hold(nanoseconds until, std::uint64_t units, std::uint64_t end, nanoseconds now);
+  bool has_holds(nanoseconds now) const;
   // When its units have drained, after what has gone back of others meanwhile; 0: it is not open.
   std::uint64_t close_hold(std::uint64_t number);
   // So long of what ended at the tat `end` has gone back: what was charged after it has moved up.

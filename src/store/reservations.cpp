@@ -350,6 +350,16 @@ void Reservations::settle(Request& request, nanoseconds now) {
   }
 }
 
+void Reservations::give_back(const Check& charged, nanoseconds charged_at, nanoseconds now) {
+  Stripe& stripe = stripe_of(charged.hash);
+  const std::lock_guard lock(stripe.mutex);
+  if (const auto found = stripe.lines.find(charged.hash); found != stripe.lines.end()) {
+    Line& line = found->second;
+    if (line.is_anybody_ahead(now) || line.has_holes(now) || line.has_holds(now)) return;
+  }
+  table_.give_back(Table::place_of(charged.hash), charged.limit->rule.quota, charged.cost, charged_at, now);
+}
+
 bool Reservations::reset(std::uint64_t hash, nanoseconds now) {
   Stripe& stripe = stripe_of(hash);
   const std::lock_guard lock(stripe.mutex);

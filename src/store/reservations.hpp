@@ -58,6 +58,10 @@ class Reservations {
   void cancel(Request& request, nanoseconds now);
   void settle(Request& request, nanoseconds now);
 
+  // Table::give_back() of what a check has charged. Nothing while a moment of the key is ahead, a hole waits
+  // for somebody or a hold is open: each counts on what was owed before it.
+  void give_back(const Check& charged, nanoseconds charged_at, nanoseconds now);
+
   // Table::reset() of a key, and what was reserved under it can no longer be cancelled or settled.
   bool reset(std::uint64_t hash, nanoseconds now);
 

@@ -210,6 +210,56 @@ TEST(Reservations, that_cost_less_give_back_what_has_not_drained) {
   EXPECT_EQ(world.check(one, 0).remaining, 10);
 }
 
+// What was reserved after it counts on its being owed: given back, its units would act twice.
+TEST(Reservations, a_check_gives_nothing_back_while_somebody_waits_or_holds) {
+  World world;
+  const Limit one = limit("1/s burst 10");
+  const auto checked = [&](std::uint64_t cost) {
+    Check check{.limit = &one, .key = "k", .cost = Cost{cost}};
+    Request request = world.ask(Verb::check, {&check, 1}, nullptr);
+    EXPECT_TRUE(request.allowed());
+    return std::pair(check, request);
+  };
+  const auto give_back = [&](std::pair<Check, Request> charged) {
+    charged.second.checks = {&charged.first, 1};
+    world.store.give_back(charged.second, world.now);
+  };
+  give_back(checked(4));
+  EXPECT_EQ(world.check(one, 0).remaining, 10);
+
+  const auto before = checked(4);
+  const Answer held = world.reserve(one, 2, 0s, 60s);
+  give_back(before);
+  EXPECT_EQ(world.check(one, 0).remaining, 4);
+  EXPECT_EQ(world.settle(held.id, 2), 0s);
+  give_back(before);
+  EXPECT_EQ(world.check(one, 0).remaining, 8);
+
+  const auto again = checked(8);
+  const Answer waits = world.reserve(one, 3, 10s);
+  EXPECT_EQ(waits.wait, 3s);
+  const Answer behind = world.reserve(one, 2, 10s);
+  EXPECT_EQ(behind.wait, 5s);
+  give_back(again);
+  EXPECT_EQ(world.reserve(one, 1, 10s).wait, 6s);
+  EXPECT_EQ(world.cancel(waits.id), 3U);  // a hole, as others wait after it
+  give_back(again);
+  EXPECT_EQ(world.reserve(one, 4, 20s).wait, 10s);
+
+  // A hole after which nobody waits: what came after the cancelled one was a check.
+  const Limit roomy = limit("1/s burst 30", 2);
+  const Limit tight = limit("1/10s burst 1", 3);
+  Check first{.limit = &roomy, .key = "k", .cost = Cost{4}};
+  const Request charged = world.ask(Verb::check, {&first, 1}, nullptr);
+  EXPECT_TRUE(world.reserve(tight, 1, 0s).granted);
+  const Answer both = world.reserve({{.limit = &roomy, .key = "k"}, {.limit = &tight, .key = "k"}}, 20s);
+  EXPECT_EQ(both.wait, 10s);
+  EXPECT_EQ(world.check(roomy).remaining, 18);
+  EXPECT_EQ(world.cancel(both.id), 1U);
+  world.store.give_back(charged, world.now);
+  EXPECT_EQ(world.check(roomy, 0).remaining, 18);
+}
+
 TEST(Reservations, that_cost_less_give_nothing_back_while_somebody_waits) {
   World world;
   const Limit one = limit("1/s burst 10");
