@@ -11,6 +11,7 @@ import redis
 
 app = celery.Celery("pacing", broker=os.environ.get("BROKER", "redis://127.0.0.1:6379/0"))
 weir = redis.Redis.from_url(os.environ.get("WEIR", "redis://127.0.0.1:6390"))
+LATE = 1.0  # a moment that was missed by more is given up: all that were put away while no worker ran would act at once
 
 
 def reserve(key, rule, max_wait=60.0):
@@ -21,10 +22,10 @@ def reserve(key, rule, max_wait=60.0):
 
 @app.task(bind=True, max_retries=None)
 def call_partner(self, number, moment=None):
-    if moment is None:
+    if moment is None or time.time() > moment + LATE:
         granted, wait = reserve("partner", "20/s burst 5")
         if not granted:
-            raise self.retry(countdown=wait)
+            raise self.retry(args=(number,), kwargs={}, countdown=wait)
         moment = time.time() + wait
         if wait > 0:
             raise self.retry(args=(number,), kwargs={"moment": moment}, countdown=wait)

@@ -1,0 +1,59 @@
+// examples/pacing/bullmq_jobs.mjs at work: what happens is written down in the broker's Redis.
+//   node bullmq_fleet.mjs worker          until SIGTERM, and then the job at work is ended
+//   node bullmq_fleet.mjs add COUNT       COUNT calls, and then one job of another kind
+//   node bullmq_fleet.mjs fail            a call that fails the first time
+//   node bullmq_fleet.mjs abandon NUMBER  that call is given up
+import { Queue, Worker } from 'bullmq';
+import { Redis } from 'ioredis';
+import { abandon, paced } from './bullmq_jobs.mjs';
+
+const [what, argument] = process.argv.slice(2);
+const connection = { url: process.env.BROKER, maxRetriesPerRequest: null };
+const broker = new Redis(process.env.BROKER);
+const weir = new Redis(process.env.WEIR);
+let current; // the number of the job at work
+
+async function timed(...words) {
+  const began = Date.now();
+  const answer = await Redis.prototype.call.apply(weir, words);
+  const ended = Date.now();
+  await broker.rpush('asked', `${words[0]} ${(ended - began) / 1000} ${answer}`);
+  if (!answer[0] && answer[3] === 0) await broker.rpush('moments', `${current} ${ended / 1000}`);
+  return answer;
+}
+
+async function call(data) {
+  await broker.rpush('calls', `${data.number} ${Date.now() / 1000}`);
+  if (data.fails && (await broker.incr('failed')) === 1) throw new Error('the partner is out');
+}
+
+if (what === 'worker') {
+  const processor = paced({ call: timed }, 'partner', process.env.RULE, call);
+  const worker = new Worker(
+    'jobs',
+    async (job, token) => {
+      if (job.name === 'other') return broker.rpush('others', Date.now() / 1000);
+      current = job.data.number;
+      if (job.data.moment) await broker.rpush('moments', `${job.data.number} ${job.data.moment / 1000}`);
+      return processor(job, token);
+    },
+    { connection, concurrency: 1 },
+  );
+  worker.on('error', (error) => console.error(error));
+  process.once('SIGTERM', () => worker.close().then(() => process.exit()));
+} else {
+  const queue = new Queue('jobs', { connection });
+  if (what === 'add') {
+    for (let number = 0; number < Number(argument); ++number) await queue.add('call', { number });
+    await queue.add('other', {});
+  } else if (what === 'fail') {
+    await queue.add('call', { number: 0 });
+    await queue.add('call', { number: 1000, fails: true }, { attempts: 2 });
+  } else {
+    const job = (await queue.getDelayed()).find((each) => each.data.number === Number(argument));
+    await abandon({ call: timed }, job);
+  }
+  await queue.close();
+  broker.disconnect();
+  weir.disconnect();
+}
