@@ -47,20 +47,20 @@ class Backend:
         self.server.server_close()
 
 
-def started(example, command, weir_port, backend_port, files=()):
+def started(example, command, weir_port, backend_port, files=(), examples=EXAMPLES):
     """A gateway by its example, whose addresses alone are others."""
     folder, port = Folder(), free_port()
     addresses = {"127.0.0.1:6391": f"127.0.0.1:{weir_port}", "127.0.0.1:8080": f"127.0.0.1:{port}",
                  "127.0.0.1:9000": f"127.0.0.1:{backend_port}"}
     for name in (example, *files):
-        text = (EXAMPLES / name).read_text()
+        text = (examples / name).read_text()
         for address, other in addresses.items():
             text = text.replace(address, other)
         folder.file(name, text)
     return Program(command(folder.path), port, folder)
 
 
-def nginx(example, *files):
+def nginx(example, *files, **where):
     def command(folder):
         # What nginx writes, it writes into the folder, and none of it as another user.
         own = f"daemon off; pid {folder}/pid; error_log stderr;"
@@ -72,7 +72,7 @@ def nginx(example, *files):
         return ["/usr/sbin/nginx", "-p", folder, "-c", f"{folder}/{example}", "-e", "stderr", "-g",
                 own + (" user root;" if os.geteuid() == 0 else "")]
 
-    return lambda weir, backend: started(example, command, weir, backend, files)
+    return lambda weir, backend: started(example, command, weir, backend, files, **where)
 
 
 def caddy(weir, backend):

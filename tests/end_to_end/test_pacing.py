@@ -1,8 +1,13 @@
 """examples/pacing, run: what goes out stays under the quota, and nobody stands in anybody's way."""
 import asyncio
+import concurrent.futures
+import http.server
 import os
+import pathlib
+import re
 import subprocess
 import sys
+import threading
 import time
 import unittest
 import unittest.mock
@@ -10,11 +15,13 @@ import unittest.mock
 import redis
 
 import npm
-from programs import free_port
+from programs import ask, free_port
 from server import PATIENCE, ROOT, Folder, Server, run, until
+from test_gate_programs import Backend, nginx
 
 EXAMPLES = os.path.join(ROOT, "examples/pacing")
 HERE = os.path.dirname(os.path.abspath(__file__))
+ASIO = os.path.join(os.environ.get("WEIR_BUILD", os.path.join(ROOT, "build/dev")), "examples/weir_example_asio_calls")
 NODE = os.path.join(HERE, "pacing")
 sys.path.insert(0, EXAMPLES)
 import asyncio_fleet  # noqa: E402
@@ -173,6 +180,84 @@ class TestBullMq(Fleet):
             self.assertEqual(client.ask(*ask)[0], 0)
 
 
+class Partner(http.server.BaseHTTPRequestHandler):
+    """Somebody else's API: knows what it was asked."""
+    asked = []
+
+    def do_GET(self):
+        self.asked.append(self.path)
+        self.send_response(204)
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+@unittest.skipUnless(os.path.exists(ASIO), "examples are not built, or this compiler cannot await with this Boost")
+class TestAsio(unittest.TestCase):
+    LINE = r"(\d+): at ([0-9.]+) ms, ([0-9.]+) ms late: HTTP/1.0 204 No Content"
+
+    def test_calls_keep_to_the_quota_and_what_would_be_too_late_is_not_made(self):
+        with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Partner) as partner:
+            threading.Thread(target=partner.serve_forever, daemon=True).start()
+            done = subprocess.run([ASIO, str(partner.server_port), "40", "1500"], capture_output=True, text=True,
+                                  check=True, timeout=PATIENCE)
+            partner.shutdown()
+        made = [list(map(float, found)) for found in re.findall(self.LINE, done.stdout)]
+        refused = re.findall("(\\d+): not made, it would be too late\n", done.stdout)
+        self.assertEqual(sorted([int(number) for number, _, _ in made] + list(map(int, refused))), list(range(40)), done.stdout)
+        self.assertEqual(sorted(Partner.asked), sorted(f"/{number:.0f}" for number, _, _ in made))
+        # 5 at once and 30 within 1.5 s, unless asking for all of them took some of it.
+        self.assertTrue(35 <= len(made) < 40, done.stdout)
+        self.assertTrue(done.stdout.index("not made") < done.stdout.index(" late:"), "they were told at once")
+        moments = [((at - late) / 1000, 1) for _, at, late in made]
+        self.assertLessEqual(most_over(moments, 5, 1 / 20), 0.001)
+        draw("asio", [at / 1000 for _, at, _ in made], 5, 1 / 20)
+
+
+class TestDelayOrDrop(unittest.TestCase):
+    def gateway(self, weir_port, examples=EXAMPLES):
+        self.backend = Backend()
+        self.addCleanup(self.backend.close)
+        gateway = nginx("delay_or_drop.conf", "delay_or_drop.js", examples=pathlib.Path(examples))(weir_port, self.backend.port)
+        self.addCleanup(gateway.close)
+        return gateway
+
+    def crowd(self, gateway):
+        """Forty at once: when those that passed were answered, and the Retry-After of those that were dropped."""
+        with concurrent.futures.ThreadPoolExecutor(40) as pool:
+            answers = list(pool.map(lambda _: (*ask(gateway.port)[:2], time.monotonic()), range(40)))
+        passed = sorted(at for status, _, at in answers if status == 200)
+        dropped = [(headers["Retry-After"], at) for status, headers, at in answers if status == 429]
+        self.assertEqual(len(passed) + len(dropped), 40, gateway.text())
+        self.assertEqual(sum(self.backend.seen.values()), len(passed))
+        # 6 at once and 15 more, and one for each 0.1 s that it took to ask for all.
+        asked = max(at for _, at in dropped)
+        self.assertTrue(21 <= len(passed) <= 22 + 10 * (asked - passed[0]), len(passed))
+        self.assertLess(asked, passed[-1], "what was dropped did not wait")
+        self.assertGreater(passed[-1] - passed[0], 1.4)
+        return passed, {wait for wait, _ in dropped}
+
+    def test_what_comes_too_fast_is_delayed_and_what_would_wait_for_too_long_is_dropped(self):
+        with Server("--http", "127.0.0.1:0") as weir:
+            passed, waits = self.crowd(self.gateway(weir.ports[-1]))
+        self.assertEqual(waits, {"1"})
+        draw("delay-or-drop", passed, 6, 0.1)
+
+    def test_it_is_what_limit_req_does(self):
+        text = pathlib.Path(EXAMPLES, "delay_or_drop.conf").read_text()
+        zone, limit = re.findall("^#   (limit_req.*;)$", text, re.M)
+        folder = self.enterContext(Folder())
+        folder.file("delay_or_drop.js", "export default {};")
+        folder.file("delay_or_drop.conf", text.replace("js_import delay_or_drop.js;", zone).replace(
+            "js_content delay_or_drop.handle;", limit + " limit_req_status 429; proxy_pass http://backend;"))
+        self.crowd(self.gateway(free_port(), folder.path))
+
+    def test_while_weir_is_down_requests_pass(self):
+        gateway = self.gateway(free_port())
+        self.assertEqual([ask(gateway.port)[0] for _ in range(10)], [200] * 10, gateway.text())
+
+
 class TestAsyncio(unittest.TestCase):
     def test_calls_and_tokens_keep_to_their_budgets(self):
         with Server("--limits", os.path.join(EXAMPLES, "limits.yaml")) as weir:
@@ -185,7 +270,44 @@ class TestAsyncio(unittest.TestCase):
                 self.assertEqual(client.ask("WEIR.RESERVE", "AS", "api=partner")[0], 0)
             draw("asyncio", acts, 10, 0.1)
 
-    async def fleet(self, url):
+    def served(self, **rates):
+        """weir with the example's limits, some of them with another rate, and a Pacer."""
+        text = pathlib.Path(EXAMPLES, "limits.yaml").read_text()
+        for old, new in rates.values():
+            self.assertIn(old, text)
+            text = text.replace(old, new)
+        folder = self.enterContext(Folder())
+        return self.enterContext(Server("--limits", folder.file("limits.yaml", text)))
+
+    def test_the_hour_is_kept_too(self):
+        weir = self.served(second=("10/s burst 10", "100/s burst 5"), hour=("1000/h", "36000/h burst 10"))
+        acts, late, _ = asyncio.run(self.fleet(f"redis://127.0.0.1:{weir.port}", 20))
+        self.assertEqual(len(acts), 20)
+        for burst, interval in ((5, 0.01), (10, 0.1)):
+            self.assertLessEqual(most_over([(moment, 1) for moment in acts], burst, interval), late / interval + 0.01)
+
+    def test_tokens_are_settled_and_a_debt_is_waited_for(self):
+        weir = self.served(tokens=("60000/min burst 60000", "60000/min burst 600"))
+
+        async def one_after_the_other(costs):
+            pacer, acts = asyncio_fleet.Pacer(f"redis://127.0.0.1:{weir.port}"), []
+
+            async def call(cost):
+                acts.append((time.monotonic(), cost))
+                return "answer", cost
+            for cost in costs:
+                await asyncio_fleet.ask(pacer, call, cost)
+            await pacer.weir.close()
+            return acts
+
+        # 500 are held of 600 each time: without settling the second would wait for 0.4 s.
+        acts = asyncio.run(one_after_the_other([20] * 5))
+        self.assertLess(acts[-1][0] - acts[0][0], 4 * 0.4)
+        # 1,500 of the 500 that were held: what is beyond them is waited for, at 1,000 a second.
+        acts = asyncio.run(one_after_the_other([1500, 20]))
+        self.assertGreaterEqual(acts[1][0] - acts[0][0], (1500 + 500 - 600) / 1000 - 0.002)
+
+    async def fleet(self, url, size=25):
         """When each acted, by how much the latest was late, and what settling answered."""
         pacer = asyncio_fleet.Pacer(url)
         acts, asking, oversleeping, settled = [], [0], [0], []
@@ -210,7 +332,7 @@ class TestAsyncio(unittest.TestCase):
 
         pacer.weir.execute_command = asked
         with unittest.mock.patch.object(asyncio_fleet.asyncio, "sleep", slept):
-            await asyncio.gather(*(asyncio_fleet.ask(pacer, call, i) for i in range(25)))
+            await asyncio.gather(*(asyncio_fleet.ask(pacer, call, i) for i in range(size)))
         await pacer.weir.close()
         return acts, max(asking) + max(oversleeping), settled
 
