@@ -51,7 +51,9 @@ Replay::Replay(std::vector<core::Rule> rules, std::size_t worst)
       worst_(worst),
       tallies_(rules_.size()),
       over_time_(1 + rules_.size(), 512),
-      peaks_(rules_.size()) {}
+      peaks_(rules_.size()) {
+  for (const core::Rule& rule : rules_) exact_.emplace_back(rule.quota);
+}
 
 std::uint32_t Replay::take(const logs::Event& event) {
   // Clients are numbered in the order of reading, which is not quite the order of time.
@@ -85,6 +87,12 @@ std::uint32_t Replay::take(const logs::Event& event) {
 
 Replay::Answer Replay::decide(std::size_t limit, Standing& standing, const logs::Event& event) {
   const core::Rule& rule = rules_[limit];
+  if (rule.algorithm == Algorithm::gcra) {
+    Parts tat = from_words(standing.state);
+    const ExactGcra::Answer answer = exact_[limit].decide(tat, event.ns, event.cost);
+    standing.state = in_words(tat);
+    return {answer.verdict, answer.retry_after};
+  }
   const std::chrono::nanoseconds now{event.ns};
   if (core::kept_in_two_words(rule.algorithm)) {
     const core::Step step = core::decide(rule, standing.state, now, Cost{event.cost});

@@ -11,6 +11,7 @@
 #include "core/sliding_window_log.hpp"
 #include "logs/clients.hpp"
 #include "logs/log_reader.hpp"
+#include "sim/exact_gcra.hpp"
 #include "sim/report.hpp"
 #include "sim/series.hpp"
 
@@ -73,7 +74,7 @@ class Replay {
  private:
   // What is remembered of one client under one limit.
   struct Standing {
-    core::TwoWords state;
+    core::TwoWords state;  // of gcra: the tat, in_words()
     std::int64_t first_denied = -1;
     std::int64_t locked_since = -1;  // the first denied request of a row in which nothing was allowed
     std::uint32_t denied = 0;
@@ -123,6 +124,7 @@ class Replay {
   static constexpr std::size_t kMostWatched = 4096;
 
   std::vector<core::Rule> rules_;
+  std::vector<ExactGcra> exact_;  // of each rule, for those that are gcra
   std::size_t worst_;
   std::vector<Tally> tallies_;
   logs::Pieces<Account> accounts_;

@@ -13,7 +13,6 @@ namespace weir::sim {
 namespace {
 
 constexpr std::int64_t kSecond = 1'000'000'000;
-constexpr std::uint64_t kMostAhead = std::numeric_limits<std::int64_t>::max();  // burst x T, as Quota has it
 
 struct Period {
   const char* name;
@@ -37,10 +36,6 @@ constexpr std::array kLadder = {
     Step125{500, kPeriods[0]},     Step125{1'000, kPeriods[0]},    Step125{10'000, kPeriods[0]},
     Step125{100'000, kPeriods[0]}, Step125{1'000'000, kPeriods[0]}};
 
-std::uint64_t interval_of(std::int64_t count, std::int64_t period_ns) {
-  return static_cast<std::uint64_t>((period_ns - 1) / count + 1);  // Quota's rounding
-}
-
 double per_second(std::int64_t count, std::int64_t period_ns) {
   return static_cast<double>(count) * static_cast<double>(kSecond) / static_cast<double>(period_ns);
 }
@@ -49,23 +44,27 @@ double per_second(std::int64_t count, std::int64_t period_ns) {
 
 // Every event updates its client's heights, so they are kept for all clients; kTogether of them fill one or
 // two cache lines.
-std::vector<std::optional<std::uint64_t>> Suggest::bursts_by_heights(
-    std::span<const std::uint64_t> intervals) {
+std::vector<std::optional<std::uint64_t>> Suggest::bursts_by_heights(std::span<const Interval> intervals) {
   struct Debt {
-    std::array<std::uint64_t, kTogether> tat{};
-    std::array<std::uint64_t, kTogether> height{};  // greatest tat - now
+    std::array<Parts, kTogether> tat{};
+    std::array<std::uint64_t, kTogether> height{};  // greatest tat - now, in units, rounded up
   };
   std::vector<Debt> debts(clients_);
+  std::array<std::uint64_t, kTogether> most{};
+  for (std::size_t i = 0; i < intervals.size(); ++i) most[i] = intervals[i].most_burst();
   events_.each([&](const logs::Event& event) {
     Debt& debt = debts[event.client];
-    const auto now = static_cast<std::uint64_t>(event.ns);
     for (std::size_t i = 0; i < intervals.size(); ++i) {
-      if (event.cost > kMostAhead / intervals[i] || debt.height[i] > kMostAhead) {
+      const Interval& interval = intervals[i];
+      if (event.cost > most[i] || debt.height[i] > most[i]) {
         debt.height[i] = std::numeric_limits<std::uint64_t>::max();  // no quota has such a burst
         continue;
       }
-      debt.tat[i] = std::max(debt.tat[i], now) + event.cost * intervals[i];
-      debt.height[i] = std::max(debt.height[i], debt.tat[i] - now);
+      const Parts now = interval.at(event.ns);
+      debt.tat[i] = std::max(debt.tat[i], now) + Parts{event.cost} * interval.parts;
+      const Parts height = debt.tat[i] - now;
+      if (height > Parts{debt.height[i]} * interval.parts)
+        debt.height[i] = static_cast<std::uint64_t>((height - 1) / interval.parts) + 1;
     }
   });
   std::vector<std::optional<std::uint64_t>> found;
@@ -82,47 +81,33 @@ std::vector<std::optional<std::uint64_t>> Suggest::bursts_by_heights(
       std::nth_element(heights.begin(), place, heights.end(), std::greater<>{});
       needed = *place;
     }
-    if (needed > kMostAhead) {
-      found.emplace_back(std::nullopt);
-    } else {
-      found.emplace_back(std::max<std::uint64_t>(1, needed == 0 ? 1 : (needed - 1) / intervals[i] + 1));
-    }
+    found.push_back(needed > most[i] ? std::nullopt : std::optional(std::max<std::uint64_t>(1, needed)));
   }
   return found;
 }
 
 std::vector<std::uint64_t> Suggest::denied(std::span<const Try> tries) {
-  std::vector<Quota> quotas;
-  for (const Try& each : tries) {
-    const Rate rate{1, std::chrono::nanoseconds{static_cast<std::int64_t>(each.interval)}};
-    quotas.push_back(Quota::make(rate, static_cast<std::int64_t>(each.burst)).value());
-  }
-  std::vector<std::array<std::uint64_t, kTogether>> tats(clients_);
+  std::vector<ExactGcra> limits;
+  for (const Try& each : tries) limits.emplace_back(each.interval, each.burst);
+  std::vector<std::array<Parts, kTogether>> tats(clients_);
   std::vector<std::uint64_t> denied(tries.size());
   events_.each([&](const logs::Event& event) {
     auto& tat = tats[event.client];
     for (std::size_t i = 0; i < tries.size(); ++i) {
-      const core::gcra::Step step = core::gcra::decide(quotas[i], {tat[i], tries[i].interval},
-                                                       std::chrono::nanoseconds{event.ns}, Cost{event.cost});
-      if (step.verdict == Verdict::allowed) {
-        tat[i] = step.next.tat;
-      } else {
-        ++denied[i];
-      }
+      if (limits[i].decide(tat[i], event.ns, event.cost).verdict != Verdict::allowed) ++denied[i];
     }
   });
   return denied;
 }
 
 // All bisections at once: each halving is one pass.
-std::vector<std::optional<std::uint64_t>> Suggest::bursts_by_trying(
-    std::span<const std::uint64_t> intervals) {
+std::vector<std::optional<std::uint64_t>> Suggest::bursts_by_trying(std::span<const Interval> intervals) {
   struct Range {
     std::uint64_t low;   // does not suffice
     std::uint64_t high;  // suffices, or is beyond what a quota may have
   };
   std::vector<Range> ranges;
-  for (const std::uint64_t interval : intervals) ranges.push_back({0, kMostAhead / interval + 1});
+  for (const Interval& interval : intervals) ranges.push_back({0, interval.most_burst() + 1});
   for (;;) {
     std::vector<Try> tries;
     std::vector<std::size_t> whose;
@@ -130,7 +115,7 @@ std::vector<std::optional<std::uint64_t>> Suggest::bursts_by_trying(
       const auto [low, high] = ranges[i];
       if (high - low < 2) continue;
       // Doubling first: most bursts are small, and their bound is far away.
-      const bool bounded = high != kMostAhead / intervals[i] + 1;
+      const bool bounded = high != intervals[i].most_burst() + 1;
       const std::uint64_t middle =
           bounded ? low + (high - low) / 2 : std::min(high - 1, std::max<std::uint64_t>(1, low * 2));
       tries.push_back({intervals[i], middle});
@@ -145,13 +130,13 @@ std::vector<std::optional<std::uint64_t>> Suggest::bursts_by_trying(
   }
   std::vector<std::optional<std::uint64_t>> found;
   for (std::size_t i = 0; i < ranges.size(); ++i) {
-    const bool any = ranges[i].high != kMostAhead / intervals[i] + 1;
+    const bool any = ranges[i].high != intervals[i].most_burst() + 1;
     found.push_back(any ? std::optional(ranges[i].high) : std::nullopt);
   }
   return found;
 }
 
-std::vector<std::optional<std::uint64_t>> Suggest::bursts(std::span<const std::uint64_t> intervals) {
+std::vector<std::optional<std::uint64_t>> Suggest::bursts(std::span<const Interval> intervals) {
   std::vector<std::optional<std::uint64_t>> all;
   for (std::size_t at = 0; at < intervals.size(); at += kTogether) {
     const auto some = intervals.subspan(at, std::min(kTogether, intervals.size() - at));
@@ -167,12 +152,12 @@ std::vector<bool> Suggest::suffice(std::span<const std::int64_t> counts, std::in
   if (criterion_.kind == Criterion::Kind::requests) {
     std::vector<Try> tries;
     for (const std::int64_t count : counts)
-      tries.push_back({interval_of(count, period_ns), static_cast<std::uint64_t>(count)});
+      tries.push_back({Interval::of(count, period_ns), static_cast<std::uint64_t>(count)});
     for (const std::uint64_t count : denied(tries)) answers.push_back(count <= criterion_.most);
     return answers;
   }
-  std::vector<std::uint64_t> intervals;
-  for (const std::int64_t count : counts) intervals.push_back(interval_of(count, period_ns));
+  std::vector<Interval> intervals;
+  for (const std::int64_t count : counts) intervals.push_back(Interval::of(count, period_ns));
   const auto needed = bursts_by_heights(intervals);
   for (std::size_t i = 0; i < counts.size(); ++i) {
     answers.push_back(needed[i] && *needed[i] <= static_cast<std::uint64_t>(counts[i]));
@@ -218,7 +203,7 @@ void Suggest::run(SuggestReport& report) {
     if (!count) continue;
     // Not every rate above a thousand a microsecond fits whole nanoseconds (Quota::make).
     while (*count < period.ns && !Quota::make({*count, std::chrono::nanoseconds{period.ns}})) ++*count;
-    const std::uint64_t interval = interval_of(*count, period.ns);
+    const Interval interval = Interval::of(*count, period.ns);
     const auto burst = bursts({&interval, 1})[0];
     if (!burst) continue;
     const auto quota =
@@ -227,8 +212,8 @@ void Suggest::run(SuggestReport& report) {
     report.suggestions.push_back({period.name, core::to_text(core::Rule{*quota}), *count, quota->burst(),
                                   per_second(*count, period.ns), 0, 0});
   }
-  std::vector<std::uint64_t> intervals;
-  for (const auto& [count, per] : kLadder) intervals.push_back(interval_of(count, per.ns));
+  std::vector<Interval> intervals;
+  for (const auto& [count, per] : kLadder) intervals.push_back(Interval::of(count, per.ns));
   const auto needed = bursts(intervals);
   for (std::size_t i = 0; i < kLadder.size(); ++i) {
     const auto& [count, per] = kLadder[i];

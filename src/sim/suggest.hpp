@@ -7,7 +7,7 @@
 // below that height does deny the client. One pass finds the heights of every client under several rates;
 // counting them tells how many a burst denies.
 //
-// One thread at a time; memory grows with the clients, 128 bytes each, not with the events.
+// One thread at a time; memory grows with the clients, 192 bytes each, not with the events.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "sim/event_spool.hpp"
+#include "sim/exact_gcra.hpp"
 #include "sim/report.hpp"
 
 namespace weir::sim {
@@ -39,13 +40,13 @@ class Suggest {
   static constexpr std::size_t kTogether = 8;  // rates measured in one pass
 
   struct Try {
-    std::uint64_t interval;
+    Interval interval;
     std::uint64_t burst;
   };
   // For each interval the smallest burst that meets the criterion; empty if none below 2^63 ns does.
-  std::vector<std::optional<std::uint64_t>> bursts(std::span<const std::uint64_t> intervals);
-  std::vector<std::optional<std::uint64_t>> bursts_by_heights(std::span<const std::uint64_t> intervals);
-  std::vector<std::optional<std::uint64_t>> bursts_by_trying(std::span<const std::uint64_t> intervals);
+  std::vector<std::optional<std::uint64_t>> bursts(std::span<const Interval> intervals);
+  std::vector<std::optional<std::uint64_t>> bursts_by_heights(std::span<const Interval> intervals);
+  std::vector<std::optional<std::uint64_t>> bursts_by_trying(std::span<const Interval> intervals);
   // For each try the requests that it denies.
   std::vector<std::uint64_t> denied(std::span<const Try> tries);
   // The smallest count for the period whose own burst suffices.

@@ -320,14 +320,14 @@ def read(paths, key="ip", cost=None, format="auto", time=None, zone="+0000", reo
 # ---- the algorithms: fits(now, cost), take(now, cost), and when a cost that does not fit would -----------------------
 
 class Bucket:
-    """Holds up to `burst` tokens, full at first; gains one each T ns. It is what the GCRA decides."""
+    """Holds up to `burst` tokens, full at first; gains one each T ns, a fraction. It is what the GCRA decides."""
 
     def __init__(self, count, period, burst):
-        self.limit, self.interval = burst, -(-period // count)
+        self.limit, self.interval = burst, fractions.Fraction(period, count)
         self.level, self.at = fractions.Fraction(burst), 0
 
     def level_at(self, now):
-        return min(self.limit, self.level + fractions.Fraction(now - self.at, self.interval))
+        return min(self.limit, self.level + (now - self.at) / self.interval)
 
     def fits(self, now, cost):
         return cost <= self.level_at(now)

@@ -140,6 +140,24 @@ class Small(unittest.TestCase):
         self.assertEqual([(each["client"], each["denied"]) for each in limit["worst"]], [(a, 1), (b, 1)])
 
 
+class Exact(unittest.TestCase):
+    """A limit decides by period / count, not by that rounded up to a nanosecond."""
+
+    def denied(self, requests_a_second, limit):
+        with Folder() as folder:
+            log = "".join(line(second) for second in range(600) for _ in range(requests_a_second))
+            return answer("replay", folder.file("0.log", log), "--limit", limit)["limits"][0]["denied"]
+
+    def test_as_many_requests_in_each_second_as_the_limit_says(self):
+        for limit, each in (("3/s", 3), ("7/s", 7), ("21/7s", 3), ("180/min burst 3", 3), ("9/s", 9)):
+            with self.subTest(limit=limit):
+                self.assertEqual(self.denied(each, limit), 0)
+
+    def test_one_more_is_too_many(self):
+        self.assertEqual(self.denied(4, "3/s"), 600)
+        self.assertEqual(self.denied(3, "180/min burst 2"), 600)
+
+
 class ExampleLog(unittest.TestCase):
     def test_the_script_writes_what_is_committed(self):
         with Folder() as folder:

@@ -23,7 +23,7 @@ class Denials:
         self.known = {}
 
     def __call__(self, count, period, burst):
-        interval = -(-period // count)
+        interval = fractions.Fraction(period, count)
         if (interval, burst) not in self.known:   # the oracle's bucket fills by this interval alone
             denied = {}
             for who, requests in self.of_client.items():
