@@ -2,12 +2,13 @@
 import os
 import sys
 import threading
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "end_to_end"))
 
 import redis  # noqa: E402
 
-from server import Folder, OneServer, Server, run  # noqa: E402
+from server import Folder, OneServer, Server, run, until  # noqa: E402
 
 
 class TestRedisPy(OneServer):
@@ -27,6 +28,24 @@ class TestRedisPy(OneServer):
         self.assertEqual(self.throttle(), [0, 2, 1, -1, 3600])
         with self.assertRaisesRegex(redis.ResponseError, "period: '0' is not an integer"):
             self.throttle(None, None, 1, 1, 0)
+
+    def test_a_reply_that_waits(self):
+        """What docs/pacing.md says about the timeouts of clients."""
+        rule = "1/2s burst 1"
+
+        def acquire(client):
+            return client.execute_command("WEIR.ACQUIRE", "MAXWAIT", 10_000, self.id(), rule)
+
+        self.assertEqual(acquire(self.redis)[0], 0)
+        began = time.monotonic()
+        with redis.Redis(port=self.server.port, socket_timeout=0.3) as short:
+            with self.assertRaisesRegex(redis.TimeoutError, "Timeout reading from socket"):
+                acquire(short)
+        # It has closed the connection, and the moment is the next one's.
+        until(lambda: self.redis.execute_command("WEIR.THROTTLE", "COST", 0, self.id(), rule)[4]
+              <= max(0, 2000 - 1000 * (time.monotonic() - began)) + 50, "the moment is given back", 1.5)
+        self.assertEqual(acquire(self.redis)[0], 0)
+        self.assertGreaterEqual(time.monotonic() - began, 1.9)
 
     def test_what_the_client_asks_about_a_server(self):
         self.assertTrue(self.redis.ping())
