@@ -201,6 +201,30 @@ class OneServer(unittest.TestCase):
         cls.server.__exit__(None)
 
 
+class OneServerWithLimits(OneServer):
+    """The same with a limits file, whose text is `limits`, and its lists; `client` and `tenant` are of one test alone."""
+
+    limits = ""
+    lists = {}
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = Folder()
+        cls.addClassCleanup(cls.folder.__exit__)
+        cls.file = cls.folder.file("limits.yaml", cls.limits)
+        for name, text in cls.lists.items():
+            cls.folder.file(name, text)
+        cls.server = Server("--threads", "2", "--limits", cls.file, *cls.flags, env=cls.env)
+
+    def setUp(self):
+        self.client = self.server.client()
+        self.addCleanup(self.client.close)
+        self.tenant = "tenant=" + self.id().rsplit(".", 1)[1]
+
+    def ask(self, words):
+        return self.client.ask(*words.split())
+
+
 class Error(str):
     """An error reply; equal to its text."""
 

@@ -6,7 +6,7 @@ import threading
 import time
 import unittest
 
-from server import Error, Folder, OneServer, Server, until, weir
+from server import Error, Folder, OneServer, OneServerWithLimits, Server, until, weir
 from server import run as run_tests
 
 FILE = """\
@@ -38,6 +38,7 @@ routes:
   - { when: { tenant: "@partners", batch: "1" }, class: bulk, limits: [edge, user] }
   - { limits: [edge, ip, user, search] }
 """
+BAD_NETS = "203.0.113.0/24\n"
 
 
 class Limits(Folder):
@@ -45,7 +46,7 @@ class Limits(Folder):
 
     def __init__(self, text=FILE):
         super().__init__()
-        self.file("bad_nets.txt", "203.0.113.0/24\n")
+        self.file("bad_nets.txt", BAD_NETS)
         self.path_of = self.file("limits.yaml", text)
 
     def write(self, text):
@@ -57,24 +58,9 @@ def fields(row):
     return {row[i].decode(): row[i + 1] for i in range(0, len(row), 2)}
 
 
-class TestVerbs(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.folder = Limits()
-        cls.server = Server("--threads", "2", "--limits", cls.folder.path_of)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.server.__exit__(None)
-        cls.folder.__exit__()
-
-    def setUp(self):
-        self.client = self.server.client()
-        self.addCleanup(self.client.close)
-        self.tenant = "tenant=" + self.id().rsplit(".", 1)[1]
-
-    def ask(self, words):
-        return self.client.ask(*words.split())
+class TestVerbs(OneServerWithLimits):
+    limits = FILE
+    lists = {"bad_nets.txt": BAD_NETS}
 
     def test_check_answers_six(self):
         t = self.tenant
@@ -194,7 +180,7 @@ class TestVerbs(unittest.TestCase):
         self.assertEqual(self.ask("WEIR.CONFIG GET").decode(), FILE)
         self.assertEqual(self.ask("WEIR.CONFIG CHECK"), [])
         info = self.server.info()
-        self.assertEqual(info["file"], self.folder.path_of)
+        self.assertEqual(info["file"], self.file)
         self.assertEqual(info["hash"], hashlib.sha256(FILE.encode()).hexdigest())
         self.assertLess(abs(int(info["loaded_at"]) - time.time()), 300)
         self.assertEqual((info["reload_errors"], info["last_error"], info["limits"], info["routes"]), ("0", "", "5", "3"))

@@ -1,12 +1,11 @@
 """Reservations over RESP: charge now, act when the moment comes."""
 import http.client
 import json
-import os
 import shlex
 import time
 import unittest
 
-from server import Error, Folder, OneServer, Server, weir
+from server import Error, OneServer, OneServerWithLimits, weir
 from server import run as run_tests
 
 FILE = """\
@@ -123,24 +122,9 @@ class TestRules(OneServer):
         self.assertEqual(self.reserve("keys", "AS", "1/s", "cost", "1/s")[6], b"AS")
 
 
-class TestFile(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.folder = Folder()
-        cls.server = Server("--limits", cls.folder.file("limits.yaml", FILE), "--max-wait", "10s")
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.server.__exit__(None)
-        cls.folder.__exit__()
-
-    def setUp(self):
-        self.client = self.server.client()
-        self.addCleanup(self.client.close)
-        self.tenant = "tenant=" + self.id().rsplit(".", 1)[1]
-
-    def ask(self, words):
-        return self.client.ask(*words.split())
+class TestFile(OneServerWithLimits):
+    limits = FILE
+    flags = ("--max-wait", "10s")
 
     def test_max_wait_of_a_limit_is_the_default_and_the_most(self):
         ask = "WEIR.RESERVE AS %s api=x" % self.tenant
@@ -183,16 +167,9 @@ class TestFile(unittest.TestCase):
         self.assertEqual(self.ask("WEIR.RESERVE AS x=y"), [0, -1, -1, 0, 0, None, b""])
 
 
-class TestHttp(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.folder = Folder()
-        cls.server = Server("--limits", cls.folder.file("limits.yaml", FILE), "--http", "127.0.0.1:0")
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.server.__exit__(None)
-        cls.folder.__exit__()
+class TestHttp(OneServerWithLimits):
+    limits = FILE
+    flags = ("--http", "127.0.0.1:0")
 
     def ask(self, what, **body):
         connection = http.client.HTTPConnection("127.0.0.1", self.server.ports[1], timeout=10)
@@ -218,7 +195,7 @@ class TestHttp(unittest.TestCase):
         self.assertEqual((status, never["verdict"], never["wait"]), (429, "never", None))
 
     def test_the_file_can_be_explained_with_and_without_a_cost(self):
-        words = ("explain", os.path.join(self.folder.path, "limits.yaml"), "tenant=a", "model=m", "--json")
+        words = ("explain", self.file, "tenant=a", "model=m", "--json")
         for more, cost in (((), 400), (("--cost", "1"), 1)):
             code, out, _ = weir(*words, *more)
             self.assertEqual((code, [each["cost"] for each in json.loads(out)["checks"] if each["limit"] == "tokens"]),
