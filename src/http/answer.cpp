@@ -141,12 +141,12 @@ void append_members(std::string& out, const Exchange& exchange, const Question& 
   append_decision(out, decided.limit, decided.remaining, decided.retry_after, decided.reset_after);
   out += ",\"by\":";
   append_text_or_null(out, decided.by);
-  if (exchange.kind == Kind::reserve) append_reservation(out, question, decided);
+  if (reserves(exchange.kind)) append_reservation(out, question, decided);
   if (question.explains) append_explanation(out, exchange, question);
 }
 
 int status_of(const Exchange& exchange, const Question& question, const Decided& decided) {
-  if (decided.allowed || (exchange.kind != Kind::check && exchange.kind != Kind::reserve)) return 200;
+  if (decided.allowed || !charges(exchange.kind)) return 200;
   return question.by_file ? exchange.set->file().answers.status : 429;
 }
 
@@ -271,7 +271,7 @@ void write_answer(Exchange& exchange) {
   reply.type = kJson;
   if (write_number(out, exchange.kind, question)) return;
   const Decided decided = decided_of(exchange, question);
-  if (exchange.kind == Kind::check || exchange.kind == Kind::reserve) count(exchange, question, decided);
+  if (charges(exchange.kind)) count(exchange, question, decided);
   if (exchange.kind != Kind::explain) append_fields(exchange, question);
   out = "{";
   if (const int status = status_of(exchange, question, decided); status != 200) {

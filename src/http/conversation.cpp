@@ -17,9 +17,10 @@ constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 }  // namespace
 
 Conversation::Conversation(service::Service& service, store::Store& store, Room& room, net::Peer peer,
-                           std::function<void()> resume)
+                           std::function<void()> resume, waiting::AcquiringStore* acquiring)
     : service_(service),
       store_(store),
+      acquiring_(acquiring),
       room_(room),
       peer_(std::move(peer)),
       resume_(std::move(resume)),
@@ -32,7 +33,7 @@ Conversation::Conversation(service::Service& service, store::Store& store, Room&
 Conversation::~Conversation() {
   if (!exchange_) return;
   for (const auto& each : exchange_->questions) {
-    if (each->state == State::submitted) store_.cancel(*each);
+    if (each->state == State::submitted) asked_of(*each).cancel(*each);
   }
   room_.put_back(std::move(exchange_));
 }
@@ -180,6 +181,17 @@ void Conversation::fail(std::string& out) {
   closing_ = true;
 }
 
+// All of an exchange ask the same.
+store::Store& Conversation::asked_of(const store::Request& request) {
+  return acquiring_ != nullptr && request.verb == store::Verb::acquire ? *acquiring_ : store_;
+}
+
+bool Conversation::end_wait(bool with_error) {
+  if (!acquiring() || !acquiring_->end(*exchange_->questions.front())) return false;
+  exchange_->ended = with_error;
+  return true;
+}
+
 void Conversation::submit(Exchange& exchange, net::Moment when) {
   std::vector<store::Request*>& asked = room_.asked;
   asked.clear();
@@ -187,14 +199,24 @@ void Conversation::submit(Exchange& exchange, net::Moment when) {
     if (each->state == State::idle) asked.push_back(each.get());
   }
   if (asked.empty()) return;
-  store_.submit(asked, {when.arrived, when.now});
+  if (exchange.kind == Kind::acquire && acquiring_ == nullptr) {
+    asked.front()->verb = store::Verb::reserve;
+    asked.front()->reservation->max_wait = std::chrono::nanoseconds{0};
+  }
+  asked_of(*asked.front()).submit(asked, {when.arrived, when.now});
   for (const store::Request* each : asked) exchange.open += each->state == State::answered ? 0 : 1;
 }
 
 void Conversation::finish(Exchange& exchange, std::string& out) {
-  if (!exchange.questions.empty())
+  // What waited for its moment says nothing of how fast decisions are.
+  const bool waited = &exchange == exchange_.get() && exchange.kind == Kind::acquire;
+  if (!exchange.questions.empty() && !waited)
     room_.counts.took(service_.now() - exchange.arrived, exchange.questions.size());
-  if (exchange.answer != nullptr) exchange.answer(exchange);
+  if (exchange.ended) {
+    write_problem(exchange.reply, 503, "the wait was ended by CLIENT UNBLOCK");
+  } else if (exchange.answer != nullptr) {
+    exchange.answer(exchange);
+  }
   write(exchange.reply, out);
 }
 
@@ -205,6 +227,7 @@ void Conversation::write(const Reply& reply, std::string& out) {
 
 void Conversation::describe(net::Client& client) const {
   client.user = trusted_ ? service_.options().user : "";
+  client.waits = acquiring();
   client.command = last_ != nullptr ? std::string(last_->path) : "NULL";
 }
 

@@ -1,9 +1,10 @@
 // One HTTP/1.1 connection's conversation.
 //
 // Requests are answered in the order in which they came, one at a time: one that waits for a store holds up
-// those after it in the same connection. Nothing is taken of a request before it is whole; what must be
-// refused by its head alone is refused before its body is read. Where a body says nothing, at the gate, the
-// head is answered, and the body is thrown away as it comes.
+// those after it in the same connection, and so does one that waits for its moment, which is given up when
+// its client goes away. Nothing is taken of a request before it is whole; what must be refused by its head
+// alone is refused before its body is read. Where a body says nothing, at the gate, the head is answered, and
+// the body is thrown away as it comes.
 //
 // One thread at a time, that of its loop. Not for: sockets, timers, TLS (net/), and what is asked
 // (routes.hpp).
@@ -21,6 +22,7 @@
 #include "net/conversation.hpp"
 #include "service/service.hpp"
 #include "store/store.hpp"
+#include "waiting/acquiring_store.hpp"
 
 namespace weir::http {
 
@@ -29,13 +31,16 @@ class Conversation final : public net::Conversation {
   // Answers beyond this end a call of feed(), so that what a client does not take stays bounded.
   static constexpr std::size_t kOutputCap = std::size_t{256} << 10;
 
-  // `room` is shared by the conversations of a loop. All that is handed in must outlive this.
+  // `room` is shared by the conversations of a loop. Without `acquiring` nobody waits for a moment. All that
+  // is handed in must outlive this.
   Conversation(service::Service& service, store::Store& store, Room& room, net::Peer peer,
-               std::function<void()> resume);
+               std::function<void()> resume, waiting::AcquiringStore* acquiring = nullptr);
   ~Conversation() override;
 
   std::size_t feed(std::string_view input, std::string& out, net::Moment when) override;
   bool waiting() const override { return exchange_ != nullptr && exchange_->open > 0; }
+  bool ends_with_peer() const override { return acquiring(); }
+  bool end_wait(bool with_error) override;
   bool busy() const override { return busy_ || (exchange_ != nullptr && exchange_->open == 0); }
   bool closing() const override { return closing_; }
   bool trusted() const override { return trusted_; }
@@ -45,17 +50,20 @@ class Conversation final : public net::Conversation {
   void describe(net::Client& client) const override;
 
  private:
+  bool acquiring() const { return waiting() && exchange_->kind == Kind::acquire; }
   void take(std::string& out, net::Moment when);
   bool judge(const Message& message, const Route*& route, Reply& reply);
   bool judge_caller(const Message& message, Reply& reply);
   void refuse_by_head(std::string& out);
   void fail(std::string& out);
+  store::Store& asked_of(const store::Request& request);
   void submit(Exchange& exchange, net::Moment when);
   void finish(Exchange& exchange, std::string& out);
   void write(const Reply& reply, std::string& out);
 
   service::Service& service_;
   store::Store& store_;
+  waiting::AcquiringStore* acquiring_;
   Room& room_;
   net::Peer peer_;
   std::function<void()> resume_;

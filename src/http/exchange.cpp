@@ -71,7 +71,8 @@ void Room::put_back(std::unique_ptr<Exchange> exchange) {
   exchange->gateway = nullptr;
   exchange->answer = nullptr;
   exchange->kind = Kind::check;
-  exchange->batch = exchange->trusted = false;
+  exchange->prefers.reset();
+  exchange->batch = exchange->trusted = exchange->ended = false;
   exchange->reply.clear();
   if (exchanges_.size() < kMostFree && exchange->reply.body.capacity() <= kMostText)
     exchanges_.push_back(std::move(exchange));

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -118,7 +119,11 @@ class Room {
   std::string date_;
 };
 
-enum class Kind : std::uint8_t { check, look, explain, reset, reserve, cancel, settle };
+enum class Kind : std::uint8_t { check, look, explain, reset, reserve, acquire, cancel, settle };
+
+constexpr bool reserves(Kind kind) { return kind == Kind::reserve || kind == Kind::acquire; }
+// It is counted, and a denial is not answered with 200.
+constexpr bool charges(Kind kind) { return kind == Kind::check || reserves(kind); }
 
 struct Exchange {
   Exchange(service::Service& for_service, Room& in) : service(for_service), room(in) {}
@@ -146,7 +151,9 @@ struct Exchange {
   std::shared_ptr<const limits::Set> set_kept;    // while it waits
 
   Kind kind = Kind::check;
-  bool batch = false;    // it is answered as a list, one for each question
+  std::optional<std::chrono::seconds> prefers;  // to wait at most that long for the answer
+  bool ended = false;                           // an operator has ended its wait, and with an error
+  bool batch = false;                           // it is answered as a list, one for each question
   bool trusted = false;  // to be set: its sender may ask, though it showed no credentials
 };
 

@@ -70,6 +70,7 @@ unsigned allowed_of(Kind kind) {
     case Kind::reset:
       return kOfReset;
     case Kind::reserve:
+    case Kind::acquire:
       return kOfReserve;
     case Kind::cancel:
       return kOfCancel;
@@ -91,6 +92,8 @@ store::Verb verb_of(Kind kind) {
       return store::Verb::reset;
     case Kind::reserve:
       return store::Verb::reserve;
+    case Kind::acquire:
+      return store::Verb::acquire;
     case Kind::cancel:
       return store::Verb::cancel;
     case Kind::settle:
@@ -117,7 +120,7 @@ class Reader {
     const bool reset = exchange_.kind == Kind::reset;
     question.verb = verb_of(exchange_.kind);
     if (exchange_.kind == Kind::cancel || exchange_.kind == Kind::settle) return read_id(members, question);
-    if (exchange_.kind == Kind::reserve) read_waiting(members, question);
+    if (reserves(exchange_.kind)) read_waiting(members, question);
     question.explains = exchange_.kind == Kind::explain;
     if (members.has(kExplain)) read_flag(members.values[kExplain], question.explains);
     if (members.has(kCost)) {
@@ -128,9 +131,14 @@ class Reader {
     const unsigned forms =
         unsigned{members.has(kAttributes)} + unsigned{members.has(kKey)} + unsigned{members.has(kChecks)};
     if (forms != 1) return judge_forms(members, forms, reset);
-    if (members.has(kAttributes)) return read_attributes(members, question);
-    if (members.has(kChecks)) return read_checks(members, question);
-    reset ? read_reset_key(members, question) : read_key(members, question);
+    if (members.has(kAttributes)) {
+      read_attributes(members, question);
+    } else if (members.has(kChecks)) {
+      read_checks(members, question);
+    } else {
+      reset ? read_reset_key(members, question) : read_key(members, question);
+    }
+    if (exchange_.kind == Kind::acquire) bound_wait(question);
   }
 
   bool collect(element value, unsigned allowed, Members& members) {
@@ -208,6 +216,20 @@ class Reader {
     says_hold_ = members.has(kHold);
   }
 
+  // Of an acquire: the least of what the request, its limits and the client's patience say.
+  void bound_wait(Question& question) {
+    std::chrono::nanoseconds& wait = question.reserved.max_wait;
+    if (!exchange_.prefers) {
+      // What meets no limit has its answer.
+      if (!says_wait_ && question.state != store::Request::State::answered)
+        fault("max_wait", "missing: how many seconds it may wait, here or as the field 'Prefer: wait=10'");
+      return;
+    }
+    const std::chrono::nanoseconds prefers = *exchange_.prefers;
+    wait =
+        std::min(says_wait_ ? wait : std::chrono::nanoseconds{exchange_.service.options().max_wait}, prefers);
+  }
+
   void read_id(const Members& members, Question& question) {
     question.reservation = &question.reserved;
     std::string_view id;
@@ -229,6 +251,7 @@ class Reader {
     if (!waiting.max_wait) return;
     if (!says_wait_) {
       reserved.max_wait = *waiting.max_wait;
+      says_wait_ = true;
     } else if (reserved.max_wait > *waiting.max_wait) {
       fault("max_wait", "must be a number of seconds from 0 to " + seconds_text(*waiting.max_wait) +
                             ", the least of the limits that the request meets");
@@ -370,7 +393,7 @@ class Reader {
         return fault(known ? "attributes" : "class", matched.error);
       }
       question.checks = matched.all();
-      if (exchange_.kind == Kind::reserve) wait_by_file(*set, question);
+      if (reserves(exchange_.kind)) wait_by_file(*set, question);
     }
     if (question.checks.empty()) question.settle();
     if (!question.explains) return;

@@ -69,6 +69,20 @@ std::string_view open_api() {
         }
       }
     },
+    "/v1/acquire": {
+      "post": {
+        "summary": "Charge a request now, and answer when its moment has come; a client that disconnects gives it up",
+        "parameters": [{"name": "Prefer", "in": "header", "schema": {"type": "string"}, "example": "wait=10",
+                        "description": "wait=N (RFC 7240): the longest wait in seconds. The least of this, max_wait and the limits file's counts; one of them is required"}],
+        "requestBody": {"required": true, "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Reserve"}}}},
+        "responses": {
+          "200": {"description": "Its moment has come: act", "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Reservation"}}}},
+          "429": {"description": "Denied at once: its moment would be later; another status where the limits file says so",
+                  "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Denial"}}}},
+          "default": {"$ref": "#/components/responses/Problem"}
+        }
+      }
+    },
     "/v1/cancel": {
       "post": {
         "summary": "Take a reservation back before its moment",

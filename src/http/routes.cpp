@@ -6,6 +6,7 @@
 #include "http/gate.hpp"
 #include "http/json.hpp"
 #include "http/open_api.hpp"
+#include "http/prefer.hpp"
 
 namespace weir::http {
 namespace {
@@ -13,6 +14,7 @@ namespace {
 template <Kind kind>
 void run_api(const Message& message, Exchange& exchange) {
   exchange.kind = kind;
+  if constexpr (kind == Kind::acquire) exchange.prefers = preferred_wait(message);
   append_field(exchange.reply.fields, "Cache-Control", "no-store");
   Faults faults;
   read_questions(message.body, exchange, faults);
@@ -33,6 +35,7 @@ constexpr std::array kRoutes{
     Route{"/v1/explain", false, kPost, true, &run_api<Kind::explain>},
     Route{"/v1/reset", false, kPost, true, &run_api<Kind::reset>},
     Route{"/v1/reserve", false, kPost, true, &run_api<Kind::reserve>},
+    Route{"/v1/acquire", false, kPost, true, &run_api<Kind::acquire>},
     Route{"/v1/cancel", false, kPost, true, &run_api<Kind::cancel>},
     Route{"/v1/settle", false, kPost, true, &run_api<Kind::settle>},
     Route{kGate, true, {}, false, &run_gate},

@@ -22,7 +22,7 @@ struct Shown {
 const std::array kShown = {
     Shown{Section::server, "server", "Server",
           "redis_version:" + std::string(kRedisVersion) + "\r\nredis_mode:standalone\r\n", ""},
-    Shown{Section::clients, "clients", "Clients", "", "blocked_clients:0\r\n"},
+    Shown{Section::clients, "clients", "Clients", "", ""},
     Shown{Section::memory, "memory", "Memory", "", "maxmemory_policy:noeviction\r\n"},
     Shown{Section::persistence, "persistence", "Persistence", "loading:0\r\n",
           "aof_rewrite_in_progress:0\r\n"},

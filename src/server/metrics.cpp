@@ -66,6 +66,14 @@ void add_reservation_rows(service::Metrics& metrics, const store::Reservations& 
       &Counts::lost_holes);
 }
 
+void add_waiting_rows(service::Metrics& metrics, const waiting::House& house) {
+  metrics.add({Section::clients, Type::gauge, "blocked_clients", "Connections that wait for their moment",
+               [&house] { return Value{std::uint64_t{house.waiting()}}; }, false, "weir_waiters"});
+  metrics.add({Section::stats, Type::counter, "waiters_turned_away",
+               "Requests that were denied because as many waited as may",
+               [&house] { return Value{house.turned_away()}; }, false, "weir_waiters_turned_away_total"});
+}
+
 void add_store_rows(service::Metrics& metrics, const Settings& settings, const StoreStatus& status,
                     std::vector<const redis::SharedStore*> stores) {
   const auto total_of = [stores](auto counter_of) {

@@ -9,6 +9,7 @@
 #include "server/store_status.hpp"
 #include "service/metrics.hpp"
 #include "store/reservations.hpp"
+#include "waiting/acquiring_store.hpp"
 
 namespace weir::server {
 
@@ -16,6 +17,9 @@ void add_connection_rows(service::Metrics& metrics, const net::Counters& connect
 
 // Of the embedded store, which must outlive the rows.
 void add_reservation_rows(service::Metrics& metrics, const store::Reservations& reservations);
+
+// Of those who wait for their moment, whatever loop they are on. The house must outlive the rows.
+void add_waiting_rows(service::Metrics& metrics, const waiting::House& house);
 
 // Of all loops together: each has a store of its own. What is handed in must outlive the rows.
 void add_store_rows(service::Metrics& metrics, const Settings& settings, const StoreStatus& status,

@@ -178,6 +178,7 @@ class Server::Impl {
 
   void add_rows() {
     add_connection_rows(service_.metrics, connections_);
+    add_waiting_rows(service_.metrics, house_);
     add_reservation_rows(service_.metrics, embedded_.reservations());
     service_.metrics.add([this](service::Exposition& to) { write_decisions(to); });
     service_.metrics.add([this](service::Exposition& to) { write_connections(to); });

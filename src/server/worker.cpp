@@ -39,7 +39,8 @@ std::unique_ptr<net::Conversation> Worker::converse(const net::Peer& peer, std::
 
 std::unique_ptr<net::Conversation> Worker::converse_http(const net::Peer& peer,
                                                          std::function<void()> resume) {
-  return std::make_unique<http::Conversation>(service_, store(), room_, peer, std::move(resume));
+  return std::make_unique<http::Conversation>(service_, store(), room_, peer, std::move(resume),
+                                              acquiring_.get());
 }
 
 store::Store& Worker::store() { return shared_ ? static_cast<store::Store&>(*shared_) : embedded_; }

@@ -47,6 +47,7 @@ struct AcquiringStore::Waiting final : Waiter {
   Asked asked;
   bool told_at_once = true;  // inside submit(): then on_answer is not called
   bool in_house = false;
+  bool turned_away = false;  // the house is full, and others might have had it wait
   bool ended = false;
   nanoseconds moment{0};
   Place place;
@@ -97,9 +98,11 @@ void AcquiringStore::begin(Request& request, store::Moment when) {
   request.ticket = &waiting;
   store::Reservation& asked = waiting.reservation;
   asked.max_wait = std::clamp(last_moment_ - when.now, nanoseconds{0}, asked.max_wait);
-  waiting.in_house = asked.max_wait.count() == 0 || house_.enter();
-  if (!waiting.in_house) asked.max_wait = nanoseconds{0};
-  waiting.in_house = waiting.in_house && asked.max_wait.count() != 0;
+  if (asked.max_wait.count() > 0) {
+    waiting.in_house = house_.enter();
+    waiting.turned_away = !waiting.in_house;
+    if (waiting.turned_away) asked.max_wait = nanoseconds{0};
+  }
   Request* const one = &waiting.asked;
   other_.submit({&one, 1}, when);
   if (waiting.asked.state == Request::State::answered) {
@@ -116,7 +119,10 @@ void AcquiringStore::on_reserved(Waiting& waiting, nanoseconds since) {
     if (!waiting.reservation.id.empty()) give_up(waiting.reservation.id);
     return remove(waiting);
   }
-  if (!waits) return finish(waiting);
+  if (!waits) {
+    if (waiting.turned_away && asked.fault == Fault::none && !asked.allowed()) house_.turn_away();
+    return finish(waiting);
+  }
   waiting.told_at_once = false;
   waiting.moment = since + waiting.reservation.wait;
   // It took a while until it was answered.

@@ -35,10 +35,10 @@ class House {
   bool enter() {
     if (waiting_.fetch_add(1, std::memory_order_relaxed) < most_) return true;
     leave();
-    turned_away_.fetch_add(1, std::memory_order_relaxed);
     return false;
   }
   void leave() { waiting_.fetch_sub(1, std::memory_order_relaxed); }
+  void turn_away() { turned_away_.fetch_add(1, std::memory_order_relaxed); }
   std::size_t waiting() const { return waiting_.load(std::memory_order_relaxed); }
   std::uint64_t turned_away() const { return turned_away_.load(std::memory_order_relaxed); }
 
