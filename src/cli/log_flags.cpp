@@ -24,6 +24,8 @@ namespace {
 
 std::atomic<bool> stop{false};  // set by the first Ctrl-C; a second one ends the program
 
+constexpr std::int64_t kSecond = 1'000'000'000;
+
 void stop_reading(int signal) {
   stop.store(true);
   std::signal(signal, SIG_DFL);
@@ -50,6 +52,12 @@ void LogFlags::add_to(CLI::App& app) {
       ->capture_default_str();
   app.add_flag("--json", json, "print one JSON object instead of the table");
   app.add_option("--html", html, "also write a page with plots to this file")->type_name("FILE");
+}
+
+void LogFlags::add_names_to(CLI::App& app) {
+  app.add_flag("--anonymize", anonymize, "call clients by number everywhere, addresses too");
+  app.add_option("--names", names, "also write to this file which client has which number")
+      ->type_name("FILE");
 }
 
 logs::LogOptions LogFlags::options() const {
@@ -113,7 +121,11 @@ void LogRun::read(const std::function<void(std::span<const logs::Event>)>& each)
         if (events.empty()) return;
         if (first_ns_ < 0) first_ns_ = events.front().ns;
         last_ns_ = events.back().ns;
-        for (const logs::Event& event : events) units_ += event.cost;
+        for (const logs::Event& event : events) {
+          units_ += event.cost;
+          while (stamps_ns_ > 1 && event.ns % stamps_ns_ != 0)
+            stamps_ns_ = stamps_ns_ == 60 * kSecond ? kSecond : 1;
+        }
         each(events);
       },
       [this](const logs::Progress& at) { show(at); });
@@ -161,6 +173,7 @@ sim::LogReport LogRun::report() const {
   report.clients = reader_.clients().count();
   report.first_ns = first_ns_;
   report.last_ns = last_ns_;
+  report.stamps_ns = stamps_ns_;
   report.units = units_ > UINT64_MAX ? UINT64_MAX : static_cast<std::uint64_t>(units_);
   if (report.stats.requests == 0 && !report.interrupted) {
     const logs::LogStats& stats = report.stats;
@@ -178,8 +191,14 @@ sim::LogReport LogRun::report() const {
   return report;
 }
 
-int LogRun::deliver(const std::string& text, const std::string& json) const {
-  if (!flags_.html.empty()) write_file(flags_.html, sim::page_of(json));
+void LogRun::write_names(const std::function<std::string()>& lines) const {
+  constexpr unsigned kOwnerOnly = 0600;
+  if (!flags_.names.empty()) write_file(flags_.names, lines(), kOwnerOnly);
+}
+
+int LogRun::deliver(const std::string& text, const std::string& json,
+                    const std::function<std::string()>& page) const {
+  if (!flags_.html.empty()) write_file(flags_.html, page());
   const std::string& out = flags_.json ? json + "\n" : text;
   if (!flags_.json && !flags_.html.empty()) {
     std::fputs((text + "\nwritten: " + flags_.html + "\n").c_str(), stdout);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "logs/log_reader.hpp"
+#include "sim/naming.hpp"
 #include "sim/report.hpp"
 
 namespace CLI {  // NOLINT(readability-identifier-naming): another library's
@@ -27,8 +28,15 @@ struct LogFlags {
   std::string reorder = "60s";
   bool json = false;
   std::string html;
+  bool anonymize = false;
+  std::string names;
 
   void add_to(CLI::App& app);
+  // --anonymize and --names, of the subcommands that report clients.
+  void add_names_to(CLI::App& app);
+  // How clients are called in the table and in --json, and on a page.
+  sim::Naming naming() const { return anonymize ? sim::Naming::none : sim::Naming::as_is; }
+  sim::Naming page_naming() const { return anonymize ? sim::Naming::none : sim::Naming::addresses; }
   // Throws std::runtime_error.
   logs::LogOptions options() const;
 };
@@ -49,7 +57,10 @@ class LogRun {
   // The part of a report that is about the log.
   sim::LogReport report() const;
   // Prints or writes the report in the form asked for; returns the exit code.
-  int deliver(const std::string& text, const std::string& json) const;
+  int deliver(const std::string& text, const std::string& json,
+              const std::function<std::string()>& page) const;
+  // Writes the names file, readable by its owner alone, if one was asked for.
+  void write_names(const std::function<std::string()>& lines) const;
 
   static bool colour();
 
@@ -66,6 +77,7 @@ class LogRun {
   std::int64_t first_ns_ = -1;
   std::int64_t last_ns_ = 0;
   unsigned __int128 units_ = 0;
+  std::int64_t stamps_ns_ = 60'000'000'000;
 };
 
 }  // namespace weir::cli

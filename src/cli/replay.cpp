@@ -8,6 +8,7 @@
 #include "cli/log_flags.hpp"
 #include "sim/file_replay.hpp"
 #include "sim/replay.hpp"
+#include "sim/warnings.hpp"
 
 namespace weir::cli {
 namespace {
@@ -18,6 +19,23 @@ struct Flags {
   AttributeFlags file;
   std::size_t worst = 10;
 };
+
+int deliver(const LogRun& run, const LogFlags& flags, const sim::ReplayReport& report) {
+  const sim::ReplayReport shown = sim::with_names(report, flags.naming());
+  return run.deliver(sim::text_of(shown, LogRun::colour()), sim::json_of(shown), [&report, &flags] {
+    return sim::page_of(sim::json_of(sim::with_names(report, flags.page_naming())));
+  });
+}
+
+// The first of the report's limits is all of the file's together.
+std::vector<sim::Tried> tried(const limits::File& file, const sim::ReplayReport& report) {
+  std::vector<sim::Tried> all;
+  for (std::size_t i = 0; i < file.limits.size(); ++i) {
+    for (const limits::Window& each : file.limits[i].windows)
+      all.push_back({each.rule, report.limits[i + 1].denied});
+  }
+  return all;
+}
 
 int replay_file(const Flags& flags) {
   if (flags.log.key != LogFlags{}.key)
@@ -33,8 +51,10 @@ int replay_file(const Flags& flags) {
   log.key = replay.key();
   log.clients = replay.clients();
   sim::ReplayReport report = replay.report();
+  log.warnings = sim::warnings_of(log, replay.some_names(), tried(set->file(), report));
   report.log = std::move(log);
-  return run.deliver(sim::text_of(report, LogRun::colour()), sim::json_of(report));
+  run.write_names([&replay] { return replay.names(); });
+  return deliver(run, flags.log, report);
 }
 
 int replay(const Flags& flags) {
@@ -55,14 +75,20 @@ int replay(const Flags& flags) {
                              std::to_string(sim::Replay::kMostLimits));
   }
   LogRun run(flags.log);
-  sim::Replay replay(std::move(rules), flags.worst);
+  sim::Replay replay(rules, flags.worst);
   run.read([&replay](std::span<const logs::Event> events) {
     for (const logs::Event& event : events) replay.take(event);
   });
   sim::LogReport log = run.report();
-  sim::ReplayReport report = replay.report(run.reader().clients(), run.reader().options().wanted.key.size());
+  const logs::Clients& clients = run.reader().clients();
+  const std::size_t key_parts = run.reader().options().wanted.key.size();
+  sim::ReplayReport report = replay.report(clients, key_parts);
+  std::vector<sim::Tried> tried;
+  for (std::size_t i = 0; i < rules.size(); ++i) tried.push_back({rules[i], report.limits[i].denied});
+  log.warnings = sim::warnings_of(log, sim::some_names(clients, key_parts), tried);
   report.log = std::move(log);
-  return run.deliver(sim::text_of(report, LogRun::colour()), sim::json_of(report));
+  run.write_names([&] { return sim::names_of(clients, key_parts); });
+  return deliver(run, flags.log, report);
 }
 
 }  // namespace
@@ -72,6 +98,7 @@ void add_replay(CLI::App& app, int& result) {
   CLI::App* replay_app =
       app.add_subcommand("replay", "Try limits on an access log: which clients would be denied?");
   flags->log.add_to(*replay_app);
+  flags->log.add_names_to(*replay_app);
   replay_app
       ->add_option("--limit", flags->limits,
                    "COUNT/PERIOD [burst N] [algorithm=NAME] [align=clock]; up to 16")

@@ -16,6 +16,7 @@
 #include "cli/log_flags.hpp"
 #include "core/address.hpp"
 #include "sim/suggest_limits.hpp"
+#include "sim/warnings.hpp"
 
 namespace weir::cli {
 namespace {
@@ -109,9 +110,14 @@ int suggest(const Flags& flags) {
     }
   }
   sim::Suggest(events, clients.count(), std::move(criterion)).run(report);
+  const logs::Wanted& wanted = run.reader().options().wanted;
+  std::vector<sim::Tried> tried;
+  for (const sim::Suggestion& each : report.suggestions)
+    tried.push_back({core::Rule::parse(each.limit).value(), each.denied});
+  report.log.warnings = sim::warnings_of(report.log, sim::some_names(clients, wanted.key.size()), tried);
   const std::string text =
-      flags.as_limits ? sim::limits_of(report, run.reader().options().wanted) : sim::text_of(report);
-  return run.deliver(text, sim::json_of(report));
+      flags.as_limits ? sim::limits_of(report, wanted) : sim::text_of(report, LogRun::colour());
+  return run.deliver(text, sim::json_of(report), [&report] { return sim::page_of(sim::json_of(report)); });
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ int write_all(int fd, const std::string& bytes) {
 
 }  // namespace
 
-void write_file(const std::string& path, const std::string& bytes) {
+void write_file(const std::string& path, const std::string& bytes, unsigned mode) {
   struct stat status{};
   if (::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) {
     const int fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
@@ -43,7 +43,7 @@ void write_file(const std::string& path, const std::string& bytes) {
   const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr), &std::free);
   const std::string target = real ? real.get() : path;
   const std::string beside = target + ".tmp" + std::to_string(::getpid());
-  const int fd = ::open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+  const int fd = ::open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
   if (fd < 0) fail(path, errno);
   int error = write_all(fd, bytes);
   if (error == 0 && ::fsync(fd) != 0) error = errno;

@@ -7,6 +7,7 @@
 #include "core/severity.hpp"
 #include "limits/explain.hpp"
 #include "logs/parser.hpp"
+#include "sim/naming.hpp"
 
 namespace weir::sim {
 namespace {
@@ -151,6 +152,23 @@ void FileReplay::take_limits(const logs::Event& event, bool charged) {
          refused ? 0 : wait_of(worst->decision), charged && allowed, refused ? 0 : worst->cost.units},
         [&key] { return key; });
   }
+}
+
+std::vector<std::string> FileReplay::some_names() const {
+  constexpr std::uint64_t kSome = 1000;
+  std::vector<std::string> names;
+  for (std::uint64_t i = 0; i < std::min(kSome, together_.keys()); ++i) names.push_back(together_.name(i));
+  return names;
+}
+
+std::string FileReplay::names() const {
+  std::string lines;
+  const auto add = [&lines](const KeyTally& tally, const std::string& kind) {
+    for (std::uint64_t i = 0; i < tally.keys(); ++i) lines += names_line(tally.name(i), i, kind);
+  };
+  add(together_, "client");
+  for (std::size_t i = 0; i < limits_.size(); ++i) add(limits_[i], set_->file().limits[i].name + " key");
+  return lines;
 }
 
 ReplayReport FileReplay::report() const {

@@ -38,6 +38,10 @@ class FileReplay {
   ReplayReport report() const;
   // Distinct values of what limits count by.
   std::uint64_t clients() const { return together_.keys(); }
+  // The names of some of them, and of all of them with their numbers (sim/naming.hpp), those of the limits
+  // too.
+  std::vector<std::string> some_names() const;
+  std::string names() const;
   // The names of those attributes: "ip, user".
   std::string key() const;
 

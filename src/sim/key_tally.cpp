@@ -41,7 +41,7 @@ void KeyTally::count(const Request& request, Standing& standing) {
       (locked_out == longest_ && standing.locked_since < longest_since_)) {
     longest_ = locked_out;
     longest_since_ = standing.locked_since;
-    longest_key_ = standing.name;
+    longest_key_ = static_cast<std::size_t>(&standing - standings_.data());
   }
 }
 
@@ -55,7 +55,10 @@ LimitReport KeyTally::report(std::size_t worst) const {
   report.units_admitted = units_ > UINT64_MAX ? UINT64_MAX : static_cast<std::uint64_t>(units_);
   report.clients_denied = keys_denied_;
   report.longest_locked_out_ns = longest_;
-  if (denied_ > 0) report.longest_locked_out_client = longest_key_;
+  if (denied_ > 0) {
+    report.longest_locked_out_client = standings_[longest_key_].name;
+    report.longest_locked_out_number = longest_key_;
+  }
   report.peak_second = peaks_.second(0);
   report.peak_minute = peaks_.minute(0);
   std::vector<const Standing*> all;
@@ -72,7 +75,8 @@ LimitReport KeyTally::report(std::size_t worst) const {
   });
   all.resize(static_cast<std::size_t>(shown));
   for (const Standing* each : all)
-    report.worst.push_back({each->name, each->requests, each->denied, each->first_denied, std::nullopt});
+    report.worst.push_back({each->name, static_cast<std::uint64_t>(each - standings_.data()), each->requests,
+                            each->denied, each->first_denied, std::nullopt});
   return report;
 }
 

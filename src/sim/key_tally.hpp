@@ -37,6 +37,7 @@ class KeyTally {
   void would_deny() { ++would_deny_; }
 
   std::uint64_t keys() const { return standings_.size(); }
+  const std::string& name(std::uint64_t key) const { return standings_[key].name; }
   std::uint64_t requests() const { return allowed_ + denied_ + would_deny_; }
   // Without what is counted over time.
   LimitReport report(std::size_t worst) const;
@@ -64,7 +65,7 @@ class KeyTally {
   unsigned __int128 units_ = 0;
   std::int64_t longest_ = 0;
   std::int64_t longest_since_ = 0;
-  std::string longest_key_;
+  std::size_t longest_key_ = 0;  // its place in standings_
   Peaks peaks_{1};
 };
 

@@ -178,8 +178,10 @@ LimitReport Replay::report_of(std::size_t limit, const logs::Clients& clients, s
   report.units_admitted = tally.units > UINT64_MAX ? UINT64_MAX : static_cast<std::uint64_t>(tally.units);
   report.clients_denied = tally.clients_denied;
   report.longest_locked_out_ns = tally.longest;
-  if (tally.denied > 0)
+  if (tally.denied > 0) {
     report.longest_locked_out_client = logs::shown(clients.name(tally.longest_client), key_parts);
+    report.longest_locked_out_number = tally.longest_client;
+  }
   report.peak_second = peaks_.second(limit);
   report.peak_minute = peaks_.minute(limit);
   report.denied_over_time = over_time_.counts(1 + limit);
@@ -204,7 +206,7 @@ LimitReport Replay::report_of(std::size_t limit, const logs::Clients& clients, s
   worst.resize(static_cast<std::size_t>(shown_ones));
   for (const std::uint32_t client : worst) {
     const Standing& standing = tally.standings[client];
-    report.worst.push_back({logs::shown(clients.name(client), key_parts), accounts_[client].requests,
+    report.worst.push_back({logs::shown(clients.name(client), key_parts), client, accounts_[client].requests,
                             standing.denied, standing.first_denied, std::nullopt});
     if (const std::uint32_t watched = accounts_[client].watched; watched != 0) {
       const Series& series = watched_[watched - 1].series;

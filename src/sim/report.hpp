@@ -19,6 +19,7 @@ struct Timeline {
 
 struct WorstClient {
   std::string client;
+  std::uint64_t number;  // from 0, in order of first appearance
   std::uint64_t requests;
   std::uint64_t denied;
   std::int64_t first_denied_ns;
@@ -35,6 +36,7 @@ struct LimitReport {
   std::uint64_t clients_denied = 0;
   std::int64_t longest_locked_out_ns = 0;
   std::optional<std::string> longest_locked_out_client;
+  std::uint64_t longest_locked_out_number = 0;
   std::uint64_t peak_second = 0;
   std::uint64_t peak_minute = 0;
   std::vector<std::uint64_t> denied_over_time;        // the bins of LogReport::requests_over_time
@@ -57,6 +59,8 @@ struct LogReport {
   std::int64_t last_ns = 0;
   std::uint64_t clients = 0;
   std::uint64_t units = 0;
+  std::int64_t stamps_ns = 1;         // every time is a multiple of it: 1, or a whole second or minute
+  std::vector<std::string> warnings;  // what a reader has to know before any number (sim/warnings.hpp)
 };
 
 // What else is known when the limits are those of a file; the first of ReplayReport::limits is then all of
@@ -106,9 +110,9 @@ struct SuggestReport {
   std::vector<TradeOff> trade_off;
 };
 
-// For a terminal; `colour` marks what was denied.
+// For a terminal; `colour` marks what was denied, and warnings.
 std::string text_of(const ReplayReport& report, bool colour);
-std::string text_of(const SuggestReport& report);
+std::string text_of(const SuggestReport& report, bool colour);
 
 // One line of JSON.
 std::string json_of(const ReplayReport& report);

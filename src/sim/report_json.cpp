@@ -26,6 +26,7 @@ ordered_json log_of(const LogReport& log, const char* kind) {
   const bool any = log.stats.requests > 0;
   return {{"kind", kind},
           {"weir", WEIR_VERSION},
+          {"warnings", log.warnings},
           {"interrupted", log.interrupted},
           {"files", log.files},
           {"key", log.key},

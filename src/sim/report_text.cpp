@@ -1,57 +1,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 
-#include "core/duration.hpp"
 #include "core/printable.hpp"
 #include "core/utc_text.hpp"
 #include "sim/report.hpp"
+#include "sim/words.hpp"
 
 namespace weir::sim {
 namespace {
-
-// 1234567 -> "1,234,567".
-std::string grouped(std::uint64_t number) {
-  std::string text = std::to_string(number);
-  for (std::size_t at = text.size(); at > 3; at -= 3) text.insert(at - 3, ",");
-  return text;
-}
-
-std::string percent(std::uint64_t part, std::uint64_t whole) {
-  if (part == 0 || whole == 0) return "0 %";
-  const double share = 100.0 * static_cast<double>(part) / static_cast<double>(whole);
-  if (share < 0.01) return "< 0.01 %";
-  if (part < whole && share > 99.99) return "> 99.99 %";
-  return fmt::format("{:.{}f} %", share, share < 1 ? 2 : share < 10 ? 1 : 0);
-}
-
-// Three digits are enough for a reader: "1h23m", "12.5s".
-std::string about(std::int64_t ns) {
-  using namespace std::chrono;
-  const nanoseconds exact{ns};
-  if (exact >= hours{24}) return core::to_text(round<hours>(exact));
-  if (exact >= hours{1}) return core::to_text(round<minutes>(exact));
-  if (exact >= minutes{1}) return core::to_text(round<seconds>(exact));
-  if (exact >= seconds{10}) return core::to_text(round<duration<std::int64_t, std::deci>>(exact));
-  if (exact >= milliseconds{1}) return core::to_text(round<milliseconds>(exact));
-  return core::to_text(exact);
-}
-
-// How many terminal columns the text takes: its code points, which is right except for wide scripts.
-std::size_t width_of(std::string_view text) {
-  return static_cast<std::size_t>(
-      std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
-}
-
-std::string cut(std::string text, std::size_t columns) {
-  if (width_of(text) <= columns) return text;
-  std::size_t at = 0;
-  for (std::size_t seen = 0; at < text.size(); ++at) {
-    if ((text[at] & 0xC0) != 0x80 && seen++ == columns - 3) break;
-  }
-  return text.substr(0, at) + "...";
-}
 
 // A table: the first column is left-aligned, the others right-aligned.
 class Columns {
@@ -84,9 +41,12 @@ class Columns {
 
 constexpr std::size_t kNameColumns = 44;
 
-std::string head_of(const LogReport& log) {
+std::string head_of(const LogReport& log, bool colour) {
   const logs::LogStats& stats = log.stats;
   std::string out;
+  for (const std::string& each : log.warnings)
+    out += fmt::format("{}warning: {}{}\n", colour ? "\x1b[1;33m" : "", core::printable(each),
+                       colour ? "\x1b[0m" : "");
   if (log.interrupted) out += "interrupted: what was found so far\n";
   out += fmt::format("{} {} of {} {}", grouped(stats.requests), stats.requests == 1 ? "request" : "requests",
                      grouped(log.clients), log.clients == 1 ? "client" : "clients");
@@ -110,7 +70,7 @@ std::string head_of(const LogReport& log) {
   if (stats.unreadable > 0) {
     out += fmt::format("{} of {} lines could not be read\n", grouped(stats.unreadable), grouped(stats.read));
     for (const logs::Unreadable& each : stats.examples) {
-      out += fmt::format("  {}:{}: {}: {}\n", each.file, each.line, each.why,
+      out += fmt::format("  {}:{}: {}{}{}\n", each.file, each.line, each.why, each.text.empty() ? "" : ": ",
                          cut(core::printable(each.text), 60));
     }
     out += fmt::format("  expected lines such as: {}\n", stats.expected);
@@ -122,8 +82,8 @@ std::string about(const FileTotals& file) {
   std::string out;
   if (file.unlimited > 0) out += fmt::format("{} requests met no limit\n", grouped(file.unlimited));
   if (file.errors > 0) {
-    out += fmt::format("{} requests are errors, the first: {}\n", grouped(file.errors),
-                       core::printable(file.first_error));
+    out += fmt::format("{} requests are errors{}{}\n", grouped(file.errors),
+                       file.first_error.empty() ? "" : ", the first: ", core::printable(file.first_error));
   }
   return out;
 }
@@ -134,7 +94,7 @@ std::string text_of(const ReplayReport& report, bool colour) {
   const char* const red = colour ? "\x1b[31m" : "";
   const char* const bold = colour ? "\x1b[1m" : "";
   const char* const plain = colour ? "\x1b[0m" : "";
-  std::string out = head_of(report.log);
+  std::string out = head_of(report.log, colour);
 
   if (const auto& file = report.file) out += about(*file);
 
@@ -187,8 +147,8 @@ std::string text_of(const ReplayReport& report, bool colour) {
   return out;
 }
 
-std::string text_of(const SuggestReport& report) {
-  std::string out = head_of(report.log);
+std::string text_of(const SuggestReport& report, bool colour) {
+  std::string out = head_of(report.log, colour);
   if (report.deny_clients) {
     out += fmt::format("\nthe smallest limits that deny at most {:g} % of the clients ({} of {}):\n",
                        *report.deny_clients * 100, grouped(report.clients_that_may_be_denied.value_or(0)),
