@@ -111,7 +111,7 @@ class Server::Impl {
     dispatcher_ =
         std::make_unique<net::Dispatcher>(std::move(loops), settings_.max_connections, connections_);
     listeners_ = std::make_unique<Listeners>(main_context(), settings_, resp(), http(), service_.notices);
-    if (snapshot_.file) restore(std::move(*snapshot_.file), settings_, embedded_.table(), service_.now());
+    if (snapshot_.file) restore(std::move(*snapshot_.file), settings_, embedded_, service_.now());
     snapshot_.file.reset();
     raise_descriptor_limit(settings_.max_connections);
     // Before the addresses are printed: a signal that comes from then on ends in order.
@@ -137,7 +137,7 @@ class Server::Impl {
     listeners_->start(*dispatcher_);
     manager_->ready();
     if (service_.limits) limits_watch_ = std::make_unique<LimitsWatch>(*service_.limits);
-    SnapshotWriter snapshots(settings_, embedded_.table(), service_.counters);
+    SnapshotWriter snapshots(settings_, embedded_, service_.counters);
     service_.save_soon = [&snapshots] { snapshots.save_soon(); };
     service_.last_saved = [&snapshots] {
       return std::chrono::floor<std::chrono::seconds>(snapshots.last_saved().time_since_epoch());

@@ -58,18 +58,21 @@ Snapshot open_snapshot(const Settings& settings) {
   return snapshot;
 }
 
-void restore(store::SnapshotFile file, const Settings& settings, store::Table& table,
+void restore(store::SnapshotFile file, const Settings& settings, store::EmbeddedStore& embedded,
              std::chrono::nanoseconds now) {
-  const auto restored = file.restore_into(table, now);
+  const auto restored = file.restore_into(embedded.table(), now, &embedded.reservations());
   if (!restored) throw std::runtime_error(restored.error());
   spdlog::info("snapshot {}: {} keys restored", settings.snapshot, restored->keys);
+  if (const std::uint64_t open = embedded.reservations().counts().open; open != 0)
+    spdlog::info("snapshot {}: {} reservations restored", settings.snapshot, open);
   if (restored->dropped == 0) return;
   spdlog::warn("snapshot {}: {} keys, those least in debt, have no room in --memory {}MiB and are forgotten",
                settings.snapshot, restored->dropped, settings.memory >> 20);
 }
 
-SnapshotWriter::SnapshotWriter(const Settings& settings, store::Table& table, service::Counters& counters)
-    : settings_(settings), table_(table), counters_(counters) {
+SnapshotWriter::SnapshotWriter(const Settings& settings, store::EmbeddedStore& embedded,
+                               service::Counters& counters)
+    : settings_(settings), embedded_(embedded), counters_(counters) {
   if (!settings_.snapshot.empty()) thread_ = std::thread([this] { run(); });
 }
 
@@ -89,7 +92,8 @@ bool SnapshotWriter::save() {
   if (settings_.snapshot.empty()) return true;
   const std::lock_guard one_at_a_time(saving_);  // so that no older table is moved over a newer one
   counters_.saving.store(1, std::memory_order_relaxed);
-  const auto saved = store::save_snapshot(table_, settings_.snapshot);
+  const auto saved =
+      store::save_snapshot(embedded_.table(), settings_.snapshot, {}, &embedded_.reservations());
   counters_.saving.store(0, std::memory_order_relaxed);
   if (saved) {
     counters_.count(&service::Counters::snapshots);

@@ -15,9 +15,9 @@
 #include "core/repeated.hpp"
 #include "server/settings.hpp"
 #include "service/counters.hpp"
+#include "store/embedded_store.hpp"
 #include "store/snapshot.hpp"
 #include "store/snapshot_lock.hpp"
-#include "store/table.hpp"
 
 namespace weir::server {
 
@@ -28,15 +28,15 @@ struct Snapshot {
 // Throws std::runtime_error when another process has the file, and for a damaged one, unless the settings say
 // to put it aside.
 Snapshot open_snapshot(const Settings& settings);
-// Restores its entries into the table, and logs how many, and how many had no room.
-void restore(store::SnapshotFile file, const Settings& settings, store::Table& table,
+// Restores its entries and its reservations, and logs how many, and how many had no room.
+void restore(store::SnapshotFile file, const Settings& settings, store::EmbeddedStore& embedded,
              std::chrono::nanoseconds now);
 
 // Any thread may call save(), save_soon() and last_saved().
 class SnapshotWriter {
  public:
   // Starts the thread, if a snapshot file was asked for. All three must outlive it.
-  SnapshotWriter(const Settings& settings, store::Table& table, service::Counters& counters);
+  SnapshotWriter(const Settings& settings, store::EmbeddedStore& embedded, service::Counters& counters);
   ~SnapshotWriter();
 
   void stop();       // waits for a snapshot under way
@@ -51,7 +51,7 @@ class SnapshotWriter {
   void run();
 
   const Settings& settings_;
-  store::Table& table_;
+  store::EmbeddedStore& embedded_;
   service::Counters& counters_;
   std::mutex mutex_;
   std::condition_variable wake_;

@@ -35,6 +35,7 @@ class EmbeddedStore final : public Store {
   // For snapshots, and for how full it is.
   Table& table() { return table_; }
   const Table& table() const { return table_; }
+  Reservations& reservations() { return reservations_; }
   const Reservations& reservations() const { return reservations_; }
 
  private:

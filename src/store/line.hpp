@@ -48,6 +48,9 @@ class Line {
   explicit Line(std::uint64_t epoch) : epoch_(epoch) {}
 
   std::uint64_t epoch() const { return epoch_; }
+  // Counts what is charged to it: tells what a copy of it knows from what came later.
+  std::uint64_t count_part() { return ++parts_; }
+  std::uint64_t parts() const { return parts_; }
   // There is nothing to be known of it from then on.
   nanoseconds until() const { return until_; }
   void keep_until(nanoseconds until) { until_ = std::max(until_, until); }
@@ -83,6 +86,10 @@ class Line {
   // How long until `units` more fit beside those that are open; below 0: they never do.
   nanoseconds until_hold_fits(std::uint64_t units, std::uint64_t at_most, nanoseconds now);
 
+  // To a snapshot and from it (reservations_copy.cpp).
+  template <class Archive>
+  void transfer(Archive& archive);
+
  private:
   struct Hold {
     std::uint64_t number;
@@ -94,6 +101,7 @@ class Line {
   std::uint64_t epoch_;
   nanoseconds until_{0};
   Numbers numbers_;
+  std::uint64_t parts_ = 0;
   std::uint64_t last_hold_ = 0;
   std::multiset<nanoseconds> moments_;
   std::vector<Hole> holes_;  // by moment

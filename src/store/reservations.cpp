@@ -236,6 +236,7 @@ void Reservations::keep(Request& request, std::vector<Part> parts, nanoseconds n
   for (Part& part : parts) {
     Line& line = line_for(part.hash, until);
     part.epoch = line.epoch();
+    part.number = line.count_part();
     line.count_by(Numbers(part.quota));
     if (moment > now) line.add_moment(moment, now);
     if (asked.hold.count() != 0 && part.settles && !part.shadow)

@@ -14,10 +14,12 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -67,20 +69,29 @@ class Reservations {
 
   Counts counts() const;
 
+  // For a snapshot, whose header says when `now` was. Hands over pieces of bytes until it is told false. Of
+  // each key that somebody has reserved it holds the state, too, as of one moment; a reservation that is
+  // cancelled or settled meanwhile is left out, and its units are lost rather than given back twice.
+  void copy(nanoseconds now, const std::function<bool(std::string_view)>& put);
+  // Before anybody asks. `then` is when copy() had its `now`, on this clock. The states take the place of the
+  // table's. False when the bytes are not what copy() writes.
+  bool restore(std::string_view bytes, nanoseconds then, nanoseconds now);
+
  private:
   static constexpr std::size_t kStripes = 64;
 
   // What a reservation has charged to one key.
   struct Part {
-    std::uint64_t hash;
-    std::uint64_t epoch;  // of the key's line
-    Quota quota;
-    std::uint64_t units;
-    core::Charge charge;  // nothing of one that took over a part of a hole
-    std::uint64_t end;    // the tat at which it has drained
-    bool settles;
-    bool shadow;
-    std::uint64_t hold = 0;  // its number in the line
+    std::uint64_t hash = 0;
+    std::uint64_t epoch = 0;  // of the key's line
+    Quota quota = Quota::per(1, std::chrono::seconds{1});
+    std::uint64_t units = 0;
+    core::Charge charge{};  // nothing of one that took over a part of a hole
+    std::uint64_t end = 0;  // the tat at which it has drained
+    bool settles = true;
+    bool shadow = false;
+    std::uint64_t hold = 0;    // its number in the line
+    std::uint64_t number = 0;  // Line::count_part()
   };
   struct Record {
     nanoseconds moment;
@@ -101,6 +112,9 @@ class Reservations {
   // Stripes, locked.
   class Locked;
 
+  template <class Archive>
+  static void transfer(Archive& archive, Part& part);
+  void put_back(ReservationId id, Record record, nanoseconds now);
   Stripe& stripe_of(std::uint64_t hash) { return stripes_[hash >> 58]; }
   Shelf& shelf_of(ReservationId id) { return shelves_[id.low % kStripes]; }
   Line* find_line(std::uint64_t hash, std::uint64_t epoch);

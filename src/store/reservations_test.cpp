@@ -238,8 +238,8 @@ TEST(Reservations, a_check_gives_nothing_back_while_somebody_waits_or_holds) {
   const auto again = checked(8);
   const Answer waits = world.reserve(one, 3, 10s);
   EXPECT_EQ(waits.wait, 3s);
-  const Answer behind = world.reserve(one, 2, 10s);
-  EXPECT_EQ(behind.wait, 5s);
+  const Answer next = world.reserve(one, 2, 10s);
+  EXPECT_EQ(next.wait, 5s);
   give_back(again);
   EXPECT_EQ(world.reserve(one, 1, 10s).wait, 6s);
   EXPECT_EQ(world.cancel(waits.id), 3U);  // a hole, as others wait after it

@@ -8,6 +8,7 @@
 #include <array>
 #include <bit>
 #include <cerrno>
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -27,7 +28,7 @@ static_assert(std::endian::native == std::endian::little, "files are written as 
 
 struct Header {
   std::array<char, 8> magic{'w', 'e', 'i', 'r', 's', 'n', 'a', 'p'};
-  std::uint32_t version = 1;
+  std::uint32_t version = 2;
   std::uint32_t record_bytes = 24;
   core::HashKey seed;
   Stamp stamp;
@@ -42,6 +43,7 @@ struct Record {
 static_assert(sizeof(Record) == 24);
 
 struct Trailer {
+  std::uint64_t reserved_bytes;
   std::uint64_t records;
   std::uint64_t checksum;
 };
@@ -123,8 +125,9 @@ bool sync_directory_of(const std::string& path) {
   return done;
 }
 
-// Writes everything up to the checksum; false with errno set when the disk refuses.
-bool write_table(const Table& table, const SystemClocks& clocks, int file, std::uint64_t& records) {
+// False with errno set when the disk refuses.
+bool write_file(const Table& table, Reservations* reservations, const SystemClocks& clocks, int file,
+                std::uint64_t& records) {
   Checksum checksum;
   const auto put = [&](const void* data, std::size_t size) {
     checksum.add(data, size);
@@ -147,7 +150,15 @@ bool write_table(const Table& table, const SystemClocks& clocks, int file, std::
     records += out.size();
     if (!put(out.data(), out.size() * sizeof(Record))) return false;
   }
-  if (!put(&records, sizeof records)) return false;
+  std::uint64_t reserved_bytes = 0;
+  bool done = true;
+  if (reservations != nullptr) {
+    reservations->copy(now, [&](std::string_view piece) {
+      reserved_bytes += piece.size();
+      return done = put(piece.data(), piece.size());
+    });
+  }
+  if (!done || !put(&reserved_bytes, sizeof reserved_bytes) || !put(&records, sizeof records)) return false;
   const std::uint64_t sum = checksum.finish();
   return write_all(file, &sum, sizeof sum);
 }
@@ -155,13 +166,14 @@ bool write_table(const Table& table, const SystemClocks& clocks, int file, std::
 }  // namespace
 
 tl::expected<std::uint64_t, std::string> save_snapshot(const Table& table, const std::string& path,
-                                                       const SystemClocks& clocks) {
+                                                       const SystemClocks& clocks,
+                                                       Reservations* reservations) {
   std::string temporary = path + std::string(kTemporary) + std::string(kUnique, 'X');
   const int file = mkostemp(temporary.data(), O_CLOEXEC);  // of mode 0600
   if (file < 0) return tl::unexpected(system_failure(path, "cannot create a file beside it"));
   std::uint64_t records = 0;
   const char* failed = nullptr;
-  if (!write_table(table, clocks, file, records)) failed = "cannot write";
+  if (!write_file(table, reservations, clocks, file, records)) failed = "cannot write";
   if (failed == nullptr && fsync(file) != 0) failed = "cannot sync";
   std::string error = failed != nullptr ? system_failure(path, failed) : "";
   close(file);
@@ -212,27 +224,34 @@ tl::expected<SnapshotFile, std::string> SnapshotFile::open(const std::string& pa
     return tl::unexpected(failure(path, "is of version " + std::to_string(header.version) +
                                             "; this program reads " + std::to_string(expected.version)));
   }
-  const std::uint64_t body = size - sizeof(Header) - sizeof(Trailer);
-  if (body % sizeof(Record) != 0) return damaged("its length is not that of whole records");
+  Trailer trailer{};
+  if (lseek(descriptor, -static_cast<off_t>(sizeof trailer), SEEK_END) < 0 ||
+      !read_all(descriptor, &trailer, sizeof trailer) || lseek(descriptor, sizeof header, SEEK_SET) < 0)
+    return tl::unexpected(system_failure(path, "cannot read"));
+  const std::uint64_t body = size - sizeof header - sizeof trailer;
+  if (trailer.reserved_bytes > body || (body - trailer.reserved_bytes) % sizeof(Record) != 0 ||
+      trailer.records != (body - trailer.reserved_bytes) / sizeof(Record))
+    return damaged("it has lost or gained bytes");
 
   Checksum checksum;
   checksum.add(&header, sizeof header);
   std::vector<Record> records(kPiece / sizeof(Record));
-  for (std::uint64_t left = body; left > 0;) {
-    const auto n = std::min<std::uint64_t>(left, records.size() * sizeof(Record));
-    if (!read_all(descriptor, records.data(), n)) return tl::unexpected(system_failure(path, "cannot read"));
-    checksum.add(records.data(), n);
+  for (std::uint64_t left = trailer.records; left > 0;) {
+    const auto n = std::min<std::uint64_t>(left, records.size());
+    if (!read_all(descriptor, records.data(), n * sizeof(Record)))
+      return tl::unexpected(system_failure(path, "cannot read"));
+    checksum.add(records.data(), n * sizeof(Record));
     left -= n;
-    for (const Record& r : std::span(records).first(n / sizeof(Record))) {
+    for (const Record& r : std::span(records).first(n)) {
       const bool sound = r.place >> (kTagBits + kBucketBits) == 0 && r.word != 0 && r.ahead != 0;
       if (!sound || r.ahead > std::uint64_t{1} << 63) return damaged("a record is out of range");
     }
   }
-  Trailer trailer{};
-  if (!read_all(descriptor, &trailer, sizeof trailer))
+  file.reserved_.resize(trailer.reserved_bytes);
+  if (!read_all(descriptor, file.reserved_.data(), file.reserved_.size()))
     return tl::unexpected(system_failure(path, "cannot read"));
-  checksum.add(&trailer.records, sizeof trailer.records);
-  if (trailer.records != body / sizeof(Record)) return damaged("it has lost or gained records");
+  checksum.add(file.reserved_.data(), file.reserved_.size());
+  checksum.add(&trailer, offsetof(Trailer, checksum));
   if (trailer.checksum != checksum.finish()) return damaged("its checksum does not match");
 
   file.seed_ = header.seed;
@@ -246,6 +265,7 @@ SnapshotFile::SnapshotFile(SnapshotFile&& other) noexcept
       descriptor_(std::exchange(other.descriptor_, -1)),
       seed_(other.seed_),
       records_(other.records_),
+      reserved_(std::move(other.reserved_)),
       passed_(other.passed_) {}
 
 SnapshotFile::~SnapshotFile() {
@@ -271,7 +291,8 @@ bool SnapshotFile::each_entry(const Visit& visit) const {
   return true;
 }
 
-tl::expected<SnapshotFile::Restored, std::string> SnapshotFile::restore_into(Table& table, nanoseconds now) {
+tl::expected<SnapshotFile::Restored, std::string> SnapshotFile::restore_into(Table& table, nanoseconds now,
+                                                                             Reservations* reservations) {
   const auto each_debt = [this](const auto& visit) {
     return each_entry([&](const Entry& entry) { visit(entry.ahead); });
   };
@@ -305,6 +326,10 @@ tl::expected<SnapshotFile::Restored, std::string> SnapshotFile::restore_into(Tab
   if (!whole) return tl::unexpected(system_failure(path_, "cannot read"));
   std::sort(last.begin(), last.end(), [](const Entry& a, const Entry& b) { return a.ahead > b.ahead; });
   for (const Entry& entry : last) restore(entry);
+  // After the table, in which a key's entry is of another moment than what is known of its reservations.
+  if (reservations != nullptr && !reserved_.empty() && !reservations->restore(reserved_, now - passed_, now))
+    return tl::unexpected(failure(path_, "damaged: its reservations cannot be read"));
+  reserved_.clear();
   return restored;
 }
 

@@ -10,8 +10,9 @@
 //
 // Layout, little endian: 64 bytes of header (magic "weirsnap", version, size of a record, seed, boot id, boot
 // time and wall clock in ns), records of 24 bytes (tag << 14 | the bucket where it lay, ahead, second word),
-// then the number of records and a SipHash-1-3 of everything before, chained over pieces of 64 KiB. The seed
-// makes the file a secret: mode 0600.
+// what Reservations::copy() hands over, then how many bytes that is, the number of records, and a SipHash-1-3
+// of everything before, chained over pieces of 64 KiB. The seed makes the file a secret, and so do the ids of
+// reservations: mode 0600.
 //
 // Any thread, beside any number of threads that use the table. Errors are one sentence that names the file.
 // Not for: keeping two processes apart that save to one file (store/snapshot_lock.hpp). Each saves whole
@@ -23,14 +24,16 @@
 #include <string>
 #include <tl/expected.hpp>
 
+#include "store/reservations.hpp"
 #include "store/snapshot_time.hpp"
 #include "store/table.hpp"
 
 namespace weir::store {
 
-// Returns the number of keys saved.
+// Returns the number of keys saved. `reservations`: those of the table, if they are to be saved with it.
 tl::expected<std::uint64_t, std::string> save_snapshot(const Table& table, const std::string& path,
-                                                       const SystemClocks& clocks = {});
+                                                       const SystemClocks& clocks = {},
+                                                       Reservations* reservations = nullptr);
 
 // Removes what was left beside the file by programs that were killed while they saved. Not while another may
 // be saving.
@@ -53,7 +56,8 @@ class SnapshotFile {
     std::uint64_t keys = 0;
     std::uint64_t dropped = 0;  // the least in debt of them, for lack of room
   };
-  tl::expected<Restored, std::string> restore_into(Table& table, std::chrono::nanoseconds now);
+  tl::expected<Restored, std::string> restore_into(Table& table, std::chrono::nanoseconds now,
+                                                   Reservations* reservations = nullptr);
 
  private:
   SnapshotFile(std::string path, int descriptor) : path_(std::move(path)), descriptor_(descriptor) {}
@@ -64,6 +68,7 @@ class SnapshotFile {
   int descriptor_;
   core::HashKey seed_;
   std::uint64_t records_ = 0;
+  std::string reserved_;  // until it is restored
   std::chrono::nanoseconds passed_{0};
 };
 

@@ -274,6 +274,19 @@ core::TwoWords raised(core::TwoWords state, const Quota& quota, std::uint64_t ta
 
 }  // namespace
 
+core::TwoWords Table::state_of(Place place) const {
+  const Segments::Pair pair = segments_.lock_pair(place);
+  for (const auto [bucket, segment] : pair.homes) {
+    bucket->assert_held();
+    if (const int slot = bucket->find(place.tag); slot >= 0) return bucket->state(slot);
+  }
+  return {};
+}
+
+bool Table::replace(Place place, core::TwoWords state, nanoseconds now) {
+  return change(segments_, place, now, [&](core::TwoWords) { return state; }).has_value();
+}
+
 bool Table::raise(Place place, const Quota& quota, std::uint64_t tat, nanoseconds now) {
   return change(segments_, place, now, [&](core::TwoWords state) { return raised(state, quota, tat, now); })
       .has_value();

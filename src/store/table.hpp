@@ -106,6 +106,10 @@ class Table {
   // in another T is counted in this one first. False when there is no room, which is not for when_full to
   // decide.
   bool raise(Place place, const Quota& quota, std::uint64_t tat, nanoseconds now);
+  // What is kept of a key; nothing of one that is not here.
+  core::TwoWords state_of(Place place) const;
+  // Puts a state in the place of what is kept of the key. False when there is no room.
+  bool replace(Place place, core::TwoWords state, nanoseconds now);
   // gcra::give_back() for the key.
   void give_back(Place place, const Quota& quota, Cost cost, nanoseconds charged_at, nanoseconds now);
 

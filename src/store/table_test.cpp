@@ -447,7 +447,7 @@ TEST(Table, a_raised_debt_is_the_greater_one) {
   EXPECT_EQ(left(other, fast), 13);
 }
 
-// A thread whose clock is behind does not count a debt by how it drains only since it was recounted.
+// A thread whose clock is late does not count a debt by how it drains only since it was recounted.
 TEST(Table, a_debt_that_was_recounted_is_never_decided_earlier) {
   constexpr Quota slow = Quota::per(1, 100s).with_burst(20);
   constexpr Quota fast = Quota::per(1, 10s).with_burst(20);

@@ -240,6 +240,36 @@ class TestHttp(OneServerWithLimits):
             self.assertEqual((status, [(each["pointer"], each["detail"]) for each in answer["errors"]]), (400, errors), body)
 
 
+class TestRestarts(unittest.TestCase):
+    def test_a_snapshot_keeps_moments_holes_and_holds(self):
+        rule = "1/min burst 2"
+        with Folder() as folder:
+            saved = ("--snapshot", folder.file("snapshot"), "--max-wait", "1h")
+            with Server(*saved) as server, server.client() as client:
+                held = client.ask("WEIR.RESERVE", "COST", "2", "HOLD", "600000", "k", rule)
+                waits = [client.ask("WEIR.RESERVE", "MAXWAIT", "600000", "k", rule) for _ in range(4)]
+                acts = client.ask("WEIR.RESERVE", "HOLD", "600000", "other", rule)
+                self.assertEqual(client.ask("WEIR.CANCEL", waits[1][5]), 1)  # a hole
+                self.assertEqual(client.ask("WEIR.CANCEL", waits[3][5]), 1)  # the last one goes back
+            with Server(*saved) as server, server.client() as client:
+                self.assertIn("4 reservations restored", server.stderr())
+                self.assertEqual(server.info()["holes"], "1")
+                self.assertEqual([client.ask("WEIR.CANCEL", each[5]) for each in waits], [1, 0, 1, 0])
+                # All that waited have gone, and what is charged is what acted.
+                self.assertEqual(client.ask("WEIR.THROTTLE", "COST", "0", "k", rule)[2], 0)
+                self.assertEqual(client.ask("WEIR.SETTLE", held[5], "1"), 0)
+                self.assertEqual(client.ask("WEIR.SETTLE", held[5], "1"), -1)
+                self.assertEqual(client.ask("WEIR.SETTLE", acts[5], "0"), 0)
+                self.assertEqual(client.ask("WEIR.THROTTLE", "COST", "0", "other", rule)[2], 2)
+
+    def test_without_one_ids_are_dead(self):
+        with Server() as server, server.client() as client:
+            held = client.ask("WEIR.RESERVE", "HOLD", "60000", "k", "1/min burst 2")
+        with Server() as server, server.client() as client:
+            self.assertEqual(client.ask("WEIR.SETTLE", held[5], "0"), -1)
+            self.assertEqual(client.ask("WEIR.CANCEL", held[5]), 0)
+
+
 class TestFlags(unittest.TestCase):
     def test_max_wait_has_bounds(self):
         for value in ("0s", "25h", "x"):

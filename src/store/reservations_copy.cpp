@@ -1,0 +1,280 @@
+// Reservations as bytes and back. One function says for each thing what is kept of it, in which order, and is
+// read by two archives, of which one writes and the other reads.
+//
+// Little endian, numbers of 64 bits. Times and tats are told from the moment of copying on, so that they can
+// be restored under another clock. For each stripe the number of its lines, and of each line the key's hash,
+// the line's epoch, the key's state and the line; then for each shelf the number of its records, and of each
+// record the id, its moment, until when it can be settled, and its parts.
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "store/reservations.hpp"
+
+namespace weir::store {
+namespace {
+
+using std::chrono::nanoseconds;
+
+// Of a tat that says that there is none.
+constexpr auto kNone = std::numeric_limits<std::int64_t>::min();
+
+class Writing {
+ public:
+  static constexpr bool kReads = false;
+
+  explicit Writing(nanoseconds now) : now_(now.count()) {}
+
+  void number(std::uint64_t& number) { put(number); }
+  void flag(bool& flag) { put(flag ? 1 : 0); }
+  void time(nanoseconds& time) { put(static_cast<std::uint64_t>(time.count() - now_)); }
+  void tat(std::uint64_t& tat) {
+    put(tat == 0 ? static_cast<std::uint64_t>(kNone) : tat - static_cast<std::uint64_t>(now_));
+  }
+  std::size_t size(std::size_t size) {
+    put(size);
+    return size;
+  }
+  bool good() const { return true; }
+  std::string take() { return std::exchange(bytes_, {}); }
+
+ private:
+  void put(std::uint64_t word) { bytes_.append(reinterpret_cast<const char*>(&word), sizeof word); }
+
+  std::int64_t now_;
+  std::string bytes_;
+};
+
+// Once something is missing or cannot be, everything that follows is 0.
+class Reading {
+ public:
+  static constexpr bool kReads = true;
+
+  Reading(std::string_view bytes, nanoseconds then) : bytes_(bytes), then_(then.count()) {}
+
+  void number(std::uint64_t& number) { number = get(); }
+  void flag(bool& flag) { flag = get() != 0; }
+  void time(nanoseconds& time) { time = nanoseconds{moved(static_cast<std::int64_t>(get()))}; }
+  void tat(std::uint64_t& tat) {
+    const auto ahead = static_cast<std::int64_t>(get());
+    tat = ahead == kNone ? 0 : static_cast<std::uint64_t>(moved(ahead));
+  }
+  // Each element has one word at least.
+  std::size_t size(std::size_t) {
+    const std::uint64_t size = get();
+    if (size > bytes_.size() / sizeof(std::uint64_t)) bad_ = true;
+    return bad_ ? 0 : size;
+  }
+  bool good() const { return !bad_; }
+  void fail() { bad_ = true; }
+  bool at_end() const { return bytes_.empty(); }
+
+ private:
+  std::uint64_t get() {
+    std::uint64_t word = 0;
+    if (bytes_.size() < sizeof word) bad_ = true;
+    if (bad_) return 0;
+    std::memcpy(&word, bytes_.data(), sizeof word);
+    bytes_.remove_prefix(sizeof word);
+    return word;
+  }
+  // What was over before this clock began is over at its beginning.
+  std::int64_t moved(std::int64_t ahead) const {
+    std::int64_t time = 0;
+    if (__builtin_add_overflow(then_, ahead, &time)) time = ahead < 0 ? 0 : INT64_MAX;
+    return std::max<std::int64_t>(time, 0);
+  }
+
+  std::string_view bytes_;
+  std::int64_t then_;
+  bool bad_ = false;
+};
+
+template <class Archive>
+void transfer(Archive& archive, core::TwoWords& state) {
+  archive.tat(state.until);
+  archive.number(state.word);
+}
+
+template <class Archive>
+void transfer(Archive& archive, core::Charge& charge) {
+  transfer(archive, charge.before);
+  transfer(archive, charge.after);
+}
+
+template <class Archive>
+void transfer(Archive& archive, Numbers& numbers) {
+  archive.number(numbers.interval);
+  archive.number(numbers.burst);
+}
+
+template <class Archive>
+void transfer(Archive& archive, Quota& quota) {
+  auto count = static_cast<std::uint64_t>(quota.rate().count);
+  auto period = static_cast<std::uint64_t>(quota.rate().period.count());
+  auto burst = static_cast<std::uint64_t>(quota.burst());
+  archive.number(count);
+  archive.number(period);
+  archive.number(burst);
+  if constexpr (Archive::kReads) {
+    const auto made =
+        Quota::make({static_cast<std::int64_t>(count), nanoseconds{static_cast<std::int64_t>(period)}},
+                    static_cast<std::int64_t>(burst));
+    if (made) {
+      quota = *made;
+    } else {
+      archive.fail();
+    }
+  }
+}
+
+template <class Archive>
+void transfer(Archive& archive, Hole& hole) {
+  archive.time(hole.moment);
+  archive.number(hole.units);
+  transfer(archive, hole.numbers);
+  archive.tat(hole.end);
+  core::Charge charge = hole.whole.value_or(core::Charge{});
+  transfer(archive, charge);
+  hole.whole = charge == core::Charge{} ? std::nullopt : std::optional(charge);
+}
+
+template <class Archive, class List, class Each>
+void transfer(Archive& archive, List& list, const Each& each) {
+  list.resize(archive.size(list.size()));
+  for (auto& element : list) each(element);
+}
+
+}  // namespace
+
+// The moments ahead are those of the reservations.
+template <class Archive>
+void Line::transfer(Archive& archive) {
+  archive.time(until_);
+  store::transfer(archive, numbers_);
+  archive.number(parts_);
+  archive.number(last_hold_);
+  store::transfer(archive, holes_, [&](Hole& hole) { store::transfer(archive, hole); });
+  store::transfer(archive, holds_, [&](Hold& hold) {
+    archive.number(hold.number);
+    archive.time(hold.until);
+    archive.number(hold.units);
+    archive.tat(hold.end);
+  });
+  many_holds_ = std::max<std::size_t>(many_holds_, 2 * holds_.size());
+}
+
+template <class Archive>
+void Reservations::transfer(Archive& archive, Part& part) {
+  archive.number(part.hash);
+  archive.number(part.epoch);
+  archive.number(part.number);
+  store::transfer(archive, part.quota);
+  archive.number(part.units);
+  store::transfer(archive, part.charge);
+  archive.tat(part.end);
+  archive.flag(part.settles);
+  archive.flag(part.shadow);
+  archive.number(part.hold);
+}
+
+// Lines first, each with the state of its key, and then the records. A record whose reservation was granted
+// in between has a number that its line does not know; one that was taken back in between is not there any
+// more: either is forgotten.
+void Reservations::copy(nanoseconds now, const std::function<bool(std::string_view)>& put) {
+  Writing out(now);
+  for (Stripe& stripe : stripes_) {
+    {
+      const std::lock_guard lock(stripe.mutex);
+      clear_away(stripe, now);
+      out.size(stripe.lines.size());
+      for (auto& [key, line] : stripe.lines) {
+        std::uint64_t hash = key;
+        std::uint64_t epoch = line.epoch();
+        core::TwoWords state = table_.state_of(Table::place_of(hash));
+        out.number(hash);
+        out.number(epoch);
+        store::transfer(out, state);
+        line.transfer(out);
+      }
+    }
+    if (!put(out.take())) return;
+  }
+  for (Shelf& shelf : shelves_) {
+    {
+      const std::lock_guard lock(shelf.mutex);
+      clear_away(shelf, now);
+      out.size(shelf.records.size());
+      for (auto& [key, record] : shelf.records) {
+        ReservationId id = key;
+        out.number(id.high);
+        out.number(id.low);
+        out.time(record.moment);
+        out.time(record.until);
+        store::transfer(out, record.parts, [&](Part& part) { transfer(out, part); });
+      }
+    }
+    if (!put(out.take())) return;
+  }
+}
+
+bool Reservations::restore(std::string_view bytes, nanoseconds then, nanoseconds now) {
+  Reading in(bytes, then);
+  // By the key's hash and the line's former epoch.
+  std::map<std::pair<std::uint64_t, std::uint64_t>, const Line*> known;
+  for (std::size_t i = 0; i < stripes_.size(); ++i) {
+    for (std::size_t left = in.size(0); left > 0 && in.good(); --left) {
+      std::uint64_t hash = 0;
+      std::uint64_t epoch = 0;
+      core::TwoWords state;
+      Line line(epochs_.fetch_add(1, std::memory_order_relaxed) + 1);
+      in.number(hash);
+      in.number(epoch);
+      store::transfer(in, state);
+      line.transfer(in);
+      if (!in.good() || line.until() <= now || !table_.replace(Table::place_of(hash), state, now)) continue;
+      Stripe& stripe = stripe_of(hash);
+      stripe.due.emplace(line.until(), hash);
+      holes_.fetch_add(line.holes(), std::memory_order_relaxed);
+      known[{hash, epoch}] = &stripe.lines.insert_or_assign(hash, std::move(line)).first->second;
+    }
+  }
+  for (std::size_t i = 0; i < shelves_.size(); ++i) {
+    for (std::size_t left = in.size(0); left > 0 && in.good(); --left) {
+      ReservationId id;
+      Record record;
+      in.number(id.high);
+      in.number(id.low);
+      in.time(record.moment);
+      in.time(record.until);
+      store::transfer(in, record.parts, [&](Part& part) { transfer(in, part); });
+      if (!in.good() || record.until <= now) continue;
+      std::erase_if(record.parts, [&](Part& part) {
+        const auto found = known.find({part.hash, part.epoch});
+        if (found == known.end() || part.number > found->second->parts()) return true;
+        part.epoch = found->second->epoch();
+        return false;
+      });
+      if (!record.parts.empty()) put_back(id, std::move(record), now);
+    }
+  }
+  return in.good() && in.at_end();
+}
+
+void Reservations::put_back(ReservationId id, Record record, nanoseconds now) {
+  for (const Part& part : record.parts) {
+    if (record.moment <= now) break;
+    if (Line* const line = find_line(part.hash, part.epoch); line != nullptr)
+      line->add_moment(record.moment, now);
+  }
+  Shelf& shelf = shelf_of(id);
+  record.due = shelf.due.emplace(record.until, id);
+  shelf.records.insert_or_assign(id, std::move(record));
+  open_.fetch_add(1, std::memory_order_relaxed);
+}
+
+}  // namespace weir::store

@@ -1,0 +1,226 @@
+// What is known of reservations survives a restart: a store that is restored from a copy answers as the one
+// that was copied.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/chance_test.hpp"
+#include "store/embedded_store.hpp"
+
+namespace weir::store {
+namespace {
+
+using std::chrono::nanoseconds;
+using namespace std::chrono_literals;
+
+constexpr core::HashKey kSeed{1, 2};
+
+struct World {
+  EmbeddedStore store{1_MiB, WhenFull::deny, kSeed};
+  nanoseconds now = 1000s;
+
+  std::vector<std::int64_t> ask(Verb verb, std::span<Check> checks, Reservation* reservation) {
+    Request request{.checks = checks, .verb = verb, .reservation = reservation};
+    Request* const one = &request;
+    store.submit({&one, 1}, {now, now});
+    EXPECT_EQ(request.fault, Fault::none) << request.why;
+    std::vector<std::int64_t> said = {request.charged ? 1 : 0, request.by};
+    for (const Check& check : checks) {
+      said.push_back(static_cast<std::int64_t>(check.decision.verdict));
+      said.push_back(check.decision.remaining);
+      said.push_back(check.decision.reset_after.count());
+    }
+    if (reservation != nullptr) {
+      said.push_back(reservation->wait.count());
+      said.push_back(static_cast<std::int64_t>(reservation->given_back));
+    }
+    return said;
+  }
+  std::string reserve(const Limit& limit, std::uint64_t cost, nanoseconds max_wait, nanoseconds hold = 0s) {
+    Check check{.limit = &limit, .key = "k", .cost = Cost{cost}};
+    Reservation reservation{.max_wait = max_wait, .hold = hold};
+    ask(Verb::reserve, {&check, 1}, &reservation);
+    return reservation.id;
+  }
+  std::uint64_t cancel(const std::string& id) {
+    Reservation reservation{.id = id};
+    ask(Verb::cancel, {}, &reservation);
+    return reservation.given_back;
+  }
+  nanoseconds settle(const std::string& id, std::uint64_t actual) {
+    Reservation reservation{.id = id, .actual = actual};
+    ask(Verb::settle, {}, &reservation);
+    return reservation.wait;
+  }
+  std::int64_t left(const Limit& limit) {
+    Check check{.limit = &limit, .key = "k", .cost = Cost{0}};
+    ask(Verb::check, {&check, 1}, nullptr);
+    return check.decision.remaining;
+  }
+
+  std::string copy() {
+    std::string bytes;
+    store.reservations().copy(now, [&](std::string_view piece) {
+      bytes += piece;
+      return true;
+    });
+    return bytes;
+  }
+  // As a snapshot does it, under a clock that says `other_now` at this moment.
+  bool restore_into(World& other, const std::string& bytes) {
+    std::vector<Table::Entry> entries;
+    for (std::uint32_t leaf = 0; leaf < store.table().leaves();)
+      leaf = store.table().copy_segment(leaf, now, entries);
+    for (const Table::Entry& entry : entries) EXPECT_TRUE(other.store.table().restore(entry, other.now));
+    return other.store.reservations().restore(bytes, other.now, other.now);
+  }
+};
+
+TEST(ReservationsCopy, goes_on_as_the_store_that_was_copied) {
+  core::Chance chance;
+  const std::vector<Limit> limits = {{.rule = core::Rule::parse("1/s burst 4").value(), .id = 1},
+                                     {.rule = core::Rule::parse("2/s burst 5").value(), .id = 2},
+                                     {.rule = core::Rule::parse("1/s burst 3").value(), .id = 1}};
+  std::uint64_t restored_holes = 0;
+  for (int trace = 0; trace < 400; ++trace) {
+    auto one = std::make_unique<World>();
+    std::unique_ptr<World> other;
+    // By number, the ids in both stores.
+    std::vector<std::pair<std::string, std::string>> ids;
+    const int copied_at = static_cast<int>(chance.up_to(30));
+    for (int step = 0; step < 60; ++step) {
+      if (step == copied_at) {
+        other = std::make_unique<World>();
+        other->now = nanoseconds{chance.up_to(2'000'000'000'000)};
+        const auto counts = one->store.reservations().counts();
+        ASSERT_TRUE(one->restore_into(*other, one->copy()));
+        ASSERT_EQ(other->store.reservations().counts().holes, one->store.reservations().counts().holes);
+        ASSERT_LE(one->store.reservations().counts().open, counts.open);
+        ASSERT_EQ(other->store.reservations().counts().open, one->store.reservations().counts().open);
+        restored_holes += other->store.reservations().counts().holes;
+        for (auto& [here, there] : ids) there = here;
+      }
+      const nanoseconds passes{chance.up_to(1) * chance.up_to(1'500'000'000)};
+      const auto what = chance.up_to(9);
+      const auto units = static_cast<std::uint64_t>(1 + chance.up_to(2));
+      const nanoseconds wait{chance.up_to(8'000'000'000)};
+      const nanoseconds hold{chance.up_to(1) * chance.up_to(6'000'000'000)};
+      const auto which =
+          ids.empty() ? 0 : static_cast<std::size_t>(chance.up_to(static_cast<std::int64_t>(ids.size()) - 1));
+      const auto limit = static_cast<std::size_t>(chance.up_to(1) + chance.up_to(trace % 4 == 0 ? 1 : 0));
+      const bool two = limit < 2 && chance.up_to(3) == 0;
+      std::pair<std::string, std::string> fresh;
+      const auto step_in = [&](World& world, const std::string& id, std::string& made) {
+        world.now += passes;
+        std::vector<Check> checks = {{.limit = &limits[limit], .key = "k", .cost = Cost{units}}};
+        if (two) checks.push_back({.limit = &limits[1 - limit], .key = "k", .cost = Cost{units}});
+        Reservation reservation{.max_wait = wait, .hold = hold, .id = id, .actual = units};
+        if (what < 5) {
+          auto said = world.ask(Verb::reserve, checks, &reservation);
+          made = reservation.id;
+          said.push_back(made.empty() ? 0 : 1);
+          return said;
+        }
+        if (what == 5) return world.ask(Verb::check, checks, nullptr);
+        if (what < 9) return world.ask(what < 8 ? Verb::cancel : Verb::settle, {}, &reservation);
+        return world.ask(Verb::look, checks, nullptr);
+      };
+      const auto said = step_in(*one, ids.empty() ? "" : ids[which].first, fresh.first);
+      if (other) {
+        ASSERT_EQ(step_in(*other, ids.empty() ? "" : ids[which].second, fresh.second), said)
+            << "trace " << trace << " step " << step << " copied at " << copied_at << " verb " << what;
+      }
+      if (!fresh.first.empty()) ids.push_back(fresh);
+    }
+  }
+  EXPECT_GT(restored_holes, 0U);
+}
+
+// What comes between the copy of a key and that of the reservations is of neither.
+TEST(ReservationsCopy, gives_nothing_back_that_it_has_not_seen_charged) {
+  const Limit limit{.rule = core::Rule::parse("1/s burst 1").value()};
+  World one;
+  EXPECT_TRUE(one.reserve(limit, 1, 0s).empty());
+  const std::string kept = one.reserve(limit, 1, 60s);
+  const std::string cancelled = one.reserve(limit, 1, 60s);
+  std::string late;
+  std::string bytes;
+  int pieces = 0;
+  one.store.reservations().copy(one.now, [&](std::string_view piece) {
+    bytes += piece;
+    if (++pieces < 64) return true;
+    if (pieces == 64) {
+      EXPECT_EQ(one.cancel(cancelled), 1U);
+      late = one.reserve(limit, 1, 60s);
+      EXPECT_FALSE(late.empty());
+    }
+    return true;
+  });
+  ASSERT_FALSE(late.empty());
+  World other;
+  ASSERT_TRUE(other.store.reservations().restore(bytes, other.now, other.now));
+  EXPECT_EQ(other.store.reservations().counts().open, 1U);
+  EXPECT_EQ(other.left(limit), 0);  // the key's state is in the copy, too
+  EXPECT_EQ(other.cancel(late), 0U);
+  EXPECT_EQ(other.cancel(cancelled), 0U);
+  EXPECT_EQ(other.cancel(kept), 1U);
+}
+
+TEST(ReservationsCopy, leaves_out_what_is_over) {
+  const Limit limit{.rule = core::Rule::parse("1/s burst 1").value()};
+  World one;
+  one.reserve(limit, 1, 0s);
+  const std::string soon = one.reserve(limit, 1, 60s);
+  const std::string later = one.reserve(limit, 1, 60s);
+  const std::string bytes = one.copy();
+  World other;
+  const nanoseconds then = other.now;
+  other.now += 1500ms;
+  ASSERT_TRUE(other.store.reservations().restore(bytes, then, other.now));
+  EXPECT_EQ(other.store.reservations().counts().open, 1U);
+  EXPECT_EQ(other.cancel(soon), 0U);
+  EXPECT_EQ(other.cancel(later), 1U);
+  World much_later;
+  much_later.now += 1h;
+  ASSERT_TRUE(much_later.store.reservations().restore(bytes, then, much_later.now));
+  EXPECT_EQ(much_later.store.reservations().counts(), Reservations::Counts{});
+}
+
+TEST(ReservationsCopy, is_refused_when_anything_is_missing_or_too_much) {
+  const Limit limit{.rule = core::Rule::parse("1/s burst 2").value()};
+  World one;
+  one.reserve(limit, 2, 0s, 60s);
+  const std::string first = one.reserve(limit, 1, 60s);
+  one.reserve(limit, 1, 60s);
+  EXPECT_EQ(one.cancel(first), 1U);
+  const std::string bytes = one.copy();
+  for (std::size_t size = 0; size < bytes.size(); ++size) {
+    World other;
+    ASSERT_FALSE(other.store.reservations().restore(bytes.substr(0, size), other.now, other.now)) << size;
+  }
+  World other;
+  EXPECT_FALSE(other.store.reservations().restore(bytes + std::string(8, '\0'), other.now, other.now));
+  // A list that is longer than the file.
+  std::string long_list = bytes;
+  const std::uint64_t most = ~std::uint64_t{0};
+  std::memcpy(long_list.data(), &most, sizeof most);
+  World another;
+  EXPECT_FALSE(another.store.reservations().restore(long_list, another.now, another.now));
+  // Whatever stands in it, reading it ends.
+  core::Chance chance;
+  for (int i = 0; i < 2000; ++i) {
+    std::string bad = bytes;
+    bad[static_cast<std::size_t>(chance.up_to(static_cast<std::int64_t>(bad.size()) - 1))] ^=
+        static_cast<char>(1 + chance.up_to(254));
+    World read;
+    read.store.reservations().restore(bad, read.now, read.now);
+    read.reserve(limit, 1, 60s);
+  }
+}
+
+}  // namespace
+}  // namespace weir::store
