@@ -1,13 +1,17 @@
 """WEIR.ACQUIRE: a reply that comes when the moment has."""
+import os
 import select
 import signal
 import socket
-import threading
+import subprocess
+import sys
 import time
 import unittest
 
 from server import Error, OneServer, Server, sanitized, until
 from server import run as run_tests
+
+HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def ready(clients, seconds):
@@ -113,6 +117,38 @@ class Acquire(OneServer):
         got = client.ask("WEIR.RESERVE", "MAXWAIT", "10000", self.key, rule)
         return got if got[0] == 0 else None
 
+    def test_a_holder_that_is_killed_loses_its_moment_and_the_others_keep_theirs(self):
+        rule = "1/10s burst 1"
+        client = self.client()
+        self.ask(client, rule, 0).reply()
+
+        def holder(command, replies):
+            """A process of its own with the next moment."""
+            script = ("import sys; sys.path.insert(0, %r)\nfrom server import Client\nclient = Client(%d)\n"
+                      "client.send(*%r)\nif %r: client.reply()\nprint('asked', flush=True)\nsys.stdin.read()\n"
+                      % (HERE, self.server.port, (command, "MAXWAIT", 60_000, self.key, rule), replies))
+            process = subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            self.addCleanup(process.communicate)
+            self.addCleanup(process.kill)
+            self.assertEqual(process.stdout.readline(), b"asked\n")
+            return process
+
+        owes = lambda: client.ask("WEIR.THROTTLE", "COST", "0", self.key, rule)[4]
+        reserve = lambda max_wait: client.ask("WEIR.RESERVE", "MAXWAIT", max_wait, self.key, rule)
+        reserved = holder("WEIR.RESERVE", True)  # in 10 s; nothing says that it has gone
+        waiting = holder("WEIR.ACQUIRE", False)  # in 20 s; its connection goes with it
+        until(lambda: owes() > 20_000, "it is charged")
+        third = reserve(60_000)
+        self.assertTrue(20_000 < third[3] <= 30_000, third)
+        reserved.kill()
+        waiting.kill()
+        taken = until(lambda: got if (got := reserve(20_000))[0] == 0 else None, "the moment of the one that waited")
+        self.assertTrue(10_000 < taken[3] <= 20_000, taken)
+        # There was one moment to take, and none is made of the reservation: the next one comes last.
+        after = reserve(60_000)
+        self.assertTrue(30_000 < after[3] <= 40_000, after)
+        self.assertEqual([client.ask("WEIR.CANCEL", each[5]) for each in (after, third)], [1, 1])
+
     def test_the_last_one_that_goes_away_is_as_if_it_had_never_come(self):
         first, second = self.client(), self.client()
         self.ask(first, "1/10s burst 1", 0).reply()
@@ -184,11 +220,13 @@ class Crowds(unittest.TestCase):
             later = [server.client() for _ in range(200)]
             for each in later:
                 each.send("WEIR.ACQUIRE", "MAXWAIT", "60000", "k", rule)
+            # Nobody waits longer than for the last moment that is promised now.
+            promised = time.monotonic() + probe.ask("WEIR.THROTTLE", "COST", "0", "k", rule)[4] / 1000
             for each in stay + later:
                 self.assertEqual(each.reply()[0], 0)
-            took = time.monotonic() - began
             self.assertEqual(len(gone), cut)
-            self.assertLess(took, 1000 / 200 + 2 * 0.5 + 5)
+            self.assertLess(time.monotonic(), promised + 1)
+            self.assertLess(promised - began, 1000 / 200 + 2 * 0.5 + 5)
             self.assertEqual(probe.ask("CLIENT", "LIST").count(b" flags=b "), 0)
             for each in stay + later:
                 each.close()

@@ -5,7 +5,7 @@ import shlex
 import time
 import unittest
 
-from server import Error, OneServer, OneServerWithLimits, weir
+from server import Error, OneServer, OneServerWithLimits, until, weir
 from server import run as run_tests
 
 FILE = """\
@@ -165,6 +165,45 @@ class TestFile(OneServerWithLimits):
 
     def test_a_request_that_meets_nothing_is_granted(self):
         self.assertEqual(self.ask("WEIR.RESERVE AS x=y"), [0, -1, -1, 0, 0, None, b""])
+
+
+class TestReload(OneServerWithLimits):
+    limits = "version: 1\nlimits: { api: { by: [api], rate: 60/min burst 1, max_wait: 10s } }\n"
+
+    def test_new_numbers_act_on_all_who_come_after_them(self):
+        self.write(self.limits)
+        ask = "WEIR.RESERVE AS api=x"
+        told = [self.ask(ask) for _ in range(6)]
+        self.assertEqual([-(-row[3] // 1000) for row in told], [0, 1, 2, 3, 4, 5])
+        self.write(self.limits.replace("60/min", "600/min"))
+        # It comes after them, and the one after it a tenth of a second later.
+        waits = [self.ask(ask)[3] for _ in range(3)]
+        self.assertTrue(4_000 < waits[0] <= 6_000, waits)
+        for earlier, later in zip(waits, waits[1:]):
+            self.assertTrue(later <= earlier + 100, waits)
+        self.write(self.limits.replace("60/min", "1/min"))
+        # One more comes after them, and then it is a minute for each.
+        self.assertTrue(waits[0] < self.ask(ask)[3] <= 7_000)
+        denied = self.ask(ask)
+        self.assertEqual(denied[0], 1)
+        self.assertTrue(50_000 < denied[3] <= 60_000, denied)
+
+    def test_one_that_waits_keeps_its_moment(self):
+        self.write(self.limits)
+        began = time.monotonic()
+        self.ask("WEIR.ACQUIRE MAXWAIT 0 AS api=y")
+        self.client.send(*"WEIR.ACQUIRE MAXWAIT 10000 AS api=y".split())
+        with self.server.client() as other:
+            until(lambda: b" flags=b " in other.ask("CLIENT", "LIST"), "it waits")
+        self.write(self.limits.replace("60/min", "1/min"))
+        self.assertEqual(self.client.reply()[0], 0)
+        self.assertLess(time.monotonic() - began, 10)
+
+    def write(self, text):
+        with open(self.file, "w", encoding="utf-8") as file:
+            file.write(text)
+        with self.server.client() as other:
+            self.assertEqual(other.ask("WEIR.CONFIG", "RELOAD"), "OK")
 
 
 class TestHttp(OneServerWithLimits):
