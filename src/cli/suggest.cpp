@@ -26,6 +26,7 @@ struct Flags {
   std::string deny_clients;
   std::string deny_requests;
   std::string good;
+  std::string today;
   bool as_limits = false;
 };
 
@@ -77,6 +78,13 @@ int suggest(const Flags& flags) {
   std::unordered_set<std::string> good;
   if (!flags.good.empty()) good = read_good(flags.good);
 
+  std::vector<core::Rule> today;
+  if (!flags.today.empty()) {
+    const auto rule = core::Rule::parse(flags.today);
+    if (!rule) throw std::runtime_error("today: " + rule.error());
+    today.push_back(*rule);
+  }
+
   LogRun run(flags.log);
   sim::EventSpool events;
   run.read([&events](std::span<const logs::Event> some) { events.add(some); });
@@ -109,11 +117,11 @@ int suggest(const Flags& flags) {
                    good.size() - static_cast<std::size_t>(found), good.size());
     }
   }
-  sim::Suggest(events, clients.count(), std::move(criterion)).run(report);
+  sim::Suggest(events, clients.count(), std::move(criterion)).run(report, today);
   const logs::Wanted& wanted = run.reader().options().wanted;
   std::vector<sim::Tried> tried;
   for (const sim::Suggestion& each : report.suggestions)
-    tried.push_back({core::Rule::parse(each.limit).value(), each.denied});
+    tried.push_back({core::Rule::parse(each.rounded.limit).value(), each.rounded.denied});
   report.log.warnings = sim::warnings_of(report.log, sim::some_names(clients, wanted.key.size()), tried);
   const std::string text =
       flags.as_limits ? sim::limits_of(report, wanted) : sim::text_of(report, LogRun::colour());
@@ -135,6 +143,8 @@ void add_suggest(CLI::App& app, int& result) {
       ->type_name("SHARE");
   suggest_app->add_option("--good", flags->good, "file of clients, one a line, none of which may be denied")
       ->type_name("FILE");
+  suggest_app->add_option("--today", flags->today, "the limit that there is, to compare with")
+      ->type_name("LIMIT");
   suggest_app->add_flag("--as-limits", flags->as_limits, "print a piece of a limits file");
   suggest_app->callback([flags, &result] { result = suggest(*flags); });
 }

@@ -82,19 +82,33 @@ struct ReplayReport {
   std::vector<LimitReport> limits;
 };
 
-struct Suggestion {
-  std::string period;
+// A limit and what it would have denied.
+struct Figures {
   std::string limit;
-  std::int64_t count;
-  std::int64_t burst;
-  double per_second;
-  std::uint64_t denied;
-  std::uint64_t clients_denied;
+  std::int64_t count = 0;
+  std::int64_t burst = 0;
+  double per_second = 0;
+  std::uint64_t denied = 0;
+  std::uint64_t clients_denied = 0;
+};
+
+struct Suggestion {
+  std::string period;           // "s", "min", "h", "d"; "knee"
+  Figures exact;                // the smallest
+  Figures rounded;              // upwards, to numbers that a person would publish
+  bool beyond_the_log = false;  // its period is longer than the log
 };
 
 struct TradeOff {
   std::string rate;
   double per_second;
+  std::int64_t burst;
+};
+
+// One unit each `interval_ns` needs this burst, and every slower rate down to the next point's at least as
+// much.
+struct CurvePoint {
+  std::int64_t interval_ns;
   std::int64_t burst;
 };
 
@@ -108,6 +122,13 @@ struct SuggestReport {
   std::optional<std::uint64_t> clients_that_may_be_denied;
   std::vector<Suggestion> suggestions;
   std::vector<TradeOff> trade_off;
+  std::vector<Suggestion>
+      knee;  // none or one: of the trade-off, after which a slower rate costs far more burst
+  std::vector<Figures> today;     // none or one: the limit that there is
+  std::vector<CurvePoint> curve;  // slow to fast
+  // Whether a greater burst or a faster rate than one that meets the criterion meets it too: not where costs
+  // differ and denied requests are what counts.
+  bool greater_meets_it_too = true;
 };
 
 // For a terminal; `colour` marks what was denied, and warnings.

@@ -66,6 +66,24 @@ ordered_json worst_of(const LimitReport& limit) {
   return all;
 }
 
+ordered_json figures_of(const Figures& limit, std::uint64_t requests) {
+  return {{"limit", limit.limit},
+          {"count", limit.count},
+          {"burst", limit.burst},
+          {"per_second", limit.per_second},
+          {"denied_requests", limit.denied},
+          {"denied_share", share(limit.denied, requests)},
+          {"clients_denied", limit.clients_denied}};
+}
+
+ordered_json suggestion_of(const Suggestion& suggestion, std::uint64_t requests) {
+  ordered_json json{{"period", suggestion.period}};
+  json.update(figures_of(suggestion.exact, requests));
+  json["rounded"] = figures_of(suggestion.rounded, requests);
+  json["beyond_the_log"] = suggestion.beyond_the_log;
+  return json;
+}
+
 // Keys are bytes; JSON is UTF-8.
 std::string dump(const ordered_json& json) {
   return json.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
@@ -127,21 +145,19 @@ std::string json_of(const SuggestReport& report) {
                                        ? ordered_json(*report.clients_that_may_be_denied)
                                        : ordered_json(nullptr);
   json["suggestions"] = ordered_json::array();
-  for (const Suggestion& each : report.suggestions) {
-    json["suggestions"].push_back({{"period", each.period},
-                                   {"limit", each.limit},
-                                   {"count", each.count},
-                                   {"burst", each.burst},
-                                   {"per_second", each.per_second},
-                                   {"denied_requests", each.denied},
-                                   {"denied_share", share(each.denied, requests)},
-                                   {"clients_denied", each.clients_denied}});
-  }
+  for (const Suggestion& each : report.suggestions)
+    json["suggestions"].push_back(suggestion_of(each, requests));
+  json["knee"] = report.knee.empty() ? ordered_json(nullptr) : suggestion_of(report.knee[0], requests);
+  json["today"] = report.today.empty() ? ordered_json(nullptr) : figures_of(report.today[0], requests);
   json["tradeoff"] = ordered_json::array();
   for (const TradeOff& each : report.trade_off) {
     json["tradeoff"].push_back(
         {{"limit_rate", each.rate}, {"per_second", each.per_second}, {"burst", each.burst}});
   }
+  json["curve"] = ordered_json::array();
+  for (const CurvePoint& each : report.curve)
+    json["curve"].push_back({{"interval_ns", each.interval_ns}, {"burst", each.burst}});
+  json["greater_meets_it_too"] = report.greater_meets_it_too;
   return dump(json);
 }
 

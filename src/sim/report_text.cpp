@@ -161,11 +161,21 @@ std::string text_of(const SuggestReport& report, bool colour) {
                        grouped(report.good_clients.value_or(0)));
   }
   Columns table;
-  table.row({"limit", "would deny", "of the requests", "clients"});
-  for (const Suggestion& each : report.suggestions) {
-    table.row({each.limit, grouped(each.denied), percent(each.denied, report.log.stats.requests),
-               grouped(each.clients_denied)});
-  }
+  const auto row = [&table, &report](const Figures& limit, std::vector<std::string> more) {
+    std::vector<std::string> cells{limit.limit, grouped(limit.denied),
+                                   percent(limit.denied, report.log.stats.requests),
+                                   grouped(limit.clients_denied)};
+    cells.insert(cells.end(), more.begin(), more.end());
+    table.row(std::move(cells));
+  };
+  const auto suggested = [&row](const Suggestion& each, const char* note) {
+    row(each.rounded, {each.exact.limit, grouped(each.exact.denied), note});
+  };
+  table.row({"limit", "would deny", "of the requests", "clients", "not rounded up", "would deny", ""});
+  for (const Suggestion& each : report.suggestions)
+    suggested(each, each.beyond_the_log ? "a period longer than the log" : "");
+  for (const Suggestion& each : report.knee) suggested(each, "the knee");
+  for (const Figures& each : report.today) row(each, {"", "", "today"});
   out += table.text("  ");
 
   out += "\nwhat a rate costs in burst:\n";
@@ -176,8 +186,9 @@ std::string text_of(const SuggestReport& report, bool colour) {
     // Linear, to show where a lower rate begins to need a far greater burst.
     const std::string bar(static_cast<std::size_t>(std::max<std::int64_t>(1, each.burst * kLongest / most)),
                           '#');
-    out += fmt::format("  {:>12}  burst {:>9}  {}\n", each.rate,
-                       grouped(static_cast<std::uint64_t>(each.burst)), bar);
+    const bool knee = !report.knee.empty() && report.knee[0].exact.per_second == each.per_second;
+    out += fmt::format("  {:>12}  burst {:>9}  {}{}\n", each.rate,
+                       grouped(static_cast<std::uint64_t>(each.burst)), bar, knee ? "  the knee" : "");
   }
   return out;
 }

@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <functional>
 #include <limits>
 #include <stdexcept>
 
 #include "core/rule.hpp"
 #include "sim/replay.hpp"
+#include "sim/round_up.hpp"
+#include "sim/warnings.hpp"
 
 namespace weir::sim {
 namespace {
@@ -38,6 +41,12 @@ constexpr std::array kLadder = {
 
 double per_second(std::int64_t count, std::int64_t period_ns) {
   return static_cast<double>(count) * static_cast<double>(kSecond) / static_cast<double>(period_ns);
+}
+
+Figures figures_of(const core::Rule& rule) {
+  const Rate rate = rule.quota.rate();
+  return {
+      core::to_text(rule), rate.count, rule.quota.burst(), per_second(rate.count, rate.period.count()), 0, 0};
 }
 
 }  // namespace
@@ -197,21 +206,34 @@ std::optional<std::int64_t> Suggest::smallest_count(std::int64_t period_ns) {
   return high == none ? std::nullopt : std::optional(high);
 }
 
-void Suggest::run(SuggestReport& report) {
+// Empty limits if there is none: not every number fits a quota.
+Suggestion Suggest::suggestion(std::int64_t count, std::int64_t period_ns, const char* name) {
+  const Interval interval = Interval::of(count, period_ns);
+  const auto needed = bursts({&interval, 1})[0];
+  if (!needed) return {};
+  const auto burst = static_cast<std::int64_t>(*needed);
+  const std::chrono::nanoseconds period{period_ns};
+  const auto exact = Quota::make({count, period}, burst);
+  if (!exact) return {};
+  // Both upwards, so that it denies no more than the exact one does.
+  const auto rounded = Quota::make({std::min(period_ns, rounded_up(count)), period}, rounded_up(burst));
+  return {name, figures_of(core::Rule{*exact}), figures_of(core::Rule{rounded ? *rounded : *exact}), false};
+}
+
+void Suggest::suggest_periods(SuggestReport& report) {
   for (const Period& period : kPeriods) {
     auto count = smallest_count(period.ns);
     if (!count) continue;
     // Not every rate above a thousand a microsecond fits whole nanoseconds (Quota::make).
     while (*count < period.ns && !Quota::make({*count, std::chrono::nanoseconds{period.ns}})) ++*count;
-    const Interval interval = Interval::of(*count, period.ns);
-    const auto burst = bursts({&interval, 1})[0];
-    if (!burst) continue;
-    const auto quota =
-        Quota::make({*count, std::chrono::nanoseconds{period.ns}}, static_cast<std::int64_t>(*burst));
-    if (!quota) continue;
-    report.suggestions.push_back({period.name, core::to_text(core::Rule{*quota}), *count, quota->burst(),
-                                  per_second(*count, period.ns), 0, 0});
+    Suggestion found = suggestion(*count, period.ns, period.name);
+    if (found.exact.limit.empty()) continue;
+    found.beyond_the_log = beyond_the_log(report.log, std::chrono::nanoseconds{period.ns});
+    report.suggestions.push_back(std::move(found));
   }
+}
+
+void Suggest::trade_off(SuggestReport& report) {
   std::vector<Interval> intervals;
   for (const auto& [count, per] : kLadder) intervals.push_back(Interval::of(count, per.ns));
   const auto needed = bursts(intervals);
@@ -224,34 +246,115 @@ void Suggest::run(SuggestReport& report) {
   }
   // A faster rate that needs no smaller burst adds nothing, but the ladder should reach every suggestion.
   double fastest = 0;
-  for (const Suggestion& each : report.suggestions) fastest = std::max(fastest, each.per_second);
+  for (const Suggestion& each : report.suggestions) fastest = std::max(fastest, each.rounded.per_second);
   auto& rows = report.trade_off;
   while (rows.size() > 1 && rows.end()[-1].burst == rows.end()[-2].burst &&
          rows.end()[-2].per_second >= fastest) {
     rows.pop_back();
   }
-  check(report);
 }
 
-void Suggest::check(SuggestReport& report) {
+// The rate of the ladder whose burst lies furthest below the straight line from the slowest rate to the
+// fastest, with the rate on a logarithmic scale and the burst on a linear one ("Kneedle", Satopaa et al.
+// 2011).
+void Suggest::suggest_knee(SuggestReport& report) {
+  const auto& rows = report.trade_off;
+  if (rows.size() < 3) return;
+  const double across = std::log(rows.back().per_second / rows.front().per_second);
+  const auto fall = static_cast<double>(rows.front().burst - rows.back().burst);
+  const TradeOff* knee = nullptr;
+  double furthest = fall / 5;  // less is a line that bends nowhere
+  for (const TradeOff& each : rows) {
+    const double along = std::log(each.per_second / rows.front().per_second) / across;
+    const double below = fall * (1 - along) - static_cast<double>(each.burst - rows.back().burst);
+    if (below <= furthest) continue;
+    furthest = below;
+    knee = &each;
+  }
+  if (knee == nullptr) return;
+  const core::Rule rate = core::Rule::parse(knee->rate).value();
+  Suggestion found = suggestion(rate.quota.rate().count, rate.quota.rate().period.count(), "knee");
+  if (!found.exact.limit.empty()) report.knee.push_back(std::move(found));
+}
+
+// Between two rates that need the same burst every rate needs it; the widest of the other gaps are halved
+// until they are narrower than a reader sees.
+void Suggest::draw_curve(SuggestReport& report) {
+  constexpr std::size_t kRounds = 5;
+  constexpr std::size_t kMostInARound = 24;
+  constexpr double kVisible = 0.01;  // of a factor e
+  std::vector<CurvePoint>& points = report.curve;
+  for (const TradeOff& each : report.trade_off)
+    points.push_back({static_cast<std::int64_t>(std::llround(1e9 / each.per_second)), each.burst});
+  if (criterion_.kind == Criterion::Kind::requests) return;  // each burst takes a dozen passes
+  for (std::size_t round = 0; round < kRounds; ++round) {
+    std::vector<std::pair<double, std::int64_t>> gaps;
+    for (std::size_t i = 1; i < points.size(); ++i) {
+      const auto slow = static_cast<double>(points[i - 1].interval_ns);
+      const auto fast = static_cast<double>(points[i].interval_ns);
+      const double wide = std::log(slow / fast);
+      const double high =
+          std::log(static_cast<double>(points[i - 1].burst) / static_cast<double>(points[i].burst));
+      if (wide > kVisible && high > kVisible)
+        gaps.emplace_back(wide * high, static_cast<std::int64_t>(std::sqrt(slow) * std::sqrt(fast)));
+    }
+    std::sort(gaps.rbegin(), gaps.rend());
+    if (gaps.size() > kMostInARound) gaps.resize(kMostInARound);
+    std::vector<Interval> intervals;
+    for (const auto& gap : gaps) intervals.push_back(Interval::of(1, gap.second));
+    const auto needed = bursts(intervals);
+    for (std::size_t i = 0; i < gaps.size(); ++i) {
+      if (const auto& burst = needed[i])
+        points.push_back({gaps[i].second, static_cast<std::int64_t>(*burst)});
+    }
+    std::sort(points.begin(), points.end(),
+              [](const CurvePoint& a, const CurvePoint& b) { return a.interval_ns > b.interval_ns; });
+  }
+}
+
+void Suggest::run(SuggestReport& report, const std::vector<core::Rule>& today) {
+  suggest_periods(report);
+  trade_off(report);
+  suggest_knee(report);
+  draw_curve(report);
+  for (const core::Rule& each : today) report.today.push_back(figures_of(each));
+  report.greater_meets_it_too = criterion_.kind != Criterion::Kind::requests || report.log.cost == "1";
+  check(report, today);
+}
+
+void Suggest::check(SuggestReport& report, const std::vector<core::Rule>& today) {
+  std::vector<Suggestion*> suggestions;
+  for (std::vector<Suggestion>* some : {&report.suggestions, &report.knee}) {
+    for (Suggestion& each : *some) suggestions.push_back(&each);
+  }
   std::vector<core::Rule> rules;
-  for (const Suggestion& each : report.suggestions) rules.push_back(core::Rule::parse(each.limit).value());
+  for (const Suggestion* each : suggestions) {
+    rules.push_back(core::Rule::parse(each->exact.limit).value());
+    rules.push_back(core::Rule::parse(each->rounded.limit).value());
+  }
+  rules.insert(rules.end(), today.begin(), today.end());
   Replay replay(rules, 0);
   events_.each([&](const logs::Event& event) { replay.take(event); });
-  for (std::size_t i = 0; i < rules.size(); ++i) {
-    Suggestion& suggestion = report.suggestions[i];
+  const auto fill = [&](Figures& figures, std::size_t i) {
     const Replay::Denials seen = replay.denials(i, criterion_.good);
-    suggestion.denied = seen.requests;
-    suggestion.clients_denied = seen.clients;
-    const std::uint64_t judged = criterion_.kind == Criterion::Kind::clients    ? seen.clients
-                                 : criterion_.kind == Criterion::Kind::requests ? seen.requests
-                                                                                : seen.good_clients;
+    figures.denied = seen.requests;
+    figures.clients_denied = seen.clients;
+    return criterion_.kind == Criterion::Kind::clients    ? seen.clients
+           : criterion_.kind == Criterion::Kind::requests ? seen.requests
+                                                          : seen.good_clients;
+  };
+  for (std::size_t i = 0; i < suggestions.size(); ++i) {
+    Suggestion& suggestion = *suggestions[i];
+    const std::uint64_t judged = fill(suggestion.exact, 2 * i);
     if (judged > criterion_.most) {
-      throw std::logic_error("the replay of " + suggestion.limit + " denied " + std::to_string(judged) +
+      throw std::logic_error("the replay of " + suggestion.exact.limit + " denied " + std::to_string(judged) +
                              ", not at most " + std::to_string(criterion_.most) +
                              ": this is a bug in weir; please report it");
     }
+    // Where costs differ, a greater limit may deny more requests: it lets one in that fills it.
+    if (fill(suggestion.rounded, 2 * i + 1) > criterion_.most) suggestion.rounded = suggestion.exact;
   }
+  if (!report.today.empty()) fill(report.today[0], 2 * suggestions.size());
 }
 
 }  // namespace weir::sim

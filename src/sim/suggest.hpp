@@ -15,6 +15,7 @@
 #include <span>
 #include <vector>
 
+#include "core/rule.hpp"
 #include "sim/event_spool.hpp"
 #include "sim/exact_gcra.hpp"
 #include "sim/report.hpp"
@@ -32,9 +33,9 @@ class Suggest {
   Suggest(EventSpool& events, std::uint32_t clients, Criterion criterion)
       : events_(events), clients_(clients), criterion_(std::move(criterion)) {}
 
-  // Fills in the trade-off and the suggestions, each verified by a replay. Throws std::logic_error if a
-  // replay contradicts a suggestion.
-  void run(SuggestReport& report);
+  // Fills in the trade-off, its curve and the suggestions, each verified by a replay, and what `today` would
+  // have denied. Throws std::logic_error if a replay contradicts a suggestion.
+  void run(SuggestReport& report, const std::vector<core::Rule>& today = {});
 
  private:
   static constexpr std::size_t kTogether = 8;  // rates measured in one pass
@@ -52,7 +53,13 @@ class Suggest {
   // The smallest count for the period whose own burst suffices.
   std::optional<std::int64_t> smallest_count(std::int64_t period_ns);
   std::vector<bool> suffice(std::span<const std::int64_t> counts, std::int64_t period_ns);
-  void check(SuggestReport& report);
+  // The limit of that count with the burst that it needs, and rounded.
+  Suggestion suggestion(std::int64_t count, std::int64_t period_ns, const char* name);
+  void suggest_periods(SuggestReport& report);
+  void trade_off(SuggestReport& report);
+  void suggest_knee(SuggestReport& report);
+  void draw_curve(SuggestReport& report);
+  void check(SuggestReport& report, const std::vector<core::Rule>& today);
 
   EventSpool& events_;
   std::uint32_t clients_;

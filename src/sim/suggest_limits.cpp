@@ -40,8 +40,9 @@ std::string limits_of(const SuggestReport& report, const logs::Wanted& wanted) {
   const char* mark = "";
   for (const Suggestion& each : report.suggestions) {
     out += fmt::format("    {}rate: {:<18} # would have denied {} of {} requests, {} of {} clients\n", mark,
-                       each.limit, each.denied, report.log.stats.requests, each.clients_denied,
-                       report.log.clients);
+                       each.rounded.limit, each.rounded.denied, report.log.stats.requests,
+                       each.rounded.clients_denied, report.log.clients);
+    if (each.beyond_the_log) out.insert(out.size() - 1, "; its period is longer than the log");
     mark = "# ";
   }
   return out;

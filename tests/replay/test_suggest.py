@@ -75,6 +75,15 @@ class Suggest(unittest.TestCase):
                 self.assertEqual(count, least, where + "the smallest count")
                 least = first_that(lambda n: allowed(*denials(count, period, n)), most)
                 self.assertEqual(burst, least, where + "its burst")
+            rounded = each["rounded"]
+            self.assertGreaterEqual(rounded["count"], count)
+            self.assertLessEqual(len(str(rounded["count"]).rstrip("0")), 2, rounded)
+            requests, clients = denials(rounded["count"], period, rounded["burst"])
+            self.assertEqual((rounded["denied_requests"], rounded["clients_denied"]), (requests, len(clients)), rounded)
+            self.assertTrue(allowed(requests, clients), rounded)
+            if minimal:
+                self.assertLessEqual(requests, each["denied_requests"], "rounding costs nobody a request")
+        self.check_curve(said, denials, allowed, minimal)
         self.assertTrue(said["tradeoff"])
         rates = [each["per_second"] for each in said["tradeoff"]]
         self.assertEqual(rates, sorted(rates))
@@ -84,6 +93,19 @@ class Suggest(unittest.TestCase):
             self.assertAlmostEqual(each["per_second"], int(count) / RATES[period], places=4)
             self.assertEqual(each["burst"], first_that(lambda n: allowed(*denials(int(count), period_ns, n)), most),
                              f"tradeoff {each['limit_rate']}")
+
+    def check_curve(self, said, denials, allowed, exact):
+        """Every limit on the line, which is a staircase, or above it meets the criterion; one below a point does not."""
+        points = [(each["interval_ns"], each["burst"]) for each in said["curve"]]
+        self.assertEqual(points, sorted(points, key=lambda point: -point[0]))
+        if not said["greater_meets_it_too"]:
+            return
+        for (interval, burst), (faster, _) in list(zip(points, points[1:]))[::5]:
+            for more in (interval, (interval + faster) // 2, faster):
+                self.assertTrue(allowed(*denials(1, more, burst)), f"1 each {more} ns burst {burst}")
+            self.assertTrue(allowed(*denials(1, interval, burst * 2)))
+            if burst > 1 and exact:
+                self.assertFalse(allowed(*denials(1, interval, burst - 1)), f"1 each {interval} ns burst {burst - 1}")
 
     def test_random_logs(self):
         for seed in seeds(20):
@@ -122,6 +144,25 @@ class Suggest(unittest.TestCase):
                     if criterion[0] == "--good":
                         self.assertNotIn("192.0.2.77", [worst["client"] for worst in limit["worst"]])
 
+    def test_rounded_up_with_the_knee_and_today(self):
+        said = answer("suggest", EXAMPLE_LOG, "--deny-clients", "1%", "--today", "100/min")
+        self.assertEqual([each["rounded"]["limit"] for each in said["suggestions"]],
+                         ["7/s", "60/min", "200/h", "700/d"])
+        self.assertEqual([each["beyond_the_log"] for each in said["suggestions"]], [False, False, False, True])
+        self.assertEqual(said["knee"]["rounded"]["limit"], "5/min burst 60")
+        limits = answer("replay", EXAMPLE_LOG, "--limit", "5/min burst 60", "--limit", "100/min")["limits"]
+        for each, limit in zip((said["knee"]["rounded"], said["today"]), limits):
+            self.assertEqual((each["limit"], each["denied_requests"], each["clients_denied"]),
+                             (limit["limit"], limit["denied"], limit["clients_denied"]))
+        code, text, _ = weir("suggest", EXAMPLE_LOG, "--deny-clients", "1%", "--today", "100/min")
+        self.assertEqual(code, 0)
+        for words in ("100/min", "today", "the knee", "a period longer than the log"):
+            self.assertIn(words, text)
+
+    def test_a_straight_line_has_no_knee(self):
+        path = self.folder.file("some.log", "".join(line(n, "192.0.2.1") for n in range(3)))
+        self.assertIsNone(answer("suggest", path, "--deny-clients", "0%")["knee"])
+
     def test_a_piece_of_a_limits_file(self):
         """It is one that lint accepts, and replay by it denies what the suggestion says."""
         for key, by in (([], "by: [ip]"), (["--key", "ip/48"], "v6: 48"), (["--key", "path,ip/24/64"], "by: [path, ip]")):
@@ -131,7 +172,7 @@ class Suggest(unittest.TestCase):
                 self.assertIn(by, text)
                 path = self.folder.file("suggested.yaml", text)
                 self.assertEqual(weir("lint", "--strict", path)[0], 0, text)
-                first = answer("suggest", EXAMPLE_LOG, "--deny-requests", "1%", *key)["suggestions"][0]
+                first = answer("suggest", EXAMPLE_LOG, "--deny-requests", "1%", *key)["suggestions"][0]["rounded"]
                 limits = answer("replay", EXAMPLE_LOG, "--limits", path)["limits"]
                 self.assertEqual(limits[-1]["denied"], first["denied_requests"], text)
         path = self.folder.file("odd.jsonl", '{"ts": 1, "User Id": "a", "ip": "1.2.3.4"}\n' * 3)
@@ -151,6 +192,7 @@ class Suggest(unittest.TestCase):
                             (["--deny-clients", "101%"], ["deny-clients", "101%"]),
                             (["--deny-clients", "few"], ["deny-clients", "few"]),
                             (["--deny-requests", "nan"], ["deny-requests"]),
+                            (["--deny-clients", "1%", "--today", "often"], ["today: "]),
                             (["--good", missing], [missing, "No such file"]),
                             (["--good", self.folder.path], [self.folder.path]),
                             (["--good", self.folder.file("empty", "")], ["empty"])):
