@@ -5,7 +5,7 @@ import shlex
 import time
 import unittest
 
-from server import Error, OneServer, OneServerWithLimits, until, weir
+from server import Error, Folder, OneServer, OneServerWithLimits, Server, until, weir
 from server import run as run_tests
 
 FILE = """\
@@ -187,6 +187,8 @@ class TestReload(OneServerWithLimits):
         denied = self.ask(ask)
         self.assertEqual(denied[0], 1)
         self.assertTrue(50_000 < denied[3] <= 60_000, denied)
+        # Nobody could take over a moment of the former numbers.
+        self.assertEqual(self.ask("WEIR.CANCEL " + told[4][5].decode()), 0)
 
     def test_one_that_waits_keeps_its_moment(self):
         self.write(self.limits)
