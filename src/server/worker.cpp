@@ -24,7 +24,9 @@ Worker::Worker(std::size_t number, const Settings& settings, service::Service& s
   if (settings.store)
     shared_ = std::make_unique<redis::SharedStore>(*settings.store, settings.store_options, embedded, *memory,
                                                    clock);
-  acquiring_ = std::make_unique<waiting::AcquiringStore>(store(), house, clock, [this] { wake(); });
+  acquiring_ = std::make_unique<waiting::AcquiringStore>(
+      store(), house, clock, [this] { wake(); },
+      [this] { boost::asio::post(loop_.context, [this] { advance(); }); });
   if (!settings.store) return;
   link_.emplace(number, loop_.context, *shared_, settings, clock, status);
   loop_.poller.set_brake({[this] { return shared_->client().room(); }, settings.store_options.deadline},
@@ -52,10 +54,13 @@ void Worker::wake() {
   if (!next) return;
   next_moment_.expires_after(*next - service_.now());
   next_moment_.async_wait([this](const boost::system::error_code& error) {
-    if (error) return;
-    acquiring_->advance(service_.now());
-    wake();
+    if (!error) advance();
   });
+}
+
+void Worker::advance() {
+  acquiring_->advance(service_.now());
+  wake();
 }
 
 void Worker::run() {

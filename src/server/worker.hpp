@@ -52,6 +52,7 @@ class Worker {
  private:
   store::Store& store();
   void wake();
+  void advance();
 
   service::Service& service_;
   store::EmbeddedStore& embedded_;

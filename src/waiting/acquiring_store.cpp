@@ -10,15 +10,15 @@ using std::chrono::nanoseconds;
 using store::Request;
 using store::Verb;
 
-// One that is asked about, or waits for its moment. What the other store is asked is a request of its own,
-// with copies of the checks: its answer may come when the asker has gone, and then the reservation has to be
-// given up.
-struct AcquiringStore::Waiting final : Waiter {
+// One that is asked about, or waits: for its moment, or in line until there is room. What the other store is
+// asked is a request of its own, with copies of the checks: its answer may come when the asker has gone, and
+// then what was charged has to be given up.
+struct AcquiringStore::Waiting final : Waiter, Queues::Place {
   struct Asked final : Request {
     explicit Asked(Waiting& its) : waiting(its) {
       on_answer = [](Request& request) {
         Waiting& self = static_cast<Asked&>(request).waiting;
-        self.store.on_reserved(self, self.store.clock_());
+        self.store.on_answered(self, self.store.clock_());
       };
     }
     Waiting& waiting;
@@ -32,32 +32,61 @@ struct AcquiringStore::Waiting final : Waiter {
         store(its),
         asker(&of),
         reservation(*of.reservation),
-        checks(of.checks.begin(), of.checks.end()),
+        copies(of.checks.begin(), of.checks.end()),
         asked(*this) {
-    asked.checks = checks;
+    checks = asked.checks = copies;
     asked.verb = Verb::reserve;
     asked.reservation = &reservation;
     asked.patience = of.patience;
+    owner = &its;
+    number = its.house_.queues.next_number();
+  }
+
+  bool is_asked() const { return asked.state == Request::State::submitted; }
+
+  // From now on the limits and the keys' bytes are its own: it may ask again.
+  void keep() {
+    if (!limits.empty()) return;
+    std::size_t bytes = 0;
+    for (const store::Check& each : copies)
+      bytes += each.key.size() + each.colocate.size() + each.limit->name.size();
+    texts.reserve(bytes);  // so that views of it stay where they are
+    limits.reserve(copies.size());
+    const auto copy = [this](std::string_view text) {
+      texts.append(text);
+      return std::string_view(texts).substr(texts.size() - text.size());
+    };
+    for (store::Check& each : copies) {
+      store::Limit& limit = limits.emplace_back(*each.limit);
+      limit.name = copy(limit.name);
+      each.limit = &limit;
+      each.key = copy(each.key);
+      each.colocate = copy(each.colocate);
+    }
   }
 
   AcquiringStore& store;
   Request* asker;  // null: it has gone
   store::Reservation reservation;
-  std::vector<store::Check> checks;
+  std::vector<store::Check> copies;
+  std::vector<store::Limit> limits;
+  std::string texts;
   Asked asked;
-  bool told_at_once = true;  // inside submit(): then on_answer is not called
+  nanoseconds max_wait{0};
+  nanoseconds deadline{0};
+  std::optional<nanoseconds> denied;  // it is asked only what remains: it is denied, with that wait
+  bool told_at_once = true;           // inside submit(): then on_answer is not called
   bool in_house = false;
   bool turned_away = false;  // the house is full, and others might have had it wait
   bool ended = false;
-  nanoseconds moment{0};
-  Place place;
+  nanoseconds moment{0};  // to act; in line: when there would be room if nobody else came
 };
 
-// A cancel that is under way.
+// A reservation that is being given up.
 struct AcquiringStore::Leaving final : Request {
-  Leaving(AcquiringStore& its, std::string id) : store(its) {
+  Leaving(AcquiringStore& its, std::string id, Verb how) : store(its) {
     which.id = std::move(id);
-    verb = Verb::cancel;
+    verb = how;
     reservation = &which;
     on_answer = [](Request& request) {
       auto& self = static_cast<Leaving&>(request);
@@ -70,12 +99,19 @@ struct AcquiringStore::Leaving final : Request {
 };
 
 AcquiringStore::AcquiringStore(store::Store& other, House& house, core::Clock clock,
-                               std::function<void()> changed)
-    : other_(other), house_(house), clock_(std::move(clock)), changed_(std::move(changed)) {}
+                               std::function<void()> changed, std::function<void()> soon)
+    : other_(other),
+      house_(house),
+      clock_(std::move(clock)),
+      changed_(std::move(changed)),
+      soon_(std::move(soon)) {}
 
 AcquiringStore::~AcquiringStore() {
-  for (const auto& each : waiting_)
-    if (each->asked.state == Request::State::submitted) other_.cancel(each->asked);
+  soon_ = [] {};  // its loop may have ended
+  for (const auto& [number, each] : waiting_) {
+    if (each->is_asked()) other_.cancel(each->asked);
+    if (each->queue != nullptr) house_.queues.leave(*each, false);
+  }
   for (const auto& each : leaving_)
     if (each->state == Request::State::submitted) other_.cancel(*each);
 }
@@ -91,43 +127,136 @@ void AcquiringStore::submit(std::span<Request* const> batch, store::Moment when)
 }
 
 void AcquiringStore::begin(Request& request, store::Moment when) {
-  waiting_.push_back(std::make_unique<Waiting>(*this, request));
-  Waiting& waiting = *waiting_.back();
-  waiting.place = std::prev(waiting_.end());
+  auto made = std::make_unique<Waiting>(*this, request);
+  Waiting& waiting = *made;
+  waiting_.emplace(waiting.number, std::move(made));
   request.state = Request::State::submitted;
   request.ticket = &waiting;
-  store::Reservation& asked = waiting.reservation;
-  asked.max_wait = std::clamp(last_moment_ - when.now, nanoseconds{0}, asked.max_wait);
-  if (asked.max_wait.count() > 0) {
+  nanoseconds& max_wait = waiting.reservation.max_wait;
+  max_wait = std::clamp(last_moment_ - when.now, nanoseconds{0}, max_wait);
+  if (max_wait.count() > 0) {
     waiting.in_house = house_.enter();
     waiting.turned_away = !waiting.in_house;
-    if (waiting.turned_away) asked.max_wait = nanoseconds{0};
+    if (waiting.turned_away) max_wait = nanoseconds{0};
   }
-  Request* const one = &waiting.asked;
-  other_.submit({&one, 1}, when);
-  if (waiting.asked.state == Request::State::answered) {
-    on_reserved(waiting, when.now);
+  waiting.max_wait = max_wait;
+  waiting.deadline = when.now + std::min(max_wait, nanoseconds::max() - when.now);
+  if (Queues::keeps_free(waiting.copies) && house_.queues.join(waiting)) {
+    line_up(waiting, when.now);
   } else {
-    waiting.told_at_once = false;
+    ask(waiting, when);
   }
 }
 
-void AcquiringStore::on_reserved(Waiting& waiting, nanoseconds since) {
-  const Request& asked = waiting.asked;
-  const bool waits = asked.fault == Fault::none && asked.allowed() && waiting.reservation.wait.count() > 0;
+// It is in line, after those that came earlier: it stays if it can be in time.
+void AcquiringStore::line_up(Waiting& waiting, nanoseconds now) {
+  waiting.moment = house_.queues.last_moment(waiting);
+  if (waiting.moment > waiting.deadline || waiting.max_wait.count() == 0) {
+    if (waiting.turned_away) house_.turn_away();
+    return deny_in_line(waiting, waiting.moment - waiting.max_wait - now);
+  }
+  waiting.told_at_once = false;
+  waiting.keep();
+  settle_in(waiting);
+}
+
+void AcquiringStore::ask(Waiting& waiting, store::Moment when) {
+  Request* const one = &waiting.asked;
+  waiting.asked.fault = Fault::none;
+  other_.submit({&one, 1}, when);
+  if (!waiting.is_asked()) return on_answered(waiting, when.now);
+  waiting.told_at_once = false;
+  waiting.keep();
+}
+
+void AcquiringStore::on_answered(Waiting& waiting, nanoseconds since) {
+  Request& asked = waiting.asked;
+  const bool granted = asked.verb == Verb::reserve && asked.fault == Fault::none && asked.allowed();
+  if (!granted && waiting.asker != nullptr && waits_for_room(waiting, since)) return;
+  if (waiting.queue != nullptr) house_.queues.leave(waiting, granted);
   if (waiting.asker == nullptr) {
-    if (!waiting.reservation.id.empty()) give_up(waiting.reservation.id);
+    if (granted) take_back(waiting);
     return remove(waiting);
   }
-  if (!waits) {
-    if (waiting.turned_away && asked.fault == Fault::none && !asked.allowed()) house_.turn_away();
-    return finish(waiting);
+  if (granted && waiting.reservation.wait.count() > 0) return wait_for_moment(waiting, since);
+  if (waiting.denied && asked.fault == Fault::none) {
+    asked.by = static_cast<std::uint8_t>(waiting.by);
+    return deny(waiting, *waiting.denied);
   }
+  if (!granted && waiting.turned_away && asked.fault == Fault::none) house_.turn_away();
+  finish(waiting);
+}
+
+// Denied, and not to be charged ahead: whether it waits in line for what has denied it.
+bool AcquiringStore::waits_for_room(Waiting& waiting, nanoseconds since) {
+  const Request& asked = waiting.asked;
+  nanoseconds& wait = waiting.reservation.wait;
+  if (asked.verb != Verb::reserve || asked.fault != Fault::none || waiting.max_wait.count() == 0 ||
+      wait.count() <= 0 || !Queues::was_not_ahead(waiting.copies))
+    return false;
+  const store::Check& check = waiting.copies[asked.by];
+  nanoseconds room = wait;
+  if (check.inside != store::Check::kNoGuarantee) {
+    // Its guarantee may have room earlier than what it borrows from.
+    const auto& guaranteed = waiting.copies[check.inside].decision.retry_after;
+    if (guaranteed) room = std::min(room, *guaranteed);
+  }
+  waiting.deadline = std::min(waiting.deadline, last_moment_);
+  if (room > waiting.deadline - since) {
+    // The same request would wait for as long as it may.
+    wait = std::max(nanoseconds{1}, wait - waiting.max_wait);
+    waiting.copies[asked.by].decision.retry_after = wait;
+    return false;
+  }
+  waiting.told_at_once = false;
+  waiting.keep();
+  waiting.moment = since + room;
+  house_.queues.wait_for(waiting, asked.by, waiting.moment);
+  settle_in(waiting);
+  return true;
+}
+
+void AcquiringStore::wait_for_moment(Waiting& waiting, nanoseconds since) {
   waiting.told_at_once = false;
   waiting.moment = since + waiting.reservation.wait;
   // It took a while until it was answered.
   if (waiting.moment > last_moment_) return end(waiting);
   wait_until(waiting, waiting.moment);
+}
+
+// Of one in line, its timer: that of its turn, or of its deadline.
+void AcquiringStore::settle_in(Waiting& waiting) {
+  const Queues& queues = house_.queues;
+  wait_until(waiting, queues.is_first(waiting) ? queues.first_moment(waiting) : waiting.deadline);
+}
+
+void AcquiringStore::on_first(std::uint64_t number) {
+  {
+    const std::lock_guard lock(mutex_);
+    turns_.push_back(number);
+  }
+  soon_();
+}
+
+// The first in line asks at once: there may be room for it too.
+void AcquiringStore::take_turns() {
+  std::vector<std::uint64_t> turns;
+  {
+    const std::lock_guard lock(mutex_);
+    turns.swap(turns_);
+  }
+  for (const std::uint64_t number : turns) {
+    const auto found = waiting_.find(number);
+    if (found == waiting_.end()) continue;
+    Waiting& waiting = *found->second;
+    if (waiting.queue != nullptr && !waiting.is_asked() && !waiting.ended)
+      waiters_.add(waiting, nanoseconds{0});
+  }
+}
+
+void AcquiringStore::advance(nanoseconds now) {
+  take_turns();
+  waiters_.advance(now);
 }
 
 void AcquiringStore::wait_until(Waiting& waiting, nanoseconds time) {
@@ -137,9 +266,13 @@ void AcquiringStore::wait_until(Waiting& waiting, nanoseconds time) {
 }
 
 void AcquiringStore::on_due(Waiting& waiting) {
+  if (waiting.queue != nullptr) return on_turn(waiting);
   store::Reservation& reservation = waiting.reservation;
-  if (waiting.ended) return deny(waiting, std::max(nanoseconds{1}, waiting.moment - clock_()));
-  for (store::Check& each : waiting.checks)
+  if (waiting.ended) {
+    give_up(std::exchange(reservation.id, {}), Verb::cancel);
+    return deny(waiting, std::max(nanoseconds{1}, waiting.moment - clock_()));
+  }
+  for (store::Check& each : waiting.copies)
     each.decision.reset_after = std::max(nanoseconds{0}, each.decision.reset_after - reservation.wait);
   reservation.wait = nanoseconds{0};
   // There is nothing to cancel any more.
@@ -147,11 +280,37 @@ void AcquiringStore::on_due(Waiting& waiting) {
   finish(waiting);
 }
 
+// Of one in line.
+void AcquiringStore::on_turn(Waiting& waiting) {
+  const nanoseconds now = clock_();
+  Queues& queues = house_.queues;
+  const bool is_first = queues.is_first(waiting);
+  if (waiting.ended) {
+    const nanoseconds moment = is_first ? queues.first_moment(waiting) : waiting.moment;
+    return deny_in_line(waiting, moment - now);
+  }
+  if (now >= waiting.deadline && !is_first)
+    return deny_in_line(waiting, queues.last_moment(waiting) - waiting.max_wait - now);
+  // One that came earlier may have joined the line since, or another line of its.
+  if (!is_first || queues.join(waiting)) return settle_in(waiting);
+  waiting.reservation.max_wait = std::max(nanoseconds{0}, waiting.deadline - now);
+  ask(waiting, {now, now});
+}
+
+// Not charged. What remains is asked for: it was not asked, or long ago.
+void AcquiringStore::deny_in_line(Waiting& waiting, nanoseconds wait) {
+  house_.queues.leave(waiting, false);
+  waiting.denied = std::max(nanoseconds{1}, wait);
+  waiting.asked.verb = Verb::look;
+  const nanoseconds now = clock_();
+  ask(waiting, {now, now});
+}
+
 void AcquiringStore::deny(Waiting& waiting, nanoseconds wait) {
-  give_up(std::exchange(waiting.reservation.id, {}));
+  waiting.reservation.id.clear();
   waiting.reservation.wait = wait;
   waiting.asked.charged = false;
-  Decision& decision = waiting.checks[waiting.asked.by].decision;
+  Decision& decision = waiting.copies[waiting.asked.by].decision;
   decision.verdict = Verdict::denied;
   decision.retry_after = wait;
   finish(waiting);
@@ -160,9 +319,9 @@ void AcquiringStore::deny(Waiting& waiting, nanoseconds wait) {
 void AcquiringStore::finish(Waiting& waiting) {
   Request& asker = *waiting.asker;
   const Request& asked = waiting.asked;
-  for (std::size_t i = 0; i < waiting.checks.size(); ++i) {
-    asker.checks[i].decision = waiting.checks[i].decision;
-    asker.checks[i].hash = waiting.checks[i].hash;
+  for (std::size_t i = 0; i < waiting.copies.size(); ++i) {
+    asker.checks[i].decision = waiting.copies[i].decision;
+    asker.checks[i].hash = waiting.copies[i].hash;
   }
   asker.charged = asked.charged;
   asker.by = asked.by;
@@ -184,15 +343,19 @@ void AcquiringStore::cancel(Request& pending) {
   Waiting& waiting = *static_cast<Waiting*>(std::exchange(pending.ticket, nullptr));
   pending.state = Request::State::idle;
   waiting.asker = nullptr;
-  // Its reservation is given up when it is known.
-  if (!waiting.waiting()) return;
-  give_up(waiting.reservation.id);
+  // What it has charged is given up when that is known.
+  if (waiting.is_asked()) return;
+  if (waiting.queue != nullptr) {
+    house_.queues.leave(waiting, false);
+  } else {
+    give_up(waiting.reservation.id, Verb::cancel);
+  }
   remove(waiting);
 }
 
 bool AcquiringStore::end(Request& pending) {
   Waiting& waiting = *static_cast<Waiting*>(pending.ticket);
-  if (!waiting.waiting()) return false;
+  if (waiting.is_asked()) return false;
   end(waiting);
   return true;
 }
@@ -205,12 +368,30 @@ void AcquiringStore::end(Waiting& waiting) {
 
 void AcquiringStore::end_all_after(nanoseconds moment) {
   last_moment_ = moment;
-  for (const auto& each : waiting_)
-    if (each->waiting() && each->moment > moment) end(*each);
+  const Queues& queues = house_.queues;
+  for (const auto& [number, each] : waiting_) {
+    if (each->is_asked()) continue;
+    const bool in_line = each->queue != nullptr;
+    const bool is_first = in_line && queues.is_first(*each);
+    if (std::max(each->moment, is_first ? queues.first_moment(*each) : nanoseconds{0}) > moment) {
+      end(*each);
+    } else if (in_line && each->deadline > moment) {
+      each->deadline = moment;
+      settle_in(*each);
+    }
+  }
 }
 
-void AcquiringStore::give_up(std::string id) {
-  leaving_.push_back(std::make_unique<Leaving>(*this, std::move(id)));
+// Of one whose asker has gone before it was granted.
+void AcquiringStore::take_back(Waiting& waiting) {
+  store::Reservation& reservation = waiting.reservation;
+  if (reservation.id.empty()) return other_.give_back(waiting.asked, clock_());
+  give_up(std::move(reservation.id), reservation.wait.count() > 0 ? Verb::cancel : Verb::settle);
+}
+
+// Settled, it has cost nothing.
+void AcquiringStore::give_up(std::string id, Verb verb) {
+  leaving_.push_back(std::make_unique<Leaving>(*this, std::move(id), verb));
   Leaving& leaving = *leaving_.back();
   leaving.place = std::prev(leaving_.end());
   const nanoseconds now = clock_();
@@ -221,7 +402,7 @@ void AcquiringStore::give_up(std::string id) {
 
 void AcquiringStore::remove(Waiting& waiting) {
   if (waiting.in_house) house_.leave();
-  waiting_.erase(waiting.place);
+  waiting_.erase(waiting.number);
 }
 
 }  // namespace weir::waiting

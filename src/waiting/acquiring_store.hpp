@@ -5,8 +5,12 @@
 // own, in the order in which they came, over all that share that store. One whose asker goes away is
 // cancelled, and its units go to those who come next; so is one whose wait is ended early.
 //
+// A class that keeps something free for others is not charged ahead: its requests wait here, in line for what
+// has denied them (queues.hpp), ask again when there is room, and are charged when they are granted. Their
+// order is that of the House.
+//
 // One thread, its loop's, which sets a timer to next_deadline() and then calls advance(). Bounded by a House,
-// which any number of these share. Not for: timers, and what a client is told.
+// which any number of these share, each with a loop of its own. Not for: timers, and what a client is told.
 #pragma once
 
 #include <atomic>
@@ -15,19 +19,23 @@
 #include <cstdint>
 #include <functional>
 #include <list>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "core/clock.hpp"
 #include "store/store.hpp"
+#include "waiting/queues.hpp"
 #include "weir/waiters.hpp"
 
 namespace weir::waiting {
 
-// How many may wait at a time, over all loops. A full one lets nobody wait: who would have to is denied at
-// once.
+// How many may wait at a time, over all loops, and in which order those do that are not charged ahead. A full
+// one lets nobody wait: who would have to is denied at once.
 class House {
  public:
   explicit House(std::size_t most) : most_(most) {}
@@ -42,19 +50,23 @@ class House {
   std::size_t waiting() const { return waiting_.load(std::memory_order_relaxed); }
   std::uint64_t turned_away() const { return turned_away_.load(std::memory_order_relaxed); }
 
+  Queues queues;
+
  private:
   const std::size_t most_;
   std::atomic<std::size_t> waiting_{0};
   std::atomic<std::uint64_t> turned_away_{0};
 };
 
-class AcquiringStore final : public store::Store {
+class AcquiringStore final : public store::Store, private Queues::Owner {
  public:
   using nanoseconds = std::chrono::nanoseconds;
 
-  // `changed` is called when next_deadline() may have become earlier. All that is handed in must outlive
-  // this; no request may be submitted to it when it is destroyed.
-  AcquiringStore(store::Store& other, House& house, core::Clock clock, std::function<void()> changed);
+  // `changed` is called when next_deadline() may have become earlier; `soon` by any thread when advance() is
+  // to be called. All that is handed in must outlive this; no request may be submitted to it when it is
+  // destroyed.
+  AcquiringStore(store::Store& other, House& house, core::Clock clock, std::function<void()> changed,
+                 std::function<void()> soon);
   ~AcquiringStore() override;
   AcquiringStore(const AcquiringStore&) = delete;
   AcquiringStore& operator=(const AcquiringStore&) = delete;
@@ -70,21 +82,30 @@ class AcquiringStore final : public store::Store {
   void end_all_after(nanoseconds moment);
 
   std::optional<nanoseconds> next_deadline() const { return waiters_.next_deadline(); }
-  void advance(nanoseconds now) { waiters_.advance(now); }
+  void advance(nanoseconds now);
 
  private:
   struct Waiting;
   struct Leaving;
-  using Place = std::list<std::unique_ptr<Waiting>>::iterator;
 
   void begin(store::Request& request, store::Moment when);
-  void on_reserved(Waiting& waiting, nanoseconds since);
+  void line_up(Waiting& waiting, nanoseconds now);
+  void ask(Waiting& waiting, store::Moment when);
+  void on_answered(Waiting& waiting, nanoseconds since);
+  bool waits_for_room(Waiting& waiting, nanoseconds since);
+  void wait_for_moment(Waiting& waiting, nanoseconds since);
+  void on_first(std::uint64_t number) override;
+  void take_turns();
   void on_due(Waiting& waiting);
-  void wait_until(Waiting& waiting, nanoseconds moment);
+  void on_turn(Waiting& waiting);
+  void settle_in(Waiting& waiting);
+  void wait_until(Waiting& waiting, nanoseconds time);
   void end(Waiting& waiting);
   void deny(Waiting& waiting, nanoseconds wait);
+  void deny_in_line(Waiting& waiting, nanoseconds wait);
   void finish(Waiting& waiting);
-  void give_up(std::string id);
+  void take_back(Waiting& waiting);
+  void give_up(std::string id, store::Verb verb);
   void remove(Waiting& waiting);
 
   store::Store& other_;
@@ -92,8 +113,11 @@ class AcquiringStore final : public store::Store {
   core::Clock clock_;
   std::function<void()> changed_;
   nanoseconds last_moment_ = nanoseconds::max();
+  std::function<void()> soon_;
   Waiters waiters_;
-  std::list<std::unique_ptr<Waiting>> waiting_;
+  std::map<std::uint64_t, std::unique_ptr<Waiting>> waiting_;  // by their numbers
+  std::mutex mutex_;
+  std::vector<std::uint64_t> turns_;  // those that are now first; with the mutex
   std::list<std::unique_ptr<Leaving>> leaving_;
 };
 

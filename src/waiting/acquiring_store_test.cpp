@@ -46,7 +46,7 @@ struct World {
   House house{1'000};
   nanoseconds now = 100s;
   int changed = 0;
-  AcquiringStore store{embedded, house, [this] { return now; }, [this] { ++changed; }};
+  AcquiringStore store{embedded, house, [this] { return now; }, [this] { ++changed; }, [] {}};
   std::vector<Asker*> told;
 
   std::unique_ptr<Asker> ask(nanoseconds max_wait, nanoseconds hold = 0s) {
@@ -231,7 +231,7 @@ struct SlowWorld {
   House house{1'000};
   nanoseconds now = 100s;
   std::vector<Asker*> told;
-  AcquiringStore store{slow, house, [this] { return now; }, [] {}};
+  AcquiringStore store{slow, house, [this] { return now; }, [] {}, [] {}};
 
   std::unique_ptr<Asker> ask(nanoseconds max_wait) {
     auto asker = std::make_unique<Asker>(limit, "k", max_wait, told);
@@ -277,7 +277,7 @@ TEST(AcquiringStore, its_end_takes_back_what_it_asked) {
   std::vector<Asker*> told;
   Asker asker(limit, "k", 1s, told);
   {
-    AcquiringStore store{slow, house, [] { return 1s; }, [] {}};
+    AcquiringStore store{slow, house, [] { return 1s; }, [] {}, [] {}};
     Request* const one = &asker;
     store.submit({&one, 1}, {1s, 1s});
     store.cancel(asker);

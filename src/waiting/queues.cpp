@@ -1,0 +1,156 @@
+#include "waiting/queues.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
+
+namespace weir::waiting {
+
+using std::chrono::nanoseconds;
+
+namespace {
+
+// Beyond that nobody waits: a quarter of the time that a clock has.
+constexpr nanoseconds kFar = nanoseconds::max() / 4;
+
+nanoseconds after(nanoseconds base, unsigned __int128 units, nanoseconds interval) {
+  const auto far = static_cast<unsigned __int128>(kFar.count());
+  const unsigned __int128 time =
+      std::min(far, std::min(far, units) * static_cast<unsigned __int128>(interval.count()));
+  return std::min(base, kFar) + nanoseconds{static_cast<std::int64_t>(time)};
+}
+
+void append_number(std::string& name, std::uint64_t number) {
+  std::array<char, sizeof(number)> bytes{};
+  std::memcpy(bytes.data(), &number, sizeof(number));
+  name.append(bytes.data(), bytes.size());
+}
+
+// Which state it is, which class asks, and by which guarantee: that one may have room when the others have
+// none.
+std::string name_of(std::span<const store::Check> checks, std::size_t which) {
+  const store::Check& check = checks[which];
+  std::string name;
+  append_number(name, check.limit->id);
+  append_number(name, static_cast<std::uint64_t>(check.limit->rule.kept.count()));
+  append_number(name, check.key.size());
+  name.append(check.key);
+  if (check.inside == store::Check::kNoGuarantee) return name;
+  append_number(name, checks[check.inside].limit->id);
+  return name.append(checks[check.inside].key);
+}
+
+std::uint64_t units_of(const Queues::Place& place) { return place.checks[place.by].cost.units; }
+
+}  // namespace
+
+struct Queues::Queue {
+  const Place& first() const { return *waiting.begin()->second; }
+
+  std::string name{};
+  std::map<std::uint64_t, Place*> waiting{};  // by number
+  unsigned __int128 units = 0;                // of all of them
+  nanoseconds base{0};                        // when there was or will be room for nothing yet
+  nanoseconds interval{0};                    // for one unit
+};
+
+Queues::Queues() = default;
+Queues::~Queues() = default;
+
+bool Queues::keeps_free(std::span<const store::Check> checks) {
+  return std::any_of(checks.begin(), checks.end(), [](const store::Check& each) {
+    return !each.shadow && each.limit->rule.kept.count() != 0;
+  });
+}
+
+bool Queues::was_not_ahead(std::span<const store::Check> checks) {
+  return std::any_of(checks.begin(), checks.end(), [checks](const store::Check& each) {
+    const bool is_inside =
+        each.inside != store::Check::kNoGuarantee && checks[each.inside].decision.allowed();
+    return !each.shadow && each.limit->rule.kept.count() != 0 && !is_inside;
+  });
+}
+
+Queues::Found Queues::find_earlier(const Place& place) const {
+  for (std::size_t i = 0; !queues_.empty() && i < place.checks.size(); ++i) {
+    if (place.checks[i].shadow) continue;
+    const auto found = queues_.find(name_of(place.checks, i));
+    if (found == queues_.end() || found->second.get() == place.queue) continue;
+    if (found->second->first().number < place.number) return {found->second.get(), i};
+  }
+  return {nullptr, 0};
+}
+
+bool Queues::join(Place& place) {
+  const std::lock_guard lock(mutex_);
+  const Found found = find_earlier(place);
+  if (found.queue == nullptr) return false;
+  if (place.queue != nullptr) remove(place, false);
+  add(place, *found.queue, found.by);
+  return true;
+}
+
+void Queues::wait_for(Place& place, std::size_t by, nanoseconds opens) {
+  const std::lock_guard lock(mutex_);
+  std::string name = name_of(place.checks, by);
+  std::unique_ptr<Queue>& its = queues_[name];
+  if (!its) its = std::make_unique<Queue>();
+  Queue& queue = *its;
+  queue.name = std::move(name);
+  if (place.queue != &queue) {
+    if (place.queue != nullptr) remove(place, false);
+    add(place, queue, by);
+  }
+  queue.interval = place.checks[by].limit->rule.quota.emission_interval();
+  queue.base = opens - after(nanoseconds{0}, units_of(place), queue.interval);
+}
+
+void Queues::leave(Place& place, bool charged) {
+  const std::lock_guard lock(mutex_);
+  remove(place, charged);
+}
+
+void Queues::add(Place& place, Queue& queue, std::size_t by) {
+  place.queue = &queue;
+  place.by = by;
+  queue.waiting.emplace(place.number, &place);
+  queue.units += units_of(place);
+}
+
+void Queues::remove(Place& place, bool charged) {
+  Queue& queue = *std::exchange(place.queue, nullptr);
+  const bool was_first = &queue.first() == &place;
+  queue.waiting.erase(place.number);
+  queue.units -= units_of(place);
+  if (charged) queue.base = after(queue.base, units_of(place), queue.interval);
+  if (queue.waiting.empty()) {
+    queues_.erase(std::string(queue.name));
+  } else if (was_first) {
+    queue.first().owner->on_first(queue.first().number);
+  }
+}
+
+bool Queues::is_first(const Place& place) const {
+  const std::lock_guard lock(mutex_);
+  return &place.queue->first() == &place;
+}
+
+nanoseconds Queues::first_moment(const Place& place) const {
+  const std::lock_guard lock(mutex_);
+  const Queue& queue = *place.queue;
+  return after(queue.base, units_of(queue.first()), queue.interval);
+}
+
+nanoseconds Queues::last_moment(const Place& place) const {
+  const std::lock_guard lock(mutex_);
+  const Queue& queue = *place.queue;
+  return after(queue.base, queue.units, queue.interval);
+}
+
+bool Queues::empty() const {
+  const std::lock_guard lock(mutex_);
+  return queues_.empty();
+}
+
+}  // namespace weir::waiting

@@ -1,0 +1,98 @@
+// Those that wait until a key has room for their class, which their requests may not take ahead: in line for
+// the key that has denied them last, first come first served. One asks again at a time for each key, so that
+// a thousand that wait for one limit ask as often as one.
+//
+// A request does not pass any that came earlier and waits for a key of its own in the same class. A key that
+// has room holds up nobody, whatever else those that need it wait for.
+//
+// Shared by the loops of a server: any thread may call anything at any time, for places of its own. It does
+// not own those that wait, nor their checks: each stays where it is until it leaves. Not for: asking, and
+// timers (acquiring_store.hpp).
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <unordered_map>
+
+#include "store/store.hpp"
+
+namespace weir::waiting {
+
+class Queues {
+ public:
+  using nanoseconds = std::chrono::nanoseconds;
+
+  // Whom a loop belongs to whose requests wait.
+  class Owner {
+   public:
+    // One of its places is the first of its line now, and may ask. Any thread; it may call nothing here.
+    virtual void on_first(std::uint64_t number) = 0;
+
+   protected:
+    ~Owner() = default;
+  };
+
+  struct Queue;
+
+  // One that waits.
+  struct Place {
+    std::uint64_t number = 0;  // in the order of coming
+    Owner* owner = nullptr;
+    std::span<const store::Check> checks{};
+    Queue* queue = nullptr;  // null: it waits for no key
+    std::size_t by = 0;      // the check that this key is of
+  };
+
+  Queues();
+  ~Queues();
+  Queues(const Queues&) = delete;
+  Queues& operator=(const Queues&) = delete;
+
+  // Whether an enforced check is of a class that keeps something free; and of a request that was denied,
+  // whether it was for that class that it could not be charged ahead: a guarantee with room makes it one that
+  // can.
+  static bool keeps_free(std::span<const store::Check> checks);
+  static bool was_not_ahead(std::span<const store::Check> checks);
+
+  // Of the next that comes.
+  std::uint64_t next_number() { return last_number_.fetch_add(1, std::memory_order_relaxed) + 1; }
+
+  // Puts it into the line of a key of its for which one waits that came earlier, out of the one that it is
+  // in; false: there is none, and nothing has changed.
+  bool join(Place& place);
+  // Puts it into the line of the key of its check `by`, which has denied it, out of the one that it is in:
+  // there is room for it at `opens`.
+  void wait_for(Place& place, std::size_t by, nanoseconds opens);
+  // Takes it out of its line, with what it was charged or without.
+  void leave(Place& place, bool charged);
+
+  bool is_first(const Place& place) const;
+  // When there would be room for one in its line if nobody else came: for the first, and for the last.
+  nanoseconds first_moment(const Place& place) const;
+  nanoseconds last_moment(const Place& place) const;
+
+  bool empty() const;
+
+ private:
+  // These need the lock.
+  struct Found {
+    Queue* queue;  // null: none
+    std::size_t by;
+  };
+  Found find_earlier(const Place& place) const;
+  static void add(Place& place, Queue& queue, std::size_t by);
+  void remove(Place& place, bool charged);
+
+  std::atomic<std::uint64_t> last_number_{0};
+  mutable std::mutex mutex_;
+  std::unordered_map<std::string, std::unique_ptr<Queue>> queues_;
+};
+
+}  // namespace weir::waiting
