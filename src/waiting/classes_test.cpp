@@ -169,7 +169,7 @@ TEST(Classes, it_is_first_come_first_served_and_a_large_cost_is_not_passed) {
   const auto drained = world.ask_bulk(5, 0s);
   std::vector<std::unique_ptr<Asker>> all;
   Told expected;
-  for (const std::uint64_t cost : {5, 1, 2, 1, 1}) {
+  for (const std::uint64_t cost : {5U, 1U, 2U, 1U, 1U}) {
     all.push_back(world.ask_bulk(cost, 10s));
     expected.push_back(all.back().get());
   }
@@ -431,7 +431,7 @@ TEST(Classes, one_that_goes_while_it_is_asked_is_not_charged) {
   }
   // In line, and asked again: others stand after it until it is answered.
   std::vector<std::unique_ptr<Asker>> all;
-  for (const std::uint64_t cost : {5, 1, 1}) {
+  for (const std::uint64_t cost : {5U, 1U, 1U}) {
     all.push_back(world.make({{&world.bulk, "s", cost}}, 10s));
     Request* const one = all.back().get();
     store.submit({&one, 1}, {world.now, world.now});

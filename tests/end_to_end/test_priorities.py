@@ -61,7 +61,7 @@ class Priorities(WithServer):
                 crowd.append(self.acquire(self.client(), "slow=s", 40_000))
             self.blocked(i)
         self.assertEqual(self.look("slow=s")[2], 1)
-        # The room is critical's, and it is not behind anybody: it has its moment at once.
+        # The room is critical's, and it passes those in line.
         self.assertEqual(self.acquire(self.client(), "slow=s", 0, how="critical").reply()[0], 0)
         # What is known is told at once: 10 s to drain what was taken, and 10 s for each that waits.
         denied = self.acquire(self.client(), "slow=s", 1_000).reply()
