@@ -19,6 +19,7 @@ import servers
 LIMITS = ["--limit", "100/min", "--limit", "10/s burst 50", "--limit", "1000/h algorithm=fixed_window"]
 GOACCESS_RATIO = 10
 COUNTING_RATIO = 4
+DECISIONS_RATIO = 2
 BYTES_A_CLIENT = 200
 BYTES_BESIDE = 64 << 20
 AWK = "{seen[$1]++} END {for (each in seen) count++; print count}"
@@ -47,6 +48,7 @@ def speed(folder: pathlib.Path, lines: int, rounds: int) -> dict:
     weir = servers.program("src/cli/weir")
     commands = {
         "weir": [weir, "replay", str(log), *LIMITS],
+        "weir_decisions": [weir, "replay", str(log), *LIMITS, "--decisions", str(folder / "decisions.csv")],
         "weir_one_limit": [weir, "replay", str(log), *LIMITS[:2]],
         # No method is a number: each line is read and taken apart, a little further even, and then refused.
         "weir_parsing_only": [weir, "replay", str(log), "--limit", "1/s", "--cost", "method"],
@@ -69,6 +71,7 @@ def speed(folder: pathlib.Path, lines: int, rounds: int) -> dict:
         "cpu_ns_a_line": {name: round(each / lines * 1e9) for name, each in busy.items()},
         "times_goaccess": round(wall["goaccess"] / wall["weir"], 1),
         "of_wc_and_awk": round(wall["weir"] / (wall["wc"] + wall["awk"]), 2),
+        "decisions_of_without": round(wall["weir_decisions"] / wall["weir"], 2),
         "parsing_share_of_cpu": round(busy["weir_parsing_only"] / busy["weir"], 2),
     }
 
@@ -99,6 +102,7 @@ def body() -> int:
         result = speed(folder, options.lines, options.rounds)
         result["memory"] = memory(folder, options.lines * 4 if not options.quick else 200_000)
     met = (result["times_goaccess"] >= GOACCESS_RATIO and result["of_wc_and_awk"] <= COUNTING_RATIO
+           and result["decisions_of_without"] <= DECISIONS_RATIO
            and result["memory"]["peak_bytes"] <= BYTES_BESIDE + BYTES_A_CLIENT * result["memory"]["clients"])
     result["targets_met"] = met
     if options.json:
@@ -110,6 +114,8 @@ def body() -> int:
         print(f"  {result['times_goaccess']} times goaccess (at least {GOACCESS_RATIO}); {result['of_wc_and_awk']} of wc "
               f"and awk's time (at most {COUNTING_RATIO})")
         print(f"  parsing: {result['parsing_share_of_cpu']:.0%} of the CPU time ({result['cpu_ns_a_line']['weir']} ns a line)")
+        print(f"  with --decisions {each['weir_decisions']} ns a line, {result['decisions_of_without']} of the time without "
+              f"(at most {DECISIONS_RATIO})")
         known = result["memory"]
         print(f"  {known['clients']:,} clients: {known['peak_bytes'] >> 20} MiB, {known['bytes_a_client_above_64_mib']} bytes a "
               f"client above 64 MiB (at most {BYTES_A_CLIENT})")

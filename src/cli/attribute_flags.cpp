@@ -61,16 +61,21 @@ std::vector<logs::Wanted::Part> AttributeFlags::wanted(const std::vector<std::st
   std::vector<logs::Wanted::Part> parts;
   for (const std::string& attribute : attributes) {
     const auto field = said.find(attribute);
+    parts.push_back(part_of(attribute));
     if (field != said.end()) {
-      parts.push_back({field->second, false, {}, {}});
-    } else {
-      parts.push_back({attribute, false, {}, other_names_of(attribute)});
+      parts.back().field = field->second;
+      parts.back().other_names.clear();
     }
-    parts.back().path = attribute == "path";
   }
   // A key without a part would be the client's address.
   if (parts.empty()) parts.push_back({"ip", false, {}, {}});
   return parts;
+}
+
+logs::Wanted::Part part_of(const std::string& attribute) {
+  logs::Wanted::Part part{attribute, false, {}, other_names_of(attribute)};
+  part.path = attribute == "path";
+  return part;
 }
 
 std::shared_ptr<const limits::Set> set_of(const std::string& path) {

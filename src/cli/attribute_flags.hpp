@@ -25,6 +25,9 @@ struct AttributeFlags {
   std::vector<logs::Wanted::Part> wanted(const std::vector<std::string>& attributes) const;
 };
 
+// The field of a log that is this attribute, by the names that logs give it.
+logs::Wanted::Part part_of(const std::string& attribute);
+
 // The limits file at `path`, compiled. What ends is judged by what is asked of it later. Throws
 // std::runtime_error with every error of the file.
 std::shared_ptr<const limits::Set> set_of(const std::string& path);

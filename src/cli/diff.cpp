@@ -32,7 +32,7 @@ std::unique_ptr<const sim::ComparisonReport> compare(const Flags& flags,
       attributes.push_back(std::move(each));
   }
   LogRun run(flags.log, flags.attributes.wanted(attributes));
-  sim::FileComparison comparison(before, after, attributes);
+  sim::FileComparison comparison(before, after, attributes, flags.log.cost.empty());
   run.read([&](std::span<const logs::Event> events) {
     for (const logs::Event& event : events) comparison.take(event, run.reader().clients());
   });

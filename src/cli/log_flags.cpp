@@ -18,6 +18,8 @@
 #include "core/duration.hpp"
 #include "core/printable.hpp"
 #include "logs/log_time.hpp"
+#include "sim/event_spool.hpp"
+#include "sim/spread.hpp"
 
 namespace weir::cli {
 namespace {
@@ -50,6 +52,8 @@ void LogFlags::add_to(CLI::App& app) {
   app.add_option("--reorder", reorder, "sort lines that are up to this late; 0: none, all: the whole log")
       ->type_name("TIME")
       ->capture_default_str();
+  app.add_flag("--spread", spread, "spread requests of one time evenly over what the log's times leave open");
+  filter.add_to(app);
   app.add_flag("--json", json, "print one JSON object instead of the table");
   app.add_option("--html", html, "also write a page with plots to this file")->type_name("FILE");
 }
@@ -90,6 +94,7 @@ logs::LogOptions LogFlags::options() const {
                                "' is not a time such as 60s or 5min, nor 0, nor all");
     options.reorder_ns = window->count();
   }
+  filter.add_to(options);
   return options;
 }
 
@@ -116,20 +121,47 @@ LogRun::LogRun(const LogFlags& flags, logs::LogOptions options)
 LogRun::~LogRun() { finish(); }
 
 void LogRun::read(const std::function<void(std::span<const logs::Event>)>& each) {
+  const auto progress = [this](const logs::Progress& at) { show(at); };
+  if (!flags_.spread) {
+    reader_.run([&](std::span<const logs::Event> events) { decide(events, each); }, progress);
+    finish();
+    return;
+  }
+  // What the times leave open is known at the end of the log.
+  sim::EventSpool spool;
+  sim::Resolution resolution;
   reader_.run(
       [&](std::span<const logs::Event> events) {
-        if (events.empty()) return;
-        if (first_ns_ < 0) first_ns_ = events.front().ns;
-        last_ns_ = events.back().ns;
-        for (const logs::Event& event : events) {
-          units_ += event.cost;
-          while (stamps_ns_ > 1 && event.ns % stamps_ns_ != 0)
-            stamps_ns_ = stamps_ns_ == 60 * kSecond ? kSecond : 1;
-        }
-        each(events);
+        for (const logs::Event& event : events) resolution.add(event.ns);
+        spool.add(events);
       },
-      [this](const logs::Progress& at) { show(at); });
+      progress);
   finish();
+  sim::Spread spread(resolution.ns());
+  std::vector<logs::Event> some;
+  constexpr std::size_t kSome = 4096;
+  const auto collect = [&](const logs::Event& event) {
+    some.push_back(event);
+    if (some.size() < kSome) return;
+    decide(some, each);
+    some.clear();
+  };
+  spool.each([&](const logs::Event& event) { spread.take(event, collect); });
+  spread.finish(collect);
+  decide(some, each);
+}
+
+void LogRun::decide(std::span<const logs::Event> events,
+                    const std::function<void(std::span<const logs::Event>)>& each) {
+  if (events.empty()) return;
+  if (first_ns_ < 0) first_ns_ = events.front().ns;
+  last_ns_ = events.back().ns;
+  for (const logs::Event& event : events) {
+    units_ += event.cost;
+    while (stamps_ns_ > 1 && event.ns % stamps_ns_ != 0)
+      stamps_ns_ = stamps_ns_ == 60 * kSecond ? kSecond : 1;
+  }
+  each(events);
 }
 
 void LogRun::show(const logs::Progress& at) {
@@ -175,8 +207,13 @@ sim::LogReport LogRun::report() const {
   report.last_ns = last_ns_;
   report.stamps_ns = stamps_ns_;
   report.units = units_ > UINT64_MAX ? UINT64_MAX : static_cast<std::uint64_t>(units_);
+  flags_.filter.check(report.stats);
   if (report.stats.requests == 0 && !report.interrupted) {
     const logs::LogStats& stats = report.stats;
+    if (stats.left_out > 0) {
+      throw std::runtime_error(
+          fmt::format("--where, --since and --until leave out all of {} requests", stats.left_out));
+    }
     std::string text;
     for (const std::string& broken : stats.broken) text += broken + "\n";
     if (stats.unreadable == 0) throw std::runtime_error(text + flags_.files[0] + ": contains no requests");
@@ -199,11 +236,12 @@ void LogRun::write_names(const std::function<std::string()>& lines) const {
 int LogRun::deliver(const std::string& text, const std::string& json,
                     const std::function<std::string()>& page) const {
   if (!flags_.html.empty()) write_file(flags_.html, page());
+  std::FILE* const to = flags_.report_to_stderr ? stderr : stdout;
   const std::string& out = flags_.json ? json + "\n" : text;
   if (!flags_.json && !flags_.html.empty()) {
-    std::fputs((text + "\nwritten: " + flags_.html + "\n").c_str(), stdout);
+    std::fputs((text + "\nwritten: " + flags_.html + "\n").c_str(), to);
   } else {
-    std::fputs(out.c_str(), stdout);
+    std::fputs(out.c_str(), to);
   }
   if (std::fflush(stdout) != 0 && errno != EPIPE) {
     throw std::runtime_error(std::string("standard output: ") + std::strerror(errno));

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/filter_flags.hpp"
 #include "logs/log_reader.hpp"
 #include "sim/naming.hpp"
 #include "sim/report.hpp"
@@ -26,6 +27,9 @@ struct LogFlags {
   std::string time;
   std::string zone = "+0000";
   std::string reorder = "60s";
+  FilterFlags filter;
+  bool spread = false;
+  bool report_to_stderr = false;  // standard output is taken
   bool json = false;
   std::string html;
   bool anonymize = false;
@@ -66,6 +70,8 @@ class LogRun {
 
  private:
   LogRun(const LogFlags& flags, logs::LogOptions options);
+  void decide(std::span<const logs::Event> events,
+              const std::function<void(std::span<const logs::Event>)>& each);
   void show(const logs::Progress& at);
   void finish();
 

@@ -5,7 +5,9 @@
 
 #include "cli/attribute_flags.hpp"
 #include "cli/commands.hpp"
+#include "cli/decision_file.hpp"
 #include "cli/log_flags.hpp"
+#include "cli/plan_flags.hpp"
 #include "sim/file_replay.hpp"
 #include "sim/replay.hpp"
 #include "sim/warnings.hpp"
@@ -16,9 +18,16 @@ namespace {
 struct Flags {
   LogFlags log;
   std::vector<std::string> limits;
+  PlanFlags plans;
   AttributeFlags file;
   std::size_t worst = 10;
+  std::string decisions;
 };
+
+// What was interrupted is not all, and so not written.
+void finish(DecisionFile* decisions, LogRun& run) {
+  if (decisions != nullptr && !run.reader().interrupted()) decisions->finish();
+}
 
 int deliver(const LogRun& run, const LogFlags& flags, const sim::ReplayReport& report) {
   const sim::ReplayReport shown = sim::with_names(report, flags.naming());
@@ -43,11 +52,17 @@ int replay_file(const Flags& flags) {
   const std::shared_ptr<const limits::Set> set = set_of(flags.file.path);
   std::vector<std::string> attributes = sim::attributes_of(set->file());
   LogRun run(flags.log, flags.file.wanted(attributes));
-  sim::FileReplay replay(set, std::move(attributes), flags.worst);
+  sim::FileReplay replay(set, std::move(attributes), flags.worst, flags.log.cost.empty());
+  std::unique_ptr<DecisionFile> decisions;
+  if (!flags.decisions.empty()) decisions = std::make_unique<DecisionFile>(flags.log, flags.decisions);
   run.read([&](std::span<const logs::Event> events) {
-    for (const logs::Event& event : events) replay.take(event, run.reader().clients());
+    for (const logs::Event& event : events) {
+      const sim::FileReplay::Taken taken = replay.take(event, run.reader().clients());
+      if (decisions) decisions->add(event, taken);
+    }
   });
   sim::LogReport log = run.report();
+  finish(decisions.get(), run);
   log.key = replay.key();
   log.clients = replay.clients();
   sim::ReplayReport report = replay.report();
@@ -57,15 +72,9 @@ int replay_file(const Flags& flags) {
   return deliver(run, flags.log, report);
 }
 
-int replay(const Flags& flags) {
-  if (flags.limits.empty() && flags.file.path.empty())
-    throw std::runtime_error("--limit or --limits is required (see weir replay --help)");
-  if (!flags.limits.empty() && !flags.file.path.empty())
-    throw std::runtime_error("give --limit or --limits, not both");
-  if (!flags.file.path.empty()) return replay_file(flags);
-  if (!flags.file.fields.empty()) throw std::runtime_error("attribute: only --limits has attributes");
+std::vector<core::Rule> rules_of(const std::vector<std::string>& limits) {
   std::vector<core::Rule> rules;
-  for (const std::string& text : flags.limits) {
+  for (const std::string& text : limits) {
     const auto rule = core::Rule::parse(text);
     if (!rule) throw std::runtime_error("limit: " + rule.error());
     rules.push_back(*rule);
@@ -74,21 +83,64 @@ int replay(const Flags& flags) {
     throw std::runtime_error("limit: " + std::to_string(rules.size()) + " limits; the maximum is " +
                              std::to_string(sim::Replay::kMostLimits));
   }
-  LogRun run(flags.log);
-  sim::Replay replay(rules, flags.worst);
-  run.read([&replay](std::span<const logs::Event> events) {
-    for (const logs::Event& event : events) replay.take(event);
-  });
-  sim::LogReport log = run.report();
+  return rules;
+}
+
+// Runs a replay and reports it. `plans` or nothing: then all of the limits are of every client.
+int replay_with(const Flags& flags, LogRun& run, sim::Replay& replay, const std::vector<core::Rule>& rules,
+                const Plans* plans) {
   const logs::Clients& clients = run.reader().clients();
   const std::size_t key_parts = run.reader().options().wanted.key.size();
+  std::unique_ptr<DecisionFile> decisions;
+  if (!flags.decisions.empty())
+    decisions = std::make_unique<DecisionFile>(flags.log, flags.decisions, replay.answered());
+  run.read([&](std::span<const logs::Event> events) {
+    for (const logs::Event& event : events) {
+      replay.take(event);
+      if (decisions) decisions->add(event, clients, key_parts, replay.answers());
+    }
+  });
+  sim::LogReport log = run.report();
+  finish(decisions.get(), run);
   sim::ReplayReport report = replay.report(clients, key_parts);
   std::vector<sim::Tried> tried;
-  for (std::size_t i = 0; i < rules.size(); ++i) tried.push_back({rules[i], report.limits[i].denied});
+  for (std::size_t i = 0; i < rules.size(); ++i)
+    tried.push_back({rules[i], report.limits[i + (plans != nullptr ? 1 : 0)].denied});
   log.warnings = sim::warnings_of(log, sim::some_names(clients, key_parts), tried);
+  if (plans != nullptr && !plans->about_others().empty()) log.warnings.push_back(plans->about_others());
   report.log = std::move(log);
   run.write_names([&] { return sim::names_of(clients, key_parts); });
   return deliver(run, flags.log, report);
+}
+
+int replay_plans(const Flags& flags) {
+  LogRun run(flags.log);
+  Plans plans(flags.plans, flags.limits, run.reader().clients(), run.reader().options().wanted.key.size());
+  std::vector<core::Rule> rules;
+  for (const sim::Replay::Plan& each : plans.all()) rules.push_back(each.rule);
+  sim::Replay replay(
+      plans.name(), plans.all(), [&plans](std::uint32_t client) { return plans.of(client); }, flags.worst);
+  return replay_with(flags, run, replay, rules, &plans);
+}
+
+int replay(Flags flags) {
+  flags.log.report_to_stderr = flags.decisions == "-";
+  if (flags.limits.empty() && flags.file.path.empty())
+    throw std::runtime_error("--limit or --limits is required (see weir replay --help)");
+  if (!flags.limits.empty() && !flags.file.path.empty())
+    throw std::runtime_error("give --limit or --limits, not both");
+  if (!flags.plans.field.empty() && !flags.plans.file.empty())
+    throw std::runtime_error("give --limit-by or --plans, not both");
+  if (flags.plans.any() && !flags.file.path.empty())
+    throw std::runtime_error("limit-by: a limits file names its own attributes");
+  if (!flags.file.path.empty()) return replay_file(flags);
+  if (!flags.file.fields.empty()) throw std::runtime_error("attribute: only --limits has attributes");
+  if (!flags.plans.field.empty()) flags.log.key += "," + flags.plans.field;
+  if (flags.plans.any()) return replay_plans(flags);
+  const std::vector<core::Rule> rules = rules_of(flags.limits);
+  LogRun run(flags.log);
+  sim::Replay replay(rules, flags.worst);
+  return replay_with(flags, run, replay, rules, nullptr);
 }
 
 }  // namespace
@@ -109,6 +161,11 @@ void add_replay(CLI::App& app, int& result) {
       ->add_option("--limits", flags->file.path, "limits file to try instead: all of its limits together")
       ->type_name("FILE");
   flags->file.add_to(*replay_app);
+  flags->plans.add_to(*replay_app);
+  replay_app
+      ->add_option("--decisions", flags->decisions,
+                   "also write a line for each request: CSV, or JSON lines as .jsonl; - is standard output")
+      ->type_name("FILE");
   replay_app->add_option("--worst", flags->worst, "how many of the worst clients to list, up to 1000")
       ->type_name("N")
       ->check(CLI::Range(0, 1000).description(""))

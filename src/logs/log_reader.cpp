@@ -150,7 +150,8 @@ class LogReader::Merge {
   };
 
   void open(File& file) {
-    file.source = std::make_unique<Source>(file.path, options_.wanted, options_.format, stats_, stop_);
+    file.source =
+        std::make_unique<Source>(file.path, options_.wanted, options_.filter, options_.format, stats_, stop_);
   }
 
   void look_ahead(File& file) {
@@ -193,7 +194,7 @@ class LogReader::Merge {
     LogStats not_yet;
     Record record{};
     std::string key;
-    Source source(path, options_.wanted, options_.format, not_yet, stop_);
+    Source source(path, options_.wanted, options_.filter, options_.format, not_yet, stop_);
     return source.next(record, key) ? record.ns : 0;
   }
 
@@ -274,11 +275,16 @@ void LogReader::run(const std::function<void(std::span<const Event>)>& each,
       for (std::size_t i = 0; i < rows.size(); ++i) {
         if (i + kAhead < rows.size()) clients_.prefetch(rows[i + kAhead].hash);
         const Batch::Row& row = rows[i];
+        if (row.record.left_out) {
+          ++decided.left_out;
+          reorder.pass(row.record.ns, collect);
+          continue;
+        }
         const std::string_view key = std::string_view(batch->keys).substr(row.key_begin, row.key_size);
         const std::uint32_t client = clients_.number(key, row.hash);
+        ++decided.requests;
         reorder.take({row.record.ns, row.record.cost, client}, decided, collect);
       }
-      decided.requests += rows.size();
       flush();
       const Progress at = batch->progress;
       channel.give_back(std::move(batch));
@@ -289,6 +295,7 @@ void LogReader::run(const std::function<void(std::span<const Event>)>& each,
   }
   if (wrong) std::rethrow_exception(wrong);
   stats_.requests = decided.requests;
+  stats_.left_out = decided.left_out;
   stats_.reordered = decided.reordered;
   stats_.clamped = decided.clamped;
 }

@@ -31,6 +31,7 @@ struct LogOptions {
 
   std::vector<std::string> files;
   Wanted wanted;
+  Filter filter;                             // wanted.also are the fields of its conditions, in their order
   std::optional<Format> format;              // empty: by each file's first line
   std::int64_t reorder_ns = 60'000'000'000;  // lines this late are sorted, later ones clamped
 };
@@ -68,6 +69,14 @@ class Reorder {
       newest_ = event.ns;
       if (window_ != LogOptions::kSortAll) release(newest_ - window_, each);
     }
+  }
+
+  // Takes the time of a line that is left out.
+  template <class Each>
+  void pass(std::int64_t ns, Each&& each) {
+    if (ns <= newest_) return;
+    newest_ = ns;
+    if (window_ != LogOptions::kSortAll) release(newest_ - window_, each);
   }
 
   template <class Each>

@@ -38,8 +38,9 @@ struct Wanted {
 enum class Format : std::uint8_t { combined, jsonl, csv, tsv };
 
 struct Record {
-  std::int64_t ns;     // since 1970
-  std::uint64_t cost;  // below 2^63
+  std::int64_t ns;        // since 1970
+  std::uint64_t cost;     // below 2^63
+  bool left_out = false;  // a Filter's, which a parser does not know
 };
 
 class Parser {

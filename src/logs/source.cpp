@@ -11,14 +11,17 @@ constexpr std::size_t kSlack = 64;  // what Parser::parse may read past a line's
 
 }  // namespace
 
-Source::Source(const std::string& path, const Wanted& wanted, std::optional<Format> format, LogStats& stats,
-               const std::atomic<bool>& stop)
+Source::Source(const std::string& path, const Wanted& wanted, const Filter& filter,
+               std::optional<Format> format, LogStats& stats, const std::atomic<bool>& stop)
     : path_(path == "-" ? "standard input" : path),
       wanted_(wanted),
+      filter_(filter),
       format_(format),
       stats_(stats),
       input_(path, stop),
-      buffer_(kChunk + kSlack) {}
+      buffer_(kChunk + kSlack) {
+  stats_.with_value.resize(filter.where.size());
+}
 
 // Reads more bytes after those that are left; false when there are none.
 bool Source::refill() {
@@ -94,11 +97,22 @@ bool Source::next(Record& record, std::string& key) {
     }
     const std::size_t key_begin = key.size();
     const std::string_view fault = parser_->parse(*line, record, key);
-    if (fault.empty()) return true;
+    if (fault.empty()) {
+      record.left_out = !takes(record);
+      if (record.left_out) key.resize(key_begin);
+      return true;
+    }
     key.resize(key_begin);
     unreadable(*line, fault);
   }
   return false;
+}
+
+bool Source::takes(const Record& record) {
+  const std::span<const std::string_view> values = parser_->also();
+  for (std::size_t i = 0; i < filter_.where.size(); ++i)
+    stats_.with_value[i] += values[i].data() != nullptr ? 1 : 0;
+  return filter_.takes(record.ns, values);
 }
 
 void Source::unreadable(std::string_view line, std::string_view why) {

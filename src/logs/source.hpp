@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "logs/filter.hpp"
 #include "logs/input.hpp"
 #include "logs/parser.hpp"
 
@@ -28,6 +29,9 @@ struct LogStats {
   std::uint64_t reordered = 0;
   std::uint64_t clamped = 0;
   std::uint64_t unreadable = 0;
+  std::uint64_t left_out = 0;  // by a Filter, of those that could be read
+  std::vector<std::uint64_t>
+      with_value;                    // [i]: readable lines with a value in the field of its i-th condition
   std::vector<Unreadable> examples;  // the first kExamples of them
   std::vector<std::string> broken;   // files that could not be read to their end, and why
   std::string expected;              // an example of a line in this format
@@ -40,11 +44,12 @@ class Source {
   static constexpr std::size_t kLongestLine = std::size_t{1} << 20;
 
   // Throws std::runtime_error when the file cannot be opened.
-  Source(const std::string& path, const Wanted& wanted, std::optional<Format> format, LogStats& stats,
-         const std::atomic<bool>& stop);
+  Source(const std::string& path, const Wanted& wanted, const Filter& filter, std::optional<Format> format,
+         LogStats& stats, const std::atomic<bool>& stop);
 
-  // The next readable line; appends its key to `key`. False at the end. Throws std::runtime_error for a
-  // header without the wanted columns. A truncated or damaged file ends there and is listed in the stats.
+  // The next readable line; appends its key to `key`, unless the filter leaves it out. False at the end.
+  // Throws std::runtime_error for a header without the wanted columns. A truncated or damaged file ends there
+  // and is listed in the stats.
   bool next(Record& record, std::string& key);
 
   std::uint64_t consumed() const { return input_.consumed(); }
@@ -52,10 +57,12 @@ class Source {
  private:
   std::optional<std::string_view> next_line();
   bool refill();
+  bool takes(const Record& record);
   void unreadable(std::string_view line, std::string_view why);
 
   std::string path_;
   const Wanted& wanted_;
+  const Filter& filter_;
   std::optional<Format> format_;
   LogStats& stats_;
   Input input_;

@@ -24,8 +24,10 @@ std::uint64_t change_of(const ComparisonReport::Client& client) {
 
 FileComparison::FileComparison(const std::shared_ptr<const limits::Set>& before,
                                const std::shared_ptr<const limits::Set>& after,
-                               const std::vector<std::string>& attributes)
-    : before_(before, attributes, 0), after_(after, attributes, 0), attributes_(attributes) {
+                               const std::vector<std::string>& attributes, bool costs_an_estimate)
+    : before_(before, attributes, 0, costs_an_estimate),
+      after_(after, attributes, 0, costs_an_estimate),
+      attributes_(attributes) {
   for (std::size_t i = 0; i < attributes.size(); ++i) {
     if (!counts_by(before->file(), attributes[i]) && !counts_by(after->file(), attributes[i])) continue;
     who_.push_back(i);

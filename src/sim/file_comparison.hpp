@@ -45,7 +45,8 @@ struct ComparisonReport {
 class FileComparison {
  public:
   FileComparison(const std::shared_ptr<const limits::Set>& before,
-                 const std::shared_ptr<const limits::Set>& after, const std::vector<std::string>& attributes);
+                 const std::shared_ptr<const limits::Set>& after, const std::vector<std::string>& attributes,
+                 bool costs_an_estimate = false);
 
   void take(const logs::Event& event, const logs::Clients& clients);
   ComparisonReport report() const;

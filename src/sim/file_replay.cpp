@@ -61,10 +61,11 @@ std::vector<std::string> attributes_of(const limits::File& file) {
 }
 
 FileReplay::FileReplay(std::shared_ptr<const limits::Set> set, std::vector<std::string> attributes,
-                       std::size_t worst)
+                       std::size_t worst, bool costs_an_estimate)
     : set_(std::move(set)),
       attributes_(std::move(attributes)),
       worst_(worst),
+      costs_an_estimate_(costs_an_estimate),
       trial_(*set_, kStoreBytes),
       limits_(set_->file().limits.size()),
       over_time_(2 + limits_.size(), kTimelineBins) {
@@ -93,24 +94,27 @@ FileReplay::Taken FileReplay::take(const logs::Event& event, const logs::Clients
   }
   over_time_.add(event.ns, 0);
   const limits::Time now{std::chrono::nanoseconds{event.ns}};
-  if (!trial_.find({values_, event.cost, ""}, now)) {
+  Taken taken;
+  for (const std::size_t each : counted_by_)
+    taken.client += (taken.client.empty() ? "" : " ") + std::string(all[each]);
+  if (!trial_.find({values_, event.cost, "", costs_an_estimate_}, now)) {
     if (totals_.errors++ == 0) totals_.first_error = trial_.error();
-    return {true, false, ""};
+    taken.error = true;
+    taken.allowed = false;
+    return taken;
   }
   const limits::Answer answer = trial_.ask(now);
   if (answer.limit < 0) ++totals_.unlimited;
-  std::string name;
-  for (const std::size_t each : counted_by_) name += (name.empty() ? "" : " ") + std::string(all[each]);
   // What a `deny` list turns away does not cost too much.
   const bool turned_away = trial_.matched().outcome == limits::Matched::Outcome::refused;
   const bool never = !answer.allowed && !answer.retry_after && !turned_away;
-  together_.add(
-      {name, event.ns,
-       answer.allowed ? Verdict::allowed
-       : never        ? Verdict::never
-                      : Verdict::denied,
-       answer.retry_after.value_or(std::chrono::nanoseconds{0}).count(), answer.allowed, event.cost},
-      [&name] { return name; });
+  taken.allowed = answer.allowed;
+  taken.by = answer.by;
+  taken.verdict = answer.allowed ? Verdict::allowed : never ? Verdict::never : Verdict::denied;
+  if (answer.retry_after) taken.retry_after_ns = answer.retry_after->count();
+  taken.client_number = together_.add(
+      {taken.client, event.ns, taken.verdict, taken.retry_after_ns.value_or(0), answer.allowed, event.cost},
+      [&taken] { return taken.client; });
   if (!answer.allowed) over_time_.add(event.ns, 1);
   take_limits(event, answer.allowed);
   if (!answer.allowed) {
@@ -120,7 +124,7 @@ FileReplay::Taken FileReplay::take(const logs::Event& event, const logs::Clients
     });
     if (by != limits.end()) limits_[static_cast<std::size_t>(by - limits.begin())].decided();
   }
-  return {false, answer.allowed, answer.by};
+  return taken;
 }
 
 // The windows of a limit count as one: the worst of their verdicts.

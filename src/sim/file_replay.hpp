@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,13 +25,19 @@ class FileReplay {
  public:
   // `attributes`: those of a request, as the log's reader was told to read them (attributes_of()). `worst`:
   // how many of the worst keys of each limit the report lists.
-  FileReplay(std::shared_ptr<const limits::Set> set, std::vector<std::string> attributes, std::size_t worst);
+  // `costs_an_estimate`: the log says no costs, so a limit with a hold charges its estimate.
+  FileReplay(std::shared_ptr<const limits::Set> set, std::vector<std::string> attributes, std::size_t worst,
+             bool costs_an_estimate = false);
 
-  // What came of a request; the text is the set's.
+  // What came of a request; `by` is the set's text.
   struct Taken {
     bool error = false;  // nobody could decide it
     bool allowed = true;
-    std::string_view by;
+    std::string_view by{};
+    Verdict verdict = Verdict::allowed;
+    std::optional<std::int64_t> retry_after_ns{};
+    std::string client{};             // what the limits count by
+    std::uint64_t client_number = 0;  // for a pseudonym
   };
   Taken take(const logs::Event& event, const logs::Clients& clients);
 
@@ -52,6 +59,7 @@ class FileReplay {
   std::vector<std::string> attributes_;
   std::vector<std::size_t> counted_by_;  // those of attributes_ that some limit's `by` names
   std::size_t worst_;
+  bool costs_an_estimate_;
   limits::Trial trial_;
   std::vector<limits::Attribute> values_;
   KeyTally together_;

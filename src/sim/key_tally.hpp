@@ -26,12 +26,13 @@ class KeyTally {
     bool charged;
     std::uint64_t units;
   };
-  // `name`: the key as reports show it, called for a key that is new.
+  // `name`: the key as reports show it, called for a key that is new. Returns the key's number.
   template <class Name>
-  void add(const Request& request, Name name) {
+  std::uint64_t add(const Request& request, Name name) {
     const auto [at, fresh] = index_.try_emplace(std::string(request.key), standings_.size());
     if (fresh) standings_.push_back({name(), 0, 0, -1, -1});
     count(request, standings_[at->second]);
+    return at->second;
   }
   void decided() { ++decided_; }
   void would_deny() { ++would_deny_; }

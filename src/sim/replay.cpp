@@ -49,10 +49,31 @@ void Peaks::add(std::int64_t ns, std::uint64_t units, std::uint32_t admitted) {
 Replay::Replay(std::vector<core::Rule> rules, std::size_t worst)
     : rules_(std::move(rules)),
       worst_(worst),
+      answers_(rules_.size()),
       tallies_(rules_.size()),
       over_time_(1 + rules_.size(), 512),
       peaks_(rules_.size()) {
-  for (const core::Rule& rule : rules_) exact_.emplace_back(rule.quota);
+  for (const core::Rule& rule : rules_) {
+    exact_.emplace_back(rule.quota);
+    names_.push_back(core::to_text(rule));
+  }
+}
+
+namespace {
+
+std::vector<core::Rule> rules_of(const std::vector<Replay::Plan>& plans) {
+  std::vector<core::Rule> rules{plans.at(0).rule};
+  for (const Replay::Plan& each : plans) rules.push_back(each.rule);
+  return rules;
+}
+
+}  // namespace
+
+Replay::Replay(std::string name, const std::vector<Plan>& plans, PlanOf plan_of, std::size_t worst)
+    : Replay(rules_of(plans), worst) {
+  names_[0] = std::move(name);
+  for (std::size_t i = 0; i < plans.size(); ++i) names_[1 + i] = plans[i].name + ": " + names_[1 + i];
+  plan_of_ = std::move(plan_of);
 }
 
 std::uint32_t Replay::take(const logs::Event& event) {
@@ -65,10 +86,10 @@ std::uint32_t Replay::take(const logs::Event& event) {
   over_time_.add(event.ns, 0);
   std::uint32_t admitted = 0;
   std::uint32_t refused = 0;
-  for (std::size_t limit = 0; limit < rules_.size(); ++limit) {
+  const auto count = [&](std::size_t limit, Answer answer) {
+    answers_[limit] = answer;
     Tally& tally = tallies_[limit];
     Standing& standing = tally.standings[event.client];
-    const Answer answer = decide(limit, standing, event);
     if (answer.verdict == Verdict::allowed) {
       ++tally.allowed;
       tally.units += event.cost;
@@ -78,6 +99,17 @@ std::uint32_t Replay::take(const logs::Event& event) {
       denied(limit, standing, event, answer);
       refused |= 1U << limit;
     }
+  };
+  const auto decided = [&](std::size_t limit) {
+    return decide(limit, tallies_[limit].standings[event.client], event);
+  };
+  if (plan_of_) {
+    const std::size_t plan = plan_of_(event.client);
+    const Answer answer = plan == kNoPlan ? Answer{} : decided(1 + plan);
+    count(0, answer);
+    if (plan != kNoPlan) count(1 + plan, answer);
+  } else {
+    for (std::size_t limit = 0; limit < rules_.size(); ++limit) count(limit, decided(limit));
   }
   peaks_.add(event.ns, event.cost, admitted);
   const Account& account = accounts_[event.client];
@@ -170,8 +202,8 @@ void Replay::forget_the_least() {
 LimitReport Replay::report_of(std::size_t limit, const logs::Clients& clients, std::size_t key_parts) const {
   const Tally& tally = tallies_[limit];
   LimitReport report;
-  report.limit = core::to_text(rules_[limit]);
-  report.algorithm = std::string(core::name_of(rules_[limit].algorithm));
+  report.limit = names_[limit];
+  if (!plan_of_ || limit > 0) report.algorithm = std::string(core::name_of(rules_[limit].algorithm));
   report.allowed = tally.allowed;
   report.denied = tally.denied;
   report.never = tally.never;

@@ -5,6 +5,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "core/rule.hpp"
@@ -58,8 +61,30 @@ class Replay {
   // `worst`: how many of the worst clients of each limit the report lists.
   Replay(std::vector<core::Rule> rules, std::size_t worst);
 
+  // Each client is decided by the limit of its plan. The report's first limit is all of them together, called
+  // `name`, and the others are the plans; a client without one of them is always allowed.
+  struct Plan {
+    std::string name;
+    core::Rule rule;
+  };
+  static constexpr std::size_t kNoPlan = ~std::size_t{0};
+  using PlanOf = std::function<std::size_t(std::uint32_t client)>;
+  Replay(std::string name, const std::vector<Plan>& plans, PlanOf plan_of, std::size_t worst);
+
   // Returns one bit for each limit, set if it denied the request.
   std::uint32_t take(const logs::Event& event);
+
+  struct Answer {
+    Verdict verdict = Verdict::allowed;
+    std::uint64_t retry_after = 0;  // ns
+  };
+  // Of the last request, for each limit that answered() names; of plans one.
+  std::span<const Answer> answers() const {
+    return std::span(answers_).first(plan_of_ ? 1 : answers_.size());
+  }
+  std::vector<std::string> answered() const {
+    return plan_of_ ? std::vector<std::string>{names_[0]} : names_;
+  }
 
   // What was found so far, without the `log` part.
   ReplayReport report(const logs::Clients& clients, std::size_t key_parts) const;
@@ -97,11 +122,6 @@ class Replay {
     logs::Pieces<Log> logs;
   };
 
-  struct Answer {
-    Verdict verdict;
-    std::uint64_t retry_after;
-  };
-
   Answer decide(std::size_t limit, Standing& standing, const logs::Event& event);
   void denied(std::size_t limit, Standing& standing, const logs::Event& event, Answer answer);
   void watch(const logs::Event& event, std::uint32_t refused);
@@ -124,8 +144,11 @@ class Replay {
   static constexpr std::size_t kMostWatched = 4096;
 
   std::vector<core::Rule> rules_;
-  std::vector<ExactGcra> exact_;  // of each rule, for those that are gcra
+  std::vector<ExactGcra> exact_;    // of each rule, for those that are gcra
+  std::vector<std::string> names_;  // as the report has them
+  PlanOf plan_of_;                  // if limits are by plan: then the first of rules_ decides nothing
   std::size_t worst_;
+  std::vector<Answer> answers_;
   std::vector<Tally> tallies_;
   logs::Pieces<Account> accounts_;
   Series over_time_;

@@ -35,6 +35,7 @@ ordered_json log_of(const LogReport& log, const char* kind) {
           {"lines",
            {{"read", log.stats.read},
             {"requests", log.stats.requests},
+            {"left_out", log.stats.left_out},
             {"reordered", log.stats.reordered},
             {"clamped", log.stats.clamped},
             {"unreadable", log.stats.unreadable},

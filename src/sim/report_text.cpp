@@ -57,6 +57,9 @@ std::string head_of(const LogReport& log, bool colour) {
   out += fmt::format("; by {}", log.key);
   if (log.cost != "1") out += fmt::format(", cost {}: {} units", log.cost, grouped(log.units));
   out += "\n";
+  if (stats.left_out > 0)
+    out += fmt::format("{} other requests are left out by --where, --since and --until\n",
+                       grouped(stats.left_out));
   if (stats.reordered + stats.clamped > 0) {
     out += fmt::format("{} lines were out of order: {} sorted, {} later than --reorder {} and clamped\n",
                        grouped(stats.reordered + stats.clamped), grouped(stats.reordered),

@@ -10,8 +10,10 @@ import argparse
 import bisect
 import datetime
 import fractions
+import fnmatch
 import gzip
 import ipaddress
+import itertools
 import json
 import re
 import subprocess
@@ -245,6 +247,41 @@ def cost_of(text):
     return int(text)
 
 
+# ---- which requests are asked about ----------------------------------------------------------------------------
+
+DECIMAL = re.compile(r"-?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+COMPARES = {"<": lambda a, b: a < b, ">": lambda a, b: a > b, "<=": lambda a, b: a <= b, ">=": lambda a, b: a >= b}
+
+
+def parts_of(condition):
+    return re.fullmatch(r"([^=!<>]+)(!=|<=|>=|=|<|>)(.*)", condition, re.S).groups()
+
+
+def value_of(field, fields):
+    value = need(fields, CLIENT_FIELDS) if field == "ip" else fields.get(field, "")
+    value = value.split("?")[0] if field == "path" else value   # and one spelling, which random logs do not test
+    return "" if value == "-" else value
+
+
+def holds(condition, fields):
+    field, compares, wanted = parts_of(condition)
+    value = value_of(field, fields)
+    if compares in COMPARES:
+        return bool(DECIMAL.fullmatch(value)) and COMPARES[compares](float(value), float(wanted))
+    pattern = "".join("*" if c == "*" else f"[{c}]" if c in "?[" else c for c in wanted)
+    return fnmatch.fnmatchcase(value, pattern) == (compares == "=")
+
+
+def spread(requests):
+    """Those of one stamp evenly over what all stamps leave open: a second, or a tenth of it, and so on."""
+    resolution = next(10**n for n in range(9, -1, -1) if all(when % 10**n == 0 for when, _, _ in requests))
+    out = []
+    for when, same in itertools.groupby(requests, key=lambda request: request[0]):
+        same = list(same)
+        out += [(when + k * resolution // len(same), who, cost) for k, (_, who, cost) in enumerate(same)]
+    return out
+
+
 # ---- files -> one log in order ------------------------------------------------------------------------------------
 
 def content(path):
@@ -258,7 +295,8 @@ def content(path):
 
 class Log:
     def __init__(self):
-        self.read = self.reordered = self.clamped = 0
+        self.read = self.reordered = self.clamped = self.left_out = 0
+        self.with_value = []   # for each condition the lines that have a value in its field
         self.unreadable = []   # (file, line)
         self.requests = []     # (time, key, cost) in the order of decision
 
@@ -266,12 +304,20 @@ class Log:
         return {key for _, key, _ in self.requests}
 
 
-def read(paths, key="ip", cost=None, format="auto", time=None, zone="+0000", reorder=60):
-    """reorder in seconds; None is `all`."""
+def read(paths, key="ip", cost=None, format="auto", time=None, zone="+0000", reorder=60, where=(), since=None,
+         until=None, spread_out=False):
+    """reorder in seconds; None is `all`. since and until in nanoseconds."""
     log = Log()
+    log.with_value = [0 for _ in where]
+
+    def asked_about(when, fields):
+        for i, condition in enumerate(where):
+            log.with_value[i] += value_of(parts_of(condition)[0], fields) != ""
+        return (all(holds(condition, fields) for condition in where) and (since is None or since <= when) and
+                (until is None or when < until))
 
     def requests_of(path):
-        """(time, key, cost), or (None, path, line) for what cannot be read."""
+        """(time, key, cost), or (None, path, line) for what cannot be read; the key of what is left out is None."""
         lines = [(n, line.removesuffix(b"\r")) for n, line in enumerate(content(path).split(b"\n"), 1)]
         log.read += len(lines) - (not lines[-1][1])   # the empty ones and a header are read too
         lines = [(n, line) for n, line in lines if line]
@@ -286,7 +332,8 @@ def read(paths, key="ip", cost=None, format="auto", time=None, zone="+0000", reo
                     raise Unreadable()
                 when = parse_time(need(fields, [time] if time else TIME_FIELDS), zone)
                 who = tuple(key_parts(key, fields))
-                yield when, who, 1 if cost is None else cost_of(need(fields, [cost]))
+                units = 1 if cost is None else cost_of(need(fields, [cost]))
+                yield when, who if asked_about(when, fields) else None, units
             except Unreadable:
                 yield None, path, number
 
@@ -305,6 +352,10 @@ def read(paths, key="ip", cost=None, format="auto", time=None, zone="+0000", reo
         if when is None:
             log.unreadable.append((who, units))
             continue
+        if who is None:
+            log.left_out += 1
+            greatest = max(greatest, when)
+            continue
         if when < greatest:
             if reorder is None or when >= greatest - int(reorder * SECOND):
                 log.reordered += 1
@@ -314,6 +365,8 @@ def read(paths, key="ip", cost=None, format="auto", time=None, zone="+0000", reo
         greatest = max(greatest, when)
         order.append((when, who, units))
     log.requests = sorted(order, key=lambda request: request[0])  # stable: equal times in the log's order
+    if spread_out:
+        log.requests = spread(log.requests)
     return log
 
 
@@ -429,16 +482,33 @@ def limiter_of(spec):
 
 # ---- the report ----------------------------------------------------------------------------------------------------
 
+class Unlimited:
+    limit = float("inf")
+
+    def fits(self, now, cost):
+        return True
+
+    def take(self, now, cost):
+        pass
+
+
 class Client:
     def __init__(self, limiter):
         self.limiter, self.requests, self.denied = limiter, 0, 0
         self.first_denied = self.row = None   # row: (from, the moment that ends it)
 
 
-def decide(log, spec):
-    """What the program's --json says of one limit; `lockouts` has every row (length in ns, from, client)."""
-    make, algorithm = limiter_of(spec)
-    clients, admitted, lockouts, never = {}, [], [], 0
+def decide(log, spec, plan_of=None):
+    """What the program's --json says of one limit; `lockouts` has every row (length in ns, from, client), `decisions`
+    what came of each request: a verdict and the ns after which it would pass. With plan_of, which tells the plan of a
+    client, `spec` is a dict of limits by plan; "*" is the rest."""
+    if plan_of:
+        of_plan, algorithm = {plan: limiter_of(each)[0] for plan, each in spec.items()}, ""
+        make_for = lambda who: of_plan.get(plan_of(who), of_plan.get("*", Unlimited))()
+    else:
+        make, algorithm = limiter_of(spec)
+        make_for = lambda who: make()
+    clients, admitted, lockouts, never, decisions = {}, [], [], 0, []
 
     def end_row(who, client):
         if client.row:
@@ -446,22 +516,27 @@ def decide(log, spec):
         client.row = None
 
     for order, (now, who, cost) in enumerate(log.requests):
-        client = clients.setdefault(who, Client(make()))
+        if who not in clients:
+            clients[who] = Client(make_for(who))
+        client = clients[who]
         client.requests += 1
         if cost == 0 or client.limiter.fits(now, cost):
             if cost:
                 client.limiter.take(now, cost)
                 admitted.append((now, cost))
             end_row(who, client)
+            decisions.append(("allowed", None))
             continue
         client.denied += 1
         if client.first_denied is None:
             client.first_denied = (now, order)
         if cost > client.limiter.limit:
             never += 1
+            decisions.append(("never", None))
             until = max(client.row[1], now) if client.row else now
         else:
             until = client.limiter.next_fit(now, cost)
+            decisions.append(("denied", until - now))
             until = max(client.row[1], until) if client.row else until
         client.row = (client.row[0] if client.row else now, until)
     for who, client in clients.items():
@@ -477,7 +552,7 @@ def decide(log, spec):
     return {
         "algorithm": algorithm, "requests": len(log.requests), "allowed": len(log.requests) - denied,
         "denied": denied, "never": never, "units_admitted": sum(units for _, units in admitted),
-        "clients_denied": len(hit), "longest_locked_out_ns": longest, "lockouts": lockouts,
+        "clients_denied": len(hit), "longest_locked_out_ns": longest, "lockouts": lockouts, "decisions": decisions,
         "peak_admitted_second": peak(admitted, SECOND), "peak_admitted_minute": peak(admitted, 60 * SECOND),
         "worst": [{"client": shown(who), "requests": client.requests, "denied": client.denied,
                    "first_denied": utc(client.first_denied[0])} for who, client in hit],
@@ -516,7 +591,8 @@ def report(paths, limits, **options):
     log = read(paths, **options)
     return {
         "lines": {"read": log.read, "requests": len(log.requests), "reordered": log.reordered,
-                  "clamped": log.clamped, "unreadable": len(log.unreadable)},
+                  "clamped": log.clamped, "unreadable": len(log.unreadable), "left_out": log.left_out},
+        "with_value": log.with_value,
         "unreadable": log.unreadable,
         "from": utc(log.requests[0][0]) if log.requests else None,
         "to": utc(log.requests[-1][0]) if log.requests else None,
@@ -539,12 +615,17 @@ def main():
     for name, default in (("key", "ip"), ("cost", None), ("format", "auto"), ("time", None), ("zone", "+0000"),
                           ("reorder", "60s")):
         parser.add_argument("--" + name, default=default)
+    parser.add_argument("--where", action="append", default=[])
+    parser.add_argument("--since", type=int, help="nanoseconds")
+    parser.add_argument("--until", type=int, help="nanoseconds")
+    parser.add_argument("--spread", action="store_true", dest="spread_out")
     options = vars(parser.parse_args())
     options["reorder"] = reorder_seconds(options["reorder"])
     answer = report(options.pop("logs"), options.pop("limit"), **options)
     for limit in answer["limits"]:
         limit["lockouts"] = sorted(limit["lockouts"], key=lambda row: -row[0])[:3]
         limit["worst"] = limit["worst"][:10]
+        del limit["decisions"]
     print(json.dumps(answer, indent=1))
 
 

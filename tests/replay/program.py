@@ -24,7 +24,7 @@ def answer(*args, expect=0, **options):
     """What `--json` says."""
     code, out, errors = weir(*args, "--json", **options)
     assert code == expect, f"exit code {code}: {errors}{out[:500]}"
-    return json.loads(out)
+    return json.loads(out) if out or not expect else None
 
 
 def line(second, who="192.0.2.1", size=1, request="GET / HTTP/1.1"):

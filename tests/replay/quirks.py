@@ -265,6 +265,7 @@ class Maker:
                 arguments += ["--" + name, options[name]]
 
         times = self.disorder(self.times(how_many))
+        self.ask_about_some(kind, times, options, arguments)
         crowd = self.addresses(self.pick(1, 3, 12, 60))
         if self.vhosts and kind == "combined":
             crowd = [who for who in crowd if is_address(who)] or ["192.0.2.1"]
@@ -289,6 +290,30 @@ class Maker:
             files.append(path)
         limits = [self.limit(cost is not None) for _ in range(self.pick(1, 3, 5, 16))]
         return Case(files, options, limits, arguments, kind)
+
+    def ask_about_some(self, kind, times, options, arguments):
+        """Conditions, spans and --spread: of every third log."""
+        if self.chance(0.3):
+            fields = {"status": ["=200", "!=404", "=4*", ">=404", "<404"],
+                      "user": ["=ann", "!=ann", "=", "!=", "=*b*", "!=A*e"],
+                      "bytes": [">512", "<=512", ">=0", "!=17", "<1e4", "=5*2"]}
+            if kind == "combined":
+                fields["path"] = ["=/a/*", "!=/a/b", "=*"]
+            options["where"] = [name + self.pick(*fields[name]) for name in
+                                self.random.sample(sorted(fields), self.pick(1, 1, 2))]
+            arguments += [word for each in options["where"] for word in ("--where", each)]
+        for name in ("since", "until"):
+            if self.chance(0.15):
+                at = max(0, self.pick(*times) + self.pick(0, 0, 1, -1, SECOND))
+                options[name] = at
+                whole = datetime.datetime(1970, 1, 1) + datetime.timedelta(seconds=at // SECOND)
+                arguments.append(f"--{name}={whole:%Y-%m-%dT%H:%M:%S}.{at % SECOND:09}Z")
+        if options.get("since", 0) >= options.get("until", 1 << 63):
+            del options["since"]
+            arguments[:] = [word for word in arguments if not word.startswith("--since")]
+        if self.chance(0.2):
+            options["spread_out"] = True
+            arguments.append("--spread")
 
     def split(self, times):
         how = self.pick("one", "one", "one", "rotated", "beside")

@@ -77,7 +77,11 @@ class Agreement(unittest.TestCase):
     def agrees(self, files, limits, options, arguments, worst=10):
         asked = [arg for limit in limits for arg in ("--limit", limit)]
         command = ["replay", *map(str, files), *asked, *arguments, "--worst", worst]
-        said, wanted = answer(*command, timeout=300), oracle.report([str(f) for f in files], limits, **options)
+        wanted = oracle.report([str(f) for f in files], limits, **options)
+        nothing = not wanted["lines"]["requests"] or 0 in wanted["with_value"]
+        said = answer(*command, timeout=300, expect=2) if nothing else answer(*command, timeout=300)
+        if nothing:
+            return
         wrong = differences(said, wanted, worst)
         if wrong:
             self.fail("\n  " + "\n  ".join(wrong[:20]) + "\n" + shlex.join([WEIR, *map(str, command), "--json"]) +

@@ -1,0 +1,65 @@
+#include "cli/decision_file.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <stdexcept>
+
+#include "logs/parser.hpp"
+
+namespace weir::cli {
+namespace {
+
+constexpr unsigned kOwnerOnly = 0600;
+
+sim::DecisionLines::Form form_of(const std::string& path) {
+  const bool json = path.ends_with(".jsonl") || path.ends_with(".ndjson") || path.ends_with(".json");
+  return json ? sim::DecisionLines::Form::jsonl : sim::DecisionLines::Form::csv;
+}
+
+const std::string& checked(const LogFlags& flags, const std::string& path) {
+  if (path == "-" && flags.json)
+    throw std::runtime_error("decisions: standard output holds either them or --json");
+  for (const std::string& log : flags.files) {
+    std::error_code error;
+    if (path != "-" && (log == path || std::filesystem::equivalent(log, path, error)))
+      throw std::runtime_error("decisions: '" + path + "' is the log itself; choose another file");
+  }
+  return path;
+}
+
+}  // namespace
+
+DecisionFile::DecisionFile(const LogFlags& flags, const std::string& path, sim::DecisionLines lines)
+    : naming_(flags.naming()), lines_(std::move(lines)), file_(checked(flags, path), kOwnerOnly) {
+  file_.text() = lines_.header();
+}
+
+DecisionFile::DecisionFile(const LogFlags& flags, const std::string& path,
+                           const std::vector<std::string>& limits)
+    : DecisionFile(flags, path, sim::DecisionLines(form_of(path), limits)) {
+  for (auto each = limits.begin(); each != limits.end(); ++each) {
+    if (std::find(limits.begin(), each, *each) != each)
+      throw std::runtime_error("decisions: '" + *each + "' is tried twice, so columns would have one name");
+  }
+}
+
+DecisionFile::DecisionFile(const LogFlags& flags, const std::string& path)
+    : DecisionFile(flags, path, sim::DecisionLines(form_of(path))) {}
+
+void DecisionFile::add(const logs::Event& event, const logs::Clients& clients, std::size_t key_parts,
+                       std::span<const sim::Replay::Answer> answers) {
+  const std::string_view key = clients.name(event.client);
+  if (naming_ == sim::Naming::as_is && key_parts < 2) {
+    lines_.add(event, key, answers, file_.text());
+  } else {
+    lines_.add(event, sim::called(logs::shown(key, key_parts), event.client, naming_), answers, file_.text());
+  }
+  file_.flush_if_much();
+}
+
+void DecisionFile::add(const logs::Event& event, const sim::FileReplay::Taken& taken) {
+  lines_.add(event, sim::called(taken.client, taken.client_number, naming_), taken, file_.text());
+  file_.flush_if_much();
+}
+
+}  // namespace weir::cli

@@ -1,0 +1,29 @@
+// Which requests of a log are asked about: --where, --since and --until.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "logs/log_reader.hpp"
+
+namespace CLI {  // NOLINT(readability-identifier-naming): another library's
+class App;
+}
+
+namespace weir::cli {
+
+struct FilterFlags {
+  std::vector<std::string> where;
+  std::string since;
+  std::string until;
+
+  void add_to(CLI::App& app);
+  // Into options.filter, and its fields into options.wanted, whose time zone is known. Throws
+  // std::runtime_error.
+  void add_to(logs::LogOptions& options) const;
+  // Throws std::runtime_error when no line of a log that has been read has a value in a field of --where: its
+  // name is a mistake.
+  void check(const logs::LogStats& stats) const;
+};
+
+}  // namespace weir::cli

@@ -1,0 +1,281 @@
+"""Questions that people ask of a log: some of its requests, limits by plan, and what was decided of each request.
+
+The numbers are the oracle's, on random logs; WEIR_SEED=N runs one seed alone.
+"""
+import csv
+import decimal
+import json
+import os
+import pathlib
+import random
+import signal
+import stat
+import subprocess
+import unittest
+
+import oracle
+from program import WEIR, Folder, answer, environment, line, run, weir
+import chance
+
+LOG = (line(0) + line(1, "192.0.2.2", request="GET /v1/items/7?x=1 HTTP/1.1") + line(2) +
+       line(3).replace(" 200 ", " 429 ") + line(60, "192.0.2.2"))
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.folder = Folder()
+        self.addCleanup(self.folder.__exit__)
+        self.log = self.folder.file("access.log", LOG)
+
+    def said(self, *arguments, log=None, limit="1/s"):
+        return answer("replay", log or self.log, "--limit", limit, *arguments)
+
+    def refused(self, *arguments, log=None, limit="1/s"):
+        code, out, errors = weir("replay", log or self.log, "--limit", limit, *arguments)
+        self.assertEqual((code, out), (2, ""), errors)
+        return errors
+
+
+class Some(Case):
+    """--where, --since, --until"""
+
+    def test_conditions(self):
+        for conditions, requests in ((["status!=429"], 4), (["status=429"], 1), (["path=/v1/*"], 1), (["path=/"], 4),
+                                     (["path=/v1/items/7"], 1), (["status!=429", "ip=192.0.2.1"], 2),
+                                     (["status>=400"], 1), (["status<400", "path!=/"], 1), (["bytes=1"], 5)):
+            with self.subTest(conditions):
+                lines = self.said(*(word for each in conditions for word in ("--where", each)))["lines"]
+                self.assertEqual((lines["requests"], lines["left_out"], lines["unreadable"]), (requests, 5 - requests, 0))
+
+    def test_spans(self):
+        for arguments, requests in ((("--since", "2026-03-01T00:00:01Z"), 4), (("--until", "2026-03-01T00:00:01Z"), 1),
+                                    (("--since", "2026-03-01"), 5), (("--until", "2026-03-01 01:00:03", "--zone=+0100"), 3),
+                                    (("--since", "2026-03-01T00:00:00.5Z", "--until", "1772323203"), 2),
+                                    (("--until", "-3h"), 5)):
+            with self.subTest(arguments):
+                if arguments[-1] == "-3h":
+                    old = line(0) + line(1)
+                    self.assertEqual(self.said(*arguments, log=self.folder.file("old.log", old))["lines"]["requests"], 2)
+                else:
+                    self.assertEqual(self.said(*arguments)["lines"]["requests"], requests)
+
+    def test_the_table_says_how_many_were_left_out(self):
+        _, out, _ = weir("replay", self.log, "--limit", "1/s", "--where", "status!=429")
+        self.assertIn("1 other requests are left out by --where, --since and --until\n", out)
+
+    def test_what_is_left_out_keeps_its_place_in_the_order(self):
+        """The clamped line is late by what came before it, asked about or not."""
+        log = self.folder.file("late.log", line(0) + line(600).replace(" 200 ", " 500 ") + line(10) + line(700))
+        lines = self.said("--where", "status!=500", log=log)["lines"]
+        self.assertEqual((lines["requests"], lines["left_out"], lines["clamped"]), (3, 1, 1))
+
+    def test_what_is_wrong(self):
+        for arguments, wrong in (
+                (("--where", "status"), "where: 'status': expected a field, one of = != < > <= >=, and a value"),
+                (("--where", "stauts!=429"), "where: 'stauts!=429': no line has a value in that field"),
+                (("--where", "status=500"), "--where, --since and --until leave out all of 5 requests"),
+                (("--since", "yesterday"),
+                 "since: 'yesterday' is not a time such as 2026-11-21, 2026-11-21T05:49:47Z or -3h"),
+                (("--until", "-3"), "until: '-3' is not a time such as"),
+                (("--since", "2026-03-02", "--until", "2026-03-01"),
+                 "since: '2026-03-02' is not before --until '2026-03-01'")):
+            with self.subTest(arguments):
+                self.assertIn(wrong, self.refused(*arguments))
+
+    def test_suggest_and_limits_files_ask_too(self):
+        said = answer("suggest", self.log, "--deny-requests", "0", "--where", "status!=429")
+        self.assertEqual(said["requests"], 4)
+        limits = self.folder.file("limits.yaml", "version: 1\nlimits:\n  ip: { by: [ip], rate: 1/min }\n")
+        said = answer("replay", self.log, "--limits", limits, "--where", "status!=429")
+        self.assertEqual((said["limits"][0]["requests"], said["lines"]["left_out"]), (4, 1))
+
+
+class Spread(Case):
+    def test_requests_of_one_second_are_spread_over_it(self):
+        log = self.folder.file("burst.log", "".join(line(second) for second in range(60) for _ in range(4)))
+        self.assertEqual(self.said(log=log, limit="4/s burst 1")["limits"][0]["denied"], 180)
+        self.assertEqual(self.said("--spread", log=log, limit="4/s burst 1")["limits"][0]["denied"], 0)
+        said = answer("suggest", log, "--deny-requests", "0", "--spread")
+        self.assertEqual(said["suggestions"][0]["limit"], "4/s burst 1")
+
+
+class Plans(Case):
+    KEPT = ["algorithm", "requests", "allowed", "denied", "never", "units_admitted", "clients_denied",
+            "peak_admitted_second", "peak_admitted_minute"]
+
+    def random_log(self, random):
+        rows = ["time,ip,plan,bytes"]
+        plans = {f"192.0.2.{n}": random.choice(("free", "pro", "trial", "staff, paid")) for n in range(12)}
+        for _ in range(random.choice((5, 100, 600))):
+            who = random.choice(sorted(plans))
+            rows.append(f'{1_772_323_200 + random.randrange(300)},{who},"{plans[who]}",{random.randrange(1, 4)}')
+        return self.folder.file("plans.csv", "\n".join(rows) + "\n"), plans
+
+    def test_random_logs(self):
+        for seed in chance.seeds(15):
+            with self.subTest(seed=seed):
+                dice = random.Random(seed)
+                log, plans = self.random_log(dice)
+                limits = {"free": dice.choice(("3/min", "1/s burst 2", "2/10s algorithm=fixed_window")), "pro": "7/min",
+                          **({"*": "2/min algorithm=sliding_window_log"} if dice.random() < 0.5 else {})}
+                asked = ",".join(f"{plan}={limit}" for plan, limit in limits.items())
+                cost = ["--cost", "bytes"] if dice.random() < 0.5 else []
+                read = {"cost": "bytes"} if cost else {}
+                of_field = oracle.read([log], key="ip,plan", reorder=None, **read)
+                of_client = oracle.read([log], key="ip", reorder=None, **read)
+                clients = self.folder.file("clients.csv", "".join(f'{who},"{plan}"\n' for who, plan in plans.items()))
+                for arguments, requests, plan_of in (
+                        (("--limit-by", "plan"), of_field, lambda who: who[1]),
+                        (("--plans", clients), of_client, lambda who: plans[who[0]])):
+                    said = self.said("--reorder", "all", *arguments, *cost, log=log, limit=asked)["limits"]
+                    together = oracle.decide(requests, limits, plan_of)
+                    self.agrees(said[0], together)
+                    self.assertEqual([each["limit"] for each in said],
+                                     ["by plan"] + [f"{plan}: {limit}" for plan, limit in limits.items()])
+                    for (plan, limit), part in zip(limits.items(), said[1:]):
+                        mine = oracle.Log()
+                        belongs = lambda who: plan_of(who) == plan or plan == "*" and plan_of(who) not in limits
+                        mine.requests = [each for each in requests.requests if belongs(each[1])]
+                        if mine.requests:
+                            self.agrees(part, oracle.decide(mine, limit))
+
+    def agrees(self, said, wanted):
+        self.assertEqual({each: said[each] for each in self.KEPT}, {each: wanted[each] for each in self.KEPT})
+        self.assertEqual([(each["client"], each["denied"]) for each in said["worst"]],
+                         [(each["client"], each["denied"]) for each in wanted["worst"][:10]])
+        self.assertAlmostEqual(said["longest_locked_out_s"], wanted["longest_locked_out_ns"] / 1e9)
+
+    def test_a_plan_without_a_limit_is_told(self):
+        log = self.folder.file("plans.csv", "time,ip,plan\n" + "".join(f"{n},192.0.2.{n},{plan}\n" for n, plan in
+                                                                      enumerate(("free", "trial", "-", "trial"))))
+        warning, = [each for each in self.said("--limit-by", "plan", log=log, limit="free=1/s")["warnings"] if "plan" in each]
+        self.assertEqual(warning, "3 clients have a plan without a limit, which denies nothing (-, trial); "
+                                  "--limit '*=...' limits the rest")
+
+    def test_what_is_wrong(self):
+        plans = self.folder.file("clients.csv", "192.0.2.1,free\n")
+        twice = self.folder.file("twice.csv", "192.0.2.1,free\n192.0.2.1,pro\n")
+        odd = self.folder.file("odd.csv", "192.0.2.1\n")
+        empty = self.folder.file("empty.csv", "\n")
+        for arguments, limit, wrong in (
+                (("--limit-by", "plan"), "60/min", "limit: '60/min': expected a plan, = and its limit, as in free=60/min"),
+                (("--limit-by", "plan"), "free=60", "limit: plan free: "),
+                (("--limit-by", "plan"), "free=1/s,free=2/s", "limit: plan 'free' a second time"),
+                (("--limit-by", "plan", "--plans", plans), "free=1/s", "give --limit-by or --plans, not both"),
+                (("--plans", twice), "free=1/s", f"plans: {twice}:2: '192.0.2.1' a second time"),
+                (("--plans", odd), "free=1/s", f"plans: {odd}:1: expected a client, a comma and its plan"),
+                (("--plans", empty), "free=1/s", f"plans: '{empty}' contains no clients"),
+                (("--plans", "nowhere.csv"), "free=1/s", "plans: 'nowhere.csv' cannot be opened"),
+                (("--plans", plans), ",".join(f"p{n}=1/s" for n in range(17)), "limit: 17 plans; the maximum is 16"),
+                ((), "free=1/s", "quota 'free=1/s': the count is not a whole number")):
+            with self.subTest(arguments):
+                self.assertIn(wrong, self.refused(*arguments, limit=limit))
+
+
+class Decisions(Case):
+    """--decisions"""
+
+    def rows(self, path):
+        return list(csv.reader(open(path, newline="", encoding="utf-8", errors="surrogateescape")))
+
+    def written(self, *arguments, name="out.csv", log=None):
+        path = self.folder.file(name)
+        if os.path.exists(path):
+            os.unlink(path)
+        answer("replay", log or self.log, *arguments, "--decisions", path)
+        return path
+
+    def test_random_logs(self):
+        names = ["192.0.2.1", "2001:db8::1", 'a "b", c', "é", "x\\y", "tab\there"]
+        limits = ["3/s", "7/min burst 2", "5/10s algorithm=fixed_window", "4/10s algorithm=sliding_window_log"]
+        for seed in chance.seeds(10):
+            with self.subTest(seed=seed):
+                dice = random.Random(seed)
+                log = self.folder.file("some.jsonl", "".join(json.dumps(
+                    {"time": f"{1_772_323_200 + dice.randrange(60)}.{dice.choice(('0', '5', '123456789'))}",
+                     "ip": dice.choice(names), "bytes": dice.randrange(10)}) + "\n" for _ in range(300)))
+                asked = [word for limit in limits for word in ("--limit", limit)]
+                requests = oracle.read([log], cost="bytes", reorder=None)
+                wanted = [oracle.decide(requests, limit)["decisions"] for limit in limits]
+                arguments = (*asked, "--cost", "bytes", "--reorder", "all")
+                header, *rows = self.rows(self.written(*arguments, log=log))
+                lines = [json.loads(each, parse_float=decimal.Decimal) for each in
+                         open(self.written(*arguments, log=log, name="out.jsonl"), encoding="utf-8")]
+                self.assertEqual(header, ["time", "client", "cost"] +
+                                 [name for limit in limits for name in (limit, f"{limit} retry_after")])
+                self.assertEqual((len(rows), len(lines)), (len(requests.requests),) * 2)
+                for n, (now, (who,), cost) in enumerate(requests.requests):
+                    fraction = f".{now % oracle.SECOND:09}".rstrip("0").rstrip(".")
+                    common = [oracle.utc(now)[:-1] + fraction + "Z", who, cost]
+                    self.assertEqual(rows[n][:3], list(map(str, common)))
+                    self.assertEqual([lines[n][name] for name in header[:3]], common)
+                    for limit, decisions in zip(limits, wanted):
+                        verdict, wait = decisions[n]
+                        at = header.index(limit)
+                        wait = None if wait is None else decimal.Decimal(wait) / oracle.SECOND
+                        self.assertEqual((rows[n][at], rows[n][at + 1] and decimal.Decimal(rows[n][at + 1])),
+                                         (verdict, "" if wait is None else wait))
+                        self.assertEqual((lines[n][limit], lines[n][f"{limit} retry_after"]), (verdict, wait))
+
+    def test_only_its_owner_may_read_it(self):
+        path = self.written("--limit", "1/s")
+        self.assertEqual(stat.S_IMODE(os.stat(path).st_mode), 0o600)
+
+    def test_bytes_that_are_not_utf_8(self):
+        log = self.folder.file("odd.log", "")
+        pathlib.Path(log).write_bytes(line(0, "WHO").encode().replace(b"WHO", b"caf\xe9,1"))
+        self.assertEqual(self.rows(self.written("--limit", "1/s", log=log))[1][1], "caf\udce9,1")
+        said, = map(json.loads, open(self.written("--limit", "1/s", log=log, name="o.jsonl"), encoding="utf-8"))
+        self.assertEqual(said["client"], "caf\ufffd,1")
+
+    def test_standard_output(self):
+        code, out, errors = weir("replay", self.log, "--limit", "1/s", "--decisions", "-")
+        self.assertEqual((code, out.splitlines()[0], len(out.splitlines())), (0, "time,client,cost,1/s,1/s retry_after", 6))
+        self.assertIn("5 requests of 2 clients", errors)
+
+    def test_pseudonyms(self):
+        path = self.written("--limit", "1/s", "--anonymize")
+        self.assertEqual({row[1] for row in self.rows(path)[1:]}, {"client 1", "client 2"})
+
+    def test_of_a_limits_file(self):
+        limits = self.folder.file("limits.yaml", "version: 1\nlimits:\n  ip: { by: [ip], rate: 1/min }\n"
+                                                 "  bad: { by: [ip], rate: 9/s, deny: { ip: 192.0.2.2 } }\n")
+        path = self.written("--limits", limits)
+        self.assertEqual(self.rows(path), [
+            ["time", "client", "cost", "verdict", "retry_after", "limit"],
+            ["2026-03-01T00:00:00Z", "192.0.2.1", "1", "allowed", "", "ip"],
+            ["2026-03-01T00:00:01Z", "192.0.2.2", "1", "denied", "", "bad"],
+            ["2026-03-01T00:00:02Z", "192.0.2.1", "1", "denied", "58", "ip"],
+            ["2026-03-01T00:00:03Z", "192.0.2.1", "1", "denied", "57", "ip"],
+            ["2026-03-01T00:01:00Z", "192.0.2.2", "1", "denied", "", "bad"]])
+
+    def test_limits_by_plan_have_one_verdict(self):
+        plans = self.folder.file("clients.csv", "192.0.2.1,free\n")
+        path = self.written("--plans", plans, "--limit", "free=1/min")
+        self.assertEqual([row[3:] for row in self.rows(path)],
+                         [["by plan", "by plan retry_after"], ["allowed", ""], ["allowed", ""], ["denied", "58"],
+                          ["denied", "57"], ["allowed", ""]])
+
+    def test_what_is_wrong(self):
+        self.assertIn("is the log itself", self.refused("--decisions", self.log))
+        self.assertIn("/nowhere/out.csv: cannot be written: No such file", self.refused("--decisions", "/nowhere/out.csv"))
+        self.assertIn("/dev/full: cannot be written: No space left on device", self.refused("--decisions", "/dev/full"))
+        self.assertIn("decisions: '1/s' is tried twice", self.refused("--decisions", "x.csv", "--limit", "1/s"))
+        self.assertIn("decisions: standard output holds either them or --json",
+                      self.refused("--decisions", "-", "--json"))
+
+    def test_ctrl_c_leaves_no_half_file(self):
+        path = pathlib.Path(self.folder.file("out.csv"))
+        process = subprocess.Popen([WEIR, "replay", "-", "--limit", "1/s", "--decisions", path], stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment())
+        self.addCleanup(process.kill)
+        process.stdin.write(LOG.encode() * 50_000)
+        process.stdin.flush()
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=20)
+        self.assertEqual(process.returncode, 130)
+        self.assertEqual(sorted(each.name for each in path.parent.iterdir()), ["access.log"])
+
+
+if __name__ == "__main__":
+    run(300)
