@@ -142,6 +142,13 @@ TEST_F(HttpConversationTest, a_connection_that_goes_cancels_what_it_waits_for) {
   }
   EXPECT_EQ(late.cancelled, 1);
   EXPECT_EQ(resumed, 0);
+  // The next of the loop gets what that one used, and waits for its own answer alone.
+  Conversation next(service, late, room, peer, [this] { ++resumed; });
+  std::string input = post(R"({"key":"c","limit":"4/s"})");
+  feed(next, input);
+  late.answer(late.kept.size() - 1);
+  EXPECT_EQ(resumed, 1);
+  EXPECT_FALSE(next.waiting());
 }
 
 TEST_F(HttpConversationTest, what_nobody_could_decide_is_503_and_says_why) {

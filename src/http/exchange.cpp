@@ -66,6 +66,7 @@ std::unique_ptr<Exchange> Room::take() {
 void Room::put_back(std::unique_ptr<Exchange> exchange) {
   constexpr std::size_t kMostText = std::size_t{64} << 10;
   exchange->drop_questions();
+  exchange->open = 0;  // its connection may have gone before the answer
   exchange->set_kept.reset();
   exchange->set = nullptr;
   exchange->gateway = nullptr;

@@ -3,17 +3,19 @@
 Every client asks more often than a limit allows that gains nothing meanwhile, and weir has counted its connections.
 """
 import asyncio
+import concurrent.futures
 import json
 import re
 import shutil
 import subprocess
+import time
 import unittest
 
 import httpx
 import requests
 import urllib3
 
-from server import PATIENCE, Folder, Server, environment, run
+from server import PATIENCE, Folder, Server, environment, run, until
 
 ALLOWED = 5  # by the limit that each test has a key of its own for
 RATE = f"{ALLOWED}/day"
@@ -140,6 +142,50 @@ class Tools(Clients):
         self.before = self.accepted()
         self.assertIn("[429]\t200 responses", self.run_client(*hey, "-disable-keepalive", self.url))
         self.connected(200, 204)
+
+
+class Patience(Clients):
+    """What docs/pacing.md says about the timeouts of clients that wait for an answer."""
+    RULE = "1/2s burst 1"
+
+    def question_of(self, kind):
+        return {"key": f"{self.id()} {kind}", "limit": self.RULE, "max_wait": 10}
+
+    def ask(self, kind, seconds):
+        """The status of an answer that comes within these seconds; None where the client gives up."""
+        url, question = self.url.replace("check", "acquire"), self.question_of(kind)
+        if kind == "curl":
+            shown = subprocess.run(["curl", "-sS", "--max-time", str(seconds), "-o", "/dev/null", "-w", "%{http_code}", "--json",
+                                    json.dumps(question), url], capture_output=True, timeout=60, env=environment())
+            return None if shown.returncode == 28 else int(shown.stdout)
+        try:
+            if kind == "requests":
+                return requests.post(url, json=question, timeout=seconds).status_code
+            if kind == "httpx":
+                return httpx.post(url, json=question, timeout=seconds).status_code
+            return urllib3.PoolManager().request("POST", url, body=json.dumps(question), retries=False,
+                                                 headers={"Content-Type": "application/json"}, timeout=seconds).status
+        except (requests.exceptions.ReadTimeout, httpx.ReadTimeout, urllib3.exceptions.ReadTimeoutError):
+            return None
+
+    def owed(self, kind):
+        look = {"key": self.question_of(kind)["key"], "limit": self.RULE, "cost": 0}
+        return requests.post(self.url, json=look, timeout=PATIENCE).json()["reset_after"]
+
+    def test_one_that_gives_up_gives_its_moment_back_and_one_that_is_told_to_wait_gets_it(self):
+        def both(kind):
+            self.assertEqual(self.ask(kind, PATIENCE), 200, kind)
+            began = time.monotonic()
+            self.assertEqual(self.ask(kind, 0.3), None, kind)
+            until(lambda: self.owed(kind) <= max(0, 2 - (time.monotonic() - began)) + 0.05, f"{kind} has given its moment back", 1.5)
+            self.assertEqual(self.ask(kind, PATIENCE), 200, kind)
+            self.assertGreater(time.monotonic() - began, 1.9, kind)
+
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            list(pool.map(both, ("curl", "requests", "httpx", "urllib3")))
+
+    def test_httpx_gives_up_after_five_seconds_unless_told_otherwise(self):
+        self.assertEqual(httpx.Client().timeout.read, 5)
 
 
 class Libraries(Clients):
