@@ -79,10 +79,7 @@ std::size_t Conversation::feed(std::string_view input, std::string& out, net::Mo
 // A request that is whole.
 void Conversation::take(std::string& out, net::Moment when) {
   const Message& message = parser_.message();
-  framing_ = {.minor = message.minor,
-              .keep_alive = message.keep_alive,
-              .head = message.method == "HEAD",
-              .date = room_.date()};
+  framing_ = {.minor = message.minor, .keep_alive = message.keep_alive, .head = message.method == "HEAD"};
   service_.counters.count(&service::Counters::commands);
   std::unique_ptr<Exchange> exchange = room_.take();
   const Route* route = nullptr;
@@ -154,8 +151,7 @@ bool Conversation::judge_caller(const Message& message, Reply& reply) {
 void Conversation::refuse_by_head(std::string& out) {
   const Message& message = parser_.message();
   if (message.method.empty()) return;  // it has been judged
-  framing_ = {
-      .minor = message.minor, .keep_alive = false, .head = message.method == "HEAD", .date = room_.date()};
+  framing_ = {.minor = message.minor, .keep_alive = false, .head = message.method == "HEAD"};
   Reply reply;
   const Route* route = nullptr;
   // What is answered without being refused, as OPTIONS is, waits for its body and leaves the connection open.
@@ -171,7 +167,7 @@ void Conversation::fail(std::string& out) {
   const RequestParser::Refusal& refusal = parser_.refusal();
   // One whose body is thrown away has its answer already.
   if (!parser_.skipping()) {
-    framing_ = {.keep_alive = false, .date = room_.date()};
+    framing_ = {.keep_alive = false};
     Reply reply;
     write_problem(reply, refusal.status, refusal.detail);
     write(reply, out);
@@ -221,6 +217,7 @@ void Conversation::finish(Exchange& exchange, std::string& out) {
 }
 
 void Conversation::write(const Reply& reply, std::string& out) {
+  framing_.date = room_.date();  // the room's text is another each second, and an answer may have waited
   append_reply(out, reply, framing_);
   if (reply.closes || !framing_.keep_alive) closing_ = true;
 }

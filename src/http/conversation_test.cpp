@@ -77,10 +77,11 @@ class HttpConversationTest : public ::testing::Test {
     return found;
   }
 
+  std::chrono::nanoseconds wall{0};
   store::EmbeddedStore embedded{std::size_t{1} << 20, WhenFull::deny, {1, 2}};
-  service::Service service{{.clock = [] { return std::chrono::nanoseconds{1000s}; },
-                            .wall_clock = [] { return std::chrono::nanoseconds{0}; }},
-                           embedded.table()};
+  service::Service service{
+      {.clock = [] { return std::chrono::nanoseconds{1000s}; }, .wall_clock = [this] { return wall; }},
+      embedded.table()};
   Room room{service};
   int resumed = 0;
   net::Peer peer{1, "test"};
@@ -129,6 +130,20 @@ TEST_F(HttpConversationTest, a_request_that_waits_holds_up_those_after_it_and_is
   EXPECT_EQ(resumed, 2);
   EXPECT_NE(feed(conversation, input).find("\"limit\":4"), std::string::npos);
   EXPECT_EQ(input, "");
+}
+
+TEST_F(HttpConversationTest, the_date_is_that_of_the_answer) {
+  LateStore late(embedded);
+  Conversation conversation(service, late, room, peer, [] {});
+  std::string input = post(R"({"key":"a","limit":"2/s"})");
+  feed(conversation, input);
+  // Another second, and another connection of the loop is told it first.
+  wall += 1s;
+  Conversation other(service, embedded, room, peer, [] {});
+  std::string theirs = post(R"({"key":"x","limit":"9/s"})");
+  feed(other, theirs);
+  late.answer(0);
+  EXPECT_EQ(feed(conversation, input).substr(17, 35), "Date: Thu, 01 Jan 1970 00:00:01 GMT");
 }
 
 TEST_F(HttpConversationTest, a_connection_that_goes_cancels_what_it_waits_for) {

@@ -8,8 +8,10 @@ import sys
 import time
 import unittest
 
+from chance import chance
 from server import Error, OneServer, Server, sanitized, until
 from server import run as run_tests
+from test_http_acquire import Wire
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -273,6 +275,54 @@ class Crowds(unittest.TestCase):
         code, _, error = weir("serve", "--resp", "127.0.0.1:0", "--max-waiters", "0")
         self.assertEqual(code, 2)
         self.assertIn("max-waiters", error)
+
+
+class Chaos(unittest.TestCase):
+    RULE = "50/s burst 3"
+
+    def test_whoever_leaves_and_however_all_the_others_are_answered(self):
+        dice = chance()
+        with Server("--threads", "2", "--http", "127.0.0.1:0") as server, server.client() as probe:
+            stay = []
+            for number in range(400):
+                if dice.random() < 0.6 or not stay:
+                    stay.append(self.come(server, f"k{dice.randrange(3)}", dice.random() < 0.5))
+                else:
+                    self.leave(probe, *stay.pop(dice.randrange(len(stay))), dice.randrange(4))
+                if dice.random() < 0.3:
+                    time.sleep(dice.random() * 0.01)
+            for client, speaks_http, _ in stay:
+                if speaks_http:
+                    self.assertEqual([client.answer()[0] for _ in range(2)], [200, 200])
+                else:
+                    self.assertEqual([client.reply()[0], client.reply()], [0, "PONG"])
+                client.close()
+            self.assertEqual(server.info()["blocked_clients"], "0")
+            # No moment is left that nobody waits for.
+            for key in ("k0", "k1", "k2"):
+                self.assertLessEqual(probe.ask("WEIR.THROTTLE", "COST", "0", key, self.RULE)[4], 60 + 20)
+
+    def come(self, server, key, speaks_http):
+        """One that waits, and has sent something more."""
+        if speaks_http:
+            wire = Wire(server.ports[1])
+            wire.send(key=key, limit=self.RULE, max_wait=30)
+            wire.send("check", key="other", limit="1000000/s")
+            return wire, True, None
+        client = server.client()
+        number = client.ask("CLIENT", "ID")
+        client.send("WEIR.ACQUIRE", "MAXWAIT", "30000", key, self.RULE)
+        client.send("PING")
+        return client, False, number
+
+    def leave(self, probe, client, speaks_http, number, how):
+        if how == 0 and number is not None:
+            probe.ask("CLIENT", "UNBLOCK", number, "ERROR")
+        if how == 1:
+            client.socket.shutdown(socket.SHUT_WR)
+        elif how == 2:
+            client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+        client.close()
 
 
 if __name__ == "__main__":
