@@ -280,7 +280,7 @@ class Crowds(unittest.TestCase):
 class Chaos(unittest.TestCase):
     RULE = "50/s burst 3"
 
-    def test_whoever_leaves_and_however_all_the_others_are_answered(self):
+    def test_those_who_leave_leave_nobody_unanswered(self):
         dice = chance()
         with Server("--threads", "2", "--http", "127.0.0.1:0") as server, server.client() as probe:
             stay = []
