@@ -1,6 +1,7 @@
 #include "cli/log_flags.hpp"
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -67,6 +68,10 @@ void LogFlags::add_names_to(CLI::App& app) {
 logs::LogOptions LogFlags::options() const {
   logs::LogOptions options;
   options.files = files;
+  options.follow = follow;
+  if (follow && spread)
+    throw std::runtime_error(
+        "spread: what the times of a log leave open is known at its end, not with --follow");
   for (const std::string& file : files) {
     std::error_code error;
     if (!html.empty() && (file == html || std::filesystem::equivalent(file, html, error))) {
@@ -164,9 +169,34 @@ void LogRun::decide(std::span<const logs::Event> events,
   each(events);
 }
 
+// As many lines of it as the terminal has.
+void LogRun::draw() {
+  const std::string text = shown_text_();
+  winsize size{};
+  const std::size_t most =
+      ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 1 ? size.ws_row - 1U : 24;
+  std::string screen = "\x1b[H";
+  std::size_t begin = 0;
+  for (std::size_t line = 0; line < most && begin < text.size(); ++line) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    screen.append(text, begin, end - begin);
+    screen += "\x1b[K\n";
+    begin = end + 1;
+  }
+  screen += "\x1b[J";
+  std::fputs(screen.c_str(), stdout);
+  std::fflush(stdout);
+}
+
 void LogRun::show(const logs::Progress& at) {
   using namespace std::chrono;
   const auto now = steady_clock::now();
+  if (flags_.follow) {
+    if (!shown_text_ || ::isatty(STDOUT_FILENO) == 0 || now - shown_ < seconds{1}) return;
+    shown_ = now;
+    draw();
+    return;
+  }
   if (!terminal_ || now - shown_ < milliseconds{100}) return;
   shown_ = now;
   const double seconds = duration<double>(now - started_).count();
@@ -185,6 +215,11 @@ void LogRun::show(const logs::Progress& at) {
 }
 
 void LogRun::finish() {
+  if (flags_.follow && shown_ != started_) std::fputs("\x1b[H\x1b[J", stdout);
+  if (flags_.follow) {
+    shown_ = started_;
+    return;
+  }
   if (terminal_ && shown_ != started_) std::fputs("\r\x1b[K", stderr);
   shown_ = started_;
 }
@@ -200,7 +235,7 @@ sim::LogReport LogRun::report() const {
   report.key = flags_.key;
   report.cost = flags_.cost.empty() ? "1" : flags_.cost;
   report.reorder = flags_.reorder;
-  report.interrupted = reader_.interrupted();
+  report.interrupted = interrupted();
   report.stats = reader_.stats();
   report.clients = reader_.clients().count();
   report.first_ns = first_ns_;
@@ -247,7 +282,7 @@ int LogRun::deliver(const std::string& text, const std::string& json,
     throw std::runtime_error(std::string("standard output: ") + std::strerror(errno));
   }
   for (const std::string& broken : reader_.stats().broken) std::fprintf(stderr, "weir: %s\n", broken.c_str());
-  if (reader_.interrupted()) return 130;
+  if (interrupted()) return 130;
   return reader_.stats().broken.empty() ? 0 : 2;
 }
 

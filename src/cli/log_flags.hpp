@@ -26,9 +26,10 @@ struct LogFlags {
   std::string format = "auto";
   std::string time;
   std::string zone = "+0000";
-  std::string reorder = "60s";
+  std::string reorder = "60s";  // see --follow
   FilterFlags filter;
   bool spread = false;
+  bool follow = false;
   bool report_to_stderr = false;  // standard output is taken
   bool json = false;
   std::string html;
@@ -56,6 +57,10 @@ class LogRun {
   LogRun& operator=(const LogRun&) = delete;
 
   logs::LogReader& reader() { return reader_; }
+  // With --follow: what standard output, a terminal, shows until the end, drawn again each second.
+  void while_following(std::function<std::string()> shown) { shown_text_ = std::move(shown); }
+  // Ended early, so that what was found is not all; Ctrl-C is how --follow ends.
+  bool interrupted() const { return reader_.interrupted() && !flags_.follow; }
   // Every event of the log, in pieces.
   void read(const std::function<void(std::span<const logs::Event>)>& each);
   // The part of a report that is about the log.
@@ -73,6 +78,7 @@ class LogRun {
   void decide(std::span<const logs::Event> events,
               const std::function<void(std::span<const logs::Event>)>& each);
   void show(const logs::Progress& at);
+  void draw();
   void finish();
 
   const LogFlags& flags_;
@@ -80,6 +86,7 @@ class LogRun {
   std::chrono::steady_clock::time_point started_;
   std::chrono::steady_clock::time_point shown_;
   bool terminal_;
+  std::function<std::string()> shown_text_;
   std::int64_t first_ns_ = -1;
   std::int64_t last_ns_ = 0;
   unsigned __int128 units_ = 0;

@@ -1,5 +1,6 @@
 // weir replay: what limits, or a whole file of them, would have done to the requests of a log.
 #include <CLI/CLI.hpp>
+#include <functional>
 #include <memory>
 #include <stdexcept>
 
@@ -25,8 +26,19 @@ struct Flags {
 };
 
 // What was interrupted is not all, and so not written.
-void finish(DecisionFile* decisions, LogRun& run) {
-  if (decisions != nullptr && !run.reader().interrupted()) decisions->finish();
+void finish(DecisionFile* decisions, const LogRun& run) {
+  if (decisions != nullptr && !run.interrupted()) decisions->finish();
+}
+
+// What --follow shows of a report that is not final.
+void show_while_following(LogRun& run, const LogFlags& flags, std::function<sim::ReplayReport()> report) {
+  run.while_following([&flags, report = std::move(report)] {
+    try {
+      return sim::text_of(sim::with_names(report(), flags.naming()), LogRun::colour());
+    } catch (const std::runtime_error& nothing_yet) {
+      return std::string(nothing_yet.what()) + "\n";
+    }
+  });
 }
 
 int deliver(const LogRun& run, const LogFlags& flags, const sim::ReplayReport& report) {
@@ -55,19 +67,24 @@ int replay_file(const Flags& flags) {
   sim::FileReplay replay(set, std::move(attributes), flags.worst, flags.log.cost.empty());
   std::unique_ptr<DecisionFile> decisions;
   if (!flags.decisions.empty()) decisions = std::make_unique<DecisionFile>(flags.log, flags.decisions);
+  const auto so_far = [&] {
+    sim::LogReport log = run.report();
+    log.key = replay.key();
+    log.clients = replay.clients();
+    sim::ReplayReport report = replay.report();
+    log.warnings = sim::warnings_of(log, replay.some_names(), tried(set->file(), report));
+    report.log = std::move(log);
+    return report;
+  };
+  show_while_following(run, flags.log, so_far);
   run.read([&](std::span<const logs::Event> events) {
     for (const logs::Event& event : events) {
       const sim::FileReplay::Taken taken = replay.take(event, run.reader().clients());
       if (decisions) decisions->add(event, taken);
     }
   });
-  sim::LogReport log = run.report();
+  const sim::ReplayReport report = so_far();
   finish(decisions.get(), run);
-  log.key = replay.key();
-  log.clients = replay.clients();
-  sim::ReplayReport report = replay.report();
-  log.warnings = sim::warnings_of(log, replay.some_names(), tried(set->file(), report));
-  report.log = std::move(log);
   run.write_names([&replay] { return replay.names(); });
   return deliver(run, flags.log, report);
 }
@@ -94,21 +111,26 @@ int replay_with(const Flags& flags, LogRun& run, sim::Replay& replay, const std:
   std::unique_ptr<DecisionFile> decisions;
   if (!flags.decisions.empty())
     decisions = std::make_unique<DecisionFile>(flags.log, flags.decisions, replay.answered());
+  const auto so_far = [&] {
+    sim::LogReport log = run.report();
+    sim::ReplayReport report = replay.report(clients, key_parts);
+    std::vector<sim::Tried> tried;
+    for (std::size_t i = 0; i < rules.size(); ++i)
+      tried.push_back({rules[i], report.limits[i + (plans != nullptr ? 1 : 0)].denied});
+    log.warnings = sim::warnings_of(log, sim::some_names(clients, key_parts), tried);
+    if (plans != nullptr && !plans->about_others().empty()) log.warnings.push_back(plans->about_others());
+    report.log = std::move(log);
+    return report;
+  };
+  show_while_following(run, flags.log, so_far);
   run.read([&](std::span<const logs::Event> events) {
     for (const logs::Event& event : events) {
       replay.take(event);
       if (decisions) decisions->add(event, clients, key_parts, replay.answers());
     }
   });
-  sim::LogReport log = run.report();
+  const sim::ReplayReport report = so_far();
   finish(decisions.get(), run);
-  sim::ReplayReport report = replay.report(clients, key_parts);
-  std::vector<sim::Tried> tried;
-  for (std::size_t i = 0; i < rules.size(); ++i)
-    tried.push_back({rules[i], report.limits[i + (plans != nullptr ? 1 : 0)].denied});
-  log.warnings = sim::warnings_of(log, sim::some_names(clients, key_parts), tried);
-  if (plans != nullptr && !plans->about_others().empty()) log.warnings.push_back(plans->about_others());
-  report.log = std::move(log);
   run.write_names([&] { return sim::names_of(clients, key_parts); });
   return deliver(run, flags.log, report);
 }
@@ -170,7 +192,13 @@ void add_replay(CLI::App& app, int& result) {
       ->type_name("N")
       ->check(CLI::Range(0, 1000).description(""))
       ->capture_default_str();
-  replay_app->callback([flags, &result] { result = replay(*flags); });
+  replay_app->add_flag("--follow", flags->log.follow,
+                       "read on as the log grows; show the report meanwhile; Ctrl-C ends");
+  replay_app->callback([flags, replay_app, &result] {
+    // The report lags by what may still be sorted.
+    if (flags->log.follow && replay_app->count("--reorder") == 0) flags->log.reorder = "5s";
+    result = replay(*flags);
+  });
 }
 
 }  // namespace weir::cli

@@ -8,14 +8,17 @@
 #include <zstd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <stdexcept>
+#include <utility>
 
 namespace weir::logs {
 namespace {
 
 constexpr std::size_t kRawBytes = std::size_t{256} << 10;
+constexpr int kLookMs = 100;  // how often a file that is followed is looked at
 
 }  // namespace
 
@@ -96,8 +99,8 @@ class Input::Zstd : public Decoder {
   bool complete_ = false;
 };
 
-Input::Input(const std::string& path, const std::atomic<bool>& stop)
-    : path_(path == "-" ? "standard input" : path), stop_(stop), raw_(new char[kRawBytes]) {
+Input::Input(const std::string& path, const std::atomic<bool>& stop, bool follow)
+    : path_(path == "-" ? "standard input" : path), stop_(stop), follow_(follow), raw_(new char[kRawBytes]) {
   fd_ = path == "-" ? ::dup(STDIN_FILENO) : ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd_ < 0) fail(std::string("cannot be opened: ") + std::strerror(errno));
   struct stat status{};
@@ -107,6 +110,14 @@ Input::Input(const std::string& path, const std::atomic<bool>& stop)
   }
   waits_ = !S_ISREG(status.st_mode);
   posix_fadvise(fd_, 0, 0, POSIX_FADV_SEQUENTIAL);
+  if (follow_) {
+    std::array<unsigned char, 2> begin{};
+    const bool gzip =
+        !waits_ && ::pread(fd_, begin.data(), begin.size(), 0) == 2 && begin[0] == 0x1F && begin[1] == 0x8B;
+    if (!gzip) return;
+    ::close(fd_);
+    fail("is compressed, so it cannot be followed");
+  }
   try {
     while (raw_end_ < 4 && !raw_ended_) fill();
     const std::string_view begin(raw_.get(), raw_end_);
@@ -122,7 +133,61 @@ Input::~Input() { ::close(fd_); }
 
 void Input::fail(const std::string& what) const { throw std::runtime_error(path_ + ": " + what); }
 
+// Goes to what is read next when this file has nothing more: another file of its name, or its own beginning
+// when it has become shorter.
+bool Input::moved_on() {
+  struct stat named{};
+  struct stat open{};
+  if (::stat(path_.c_str(), &named) != 0 || ::fstat(fd_, &open) != 0) return false;  // not there again yet
+  if (named.st_ino == open.st_ino && named.st_dev == open.st_dev) {
+    const bool shorter = static_cast<std::uint64_t>(open.st_size) < read_of_it_;
+    if (!shorter || ::lseek(fd_, 0, SEEK_SET) != 0) return false;
+  } else if (static_cast<std::uint64_t>(open.st_size) <= read_of_it_) {  // read to its end
+    const int next = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
+    if (next < 0) return false;
+    ::close(std::exchange(fd_, next));
+  } else {
+    return true;  // it grew before it was renamed
+  }
+  read_of_it_ = 0;
+  return true;
+}
+
+std::size_t Input::read_followed(char* out, std::size_t size) {
+  waiting_ = false;
+  pollfd wait{fd_, POLLIN, 0};
+  if (waits_ && ::poll(&wait, 1, kLookMs) <= 0) {
+    waiting_ = !stop_.load(std::memory_order_relaxed);
+    return 0;
+  }
+  while (!stop_.load(std::memory_order_relaxed)) {
+    const ssize_t got = ::read(fd_, out, size);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) fail(std::string("cannot be read: ") + std::strerror(errno));
+    if (got > 0) {
+      consumed_ += static_cast<std::uint64_t>(got);
+      read_of_it_ += static_cast<std::uint64_t>(got);
+      inside_line_ = out[got - 1] != '\n';
+      return static_cast<std::size_t>(got);
+    }
+    if (waits_) return 0;
+    const std::uint64_t before = read_of_it_;
+    if (!moved_on()) {
+      waiting_ = true;
+      ::poll(nullptr, 0, kLookMs);
+      return 0;
+    }
+    // A line that the other file broke off in does not go on in this one.
+    if (read_of_it_ < before && std::exchange(inside_line_, false)) {
+      out[0] = '\n';
+      return 1;
+    }
+  }
+  return 0;
+}
+
 std::size_t Input::read_raw(char* out, std::size_t size) {
+  if (follow_) return read_followed(out, size);
   for (;;) {
     // A pipe may stay silent, and the signal that sets `stop` may have been delivered to another thread.
     pollfd wait{fd_, POLLIN, 0};

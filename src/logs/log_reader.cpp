@@ -51,6 +51,7 @@ struct LogReader::Batch {
   std::vector<Row> rows;
   std::string keys;
   Progress progress;
+  LogStats stats;  // of the reading thread, so far
 };
 
 // A few batches in flight: enough that neither thread waits out the other's hiccups, few enough to stay in
@@ -133,6 +134,9 @@ class LogReader::Merge {
     return true;
   }
 
+  // Whether next() returned false only because the log has not grown yet.
+  bool waiting() const { return options_.follow && files_[0].source->waiting(); }
+
   Progress progress() const {
     std::uint64_t consumed = finished_;
     for (const File& file : files_) consumed += file.source ? file.source->consumed() : 0;
@@ -150,8 +154,8 @@ class LogReader::Merge {
   };
 
   void open(File& file) {
-    file.source =
-        std::make_unique<Source>(file.path, options_.wanted, options_.filter, options_.format, stats_, stop_);
+    file.source = std::make_unique<Source>(file.path, options_.wanted, options_.filter, options_.format,
+                                           stats_, stop_, options_.follow);
   }
 
   void look_ahead(File& file) {
@@ -215,15 +219,18 @@ LogReader::LogReader(LogOptions options, const std::atomic<bool>& stop)
   if (std::count(options_.files.begin(), options_.files.end(), "-") > 1) {
     throw std::runtime_error("standard input (-) can be read only once");
   }
+  if (options_.follow && options_.files.size() != 1)
+    throw std::runtime_error("follow: expected one log, not " + std::to_string(options_.files.size()));
 }
 
 void LogReader::run(const std::function<void(std::span<const Event>)>& each,
                     const std::function<void(const Progress&)>& progress) {
   Channel channel;
+  LogStats read;  // the reading thread's
   std::exception_ptr wrong;
   std::thread reading([&] {
     try {
-      Merge merge(options_, stats_, stop_);
+      Merge merge(options_, read, stop_);
       for (bool more = true; more;) {
         auto batch = channel.blank();
         if (!batch) return;
@@ -239,7 +246,9 @@ void LogReader::run(const std::function<void(std::span<const Event>)>& each,
           batch->rows.push_back(row);
           if (batch->keys.size() > Source::kLongestLine) break;
         }
+        more = more || (merge.waiting() && !stop_.load(std::memory_order_relaxed));
         batch->progress = merge.progress();
+        batch->stats = read;
         channel.give(std::move(batch));
       }
     } catch (...) {
@@ -256,7 +265,14 @@ void LogReader::run(const std::function<void(std::span<const Event>)>& each,
       if (thread.joinable()) thread.join();
     }
   };
-  LogStats decided;  // the reading thread's own numbers are not read until it has ended
+  LogStats decided;
+  const auto add_up = [&](LogStats stats) {
+    stats.requests = decided.requests;
+    stats.left_out = decided.left_out;
+    stats.reordered = decided.reordered;
+    stats.clamped = decided.clamped;
+    stats_ = std::move(stats);
+  };
   {
     const Join join{channel, reading};
     Reorder reorder(options_.reorder_ns);
@@ -287,6 +303,7 @@ void LogReader::run(const std::function<void(std::span<const Event>)>& each,
       }
       flush();
       const Progress at = batch->progress;
+      add_up(std::move(batch->stats));
       channel.give_back(std::move(batch));
       progress(at);
     }
@@ -294,10 +311,7 @@ void LogReader::run(const std::function<void(std::span<const Event>)>& each,
     flush();
   }
   if (wrong) std::rethrow_exception(wrong);
-  stats_.requests = decided.requests;
-  stats_.left_out = decided.left_out;
-  stats_.reordered = decided.reordered;
-  stats_.clamped = decided.clamped;
+  add_up(std::move(read));
 }
 
 }  // namespace weir::logs

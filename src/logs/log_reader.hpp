@@ -30,6 +30,7 @@ struct LogOptions {
   static constexpr std::int64_t kSortAll = std::numeric_limits<std::int64_t>::max();
 
   std::vector<std::string> files;
+  bool follow = false;  // the one file, which may grow
   Wanted wanted;
   Filter filter;                             // wanted.also are the fields of its conditions, in their order
   std::optional<Format> format;              // empty: by each file's first line
@@ -123,13 +124,14 @@ class LogReader {
  public:
   LogReader(LogOptions options, const std::atomic<bool>& stop);
 
-  // Passes on every event, until the end or until `stop` is set; calls `progress` every few thousand lines.
-  // Throws std::runtime_error for a fault of the whole run: a file that cannot be opened, a column that does
-  // not exist.
+  // Passes on every event, until the end or until `stop` is set; calls `progress` every few thousand lines,
+  // and several times a second while a log that is followed does not grow. Throws std::runtime_error for a
+  // fault of the whole run: a file that cannot be opened, a column that does not exist.
   void run(const std::function<void(std::span<const Event>)>& each,
            const std::function<void(const Progress&)>& progress);
 
   const Clients& clients() const { return clients_; }
+  // What was found so far.
   const LogStats& stats() const { return stats_; }
   bool interrupted() const { return stop_.load(std::memory_order_relaxed); }
   const LogOptions& options() const { return options_; }

@@ -12,13 +12,13 @@ constexpr std::size_t kSlack = 64;  // what Parser::parse may read past a line's
 }  // namespace
 
 Source::Source(const std::string& path, const Wanted& wanted, const Filter& filter,
-               std::optional<Format> format, LogStats& stats, const std::atomic<bool>& stop)
+               std::optional<Format> format, LogStats& stats, const std::atomic<bool>& stop, bool follow)
     : path_(path == "-" ? "standard input" : path),
       wanted_(wanted),
       filter_(filter),
       format_(format),
       stats_(stats),
-      input_(path, stop),
+      input_(path, stop, follow),
       buffer_(kChunk + kSlack) {
   stats_.with_value.resize(filter.where.size());
 }
@@ -37,7 +37,7 @@ bool Source::refill() {
     stats_.broken.emplace_back(error.what());
   }
   end_ += got;
-  ended_ = got == 0;
+  ended_ = got == 0 && !input_.waiting();
   return got > 0;
 }
 
@@ -59,6 +59,7 @@ std::optional<std::string_view> Source::next_line() {
         searched = 0;
       }
       if (refill()) continue;
+      if (!ended_) return std::nullopt;  // the rest of this line may come later
       if (begin_ == end_ || too_long_) return std::nullopt;
     }
     std::size_t size =

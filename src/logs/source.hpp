@@ -45,13 +45,15 @@ class Source {
 
   // Throws std::runtime_error when the file cannot be opened.
   Source(const std::string& path, const Wanted& wanted, const Filter& filter, std::optional<Format> format,
-         LogStats& stats, const std::atomic<bool>& stop);
+         LogStats& stats, const std::atomic<bool>& stop, bool follow = false);
 
   // The next readable line; appends its key to `key`, unless the filter leaves it out. False at the end.
   // Throws std::runtime_error for a header without the wanted columns. A truncated or damaged file ends there
   // and is listed in the stats.
   bool next(Record& record, std::string& key);
 
+  // Whether next() returned false only because the log that is followed has not grown yet.
+  bool waiting() const { return input_.waiting(); }
   std::uint64_t consumed() const { return input_.consumed(); }
 
  private:
