@@ -103,7 +103,8 @@ def body() -> int:
     parser.add_argument("--quick", action="store_true", help="few calls: whether it runs, not how fast")
     options = parser.parse_args()
     calls, rounds = (1_000, 1) if options.quick else (CALLS, ROUNDS)
-    text = (pathlib.Path(__file__).resolve().parent.parent / "src/redis/check.lua").read_text()
+    folder = pathlib.Path(__file__).resolve().parent.parent / "src/redis"
+    text = (folder / "check.lua").read_text().replace("-- include times.lua", (folder / "times.lua").read_text())
     scripts = [Script("weir", text, weir_words), Script("plain", PLAIN, lambda *quota: [*quota, 1])]
     missed = False
     with servers.redis(servers.cores()[0]) as server, \

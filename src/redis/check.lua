@@ -14,7 +14,10 @@
 --             'inside k full '                 the full that holds when limit k, an earlier one, is allowed
 --           for one limit that is asked for n times at this moment, two more: 'times n'
 --           and last, only in tests, the time instead of the server's: 's us'
---           or 'reset weir', 'reset redis-cell': the keys are limits to forget, all of this one call
+--           of a give_back a second key may be named, the limit's line (reserve.lua): while that is there nothing
+--           goes back, because those who wait or hold count on what was owed before them
+--           or 'reset weir n', 'reset redis-cell': the keys are limits to forget, all of this one call; the last n of
+--           them are the lines of limits, which go too and are not counted
 --   answer  1 when it was charged, 0 when a limit that is not a shadow's denies, or how many of n, the first ones; the
 --           time, s and us; for each limit its state before
 --           of a reset: how many keys had something to forget
@@ -34,7 +37,7 @@
 --
 -- Anything else is not ours: WRONGTYPE, and it stays as it is, whatever is asked.
 --
--- The rules are those of src/core, and the client makes the decision of the state and the time with those: here
+-- What reservations keep beside a state: reserve.lua. The rules are those of src/core, and the client makes the decision of the state and the time with those: here
 -- is only what it takes to say yes or no. A number in Lua holds 53 bits and a time in ns has 63, so times go as
 -- pairs of seconds and nanoseconds, and no number goes through tostring or '..', which keep 14 digits.
 --
@@ -87,14 +90,7 @@ end
 
 local floor, format, match, sub = math.floor, string.format, string.match, string.sub
 
-local function pair(digits)
-  return tonumber(sub(digits, 1, -10)) or 0, tonumber(sub(digits, -9))
-end
-
-local function add(as, an, bs, bn)
-  if an + bn >= 1e9 then return as + bs + 1, an + bn - 1e9 end
-  return as + bs, an + bn
-end
+-- include times.lua
 
 local function subtract(as, an, bs, bn)
   if an < bn then return as - bs - 1, an - bn + 1e9 end
@@ -103,17 +99,6 @@ end
 
 local function less(as, an, bs, bn)
   return as < bs or as == bs and an < bn
-end
-
--- count x (as, an), exact while the product is below 2^64 ns or (count below 2^32) 2^53 s: no part is above
--- 2^53, as count = high x 10^6 + low. Beyond, it is still no smaller than that.
-local function times(count, as, an)
-  local low = count % 1e6
-  local ms = (count - low) / 1e6 * an
-  local ms_low = ms % 1000
-  local ns = low * an + ms_low * 1e6
-  local ns_low = ns % 1e9
-  return count * as + (ms - ms_low) / 1000 + (ns - ns_low) / 1e9, ns_low
 end
 
 -- a / b rounded down, and whether something is left over; nothing for a b of 0 and from 9 x 10^15 on. The first
@@ -343,12 +328,6 @@ local function decide_log(key, at)
   return false, state
 end
 
--- The millisecond in which (as, an) has come. That of a state is the first of its times, which has ten digits or
--- more, as nothing before it has.
-local function expiry(as, an)
-  return format('%d', as * 1000 + math.ceil(an / 1e6))
-end
-
 local function charge_log(key, log)
   local used = format('weir1l %d', log.used)
   if not log.left then
@@ -374,14 +353,17 @@ end
 -- others are forgotten.
 if ARGV[1] == 'reset' then
   local forgotten, foreign = 0, 0
-  for _, key in ipairs(KEYS) do
-    local value = read('GET', key)
-    if value and ARGV[2] == 'weir' and sub(value, 1, 9) == 'WRONGTYPE' then
+  local form, lines = match(ARGV[2], '^(%S+) ?(%d*)$')
+  for i, key in ipairs(KEYS) do
+    local is_line = i > #KEYS - (tonumber(lines) or 0)
+    if is_line then call('DEL', key) end
+    local value = not is_line and read('GET', key)
+    if value and form == 'weir' and sub(value, 1, 9) == 'WRONGTYPE' then
       local first = redis.pcall('LINDEX', key, 0)
       value = type(first) == 'string' and first or value
     end
-    local is_weirs = value and ARGV[2] == 'weir' and match(value, '^weir%d%l ')
-    if is_weirs or value and ARGV[2] ~= 'weir' and s - (match(value, tat_alone) or 0) <= 60 then
+    local is_weirs = value and form == 'weir' and match(value, '^weir%d%l ')
+    if is_weirs or value and form ~= 'weir' and s - (match(value, tat_alone) or 0) <= 60 then
       forgotten = forgotten + call('DEL', key)
     elseif value then
       foreign = foreign + 1
@@ -389,6 +371,10 @@ if ARGV[1] == 'reset' then
   end
   if foreign == 0 then return forgotten end
   return redis.error_reply(format('WRONGTYPE %d of these keys hold something other than a limit', foreign))
+end
+
+if match(ARGV[1], '^give_back') and KEYS[2] and call('EXISTS', KEYS[2]) == 1 then
+  return {0, time[1], time[2], false}
 end
 
 if #ARGV % 4 > 1 then
@@ -402,6 +388,7 @@ if #ARGV % 4 > 1 then
     if not allowed then break end
     granted = granted + 1
   end
+  -- The first of a state's times: it has ten digits or more, as nothing before it has.
   if written then call('SET', key, text, 'PXAT', expiry(pair(match(text, '%d%d+')))) end
   return {granted, time[1], time[2], before}
 end
@@ -413,6 +400,7 @@ local after = {}    -- by key, its text when all limits so far are written down
 local logs = {}     -- by key, how to charge it
 local at = 1
 for i, key in ipairs(KEYS) do
+  if at + 3 > #ARGV then break end  -- the line of a give_back
   local word, shadow = ARGV[at], false
   kind = decide[word] and word or match(word, '%S+$')
   if word ~= kind then

@@ -287,8 +287,11 @@ void Client::answer_call(NodeId id, const Question& question, const Value& value
   const bool more_hops = ++call.hops <= kMostHops;
   if (cause == Cause::noscript && more_hops) {
     // One reload for all that were under way; they follow it.
-    if (!std::exchange(nodes_[id].loading_script, true))
+    if (!std::exchange(nodes_[id].loading_script, true)) {
       ask(id, Kind::script, std::array<std::string_view, 3>{"SCRIPT", "LOAD", script_}, now);
+      for (const std::string_view each : more_scripts_)
+        ask(id, Kind::script, std::array<std::string_view, 3>{"SCRIPT", "LOAD", each}, now);
+    }
     return send(id, index, call.asking, now);
   }
   if (cause == Cause::moved && more_hops && redirect(id, index, value.text, now)) return;

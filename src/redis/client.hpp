@@ -64,6 +64,8 @@ class Client {
   Client(Endpoint endpoint, std::string script, std::uint64_t seed, OnResult on_result,
          nanoseconds silence = std::chrono::milliseconds{50});
 
+  // A script besides the first, loaded where Redis says that it does not know one. Before start().
+  void also_load(std::string script) { more_scripts_.push_back(std::move(script)); }
   void start(nanoseconds now);
   // Sends `command`, whole RESP, to the node of the key's slot. `tag` comes back with the result. Nothing is
   // sent at or after the deadline.
@@ -179,6 +181,7 @@ class Client {
 
   Endpoint endpoint_;
   std::string script_;
+  std::vector<std::string> more_scripts_;
   OnResult on_result_;
   nanoseconds silence_;
   std::function<bool(std::uint64_t)> wanted_ = [](std::uint64_t) { return true; };

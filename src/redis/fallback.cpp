@@ -5,6 +5,8 @@
 #include <cmath>
 #include <vector>
 
+#include "store/form.hpp"
+
 namespace weir::redis {
 
 using std::chrono::nanoseconds;
@@ -90,6 +92,61 @@ bool Fallback::count(std::span<store::Check> checks, nanoseconds now, store::Ver
   const bool passes = request.allowed();
   for (std::size_t i = 0; i < checks.size(); ++i) checks[i].limit = whole[i];
   return passes;
+}
+
+Fallback::Reserved Fallback::reserve(std::span<store::Check> checks, store::Reservation& asked,
+                                     nanoseconds now) {
+  std::vector<std::size_t> counted;  // by the embedded store
+  Reserved told{.charged = true};
+  asked.id.clear();
+  asked.wait = nanoseconds{0};
+  for (std::size_t i = 0; i < checks.size(); ++i) {
+    const auto decided = uncounted(*checks[i].limit, checks[i].cost);
+    checks[i].hash = decided ? kUncounted : 0;
+    if (!decided) {
+      counted.push_back(i);
+      continue;
+    }
+    checks[i].decision = *decided;
+    told.charged = told.charged && (decided->allowed() || checks[i].shadow);
+  }
+  if (told.charged && !counted.empty()) {
+    std::vector<store::Limit> limits;
+    std::vector<store::Check> here;
+    limits.reserve(counted.size());
+    for (const std::size_t i : counted) {
+      store::Limit& limit = limits.emplace_back(*checks[i].limit);
+      limit.rule = scaled(*checks[i].limit);
+      store::Check& made = here.emplace_back(checks[i]);
+      made.limit = &limit;
+      if (made.inside == store::Check::kNoGuarantee) continue;
+      const auto guarantee = std::find(counted.begin(), counted.end(), made.inside);
+      made.inside = guarantee < counted.begin() + static_cast<std::ptrdiff_t>(here.size()) - 1
+                        ? static_cast<std::uint8_t>(guarantee - counted.begin())
+                        : store::Check::kNoGuarantee;
+    }
+    store::Request request{.checks = here, .verb = store::Verb::reserve, .reservation = &asked};
+    store::Request* const batch[] = {&request};
+    embedded_.submit(batch, {now, now});
+    told = {request.charged, static_cast<std::uint8_t>(counted[request.by]), request.fault,
+            std::move(request.why)};
+    for (std::size_t i = 0; i < counted.size(); ++i) {
+      checks[counted[i]].decision = here[i].decision;
+      checks[counted[i]].hash = here[i].hash;
+    }
+  }
+  if (counted.size() == checks.size() || told.fault != Fault::none) return told;
+  told.by = store::deciding(checks);
+  if (!told.charged) asked.wait = checks[told.by].decision.retry_after.value_or(nanoseconds{-1});
+  return told;
+}
+
+void Fallback::undo(store::Request& request, nanoseconds now) {
+  store::Request here{.verb = request.verb, .reservation = request.reservation};
+  store::Request* const batch[] = {&here};
+  embedded_.submit(batch, {now, now});
+  request.fault = here.fault;
+  request.why = std::move(here.why);
 }
 
 void Fallback::give_back(std::span<const store::Check> charged, nanoseconds charged_at, nanoseconds now) {

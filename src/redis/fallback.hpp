@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -38,6 +39,16 @@ class Fallback {
   static std::optional<Decision> uncounted(const store::Limit& limit, Cost cost);
   // Counts all or none, or looks; fills each check's decision and hash. Returns whether nothing stops them.
   bool count(std::span<store::Check> checks, nanoseconds now, store::Verb verb = store::Verb::check);
+  // Reserves here: the id in `asked` is of this process, and dies with it. Fills the rest of `asked` too.
+  struct Reserved {
+    bool charged = false;
+    std::uint8_t by = 0;
+    Fault fault = Fault::none;
+    std::string why{};
+  };
+  Reserved reserve(std::span<store::Check> checks, store::Reservation& asked, nanoseconds now);
+  // Cancels or settles what reserve() has given the id of.
+  void undo(store::Request& request, nanoseconds now);
   // What count() charged at `charged_at`: the checks with a hash of its.
   void give_back(std::span<const store::Check> charged, nanoseconds charged_at, nanoseconds now);
 

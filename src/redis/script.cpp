@@ -12,7 +12,7 @@
 
 namespace weir::redis {
 
-extern const char* const kCheckScript;  // check.lua, put into a string by CMake
+extern const char* const k_check_script;  // check.lua, put into a string by CMake
 
 namespace {
 
@@ -68,7 +68,8 @@ std::string_view mark_of(Algorithm algorithm) {
   std::abort();  // a mistake in our code
 }
 
-// What stands before the algorithm's name: check.lua has the meaning.
+}  // namespace
+
 std::string marks_of(const Ask& ask, bool look) {
   std::string marks;
   if (look) marks += "look ";
@@ -80,6 +81,8 @@ std::string marks_of(const Ask& ask, bool look) {
   }
   return marks;
 }
+
+namespace {
 
 void append_limit(resp::Writer& to, const Ask& ask, bool look = false) {
   const core::Rule& rule = *ask.rule;
@@ -142,8 +145,9 @@ std::optional<std::string_view> after_mark(std::string_view text, Algorithm algo
   return text.substr(mark.size());
 }
 
-// The state as core has it; nothing when the text is not what the script would have let pass.
-std::optional<core::TwoWords> read_words(const Value& value, const Ask& ask, nanoseconds now) {
+}  // namespace
+
+std::optional<core::TwoWords> read_state(const Value& value, const Ask& ask, nanoseconds now) {
   const core::Rule& rule = *ask.rule;
   if (value.type == Value::Type::null) return core::TwoWords{};
   if (value.type != Value::Type::string) return std::nullopt;
@@ -180,6 +184,8 @@ std::optional<core::TwoWords> read_words(const Value& value, const Ask& ask, nan
   return words;
 }
 
+namespace {
+
 // The script says of a log what is used of it, its newest admission, and the one that has to leave before the
 // request fits. A log in which everything used was admitted then is decided in the same way.
 std::optional<Decision> decide_log(const Value& value, const core::Rule& rule, nanoseconds now, Cost cost,
@@ -208,13 +214,15 @@ std::optional<Decision> decide_log(const Value& value, const core::Rule& rule, n
 std::optional<Decision> decide_as_core(const Value& state, const Ask& ask, const core::Rule& rule,
                                        nanoseconds now, bool look) {
   if (rule.algorithm == Algorithm::sliding_window_log) return decide_log(state, rule, now, ask.cost, look);
-  const std::optional<core::TwoWords> words = read_words(state, ask, now);
+  const std::optional<core::TwoWords> words = read_state(state, ask, now);
   if (!words) return std::nullopt;
   return look ? core::look(rule, *words, now, ask.cost)
               : core::decide(rule, *words, now, ask.cost).decision();
 }
 
-std::string sha1(std::string_view text) {
+}  // namespace
+
+std::string sha_of(std::string_view text) {
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest;
   unsigned int size = 0;
   if (EVP_Digest(text.data(), text.size(), digest.data(), &size, EVP_sha1(), nullptr) != 1) std::abort();
@@ -227,12 +235,10 @@ std::string sha1(std::string_view text) {
   return hex;
 }
 
-}  // namespace
-
-std::string_view check_script() { return kCheckScript; }
+std::string_view check_script() { return k_check_script; }
 
 const std::string& check_sha() {
-  static const std::string kSha = sha1(check_script());
+  static const std::string kSha = sha_of(check_script());
   return kSha;
 }
 
@@ -326,30 +332,40 @@ void append_times(std::string& out, const Ask& ask, std::size_t times, std::opti
   append_time(to, now);
 }
 
-void append_give_back(std::string& out, const Ask& ask, nanoseconds charged_at,
+void append_give_back(std::string& out, const Ask& ask, std::string_view line, nanoseconds charged_at,
                       std::optional<nanoseconds> now) {
   const auto interval = static_cast<std::uint64_t>(ask.rule->quota.emission_interval().count());
-  resp::Writer to = begin(out, {&ask, 1}, now ? 1 : 0);
-  to.bulk(ask.format == Format::redis_cell ? "give_back redis-cell" : "give_back");
+  const bool alone = ask.format == Format::redis_cell;
+  const std::size_t keys = line.empty() ? 1 : 2;
+  resp::Writer to(out);
+  to.array(3 + keys + kWordsOfLimit + (now ? 1 : 0));
+  to.bulk("EVALSHA");
+  to.bulk(check_sha());
+  to.number(keys);
+  to.bulk(ask.key);
+  if (!line.empty()) to.bulk(line);
+  to.bulk(alone ? "give_back redis-cell" : "give_back");
   to.number(interval);
   to.number(ask.cost.units * interval);
   to.number(static_cast<std::uint64_t>(charged_at.count()));
   append_time(to, now);
 }
 
-void append_reset(std::string& out, std::span<const std::string> keys, Format format) {
+void append_reset(std::string& out, std::span<const std::string> keys, std::span<const std::string> lines,
+                  Format format) {
   resp::Writer to(out);
-  to.array(5 + keys.size());
+  to.array(5 + keys.size() + lines.size());
   to.bulk("EVALSHA");
   to.bulk(check_sha());
-  to.number(keys.size());
+  to.number(keys.size() + lines.size());
   for (const std::string& key : keys) to.bulk(key);
+  for (const std::string& line : lines) to.bulk(line);
   to.bulk("reset");
-  to.bulk(format == Format::redis_cell ? "redis-cell" : "weir");
+  to.bulk(format == Format::redis_cell ? "redis-cell" : "weir " + std::to_string(lines.size()));
 }
 
 std::optional<nanoseconds> decided_at(const Value& reply) {
-  if (reply.type != Value::Type::array || reply.items.size() <= kFirstState ||
+  if (reply.type != Value::Type::array || reply.items.size() < kFirstState ||
       reply.items[0].type != Value::Type::integer) {
     return std::nullopt;
   }
@@ -403,7 +419,7 @@ tl::expected<std::size_t, std::string> read_times(const Value& reply, const Ask&
                                                   std::span<Decision> decisions) {
   const std::optional<nanoseconds> now = decided_at(reply);
   if (!now || reply.items.size() != kFirstState + 1) return not_ours(reply);
-  std::optional<core::TwoWords> words = read_words(reply.items[kFirstState], ask, *now);
+  std::optional<core::TwoWords> words = read_state(reply.items[kFirstState], ask, *now);
   if (!words) return not_ours(reply);
   std::size_t allowed = 0;
   for (Decision& each : decisions) {

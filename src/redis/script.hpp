@@ -40,6 +40,9 @@ struct Ask {
 std::string_view check_script();
 const std::string& check_sha();
 
+// The name of any script.
+std::string sha_of(std::string_view text);
+
 // A sentence when a rule has numbers that the script does not count exactly, because a number in Lua has 53
 // bits, or when the format has no way to write its states. Such a rule must not be asked for.
 std::optional<std::string> unsuitable(const core::Rule& rule, Format format = Format::weir);
@@ -62,15 +65,19 @@ void append_times(std::string& out, const Ask& ask, std::size_t times,
 
 // Gives back what a check by gcra charged when the store's clock was at `charged_at`, as far as it is still
 // owed: a unit that has drained since is gone, so that what is admitted for what was given back keeps the
-// promise (the proof is that of leases.hpp). Nothing when the T has changed. The answer has nothing to read.
-void append_give_back(std::string& out, const Ask& ask, std::chrono::nanoseconds charged_at,
-                      std::optional<std::chrono::nanoseconds> now = {});
+// promise (the proof is that of leases.hpp). Nothing when the T has changed, and while anything is kept under
+// `line` (reservation_id.hpp): those who wait or hold count on what was owed before them. It may be empty.
+// The answer has nothing to read.
+void append_give_back(std::string& out, const Ask& ask, std::string_view line,
+                      std::chrono::nanoseconds charged_at, std::optional<std::chrono::nanoseconds> now = {});
 
 // Forgets what is charged to these keys, all of one slot: the answer is how many had something to forget. One
 // that holds something else stays as it is and makes the answer an error, WRONGTYPE, once the others are
-// forgotten. At most kMostReset in one call, which take Redis some 3 ms, during which it does nothing else.
+// forgotten. What is kept beside them under `lines` goes too, uncounted. At most kMostReset keys in one call,
+// which take Redis some 3 ms, during which it does nothing else.
 constexpr std::size_t kMostReset = 1'000;
-void append_reset(std::string& out, std::span<const std::string> keys, Format format = Format::weir);
+void append_reset(std::string& out, std::span<const std::string> keys, std::span<const std::string> lines,
+                  Format format = Format::weir);
 
 // Fills one decision for each ask and says whether nothing stops the request, that is, whether it was
 // charged. The decisions say what each limit would have answered alone after those before it, as store::Table
@@ -80,6 +87,11 @@ tl::expected<bool, std::string> read_check(const resp::Value& reply, std::span<c
 // Of append_look: as core::look() says it, and whether nothing would stop the request.
 tl::expected<bool, std::string> read_look(const resp::Value& reply, std::span<const Ask> asks,
                                           std::span<Decision> decisions);
+// What stands before an algorithm's name: check.lua has the meaning.
+std::string marks_of(const Ask& ask, bool look);
+// A state as core has it; nothing when the text is not what a script would have let pass, or holds a log.
+std::optional<core::TwoWords> read_state(const resp::Value& value, const Ask& ask,
+                                         std::chrono::nanoseconds now);
 // The rule that decides the ask of this number, once those before it are decided.
 core::Rule rule_of(std::span<const Ask> asks, std::span<const Decision> decisions, std::size_t which);
 // Of append_times: fills `decisions`, as many as there were times, with what the requests would have been

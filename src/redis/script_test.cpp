@@ -121,8 +121,8 @@ TEST(Script, keys_come_first_then_the_limits_and_the_time_for_tests) {
 
 TEST(Script, a_reset_names_its_keys) {
   std::string bytes;
-  append_reset(bytes, std::array<std::string, 2>{"weir:a b", "weir:"});
-  EXPECT_EQ(words(bytes), "2|weir:a b|weir:|reset|weir");
+  append_reset(bytes, std::array<std::string, 2>{"weir:a b", "weir:"}, std::array<std::string, 1>{"line"});
+  EXPECT_EQ(words(bytes), "3|weir:a b|weir:|line|reset|weir 1");
 }
 
 TEST(Script, what_it_does_not_count_exactly_is_said) {

@@ -2,6 +2,7 @@
 #include "redis/shared_store.hpp"
 
 #include "core/rule.hpp"
+#include "redis/reservation_id.hpp"
 #include "redis/script.hpp"
 
 namespace weir::redis {
@@ -9,6 +10,11 @@ namespace weir::redis {
 using std::chrono::nanoseconds;
 using store::Check;
 using store::Request;
+
+// What reservations keep beside a state of gcra; nothing where they cannot be.
+std::string SharedStore::line_of(std::string_view name) const {
+  return endpoint_.format == Format::weir ? line_in_redis(endpoint_.prefix, name) : std::string();
+}
 
 void SharedStore::give_back(const Request& charged, nanoseconds now) {
   if (!charged.charged) return;
@@ -24,7 +30,8 @@ void SharedStore::give_back(const Request& charged, nanoseconds now) {
 void SharedStore::give_back(const KeptCheck& check, Cost cost, nanoseconds charged_at, nanoseconds now) {
   memory_.denials.forget(check.hash);
   std::string command;
-  append_give_back(command, {&check.limit.rule, check.name, cost, endpoint_.format}, charged_at);
+  append_give_back(command, {&check.limit.rule, check.name, cost, endpoint_.format}, line_of(check.name),
+                   charged_at);
   ask(GiveBackCall{check.hash}, slot(check.name), std::move(command), now + options_.deadline, now,
       Rank::first);
 }
@@ -36,7 +43,7 @@ void SharedStore::give_back(std::uint64_t hash, const Lease& lease, nanoseconds 
   memory_.denials.forget(hash);
   std::string command;
   append_give_back(command, {&rule, lease.key, Cost{lease.units - lease.spent}, endpoint_.format},
-                   lease.charged_at);
+                   line_of(lease.key), lease.charged_at);
   ask(GiveBackCall{hash}, slot(lease.key), std::move(command), now + options_.deadline, now, Rank::first);
 }
 

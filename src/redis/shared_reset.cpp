@@ -67,8 +67,13 @@ void SharedStore::answered(ResetCall call, const Client::Result& result, nanosec
 
 void SharedStore::send(ResetCall call, nanoseconds now) {
   call.asked = std::min(call.names.size(), kMostReset);
+  const std::span<const std::string> names = std::span(call.names).last(call.asked);
+  std::vector<std::string> lines;
+  for (const std::string& name : names) {
+    if (endpoint_.format == Format::weir) lines.push_back(line_of(name));
+  }
   std::string command;
-  append_reset(command, std::span(call.names).last(call.asked), endpoint_.format);
+  append_reset(command, names, lines, endpoint_.format);
   const std::uint16_t its_slot = slot(call.names[0]);
   const nanoseconds deadline = now + call.reset->patience;
   ask(std::move(call), its_slot, std::move(command), deadline, now, Rank::kept);

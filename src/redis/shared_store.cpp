@@ -19,10 +19,12 @@ SharedStore::SharedStore(Endpoint endpoint, Options options, store::EmbeddedStor
       fallback_(local, options.local_share),
       memory_(memory),
       clock_(std::move(clock)),
+      ids_(store::Table::random_seed(), store::Table::random_seed()),
       client_(
           endpoint_, std::string(check_script()), store::Table::random_seed().k0,
           [this](std::uint64_t tag, const Client::Result& result) { answered(tag, result); },
           options.deadline) {
+  client_.also_load(std::string(reserve_script()));
   client_.ask_before_sending([this](std::uint64_t tag) { return wanted(tag); });
   client_.on_alarm([this](nanoseconds now) {
     alarm_at_ = nanoseconds::max();
@@ -58,9 +60,9 @@ void SharedStore::submit(std::span<Request* const> batch, store::Moment when) {
 
 void SharedStore::begin(Request& request, nanoseconds now) {
   if (request.verb == store::Verb::reset) return reset(request, now);
-  if (request.verb == store::Verb::reserve || request.verb == store::Verb::cancel ||
-      request.verb == store::Verb::settle || request.verb == store::Verb::acquire)
-    return refuse(request, 0, Fault::unsuitable, "a shared store keeps no reservations");
+  if (request.verb == store::Verb::cancel || request.verb == store::Verb::settle) return undo(request, now);
+  if (request.verb == store::Verb::acquire)
+    return refuse(request, 0, Fault::unsuitable, "nobody waits in a shared store");
   const std::span<Check> checks = request.checks;
   if (auto sentence = store::malformed(checks))
     return refuse(request, 0, Fault::unsuitable, *std::move(sentence));
@@ -70,6 +72,7 @@ void SharedStore::begin(Request& request, nanoseconds now) {
     if (auto sentence = unsuitable(checks[i].limit->rule, endpoint_.format))
       return refuse(request, i, Fault::unsuitable, *std::move(sentence));
   }
+  if (request.verb == store::Verb::reserve) return reserve(request, now);
   const bool is_alone = checks.size() == 1 && request.verb == store::Verb::check;
   return is_alone ? check_one(request, now) : check_jointly(request, now);
 }

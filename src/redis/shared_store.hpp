@@ -46,7 +46,9 @@
 #include "redis/leases.hpp"
 #include "redis/merge_queue.hpp"
 #include "redis/process_memory.hpp"
+#include "redis/reserving.hpp"
 #include "store/embedded_store.hpp"
+#include "store/reservation_id.hpp"
 #include "store/store.hpp"
 
 namespace weir::redis {
@@ -130,7 +132,14 @@ class SharedStore final : public store::Store {
     std::vector<std::string> names{};
     std::size_t asked = 0;
   };
-  using Call = std::variant<std::monostate, KeyCall, PartCall, GiveBackCall, ResetCall>;
+  struct ReserveCall {
+    std::unique_ptr<Reserving> its;
+  };
+  struct UndoCall {
+    std::unique_ptr<Undoing> its;
+  };
+  using Call =
+      std::variant<std::monostate, KeyCall, PartCall, GiveBackCall, ResetCall, ReserveCall, UndoCall>;
 
   // What the store has answered to a check, or to several alike.
   struct Answered {
@@ -155,12 +164,16 @@ class SharedStore final : public store::Store {
   void check_jointly(store::Request& request, nanoseconds now);
   void reset(store::Request& request, nanoseconds now);
   void forget(std::uint64_t hash);
+  void reserve(store::Request& request, nanoseconds now);
+  void undo(store::Request& request, nanoseconds now);
 
   void answered(std::uint64_t tag, const Client::Result& result);
   void answered(KeyCall call, const Client::Result& result, nanoseconds now);
   void answered(PartCall call, const Client::Result& result, nanoseconds now);
   void answered(GiveBackCall call, const Client::Result& result, nanoseconds now);
   void answered(ResetCall call, const Client::Result& result, nanoseconds now);
+  void answered(ReserveCall call, const Client::Result& result, nanoseconds now);
+  void answered(UndoCall call, const Client::Result& result, nanoseconds now);
   void answered(std::monostate, const Client::Result&, nanoseconds) {}
 
   void conclude(KeyCheck check, Cause cause, const Answer& answer, nanoseconds now);
@@ -190,6 +203,11 @@ class SharedStore final : public store::Store {
   void send(const std::shared_ptr<JointCheck>& joint, std::size_t part, nanoseconds now);
   void give_back(const KeptCheck& check, Cost cost, nanoseconds charged_at, nanoseconds now);
   void give_back(std::uint64_t hash, const Lease& lease, nanoseconds now);
+  void decide_here(Reserving& reserving, Cause cause, std::string_view error, nanoseconds now);
+  void give_up(const Reserving& reserving, nanoseconds now);
+  void send(std::unique_ptr<Undoing> undoing, nanoseconds now);
+  void fail(Undoing& undoing, Cause cause, std::string_view error);
+  std::string line_of(std::string_view name) const;
   void ask(Call call, std::uint16_t slot, std::string command, nanoseconds deadline, nanoseconds now,
            Rank rank = Rank::usual);
   void wake();
@@ -211,6 +229,7 @@ class SharedStore final : public store::Store {
   std::function<void(std::size_t)> wake_ = [](std::size_t) {};
   Leases leases_;
   MergeQueue merging_;
+  store::ReservationIds ids_;
   std::unordered_map<std::uint64_t, std::size_t> in_line_;  // calls by key, while the store is busy
   std::vector<Call> calls_;                                 // by their tag
   std::vector<std::uint32_t> free_;

@@ -107,10 +107,15 @@ inline Deed read_deed(const Strings& words) {
     const std::size_t argv = 3 + keys;
     if (words[argv] == "reset") {
       deed.name = "reset";
-      for (std::size_t i = 0; i < keys; ++i) deed.parts.push_back({words[3 + i], rule("1/s"), Cost{0}});
+      // The last of them are lines.
+      const std::size_t lines =
+          words[argv + 1].starts_with("weir ") ? std::stoul(words[argv + 1].substr(5)) : 0;
+      for (std::size_t i = 0; i < keys - lines; ++i)
+        deed.parts.push_back({words[3 + i], rule("1/s"), Cost{0}});
       return deed;
     }
-    for (std::size_t i = 0; i < keys; ++i) {
+    const bool gives_back = words[argv].starts_with("give_back");  // and its line comes after it
+    for (std::size_t i = 0; i < (gives_back ? 1 : keys); ++i) {
       deed.parts.push_back(read_part(words[3 + i], &words[argv + 4 * i]));
       deed.gives_back = deed.gives_back || deed.parts.back().charged_at;
     }

@@ -10,6 +10,7 @@
 
 #include "core/rule.hpp"
 #include "core/severity.hpp"
+#include "store/kept.hpp"
 #include "store/store.hpp"
 
 namespace weir::store {
@@ -58,6 +59,12 @@ class DecidingRule {
 inline std::uint8_t deciding(std::span<const Check> checks) {
   return static_cast<std::uint8_t>(core::deciding(
       checks.size(), [&](std::size_t i) { return checks[i].shadow ? nullptr : &checks[i].decision; }));
+}
+
+// A settlement that is further off than that is a mistake, and would lock the limit for a long time.
+inline std::string too_much(std::uint64_t actual, std::uint64_t burst) {
+  return "actual is " + std::to_string(actual) + ", more than " + std::to_string(kMostBursts) +
+         " times the burst of " + std::to_string(burst);
 }
 
 }  // namespace weir::store

@@ -12,9 +12,6 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-// A settlement that is further off than that is a mistake, and would lock the key for a long time.
-constexpr std::uint64_t kMostBursts = 4;
-
 void refuse(Request& request, std::string why) {
   request.fault = Fault::unsuitable;
   request.why = std::move(why);
@@ -323,9 +320,7 @@ void Reservations::settle(Request& request, nanoseconds now) {
       const auto burst = static_cast<std::uint64_t>(part.quota.burst());
       if (!part.settles || asked.actual / kMostBursts + (asked.actual % kMostBursts != 0 ? 1 : 0) <= burst)
         continue;
-      return refuse(request, "actual is " + std::to_string(asked.actual) + ", more than " +
-                                 std::to_string(kMostBursts) + " times the burst of " +
-                                 std::to_string(burst));
+      return refuse(request, too_much(asked.actual, burst));
     }
   }
   const auto record = take_record(*id, now, false);

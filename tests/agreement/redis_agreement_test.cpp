@@ -562,7 +562,7 @@ TEST_F(RedisAgreement, what_is_given_back_keeps_the_promise) {
             chance.up_to(static_cast<std::int64_t>(std::min<std::size_t>(charges.size(), 4)) - 1))];
         if (!std::exchange(charge.kept, false)) continue;
         const Ask one{&rule, key, charge.cost};
-        redis::append_give_back(connection_->out, one, nanoseconds{charge.at}, nanoseconds{now});
+        redis::append_give_back(connection_->out, one, "", nanoseconds{charge.at}, nanoseconds{now});
         connection_->flush();
         EXPECT_EQ(redis::decided_at(connection_->receive()), nanoseconds{now});
         const std::int64_t need = static_cast<std::int64_t>(charge.cost.units) * interval;
@@ -600,7 +600,7 @@ TEST_F(RedisAgreement, nothing_is_given_back_where_nothing_is_owed) {
   const auto give_back = [this](const core::Rule& of, std::uint64_t cost, std::int64_t charged,
                                 std::int64_t now) {
     const Ask one{&of, "key", Cost{cost}};
-    redis::append_give_back(connection_->out, one, nanoseconds{charged}, nanoseconds{now});
+    redis::append_give_back(connection_->out, one, "", nanoseconds{charged}, nanoseconds{now});
     connection_->flush();
     EXPECT_TRUE(redis::decided_at(connection_->receive()));
     return std::string(ask({"GET", "key"}).text);
@@ -621,7 +621,7 @@ TEST_F(RedisAgreement, nothing_is_given_back_where_nothing_is_owed) {
   EXPECT_EQ(give_back(rule, 1, kBegin, kBegin), "weir1g 99999999999999999999 1000000000");
   const auto refused = [&] {
     const Ask one{&rule, "key", Cost{1}};
-    redis::append_give_back(connection_->out, one, nanoseconds{kBegin}, nanoseconds{kBegin});
+    redis::append_give_back(connection_->out, one, "", nanoseconds{kBegin}, nanoseconds{kBegin});
     connection_->flush();
     return std::string(connection_->receive().text);
   };
@@ -841,7 +841,7 @@ TEST_F(RedisAgreement, a_foreign_value_is_refused_and_nothing_is_charged) {
 
 TEST_F(RedisAgreement, a_reset_forgets_what_is_weirs_and_leaves_the_rest) {
   const auto reset = [this](const std::vector<std::string>& keys) {
-    redis::append_reset(connection_->out, keys);
+    redis::append_reset(connection_->out, keys, {});
     connection_->flush();
     const Value& said = connection_->receive();
     return said.type == Value::Type::integer ? std::to_string(said.integer) : std::string(said.text);

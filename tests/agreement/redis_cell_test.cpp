@@ -110,8 +110,8 @@ class BesideRedisCell : public testing::Test {
   }
   std::string give_back(const core::Rule& rule, const std::string& key, std::uint64_t cost, std::int64_t at,
                         std::int64_t now) {
-    redis::append_give_back(connection_->out, {&rule, key, Cost{cost}, Format::redis_cell}, nanoseconds{at},
-                            nanoseconds{now});
+    redis::append_give_back(connection_->out, {&rule, key, Cost{cost}, Format::redis_cell}, "",
+                            nanoseconds{at}, nanoseconds{now});
     connection_->flush();
     return std::string(connection_->receive().text);
   }
@@ -325,7 +325,7 @@ TEST_F(BesideRedisCell, what_can_not_be_a_tat_is_not_touched) {
 
 TEST_F(BesideRedisCell, a_reset_forgets_tats_and_leaves_the_rest) {
   const auto reset = [this](const std::vector<std::string>& keys) {
-    redis::append_reset(connection_->out, keys, Format::redis_cell);
+    redis::append_reset(connection_->out, keys, {}, Format::redis_cell);
     connection_->flush();
     const Value& said = connection_->receive();
     return said.type == Value::Type::integer ? std::to_string(said.integer) : std::string(said.text);

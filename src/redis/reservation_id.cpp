@@ -1,0 +1,79 @@
+#include "redis/reservation_id.hpp"
+
+#include <array>
+#include <memory>
+
+#include "redis/slot.hpp"
+
+namespace weir::redis {
+namespace {
+
+constexpr std::size_t kTag = 16;
+constexpr std::size_t kRandom = 22;
+constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+using Tags = std::array<std::array<char, kTag>, kSlots>;
+
+// For each slot the least number that lies in it.
+std::unique_ptr<Tags> all_tags() {
+  auto tags = std::make_unique<Tags>();
+  std::array<bool, kSlots> known{};
+  std::size_t left = kSlots;
+  for (std::uint64_t number = 0; left > 0; ++number) {
+    std::array<char, kTag> text{};
+    std::uint64_t rest = number;
+    for (std::size_t i = kTag; i > 0; --i, rest >>= 4) text[i - 1] = "0123456789abcdef"[rest & 15];
+    const std::uint16_t slot = slot_of({text.data(), kTag});
+    if (known[slot]) continue;
+    known[slot] = true;
+    (*tags)[slot] = text;
+    --left;
+  }
+  return tags;
+}
+
+// A prefix with a tag of its own has all in that one's slot. One that begins a tag and does not end it comes
+// later: it would swallow ours.
+std::string name(std::string_view prefix, std::uint16_t slot, std::string_view kind, std::string_view rest) {
+  const std::string mark = "{" + std::string(tag_of(slot)) + "}limit#" + std::string(kind);
+  std::string text(prefix);
+  text += mark;
+  text += rest;
+  if (slot_of(text) == slot) return text;
+  return mark + std::string(prefix) + std::string(rest);
+}
+
+}  // namespace
+
+std::string_view tag_of(std::uint16_t slot) {
+  static const std::unique_ptr<const Tags> kTags = all_tags();
+  return {(*kTags)[slot % kSlots].data(), kTag};
+}
+
+std::string reservation_id(store::ReservationId id, std::uint16_t slot) {
+  std::string text = id.text();
+  for (const int shift : {12, 6, 0}) text += kDigits[static_cast<std::size_t>(slot >> shift) & 63];
+  return text;
+}
+
+std::optional<std::uint16_t> slot_of_reservation(std::string_view id) {
+  if (id.size() != kRandom + 3 || !store::ReservationId::read(id.substr(0, kRandom))) return std::nullopt;
+  std::size_t slot = 0;
+  for (const char each : id.substr(kRandom)) {
+    const std::size_t digit = kDigits.find(each);
+    if (digit == std::string_view::npos) return std::nullopt;
+    slot = slot << 6 | digit;
+  }
+  if (slot >= kSlots) return std::nullopt;
+  return static_cast<std::uint16_t>(slot);
+}
+
+std::string record_in_redis(std::string_view prefix, std::string_view id, std::uint16_t slot) {
+  return name(prefix, slot, "id:", id);
+}
+
+std::string line_in_redis(std::string_view prefix, std::string_view state) {
+  return name(prefix, slot_of(state), "line:", state);
+}
+
+}  // namespace weir::redis

@@ -1,0 +1,94 @@
+// The script about reservations inside Redis or Valkey (reserve.lua): the bytes that ask it, and what its
+// answer means.
+//
+// As with check.lua, the script compares and charges; the answer brings the states as they were, and the
+// decisions are made of them here, by src/core, as store::JointCheck makes them. Whether the two agree is
+// checked with every answer.
+//
+// Pure functions, any thread. Not for: connections, and what an id is (reservation_id.hpp).
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <tl/expected.hpp>
+#include <vector>
+
+#include "redis/script.hpp"
+#include "resp/value.hpp"
+#include "store/store.hpp"
+#include "weir/decision.hpp"
+
+namespace weir::redis {
+
+std::string_view reserve_script();
+const std::string& reserve_sha();
+
+// A sentence when a limit has numbers for which the script does not reserve exactly. Beside unsuitable().
+std::optional<std::string> cannot_reserve(const core::Rule& rule, Format format);
+
+// One limit of a reservation. `line` is the name of what is kept beside its state.
+struct ReserveAsk {
+  Ask ask;
+  std::string_view line;
+  store::Holding holding{};
+  // The record keeps them for the one that cancels: the limit's id, and the length of the asker's key.
+  std::uint64_t limit_id = 0;
+  std::size_t key_size = 0;
+};
+
+struct ReserveWords {
+  std::string_view record;  // its name
+  std::string_view id;
+  std::chrono::nanoseconds max_wait{0};
+  std::chrono::nanoseconds hold{0};
+};
+// Both are asked for no longer than that: no sum in the script goes beyond 53 bits.
+constexpr std::chrono::nanoseconds kLongestWait = std::chrono::hours{24};
+constexpr std::chrono::nanoseconds kLongestHold = std::chrono::hours{24} * 30;
+
+// `now`, for tests, as in append_check().
+void append_reserve(std::string& out, std::span<const ReserveAsk> asks, const ReserveWords& words,
+                    std::optional<std::chrono::nanoseconds> now = {});
+
+// What a record says of the states that were charged.
+struct RecordPart {
+  std::uint64_t limit_id;
+  std::size_t key_size;  // the name ends with the key
+  std::string name;
+};
+// Empty for what is none.
+std::vector<RecordPart> read_record(std::string_view text);
+
+void append_cancel(std::string& out, std::string_view prefix, std::string_view record,
+                   std::span<const RecordPart> parts, std::optional<std::chrono::nanoseconds> now = {});
+void append_settle(std::string& out, std::string_view prefix, std::string_view record,
+                   std::span<const RecordPart> parts, std::uint64_t actual,
+                   std::optional<std::chrono::nanoseconds> now = {});
+
+struct ReserveAnswer {
+  bool granted = false;
+  bool has_id = false;               // it can be cancelled or settled
+  bool by_rule = true;               // neither a hole nor what is held has decided
+  std::chrono::nanoseconds wait{0};  // as store::Reservation
+  std::uint8_t by = 0;
+  std::vector<Decision> decisions{};  // as store::Request's
+  std::vector<Decision> at_once{};    // what a check would have been told
+};
+tl::expected<ReserveAnswer, std::string> read_reserve(const resp::Value& reply,
+                                                      std::span<const ReserveAsk> asks,
+                                                      const ReserveWords& words);
+// The units that were given back.
+tl::expected<std::uint64_t, std::string> read_cancel(const resp::Value& reply);
+
+struct SettleAnswer {
+  std::chrono::nanoseconds wait{-1};  // as store::Reservation
+  std::uint64_t burst = 0;            // above 0: nothing was settled, the actual being too much for it
+};
+tl::expected<SettleAnswer, std::string> read_settle(const resp::Value& reply);
+
+}  // namespace weir::redis

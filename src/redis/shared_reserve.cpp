@@ -1,0 +1,258 @@
+// Reservations: what is charged for a later moment, and what is then cancelled or settled.
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "core/severity.hpp"
+#include "redis/reservation_id.hpp"
+#include "redis/reserve_script.hpp"
+#include "redis/shared_store.hpp"
+#include "redis/slot.hpp"
+#include "resp/writer.hpp"
+#include "store/form.hpp"
+
+namespace weir::redis {
+
+using std::chrono::nanoseconds;
+using store::Check;
+using store::Request;
+
+namespace {
+
+// As the embedded store says it of one that is not there.
+void answer_none(Request& request) {
+  request.reservation->given_back = 0;
+  request.reservation->wait = nanoseconds{-1};
+  finish(request);
+}
+
+}  // namespace
+
+// The checks are well formed. Leases, and what waits to be merged, are passed by.
+void SharedStore::reserve(Request& request, nanoseconds now) {
+  store::Reservation& asked = *request.reservation;
+  asked.id.clear();
+  asked.wait = nanoseconds{0};
+  auto its = std::make_unique<Reserving>(Reserving{.ticket = Ticket(request),
+                                                   .deadline = deadline_of(request, now),
+                                                   .max_wait = std::min(asked.max_wait, kLongestWait),
+                                                   .hold = std::min(asked.hold, kLongestHold)});
+  const std::span<Check> checks = request.checks;
+  std::array<bool, store::kMostChecks> denied{};
+  for (std::size_t i = 0; i < checks.size(); ++i) {
+    const Check& check = checks[i];
+    if (auto sentence = cannot_reserve(check.limit->rule, endpoint_.format))
+      return refuse(request, i, Fault::unsuitable, *std::move(sentence));
+    const std::uint64_t hash = hash_of(check.limit->id, check.key);
+    KeptCheck kept = keep(check, hash, memory_.resets.of(hash).load());
+    const std::uint16_t its_slot = slot_of(kept.name);
+    if (i == 0) its->slot = its_slot;
+    if (slot(kept.name) != slot(its->checks.empty() ? kept.name : its->checks[0].name))
+      return refuse(
+          request, i, Fault::unsuitable,
+          "the keys of this request lie in different slots of the cluster, and cannot be charged for one "
+          "moment: let them share a {hash tag}");
+    for (const KeptCheck& other : its->checks) {
+      if (other.hash == hash && other.name == kept.name)
+        return refuse(request, i, Fault::unsuitable, "two checks of a request have the same limit and key");
+    }
+    // Beyond what is remembered there may be a moment that is soon enough, and beyond a guarantee nobody here
+    // knows the rule.
+    const auto denial = kept.inside == Check::kNoGuarantee && its->hold.count() == 0
+                            ? recall(kept.limit.rule, hash, kept.cost, now)
+                            : std::nullopt;
+    denied[i] = denial && !check.shadow && denial->retry_after && *denial->retry_after > its->max_wait;
+    if (denied[i]) checks[i].decision = *denial;
+    its->lines.push_back(line_of(kept.name));
+    its->checks.push_back(std::move(kept));
+  }
+  const auto denial = [&](std::size_t i) { return denied[i] ? &checks[i].decision : nullptr; };
+  const std::size_t by = core::deciding(checks.size(), denial);
+  if (denial(by) != nullptr) {
+    counters_.remembered.fetch_add(1, std::memory_order_relaxed);
+    request.source = Source::remembered;
+    request.by = static_cast<std::uint8_t>(by);
+    asked.wait = *checks[by].decision.retry_after - its->max_wait;
+    checks[by].decision.retry_after = asked.wait;
+    return finish(request);
+  }
+  its->id = reservation_id(ids_.next(), its->slot);
+  its->record = record_in_redis(endpoint_.prefix, its->id, its->slot);
+  its->asked = now;
+  const std::uint16_t to = slot(its->checks[0].name);
+  its->in_line = client_.busy(to);
+  for (KeptCheck& check : its->checks) {
+    if (its->in_line) stand_in_line(check.hash);
+    leaves(check, check.cost);
+  }
+  std::string command;
+  append_reserve(command, its->asks(), its->words());
+  const nanoseconds deadline = its->deadline;
+  ask(ReserveCall{std::move(its)}, to, std::move(command), deadline, now);
+}
+
+void SharedStore::answered(ReserveCall call, const Client::Result& result, nanoseconds now) {
+  Reserving& its = *call.its;
+  const std::vector<ReserveAsk> asks = its.asks();
+  Cause cause = result.cause;
+  std::string error(result.error);
+  ReserveAnswer told;
+  if (cause == Cause::none) {
+    auto read = read_reserve(*result.value, asks, its.words());
+    if (read) {
+      told = *std::move(read);
+    } else {
+      cause = Cause::other;
+      error = std::move(read.error());
+    }
+  }
+  for (std::size_t i = 0; i < its.checks.size(); ++i) {
+    const KeptCheck& check = its.checks[i];
+    if (its.in_line) leave_line(check.hash);
+    // A grant tells what is owed after it; a denial by the rule what a check would have been told.
+    const bool tells = cause == Cause::none && (told.granted || told.by_rule);
+    const Decision* const last = tells ? &(told.granted ? told.decisions : told.at_once)[i] : nullptr;
+    learn({check.limit.rule, told.granted, last}, check, check.cost, its.asked, now);
+  }
+  if (cause != Cause::none) {
+    // It may have been charged, and nobody is told its id.
+    if (cause == Cause::timeout || cause == Cause::connection || cause == Cause::other) give_up(its, now);
+    return decide_here(its, cause, error, now);
+  }
+  counters_.decided.fetch_add(1, std::memory_order_relaxed);
+  health_.decided(now);
+  Request* const request = its.ticket.take();
+  if (request == nullptr) return;  // cancelled
+  for (std::size_t i = 0; i < request->checks.size(); ++i) request->checks[i].decision = told.decisions[i];
+  request->by = told.by;
+  request->charged = told.granted;
+  request->reservation->wait = told.wait;
+  if (told.has_id) request->reservation->id = its.id;
+  finish(*request);
+}
+
+void SharedStore::decide_here(Reserving& its, Cause cause, std::string_view error, nanoseconds now) {
+  if (cause == Cause::overload && its.ticket.cancelled()) return;  // it never left
+  count(cause);
+  if (cause != Cause::wrongtype) health_.refused(error, now);
+  Request* const request = its.ticket.take();
+  if (request == nullptr) return;  // cancelled
+  if (cause == Cause::wrongtype) return refuse(*request, 0, Fault::foreign_value, std::string(error));
+  counters_.fallbacks.fetch_add(1, std::memory_order_relaxed);
+  std::vector<Check> checks;
+  for (KeptCheck& each : its.checks) {
+    Check& made = checks.emplace_back(each.check());
+    made.inside = each.inside;
+  }
+  store::Reservation& asked = *request->reservation;
+  Fallback::Reserved reserved = fallback_.reserve(checks, asked, now);
+  if (reserved.fault != Fault::none)
+    return refuse(*request, reserved.by, reserved.fault, std::move(reserved.why));
+  for (std::size_t i = 0; i < checks.size(); ++i) {
+    request->checks[i].decision = checks[i].decision;
+    request->checks[i].hash = checks[i].hash;
+  }
+  request->charged = reserved.charged;
+  request->by = reserved.by;
+  request->source = Source::fallback;
+  request->why = name_of(cause);
+  request->charged_at = now;
+  finish(*request);
+}
+
+// Nobody knows whether it was charged: if it was, it is taken back. The call leaves after it, over the same
+// connection or a later one.
+void SharedStore::give_up(const Reserving& its, nanoseconds now) {
+  auto undoing = std::make_unique<Undoing>(Undoing{.ticket = {},
+                                                   .verb = store::Verb::cancel,
+                                                   .deadline = now + options_.deadline,
+                                                   .slot = its.slot,
+                                                   .record = its.record});
+  for (const KeptCheck& check : its.checks) {
+    // As it was charged, without those that cost nothing.
+    if (check.cost.units > 0) undoing->parts.push_back({check.limit.id, check.size, check.name});
+  }
+  if (!undoing->parts.empty()) send(std::move(undoing), now);
+}
+
+void SharedStore::undo(Request& request, nanoseconds now) {
+  const std::string& id = request.reservation->id;
+  const auto slot = slot_of_reservation(id);
+  if (!slot) {
+    // One of the fallback's, or nobody's.
+    fallback_.undo(request, now);
+    return finish(request);
+  }
+  send(std::make_unique<Undoing>(Undoing{.ticket = Ticket(request),
+                                         .verb = request.verb,
+                                         .deadline = deadline_of(request, now),
+                                         .slot = *slot,
+                                         .record = record_in_redis(endpoint_.prefix, id, *slot),
+                                         .actual = request.reservation->actual}),
+       now);
+}
+
+// First what its keys are, as they have to be named beforehand; then the script.
+void SharedStore::send(std::unique_ptr<Undoing> undoing, nanoseconds now) {
+  std::string command;
+  if (undoing->parts.empty()) {
+    resp::Writer to(command);
+    to.array(2);
+    to.bulk("GET");
+    to.bulk(undoing->record);
+  } else if (undoing->verb == store::Verb::cancel) {
+    append_cancel(command, endpoint_.prefix, undoing->record, undoing->parts);
+  } else {
+    append_settle(command, endpoint_.prefix, undoing->record, undoing->parts, undoing->actual);
+  }
+  for (const RecordPart& part : undoing->parts)
+    memory_.denials.forget(
+        hash_of(part.limit_id, std::string_view(part.name).substr(part.name.size() - part.key_size)));
+  const std::uint16_t to = slot(undoing->record);
+  const nanoseconds deadline = undoing->deadline;
+  ask(UndoCall{std::move(undoing)}, to, std::move(command), deadline, now, Rank::kept);
+}
+
+void SharedStore::fail(Undoing& undoing, Cause cause, std::string_view error) {
+  count(cause);
+  Request* const request = undoing.ticket.take();
+  if (request == nullptr) return;
+  request->reservation->given_back = 0;
+  request->reservation->wait = nanoseconds{-1};
+  refuse(*request, 0, cause == Cause::wrongtype ? Fault::foreign_value : Fault::store_down,
+         std::string(error));
+}
+
+void SharedStore::answered(UndoCall call, const Client::Result& result, nanoseconds now) {
+  Undoing& its = *call.its;
+  if (result.cause != Cause::none) return fail(its, result.cause, result.error);
+  if (its.parts.empty()) {
+    if (result.value->type == resp::Value::Type::string) its.parts = read_record(result.value->text);
+    if (!its.parts.empty()) return send(std::move(call.its), now);
+    Request* const request = its.ticket.take();
+    return request != nullptr ? answer_none(*request) : void();
+  }
+  // What was asked meanwhile may have been denied for what is no longer owed.
+  for (const RecordPart& part : its.parts)
+    memory_.denials.forget(
+        hash_of(part.limit_id, std::string_view(part.name).substr(part.name.size() - part.key_size)));
+  if (its.verb == store::Verb::cancel) {
+    const auto units = read_cancel(*result.value);
+    if (!units) return fail(its, Cause::other, units.error());
+    Request* const request = its.ticket.take();
+    if (request == nullptr) return;
+    request->reservation->given_back = *units;
+    return finish(*request);
+  }
+  const auto settled = read_settle(*result.value);
+  if (!settled) return fail(its, Cause::other, settled.error());
+  Request* const request = its.ticket.take();
+  if (request == nullptr) return;
+  request->reservation->wait = settled->wait;
+  if (settled->burst != 0)
+    return refuse(*request, 0, Fault::unsuitable,
+                  store::too_much(request->reservation->actual, settled->burst));
+  finish(*request);
+}
+
+}  // namespace weir::redis
