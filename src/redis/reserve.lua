@@ -173,10 +173,15 @@ local function until_hold_fits(line, units, at_most)
   end_holds(line, true)
   local held = min(line.held, at_most)
   if held + units <= at_most then return 0 end
-  local last = 0
-  for _, member in ipairs(call('ZRANGEBYSCORE', line.key, '1000000000000', '10000000000000', 'LIMIT', 0, MOST)) do
+  local open = {}
+  for i, member in ipairs(call('ZRANGEBYSCORE', line.key, '1000000000000', '10000000000000', 'LIMIT', 0, MOST)) do
     local its, stop = match(member, ' (%d+) (%d+)$')
-    held, last = max(held - its, 0), from_now(stop)
+    open[i] = {units = its, stop = from_now(stop)}
+  end
+  table.sort(open, function(a, b) return a.stop < b.stop end)
+  local last = 0
+  for _, each in ipairs(open) do
+    held, last = max(held - each.units, 0), each.stop
     if held + units <= at_most then break end
   end
   return last

@@ -314,6 +314,7 @@ void Reservations::settle(Request& request, nanoseconds now) {
   {
     Shelf& shelf = shelf_of(*id);
     const std::lock_guard lock(shelf.mutex);
+    clear_away(shelf, now);
     const auto found = shelf.records.find(*id);
     if (found == shelf.records.end()) return;
     for (const Part& part : found->second.parts) {

@@ -14,6 +14,7 @@
 
 #include "conformance/world.hpp"
 #include "redis/kept_check.hpp"
+#include "redis/reserve_script.hpp"
 #include "redis/server.hpp"
 #include "redis/shared_store.hpp"
 #include "redis/wire_test.hpp"
@@ -42,10 +43,16 @@ class RealRedis : public Upstream {
   static bool available() { return !RedisServer::program().empty(); }
 
   std::string answer(std::vector<std::string> command, nanoseconds wall) override {
-    // The script takes the time from a last word where there is one (check.lua).
+    // A script takes the time from a word: check.lua from a last one where there is one, reserve.lua from its
+    // second.
     if (command[0] == "EVALSHA") {
       const auto us = std::chrono::duration_cast<std::chrono::microseconds>(wall).count();
-      command.push_back(std::to_string(us / 1'000'000) + " " + std::to_string(us % 1'000'000));
+      const std::string time = std::to_string(us / 1'000'000) + " " + std::to_string(us % 1'000'000);
+      if (command[1] == redis::reserve_sha()) {
+        command.at(4 + std::stoul(command[2])) = time;
+      } else {
+        command.push_back(time);
+      }
     }
     return ask(command);
   }
@@ -80,12 +87,13 @@ class RealRedis : public Upstream {
 // `cluster`: the store believes to have three nodes, and all of them are the one upstream.
 class RedisWorld : public World {
  public:
-  RedisWorld(std::unique_ptr<Upstream> upstream, bool cluster, Sharing its_sharing)
+  RedisWorld(std::unique_ptr<Upstream> upstream, bool cluster, Sharing its_sharing,
+             redis::SharedStore::Options options = {})
       : upstream_(std::move(upstream)),
         cluster_(cluster),
         sharing_(its_sharing),
-        store_(redis::Endpoint::parse(cluster ? "redis+cluster://a,b,c" : "redis://a").value(), {}, local_,
-               memory_, [this] { return now_; }) {
+        store_(redis::Endpoint::parse(cluster ? "redis+cluster://a,b,c" : "redis://a").value(), options,
+               local_, memory_, [this] { return now_; }) {
     store_.client().start(now_);
     settle();
   }

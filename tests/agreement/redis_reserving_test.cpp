@@ -1,0 +1,358 @@
+// Reservations in Redis are those of the embedded store: random traces through four processes that share one
+// Redis, answer by answer, and the bound over all spans by brute force. Each answer of the script is besides
+// compared with src/core by the store itself. The time is handed in. WEIR_LONG=1 takes more traces;
+// WEIR_SEED=n repeats a run.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "agreement/spans.hpp"
+#include "conformance/redis_world.hpp"
+#include "core/chance_test.hpp"
+#include "store/embedded_store.hpp"
+
+namespace weir {
+namespace {
+
+using std::chrono::nanoseconds;
+using store::Check;
+using store::Request;
+using store::Verb;
+using store::conformance::RealRedis;
+using store::conformance::RedisWorld;
+
+constexpr std::size_t kProcesses = 4;
+constexpr std::int64_t kUs = 1'000;
+
+bool long_run() { return std::getenv("WEIR_LONG") != nullptr; }
+
+// A question as both are asked it; ids are numbers here, because each has its own.
+struct Asked {
+  Verb verb;
+  std::vector<Check> checks{};
+  std::int64_t max_wait = 0;
+  std::int64_t hold = 0;
+  std::size_t id = 0;
+  std::uint64_t actual = 0;
+};
+
+std::string told(const Decision& each) {
+  return std::to_string(static_cast<int>(each.verdict)) + "/" + std::to_string(each.limit) + "/" +
+         std::to_string(each.remaining) + "/" +
+         (each.retry_after ? std::to_string(each.retry_after->count()) : "-") + "/" +
+         std::to_string(each.reset_after.count());
+}
+
+// What came of it, all that an asker can see.
+struct Answer {
+  bool granted = false;
+  bool has_id = false;
+  std::int64_t wait = 0;
+  std::string text{};
+};
+
+class Subject {
+ public:
+  virtual ~Subject() = default;
+  virtual void submit(Request& request, std::size_t process) = 0;
+
+  Answer ask(const Asked& asked, std::size_t process) {
+    std::vector<Check> checks = asked.checks;
+    store::Reservation reservation{
+        .max_wait = nanoseconds{asked.max_wait}, .hold = nanoseconds{asked.hold}, .actual = asked.actual};
+    const bool undoes = asked.verb == Verb::cancel || asked.verb == Verb::settle;
+    if (undoes) reservation.id = ids_.at(asked.id);
+    Request request{.checks = checks, .verb = asked.verb, .reservation = &reservation};
+    request.on_answer = [](Request&) {};
+    submit(request, process);
+    EXPECT_EQ(request.state, Request::State::answered);
+    Answer answer;
+    answer.text = "fault " + std::to_string(static_cast<int>(request.fault)) + " " + request.why;
+    if (request.fault != Fault::none) return answer;
+    // How many it has forgotten is not compared: by this time no key expires in Redis.
+    if (asked.verb == Verb::cancel) answer.text += " back " + std::to_string(reservation.given_back);
+    if (asked.verb == Verb::settle || asked.verb == Verb::reserve) {
+      answer.wait = reservation.wait.count();
+      answer.text += " wait " + std::to_string(answer.wait);
+    }
+    if (undoes || asked.verb == Verb::reset) return answer;
+    answer.granted = request.charged;
+    answer.has_id = asked.verb == Verb::reserve && !reservation.id.empty();
+    if (answer.has_id) ids_.push_back(reservation.id);
+    answer.text += std::string(answer.granted ? " granted" : " denied") + (answer.has_id ? " id" : "") +
+                   " by " + std::to_string(request.by);
+    for (const Check& each : checks) answer.text += " " + told(each.decision);
+    return answer;
+  }
+  std::size_t ids() const { return ids_.size(); }
+
+ private:
+  std::vector<std::string> ids_;
+};
+
+class Embedded final : public Subject {
+ public:
+  explicit Embedded(const std::int64_t& now) : now_(now) {}
+  void submit(Request& request, std::size_t) override {
+    Request* const batch[] = {&request};
+    store_.submit(batch, {nanoseconds{now_}, nanoseconds{now_}});
+  }
+
+ private:
+  const std::int64_t& now_;
+  store::EmbeddedStore store_{std::size_t{8} << 20};
+};
+
+class InRedis final : public Subject {
+ public:
+  explicit InRedis(const std::int64_t& now) : now_(now) {
+    // What another process does is noticed late where denials are remembered.
+    for (auto& each : processes_)
+      each = std::make_unique<RedisWorld>(std::make_unique<RealRedis>(), false, store::Sharing{},
+                                          redis::SharedStore::Options{.remember_denials = false});
+  }
+  void submit(Request& request, std::size_t process) override {
+    RedisWorld& world = *processes_[process];
+    world.advance(nanoseconds{now_} - world.now());
+    Request* const batch[] = {&request};
+    world.store().submit(batch, {world.now(), world.now()});
+    world.settle();
+  }
+  std::int64_t began() const { return processes_[0]->now().count(); }
+
+ private:
+  const std::int64_t& now_;
+  std::array<std::unique_ptr<RedisWorld>, kProcesses> processes_;
+};
+
+// What acts, as granted by one limit under the same numbers; costs in nanoseconds of T.
+struct Account {
+  std::int64_t burst;
+  std::int64_t interval;
+  struct Act {
+    std::int64_t at;
+    std::int64_t charged;
+    std::size_t id;  // kNone: none
+  };
+  std::vector<Act> acts{};
+
+  bool is_kept() const {
+    std::vector<Admitted> admitted;
+    for (const Act& each : acts) admitted.push_back({each.at, each.charged});
+    std::sort(admitted.begin(), admitted.end(), [](Admitted a, Admitted b) { return a.at < b.at; });
+    return kept(admitted, burst * interval, 1);
+  }
+};
+constexpr std::size_t kNone = ~std::size_t{0};
+
+class Trace {
+ public:
+  Trace(core::Chance& chance, std::int64_t& now, Subject& redis, Subject* embedded, int number)
+      : chance_(chance), now_(now), redis_(redis), embedded_(embedded), key_(std::to_string(number)) {
+    first_id_ = redis.ids();
+    limits_.assign(static_cast<std::size_t>(1 + chance.up_to(2)), {.rule = {Quota::per_second(1)}});
+    accounts_.resize(limits_.size());
+    for (std::size_t i = 0; i < limits_.size(); ++i) change(i);
+    most_wait_ = chance.up_to(200) * kUs;
+    most_ticks_ = 1 + chance.up_to(20);
+  }
+
+  void step() {
+    const std::int64_t what = chance_.up_to(19);
+    const std::size_t ids = redis_.ids() - first_id_;
+    Asked asked{.verb = Verb::reserve};
+    if (ids > 0) asked.id = first_id_ + chance_() % ids;
+    if (what < 5) {
+      now_ += chance_.up_to(most_ticks_) * kUs;
+      return;
+    }
+    if (what < 11) {
+      asked.max_wait = chance_.up_to(most_wait_);
+      asked.hold = chance_.up_to(2) == 0 ? chance_.up_to(100 * kUs) : 0;
+      fill(asked);
+      const Answer answer = ask(asked);
+      if (!answer.granted) return;
+      EXPECT_LE(answer.wait, asked.max_wait);
+      act(asked, now_ + answer.wait, answer.has_id ? redis_.ids() - 1 : kNone);
+    } else if (what < 13) {
+      asked.verb = chance_.up_to(3) == 0 ? Verb::look : Verb::check;
+      fill(asked);
+      if (ask(asked).granted && asked.verb == Verb::check) act(asked, now_, kNone);
+    } else if (what < 16) {
+      if (ids > 0) cancel(asked);
+    } else if (what < 18) {
+      if (ids > 0) settle(asked);
+    } else if (what == 18) {
+      if (chance_.up_to(3) == 0) reset(asked);
+    } else if (chance_.up_to(3) == 0) {
+      change(any());
+    }
+  }
+  bool is_kept() const {
+    for (const auto& of_limit : accounts_)
+      for (const Account& each : of_limit)
+        if (!each.is_kept()) return false;
+    return true;
+  }
+  std::string said;
+
+ private:
+  std::size_t any() { return chance_() % limits_.size(); }
+
+  // Numbers that the key never had, where the two are compared: a state whose T comes back may be a new one
+  // for Redis, which then lets the ids of the old one die (reserve.lua).
+  void change(std::size_t i) {
+    const std::int64_t burst = 1 + chance_.up_to(5);
+    const std::int64_t interval =
+        embedded_ != nullptr ? (1 + chance_.up_to(20)) * 1'000 + ++changes_ : (1 + chance_.up_to(4)) * 3'700;
+    store::Limit limit{.rule = {Quota::make({1, nanoseconds{interval}}, burst).value()}, .id = 1 + i};
+    limit.name = std::array{"first", "second", "third"}[i];
+    if (embedded_ != nullptr && chance_.up_to(5) == 0)
+      limit.rule.kept = nanoseconds{chance_.up_to(burst * interval / 2)};
+    if (chance_.up_to(2) == 0) limit.holding.at_most = static_cast<std::uint64_t>(chance_.up_to(burst + 2));
+    if (chance_.up_to(5) == 0) limit.holding.settles = false;
+    limits_[i] = limit;
+    accounts_[i].push_back({burst, interval});
+    said += std::to_string(now_) + ": limit " + std::to_string(i) + " burst " + std::to_string(burst) +
+            " T " + std::to_string(interval) + " kept " + std::to_string(limit.rule.kept.count()) +
+            " at most " + std::to_string(limit.holding.at_most) +
+            (limit.holding.settles ? "\n" : " never settled\n");
+  }
+
+  void fill(Asked& asked) {
+    which_.clear();
+    for (std::size_t i = 0; i < limits_.size(); ++i)
+      if (chance_.up_to(2) != 0) which_.push_back(i);
+    if (which_.empty()) which_.push_back(any());
+    for (const std::size_t i : which_) {
+      const auto burst = static_cast<std::uint64_t>(limits_[i].rule.quota.burst());
+      const std::uint64_t cost = chance_.up_to(20) == 0 ? chance_() % (burst + 2) : 1 + chance_() % burst;
+      asked.checks.push_back({.limit = &limits_[i], .key = key_, .cost = Cost{cost}});
+    }
+    if (embedded_ == nullptr || asked.checks.size() < 2 || chance_.up_to(3) != 0) return;
+    asked.checks[0].shadow = true;
+    if (chance_.up_to(1) == 0) asked.checks[1].inside = 0;
+  }
+
+  Answer ask(const Asked& asked) {
+    const std::size_t process = chance_() % kProcesses;
+    said += std::to_string(now_) + ": verb " + std::to_string(static_cast<int>(asked.verb)) + " max_wait " +
+            std::to_string(asked.max_wait) + " hold " + std::to_string(asked.hold) + " id " +
+            std::to_string(asked.id - first_id_) + " actual " + std::to_string(asked.actual);
+    for (std::size_t i = 0; i < asked.checks.size(); ++i)
+      said += ", " + std::to_string(asked.checks[i].cost.units) + " of " +
+              std::string(asked.checks[i].limit->name) + (asked.checks[i].shadow ? " shadow" : "") +
+              (asked.checks[i].inside == 0 ? " inside" : "");
+    Answer answer = redis_.ask(asked, process);
+    said += "\n   " + answer.text + "\n";
+    if (embedded_ != nullptr) EXPECT_EQ(embedded_->ask(asked, process).text, answer.text);
+    return answer;
+  }
+
+  void act(const Asked& asked, std::int64_t at, std::size_t id) {
+    for (std::size_t i = 0; i < which_.size(); ++i) {
+      if (asked.checks[i].shadow) continue;  // it may act without having been charged
+      Account& account = accounts_[which_[i]].back();
+      account.acts.push_back(
+          {at, static_cast<std::int64_t>(asked.checks[i].cost.units) * account.interval, id});
+    }
+  }
+  void cancel(Asked& asked) {
+    asked.verb = Verb::cancel;
+    if (ask(asked).text == "fault 0  back 0") return;
+    for (auto& of_limit : accounts_)
+      for (Account& each : of_limit)
+        std::erase_if(each.acts, [&](const auto& act) { return act.id == asked.id; });
+  }
+  // What went back has not acted.
+  void settle(Asked& asked) {
+    asked.verb = Verb::settle;
+    asked.actual = static_cast<std::uint64_t>(chance_.up_to(chance_.up_to(9) == 0 ? 30 : 3));
+    std::vector<std::int64_t> owed;
+    for (std::size_t i = 0; i < limits_.size(); ++i) owed.push_back(owes(i));
+    ask(asked);
+    for (std::size_t i = 0; i < limits_.size(); ++i) {
+      const std::int64_t back = owed[i] - owes(i);
+      if (back <= 0) continue;
+      for (Account& each : accounts_[i])
+        for (auto& act : each.acts)
+          if (act.id == asked.id) act.charged -= back;
+    }
+  }
+  std::int64_t owes(std::size_t i) {
+    Check check{.limit = &limits_[i], .key = key_, .cost = Cost{1}};
+    Request request{.checks = {&check, 1}, .verb = Verb::look};
+    request.on_answer = [](Request&) {};
+    redis_.submit(request, 0);
+    return check.decision.reset_after.count();
+  }
+  // What was granted before it is forgotten, and with it what it promised.
+  void reset(Asked& asked) {
+    const std::size_t i = any();
+    asked.verb = Verb::reset;
+    asked.checks.push_back({.limit = &limits_[i], .key = key_});
+    ask(asked);
+    for (Account& each : accounts_[i]) each.acts.clear();
+  }
+
+  core::Chance& chance_;
+  std::int64_t& now_;
+  Subject& redis_;
+  Subject* embedded_;  // null: nothing is compared
+  std::string key_;
+  std::size_t first_id_;
+  std::int64_t most_wait_, most_ticks_, changes_ = 0;
+  std::vector<store::Limit> limits_;
+  std::vector<std::size_t> which_;
+  std::vector<std::vector<Account>> accounts_;  // for each limit, one for each change of its numbers
+};
+
+class RedisReserving : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!RealRedis::available()) GTEST_SKIP() << "there is no redis-server";
+  }
+};
+
+TEST_F(RedisReserving, four_processes_are_answered_as_by_the_embedded_store) {
+  core::Chance chance;
+  std::int64_t now = 0;
+  InRedis redis(now);
+  now = redis.began();
+  Embedded embedded(now);
+  const int traces = long_run() ? 100'000 : 1'000;
+  for (int number = 0; number < traces; ++number) {
+    Trace trace(chance, now, redis, &embedded, number);
+    for (int step = 0; step < 60; ++step) {
+      trace.step();
+      ASSERT_FALSE(testing::Test::HasFailure()) << "trace " << number << "\n" << trace.said;
+    }
+    ASSERT_TRUE(trace.is_kept()) << trace.said;
+    now += 1'000'000;
+  }
+}
+
+// Here numbers come back that a key had before.
+TEST_F(RedisReserving, at_the_moments_of_acting_no_span_holds_more_whatever_happens) {
+  core::Chance chance;
+  std::int64_t now = 0;
+  InRedis redis(now);
+  now = redis.began();
+  const int traces = long_run() ? 100'000 : 500;
+  for (int number = 0; number < traces; ++number) {
+    Trace trace(chance, now, redis, nullptr, number);
+    for (int step = 0; step < 60; ++step) {
+      trace.step();
+      ASSERT_FALSE(testing::Test::HasFailure()) << "trace " << number << "\n" << trace.said;
+    }
+    ASSERT_TRUE(trace.is_kept()) << "trace " << number << "\n" << trace.said;
+    now += 1'000'000;
+  }
+}
+
+}  // namespace
+}  // namespace weir
