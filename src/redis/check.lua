@@ -373,7 +373,8 @@ if ARGV[1] == 'reset' then
   return redis.error_reply(format('WRONGTYPE %d of these keys hold something other than a limit', foreign))
 end
 
-if match(ARGV[1], '^give_back') and KEYS[2] and call('EXISTS', KEYS[2]) == 1 then
+-- A line is a set, not a text: where one is, this is an error.
+if match(ARGV[1], '^give_back') and KEYS[2] and redis.pcall('GET', KEYS[2]) then
   return {0, time[1], time[2], false}
 end
 

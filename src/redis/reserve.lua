@@ -215,7 +215,7 @@ if ARGV[1] == 'reserve' then
     local its = limits[i]
     return its.guarantee and limits[its.guarantee].allows and its.inside or its.full
   end
-  -- Whether it is allowed at a time, and then the tat that it leaves; or how long it is not, nothing for ever.
+  -- Whether it is allowed at a time, and then the tat that it leaves; or how long it is not, nothing when no time helps.
   local function decide(i, at)
     local its, state = limits[i], states[i]
     local ahead, full, need = max(state.tat - at, 0), room_of(i), its.need
@@ -232,7 +232,7 @@ if ARGV[1] == 'reserve' then
     if ahead <= full - need then return true, max(state.tat, at) + need end
     return false, ahead - (full - need)
   end
-  -- Whether all allow it, or how long it is denied for; nothing for ever.
+  -- Whether all allow it, or how long it is denied for; nothing when no time helps.
   local function decide_all(at)
     local all, longest = true, 0
     for i = 1, count do

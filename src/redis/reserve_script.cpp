@@ -11,7 +11,7 @@
 
 namespace weir::redis {
 
-extern const char* const k_reserve_script;  // reserve.lua, put into a string by CMake
+extern const char* const kReserveScript;  // reserve.lua, put into a string by CMake
 
 namespace {
 
@@ -63,7 +63,7 @@ void append_record_call(std::string& out, std::string_view verb, std::string_vie
 
 }  // namespace
 
-std::string_view reserve_script() { return k_reserve_script; }
+std::string_view reserve_script() { return kReserveScript; }
 
 const std::string& reserve_sha() {
   static const std::string kSha = sha_of(reserve_script());
@@ -220,9 +220,10 @@ class Decided {
   void tell_as_of_now(nanoseconds wait) {
     for (std::size_t i = 0; i < asks_.size(); ++i) {
       const Decision now = core::decide(*asks_[i].ask.rule, next_[i], now_, Cost{0}).decision();
-      decisions[i].remaining = now.remaining;
-      decisions[i].reset_after = now.reset_after;
-      if (decisions[i].retry_after) *decisions[i].retry_after += wait;
+      Decision& decision = decisions[i];
+      decision.remaining = now.remaining;
+      decision.reset_after = now.reset_after;
+      if (decision.retry_after) *decision.retry_after += wait;
     }
   }
 

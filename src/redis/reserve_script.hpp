@@ -61,7 +61,7 @@ struct RecordPart {
   std::size_t key_size;  // the name ends with the key
   std::string name;
 };
-// Empty for what is none.
+// Empty for anything else.
 std::vector<RecordPart> read_record(std::string_view text);
 
 void append_cancel(std::string& out, std::string_view prefix, std::string_view record,

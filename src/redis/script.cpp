@@ -12,7 +12,7 @@
 
 namespace weir::redis {
 
-extern const char* const k_check_script;  // check.lua, put into a string by CMake
+extern const char* const kCheckScript;  // check.lua, put into a string by CMake
 
 namespace {
 
@@ -235,7 +235,7 @@ std::string sha_of(std::string_view text) {
   return hex;
 }
 
-std::string_view check_script() { return k_check_script; }
+std::string_view check_script() { return kCheckScript; }
 
 const std::string& check_sha() {
   static const std::string kSha = sha_of(check_script());

@@ -1,5 +1,5 @@
 -- Times in a script: pairs of seconds and nanoseconds, because a number in Lua holds 53 bits and a time in ns
--- has 63. Whoever includes this has `sub` and `format` of string.
+-- has 63. `sub` and `format` are those of string.
 
 local function pair(digits)
   return tonumber(sub(digits, 1, -10)) or 0, tonumber(sub(digits, -9))

@@ -1,0 +1,209 @@
+"""Reservations in a shared Redis: through several servers, a cluster, a failover, and without Redis."""
+import signal
+import time
+import unittest
+
+from world import PROGRAM, Cluster, Error, Redis, Sentinels, Server, available, end_to_end, until
+
+SLOW = "1/min burst 1"
+
+
+def reserve(client, key, rule, *words, max_wait=600_000):
+    return client.ask("WEIR.RESERVE", "MAXWAIT", max_wait, *words, "KEYS", key, rule)
+
+
+def owed_ms(client, key, rule):
+    return client.ask("WEIR.THROTTLE", "COST", "0", key, rule)[4]
+
+
+class TwoServers(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.redis = Redis()
+        flags = ("--store", f"redis://{cls.redis.address}", "--store-deadline", "5s", "--max-wait", "1h", "--threads", "1")
+        cls.servers = [Server(*flags) for _ in range(2)]
+        cls.one, cls.other = (server.client() for server in cls.servers)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.one.close()
+        cls.other.close()
+        for server in cls.servers:
+            server.stop()
+        cls.redis.close()
+
+    def setUp(self):
+        self.key = self.id()
+
+    def test_any_server_cancels_what_another_has_reserved_and_only_once(self):
+        rows = [reserve(self.one, self.key, SLOW) for _ in range(4)]
+        self.assertEqual([row[0] for row in rows], [0] * 4)
+        self.assertIsNone(rows[0][5])
+        for before, after in zip(rows, rows[1:]):
+            self.assertTrue(59_000 <= after[3] - before[3] <= 60_000, rows)
+            self.assertRegex(after[5].decode(), "^[A-Za-z0-9_-]{25}$")
+        owed = owed_ms(self.one, self.key, SLOW)
+        # One between two others leaves its moment to the next that comes, wherever it comes.
+        self.assertEqual([self.other.ask("WEIR.CANCEL", rows[2][5]) for _ in range(2)], [1, 0])
+        self.assertLessEqual(owed - 5_000, owed_ms(self.one, self.key, SLOW))
+        taken = reserve(self.one, self.key, SLOW)
+        self.assertTrue(rows[2][3] - 5_000 <= taken[3] <= rows[2][3], (taken, rows))
+        # The last one goes back whole.
+        self.assertEqual(self.other.ask("WEIR.CANCEL", rows[3][5]), 1)
+        self.assertTrue(owed - 65_000 <= owed_ms(self.one, self.key, SLOW) <= owed - 60_000)
+        self.assertEqual(self.one.ask("WEIR.CANCEL", "A" * 25), 0)
+        self.assertEqual(self.one.ask("WEIR.CANCEL", "no id"), 0)
+
+    def test_any_server_settles(self):
+        rule = "1/min burst 5"
+        held = reserve(self.one, self.key, rule, "COST", 4, "HOLD", 60_000)
+        self.assertEqual(held[3], 0)
+        self.assertEqual(self.other.ask("WEIR.SETTLE", held[5], 21).startswith("ERR actual is 21"), True)
+        self.assertEqual([self.other.ask("WEIR.SETTLE", held[5], 1) for _ in range(2)], [0, -1])
+        self.assertTrue(50_000 < owed_ms(self.one, self.key, rule) <= 60_000)
+        held = reserve(self.one, self.key, rule, "COST", 1, "HOLD", 60_000)
+        self.assertTrue(230_000 < self.other.ask("WEIR.SETTLE", held[5], 7) <= 240_000)
+
+    def test_several_limits_are_charged_for_one_moment(self):
+        tight, wide = (self.key + ":user", "2/min burst 1"), (self.key + ":tenant", "10/min burst 20")
+        self.one.ask("WEIR.RESERVE", "KEYS", *tight, *wide)
+        second = self.other.ask("WEIR.RESERVE", "MAXWAIT", 60_000, "KEYS", *tight, *wide)
+        self.assertEqual(second[0], 0)
+        self.assertTrue(25_000 < second[3] <= 30_000, second)
+        self.assertGreater(owed_ms(self.one, *wide), 30_000)  # as of that moment
+        self.assertEqual(self.one.ask("WEIR.CANCEL", second[5]), 1)
+        self.assertLess(owed_ms(self.one, *wide), 7_000)
+
+    def test_an_id_dies_with_what_it_charged(self):
+        first = reserve(self.one, self.key, SLOW)
+        second = reserve(self.one, self.key, SLOW)
+        self.assertEqual([first[0], second[0]], [0, 0])
+        self.assertEqual(self.other.ask("WEIR.RESET", self.key), 1)
+        self.assertEqual(self.one.ask("WEIR.CANCEL", second[5]), 0)
+        # Evicted, or lost with a master.
+        reserve(self.one, self.key, SLOW)
+        second = reserve(self.one, self.key, SLOW, "HOLD", 60_000)
+        self.assertEqual(self.redis.must("DEL", "weir:" + self.key), 1)
+        self.assertEqual(self.one.ask("WEIR.SETTLE", second[5], 0), -1)
+        self.assertEqual(owed_ms(self.one, self.key, SLOW), 0)
+
+    def test_what_lies_in_redis_has_the_prefix_and_ends_by_itself(self):
+        reserve(self.one, self.key, "10/s burst 1")
+        last = reserve(self.one, self.key, "10/s burst 1")
+        kept = [name for name in self.redis.must("KEYS", "*") if self.key.encode() in name or last[5] in name]
+        self.assertEqual(len(kept), 3)
+        self.assertEqual([name[:5] for name in kept], [b"weir:"] * 3)
+        until(lambda: self.redis.must("EXISTS", *kept) == 0, "all are gone")
+
+    def test_acquires_are_answered_in_order_over_servers_and_a_client_that_goes_away_leaves_its_moment(self):
+        rule = "1/s burst 1"
+
+        def wait_for(clients):
+            until(lambda: sum(int(server.info()["blocked_clients"]) for server in self.servers) == clients, "they wait")
+
+        self.one.ask("WEIR.ACQUIRE", "MAXWAIT", 0, self.key, rule)
+        began = time.monotonic()
+        waiting = [server.client() for server in self.servers + self.servers]
+        for number, client in enumerate(waiting, 1):
+            client.send("WEIR.ACQUIRE", "MAXWAIT", 10_000, self.key, rule)
+            wait_for(number)
+        waiting[1].close()
+        wait_for(3)
+        self.one.send("WEIR.ACQUIRE", "MAXWAIT", 10_000, self.key, rule)
+        took = []
+        for client in (waiting[0], self.one, waiting[2], waiting[3]):
+            self.assertEqual(client.reply()[:4], [0, 1, 0, 0])
+            took.append(time.monotonic() - began)
+            client.close() if client is not self.one else None
+        # The new one got the moment of the one that has left, and nobody waits longer for it.
+        self.assertEqual([round(each - 0.4) for each in took], [1, 2, 3, 4], took)
+
+    def test_a_server_that_is_killed_loses_its_moments_and_mints_none(self):
+        flags = ("--store", f"redis://{self.redis.address}", "--store-deadline", "5s", "--max-wait", "1h")
+        doomed = Server(*flags, expect_exit=(-signal.SIGKILL,))
+        client = doomed.client()
+        held = [reserve(client, self.key, SLOW) for _ in range(3)]
+        doomed.kill()
+        later = reserve(self.one, self.key, SLOW)
+        self.assertTrue(held[2][3] + 50_000 < later[3] <= held[2][3] + 60_000, (held, later))
+        # With its id it can still be taken back.
+        self.assertEqual(self.one.ask("WEIR.CANCEL", held[2][5]), 1)
+
+    def test_what_cannot_be_reserved_from_is_said(self):
+        refused = {
+            "1/min algorithm=fixed_window": "fixed_window cannot be reserved: only gcra can",
+            "1/d burst 93": "burst: 93 takes longer than 92 days to drain at this rate, which is the most that can be "
+                            "reserved from in Redis",
+        }
+        for rule, why in refused.items():
+            self.assertEqual(reserve(self.one, self.key, rule), Error("ERR " + why))
+        self.redis.must("SET", "weir:" + self.key, "hello")
+        self.assertTrue(reserve(self.one, self.key, SLOW).startswith("WRONGTYPE"))
+
+
+class WithoutRedis(unittest.TestCase):
+    def test_the_fallback_reserves_and_its_ids_are_of_its_process(self):
+        redis = Redis()
+        self.addCleanup(redis.close)
+        with Server("--store", f"redis://{redis.address}", "--store-deadline", "2s", "--max-wait", "1h",
+                    "--threads", "1") as server, server.client() as client:
+            reserve(client, "k", SLOW)
+            shared = reserve(client, "k", SLOW)
+            self.assertEqual(len(shared[5]), 25)
+            redis.kill()
+            until(lambda: server.info()["store_state"] == "down", "it is seen")
+            # It continues from what Redis said last.
+            local = reserve(client, "k", SLOW)
+            self.assertEqual((local[0], len(local[5])), (0, 22))
+            self.assertGreater(local[3], 50_000)
+            self.assertIsInstance(client.ask("WEIR.CANCEL", shared[5]), Error)
+            self.assertEqual([client.ask("WEIR.CANCEL", local[5]) for _ in range(2)], [1, 0])
+            redis.start()
+            until(lambda: server.info()["store_state"] == "ready", "it is back")
+            self.assertEqual(client.ask("WEIR.CANCEL", shared[5]), 0)  # Redis has forgotten it
+
+
+class Failover(unittest.TestCase):
+    def test_a_replica_that_is_promoted_knows_the_reservations(self):
+        with Sentinels() as sentinels:
+            ports = ",".join(f"127.0.0.1:{each.port}" for each in sentinels.sentinels)
+            with Server("--store", f"redis+sentinel://{ports}/mymaster", "--store-deadline", "2s", "--max-wait", "1h",
+                        "--threads", "1", "--on-store-error", "deny") as server, server.client() as client:
+                until(lambda: server.info()["store_state"] == "ready", "connected")
+                rows = [reserve(client, "k", SLOW) for _ in range(3)]
+                self.assertEqual([row[0] for row in rows], [0] * 3)
+                sentinels.redis[0].must("WAIT", 1, 5_000)
+                sentinels.redis[0].kill()
+                until(lambda: reserve(client, "other", SLOW)[0] == 0, "another is master", 30)
+                self.assertEqual([client.ask("WEIR.CANCEL", rows[1][5]) for _ in range(2)], [1, 0])
+                again = reserve(client, "k", SLOW)
+                self.assertLess(again[3], rows[1][3] + 1)
+
+
+class InACluster(unittest.TestCase):
+    def test_an_id_says_where_it_lies_and_keys_of_several_slots_are_refused(self):
+        with Cluster() as cluster:
+            flags = ("--store", f"redis+cluster://127.0.0.1:{cluster.servers[0].port}", "--store-deadline", "5s",
+                     "--max-wait", "1h", "--threads", "1")
+            with Server(*flags) as a, Server(*flags) as b, a.client() as one, b.client() as other:
+                for i in range(12):  # on all of its nodes
+                    key = f"k{i}"
+                    reserve(one, key, SLOW)
+                    held = reserve(one, key, SLOW, "HOLD", 60_000)
+                    self.assertEqual(other.ask("WEIR.CANCEL", held[5]), 1, key)
+                    held = reserve(one, key, SLOW, "HOLD", 60_000)
+                    self.assertGreaterEqual(other.ask("WEIR.SETTLE", held[5], 1), 0, key)
+                self.assertEqual(one.ask("WEIR.RESET", "k1"), 1)
+                together = ("KEYS", "{t}a", SLOW, "{t}b", "10/s burst 10")
+                self.assertEqual(one.ask("WEIR.RESERVE", *together)[0], 0)
+                waits = one.ask("WEIR.RESERVE", "MAXWAIT", 100, "KEYS", "{u}a", "20/s burst 1", "{u}b", "9/s burst 9")
+                self.assertEqual(waits[0], 0)
+                apart = one.ask("WEIR.RESERVE", "KEYS", "a", SLOW, "b", SLOW)
+                self.assertEqual(apart, Error("ERR the keys of this request lie in different slots of the cluster, and "
+                                              "cannot be charged for one moment: let them share a {hash tag}"))
+
+
+if __name__ == "__main__":
+    if not available():
+        raise SystemExit(f"{PROGRAM} is not here")
+    end_to_end.run(240)
