@@ -249,7 +249,8 @@ class Trace {
               (asked.checks[i].inside == 0 ? " inside" : "");
     Answer answer = redis_.ask(asked, process);
     said += "\n   " + answer.text + "\n";
-    if (embedded_ != nullptr) EXPECT_EQ(embedded_->ask(asked, process).text, answer.text);
+    if (embedded_ == nullptr) return answer;
+    EXPECT_EQ(embedded_->ask(asked, process).text, answer.text);
     return answer;
   }
 
