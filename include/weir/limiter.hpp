@@ -258,6 +258,12 @@ class KeyedLimiter {
   [[nodiscard]] Reservation reserve(std::string_view key, ReserveOptions options = {}, Cost cost = {});
   [[nodiscard]] Reservation reserve_at(std::chrono::nanoseconds now, std::string_view key,
                                        ReserveOptions options = {}, Cost cost = {});
+  // The same with a quota of this call, as check() has it. A moment that was promised stays when another call
+  // brings another quota; a cancelled one is taken over only by the quota that it was given under.
+  [[nodiscard]] Reservation reserve(std::string_view key, const Quota& quota, ReserveOptions options = {},
+                                    Cost cost = {});
+  [[nodiscard]] Reservation reserve_at(std::chrono::nanoseconds now, std::string_view key, const Quota& quota,
+                                       ReserveOptions options = {}, Cost cost = {});
 
   // Forgets what was charged to the key; true if there was something to forget. What was reserved under it
   // can no longer be cancelled or settled.
@@ -278,8 +284,8 @@ class KeyedLimiter {
   store::Limit with(const Quota& quota, std::chrono::nanoseconds wall) const;
   Decision decide(std::chrono::nanoseconds now, std::string_view key, const store::Limit& limit,
                   Cost cost) noexcept;
-  Reservation reserve(std::chrono::nanoseconds now, std::string_view key, ReserveOptions options, Cost cost,
-                      bool by_our_clock);
+  Reservation reserve(std::chrono::nanoseconds now, std::string_view key, const store::Limit& limit,
+                      ReserveOptions options, Cost cost, bool by_our_clock);
   template <class Key>
   void check_each(std::span<const Key> keys, std::span<Decision> decisions, Cost cost);
 

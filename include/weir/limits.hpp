@@ -5,6 +5,8 @@
 //   const weir::Attribute asks[] = {{"tenant", tenant}, {"user", user}, {"path", path}};
 //   if (auto d = limits.check(asks); !d.allowed()) refuse(d.by, d.decision.retry_after);
 //
+//   weir::LimitsReservation mine = limits.reserve({asks});              // not denied: told when to act
+//
 //   weir::RedisStore store{"redis://10.0.0.1:6379"};                    // shared by many processes
 //   weir::Limits shared{"limits.yaml", store};
 //
@@ -22,6 +24,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -33,6 +36,7 @@
 #include "weir/decision.hpp"
 #include "weir/limiter.hpp"
 #include "weir/quota.hpp"
+#include "weir/reservation.hpp"
 #include "weir/source.hpp"
 
 namespace weir {
@@ -51,7 +55,8 @@ struct Attribute {
 // Views what it is made of.
 struct LimitsRequest {
   std::span<const Attribute> attributes{};
-  Cost cost{};                    // times what each limit says that a request costs
+  // Times what each limit says that a request costs. Nothing: 1, or of a limit with a hold its estimate.
+  std::optional<Cost> cost{};
   std::string_view class_name{};  // one of the file's; empty: its route's, or `default`
 };
 
@@ -62,6 +67,14 @@ struct LimitsDecision {
   std::string by{};  // its name; empty where none applies
 
   [[nodiscard]] bool allowed() const noexcept { return decision.allowed(); }
+};
+
+// A moment that is kept for a request, as every limiter's reserve() returns it (weir/reservation.hpp).
+struct LimitsReservation {
+  Reservation reservation{};
+  std::string by{};  // the name of the limit that decides; empty where none applies
+
+  [[nodiscard]] bool granted() const noexcept { return reservation.granted(); }
 };
 
 // A limits file that cannot be used. what() has all that is wrong with it, a line each.
@@ -122,13 +135,23 @@ class Limits {
   // Decides and, if allowed, charges. Throws std::invalid_argument for a request that is an error: an
   // attribute twice, one that is required missing, an unknown class; LimitsFault when nobody could decide.
   [[nodiscard]] LimitsDecision check(const LimitsRequest& request);
-  [[nodiscard]] LimitsDecision check(std::span<const Attribute> attributes, Cost cost = {}) {
+  [[nodiscard]] LimitsDecision check(std::span<const Attribute> attributes, std::optional<Cost> cost = {}) {
     return check(LimitsRequest{attributes, cost});
   }
   // Many, in order, each as check() would, asked together. Throws std::invalid_argument unless there are as
   // many decisions as requests, and as check() does for the first that is an error, before any is charged;
   // LimitsFault for the first that nobody could decide, the others being decided all the same.
   void check(std::span<const LimitsRequest> requests, std::span<LimitsDecision> decisions);
+
+  // Charges the request now and says when to act: weir/reservation.hpp has the rest. The first form waits for
+  // as long as the least `max_wait` of the limits that the request meets, or not at all where none has one;
+  // the second for as long as it says. What the limits' `hold` says can be settled. A request of a class that
+  // leaves something free for others is granted only when it can act now. `by` and the decision are as
+  // check()'s. Throws as check() does, LimitsFault for a limit that is not by gcra and for a store that
+  // cannot reserve, and std::invalid_argument for a max_wait above the limits'. A reservation keeps the
+  // memory that it lies in; a RedisStore and a clock must outlive it.
+  [[nodiscard]] LimitsReservation reserve(const LimitsRequest& request);
+  [[nodiscard]] LimitsReservation reserve(const LimitsRequest& request, ReserveOptions options);
 
   // What check() would say now; nothing is charged, and `remaining` is what is left before it.
   [[nodiscard]] LimitsDecision look(const LimitsRequest& request);
@@ -145,6 +168,7 @@ class Limits {
 
  private:
   class Impl;
+  LimitsReservation reserve(const LimitsRequest& request, const ReserveOptions* options);
   Limits(const std::string& path, store::Asker& store, const Options& options);
   static Limits from_text(std::string_view text, store::Asker& store, const Options& options);
   explicit Limits(std::unique_ptr<Impl> impl);

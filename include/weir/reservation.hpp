@@ -36,6 +36,7 @@ class Kept;
 class Limiter;
 class KeyedLimiter;
 class LocalStore;
+class Limits;
 
 // Below 0 counts as 0.
 struct ReserveOptions {
@@ -83,6 +84,7 @@ class Reservation {
   friend class Limiter;
   friend class KeyedLimiter;
   friend class LocalStore;
+  friend class Limits;
   // A decision to act now or not at all, built in its place.
   template <class Decide>
   Reservation(std::chrono::nanoseconds now, const Decide& decide) noexcept

@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "core/duration.hpp"
 #include "limits/explain.hpp"
 #include "limits/match.hpp"
 #include "limits/read.hpp"
@@ -13,6 +14,7 @@
 #include "store/asker.hpp"
 #include "store/clock.hpp"
 #include "store/embedded_store.hpp"
+#include "store/kept.hpp"
 
 namespace weir {
 namespace {
@@ -54,7 +56,7 @@ class Table final : public store::Asker {
 limits::Asked asked_of(const LimitsRequest& request, std::vector<limits::Attribute>& room) {
   room.clear();
   for (const Attribute& each : request.attributes) room.push_back({each.name, each.value});
-  return {room, request.cost.units, request.class_name};
+  return {room, request.cost.value_or(Cost{}).units, request.class_name, !request.cost};
 }
 
 void require_decided(const store::Request& request) {
@@ -78,6 +80,43 @@ LimitsDecision decision_of(const limits::Set& set, const limits::Matched& matche
   return decision;
 }
 
+// What a request with these attributes has reserved.
+class Kept final : public store::Kept {
+ public:
+  Kept(std::shared_ptr<store::Asker> store, const Clock* clock) : store_(std::move(store)), clock_(clock) {}
+  void set_id(std::string id) { reservation_.id = std::move(id); }
+
+  nanoseconds now() const noexcept override { return read_clock(clock_); }
+
+  std::uint64_t cancel(nanoseconds) noexcept override {
+    ask(store::Verb::cancel);
+    return reservation_.given_back;
+  }
+
+  std::optional<nanoseconds> settle(nanoseconds, std::uint64_t actual) override {
+    reservation_.actual = actual;
+    const store::Awaited asked = ask(store::Verb::settle);
+    if (asked.fault == Fault::unsuitable)
+      throw std::invalid_argument("weir::Reservation::settle: " + asked.why);
+    require_decided(asked);
+    if (reservation_.wait.count() < 0) return std::nullopt;
+    return reservation_.wait;
+  }
+
+ private:
+  store::Awaited ask(store::Verb verb) {
+    store::Awaited one;
+    one.verb = verb;
+    one.reservation = &reservation_;
+    store_->ask({&one, 1});
+    return one;
+  }
+
+  const std::shared_ptr<store::Asker> store_;
+  const Clock* const clock_;
+  store::Reservation reservation_;
+};
+
 }  // namespace
 
 LimitsFileError::LimitsFileError(std::vector<std::string> errors)
@@ -86,11 +125,13 @@ LimitsFileError::LimitsFileError(std::vector<std::string> errors)
 class Limits::Impl {
  public:
   Impl(std::string path, store::Asker* shared, const Options& options)
-      : path_(std::move(path)), options_(options), shared_(shared) {
-    if (shared_ == nullptr) table_.emplace(options);
+      : path_(std::move(path)),
+        options_(options),
+        store_(shared != nullptr ? std::shared_ptr<store::Asker>(shared, [](store::Asker*) {})
+                                 : std::make_shared<Table>(options)) {
     setting_.on_store_error = options.on_store_error;
     setting_.wall = wall_time(options).time_since_epoch() - read_clock(options.clock);
-    if (shared_ == nullptr) {
+    if (shared == nullptr) {
       setting_.unsuitable = [](const core::Rule& rule) -> std::optional<std::string> {
         if (core::kept_in_two_words(rule.algorithm)) return std::nullopt;
         return core::name_of(rule.algorithm) + " cannot be counted by the table of this process";
@@ -116,10 +157,10 @@ class Limits::Impl {
   }
   limits::Time now() const { return wall_time(options_); }
   void ask(std::span<store::Awaited> batch) {
-    if (batch.empty()) return;
-    if (shared_ != nullptr) return shared_->ask(batch);
-    if (table_) table_->ask(batch);
+    if (!batch.empty()) store_->ask(batch);
   }
+  const std::shared_ptr<store::Asker>& store() const { return store_; }
+  const Clock* clock() const { return options_.clock; }
 
   LimitsDecision decide(const LimitsRequest& request, store::Verb verb) {
     const auto in_force = set();
@@ -155,8 +196,7 @@ class Limits::Impl {
   const std::string path_;  // empty: it came as text
   const Options options_;
   limits::Setting setting_;
-  store::Asker* const shared_;  // null: the table
-  std::optional<Table> table_;
+  const std::shared_ptr<store::Asker> store_;
   mutable std::mutex mutex_;
   std::shared_ptr<const limits::Set> set_;
 };
@@ -218,6 +258,49 @@ void Limits::check(std::span<const LimitsRequest> requests, std::span<LimitsDeci
     decisions[i] = decided ? decision_of(*set, matched[i], answered[i]) : LimitsDecision{};
   }
   for (const store::Awaited& each : asked) require_decided(each);
+}
+
+LimitsReservation Limits::reserve(const LimitsRequest& request) { return reserve(request, nullptr); }
+LimitsReservation Limits::reserve(const LimitsRequest& request, ReserveOptions options) {
+  return reserve(request, &options);
+}
+
+LimitsReservation Limits::reserve(const LimitsRequest& request, const ReserveOptions* options) {
+  const auto set = impl_->set();
+  std::vector<limits::Attribute> room;
+  limits::Matched matched;
+  if (!limits::match(*set, asked_of(request, room), impl_->now(), matched))
+    throw std::invalid_argument(matched.error);
+  if (matched.outcome != limits::Matched::Outcome::meets) {
+    const LimitsDecision decided = decision_of(*set, matched, nullptr);
+    return {Reservation(read_clock(impl_->clock()), [&] { return decided.decision; }), decided.by};
+  }
+  const limits::Waiting waiting = limits::waiting_of(*set, matched);
+  if (options != nullptr && waiting.max_wait && options->max_wait > *waiting.max_wait) {
+    throw std::invalid_argument("weir::Limits::reserve: max_wait is above " +
+                                core::to_text(*waiting.max_wait) +
+                                ", the least of the limits that the request meets");
+  }
+  ReserveOptions wanted{.max_wait = waiting.max_wait.value_or(nanoseconds{0}), .hold = waiting.hold};
+  if (options != nullptr)
+    wanted = {options->max_wait, options->hold.count() > 0 ? options->hold : waiting.hold};
+  wanted = store::bounded(wanted, read_clock(impl_->clock()));
+  auto kept = std::make_unique<Kept>(impl_->store(), impl_->clock());
+  store::Reservation asked{.max_wait = wanted.max_wait, .hold = wanted.hold};
+  store::Awaited one;
+  one.checks = matched.all();
+  one.verb = store::Verb::reserve;
+  one.reservation = &asked;
+  impl_->ask({&one, 1});
+  require_decided(one);
+  // Read after the store has: a moment may be told later than it is, never earlier.
+  const nanoseconds now = read_clock(impl_->clock());
+  LimitsDecision decided = decision_of(*set, matched, &one);
+  if (!decided.allowed() || asked.id.empty())
+    return {Reservation(now, [&] { return decided.decision; }), std::move(decided.by)};
+  kept->set_id(std::move(asked.id));
+  return {Reservation(now, asked.wait, decided.decision, one.by, std::move(kept), true),
+          std::move(decided.by)};
 }
 
 std::string Limits::explain(const LimitsRequest& request) {

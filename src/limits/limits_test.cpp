@@ -117,5 +117,88 @@ TEST(Limits, any_thread_may_check_while_another_reloads) {
   EXPECT_EQ(allowed, 1000);
 }
 
+constexpr std::string_view kWaiting = R"(
+version: 1
+classes: [critical, default, bulk]
+limits:
+  api: { by: [api], rate: 1/s, max_wait: 2s }
+  shared: { by: [shared], rate: 10/s, leave: { default: 0%, bulk: 50% } }
+  tokens: { by: [model], rate: 1/s burst 1000, hold: { estimate: 400, ttl: 60s } }
+  windows: { by: [windows], rate: 10/min algorithm=fixed_window }
+)";
+
+TEST(LimitsReservations, wait_as_the_file_says_or_for_less) {
+  Clocks clocks;
+  Limits limits = Limits::from_text(kWaiting, clocks.options);
+  const Attribute asks[] = {{"api", "a"}};
+  const LimitsReservation now = limits.reserve({asks}), next = limits.reserve({asks});
+  EXPECT_TRUE(now.granted());
+  EXPECT_EQ(now.reservation.wait(), 0s);
+  EXPECT_TRUE(next.granted());
+  EXPECT_EQ(next.reservation.at(), 1001s);
+  EXPECT_EQ(next.by, "api");
+  EXPECT_EQ(next.reservation.decision().limit, 1);
+  const LimitsReservation less = limits.reserve({asks}, {.max_wait = 500ms});
+  EXPECT_FALSE(less.granted());
+  EXPECT_EQ(less.reservation.decision().retry_after, 1'500ms);
+  EXPECT_FALSE(limits.check(asks).allowed());
+  try {
+    static_cast<void>(limits.reserve({asks}, {.max_wait = 2001ms}));
+    FAIL();
+  } catch (const std::invalid_argument& error) {
+    EXPECT_STREQ(
+        error.what(),
+        "weir::Limits::reserve: max_wait is above 2s, the least of the limits that the request meets");
+  }
+}
+
+TEST(LimitsReservations, are_cancelled_when_they_are_destroyed_before_their_moment) {
+  Clocks clocks;
+  auto limits = std::make_unique<Limits>(Limits::from_text(kWaiting, clocks.options));
+  const Attribute asks[] = {{"api", "a"}};
+  EXPECT_TRUE(limits->check(asks).allowed());
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(limits->reserve({asks}).reservation.wait(), 1s) << i;
+  LimitsReservation kept = limits->reserve({asks});
+  EXPECT_EQ(kept.reservation.cancel(), 1U);
+  EXPECT_EQ(kept.reservation.cancel(), 0U);
+  EXPECT_FALSE(kept.granted());
+  kept = limits->reserve({asks});
+  limits->reload(kWaiting);
+  limits.reset();  // the memory stays
+  EXPECT_EQ(kept.reservation.left(), 1s);
+  EXPECT_EQ(kept.reservation.cancel(), 1U);
+}
+
+TEST(LimitsReservations, what_says_no_cost_takes_the_estimate_and_can_be_settled) {
+  Clocks clocks;
+  Limits limits = Limits::from_text(kWaiting, clocks.options);
+  const Attribute asks[] = {{"model", "m"}};
+  LimitsReservation held = limits.reserve({asks});
+  EXPECT_EQ(held.reservation.decision().remaining, 600);
+  EXPECT_THROW(static_cast<void>(held.reservation.settle(4001)), std::invalid_argument);
+  EXPECT_EQ(held.reservation.settle(100), 0s);
+  EXPECT_EQ(held.reservation.settle(100), std::nullopt);
+  EXPECT_EQ(limits.look({asks, Cost{0}}).decision.remaining, 900);
+  EXPECT_EQ(limits.reserve({asks, Cost{5}}).reservation.decision().remaining, 895);
+  // A check takes it too.
+  EXPECT_EQ(limits.check(asks).decision.remaining, 495);
+  EXPECT_EQ(limits.check(asks, Cost{1}).decision.remaining, 494);
+}
+
+TEST(LimitsReservations, say_what_applies_and_what_cannot_be) {
+  Clocks clocks;
+  Limits limits = Limits::from_text(kWaiting, clocks.options);
+  const Attribute nothing[] = {{"x", "y"}}, windows[] = {{"windows", "w"}}, shared[] = {{"shared", "s"}};
+  const LimitsReservation free = limits.reserve({nothing}, {.max_wait = 1s});
+  EXPECT_TRUE(free.granted());
+  EXPECT_EQ(free.by, "");
+  EXPECT_EQ(free.reservation.decision().limit, -1);
+  EXPECT_THROW(static_cast<void>(limits.reserve({windows})), LimitsFault);
+  // A class that leaves something free is not charged ahead.
+  EXPECT_TRUE(limits.reserve({shared, Cost{5}, "bulk"}, {.max_wait = 5s}).granted());
+  EXPECT_FALSE(limits.reserve({shared, Cost{1}, "bulk"}, {.max_wait = 5s}).granted());
+  EXPECT_EQ(limits.reserve({shared, Cost{6}, "critical"}, {.max_wait = 5s}).reservation.wait(), 100ms);
+}
+
 }  // namespace
 }  // namespace weir

@@ -104,23 +104,35 @@ Reservation LocalStore::reserve(const std::shared_ptr<store::Local>& local, stor
 }
 
 Reservation KeyedLimiter::reserve(std::string_view key, ReserveOptions options, Cost cost) {
-  return reserve(now(), key, options, cost, true);
+  return reserve(now(), key, *limit_, options, cost, true);
 }
 
 Reservation KeyedLimiter::reserve_at(nanoseconds now, std::string_view key, ReserveOptions options,
                                      Cost cost) {
-  return reserve(now, key, options, cost, false);
+  return reserve(now, key, *limit_, options, cost, false);
 }
 
-Reservation KeyedLimiter::reserve(nanoseconds now, std::string_view key, ReserveOptions options, Cost cost,
-                                  bool by_our_clock) {
+Reservation KeyedLimiter::reserve(std::string_view key, const Quota& quota, ReserveOptions options,
+                                  Cost cost) {
   store::require_gcra("KeyedLimiter", *limit_);
+  return reserve(now(), key, with(quota, wall_), options, cost, true);
+}
+
+Reservation KeyedLimiter::reserve_at(nanoseconds now, std::string_view key, const Quota& quota,
+                                     ReserveOptions options, Cost cost) {
+  store::require_gcra("KeyedLimiter", *limit_);
+  return reserve(now, key, with(quota, nanoseconds{0}), options, cost, false);
+}
+
+Reservation KeyedLimiter::reserve(nanoseconds now, std::string_view key, const store::Limit& limit,
+                                  ReserveOptions options, Cost cost, bool by_our_clock) {
+  store::require_gcra("KeyedLimiter", limit);
   // As the store would answer it, without a request to it.
   if (options.hold.count() <= 0 || cost.units == 0) {
-    Reservation at_once(now, [&] { return decide(now, key, *limit_, cost); });
+    Reservation at_once(now, [&] { return decide(now, key, limit, cost); });
     if (at_once.granted() || options.max_wait.count() <= 0 || !at_once.decision().retry_after) return at_once;
   }
-  store::Check check{.limit = limit_.get(), .key = key, .cost = cost};
+  store::Check check{.limit = &limit, .key = key, .cost = cost};
   store::Request request{.checks = {&check, 1}};
   return LocalStore::reserve(local_, request, now, options, by_our_clock);
 }

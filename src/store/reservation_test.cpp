@@ -45,6 +45,21 @@ struct OneKey {
   void reset() { limiter.reset("key"); }
   KeyedLimiter limiter;
 };
+// The limiter's own quota is another one.
+struct OneKeyByAQuota {
+  OneKeyByAQuota(Quota of_calls, const Clock& clock)
+      : quota(of_calls), limiter(Quota::per_hour(1), {.memory = 1_MiB, .clock = &clock}) {}
+  weir::Reservation reserve(ReserveOptions options, Cost cost = {}) {
+    return limiter.reserve("key", quota, options, cost);
+  }
+  weir::Reservation reserve_at(nanoseconds now, ReserveOptions options) {
+    return limiter.reserve_at(now, "key", quota, options);
+  }
+  Decision check(Cost cost = {}) { return limiter.check("key", quota, cost); }
+  void reset() { limiter.reset("key"); }
+  Quota quota;
+  KeyedLimiter limiter;
+};
 struct OneOfAStore {
   OneOfAStore(Quota quota, const Clock& clock)
       : store({.memory = 1_MiB, .clock = &clock}), limiter(quota, store) {}
@@ -67,7 +82,7 @@ class EachReservation : public testing::Test {
   ManualClock clock{100s};
   Kind kind{Quota::per_second(1).with_burst(2), clock};
 };
-using Kinds = testing::Types<OneLimit, OneKey, OneOfAStore>;
+using Kinds = testing::Types<OneLimit, OneKey, OneKeyByAQuota, OneOfAStore>;
 TYPED_TEST_SUITE(EachReservation, Kinds);
 
 TYPED_TEST(EachReservation, gives_each_a_moment_of_its_own_in_their_order) {
