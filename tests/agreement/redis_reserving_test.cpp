@@ -355,5 +355,32 @@ TEST_F(RedisReserving, at_the_moments_of_acting_no_span_holds_more_whatever_happ
   }
 }
 
+// What was reserved after it counts on its being owed: given back, its units would act twice.
+TEST_F(RedisReserving, a_check_gives_nothing_back_while_a_reservation_of_its_key_is_kept) {
+  RedisWorld world(std::make_unique<RealRedis>(), false, {}, {.remember_denials = false});
+  const store::Limit limit{.rule = {Quota::per_second(1).with_burst(10)}};
+  Check check{.limit = &limit, .key = "k", .cost = Cost{4}};
+  store::Reservation held{.hold = std::chrono::seconds{60}};
+  const auto ask = [&](Verb verb, std::uint64_t cost) {
+    check.cost = Cost{cost};
+    Request request{.checks = {&check, 1}, .verb = verb, .reservation = &held};
+    request.on_answer = [](Request&) {};
+    Request* const batch[] = {&request};
+    world.store().submit(batch, {world.now(), world.now()});
+    world.settle();
+    EXPECT_TRUE(request.allowed()) << request.why;
+    return request;
+  };
+  for (const bool reserves : {false, true}) {
+    const Request charged = ask(Verb::check, 4);
+    if (reserves) ask(Verb::reserve, 1);
+    check.cost = Cost{4};
+    world.store().give_back(charged, world.now());
+    world.settle();
+    ask(Verb::look, 1);
+    EXPECT_EQ(check.decision.remaining, reserves ? 5 : 10);
+  }
+}
+
 }  // namespace
 }  // namespace weir
