@@ -17,6 +17,7 @@ import browser  # noqa: E402
 
 WEIR = os.environ.get("WEIR", str(ROOT / "build/dev/src/cli/weir"))
 LOG = "examples/replay/access.log"
+REPLAYED = ["60/min", "100/min", "5/min burst 60", "7/s"]
 ALGORITHMS = ["gcra", "fixed_window align=clock", "sliding_window_log", "sliding_window_counter"]
 
 
@@ -40,14 +41,18 @@ def main():
     pictures = ROOT / "docs" / "pictures"
     pictures.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as folder, browser.Browser() as chromium:
-        page = browser.open_page(chromium, report(folder, "replay", LOG, "--limit", "60/min"), width=1000)
+        limits = [word for text in REPLAYED for word in ("--limit", text)]
+        page = browser.open_page(chromium, report(folder, "replay", LOG, *limits), width=1000)
         page.screenshot(pictures / "replay.png", whole=True)
-        page = browser.open_page(chromium, report(folder, "suggest", LOG, "--deny-clients", "1%"), width=1000)
+        page = browser.open_page(chromium, report(folder, "suggest", LOG, "--deny-clients", "1%", "--today", "100/min"),
+                                 width=1000)
         page.screenshot(pictures / "suggest.png", whole=True)
         limits = [word for name in ALGORITHMS for word in ("--limit", f"60/min algorithm={name}")]
         page = browser.open_page(chromium, report(folder, "replay", LOG, *limits), width=1000)
+        page.run("document.querySelector('.tabs button:last-child').click()")  # all limits
+        page.settle()
         for nth, name in enumerate(ALGORITHMS):
-            clip(page, "svg[data-plot=over-time]", pictures / f"{name.split()[0]}.png", nth)
+            clip(page, "figure:has([data-plot=over-time])", pictures / f"{name.split()[0]}.png", nth)
 
 
 if __name__ == "__main__":

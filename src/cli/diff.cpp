@@ -37,6 +37,7 @@ std::unique_ptr<const sim::ComparisonReport> compare(const Flags& flags,
     for (const logs::Event& event : events) comparison.take(event, run.reader().clients());
   });
   run.report();  // throws when nothing could be read
+  run.write_names([&comparison] { return comparison.names(); });
   return std::make_unique<const sim::ComparisonReport>(comparison.report());
 }
 
@@ -46,7 +47,17 @@ int diff(const Flags& flags) {
   sim::FileDifference difference{before->file().name, after->file().name,
                                  limits::differences(before->file(), after->file()), nullptr};
   if (!flags.log.files.empty()) difference.log = compare(flags, before, after);
-  if (!flags.html.empty()) write_file(flags.html, sim::page_of(difference));
+  if (difference.log) {
+    const sim::ComparisonReport log = *difference.log;
+    if (!flags.html.empty()) {
+      difference.log =
+          std::make_unique<const sim::ComparisonReport>(sim::with_names(log, flags.log.page_naming()));
+      write_file(flags.html, sim::page_of(difference));
+    }
+    difference.log = std::make_unique<const sim::ComparisonReport>(sim::with_names(log, flags.log.naming()));
+  } else if (!flags.html.empty()) {
+    write_file(flags.html, sim::page_of(difference));
+  }
   print(flags.json ? sim::json_of(difference) + "\n" : sim::text_of(difference));
   return difference.said.empty() ? 0 : 1;
 }
@@ -67,6 +78,7 @@ void add_diff(CLI::App& app, int& result) {
   diff_app
       ->add_option("--cost", flags->log.cost, "field of the log that holds the cost of a request [1 each]")
       ->type_name("FIELD");
+  flags->log.add_names_to(*diff_app);
   diff_app->add_flag("--json", flags->json, "print one JSON object");
   diff_app->add_option("--html", flags->html, "also write a page with the tables to this file")
       ->type_name("FILE");

@@ -44,7 +44,7 @@ void show_while_following(LogRun& run, const LogFlags& flags, std::function<sim:
 int deliver(const LogRun& run, const LogFlags& flags, const sim::ReplayReport& report) {
   const sim::ReplayReport shown = sim::with_names(report, flags.naming());
   return run.deliver(sim::text_of(shown, LogRun::colour()), sim::json_of(shown), [&report, &flags] {
-    return sim::page_of(sim::json_of(sim::with_names(report, flags.page_naming())));
+    return sim::page_of(sim::with_names(report, flags.page_naming()));
   });
 }
 

@@ -125,7 +125,7 @@ int suggest(const Flags& flags) {
   report.log.warnings = sim::warnings_of(report.log, sim::some_names(clients, wanted.key.size()), tried);
   const std::string text =
       flags.as_limits ? sim::limits_of(report, wanted) : sim::text_of(report, LogRun::colour());
-  return run.deliver(text, sim::json_of(report), [&report] { return sim::page_of(sim::json_of(report)); });
+  return run.deliver(text, sim::json_of(report), [&report] { return sim::page_of(report); });
 }
 
 }  // namespace

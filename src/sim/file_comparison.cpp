@@ -50,12 +50,24 @@ void FileComparison::take(const logs::Event& event, const logs::Clients& clients
       logs::values_of(clients.name(event.client), attributes_.size());
   std::string who;
   for (const std::size_t each : who_) who += (who.empty() ? "" : " ") + std::string(values[each]);
-  Counts& counts = clients_[who];
+  Counts& counts = clients_.try_emplace(who, Counts{clients_.size()}).first->second;
   ++counts.requests;
   counts.before += denied_before ? 1 : 0;
   counts.after += denied_after ? 1 : 0;
   if (denied_before == denied_after) return;
   ++otherwise_[{denied_before ? std::string(before.by) : "", denied_after ? std::string(after.by) : ""}];
+}
+
+std::string FileComparison::names() const {
+  std::string lines;
+  for (const auto& [who, counts] : clients_) lines += names_line(who, counts.number);
+  return lines;
+}
+
+ComparisonReport with_names(ComparisonReport report, Naming naming) {
+  for (ComparisonReport::Client& each : report.clients)
+    each.client = called(each.client, each.number, naming);
+  return report;
 }
 
 ComparisonReport FileComparison::report() const {
@@ -67,7 +79,7 @@ ComparisonReport FileComparison::report() const {
   });
   for (const auto& [who, counts] : clients_) {
     if (counts.before != counts.after)
-      report.clients.push_back({who, counts.requests, counts.before, counts.after});
+      report.clients.push_back({who, counts.number, counts.requests, counts.before, counts.after});
   }
   report.clients_changed = report.clients.size();
   std::sort(report.clients.begin(), report.clients.end(), [](const auto& a, const auto& b) {

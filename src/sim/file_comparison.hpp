@@ -13,6 +13,7 @@
 #include "limits/diff.hpp"
 #include "limits/set.hpp"
 #include "sim/file_replay.hpp"
+#include "sim/naming.hpp"
 
 namespace weir::sim {
 
@@ -31,6 +32,7 @@ struct ComparisonReport {
   std::vector<Pair> otherwise;  // the most requests first
   struct Client {
     std::string client;
+    std::uint64_t number;  // from 0, in order of first appearance
     std::uint64_t requests;
     std::uint64_t denied_before;
     std::uint64_t denied_after;
@@ -50,9 +52,12 @@ class FileComparison {
 
   void take(const logs::Event& event, const logs::Clients& clients);
   ComparisonReport report() const;
+  // Every client with its number (sim/naming.hpp).
+  std::string names() const;
 
  private:
   struct Counts {
+    std::uint64_t number = 0;
     std::uint64_t requests = 0;
     std::uint64_t before = 0;
     std::uint64_t after = 0;
@@ -75,9 +80,12 @@ struct FileDifference {
   std::unique_ptr<const ComparisonReport> log;
 };
 
+// The report with the names that `naming` allows.
+ComparisonReport with_names(ComparisonReport report, Naming naming);
+
 std::string text_of(const FileDifference& difference);
 std::string json_of(const FileDifference& difference);
-// A page that needs nothing else.
+// A page that needs nothing else, with the names that the report has: with_names() comes first.
 std::string page_of(const FileDifference& difference);
 
 }  // namespace weir::sim

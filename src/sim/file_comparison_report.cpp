@@ -44,35 +44,6 @@ const char* name_of(Kind kind) {
   return kind == Kind::added ? "added" : kind == Kind::removed ? "removed" : "changed";
 }
 
-std::string escaped(const std::string& text) {
-  std::string out;
-  for (const char c : core::printable(text)) {
-    out += c == '&'   ? "&amp;"
-           : c == '<' ? "&lt;"
-           : c == '>' ? "&gt;"
-           : c == '"' ? "&quot;"
-                      : std::string(1, c);
-  }
-  return out;
-}
-
-std::string row_of(const char* cell, const std::vector<std::string>& cells) {
-  std::string row = "<tr>";
-  for (const std::string& each : cells) row += fmt::format("<{0}>{1}</{0}>", cell, escaped(each));
-  return row + "</tr>\n";
-}
-
-constexpr const char* kHead = R"(<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>weir diff</title>
-<style>
-body { font: 15px/1.45 system-ui, sans-serif; margin: 2em auto; max-width: 70em; padding: 0 1em;
-       color-scheme: light dark; }
-table { border-collapse: collapse; margin: 1em 0; }
-th, td { text-align: left; vertical-align: top; padding: .25em .8em .25em 0; border-bottom: 1px solid #8884; }
-</style></head><body>
-)";
-
 }  // namespace
 
 std::string text_of(const FileDifference& difference) {
@@ -120,32 +91,6 @@ std::string json_of(const FileDifference& difference) {
                    {"clients_changed", log.clients_changed}};
   }
   return json.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
-}
-
-std::string page_of(const FileDifference& difference) {
-  std::string out = kHead;
-  out += "<h1>" + escaped(difference.before) + " &rarr; " + escaped(difference.after) + "</h1>\n<table>\n" +
-         row_of("th", {"", "what", "before", "after", "lines", ""});
-  for (const limits::Difference& each : difference.said) {
-    out += row_of("td", {name_of(each.kind), each.path, each.before, each.after,
-                         fmt::format("{} \u2192 {}", each.line_before, each.line_after), each.note});
-  }
-  out += "</table>\n";
-  if (difference.log) {
-    const ComparisonReport& log = *difference.log;
-    out += fmt::format("<p>{} requests: {} denied before, {} after.</p>\n<table>\n", log.requests,
-                       log.denied_before, log.denied_after) +
-           row_of("th", {"requests", "before", "after"});
-    for (const auto& each : log.otherwise)
-      out += row_of("td", {std::to_string(each.requests), verdict(each.by_before), verdict(each.by_after)});
-    out += "</table>\n<table>\n" + row_of("th", {"client: " + log.key, "requests", "denied before", "after"});
-    for (const auto& each : log.clients) {
-      out += row_of("td", {each.client, std::to_string(each.requests), std::to_string(each.denied_before),
-                           std::to_string(each.denied_after)});
-    }
-    out += "</table>\n";
-  }
-  return out + "</body></html>\n";
 }
 
 }  // namespace weir::sim

@@ -139,7 +139,8 @@ std::string text_of(const SuggestReport& report, bool colour);
 std::string json_of(const ReplayReport& report);
 std::string json_of(const SuggestReport& report);
 
-// A self-contained page around the JSON.
-std::string page_of(const std::string& json);
+// A self-contained page, with the names and texts that the report has: with_names() comes first.
+std::string page_of(const ReplayReport& report);
+std::string page_of(const SuggestReport& report);
 
 }  // namespace weir::sim

@@ -130,7 +130,7 @@ std::vector<std::string> warnings_of(const LogReport& log, const std::vector<std
     const char* const stamp = log.stamps_ns >= 60'000'000'000 ? "minute" : "second";
     out.push_back(
         fmt::format("the times are whole {0}s, so requests of one {0} count as simultaneous: {1} may deny "
-                    "less live than here",
+                    "less live than here; --spread distributes them",
                     stamp, listed(fast)));
   }
   return out;

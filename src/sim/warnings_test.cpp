@@ -86,7 +86,7 @@ TEST(Warnings, whole_seconds) {
   EXPECT_EQ(warned({.stamps_ns = kSecond, .limits = {"10/s", "60/min"}}),
             Texts{"the times are whole seconds, so requests of one second count as simultaneous: '10/s' may "
                   "deny less "
-                  "live than here"});
+                  "live than here; --spread distributes them"});
   EXPECT_EQ(warned({.stamps_ns = kSecond, .limits = {"10/s burst 500"}}), Texts{});
   EXPECT_EQ(warned({.stamps_ns = 1, .limits = {"10/s"}}), Texts{});
   EXPECT_EQ(warned({.stamps_ns = kSecond, .limits = {"10/s"}, .denied = 0}), Texts{}) << "nothing to be less";

@@ -1,7 +1,7 @@
 """A headless Chromium for tests of pages, driven over the WebDriver protocol with nothing but the standard library.
 
     with Browser() as browser:
-        page = open_page(browser, path)      # or put a report into a page first: write_page(report, path)
+        page = open_page(browser, path)
         page.size(400); page.media(dark=True); page.run("return document.title"); page.console()
 
 Every wait ends: requests have a timeout, processes are killed with all their children.
@@ -22,18 +22,7 @@ import urllib.request
 
 CHROMIUM = "/usr/bin/chromium"
 CHROMEDRIVER = "/usr/bin/chromedriver"
-TEMPLATE = pathlib.Path(__file__).resolve().parents[2] / "src" / "sim" / "report.html"
-MARKER = '"@DATA@"'
 PATIENCE = 30.0  # seconds that any single answer may take on a busy machine
-
-
-def write_page(report, path, template=TEMPLATE):
-    """Puts a report (what --json prints) into the template as the program does; returns the path."""
-    text = pathlib.Path(template).read_text(encoding="utf-8")
-    assert text.count(MARKER) == 1, f"{text.count(MARKER)} markers in {template}"
-    data = json.dumps(report, ensure_ascii=False, separators=(",", ":")).replace("</", "<\\/")
-    pathlib.Path(path).write_text(text.replace(MARKER, data), encoding="utf-8")
-    return path
 
 
 class Browser:

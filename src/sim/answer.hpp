@@ -1,0 +1,21 @@
+// The answer that a page begins with: one sentence made from the report.
+//
+// Pure, any thread; the text is plain, not HTML, with limits between backticks.
+#pragma once
+
+#include <string>
+
+#include "sim/file_comparison.hpp"
+#include "sim/report.hpp"
+
+namespace weir::sim {
+
+// "`100/min` would have denied nobody; `60/min` 2 of 28 clients (5 % of the requests), 192.0.2.1 alone with
+// 89 % of what it denied."
+std::string answer_of(const ReplayReport& report);
+// "`60/min` would have denied 1 of 153 clients; today's `100/min` nobody."
+std::string answer_of(const SuggestReport& report);
+// "The new file would have denied 12 requests more, of 45,300."
+std::string answer_of(const FileDifference& difference);
+
+}  // namespace weir::sim

@@ -1,0 +1,216 @@
+// The page of weir replay: the answer, all limits in one grid, then one limit at a time.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sim/answer.hpp"
+#include "sim/page_charts.hpp"
+#include "sim/page_html.hpp"
+#include "sim/words.hpp"
+
+namespace weir::sim {
+namespace {
+
+constexpr std::size_t kMostRows = 100;   // of clients under a limit: a page has a bound
+constexpr std::size_t kMostStrips = 20;  // of these with a strip
+
+std::uint64_t requests_of(const LimitReport& limit) { return limit.allowed + limit.denied; }
+
+double share_of(const LimitReport& limit) {
+  const std::uint64_t requests = requests_of(limit);
+  return requests == 0 ? 0 : static_cast<double>(limit.denied) / static_cast<double>(requests);
+}
+
+// A column of the grid: what it says, and the number by which it is sorted and the least of which is best.
+struct Column {
+  const char* head;
+  const char* unit;  // after the text where the head is not shown
+  double (*number)(const LimitReport&);
+  std::string (*text)(const LimitReport&);
+};
+
+constexpr Column kColumns[] = {
+    {"requests denied", "denied", [](const LimitReport& l) { return static_cast<double>(l.denied); },
+     [](const LimitReport& l) { return grouped(l.denied); }},
+    {"clients denied", "clients", [](const LimitReport& l) { return static_cast<double>(l.clients_denied); },
+     [](const LimitReport& l) { return grouped(l.clients_denied); }},
+    {"longest lockout", "locked out",
+     [](const LimitReport& l) { return static_cast<double>(l.longest_locked_out_ns); },
+     [](const LimitReport& l) {
+       return l.denied == 0 ? std::string("\u2013") : about(l.longest_locked_out_ns);
+     }},
+    {"peak a second", "a second", [](const LimitReport& l) { return static_cast<double>(l.peak_second); },
+     [](const LimitReport& l) { return grouped(l.peak_second); }},
+    {"peak a minute", "a minute", [](const LimitReport& l) { return static_cast<double>(l.peak_minute); },
+     [](const LimitReport& l) { return grouped(l.peak_minute); }},
+};
+
+// The best of a column, where they differ.
+struct Best {
+  double least;
+  bool differ;
+};
+Best best_of(const ReplayReport& report, const Column& column) {
+  Best best{column.number(report.limits.front()), false};
+  for (const LimitReport& each : report.limits) {
+    best.differ = best.differ || column.number(each) != best.least;
+    best.least = std::min(best.least, column.number(each));
+  }
+  return best;
+}
+
+std::string cell(const ReplayReport& report, const LimitReport& limit, const Column& column) {
+  // The limits of a file are parts of the first row, not rivals.
+  const Best best = best_of(report, column);
+  const std::string text = column.text(limit);
+  const bool is_best = !report.file && best.differ && column.number(limit) == best.least;
+  const std::string unit = text == "1" && std::string_view(column.unit) == "clients" ? "client" : column.unit;
+  return fmt::format("<td class=\"number{}\" data-v=\"{}\">{} <span class=\"unit\">{}</span></td>",
+                     is_best ? " best" : "", column.number(limit), text, unit);
+}
+
+OverTime series_of(const ReplayReport& report, const LimitReport& limit) {
+  return {report.from_s, report.bin_s, report.requests_over_time, limit.denied_over_time,
+          peak_of(report.requests_over_time)};
+}
+
+std::string grid_of(const ReplayReport& report) {
+  double most = 0;
+  for (const LimitReport& each : report.limits) most = std::max(most, share_of(each));
+  std::string out =
+      "<table class=\"grid\"><thead><tr><th scope=\"col\">limit</th><th scope=\"col\" class=\"wide\">share "
+      "denied</th>";
+  for (const Column& each : kColumns) out += fmt::format("<th scope=\"col\">{}</th>", each.head);
+  out += "<th scope=\"col\" class=\"wide over\">over time</th></tr></thead>\n<tbody>\n";
+  for (std::size_t i = 0; i < report.limits.size(); ++i) {
+    const LimitReport& limit = report.limits[i];
+    out += fmt::format(
+        "<tr><td class=\"limit\" data-v=\"{0}\"><a href=\"#limit-{1}\">{2}</a></td>"
+        "<td class=\"share\" data-v=\"{3}\"><span class=\"bar\"><i style=\"width:{4:.2f}%\"></i></span>"
+        "<span class=\"percent\">{5}</span></td>",
+        i, i + 1, code(limit.limit), share_of(limit), most == 0 ? 0 : 100 * share_of(limit) / most,
+        percent(limit.denied, requests_of(limit)));
+    for (const Column& each : kColumns) out += cell(report, limit, each);
+    out += "<td class=\"over\">" +
+           strip_of(series_of(report, limit), limit.limit + " over time", std::to_string(i)) + "</td></tr>\n";
+  }
+  out += "</tbody></table>\n";
+  out += report.limits.size() == 1 ? ""
+         : report.file ? "<p class=\"quiet small\">A request is charged to all limits that it meets or to "
+                         "none; each row counts what "
+                         "its limit saw.</p>\n"
+                       : "<p class=\"quiet small\">Each limit as if it were the only one. <span "
+                         "class=\"best\">Best in its "
+                         "column</span>: the least denied or locked out, or the lowest "
+                         "peak, which is the most that is let through in any second or minute.</p>\n";
+  return out;
+}
+
+std::string verdict(const ReplayReport& report, const LimitReport& limit) {
+  if (limit.denied == 0)
+    return fmt::format("<p class=\"lead\">Nobody would have been denied: all {} allowed.</p>\n",
+                       counted(requests_of(limit), "request"));
+  std::string out = fmt::format(
+      "<p class=\"lead\">Would have denied <strong class=\"red\">{}</strong> of {} ({}), from "
+      "<strong class=\"red\">{}</strong>",
+      counted(limit.denied, "request"), grouped(requests_of(limit)),
+      percent(limit.denied, requests_of(limit)), counted(limit.clients_denied, "client"));
+  if (!report.file) out += fmt::format(" of {}", grouped(report.log.clients));
+  if (limit.longest_locked_out_client) {
+    out += fmt::format(". Locked out longest: {}, for {}", named(*limit.longest_locked_out_client),
+                       about(limit.longest_locked_out_ns));
+  }
+  if (limit.never > 0) {
+    out +=
+        fmt::format(". {} cost more than the limit ever lets through at once: waiting would not have helped",
+                    counted(limit.never, "request"));
+  }
+  if (limit.would_deny > 0)
+    out += fmt::format(". In shadow it would deny {}", counted(limit.would_deny, "request"));
+  return out + ".</p>\n";
+}
+
+std::string worst_of(const LimitReport& limit, std::size_t at) {
+  if (limit.worst.empty()) return "";
+  std::string out = fmt::format(
+      "<h3>{}</h3>\n<table class=\"worst\"><thead><tr><th scope=\"col\">client</th><th "
+      "scope=\"col\">requests</th>"
+      "<th scope=\"col\">denied</th><th scope=\"col\">first denied (UTC)</th><th scope=\"col\" class=\"wide "
+      "over\">its "
+      "requests over time</th></tr></thead>\n<tbody>\n",
+      limit.worst.size() == 1
+          ? "The client denied"
+          : fmt::format("The {} clients denied most", std::min(limit.worst.size(), kMostRows)));
+  for (std::size_t i = 0; i < std::min(limit.worst.size(), kMostRows); ++i) {
+    const WorstClient& each = limit.worst[i];
+    out += fmt::format(
+        "<tr><td class=\"client\">{}</td><td class=\"number\" data-v=\"{}\">{} <span "
+        "class=\"unit\">requests</span></td>"
+        "<td class=\"number red\" data-v=\"{}\">{} <span class=\"unit\">denied</span></td>"
+        "<td class=\"number\" data-v=\"{}\"><time>{}</time></td><td class=\"over\">",
+        named(each.client, 36), each.requests, grouped(each.requests), each.denied, grouped(each.denied),
+        each.first_denied_ns, stamp(each.first_denied_ns));
+    if (const auto& series = each.timeline; series && i < kMostStrips) {
+      out += strip_of(
+          {series->from_s, series->bin_s, series->requests, series->denied, peak_of(series->requests)},
+          fmt::format("{} requests, {} denied, over time", each.requests, each.denied),
+          fmt::format("{} {}", at, i));
+    }
+    out += "</td></tr>\n";
+  }
+  return out +
+         "</tbody></table>\n<p class=\"quiet small\">Each strip has its own scales of height and time.</p>\n";
+}
+
+std::string section_of(const ReplayReport& report, std::size_t i) {
+  const LimitReport& limit = report.limits[i];
+  return fmt::format("<section class=\"limit\" id=\"limit-{}\">\n<h2>{}</h2>\n", i + 1, code(limit.limit)) +
+         verdict(report, limit) +
+         "<div class=\"pair\"><figure><figcaption><b>Over time</b><span class=\"legend\"><span "
+         "class=\"allowed\">allowed</span>"
+         "<span class=\"denied\">denied</span></span></figcaption>" +
+         chart_of(series_of(report, limit),
+                  fmt::format("Requests over time, {}: {} of {} denied", limit.limit, grouped(limit.denied),
+                              grouped(requests_of(limit))),
+                  std::to_string(i)) +
+         "</figure><figure><figcaption><b>Clients by size</b></figcaption>" +
+         sizes_of(report.clients_by_size, limit.denied_clients_by_size) + "</figure></div>\n" +
+         worst_of(limit, i) + "</section>\n";
+}
+
+// What the script needs, and no more rows than the page has.
+std::string data_of(ReplayReport report) {
+  for (LimitReport& limit : report.limits) {
+    if (limit.worst.size() > kMostRows) limit.worst.resize(kMostRows);
+    for (std::size_t i = kMostStrips; i < limit.worst.size(); ++i) limit.worst[i].timeline.reset();
+  }
+  return json_of(report);
+}
+
+}  // namespace
+
+std::string page_of(const ReplayReport& report) {
+  Page page;
+  page.kind = "replay";
+  page.answer = answer_of(report);
+  describe(page, report.log);
+  if (const auto& file = report.file) {
+    page.facts.emplace_back("limits file", named(file->name));
+    if (file->unlimited > 0) page.notes.push_back(counted(file->unlimited, "request") + " met no limit");
+    if (file->errors > 0)
+      page.warnings.push_back(counted(file->errors, "request") +
+                              " could not be decided, and count as errors");
+  }
+  page.body =
+      fmt::format(
+          "<h2 class=\"first\">{}</h2>\n",
+          report.limits.size() == 1 ? "The limit" : fmt::format("{} limits compared", report.limits.size())) +
+      grid_of(report);
+  if (report.log.stats.requests > 0) {
+    for (std::size_t i = 0; i < report.limits.size(); ++i) page.body += section_of(report, i);
+  }
+  page.json = data_of(report);
+  return html_of(page);
+}
+
+}  // namespace weir::sim

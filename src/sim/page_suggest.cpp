@@ -1,0 +1,114 @@
+// The page of weir suggest: the answer, the suggestions beside today's limit, the curve that they lie on.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sim/answer.hpp"
+#include "sim/naming.hpp"
+#include "sim/page_charts.hpp"
+#include "sim/page_html.hpp"
+#include "sim/words.hpp"
+
+namespace weir::sim {
+namespace {
+
+std::string criterion_of(const SuggestReport& report) {
+  if (report.deny_clients) {
+    return fmt::format("at most {:g} % of the clients ({} of {}) would ever have been denied a request",
+                       *report.deny_clients * 100, grouped(report.clients_that_may_be_denied.value_or(0)),
+                       grouped(report.log.clients));
+  }
+  if (report.deny_requests)
+    return fmt::format("at most {:g} % of the requests would have been denied", *report.deny_requests * 100);
+  return fmt::format("none of {} would ever have been denied a request",
+                     counted(report.good_clients.value_or(0), "good client"));
+}
+
+struct Row {
+  const Figures* limit;
+  const Figures* exact;  // null: not a suggestion
+  const char* note;
+};
+
+std::vector<Row> rows_of(const SuggestReport& report) {
+  std::vector<Row> rows;
+  for (const Suggestion& each : report.suggestions)
+    rows.push_back({&each.rounded, &each.exact, each.beyond_the_log ? "period longer than the log" : ""});
+  for (const Suggestion& each : report.knee) rows.push_back({&each.rounded, &each.exact, "the knee"});
+  for (const Figures& each : report.today) rows.push_back({&each, nullptr, "today"});
+  return rows;
+}
+
+std::string exact_of(const Row& row) {
+  if (row.exact == nullptr) return "";
+  if (row.exact->limit == row.limit->limit) return "exact";
+  return fmt::format("{} denies {}", code(row.exact->limit), grouped(row.exact->denied));
+}
+
+std::string grid_of(const SuggestReport& report, const std::vector<Row>& rows) {
+  const std::uint64_t requests = report.log.stats.requests;
+  std::uint64_t most = 1;
+  for (const Row& each : rows) most = std::max(most, each.limit->denied);
+  std::string out =
+      "<table class=\"grid suggested\"><thead><tr><th scope=\"col\">limit</th><th scope=\"col\" "
+      "class=\"wide\">share denied</th>"
+      "<th scope=\"col\">requests denied</th><th scope=\"col\">clients denied</th><th scope=\"col\" "
+      "class=\"left\">before "
+      "rounding</th></tr></thead>\n<tbody>\n";
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const Figures& limit = *rows[i].limit;
+    const std::string note =
+        *rows[i].note == '\0' ? "" : fmt::format(" <span class=\"tag\">{}</span>", rows[i].note);
+    out += fmt::format(
+        "<tr><td class=\"limit\" data-v=\"{0}\"><b class=\"dot\">{1}</b>{2}{3}</td><td class=\"share\" "
+        "data-v=\"{4}\">"
+        "<span class=\"bar\"><i style=\"width:{5:.2f}%\"></i></span><span class=\"percent\">{6}</span></td>"
+        "<td class=\"number\" data-v=\"{4}\">{7} <span class=\"unit\">denied</span></td>"
+        "<td class=\"number\" data-v=\"{8}\">{9} <span class=\"unit\">clients</span></td><td class=\"left "
+        "exact\">{10}</td></tr>\n",
+        i, i + 1, code(limit.limit), note, limit.denied,
+        100 * static_cast<double>(limit.denied) / static_cast<double>(most), percent(limit.denied, requests),
+        grouped(limit.denied), limit.clients_denied, grouped(limit.clients_denied), exact_of(rows[i]));
+  }
+  return out + "</tbody></table>\n";
+}
+
+}  // namespace
+
+std::string page_of(const SuggestReport& all) {
+  SuggestReport report = all;
+  leave_out_texts(report.log);
+  const std::vector<Row> rows = rows_of(report);
+  Page page;
+  page.kind = "suggest";
+  page.answer = answer_of(report);
+  describe(page, report.log);
+  page.body = "<h2 class=\"first\">Suggested limits</h2>\n";
+  if (report.suggestions.empty()) {
+    page.body += "<p class=\"lead\">None could be found.</p>\n";
+  } else {
+    page.body += fmt::format(
+        "<p class=\"lead\">With any one of these limits, {}. Each is the smallest for its period, "
+        "rounded upwards to numbers to publish.</p>\n",
+        criterion_of(report));
+  }
+  if (!rows.empty()) page.body += grid_of(report, rows);
+  std::vector<Figures> dots;
+  for (const Row& each : rows) dots.push_back(*each.limit);
+  if (const std::string curve = curve_of(report, dots); !curve.empty()) {
+    page.body +=
+        "<section>\n<h2>Rate against burst</h2>\n<p class=\"lead\">A lower rate needs a greater burst. ";
+    if (report.greater_meets_it_too) page.body += "Every limit on the line or above it meets the criterion. ";
+    if (!report.knee.empty()) {
+      page.body += fmt::format(
+          "The line bends at the knee, {}: a slower rate costs far more burst, a faster one saves "
+          "little.",
+          code(report.knee[0].exact.limit));
+    }
+    page.body += "</p>\n<figure>" + curve + "</figure>\n</section>\n";
+  }
+  page.json = json_of(report);
+  return html_of(page);
+}
+
+}  // namespace weir::sim
