@@ -31,8 +31,7 @@ std::int64_t read_time(const char* flag, const std::string& text, std::int32_t z
 }  // namespace
 
 void FilterFlags::add_to(CLI::App& app) {
-  app.add_option("--where", where,
-                 "requests with such a value only: status!=429, path=/v1/*, bytes>1000; several: all")
+  app.add_option("--where", where, "only requests with such a value: status!=429, path=/v1/*; several: all")
       ->type_name("CONDITION")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);

@@ -53,7 +53,7 @@ void LogFlags::add_to(CLI::App& app) {
   app.add_option("--reorder", reorder, "sort lines that are up to this late; 0: none, all: the whole log")
       ->type_name("TIME")
       ->capture_default_str();
-  app.add_flag("--spread", spread, "spread requests of one time evenly over what the log's times leave open");
+  app.add_flag("--spread", spread, "spread requests of one time evenly over what it leaves open");
   filter.add_to(app);
   app.add_flag("--json", json, "print one JSON object instead of the table");
   app.add_option("--html", html, "also write a page with plots to this file")->type_name("FILE");

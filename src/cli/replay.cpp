@@ -186,7 +186,7 @@ void add_replay(CLI::App& app, int& result) {
   flags->plans.add_to(*replay_app);
   replay_app
       ->add_option("--decisions", flags->decisions,
-                   "also write a line for each request: CSV, or JSON lines as .jsonl; - is standard output")
+                   "also write a line for each request: CSV, or JSON lines as .jsonl")
       ->type_name("FILE");
   replay_app->add_option("--worst", flags->worst, "how many of the worst clients to list, up to 1000")
       ->type_name("N")
