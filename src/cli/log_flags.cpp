@@ -45,7 +45,9 @@ void LogFlags::add_to(CLI::App& app) {
       ->capture_default_str();
   app.add_option("--cost", cost, "field that holds the cost of a request [1 each]")->type_name("FIELD");
   CLI::Option* formats = app.add_option("--format", format, "how the log is written");
-  take_only(*formats->capture_default_str(), {"auto", "combined", "jsonl", "csv", "tsv"});
+  std::vector<std::string> known{"auto"};
+  for (const logs::Format& each : logs::formats()) known.emplace_back(each.name);
+  take_only(*formats->capture_default_str(), known);
   app.add_option("--time", time, "field that holds the time [the first known name]")->type_name("FIELD");
   app.add_option("--zone", zone, "time zone of times that do not name one")
       ->type_name("OFFSET")
@@ -84,10 +86,7 @@ logs::LogOptions LogFlags::options() const {
   if (!logs::parse_zone(zone, options.wanted.zone_s)) {
     throw std::runtime_error("zone: '" + zone + "' is not an offset such as +0000, -05:30 or Z");
   }
-  if (format == "combined") options.format = logs::Format::combined;
-  if (format == "jsonl") options.format = logs::Format::jsonl;
-  if (format == "csv") options.format = logs::Format::csv;
-  if (format == "tsv") options.format = logs::Format::tsv;
+  options.layout.set(format);
   if (reorder == "all") {
     options.reorder_ns = logs::LogOptions::kSortAll;
   } else if (reorder == "0") {

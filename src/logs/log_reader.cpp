@@ -154,7 +154,7 @@ class LogReader::Merge {
   };
 
   void open(File& file) {
-    file.source = std::make_unique<Source>(file.path, options_.wanted, options_.filter, options_.format,
+    file.source = std::make_unique<Source>(file.path, options_.wanted, options_.filter, options_.layout,
                                            stats_, stop_, options_.follow);
   }
 
@@ -198,7 +198,7 @@ class LogReader::Merge {
     LogStats not_yet;
     Record record{};
     std::string key;
-    Source source(path, options_.wanted, options_.filter, options_.format, not_yet, stop_);
+    Source source(path, options_.wanted, options_.filter, options_.layout, not_yet, stop_);
     return source.next(record, key) ? record.ns : 0;
   }
 

@@ -33,7 +33,7 @@ struct LogOptions {
   bool follow = false;  // the one file, which may grow
   Wanted wanted;
   Filter filter;                             // wanted.also are the fields of its conditions, in their order
-  std::optional<Format> format;              // empty: by each file's first line
+  Layout layout;                             // what is not known is found by each file's first lines
   std::int64_t reorder_ns = 60'000'000'000;  // lines this late are sorted, later ones clamped
 };
 

@@ -110,7 +110,7 @@ TimeFault TimeReader::read_iso(std::string_view text, std::int64_t& ns) const {
   const int month = number(text, 5, 2);
   const int day = number(text, 8, 2);
   if (year < 0 || month < 0 || day < 0 || text.size() < 19 || text[7] != '-') return kNotATime;
-  if (text[10] != 'T' && text[10] != 't' && text[10] != ' ') return kNotATime;
+  if (text[10] != 'T' && text[10] != 't' && text[10] != ' ' && text[10] != '\t') return kNotATime;
   const auto days = days_of(year, month, day);
   if (!days) return kNoSuchTime;
   std::size_t at = 11;

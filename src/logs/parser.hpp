@@ -10,32 +10,13 @@
 #include <string_view>
 #include <vector>
 
-#include "core/address.hpp"
+#include "logs/key.hpp"
+#include "logs/layout.hpp"
+#include "logs/log_time.hpp"
+#include "logs/splitter.hpp"
+#include "logs/wanted.hpp"
 
 namespace weir::logs {
-
-// Which parts of a line are wanted.
-struct Wanted {
-  struct Part {
-    std::string field;
-    bool address = false;  // as an internet address
-    core::Prefixes prefixes;
-    std::vector<std::string> other_names;  // of the field, where there is none called `field`
-    bool path = false;                     // as the path of a target, in one spelling (core/path.hpp)
-  };
-  std::vector<Part> key;    // empty: the client's address, where the format has it
-  std::vector<Part> also;   // further fields, whose values Parser::also() tells; a line may lack them
-  bool may_lack = false;    // a line need not have the fields of the key; it lacks one that is empty or "-"
-  core::Prefixes prefixes;  // of that address
-  std::string cost;         // empty: 1 for each line
-  std::string time;         // empty: where the format has it
-  std::int32_t zone_s = 0;
-
-  // "ip", "ip/64", "ip/24/64", "user", "ip,path". Throws std::runtime_error.
-  void set_key(std::string_view text);
-};
-
-enum class Format : std::uint8_t { combined, jsonl, csv, tsv };
 
 struct Record {
   std::int64_t ns;        // since 1970
@@ -45,34 +26,46 @@ struct Record {
 
 class Parser {
  public:
-  // `first_line` is the file's first line that is not empty; for columns, a header. Throws std::runtime_error
+  // `line` is one of the file that has the layout's shape; for columns, the header. Throws std::runtime_error
   // when it lacks a wanted field.
-  static std::unique_ptr<Parser> make(Format format, const Wanted& wanted, std::string_view first_line);
-  static Format guess(std::string_view first_line);
+  Parser(const Layout& layout, const Wanted& wanted, std::string_view line);
 
-  Parser() = default;
-  Parser(const Parser&) = delete;
-  Parser& operator=(const Parser&) = delete;
-  virtual ~Parser() = default;
-
-  // Appends the key to `key`. Returns what is wrong, empty for nothing (`key` may have grown even on a
-  // fault). The 64 bytes after `line` must be readable.
-  virtual std::string_view parse(std::string_view line, Record& record, std::string& key) = 0;
+  // Appends the key to `key`. Returns what is wrong, empty for nothing, or kHeader (`key` may have grown even
+  // on a fault). The 64 bytes after `line` must be readable. Throws std::runtime_error for a header within
+  // the file that lacks a wanted field.
+  std::string_view parse(std::string_view line, Record& record, std::string& key);
   // The values of Wanted::also in the line that parse() read last, in their order; a null view for each that
   // the line lacks. They are valid until the next parse(), and only while the line is.
   std::span<const std::string_view> also() const { return also_; }
-  virtual bool header() const { return false; }  // whether the first line is not a record
-  virtual const char* example() const = 0;
+  bool header() const { return splitter_->header(); }  // whether the first line is not a record
 
- protected:
+ private:
+  struct Part {
+    std::size_t slot;
+    bool address;
+    core::Prefixes prefixes;
+    bool path;
+  };
+
+  Part add(const Wanted::Part& wanted, bool required, std::vector<Slot>& slots);
+  std::string_view missing(std::size_t slot, std::string_view line);
+  void append_value(const Part& part, std::string& to) const;
+  void append_key(std::string& key) const;
+  void collect_also();
+
+  TimeReader times_;
+  bool may_lack_;
+  std::vector<Part> key_;
+  std::vector<Part> also_parts_;
+  std::size_t cost_ = 0;  // its slot; 0, which is the time's: none
+  std::vector<Slot> slots_;
+  std::vector<std::size_t> required_;
+  std::unique_ptr<Splitter> splitter_;
+  std::vector<std::string_view> values_;  // of each slot in this line
   std::vector<std::string_view> also_;
+  std::vector<std::string> also_text_;
+  std::string missing_;
+  int explained_ = 0;
 };
-
-// The values of a key of `parts` fields, of a Wanted that may lack some; a null view for each that the line
-// lacked. They view the key.
-std::vector<std::string_view> values_of(std::string_view key, std::size_t parts);
-
-// A client's key as reports show it: the parts of a key of several fields with spaces between.
-std::string shown(std::string_view key, std::size_t parts);
 
 }  // namespace weir::logs

@@ -8,15 +8,19 @@ namespace {
 
 constexpr std::size_t kChunk = std::size_t{256} << 10;
 constexpr std::size_t kSlack = 64;  // what Parser::parse may read past a line's end
+// The lines that tell a file's layout: programs say a few words before their first request.
+constexpr std::size_t kFirstLines = 100;
+constexpr std::size_t kFirstBytes = std::size_t{64} << 10;
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 }  // namespace
 
 Source::Source(const std::string& path, const Wanted& wanted, const Filter& filter,
-               std::optional<Format> format, LogStats& stats, const std::atomic<bool>& stop, bool follow)
+               const Layout& asked, LogStats& stats, const std::atomic<bool>& stop, bool follow)
     : path_(path == "-" ? "standard input" : path),
       wanted_(wanted),
       filter_(filter),
-      format_(format),
+      asked_(asked),
       stats_(stats),
       input_(path, stop, follow),
       buffer_(kChunk + kSlack) {
@@ -79,22 +83,57 @@ std::optional<std::string_view> Source::next_line() {
       unreadable(line.substr(0, 80), "the line is longer than 1 MiB");
       continue;
     }
-    if (line_ == 1 && line.starts_with("\xEF\xBB\xBF")) line.remove_prefix(3);  // a byte order mark
+    if (line_ == 1 && line.starts_with(kByteOrderMark)) line.remove_prefix(kByteOrderMark.size());
     if (line.ends_with('\r')) line.remove_suffix(1);
     if (!line.empty()) return line;
   }
 }
 
+// Those that are not empty, of the bytes that are here; more are waited for while none has a known shape.
+// They are read again by next_line().
+std::vector<std::string_view> Source::first_lines() {
+  std::vector<std::string_view> lines;
+  std::string_view rest(buffer_.data() + begin_, std::min(end_ - begin_, kFirstBytes));
+  if (line_ == 0 && rest.starts_with(kByteOrderMark)) rest.remove_prefix(kByteOrderMark.size());
+  while (!rest.empty() && lines.size() < kFirstLines) {
+    const std::size_t newline = rest.find('\n');
+    if (newline == std::string_view::npos && !ended_ && rest.size() < kFirstBytes) break;
+    std::string_view line = rest.substr(0, newline);
+    rest.remove_prefix(newline == std::string_view::npos ? rest.size() : newline + 1);
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (!line.empty()) lines.push_back(line);
+  }
+  return lines;
+}
+
+void Source::make_parser() {
+  for (;;) {
+    const std::vector<std::string_view> lines = first_lines();
+    const Found found = layout_of(lines, asked_);
+    const bool enough = lines.size() >= kFirstLines || end_ - begin_ >= kFirstBytes;
+    if ((found.guessed || lines.empty()) && !enough && refill()) continue;
+    if (!lines.empty()) make_parser(found.layout, lines[found.line]);
+    return;
+  }
+}
+
+void Source::make_parser(const Layout& layout, std::string_view line) {
+  try {
+    parser_ = std::make_unique<Parser>(layout, wanted_, line);
+  } catch (const std::runtime_error& error) {
+    throw std::runtime_error(path_ + ": " + error.what());
+  }
+  if (stats_.expected.empty()) stats_.expected = layout.format->example;
+  header_ = parser_->header();
+}
+
 bool Source::next(Record& record, std::string& key) {
+  if (!parser_) make_parser();
   while (const auto line = next_line()) {
-    if (!parser_) {
-      try {
-        parser_ = Parser::make(format_.value_or(Parser::guess(*line)), wanted_, *line);
-      } catch (const std::runtime_error& error) {
-        throw std::runtime_error(path_ + ": " + error.what());
-      }
-      if (stats_.expected.empty()) stats_.expected = parser_->example();
-      if (parser_->header()) continue;
+    if (!parser_) make_parser(layout_of({&*line, 1}, asked_).layout, *line);  // after 64 KiB of empty lines
+    if (header_) {
+      header_ = false;
+      continue;
     }
     const std::size_t key_begin = key.size();
     const std::string_view fault = parser_->parse(*line, record, key);
@@ -104,7 +143,7 @@ bool Source::next(Record& record, std::string& key) {
       return true;
     }
     key.resize(key_begin);
-    unreadable(*line, fault);
+    if (!is_header(fault)) unreadable(*line, fault);
   }
   return false;
 }

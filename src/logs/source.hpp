@@ -11,6 +11,7 @@
 
 #include "logs/filter.hpp"
 #include "logs/input.hpp"
+#include "logs/layout.hpp"
 #include "logs/parser.hpp"
 
 namespace weir::logs {
@@ -44,7 +45,7 @@ class Source {
   static constexpr std::size_t kLongestLine = std::size_t{1} << 20;
 
   // Throws std::runtime_error when the file cannot be opened.
-  Source(const std::string& path, const Wanted& wanted, const Filter& filter, std::optional<Format> format,
+  Source(const std::string& path, const Wanted& wanted, const Filter& filter, const Layout& asked,
          LogStats& stats, const std::atomic<bool>& stop, bool follow = false);
 
   // The next readable line; appends its key to `key`, unless the filter leaves it out. False at the end.
@@ -60,12 +61,15 @@ class Source {
   std::optional<std::string_view> next_line();
   bool refill();
   bool takes(const Record& record);
+  std::vector<std::string_view> first_lines();
+  void make_parser();
+  void make_parser(const Layout& layout, std::string_view line);
   void unreadable(std::string_view line, std::string_view why);
 
   std::string path_;
   const Wanted& wanted_;
   const Filter& filter_;
-  std::optional<Format> format_;
+  Layout asked_;
   LogStats& stats_;
   Input input_;
   std::unique_ptr<Parser> parser_;
@@ -75,6 +79,7 @@ class Source {
   bool ended_ = false;
   bool too_long_ = false;  // inside a line whose beginning was discarded
   std::uint64_t line_ = 0;
+  bool header_ = false;  // the next line is one
 };
 
 }  // namespace weir::logs

@@ -97,39 +97,42 @@ def quoted(text, at):
     return (text[at + 1:end], end + 1) if end < len(text) else (None, len(text))
 
 
+HOST = r"[0-9A-Za-z.:_%\[\]-]+"
+QUOTED = r'"(?:[^"\\]|\\.)*"'
+COMBINED = re.compile(rf'(?P<front>.* )??\[(?P<time>[0-9](?:[^\]]/|[^\]]{{3}}-)[^\]]*)\] *(?P<request>{QUOTED}) *'
+                      rf'(?P<status>[0-9]{{3}}|-) +(?P<bytes>[0-9]+|-)(?: +(?P<tail>.*)| *)', re.S)
+FRONT = re.compile(rf" *(?:(?P<vhost>{HOST}) +)??(?P<client>{HOST}) +(?P<ident>[^ ]+) +(?P<user>[^ ].*?) *", re.S)
+FURTHER = re.compile(rf'(?P<name>[\w-]+=)(?P<named>{QUOTED})|(?P<quoted>{QUOTED})|[^ "][^ ]*')
+
+
 def combined_fields(line):
-    words = line.split(" ")
-    fields = {}
-    if address(words[0]) is None and len(words) > 1 and address(words[1]) is not None:
-        fields["vhost"] = words.pop(0)
-    fields["client"] = words[0]
-    rest = " ".join(words[1:])
-    before, bracket, after = rest.partition("[")
-    time, closing, after = after.partition("]")
-    inside = before.replace("\\\\", "").replace('\\"', "").count('"') % 2   # of a quoted field
-    if not (words[0] and bracket and closing) or inside:
-        raise Unreadable("no time in [brackets]")
-    fields["time"] = time
-    names = before.split()
-    if len(names) > 1:
-        fields["ident"], fields["user"] = names[0], " ".join(names[1:])
-    at = 0
-    for name in ("request", "status", "bytes", "referer", "agent"):
-        while at < len(after) and after[at] == " ":
-            at += 1
-        if at >= len(after):
+    match = COMBINED.fullmatch(line)
+    front = FRONT.fullmatch(match["front"] or "") if match else None
+    if front and address(front["client"]) is None:
+        behind = front["user"].split(" ")
+        if address(front["ident"]) is not None:   # the first word is a virtual host
+            front = re.fullmatch(r" *(?P<vhost>[^ ]+) +(?P<client>[^ ]+) +(?P<ident>[^ ]+) +(?P<user>[^ ].*?) *",
+                                 match["front"], re.S) if len(behind) > 1 else None
+    if not front or (" " in front["user"] and front["ident"] != "-"):
+        raise Unreadable("not the shape")
+    fields = {**match.groupdict(), **front.groupdict(), "request": match["request"][1:-1]}
+    fields["vhost"] = fields["vhost"] or "-"
+    request = re.split(" +", fields["request"].strip(" "))
+    fields["method"], fields["path"], fields["protocol"] = (request + ["", ""])[:3]
+    tail, further = match["tail"] or "", 0
+    for name in ("referer", "agent"):
+        quoted = re.match(QUOTED, tail, re.S)
+        if not quoted:
             break
-        if after[at] == '"':
-            fields[name], at = quoted(after, at)
-        else:
-            end = after.find(" ", at)
-            end = len(after) if end < 0 else end
-            fields[name], at = after[at:end], end
-    request = (fields.get("request") or "").split(" ")
-    if len(request) > 1:
-        fields["method"], fields["path"] = request[0], request[1]
-        if len(request) > 2:
-            fields["path"], fields["protocol"] = " ".join(request[1:-1]), request[-1]
+        fields[name], tail = quoted[0][1:-1], tail[quoted.end():].lstrip(" ")
+    while found := FURTHER.match(tail):
+        text, tail = found[0], tail[found.end():].lstrip(" ")
+        if found["quoted"]:
+            text = text[1:-1]
+            fields.setdefault("xff", text)
+        elif said := re.match(r"([\w-]+)=(?=.)", text):
+            fields.setdefault(said[1], found["named"][1:-1] if found["named"] else text[said.end():])
+        fields[f"extra[{further}]"], further = text, further + 1
     return {name: value for name, value in fields.items() if value is not None}
 
 

@@ -1,0 +1,193 @@
+#include "logs/json_lines.hpp"
+
+#include <simdjson.h>
+
+#include <algorithm>
+
+#include "logs/member_tree.hpp"
+
+namespace weir::logs {
+namespace {
+
+using simdjson::SUCCESS;
+namespace ondemand = simdjson::ondemand;
+
+constexpr std::size_t kNone = ~std::size_t{0};
+constexpr std::string_view kNotAnObject = "the line is not a JSON object";
+constexpr std::size_t kMostFields = 200;
+constexpr std::size_t kMostElements = 3;  // of an array, among the fields that are told
+
+// As the log spells a number or a truth.
+std::string_view token_of(ondemand::value& value) {
+  const std::string_view token = value.raw_json_token();
+  return token.substr(0, token.find_last_not_of(" \t\r\n") + 1);
+}
+
+bool is_token(ondemand::json_type type) {
+  return type == ondemand::json_type::number || type == ondemand::json_type::boolean;
+}
+
+class JsonLines final : public Splitter {
+ public:
+  explicit JsonLines(const std::vector<Slot>& slots) : found_(slots.size()) {
+    for (std::size_t slot = 0; slot < slots.size(); ++slot) {
+      for (std::size_t rank = 0; rank < slots[slot].names.size(); ++rank)
+        wanted_.add(slots[slot].names[rank], {slot, rank});
+    }
+  }
+
+  std::string_view split(std::string_view line, std::span<std::string_view> values) override {
+    std::fill(found_.begin(), found_.end(), kNone);
+    std::fill(values.begin(), values.end(), std::string_view{});
+    values_ = values;
+    ondemand::document document;
+    ondemand::object object;
+    if (!open(line, document, object) || !walk(object, wanted_) ||
+        document.current_location().error() != simdjson::OUT_OF_BOUNDS)
+      return kNotAnObject;
+    return "";
+  }
+
+  std::vector<Field> fields(std::string_view line) override {
+    std::vector<Field> all;
+    ondemand::document document;
+    ondemand::object object;
+    if (open(line, document, object)) list(object, "", all);
+    return all;
+  }
+
+ private:
+  bool open(std::string_view line, ondemand::document& document, ondemand::object& object) {
+    const simdjson::padded_string_view padded(line.data(), line.size(),
+                                              line.size() + simdjson::SIMDJSON_PADDING);
+    return parser_.iterate(padded).get(document) == SUCCESS && document.get_object().get(object) == SUCCESS;
+  }
+
+  // Visits every member, because names come in any order; descends only where a wanted name leads.
+  bool walk(ondemand::object& object, const MemberTree& tree) {
+    for (auto member : object) {
+      std::string_view name;
+      ondemand::value value;
+      ondemand::json_type type{};
+      if (member.unescaped_key().get(name) != SUCCESS || member.value().get(value) != SUCCESS ||
+          value.type().get(type) != SUCCESS)
+        return false;
+      const MemberTree* const wanted = tree.member(name);
+      if (wanted != nullptr && !take(value, type, *wanted)) return false;
+    }
+    return true;
+  }
+
+  // Null is no value.
+  bool take(ondemand::value& value, ondemand::json_type type, const MemberTree& wanted) {
+    if (type == ondemand::json_type::object) {
+      ondemand::object inner;
+      if (!wanted.has_members()) return true;
+      return value.get_object().get(inner) == SUCCESS && walk(inner, wanted);
+    }
+    if (type == ondemand::json_type::array) return wanted.elements().empty() || take_elements(value, wanted);
+    std::string_view text;
+    if (type == ondemand::json_type::string) {
+      if (wanted.targets().empty() && wanted.elements().empty()) return true;
+      if (value.get_string().get(text) != SUCCESS) return false;
+    } else if (is_token(type)) {
+      text = token_of(value);
+    } else {
+      return true;
+    }
+    take_text(text, wanted);
+    return true;
+  }
+
+  bool take_elements(ondemand::value& value, const MemberTree& wanted) {
+    ondemand::array array;
+    std::size_t count = 0;
+    if (value.get_array().get(array) != SUCCESS || array.count_elements().get(count) != SUCCESS) return false;
+    std::size_t at = 0;
+    for (auto each : array) {
+      ondemand::value element;
+      ondemand::json_type type{};
+      if (each.get(element) != SUCCESS || element.type().get(type) != SUCCESS) return false;
+      for (const MemberTree::Element& one : wanted.elements()) {
+        const auto from_end = static_cast<std::size_t>(-static_cast<std::ptrdiff_t>(one.index));
+        if (one.index >= 0 ? static_cast<std::size_t>(one.index) != at : from_end != count - at) continue;
+        if (!take(element, type, *one.tree)) return false;
+        break;  // a value can be read once
+      }
+      ++at;
+    }
+    return true;
+  }
+
+  void take_text(std::string_view text, const MemberTree& wanted) {
+    for (const MemberTree::Target& target : wanted.targets()) {
+      if (found_[target.slot] != kNone && found_[target.slot] <= target.rank) continue;
+      found_[target.slot] = target.rank;
+      // Not a null view, which would be no value.
+      values_[target.slot] = text.data() == nullptr ? std::string_view("") : text;
+    }
+    for (const MemberTree::Element& one : wanted.elements()) {
+      const std::string_view element = element_of(text, one.index);
+      if (element.data() != nullptr) take_text(element, *one.tree);
+    }
+  }
+
+  // As many as there are up to a bound, in their order.
+  bool list(ondemand::object& object, const std::string& prefix, std::vector<Field>& all) {
+    for (auto member : object) {
+      std::string_view name;
+      ondemand::value value;
+      if (member.unescaped_key().get(name) != SUCCESS || member.value().get(value) != SUCCESS) return false;
+      if (!list(value, prefix + std::string(name), all)) return false;
+    }
+    return true;
+  }
+
+  bool list(ondemand::value& value, const std::string& name, std::vector<Field>& all) {
+    ondemand::json_type type{};
+    if (all.size() >= kMostFields || value.type().get(type) != SUCCESS) return false;
+    if (type == ondemand::json_type::object) {
+      ondemand::object inner;
+      return value.get_object().get(inner) == SUCCESS && list(inner, name + ".", all);
+    }
+    if (type == ondemand::json_type::array) {
+      ondemand::array array;
+      std::size_t at = 0;
+      if (value.get_array().get(array) != SUCCESS) return false;
+      for (auto each : array) {
+        ondemand::value element;
+        if (each.get(element) != SUCCESS) return false;
+        if (at < kMostElements && !list(element, name + "[" + std::to_string(at) + "]", all)) return false;
+        ++at;
+      }
+      return true;
+    }
+    std::string_view text;
+    if (type == ondemand::json_type::string) {
+      if (value.get_string().get(text) != SUCCESS) return false;
+    } else if (is_token(type)) {
+      text = token_of(value);
+    } else {
+      return true;
+    }
+    all.push_back({name, std::string(text)});
+    return true;
+  }
+
+  MemberTree wanted_;
+  ondemand::parser parser_;
+  std::vector<std::size_t> found_;  // the rank of the name under which each slot's value was found
+  std::span<std::string_view> values_;
+};
+
+}  // namespace
+
+bool fits_json(std::string_view line) {
+  return line.starts_with('{') && JsonLines({}).split(line, {}).empty();
+}
+
+std::unique_ptr<Splitter> make_json(const std::vector<Slot>& slots, std::string_view) {
+  return std::make_unique<JsonLines>(slots);
+}
+
+}  // namespace weir::logs

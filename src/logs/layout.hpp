@@ -1,0 +1,50 @@
+// How a log's lines are laid out: the table of formats, and which of them a file has.
+//
+// Pure functions, any thread. Not for: the formats themselves, each a file of its own.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "logs/splitter.hpp"
+
+namespace weir::logs {
+
+struct Format {
+  std::string_view name;
+  std::string_view about;
+  std::string_view example;
+  // Whether a line has its shape; never, for a format that only a header tells.
+  bool (*fits)(std::string_view line);
+  std::unique_ptr<Splitter> (*make)(const std::vector<Slot>& slots, std::string_view line);
+};
+
+std::span<const Format> formats();
+
+struct Layout {
+  const Format* format = nullptr;  // null: not known yet
+
+  // "combined", "auto". Throws std::runtime_error.
+  void set(std::string_view name);
+};
+
+const Format* find_format(std::string_view name);  // null when there is none
+std::string name_of(const Layout& layout);
+
+// How a file is laid out whose first lines, none of them empty, are these: as the first of them that has the
+// shape of a format, and which one that is. `asked` is what is known before.
+struct Found {
+  Layout layout;
+  std::size_t line = 0;
+  bool guessed = false;  // no line has the shape of any
+};
+Found layout_of(std::span<const std::string_view> lines, const Layout& asked);
+
+// `line` has the layout's shape, if any does; for columns, it is the header.
+std::unique_ptr<Splitter> make_splitter(const Layout& layout, const std::vector<Slot>& slots,
+                                        std::string_view line);
+
+}  // namespace weir::logs

@@ -1,0 +1,66 @@
+#include "logs/member_tree.hpp"
+
+#include <algorithm>
+
+#include "logs/splitter.hpp"
+
+namespace weir::logs {
+namespace {
+
+// Each dot may separate two members or be part of a name, so the ways double with each.
+constexpr int kMostDots = 6;
+
+}  // namespace
+
+void MemberTree::add(std::string_view name, Target target) { add(name, target, kMostDots); }
+
+void MemberTree::add(std::string_view name, Target target, int dots_left) {
+  make_member(name).targets_.push_back(target);
+  // a[0], a[0][-1]: the elements from the outermost one, each of which may be of an array or of a list.
+  std::vector<int> indexes;
+  std::string_view whole = name;
+  for (auto [list, element] = element_name(whole); element; std::tie(list, element) = element_name(whole)) {
+    indexes.insert(indexes.begin(), *element);
+    whole = list;
+  }
+  if (!indexes.empty()) {
+    MemberTree* at = &make_member(whole);
+    for (const int index : indexes) at = &at->make_element(index);
+    at->targets_.push_back(target);
+  }
+  if (dots_left == 0) return;
+  for (std::size_t dot = name.find('.'); dot != std::string_view::npos; dot = name.find('.', dot + 1)) {
+    const std::string_view rest = name.substr(dot + 1);
+    make_member(name.substr(0, dot)).add(rest, target, dots_left - 1);
+    if (const auto [list, element] = element_name(name.substr(0, dot)); element)
+      make_member(list).make_element(*element).add(rest, target, dots_left - 1);
+  }
+}
+
+MemberTree& MemberTree::make_member(std::string_view name) {
+  const auto found = std::find_if(members_.begin(), members_.end(),
+                                  [name](const Member& member) { return member.name == name; });
+  if (found != members_.end()) return *found->tree;
+  const auto place = std::find_if(members_.begin(), members_.end(),
+                                  [name](const Member& member) { return member.name.size() > name.size(); });
+  const auto made = members_.insert(place, Member{std::string(name), std::make_unique<MemberTree>()});
+  for (std::size_t size = std::min(name.size(), kLongest) + 1; size < begin_.size(); ++size) ++begin_[size];
+  return *made->tree;
+}
+
+MemberTree& MemberTree::make_element(int index) {
+  for (Element& element : elements_) {
+    if (element.index == index) return *element.tree;
+  }
+  return *elements_.emplace_back(Element{index, std::make_unique<MemberTree>()}).tree;
+}
+
+const MemberTree* MemberTree::member(std::string_view name) const {
+  const std::size_t size = std::min(name.size(), kLongest);
+  for (std::size_t i = begin_[size]; i < begin_[size + 1]; ++i) {
+    if (members_[i].name == name) return members_[i].tree.get();
+  }
+  return nullptr;
+}
+
+}  // namespace weir::logs

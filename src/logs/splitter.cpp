@@ -1,0 +1,129 @@
+#include "logs/splitter.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <stdexcept>
+
+namespace weir::logs {
+namespace {
+
+constexpr std::size_t kNone = std::string_view::npos;
+
+bool digits(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+std::string_view trimmed(std::string_view text) {
+  const std::size_t begin = text.find_first_not_of(' ');
+  if (begin == kNone) return text.substr(0, 0);
+  return text.substr(begin, text.find_last_not_of(' ') - begin + 1);
+}
+
+std::string_view word(std::string_view& rest) {
+  const std::size_t begin = std::min(rest.find_first_not_of(' '), rest.size());
+  const std::size_t end = std::min(rest.find(' ', begin), rest.size());
+  const std::string_view found = rest.substr(begin, end - begin);
+  rest.remove_prefix(end);
+  return found;
+}
+
+}  // namespace
+
+std::string_view element_of(std::string_view list, int n) {
+  if (n >= 0) {
+    for (; n > 0; --n) {
+      const std::size_t comma = list.find(',');
+      if (comma == kNone) return {};
+      list.remove_prefix(comma + 1);
+    }
+    return trimmed(list.substr(0, list.find(',')));
+  }
+  for (; n < -1; ++n) {
+    const std::size_t comma = list.rfind(',');
+    if (comma == kNone) return {};
+    list = list.substr(0, comma);
+  }
+  const std::size_t comma = list.rfind(',');
+  return trimmed(comma == kNone ? list : list.substr(comma + 1));
+}
+
+std::pair<std::string_view, std::optional<int>> element_name(std::string_view name) {
+  const std::size_t bracket = name.rfind('[');
+  if (!name.ends_with(']') || bracket == kNone || bracket == 0) return {name, std::nullopt};
+  const std::string_view number = name.substr(bracket + 1, name.size() - bracket - 2);
+  int n = 0;
+  const char* const end = number.data() + number.size();
+  const auto [rest, error] = std::from_chars(number.data(), end, n);
+  if (error != std::errc{} || rest != end || number.size() > 5) return {name, std::nullopt};
+  return {name.substr(0, bracket), n};
+}
+
+std::string_view without_port(std::string_view address) {
+  if (address.starts_with('[')) {
+    const std::size_t close = address.find(']');
+    if (close == kNone) return address;
+    const std::string_view after = address.substr(close + 1);
+    const bool port = after.empty() || (after.size() > 1 && after[0] == ':' && digits(after.substr(1)));
+    return port ? address.substr(1, close - 1) : address;
+  }
+  const std::size_t colon = address.find(':');
+  if (colon == kNone || colon == 0 || colon + 1 == address.size() || address.size() - colon > 6)
+    return address;
+  return digits(address.substr(colon + 1)) ? address.substr(0, colon) : address;
+}
+
+Request request_of(std::string_view line) {
+  Request request;
+  request.method = word(line);
+  request.path = word(line);
+  request.protocol = word(line);
+  return request;
+}
+
+Places::Places(const std::vector<Slot>& slots, const std::vector<std::string>& names) {
+  const auto find = [&names](std::string_view name) -> std::optional<std::size_t> {
+    const auto found = std::find(names.begin(), names.end(), name);
+    if (found == names.end()) return std::nullopt;
+    return static_cast<std::size_t>(found - names.begin());
+  };
+  for (const Slot& slot : slots) {
+    Place place;
+    for (const std::string& name : slot.names) {
+      place.field = find(name);
+      if (!place.field) {
+        const auto [list, element] = element_name(name);
+        if (element) place = {find(list), element};
+      }
+      if (place.field) break;
+    }
+    if (!place.field && slot.required) throw std::runtime_error(no_such_field(slot, names));
+    if (place.field && *place.field >= wanted_.size()) wanted_.resize(*place.field + 1);
+    if (place.field) wanted_[*place.field] = true;
+    places_.push_back(place);
+  }
+}
+
+void Places::fill(std::span<const std::string_view> fields, std::span<std::string_view> values) const {
+  for (std::size_t i = 0; i < places_.size(); ++i) {
+    const Place& place = places_[i];
+    const std::string_view value = place.field ? fields[*place.field] : std::string_view{};
+    values[i] = place.element && value.data() != nullptr ? element_of(value, *place.element) : value;
+  }
+}
+
+std::string no_such_field(const Slot& slot, const std::vector<std::string>& names) {
+  constexpr std::size_t kMostBytes = 400;
+  std::string all;
+  for (const std::string& name : names) {
+    if (name.empty()) continue;
+    if (all.size() + name.size() > kMostBytes) {
+      all += ", ...";
+      break;
+    }
+    all += (all.empty() ? "" : ", ") + name;
+  }
+  return "there is no field " + slot.asked + " (" + slot.flag + " chooses another)" +
+         (all.empty() ? "" : "; the fields are " + all);
+}
+
+}  // namespace weir::logs

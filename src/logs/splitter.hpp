@@ -1,0 +1,95 @@
+// One line of a log -> the texts of the fields that are wanted. Each format is a Splitter.
+//
+// A Splitter belongs to one file and one thread. Not for: what the texts mean (src/logs/parser.hpp).
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace weir::logs {
+
+// A field that is wanted: the first of `names` that a line has. A name may end with [n], the element of a
+// list whose elements have commas between them: [0] is the first, [-1] the last.
+struct Slot {
+  std::string asked;  // what it is called in messages
+  std::vector<std::string> names;
+  const char* flag = "--key";  // which chooses another field
+  bool required = true;
+};
+
+struct Field {
+  std::string name;
+  std::string value;
+};
+
+// What split() returns for a line that is not a request and not wrong either, such as a header; told by its
+// address.
+inline constexpr char kHeaderText[] = "a header";
+inline constexpr std::string_view kHeader = kHeaderText;
+inline bool is_header(std::string_view fault) { return fault.data() == kHeader.data(); }
+
+class Splitter {
+ public:
+  Splitter() = default;
+  Splitter(const Splitter&) = delete;
+  Splitter& operator=(const Splitter&) = delete;
+  virtual ~Splitter() = default;
+
+  // Sets the value of each slot, a null view where the line has no such field. Values may view the line, or
+  // the Splitter until the next call. Returns what is wrong with the line, empty for nothing, or kHeader. The
+  // 64 bytes after `line` must be readable. Throws std::runtime_error for a header that lacks a required
+  // field.
+  virtual std::string_view split(std::string_view line, std::span<std::string_view> values) = 0;
+
+  // All fields of a line that split() takes, for messages and `weir formats`.
+  virtual std::vector<Field> fields(std::string_view line) = 0;
+
+  // Whether the file's first line is not a request.
+  virtual bool header() const { return false; }
+};
+
+// The n-th element of a list; a null view when it has none.
+std::string_view element_of(std::string_view list, int n);
+
+// "xff[-1]" -> "xff", -1.
+std::pair<std::string_view, std::optional<int>> element_name(std::string_view name);
+
+// "192.0.2.1:5" and "[2001:db8::1]:5" without the port; a bare IPv6 address, and anything else, as it is.
+std::string_view without_port(std::string_view address);
+
+// "GET /a HTTP/1.1".
+struct Request {
+  std::string_view method;
+  std::string_view path;
+  std::string_view protocol;
+};
+Request request_of(std::string_view line);
+
+// For formats that know the names of their fields before a line comes: which field each slot is.
+class Places {
+ public:
+  Places(const std::vector<Slot>& slots, const std::vector<std::string>& names);  // throws for a required one
+
+  bool wants(std::size_t field) const { return field < wanted_.size() && wanted_[field]; }
+  // 1 + the greatest field that is wanted.
+  std::size_t end() const { return wanted_.size(); }
+  void fill(std::span<const std::string_view> fields, std::span<std::string_view> values) const;
+
+ private:
+  struct Place {
+    std::optional<std::size_t> field;
+    std::optional<int> element;
+  };
+  std::vector<Place> places_;
+  std::vector<bool> wanted_;
+};
+
+// The message for a field that is not there. `names` are those that are.
+std::string no_such_field(const Slot& slot, const std::vector<std::string>& names);
+
+}  // namespace weir::logs
