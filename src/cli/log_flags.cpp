@@ -47,6 +47,7 @@ void LogFlags::add_to(CLI::App& app) {
   CLI::Option* formats = app.add_option("--format", format, "how the log is written");
   std::vector<std::string> known{"auto"};
   for (const logs::Format& each : logs::formats()) known.emplace_back(each.name);
+  for (const std::string_view each : logs::wrapper_names()) known.emplace_back(each);
   take_only(*formats->capture_default_str(), known);
   app.add_option("--time", time, "field that holds the time [the first known name]")->type_name("FIELD");
   app.add_option("--zone", zone, "time zone of times that do not name one")

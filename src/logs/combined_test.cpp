@@ -81,10 +81,11 @@ TEST(Combined, lines_that_are_almost_it_are_unreadable) {
        front},
       {"Nov 21 05:49:47 web nginx: " + whole, front},  // Nov
       {"<190>Nov 21 05:49:47 web nginx: " + whole,
-       "the client is neither an address nor the name of a host"},      // <190>Nov
-      {"2026-11-21T05:49:47.123456+00:00 web nginx: " + whole, "the client is neither an address nor the name of a host"},  // the time stamp
-      {"2026-11-21T05:49:47.123456789Z stdout F " + whole, front},      // the time stamp
-      {"192.0.2.1 - " + time + tail, front},                            // a word is missing
+       "the client is neither an address nor the name of a host"},  // <190>Nov
+      {"2026-11-21T05:49:47.123456+00:00 web nginx: " + whole,
+       "the client is neither an address nor the name of a host"},  // the time stamp
+      {"2026-11-21T05:49:47.123456789Z stdout F " + whole, front},  // the time stamp
+      {"192.0.2.1 - " + time + tail, front},                        // a word is missing
       {"192.0.2.1, 198.51.100.2 - - " + time + tail,
        "the client is neither an address nor the name of a host"},
       {"192.0.2.1 - - " + time + " GET / HTTP/1.1 200 512", "no quoted request follows the time"},

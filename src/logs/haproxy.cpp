@@ -33,9 +33,10 @@ enum Number : std::size_t {
   kFixed
 };
 constexpr std::array<std::string_view, kFixed> kNames = {
-    "client",         "client_port",     "time",        "frontend",    "backend", "server",          "timers",
-    "status",         "bytes",           "request_cookie", "response_cookie", "termination", "connections",
-    "queues",         "request_headers", "response_headers", "request", "method",  "path",            "protocol"};
+    "client",           "client_port", "time",        "frontend", "backend",
+    "server",           "timers",      "status",      "bytes",    "request_cookie",
+    "response_cookie",  "termination", "connections", "queues",   "request_headers",
+    "response_headers", "request",     "method",      "path",     "protocol"};
 // Captured headers have bars between them: request_headers[0] and so on.
 constexpr std::size_t kCaptured = 8;
 
@@ -84,7 +85,8 @@ std::string_view captured(std::string_view& rest) {
 
 class Haproxy final : public Splitter {
  public:
-  explicit Haproxy(const std::vector<Slot>& slots) : names_(names()), places_(slots, names_), found_(names_.size()) {}
+  explicit Haproxy(const std::vector<Slot>& slots)
+      : names_(names()), places_(slots, names_), found_(names_.size()) {}
 
   std::string_view split(std::string_view line, std::span<std::string_view> values) override {
     std::fill(found_.begin(), found_.end(), std::string_view{});

@@ -2,11 +2,15 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <stdexcept>
 
 #include "logs/columns.hpp"
 #include "logs/combined.hpp"
+#include "logs/haproxy.hpp"
 #include "logs/json_lines.hpp"
+#include "logs/w3c.hpp"
+#include "logs/words.hpp"
 
 namespace weir::logs {
 namespace {
@@ -18,6 +22,38 @@ constexpr std::array kFormats = {
            make_combined},
     Format{"jsonl", "one JSON object a line",
            "{\"time\":\"2026-11-21T05:49:47Z\",\"client_ip\":\"192.0.2.1\"}", fits_json, make_json},
+    Format{"haproxy", "HAProxy's option httplog and option tcplog",
+           "192.0.2.1:40312 [21/Nov/2026:05:49:47.123] web app/a1 0/0/1/2/3 200 512 - - ---- 1/1/0/0/0 0/0 "
+           "\"GET / HTTP/1.1\"",
+           fits_haproxy, make_haproxy},
+    Format{
+        "alb", "AWS Application Load Balancer",
+        "http 2026-11-21T05:49:47.593000Z app/lb/1 192.0.2.1:40312 10.0.0.1:80 0.000 0.001 0.000 200 200 34 "
+        "512 \"GET http://example.org:80/ HTTP/1.1\" \"curl\" - - ...",
+        fits_alb, make_alb},
+    Format{"elb", "AWS Classic Load Balancer",
+           "2026-11-21T05:49:47.593000Z lb 192.0.2.1:40312 10.0.0.1:80 0.000 0.001 0.000 200 200 0 512 \"GET "
+           "http://example.org:80/ HTTP/1.1\" \"curl\" - -",
+           fits_elb, make_elb},
+    Format{"envoy", "Envoy's default text",
+           "[2026-11-21T05:49:47.593Z] \"GET / HTTP/1.1\" 200 - 0 512 3 1 \"192.0.2.1\" \"curl\" \"id\" "
+           "\"example.org\" \"10.0.0.1:80\"",
+           fits_envoy, make_envoy},
+    Format{
+        "istio", "Istio's default text",
+        "[2026-11-21T05:49:47.593Z] \"GET / HTTP/1.1\" 200 - via_upstream - \"-\" 0 512 3 1 \"-\" \"curl\" "
+        "\"id\" \"example.org\" \"10.0.0.1:80\" inbound|80|| 127.0.0.1:1 10.0.0.1:80 192.0.2.1:40312 - "
+        "default",
+        fits_istio, make_istio},
+    Format{"squid", "Squid's native format",
+           "1795240187.593 3 192.0.2.1 TCP_MISS/200 512 GET http://example.org/ - HIER_DIRECT/10.0.0.1 "
+           "text/html",
+           fits_squid, make_squid},
+    Format{"w3c", "the W3C's extended format of CloudFront and IIS",
+           "2026-11-21 05:49:47 192.0.2.1 under a line such as #Fields: date time c-ip", fits_w3c, make_w3c},
+    Format{"zeek", "Zeek's TSV",
+           "1795240187.593<TAB>192.0.2.1 under a line such as #fields<TAB>ts<TAB>id.orig_h", fits_zeek,
+           make_zeek},
     Format{"csv", "columns with commas between, after a header",
            "2026-11-21T05:49:47Z,192.0.2.1 under a header such as time,ip", nullptr, make_csv},
     Format{"tsv", "columns with tabs between, after a header",
@@ -29,6 +65,35 @@ const Format* format_that_fits(std::string_view line) {
     if (format.fits != nullptr && format.fits(line)) return &format;
   }
   return nullptr;
+}
+
+constexpr std::size_t kSlack = 64;  // readable after a line
+
+// With kSlack more bytes.
+std::optional<std::string> inside_of(const Wrapper& wrapper, std::string_view line) {
+  std::optional<std::string> inside = wrapper.inside(line);
+  if (inside) inside->append(kSlack, '\0');
+  return inside;
+}
+
+const Format* format_of(std::string_view line, const Format* asked) {
+  if (asked == nullptr) return format_that_fits(line);
+  return asked->fits(line) ? asked : nullptr;
+}
+
+// Nothing when the line has no known shape. A wrapper counts when what is inside has one.
+std::optional<Layout> layout_of_line(std::string_view line, const Layout& asked) {
+  const Wrapper* const wrapper = asked.wrapper != nullptr ? asked.wrapper : wrapper_of(line);
+  if (wrapper != nullptr) {
+    if (const auto inside = inside_of(*wrapper, line)) {
+      const std::string_view inner(inside->data(), inside->size() - kSlack);
+      if (const Format* const format = format_of(inner, asked.format)) return Layout{format, wrapper};
+    }
+  }
+  if (asked.wrapper != nullptr) return std::nullopt;
+  const Format* const format = format_of(line, asked.format);
+  if (format == nullptr) return std::nullopt;
+  return Layout{format, nullptr};
 }
 
 // What a file is read as of which no line has the shape of anything: the reasons then say what is missing.
@@ -51,19 +116,23 @@ const Format* find_format(std::string_view name) {
 
 void Layout::set(std::string_view name) {
   if (name == "auto") return;
+  wrapper = find_wrapper(name);
   format = find_format(name);
-  if (format == nullptr) throw std::runtime_error("unknown format '" + std::string(name) + "'");
+  if (format == nullptr && wrapper == nullptr)
+    throw std::runtime_error("unknown format '" + std::string(name) + "'");
 }
 
 std::string name_of(const Layout& layout) {
-  return std::string(layout.format == nullptr ? "unknown" : layout.format->name);
+  std::string name(layout.format == nullptr ? "unknown" : layout.format->name);
+  if (layout.wrapper != nullptr) name += " in " + std::string(layout.wrapper->name);
+  return name;
 }
 
 Found layout_of(std::span<const std::string_view> lines, const Layout& asked) {
   Found found{asked, 0, false};
   if (lines.empty()) return found;
   if (asked.format != nullptr && asked.format->fits == nullptr) return found;
-  if (asked.format == nullptr) {
+  if (asked.format == nullptr && asked.wrapper == nullptr) {
     const bool csv = is_csv_header(lines.front());
     if (csv || is_tsv_header(lines.front())) {
       found.layout.format = find_format(csv ? "csv" : "tsv");
@@ -71,11 +140,9 @@ Found layout_of(std::span<const std::string_view> lines, const Layout& asked) {
     }
   }
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    const Format* const format = asked.format != nullptr
-                                     ? (asked.format->fits(lines[i]) ? asked.format : nullptr)
-                                     : format_that_fits(lines[i]);
-    if (format == nullptr) continue;
-    found.layout.format = format;
+    const std::optional<Layout> layout = layout_of_line(lines[i], asked);
+    if (!layout) continue;
+    found.layout = *layout;
     found.line = i;
     return found;
   }
@@ -86,7 +153,10 @@ Found layout_of(std::span<const std::string_view> lines, const Layout& asked) {
 
 std::unique_ptr<Splitter> make_splitter(const Layout& layout, const std::vector<Slot>& slots,
                                         std::string_view line) {
-  return layout.format->make(slots, line);
+  if (layout.wrapper == nullptr) return layout.format->make(slots, line);
+  const std::string inside = inside_of(*layout.wrapper, line).value_or(std::string(kSlack, '\0'));
+  const std::string_view inner(inside.data(), inside.size() - kSlack);
+  return layout.wrapper->make(layout.format->make(inner_slots(*layout.wrapper, slots), inner), slots);
 }
 
 }  // namespace weir::logs

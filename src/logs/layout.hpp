@@ -1,4 +1,5 @@
-// How a log's lines are laid out: the table of formats, and which of them a file has.
+// How a log's lines are laid out: the table of formats, and which of them a file has, with which
+// wrapper around it.
 //
 // Pure functions, any thread. Not for: the formats themselves, each a file of its own.
 #pragma once
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "logs/splitter.hpp"
+#include "logs/wrapper.hpp"
 
 namespace weir::logs {
 
@@ -25,14 +27,15 @@ struct Format {
 std::span<const Format> formats();
 
 struct Layout {
-  const Format* format = nullptr;  // null: not known yet
+  const Format* format = nullptr;    // null: not known yet
+  const Wrapper* wrapper = nullptr;  // null: none, or not known yet
 
-  // "combined", "auto". Throws std::runtime_error.
+  // "haproxy", "syslog", "auto". Throws std::runtime_error.
   void set(std::string_view name);
 };
 
 const Format* find_format(std::string_view name);  // null when there is none
-std::string name_of(const Layout& layout);
+std::string name_of(const Layout& layout);         // "combined", "combined in syslog"
 
 // How a file is laid out whose first lines, none of them empty, are these: as the first of them that has the
 // shape of a format, and which one that is. `asked` is what is known before.

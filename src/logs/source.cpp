@@ -127,6 +127,15 @@ void Source::make_parser(const Layout& layout, std::string_view line) {
   header_ = parser_->header();
 }
 
+// A header within the file may lack a wanted field.
+std::string_view Source::parse(std::string_view line, Record& record, std::string& key) {
+  try {
+    return parser_->parse(line, record, key);
+  } catch (const std::runtime_error& error) {
+    throw std::runtime_error(path_ + ": " + error.what());
+  }
+}
+
 bool Source::next(Record& record, std::string& key) {
   if (!parser_) make_parser();
   while (const auto line = next_line()) {
@@ -136,7 +145,7 @@ bool Source::next(Record& record, std::string& key) {
       continue;
     }
     const std::size_t key_begin = key.size();
-    const std::string_view fault = parser_->parse(*line, record, key);
+    const std::string_view fault = parse(*line, record, key);
     if (fault.empty()) {
       record.left_out = !takes(record);
       if (record.left_out) key.resize(key_begin);

@@ -63,6 +63,7 @@ class Source {
   bool takes(const Record& record);
   std::vector<std::string_view> first_lines();
   void make_parser();
+  std::string_view parse(std::string_view line, Record& record, std::string& key);
   void make_parser(const Layout& layout, std::string_view line);
   void unreadable(std::string_view line, std::string_view why);
 

@@ -21,7 +21,8 @@ std::vector<std::string> words_of(std::string_view text, char separator) {
 
 class Commented final : public Splitter {
  public:
-  Commented(std::string_view comment, std::vector<Slot> slots) : comment_(comment), slots_(std::move(slots)) {}
+  Commented(std::string_view comment, std::vector<Slot> slots)
+      : comment_(comment), slots_(std::move(slots)) {}
 
   std::string_view split(std::string_view line, std::span<std::string_view> values) override {
     if (line.starts_with('#')) {
@@ -77,8 +78,8 @@ class Commented final : public Splitter {
       const std::string_view date = found_[date_];
       const std::string_view clock = found_[clock_];
       if (clock_ == date_ + 1) {
-        found_[columns_] =
-            whole.substr(static_cast<std::size_t>(date.data() - whole.data()), date.size() + 1 + clock.size());
+        found_[columns_] = whole.substr(static_cast<std::size_t>(date.data() - whole.data()),
+                                        date.size() + 1 + clock.size());
       } else {
         time_.assign(date).append(" ").append(clock);
         found_[columns_] = time_;

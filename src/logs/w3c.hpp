@@ -1,5 +1,5 @@
-// Columns that a comment names, and may name again: the W3C's extended log format (CloudFront, IIS) and Zeek's
-// TSV.
+// Columns that a comment names, and may name again: the W3C's extended log format (CloudFront, IIS) and
+// Zeek's TSV.
 #pragma once
 
 #include <memory>

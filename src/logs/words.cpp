@@ -45,7 +45,8 @@ bool is_epoch(std::string_view text) {
 }
 
 bool is_code(std::string_view text) {
-  return text == "-" || text == "0" || (text.size() == 3 && digit(text[0]) && digit(text[1]) && digit(text[2]));
+  return text == "-" || text == "0" ||
+         (text.size() == 3 && digit(text[0]) && digit(text[1]) && digit(text[2]));
 }
 
 bool fits(Kind kind, std::string_view word) {
@@ -63,7 +64,8 @@ bool fits(Kind kind, std::string_view word) {
       return word == "-" || word.find(':') != kNone;
     case Kind::result: {
       const std::size_t slash = word.find('/');
-      return slash != kNone && slash > 0 && is_code(word.substr(slash + 1)) && word[0] >= 'A' && word[0] <= 'Z';
+      return slash != kNone && slash > 0 && is_code(word.substr(slash + 1)) && word[0] >= 'A' &&
+             word[0] <= 'Z';
     }
     case Kind::any:
     case Kind::quoted:
@@ -90,7 +92,7 @@ std::string_view without_origin(std::string_view target) {
 
 struct Shape {
   std::span<const Column> columns;
-  std::size_t least;  // how many of them each line has
+  std::size_t least;        // how many of them each line has
   std::string_view client;  // the column that is; empty: the last element of x_forwarded_for
   std::string_view fault;
 };
@@ -295,10 +297,10 @@ constexpr Column kIstio[] = {{"start_time", Kind::bracketed_time},
                              {"requested_server_name", kAny},
                              {"route_name", kAny}};
 // wiki.squid-cache.org, "Squid native access.log format".
-constexpr Column kSquid[] = {{"time", Kind::epoch},   {"elapsed", kNumber}, {"client_ip", kAny},
-                             {"result", Kind::result}, {"bytes", kNumber},   {"method", kAny},
-                             {"url", kAny},            {"user", kAny},       {"hierarchy", kAny},
-                             {"content_type", kAny}};
+constexpr Column kSquid[] = {
+    {"time", Kind::epoch}, {"elapsed", kNumber},  {"client_ip", kAny}, {"result", Kind::result},
+    {"bytes", kNumber},    {"method", kAny},      {"url", kAny},       {"user", kAny},
+    {"hierarchy", kAny},   {"content_type", kAny}};
 
 constexpr Shape kAlbShape{kAlb, 14, "client", "the words are not those of an Application Load Balancer"};
 constexpr Shape kElbShape{kElb, 13, "client", "the words are not those of a Classic Load Balancer"};

@@ -1,5 +1,5 @@
-// Formats whose lines are words in a fixed order, some of them in quotes or brackets: AWS load balancers, Envoy
-// and Istio, Squid.
+// Formats whose lines are words in a fixed order, some of them in quotes or brackets: AWS load balancers,
+// Envoy and Istio, Squid.
 #pragma once
 
 #include <memory>
