@@ -14,7 +14,6 @@
 #include <filesystem>
 #include <stdexcept>
 
-#include "cli/option_table.hpp"
 #include "cli/write_file.hpp"
 #include "core/duration.hpp"
 #include "core/printable.hpp"
@@ -44,11 +43,9 @@ void LogFlags::add_to(CLI::App& app) {
       ->type_name("FIELDS")
       ->capture_default_str();
   app.add_option("--cost", cost, "field that holds the cost of a request [1 each]")->type_name("FIELD");
-  CLI::Option* formats = app.add_option("--format", format, "how the log is written");
-  std::vector<std::string> known{"auto"};
-  for (const logs::Format& each : logs::formats()) known.emplace_back(each.name);
-  for (const std::string_view each : logs::wrapper_names()) known.emplace_back(each);
-  take_only(*formats->capture_default_str(), known);
+  app.add_option("--format", format, "how the log is written, as in combined or syslog")
+      ->type_name("NAME")
+      ->capture_default_str();
   app.add_option("--time", time, "field that holds the time [the first known name]")->type_name("FIELD");
   app.add_option("--zone", zone, "time zone of times that do not name one")
       ->type_name("OFFSET")

@@ -86,6 +86,7 @@ int main(int argc, char** argv) {
   weir::cli::add_check(app, result);
   weir::cli::add_replay(app, result);
   weir::cli::add_suggest(app, result);
+  weir::cli::add_formats(app, result);
   weir::cli::add_lint(app, result);
   weir::cli::add_test(app, result);
   weir::cli::add_explain(app, result);

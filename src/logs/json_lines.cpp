@@ -78,7 +78,7 @@ class JsonLines final : public Splitter {
     return true;
   }
 
-  // Null is no value.
+  // Null is not taken.
   bool take(ondemand::value& value, ondemand::json_type type, const MemberTree& wanted) {
     if (type == ondemand::json_type::object) {
       ondemand::object inner;

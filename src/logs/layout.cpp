@@ -118,8 +118,11 @@ void Layout::set(std::string_view name) {
   if (name == "auto") return;
   wrapper = find_wrapper(name);
   format = find_format(name);
-  if (format == nullptr && wrapper == nullptr)
-    throw std::runtime_error("unknown format '" + std::string(name) + "'");
+  if (format != nullptr || wrapper != nullptr) return;
+  std::string known = "auto";
+  for (const Format& each : kFormats) known += ", " + std::string(each.name);
+  for (const std::string_view each : wrapper_names()) known += ", " + std::string(each);
+  throw std::runtime_error("unknown format '" + std::string(name) + "'; known: " + known);
 }
 
 std::string name_of(const Layout& layout) {

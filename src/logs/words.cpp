@@ -155,7 +155,8 @@ class Words final : public Splitter {
     std::vector<Field> fields;
     if (!all.split(line, values).empty()) return fields;
     for (std::size_t i = 0; i < names.size(); ++i) {
-      if (values[i].data() != nullptr) fields.push_back({names[i], std::string(values[i])});
+      if (values[i].data() != nullptr && !names[i].empty())
+        fields.push_back({names[i], std::string(values[i])});
     }
     return fields;
   }

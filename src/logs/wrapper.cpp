@@ -186,6 +186,8 @@ class Wrapped final : public Splitter {
   std::string_view split(std::string_view line, std::span<std::string_view> values) override {
     Unwrapped found;
     if (const std::string_view fault = whole(line, found); !fault.empty()) return fault;
+    line_ = line;
+    last_ = found;
     if (const std::string_view fault = inner_->split(found.inside, values); !fault.empty()) return fault;
     const std::array own = {found.time, found.first, found.second};
     for (const auto& [slot, name] : own_) {
@@ -195,9 +197,14 @@ class Wrapped final : public Splitter {
   }
 
   std::vector<Field> fields(std::string_view line) override {
+    // The last piece of a line was joined with the others by split().
     Unwrapped found;
     std::vector<Field> fields;
-    if (!unwrapper_.unwrap(line, found).empty()) return fields;
+    if (line.data() == line_.data() && line.size() == line_.size()) {
+      found = last_;
+    } else if (!unwrapper_.unwrap(line, found).empty()) {
+      return fields;
+    }
     fields = inner_->fields(found.inside);
     const std::array own = {found.time, found.first, found.second};
     for (std::size_t i = 0; i < own.size(); ++i) {
@@ -230,6 +237,8 @@ class Wrapped final : public Splitter {
   std::unique_ptr<Splitter> inner_;
   Unwrapper unwrapper_;
   std::vector<std::pair<std::size_t, std::size_t>> own_;  // slots that the wrapper has too, and which
+  std::string_view line_;                                 // that split() took last, and what was inside
+  Unwrapped last_;
   std::array<std::string, 2> begun_;
   std::string joined_;
 };

@@ -89,33 +89,25 @@ def address(text):
     return getattr(found, "ipv4_mapped", None) or found
 
 
-def quoted(text, at):
-    """The text between the quote at `at` and the next one that no backslash escapes, and where it ends."""
-    end = at + 1
-    while end < len(text) and text[end] != '"':
-        end += 2 if text[end] == "\\" else 1
-    return (text[at + 1:end], end + 1) if end < len(text) else (None, len(text))
-
-
 HOST = r"[0-9A-Za-z.:_%\[\]-]+"
 QUOTED = r'"(?:[^"\\]|\\.)*"'
-COMBINED = re.compile(rf'(?P<front>.* )??\[(?P<time>[0-9](?:[^\]]/|[^\]]{{3}}-)[^\]]*)\] *(?P<request>{QUOTED}) *'
+COMBINED = re.compile(rf'(?P<head>.* )??\[(?P<time>[0-9](?:[^\]]/|[^\]]{{3}}-)[^\]]*)\] *(?P<request>{QUOTED}) *'
                       rf'(?P<status>[0-9]{{3}}|-) +(?P<bytes>[0-9]+|-)(?: +(?P<tail>.*)| *)', re.S)
-FRONT = re.compile(rf" *(?:(?P<vhost>{HOST}) +)??(?P<client>{HOST}) +(?P<ident>[^ ]+) +(?P<user>[^ ].*?) *", re.S)
+HEAD = re.compile(rf" *(?:(?P<vhost>{HOST}) +)??(?P<client>{HOST}) +(?P<ident>[^ ]+) +(?P<user>[^ ].*?) *", re.S)
 FURTHER = re.compile(rf'(?P<name>[\w-]+=)(?P<named>{QUOTED})|(?P<quoted>{QUOTED})|[^ "][^ ]*')
 
 
 def combined_fields(line):
     match = COMBINED.fullmatch(line)
-    front = FRONT.fullmatch(match["front"] or "") if match else None
-    if front and address(front["client"]) is None:
-        behind = front["user"].split(" ")
-        if address(front["ident"]) is not None:   # the first word is a virtual host
-            front = re.fullmatch(r" *(?P<vhost>[^ ]+) +(?P<client>[^ ]+) +(?P<ident>[^ ]+) +(?P<user>[^ ].*?) *",
-                                 match["front"], re.S) if len(behind) > 1 else None
-    if not front or (" " in front["user"] and front["ident"] != "-"):
+    head = HEAD.fullmatch(match["head"] or "") if match else None
+    if head and address(head["client"]) is None:
+        more = head["user"].split(" ")
+        if address(head["ident"]) is not None:   # the first word is a virtual host
+            head = re.fullmatch(r" *(?P<vhost>[^ ]+) +(?P<client>[^ ]+) +(?P<ident>[^ ]+) +(?P<user>[^ ].*?) *",
+                                 match["head"], re.S) if len(more) > 1 else None
+    if not head or (" " in head["user"] and head["ident"] != "-"):
         raise Unreadable("not the shape")
-    fields = {**match.groupdict(), **front.groupdict(), "request": match["request"][1:-1]}
+    fields = {**match.groupdict(), **head.groupdict(), "request": match["request"][1:-1]}
     fields["vhost"] = fields["vhost"] or "-"
     request = re.split(" +", fields["request"].strip(" "))
     fields["method"], fields["path"], fields["protocol"] = (request + ["", ""])[:3]

@@ -223,9 +223,9 @@ class Decisions(Case):
 
     def test_bytes_that_are_not_utf_8(self):
         log = self.folder.file("odd.log", "")
-        pathlib.Path(log).write_bytes(line(0, "WHO").encode().replace(b"WHO", b"caf\xe9,1"))
-        self.assertEqual(self.rows(self.written("--limit", "1/s", log=log))[1][1], "caf\udce9,1")
-        said, = map(json.loads, open(self.written("--limit", "1/s", log=log, name="o.jsonl"), encoding="utf-8"))
+        pathlib.Path(log).write_bytes(line(0, request="GET WHO HTTP/1.1").encode().replace(b"WHO", b"caf\xe9,1"))
+        self.assertEqual(self.rows(self.written("--limit", "1/s", "--key", "path", log=log))[1][1], "caf\udce9,1")
+        said, = map(json.loads, open(self.written("--limit", "1/s", "--key", "path", log=log, name="o.jsonl"), encoding="utf-8"))
         self.assertEqual(said["client"], "caf\ufffd,1")
 
     def test_standard_output(self):

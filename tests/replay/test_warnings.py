@@ -34,7 +34,8 @@ class Warnings(unittest.TestCase):
                 ("paths", ["/v1/x", "/v1/y"] * 20, "100/min", "look like paths"),
                 ("a short log", plain, "100/d", "the log spans 59m, less than the period of '100/d'")):
             with self.subTest(what):
-                path = self.log(clients)
+                path = self.log(clients) if what != "paths" else self.folder.file("some.csv", "time,ip\n" + "".join(
+                    f"{1_773_734_400 + 60 * i},{who}\n" for i, who in enumerate(clients)))
                 said = answer("replay", path, "--limit", limit)["warnings"]
                 self.assertEqual(len(said), int(words is not None), said)
                 code, text, errors = weir("replay", path, "--limit", limit)

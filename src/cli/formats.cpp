@@ -1,0 +1,122 @@
+// weir formats: what a log is, and the command that tries a limit on it.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "cli/commands.hpp"
+#include "core/printable.hpp"
+#include "logs/survey.hpp"
+
+namespace weir::cli {
+namespace {
+
+struct Flags {
+  std::string file;
+  bool json = false;
+};
+
+const char* resolution(std::int64_t ns) {
+  switch (ns) {
+    case 0:
+      return "none could be read";
+    case 1'000'000'000:
+      return "whole seconds";
+    case 1'000'000:
+      return "milliseconds";
+    case 1'000:
+      return "microseconds";
+    default:
+      return "nanoseconds";
+  }
+}
+
+// For a shell.
+std::string quoted(const std::string& text) {
+  const bool plain = std::all_of(text.begin(), text.end(), [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '.' || c == '/' || c == '_' || c == '-' || c == ',';
+  });
+  if (plain && !text.empty()) return text;
+  std::string out = "'";
+  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
+}
+
+std::string command_of(const logs::Survey& survey, const std::string& file) {
+  std::string command = "weir suggest " + quoted(file);
+  if (!survey.keys.empty() && survey.keys.front().name != "ip")
+    command += " --key " + quoted(survey.keys.front().name);
+  return command + " --deny-clients 0.1%";
+}
+
+std::string text_of(const logs::Survey& survey, const std::string& file) {
+  std::string text = fmt::format(
+      "{}: {}: {}\n", file, logs::name_of(survey.layout),
+      survey.guessed ? "no line has the shape of a known format" : std::string(survey.layout.format->about));
+  text += fmt::format("{} of the first {} lines are requests\n", survey.requests, survey.lines);
+  if (!survey.why.empty()) text += "  the first that is not one: " + survey.why + "\n";
+  text += fmt::format("times: {}\n", resolution(survey.finest_ns));
+  text += "fields:\n";
+  std::size_t width = 0;
+  for (const logs::Survey::Seen& seen : survey.fields) width = std::max(width, seen.name.size());
+  for (const logs::Survey::Seen& seen : survey.fields) {
+    text += fmt::format("  {:{}}  {:>6} different  {}\n", core::printable(seen.name), width, seen.different,
+                        core::printable(seen.example));
+  }
+  if (survey.keys.empty()) return text;
+  text += "keys, the best first:\n";
+  for (const logs::Survey::Key& key : survey.keys)
+    text += fmt::format("  --key {:{}}  {:>6} different\n", core::printable(quoted(key.name)), width,
+                        key.different);
+  return text + "run: " + core::printable(command_of(survey, file)) + "\n";
+}
+
+std::string json_of(const logs::Survey& survey, const std::string& file) {
+  nlohmann::ordered_json all = {{"file", file},
+                                {"format", survey.layout.format->name},
+                                {"wrapper", nullptr},
+                                {"known", !survey.guessed},
+                                {"lines", survey.lines},
+                                {"requests", survey.requests},
+                                {"times", resolution(survey.finest_ns)}};
+  if (survey.layout.wrapper != nullptr) all["wrapper"] = survey.layout.wrapper->name;
+  all["fields"] = nlohmann::ordered_json::array();
+  for (const logs::Survey::Seen& seen : survey.fields)
+    all["fields"].push_back({{"name", seen.name},
+                             {"lines", seen.lines},
+                             {"different", seen.different},
+                             {"example", seen.example}});
+  all["keys"] = nlohmann::ordered_json::array();
+  for (const logs::Survey::Key& key : survey.keys)
+    all["keys"].push_back({{"key", key.name}, {"different", key.different}});
+  all["run"] = command_of(survey, file);
+  return all.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+int formats(const Flags& flags) {
+  const std::atomic<bool> stop{false};
+  const logs::Survey survey = logs::survey_of(flags.file, {}, stop);
+  std::fputs((flags.json ? json_of(survey, flags.file) : text_of(survey, flags.file)).c_str(), stdout);
+  if (std::fflush(stdout) != 0) throw std::runtime_error("cannot write to standard output");
+  return survey.requests > 0 ? 0 : 2;
+}
+
+}  // namespace
+
+void add_formats(CLI::App& app, int& result) {
+  auto flags = std::make_shared<Flags>();
+  CLI::App* formats_app =
+      app.add_subcommand("formats", "Say what an access log is: its format, fields, times and best keys");
+  formats_app->add_option("LOG", flags->file, "an access log: plain, gzip or zstd; - is standard input")
+      ->required()
+      ->type_name("FILE");
+  formats_app->add_flag("--json", flags->json, "print one line of JSON");
+  formats_app->callback([flags, &result] { result = formats(*flags); });
+}
+
+}  // namespace weir::cli

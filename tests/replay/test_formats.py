@@ -1,0 +1,122 @@
+"""The same random requests in every format: the program finds the format, and each of its numbers is the oracle's.
+
+WEIR_SEED=N runs one seed alone.
+"""
+import random
+import unittest
+
+import make_formats
+import oracle
+from program import Folder, answer, run, weir
+from test_agreement import differences
+import chance
+
+LIMITS = ["3/s", "20/min burst 4", "100/h algorithm=fixed_window"]
+
+
+def requests_of(seed, whole_seconds):
+    chooser = random.Random(seed)
+    now = chooser.randrange(1_500_000_000, 1_900_000_000) * 10**9
+    crowd = ["192.0.2.1", "192.0.2.2", "2001:db8::1", "2001:db8:0:1::9", "198.51.100.3"]
+    out = []
+    for _ in range(200):
+        now += chooser.choice((0, 0, 10**6, 250 * 10**6, 10**9, 40 * 10**9))
+        out.append((now // 10**9 * 10**9 if whole_seconds else now, chooser.choice(crowd), chooser.choice(("GET", "POST")),
+                    chooser.choice(("/", "/v1/items?page=2", "/login")), chooser.choice((200, 404, 429)),
+                    chooser.randrange(20_000)))
+    return out
+
+
+class Formats(unittest.TestCase):
+    def compare(self, name, requests, lines, *arguments, **options):
+        with Folder() as folder:
+            log = folder.file("access.log", "\n".join(lines) + "\n")
+            plain = folder.file("plain.log", "\n".join(make_formats.WRITERS["combined"](requests)) + "\n")
+            asked = [word for limit in LIMITS for word in ("--limit", limit)]
+            said = answer("replay", log, *asked, "--worst", 5, *arguments)
+            wanted = oracle.report([plain], LIMITS, reorder=60, **options)
+            wanted["lines"]["read"] = len(lines)
+            wrong = differences(said, wanted, 5)
+            self.assertEqual(wrong, [], f"{name}: {lines[-1]}")
+
+    def test_random_logs_of_all_formats(self):
+        for seed in chance.seeds(1):
+            for name, write in make_formats.WRITERS.items():
+                with self.subTest(name, seed=seed):
+                    requests = requests_of(seed, name in make_formats.WHOLE_SECONDS)
+                    lines = write(requests)
+                    self.compare(name, requests, lines)
+                    self.compare(name, requests, lines, "--key", "ip/24/64", "--cost", "bytes", key="ip/24/64", cost="bytes")
+                    if name not in make_formats.WITHOUT_STATUS:
+                        self.compare(name, requests, lines, "--key", "status,method", key="status,method")
+
+    def test_what_is_inside_is_named_by_its_path(self):
+        requests = requests_of(1, False)
+        with Folder() as folder:
+            log = folder.file("access.log", "\n".join(make_formats.WRITERS["caddy"](requests)) + "\n")
+            said = answer("replay", log, "--limit", "1/s", "--key", "request.headers.X-Api-Key[1]")
+            self.assertEqual((said["clients"], said["lines"]["requests"]), (1, 200))
+            code, _, errors = weir("replay", log, "--limit", "1/s", "--key", "request.headers.X-Api-Token[0]")
+            self.assertEqual(code, 2)
+            self.assertIn("there is no field request.headers.X-Api-Token[0] (--key chooses another); the fields are "
+                          "level, ts, msg, request.remote_ip, request.remote_port, request.proto, request.method, "
+                          "request.host, request.uri, request.headers.User-Agent[0], request.headers.X-Api-Key[0], "
+                          "request.headers.X-Api-Key[1], size, status", errors)
+
+    def test_words_before_the_first_request_do_not_hide_the_format(self):
+        requests = requests_of(2, False)
+        for name in ("combined", "haproxy", "caddy", "docker"):
+            with self.subTest(name), Folder() as folder:
+                lines = ["Starting, please wait", "worker 1, worker 2: up"] + make_formats.WRITERS[name](requests)
+                log = folder.file("access.log", "\n".join(lines) + "\n")
+                said = answer("replay", log, "--limit", "1/s")
+                self.assertEqual((said["lines"]["requests"], said["lines"]["unreadable"]), (200, 2))
+
+    def test_names_of_columns_that_lack_a_wanted_one(self):
+        with Folder() as folder:
+            log = folder.file("access.log", "#Version: 1.0\n#Fields: date time c-ip\n2026-11-21 05:49:47 192.0.2.1\n")
+            code, out, errors = weir("replay", log, "--limit", "1/s", "--key", "tenant")
+            self.assertEqual((code, out), (2, ""))
+            self.assertEqual(errors, f"weir: {log}: there is no field tenant (--key chooses another); the fields are c-ip, "
+                                     "time\n")
+
+    def test_what_weir_formats_says(self):
+        requests = requests_of(3, False)
+        for name, format, wrapper in (("haproxy", "haproxy", None), ("syslog of json", "jsonl", "syslog"),
+                                      ("cri", "combined", "cri"), ("alb", "alb", None), ("zeek", "zeek", None)):
+            with self.subTest(name), Folder() as folder:
+                log = folder.file("access.log", "\n".join(make_formats.WRITERS[name](requests)) + "\n")
+                said = answer("formats", log)
+                self.assertEqual((said["format"], said["wrapper"], said["known"]), (format, wrapper, True))
+                self.assertEqual((said["lines"], said["requests"]), (200, 200))
+                self.assertEqual(said["times"], "milliseconds")
+                self.assertEqual(said["keys"][0], {"key": "ip", "different": 5})
+                self.assertEqual(said["run"], f"weir suggest {log} --deny-clients 0.1%")
+                status, = (each for each in said["fields"] if each["name"] in ("status", "response.status", "status_code",
+                                                                              "elb_status_code"))
+                self.assertEqual((status["lines"], status["different"]), (200, 3))
+                code, out, errors = weir("formats", log)
+                self.assertEqual((code, errors), (0, ""))
+                self.assertTrue(out.endswith(f"run: weir suggest {log} --deny-clients 0.1%\n"), out)
+
+    def test_the_command_for_a_log_after_a_proxy(self):
+        lines = "".join(f'10.0.0.1 - - [21/Nov/2026:05:49:47 +0000] "GET / HTTP/1.1" 200 1 "-" "curl" "192.0.2.{n}"\n'
+                        for n in range(9))
+        with Folder() as folder:
+            log = folder.file("access.log", lines)
+            said = answer("formats", log)
+            self.assertEqual(said["keys"], [{"key": "xff[-1]", "different": 9}, {"key": "ip", "different": 1}])
+            self.assertEqual(said["run"], f"weir suggest {log} --key 'xff[-1]' --deny-clients 0.1%")
+            self.assertEqual(answer("replay", log, "--limit", "1/s", "--key", "xff[-1]")["clients"], 9)
+
+    def test_a_file_that_is_no_log(self):
+        with Folder() as folder:
+            log = folder.file("notes.txt", "Buy milk\n")
+            code, out, _ = weir("formats", log)
+            self.assertEqual(code, 2)
+            self.assertTrue(out.startswith(f"{log}: combined: no line has the shape of a known format\n"
+                                           "0 of the first 1 lines are requests\n"), out)
+
+
+if __name__ == "__main__":
+    run(600)
