@@ -1,5 +1,5 @@
-// What a language model's answer costs is known only afterwards: reserve an estimate by a limits file, wait for
-// the moment, act, and settle what it did cost.
+// What a language model's answer costs is known only afterwards: reserve an estimate by a limits file, wait
+// for the moment, act, and settle what it did cost.
 #include <weir/limits.hpp>
 
 #include <chrono>

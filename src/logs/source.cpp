@@ -15,8 +15,8 @@ constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 }  // namespace
 
-Source::Source(const std::string& path, const Wanted& wanted, const Filter& filter,
-               const Layout& asked, LogStats& stats, const std::atomic<bool>& stop, bool follow)
+Source::Source(const std::string& path, const Wanted& wanted, const Filter& filter, const Layout& asked,
+               LogStats& stats, const std::atomic<bool>& stop, bool follow)
     : path_(path == "-" ? "standard input" : path),
       wanted_(wanted),
       filter_(filter),

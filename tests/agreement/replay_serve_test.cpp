@@ -25,7 +25,8 @@ struct Limit {
   const char* text;
   const char* throttle;  // max_burst count period
 };
-// Of whole nanoseconds a unit: with others a request that comes just in time differs (src/sim/exact_gcra.hpp).
+// Of whole nanoseconds a unit: with others a request that comes just in time differs
+// (src/sim/exact_gcra.hpp).
 constexpr Limit kLimits[] = {{"5/s", "4 5 1"}, {"30/min burst 16", "15 30 60"}, {"8/3s burst 1", "0 8 3"}};
 
 // Some hundred clients who come in rushes, some lines late: enough to be sorted, one enough to be clamped.
