@@ -42,6 +42,11 @@ void LogFlags::add_to(CLI::App& app) {
   app.add_option("--key", key, "fields that make a client: ip, ip/64, ip/24/64, user, or ip,path")
       ->type_name("FIELDS")
       ->capture_default_str();
+  app.add_option("--path-pattern", path_patterns,
+                 "count paths of the key that match it as one, as in '/items/*'")
+      ->type_name("PATTERN")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   app.add_option("--cost", cost, "field that holds the cost of a request [1 each]")->type_name("FIELD");
   app.add_option("--format", format, "how the log is written, as in combined or syslog")
       ->type_name("NAME")
@@ -79,6 +84,7 @@ logs::LogOptions LogFlags::options() const {
     }
   }
   options.wanted.set_key(key);
+  options.wanted.set_path_patterns(path_patterns);
   options.wanted.cost = cost;
   options.wanted.time = time;
   if (!logs::parse_zone(zone, options.wanted.zone_s)) {

@@ -22,6 +22,7 @@ namespace weir::cli {
 struct LogFlags {
   std::vector<std::string> files;
   std::string key = "ip";
+  std::vector<std::string> path_patterns;
   std::string cost;
   std::string format = "auto";
   std::string time;

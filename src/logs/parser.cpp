@@ -1,8 +1,10 @@
 #include "logs/parser.hpp"
 
+#include <algorithm>
 #include <charconv>
 
 #include "core/path.hpp"
+#include "core/pattern.hpp"
 #include "logs/known_names.hpp"
 
 namespace weir::logs {
@@ -61,7 +63,7 @@ Parser::Part Parser::add(const Wanted::Part& wanted, bool required, std::vector<
     slot.names.insert(slot.names.end(), more.begin() + 1, more.end());
   }
   slots.push_back(std::move(slot));
-  return {slots.size() - 1, wanted.address, wanted.prefixes, wanted.path};
+  return {slots.size() - 1, wanted.address, wanted.prefixes, wanted.path, wanted.patterns};
 }
 
 // With the names of the fields that are there, for as many lines as are shown; a log may lack it in all.
@@ -96,7 +98,13 @@ void Parser::append_value(const Part& part, std::string& to) const {
   if (part.address) {
     core::append_address(without_port(value), part.prefixes, to);
   } else if (part.path) {
+    const std::size_t begin = to.size();
     core::append_path(value, core::OddPath::keep, to);
+    const std::string_view path = std::string_view(to).substr(begin);
+    const auto found = std::find_if(part.patterns.begin(), part.patterns.end(), [&](const std::string& each) {
+      return core::matches_pattern(each, path);
+    });
+    if (found != part.patterns.end()) to.replace(begin, std::string::npos, *found);
   } else {
     to += value;
   }

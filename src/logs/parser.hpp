@@ -45,6 +45,7 @@ class Parser {
     bool address;
     core::Prefixes prefixes;
     bool path;
+    std::vector<std::string> patterns;
   };
 
   Part add(const Wanted::Part& wanted, bool required, std::vector<Slot>& slots);

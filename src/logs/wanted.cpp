@@ -64,4 +64,15 @@ void Wanted::set_key(std::string_view text) {
   }
 }
 
+void Wanted::set_path_patterns(const std::vector<std::string>& patterns) {
+  if (patterns.empty()) return;
+  bool found = false;
+  for (Part& part : key) {
+    if (part.field != "path") continue;
+    found = part.path = true;
+    part.patterns = patterns;
+  }
+  if (!found) throw std::runtime_error("path-pattern: the key has no path; it may be --key path or ip,path");
+}
+
 }  // namespace weir::logs

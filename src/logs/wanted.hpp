@@ -19,6 +19,7 @@ struct Wanted {
     core::Prefixes prefixes;
     std::vector<std::string> other_names;  // of the field, where there is none called `field`
     bool path = false;                     // as the path of a target, in one spelling (core/path.hpp)
+    std::vector<std::string> patterns{};   // of a path: the first that matches it stands for it
   };
   std::vector<Part> key;    // empty: the client's address, where the format has it
   std::vector<Part> also;   // further fields, whose values Parser::also() tells; a line may lack them
@@ -30,6 +31,9 @@ struct Wanted {
 
   // "ip", "ip/64", "ip/24/64", "user", "ip,path", "xff[-1]/64". Throws std::runtime_error.
   void set_key(std::string_view text);
+  // Paths of the key that match a pattern (core/pattern.hpp) count as one. Throws std::runtime_error when the
+  // key has no part called `path`.
+  void set_path_patterns(const std::vector<std::string>& patterns);
 };
 
 }  // namespace weir::logs

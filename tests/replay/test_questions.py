@@ -90,6 +90,30 @@ class Some(Case):
         self.assertEqual((said["limits"][0]["requests"], said["lines"]["left_out"]), (4, 1))
 
 
+class PathPatterns(Case):
+    def paths(self, *paths):
+        return self.folder.file("paths.log", "".join(line(second, request=f"GET {path} HTTP/1.1") for second, path in enumerate(paths)))
+
+    def clients(self, log, *arguments):
+        worst = self.said("--key", "path", *arguments, log=log, limit="1/d")["limits"][0]["worst"]
+        return {each["client"]: each["requests"] for each in worst}
+
+    def test_paths_that_match_count_as_one(self):
+        log = self.paths("/v1/items/1", "/v1/items/2?full=1", "/v1/items/2/parts", "/v1//items/3", "/v1/item", "/v2/a", "/v2/a")
+        both = ("--path-pattern", "/v1/items/*", "--path-pattern", "/v*/a")
+        self.assertEqual(self.clients(log, *both), {"/v1/items/*": 4, "/v*/a": 2})
+        self.assertEqual(self.clients(log, "--path-pattern", "/v1/*", "--path-pattern", "/v1/items/*"),
+                         {"/v1/*": 5, "/v2/a": 2}, "the first that matches")
+        said = self.said("--key", "ip,path", *both, log=log)
+        self.assertEqual(said["clients"], 3)
+        # A condition asks about the path itself.
+        self.assertEqual(self.clients(log, *both, "--where", "path=/v1/items/*"), {"/v1/items/*": 4})
+
+    def test_a_key_without_a_path_is_refused(self):
+        self.assertIn("path-pattern: the key has no path; it may be --key path or ip,path",
+                      self.refused("--path-pattern", "/v1/*"))
+
+
 class Spread(Case):
     def test_requests_of_one_second_are_spread_over_it(self):
         log = self.folder.file("burst.log", "".join(line(second) for second in range(60) for _ in range(4)))

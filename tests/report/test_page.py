@@ -54,12 +54,18 @@ def log(name, rows):
 
 def hours():
     """Two hours: visitors, one who asks all the time, names that would break out, and lines that cannot be read."""
-    rows = [row(second, f"192.0.2.{second % 7}") for second in range(0, 7200, 9)]
-    rows += [row(second, "192.0.2.99") for second in range(1800, 3600)]
-    rows += [row(second, "</script><b>x") for second in range(0, 7200, 20)] * 2
-    rows += [row(0, "caf\xe9\xff").encode("latin-1") for _ in range(90)]
-    rows += [row(5, "x" * 300), row(6, "\u202eevil"), b"</script><script>console.log(1)</script> no time \xff\x00\n"]
-    return log("hours.log", sorted(rows, key=lambda each: str(each)[-40:]))
+    def record(second, client):
+        return f'{START + datetime.timedelta(seconds=second):%Y-%m-%dT%H:%M:%SZ},"{client}"\n'
+
+    def time_of(row):
+        return (row if isinstance(row, str) else row.decode("latin-1"))[:20]
+
+    rows = [record(second, f"192.0.2.{second % 7}") for second in range(0, 7200, 9)]
+    rows += [record(second, "192.0.2.99") for second in range(1800, 3600)]
+    rows += [record(second, "</script><b>x") for second in range(0, 7200, 20)] * 2
+    rows += [record(0, "caf\xe9\xff").encode("latin-1") for _ in range(90)]
+    rows += [record(5, "x" * 300), record(6, "\u202eevil"), b"</script><script>console.log(1)</script> no time \xff\x00\n"]
+    return log("hours.csv", ["time,ip\n", *sorted(rows, key=time_of)])
 
 
 def weir(*args):
@@ -421,7 +427,7 @@ class TestPages(unittest.TestCase):
             "nobody denied": ("100/min and 200/min would have denied nobody.", "Nobody would have been denied: all 90 requests"),
             "pseudonyms": ("client ",),
             "a file": ("A request is charged to all limits that it meets", "limits file"),
-            "12 limits": ("could not be read", "no time", "client 2"),
+            "12 limits": ("could not be read", "too few columns", "client 2"),
             "suggest": ("60/min would have denied 1 of 153 clients", "today\u2019s 100/min nobody", "the knee", "1 a minute",
                         "period longer than the log", "Every limit on the line or above it meets the criterion",
                         "56/min denies 298", "less than the period of '700/d'"),
