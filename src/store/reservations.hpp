@@ -114,7 +114,7 @@ class Reservations {
 
   template <class Archive>
   static void transfer(Archive& archive, Part& part);
-  void put_back(ReservationId id, Record record, nanoseconds now);
+  void put_back(ReservationId id, Record record);
   Stripe& stripe_of(std::uint64_t hash) { return stripes_[hash >> 58]; }
   Shelf& shelf_of(ReservationId id) { return shelves_[id.low % kStripes]; }
   Line* find_line(std::uint64_t hash, std::uint64_t epoch);

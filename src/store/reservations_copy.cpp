@@ -10,8 +10,8 @@
 #include <cstring>
 #include <limits>
 #include <string>
-#include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "store/reservations.hpp"
 
@@ -151,7 +151,7 @@ void transfer(Archive& archive, List& list, const Each& each) {
 
 }  // namespace
 
-// The moments ahead are those of the reservations.
+// Its moments too: one that was settled before its moment has no record any more, and is still to come.
 template <class Archive>
 void Line::transfer(Archive& archive) {
   archive.time(until_);
@@ -165,6 +165,9 @@ void Line::transfer(Archive& archive) {
     archive.number(hold.units);
     archive.tat(hold.end);
   });
+  std::vector<nanoseconds> moments(moments_.begin(), moments_.end());
+  store::transfer(archive, moments, [&](nanoseconds& moment) { archive.time(moment); });
+  moments_ = {moments.begin(), moments.end()};
   many_holds_ = std::max<std::size_t>(many_holds_, 2 * holds_.size());
 }
 
@@ -259,18 +262,13 @@ bool Reservations::restore(std::string_view bytes, nanoseconds then, nanoseconds
         part.epoch = found->second->epoch();
         return false;
       });
-      if (!record.parts.empty()) put_back(id, std::move(record), now);
+      if (!record.parts.empty()) put_back(id, std::move(record));
     }
   }
   return in.good() && in.at_end();
 }
 
-void Reservations::put_back(ReservationId id, Record record, nanoseconds now) {
-  for (const Part& part : record.parts) {
-    if (record.moment <= now) break;
-    if (Line* const line = find_line(part.hash, part.epoch); line != nullptr)
-      line->add_moment(record.moment, now);
-  }
+void Reservations::put_back(ReservationId id, Record record) {
   Shelf& shelf = shelf_of(id);
   record.due = shelf.due.emplace(record.until, id);
   shelf.records.insert_or_assign(id, std::move(record));

@@ -170,6 +170,20 @@ TEST(ReservationsCopy, gives_nothing_back_that_it_has_not_seen_charged) {
   EXPECT_EQ(other.cancel(kept), 1U);
 }
 
+// One that was settled before its moment is still to come, though its id is dead.
+TEST(ReservationsCopy, knows_of_moments_that_nobody_can_cancel) {
+  const Limit limit{.rule = core::Rule::parse("1/s burst 2").value()};
+  World one;
+  const std::string held = one.reserve(limit, 2, 0s, 60s);
+  const std::string waits = one.reserve(limit, 1, 60s, 60s);
+  one.settle(waits, 1);
+  World other;
+  ASSERT_TRUE(one.restore_into(other, one.copy()));
+  // Nothing goes back while it waits: its moment counts on what is owed before it.
+  EXPECT_EQ(one.settle(held, 0), 2s);
+  EXPECT_EQ(other.settle(held, 0), 2s);
+}
+
 TEST(ReservationsCopy, leaves_out_what_is_over) {
   const Limit limit{.rule = core::Rule::parse("1/s burst 1").value()};
   World one;

@@ -255,8 +255,9 @@ TEST_F(WithRedis, several_stores_and_threads_admit_exactly_the_burst) {
       EXPECT_GT(stores[0].leased() + stores[1].leased(), 40);
     }
     const bool merges = (merge || lease != 0) && algorithm != Algorithm::sliding_window_log;
-    if (lease == 0) {
-      EXPECT_EQ(stores[0].merged() + stores[1].merged() > 0, merges) << key;
+    // Where calls may merge, whether any do depends on how the threads meet.
+    if (lease == 0 && !merges) {
+      EXPECT_EQ(stores[0].merged() + stores[1].merged(), 0) << key;
     }
   }
 }
