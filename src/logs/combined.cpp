@@ -52,14 +52,6 @@ std::size_t time_bracket(std::string_view line) {
   return kNone;
 }
 
-std::string_view word(std::string_view& rest) {
-  const std::size_t begin = std::min(rest.find_first_not_of(' '), rest.size());
-  const std::size_t end = std::min(rest.find(' ', begin), rest.size());
-  const std::string_view found = rest.substr(begin, end - begin);
-  rest.remove_prefix(end);
-  return found;
-}
-
 // The text between the quote at rest[0] and the next one that no backslash escapes; a null view when there is
 // none.
 std::string_view quoted(std::string_view& rest) {
@@ -78,7 +70,7 @@ std::string_view quoted(std::string_view& rest) {
 }
 
 // A field after the agent: quoted, or a word. A null view when a quote is not closed.
-std::string_view further(std::string_view& rest) { return rest[0] == '"' ? quoted(rest) : word(rest); }
+std::string_view further(std::string_view& rest) { return rest[0] == '"' ? quoted(rest) : take_word(rest); }
 
 void skip_spaces(std::string_view& rest) {
   rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
@@ -187,12 +179,12 @@ class Combined final : public Splitter {
 
   // client ident user, or vhost client ident user.
   std::string_view front(std::string_view rest) {
-    std::string_view first = word(rest);
+    std::string_view first = take_word(rest);
     if (first.empty()) return "there is no client before the time";
     found_[vhost] = "-";
     if (!core::is_address(first)) {
       std::string_view after_first = rest;
-      const std::string_view second = word(after_first);
+      const std::string_view second = take_word(after_first);
       if (is_client(first) && core::is_address(second)) {
         found_[vhost] = first;
         first = second;
@@ -201,7 +193,7 @@ class Combined final : public Splitter {
     }
     if (!is_client(first)) return "the client is neither an address nor the name of a host";
     found_[client] = first;
-    found_[ident] = word(rest);
+    found_[ident] = take_word(rest);
     const std::size_t begin = rest.find_first_not_of(' ');
     if (begin == kNone) return "before the time are not a client, an identity and a user";
     found_[user] = rest.substr(begin, rest.find_last_not_of(' ') - begin + 1);
@@ -217,11 +209,11 @@ class Combined final : public Splitter {
     if (!rest.starts_with('"')) return "no quoted request follows the time";
     found_[request] = quoted(rest);
     if (found_[request].data() == nullptr) return kUnclosed;
-    found_[status] = word(rest);
+    found_[status] = take_word(rest);
     const std::string_view code = found_[status];
     if (code != "-" && (code.size() != 3 || !digit(code[0]) || !digit(code[1]) || !digit(code[2])))
       return "no status follows the request";
-    found_[bytes] = word(rest);
+    found_[bytes] = take_word(rest);
     const std::string_view size = found_[bytes];
     if (size.empty() || (size != "-" && !std::all_of(size.begin(), size.end(), digit)))
       return "no number of bytes follows the status";

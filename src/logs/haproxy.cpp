@@ -64,14 +64,6 @@ bool are_flags(std::string_view text, std::size_t size) {
          });
 }
 
-std::string_view word(std::string_view& rest) {
-  const std::size_t begin = std::min(rest.find_first_not_of(' '), rest.size());
-  const std::size_t end = std::min(rest.find(' ', begin), rest.size());
-  const std::string_view found = rest.substr(begin, end - begin);
-  rest.remove_prefix(end);
-  return found;
-}
-
 // "{a|b}" at the beginning; a null view where there is none.
 std::string_view captured(std::string_view& rest) {
   rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
@@ -90,22 +82,22 @@ class Haproxy final : public Splitter {
 
   std::string_view split(std::string_view line, std::span<std::string_view> values) override {
     std::fill(found_.begin(), found_.end(), std::string_view{});
-    const std::string_view from = word(line);
+    const std::string_view from = take_word(line);
     const std::size_t colon = from.rfind(':');
     if (colon == kNone || colon == 0 || !is_number(from.substr(colon + 1))) return kNotHaproxy;
     found_[client] = without_port(from.substr(0, colon));  // of [2001:db8::1] the brackets
     found_[client_port] = from.substr(colon + 1);
-    const std::string_view accepted = word(line);
+    const std::string_view accepted = take_word(line);
     if (accepted.size() < 22 || accepted[0] != '[' || accepted.back() != ']' || accepted[3] != '/')
       return kNotHaproxy;
     found_[time] = accepted.substr(1, accepted.size() - 2);
-    found_[frontend] = word(line);
-    const std::string_view both = word(line);
+    found_[frontend] = take_word(line);
+    const std::string_view both = take_word(line);
     const std::size_t slash = both.find('/');
     if (slash == kNone) return kNotHaproxy;
     found_[backend] = both.substr(0, slash);
     found_[server] = both.substr(slash + 1);
-    found_[timers] = word(line);
+    found_[timers] = take_word(line);
     const bool http = are_numbers(found_[timers], 5);
     if (!http && !are_numbers(found_[timers], 3)) return kNotHaproxy;
     if (const std::string_view fault = http ? http_rest(line) : tcp_rest(line); !fault.empty()) return fault;
@@ -138,23 +130,23 @@ class Haproxy final : public Splitter {
 
   // actconn/feconn/beconn/srv_conn/retries srv_queue/backend_queue.
   bool counts(std::string_view& rest) {
-    found_[connections] = word(rest);
-    found_[queues] = word(rest);
+    found_[connections] = take_word(rest);
+    found_[queues] = take_word(rest);
     return are_numbers(found_[connections], 5) && are_numbers(found_[queues], 2);
   }
 
   std::string_view tcp_rest(std::string_view rest) {
-    found_[bytes] = word(rest);
-    found_[termination] = word(rest);
+    found_[bytes] = take_word(rest);
+    found_[termination] = take_word(rest);
     return is_number(found_[bytes]) && are_flags(found_[termination], 2) && counts(rest) ? "" : kNotHaproxy;
   }
 
   std::string_view http_rest(std::string_view rest) {
-    found_[status] = word(rest);
-    found_[bytes] = word(rest);
-    found_[request_cookie] = word(rest);
-    found_[response_cookie] = word(rest);
-    found_[termination] = word(rest);
+    found_[status] = take_word(rest);
+    found_[bytes] = take_word(rest);
+    found_[request_cookie] = take_word(rest);
+    found_[response_cookie] = take_word(rest);
+    found_[termination] = take_word(rest);
     if (!is_number(found_[status]) || !is_number(found_[bytes]) || !are_flags(found_[termination], 4) ||
         !counts(rest))
       return kNotHaproxy;

@@ -19,15 +19,15 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(' ') - begin + 1);
 }
 
-std::string_view word(std::string_view& rest) {
+}  // namespace
+
+std::string_view take_word(std::string_view& rest) {
   const std::size_t begin = std::min(rest.find_first_not_of(' '), rest.size());
   const std::size_t end = std::min(rest.find(' ', begin), rest.size());
   const std::string_view found = rest.substr(begin, end - begin);
   rest.remove_prefix(end);
   return found;
 }
-
-}  // namespace
 
 std::string_view element_of(std::string_view list, int n) {
   if (n >= 0) {
@@ -74,9 +74,9 @@ std::string_view without_port(std::string_view address) {
 
 Request request_of(std::string_view line) {
   Request request;
-  request.method = word(line);
-  request.path = word(line);
-  request.protocol = word(line);
+  request.method = take_word(line);
+  request.path = take_word(line);
+  request.protocol = take_word(line);
   return request;
 }
 

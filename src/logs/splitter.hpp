@@ -53,6 +53,9 @@ class Splitter {
   virtual bool header() const { return false; }
 };
 
+// What stands up to the next space, which is taken off; empty at the end.
+std::string_view take_word(std::string_view& rest);
+
 // The n-th element of a list; a null view when it has none.
 std::string_view element_of(std::string_view list, int n);
 

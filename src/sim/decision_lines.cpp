@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/utc_text.hpp"
+#include "weir/format.hpp"
 
 namespace weir::sim {
 namespace {
@@ -43,18 +44,6 @@ std::string quoted_csv(std::string_view text) {
 // Names are bytes; JSON is UTF-8.
 std::string quoted_json(std::string_view text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
-
-std::string_view word_of(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::allowed:
-      return "allowed";
-    case Verdict::denied:
-      return "denied";
-    case Verdict::never:
-      break;
-  }
-  return "never";
 }
 
 std::vector<std::string> columns_of(const std::vector<std::string>& limits) {
@@ -124,7 +113,7 @@ void DecisionLines::begin(const logs::Event& event, std::string_view client, std
 
 void DecisionLines::add_verdict(std::size_t column, Verdict verdict, std::string& to) const {
   const char* const quote = form_ == Form::csv ? "" : "\"";
-  (((to += leads_[column]) += quote) += word_of(verdict)) += quote;
+  (((to += leads_[column]) += quote) += to_text(verdict)) += quote;
 }
 
 void DecisionLines::add_wait(std::size_t column, Verdict verdict, std::uint64_t ns, std::string& to) const {
