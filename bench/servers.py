@@ -164,9 +164,9 @@ def cpu_of(server: Server, words: str, lines: int, options) -> float:
 
 
 class Disturbance:
-    """How much of the two cores other programs took between begin() and share()."""
+    """How much of the two cores other programs than the server and our own took between begin() and share()."""
 
-    def __init__(self, server: Server):
+    def __init__(self, server: Server | None = None):
         self.server = server
 
     def begin(self) -> "Disturbance":
@@ -181,7 +181,8 @@ class Disturbance:
                 ticks += user + nice + system + irq + softirq + steal
         children = resource.getrusage(resource.RUSAGE_CHILDREN)
         own = time.process_time() + children.ru_utime + children.ru_stime
-        return ticks / os.sysconf("SC_CLK_TCK"), self.server.cpu_seconds() + own, time.monotonic()
+        own += self.server.cpu_seconds() if self.server else 0
+        return ticks / os.sysconf("SC_CLK_TCK"), own, time.monotonic()
 
     def share(self) -> float:
         busy, ours, now = (after - before for after, before in zip(self.look(), self.before))

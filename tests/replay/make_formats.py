@@ -4,6 +4,7 @@ A request is (ns since 1970, client, method, path, status, bytes). Written from 
 shares nothing with the readers.
 """
 import datetime
+import functools
 import json
 
 MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
@@ -13,11 +14,13 @@ def civil(ns):
     return datetime.datetime(1970, 1, 1) + datetime.timedelta(seconds=ns // 10**9)
 
 
+@functools.lru_cache(1000)
 def clf(ns):
     at = civil(ns)
     return f"{at.day:02}/{MONTHS[at.month - 1]}/{at.year}:{at:%H:%M:%S}"
 
 
+@functools.lru_cache(1000)
 def iso(ns, digits):
     return f"{civil(ns):%Y-%m-%dT%H:%M:%S}.{ns % 10**9:09}"[:20 + digits] + "Z"
 
