@@ -59,6 +59,21 @@ void Loop::close_sessions() {
 
 void Loop::stop() { poller.stop(); }
 
+void Loop::resume(std::weak_ptr<Session> session) {
+  if (in_turn_) return resumed_.push_back(std::move(session));
+  boost::asio::post(context, [weak = std::move(session)] {
+    if (const auto alive = weak.lock()) alive->on_answers();
+  });
+}
+
+void Loop::turn(const std::function<void()>& work) {
+  in_turn_ = true;
+  work();
+  in_turn_ = false;
+  for (const auto& weak : std::exchange(resumed_, {}))
+    if (const auto alive = weak.lock()) alive->on_answers();
+}
+
 void Loop::charge(Session& session, std::chrono::nanoseconds since, const Charge& from, const Charge& to) {
   if (from.beyond != to.beyond) holders.change(session, since, from.beyond, to.beyond);
   ClientMemory& memory = counters.memory;

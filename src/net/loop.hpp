@@ -59,6 +59,12 @@ struct Loop {
   void close_sessions();
   // Lets run() end when the sessions have gone.
   void stop();
+  // Lets a session go on whose answers have come: not at once, because the call comes from the store's
+  // functions, but when the turn is over that is being made; without one, in a turn of its own.
+  void resume(std::weak_ptr<Session> session);
+  // Does that, and then lets those go on whose answers came of it: Asio would look at its descriptors before
+  // the handlers that were posted, and that is a system call.
+  void turn(const std::function<void()>& work);
   // What a session keeps has changed. Above the bound for all, the largest holders are closed in a later
   // turn.
   void charge(Session& session, std::chrono::nanoseconds since, const Charge& from, const Charge& to);
@@ -90,6 +96,8 @@ struct Loop {
   std::atomic<std::chrono::nanoseconds> beat_{std::chrono::nanoseconds::max()};  // not yet
   bool hurried_ = false;
   bool draining_ = false;
+  bool in_turn_ = false;
+  std::vector<std::weak_ptr<Session>> resumed_;  // by this turn
   std::atomic<bool> relief_asked_{false};
 };
 

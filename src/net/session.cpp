@@ -28,13 +28,9 @@ constexpr std::size_t kConnection = 2048;
 std::shared_ptr<Session> Session::start(Loop& loop, std::unique_ptr<Socket> socket, Peer peer,
                                         const Protocol& protocol) {
   auto session = std::make_shared<Session>(loop, std::move(socket), std::move(peer), protocol);
-  // The conversation is the session's, so it calls nothing after the session's end. A turn of its own,
-  // because the call comes from the store's functions.
-  session->conversation_ = protocol.converse(loop, session->peer_, [self = session.get()] {
-    asio::post(self->loop_.context, [weak = self->weak_from_this()] {
-      if (const auto alive = weak.lock()) alive->on_answers();
-    });
-  });
+  // The conversation is the session's, so it calls nothing after the session's end.
+  session->conversation_ = protocol.converse(
+      loop, session->peer_, [self = session.get()] { self->loop_.resume(self->weak_from_this()); });
   loop.sessions.insert(session);
   session->shake_hands();
   session->account();
@@ -71,7 +67,7 @@ void Session::act() {
     case State::reading:
       return read();
     case State::answering:
-      if (ends_with_peer_) return close();
+      if (ends_with_peer_) return ends_or_talks();
       [[fallthrough]];
     case State::delaying:
       // What is not to be read must not be told of again and again; not even that the client has gone. So one
@@ -88,6 +84,9 @@ void Session::act() {
       return;
   }
 }
+
+// It has ended its side, or has sent what is not to be read yet: then only the end is told from now on.
+void Session::ends_or_talks() { socket_->watching() == Want::end ? close() : watch(Want::end); }
 
 void Session::on_turn() {
   if (state_ != State::yielding) return;
@@ -293,7 +292,8 @@ void Session::go_on() {
     // A slow store is not a stall of the peer.
     if (conversation_->trusted()) stalled_since_ = std::chrono::nanoseconds{0};
     ends_with_peer_ = conversation_->ends_with_peer();
-    if (ends_with_peer_) watch(Want::end);
+    // Few send more while they wait, so what it watches for mostly stays: two system calls less.
+    if (ends_with_peer_ && socket_->watching() != Want::input) watch(Want::end);
     return;
   }
   if (conversation_->busy()) return yield();

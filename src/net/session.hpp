@@ -50,6 +50,7 @@ class Session final : public std::enable_shared_from_this<Session>, private Poll
   Client client() const;
 
   // The events that do not come from the socket.
+  void on_answers();                                // that its conversation has waited for
   void look_at_time(std::chrono::nanoseconds now);  // ends a delay that is over, a stall that is too long
   bool end_wait(bool with_error) { return conversation_ && conversation_->end_wait(with_error); }
   void drain();  // answers what has arrived, then closes
@@ -59,8 +60,8 @@ class Session final : public std::enable_shared_from_this<Session>, private Poll
  private:
   void on_ready() override;
   void act();
+  void ends_or_talks();
   void on_turn();
-  void on_answers();
 
   void shake_hands();
   void tell_of_refusal();

@@ -279,6 +279,75 @@ TEST_F(SessionTest, a_client_that_ends_its_side_is_still_answered) {
   }
 }
 
+TEST_F(SessionTest, one_that_ends_with_its_peer_goes_on_watching_for_input) {
+  start();
+  receives("acquire\n");
+  EXPECT_EQ(state(), State::answering);
+  EXPECT_EQ(wire.watching, Want::input);
+  talk.answer();
+  run();
+  EXPECT_EQ(wire.sent, "answer\n");
+  EXPECT_EQ(wire.watching, Want::input);
+}
+
+TEST_F(SessionTest, one_that_ends_with_its_peer_watches_for_the_end_once_more_has_come) {
+  start();
+  receives("acquire\n");
+  const std::size_t reads = wire.reads;
+  receives("two\n");
+  EXPECT_EQ(state(), State::answering);
+  EXPECT_EQ(wire.watching, Want::end);
+  EXPECT_EQ(wire.reads, reads) << "what came stays in the kernel";
+  talk.answer();
+  run();
+  wire.ready();
+  EXPECT_EQ(wire.sent, "answer\ntwo\n");
+  EXPECT_EQ(wire.watching, Want::input);
+}
+
+TEST_F(SessionTest, one_that_ends_with_its_peer_is_closed_when_the_peer_ends) {
+  for (const std::string_view before : {"", "two\n"}) {
+    wire = Wire{};
+    talk = Talk{};
+    start();
+    receives("acquire\n");
+    if (!before.empty()) receives(before);
+    wire.ended = true;
+    wire.ready();
+    wire.ready();  // an end does not pass
+    EXPECT_EQ(state(), State::closed);
+  }
+}
+
+TEST_F(SessionTest, one_that_ends_with_its_peer_is_watched_after_another_that_was_not) {
+  start();
+  receives("ask\nacquire\n");
+  wire.ready();
+  ASSERT_EQ(wire.watching, Want::nothing);
+  talk.answer();
+  run();
+  EXPECT_EQ(state(), State::answering);
+  EXPECT_EQ(wire.watching, Want::end);
+}
+
+// Several whose answers come of one turn go on after it, and one that ends another does no harm.
+TEST_F(SessionTest, those_whose_answers_come_of_a_turn_go_on_when_it_is_over) {
+  start();
+  receives("ask\n");
+  loop.turn([this] {
+    talk.answer();
+    EXPECT_EQ(wire.sent, "") << "not from inside";
+  });
+  EXPECT_EQ(wire.sent, "answer\n");
+  receives("ask\n");
+  loop.turn([this] {
+    talk.answer();
+    session->close();
+  });
+  EXPECT_EQ(wire.sent, "answer\n");
+  EXPECT_EQ(state(), State::closed);
+}
+
 TEST_F(SessionTest, a_client_that_goes_while_the_store_is_asked_is_not_told_of_again_and_again) {
   reach(State::answering);
   wire.broken = true;

@@ -52,6 +52,7 @@ class PlainSocket : public Socket {
     watching_ = want;
     return true;
   }
+  Want watching() const override { return watching_; }
 
   void close() override {
     ::close(descriptor_);  // which takes it out of the poller

@@ -52,6 +52,7 @@ class Socket {
   virtual std::size_t unread() const = 0;
   // Calls on_ready() from now on whenever this is so; false when that cannot be.
   virtual bool watch(Want want, Poller::Watched& watched) = 0;
+  virtual Want watching() const = 0;
   virtual void close() = 0;  // nothing else is called after it
   // The memory of this connection that is not the kernel's: what it always costs, and what it costs besides
   // at present.

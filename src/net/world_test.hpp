@@ -106,6 +106,7 @@ class FakeSocket final : public Socket {
     wire_.watched = &watched;
     return wire_.watchable;
   }
+  Want watching() const override { return wire_.watching; }
 
   void close() override {
     wire_.closed = true;
@@ -117,14 +118,15 @@ class FakeSocket final : public Socket {
 };
 
 // Messages are lines: "ask" is answered when the test says so, "work" in a turn of its own, "quit" ends,
-// "login" is trusted from then on, "guess" is answered late, "begin" wants an "end"; any other line is its
-// own reply.
+// "acquire" likewise, and ends with its peer, "login" is trusted from then on, "guess" is answered late,
+// "begin" wants an "end"; any other line is its own reply.
 struct Talk {
   bool trusted = true;
   bool unfinished = false;
   bool late = false;
   std::size_t kept = 0;
   bool waiting = false;
+  bool ends_with_peer = false;
   bool busy = false;
   bool closing = false;
   std::vector<Moment> fed;
@@ -163,13 +165,15 @@ class FakeConversation final : public Conversation {
   bool trusted() const override { return talk_.trusted; }
   bool unfinished() const override { return talk_.unfinished; }
   bool late() const override { return talk_.late; }
+  bool ends_with_peer() const override { return talk_.ends_with_peer; }
   std::size_t kept() const override { return talk_.kept; }
   void describe(Client& client) const override { client.name = "talker"; }
 
  private:
   void run(std::string_view line, std::string& out) {
-    if (line == "ask") {
+    if (line == "ask" || line == "acquire") {
       talk_.waiting = true;
+      talk_.ends_with_peer = line == "acquire";
     } else if (line == "work") {
       talk_.busy = true;
     } else if (line == "quit") {

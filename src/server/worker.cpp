@@ -59,7 +59,7 @@ void Worker::wake() {
 }
 
 void Worker::advance() {
-  acquiring_->advance(service_.now());
+  loop_.turn([this] { acquiring_->advance(service_.now()); });
   wake();
 }
 
