@@ -1,43 +1,76 @@
 #include "core/address.hpp"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cstring>
 
 namespace weir::core {
 namespace {
 
-bool is_ipv4(std::string_view text) {
-  int parts = 1;
-  int digits = 0;
-  int value = 0;
-  for (const char c : text) {
-    if (c == '.') {
-      if (digits == 0 || ++parts > 4) return false;
-      digits = value = 0;
-    } else if (c >= '0' && c <= '9') {
-      // Some programs read a leading zero as octal, others as decimal: not an address.
-      if (digits > 0 && value == 0) return false;
-      value = value * 10 + (c - '0');
-      if (++digits > 3 || value > 255) return false;
-    } else {
-      return false;
-    }
+using Bytes = std::array<std::uint8_t, 16>;
+
+bool digit(char c) { return c >= '0' && c <= '9'; }
+
+// Into the first four of `bytes`.
+bool parse_v4(std::string_view text, std::uint8_t* bytes) {
+  std::size_t at = 0;
+  for (int part = 0; part < 4; ++part) {
+    if (part > 0 && (at >= text.size() || text[at++] != '.')) return false;
+    const std::size_t begin = at;
+    int value = 0;
+    for (; at < text.size() && at < begin + 3 && digit(text[at]); ++at) value = value * 10 + (text[at] - '0');
+    // Some programs read a leading zero as octal, others as decimal: not an address.
+    if (at == begin || value > 255 || (at > begin + 1 && text[begin] == '0')) return false;
+    bytes[part] = static_cast<std::uint8_t>(value);
   }
-  return parts == 4 && digits > 0;
+  return at == text.size();
 }
 
-using Bytes = std::array<unsigned char, 16>;
+int hex_digit(char c) {
+  if (digit(c)) return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
 
-bool parse(int family, std::string_view text, Bytes& bytes) {
-  std::array<char, INET6_ADDRSTRLEN + 1> terminated{};
-  if (text.empty() || text.size() >= terminated.size()) return false;
-  std::memcpy(terminated.data(), text.data(), text.size());
-  return inet_pton(family, terminated.data(), bytes.data()) == 1;
+// RFC 4291, 2.2: eight groups, "::" once for one or more that are zero, the last two perhaps as IPv4.
+bool parse_v6(std::string_view text, Bytes& bytes) {
+  constexpr std::size_t kNowhere = ~std::size_t{0};
+  bytes = {};
+  std::size_t size = 0;          // of what was read
+  std::size_t zeros = kNowhere;  // where "::" is
+  std::size_t at = 0;
+  if (text.starts_with("::")) {
+    zeros = 0;
+    at = 2;
+  }
+  while (at < text.size()) {
+    const std::size_t begin = at;
+    int group = 0;
+    for (int digit = 0; at < text.size() && (digit = hex_digit(text[at])) >= 0; ++at) {
+      if (at == begin + 4) return false;
+      group = group * 16 + digit;
+    }
+    if (at < text.size() && text[at] == '.') {
+      if (size > 12 || !parse_v4(text.substr(begin), &bytes[size])) return false;
+      size += 4;
+      break;
+    }
+    if (at == begin || size == 16) return false;
+    bytes[size++] = static_cast<std::uint8_t>(group >> 8);
+    bytes[size++] = static_cast<std::uint8_t>(group);
+    if (at == text.size()) break;
+    if (text[at++] != ':' || at == text.size()) return false;
+    if (text[at] != ':') continue;
+    if (zeros != kNowhere) return false;
+    zeros = size;
+    ++at;
+  }
+  if (zeros == kNowhere) return size == 16;
+  if (size == 16) return false;
+  const auto gap = bytes.begin() + static_cast<std::ptrdiff_t>(zeros);
+  const auto end = bytes.begin() + static_cast<std::ptrdiff_t>(size);
+  std::fill(gap, std::copy_backward(gap, end, bytes.end()), std::uint8_t{0});
+  return true;
 }
 
 constexpr int size_of(const Address& address) { return address.v4 ? 4 : 16; }
@@ -45,47 +78,84 @@ constexpr int size_of(const Address& address) { return address.v4 ? 4 : 16; }
 Network network_of(Address address, int bits) {
   for (int i = 0; i < size_of(address); ++i) {
     const int left = std::clamp(bits - i * 8, 0, 8);
-    address.bytes[static_cast<std::size_t>(i)] &= static_cast<unsigned char>(0xFF00U >> left);
+    address.bytes[static_cast<std::size_t>(i)] &= static_cast<std::uint8_t>(0xFF00U >> left);
   }
   return {address, static_cast<std::uint8_t>(bits)};
 }
 
-void append(const Network& network, std::string& out) {
-  std::array<char, INET6_ADDRSTRLEN> text{};
-  inet_ntop(network.first.v4 ? AF_INET : AF_INET6, network.first.bytes.data(), text.data(), text.size());
-  out += text.data();
-  if (network.bits < size_of(network.first) * 8) out += "/" + std::to_string(network.bits);
+char* write_v4(const std::uint8_t* bytes, char* out) {
+  for (int i = 0; i < 4; ++i) {
+    if (i > 0) *out++ = '.';
+    out = std::to_chars(out, out + 3, bytes[i]).ptr;
+  }
+  return out;
 }
 
-constexpr std::array<unsigned char, 12> kMapped{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF};
+// RFC 5952; what is left of IPv4-compatible addresses has dots, as inet_ntop() writes it.
+char* write_v6(const Bytes& bytes, char* out) {
+  std::array<unsigned, 8> groups{};
+  for (std::size_t i = 0; i < groups.size(); ++i) groups[i] = bytes[2 * i] * 256U + bytes[2 * i + 1];
+  std::size_t gap = 0;  // the first of the longest rows of two zeros or more
+  std::size_t gap_size = 1;
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    const std::size_t begin = i;
+    while (i < groups.size() && groups[i] == 0) ++i;
+    if (i - begin <= gap_size) continue;
+    gap = begin;
+    gap_size = i - begin;
+  }
+  if (gap_size == 1) gap = groups.size();
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    if (i == gap) {
+      *out++ = ':';
+      i += gap_size;
+      if (i == groups.size()) *out++ = ':';
+      if (i == groups.size()) break;
+    }
+    if (i > 0) *out++ = ':';
+    if (i == 6 && gap == 0 && gap_size == 6) return write_v4(&bytes[12], out);
+    out = std::to_chars(out, out + 4, groups[i], 16).ptr;
+  }
+  return out;
+}
+
+void append(const Network& network, std::string& out) {
+  std::array<char, 48> text{};
+  char* end = network.first.v4 ? write_v4(network.first.bytes.data(), text.data())
+                               : write_v6(network.first.bytes, text.data());
+  if (network.bits < size_of(network.first) * 8) {
+    *end++ = '/';
+    end = std::to_chars(end, text.data() + text.size(), network.bits).ptr;
+  }
+  out.append(text.data(), end);
+}
+
+constexpr std::array<std::uint8_t, 12> kMapped{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF};
 
 }  // namespace
 
 bool is_address(std::string_view text) {
-  if (is_ipv4(text)) return true;
   Bytes bytes{};
-  return text.find(':') != std::string_view::npos && parse(AF_INET6, text, bytes);
+  return parse_v4(text, bytes.data()) || parse_v6(text, bytes);
 }
 
 std::optional<Address> parse_address(std::string_view text) {
   Address address;
-  if (is_ipv4(text)) {
-    parse(AF_INET, text, address.bytes);
+  if (parse_v4(text, address.bytes.data())) {
     address.v4 = true;
     return address;
   }
-  if (text.find(':') == std::string_view::npos || !parse(AF_INET6, text, address.bytes)) return std::nullopt;
+  if (!parse_v6(text, address.bytes)) return std::nullopt;
   if (std::equal(kMapped.begin(), kMapped.end(), address.bytes.begin())) {
     std::copy(address.bytes.begin() + 12, address.bytes.end(), address.bytes.begin());
-    std::fill(address.bytes.begin() + 4, address.bytes.end(), static_cast<unsigned char>(0));
+    std::fill(address.bytes.begin() + 4, address.bytes.end(), std::uint8_t{0});
     address.v4 = true;
   }
   return address;
 }
 
 void append_address(std::string_view text, Prefixes prefixes, std::string& out) {
-  const bool as_written = prefixes.v4 == 32 && is_ipv4(text);
-  const auto address = as_written ? std::nullopt : parse_address(text);
+  const auto address = parse_address(text);
   if (!address) {
     out += text;
   } else {

@@ -1,6 +1,11 @@
 #include "core/address.hpp"
 
+#include <arpa/inet.h>
 #include <gtest/gtest.h>
+
+#include <cstdio>
+
+#include "core/chance_test.hpp"
 
 namespace weir::core {
 namespace {
@@ -55,6 +60,52 @@ TEST(Address, is_told_from_a_name) {
         "example.org:443", "10.0.0.1:443", "2001:db8::g", "1.2.3.4 "}) {
     EXPECT_FALSE(is_address(text)) << text;
   }
+}
+
+// What the system says, in its spelling; other text as it is.
+std::string spelled_by_the_system(const std::string& text) {
+  std::array<unsigned char, 16> bytes{};
+  std::array<char, INET6_ADDRSTRLEN> spelling{};
+  if (inet_pton(AF_INET6, text.c_str(), bytes.data()) != 1) return text;
+  inet_ntop(AF_INET6, bytes.data(), spelling.data(), spelling.size());
+  const std::string found = spelling.data();
+  const bool mapped = found.starts_with("::ffff:") && found.find('.') != std::string::npos;
+  return mapped ? found.substr(7) : found;
+}
+
+TEST(Address, has_the_spelling_of_the_system_whatever_the_text) {
+  Chance chance;
+  constexpr std::string_view kPieces[] = {
+      "0", "0000", "1",  "ffff",  "FFFF",    "db8", "00a", ":",         ":",
+      ":", ":",    "::", "12345", "1.2.3.4", ".",   "g",   "256.1.1.1", "255.0.0.10"};
+  int addresses = 0;
+  for (int i = 0; i < 100'000; ++i) {
+    std::string text;
+    if (chance.up_to(1) == 0) {
+      for (std::int64_t left = chance.up_to(14); left > 0; --left)
+        text += kPieces[static_cast<std::size_t>(chance.up_to(std::size(kPieces) - 1))];
+    } else {
+      for (int group = 0; group < 8; ++group) {
+        std::array<char, 8> digits{};
+        std::snprintf(digits.data(), digits.size(), "%s%x", group == 0 ? "" : ":",
+                      static_cast<unsigned>(chance.up_to(2) == 0 ? chance.up_to(0xFFFF) : 0));
+        text += digits.data();
+      }
+      // Any stretch may be left out, so that most are still addresses.
+      const auto begin = static_cast<std::size_t>(chance.up_to(static_cast<std::int64_t>(text.size())));
+      if (chance.up_to(3) == 0) text.replace(begin, static_cast<std::size_t>(chance.up_to(6)), "::");
+    }
+    if (text.find(':') == std::string::npos) continue;
+    const std::string expected = spelled_by_the_system(text);
+    std::string key;
+    append_address(text, {}, key);
+    ASSERT_EQ(key, expected) << text;
+    std::array<unsigned char, 16> bytes{};
+    const bool address = inet_pton(AF_INET6, text.c_str(), bytes.data()) == 1;
+    ASSERT_EQ(is_address(text), address) << text;
+    addresses += address ? 1 : 0;
+  }
+  EXPECT_GT(addresses, 30'000);
 }
 
 struct NetworkRow {

@@ -182,14 +182,13 @@ class Combined final : public Splitter {
     std::string_view first = take_word(rest);
     if (first.empty()) return "there is no client before the time";
     found_[vhost] = "-";
-    if (!core::is_address(first)) {
-      std::string_view after_first = rest;
-      const std::string_view second = take_word(after_first);
-      if (is_client(first) && core::is_address(second)) {
-        found_[vhost] = first;
-        first = second;
-        rest = after_first;
-      }
+    std::string_view after_first = rest;
+    const std::string_view second = take_word(after_first);
+    // The second is mostly "-", which is soon told from an address.
+    if (core::is_address(second) && !core::is_address(first) && is_client(first)) {
+      found_[vhost] = first;
+      first = second;
+      rest = after_first;
     }
     if (!is_client(first)) return "the client is neither an address nor the name of a host";
     found_[client] = first;
