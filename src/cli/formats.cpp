@@ -10,6 +10,7 @@
 #include <stdexcept>
 
 #include "cli/commands.hpp"
+#include "cli/layout_flags.hpp"
 #include "core/printable.hpp"
 #include "logs/survey.hpp"
 
@@ -18,6 +19,7 @@ namespace {
 
 struct Flags {
   std::string file;
+  LayoutFlags layout;
   bool json = false;
 };
 
@@ -47,16 +49,18 @@ std::string quoted(const std::string& text) {
   return out + "'";
 }
 
-std::string command_of(const logs::Survey& survey, const std::string& file) {
-  std::string command = "weir suggest " + quoted(file);
+std::string command_of(const logs::Survey& survey, const Flags& flags) {
+  std::string command = "weir suggest " + quoted(flags.file);
+  if (!flags.layout.regex.empty()) command += " --regex " + quoted(flags.layout.regex);
+  if (flags.layout.format != LayoutFlags{}.format) command += " --format " + flags.layout.format;
   if (!survey.keys.empty() && survey.keys.front().name != "ip")
     command += " --key " + quoted(survey.keys.front().name);
   return command + " --deny-clients 0.1%";
 }
 
-std::string text_of(const logs::Survey& survey, const std::string& file) {
+std::string text_of(const logs::Survey& survey, const Flags& flags) {
   std::string text = fmt::format(
-      "{}: {}: {}\n", file, logs::name_of(survey.layout),
+      "{}: {}: {}\n", flags.file, logs::name_of(survey.layout),
       survey.guessed ? "no line has the shape of a known format" : std::string(survey.layout.format->about));
   text += fmt::format("{} of the first {} lines are requests\n", survey.requests, survey.lines);
   if (!survey.why.empty()) text += "  the first that is not one: " + survey.why + "\n";
@@ -73,11 +77,11 @@ std::string text_of(const logs::Survey& survey, const std::string& file) {
   for (const logs::Survey::Key& key : survey.keys)
     text += fmt::format("  --key {:{}}  {:>6} different\n", core::printable(quoted(key.name)), width,
                         key.different);
-  return text + "run: " + core::printable(command_of(survey, file)) + "\n";
+  return text + "run: " + core::printable(command_of(survey, flags)) + "\n";
 }
 
-std::string json_of(const logs::Survey& survey, const std::string& file) {
-  nlohmann::ordered_json all = {{"file", file},
+std::string json_of(const logs::Survey& survey, const Flags& flags) {
+  nlohmann::ordered_json all = {{"file", flags.file},
                                 {"format", survey.layout.format->name},
                                 {"wrapper", nullptr},
                                 {"known", !survey.guessed},
@@ -94,14 +98,14 @@ std::string json_of(const logs::Survey& survey, const std::string& file) {
   all["keys"] = nlohmann::ordered_json::array();
   for (const logs::Survey::Key& key : survey.keys)
     all["keys"].push_back({{"key", key.name}, {"different", key.different}});
-  all["run"] = command_of(survey, file);
+  all["run"] = command_of(survey, flags);
   return all.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
 int formats(const Flags& flags) {
   const std::atomic<bool> stop{false};
-  const logs::Survey survey = logs::survey_of(flags.file, {}, stop);
-  std::fputs((flags.json ? json_of(survey, flags.file) : text_of(survey, flags.file)).c_str(), stdout);
+  const logs::Survey survey = logs::survey_of(flags.file, flags.layout.layout({}), stop);
+  std::fputs((flags.json ? json_of(survey, flags) : text_of(survey, flags)).c_str(), stdout);
   if (std::fflush(stdout) != 0) throw std::runtime_error("cannot write to standard output");
   return survey.requests > 0 ? 0 : 2;
 }
@@ -115,6 +119,7 @@ void add_formats(CLI::App& app, int& result) {
   formats_app->add_option("LOG", flags->file, "an access log: plain, gzip or zstd; - is standard input")
       ->required()
       ->type_name("FILE");
+  flags->layout.add_to(*formats_app);
   formats_app->add_flag("--json", flags->json, "print one line of JSON");
   formats_app->callback([flags, &result] { result = formats(*flags); });
 }

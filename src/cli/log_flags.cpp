@@ -48,9 +48,7 @@ void LogFlags::add_to(CLI::App& app) {
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   app.add_option("--cost", cost, "field that holds the cost of a request [1 each]")->type_name("FIELD");
-  app.add_option("--format", format, "how the log is written, as in combined or syslog")
-      ->type_name("NAME")
-      ->capture_default_str();
+  layout.add_to(app);
   app.add_option("--time", time, "field that holds the time [the first known name]")->type_name("FIELD");
   app.add_option("--zone", zone, "time zone of times that do not name one")
       ->type_name("OFFSET")
@@ -90,7 +88,7 @@ logs::LogOptions LogFlags::options() const {
   if (!logs::parse_zone(zone, options.wanted.zone_s)) {
     throw std::runtime_error("zone: '" + zone + "' is not an offset such as +0000, -05:30 or Z");
   }
-  options.layout.set(format);
+  options.layout = layout.layout(time);
   if (reorder == "all") {
     options.reorder_ns = logs::LogOptions::kSortAll;
   } else if (reorder == "0") {
@@ -260,7 +258,7 @@ sim::LogReport LogRun::report() const {
       text += fmt::format("\n  {}:{}: {}: {}", each.file, each.line, each.why, core::printable(each.text));
     }
     text += "\n  expected lines such as: " + stats.expected;
-    text += "\n  --format, --time, --key and --cost describe a log that is laid out differently";
+    text += "\n  --format, --regex, --time, --key and --cost describe a log that is laid out differently";
     throw std::runtime_error(text);
   }
   return report;

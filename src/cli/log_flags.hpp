@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cli/filter_flags.hpp"
+#include "cli/layout_flags.hpp"
 #include "logs/log_reader.hpp"
 #include "sim/naming.hpp"
 #include "sim/report.hpp"
@@ -24,7 +25,7 @@ struct LogFlags {
   std::string key = "ip";
   std::vector<std::string> path_patterns;
   std::string cost;
-  std::string format = "auto";
+  LayoutFlags layout;
   std::string time;
   std::string zone = "+0000";
   std::string reorder = "60s";  // see --follow

@@ -60,6 +60,8 @@ constexpr std::array kFormats = {
            "2026-11-21T05:49:47Z<TAB>192.0.2.1 under a header such as time<TAB>ip", nullptr, make_tsv},
 };
 
+constexpr Format kRegex{"regex", "lines of --regex", "", nullptr, nullptr};
+
 const Format* format_that_fits(std::string_view line) {
   for (const Format& format : kFormats) {
     if (format.fits != nullptr && format.fits(line)) return &format;
@@ -76,9 +78,10 @@ std::optional<std::string> inside_of(const Wrapper& wrapper, std::string_view li
   return inside;
 }
 
-const Format* format_of(std::string_view line, const Format* asked) {
-  if (asked == nullptr) return format_that_fits(line);
-  return asked->fits(line) ? asked : nullptr;
+const Format* format_of(std::string_view line, const Layout& asked) {
+  if (asked.format == nullptr) return format_that_fits(line);
+  const bool fits = asked.regex ? asked.regex->fits(line) : asked.format->fits(line);
+  return fits ? asked.format : nullptr;
 }
 
 // Nothing when the line has no known shape. A wrapper counts when what is inside has one.
@@ -87,13 +90,13 @@ std::optional<Layout> layout_of_line(std::string_view line, const Layout& asked)
   if (wrapper != nullptr) {
     if (const auto inside = inside_of(*wrapper, line)) {
       const std::string_view inner(inside->data(), inside->size() - kSlack);
-      if (const Format* const format = format_of(inner, asked.format)) return Layout{format, wrapper};
+      if (const Format* const format = format_of(inner, asked)) return Layout{format, wrapper, asked.regex};
     }
   }
   if (asked.wrapper != nullptr) return std::nullopt;
-  const Format* const format = format_of(line, asked.format);
+  const Format* const format = format_of(line, asked);
   if (format == nullptr) return std::nullopt;
-  return Layout{format, nullptr};
+  return Layout{format, nullptr, asked.regex};
 }
 
 // What a file is read as of which no line has the shape of anything: the reasons then say what is missing.
@@ -108,6 +111,13 @@ const Format* likeliest(std::string_view line) {
 
 std::span<const Format> formats() { return kFormats; }
 
+std::vector<std::string> format_names() {
+  std::vector<std::string> names{"auto"};
+  for (const Format& each : kFormats) names.emplace_back(each.name);
+  for (const std::string_view each : wrapper_names()) names.emplace_back(each);
+  return names;
+}
+
 const Format* find_format(std::string_view name) {
   const auto found = std::find_if(kFormats.begin(), kFormats.end(),
                                   [name](const Format& format) { return format.name == name; });
@@ -119,10 +129,14 @@ void Layout::set(std::string_view name) {
   wrapper = find_wrapper(name);
   format = find_format(name);
   if (format != nullptr || wrapper != nullptr) return;
-  std::string known = "auto";
-  for (const Format& each : kFormats) known += ", " + std::string(each.name);
-  for (const std::string_view each : wrapper_names()) known += ", " + std::string(each);
+  std::string known;
+  for (const std::string& each : format_names()) known += (known.empty() ? "" : ", ") + each;
   throw std::runtime_error("unknown format '" + std::string(name) + "'; known: " + known);
+}
+
+void Layout::set(std::shared_ptr<const Regex> pattern) {
+  format = &kRegex;
+  regex = std::move(pattern);
 }
 
 std::string name_of(const Layout& layout) {
@@ -134,7 +148,7 @@ std::string name_of(const Layout& layout) {
 Found layout_of(std::span<const std::string_view> lines, const Layout& asked) {
   Found found{asked, 0, false};
   if (lines.empty()) return found;
-  if (asked.format != nullptr && asked.format->fits == nullptr) return found;
+  if (asked.format != nullptr && !asked.regex && asked.format->fits == nullptr) return found;
   if (asked.format == nullptr && asked.wrapper == nullptr) {
     const bool csv = is_csv_header(lines.front());
     if (csv || is_tsv_header(lines.front())) {
@@ -156,10 +170,13 @@ Found layout_of(std::span<const std::string_view> lines, const Layout& asked) {
 
 std::unique_ptr<Splitter> make_splitter(const Layout& layout, const std::vector<Slot>& slots,
                                         std::string_view line) {
-  if (layout.wrapper == nullptr) return layout.format->make(slots, line);
+  const auto make = [&layout](const std::vector<Slot>& wanted, std::string_view first) {
+    return layout.regex ? make_regex(layout.regex, wanted) : layout.format->make(wanted, first);
+  };
+  if (layout.wrapper == nullptr) return make(slots, line);
   const std::string inside = inside_of(*layout.wrapper, line).value_or(std::string(kSlack, '\0'));
   const std::string_view inner(inside.data(), inside.size() - kSlack);
-  return layout.wrapper->make(layout.format->make(inner_slots(*layout.wrapper, slots), inner), slots);
+  return layout.wrapper->make(make(inner_slots(*layout.wrapper, slots), inner), slots);
 }
 
 }  // namespace weir::logs

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "logs/regex.hpp"
 #include "logs/splitter.hpp"
 #include "logs/wrapper.hpp"
 
@@ -25,13 +26,17 @@ struct Format {
 };
 
 std::span<const Format> formats();
+std::vector<std::string> format_names();  // what Layout::set() takes
 
 struct Layout {
-  const Format* format = nullptr;    // null: not known yet
-  const Wrapper* wrapper = nullptr;  // null: none, or not known yet
+  const Format* format = nullptr;        // null: not known yet
+  const Wrapper* wrapper = nullptr;      // null: none, or not known yet
+  std::shared_ptr<const Regex> regex{};  // of --regex, which `format` then is
 
   // "haproxy", "syslog", "auto". Throws std::runtime_error.
   void set(std::string_view name);
+  void set(std::shared_ptr<const Regex> pattern);
+  std::string_view example() const { return regex ? regex->pattern() : format->example; }
 };
 
 const Format* find_format(std::string_view name);  // null when there is none

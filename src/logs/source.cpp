@@ -123,7 +123,7 @@ void Source::make_parser(const Layout& layout, std::string_view line) {
   } catch (const std::runtime_error& error) {
     throw std::runtime_error(path_ + ": " + error.what());
   }
-  if (stats_.expected.empty()) stats_.expected = layout.format->example;
+  if (stats_.expected.empty()) stats_.expected = layout.example();
   header_ = parser_->header();
 }
 

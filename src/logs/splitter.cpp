@@ -80,6 +80,15 @@ Request request_of(std::string_view line) {
   return request;
 }
 
+std::string_view Request::* request_part(const Slot& slot) {
+  for (const std::string& name : slot.names) {
+    if (name == "method") return &Request::method;
+    if (name == "path") return &Request::path;
+    if (name == "protocol") return &Request::protocol;
+  }
+  return nullptr;
+}
+
 Places::Places(const std::vector<Slot>& slots, const std::vector<std::string>& names) {
   const auto find = [&names](std::string_view name) -> std::optional<std::size_t> {
     const auto found = std::find(names.begin(), names.end(), name);
@@ -92,10 +101,11 @@ Places::Places(const std::vector<Slot>& slots, const std::vector<std::string>& n
       place.field = find(name);
       if (!place.field) {
         const auto [list, element] = element_name(name);
-        if (element) place = {find(list), element};
+        if (element) place = {find(list), element, nullptr};
       }
       if (place.field) break;
     }
+    if (!place.field && request_part(slot) != nullptr) place = {find("request"), {}, request_part(slot)};
     if (!place.field && slot.required) throw std::runtime_error(no_such_field(slot, names));
     if (place.field && *place.field >= wanted_.size()) wanted_.resize(*place.field + 1);
     if (place.field) wanted_[*place.field] = true;
@@ -106,7 +116,8 @@ Places::Places(const std::vector<Slot>& slots, const std::vector<std::string>& n
 void Places::fill(std::span<const std::string_view> fields, std::span<std::string_view> values) const {
   for (std::size_t i = 0; i < places_.size(); ++i) {
     const Place& place = places_[i];
-    const std::string_view value = place.field ? fields[*place.field] : std::string_view{};
+    std::string_view value = place.field ? fields[*place.field] : std::string_view{};
+    if (place.part != nullptr && value.data() != nullptr) value = request_of(value).*place.part;
     values[i] = place.element && value.data() != nullptr ? element_of(value, *place.element) : value;
   }
 }

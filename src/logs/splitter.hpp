@@ -72,6 +72,8 @@ struct Request {
   std::string_view protocol;
 };
 Request request_of(std::string_view line);
+// Which part of a request a slot asks for: its method, path or protocol; null for none.
+std::string_view Request::* request_part(const Slot& slot);
 
 // For formats that know the names of their fields before a line comes: which field each slot is.
 class Places {
@@ -87,6 +89,7 @@ class Places {
   struct Place {
     std::optional<std::size_t> field;
     std::optional<int> element;
+    std::string_view Request::* part = nullptr;  // of the field, which is a request
   };
   std::vector<Place> places_;
   std::vector<bool> wanted_;

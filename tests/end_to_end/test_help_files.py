@@ -104,6 +104,8 @@ class Completion(unittest.TestCase):
         self.assertEqual(self.bash("weir", "serve", "--when-full", ""), ["deny", "allow"])
         self.assertEqual(self.bash("weir", "serve", "--when-full", "=", "a"), ["allow"])
         self.assertEqual(self.bash("weir", "completion", "z"), ["zsh"])
+        for command in ("replay", "suggest", "formats"):
+            self.assertEqual(self.bash("weir", command, "--format", "ha"), ["haproxy"])
         self.assertEqual(self.bash("weir", "serve", "--memory", ""), [])
         self.assertEqual(self.bash("weir", "serve", "--config", self.of("ba")),
                          ["compopt", "-o", "filenames", self.of("bash")])
@@ -115,12 +117,14 @@ class Completion(unittest.TestCase):
             self.assertEqual(set(self.fish(f"weir {command} --")), set(long_options(command)))
         self.assertEqual(sorted(self.fish("weir serve --when-full ")), ["allow", "deny"])
         self.assertEqual(self.fish("weir completion z"), ["zsh"])
+        self.assertEqual(self.fish("weir replay --format ha"), ["haproxy"])
         self.assertEqual(self.fish("weir serve --memory "), [])
         self.assertIn(self.of("bash"), self.fish(f"weir replay {self.of('ba')}"))
 
     def test_zsh_completes_commands_options_and_their_values(self):
         for typed, shown in (("weir repl", "weir replay "), ("weir serve --when-full al", "--when-full allow "),
                              ("weir serve --no-rem", "--no-remember-denials "), ("weir completion z", "completion zsh "),
+                             ("weir replay --format hap", "--format haproxy "),
                              (f"weir replay {self.of('ba')}", self.of("bash") + " ")):
             self.assertIn(shown, self.zsh(typed, shown))
 

@@ -291,7 +291,7 @@ OTHERS = (   # what is asked of good.log, and of others beside it
     (["syslog", *LIMIT], "none of 1 lines could be read\n"
      "  syslog:1: there is no time in [brackets]: Mar  1 00:00:01 web sshd[812]: Accepted\n"
      "  expected lines such as: 192.0.2.1 - - [21/Nov/2026:05:49:47 +0000] \"GET / HTTP/1.1\" 200 512\n"
-     "  --format, --time, --key and --cost describe a log that is laid out differently"),
+     "  --format, --regex, --time, --key and --cost describe a log that is laid out differently"),
 )
 
 
