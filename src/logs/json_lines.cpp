@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/printable.hpp"
 #include "logs/member_tree.hpp"
 
 namespace weir::logs {
@@ -27,13 +28,31 @@ bool is_token(ondemand::json_type type) {
   return type == ondemand::json_type::number || type == ondemand::json_type::boolean;
 }
 
+// nginx writes what a client sends, which need not be UTF-8: each such byte as the text \xNN.
+void escape_bytes(std::string_view line, std::string& out) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  out.clear();
+  while (!line.empty()) {
+    const std::size_t size = core::character_at(line).size;
+    if (size > 0) {
+      out += line.substr(0, size);
+    } else {
+      const auto byte = static_cast<unsigned char>(line[0]);
+      out += {'\\', '\\', 'x', kDigits[byte >> 4], kDigits[byte & 15]};
+    }
+    line.remove_prefix(size > 0 ? size : 1);
+  }
+}
+
 class JsonLines final : public Splitter {
  public:
-  explicit JsonLines(const std::vector<Slot>& slots) : found_(slots.size()) {
+  explicit JsonLines(const std::vector<Slot>& slots) : request_slot_(slots.size()), found_(slots.size() + 1) {
     for (std::size_t slot = 0; slot < slots.size(); ++slot) {
       for (std::size_t rank = 0; rank < slots[slot].names.size(); ++rank)
         wanted_.add(slots[slot].names[rank], {slot, rank});
+      if (request_part(slots[slot]) != nullptr) parts_.emplace_back(slot, request_part(slots[slot]));
     }
+    if (!parts_.empty()) wanted_.add("request", {request_slot_, 0});
   }
 
   std::string_view split(std::string_view line, std::span<std::string_view> values) override {
@@ -45,6 +64,9 @@ class JsonLines final : public Splitter {
     if (!open(line, document, object) || !walk(object, wanted_) ||
         document.current_location().error() != simdjson::OUT_OF_BOUNDS)
       return kNotAnObject;
+    for (const auto& [slot, part] : parts_) {
+      if (found_[slot] == kNone && found_[request_slot_] != kNone) values[slot] = request_of(request_).*part;
+    }
     return "";
   }
 
@@ -60,7 +82,13 @@ class JsonLines final : public Splitter {
   bool open(std::string_view line, ondemand::document& document, ondemand::object& object) {
     const simdjson::padded_string_view padded(line.data(), line.size(),
                                               line.size() + simdjson::SIMDJSON_PADDING);
-    return parser_.iterate(padded).get(document) == SUCCESS && document.get_object().get(object) == SUCCESS;
+    simdjson::error_code error = parser_.iterate(padded).get(document);
+    if (error == simdjson::UTF8_ERROR) {
+      escape_bytes(line, escaped_);
+      escaped_.reserve(escaped_.size() + simdjson::SIMDJSON_PADDING);
+      error = parser_.iterate(escaped_).get(document);
+    }
+    return error == SUCCESS && document.get_object().get(object) == SUCCESS;
   }
 
   // Visits every member, because names come in any order; descends only where a wanted name leads.
@@ -124,7 +152,8 @@ class JsonLines final : public Splitter {
       if (found_[target.slot] != kNone && found_[target.slot] <= target.rank) continue;
       found_[target.slot] = target.rank;
       // Not a null view, which would be no value.
-      values_[target.slot] = text.data() == nullptr ? std::string_view("") : text;
+      (target.slot == request_slot_ ? request_ : values_[target.slot]) =
+          text.data() == nullptr ? std::string_view("") : text;
     }
     for (const MemberTree::Element& one : wanted.elements()) {
       const std::string_view element = element_of(text, one.index);
@@ -174,6 +203,10 @@ class JsonLines final : public Splitter {
     return true;
   }
 
+  std::size_t request_slot_;  // our own, of the member from which
+  std::vector<std::pair<std::size_t, std::string_view Request::*>> parts_;  // these slots are taken
+  std::string_view request_;
+  std::string escaped_;
   MemberTree wanted_;
   ondemand::parser parser_;
   std::vector<std::size_t> found_;  // the rank of the name under which each slot's value was found
