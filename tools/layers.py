@@ -18,7 +18,7 @@ class Room(NamedTuple):
 
 
 ROOMS = {room.name: room for room in [
-    Room("core", "the rule: quotas, GCRA, the window algorithms, text of durations, numbers, addresses, SipHash", set(), {"tl", "POSIX"}),
+    Room("core", "the rule: quotas, GCRA, the window algorithms, text of durations, numbers, addresses, SipHash", set(), {"tl"}),
     Room("store", "the seam between asking and counting; the table of keys, snapshots, the limiters",
          {"core"}, {"tl", "POSIX"}),
     Room("resp", "RESP2 and RESP3, the codec: bytes to words, answers to bytes; no sockets",

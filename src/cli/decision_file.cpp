@@ -16,7 +16,7 @@ sim::DecisionLines::Form form_of(const std::string& path) {
   return json ? sim::DecisionLines::Form::jsonl : sim::DecisionLines::Form::csv;
 }
 
-const std::string& checked(const LogFlags& flags, const std::string& path) {
+GrowingFile opened(const LogFlags& flags, const std::string& path) {
   if (path == "-" && flags.json)
     throw std::runtime_error("decisions: standard output holds either them or --json");
   for (const std::string& log : flags.files) {
@@ -24,13 +24,13 @@ const std::string& checked(const LogFlags& flags, const std::string& path) {
     if (path != "-" && (log == path || std::filesystem::equivalent(log, path, error)))
       throw std::runtime_error("decisions: '" + path + "' is the log itself; choose another file");
   }
-  return path;
+  return path == "-" ? GrowingFile::standard_output() : GrowingFile(path, kOwnerOnly);
 }
 
 }  // namespace
 
 DecisionFile::DecisionFile(const LogFlags& flags, const std::string& path, sim::DecisionLines lines)
-    : naming_(flags.naming()), lines_(std::move(lines)), file_(checked(flags, path), kOwnerOnly) {
+    : naming_(flags.naming()), lines_(std::move(lines)), file_(opened(flags, path)) {
   file_.text() = lines_.header();
 }
 

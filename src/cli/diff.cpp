@@ -6,9 +6,9 @@
 
 #include "cli/attribute_flags.hpp"
 #include "cli/commands.hpp"
+#include "cli/growing_file.hpp"
 #include "cli/log_flags.hpp"
 #include "cli/print.hpp"
-#include "cli/write_file.hpp"
 #include "sim/file_comparison.hpp"
 
 namespace weir::cli {

@@ -1,18 +1,21 @@
-// A file that is written piece by piece and exists whole or not at all.
+// A file that is written piece by piece, or at once, and exists whole or not at all: neither a full disk nor
+// kill -9 leaves half of it.
 //
-// One thread. Not for: what is in memory already (cli/write_file.hpp).
+// One thread.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 namespace weir::cli {
 
 class GrowingFile {
  public:
-  // "-" is standard output. A device or a pipe is written to directly, anything else under a name beside
-  // `path` until finish(). A new file permits what `mode` says. Throws std::runtime_error, here and below,
-  // whose text names the file.
-  GrowingFile(std::string path, unsigned mode);
+  // A device or a pipe is written to directly, anything else under a name beside `path` until finish(). A new
+  // file permits what `mode` says, which the umask narrows. Throws std::runtime_error, here and below, whose
+  // text names the file.
+  GrowingFile(const std::string& path, unsigned mode);
+  static GrowingFile standard_output() { return {}; }
   // What was not finished is removed.
   ~GrowingFile();
   GrowingFile(const GrowingFile&) = delete;
@@ -23,18 +26,22 @@ class GrowingFile {
   void flush_if_much() {
     if (text_.size() >= kMuch) flush();
   }
-  void flush();
   void finish();
 
  private:
   static constexpr std::size_t kMuch = std::size_t{256} << 10;
+  GrowingFile();
+  void flush();
   [[noreturn]] void fail(int error) const;
 
   std::string path_;
-  std::string target_;
-  std::string beside_;  // empty for what is written to directly
+  std::string target_;  // empty for standard output
+  std::string beside_;  // what becomes the target; empty for what is written to directly
   int fd_ = -1;
   std::string text_;
 };
+
+// A file of what is in memory already.
+void write_file(const std::string& path, std::string bytes, unsigned mode = 0644);
 
 }  // namespace weir::cli

@@ -14,7 +14,7 @@
 #include <filesystem>
 #include <stdexcept>
 
-#include "cli/write_file.hpp"
+#include "cli/growing_file.hpp"
 #include "core/duration.hpp"
 #include "core/printable.hpp"
 #include "logs/log_time.hpp"

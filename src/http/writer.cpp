@@ -1,13 +1,9 @@
 #include "http/writer.hpp"
 
-#include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
-
-#include "core/printable.hpp"
 
 namespace weir::http {
 namespace {
@@ -36,20 +32,6 @@ constexpr std::array kReasons{
     Reason{505, "HTTP Version Not Supported"},
 };
 
-void append_number(std::string& out, std::int64_t number) {
-  std::array<char, 24> digits;
-  const auto [end, error] = std::to_chars(digits.data(), digits.data() + digits.size(), number);
-  static_cast<void>(error);
-  out.append(digits.data(), end);
-}
-
-// None of those that are escaped is beyond U+FFFF.
-void append_escaped(std::string& out, std::uint32_t point) {
-  constexpr std::string_view kHex = "0123456789abcdef";
-  out += "\\u";
-  for (const unsigned shift : {12U, 8U, 4U, 0U}) out += kHex[point >> shift & 15U];
-}
-
 }  // namespace
 
 std::string_view reason_of(int status) {
@@ -61,7 +43,7 @@ std::string_view reason_of(int status) {
 
 void append_reply(std::string& out, const Reply& reply, const Framing& framing) {
   out += "HTTP/1.1 ";
-  append_number(out, reply.status);
+  append_json(out, reply.status);
   out += ' ';
   out += reason_of(reply.status);
   out += "\r\n";
@@ -78,7 +60,7 @@ void append_reply(std::string& out, const Reply& reply, const Framing& framing) 
   // A 204 has no body, and says nothing about its length.
   if (reply.status != 204) {
     out += "Content-Length: ";
-    append_number(out, static_cast<std::int64_t>(reply.body.size()));
+    append_json(out, static_cast<std::int64_t>(reply.body.size()));
     out += "\r\n";
   }
   out += reply.fields;
@@ -96,45 +78,6 @@ void append_field(std::string& fields, std::string_view name, std::string_view v
   fields += ": ";
   for (const char each : value) fields += each >= ' ' && each <= '~' ? each : '?';
   fields += "\r\n";
-}
-
-void append_json(std::string& out, std::string_view text) {
-  out += '"';
-  for (std::size_t at = 0; at < text.size();) {
-    const char byte = text[at];
-    const bool quoted = byte == '"' || byte == '\\';
-    if (byte >= ' ' && byte < '\x7f' && !quoted) {
-      out += byte;
-      ++at;
-      continue;
-    }
-    const std::string_view rest = text.substr(at);
-    const core::Character character = core::character_at(rest);
-    if (!quoted && core::shown_as_it_is(rest) > 0) {
-      out += rest.substr(0, character.size);
-    } else {
-      append_escaped(out, character.size == 0 ? 0xfffd : character.point);
-    }
-    at += std::max<std::size_t>(character.size, 1);
-  }
-  out += '"';
-}
-
-void append_json(std::string& out, std::int64_t number) { append_number(out, number); }
-
-void append_seconds(std::string& out, std::chrono::nanoseconds time) {
-  constexpr std::int64_t kSecond = 1'000'000'000;
-  const std::int64_t ns = time.count();
-  append_number(out, ns / kSecond);
-  std::int64_t rest = ns % kSecond;
-  if (rest == 0) return;
-  std::array<char, 10> digits{'.', '0', '0', '0', '0', '0', '0', '0', '0', '0'};
-  std::size_t last = 0;
-  for (std::size_t i = 9; i > 0; --i, rest /= 10) {
-    digits[i] = static_cast<char>('0' + rest % 10);
-    if (last == 0 && rest % 10 != 0) last = i;
-  }
-  out.append(digits.data(), last + 1);
 }
 
 std::string date_text(std::chrono::sys_seconds time) {

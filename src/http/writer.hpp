@@ -1,4 +1,4 @@
-// Answers as bytes: the status line and the fields of HTTP, and the few forms of JSON that weir writes.
+// Answers as bytes: the status line and the fields of HTTP.
 //
 // Pure functions that append to a text; any thread. Whatever text they are given, what they write is well
 // formed: nothing in a key or an attribute can end a field or a string. Not for: what is answered (api.hpp).
@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+
+#include "core/json_text.hpp"
 
 namespace weir::http {
 
@@ -46,11 +48,8 @@ void append_reply(std::string& out, const Reply& reply, const Framing& framing);
 // "name: value"; what cannot stand in a field becomes '?'.
 void append_field(std::string& fields, std::string_view name, std::string_view value);
 
-// With its quotes; of bytes that are not UTF-8 each becomes U+FFFD.
-void append_json(std::string& out, std::string_view text);
-void append_json(std::string& out, std::int64_t number);
-// Seconds, exact: 0.05, 12, 0.000000001.
-void append_seconds(std::string& out, std::chrono::nanoseconds time);
+using core::append_json;
+using core::append_seconds;
 
 // "Sun, 06 Nov 1994 08:49:37 GMT".
 std::string date_text(std::chrono::sys_seconds time);

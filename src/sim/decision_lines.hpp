@@ -1,10 +1,11 @@
 // What was decided of each request, a line for each: CSV with a header, or JSON lines.
 //
-// One thread at a time. Not for: where the lines go.
+// Immutable, any thread. Not for: where the lines go.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -26,24 +27,21 @@ class DecisionLines {
   explicit DecisionLines(Form form);
 
   // The first line; empty for JSON.
-  std::string header() const;
+  std::string header() const { return form_ == Form::csv ? header_ + "\n" : ""; }
   void add(const logs::Event& event, std::string_view client, std::span<const Replay::Answer> answers,
-           std::string& to);
+           std::string& to) const;
   void add(const logs::Event& event, std::string_view client, const FileReplay::Taken& taken,
-           std::string& to);
+           std::string& to) const;
 
  private:
-  void begin(const logs::Event& event, std::string_view client, std::string& to);
-  void end(std::string& to) const { to += form_ == Form::csv ? "\n" : "}\n"; }
-  void add_text(std::string_view text, std::string& to) const;
-  void add_verdict(std::size_t column, Verdict verdict, std::string& to) const;
-  void add_wait(std::size_t column, Verdict verdict, std::uint64_t ns, std::string& to) const;
+  void add_limit(const std::string& verdict, const std::string& wait);
+  void begin(const logs::Event& event, std::string_view client, std::string& to) const;
+  void add_wait(std::optional<std::int64_t> ns, std::string& to) const;
 
   Form form_;
-  std::vector<std::string> columns_;
-  std::vector<std::string> leads_;  // what precedes the value in each column
-  std::int64_t second_ = -1;
-  std::string second_text_;  // without its Z
+  std::string header_;
+  // What a line has of each limit up to its wait, for each verdict and for an error.
+  std::vector<std::array<std::string, 4>> texts_;
 };
 
 }  // namespace weir::sim
