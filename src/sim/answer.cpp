@@ -3,9 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <optional>
 #include <vector>
 
 #include "core/printable.hpp"
+#include "sim/fewer_bins.hpp"
 #include "sim/words.hpp"
 
 namespace weir::sim {
@@ -28,14 +32,67 @@ std::string whom(std::uint64_t clients_denied, std::uint64_t clients) {
   return fmt::format("{} of {}", grouped(clients_denied), counted(clients, "client"));
 }
 
-// The one client that stands out among those denied.
-std::string leader(const LimitReport& limit) {
-  if (limit.worst.empty() || limit.clients_denied < 2) return "";
+// What is known of a client that asked all the time: of sixteen spans of equal length or a few less, nine of
+// ten, each has between half and twice the mean. People pause.
+struct Pace {
+  double seconds;  // between two requests, on average
+  std::int64_t for_ns;
+};
+std::optional<Pace> steady_pace(const std::optional<Timeline>& timeline) {
+  constexpr std::size_t kSpans = 16;
+  constexpr std::size_t kFewestSpans = 6;
+  constexpr std::uint64_t kFewest = 100;  // requests that can show it
+  if (!timeline) return std::nullopt;
+  const Timeline spans = in_fewer_bins(*timeline, kSpans);
+  if (spans.requests.size() < kFewestSpans + 2) return std::nullopt;
+  // The first and the last are not whole.
+  const std::vector<std::uint64_t> whole(spans.requests.begin() + 1, spans.requests.end() - 1);
+  const std::uint64_t requests = std::accumulate(whole.begin(), whole.end(), std::uint64_t{0});
+  if (requests < kFewest) return std::nullopt;
+  const auto mean = static_cast<double>(requests) / static_cast<double>(whole.size());
+  const auto even = std::count_if(whole.begin(), whole.end(), [mean](std::uint64_t each) {
+    return static_cast<double>(each) >= mean / 2 && static_cast<double>(each) <= mean * 2;
+  });
+  if (static_cast<std::size_t>(even) * 10 < whole.size() * 9) return std::nullopt;
+  const auto length_s = static_cast<std::int64_t>(timeline->requests.size()) * timeline->bin_s;
+  return Pace{static_cast<double>(spans.bin_s) / mean, length_s * 1'000'000'000};
+}
+
+// What a client did that was denied most: only what the log shows.
+std::string what_it_did(const WorstClient& client, std::uint64_t requests) {
+  if (const std::optional<Pace> pace = steady_pace(client.timeline)) {
+    const std::string often = pace->seconds < 1
+                                  ? fmt::format("{:.2g} times a second", 1 / pace->seconds)
+                                  : "every " + about(std::llround(pace->seconds * 100) * 10'000'000);
+    return fmt::format("which asked {} for {}", often, about(pace->for_ns));
+  }
+  constexpr std::uint64_t kMuch = 10;  // a tenth of all requests
+  if (client.requests * kMuch < requests) return "";
+  return fmt::format("which sent {} of all requests", percent(client.requests, requests));
+}
+
+std::string name_of(const WorstClient& client) {
+  return cut_middle(core::printable(client.client), kNameColumns);
+}
+
+// "2 of 28 clients, one of them, 192.0.2.1, with 89 % of the denials, which asked every 1.2s for 6h". `told`:
+// the client of which that was said before.
+std::string denied_by(const LimitReport& limit, std::uint64_t clients, std::uint64_t requests,
+                      std::string& told) {
+  std::string text = whom(limit.clients_denied, clients);
+  const std::string share =
+      fmt::format(" ({} of the requests)", percent(limit.denied, limit.allowed + limit.denied));
+  // The one client that stands out among those denied.
+  if (limit.worst.empty() || limit.worst.front().denied * 2 <= limit.denied) return text + share;
   const WorstClient& worst = limit.worst.front();
-  if (worst.denied * 2 <= limit.denied) return "";
-  return fmt::format(", {} alone with {} of what it denied",
-                     cut_middle(core::printable(worst.client), kNameColumns),
-                     percent(worst.denied, limit.denied));
+  const std::string name = name_of(worst);
+  const bool first = name != told;
+  told = name;
+  const std::string did = first ? what_it_did(worst, requests) : "";
+  if (limit.clients_denied == 1) return text + (did.empty() || clients == 1 ? share : ", " + did);
+  text += fmt::format(", {}{} with {} of the denials", first ? "one of them, " : "",
+                      name + (first ? "," : ""), percent(worst.denied, limit.denied));
+  return did.empty() ? text : text + ", " + did;
 }
 
 }  // namespace
@@ -46,7 +103,7 @@ std::string answer_of(const ReplayReport& report) {
   std::vector<std::string> nobody;
   std::vector<const LimitReport*> denying;
   for (const LimitReport& limit : report.limits) {
-    if (report.file && &limit != report.limits.data()) break;  // the others are parts of the first
+    if (report.parts && &limit != report.limits.data()) break;
     if (limit.denied > 0) {
       denying.push_back(&limit);
     } else {
@@ -64,13 +121,12 @@ std::string answer_of(const ReplayReport& report) {
   }
   // The mildest and the strictest say what the others lie between.
   if (denying.size() > 2) denying = {denying.front(), denying.back()};
+  std::string told;
   for (const LimitReport* each : denying) {
     text += text.empty()
                 ? fmt::format("{} would have denied ", quoted(report.file ? report.file->name : each->limit))
                 : fmt::format("; {} ", quoted(each->limit));
-    text += fmt::format("{} ({} of the requests)", whom(each->clients_denied, clients),
-                        percent(each->denied, each->allowed + each->denied)) +
-            leader(*each);
+    text += denied_by(*each, clients, report.log.stats.requests, told);
   }
   return text + ".";
 }

@@ -10,8 +10,9 @@
 
 namespace weir::sim {
 
-// "`100/min` would have denied nobody; `60/min` 2 of 28 clients (5 % of the requests), 192.0.2.1 alone with
-// 89 % of what it denied."
+// "`100/min` would have denied nobody; `60/min` 2 of 28 clients, one of them, 192.0.2.1, with 89 % of the
+// denials, which asked every 1.2s for 6h." A client with more than half of the denials is named, with what it
+// did as far as the log shows it.
 std::string answer_of(const ReplayReport& report);
 // "`60/min` would have denied 1 of 153 clients; today's `100/min` nobody."
 std::string answer_of(const SuggestReport& report);

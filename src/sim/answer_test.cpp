@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <numeric>
+
 namespace weir::sim {
 namespace {
 
@@ -29,17 +32,81 @@ std::string answer(const std::vector<Denied>& limits, std::uint64_t clients = 28
 }
 
 TEST(Answer, one_sentence_of_a_replay) {
-  EXPECT_EQ(answer({{"60/min", 100, 2, 89}, {"100/min", 0, 0, 0}}),
-            "`100/min` would have denied nobody; `60/min` 2 of 28 clients (10 % of the requests), 192.0.2.1 "
-            "alone with "
-            "89 % of what it denied.");
+  EXPECT_EQ(answer({{"60/min", 60, 2, 53}, {"100/min", 0, 0, 0}}),
+            "`100/min` would have denied nobody; `60/min` 2 of 28 clients, one of them, 192.0.2.1, with 88 % "
+            "of the "
+            "denials.");
   EXPECT_EQ(answer({{"60/min", 100, 2, 50}}),
             "`60/min` would have denied 2 of 28 clients (10 % of the requests).");
+  EXPECT_EQ(answer({{"60/min", 100, 1, 100}}),
+            "`60/min` would have denied 1 of 28 clients, which sent 10 % of all requests.");
   EXPECT_EQ(answer({{"60/min", 0, 0, 0}, {"9/s", 0, 0, 0}}), "`60/min` and `9/s` would have denied nobody.");
   EXPECT_EQ(answer({{"1/s", 0, 0, 0}, {"2/s", 0, 0, 0}, {"3/s", 0, 0, 0}}),
             "3 of 3 limits would have denied nobody.");
   EXPECT_EQ(answer({{"1/d", 990, 1, 990}}, 1),
             "`1/d` would have denied the one client (99 % of the requests).");
+}
+
+// A report of one limit that denied two clients, the first of which asked as `requests` say, in minutes.
+std::string about_one_who_asked(std::vector<std::uint64_t> requests, std::uint64_t all = 1'000'000) {
+  ReplayReport report;
+  report.log.stats.requests = all;
+  report.log.clients = 28;
+  LimitReport& limit = report.limits.emplace_back();
+  limit.limit = "60/min";
+  limit.denied = 100;
+  limit.allowed = all - 100;
+  limit.clients_denied = 2;
+  const std::uint64_t sum = std::accumulate(requests.begin(), requests.end(), std::uint64_t{0});
+  limit.worst.push_back({"192.0.2.1", 0, sum, 89, 0, Timeline{0, 60, std::move(requests), {}}});
+  const std::string text = answer_of(report);
+  const std::string before =
+      "`60/min` would have denied 2 of 28 clients, one of them, 192.0.2.1, with 89 % of the denials";
+  EXPECT_TRUE(text.starts_with(before)) << text;
+  return text.substr(std::min(before.size(), text.size()));
+}
+
+TEST(Answer, a_pace_is_said_only_of_a_client_that_kept_it) {
+  const auto minutes = [](std::size_t count, std::uint64_t each) {
+    return std::vector<std::uint64_t>(count, each);
+  };
+  EXPECT_EQ(about_one_who_asked(minutes(360, 50)), ", which asked every 1.2s for 6h.");
+  EXPECT_EQ(about_one_who_asked(minutes(90, 600)), ", which asked 10 times a second for 1h30m.");
+  EXPECT_EQ(about_one_who_asked(minutes(360, 1)), ", which asked every 1m for 6h.");
+  // Unevenly, but never far from the mean.
+  std::vector<std::uint64_t> uneven = minutes(16, 50);
+  for (std::size_t i = 0; i < uneven.size(); i += 2) uneven[i] = 28;
+  EXPECT_EQ(about_one_who_asked(uneven), ", which asked every 1.54s for 16m.");
+  // With a pause of a quarter of the time; in one go; too short; too few.
+  std::vector<std::uint64_t> pause = minutes(16, 50);
+  std::fill(pause.begin() + 6, pause.begin() + 10, 0);
+  EXPECT_EQ(about_one_who_asked(pause), ".");
+  std::vector<std::uint64_t> once = minutes(16, 1);
+  once[8] = 5000;
+  EXPECT_EQ(about_one_who_asked(once), ".");
+  EXPECT_EQ(about_one_who_asked(minutes(7, 50)), ".");
+  EXPECT_EQ(about_one_who_asked(minutes(8, 50)), ", which asked every 1.2s for 8m.");
+  EXPECT_EQ(about_one_who_asked(minutes(16, 7)), ".");
+  // No pace, but a good part of the log.
+  EXPECT_EQ(about_one_who_asked(pause, 5'000), ", which sent 12 % of all requests.");
+}
+
+TEST(Answer, what_a_client_did_is_said_once) {
+  EXPECT_EQ(
+      answer({{"3/s", 300, 3, 200}, {"1/s", 500, 28, 400}}),
+      "`3/s` would have denied 3 of 28 clients, one of them, 192.0.2.1, with 67 % of the denials, which sent "
+      "30 % of all requests; `1/s` all 28 clients, 192.0.2.1 with 80 % of the denials.");
+}
+
+TEST(Answer, parts_of_one_whole_do_not_compete) {
+  ReplayReport report;
+  report.parts = true;
+  report.log.stats.requests = 10;
+  report.log.clients = 2;
+  report.limits.resize(2);
+  report.limits[0].limit = "by plan";
+  report.limits[1].limit = "free";
+  EXPECT_EQ(answer_of(report), "`by plan` would have denied nobody.");
 }
 
 TEST(Answer, the_mildest_and_the_strictest_stand_for_those_between) {

@@ -46,6 +46,9 @@ void FileComparison::take(const logs::Event& event, const logs::Clients& clients
   const bool denied_after = !after.error && !after.allowed;
   totals_.denied_before += denied_before ? 1 : 0;
   totals_.denied_after += denied_after ? 1 : 0;
+  over_time_.add(event.ns, 0);
+  if (denied_before) over_time_.add(event.ns, 1);
+  if (denied_after) over_time_.add(event.ns, 2);
   const std::vector<std::string_view> values =
       logs::values_of(clients.name(event.client), attributes_.size());
   std::string who;
@@ -77,7 +80,15 @@ ComparisonReport FileComparison::report() const {
   std::sort(report.otherwise.begin(), report.otherwise.end(), [](const auto& a, const auto& b) {
     return std::tie(b.requests, a.by_before, a.by_after) < std::tie(a.requests, b.by_before, b.by_after);
   });
+  const auto timeline = [this](std::size_t denied) {
+    return Timeline{over_time_.from_s(), over_time_.bin_s(), over_time_.counts(0), over_time_.counts(denied)};
+  };
+  report.before = timeline(1);
+  report.after = timeline(2);
+  report.clients_seen = clients_.size();
   for (const auto& [who, counts] : clients_) {
+    report.clients_denied_before += counts.before > 0 ? 1 : 0;
+    report.clients_denied_after += counts.after > 0 ? 1 : 0;
     if (counts.before != counts.after)
       report.clients.push_back({who, counts.number, counts.requests, counts.before, counts.after});
   }

@@ -14,6 +14,7 @@
 #include "limits/set.hpp"
 #include "sim/file_replay.hpp"
 #include "sim/naming.hpp"
+#include "sim/series.hpp"
 
 namespace weir::sim {
 
@@ -21,6 +22,8 @@ struct ComparisonReport {
   std::uint64_t requests = 0;
   std::uint64_t denied_before = 0;
   std::uint64_t denied_after = 0;
+  std::uint64_t clients_denied_before = 0;
+  std::uint64_t clients_denied_after = 0;
   std::uint64_t errors_before = 0;
   std::uint64_t errors_after = 0;
   // Of requests that are decided otherwise: which limits denied them ("" where they were allowed).
@@ -40,6 +43,9 @@ struct ComparisonReport {
   std::string key;              // what makes a client: "ip, user"
   std::vector<Client> clients;  // that are denied more or less often, by how much; at most kMostClients
   std::uint64_t clients_changed = 0;
+  std::uint64_t clients_seen = 0;
+  Timeline before;
+  Timeline after;
 
   static constexpr std::size_t kMostClients = 20;
 };
@@ -67,6 +73,8 @@ class FileComparison {
   FileReplay after_;
   std::vector<std::string> attributes_;
   std::vector<std::size_t> who_;  // the attributes that make a client
+  static constexpr std::size_t kMostBins = 512;
+  Series over_time_{3, kMostBins};  // requests, and those denied before and after
   ComparisonReport totals_;
   std::map<std::pair<std::string, std::string>, std::uint64_t> otherwise_;
   std::map<std::string, Counts> clients_;

@@ -178,6 +178,7 @@ std::string FileReplay::names() const {
 ReplayReport FileReplay::report() const {
   ReplayReport report;
   report.file = totals_;
+  report.parts = true;
   report.from_s = over_time_.from_s();
   report.bin_s = over_time_.bin_s();
   report.requests_over_time = over_time_.counts(0);

@@ -18,12 +18,12 @@ std::string pseudonym(std::uint64_t number, std::string_view kind) {
   return std::string(kind) + " " + std::to_string(number + 1);
 }
 
+}  // namespace
+
 std::string without_folder(const std::string& path) {
   const std::size_t slash = path.rfind('/');
   return slash == std::string::npos ? path : path.substr(slash + 1);
 }
-
-}  // namespace
 
 std::string called(std::string_view name, std::uint64_t number, Naming naming, std::string_view kind) {
   return may_show(name, naming) ? std::string(name) : pseudonym(number, kind);

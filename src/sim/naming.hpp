@@ -40,4 +40,7 @@ std::string kind_of_clients(const ReplayReport& report, std::size_t limit);
 ReplayReport with_names(ReplayReport report, Naming naming);
 void leave_out_texts(LogReport& log);
 
+// "/etc/weir/limits.yaml" -> "limits.yaml".
+std::string without_folder(const std::string& path);
+
 }  // namespace weir::sim

@@ -18,13 +18,6 @@ std::uint64_t value_at(const std::vector<std::uint64_t>& values, std::size_t i) 
   return i < values.size() ? values[i] : 0;
 }
 
-// The sums of `together` neighbours.
-std::vector<std::uint64_t> merged(const std::vector<std::uint64_t>& values, std::size_t together) {
-  std::vector<std::uint64_t> sums((values.size() + together - 1) / together);
-  for (std::size_t i = 0; i < values.size(); ++i) sums[i / together] += values[i];
-  return sums;
-}
-
 // An area of steps, one for each bin.
 template <class Value>
 std::string steps(std::size_t bins, double peak, Value value) {
@@ -46,7 +39,7 @@ std::string marks(const std::vector<std::uint64_t>& denied) {
     if (denied[i] == 0) continue;
     std::size_t end = i + 1;
     while (end < denied.size() && denied[end] > 0) ++end;
-    path += fmt::format("M{} 103H{}V107H{}Z", i, end, i);
+    path += fmt::format("M{} 105H{}", i, end);
     i = end;
   }
   return path;
@@ -67,7 +60,7 @@ std::string drawing(const OverTime& series, const std::vector<double>& lines) {
   svg += fmt::format("<path class=\"allowed\" d=\"{}\"/>", steps(bins, peak, [&](std::size_t i) {
                        return value_at(series.requests, i) - value_at(series.denied, i);
                      }));
-  if (!below.empty()) svg += fmt::format("<path class=\"denied\" d=\"{}\"/>", below);
+  if (!below.empty()) svg += fmt::format("<path class=\"below\" d=\"{}\"/>", below);
   return svg + "</svg>";
 }
 
@@ -156,23 +149,14 @@ std::string chart_of(const OverTime& series, const std::string& what, const std:
   }
   const auto span =
       static_cast<std::int64_t>(std::max<std::size_t>(1, series.requests.size())) * series.bin_s;
-  const std::string unit = about(series.bin_s * 1'000'000'000);
-  return fmt::format("<p class=\"unit\">requests in {}</p>", unit == "1s"   ? "a second"
-                                                             : unit == "1m" ? "a minute"
-                                                                            : unit) +
+  return fmt::format("<p class=\"unit\">requests in {}</p>", span_in_words(series.bin_s)) +
          plot("over-time", what, "data-at=\"" + at + "\"",
               drawing(series, lines) + axis("y", "bottom", heights) +
                   axis("x", "left", times(series.from_s, span)));
 }
 
 std::string strip_of(const OverTime& series, const std::string& what, const std::string& at) {
-  constexpr std::size_t kMostBins = 120;  // more would blur
-  const std::size_t together = (series.requests.size() + kMostBins - 1) / kMostBins;
-  if (together <= 1) return plot("strip", what, "data-at=\"" + at + "\"", drawing(series, {}));
-  const std::vector<std::uint64_t> requests = merged(series.requests, together);
-  const std::vector<std::uint64_t> denied = merged(series.denied, together);
-  return plot("strip", what, "data-at=\"" + at + "\"",
-              drawing({series.from_s, series.bin_s, requests, denied, peak_of(requests)}, {}));
+  return plot("strip", what, "data-at=\"" + at + "\"", drawing(series, {}));
 }
 
 std::string sizes_of(const std::vector<std::uint64_t>& clients, const std::vector<std::uint64_t>& denied) {

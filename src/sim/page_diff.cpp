@@ -2,9 +2,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "sim/answer.hpp"
+#include "sim/fewer_bins.hpp"
 #include "sim/naming.hpp"
+#include "sim/page_charts.hpp"
 #include "sim/page_html.hpp"
 #include "sim/words.hpp"
 
@@ -16,18 +19,57 @@ using Kind = limits::Difference::Kind;
 std::string verdict(const std::string& by) { return by.empty() ? "allowed" : "denied by " + code(by); }
 
 std::string number(std::uint64_t value, const char* unit) {
-  return fmt::format("<td class=\"number\" data-v=\"{}\">{} <span class=\"unit\">{}</span></td>", value,
-                     grouped(value), unit);
+  return number_cell(static_cast<double>(value), grouped(value), unit);
+}
+
+// Before and after, as limits are compared on a replay's page.
+struct Side {
+  const char* name;
+  std::uint64_t denied;
+  std::uint64_t clients;
+  Timeline over_time;
+};
+
+std::string chart(const Side& side, std::size_t i, bool whole) {
+  const OverTime series{side.over_time.from_s, side.over_time.bin_s, side.over_time.requests,
+                        side.over_time.denied, peak_of(side.over_time.requests)};
+  const std::string what = fmt::format("Requests over time, {}: {} denied", side.name, grouped(side.denied));
+  return whole ? chart_of(series, what, std::to_string(i)) : strip_of(series, what, std::to_string(i));
+}
+
+std::string sides_of(const ComparisonReport& log, const std::vector<Side>& sides) {
+  std::string out =
+      "<h2 class=\"first\">Before and after</h2>\n<table class=\"grid\"><thead><tr><th "
+      "scope=\"col\">limits</th><th scope=\"col\" class=\"wide\">share denied</th><th scope=\"col\">requests "
+      "denied</th><th scope=\"col\">clients denied</th><th scope=\"col\" class=\"wide over\">over "
+      "time</th></tr></thead>\n<tbody>\n";
+  const auto most = static_cast<double>(std::max(log.denied_before, log.denied_after));
+  for (std::size_t i = 0; i < sides.size(); ++i) {
+    const Side& side = sides[i];
+    out += fmt::format("<tr><td class=\"limit\" data-v=\"{}\">{}</td>{}{}{}<td class=\"over\">{}</td></tr>\n",
+                       i, side.name,
+                       bar_cell(static_cast<double>(side.denied), most, share(side.denied, log.requests)),
+                       number(side.denied, "denied"), number(side.clients, "clients"), chart(side, i, false));
+  }
+  out += "</tbody></table>\n<div class=\"pair even\">";
+  for (std::size_t i = 0; i < sides.size(); ++i) {
+    out += fmt::format(
+        "<figure><figcaption><b>Over time, {}</b><span class=\"legend\"><span "
+        "class=\"allowed\">allowed</span>"
+        "<span class=\"denied\">denied</span></span></figcaption>{}</figure>",
+        sides[i].name, chart(sides[i], i, true));
+  }
+  return out + "</div>\n";
 }
 
 std::string otherwise_of(const ComparisonReport& log) {
   std::string out =
-      "<h2 class=\"first\">Requests decided otherwise</h2>\n<table class=\"plain\"><thead><tr><th "
+      "<h2>Requests decided otherwise</h2>\n<table class=\"plain\"><thead><tr><th "
       "scope=\"col\">before</th>"
       "<th scope=\"col\" class=\"left\">after</th><th scope=\"col\">requests</th></tr></thead>\n<tbody>\n";
   for (const auto& each : log.otherwise) {
-    out += fmt::format("<tr><td>{}</td><td class=\"left\">{}</td>{}</tr>\n", verdict(each.by_before),
-                       verdict(each.by_after), number(each.requests, "requests"));
+    out += fmt::format("<tr><td class=\"from\">{}</td><td class=\"left\">{}</td>{}</tr>\n",
+                       verdict(each.by_before), verdict(each.by_after), number(each.requests, "requests"));
   }
   return out + "</tbody></table>\n";
 }
@@ -46,7 +88,7 @@ std::string clients_of(const ComparisonReport& log) {
   }
   out += "</tbody></table>\n";
   if (log.clients_changed > log.clients.size())
-    out += fmt::format("<p class=\"quiet small\">And {} more.</p>\n",
+    out += fmt::format("<p class=\"quiet small below\">And {} more.</p>\n",
                        counted(log.clients_changed - log.clients.size(), "client"));
   return out;
 }
@@ -63,7 +105,8 @@ std::string said_of(const std::vector<limits::Difference>& said) {
                              : each.kind == Kind::removed ? "removed"
                                                           : "changed";
     out += fmt::format(
-        "<tr><td>{} <span class=\"tag\">{}</span>{}</td><td class=\"left\">{}</td><td class=\"left\">{}</td>"
+        "<tr><td>{} <span class=\"tag\">{}</span>{}</td><td class=\"left from\">{}</td><td "
+        "class=\"left\">{}</td>"
         "<td>{} \u2192 {}</td></tr>\n",
         code(each.path), kind,
         each.note.empty() ? "" : "<br><span class=\"quiet small\">" + escaped(each.note) + "</span>",
@@ -72,28 +115,47 @@ std::string said_of(const std::vector<limits::Difference>& said) {
   return out + "</tbody></table>\n";
 }
 
+// As a replay's page has it, for the same script.
+std::string data_of(const std::vector<Side>& sides) {
+  nlohmann::json data{{"kind", "diff"},
+                      {"series",
+                       {{"from_s", sides[0].over_time.from_s},
+                        {"bin_s", sides[0].over_time.bin_s},
+                        {"requests", sides[0].over_time.requests}}}};
+  for (const Side& each : sides) data["limits"].push_back({{"series_denied", each.over_time.denied}});
+  return data.dump();
+}
+
 }  // namespace
 
 std::string page_of(const FileDifference& difference) {
   Page page;
   page.kind = "diff";
-  page.title = "weir diff: " + difference.before + ", " + difference.after;
+  const std::string old_name = without_folder(difference.before);
+  const std::string new_name = without_folder(difference.after);
+  page.title = "weir diff: " + old_name + ", " + new_name;
   page.answer = answer_of(difference);
-  page.facts.emplace_back("before", named(difference.before, 48));
-  page.facts.emplace_back("after", named(difference.after, 48));
+  page.json = "{\"kind\":\"diff\"}";
+  page.facts.emplace_back("before", named(old_name, 48));
+  page.facts.emplace_back("after", named(new_name, 48));
   if (difference.log) {
     const ComparisonReport& log = *difference.log;
     page.facts.emplace_back("requests", grouped(log.requests));
-    page.facts.emplace_back("denied before", grouped(log.denied_before));
-    page.facts.emplace_back("denied after", grouped(log.denied_after));
+    page.facts.emplace_back(log.key.empty() ? "clients" : "clients, by " + log.key,
+                            grouped(log.clients_seen));
     if (log.errors_before + log.errors_after > 0)
       page.warnings.push_back(fmt::format("requests that are errors: {} before, {} after",
                                           grouped(log.errors_before), grouped(log.errors_after)));
+    constexpr std::size_t kBins = 120;
+    const std::vector<Side> sides{
+        {"before", log.denied_before, log.clients_denied_before, in_fewer_bins(log.before, kBins)},
+        {"after", log.denied_after, log.clients_denied_after, in_fewer_bins(log.after, kBins)}};
+    page.body += sides_of(log, sides);
+    page.json = data_of(sides);
     if (!log.otherwise.empty()) page.body += otherwise_of(log);
     if (!log.clients.empty()) page.body += clients_of(log);
   }
   if (!difference.said.empty()) page.body += said_of(difference.said);
-  page.json = "{\"kind\":\"diff\"}";
   return html_of(page);
 }
 

@@ -58,6 +58,27 @@ std::string with_code(const std::string& html) {
   return out;
 }
 
+// No line breaks within "1.4 %" and "1 of 153", nor before the number of "client 7".
+std::string glued(std::string_view text) {
+  const auto digit = [&text](std::size_t at) {
+    return at < text.size() && text[at] >= '0' && text[at] <= '9';
+  };
+  const auto follows = [&text](std::size_t at, std::string_view word) {
+    return text.substr(at).starts_with(word);
+  };
+  const auto preceded = [&text](std::size_t at, std::string_view word) {
+    return text.substr(0, at).ends_with(word);
+  };
+  std::string out;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const bool glue = follows(at, " %") ||
+                      (at > 0 && digit(at - 1) && follows(at, " of ") && digit(at + 4)) ||
+                      (follows(at, " ") && digit(at + 1) && (preceded(at, " of") || preceded(at, "client")));
+    out += glue ? "\u00a0" : std::string(1, text[at]);
+  }
+  return out;
+}
+
 // Marks that change the direction of text, or take no room, would let one name look like another.
 bool misleading(std::uint32_t point) {
   return point == 0x061C || (point >= 0x200B && point <= 0x200F) || (point >= 0x2028 && point <= 0x202E) ||
@@ -94,6 +115,22 @@ std::string named(std::string_view name, std::size_t columns) {
   const std::string safe = core::printable(name);
   return fmt::format("<span class=\"name\" title=\"{}\">{}</span>", escaped(safe),
                      safe.empty() ? "(empty)" : escaped(cut_middle(safe, columns)));
+}
+
+std::string share(std::uint64_t part, std::uint64_t whole) { return glued(percent(part, whole)); }
+
+std::string number_cell(double value, const std::string& text, std::string_view unit,
+                        std::string_view more_class) {
+  if (text == "1" && unit.ends_with('s')) unit.remove_suffix(1);
+  return fmt::format("<td class=\"number{}{}\" data-v=\"{}\">{} <span class=\"unit\">{}</span></td>",
+                     more_class.empty() ? "" : " ", more_class, value, text, unit);
+}
+
+std::string bar_cell(double value, double most, const std::string& text) {
+  return fmt::format(
+      "<td class=\"share\" data-v=\"{}\"><span class=\"bar\"><i style=\"width:{:.2f}%\"></i></span>"
+      "<span class=\"percent\">{}</span></td>",
+      value, most == 0 ? 0 : 100 * value / most, text);
 }
 
 std::string code(std::string_view text) { return "<code>" + escaped(text) + "</code>"; }
@@ -164,7 +201,7 @@ std::string html_of(const Page& page) {
              escaped(page.title)) +
          kPageStyle + "</style>\n</head>\n<body>\n<main>\n<header>\n" +
          fmt::format("<p class=\"eyebrow\">weir {}</p>\n<h1>{}</h1>\n", escaped(page.kind),
-                     with_code(escaped(page.answer))) +
+                     with_code(glued(escaped(page.answer)))) +
          facts_of(page) + "</header>\n" + notes_of(page) + page.body +
          "<footer>weir " WEIR_VERSION
          ". Times are UTC. This page loads nothing and sends nothing.</footer>\n</main>\n" +

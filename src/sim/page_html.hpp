@@ -6,6 +6,7 @@
 // Pure, any thread. Not for: what a page says (page_replay.cpp, page_suggest.cpp, page_diff.cpp).
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -22,6 +23,15 @@ std::string escaped(std::string_view text);
 std::string named(std::string_view name, std::size_t columns = 40);
 
 std::string code(std::string_view text);
+
+// "1.4 %", on one line.
+std::string share(std::uint64_t part, std::uint64_t whole);
+
+// A cell with a number: sorted by `value`, and with its unit where a page is too narrow for heads of columns.
+std::string number_cell(double value, const std::string& text, std::string_view unit,
+                        std::string_view more_class = "");
+// A cell with a bar as long as `value` is of `most`, and the value in words.
+std::string bar_cell(double value, double most, const std::string& text);
 
 // "2026-03-17 08:00:02".
 std::string stamp(std::int64_t ns);

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "sim/answer.hpp"
+#include "sim/fewer_bins.hpp"
 #include "sim/page_charts.hpp"
 #include "sim/page_html.hpp"
 #include "sim/words.hpp"
@@ -13,10 +14,13 @@ namespace {
 
 constexpr std::size_t kMostRows = 100;   // of clients under a limit: a page has a bound
 constexpr std::size_t kMostStrips = 20;  // of these with a strip
+// As many as can be told apart in a chart and in a strip.
+constexpr std::size_t kChartBins = 120;
+constexpr std::size_t kStripBins = 60;
 
 std::uint64_t requests_of(const LimitReport& limit) { return limit.allowed + limit.denied; }
 
-double share_of(const LimitReport& limit) {
+double denied_share(const LimitReport& limit) {
   const std::uint64_t requests = requests_of(limit);
   return requests == 0 ? 0 : static_cast<double>(limit.denied) / static_cast<double>(requests);
 }
@@ -45,13 +49,14 @@ constexpr Column kColumns[] = {
      [](const LimitReport& l) { return grouped(l.peak_minute); }},
 };
 
-// The best of a column, where they differ.
+// The best of a column, where they differ; parts of one whole do not compete.
 struct Best {
   double least;
   bool differ;
 };
 Best best_of(const ReplayReport& report, const Column& column) {
   Best best{column.number(report.limits.front()), false};
+  if (report.parts) return best;
   for (const LimitReport& each : report.limits) {
     best.differ = best.differ || column.number(each) != best.least;
     best.least = std::min(best.least, column.number(each));
@@ -60,13 +65,9 @@ Best best_of(const ReplayReport& report, const Column& column) {
 }
 
 std::string cell(const ReplayReport& report, const LimitReport& limit, const Column& column) {
-  // The limits of a file are parts of the first row, not rivals.
   const Best best = best_of(report, column);
-  const std::string text = column.text(limit);
-  const bool is_best = !report.file && best.differ && column.number(limit) == best.least;
-  const std::string unit = text == "1" && std::string_view(column.unit) == "clients" ? "client" : column.unit;
-  return fmt::format("<td class=\"number{}\" data-v=\"{}\">{} <span class=\"unit\">{}</span></td>",
-                     is_best ? " best" : "", column.number(limit), text, unit);
+  const bool is_best = best.differ && column.number(limit) == best.least;
+  return number_cell(column.number(limit), column.text(limit), column.unit, is_best ? "best" : "");
 }
 
 OverTime series_of(const ReplayReport& report, const LimitReport& limit) {
@@ -74,9 +75,26 @@ OverTime series_of(const ReplayReport& report, const LimitReport& limit) {
           peak_of(report.requests_over_time)};
 }
 
+std::string below_the_grid(const ReplayReport& report) {
+  if (report.limits.size() == 1) return "";
+  std::string text = report.file
+                         ? "A request is charged to all limits that it meets or to none; each row counts "
+                           "what its limit saw."
+                     : report.parts ? "Each client is decided by the limit of its plan."
+                                    : "Each limit as if it were the only one.";
+  if (std::any_of(std::begin(kColumns), std::end(kColumns),
+                  [&report](const Column& each) { return best_of(report, each).differ; })) {
+    text +=
+        " <span class=\"best\">Best in its column</span>: the least denied or locked out, or the lowest "
+        "peak, "
+        "which is the most that is let through in any second or minute.";
+  }
+  return "<p class=\"quiet small below\">" + text + "</p>\n";
+}
+
 std::string grid_of(const ReplayReport& report) {
   double most = 0;
-  for (const LimitReport& each : report.limits) most = std::max(most, share_of(each));
+  for (const LimitReport& each : report.limits) most = std::max(most, denied_share(each));
   std::string out =
       "<table class=\"grid\"><thead><tr><th scope=\"col\">limit</th><th scope=\"col\" class=\"wide\">share "
       "denied</th>";
@@ -84,38 +102,29 @@ std::string grid_of(const ReplayReport& report) {
   out += "<th scope=\"col\" class=\"wide over\">over time</th></tr></thead>\n<tbody>\n";
   for (std::size_t i = 0; i < report.limits.size(); ++i) {
     const LimitReport& limit = report.limits[i];
-    out += fmt::format(
-        "<tr><td class=\"limit\" data-v=\"{0}\"><a href=\"#limit-{1}\">{2}</a></td>"
-        "<td class=\"share\" data-v=\"{3}\"><span class=\"bar\"><i style=\"width:{4:.2f}%\"></i></span>"
-        "<span class=\"percent\">{5}</span></td>",
-        i, i + 1, code(limit.limit), share_of(limit), most == 0 ? 0 : 100 * share_of(limit) / most,
-        percent(limit.denied, requests_of(limit)));
+    out += fmt::format("<tr><td class=\"limit\" data-v=\"{0}\"><a href=\"#limit-{1}\">{2}</a></td>{3}", i,
+                       i + 1, code(limit.limit),
+                       bar_cell(denied_share(limit), most, share(limit.denied, requests_of(limit))));
     for (const Column& each : kColumns) out += cell(report, limit, each);
     out += "<td class=\"over\">" +
            strip_of(series_of(report, limit), limit.limit + " over time", std::to_string(i)) + "</td></tr>\n";
   }
-  out += "</tbody></table>\n";
-  out += report.limits.size() == 1 ? ""
-         : report.file ? "<p class=\"quiet small\">A request is charged to all limits that it meets or to "
-                         "none; each row counts what "
-                         "its limit saw.</p>\n"
-                       : "<p class=\"quiet small\">Each limit as if it were the only one. <span "
-                         "class=\"best\">Best in its "
-                         "column</span>: the least denied or locked out, or the lowest "
-                         "peak, which is the most that is let through in any second or minute.</p>\n";
-  return out;
+  return out + "</tbody></table>\n" + below_the_grid(report);
 }
 
 std::string verdict(const ReplayReport& report, const LimitReport& limit) {
   if (limit.denied == 0)
-    return fmt::format("<p class=\"lead\">Nobody would have been denied: all {} allowed.</p>\n",
-                       counted(requests_of(limit), "request"));
+    return requests_of(limit) == 0
+               ? "<p class=\"lead\">No request met it.</p>\n"
+               : fmt::format("<p class=\"lead\">Nobody would have been denied: {} allowed.</p>\n",
+                             requests_of(limit) == 1 ? "the one request is"
+                                                     : "all " + counted(requests_of(limit), "request"));
   std::string out = fmt::format(
       "<p class=\"lead\">Would have denied <strong class=\"red\">{}</strong> of {} ({}), from "
       "<strong class=\"red\">{}</strong>",
-      counted(limit.denied, "request"), grouped(requests_of(limit)),
-      percent(limit.denied, requests_of(limit)), counted(limit.clients_denied, "client"));
-  if (!report.file) out += fmt::format(" of {}", grouped(report.log.clients));
+      counted(limit.denied, "request"), grouped(requests_of(limit)), share(limit.denied, requests_of(limit)),
+      counted(limit.clients_denied, "client"));
+  if (!report.parts) out += fmt::format(" of {}", grouped(report.log.clients));
   if (limit.longest_locked_out_client) {
     out += fmt::format(". Locked out longest: {}, for {}", named(*limit.longest_locked_out_client),
                        about(limit.longest_locked_out_ns));
@@ -132,34 +141,39 @@ std::string verdict(const ReplayReport& report, const LimitReport& limit) {
 
 std::string worst_of(const LimitReport& limit, std::size_t at) {
   if (limit.worst.empty()) return "";
+  const bool strips = std::any_of(limit.worst.begin(), limit.worst.end(),
+                                  [](const WorstClient& each) { return each.timeline.has_value(); });
+  const std::string title = limit.clients_denied == 1 ? "The client denied"
+                            : limit.clients_denied == limit.worst.size()
+                                ? fmt::format("The {} clients denied", limit.worst.size())
+                                : fmt::format("The {} of {} clients denied most", limit.worst.size(),
+                                              grouped(limit.clients_denied));
   std::string out = fmt::format(
       "<h3>{}</h3>\n<table class=\"worst\"><thead><tr><th scope=\"col\">client</th><th "
-      "scope=\"col\">requests</th>"
-      "<th scope=\"col\">denied</th><th scope=\"col\">first denied (UTC)</th><th scope=\"col\" class=\"wide "
-      "over\">its "
-      "requests over time</th></tr></thead>\n<tbody>\n",
-      limit.worst.size() == 1
-          ? "The client denied"
-          : fmt::format("The {} clients denied most", std::min(limit.worst.size(), kMostRows)));
-  for (std::size_t i = 0; i < std::min(limit.worst.size(), kMostRows); ++i) {
+      "scope=\"col\">requests</th><th scope=\"col\">denied</th><th scope=\"col\">first denied (UTC)</th>{}"
+      "</tr></thead>\n<tbody>\n",
+      title, strips ? "<th scope=\"col\" class=\"wide over\">its requests over time</th>" : "");
+  for (std::size_t i = 0; i < limit.worst.size(); ++i) {
     const WorstClient& each = limit.worst[i];
     out += fmt::format(
-        "<tr><td class=\"client\">{}</td><td class=\"number\" data-v=\"{}\">{} <span "
-        "class=\"unit\">requests</span></td>"
-        "<td class=\"number red\" data-v=\"{}\">{} <span class=\"unit\">denied</span></td>"
-        "<td class=\"number\" data-v=\"{}\"><time>{}</time></td><td class=\"over\">",
-        named(each.client, 36), each.requests, grouped(each.requests), each.denied, grouped(each.denied),
+        "<tr><td class=\"client\">{}</td>{}{}<td class=\"number\" data-v=\"{}\"><time>{}</time></td>",
+        named(each.client, 36),
+        number_cell(static_cast<double>(each.requests), grouped(each.requests), "requests"),
+        number_cell(static_cast<double>(each.denied), grouped(each.denied), "denied", "red"),
         each.first_denied_ns, stamp(each.first_denied_ns));
-    if (const auto& series = each.timeline; series && i < kMostStrips) {
+    if (strips) out += "<td class=\"over\">";
+    if (const auto& series = each.timeline) {
       out += strip_of(
           {series->from_s, series->bin_s, series->requests, series->denied, peak_of(series->requests)},
           fmt::format("{} requests, {} denied, over time", each.requests, each.denied),
           fmt::format("{} {}", at, i));
     }
-    out += "</td></tr>\n";
+    out += strips ? "</td></tr>\n" : "</tr>\n";
   }
-  return out +
-         "</tbody></table>\n<p class=\"quiet small\">Each strip has its own scales of height and time.</p>\n";
+  out += "</tbody></table>\n";
+  return !strips
+             ? out
+             : out + "<p class=\"quiet small below\">Each strip has its own scales of height and time.</p>\n";
 }
 
 std::string section_of(const ReplayReport& report, std::size_t i) {
@@ -178,21 +192,32 @@ std::string section_of(const ReplayReport& report, std::size_t i) {
          worst_of(limit, i) + "</section>\n";
 }
 
-// What the script needs, and no more rows than the page has.
-std::string data_of(ReplayReport report) {
+// No more rows than a reader reads, and no more bins than a reader sees.
+ReplayReport for_a_page(ReplayReport report) {
+  const Bins fine{report.from_s, report.bin_s};
+  const Bins wide = fewer_bins(fine, report.requests_over_time.size(), kChartBins);
+  report.from_s = wide.from_s;
+  report.bin_s = wide.bin_s;
+  report.requests_over_time = added_up(report.requests_over_time, fine, wide);
   for (LimitReport& limit : report.limits) {
+    limit.denied_over_time = added_up(limit.denied_over_time, fine, wide);
     if (limit.worst.size() > kMostRows) limit.worst.resize(kMostRows);
-    for (std::size_t i = kMostStrips; i < limit.worst.size(); ++i) limit.worst[i].timeline.reset();
+    for (std::size_t i = 0; i < limit.worst.size(); ++i) {
+      std::optional<Timeline>& timeline = limit.worst[i].timeline;
+      if (i >= kMostStrips) timeline.reset();
+      if (timeline) timeline = in_fewer_bins(*timeline, kStripBins);
+    }
   }
-  return json_of(report);
+  return report;
 }
 
 }  // namespace
 
-std::string page_of(const ReplayReport& report) {
+std::string page_of(const ReplayReport& whole) {
+  const ReplayReport report = for_a_page(whole);
   Page page;
   page.kind = "replay";
-  page.answer = answer_of(report);
+  page.answer = answer_of(whole);
   describe(page, report.log);
   if (const auto& file = report.file) {
     page.facts.emplace_back("limits file", named(file->name));
@@ -201,15 +226,17 @@ std::string page_of(const ReplayReport& report) {
       page.warnings.push_back(counted(file->errors, "request") +
                               " could not be decided, and count as errors");
   }
+  const std::size_t limits = report.limits.size();
   page.body =
-      fmt::format(
-          "<h2 class=\"first\">{}</h2>\n",
-          report.limits.size() == 1 ? "The limit" : fmt::format("{} limits compared", report.limits.size())) +
+      fmt::format("<h2 class=\"first\">{}</h2>\n", limits == 1     ? "The limit"
+                                                   : !report.parts ? fmt::format("{} limits compared", limits)
+                                                   : report.file   ? "All limits together, and each of them"
+                                                                   : "All plans together, and each of them") +
       grid_of(report);
   if (report.log.stats.requests > 0) {
     for (std::size_t i = 0; i < report.limits.size(); ++i) page.body += section_of(report, i);
   }
-  page.json = data_of(report);
+  page.json = json_of(report);
   return html_of(page);
 }
 

@@ -60,15 +60,13 @@ std::string grid_of(const SuggestReport& report, const std::vector<Row>& rows) {
     const std::string note =
         *rows[i].note == '\0' ? "" : fmt::format(" <span class=\"tag\">{}</span>", rows[i].note);
     out += fmt::format(
-        "<tr><td class=\"limit\" data-v=\"{0}\"><b class=\"dot\">{1}</b>{2}{3}</td><td class=\"share\" "
-        "data-v=\"{4}\">"
-        "<span class=\"bar\"><i style=\"width:{5:.2f}%\"></i></span><span class=\"percent\">{6}</span></td>"
-        "<td class=\"number\" data-v=\"{4}\">{7} <span class=\"unit\">denied</span></td>"
-        "<td class=\"number\" data-v=\"{8}\">{9} <span class=\"unit\">clients</span></td><td class=\"left "
-        "exact\">{10}</td></tr>\n",
-        i, i + 1, code(limit.limit), note, limit.denied,
-        100 * static_cast<double>(limit.denied) / static_cast<double>(most), percent(limit.denied, requests),
-        grouped(limit.denied), limit.clients_denied, grouped(limit.clients_denied), exact_of(rows[i]));
+        "<tr><td class=\"limit\" data-v=\"{}\"><b class=\"dot\">{}</b>{}{}</td>{}{}{}<td class=\"left "
+        "exact\">{}</td></tr>\n",
+        i, i + 1, code(limit.limit), note,
+        bar_cell(static_cast<double>(limit.denied), static_cast<double>(most), share(limit.denied, requests)),
+        number_cell(static_cast<double>(limit.denied), grouped(limit.denied), "denied"),
+        number_cell(static_cast<double>(limit.clients_denied), grouped(limit.clients_denied), "clients"),
+        exact_of(rows[i]));
   }
   return out + "</tbody></table>\n";
 }

@@ -260,6 +260,7 @@ Replay::Denials Replay::denials(std::size_t limit, const std::vector<bool>& good
 
 ReplayReport Replay::report(const logs::Clients& clients, std::size_t key_parts) const {
   ReplayReport report;
+  report.parts = plan_of_ != nullptr;
   report.from_s = over_time_.from_s();
   report.bin_s = over_time_.bin_s();
   report.requests_over_time = over_time_.counts(0);

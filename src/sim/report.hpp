@@ -75,6 +75,8 @@ struct FileTotals {
 struct ReplayReport {
   LogReport log;
   std::optional<FileTotals> file;
+  // The first of the limits is all of them together, and the others are its parts: of a file, or by plan.
+  bool parts = false;
   std::int64_t from_s = 0;
   std::int64_t bin_s = 1;
   std::vector<std::uint64_t> requests_over_time;

@@ -38,7 +38,9 @@ std::string percent(std::uint64_t part, std::uint64_t whole) {
   const double share = 100.0 * static_cast<double>(part) / static_cast<double>(whole);
   if (share < 0.01) return "< 0.01 %";
   if (part < whole && share > 99.99) return "> 99.99 %";
-  return fmt::format("{:.{}f} %", share, share < 1 ? 2 : share < 10 ? 1 : 0);
+  const double rest = part < whole ? 100 - share : 100;
+  const int digits = share < 1 || rest < 0.1 ? 2 : share < 10 || rest < 1 ? 1 : 0;
+  return fmt::format("{:.{}f} %", share, digits);
 }
 
 std::string about(std::int64_t ns) {
@@ -48,8 +50,28 @@ std::string about(std::int64_t ns) {
   if (exact >= hours{1}) return core::to_text(round<minutes>(exact));
   if (exact >= minutes{1}) return core::to_text(round<seconds>(exact));
   if (exact >= seconds{10}) return core::to_text(round<duration<std::int64_t, std::deci>>(exact));
+  if (exact >= seconds{1}) return core::to_text(round<duration<std::int64_t, std::centi>>(exact));
   if (exact >= milliseconds{1}) return core::to_text(round<milliseconds>(exact));
   return core::to_text(exact);
+}
+
+std::string span_in_words(std::int64_t seconds) {
+  struct Unit {
+    std::int64_t seconds;
+    const char* one;
+    const char* many;
+  };
+  constexpr Unit kUnits[] = {{604'800, "a week", "weeks"},
+                             {86'400, "a day", "days"},
+                             {3600, "an hour", "hours"},
+                             {60, "a minute", "minutes"},
+                             {1, "a second", "seconds"}};
+  for (const Unit& each : kUnits) {
+    if (seconds % each.seconds != 0) continue;
+    const std::int64_t count = seconds / each.seconds;
+    return count == 1 ? each.one : fmt::format("{} {}", count, each.many);
+  }
+  return "";
 }
 
 std::string rate_in_words(double per_second) {

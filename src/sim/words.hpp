@@ -22,6 +22,9 @@ std::string percent(std::uint64_t part, std::uint64_t whole);
 // "1h23m", "12.5s".
 std::string about(std::int64_t ns);
 
+// "a second", "2 minutes", "a week": of whole seconds, in the greatest unit that divides them.
+std::string span_in_words(std::int64_t seconds);
+
 // "10 a second", "1 a minute", "3 an hour": in the shortest period in which it is at least 1, and at most a
 // day.
 std::string rate_in_words(double per_second);

@@ -105,12 +105,19 @@ def pages():
         "many clients": ("replay", dense, *limits("1/min", "10/s"), "--worst", "1000"),
         "pseudonyms": ("replay", EXAMPLE, *limits("60/min"), "--anonymize"),
         "a file": ("replay", EXAMPLE, "--limits", ROOT / "examples/limits/public_api.yaml"),
+        "plans": ("replay", EXAMPLE, "--plans", plans(), *limits("gold=60/min,*=5/min")),
         "suggest": ("suggest", EXAMPLE, "--deny-clients", "1%", "--today", "100/min"),
         "suggest requests": ("suggest", EXAMPLE, "--deny-requests", "1%"),
         "suggest from one": ("suggest", one, "--deny-clients", "0%"),
         "diff": ("diff", limits_file("old", "60/min"), limits_file("new", "5/min burst 60"), "--log", EXAMPLE),
         "diff without a log": ("diff", limits_file("old", "60/min"), limits_file("new", "5/min")),
     }
+
+
+def plans():
+    path = folder / "plans.csv"
+    path.write_text("203.0.113.66,gold\n")
+    return path
 
 
 def limits_file(name, rate):
@@ -368,6 +375,8 @@ class TestPages(unittest.TestCase):
                     self.assertEqual(check_numbers(page, report), [])
                 headline = page.run("return document.querySelector('h1').textContent")
                 self.assertRegex(headline, r"^.{12,240}\.$")
+                for series in [report["series"]] if "series" in report else []:
+                    self.assertLessEqual(len(series["requests"]), 120, "a chart that is too fine")
                 self.assertLess(len(text), 3_000_000)
 
     def test_looks(self):
@@ -423,18 +432,23 @@ class TestPages(unittest.TestCase):
     def test_words(self):
         made = pages()
         for name, words in {
-            "5 limits": ("100/min would have denied nobody; 7/s 1 of 153 clients (1.2 % of the requests); 5/min burst 60 1 of 153", "5 limits compared", "1,315", "Locked out longest: 203.0.113.66"),
+            "5 limits": ("100/min would have denied nobody; 7/s 1 of 153 clients (1.2 % of the requests); 5/min burst 60 1 of 153 clients, which asked 1.2 times a second for 20m.", "5 limits compared", "1,315", "Locked out longest: 203.0.113.66"),
             "nobody denied": ("100/min and 200/min would have denied nobody.", "Nobody would have been denied: all 90 requests"),
             "pseudonyms": ("client ",),
-            "a file": ("A request is charged to all limits that it meets", "limits file"),
+            "a file": ("A request is charged to all limits that it meets", "limits file", "All limits together, and each of them",
+                       "The 10 of 44 clients denied most"),
+            "plans": ("All plans together, and each of them", "Each client is decided by the limit of its plan",
+                      "by plan would have denied"),
+            "one request": ("the one request is allowed",),
             "12 limits": ("could not be read", "too few columns", "client 2"),
             "suggest": ("60/min would have denied 1 of 153 clients", "today\u2019s 100/min nobody", "the knee", "1 a minute",
-                        "period longer than the log", "Every limit on the line or above it meets the criterion",
+                        "period longer than the log", "213 denied1 client56/min", "Every limit on the line or above it meets the criterion",
                         "56/min denies 298", "less than the period of '700/d'"),
-            "diff": ("The new file would have denied", "more requests of 3,945", "203.0.113.66", "changed"),
+            "diff": ("The new file would have denied", "more requests of 3,945", "203.0.113.66", "changed", "old.yaml",
+                     "213 denied1 client", "131 clients", "Over time, before", "Over time, after", "requests in 2 minutes"),
         }.items():
             page = open_page(shared, page_of(*made[name]))
-            text = page.run("return document.querySelector('main').textContent")
+            text = page.run("return document.querySelector('main').textContent").replace("\u00a0", " ")
             for word in words:
                 with self.subTest(page=name):
                     self.assertIn(word, text)
@@ -442,6 +456,7 @@ class TestPages(unittest.TestCase):
     def test_what_a_stranger_wrote(self):
         """No name but addresses, no text of a line, and not the folder of a file."""
         text = page_of("replay", hours(), *limits("1/min", "1/h")).read_text(encoding="utf-8")
+        self.assertNotIn(str(folder), page_of(*pages()["diff"]).read_text(encoding="utf-8"))
         for word in ("<b>x", "&lt;b&gt;x", "caf", "xxxx", "evil", "console.log", str(folder)):
             self.assertNotIn(word, text)
         self.assertEqual(text.count("</script"), 2)
