@@ -62,7 +62,9 @@ std::string text_of(const logs::Survey& survey, const Flags& flags) {
   std::string text = fmt::format(
       "{}: {}: {}\n", flags.file, logs::name_of(survey.layout),
       survey.guessed ? "no line has the shape of a known format" : std::string(survey.layout.format->about));
-  text += fmt::format("{} of the first {} lines are requests\n", survey.requests, survey.lines);
+  text += survey.lines == 0
+              ? "there are no lines but headers\n"
+              : fmt::format("{} of the first {} lines are requests\n", survey.requests, survey.lines);
   if (!survey.why.empty()) text += "  the first that is not one: " + survey.why + "\n";
   text += fmt::format("times: {}\n", resolution(survey.finest_ns));
   text += "fields:\n";

@@ -122,6 +122,23 @@ TEST(Wrappers, pieces_of_long_lines_are_joined) {
       "ms costs 1");
 }
 
+TEST(Wrappers, a_log_of_pieces_alone_is_found) {
+  const std::string line = kCombined + " \"-\" \"curl\" rt=0.25";
+  const std::string head = "2026-11-21T05:49:47.1Z stdout ";
+  EXPECT_EQ(
+      found({"2026-11-21T05:49:47.1Z stderr F oh no", head + "P " + line.substr(0, 20),
+             "2026-11-21T05:49:47.1Z stderr P oh ", head + "P " + line.substr(20, 30),
+             head + "F " + line.substr(50)},
+            "rt"),
+      "combined in cri: there is no time in [brackets] a header a header a header 0.25 at +0 ms costs 1");
+  const auto piece = [](const std::string& text) {
+    return R"({"log":")" + text + R"(","stream":"stdout","time":"2026-11-21T05:49:48.1Z"})";
+  };
+  EXPECT_EQ(
+      found({piece("192.0.2.1 - - [21/Nov/2026:05:49:47 +0000] "), piece(R"(\"GET / HTTP/1.1\" 200 512\n)")}),
+      "combined in docker: a header 192.0.2.1 at +0 ms costs 1");
+}
+
 // Whatever is almost a format's line is unreadable as that, and is not found.
 TEST(Formats, lines_that_are_almost_it_are_unreadable) {
   const std::pair<const char*, std::string> rows[] = {

@@ -71,33 +71,52 @@ const Format* format_that_fits(std::string_view line) {
 
 constexpr std::size_t kSlack = 64;  // readable after a line
 
-// With kSlack more bytes.
-std::optional<std::string> inside_of(const Wrapper& wrapper, std::string_view line) {
-  std::optional<std::string> inside = wrapper.inside(line);
-  if (inside) inside->append(kSlack, '\0');
-  return inside;
-}
-
 const Format* format_of(std::string_view line, const Layout& asked) {
   if (asked.format == nullptr) return format_that_fits(line);
   const bool fits = asked.regex ? asked.regex->fits(line) : asked.format->fits(line);
   return fits ? asked.format : nullptr;
 }
 
-// Nothing when the line has no known shape. A wrapper counts when what is inside has one.
-std::optional<Layout> layout_of_line(std::string_view line, const Layout& asked) {
-  const Wrapper* const wrapper = asked.wrapper != nullptr ? asked.wrapper : wrapper_of(line);
-  if (wrapper != nullptr) {
-    if (const auto inside = inside_of(*wrapper, line)) {
-      const std::string_view inner(inside->data(), inside->size() - kSlack);
-      if (const Format* const format = format_of(inner, asked)) return Layout{format, wrapper, asked.regex};
+// Looks at a file's first lines, one after another.
+class Finder {
+ public:
+  explicit Finder(const Layout& asked) : asked_(asked) {}
+
+  // Nothing when the line has no known shape. A wrapper counts when what is inside has one.
+  std::optional<Layout> layout_of(std::string_view line) {
+    const Wrapper* const wrapper = asked_.wrapper != nullptr ? asked_.wrapper : wrapper_of(line);
+    bool piece = false;  // Docker's would be JSON
+    if (wrapper != nullptr) {
+      if (std::optional<Layout> inside = layout_inside(*wrapper, line, piece)) return inside;
     }
+    if (piece) return std::nullopt;
+    if (asked_.wrapper != nullptr) return std::nullopt;
+    const Format* const format = format_of(line, asked_);
+    if (format == nullptr) return std::nullopt;
+    return Layout{format, nullptr, asked_.regex, {}};
   }
-  if (asked.wrapper != nullptr) return std::nullopt;
-  const Format* const format = format_of(line, asked);
-  if (format == nullptr) return std::nullopt;
-  return Layout{format, nullptr, asked.regex};
-}
+
+ private:
+  // Of the line whose last piece this is, too.
+  std::optional<Layout> layout_inside(const Wrapper& wrapper, std::string_view line, bool& piece) {
+    std::optional<Inside> inside = wrapper.inside(line);
+    if (!inside) return std::nullopt;
+    std::string& begun = begun_[inside->error_stream ? 1 : 0];
+    begun += inside->text;
+    piece = inside->piece;
+    if (piece) return std::nullopt;
+    std::string whole = std::move(begun);
+    begun.clear();
+    const std::size_t size = whole.size();
+    whole.append(kSlack, '\0');
+    const Format* const format = format_of(std::string_view(whole).substr(0, size), asked_);
+    if (format == nullptr) return std::nullopt;
+    return Layout{format, &wrapper, asked_.regex, std::move(whole)};
+  }
+
+  const Layout& asked_;
+  std::array<std::string, 2> begun_;  // of lines that come in pieces
+};
 
 // What a file is read as of which no line has the shape of anything: the reasons then say what is missing.
 const Format* likeliest(std::string_view line) {
@@ -156,8 +175,9 @@ Found layout_of(std::span<const std::string_view> lines, const Layout& asked) {
       return found;
     }
   }
+  Finder finder(asked);
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    const std::optional<Layout> layout = layout_of_line(lines[i], asked);
+    const std::optional<Layout> layout = finder.layout_of(lines[i]);
     if (!layout) continue;
     found.layout = *layout;
     found.line = i;
@@ -174,8 +194,9 @@ std::unique_ptr<Splitter> make_splitter(const Layout& layout, const std::vector<
     return layout.regex ? make_regex(layout.regex, wanted) : layout.format->make(wanted, first);
   };
   if (layout.wrapper == nullptr) return make(slots, line);
-  const std::string inside = inside_of(*layout.wrapper, line).value_or(std::string(kSlack, '\0'));
-  const std::string_view inner(inside.data(), inside.size() - kSlack);
+  const std::string nothing(kSlack, '\0');
+  const std::string_view sample = layout.sample.empty() ? nothing : layout.sample;
+  const std::string_view inner = sample.substr(0, sample.size() - kSlack);
   return layout.wrapper->make(make(inner_slots(*layout.wrapper, slots), inner), slots);
 }
 

@@ -32,6 +32,7 @@ struct Layout {
   const Format* format = nullptr;        // null: not known yet
   const Wrapper* wrapper = nullptr;      // null: none, or not known yet
   std::shared_ptr<const Regex> regex{};  // of --regex, which `format` then is
+  std::string sample{};                  // what is inside the wrapper of a line that has the shape
 
   // "haproxy", "syslog", "auto". Throws std::runtime_error.
   void set(std::string_view name);

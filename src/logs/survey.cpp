@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::size_t kSlack = 64;        // readable after a line
 constexpr std::size_t kFirstLines = 100;  // that tell the layout
+constexpr std::size_t kLooksAt = 4096;    // bytes, for whether it is text
 constexpr std::size_t kMostValues = 10'000;
 
 std::string beginning_of(const std::string& path, const std::atomic<bool>& stop) {
@@ -115,6 +116,9 @@ Survey survey_of(const std::string& path, const Layout& asked, const std::atomic
   text.append(kSlack, '\0');
   std::string_view whole = std::string_view(text).substr(0, size);
   if (whole.starts_with("\xEF\xBB\xBF")) whole.remove_prefix(3);
+  if (whole.substr(0, kLooksAt).find('\0') != std::string_view::npos)
+    throw std::runtime_error(path +
+                             ": is not text; a log is lines of text, plain or compressed by gzip or zstd");
   const std::vector<std::string_view> lines = lines_of(whole);
   if (lines.empty()) throw std::runtime_error(path + ": contains no lines");
   Survey survey;

@@ -244,11 +244,11 @@ class Wrapped final : public Splitter {
 };
 
 template <class Unwrapper>
-std::optional<std::string> inside(std::string_view line) {
+std::optional<Inside> inside(std::string_view line) {
   Unwrapper unwrapper;
   Unwrapped found;
   if (!unwrapper.unwrap(line, found).empty()) return std::nullopt;
-  return std::string(found.inside);
+  return Inside{std::string(found.inside), found.piece, found.first == "stderr"};
 }
 
 template <class Unwrapper>

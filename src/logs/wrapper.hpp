@@ -13,11 +13,16 @@
 
 namespace weir::logs {
 
+struct Inside {
+  std::string text;
+  bool piece = false;  // the rest of the line comes later
+  bool error_stream = false;
+};
+
 struct Wrapper {
   std::string_view name;
-  // What is inside the line; nothing when it has not the wrapper's shape. A piece of a line whose end comes
-  // later is taken too, so its text may be cut.
-  std::optional<std::string> (*inside)(std::string_view line);
+  // Nothing when the line has not the wrapper's shape.
+  std::optional<Inside> (*inside)(std::string_view line);
   std::unique_ptr<Splitter> (*make)(std::unique_ptr<Splitter> inner, const std::vector<Slot>& slots);
 };
 

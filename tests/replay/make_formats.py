@@ -135,6 +135,25 @@ def api_gateway(ns, client, method, path, status, size):
             "httpMethod": method, "resourcePath": path, "status": str(status), "responseLength": str(size)}
 
 
+def nginx_json(ns, client, method, path, status, size):
+    return {"time": iso(ns, 3)[:-1] + "+00:00", "remote_addr": client, "request": f"{method} {path} HTTP/1.1", "status": status,
+            "body_bytes_sent": size}
+
+
+def table(separator):
+    return lambda requests: [separator.join(("time", "client", "method", "path", "status", "bytes"))] + [
+        separator.join((epoch(ns), client, method, path, str(status), str(size)))
+        for ns, client, method, path, status, size in requests]
+
+
+def epoch(ns):
+    return f"{ns // 10**9}.{ns % 10**9 // 10**6:03}"
+
+
+def of_an_application(ns, client, method, path, status, size):
+    return f"{iso(ns, 3)} {client} {method} {path}"
+
+
 def docker(write):
     return lambda requests: [json.dumps({"log": write(*each) + "\n", "stream": "stdout", "time": iso(each[0], 9)})
                              for each in requests]
@@ -160,7 +179,8 @@ WRITERS = {
     "alb": per_line(alb), "elb": per_line(elb), "envoy": per_line(envoy), "istio": per_line(istio), "squid": per_line(squid),
     "cloudfront": cloudfront, "iis": iis, "zeek": zeek, "caddy": json_of(caddy), "traefik": json_of(traefik),
     "istio json": json_of(istio_json), "kong": json_of(kong), "cloudflare": json_of(cloudflare), "gcp": json_of(gcp),
-    "api gateway": json_of(api_gateway), "docker": docker(combined), "docker of json": docker(
+    "api gateway": json_of(api_gateway), "nginx json": json_of(nginx_json), "csv": table(","), "tsv": table("\t"),
+    "docker": docker(combined), "docker of json": docker(
         lambda *request: json.dumps(caddy(*request))), "cri": cri(combined), "cri of envoy": cri(envoy),
     "syslog": syslog("<190>Nov 21 05:49:47 web nginx: ", combined),
     "syslog of haproxy": syslog("Nov  1 05:49:47 lb haproxy[14389]: ", haproxy),
@@ -168,5 +188,7 @@ WRITERS = {
     "syslog of json": syslog("2026-11-21T05:49:47.123456+00:00 web kong[1]: ", lambda *request: json.dumps(kong(*request))),
 }
 WHOLE_SECONDS = {"cloudfront", "iis"}
+# Of no format: --regex reads it.
+APPLICATION = per_line(of_an_application)
 # What is not in a format's lines.
 WITHOUT_STATUS = {"haproxy tcp"}

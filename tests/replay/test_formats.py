@@ -117,6 +117,21 @@ class Formats(unittest.TestCase):
             self.assertTrue(out.startswith(f"{log}: combined: no line has the shape of a known format\n"
                                            "0 of the first 1 lines are requests\n"), out)
 
+    def test_a_file_that_is_no_text(self):
+        with Folder() as folder:
+            for content in (b"\x7fELF\2\1\1" + bytes(100), "192.0.2.1 - -\n".encode("utf-16"), b"a\0"):
+                file = folder.file("program", content)
+                self.assertEqual(weir("formats", file), (2, "", f"weir: {file}: is not text; a log is lines of text, plain "
+                                                                "or compressed by gzip or zstd\n"))
+
+    def test_a_header_alone(self):
+        with Folder() as folder:
+            for header in ("time,ip", "#Fields: date time c-ip"):
+                log = folder.file("a.csv", header + "\n")
+                code, out, errors = weir("formats", log)
+                self.assertEqual((code, errors), (2, ""))
+                self.assertIn("\nthere are no lines but headers\n", out)
+
 
 if __name__ == "__main__":
     run(600)
