@@ -85,6 +85,8 @@ TEST(Formats, are_found) {
   EXPECT_EQ(
       found({"#Version: 1.0", "#Fields: date time c-ip sc-status", "2026-11-21\t05:49:47\t192.0.2.1\t200"}),
       "w3c: a header a header 192.0.2.1 at +0 ms costs 1");
+  EXPECT_EQ(found({"#Fields: date time c-ip", "{", "2026-11-21\t05:49:47\t192.0.2.1"}),
+            "w3c: a header the line has not as many fields as were named 192.0.2.1 at +0 ms costs 1");
   EXPECT_EQ(
       found({"#Software: IIS", "#Fields: time c-ip date", "05:49:48 192.0.2.1 2026-11-21", "x",
              "#Fields: date time s-ip c-ip", "2026-11-21 05:49:49 10.0.0.1 192.0.2.2"}),

@@ -66,14 +66,16 @@ class Commented final : public Splitter {
   }
 
   bool take(std::string_view line) {
-    if (separator_ == 0) separator_ = line.find('\t') != kNone ? '\t' : ' ';
+    const char likely = line.find('\t') != kNone ? '\t' : ' ';
+    const char separator = separator_ == 0 ? likely : separator_;
     const std::string_view whole = line;
     for (std::size_t i = 0; i < columns_; ++i) {
-      const std::size_t end = line.find(separator_);
+      const std::size_t end = line.find(separator);
       if ((end == kNone) != (i + 1 == columns_)) return false;
       found_[i] = line.substr(0, end);
       line.remove_prefix(end == kNone ? line.size() : end + 1);
     }
+    separator_ = separator;
     if (names_.size() > columns_) {
       const std::string_view date = found_[date_];
       const std::string_view clock = found_[clock_];
@@ -94,7 +96,7 @@ class Commented final : public Splitter {
   std::size_t columns_ = 0;
   std::size_t date_ = kNone;
   std::size_t clock_ = kNone;
-  char separator_ = 0;  // 0: as the first line has it
+  char separator_ = 0;  // 0: as the first line that has all columns has it
   std::optional<Places> places_;
   std::vector<std::string_view> found_;
   std::string time_;

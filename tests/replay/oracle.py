@@ -19,6 +19,9 @@ import re
 import subprocess
 import sys
 
+import readers
+from readers import Spelt, Unreadable
+
 SECOND = 10**9
 SPEC_UNITS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": SECOND, "sec": SECOND, "second": SECOND, "m": 60 * SECOND,
               "min": 60 * SECOND, "minute": 60 * SECOND, "h": 3600 * SECOND, "hour": 3600 * SECOND,
@@ -31,13 +34,9 @@ FOREVER = datetime.datetime(2100, 1, 1, tzinfo=datetime.timezone.utc).timestamp(
 MOST_BYTES = 1 << 20
 
 
-class Unreadable(Exception):
-    pass
-
-
 # ---- times ----------------------------------------------------------------------------------------------------
 
-CLF_TIME = re.compile(r"(\d\d)/([A-Z][a-z][a-z])/(\d{4}):(\d\d):(\d\d):(\d\d)(\.\d+)?(?: ?(Z|[+-]\d\d:?\d\d))?")
+CLF_TIME = re.compile(r"(\d\d)/([A-Z][a-z][a-z])/(\d{4}):(\d\d):(\d\d):(\d\d)(\.\d+)?(?: (Z|[+-]\d\d:?\d\d))?")
 ISO_TIME = re.compile(r"(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d):(\d\d)(\.\d+)?(?: ?(Z|[+-]\d\d:?\d\d))?")
 NUMBER = re.compile(r"\d+(\.\d+)?")
 
@@ -91,7 +90,7 @@ def address(text):
 
 HOST = r"[0-9A-Za-z.:_%\[\]-]+"
 QUOTED = r'"(?:[^"\\]|\\.)*"'
-COMBINED = re.compile(rf'(?P<head>.* )??\[(?P<time>[0-9](?:[^\]]/|[^\]]{{3}}-)[^\]]*)\] *(?P<request>{QUOTED}) *'
+COMBINED = re.compile(rf'(?P<head>.*? )??\[(?P<time>[0-9](?:[^\]]/|[^\]]{{3}}-)[^\]]*)\] *(?P<request>{QUOTED}) *'
                       rf'(?P<status>[0-9]{{3}}|-) +(?P<bytes>[0-9]+|-)(?: +(?P<tail>.*)| *)', re.S)
 HEAD = re.compile(rf" *(?:(?P<vhost>{HOST}) +)??(?P<client>{HOST}) +(?P<ident>[^ ]+) +(?P<user>[^ ].*?) *", re.S)
 FURTHER = re.compile(rf'(?P<name>[\w-]+=)(?P<named>{QUOTED})|(?P<quoted>{QUOTED})|[^ "][^ ]*')
@@ -134,10 +133,6 @@ def combined(lines):
             yield number, combined_fields(line)
         except Unreadable as why:
             yield number, why
-
-
-class Spelt(str):
-    """A JSON number as the log spells it."""
 
 
 def jsonl(lines):
@@ -195,7 +190,7 @@ def table(separator):
     return reader
 
 
-FORMATS = {"combined": combined, "jsonl": jsonl, "csv": table(","), "tsv": table("\t")}
+FORMATS = {"jsonl": jsonl, **readers.readers(combined, table(","), table("\t"))}
 
 
 def format_of(line):
