@@ -246,8 +246,16 @@ std::string curve_of(const SuggestReport& report, const std::vector<Figures>& do
                            : fmt::format("H{:.1f}V{:.1f}", across, down);
     }
     const std::string to_the_edge = line + "H1000";
-    svg += fmt::format("<path class=\"enough\" d=\"{}V0H{:.1f}Z\"/><path class=\"curve\" d=\"{}\"/>",
-                       to_the_edge, x.place(points.front().first) * 1000, to_the_edge);
+    if (report.greater_meets_it_too) {
+      svg += fmt::format("<path class=\"enough\" d=\"{}V0H{:.1f}Z\"/><path class=\"curve\" d=\"{}\"/>",
+                         to_the_edge, x.place(points.front().first) * 1000, to_the_edge);
+    } else {
+      // Nothing is known between the points.
+      std::string dots_alone;
+      for (const auto& [rate, burst] : points)
+        dots_alone += fmt::format("M{:.1f} {:.1f}h0", x.place(rate) * 1000, 1000 - y.place(burst) * 1000);
+      svg += fmt::format("<path class=\"curve alone\" d=\"{}\"/>", dots_alone);
+    }
   }
   svg += "</svg>";
   for (std::size_t i = 0; i < dots.size(); ++i) {

@@ -96,10 +96,14 @@ std::string page_of(const SuggestReport& all) {
   if (const std::string curve = curve_of(report, dots); !curve.empty()) {
     page.body +=
         "<section>\n<h2>Rate against burst</h2>\n<p class=\"lead\">A lower rate needs a greater burst. ";
-    if (report.greater_meets_it_too) page.body += "Every limit on the line or above it meets the criterion. ";
+    page.body +=
+        report.greater_meets_it_too
+            ? "Every limit on the line or above it meets the criterion, and none below it does. "
+            : "Each point meets the criterion. As costs differ, a greater limit may not: it may let a "
+              "request in that fills it. ";
     if (!report.knee.empty()) {
       page.body += fmt::format(
-          "The line bends at the knee, {}: a slower rate costs far more burst, a faster one saves "
+          "The curve bends at the knee, {}: a slower rate costs far more burst, a faster one saves "
           "little.",
           code(report.knee[0].exact.limit));
     }

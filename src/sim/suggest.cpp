@@ -4,7 +4,9 @@
 #include <array>
 #include <cmath>
 #include <functional>
+#include <iterator>
 #include <limits>
+#include <map>
 #include <stdexcept>
 
 #include "core/rule.hpp"
@@ -110,37 +112,38 @@ std::vector<std::uint64_t> Suggest::denied(std::span<const Try> tries) {
 }
 
 // All bisections at once: each halving is one pass.
-std::vector<std::optional<std::uint64_t>> Suggest::bursts_by_trying(std::span<const Interval> intervals) {
-  struct Range {
-    std::uint64_t low;   // does not suffice
-    std::uint64_t high;  // suffices, or is beyond what a quota may have
-  };
-  std::vector<Range> ranges;
-  for (const Interval& interval : intervals) ranges.push_back({0, interval.most_burst() + 1});
+void Suggest::narrow(std::span<const Interval> intervals, std::vector<Bracket>& brackets, double closeness) {
   for (;;) {
     std::vector<Try> tries;
     std::vector<std::size_t> whose;
-    for (std::size_t i = 0; i < ranges.size(); ++i) {
-      const auto [low, high] = ranges[i];
+    for (std::size_t i = 0; i < brackets.size(); ++i) {
+      const auto [low, high] = brackets[i];
       if (high - low < 2) continue;
-      // Doubling first: most bursts are small, and their bound is far away.
       const bool bounded = high != intervals[i].most_burst() + 1;
-      const std::uint64_t middle =
-          bounded ? low + (high - low) / 2 : std::min(high - 1, std::max<std::uint64_t>(1, low * 2));
+      if (bounded && std::log(static_cast<double>(high) / static_cast<double>(low + 1)) < closeness) continue;
+      // Doubling first: most bursts are small, and their bound is far away.
+      std::uint64_t middle = std::min(high - 1, std::max<std::uint64_t>(1, low * 2));
+      if (bounded && (low == 0 || high / low < 4)) middle = low + (high - low) / 2;
       tries.push_back({intervals[i], middle});
       whose.push_back(i);
     }
-    if (tries.empty()) break;
+    if (tries.empty()) return;
     const std::vector<std::uint64_t> counts = denied(tries);
     for (std::size_t i = 0; i < tries.size(); ++i) {
-      Range& range = ranges[whose[i]];
-      (counts[i] <= criterion_.most ? range.high : range.low) = tries[i].burst;
+      Bracket& bracket = brackets[whose[i]];
+      (counts[i] <= criterion_.most ? bracket.enough : bracket.too_small) = tries[i].burst;
     }
   }
+}
+
+std::vector<std::optional<std::uint64_t>> Suggest::bursts_by_trying(std::span<const Interval> intervals) {
+  std::vector<Bracket> brackets;
+  for (const Interval& interval : intervals) brackets.push_back({0, interval.most_burst() + 1});
+  narrow(intervals, brackets, 0);
   std::vector<std::optional<std::uint64_t>> found;
-  for (std::size_t i = 0; i < ranges.size(); ++i) {
-    const bool any = ranges[i].high != intervals[i].most_burst() + 1;
-    found.push_back(any ? std::optional(ranges[i].high) : std::nullopt);
+  for (std::size_t i = 0; i < brackets.size(); ++i) {
+    const bool any = brackets[i].enough != intervals[i].most_burst() + 1;
+    found.push_back(any ? std::optional(brackets[i].enough) : std::nullopt);
   }
   return found;
 }
@@ -277,48 +280,83 @@ void Suggest::suggest_knee(SuggestReport& report) {
   if (!found.exact.limit.empty()) report.knee.push_back(std::move(found));
 }
 
-// Between two rates that need the same burst every rate needs it; the widest of the other gaps are halved
-// until they are narrower than a reader sees.
-void Suggest::draw_curve(SuggestReport& report) {
-  constexpr std::size_t kRounds = 5;
-  constexpr std::size_t kMostInARound = 24;
-  constexpr double kVisible = 0.01;  // of a factor e
-  std::vector<CurvePoint>& points = report.curve;
-  for (const TradeOff& each : report.trade_off)
-    points.push_back({static_cast<std::int64_t>(std::llround(1e9 / each.per_second)), each.burst});
-  if (criterion_.kind == Criterion::Kind::requests) return;  // each burst takes a dozen passes
-  for (std::size_t round = 0; round < kRounds; ++round) {
-    std::vector<std::pair<double, std::int64_t>> gaps;
-    for (std::size_t i = 1; i < points.size(); ++i) {
-      const auto slow = static_cast<double>(points[i - 1].interval_ns);
-      const auto fast = static_cast<double>(points[i].interval_ns);
-      const double wide = std::log(slow / fast);
-      const double high =
-          std::log(static_cast<double>(points[i - 1].burst) / static_cast<double>(points[i].burst));
-      if (wide > kVisible && high > kVisible)
-        gaps.emplace_back(wide * high, static_cast<std::int64_t>(std::sqrt(slow) * std::sqrt(fast)));
-    }
-    std::sort(gaps.rbegin(), gaps.rend());
-    if (gaps.size() > kMostInARound) gaps.resize(kMostInARound);
-    std::vector<Interval> intervals;
-    for (const auto& gap : gaps) intervals.push_back(Interval::of(1, gap.second));
-    const auto needed = bursts(intervals);
-    for (std::size_t i = 0; i < gaps.size(); ++i) {
-      if (const auto& burst = needed[i])
-        points.push_back({gaps[i].second, static_cast<std::int64_t>(*burst)});
-    }
-    std::sort(points.begin(), points.end(),
-              [](const CurvePoint& a, const CurvePoint& b) { return a.interval_ns > b.interval_ns; });
+// The burst that a rate needs lies between those of its neighbours on either side.
+std::vector<Suggest::Bracket> Suggest::bursts_between(std::span<const Gap> gaps, double closeness) {
+  std::vector<Interval> intervals;
+  std::vector<Bracket> found;
+  for (const Gap& gap : gaps) {
+    intervals.push_back(Interval::of(1, gap.interval_ns));
+    found.push_back(gap.bracket);
   }
+  if (criterion_.kind != Criterion::Kind::requests) {
+    const auto needed = bursts(intervals);
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      if (needed[i]) found[i] = {*needed[i] - 1, *needed[i]};
+    }
+    return found;
+  }
+  for (std::size_t at = 0; at < found.size(); at += kTogether) {
+    const std::size_t count = std::min(kTogether, found.size() - at);
+    const auto begin = found.begin() + static_cast<std::ptrdiff_t>(at);
+    std::vector<Bracket> some(begin, begin + static_cast<std::ptrdiff_t>(count));
+    narrow(std::span(intervals).subspan(at, count), some, closeness);
+    std::copy(some.begin(), some.end(), begin);
+  }
+  return found;
+}
+
+// As steps: from each point to the next, faster one the burst of the slower suffices. Gaps that are both wide
+// and high are halved until a reader sees none: the line is a five-hundredth of the drawing wide, and twice
+// that of its height.
+void Suggest::draw_curve(SuggestReport& report) {
+  constexpr std::size_t kMostPoints = 1000;
+  constexpr double kWide = 1.0 / 500;
+  constexpr double kHigh = 1.0 / 200;
+  std::map<std::int64_t, Bracket, std::greater<>> points;  // by interval, slow to fast
+  for (const TradeOff& each : report.trade_off) {
+    const auto burst = static_cast<std::uint64_t>(each.burst);
+    points[std::llround(1e9 / each.per_second)] = {burst - 1, burst};
+  }
+  if (report.greater_meets_it_too && !points.empty()) {
+    double slowest = report.trade_off.front().per_second;
+    for (const Suggestion& each : report.suggestions) slowest = std::min(slowest, each.exact.per_second);
+    for (const Figures& each : report.today) slowest = std::min(slowest, each.per_second);
+    const auto first = Interval::of(1, static_cast<std::int64_t>(std::ceil(1e9 / slowest)));
+    if (const auto burst = bursts({&first, 1})[0])
+      points[static_cast<std::int64_t>(std::ceil(1e9 / slowest))] = {*burst - 1, *burst};
+    const auto log_ratio = [](auto more, auto less) {
+      return std::log(static_cast<double>(more) / static_cast<double>(less));
+    };
+    const double across = log_ratio(points.begin()->first, points.rbegin()->first);
+    const double up = log_ratio(points.begin()->second.enough, points.rbegin()->second.enough);
+    for (bool halved = true; halved && points.size() < kMostPoints;) {
+      std::vector<Gap> gaps;
+      for (auto slow = points.begin(), fast = std::next(slow); fast != points.end(); slow = fast++) {
+        if (log_ratio(slow->first, fast->first) <= across * kWide ||
+            log_ratio(slow->second.enough, fast->second.enough) <= up * kHigh ||
+            slow->first - fast->first < 2)
+          continue;
+        const double middle =
+            std::sqrt(static_cast<double>(slow->first)) * std::sqrt(static_cast<double>(fast->first));
+        gaps.push_back({std::clamp(static_cast<std::int64_t>(middle), fast->first + 1, slow->first - 1),
+                        {fast->second.too_small, slow->second.enough}});
+      }
+      const std::vector<Bracket> found = bursts_between(gaps, up * kHigh / 2);
+      for (std::size_t i = 0; i < gaps.size(); ++i) points[gaps[i].interval_ns] = found[i];
+      halved = !gaps.empty();
+    }
+  }
+  for (const auto& [interval_ns, bracket] : points)
+    report.curve.push_back({interval_ns, static_cast<std::int64_t>(bracket.enough)});
 }
 
 void Suggest::run(SuggestReport& report, const std::vector<core::Rule>& today) {
   suggest_periods(report);
   trade_off(report);
   suggest_knee(report);
-  draw_curve(report);
   for (const core::Rule& each : today) report.today.push_back(figures_of(each));
   report.greater_meets_it_too = criterion_.kind != Criterion::Kind::requests || report.log.cost == "1";
+  draw_curve(report);
   check(report, today);
 }
 

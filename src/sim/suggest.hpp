@@ -44,10 +44,22 @@ class Suggest {
     Interval interval;
     std::uint64_t burst;
   };
+  // Of an interval: a burst that does not meet the criterion, 0 if none is known, and one that does.
+  struct Bracket {
+    std::uint64_t too_small;
+    std::uint64_t enough;
+  };
+  struct Gap {
+    std::int64_t interval_ns;
+    Bracket bracket;
+  };
   // For each interval the smallest burst that meets the criterion; empty if none below 2^63 ns does.
   std::vector<std::optional<std::uint64_t>> bursts(std::span<const Interval> intervals);
   std::vector<std::optional<std::uint64_t>> bursts_by_heights(std::span<const Interval> intervals);
   std::vector<std::optional<std::uint64_t>> bursts_by_trying(std::span<const Interval> intervals);
+  // Until no bracket is wider than `closeness`, as a logarithm.
+  void narrow(std::span<const Interval> intervals, std::vector<Bracket>& brackets, double closeness);
+  std::vector<Bracket> bursts_between(std::span<const Gap> gaps, double closeness);
   // For each try the requests that it denies.
   std::vector<std::uint64_t> denied(std::span<const Try> tries);
   // The smallest count for the period whose own burst suffices.

@@ -3,6 +3,7 @@
 WEIR_SEED=N runs one seed alone; WEIR_SEEDS=N runs N of them.
 """
 import fractions
+import math
 import random
 import unittest
 
@@ -95,7 +96,8 @@ class Suggest(unittest.TestCase):
                              f"tradeoff {each['limit_rate']}")
 
     def check_curve(self, said, denials, allowed, exact):
-        """Every limit on the line, which is a staircase, or above it meets the criterion; one below a point does not."""
+        """Every limit on the line, which is a staircase, or above it meets the criterion. One that is below it by more
+        than a reader sees does not: by a five-hundredth of the drawing to the left and a hundredth downwards."""
         points = [(each["interval_ns"], each["burst"]) for each in said["curve"]]
         self.assertEqual(points, sorted(points, key=lambda point: -point[0]))
         if not said["greater_meets_it_too"]:
@@ -104,8 +106,16 @@ class Suggest(unittest.TestCase):
             for more in (interval, (interval + faster) // 2, faster):
                 self.assertTrue(allowed(*denials(1, more, burst)), f"1 each {more} ns burst {burst}")
             self.assertTrue(allowed(*denials(1, interval, burst * 2)))
-            if burst > 1 and exact:
-                self.assertFalse(allowed(*denials(1, interval, burst - 1)), f"1 each {interval} ns burst {burst - 1}")
+        if not points:
+            return
+        self.assertEqual(exact, said["greater_meets_it_too"])
+        left = (points[0][0] / points[-1][0]) ** (1 / 500)
+        down = (points[0][1] / points[-1][1]) ** (1 / 100)
+        for (interval, burst), (faster, _) in list(zip(points, points[1:]))[::5] + [(points[-1], points[-1])]:
+            for on_the_line in {interval, (interval + faster) // 2, faster}:
+                slower, smaller = math.ceil(on_the_line * left) + 1, math.ceil(burst / down) - 1
+                if smaller > 0 and slower < points[0][0]:
+                    self.assertFalse(allowed(*denials(1, slower, smaller)), f"1 each {slower} ns burst {smaller}")
 
     def test_random_logs(self):
         for seed in seeds(20):
