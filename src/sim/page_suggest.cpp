@@ -13,6 +13,8 @@ namespace weir::sim {
 namespace {
 
 std::string criterion_of(const SuggestReport& report) {
+  if (report.deny_clients && *report.deny_clients == 0)
+    return "no client would ever have been denied a request";
   if (report.deny_clients) {
     return fmt::format("at most {:g} % of the clients ({} of {}) would ever have been denied a request",
                        *report.deny_clients * 100, grouped(report.clients_that_may_be_denied.value_or(0)),
