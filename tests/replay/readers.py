@@ -83,7 +83,7 @@ _envoy = with_request(matched(
 
 
 def envoy(line):
-    fields = _envoy(line)   # whoever asked it is the last that the header names
+    fields = _envoy(line)   # the last that the header names asked Envoy
     return {**fields, "client": fields["xff"].split(",")[-1].strip()}
 
 

@@ -35,8 +35,8 @@ RUBBISH = ["panic: oh no", "\x16\x03\x01", "null", "[1, 2]", "{", "-", "GET / HT
 
 
 def spoilt(chooser, line):
-    """A line that broke off, or has another time or a word too few; some can still be read. In JSON the program skips
-    what nobody asks for unread, so a word too few is no matter there."""
+    """A line that broke off, or has another time or a word too few; some can still be read. JSON loses no
+    word: the program skips what nobody asks for, without a look at it."""
     how = chooser.choice(("cut", "time", "rubbish") + (() if "{" in line and "}" in line else ("word",)))
     if how == "cut":
         return line[:chooser.randrange(1, len(line))]
