@@ -3,6 +3,7 @@
 // the first line is the header where there is one.
 #include <cstdint>
 #include <cstdlib>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -36,6 +37,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto formats = weir::logs::formats();
   if (data[1] < 128) layout.format = &formats[data[1] % formats.size()];
   if (data[1] >= 192) layout.wrapper = weir::logs::find_wrapper(weir::logs::wrapper_names()[data[1] % 3]);
+  // Its groups may be empty, lacking, or the time of another's.
+  static const auto regex = std::make_shared<const weir::logs::Regex>(
+      "(?:(?<ip>[^ ]*) )?(?<user>.*?)\\[(?<time>[^]]*)\\](?: (?<a>.*))?(?<bytes>\\d*)");
+  if (data[1] == 191) layout.set(regex);
   layout = weir::logs::layout_of({&first, 1}, layout).layout;
   std::unique_ptr<weir::logs::Parser> parser;
   try {

@@ -109,7 +109,7 @@ TimeFault TimeReader::read_iso(std::string_view text, std::int64_t& ns) const {
   const int year = number(text, 0, 4);
   const int month = number(text, 5, 2);
   const int day = number(text, 8, 2);
-  if (year < 0 || month < 0 || day < 0 || text.size() < 19 || text[7] != '-') return kNotATime;
+  if (year < 0 || month < 0 || day < 0 || text.size() < 19 || text[7] != text[4]) return kNotATime;
   if (text[10] != 'T' && text[10] != 't' && text[10] != ' ' && text[10] != '\t') return kNotATime;
   const auto days = days_of(year, month, day);
   if (!days) return kNoSuchTime;
@@ -148,7 +148,7 @@ TimeFault TimeReader::read_number(std::string_view text, std::int64_t& ns) {
 TimeFault TimeReader::read(std::string_view text, std::int64_t& ns) {
   if (text.size() >= 2 && text.front() == '[' && text.back() == ']') text = text.substr(1, text.size() - 2);
   if (text.empty()) return kNotATime;
-  if (text.size() > 4 && text[4] == '-') return read_iso(text, ns);
+  if (text.size() > 4 && (text[4] == '-' || text[4] == '/')) return read_iso(text, ns);
   if (text.size() > 2 && text[2] == '/') return read_clf(text, ns);
   return read_number(text, ns);
 }

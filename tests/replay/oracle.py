@@ -36,8 +36,8 @@ MOST_BYTES = 1 << 20
 
 # ---- times ----------------------------------------------------------------------------------------------------
 
-CLF_TIME = re.compile(r"(\d\d)/([A-Z][a-z][a-z])/(\d{4}):(\d\d):(\d\d):(\d\d)(\.\d+)?(?: (Z|[+-]\d\d:?\d\d))?")
-ISO_TIME = re.compile(r"(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d):(\d\d)(\.\d+)?(?: ?(Z|[+-]\d\d:?\d\d))?")
+CLF_TIME = re.compile(r"(\d\d)/([A-Z][a-z][a-z])/(\d{4}):(\d\d):(\d\d):(\d\d)([.,]\d+)?(?: (Z|[+-]\d\d:?\d\d))?")
+ISO_TIME = re.compile(r"(\d{4})(?=(.)..\2)[-/](\d\d)[-/](\d\d)[T ](\d\d):(\d\d):(\d\d)([.,]\d+)?(?: ?(Z|[+-]\d\d:?\d\d))?")
 NUMBER = re.compile(r"\d+(\.\d+)?")
 
 
@@ -56,7 +56,7 @@ def parse_time(text, zone):
             raise Unreadable("no such month")
         month = MONTHS.index(month) + 1
     elif match := ISO_TIME.fullmatch(text):
-        year, month, day, *clock, fraction, own_zone = match.groups()
+        year, _, month, day, *clock, fraction, own_zone = match.groups()
     elif NUMBER.fullmatch(text):
         number = fractions.Fraction(text)
         unit = next((ns for most, ns in ((10**11, SECOND), (10**14, 10**6), (10**17, 10**3)) if number < most), 1)
@@ -69,7 +69,7 @@ def parse_time(text, zone):
         raise Unreadable(str(error))
     seconds = (whole - datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)) // datetime.timedelta(seconds=1)
     seconds -= offset_s(own_zone or zone)
-    return in_range(seconds * SECOND + int(fractions.Fraction("0" + (fraction or ".0")) * SECOND))
+    return in_range(seconds * SECOND + int(fractions.Fraction("0." + (fraction or ".0")[1:]) * SECOND))
 
 
 def in_range(ns):

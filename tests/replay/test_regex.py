@@ -10,7 +10,7 @@ import make_formats
 import test_formats
 from test_formats import requests_of
 
-PATTERN = r'(?:DEBUG|INFO) at=(?<time>\S+) (?<method>[A-Z]+) (?P<path>\S+) from (?<ip>\S+?)(?:;|$).* (?<status>\d{3})/(?<bytes>\d+)'
+PATTERN = r'(?:DEBUG|INFO) at=(?<time>.+?) (?<method>[A-Z]+) (?P<path>/\S*) from (?<ip>\S+?)(?:;|$).* (?<status>\d{3})/(?<bytes>\d+)'
 
 
 def epoch(ns):
@@ -19,7 +19,8 @@ def epoch(ns):
 
 # Each way to write a time that other formats know.
 STAMPS = {"iso": lambda ns: make_formats.iso(ns, 3), "clf": lambda ns: f"{make_formats.clf(ns)}.{ns % 10**9 // 10**6:03}",
-          "seconds": epoch, "ms": lambda ns: str(ns // 10**6), "us": lambda ns: str(ns // 1000), "ns": str}
+          "python": lambda ns: make_formats.iso(ns, 3)[:-1].replace("T", " ").replace(".", ","),
+          "go": lambda ns: make_formats.iso(ns, 6)[:-1].replace("T", " ").replace("-", "/"), "seconds": epoch, "ms": lambda ns: str(ns // 10**6), "us": lambda ns: str(ns // 1000), "ns": str}
 
 
 def lines_of(requests, stamp):
