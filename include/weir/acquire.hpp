@@ -13,6 +13,7 @@
 #pragma once
 
 #include <chrono>
+#include <concepts>
 #include <condition_variable>
 #include <initializer_list>
 #include <mutex>
@@ -51,8 +52,13 @@ inline bool wait(Reservation& reservation, std::stop_token stop = {}) {
   wait(reservation, std::move(stop));
   return reservation;
 }
-[[nodiscard]] inline Reservation acquire(KeyedLimiter& limiter, std::string_view key, ReserveOptions options,
-                                         std::stop_token stop = {}, Cost cost = {}) {
+// A KeyedLimiter, or the SharedLimiter of weir/redis.hpp.
+template <class Keyed>
+  requires requires(Keyed& limiter, std::string_view key, ReserveOptions options, Cost cost) {
+    { limiter.reserve(key, options, cost) } -> std::same_as<Reservation>;
+  }
+[[nodiscard]] Reservation acquire(Keyed& limiter, std::string_view key, ReserveOptions options,
+                                  std::stop_token stop = {}, Cost cost = {}) {
   Reservation reservation = limiter.reserve(key, options, cost);
   wait(reservation, std::move(stop));
   return reservation;

@@ -4,6 +4,8 @@
 //   weir::SharedLimiter per_user{weir::Quota::per_second(50), store};
 //   auto d = per_user.check(user_id, weir::Cost{3});
 //   auto all = store.check_all({{per_user, user_id}, {per_tenant, tenant_id}});  // both are charged, or none
+//   auto mine = per_user.reserve(user_id, {.max_wait = 5s});                   // not denied: told when to
+//   act
 //
 // A check asks the store and waits for its answer, at most the deadline. When there is none, `on_store_error`
 // decides: the embedded store of this process, or always yes, or always no. A denial is remembered for a
@@ -42,6 +44,7 @@
 #include "weir/clock.hpp"
 #include "weir/decision.hpp"
 #include "weir/quota.hpp"
+#include "weir/reservation.hpp"
 #include "weir/source.hpp"
 
 namespace weir {
@@ -179,6 +182,17 @@ class SharedLimiter {
   // The same with a quota of this call, for keys on different plans. A key whose quota changes keeps its debt
   // in units. Throws std::invalid_argument for a quota that cannot be counted.
   [[nodiscard]] Decision check(std::string_view key, const Quota& quota, Cost cost = {});
+
+  // Charges the request now and says when to act: weir/reservation.hpp has the rest. Each moment is a key's
+  // next, over all processes. It waits for the store, at most the deadline, to reserve, to cancel and to
+  // settle, so neither may be done in a callback of the store's; nor may a reservation be destroyed there
+  // before its moment. Its moment is by our clock, and as much later than the store's as its answer took, at
+  // least. What `on_store_error` reserves is this process' own, and lasts as long as the store. Leases and
+  // `merge` are not used. A cancelled moment goes to one that comes before it; docs/redis.md has the bounds.
+  // Throws as check() does, and std::invalid_argument for another algorithm than GCRA.
+  [[nodiscard]] Reservation reserve(std::string_view key, ReserveOptions options = {}, Cost cost = {});
+  [[nodiscard]] Reservation reserve(std::string_view key, const Quota& quota, ReserveOptions options = {},
+                                    Cost cost = {});
 
   // Does not wait. `done` is a callback, void(SharedResult): it is called once, on the store's thread
   // or on this one, and must not block. Or, with <weir/asio.hpp>, a completion token of Boost.Asio, and

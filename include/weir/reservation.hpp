@@ -15,8 +15,9 @@
 //
 // A value that can be moved; one that was moved from is not granted and has nothing to cancel. One thread at
 // a time for each; different ones may be used by different threads. A Limiter must outlive what it has
-// reserved; the memory of a LocalStore and of a KeyedLimiter lives as long as their reservations, and their
-// clock must live as long too.
+// reserved, and so must a RedisStore; the memory of a LocalStore and of a KeyedLimiter lives as long as their
+// reservations, and their clock must live as long too. One in a RedisStore is cancelled and settled by asking
+// it, which waits for its answer.
 #pragma once
 
 #include <chrono>
@@ -36,6 +37,7 @@ class Kept;
 class Limiter;
 class KeyedLimiter;
 class LocalStore;
+class SharedLimiter;
 class Limits;
 
 // Below 0 counts as 0.
@@ -84,6 +86,7 @@ class Reservation {
   friend class Limiter;
   friend class KeyedLimiter;
   friend class LocalStore;
+  friend class SharedLimiter;
   friend class Limits;
   // A decision to act now or not at all, built in its place.
   template <class Decide>

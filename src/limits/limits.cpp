@@ -11,10 +11,10 @@
 #include "limits/match.hpp"
 #include "limits/read.hpp"
 #include "limits/set.hpp"
+#include "store/asked_kept.hpp"
 #include "store/asker.hpp"
 #include "store/clock.hpp"
 #include "store/embedded_store.hpp"
-#include "store/kept.hpp"
 
 namespace weir {
 namespace {
@@ -79,43 +79,6 @@ LimitsDecision decision_of(const limits::Set& set, const limits::Matched& matche
   }
   return decision;
 }
-
-// What a request with these attributes has reserved.
-class Kept final : public store::Kept {
- public:
-  Kept(std::shared_ptr<store::Asker> store, const Clock* clock) : store_(std::move(store)), clock_(clock) {}
-  void set_id(std::string id) { reservation_.id = std::move(id); }
-
-  nanoseconds now() const noexcept override { return read_clock(clock_); }
-
-  std::uint64_t cancel(nanoseconds) noexcept override {
-    ask(store::Verb::cancel);
-    return reservation_.given_back;
-  }
-
-  std::optional<nanoseconds> settle(nanoseconds, std::uint64_t actual) override {
-    reservation_.actual = actual;
-    const store::Awaited asked = ask(store::Verb::settle);
-    if (asked.fault == Fault::unsuitable)
-      throw std::invalid_argument("weir::Reservation::settle: " + asked.why);
-    require_decided(asked);
-    if (reservation_.wait.count() < 0) return std::nullopt;
-    return reservation_.wait;
-  }
-
- private:
-  store::Awaited ask(store::Verb verb) {
-    store::Awaited one;
-    one.verb = verb;
-    one.reservation = &reservation_;
-    store_->ask({&one, 1});
-    return one;
-  }
-
-  const std::shared_ptr<store::Asker> store_;
-  const Clock* const clock_;
-  store::Reservation reservation_;
-};
 
 }  // namespace
 
@@ -285,7 +248,7 @@ LimitsReservation Limits::reserve(const LimitsRequest& request, const ReserveOpt
   if (options != nullptr)
     wanted = {options->max_wait, options->hold.count() > 0 ? options->hold : waiting.hold};
   wanted = store::bounded(wanted, read_clock(impl_->clock()));
-  auto kept = std::make_unique<Kept>(impl_->store(), impl_->clock());
+  auto kept = std::make_unique<store::AskedKept<LimitsFault>>(impl_->store(), impl_->clock(), nanoseconds{0});
   store::Reservation asked{.max_wait = wanted.max_wait, .hold = wanted.hold};
   store::Awaited one;
   one.checks = matched.all();

@@ -18,9 +18,12 @@
 #include <vector>
 
 #include "core/clock.hpp"
+#include "core/reservation.hpp"
+#include "core/rule.hpp"
 #include "redis/script.hpp"
 #include "redis/shared_store.hpp"
 #include "redis/sockets.hpp"
+#include "store/asked_kept.hpp"
 #include "store/asker.hpp"
 #include "store/clock.hpp"
 #include "store/embedded_store.hpp"
@@ -96,7 +99,11 @@ class RedisStore::Impl final : public store::Asker {
     for (store::Awaited& each : batch) requests.push_back(&each);
     if (!store_) {
       const std::chrono::nanoseconds now = clock_();
-      return local_.submit(requests, {now, now});
+      local_.submit(requests, {now, now});
+      for (const store::Awaited& each : batch) {
+        if (each.fault == Fault::none) in_memory_.decided.fetch_add(1, std::memory_order_relaxed);
+      }
+      return;
     }
     struct Wait {
       std::promise<void> answered;
@@ -127,6 +134,7 @@ class RedisStore::Impl final : public store::Asker {
             .sharing = {.lease = options.lease, .lease_for = options.lease_for, .merge = options.merge}};
   }
   const Options& options() const { return options_; }
+  std::chrono::nanoseconds now() const { return clock_(); }
   redis::Format format() const { return format_; }
   const redis::SharedStore::Counters& counters() const { return store_ ? store_->counters() : in_memory_; }
 
@@ -343,6 +351,42 @@ Decision SharedLimiter::check(std::string_view key, Cost cost) { return check(ke
 
 Decision SharedLimiter::check(std::string_view key, const Quota& quota, Cost cost) {
   return wait_for<SharedResult>([&](auto&& done) { start(key, quota, cost, std::move(done)); });
+}
+
+Reservation SharedLimiter::reserve(std::string_view key, ReserveOptions options, Cost cost) {
+  return reserve(key, quota_, options, cost);
+}
+
+Reservation SharedLimiter::reserve(std::string_view key, const Quota& quota, ReserveOptions options,
+                                   Cost cost) {
+  RedisStore::Impl& impl = *store_.impl_;
+  if (!core::can_reserve(options_.algorithm)) {
+    throw std::invalid_argument("weir::SharedLimiter::reserve: " + core::name_of(options_.algorithm) +
+                                " cannot be reserved: only gcra can");
+  }
+  if (quota != quota_)
+    require_countable("weir::SharedLimiter::reserve: ", quota, options_.algorithm, impl.format());
+  options = store::bounded(options, impl.now());
+  const std::chrono::nanoseconds patience = options_.deadline.value_or(std::chrono::nanoseconds{0});
+  auto kept = std::make_unique<store::AskedKept<StoreFault>>(
+      std::shared_ptr<store::Asker>(&impl, [](store::Asker*) {}), impl.options().clock, patience);
+  const store::Limit limit = impl.limit_of(quota, options_);
+  store::Check check{.limit = &limit, .key = key, .cost = cost};
+  store::Reservation asked{.max_wait = options.max_wait, .hold = options.hold};
+  store::Awaited one;
+  one.checks = {&check, 1};
+  one.verb = store::Verb::reserve;
+  one.reservation = &asked;
+  one.patience = patience;
+  impl.ask({&one, 1});
+  if (one.fault != Fault::none) throw StoreFault(one.fault, one.why);
+  // Read after the store has: a moment may be told later than it is, never earlier.
+  const std::chrono::nanoseconds now = impl.now();
+  Decision decision = check.decision;
+  decision.source = one.source;
+  if (asked.id.empty()) return Reservation(now, [&] { return decision; });
+  kept->set_id(std::move(asked.id));
+  return {now, asked.wait, decision, 0, std::move(kept), true};
 }
 
 void SharedLimiter::check(std::span<const std::string_view> keys, std::span<Decision> decisions, Cost cost) {

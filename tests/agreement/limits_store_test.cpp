@@ -3,7 +3,9 @@
 // long, so that no clock makes a difference.
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/chance_test.hpp"
@@ -59,6 +61,57 @@ void expect_alike(const std::string& url) {
   here.check(requests, ours);
   there.check(requests, theirs);
   for (int i = 0; i < 3; ++i) EXPECT_EQ(shown(theirs[i]), shown(ours[i])) << i;
+}
+
+// Under a file whose moments are an hour apart. What is cancelled or settled is in every store the same.
+std::string reserved(Limits& limits) {
+  const Attribute asks[] = {{"user", "ada"}};
+  const Attribute tokens[] = {{"model", "large"}};
+  std::string told;
+  const auto tell = [&told](const LimitsReservation& mine) {
+    const auto hours = std::chrono::round<std::chrono::hours>(mine.reservation.wait()).count();
+    told += mine.by + (mine.granted() ? " " + std::to_string(hours) : " denied") + "\n";
+  };
+  std::vector<LimitsReservation> waiting;
+  for (int i = 0; i < 4; ++i) tell(waiting.emplace_back(limits.reserve({asks})));
+  tell(limits.reserve({asks}, {.max_wait = std::chrono::hours{1}}));
+  waiting.erase(waiting.begin() + 1);
+  tell(limits.reserve({asks}));
+  waiting.clear();
+  tell(limits.reserve({asks}, {.max_wait = std::chrono::hours{5}}));
+
+  LimitsReservation estimate = limits.reserve({tokens});
+  tell(estimate);
+  const auto settled = estimate.reservation.settle(9);
+  told += settled ? "in " + std::to_string(std::chrono::round<std::chrono::hours>(*settled).count()) : "lost";
+  return told + (estimate.reservation.settle(9) ? " twice" : " once");
+}
+
+void expect_reserved_alike(const std::string& url) {
+  constexpr std::string_view kWaits = R"(
+version: 1
+limits:
+  user: { by: [user], rate: 1/h, max_wait: 9h }
+  tokens: { by: [model], rate: 1/h burst 8, max_wait: 9h, hold: { estimate: 3, ttl: 60s } }
+routes:
+  - { when: { model: "*" }, limits: [tokens] }
+  - { limits: [user] }
+)";
+  RedisStore store{url, {.deadline = std::chrono::seconds{5}, .on_store_error = OnStoreError::deny}};
+  Limits here = Limits::from_text(kWaits);
+  Limits there = Limits::from_text(kWaits, store);
+  const std::string expected =
+      "user 0\nuser 1\nuser 2\nuser 3\nuser denied\nuser 1\nuser 1\ntokens 0\nin 2 once";
+  EXPECT_EQ(reserved(here), expected);
+  EXPECT_EQ(reserved(there), expected) << url;
+}
+
+TEST(LimitsStore, reserves_alike_in_a_store_inside_the_process) { expect_reserved_alike("memory:"); }
+
+TEST(LimitsStore, reserves_alike_in_a_real_redis) {
+  if (RedisServer::program().empty()) GTEST_SKIP() << "no redis-server here";
+  const RedisServer redis;
+  expect_reserved_alike("redis+unix://" + redis.socket_path());
 }
 
 TEST(LimitsStore, decides_alike_in_a_store_inside_the_process) { expect_alike("memory:"); }

@@ -12,11 +12,13 @@
 #include <limits>
 #include <memory>
 #include <stdexcept>
+#include <stop_token>
 #include <thread>
 #include <vector>
 
 #include "redis/server.hpp"
 #include "redis/slot.hpp"
+#include "weir/acquire.hpp"
 #include "weir/asio.hpp"
 #include "weir/redis.hpp"
 
@@ -197,6 +199,87 @@ TEST(SharedLimiter, a_check_is_awaited_with_a_completion_token) {
   EXPECT_EQ(ran_on, std::this_thread::get_id());
 }
 
+TEST(SharedLimiter, reserves_moments_by_the_clock_that_its_store_is_given) {
+  ManualClock clock;
+  RedisStore store{"memory:", {.clock = &clock}};
+  SharedLimiter limiter{Quota::per_second(1), store};
+  const Reservation first = limiter.reserve("ann", {.max_wait = 5s});
+  EXPECT_TRUE(first.granted());
+  EXPECT_EQ(first.wait(), 0s);
+  Reservation second = limiter.reserve("ann", {.max_wait = 5s});
+  EXPECT_EQ(second.wait(), 1s);
+  EXPECT_EQ(second.at(), clock.now() + 1s);
+  EXPECT_EQ(second.decision().source, Source::store);
+  const Reservation denied = limiter.reserve("ann", {.max_wait = 500ms});
+  EXPECT_FALSE(denied.granted());
+  EXPECT_EQ(denied.decision().retry_after, 1500ms) << "the shortest after which the same call is granted";
+  EXPECT_EQ(limiter.reserve("ann", {.max_wait = 5s}).wait(), 2s);
+  EXPECT_EQ(limiter.reserve("ann", {.max_wait = 5s}).wait(), 2s) << "the last was dropped";
+  EXPECT_EQ(second.cancel(), 1U);
+  EXPECT_EQ(second.cancel(), 0U);
+  EXPECT_EQ(limiter.reserve("ann", Quota::per_second(1).with_burst(2), {.max_wait = 5s}).wait(), 0s);
+  clock.advance(2s);
+  EXPECT_TRUE(limiter.check("ann").allowed()) << "all else was given back";
+  EXPECT_EQ(store.not_decided(), 0U);
+}
+
+TEST(SharedLimiter, what_was_reserved_is_settled_once) {
+  ManualClock clock;
+  RedisStore store{"memory:", {.clock = &clock}};
+  SharedLimiter limiter{Quota::per_second(1).with_burst(10), store};
+  Reservation mine = limiter.reserve("ann", {.hold = 60s}, Cost{8});
+  EXPECT_EQ(refusal<std::invalid_argument>([&] { mine.settle(41); }),
+            "weir::Reservation::settle: actual is 41, more than 4 times the burst of 10");
+  EXPECT_EQ(mine.settle(3), 0s);
+  EXPECT_EQ(mine.settle(3), std::nullopt);
+  EXPECT_EQ(limiter.check("ann", Cost{0}).remaining, 7);
+  // A debt, for which those who come next wait.
+  EXPECT_EQ(limiter.reserve("ann", {.hold = 60s}).settle(12), 6s);
+}
+
+TEST(SharedLimiter, only_what_can_be_reserved_is) {
+  RedisStore store{"memory:"};
+  SharedLimiter windows{Quota::per_second(10), store, {.algorithm = Algorithm::fixed_window}};
+  EXPECT_EQ(refusal<std::invalid_argument>([&] { static_cast<void>(windows.reserve("ann")); }),
+            "weir::SharedLimiter::reserve: fixed_window cannot be reserved: only gcra can");
+  SharedLimiter limiter{Quota::per_second(1), store};
+  EXPECT_TRUE(refusal<std::invalid_argument>([&] {
+                static_cast<void>(
+                    limiter.reserve("ann", Quota::per(1, 1ns).with_burst(9'100'000'000'000'000)));
+              }).starts_with("weir::SharedLimiter::reserve: "));
+}
+
+TEST(SharedLimiter, without_a_redis_reserves_as_its_fallback_says) {
+  RedisStore store{kNobody};
+  SharedLimiter limiter{Quota::per_hour(1), store};
+  EXPECT_EQ(limiter.reserve("key", {.max_wait = 9h}).wait(), 0s);
+  Reservation second = limiter.reserve("key", {.max_wait = 9h});
+  EXPECT_EQ(second.decision().source, Source::fallback);
+  EXPECT_GT(second.wait(), 30min);
+  EXPECT_EQ(second.cancel(), 1U);
+  Reservation held = limiter.reserve("other", {.hold = 1h});
+  EXPECT_TRUE(held.settle(2));
+  SharedLimiter denying{Quota::per_hour(1), store, {.on_store_error = OnStoreError::deny}};
+  EXPECT_FALSE(denying.reserve("third", {.max_wait = 9h}).granted());
+  SharedLimiter allowing{Quota::per_hour(1), store, {.on_store_error = OnStoreError::allow}};
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(allowing.reserve("third", {.max_wait = 9h}).wait(), 0s);
+}
+
+// By a stop token, as with the limiters of one process.
+TEST(SharedLimiter, acquires_in_a_thread) {
+  RedisStore store{"memory:"};
+  SharedLimiter limiter{Quota::per_second(1'000), store};
+  EXPECT_TRUE(acquire(limiter, "key", {.max_wait = 5s}).granted());
+  EXPECT_TRUE(acquire(limiter, "key", {.max_wait = 5s}).granted());
+  SharedLimiter slow{Quota::per_hour(1), store};
+  EXPECT_TRUE(slow.check("slow").allowed());
+  std::stop_source stop;
+  stop.request_stop();
+  EXPECT_FALSE(acquire(slow, "slow", {.max_wait = 9h}, stop.get_token()).granted());
+  EXPECT_GT(slow.reserve("slow", {.max_wait = 9h}).wait(), 30min);
+  EXPECT_LT(slow.reserve("slow", {.max_wait = 9h}).wait(), 61min) << "nobody waits before it";
+}
+
 class WithRedis : public testing::Test {
  protected:
   void SetUp() override {
@@ -349,6 +432,71 @@ TEST_F(WithRedis, a_key_that_changes_plans_keeps_its_debt_in_units) {
   EXPECT_EQ(limiter.check("acme", kPaid).remaining, 89) << "a denial is remembered for its own plan";
   EXPECT_EQ(store.check_all({{limiter, "acme", Cost{9}, kPaid}, {limiter, "b"}}).by, 1U);
   EXPECT_EQ(limiter.check("acme", kPaid, Cost{0}).remaining, 80);
+}
+
+// The moments of a key are an hour apart.
+TEST_F(WithRedis, moments_are_one_queue_over_all_processes) {
+  RedisStore store{url_, {.deadline = kPatience}};
+  RedisStore another{url_, {.deadline = kPatience}};
+  await(store);
+  await(another);
+  SharedLimiter here{Quota::per_hour(1), store};
+  SharedLimiter there{Quota::per_hour(1), another};
+  const auto hours = [](const Reservation& reservation) {
+    EXPECT_TRUE(reservation.granted());
+    EXPECT_EQ(reservation.decision().source, Source::store);
+    return std::chrono::round<std::chrono::hours>(reservation.wait()).count();
+  };
+  const ReserveOptions day{.max_wait = 24h};
+  EXPECT_EQ(hours(here.reserve("key", day)), 0);
+  std::vector<Reservation> waiting;
+  for (int i = 1; i <= 6; ++i) {
+    waiting.push_back((i % 2 == 0 ? here : there).reserve("key", day));
+    EXPECT_EQ(hours(waiting.back()), i);
+  }
+  const Reservation denied = there.reserve("key", {.max_wait = 4h});
+  EXPECT_FALSE(denied.granted());
+  EXPECT_EQ(std::chrono::round<std::chrono::hours>(*denied.decision().retry_after), 3h);
+  EXPECT_FALSE(here.check("key").allowed()) << "a check does not pass those who wait";
+  // What is cancelled in the middle goes to the next that comes, in either process.
+  waiting.erase(waiting.begin() + 2);
+  Reservation taken = here.reserve("key", day);
+  EXPECT_EQ(hours(taken), 3);
+  EXPECT_EQ(taken.cancel(), 1U);
+  EXPECT_EQ(taken.cancel(), 0U);
+  EXPECT_EQ(hours(there.reserve("key", day)), 3) << "dropped at once";
+  EXPECT_EQ(store.not_decided() + another.not_decided(), 0U);
+}
+
+TEST_F(WithRedis, what_is_held_is_settled_and_what_redis_forgot_is_not) {
+  RedisStore store{url_, {.deadline = kPatience}};
+  await(store);
+  SharedLimiter limiter{Quota::per_hour(1).with_burst(10), store};
+  const ReserveOptions hold{.hold = 1h};
+  Reservation first = limiter.reserve("key", hold, Cost{8});
+  EXPECT_EQ(first.wait(), 0s);
+  EXPECT_EQ(refusal<std::invalid_argument>([&] { first.settle(41); }),
+            "weir::Reservation::settle: actual is 41, more than 4 times the burst of 10");
+  EXPECT_EQ(first.settle(3), 0s);
+  EXPECT_EQ(limiter.check("key", Cost{0}).remaining, 7);
+  Reservation forgotten = limiter.reserve("key", hold, Cost{1});
+  EXPECT_TRUE(limiter.reset("key"));
+  EXPECT_EQ(forgotten.settle(9), std::nullopt);
+  EXPECT_EQ(limiter.check("key", Cost{0}).remaining, 10);
+}
+
+TEST_F(WithRedis, a_reservation_outlives_a_redis_that_goes_away_and_says_so) {
+  RedisStore store{url_, {.deadline = kPatience}};
+  await(store);
+  SharedLimiter limiter{Quota::per_hour(1), store, {.deadline = 500ms}};
+  EXPECT_TRUE(limiter.check("key").allowed());
+  Reservation waits = limiter.reserve("key", {.max_wait = 9h, .hold = 1h});
+  EXPECT_GT(waits.wait(), 30min);
+  server_.reset();
+  EXPECT_EQ(fault_of([&] { return waits.settle(1); }), Fault::store_down);
+  EXPECT_TRUE(waits.granted());
+  EXPECT_EQ(waits.cancel(), 0U);
+  EXPECT_EQ(limiter.reserve("key", {.max_wait = 9h}).decision().source, Source::fallback);
 }
 
 TEST_F(WithRedis, a_denial_is_remembered_and_a_reset_forgets_it) {
