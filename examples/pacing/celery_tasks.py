@@ -15,26 +15,37 @@ LATE = 1.0  # a moment that was missed by more is given up: all that were put aw
 
 
 def reserve(key, rule, max_wait=60.0):
-    """(granted, seconds): when to act; or when to ask again, and then nothing was charged."""
+    """(granted, seconds, id): when to act, and what to cancel; or when to ask again, and then nothing was charged."""
     answer = weir.execute_command("WEIR.RESERVE", "MAXWAIT", round(max_wait * 1000), key, rule)
-    return answer[0] == 0, answer[3] / 1000
+    return answer[0] == 0, answer[3] / 1000, answer[5] and answer[5].decode()
 
 
 @app.task(bind=True, max_retries=None)
-def call_partner(self, number, moment=None):
+def call_partner(self, number, moment=None, reservation=None):
     if moment is None or time.time() > moment + LATE:
-        granted, wait = reserve("partner", "20/s burst 5")
+        granted, wait, reservation = reserve("partner", "20/s burst 5")
         if not granted:
             raise self.retry(args=(number,), kwargs={}, countdown=wait)
         moment = time.time() + wait
         if wait > 0:
-            raise self.retry(args=(number,), kwargs={"moment": moment}, countdown=wait)
+            raise self.retry(args=(number,), kwargs={"moment": moment, "reservation": reservation}, countdown=wait)
     time.sleep(max(0, moment - time.time()))  # a timer of Celery's that woke a little early
     call(number, moment)
 
 
 def call(number, moment):
     print(f"call {number}, {time.time() - moment:.3f} s after its moment")
+
+
+def abandon(task):
+    """Revokes a task by its id, and gives the moment that it waits for to another; whether there was one to give. A worker
+    throws away a revoked task only when its moment has come, too late to cancel: so the one that revokes it does."""
+    app.control.revoke(task)
+    for waiting in (app.control.inspect().scheduled() or {}).values():
+        for each in (one["request"] for one in waiting):
+            if each["id"] == task and each["kwargs"].get("reservation"):
+                return weir.execute_command("WEIR.CANCEL", each["kwargs"]["reservation"]) > 0
+    return False
 
 
 @app.task

@@ -109,6 +109,23 @@ class TestCelery(Fleet):
         self.assertLess(float(self.written("others")[0][0]), max(acted for _, _, acted in calls))
 
 
+    def test_a_task_that_is_abandoned_gives_its_moment_up(self):
+        self.start([sys.executable, "-m", "celery", "-A", "pacing_worker", "worker", "--pool", "solo", "--without-gossip",
+                    "--without-mingle", "--without-heartbeat", "-n", "w@here"], cwd=HERE, env=self.environment,
+                   stdout=self.log, stderr=self.log)
+        # All moments of the next 59 s are somebody's: the task waits for longer than this takes.
+        with self.weir.client() as weir:
+            for _ in range(237):
+                self.assertEqual(weir.ask("WEIR.RESERVE", "COST", "5", "MAXWAIT", "60000", "partner", "20/s burst 5")[0], 0)
+        script = ("import pacing_worker as w\n"
+                  "task = w.celery_tasks.call_partner.delay(7).id\n"
+                  "while not any((w.app.control.inspect().scheduled() or {}).values()): pass\n"
+                  "print(w.celery_tasks.abandon(task), w.celery_tasks.abandon(task))\n")
+        done = subprocess.run([sys.executable, "-c", script], cwd=HERE, env=self.environment, check=True, capture_output=True,
+                              text=True, timeout=PATIENCE)
+        self.assertEqual(done.stdout, "True False\n", "once")
+
+
 @unittest.skipUnless(npm.available(), "no node")
 class TestBullMq(Fleet):
     def setUp(self):
