@@ -6,7 +6,7 @@ namespace weir::resp {
 
 std::span<store::Check> Question::room(std::size_t count) {
   if (count == 1) {
-    check = {};
+    check.cost = {};  // all else of it is the asker's to set, the store's, or never set
     checks = {&check, 1};
   } else {
     if (!more) more = std::make_unique<More>();

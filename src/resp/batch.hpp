@@ -60,7 +60,7 @@ struct alignas(64) Question final : store::Request {
 
   Question();
 
-  // Room for its checks, which are as new.
+  // Room for its checks, which are as new but for what the store answered before.
   std::span<store::Check> room(std::size_t count);
   // Its checks are reserved.
   void reserve(std::chrono::nanoseconds max_wait, std::chrono::nanoseconds hold);

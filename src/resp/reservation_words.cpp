@@ -14,11 +14,10 @@ enum Option : std::uint8_t { kCost, kMaxWait, kHold, kClass, kNone };
 constexpr std::array<std::string_view, kNone> kNames{"COST", "MAXWAIT", "HOLD", "CLASS"};
 
 Option option_of(std::string_view word) {
-  if (word.size() < 4 || word.size() > 7) return kNone;
-  for (std::size_t i = 0; i < kNone; ++i) {
-    if (is_word(word, kNames[i])) return static_cast<Option>(i);
-  }
-  return kNone;
+  if (is_word(word, "MAXWAIT")) return kMaxWait;
+  if (is_word(word, "COST")) return kCost;
+  if (is_word(word, "HOLD")) return kHold;
+  return is_word(word, "CLASS") ? kClass : kNone;
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "core/duration.hpp"
 #include "core/number.hpp"
+#include "resp/limits_words.hpp"
 
 namespace weir::resp {
 namespace {
@@ -11,13 +12,10 @@ namespace {
 constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t kMostSeconds = kMost / 1'000'000'000;
 
-bool equal_ignoring_case(std::string_view text, std::string_view upper) {
-  if (text.size() != upper.size()) return false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if ((c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c) != upper[i]) return false;
-  }
-  return true;
+bool is_infinite(std::string_view word) {
+  if (is_word(word, "INFINITY")) return true;
+  if (!word.empty() && (word[0] == '+' || word[0] == '-')) word.remove_prefix(1);
+  return is_word(word, "INF");
 }
 
 }  // namespace
@@ -96,9 +94,8 @@ Throttle ThrottleParser::gcra(Arguments words) {
   if (*count < 1) return fail("ERR value is out of range, value must between 1 and 9223372036854775807");
   const core::ScaledNumber period = core::parse_scaled(words[4], std::chrono::seconds{1});
   if (period.fault == core::NumberFault::not_a_number) {
-    const bool infinite = equal_ignoring_case(words[4], "INF") || equal_ignoring_case(words[4], "+INF") ||
-                          equal_ignoring_case(words[4], "-INF") || equal_ignoring_case(words[4], "INFINITY");
-    return fail(infinite ? "ERR period must be > 0 and < 1e12" : "ERR value is not a valid float");
+    return fail(is_infinite(words[4]) ? "ERR period must be > 0 and < 1e12"
+                                      : "ERR value is not a valid float");
   }
   // Below 1e12 seconds but above 2^63 ns; a thousandth of it can still be read.
   if (const auto thousandth = core::parse_scaled(words[4], std::chrono::milliseconds{1});
@@ -111,7 +108,7 @@ Throttle ThrottleParser::gcra(Arguments words) {
   }
   std::int64_t tokens = 1;
   if (words.size() > 5) {
-    if (!equal_ignoring_case(words[5], "TOKENS")) return fail("ERR syntax error");
+    if (!is_word(words[5], "TOKENS")) return fail("ERR syntax error");
     if (words.size() == 6) return fail("ERR Missing TOKENS value");
     const auto given = core::parse_integer(words[6]);
     if (!given || *given < 0) return fail(not_in_range("TOKENS", words[6], 0, kMost));

@@ -5,13 +5,10 @@
 
 #include "core/number.hpp"
 #include "resp/commands.hpp"
+#include "resp/limits_words.hpp"
 
 namespace weir::resp {
 namespace {
-
-bool is(std::string_view word, std::string_view name) {
-  return word.size() == name.size() && lower(word) == name;
-}
 
 bool gather(Pipeline& pipeline, const Throttle& throttle, bool silent) {
   if (throttle.limit == nullptr) return pipeline.fail(pipeline.parser().error());
@@ -69,14 +66,14 @@ Question* gather_keys(Pipeline& pipeline, Arguments words, Reply reply, Cost cos
 bool ask_throttle(Pipeline& pipeline, Arguments words, bool silent) {
   Arguments rest = words.subspan(1);
   Cost cost{};
-  if (rest.size() > 1 && is(rest[0], "cost")) {
+  if (rest.size() > 1 && is_word(rest[0], "COST")) {
     const std::int64_t units = core::parse_integer(rest[1]).value_or(-1);
     if (units < 0)
       return pipeline.fail(not_in_range("COST", rest[1], 0, std::numeric_limits<std::int64_t>::max()));
     cost.units = static_cast<std::uint64_t>(units);
     rest = rest.subspan(2);
   }
-  if (!rest.empty() && is(rest[0], "keys")) rest = rest.subspan(1);
+  if (!rest.empty() && is_word(rest[0], "KEYS")) rest = rest.subspan(1);
   return gather_keys(pipeline, rest, Reply::six_by_key, cost, silent,
                      "the form is WEIR.THROTTLE [COST n] [KEYS] key rule [key rule ...]") != nullptr;
 }

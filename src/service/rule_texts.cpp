@@ -3,7 +3,11 @@
 namespace weir::service {
 
 const store::Limit* RuleTexts::find(std::string_view text) {
-  if (const auto known = limits_.find(text); known != limits_.end()) return &known->second;
+  if (last_ != nullptr && last_->first == text) return &last_->second;
+  if (const auto known = limits_.find(text); known != limits_.end()) {
+    last_ = &*known;
+    return &known->second;
+  }
   if (text.size() > kMostBytes) {
     error_ = "limit '" + std::string(text.substr(0, 32)) + "...': longer than " + std::to_string(kMostBytes) +
              " bytes";

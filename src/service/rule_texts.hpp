@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 
 #include "store/store.hpp"
 
@@ -30,7 +31,9 @@ class RuleTexts {
 
   // No limit is in use any more.
   void forget() {
-    if (limits_.size() > kMostKept) limits_.clear();
+    if (limits_.size() <= kMostKept) return;
+    limits_.clear();
+    last_ = nullptr;
   }
 
  private:
@@ -42,6 +45,7 @@ class RuleTexts {
   store::Sharing sharing_;
   std::chrono::nanoseconds wall_;
   std::unordered_map<std::string, store::Limit, Hash, std::equal_to<>> limits_;
+  const std::pair<const std::string, store::Limit>* last_ = nullptr;  // of them: most callers repeat one
   std::string error_;
 };
 

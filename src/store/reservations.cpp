@@ -1,6 +1,7 @@
 #include "store/reservations.hpp"
 
 #include <algorithm>
+#include <new>
 #include <string>
 #include <utility>
 
@@ -112,8 +113,9 @@ void Reservations::reserve(Request& request, Moment when) {
 bool Reservations::reserve_now(Request& request, Moment when) {
   Check& first = request.checks[0];
   if (request.checks.size() == 1 && first.is_plain()) {
-    first.decision =
-        table_.check(Table::place_of(first.hash), *first.limit, first.cost, when.arrived, when.now);
+    // Built in its place: an assignment would copy it (core::StepOf).
+    new (&first.decision)
+        Decision(table_.check(Table::place_of(first.hash), *first.limit, first.cost, when.arrived, when.now));
     request.charged = first.decision.allowed();
   } else {
     request.charged = table_.check_all(request.checks, when.arrived, when.now);
