@@ -54,10 +54,7 @@ def body() -> int:
             running[kind].hold()
         for kind, server in running.items():  # every key has been seen
             measure(server, kind, options)
-        samples = {kind: [] for kind in KINDS}
-        for done in range(options.rounds):
-            for kind in KINDS if done % 2 == 0 else reversed(KINDS):
-                samples[kind].append(measure(running[kind], kind, options))
+        samples = servers.take_turns(KINDS, options.rounds, lambda kind: measure(running[kind], kind, options))
         for server in running.values():
             server.release()
     for kind, (words, _, other, target) in KINDS.items():

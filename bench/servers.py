@@ -93,15 +93,18 @@ def running(arguments: list[str], core: int):
 
 
 @contextlib.contextmanager
-def weir(core: int, *flags: str):
-    arguments = [program("src/cli/weir"), "serve", "--threads", "1", "--resp", "127.0.0.1:0", *flags]
+def listening(name: str, arguments: list[str], core: int):
     with running(arguments, core) as process:
         # It says this when it listens, and ends when it cannot; either ends the wait.
         line = process.stdout.readline()
         said = re.search(r"listening on 127\.0\.0\.1:(\d+)", line)
         if not said:
-            raise Failed(f"weir did not start: {line.strip()}")
-        yield Server("weir", process, int(said.group(1)))
+            raise Failed(f"{name} did not start: {line.strip()}")
+        yield Server(name, process, int(said.group(1)))
+
+
+def weir(core: int, *flags: str):
+    return listening("weir", [program("src/cli/weir"), "serve", "--threads", "1", "--resp", "127.0.0.1:0", *flags], core)
 
 
 @contextlib.contextmanager
@@ -161,6 +164,15 @@ def cpu_of(server: Server, words: str, lines: int, options) -> float:
     sample = json.loads(run(arguments, cores()[1], options.seconds + 60))
     server.hold()
     return sample["server_cpu_us_per_request"]
+
+
+def take_turns(programs, rounds: int, measure) -> dict[str, list[float]]:
+    """What measure(name) says of each in each round: forth and back, so that none always comes after the same."""
+    samples = {name: [] for name in programs}
+    for done in range(rounds):
+        for name in programs if done % 2 == 0 else reversed(programs):
+            samples[name].append(measure(name))
+    return samples
 
 
 class Disturbance:

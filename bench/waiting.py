@@ -6,14 +6,14 @@ whose turn it is not is stopped, and a ratio is the median of the rounds' ratios
 now, all of them: the load has one length for all replies. `file` reserves by a limits file.
 
 WEIR.ACQUIRE that waits beside WEIR.RESERVE, one request in a packet each, at the same times: one every 2 ms. Then how
-late those are woken that wait for up to 4 s, beside a program of the same run that sleeps until the same moments. Then
-reserve() of this process beside golang.org/x/time/rate, if Debian's golang-go and golang-golang-x-time-dev are there.
+late those are told that wait for up to 2.5 s, beside those of a server that has only a timer (waiting.cpp): on the same
+core at the same time, their moments alternating. Then reserve() in a process beside golang.org/x/time/rate, alternately,
+if Debian's golang-go and golang-golang-x-time-dev are there.
 """
 import argparse
 import contextlib
 import os
 import pathlib
-import re
 import select
 import shutil
 import socket
@@ -58,65 +58,89 @@ def cpu_of_reserve(server: servers.Server, seconds: float) -> float:
     return (server.cpu_seconds() - before) / count * 1e6
 
 
-def cpu_of_acquire(server: servers.Server, seconds: float) -> float:
-    """The same for some that wait, each for some 100 ms, and are woken one at a time."""
-    crowd, count = connect(server.port, 50), int(seconds * LONE)
-    request = asking(f"WEIR.ACQUIRE MAXWAIT 60000 key:{time.monotonic_ns()}", f"{LONE}/s burst 1")
+WAITS = 0.1  # seconds that each of those waits
+
+
+def cpu_of_waiting(server: servers.Server, seconds: float, request_at) -> float:
+    """The same for some that wait, each for WAITS, and are woken one at a time. `request_at(n)` asks for the n-th moment."""
+    crowd, count = connect(server.port, round(WAITS * LONE)), int(seconds * LONE)
+    asked = answered = 0
     for each in crowd:
-        each.sendall(request)
-    before = server.cpu_seconds()
-    for _ in range(count // 10):
-        for each in select.select(crowd, [], [], servers.START_SECONDS)[0]:
-            each.recv(4096)
-            each.sendall(request)
-    before, answered = server.cpu_seconds(), 0
-    while answered < count:
-        for each in select.select(crowd, [], [], servers.START_SECONDS)[0]:
-            each.recv(4096)
-            each.sendall(request)
-            answered += 1
+        each.sendall(request_at(asked))
+        asked += 1
+    while answered < len(crowd) + count:
+        if answered == len(crowd):  # from here on it is in its stride
+            before = server.cpu_seconds()
+        each = next(iter(select.select(crowd, [], [], servers.START_SECONDS)[0]), None)
+        if each is None:
+            raise servers.Failed("nobody was woken")
+        each.recv(4096)
+        each.sendall(request_at(asked))
+        asked, answered = asked + 1, answered + 1
     return (server.cpu_seconds() - before) / count * 1e6
 
 
-SLEEPER = """
-import sys, time
-first, step, count = map(float, sys.argv[1:])
-late = []
-for number in range(int(count)):
-    due = first + number * step
-    time.sleep(max(0.0, due - time.monotonic()))
-    late.append(time.monotonic() - due)
-print(*late)
-"""
+def cpu_of_acquire(server: servers.Server, seconds: float) -> float:
+    request = asking(f"WEIR.ACQUIRE MAXWAIT 60000 key:{time.monotonic_ns()}", f"{LONE}/s burst 1")
+    return cpu_of_waiting(server, seconds, lambda _: request)
+
+
+def cpu_of_timer(server: servers.Server, seconds: float) -> float:
+    first = time.monotonic_ns()
+    return cpu_of_waiting(server, seconds, lambda n: moment_request(first + round((n + 1) / LONE * 1e9)))
+
+
+def moment_request(moment: int) -> bytes:
+    return moment.to_bytes(8, sys.byteorder)
 
 
 def p99(late: list[float]) -> float:
     return sorted(late)[len(late) * 99 // 100] * 1e3
 
 
-def wake_errors(server: servers.Server, count: int, step: float) -> tuple[float, float]:
-    """Milliseconds at the 99th percentile: of those who wait in the server, and of a bare timer."""
-    crowd = connect(server.port, count + 1)
-    rule = f"{round(1 / step)}/s burst 1"
-    servers.converse(crowd[0], asking("WEIR.ACQUIRE MAXWAIT 0 wake", rule), 9)
-    first = time.monotonic() + step
-    sleeper = subprocess.Popen([sys.executable, "-c", SLEEPER, str(first + 0.3), str(step), str(count - round(0.3 / step))],
-                               stdout=subprocess.PIPE, text=True)
-    for number, each in enumerate(crowd[1:]):
-        each.sendall(asking("WEIR.ACQUIRE MAXWAIT 60000 wake", rule))
-    came, waiting = [], {each: number for number, each in enumerate(crowd[1:])}
-    with select.epoll() as ready:
-        by_number = {each.fileno(): each for each in waiting}
-        for number in by_number:
-            ready.register(number, select.EPOLLIN)
+class Late:
+    """How late those are told that wait for moments `step` apart. The schedule begins when its server says; of all that
+    came, the earliest shows when that was."""
+
+    def __init__(self, step: float):
+        self.step = step
+        self.came = []
+
+    def come(self, number: int) -> None:
+        self.came.append((number, time.monotonic()))
+
+    def p99(self) -> float:
+        """Milliseconds, of those that waited for 0.3 s or more: they all had been sent by then."""
+        begins = [at - number * self.step for number, at in self.came if number * self.step >= 0.3]
+        return p99([each - min(begins) for each in begins])
+
+
+def wake_errors(server: servers.Server, timer: servers.Server, count: int, step: float) -> tuple[float, float]:
+    """Of those who wait in weir, and in a program that has only a timer: at the same time, their moments alternating."""
+    waiting, key = {}, f"wake:{time.monotonic_ns()}"
+    with contextlib.ExitStack() as stack, select.epoll() as ready:
+        def wait_for(late: Late, number: int, port: int, request: bytes) -> None:
+            each = stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=servers.START_SECONDS))
+            ready.register(each.fileno(), select.EPOLLIN)
+            waiting[each.fileno()] = (each, late, number)
+            each.sendall(request)
+
+        ours, theirs = Late(step), Late(step)
+        acquire = asking(f"WEIR.ACQUIRE MAXWAIT 60000 {key}", f"{round(1 / step)}/s burst 1")
+        first = time.monotonic_ns()
+        for number in range(count):
+            wait_for(ours, number, server.port, acquire)
+            moment = first + round((number + 0.5) * step * 1e9)
+            wait_for(theirs, number, timer.port, moment_request(moment))
         while waiting:
-            for number, _ in ready.poll(servers.START_SECONDS):
-                came.append((waiting.pop(by_number[number]), time.monotonic()))
-                ready.unregister(number)
-    # The schedule begins when the first was charged, which the earliest of all shows.
-    base = min(at - number * step for number, at in came)
-    late = [at - number * step - base for number, at in came if number * step >= 0.3]
-    return p99(late), p99([float(each) for each in sleeper.communicate()[0].split()])
+            events = ready.poll(servers.START_SECONDS)
+            if not events:
+                raise servers.Failed(f"{len(waiting)} of {2 * count} that wait were not told")
+            for descriptor, _ in events:
+                each, late, number = waiting.pop(descriptor)
+                late.come(number)
+                ready.unregister(descriptor)
+        return ours.p99(), theirs.p99()
 
 
 GO = """
@@ -124,38 +148,38 @@ package main
 import ("fmt"; "time"; "golang.org/x/time/rate")
 func main() {
 	limiter := rate.NewLimiter(rate.Limit(1e9), 1000000000)
-	const count = 3000000
-	for round := 0; round < 3; round++ {
-		granted := 0
-		began := time.Now()
-		for i := 0; i < count; i++ {
-			if limiter.ReserveN(time.Now(), 1).OK() { granted++ }
-		}
-		fmt.Println(float64(time.Since(began).Nanoseconds()) / count, granted)
+	const count = COUNT
+	granted := 0
+	began := time.Now()
+	for i := 0; i < count; i++ {
+		if limiter.ReserveN(time.Now(), 1).OK() { granted++ }
 	}
+	fmt.Println(float64(time.Since(began).Nanoseconds()) / count, granted)
 }
 """
 
 
-def beside_go(quick: bool) -> str:
-    if quick:
+def beside_go(options) -> str:
+    if options.quick:
         return "  beside golang.org/x/time/rate: not in a quick run, which compiles nothing"
     sources = pathlib.Path("/usr/share/gocode")
     if not shutil.which("go") or not (sources / "src/golang.org/x/time/rate").is_dir():
         return "  beside golang.org/x/time/rate: not measured, Debian's golang-go and golang-golang-x-time-dev are not there"
+    count = "3000000"
     with tempfile.TemporaryDirectory(prefix="weir-bench-") as folder:
-        (pathlib.Path(folder) / "main.go").write_text(GO)
+        (pathlib.Path(folder) / "main.go").write_text(GO.replace("COUNT", count))
         build = subprocess.run(["go", "build", "-o", "rate", "main.go"], cwd=folder, capture_output=True, text=True,
                                env=os.environ | {"GOPATH": str(sources), "GO111MODULE": "off", "GOCACHE": folder + "/cache",
                                                  "GOFLAGS": "", "HOME": folder})
         if build.returncode != 0:
             raise servers.Failed(f"go build: {build.stderr.strip()}")
-        theirs = statistics.median(float(line.split()[0]) for line in
-                                   servers.run([folder + "/rate"], servers.cores()[1], 60).splitlines())
-    table = servers.run([servers.program("bench/weir_bench_table")], servers.cores()[1], 600)
-    ours = float(re.search(r"^one Limiter, reserve\(\) +([0-9.]+) ns", table, re.MULTILINE).group(1))
-    return (f"  {ours:6.1f} ns a reserve() that acts now of weir::Limiter, {theirs:6.1f} ns a Reserve() of "
-            f"golang.org/x/time/rate, the clock read in both: {theirs / ours:.1f} times as fast")
+        programs = {"weir": [servers.program("bench/weir_bench_waiting"), "reserve", count], "go": [folder + "/rate"]}
+        samples = servers.take_turns(
+            programs, options.rounds, lambda name: float(servers.run(programs[name], servers.cores()[1], 60).split()[0]))
+    ratio = statistics.median(theirs / ours for ours, theirs in zip(samples["weir"], samples["go"]))
+    return (f"  {statistics.median(samples['weir']):6.1f} ns a reserve() that acts now of weir::Limiter, "
+            f"{statistics.median(samples['go']):6.1f} ns a Reserve() of golang.org/x/time/rate, the clock read in both: "
+            f"{ratio:.1f} times as fast")
 
 
 def judge(is_met: bool, quick: bool) -> str:
@@ -163,16 +187,20 @@ def judge(is_met: bool, quick: bool) -> str:
 
 
 def wait_for_moments(options) -> None:
-    with servers.weir(servers.cores()[0], "--memory", "32MiB") as server:
-        pairs = [(cpu_of_acquire(server, options.seconds * 2), cpu_of_reserve(server, options.seconds * 2))
-                 for _ in range(max(1, options.rounds // 2))]
-        ratio = statistics.median(acquire / reserve for acquire, reserve in pairs)
-        acquire, reserve = (statistics.median(each) for each in zip(*pairs))
-        print(f"  lone reserve{reserve:8.3f} us CPU, lone acquire that waits{acquire:8.3f} us: {ratio - 1:.2f} of a reserve more "
-              f"(target at most 0.5: {judge(ratio <= 1.5, options.quick)})")
-        waits, bare = wake_errors(server, 40 if options.quick else 400, 0.01)
-        print(f"  wake error p99 {waits:.3f} ms, of a bare timer {bare:.3f} ms (target at most 1 ms above: "
-              f"{judge(waits <= bare + 1, options.quick)})")
+    with (servers.weir(servers.cores()[0], "--memory", "32MiB") as server,
+          servers.listening("the timer", [servers.program("bench/weir_bench_waiting"), "timer"], servers.cores()[0]) as timer):
+        kinds = {"reserve": (cpu_of_reserve, server), "acquire": (cpu_of_acquire, server), "timer": (cpu_of_timer, timer)}
+        samples = servers.take_turns(kinds, options.rounds, lambda kind: kinds[kind][0](kinds[kind][1], options.seconds))
+        middle = {kind: statistics.median(samples[kind]) for kind in kinds}
+        more = statistics.median(acquire / reserve for acquire, reserve in zip(samples["acquire"], samples["reserve"])) - 1
+        print(f"  lone reserve{middle['reserve']:8.3f} us CPU, lone acquire that waits{middle['acquire']:8.3f} us: {more:.2f} of a "
+              f"reserve more (target at most 0.5: {judge(more <= 0.5, options.quick)}); a server that has only a timer "
+              f"{middle['timer']:.3f} us")
+        rounds = [wake_errors(server, timer, 40 if options.quick else 250, 0.01) for _ in range(options.rounds)]
+        more = statistics.median(ours - theirs for ours, theirs in rounds)
+        ours, theirs = (statistics.median(each) for each in zip(*rounds))
+        print(f"  wake error p99 {ours:.3f} ms, of a server that has only a timer {theirs:.3f} ms: {more:+.3f} ms, the median of "
+              f"{len(rounds)} rounds (target at most 1: {judge(more <= 1, options.quick)})")
 
 
 def body() -> int:
@@ -184,7 +212,6 @@ def body() -> int:
     options = flags.parse_args()
     if options.quick:
         options.rounds, options.seconds, options.keys = 1, 0.1, 100_000
-    samples = {kind: [] for kind in KINDS}
     with contextlib.ExitStack() as stack:
         folder = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="weir-bench-")))
         (folder / "limits.yaml").write_text(FILE)
@@ -193,10 +220,8 @@ def body() -> int:
             running[kind] = stack.enter_context(
                 servers.weir(servers.cores()[0], "--memory", "128MiB", "--limits", str(folder / "limits.yaml")))
             running[kind].hold()
-        for done in range(options.rounds):
-            for kind in KINDS if done % 2 == 0 else reversed(KINDS):
-                words, lines, _ = KINDS[kind]
-                samples[kind].append(servers.cpu_of(running[kind], words, lines, options))
+        samples = servers.take_turns(
+            KINDS, options.rounds, lambda kind: servers.cpu_of(running[kind], *KINDS[kind][:2], options))
         for server in running.values():
             server.release()
     for kind, (words, _, target) in KINDS.items():
@@ -208,7 +233,7 @@ def body() -> int:
                 line += f" (target at most {target}: {'met' if ratio <= target else 'missed'})"
         print(line)
     wait_for_moments(options)
-    print(beside_go(options.quick))
+    print(beside_go(options))
     return 0
 
 
