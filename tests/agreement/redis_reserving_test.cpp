@@ -8,11 +8,14 @@
 #include <cstdlib>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "agreement/spans.hpp"
 #include "conformance/redis_world.hpp"
 #include "core/chance_test.hpp"
+#include "redis/reserve_script.hpp"
 #include "store/embedded_store.hpp"
 
 namespace weir {
@@ -109,10 +112,10 @@ class Embedded final : public Subject {
 
 class InRedis final : public Subject {
  public:
-  explicit InRedis(const std::int64_t& now) : now_(now) {
+  explicit InRedis(const std::int64_t& now, const std::string& script = "") : now_(now) {
     // What another process does is noticed late where denials are remembered.
     for (auto& each : processes_)
-      each = std::make_unique<RedisWorld>(std::make_unique<RealRedis>(), false, store::Sharing{},
+      each = std::make_unique<RedisWorld>(std::make_unique<RealRedis>(script), false, store::Sharing{},
                                           redis::SharedStore::Options{.remember_denials = false});
   }
   void submit(Request& request, std::size_t process) override {
@@ -353,6 +356,82 @@ TEST_F(RedisReserving, at_the_moments_of_acting_no_span_holds_more_whatever_happ
     ASSERT_TRUE(trace.is_kept()) << "trace " << number << "\n" << trace.said;
     now += 1'000'000;
   }
+}
+
+// Rules that are known to be wrong, in the place of the script's own: one short trace shows it for each.
+struct Step {
+  bool reserves;     // at once, and else cancels
+  std::size_t what;  // units; or which reservation, from 0
+};
+
+bool keeps_its_promise(const std::string& script, std::int64_t burst, const std::vector<Step>& steps) {
+  std::int64_t now = 0;
+  InRedis redis(now, script);
+  now = redis.began();
+  constexpr std::int64_t kInterval = 1'000'000;
+  const store::Limit limit{.rule = {Quota::make({1, nanoseconds{kInterval}}, burst).value()}};
+  Account account{burst, kInterval};
+  // One that acts now has no id.
+  std::vector<std::size_t> ids;
+  for (const Step& step : steps) {
+    if (!step.reserves) {
+      const std::size_t id = ids.at(step.what);
+      EXPECT_NE(redis.ask({.verb = Verb::cancel, .id = id}, id % kProcesses).text, "fault 0  back 0");
+      std::erase_if(account.acts, [id](const auto& act) { return act.id == id; });
+      continue;
+    }
+    Asked asked{.verb = Verb::reserve, .max_wait = 100 * kInterval};
+    asked.checks.push_back({.limit = &limit, .key = "k", .cost = Cost{step.what}});
+    const Answer answer = redis.ask(asked, ids.size() % kProcesses);
+    EXPECT_TRUE(answer.granted) << answer.text;
+    ids.push_back(answer.has_id ? redis.ids() - 1 : kNone);
+    account.acts.push_back({now + answer.wait, static_cast<std::int64_t>(step.what) * kInterval, ids.back()});
+  }
+  return account.is_kept();
+}
+
+std::string sabotaged(const std::vector<std::pair<std::string_view, std::string_view>>& changes) {
+  std::string script(redis::reserve_script());
+  for (const auto& [after, more] : changes) {
+    const std::size_t at = script.find(after);
+    EXPECT_NE(at, std::string::npos) << after;
+    if (at != std::string::npos) script.insert(at + after.size(), more);
+  }
+  return script;
+}
+
+constexpr std::string_view kTakesBack = "local i, line = part.i, part.line\n";
+
+TEST_F(RedisReserving, giving_back_all_that_has_not_drained_is_found_out) {
+  const std::vector<Step> steps{{true, 1}, {true, 2}, {true, 2}, {false, 1}, {true, 2}};
+  EXPECT_TRUE(keeps_its_promise("", 2, steps));
+  EXPECT_FALSE(keeps_its_promise(sabotaged({{kTakesBack, R"(
+    if true then
+      write_state(i, digits_of(max(states[i].tat - part.units * part.T, 0)), part.T)
+      note_state(line, states[i])
+      return true
+    end
+)"}}),
+                                 2, steps));
+}
+
+// As golang.org/x/time/rate does: the moment that was handed out last is what it goes by.
+TEST_F(RedisReserving, giving_back_all_but_what_was_handed_out_after_it_is_found_out) {
+  const std::vector<Step> steps{{true, 5}, {true, 5},  {true, 1}, {false, 1},
+                                {true, 1}, {false, 2}, {true, 4}};
+  EXPECT_TRUE(keeps_its_promise("", 5, steps));
+  EXPECT_FALSE(
+      keeps_its_promise(sabotaged({{"local digits, last = digits_of(moment), digits_of(moment + hold)\n",
+                                    "call('SET', 'last', digits)\n"},
+                                   {kTakesBack, R"(
+    if true then
+      local back = part.units * part.T - (from_now(call('GET', 'last')) - from_now(moment))
+      if back > 0 then write_state(i, digits_of(max(states[i].tat - back, 0)), part.T) end
+      note_state(line, states[i])
+      return true
+    end
+)"}}),
+                        5, steps));
 }
 
 // What was reserved after it counts on its being owed: given back, its units would act twice.
