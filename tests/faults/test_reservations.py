@@ -1,9 +1,13 @@
 """Reservations in a shared Redis: through several servers, a cluster, a failover, and without Redis."""
+import concurrent.futures
+import os
 import signal
+import threading
 import time
 import unittest
 
 from world import PROGRAM, Cluster, Error, Redis, Sentinels, Server, available, end_to_end, until
+from chance import chance
 
 SLOW = "1/min burst 1"
 
@@ -139,6 +143,101 @@ class TwoServers(unittest.TestCase):
             self.assertEqual(reserve(self.one, self.key, rule), Error("ERR " + why))
         self.redis.must("SET", "weir:" + self.key, "hello")
         self.assertTrue(reserve(self.one, self.key, SLOW).startswith("WRONGTYPE"))
+
+
+class Trace:
+    """What acts of one key whose units drain by one an hour: moments are whole hours, however slow the machine is."""
+
+    def __init__(self, key, dice, cancels):
+        self.key = key
+        self.burst = dice.randint(1, 5)
+        self.cancels = cancels
+        self.lock = threading.Lock()
+        self.acts = {}   # (hour, units) by id; of those that act at once, by a number
+        self.ids = []
+
+    def play(self, client, dice, steps):
+        """One client's part; what it was granted, in its order."""
+        rule, hours = f"1/h burst {self.burst}", []
+        for _ in range(steps):
+            what = dice.random()
+            units = dice.randint(1, self.burst)
+            if what < 0.3 and self.cancels:
+                self.cancel(client, dice)
+            elif what < 0.4:
+                if client.ask("WEIR.THROTTLE", "COST", units, self.key, rule)[0] == 0:
+                    self.add(0, units, None)
+            else:
+                longest = dice.randint(0, 24) * HOUR
+                granted, *_, wait, _, id, _ = reserve(client, self.key, rule, "COST", units, max_wait=longest)
+                if granted == 0:
+                    hours.append(round(wait / HOUR))
+                    self.add(hours[-1], units, id)
+        return hours
+
+    def add(self, hour, units, id):
+        with self.lock:
+            self.acts[id or len(self.acts)] = (hour, units)
+            if id:
+                self.ids.append(id)
+
+    def cancel(self, client, dice):
+        with self.lock:
+            id = dice.choice(self.ids) if self.ids else None
+        if id and client.ask("WEIR.CANCEL", id) > 0:
+            with self.lock:
+                self.acts[id] = (0, 0)
+
+    def is_kept(self):
+        acts = sorted(act for act in self.acts.values() if act[1] > 0)
+        return all(sum(units for _, units in acts[first:last + 1]) <= self.burst + acts[last][0] - acts[first][0]
+                   for first in range(len(acts)) for last in range(first, len(acts)))
+
+
+HOUR = 3_600_000
+
+
+class FourServers(unittest.TestCase):
+    """Processes of their own, asked at once."""
+    COUNT = 4
+
+    def setUp(self):
+        self.redis = Redis()
+        self.addCleanup(self.redis.close)
+        flags = ("--store", f"redis://{self.redis.address}", "--store-deadline", "10s", "--on-store-error", "deny",
+                 "--max-wait", "24h", "--threads", "1")
+        self.clients = []
+        for _ in range(self.COUNT):
+            server = Server(*flags)
+            self.addCleanup(server.stop)
+            self.clients.append(server.client())
+            self.addCleanup(self.clients[-1].close)
+
+    def test_random_traces_keep_the_promise_at_the_moments_of_acting(self):
+        dice = chance("traces")
+        traces = [Trace(f"{self.id()}:{number}", dice, number % 4 != 0)
+                  for number in range(100_000 if os.environ.get("WEIR_LONG") else 150)]
+        together = threading.Barrier(self.COUNT)
+        hours = [[] for _ in traces]
+
+        def play(number):
+            try:
+                its = chance(f"process {number}")
+                for trace, told in zip(traces, hours):
+                    together.wait()
+                    told.append(trace.play(self.clients[number], its, 8))
+            except BaseException:
+                together.abort()
+                raise
+        with concurrent.futures.ThreadPoolExecutor(self.COUNT) as threads:
+            for done in [threads.submit(play, number) for number in range(self.COUNT)]:
+                done.result()
+        for trace, told in zip(traces, hours):
+            self.assertTrue(trace.is_kept(), (trace.burst, trace.acts))
+            if not trace.cancels:
+                for each in told:
+                    self.assertEqual(each, sorted(each), "moments follow the order of grants where there are no holes")
+        self.assertGreater(sum(len(trace.ids) for trace in traces), len(traces))
 
 
 class WithoutRedis(unittest.TestCase):
