@@ -127,6 +127,8 @@ class Batch {
 
  private:
   static constexpr std::size_t kMostFree = 1024;
+  static constexpr std::size_t kMostWithMore = 16;
+  static constexpr std::size_t kMostKeptKeys = 4096;
 
   void renew_limits();
 
