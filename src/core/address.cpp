@@ -76,9 +76,10 @@ bool parse_v6(std::string_view text, Bytes& bytes) {
 constexpr int size_of(const Address& address) { return address.v4 ? 4 : 16; }
 
 Network network_of(Address address, int bits) {
-  for (int i = 0; i < size_of(address); ++i) {
-    const int left = std::clamp(bits - i * 8, 0, 8);
-    address.bytes[static_cast<std::size_t>(i)] &= static_cast<std::uint8_t>(0xFF00U >> left);
+  if (bits < size_of(address) * 8) {
+    const auto partly = address.bytes.begin() + bits / 8;
+    *partly &= static_cast<std::uint8_t>(0xFF00U >> (bits % 8));
+    std::fill(partly + 1, address.bytes.end(), std::uint8_t{0});
   }
   return {address, static_cast<std::uint8_t>(bits)};
 }

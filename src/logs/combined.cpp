@@ -52,25 +52,10 @@ std::size_t time_bracket(std::string_view line) {
   return kNone;
 }
 
-// The text between the quote at rest[0] and the next one that no backslash escapes; a null view when there is
-// none.
-std::string_view quoted(std::string_view& rest) {
-  std::size_t end = 1;
-  for (;;) {
-    end = rest.find('"', end);
-    if (end == kNone) return {};
-    std::size_t escapes = 0;
-    while (rest[end - 1 - escapes] == '\\') ++escapes;
-    if (escapes % 2 == 0) break;
-    ++end;
-  }
-  const std::string_view found = rest.substr(1, end - 1);
-  rest.remove_prefix(end + 1);
-  return found;
-}
-
 // A field after the agent: quoted, or a word. A null view when a quote is not closed.
-std::string_view further(std::string_view& rest) { return rest[0] == '"' ? quoted(rest) : take_word(rest); }
+std::string_view further(std::string_view& rest) {
+  return rest[0] == '"' ? take_quoted(rest) : take_word(rest);
+}
 
 void skip_spaces(std::string_view& rest) {
   rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
@@ -169,7 +154,7 @@ class Combined final : public Splitter {
     if (equals != kNone && equals > 0 && rest.substr(equals).starts_with("=\"")) {
       const std::string_view whole = rest;
       rest.remove_prefix(equals + 1);
-      if (quoted(rest).data() == nullptr) return {};
+      if (take_quoted(rest).data() == nullptr) return {};
       return whole.substr(0, whole.size() - rest.size());
     }
     return further(rest);
@@ -206,7 +191,7 @@ class Combined final : public Splitter {
   std::string_view back(std::string_view& rest) {
     skip_spaces(rest);
     if (!rest.starts_with('"')) return "no quoted request follows the time";
-    found_[request] = quoted(rest);
+    found_[request] = take_quoted(rest);
     if (found_[request].data() == nullptr) return kUnclosed;
     found_[status] = take_word(rest);
     const std::string_view code = found_[status];
@@ -225,7 +210,7 @@ class Combined final : public Splitter {
     for (const std::size_t field : {std::size_t{referer}, std::size_t{agent}}) {
       skip_spaces(rest);
       if (!rest.starts_with('"')) return "";
-      found_[field] = quoted(rest);
+      found_[field] = take_quoted(rest);
       if (found_[field].data() == nullptr) return kUnclosed;
     }
     return "";

@@ -115,6 +115,27 @@ TEST(Wrappers, are_taken_off) {
             "haproxy in syslog: 192.0.2.1 at +250 ms costs 1");
 }
 
+TEST(Wrappers, what_docker_escapes_is_text_again) {
+  const auto user_of = [](const std::string& user) {
+    return found(
+        {R"({"log":"192.0.2.1 - )" + user +
+         R"( [21/Nov/2026:05:49:47 +0000] \"GET / HTTP/1.1\" 200 512\n","stream":"stdout","time":"x"})"},
+        "user");
+  };
+  const std::string before = "combined in docker: ";
+  const std::string after = " at +0 ms costs 1";
+  for (const auto& [escaped, text] : std::vector<std::pair<std::string, std::string>>{
+           {R"(\"\\\/)", "\"\\/"},
+           {R"(\\\"\\n)", "\\\"\\n"},
+           {R"(a\b\f\n\r\tz)", "a\b\f\n\r\tz"},
+           {R"(\u003cb\u003e\u00e9\ud83d\ude00\")", "<b>\xc3\xa9\xf0\x9f\x98\x80\""},
+           {"\xc3\xa9", "\xc3\xa9"}}) {
+    EXPECT_EQ(user_of(escaped), before + text + after);
+  }
+  for (const char* wrong : {R"(\x)", R"(\u12)", R"(\ud83d)", "\x01"})
+    EXPECT_FALSE(user_of(wrong).starts_with(before)) << wrong;
+}
+
 TEST(Wrappers, pieces_of_long_lines_are_joined) {
   const std::string head = "2026-11-21T05:49:47.1Z stdout ";
   EXPECT_EQ(

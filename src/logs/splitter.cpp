@@ -29,6 +29,21 @@ std::string_view take_word(std::string_view& rest) {
   return found;
 }
 
+std::string_view take_quoted(std::string_view& rest) {
+  std::size_t end = 1;
+  for (;;) {
+    end = rest.find('"', end);
+    if (end == kNone) return {};
+    std::size_t escapes = 0;
+    while (rest[end - 1 - escapes] == '\\') ++escapes;
+    if (escapes % 2 == 0) break;
+    ++end;
+  }
+  const std::string_view found = rest.substr(1, end - 1);
+  rest.remove_prefix(end + 1);
+  return found;
+}
+
 std::string_view element_of(std::string_view list, int n) {
   if (n >= 0) {
     for (; n > 0; --n) {

@@ -56,6 +56,10 @@ class Splitter {
 // What stands up to the next space, which is taken off; empty at the end.
 std::string_view take_word(std::string_view& rest);
 
+// The text between the quote at rest[0] and the next one that no backslash escapes, which is taken off too; a
+// null view when there is none.
+std::string_view take_quoted(std::string_view& rest);
+
 // The n-th element of a list; a null view when it has none.
 std::string_view element_of(std::string_view list, int n);
 

@@ -108,6 +108,7 @@ class Words final : public Splitter {
     }
     client_ = column(shape_.client.empty() ? "x_forwarded_for" : shape_.client);
     request_ = column("request");
+    result_ = column("result");
   }
 
   std::string_view split(std::string_view line, std::span<std::string_view> values) override {
@@ -123,11 +124,8 @@ class Words final : public Splitter {
       std::string_view& word = found_[i];
       if (line[0] == '"' || kind == Kind::quoted) {
         if (line[0] != '"' || kind != Kind::quoted) return shape_.fault;
-        std::size_t end = 1;
-        while (end < line.size() && line[end] != '"') end += line[end] == '\\' ? 2U : 1U;
-        if (end >= line.size()) return "unclosed quote";
-        word = line.substr(1, end - 1);
-        line.remove_prefix(end + 1);
+        word = take_quoted(line);
+        if (word.data() == nullptr) return "unclosed quote";
       } else if (kind == Kind::bracketed_time) {
         const std::size_t close = line.find(']');
         if (line[0] != '[' || close == kNone) return shape_.fault;
@@ -191,14 +189,13 @@ class Words final : public Splitter {
     if (places_.end() <= count) return;
     const std::string_view client = found_[client_];
     found_[count] = shape_.client.empty() ? element_of(client, -1) : client;
-    if (request_ != kNone) {
+    if (request_ != kNone && places_.end() > count + 1) {
       const Request request = request_of(found_[request_]);
       found_[count + 1] = request.method;
       found_[count + 2] = without_origin(request.path);
       found_[count + 3] = request.protocol;
     }
-    if (const std::size_t result = column("result"); result != kNone)
-      found_[count + 4] = found_[result].substr(found_[result].find('/') + 1);
+    if (result_ != kNone) found_[count + 4] = found_[result_].substr(found_[result_].find('/') + 1);
   }
 
   Shape shape_;
@@ -207,6 +204,7 @@ class Words final : public Splitter {
   std::size_t depth_ = 0;
   std::size_t client_ = kNone;
   std::size_t request_ = kNone;
+  std::size_t result_ = kNone;
 };
 
 constexpr Kind kAny = Kind::any;

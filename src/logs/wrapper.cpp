@@ -23,6 +23,34 @@ struct Unwrapped {
   std::string_view second;  // syslog.tag
 };
 
+// The characters that follow a backslash, and what they stand for.
+constexpr std::array<char, 256> kEscapes = [] {
+  std::array<char, 256> all{};
+  constexpr std::string_view kFrom = "\"\\/bfnrt";
+  constexpr std::string_view kTo = "\"\\/\b\f\n\r\t";
+  for (std::size_t i = 0; i < kFrom.size(); ++i) all[static_cast<unsigned char>(kFrom[i])] = kTo[i];
+  return all;
+}();
+
+// The text of a string that simdjson has found, with kSlack more bytes; nothing when an escape is not one of
+// the above. A line of JSON within a string has dozens of them, which simdjson takes at the price of a short
+// string each. kSlack bytes after `inside` must be readable.
+std::optional<std::string_view> unescaped(std::string_view inside, std::string& out) {
+  if (out.size() < inside.size() + kSlack) out.resize(inside.size() + kSlack);
+  const char* in = inside.data();
+  const char* const end = in + inside.size();
+  char* to = out.data();
+  while (in < end) {
+    char c = *in++;
+    if (c == '\\') {
+      c = kEscapes[static_cast<unsigned char>(*in++)];
+      if (c == 0) return std::nullopt;
+    }
+    *to++ = c;
+  }
+  return std::string_view(out.data(), static_cast<std::size_t>(to - out.data()));
+}
+
 // An unwrapper returns what is wrong, empty for nothing.
 class Docker {
  public:
@@ -42,24 +70,35 @@ class Docker {
       std::string_view name;
       simdjson::ondemand::value value;
       if (member.unescaped_key().get(name) != SUCCESS || member.value().get(value) != SUCCESS) return kFault;
-      std::string_view* const to = name == "log"      ? &found.inside
-                                   : name == "time"   ? &found.time
-                                   : name == "stream" ? &found.first
-                                                      : nullptr;
-      if (to != nullptr && value.get_string().get(*to) != SUCCESS) return kFault;
+      std::string_view* const to = name == "time" ? &found.time : name == "stream" ? &found.first : nullptr;
+      if (name == "log" ? !take_log(value, found.inside)
+                        : to != nullptr && value.get_string().get(*to) != SUCCESS)
+        return kFault;
     }
     if (found.inside.data() == nullptr || found.time.data() == nullptr || found.first.data() == nullptr)
       return kFault;
     found.piece = !found.inside.ends_with('\n');
     if (!found.piece) found.inside.remove_suffix(1);
-    // What is inside may be read a little beyond its end.
-    text_.assign(found.inside);
-    text_.append(kSlack, '\0');
-    found.inside = std::string_view(text_).substr(0, found.inside.size());
     return "";
   }
 
  private:
+  // What is inside may be read a little beyond its end.
+  bool take_log(simdjson::ondemand::value& value, std::string_view& inside) {
+    std::string_view token = value.raw_json_token();
+    token = token.substr(0, token.find_last_not_of(" \t\r\n") + 1);
+    if (token.size() < 2 || token.front() != '"') return false;
+    if (const auto text = unescaped(token.substr(1, token.size() - 2), text_)) {
+      inside = *text;
+      return true;
+    }
+    if (value.get_string().get(inside) != simdjson::SUCCESS) return false;
+    const std::size_t size = inside.size();
+    text_.assign(inside).append(kSlack, '\0');
+    inside = std::string_view(text_).substr(0, size);
+    return true;
+  }
+
   simdjson::ondemand::parser parser_;
   std::string text_;
 };
