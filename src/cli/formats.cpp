@@ -59,9 +59,10 @@ std::string command_of(const logs::Survey& survey, const Flags& flags) {
 }
 
 std::string text_of(const logs::Survey& survey, const Flags& flags) {
-  std::string text = fmt::format(
-      "{}: {}: {}\n", flags.file, logs::name_of(survey.layout),
-      survey.guessed ? "no line has the shape of a known format" : std::string(survey.layout.format->about));
+  std::string text = fmt::format("{}: {}: {}\n", flags.file, logs::name_of(survey.layout),
+                                 !survey.guessed       ? std::string(survey.layout.format->about)
+                                 : survey.layout.regex ? "no line matches the regex"
+                                                       : "no line has the shape of a known format");
   text += survey.lines == 0
               ? "there are no lines but headers\n"
               : fmt::format("{} of the first {} lines are requests\n", survey.requests, survey.lines);

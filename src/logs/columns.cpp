@@ -94,6 +94,7 @@ class Columns final : public Splitter {
       if (!next_cell(line, separator_, cell, more, out)) break;
       fields.push_back({columns_[i], std::string(cell)});
     }
+    add_request_parts(fields);
     return fields;
   }
 

@@ -75,6 +75,7 @@ class JsonLines final : public Splitter {
     ondemand::document document;
     ondemand::object object;
     if (open(line, document, object)) list(object, "", all);
+    add_request_parts(all);
     return all;
   }
 

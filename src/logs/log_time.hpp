@@ -15,7 +15,8 @@ class TimeReader {
   // `zone_s`: seconds east of Greenwich, for times that name no zone.
   explicit TimeReader(std::int32_t zone_s = 0) : zone_s_(zone_s) {}
 
-  // "21/Nov/2026:05:49:47.5 +0100", ISO 8601 with dashes or slashes, or a number (docs/replay.md). At most nine decimals count.
+  // "21/Nov/2026:05:49:47.5 +0100", ISO 8601 with dashes or slashes, or a number (docs/replay.md). At most
+  // nine decimals count.
   TimeFault read(std::string_view text, std::int64_t& ns);
   // Only the first of these forms, the one between a log's brackets.
   TimeFault read_clf(std::string_view text, std::int64_t& ns);

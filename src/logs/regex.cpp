@@ -94,6 +94,7 @@ class Matched final : public Splitter {
       if (groups_[i].data() != nullptr && !regex_->names()[i].empty())
         fields.push_back({regex_->names()[i], std::string(groups_[i])});
     }
+    add_request_parts(fields);
     return fields;
   }
 

@@ -4,6 +4,8 @@
 #include <charconv>
 #include <stdexcept>
 
+#include "logs/known_names.hpp"
+
 namespace weir::logs {
 namespace {
 
@@ -102,6 +104,23 @@ std::string_view Request::* request_part(const Slot& slot) {
     if (name == "protocol") return &Request::protocol;
   }
   return nullptr;
+}
+
+void add_request_parts(std::vector<Field>& fields) {
+  const auto there = [&fields](const std::string& name) {
+    return std::find_if(fields.begin(), fields.end(), [&](const Field& each) { return each.name == name; });
+  };
+  const auto request = there("request");
+  if (request == fields.end()) return;
+  const std::string line = request->value;
+  const Request parts = request_of(line);
+  for (const auto& [name, part] :
+       {std::pair{"method", parts.method}, {"path", parts.path}, {"protocol", parts.protocol}}) {
+    const std::vector<std::string> names = names_of(name);
+    const bool has = std::any_of(names.begin(), names.end(),
+                                 [&](const std::string& each) { return there(each) != fields.end(); });
+    if (!has) fields.push_back({name, std::string(part)});
+  }
 }
 
 Places::Places(const std::vector<Slot>& slots, const std::vector<std::string>& names) {

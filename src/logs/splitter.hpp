@@ -79,6 +79,9 @@ Request request_of(std::string_view line);
 // Which part of a request a slot asks for: its method, path or protocol; null for none.
 std::string_view Request::* request_part(const Slot& slot);
 
+// Adds the parts of the field `request` to a line's fields, unless the line has them under another name.
+void add_request_parts(std::vector<Field>& fields);
+
 // For formats that know the names of their fields before a line comes: which field each slot is.
 class Places {
  public:

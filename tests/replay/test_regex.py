@@ -91,6 +91,27 @@ class Regex(unittest.TestCase):
             self.assertEqual((code, errors), (0, ""))
             self.assertTrue(out.startswith(f"{log}: regex: lines of --regex\n2 of the first 3 lines are requests\n"), out)
 
+    def test_a_request_has_parts_that_weir_formats_lists(self):
+        request = "GET /a?b HTTP/1.1"
+        with Folder() as folder:
+            for name, line, *asked in (
+                    ("a.log", f"1795240187 192.0.2.1 {request}\n", "--regex", r"(?<time>\d+) (?<ip>\S+) (?<request>.*)"),
+                    ("a.json", f'{{"time":1795240187,"ip":"192.0.2.1","request":"{request}"}}\n'),
+                    ("a.csv", f"time,ip,request\n1795240187,192.0.2.1,{request}\n")):
+                log = folder.file(name, line)
+                self.assertEqual([(each["name"], each["example"]) for each in answer("formats", log, *asked)["fields"]],
+                                 [("time", "1795240187"), ("ip", "192.0.2.1"), ("request", request), ("method", "GET"),
+                                  ("path", "/a?b"), ("protocol", "HTTP/1.1")])
+                said = answer("replay", log, *asked, "--limit", "1/s", "--where", "path=/a", "--key", "method")
+                self.assertEqual((said["lines"]["requests"], said["lines"]["left_out"]), (1, 0))
+
+    def test_a_pattern_that_no_line_matches(self):
+        with Folder() as folder:
+            log = folder.file("a.log", "x\n")
+            code, out, _ = weir("formats", log, "--regex", r"(?<time>\d+)")
+            self.assertEqual(code, 2)
+            self.assertTrue(out.startswith(f"{log}: regex: no line matches the regex\n0 of the first 1 lines are requests\n"), out)
+
     def test_what_is_wrong_with_a_pattern(self):
         rows = [("(?<ip>.*)", "regex: no group is named time, as in (?<time>[^ ]+)"),
                 ("(?<time>.*)(", "regex: a ')' is missing"),
