@@ -7,6 +7,7 @@
 #include "cli/attribute_flags.hpp"
 #include "core/duration.hpp"
 #include "logs/log_time.hpp"
+#include "logs/splitter.hpp"
 
 namespace weir::cli {
 namespace {
@@ -54,7 +55,9 @@ void FilterFlags::add_to(logs::LogOptions& options) const {
 void FilterFlags::check(const logs::LogStats& stats) const {
   for (std::size_t i = 0; i < stats.with_value.size(); ++i) {
     if (stats.with_value[i] == 0 && stats.requests + stats.left_out > 0)
-      throw std::runtime_error("where: '" + where[i] + "': no line has a value in that field");
+      throw std::runtime_error("where: '" + where[i] +
+                               "': no line has a value in that field; the fields are " +
+                               logs::listed_fields(stats.fields));
   }
 }
 

@@ -71,25 +71,34 @@ std::string_view Parser::missing(std::size_t slot, std::string_view line) {
   std::vector<std::string> names;
   if (explained_ < kMostExplained) {
     ++explained_;
-    for (const Field& field : splitter_->fields(line)) names.push_back(field.name);
+    names = fields(line);
   }
   missing_ = no_such_field(slots_[slot], names);
   return missing_;
 }
 
 std::string_view Parser::parse(std::string_view line, Record& record, std::string& key) {
+  timed_ = false;
   if (const std::string_view fault = splitter_->split(line, values_); !fault.empty()) return fault;
+  if (values_[kTimeSlot].data() == nullptr) return missing(kTimeSlot, line);
+  if (const TimeFault fault = times_.read(values_[kTimeSlot], record.ns)) return fault;
+  timed_ = true;
+  collect_also();
   for (const std::size_t slot : required_) {
     if (values_[slot].data() == nullptr) return missing(slot, line);
   }
-  if (const TimeFault fault = times_.read(values_[kTimeSlot], record.ns)) return fault;
   record.cost = 1;
   if (cost_ != 0) {
     if (const std::string_view fault = read_cost(values_[cost_], record.cost); !fault.empty()) return fault;
   }
   append_key(key);
-  collect_also();
   return "";
+}
+
+std::vector<std::string> Parser::fields(std::string_view line) {
+  std::vector<std::string> names;
+  for (const Field& field : splitter_->fields(line)) names.push_back(field.name);
+  return names;
 }
 
 // As a key has it.

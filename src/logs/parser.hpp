@@ -34,6 +34,11 @@ class Parser {
   // on a fault). The 64 bytes after `line` must be readable. Throws std::runtime_error for a header within
   // the file that lacks a wanted field.
   std::string_view parse(std::string_view line, Record& record, std::string& key);
+  // The names of the fields that a line has. What also() told of it is gone then.
+  std::vector<std::string> fields(std::string_view line);
+  // Whether the line that parse() read last had a time and so values of Wanted::also: what it lacks is then a
+  // key or a cost.
+  bool timed() const { return timed_; }
   // The values of Wanted::also in the line that parse() read last, in their order; a null view for each that
   // the line lacks. They are valid until the next parse(), and only while the line is.
   std::span<const std::string_view> also() const { return also_; }
@@ -67,6 +72,7 @@ class Parser {
   std::vector<std::string> also_text_;
   std::string missing_;
   int explained_ = 0;
+  bool timed_ = false;
 };
 
 }  // namespace weir::logs

@@ -1,5 +1,6 @@
 #include "logs/source.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <stdexcept>
 
@@ -111,7 +112,10 @@ void Source::make_parser() {
     const std::vector<std::string_view> lines = first_lines();
     const Found found = layout_of(lines, asked_);
     const bool enough = lines.size() >= kFirstLines || end_ - begin_ >= kFirstBytes;
-    if ((found.guessed || lines.empty()) && !enough && refill()) continue;
+    if ((found.guessed || lines.empty()) && !enough) {
+      if (refill()) continue;
+      if (!ended_) return;  // a log that is followed may yet say what it is
+    }
     if (!lines.empty()) make_parser(found.layout, lines[found.line]);
     return;
   }
@@ -138,6 +142,7 @@ std::string_view Source::parse(std::string_view line, Record& record, std::strin
 
 bool Source::next(Record& record, std::string& key) {
   if (!parser_) make_parser();
+  if (!parser_ && waiting()) return false;
   while (const auto line = next_line()) {
     if (!parser_) make_parser(layout_of({&*line, 1}, asked_).layout, *line);  // after 64 KiB of empty lines
     if (header_) {
@@ -147,21 +152,38 @@ bool Source::next(Record& record, std::string& key) {
     const std::size_t key_begin = key.size();
     const std::string_view fault = parse(*line, record, key);
     if (fault.empty()) {
-      record.left_out = !takes(record);
+      record.left_out = !takes(record, *line);
       if (record.left_out) key.resize(key_begin);
       return true;
     }
     key.resize(key_begin);
+    // A key or a cost is of interest only in a line that is asked about.
+    if (parser_->timed() && !takes(record, *line)) {
+      record.left_out = true;
+      return true;
+    }
     if (!is_header(fault)) unreadable(*line, fault);
   }
   return false;
 }
 
-bool Source::takes(const Record& record) {
+void Source::note_fields(std::string_view line) {
+  constexpr int kMostLines = 20;
+  if (noted_ >= kMostLines) return;
+  ++noted_;
+  for (std::string& name : parser_->fields(line)) {
+    if (std::find(stats_.fields.begin(), stats_.fields.end(), name) == stats_.fields.end())
+      stats_.fields.push_back(std::move(name));
+  }
+}
+
+bool Source::takes(const Record& record, std::string_view line) {
   const std::span<const std::string_view> values = parser_->also();
   for (std::size_t i = 0; i < filter_.where.size(); ++i)
     stats_.with_value[i] += values[i].data() != nullptr ? 1 : 0;
-  return filter_.takes(record.ns, values);
+  const bool takes = filter_.takes(record.ns, values);
+  if (!filter_.where.empty()) note_fields(line);  // the values are gone then
+  return takes;
 }
 
 void Source::unreadable(std::string_view line, std::string_view why) {

@@ -33,6 +33,7 @@ struct LogStats {
   std::uint64_t left_out = 0;  // by a Filter, of those that could be read
   std::vector<std::uint64_t>
       with_value;                    // [i]: readable lines with a value in the field of its i-th condition
+  std::vector<std::string> fields;   // of the first lines, where conditions ask for some
   std::vector<Unreadable> examples;  // the first kExamples of them
   std::vector<std::string> broken;   // files that could not be read to their end, and why
   std::string expected;              // an example of a line in this format
@@ -60,7 +61,8 @@ class Source {
  private:
   std::optional<std::string_view> next_line();
   bool refill();
-  bool takes(const Record& record);
+  bool takes(const Record& record, std::string_view line);
+  void note_fields(std::string_view line);
   std::vector<std::string_view> first_lines();
   void make_parser();
   std::string_view parse(std::string_view line, Record& record, std::string& key);
@@ -81,6 +83,7 @@ class Source {
   bool too_long_ = false;  // inside a line whose beginning was discarded
   std::uint64_t line_ = 0;
   bool header_ = false;  // the next line is one
+  int noted_ = 0;        // lines whose fields are in the stats
 };
 
 }  // namespace weir::logs

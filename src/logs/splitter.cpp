@@ -156,7 +156,7 @@ void Places::fill(std::span<const std::string_view> fields, std::span<std::strin
   }
 }
 
-std::string no_such_field(const Slot& slot, const std::vector<std::string>& names) {
+std::string listed_fields(const std::vector<std::string>& names) {
   constexpr std::size_t kMostBytes = 400;
   std::string all;
   for (const std::string& name : names) {
@@ -167,6 +167,11 @@ std::string no_such_field(const Slot& slot, const std::vector<std::string>& name
     }
     all += (all.empty() ? "" : ", ") + name;
   }
+  return all;
+}
+
+std::string no_such_field(const Slot& slot, const std::vector<std::string>& names) {
+  const std::string all = listed_fields(names);
   return "there is no field " + slot.asked + " (" + slot.flag + " chooses another)" +
          (all.empty() ? "" : "; the fields are " + all);
 }

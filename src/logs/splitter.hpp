@@ -103,6 +103,8 @@ class Places {
 };
 
 // The message for a field that is not there. `names` are those that are.
+// "a, b, c", the first few hundred bytes.
+std::string listed_fields(const std::vector<std::string>& names);
 std::string no_such_field(const Slot& slot, const std::vector<std::string>& names);
 
 }  // namespace weir::logs

@@ -321,9 +321,12 @@ def read(paths, key="ip", cost=None, format="auto", time=None, zone="+0000", reo
                 if isinstance(fields, Unreadable) or number in long:
                     raise Unreadable()
                 when = parse_time(need(fields, [time] if time else TIME_FIELDS), zone)
+                if not asked_about(when, fields):
+                    yield when, None, None
+                    continue
                 who = tuple(key_parts(key, fields))
                 units = 1 if cost is None else cost_of(need(fields, [cost]))
-                yield when, who if asked_about(when, fields) else None, units
+                yield when, who, units
             except Unreadable:
                 yield None, path, number
 

@@ -84,6 +84,36 @@ class Follow(unittest.TestCase):
         self.reads_all(process)
         self.assertEqual(self.said(process)["lines"]["requests"], 4)
 
+    def test_what_the_log_is_may_show_late(self):
+        """A program says a few words before its first request, and they look like columns."""
+        self.write("starting, please wait\nlistening, port 80\n")
+        process = self.started("--json")
+        self.reads_all(process)
+        self.write("ready\n" + line(0))
+        self.reads_all(process)
+        self.write(line(1))
+        self.reads_all(process)
+        lines = self.said(process)["lines"]
+        self.assertEqual((lines["requests"], lines["unreadable"]), (2, 3))
+
+    def test_a_limits_file(self):
+        limits = self.folder.file("limits.yaml", "version: 1\nlimits:\n  ip: { by: [ip], rate: 1/min }\n")
+        self.write(line(0))
+        process = subprocess.Popen([WEIR, "replay", self.log, "--limits", limits, "--follow", "--json"], env=environment(),
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.addCleanup(process.kill)
+        self.reads_all(process)
+        self.write(line(1) + line(2))
+        self.reads_all(process)
+        said = self.said(process)
+        self.assertEqual([(each["limit"], each["requests"], each["denied"]) for each in said["limits"]],
+                         [("together", 3, 2), ("ip", 3, 2)])
+
+    def test_a_suggestion_needs_the_whole_log(self):
+        code, _, errors = weir("suggest", self.log, "--deny-clients", "0", "--follow")
+        self.assertEqual(code, 2)
+        self.assertIn("--follow", errors)
+
     def test_a_pipe_that_ends(self):
         process = self.started("--json", log="-", stdin=subprocess.PIPE)
         out, errors = process.communicate((line(0) + line(1)).encode(), timeout=20)

@@ -72,7 +72,8 @@ class Some(Case):
     def test_what_is_wrong(self):
         for arguments, wrong in (
                 (("--where", "status"), "where: 'status': expected a field, one of = != < > <= >=, and a value"),
-                (("--where", "stauts!=429"), "where: 'stauts!=429': no line has a value in that field"),
+                (("--where", "stauts!=429"), "where: 'stauts!=429': no line has a value in that field; the fields are client, ident, "
+                 "user, "),
                 (("--where", "status=500"), "--where, --since and --until leave out all of 5 requests"),
                 (("--since", "yesterday"),
                  "since: 'yesterday' is not a time such as 2026-11-21, 2026-11-21T05:49:47Z or -3h"),
@@ -81,6 +82,19 @@ class Some(Case):
                  "since: '2026-03-02' is not before --until '2026-03-01'")):
             with self.subTest(arguments):
                 self.assertIn(wrong, self.refused(*arguments))
+
+    def test_what_lacks_a_key_or_a_cost_matters_only_where_it_is_asked_about(self):
+        log = self.folder.file("lacks.jsonl", "".join(json.dumps(each) + "\n" for each in (
+            {"time": 100, "user": "anna", "status": 200, "n": 2}, {"time": 101, "status": 401}, {"time": 102, "status": 200},
+            {"time": 103, "user": "ben", "status": 200}, {"user": "ben", "status": 401})))
+        for more, lines in (((), (2, 3, 0)), (("--where", "status!=401"), (2, 2, 1)), (("--until", "1970-01-01T00:01:42Z"), (1, 2, 2)),
+                            (("--where", "status=401"), None), (("--cost", "n", "--where", "user=anna"), (1, 1, 3))):
+            with self.subTest(more):
+                if lines is None:
+                    self.assertIn("leave out all of 3 requests", self.refused("--key", "user", *more, log=log))
+                    continue
+                said = self.said("--key", "user", *more, log=log)["lines"]
+                self.assertEqual((said["requests"], said["unreadable"], said["left_out"]), lines)
 
     def test_suggest_and_limits_files_ask_too(self):
         said = answer("suggest", self.log, "--deny-requests", "0", "--where", "status!=429")
