@@ -104,6 +104,27 @@ class Some(Case):
         self.assertEqual((said["limits"][0]["requests"], said["lines"]["left_out"]), (4, 1))
 
 
+    def test_a_limits_file_decides_in_whole_nanoseconds_as_a_server_does(self):
+        """A third of a second is rounded up there, which a log of whole seconds shows and an exact rule does not."""
+        log = self.folder.file("thirds.log", "".join(line(n // 3) for n in range(1800)))
+        limits = self.folder.file("limits.yaml", "version: 1\nlimits:\n  ip: { by: [ip], rate: 3/s }\n")
+        said = answer("replay", log, "--limits", limits)
+        self.assertEqual(said["limits"][0]["denied"], 300)
+        self.assertIn("'3/s' may deny less live than here", " ".join(said["warnings"]))
+        self.assertEqual(answer("replay", log, "--limit", "3/s")["limits"][0]["denied"], 0)
+        self.assertEqual(answer("replay", log, "--limits", limits, "--spread")["limits"][0]["denied"], 0)
+
+    def test_a_hold_charges_its_estimate_unless_the_log_says_the_cost(self):
+        log = self.folder.file("holds.log", "".join(line(n, size=3) for n in range(6)))
+        limits = self.folder.file("limits.yaml", "version: 1\nlimits:\n  tokens: { by: [ip], rate: 10/h, "
+                                                 "hold: { estimate: 4, ttl: 60s } }\n")
+        for more, allowed, units in (((), 2, 8), (("--cost", "bytes"), 3, 9)):
+            with self.subTest(more):
+                tokens = answer("replay", log, "--limits", limits, *more)["limits"][1]
+                self.assertEqual((tokens["allowed"], tokens["denied"], tokens["units_admitted"]),
+                                 (allowed, 6 - allowed, units))
+
+
 class PathPatterns(Case):
     def paths(self, *paths):
         return self.folder.file("paths.log", "".join(line(second, request=f"GET {path} HTTP/1.1") for second, path in enumerate(paths)))

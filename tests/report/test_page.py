@@ -379,9 +379,30 @@ class TestPages(unittest.TestCase):
                     self.assertLessEqual(len(series["requests"]), 120, "a chart that is too fine")
                 self.assertLess(len(text), 3_000_000)
 
+    def test_a_million_clients(self):
+        """As complete and as small as of a few."""
+        clients = [f"10.{n >> 16}.{n >> 8 & 255}.{n & 255}" for n in range(1_000_000)]
+        rows = ["time,ip\n", *(f"2026-03-17T08:00:00Z,{each}\n" for each in clients),
+                *(f"2026-03-17T08:00:01Z,{each}\n" for each in clients[::5000] for _ in range(3))]
+        path = page_of("replay", log("million.csv", rows), *limits("1/h", "2/h", "100/h"), "--worst", "1000")
+        text = path.read_text(encoding="utf-8")
+        self.assertLess(len(text), 300_000)
+        report = json.loads(re.search(r'id="data">(.*?)</script>', text, re.S)[1])
+        self.assertEqual((report["clients"], [each["clients_denied"] for each in report["limits"]]), (1_000_000, [200, 200, 0]))
+        page = open_page(shared, path)
+        for width in WIDTHS:
+            page.size(width)
+            self.assertEqual(check_plots(page) + check_overflow(page), [])
+        self.assertEqual(check_numbers(page, report) + check_text(page) + check_console(page), [])
+        words = page.run("return document.querySelector('main').textContent").replace("\u00a0", " ")
+        for word in ("200 of 1,000,000 clients", "1,000,600", "The 100 of 200 clients denied most", "999,800"):
+            self.assertIn(word, words)
+        self.assertEqual(page.run("return document.querySelectorAll('#limit-1 .worst tbody tr').length"), 100)
+        self.assertEqual(page.run("return document.querySelectorAll('.worst [data-plot=strip]').length"), 40)
+
     def test_looks(self):
         made = pages()
-        for name in ("5 limits", "nobody denied", "nearly all denied", "suggest", "diff", "a file"):
+        for name in ("5 limits", "12 limits", "nobody denied", "nearly all denied", "all denied", "suggest", "diff", "a file"):
             with self.subTest(page=name):
                 page = open_page(shared, page_of(*made[name]))
                 self.assertEqual(check_dark(page), [])
