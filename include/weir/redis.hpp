@@ -4,8 +4,7 @@
 //   weir::SharedLimiter per_user{weir::Quota::per_second(50), store};
 //   auto d = per_user.check(user_id, weir::Cost{3});
 //   auto all = store.check_all({{per_user, user_id}, {per_tenant, tenant_id}});  // both are charged, or none
-//   auto mine = per_user.reserve(user_id, {.max_wait = 5s});                   // not denied: told when to
-//   act
+//   auto mine = per_user.reserve(user_id, {.max_wait = 5s});  // not denied: told when to act
 //
 // A check asks the store and waits for its answer, at most the deadline. When there is none, `on_store_error`
 // decides: the embedded store of this process, or always yes, or always no. A denial is remembered for a
