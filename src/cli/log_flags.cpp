@@ -39,6 +39,7 @@ void LogFlags::add_to(CLI::App& app) {
   app.add_option("LOG", files, "access logs: plain, gzip or zstd; - is standard input")
       ->type_name("FILE")
       ->required();
+  app.option_defaults()->group("Requests");
   app.add_option("--key", key, "fields that make a client: ip, ip/64, ip/24/64, user, or ip,path")
       ->type_name("FIELDS")
       ->capture_default_str();
@@ -48,6 +49,8 @@ void LogFlags::add_to(CLI::App& app) {
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   app.add_option("--cost", cost, "field that holds the cost of a request [1 each]")->type_name("FIELD");
+  filter.add_to(app);
+  app.option_defaults()->group("Log");
   layout.add_to(app);
   app.add_option("--time", time, "field that holds the time [the first known name]")->type_name("FIELD");
   app.add_option("--zone", zone, "time zone of times that do not name one")
@@ -57,7 +60,7 @@ void LogFlags::add_to(CLI::App& app) {
       ->type_name("TIME")
       ->capture_default_str();
   app.add_flag("--spread", spread, "spread requests of one time evenly over what it leaves open");
-  filter.add_to(app);
+  app.option_defaults()->group("Output");
   app.add_flag("--json", json, "print one JSON object instead of the table");
   app.add_option("--html", html, "also write a page with plots to this file")->type_name("FILE");
 }

@@ -171,8 +171,7 @@ void add_replay(CLI::App& app, int& result) {
   auto flags = std::make_shared<Flags>();
   CLI::App* replay_app =
       app.add_subcommand("replay", "Try limits on an access log: which clients would be denied?");
-  flags->log.add_to(*replay_app);
-  flags->log.add_names_to(*replay_app);
+  replay_app->option_defaults()->group("Limits");
   replay_app
       ->add_option("--limit", flags->limits,
                    "COUNT/PERIOD [burst N] [algorithm=NAME] [align=clock]; up to 16")
@@ -184,6 +183,8 @@ void add_replay(CLI::App& app, int& result) {
       ->type_name("FILE");
   flags->file.add_to(*replay_app);
   flags->plans.add_to(*replay_app);
+  flags->log.add_to(*replay_app);
+  flags->log.add_names_to(*replay_app);
   replay_app
       ->add_option("--decisions", flags->decisions,
                    "also write a line for each request: CSV, or JSON lines as .jsonl")
@@ -192,8 +193,10 @@ void add_replay(CLI::App& app, int& result) {
       ->type_name("N")
       ->check(CLI::Range(0, 1000).description(""))
       ->capture_default_str();
-  replay_app->add_flag("--follow", flags->log.follow,
-                       "read on as the log grows; show the report meanwhile; Ctrl-C ends");
+  replay_app
+      ->add_flag("--follow", flags->log.follow,
+                 "read on as the log grows; show the report meanwhile; Ctrl-C ends")
+      ->group("Log");
   replay_app->callback([flags, replay_app, &result] {
     // The report lags by what may still be sorted.
     if (flags->log.follow && replay_app->count("--reorder") == 0) flags->log.reorder = "5s";

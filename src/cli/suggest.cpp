@@ -134,7 +134,7 @@ void add_suggest(CLI::App& app, int& result) {
   auto flags = std::make_shared<Flags>();
   CLI::App* suggest_app =
       app.add_subcommand("suggest", "Find the smallest limits that deny at most a share of an access log");
-  flags->log.add_to(*suggest_app);
+  suggest_app->option_defaults()->group("Limits");
   suggest_app
       ->add_option("--deny-clients", flags->deny_clients,
                    "share of the clients that may be denied, as in 0.1%")
@@ -145,6 +145,7 @@ void add_suggest(CLI::App& app, int& result) {
       ->type_name("FILE");
   suggest_app->add_option("--today", flags->today, "the limit that there is, to compare with")
       ->type_name("LIMIT");
+  flags->log.add_to(*suggest_app);
   suggest_app->add_flag("--as-limits", flags->as_limits, "print a piece of a limits file");
   suggest_app->callback([flags, &result] { result = suggest(*flags); });
 }
