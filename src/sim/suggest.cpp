@@ -227,8 +227,13 @@ void Suggest::suggest_periods(SuggestReport& report) {
   for (const Period& period : kPeriods) {
     auto count = smallest_count(period.ns);
     if (!count) continue;
-    // Not every rate above a thousand a microsecond fits whole nanoseconds (Quota::make).
-    while (*count < period.ns && !Quota::make({*count, std::chrono::nanoseconds{period.ns}})) ++*count;
+    // Not every rate above a thousand a microsecond fits whole nanoseconds (Quota::make). Of the counts with
+    // one interval the lowest fits best, so the next to try is the lowest whose interval is a nanosecond
+    // shorter.
+    while (*count < period.ns && !Quota::make({*count, std::chrono::nanoseconds{period.ns}})) {
+      const std::int64_t interval_ns = (period.ns - 1) / *count + 1;
+      *count = (period.ns - 1) / (interval_ns - 1) + 1;
+    }
     Suggestion found = suggestion(*count, period.ns, period.name);
     if (found.exact.limit.empty()) continue;
     found.beyond_the_log = beyond_the_log(report.log, std::chrono::nanoseconds{period.ns});

@@ -88,12 +88,32 @@ class Suggest(unittest.TestCase):
         self.assertTrue(said["tradeoff"])
         rates = [each["per_second"] for each in said["tradeoff"]]
         self.assertEqual(rates, sorted(rates))
+        self.check_ladder(said, minimal)
         for each in said["tradeoff"] if minimal else ():
             count, period = each["limit_rate"].split("/")
             period_ns = RATES[period] * oracle.SECOND
             self.assertAlmostEqual(each["per_second"], int(count) / RATES[period], places=4)
             self.assertEqual(each["burst"], first_that(lambda n: allowed(*denials(int(count), period_ns, n)), most),
                              f"tradeoff {each['limit_rate']}")
+
+    def check_ladder(self, said, minimal):
+        """It reaches every suggestion and then ends where a faster rate needs no smaller burst. The knee is where it
+        falls furthest below the straight line from end to end, by the logarithm of the rate, unless that is not far."""
+        rows = [(fractions.Fraction(int(count), RATES[period]), each["burst"], each["limit_rate"])
+                for each in said["tradeoff"] for count, period in [each["limit_rate"].split("/")]]
+        fastest = max(fractions.Fraction(each["rounded"]["count"], RATES[each["period"]]) for each in said["suggestions"])
+        self.assertGreaterEqual(rows[-1][0], fastest)
+        if minimal and len(rows) > 1:
+            self.assertTrue(rows[-2][0] < fastest or rows[-1][1] != rows[-2][1], "a row that adds nothing")
+        across, fall = math.log(rows[-1][0] / rows[0][0]), rows[0][1] - rows[-1][1]
+        below = {name: fall * (1 - math.log(rate / rows[0][0]) / across) - (burst - rows[-1][1])
+                 for rate, burst, name in rows} if across else {}
+        far = max(below.values(), default=0) - fall / 5
+        if abs(far) < 1e-9:
+            return
+        self.assertEqual(said["knee"] is not None, far > 0)
+        if far > 0:
+            self.assertAlmostEqual(below[said["knee"]["limit"].split(" ")[0]], max(below.values()))
 
     def check_curve(self, said, denials, allowed, exact):
         """Every limit on the line, which is a staircase, or above it meets the criterion. One that is below it by more
@@ -168,6 +188,25 @@ class Suggest(unittest.TestCase):
         self.assertEqual(code, 0)
         for words in ("100/min", "today", "the knee", "a period longer than the log"):
             self.assertIn(words, text)
+
+    def test_a_rounded_limit_that_would_deny_more_is_not_offered(self):
+        """25/d has room for the second 12, which leaves none for the four after it."""
+        path = self.folder.file("some.log", "".join(line(30 * n, size=size) for n, size in enumerate((1, 12, 12, 4, 1, 1, 2))))
+        day = answer("suggest", path, "--deny-requests", "20%", "--cost", "bytes")["suggestions"][3]
+        self.assertEqual((day["limit"], day["rounded"]["limit"], day["rounded"]["denied_requests"]), ("21/d", "21/d", 1))
+        self.assertEqual(answer("replay", path, "--limit", "25/d", "--cost", "bytes")["limits"][0]["denied"], 4)
+
+    def test_requests_of_very_many_units(self):
+        """Few rates of that size are whole nanoseconds: the next greater one may be hundreds of billions away."""
+        for units, expected in ((624_000_000, [("1000000000/s burst 624000000", "1000000000/s burst 700000000"),
+                                               ("625000000/min burst 624000000", "625000000/min burst 624000000"),
+                                               ("624000000/h", "700000000/h"), ("624000000/d", "700000000/d")]),
+                                (2_080_000_000_000, [("3600000000000/h burst 2080000000000", "3600000000000/h burst 2500000000000"),
+                                                     ("2107317073171/d burst 2080000000000", "2107317073171/d burst 2080000000000")])):
+            with self.subTest(units):
+                path = self.folder.file("some.log", line(0, size=units))
+                said = answer("suggest", path, "--deny-clients", "0%", "--cost", "bytes")["suggestions"]
+                self.assertEqual([(each["limit"], each["rounded"]["limit"]) for each in said], expected)
 
     def test_a_straight_line_has_no_knee(self):
         path = self.folder.file("some.log", "".join(line(n, "192.0.2.1") for n in range(3)))
