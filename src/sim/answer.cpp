@@ -58,13 +58,19 @@ std::optional<Pace> steady_pace(const std::optional<Timeline>& timeline) {
   return Pace{static_cast<double>(spans.bin_s) / mean, length_s * 1'000'000'000};
 }
 
+// "every 1.2s", "10 times a second".
+std::string how_often(double seconds) {
+  constexpr double kOnce = 1.05;  // below it, a rate would be rounded to "1 times a second"
+  const double rate = 1 / seconds;
+  if (rate < kOnce) return "every " + about(std::llround(seconds * 100) * 10'000'000);
+  const auto whole = static_cast<std::uint64_t>(std::llround(rate));
+  return (rate < 10 ? fmt::format("{:.2g}", rate) : grouped(whole)) + " times a second";
+}
+
 // What a client did that was denied most: only what the log shows.
 std::string what_it_did(const WorstClient& client, std::uint64_t requests) {
   if (const std::optional<Pace> pace = steady_pace(client.timeline)) {
-    const std::string often = pace->seconds < 1
-                                  ? fmt::format("{:.2g} times a second", 1 / pace->seconds)
-                                  : "every " + about(std::llround(pace->seconds * 100) * 10'000'000);
-    return fmt::format("which asked {} for {}", often, about(pace->for_ns));
+    return fmt::format("which asked {} for {}", how_often(pace->seconds), about(pace->for_ns));
   }
   constexpr std::uint64_t kMuch = 10;  // a tenth of all requests
   if (client.requests * kMuch < requests) return "";

@@ -26,7 +26,9 @@ TEST(FewerBins, widths_that_a_person_would_choose) {
            {600, 500, 3600},
            {3600, 168, 7200},
            {kDay, 512, 7 * kDay},
-           {336 * kDay, 130, 672 * kDay},
+           {336 * kDay, 130, 2 * 336 * kDay},
+           {336 * kDay, 300, 4 * 336 * kDay},
+           {7, 120, 7},  // they are few enough
        }) {
     EXPECT_EQ(fewer_bins({0, bin_s}, count, 120).bin_s, expected_s) << bin_s << " " << count;
   }
@@ -50,6 +52,14 @@ TEST(FewerBins, nothing_is_lost_and_nothing_moves_to_another_bin) {
       EXPECT_EQ(sums[0], static_cast<std::uint64_t>(first_ones * (first_ones + 1) / 2));
     }
   }
+}
+
+TEST(FewerBins, of_a_timeline) {
+  const Timeline wide = in_fewer_bins({120, 60, {1, 2, 3, 4, 5}, {0, 1, 0, 0, 5}}, 3);
+  EXPECT_EQ(wide.from_s, 120);
+  EXPECT_EQ(wide.bin_s, 120);
+  EXPECT_EQ(wide.requests, (std::vector<std::uint64_t>{3, 7, 5}));
+  EXPECT_EQ(wide.denied, (std::vector<std::uint64_t>{1, 0, 5}));
 }
 
 TEST(FewerBins, of_none) {

@@ -43,6 +43,7 @@ TEST(Warnings, nearly_every_request_is_a_new_client) {
   EXPECT_EQ(warned({.requests = 10'488, .clients = 10'488}), expected);
   EXPECT_EQ(warned({.requests = 1000, .clients = 900}).size(), 1U);
   EXPECT_EQ(warned({.requests = 1000, .clients = 899}), Texts{});
+  EXPECT_EQ(warned({.requests = 20, .clients = 20}).size(), 1U);
   EXPECT_EQ(warned({.requests = 19, .clients = 19}), Texts{}) << "too few to tell";
 }
 
@@ -61,12 +62,15 @@ TEST(Warnings, names_that_are_none) {
                  ": the lines may be laid out differently; --format and --key say how"};
   };
   EXPECT_EQ(warned({.names = {"Nov", "Dec"}}), like("months"));
-  for (const char* const time : {"05:49:47", "2026-11-21T05:49:47.123Z", "[21/Nov/2026:05:49:47",
-                                 "2026/11/21", "1795240187", "1795240187.123", "1795240187123"})
+  EXPECT_EQ(warned({.names = {"Nov 21 05:49:47"}}), like("months"));
+  for (const char* const time :
+       {"05:49:47", "2026-11-21T05:49:47.123Z", "[21/Nov/2026:05:49:47", "<2026-11-21T05:49:47>",
+        "2026/11/21", "1795240187", "1795240187.123", "1795240187123"})
     EXPECT_EQ(warned({.names = {time}}), like("times")) << time;
   for (const char* const path : {"/v1/x", "https://example.com/"}) {
     EXPECT_EQ(warned({.names = {path}}), like("paths")) << path;
-    EXPECT_EQ(warned({.names = {path}, .key = "path"}), Texts{}) << "asked for";
+    for (const char* const key : {"path", "uri", "url", "request", "http_referer", "target"})
+      EXPECT_EQ(warned({.names = {path}, .key = key}), Texts{}) << key << ": asked for";
   }
   for (const char* const name :
        {"192.0.2.1", "2001:db8::1", "anna", "Novak", "4711", "2026", "12345678901", "a/b", "-"})
@@ -80,6 +84,9 @@ TEST(Warnings, a_log_shorter_than_what_a_limit_counts_by) {
                   "denied in "
                   "a whole period is not known"});
   EXPECT_EQ(warned({.span_s = 86'398, .limits = {"1000/d"}}), Texts{}) << "a day's log";
+  EXPECT_EQ(warned({.span_s = 82'080, .limits = {"1000/d"}}), Texts{}) << "nineteen twentieths of a day";
+  EXPECT_EQ(warned({.span_s = 82'079, .limits = {"1000/d"}}).size(), 1U);
+  EXPECT_EQ(warned({.requests = 0, .clients = 0, .names = {}, .span_s = 0}), Texts{}) << "it spans no time";
 }
 
 TEST(Warnings, whole_seconds) {
@@ -90,7 +97,23 @@ TEST(Warnings, whole_seconds) {
   EXPECT_EQ(warned({.stamps_ns = kSecond, .limits = {"10/s burst 500"}}), Texts{});
   EXPECT_EQ(warned({.stamps_ns = 1, .limits = {"10/s"}}), Texts{});
   EXPECT_EQ(warned({.stamps_ns = kSecond, .limits = {"10/s"}, .denied = 0}), Texts{}) << "nothing to be less";
-  EXPECT_EQ(warned({.stamps_ns = 60 * kSecond, .limits = {"60/min"}}).size(), 1U);
+  EXPECT_EQ(
+      warned({.stamps_ns = 60 * kSecond, .limits = {"60/min"}}),
+      Texts{"the times are whole minutes, so requests of one minute count as simultaneous: '60/min' may "
+            "deny less live than here; --spread distributes them"});
+}
+
+TEST(Warnings, whole_seconds_matter_to_a_limit_that_drains_within_ten) {
+  const auto count = [](const char* limit) {
+    return warned({.stamps_ns = kSecond, .limits = {limit}}).size();
+  };
+  EXPECT_EQ(count("1/s"), 1U);
+  EXPECT_EQ(count("59/min burst 1"), 0U) << "a stamp has room for one request anyway";
+  EXPECT_EQ(count("10/s burst 100"), 1U);
+  EXPECT_EQ(count("10/s burst 101"), 0U);
+  EXPECT_EQ(warned({.stamps_ns = 1, .limits = {"1000000000/s burst 5"}}), Texts{}) << "no whole seconds";
+  EXPECT_EQ(warned({.requests = 19, .clients = 5, .stamps_ns = kSecond, .limits = {"10/s"}}), Texts{})
+      << "too few to tell";
 }
 
 }  // namespace

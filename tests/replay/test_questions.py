@@ -11,6 +11,7 @@ import random
 import signal
 import stat
 import subprocess
+import time
 import unittest
 
 import oracle
@@ -59,6 +60,13 @@ class Some(Case):
                 else:
                     self.assertEqual(self.said(*arguments)["lines"]["requests"], requests)
 
+    def test_hours_ago(self):
+        now = int(time.time())
+        log = self.folder.file("now.jsonl", "".join(f'{{"ts": {now - 3600 * ago}, "ip": "192.0.2.{ago}"}}\n' for ago in (9, 8, 1)))
+        for flag, requests in (("--since", 1), ("--until", 2)):
+            with self.subTest(flag):
+                self.assertEqual(self.said(flag, "-3h", log=log)["lines"]["requests"], requests)
+
     def test_the_table_says_how_many_were_left_out(self):
         _, out, _ = weir("replay", self.log, "--limit", "1/s", "--where", "status!=429")
         self.assertIn("1 other requests are left out by --where, --since and --until\n", out)
@@ -74,14 +82,22 @@ class Some(Case):
                 (("--where", "status"), "where: 'status': expected a field, one of = != < > <= >=, and a value"),
                 (("--where", "stauts!=429"), "where: 'stauts!=429': no line has a value in that field; the fields are client, ident, "
                  "user, "),
+                (("--where", "stauts=429"), "where: 'stauts=429': no line has a value in that field; the fields are client, ident, "),
+                (("--where", "status!=429", "--where", "stauts!=429"), "where: 'stauts!=429': no line has a value in that field"),
                 (("--where", "status=500"), "--where, --since and --until leave out all of 5 requests"),
                 (("--since", "yesterday"),
                  "since: 'yesterday' is not a time such as 2026-11-21, 2026-11-21T05:49:47Z or -3h"),
                 (("--until", "-3"), "until: '-3' is not a time such as"),
                 (("--since", "2026-03-02", "--until", "2026-03-01"),
-                 "since: '2026-03-02' is not before --until '2026-03-01'")):
+                 "since: '2026-03-02' is not before --until '2026-03-01'"),
+                (("--since", "2026-03-01", "--until", "2026-03-01"), "since: '2026-03-01' is not before --until '2026-03-01'")):
             with self.subTest(arguments):
                 self.assertIn(wrong, self.refused(*arguments))
+
+    def test_a_log_without_requests_says_so_whatever_was_asked_about(self):
+        for text, wrong in (("", "contains no requests"), ("nothing\n", "none of 1 lines could be read")):
+            with self.subTest(text):
+                self.assertIn(wrong, self.refused("--where", "stauts=429", log=self.folder.file("odd.log", text)))
 
     def test_what_lacks_a_key_or_a_cost_matters_only_where_it_is_asked_about(self):
         log = self.folder.file("lacks.jsonl", "".join(json.dumps(each) + "\n" for each in (
