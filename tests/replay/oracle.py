@@ -20,7 +20,7 @@ import subprocess
 import sys
 
 import readers
-from readers import Spelt, Unreadable
+from readers import Unreadable
 
 SECOND = 10**9
 SPEC_UNITS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": SECOND, "sec": SECOND, "second": SECOND, "m": 60 * SECOND,
@@ -127,15 +127,10 @@ def combined_fields(line):
     return {name: value for name, value in fields.items() if value is not None}
 
 
-def combined(lines):
-    for number, line in lines:
-        try:
-            yield number, combined_fields(line)
-        except Unreadable as why:
-            yield number, why
+combined = readers.each(combined_fields)
 
 
-def jsonl(lines):
+def jsonl_fields(line):
     def flat(value, prefix, into):
         for name, inner in value.items():
             if isinstance(inner, dict):
@@ -145,12 +140,10 @@ def jsonl(lines):
             elif isinstance(inner, str):
                 into[prefix + name] = inner
         return into
-    for number, line in lines:
-        try:
-            value = json.loads(line, parse_int=Spelt, parse_float=Spelt)
-            yield number, flat(value, "", {}) if isinstance(value, dict) else Unreadable("not an object")
-        except ValueError as error:
-            yield number, Unreadable(str(error))
+    return flat(readers.object_of(line), "", {})
+
+
+jsonl = readers.each(jsonl_fields)
 
 
 def table(separator):
