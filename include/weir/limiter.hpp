@@ -62,6 +62,7 @@ namespace weir {
 
 namespace store {
 class LimiterKept;
+struct LimiterLine;
 class LogTable;
 struct Local;
 struct Limit;
@@ -76,13 +77,14 @@ struct LimiterCheck {
   Cost cost{};
 };
 
-// One limit, by GCRA. 64 bytes, no allocation; not copied or moved, because its address is what threads
-// share.
+// One limit, by GCRA. 64 bytes, and no allocation before something is reserved for later; not copied or
+// moved, because its address is what threads share.
 class alignas(64) Limiter {
  public:
   explicit Limiter(Quota quota) noexcept : quota_(quota) {}
   // Reads `clock`, which must outlive it.
   Limiter(Quota quota, const Clock& clock) noexcept : quota_(quota), clock_(&clock) {}
+  ~Limiter();
   Limiter(const Limiter&) = delete;
   Limiter& operator=(const Limiter&) = delete;
 
@@ -98,10 +100,7 @@ class alignas(64) Limiter {
   // be later is denied at once and charged nothing. A cost of 0 looks. Throws std::bad_alloc, with nothing
   // charged, when it has to wait or to be held and there is no memory.
   //
-  // A Limiter has no room to remember the moments of those that were cancelled. cancel() gives back all
-  // units if nothing has been charged since, and otherwise none: they are lost, because others have been
-  // charged beyond them. A settlement for less gives units back unless a moment that was given lies ahead,
-  // cancelled or not. A KeyedLimiter loses less.
+  // What cancel() gives back is as KeyedLimiter::reserve() has it.
   [[nodiscard]] Reservation reserve(ReserveOptions options = {}, Cost cost = {});
   [[nodiscard]] Reservation reserve_at(std::chrono::nanoseconds now, ReserveOptions options = {},
                                        Cost cost = {});
@@ -114,8 +113,9 @@ class alignas(64) Limiter {
   friend JointDecision check_all(std::span<const LimiterCheck> checks);
   friend class store::LimiterKept;
   std::chrono::nanoseconds now() const noexcept;
+  struct Locked;
   std::uint64_t unlocked() const noexcept;
-  std::uint64_t lock() noexcept;
+  Decision check_lined(std::chrono::nanoseconds now, Cost cost) noexcept;
   Reservation reserve(std::chrono::nanoseconds now, ReserveOptions options, Cost cost, bool by_our_clock);
   Reservation reserve_later(std::chrono::nanoseconds now, ReserveOptions options, Cost cost,
                             bool by_our_clock);
@@ -123,9 +123,8 @@ class alignas(64) Limiter {
   std::atomic<std::uint64_t> tat_{0};
   Quota quota_;
   const Clock* clock_ = nullptr;  // null: the steady clock
-  // While the tat is locked.
-  std::uint64_t epoch_ = 0;                  // how often it was reset
-  std::chrono::nanoseconds last_moment_{0};  // the latest that was given
+  // While the tat is locked. What others have reserved; null as long as nobody has.
+  store::LimiterLine* line_ = nullptr;
 };
 static_assert(sizeof(Limiter) == 64);
 

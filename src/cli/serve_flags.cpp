@@ -89,6 +89,7 @@ void add_serve_flags(CLI::App& app, ServeFlags& flags) {
   choice("--when-full", flags.when_full, {"deny", "allow"}, "what new keys get when every slot is in use");
   number("--max-connections", s.max_connections, 1'000'000, "connections at once");
   number("--max-waiters", s.max_waiters, 1'000'000, "connections that wait for their moment at once");
+  size("--reservation-memory", flags.reservation_memory, "most for what can be cancelled or settled");
   size("--client-memory", flags.client_memory, "most that they make it keep; the largest are closed");
   time("--stall-timeout", flags.stall_timeout, "close after this long with half a command or unread replies");
   time("--max-wait", flags.max_wait, "the longest that a reservation may ask to wait, up to 24h");
@@ -149,6 +150,7 @@ Settings settings_from(const ServeFlags& flags, const CLI::App& app) {
     if (!text.empty()) settings.admin.push_back(parse_address("admin", text));
   }
   settings.memory = parse_bytes("memory", flags.memory, 1_MiB);
+  settings.reservation_memory = parse_bytes("reservation-memory", flags.reservation_memory, 1_MiB);
   settings.client_memory = parse_bytes("client-memory", flags.client_memory, 1_MiB);
   settings.when_full = flags.when_full == "allow" ? WhenFull::allow : WhenFull::deny;
   settings.snapshot_every = parse_time("snapshot-every", flags.snapshot_every, std::chrono::milliseconds{10});

@@ -49,36 +49,16 @@ struct Charge {
   friend constexpr bool operator==(const Charge&, const Charge&) = default;
 };
 
-// What a reservation turned out to cost, of which one of the two is 0.
-struct Settlement {
-  Quota quota;
-  TwoWords left;           // the state that the reservation left
-  std::uint64_t less = 0;  // units that it was charged and did not cost
-  std::uint64_t more = 0;  // units that it cost beyond what it was charged
-};
-
-// How long of the tat goes back of what has not drained by now.
-constexpr std::uint64_t back(const Settlement& settlement, std::chrono::nanoseconds now) {
-  const auto interval = static_cast<std::uint64_t>(settlement.quota.emission_interval().count());
-  const unsigned __int128 undrained = ahead_of(settlement.left.until, now);
-  return static_cast<std::uint64_t>(
-      std::min(undrained, static_cast<unsigned __int128>(settlement.less) * interval));
-}
-
-// Less goes back as far as it has not drained. Only while nobody has a moment ahead that was given when it
-// was owed, which its caller knows: such a moment counts on what is owed before it. More is a debt that
-// nobody is asked for, and the next ones wait for it.
-constexpr TwoWords settle(const Settlement& settlement, TwoWords state, std::chrono::nanoseconds now) {
-  const auto interval = static_cast<std::uint64_t>(settlement.quota.emission_interval().count());
-  if (settlement.less != 0) {
-    if (state.word != interval || settlement.left.word != interval) return state;
-    return {state.until - std::min(back(settlement, now), ahead_of(state.until, now)), interval};
+// More than was asked for is a debt that nobody is asked for, in the T that the debt is counted in, and the
+// next ones wait for it.
+constexpr TwoWords owe(const Quota& quota, TwoWords state, std::uint64_t units,
+                       std::chrono::nanoseconds now) {
+  if (ahead_of(state.until, now) == 0) {
+    state = {static_cast<std::uint64_t>(now.count()),
+             static_cast<std::uint64_t>(quota.emission_interval().count())};
   }
-  if (settlement.more == 0) return state;
-  if (ahead_of(state.until, now) == 0) state = {static_cast<std::uint64_t>(now.count()), interval};
-  // In the T that the debt is counted in.
   constexpr unsigned __int128 kMost = std::numeric_limits<std::uint64_t>::max();
-  const unsigned __int128 until = static_cast<unsigned __int128>(settlement.more) * state.word + state.until;
+  const unsigned __int128 until = static_cast<unsigned __int128>(units) * state.word + state.until;
   return {static_cast<std::uint64_t>(std::min(until, kMost)), state.word};
 }
 

@@ -16,6 +16,9 @@ constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 
 }  // namespace
 
+// What tells an address from the number of a connection, which is what reserves over RESP.
+constexpr std::uint64_t kAddress = std::uint64_t{1} << 63;
+
 Conversation::Conversation(service::Service& service, store::Store& store, Room& room, net::Peer peer,
                            std::function<void()> resume, waiting::AcquiringStore* acquiring)
     : service_(service),
@@ -23,6 +26,7 @@ Conversation::Conversation(service::Service& service, store::Store& store, Room&
       acquiring_(acquiring),
       room_(room),
       peer_(std::move(peer)),
+      client_(std::hash<std::string>{}(peer_.address) | kAddress),
       resume_(std::move(resume)),
       parser_([](const Message& head) {
         const Route* const route = find_route(head.path);
@@ -192,6 +196,7 @@ void Conversation::submit(Exchange& exchange, net::Moment when) {
   std::vector<store::Request*>& asked = room_.asked;
   asked.clear();
   for (const auto& each : exchange.questions) {
+    if (each->reservation != nullptr) each->reservation->client = client_;
     if (each->state == State::idle) asked.push_back(each.get());
   }
   if (asked.empty()) return;

@@ -66,6 +66,7 @@ class Conversation final : public net::Conversation {
   waiting::AcquiringStore* acquiring_;
   Room& room_;
   net::Peer peer_;
+  const std::uint64_t client_;  // on whose behalf it reserves: its peer's address
   std::function<void()> resume_;
   RequestParser parser_;
   std::unique_ptr<Exchange> exchange_;  // that waits, or has waited and is not written

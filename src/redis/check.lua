@@ -28,7 +28,8 @@
 -- What is under a key is text for a person to read, and begins with a mark: weir, the number of this form, a
 -- letter for the algorithm. Times are ns since 1970:
 --
---   gcra                    'weir1g tat T'
+--   gcra                    'weir1g tat T', and ' @EPOCH' when it has a line (reserve.lua): a check in the same T
+--                           keeps that; once the debt is counted by another T it is gone
 --   fixed_window, _clock    'weir1f end used'
 --   sliding_window_counter  'weir1c end prev cur', the end being that of the window after the one of cur
 --   sliding_window_log      a list: 'weir1l used', then 'at units' for each admission, oldest first
@@ -131,6 +132,12 @@ end
 -- throttled's within a second, so an integer that was over more than a minute ago is something else.
 local tat_alone = '^(%d%d%d%d%d%d%d%d%d%d)%d%d%d%d%d%d%d%d%d$'
 
+-- Its tat, its T, and the mark of its line, with the space before it.
+local function gcra_state(text)
+  local tat, of, mark = match(text, '^weir1g (%d+) (%d+)(.*)$')
+  if tat and (mark == '' or match(mark, '^ @[%w_-]+$')) then return tat, of, mark end
+end
+
 -- Each takes the state's text, or false, and the place of its words in ARGV, and returns whether the request is
 -- allowed and, if it is to be changed, the new text. Nothing at all means: this text is not ours.
 local decide = {}
@@ -143,13 +150,13 @@ function decide.gcra(text, at)
   local burst = divide(full_s, full_n, Ts, Tn)
   local cost = divide(need_s, need_n, Ts, Tn)
 
-  local ts, tn, as, an = s, n, 0, 0
+  local ts, tn, as, an, mark = s, n, 0, 0, ''
   if text then
     local tat, of
     if alone then
       tat, of = s - (match(text, tat_alone) or 0) <= 60 and text, T
     else
-      tat, of = match(text, '^weir1g (%d+) (%d+)$')
+      tat, of, mark = gcra_state(text)
     end
     if not tat or #of > 19 then return nil end
     ts, tn = pair(tat)
@@ -157,7 +164,7 @@ function decide.gcra(text, at)
     if not as then return nil end
     local of_s, of_n = pair(of)
     if as == 0 and an == 0 then
-      ts, tn = s, n
+      ts, tn, mark = s, n, ''
     elseif of_s ~= Ts or of_n ~= Tn then
       -- Whole units are owed, and drain at their own T until a request passes.
       local units, more = divide(as, an, of_s, of_n)
@@ -174,7 +181,7 @@ function decide.gcra(text, at)
   if cost > burst or less(full_s, full_n, add(as, an, need_s, need_n)) then return false end
   ts, tn = add(ts, tn, need_s, need_n)
   if alone then return true, format('%d%09d', ts, tn) end
-  return true, format('weir1g %d%09d %s', ts, tn, T)
+  return true, format('weir1g %d%09d %s%s', ts, tn, T, mark)
 end
 decide['redis-cell'] = decide.gcra
 
@@ -183,11 +190,11 @@ decide['redis-cell'] = decide.gcra
 function decide.give_back(text, at)
   if not text then return true end
   local alone = kind == 'give_back redis-cell'
-  local tat, of
+  local tat, of, mark
   if alone then
     tat = s - (match(text, tat_alone) or 0) <= 60 and text
   else
-    tat, of = match(text, '^weir1g (%d+) (%d+)$')
+    tat, of, mark = gcra_state(text)
   end
   if not tat then return nil end
   if of and of ~= ARGV[at + 1] then return true end
@@ -203,7 +210,7 @@ function decide.give_back(text, at)
   if back_s == 0 and back_n == 0 then return true end
   ts, tn = subtract(ts, tn, back_s, back_n)
   if alone then return true, format('%d%09d', ts, tn) end
-  return true, format('weir1g %d%09d %s', ts, tn, of)
+  return true, format('weir1g %d%09d %s%s', ts, tn, of, mark)
 end
 decide['give_back redis-cell'] = decide.give_back
 

@@ -20,23 +20,27 @@
 --             -1; s; us; burst, when `actual` is more than 4 times that
 --
 -- A record is 'weir1r MOMENT UNTIL COUNT', then a line of words for each limit, then the names of the states, one
--- after the other: limit's id, lengths of key and of name, T, burst, units, the tat at which they have drained, whether
--- it is whole (no part of a hole), settles, is a shadow's, the number of the move before its hold or '-', the epoch
--- of its line, and the state before it or '-'.
+-- after the other. The words: limit's id, lengths of key and of name, T, burst, units, end, low, number, moved and
+-- generation (those of OwnUnits in src/store/line.hpp), whether it is held, settles, is a shadow's, and the epoch of
+-- its line.
 --
--- A line is one sorted set. The score says what a member is; each range is searched by time or by number:
+-- A line is one sorted set, the rule that of src/store/line.hpp. The score says what a member is; each range is
+-- searched by time or by number:
 --
---   0               'EPOCH T burst holes moves held until tat T'  the numbers that holes were charged by; how many
---                   holes and moves there have ever been; units held; the last time that anything in it matters; and
---                   the state as its last change left it
---   1 ... 10^11     'number end by tat'     a move: so long (by) of what ended there (end) has gone back, and what was
---                                           charged after it has moved up; of no use once that tat is past
---   10^12 ...       'o' id units until      what may still be settled; the score is the ms of until
+--   0               'EPOCH T burst generation units moved held until tat'  the numbers that holes were charged by; how
+--                   often all was lost; units that have ever been charged; ns that the line has ever moved up, modulo
+--                   2^53; units held; the last time that anything in it matters; and the state's tat as its last
+--                   change left it
+--   10^12 ...       'o' id number units until    what may still be settled; the score is the ms of until
 --   10^15 ...       'm' id                  a moment that somebody has; the score is its us, rounded up
---   -10^16 + us     'moment number units end whole before'    a hole
+--   4 x 10^15 ...   number                  what may still be settled, by its number
+--   6 x 10^15 ...   number ' ' ns           of those: for how long of what followed it, up to the next, the line moved
+--   -10^16 + us     'h' HOLE                a hole, by its moment: moment end low units count number lasts
+--   -5 x 10^15 + us 'e' HOLE                the same, by its end
 --
--- The state alone says what is owed; plain checks never look at a line. A state that owes less than its line knows
--- (it was evicted, or a failover has lost it) is not the one that was charged: the line and its ids die.
+-- A state that has a line says so: ' @EPOCH' at its end, which is lost when the debt is recounted, drained and
+-- charged again, or forgotten. Then nothing of before can be taken back. A state that is gone though it still owed
+-- (it was evicted, or a failover has lost it) takes its line and its ids with it.
 
 local call, format, match, sub = redis.call, string.format, string.match, string.sub
 local floor, ceil, max, min = math.floor, math.ceil, math.max, math.min
@@ -67,8 +71,11 @@ end
 
 -- include times.lua
 
-local HOLES = 1e16
-local MOST = 1024  -- holes, and moves, of a key
+local MOMENTS, ENDS, NUMBERS, WORDS = -1e16, -5e15, 4e15, 6e15
+local LOOKED = 64       -- holes that are looked at, and holds
+local MOST_WORDS = 1024
+local MOST_UNITS = 1e15  -- those that come after so many of a line are not settled for less
+local TURN = 9007199254740992
 
 local function int(number) return format('%d', number) end
 
@@ -99,47 +106,57 @@ local function read_state(i)
     if not string.find(text.err, 'WRONGTYPE', 1, true) then error(text.err) end
     return false
   end
-  local state = {text = text, tat = 0}
+  local state = {text = text, tat = 0, mark = ''}
   if text then
-    local tat, T = match(text, '^weir1g (%d+) (%d+)$')
-    if not tat or #T > 19 then return false end
-    state.digits, state.T, state.tat = tat, T, max(from_now(tat), 0)
+    local tat, T, mark = match(text, '^weir1g (%d+) (%d+)(.*)$')
+    if not tat or #T > 19 or mark ~= '' and not match(mark, '^ @[%w_-]+$') then return false end
+    state.digits, state.T, state.mark, state.tat = tat, T, mark, max(from_now(tat), 0)
     if state.tat >= 9223372036854775807 or state.tat > 0 and T + 0 == 0 then return false end
   end
   states[i] = state
   return true
 end
 
-local function write_state(i, digits, T)
-  local text = format('weir1g %s %s', digits, T)
+local function write_state(i, digits, T, mark)
+  local text = format('weir1g %s %s%s', digits, T, mark)
   call('SET', KEYS[2 * i], text, 'PXAT', expiry(pair(digits)))
-  states[i] = {text = text, digits = digits, T = T, tat = max(from_now(digits), 0)}
+  states[i] = {text = text, digits = digits, T = T, mark = mark, tat = max(from_now(digits), 0)}
+end
+
+local function by_score(line, from, to, most)
+  return call('ZRANGEBYSCORE', line.key, from, to, 'LIMIT', 0, most or -1)
+end
+local function remove_scores(line, from, to)
+  return call('ZREMRANGEBYSCORE', line.key, from, to)
+end
+
+-- The state is another than the line knew.
+local function lose(line)
+  remove_scores(line, int(MOMENTS), '(0')
+  remove_scores(line, int(WORDS), '+inf')
+  line.generation = line.generation + 1
 end
 
 local function read_line(i)
   local key, state = KEYS[2 * i + 1], states[i]
   local text = call('ZRANGEBYSCORE', key, 0, 0)[1]
   if not text then return nil end
-  local epoch, T, burst, holes, moves, held, last, tat, of =
+  local epoch, T, burst, generation, units, moved, held, last, tat =
     match(text, '^(%S+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+)$')
-  local owed = from_now(tat)
-  if owed > 0 and state.tat < owed and (not state.text or state.T == of) then
+  if not state.text and from_now(tat) > 0 then
     call('DEL', key)
     return nil
   end
-  lines[i] = {key = key, text = text, epoch = epoch, T = T, burst = burst, holes = holes + 0, moves = moves + 0,
-              held = held + 0, last = last, tat = tat, of = of}
-  return lines[i]
-end
-
--- As the last change has left the state.
-local function note_state(line, state)
-  line.tat, line.of = state.digits or '0', state.T or '0'
+  local line = {key = key, text = text, epoch = epoch, T = T, burst = burst, generation = generation + 0,
+                units = units + 0, moved = moved + 0, held = held + 0, last = last, tat = tat}
+  if state.tat == 0 or state.mark ~= ' @' .. epoch then lose(line) end
+  lines[i] = line
+  return line
 end
 
 local function write_line(line)
-  local text = format('%s %s %s %d %d %d %s %s %s', line.epoch, line.T, line.burst, line.holes, line.moves,
-                      line.held, line.last, line.tat, line.of)
+  local text = format('%s %s %s %d %d %d %d %s %s', line.epoch, line.T, line.burst, line.generation, line.units,
+                      line.moved, line.held, line.last, line.tat)
   if text == line.text then return end
   call('ZADD', line.key, 0, text)
   if line.text then call('ZREM', line.key, line.text) end
@@ -149,60 +166,203 @@ end
 -- A hole belongs to the numbers that it was charged by.
 local function count_by(line, T, burst)
   if line.T == T and line.burst == burst then return end
-  call('ZREMRANGEBYSCORE', line.key, '-inf', '(0')
+  remove_scores(line, int(MOMENTS), '(0')
   line.T, line.burst = T, burst
 end
 
 local function is_anybody_ahead(line)
-  return call('ZRANGEBYSCORE', line.key, '(' .. int(now_us), '+inf', 'LIMIT', 0, 1)[1]
-end
-local function holes_of(line, from, to)
-  return call('ZRANGEBYSCORE', line.key, '(' .. int(us_of(from) - HOLES), to and int(us_of(to) - HOLES) or '(0')
+  return by_score(line, '(' .. int(now_us), int(NUMBERS - 1), 1)[1]
 end
 
+-- A hole's times are digits, and its `at`, `stop` and `low_at` ns from now.
 local function read_hole(member)
-  local moment, number, units, stop, whole, before = match(member, '^(%d+) (%d+) (%d+) (%d+) (%d) (.*)$')
-  return {member = member, moment = moment, number = number, units = units + 0, stop = stop, whole = whole == '1',
-          before = before}
+  local moment, stop, low, units, many, number, lasts = match(member, '^.(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d)$')
+  return {moment = moment, stop = stop, low = low, units = units + 0, many = many + 0, number = number + 0,
+          lasts = lasts == '1', at = from_now(moment), ends = from_now(stop)}
 end
+local function words_of_hole(hole)
+  return format('%s %s %s %d %d %d %d', hole.moment, hole.stop, hole.low, hole.units, hole.many, hole.number,
+                hole.lasts and 1 or 0)
+end
+local function put_hole(line, hole)
+  local words = words_of_hole(hole)
+  call('ZADD', line.key, int(us_of(from_now(hole.moment)) + MOMENTS), 'h' .. words,
+       int(us_of(from_now(hole.stop)) + ENDS), 'e' .. words)
+end
+local function remove_hole(line, hole)
+  local words = words_of_hole(hole)
+  call('ZREM', line.key, 'h' .. words, 'e' .. words)
+end
+local function begin_of(line, hole) return from_now(hole.stop) - hole.units * hole.many * line.T end
+
+-- The hole that ends there.
+local function hole_at(line, stop)
+  local score = int(us_of(from_now(stop)) + ENDS)
+  for _, member in ipairs(by_score(line, score, score, LOOKED)) do
+    local hole = read_hole(member)
+    if hole.stop == stop then return hole end
+  end
+end
+
+-- Those whose moment has come without anybody to take them, and those that have drained.
+local function drop_passed(line)
+  for _, member in ipairs(by_score(line, int(MOMENTS), int(now_us + MOMENTS), LOOKED)) do
+    local hole = read_hole(member)
+    if hole.at <= 0 then
+      if hole.lasts then
+        if hole.ends < line.T + 0 then remove_hole(line, hole) end
+      else
+        remove_hole(line, hole)
+        local apart = hole.units * line.T
+        local passed = floor(-hole.at / apart) + 1
+        if passed < hole.many then
+          hole.many, hole.number = hole.many - passed, hole.number + passed * hole.units
+          hole.moment = digits_of(hole.at + passed * apart)
+          hole.low = digits_of(begin_of(line, hole))
+          put_hole(line, hole)
+        end
+      end
+    end
+  end
+end
+local function has_holes(line)
+  drop_passed(line)
+  return by_score(line, int(MOMENTS), int(ENDS - 1), 1)[1]
+end
+
+-- With the one before it, the one after it, or both.
 local function add_hole(line, hole)
-  call('ZADD', line.key, int(us_of(from_now(hole.moment)) - HOLES),
-       format('%s %010d %d %s %d %s', hole.moment, hole.number, hole.units, hole.stop, hole.whole and 1 or 0,
-              hole.before))
+  local apart = hole.units * line.T
+  local function joins(first, second)
+    return not first.lasts and not second.lasts and first.units == second.units and second.low == first.stop and
+      from_now(second.moment) == from_now(first.moment) + apart * first.many
+  end
+  if from_now(hole.low) == begin_of(line, hole) then
+    local before = hole_at(line, hole.low)
+    if before and joins(before, hole) then
+      remove_hole(line, before)
+      before.many, before.stop = before.many + hole.many, hole.stop
+      hole = before
+    end
+  end
+  local after = by_score(line, int(us_of(from_now(hole.stop)) + ENDS), '(0', 2)
+  for _, member in ipairs(after) do
+    local next_hole = read_hole(member)
+    if from_now(next_hole.low) == begin_of(line, next_hole) and joins(hole, next_hole) then
+      remove_hole(line, next_hole)
+      hole.many, hole.stop = hole.many + next_hole.many, next_hole.stop
+      break
+    end
+  end
+  put_hole(line, hole)
+end
+
+-- The first units of a hole; what remains of it stays. The moment, and what is owned.
+local function take_from(line, hole, units, latest)
+  local T = line.T + 0
+  local at, begin, low, fits = hole.at, begin_of(line, hole), hole.low, hole.units
+  if not hole.lasts and at <= 0 then return nil end
+  if hole.lasts then
+    at = max(at, 0)
+    if begin < at then begin, low = at, digits_of(at) end
+    fits = floor(max(hole.ends - begin, 0) / T)
+  end
+  if at > latest or units > fits then return nil end
+  local own = {units = units, low = low, stop = digits_of(begin + units * T), number = hole.number,
+               moved = line.moved, generation = line.generation}
+  remove_hole(line, hole)
+  local rest = fits - units
+  local left = rest > 0 and {moment = hole.moment, low = own.stop, units = rest, many = 1, number = hole.number + units,
+                             lasts = hole.lasts,
+                             stop = hole.lasts and hole.stop or digits_of(begin + fits * T)}
+  if left and hole.many == 1 then put_hole(line, left) elseif left then add_hole(line, left) end
+  if hole.many > 1 then
+    hole.many, hole.number = hole.many - 1, hole.number + hole.units
+    hole.moment = digits_of(hole.at + hole.units * T)
+    hole.low = digits_of(begin_of(line, hole))
+    put_hole(line, hole)
+  end
+  return at, own
+end
+local function take_hole(line, units, latest)
+  drop_passed(line)
+  local to = int(us_of(latest) + MOMENTS)
+  for _, member in ipairs(by_score(line, int(MOMENTS), to, LOOKED)) do
+    local at, own = take_from(line, read_hole(member), units, latest)
+    if at then return at, own end
+  end
+end
+
+-- Where the own units of one that is held end, after what has gone back of those before them since.
+local function end_of(line, part)
+  local gone = line.moved - part.moved
+  if gone < 0 then gone = gone + TURN end
+  if gone > 0 then
+    for _, member in ipairs(by_score(line, int(WORDS + part.number), '+inf')) do
+      gone = gone - match(member, ' (%d+)$')
+    end
+  end
+  return from_now(part.stop) - gone
+end
+
+local function set_word(line, number, change)
+  local score = int(WORDS + number)
+  local member = by_score(line, score, score, 1)[1]
+  local word = change
+  if member then
+    call('ZREM', line.key, member)
+    word = word + match(member, ' (%d+)$')
+  end
+  return word
+end
+-- The hold ends, and the line moves up by `moved` ns after it.
+local function close_hold(line, number, moved)
+  number = number + 0
+  call('ZREM', line.key, int(number))
+  local word = set_word(line, number, moved)
+  if moved > 0 then
+    line.moved = line.moved >= TURN - moved and line.moved - (TURN - moved) or line.moved + moved
+  end
+  local before = word > 0 and call('ZREVRANGEBYSCORE', line.key, int(NUMBERS + number), int(NUMBERS), 'LIMIT', 0, 1)[1]
+  if before then
+    call('ZADD', line.key, int(WORDS + before), format('%s %d', before, set_word(line, before + 0, word)))
+  end
 end
 
 -- The first ones that have ended; all of them where they are counted.
 local function end_holds(line, all)
   repeat
     local ended = 0
-    for _, member in ipairs(call('ZRANGEBYSCORE', line.key, '1000000000000', int(floor(now_us / 1e3)), 'LIMIT', 0, 64)) do
-      local units, stop = match(member, ' (%d+) (%d+)$')
+    for _, member in ipairs(by_score(line, '1000000000000', int(floor(now_us / 1e3)), all and 64 or 2)) do
+      local number, units, stop = match(member, ' (%d+) (%d+) (%d+)$')
       if from_now(stop) <= 0 then
         ended = ended + call('ZREM', line.key, member)
         line.held = line.held - units
+        close_hold(line, number, 0)
       end
     end
   until not all or ended == 0
 end
 
--- How long until `units` more fit beside those that are held; below 0: they never do.
+-- How long until `units` more fit beside those that are held; below 0: they never do. Where more than LOOKED have to
+-- end first, until so many have.
 local function until_hold_fits(line, units, at_most)
   if at_most == 'any' then return 0 end
   at_most = at_most + 0
   if units > at_most then return -1 end
   if not line then return 0 end
   end_holds(line, true)
-  local held = min(line.held, at_most)
+  local held = line.held
   if held + units <= at_most then return 0 end
   local open = {}
-  for i, member in ipairs(call('ZRANGEBYSCORE', line.key, '1000000000000', '10000000000000', 'LIMIT', 0, MOST)) do
+  for i, member in ipairs(by_score(line, '1000000000000', '10000000000000', LOOKED)) do
     local its, stop = match(member, ' (%d+) (%d+)$')
     open[i] = {units = its, stop = from_now(stop)}
   end
   table.sort(open, function(a, b) return a.stop < b.stop end)
   local last = 0
   for _, each in ipairs(open) do
-    held, last = max(held - each.units, 0), each.stop
+    held, last = held - each.units, each.stop
     if held + units <= at_most then break end
   end
   return last
@@ -273,10 +433,13 @@ if ARGV[1] == 'reserve' then
     for i = 1, count do
       local its, before = limits[i], states[i]
       if its.allows and its.need > 0 then
-        local digits = digits_of(its.next)
-        parts[#parts + 1] = {i = i, stop = digits, whole = true, before = before.text or '-'}
-        write_state(i, digits, its.T)
-        if lines[i] then note_state(lines[i], states[i]) end
+        local digits, line = digits_of(its.next), lines[i]
+        local owes = before.tat > 0
+        local recounts = owes and before.T ~= its.T
+        local low = recounts and its.next - its.need or min(owes and before.tat or 0, its.next - its.need)
+        if line and recounts then lose(line) end
+        parts[#parts + 1] = {i = i, units = its.units, stop = digits, low = digits_of(low), appended = true}
+        write_state(i, digits, its.T, owes and not recounts and before.mark or '')
       end
     end
   end
@@ -288,26 +451,35 @@ if ARGV[1] == 'reserve' then
       local i = part.i
       local its, line = limits[i], lines[i]
       if not line then
-        line = {key = KEYS[2 * i + 1], epoch = id, T = its.T, burst = its.burst, holes = 0, moves = 0, held = 0,
-                last = '0'}
-        note_state(line, states[i])
+        line = {key = KEYS[2 * i + 1], epoch = id, T = its.T, burst = its.burst, generation = 0, units = 0, moved = 0,
+                held = 0, last = '0'}
         lines[i] = line
       end
-      call('ZREMRANGEBYSCORE', line.key, '1000000000000000', int(now_us))
-      if moment > 0 then call('ZADD', line.key, int(us_of(moment)), 'm' .. id) end
-      local move = '-'
-      if hold > 0 and its.at_most ~= '' and not its.shadow then
-        end_holds(line, false)
-        call('ZADD', line.key, int(s * 1e3 + floor((n + moment + hold) / 1e6)), format('o%s %d %s', id, its.units, last))
-        line.held, move = line.held + its.units, int(line.moves)
+      if part.appended then
+        part.number, part.moved, part.generation = line.units + 1, line.moved, line.generation
+        line.units = line.units + its.units
       end
-      local longer = from_now(line.last) < moment + hold
-      if longer then line.last = last end
+      local state = states[i]
+      if state.mark ~= ' @' .. line.epoch then write_state(i, state.digits, state.T, ' @' .. line.epoch) end
+      line.tat = state.digits
+      remove_scores(line, '1000000000000000', int(now_us))
+      if moment > 0 then call('ZADD', line.key, int(us_of(moment)), 'm' .. id) end
+      local held = hold > 0 and its.at_most ~= '' and not its.shadow
+      if held then
+        end_holds(line, false)
+        call('ZADD', line.key, int(s * 1e3 + floor((n + moment + hold) / 1e6)),
+             format('o%s %d %d %s', id, part.number, its.units, last))
+        if part.number < MOST_UNITS then call('ZADD', line.key, int(NUMBERS + part.number), int(part.number)) end
+        line.held = line.held + its.units
+      end
+      local longest = max(moment + hold, from_now(part.stop))
+      local longer = from_now(line.last) < longest
+      if longer then line.last = digits_of(longest) end
       write_line(line)
-      if longer then call('PEXPIREAT', line.key, expiry(pair(last))) end
-      words[#words + 1] = format('%s %s %d %s %s %d %s %d %d %d %s %s %s', its.id, its.key_size, #KEYS[2 * i], its.T,
-        its.burst, its.units, part.stop, part.whole and 1 or 0, its.at_most ~= '' and 1 or 0, its.shadow and 1 or 0,
-        move, line.epoch, part.before)
+      if longer then call('PEXPIREAT', line.key, expiry(pair(line.last))) end
+      words[#words + 1] = format('%s %s %d %s %s %d %s %s %d %d %d %d %d %d %s', its.id, its.key_size, #KEYS[2 * i],
+        its.T, its.burst, its.units, part.stop, part.low, part.number, part.moved, part.generation, held and 1 or 0,
+        its.at_most ~= '' and 1 or 0, its.shadow and 1 or 0, line.epoch)
       names[#names + 1] = KEYS[2 * i]
     end
     call('SET', KEYS[1], table.concat(words, '\n') .. '\n' .. table.concat(names), 'PXAT', expiry(pair(last)))
@@ -316,9 +488,11 @@ if ARGV[1] == 'reserve' then
   local all, retry = decide_all(0)
   if hold == 0 or looks then
     if all then charge() end
-    if all or not retry or most == 0 then
+    if all or not retry then
       return answer(all and 1 or 0, 'now', 0)
     end
+    -- What others have settled may be there to act now.
+    if most == 0 and (count > 1 or states[1].mark == '') then return answer(0, 'now', 0) end
   end
 
   for i = 1, count do
@@ -346,26 +520,16 @@ if ARGV[1] == 'reserve' then
     end
   end
 
-  -- The moment of one that was cancelled, unless its own would be earlier.
+  -- A moment that somebody gave up, unless its own would be earlier.
   local first, line = limits[1], lines[1]
   if count == 1 and line and not first.shadow and not first.guarantee and first.full == first.whole and not all and retry then
-    local latest = min(retry, most)
-    for _, member in ipairs(holes_of(line, 0, latest)) do
-      local hole = read_hole(member)
-      local moment = from_now(hole.moment)
-      if moment <= latest and hole.units >= first.units then
-        call('ZREM', line.key, member)
-        local rest = hole.units - first.units
-        local part = {i = 1, stop = hole.stop, whole = hole.whole and rest == 0, before = hole.before}
-        if rest > 0 then
-          part.stop = digits_of(from_now(hole.stop) - rest * first.interval)
-          hole.units, hole.whole, hole.before = rest, false, '-'
-          add_hole(line, hole)
-        end
-        parts[1] = part
-        keep(moment)
-        return answer(1, 'hole', moment)
-      end
+    local moment, own = take_hole(line, first.units, min(retry, most))
+    if moment then
+      own.i = 1
+      parts[1] = own
+      if moment > 0 or hold > 0 then keep(moment) end
+      write_lines()
+      return answer(1, 'hole', moment)
     end
   end
 
@@ -410,15 +574,16 @@ if moment then
   for i = 1, parts_count do
     local stop = string.find(record, '\n', at, true)
     local part = {}
-    part.T, part.burst, part.units, part.stop, part.whole, part.settles, part.shadow, part.move, part.epoch, part.before =
-      match(sub(record, at, stop - 1), '^%d+ %d+ %d+ (%d+) (%d+) (%d+) (%d+) (%d) (%d) (%d) (%S+) (%S+) (.*)$')
-    part.i, part.units, part.whole = i, part.units + 0, part.whole == '1'
+    part.T, part.burst, part.units, part.stop, part.low, part.number, part.moved, part.generation, part.held,
+      part.settles, part.shadow, part.epoch =
+      match(sub(record, at, stop - 1), '^%d+ %d+ %d+ ' .. string.rep('(%d+) ', 8) .. '(%d) (%d) (%d) (%S+)$')
+    part.i, part.units, part.number, part.held = i, part.units + 0, part.number + 0, part.held == '1'
     part.settles, part.shadow = part.settles == '1', part.shadow == '1'
     parts[i], at = part, stop + 1
   end
 end
 
--- What of it is still there; the others have died.
+-- What of it is still there; the others have died. `knows`: the line still knows the state.
 local function live_parts()
   local id = match(KEYS[1], '[%w_-]+$')
   local live = {}
@@ -426,12 +591,31 @@ local function live_parts()
     local line = read_state(i) and read_line(i)
     if line and line.epoch == part.epoch then
       live[#live + 1], part.line = part, line
-      if part.move ~= '-' and call('ZREM', line.key, format('o%s %d %s', id, part.units, last)) == 1 then
-        line.held = line.held - part.units
-      end
+      part.knows = part.generation + 0 == line.generation
+      part.open = part.held and call('ZREM', line.key, format('o%s %d %d %s', id, part.number, part.units, last)) == 1
+      if part.open then line.held = line.held - part.units end
     end
   end
   return live, id
+end
+
+-- The line's end has moved back; holes that are now the last go back too.
+local function move_back(part, tat)
+  local i, line = part.i, part.line
+  local mark = states[i].mark
+  local hole = hole_at(line, tat)
+  while hole do
+    remove_hole(line, hole)
+    tat = hole.low
+    hole = hole_at(line, tat)
+  end
+  if from_now(tat) > 0 then
+    write_state(i, tat, part.T, mark)
+  else
+    call('DEL', KEYS[2 * i])
+    states[i] = {text = false, tat = 0, mark = ''}
+  end
+  line.tat = states[i].digits or '0'
 end
 
 if ARGV[1] == 'cancel' then
@@ -440,51 +624,25 @@ if ARGV[1] == 'cancel' then
   local given_back = 0
   local live, id = live_parts()
 
-  local function restore(i, text)
-    local digits, T = match(text, '^weir1g (%d+) (%d+)$')
-    if digits and from_now(digits) > 0 then
-      write_state(i, digits, T)
-    else
-      call('DEL', KEYS[2 * i])
-      states[i] = {text = false, tat = 0}
-    end
-  end
   -- The last reservation of a key goes back as if it had never been; any other leaves its moment to the next.
   local function take_back(part)
-    local i, line = part.i, part.line
-    if part.whole and states[i].text == format('weir1g %s %s', part.stop, part.T) then
-      restore(i, part.before)
-      -- The one before it may have been cancelled earlier, and is now the last.
-      local by_stop
-      while states[i].digits and states[i].T == line.T do
-        if not by_stop then
-          by_stop = {}
-          for _, member in ipairs(holes_of(line, 0)) do
-            local hole = read_hole(member)
-            if hole.whole then by_stop[hole.stop] = hole end
-          end
-        end
-        local hole = by_stop[states[i].digits]
-        if not hole then break end
-        call('ZREM', line.key, hole.member)
-        restore(i, hole.before)
-      end
-      note_state(line, states[i])
+    local line = part.line
+    call('ZREM', line.key, 'm' .. id)
+    if part.open then close_hold(line, part.number, 0) end
+    if not part.knows then return false end
+    drop_passed(line)
+    if states[part.i].digits == part.stop then
+      move_back(part, part.low)
       return true
     end
-    call('ZREMRANGEBYSCORE', line.key, '-inf', int(now_us - HOLES))
-    if call('ZCOUNT', line.key, '-inf', '(0') >= MOST or part.T ~= line.T or part.burst ~= line.burst then
-      return false
-    end
-    line.holes = line.holes + 1
-    add_hole(line, {moment = moment, number = line.holes, units = part.units, stop = part.stop, whole = part.whole,
-                    before = part.before})
+    if part.T ~= line.T or part.burst ~= line.burst then return false end
+    add_hole(line, {moment = moment, stop = part.stop, low = part.low, units = part.units, many = 1,
+                    number = part.number, lasts = false})
     return true
   end
 
   for _, part in ipairs(live) do
     if take_back(part) and not part.shadow then given_back = max(given_back, part.units) end
-    call('ZREM', part.line.key, 'm' .. id)
     write_line(part.line)
   end
   return {given_back, time[1], time[2]}
@@ -500,44 +658,51 @@ end
 call('DEL', KEYS[1])
 local answer = {0, time[1], time[2]}
 
--- Where its own units end, after what has gone back of others meanwhile; ns from now.
-local function end_of(part)
-  local stop = from_now(part.stop)
-  for _, move in ipairs(call('ZRANGEBYSCORE', part.line.key, '(' .. part.move, '100000000000')) do
-    local of, by = match(move, '^%d+ (%d+) (%d+) ')
-    if stop > from_now(of) then stop = stop - by end
+-- It cost less than it was charged, and its hold was open.
+local function settle_for_less(part)
+  local i, line, state = part.i, part.line, states[part.i]
+  local stop = part.knows and part.number < MOST_UNITS and end_of(line, part) or 0
+  local back = min(max(stop, 0), (part.units - actual) * part.T)
+  if back <= 0 then return close_hold(line, part.number, 0) end
+  if state.tat == stop then
+    close_hold(line, part.number, 0)
+    return move_back(part, digits_of(stop - back))
   end
-  return stop
+  if not has_holes(line) and not is_anybody_ahead(line) and
+     call('ZCOUNT', line.key, int(WORDS), '+inf') < MOST_WORDS then
+    close_hold(line, part.number, back)
+    write_state(i, digits_of(state.tat - back), part.T, state.mark)
+    line.tat = states[i].digits
+    return
+  end
+  close_hold(line, part.number, 0)
+  local units = floor(back / part.T)
+  if units == 0 or part.T ~= line.T or part.burst ~= line.burst then return end
+  add_hole(line, {moment = digits_of(stop - part.burst * part.T), stop = digits_of(stop),
+                  low = digits_of(stop - units * part.T), units = units, many = 1,
+                  number = part.number + max(part.units - units, 0), lasts = true})
 end
 
 for _, part in ipairs(live_parts()) do
   local i, line = part.i, part.line
   answer[1] = 1
   if part.settles then
-    local state = states[i]
-    if actual > part.units then
-      -- More is a debt in the T of what is owed.
-      local digits, T = state.digits, state.T
-      if state.tat == 0 then digits, T = digits_of(0), part.T end
-      local as, an = pair(digits)
-      as, an = add(as, an, times(actual - part.units, pair(T)))
-      if as > s + 9e9 then as = s + 9e9 end
-      write_state(i, format('%d%09d', as, an), T)
-    elseif part.move ~= '-' and not is_anybody_ahead(line) and not holes_of(line, 0)[1] then
-      for _, member in ipairs(call('ZRANGEBYSCORE', line.key, 1, '100000000000', 'LIMIT', 0, 8)) do
-        if from_now(match(member, '(%d+)$')) <= 0 then call('ZREM', line.key, member) end
-      end
-      local stop = end_of(part)
-      local back = min(max(stop, 0), (part.units - actual) * part.T)
-      if back > 0 and call('ZCOUNT', line.key, 1, '100000000000') < MOST then
-        line.moves = line.moves + 1
-        call('ZADD', line.key, int(line.moves), format('%d %s %d %s', line.moves, digits_of(stop), back, state.digits or '0'))
-        if state.tat > 0 and state.T == part.T then
-          write_state(i, digits_of(state.tat - min(back, state.tat)), part.T)
-        end
+    if actual < part.units then
+      if part.open then settle_for_less(part) end
+    else
+      if part.open then close_hold(line, part.number, 0) end
+      if actual > part.units then
+        -- More is a debt in the T of what is owed.
+        local state = states[i]
+        local digits, T, mark = state.digits, state.T, state.mark
+        if state.tat == 0 then digits, T, mark = digits_of(0), part.T, '' end
+        local as, an = pair(digits)
+        as, an = add(as, an, times(actual - part.units, pair(T)))
+        if as > s + 9e9 then as = s + 9e9 end
+        write_state(i, format('%d%09d', as, an), T, mark)
+        if mark ~= '' then line.tat = states[i].digits end
       end
     end
-    note_state(line, states[i])
     if not part.shadow then
       for _, word in ipairs({part.T, part.burst, states[i].text}) do answer[#answer + 1] = word end
     end

@@ -296,7 +296,8 @@ tl::expected<ReserveAnswer, std::string> read_reserve(const Value& reply, std::s
   const bool granted = reply.items[0].integer == 1;
   if (how == "hole" || how == "held") {
     decided.at(*now);
-    ReserveAnswer told{.granted = granted, .has_id = granted, .by_rule = false, .wait = *told_wait};
+    const bool has_id = granted && (told_wait->count() != 0 || words.hold.count() != 0);
+    ReserveAnswer told{.granted = granted, .has_id = has_id, .by_rule = false, .wait = *told_wait};
     told.at_once = decided.decisions;
     decided.look();
     told.by = static_cast<std::uint8_t>(by);

@@ -145,6 +145,14 @@ std::optional<std::string_view> after_mark(std::string_view text, Algorithm algo
   return text.substr(mark.size());
 }
 
+// Without what a state says of its line (reserve.lua).
+std::string_view without_line(std::string_view text) {
+  const std::size_t at = text.find(" @");
+  if (at == text.npos || at + 2 == text.size()) return text;
+  constexpr std::string_view kEpoch = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+  return text.find_first_not_of(kEpoch, at + 2) == text.npos ? text.substr(0, at) : text;
+}
+
 }  // namespace
 
 std::optional<core::TwoWords> read_state(const Value& value, const Ask& ask, nanoseconds now) {
@@ -162,7 +170,8 @@ std::optional<core::TwoWords> read_state(const Value& value, const Ask& ask, nan
   const std::optional<std::string_view> text = after_mark(value.text, rule.algorithm);
   if (!text) return std::nullopt;
   std::array<std::uint64_t, 3> numbers{};
-  const std::size_t count = read_numbers(*text, numbers);
+  const bool can_have_line = rule.algorithm == Algorithm::gcra;
+  const std::size_t count = read_numbers(can_have_line ? without_line(*text) : *text, numbers);
   core::TwoWords words{numbers[0], numbers[1]};
   switch (rule.algorithm) {
     case Algorithm::gcra:

@@ -16,12 +16,14 @@ std::span<store::Check> Question::room(std::size_t count) {
   return checks;
 }
 
-void Question::reserve(std::chrono::nanoseconds max_wait, std::chrono::nanoseconds hold) {
+void Question::reserve(std::chrono::nanoseconds max_wait, std::chrono::nanoseconds hold,
+                       std::uint64_t client) {
   if (!more) more = std::make_unique<More>();
   verb = store::Verb::reserve;
   reservation = &more->reservation;
   reservation->max_wait = max_wait;
   reservation->hold = hold;
+  reservation->client = client;
 }
 
 void Question::keep_keys() {

@@ -63,7 +63,7 @@ struct alignas(64) Question final : store::Request {
   // Room for its checks, which are as new but for what the store answered before.
   std::span<store::Check> room(std::size_t count);
   // Its checks are reserved.
-  void reserve(std::chrono::nanoseconds max_wait, std::chrono::nanoseconds hold);
+  void reserve(std::chrono::nanoseconds max_wait, std::chrono::nanoseconds hold, std::uint64_t client);
   // Copies the keys, which are views into what the connection has read.
   void keep_keys();
 

@@ -9,7 +9,7 @@ Conversation::Conversation(service::Service& service, store::Store& store, Batch
                            waiting::AcquiringStore* acquiring)
     : service_(service),
       caller_{.peer = std::move(peer), .authenticated = !service.credentials.required()},
-      pipeline_(service, store, acquiring, batch, resume),
+      pipeline_(service, store, acquiring, batch, caller_.peer.id + 1, resume),
       later_(clients, std::move(resume)) {}
 
 std::size_t Conversation::feed(std::string_view input, std::string& out, net::Moment when) {

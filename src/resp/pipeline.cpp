@@ -159,6 +159,7 @@ void Pipeline::ask_about(std::string_view id, store::Verb verb, std::uint64_t ac
   question.reservation = &question.more->reservation;
   question.reservation->id = id;
   question.reservation->actual = actual;
+  question.reservation->client = client_;
 }
 
 void Pipeline::ask() {

@@ -29,9 +29,15 @@ class Pipeline {
  public:
   // `resume` is called by the store's thread when the last open question is answered; never from inside
   // settle(). Without `acquiring` nobody waits for a moment. All that is handed in must outlive this.
+  // `client` is on whose behalf it reserves (store::Reservation).
   Pipeline(service::Service& service, store::Store& store, waiting::AcquiringStore* acquiring, Batch& batch,
-           std::function<void()> resume)
-      : service_(service), store_(store), acquiring_(acquiring), batch_(batch), resume_(std::move(resume)) {}
+           std::uint64_t client, std::function<void()> resume)
+      : service_(service),
+        store_(store),
+        acquiring_(acquiring),
+        batch_(batch),
+        client_(client),
+        resume_(std::move(resume)) {}
   ~Pipeline();
   Pipeline(const Pipeline&) = delete;
   Pipeline& operator=(const Pipeline&) = delete;
@@ -63,6 +69,7 @@ class Pipeline {
   void ask_states(Question& question);
   // Another question, about a reservation.
   void ask_about(std::string_view id, store::Verb verb, std::uint64_t actual, bool silent);
+  std::uint64_t client() const { return client_; }
   // The longest that a reservation may have to wait.
   std::chrono::milliseconds max_wait() const { return service_.options().max_wait; }
   // What was added last waits for its moment, if it may; nothing is gathered after it.
@@ -107,6 +114,7 @@ class Pipeline {
   store::Store& store_;
   waiting::AcquiringStore* acquiring_;
   Batch& batch_;
+  std::uint64_t client_;
   std::function<void()> resume_;
   store::Moment when_{};
   bool fresh_ = false;                              // when_.now is now

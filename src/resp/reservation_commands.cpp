@@ -25,7 +25,7 @@ Question* reserve_keys(Pipeline& pipeline, const ReservationWords& asked, bool s
       gather_keys(pipeline, asked.rest, Reply::reservation, Cost{asked.cost.value_or(1)}, silent, form);
   if (question == nullptr) return nullptr;
   question->reserve(asked.max_wait.value_or(std::chrono::milliseconds{0}),
-                    asked.hold.value_or(std::chrono::milliseconds{0}));
+                    asked.hold.value_or(std::chrono::milliseconds{0}), pipeline.client());
   return question;
 }
 
@@ -58,7 +58,7 @@ Question* reserve_by_file(Pipeline& pipeline, const ReservationWords& asked, boo
                              std::chrono::floor<std::chrono::milliseconds>(*waiting.max_wait).count()));
   }
   question.reserve(asked.max_wait ? *asked.max_wait : waiting.max_wait.value_or(std::chrono::nanoseconds{0}),
-                   asked.hold ? *asked.hold : waiting.hold);
+                   asked.hold ? *asked.hold : waiting.hold, pipeline.client());
   pipeline.ask_matched(question);
   return &question;
 }

@@ -62,8 +62,18 @@ void add_reservation_rows(service::Metrics& metrics, const store::Reservations& 
   row(Type::gauge, "reservations", "Reservations that can be cancelled or settled", "weir_reservations",
       &Counts::open);
   row(Type::gauge, "holes", "Cancelled moments that the next may take over", "weir_holes", &Counts::holes);
-  row(Type::counter, "lost_holes", "Cancelled moments for which there was no room", "weir_holes_lost_total",
-      &Counts::lost_holes);
+  row(Type::counter, "lost_holes",
+      "Cancelled moments that were lost: there was no room for them, or the limit's numbers changed",
+      "weir_holes_lost_total", &Counts::lost_holes);
+  row(Type::counter, "reservations_without_id",
+      "Reservations that cannot be cancelled, because --reservation-memory was full",
+      "weir_reservations_without_id_total", &Counts::without_id);
+  metrics.add({Section::memory, Type::gauge, "reservation_memory", "Bytes that reservations keep",
+               [&reservations] { return Value{std::uint64_t{reservations.memory().bytes()}}; }, false,
+               "weir_reservation_bytes"});
+  metrics.add({Section::memory, Type::gauge, "reservation_memory_limit", "The most that they may keep",
+               [&reservations] { return Value{std::uint64_t{reservations.memory().bound()}}; }, false,
+               "weir_reservation_bytes_max"});
 }
 
 void add_waiting_rows(service::Metrics& metrics, const waiting::House& house) {

@@ -87,7 +87,8 @@ class Server::Impl {
       : settings_(settings),
         snapshot_(open_snapshot(settings_)),
         embedded_(table_bytes(settings_.memory), settings_.when_full,
-                  snapshot_.file ? snapshot_.file->seed() : store::Table::random_seed()),
+                  snapshot_.file ? snapshot_.file->seed() : store::Table::random_seed(),
+                  settings_.reservation_memory),
         memory_(settings_.store ? std::make_unique<redis::ProcessMemory>() : nullptr),
         service_(options_from(settings_), embedded_.table()) {
     give_memory_back(settings_.threads);

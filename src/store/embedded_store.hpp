@@ -24,8 +24,9 @@ class EmbeddedStore final : public Store {
  public:
   // As Table's, which throws std::invalid_argument and std::system_error.
   explicit EmbeddedStore(std::size_t bytes, WhenFull when_full = WhenFull::deny,
-                         core::HashKey seed = Table::random_seed())
-      : table_(bytes, when_full, seed), reservations_(table_) {}
+                         core::HashKey seed = Table::random_seed(),
+                         std::size_t reservation_memory = Reservations::kMemory)
+      : table_(bytes, when_full, seed), reservations_(table_, reservation_memory) {}
 
   void submit(std::span<Request* const> batch, Moment when) override;
   void cancel(Request&) override {}

@@ -6,18 +6,20 @@
 
 #include "core/rule.hpp"
 #include "store/form.hpp"
+#include "store/lined.hpp"
 
 namespace weir::store {
 
 using std::chrono::nanoseconds;
 
 JointCheck::JointCheck(Segments& segments, WhenFull when_full, std::span<Check> checks, nanoseconds arrived,
-                       nanoseconds now, Reserving* reserving)
+                       nanoseconds now, const Lines* lines, Reserving* reserving)
     : segments_(segments),
       when_full_(when_full),
       checks_(checks),
       arrived_(arrived),
       now_(now),
+      lines_(lines),
       reserving_(reserving) {
   for (std::size_t i = 0; i < checks.size(); ++i) {
     const Place place = Segments::place_of(checks[i].hash);
@@ -51,7 +53,7 @@ bool JointCheck::look() {
   if (buckets.empty()) return false;
   const HeldAll held(buckets);
   if (!homes_still_hold()) return false;
-  for (Key& key : keys()) key.find(now_);
+  find_keys();
   for (std::size_t i = 0; i < checks_.size(); ++i) {
     const Key& key = keys_[key_of_[i]];
     const DecidingRule rule(checks_, i);
@@ -69,6 +71,10 @@ bool JointCheck::round() {
   {
     const HeldAll held(buckets);
     if (!homes_still_hold()) return false;
+    find_keys();
+    needs_lines_ =
+        lines_ == nullptr && std::any_of(keys_, keys_ + count_, [](const Key& key) { return key.lined; });
+    if (needs_lines_) return true;
     charged_ = reserving_ != nullptr ? reserve() : decide(now_);
     if (!charged_) return true;
     if (find_slots()) {
@@ -84,10 +90,15 @@ bool JointCheck::homes_still_hold() const {
                      [&](const Key& key) { return segments_.homes(key.place) == key.homes; });
 }
 
-void JointCheck::Key::find(nanoseconds now) {
+void JointCheck::find_keys() {
+  for (Key& key : keys()) key.find(checks_[key.first_check].limit->rule.algorithm == Algorithm::gcra, now_);
+}
+
+void JointCheck::Key::find(bool can_be_lined, nanoseconds now) {
   known = false;
   claims = false;
   charged = false;
+  lined = false;
   recounted = false;
   state = {};
   slot = -1;
@@ -101,6 +112,9 @@ void JointCheck::Key::find(nanoseconds now) {
     slot = found;
     claims = candidate.is_free(found, now);
     state = candidate.state(found);
+    if (!can_be_lined) continue;
+    lined = is_lined(state, now);
+    state = without_line(state);
   }
 }
 
@@ -114,7 +128,7 @@ nanoseconds JointCheck::Key::no_earlier(nanoseconds now) const {
 
 // Whether nothing stops the request at that time.
 bool JointCheck::decide(nanoseconds at) {
-  for (Key& key : keys()) key.find(now_);
+  find_keys();
   bool all = true;
   for (std::size_t i = 0; i < checks_.size(); ++i) {
     charge(i, keys_[key_of_[i]], at);
@@ -256,22 +270,34 @@ void JointCheck::write() {
     const Key& key = keys_[key_of_[i]];
     if (key.slot < 0 || !checks_[i].decision.allowed()) reserving_->charges[i] = {};
   }
+  const bool keeps =
+      reserving_ != nullptr && reserving_->keeps && (reserving_->holds || reserving_->wait.count() > 0);
   for (Key& key : keys()) {
     if (key.slot < 0) continue;
     Bucket& bucket = key.bucket();
     bucket.assert_held();
+    if (lines_ != nullptr && key.charged) tell_line(key);
+    core::TwoWords state = key.state;
+    if ((key.lined && !key.recounted) || (key.charged && keeps)) state.word |= kLined;
     if (key.known) {
       if (key.recounted) key.homes[key.home].segment->forget(static_cast<std::uint64_t>(now_.count()));
-      bucket.set(key.slot, key.state);
+      bucket.set(key.slot, state);
       continue;
     }
-    key.homes[key.home].segment->put(bucket, key.slot, key.place.tag, key.state);
+    key.homes[key.home].segment->put(bucket, key.slot, key.place.tag, state);
     if (key.home == 1) {
       Bucket& first = *key.homes[0].bucket;
       first.assert_held();
       first.mark_overflowed();
     }
   }
+}
+
+void JointCheck::tell_line(const Key& key) const {
+  Line* const line = (*lines_)[key.first_check];
+  if (line == nullptr) return;
+  if (key.recounted) line->lose();
+  line->read(now_);
 }
 
 // For every key without a slot. True when that decides the request.

@@ -29,15 +29,22 @@
 
 #include "core/reservation.hpp"
 #include "core/step.hpp"
+#include "store/line.hpp"
 #include "store/segments.hpp"
 #include "store/store.hpp"
 #include "weir/limiter.hpp"
 
 namespace weir::store {
 
+// The lines of the checks' keys, by check; null where there is none. Their locks are held.
+using Lines = std::array<Line*, kMostChecks>;
+
 // What a reservation asks of its checks, and gets.
 struct Reserving {
   std::chrono::nanoseconds max_wait{0};
+  // It will be kept in the keys' lines if it is to wait, or to be held.
+  bool keeps = false;
+  bool holds = false;
   // By check: what was charged. Nothing for one that was not, or for which the table had no room.
   std::array<core::Charge, kMostChecks> charges{};
   std::chrono::nanoseconds wait{0};  // as Reservation::wait
@@ -48,9 +55,10 @@ class JointCheck {
  public:
   using nanoseconds = std::chrono::nanoseconds;
 
-  // At most kMostChecks, each with its hash. They, the segments, and what is `reserving` must outlive this.
+  // At most kMostChecks, each with its hash. They, the segments, the lines and what is `reserving` must
+  // outlive this. Without lines it ends at a key that has one (needs_lines()); a look does not need them.
   JointCheck(Segments& segments, WhenFull when_full, std::span<Check> checks, nanoseconds arrived,
-             nanoseconds now, Reserving* reserving = nullptr);
+             nanoseconds now, const Lines* lines = nullptr, Reserving* reserving = nullptr);
   JointCheck(const JointCheck&) = delete;
   JointCheck& operator=(const JointCheck&) = delete;
 
@@ -60,6 +68,8 @@ class JointCheck {
   bool look();
 
   bool charged() const { return charged_; }
+  // Nothing was decided: the keys' lines have to be locked first.
+  bool needs_lines() const { return needs_lines_; }
   // New keys that when_full had to decide.
   std::uint64_t refused() const { return refused_; }
 
@@ -77,6 +87,7 @@ class JointCheck {
     bool known = false;    // it has an entry in the table
     bool claims = false;   // that slot is free, but for this key
     bool charged = false;
+    bool lined = false;         // its state has a line
     bool recounted = false;     // by another quota than its debt was counted by
     bool unstored = false;      // allowed for lack of room, by when_full
     bool shut_out = false;      // denied for lack of room, which stops nobody: a shadow check's
@@ -86,7 +97,7 @@ class JointCheck {
     Bucket& bucket() const { return *homes[home].bucket; }
     // For a key that is not in the table, or is recounted: not before what was forgotten in its place.
     nanoseconds no_earlier(nanoseconds now) const;
-    void find(nanoseconds now);
+    void find(bool can_be_lined, nanoseconds now);
   };
 
   // A key is made when it is used: making all of them took longer than deciding three.
@@ -99,6 +110,7 @@ class JointCheck {
   // Every bucket that any of the keys may be in; empty when a split has just been finished.
   std::span<Bucket*> find_homes(std::span<Bucket*> buckets);
   bool homes_still_hold() const;
+  void find_keys();
   bool decide(nanoseconds at);
   bool reserve();
   std::pair<nanoseconds, std::uint8_t> longest_lift(nanoseconds moment) const;
@@ -107,6 +119,7 @@ class JointCheck {
   bool find_slots();
   bool find_slot(Key& key);
   void write();
+  void tell_line(const Key& key) const;
   bool make_room();
   bool refuse(Key& key);
   bool only_shadow(const Key& key) const;
@@ -124,7 +137,9 @@ class JointCheck {
   // the parent, which may be busy, later than it counts in its guarantee, which is not.
   std::uint32_t guarantees_ = 0;
   std::size_t count_ = 0;
+  const Lines* lines_;
   Reserving* reserving_;
+  bool needs_lines_ = false;
   bool had_room_ = false;  // for every key, when the last round ended
   int missed_ = 0;
   bool charged_ = false;

@@ -20,6 +20,8 @@ namespace weir {
 namespace {
 
 using std::chrono::nanoseconds;
+using store::from_zero;
+using store::kInLine;
 using store::kLocked;
 using store::kMostChecks;
 using store::read;
@@ -50,10 +52,13 @@ std::uint64_t Limiter::unlocked() const noexcept {
 Decision Limiter::check(Cost cost) noexcept { return check_at(read(clock_), cost); }
 
 Decision Limiter::check_at(nanoseconds now, Cost cost) noexcept {
+  now = from_zero(now);
   std::uint64_t tat = tat_.load(std::memory_order_relaxed);
   for (;;) {
-    if (tat == kLocked) [[unlikely]]
+    if (tat >= kInLine) [[unlikely]] {
       tat = unlocked();
+      if (tat == kInLine) return check_lined(now, cost);
+    }
     const core::gcra::Step step = step_of(quota_, tat, now, cost);
     if (!step.changes || tat_.compare_exchange_weak(tat, step.next.tat, std::memory_order_relaxed)) {
       return step.decision();
@@ -65,21 +70,6 @@ void Limiter::check(std::span<const Cost> costs, std::span<Decision> decisions) 
   require_as_many("Limiter::check", costs.size(), decisions.size());
   const nanoseconds at = now();
   for (std::size_t i = 0; i < costs.size(); ++i) new (&decisions[i]) Decision(check_at(at, costs[i]));
-}
-
-std::uint64_t Limiter::lock() noexcept {
-  for (;;) {
-    std::uint64_t tat = unlocked();
-    if (tat_.compare_exchange_weak(tat, kLocked, std::memory_order_acquire, std::memory_order_relaxed))
-      return tat;
-  }
-}
-
-void Limiter::reset() noexcept {
-  lock();
-  ++epoch_;
-  last_moment_ = nanoseconds{0};
-  tat_.store(0, std::memory_order_release);
 }
 
 // Two-phase locking in the order of addresses, so that no two threads wait for each other. Acquire and
@@ -95,17 +85,29 @@ JointDecision check_all(std::span<const LimiterCheck> checks) {
     nanoseconds now;
     std::uint64_t tat;
     std::uint64_t next;
+    bool in_line;
 
     bool try_lock() {
       tat = limiter->tat_.load(std::memory_order_relaxed);
-      return tat != kLocked && limiter->tat_.compare_exchange_weak(tat, kLocked, std::memory_order_acquire,
-                                                                   std::memory_order_relaxed);
+      if (tat == kLocked || !limiter->tat_.compare_exchange_weak(tat, kLocked, std::memory_order_acquire,
+                                                                 std::memory_order_relaxed))
+        return false;
+      in_line = tat == kInLine;
+      if (in_line) tat = limiter->line_->tat;
+      return true;
     }
-    void unlock() { limiter->tat_.store(tat, std::memory_order_release); }
+    void charge() {
+      tat = next;
+      if (!in_line) return;
+      limiter->line_->tat = tat;
+      limiter->line_->line.read(now);
+    }
+    void unlock() { limiter->tat_.store(in_line ? kInLine : tat, std::memory_order_release); }
   };
   std::array<Part, kMostChecks> room;
   const std::span<Part> parts(room.data(), count);
-  for (std::size_t i = 0; i < count; ++i) parts[i] = {&checks[i].limiter, i, checks[i].limiter.now(), 0, 0};
+  for (std::size_t i = 0; i < count; ++i)
+    parts[i] = {&checks[i].limiter, i, checks[i].limiter.now(), 0, 0, false};
   std::sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) { return a.limiter < b.limiter; });
   for (std::size_t i = 1; i < count; ++i) {
     if (parts[i].limiter == parts[i - 1].limiter) refuse("check_all: one limiter comes twice");
@@ -122,7 +124,7 @@ JointDecision check_all(std::span<const LimiterCheck> checks) {
     all = all && step.verdict == Verdict::allowed;
   }
   for (Part& part : parts) {
-    if (all) part.tat = part.next;
+    if (all) part.charge();
     part.unlock();
   }
   const std::size_t by = core::deciding(count, [&](std::size_t i) { return &decisions[i]; });
@@ -139,7 +141,7 @@ JointDecision LocalStore::check_all(std::span<const KeyedCheck> checks) {
 JointDecision LocalStore::check_all_at(nanoseconds now, std::span<const KeyedCheck> checks) {
   Asked asked;
   ask("check_all", checks, asked);
-  submit(*local_, asked.request, now);
+  submit(*local_, asked.request, from_zero(now));
   if (asked.request.fault != Fault::none) refuse("LocalStore::check_all: " + asked.request.why);
   return {asked.request.decision(), asked.request.by};
 }
@@ -222,6 +224,7 @@ Decision KeyedLimiter::check(std::string_view key, Cost cost) noexcept {
 }
 
 Decision KeyedLimiter::check_at(nanoseconds now, std::string_view key, Cost cost) noexcept {
+  now = from_zero(now);
   if (!core::goes_by_the_clock(limit_->rule.algorithm)) return decide(now, key, *limit_, cost);
   return decide(now, key, with(quota_, nanoseconds{0}), cost);
 }
@@ -231,7 +234,7 @@ Decision KeyedLimiter::check(std::string_view key, const Quota& quota, Cost cost
 }
 
 Decision KeyedLimiter::check_at(nanoseconds now, std::string_view key, const Quota& quota, Cost cost) {
-  return decide(now, key, with(quota, nanoseconds{0}), cost);
+  return decide(from_zero(now), key, with(quota, nanoseconds{0}), cost);
 }
 
 template <class Key>
@@ -287,6 +290,7 @@ void KeyedLimiter::check(std::span<const KeyCost> keys, std::span<Decision> deci
 
 bool KeyedLimiter::reset(std::string_view key) noexcept { return reset_at(now(), key); }
 bool KeyedLimiter::reset_at(nanoseconds now, std::string_view key) noexcept {
+  now = from_zero(now);
   if (logs_) return logs_->reset(logs_->locate(key), now);
   store::Check check{.limit = limit_.get(), .key = key};
   store::Request request{.checks = {&check, 1}, .verb = store::Verb::reset};
@@ -295,6 +299,7 @@ bool KeyedLimiter::reset_at(nanoseconds now, std::string_view key) noexcept {
 }
 std::uint64_t KeyedLimiter::live() const noexcept { return live_at(now()); }
 std::uint64_t KeyedLimiter::live_at(nanoseconds now) const noexcept {
+  now = from_zero(now);
   return logs_ ? logs_->live(now) : local_->embedded.table().live(now);
 }
 std::uint64_t KeyedLimiter::capacity() const noexcept {

@@ -4,12 +4,40 @@
 
 namespace weir::store {
 
-std::size_t Line::count_by(const Numbers& numbers) {
-  if (numbers_ == numbers) return 0;
-  numbers_ = numbers;
-  const std::size_t lost = holes_.size();
+using std::chrono::nanoseconds;
+
+bool Line::is_idle(nanoseconds now) {
+  drop_ended(now, kLooked);
+  return holds_.empty() && !has_holes(now) && !is_anybody_ahead(now);
+}
+
+void Line::lose() {
+  ++generation_;
+  lost_ += holes_.size();
   holes_.clear();
-  return lost;
+  by_moment_.clear();
+  words_.clear();
+}
+
+void Line::count_by(const Numbers& numbers) {
+  if (numbers_ == numbers) return;
+  numbers_ = numbers;
+  lost_ += holes_.size();
+  holes_.clear();
+  by_moment_.clear();
+}
+
+OwnUnits Line::append(const core::Charge& charge, std::uint64_t units, const Numbers& numbers,
+                      nanoseconds now) {
+  const std::uint64_t end = charge.after.until;
+  const std::uint64_t begin = end - units * numbers.interval;
+  // A debt that was counted by another T begins where it has been recounted.
+  const bool recounted =
+      charge.before.word != numbers.interval && core::ahead_of(charge.before.until, now) != 0;
+  const std::uint64_t low = recounted ? begin : std::min(charge.before.until, begin);
+  const std::uint64_t number = units_ + 1;
+  units_ += units;
+  return {++grants_, number, units, low, end, moved_, generation_, numbers, false};
 }
 
 void Line::add_moment(nanoseconds moment, nanoseconds now) {
@@ -23,93 +51,264 @@ void Line::remove_moment(nanoseconds moment) {
 
 bool Line::is_anybody_ahead(nanoseconds now) {
   moments_.erase(moments_.begin(), moments_.upper_bound(now));
-  return !moments_.empty();
+  return !moments_.empty() || fixed_until_ > now;
 }
 
-const Hole* Line::find_hole(std::uint64_t units, nanoseconds now, nanoseconds latest) const {
-  for (const Hole& hole : holes_) {
-    if (hole.moment > latest) break;
-    if (hole.moment > now && hole.units >= units) return &hole;
+void Line::put(std::uint64_t end, Hole hole) {
+  by_moment_.emplace(hole.moment, end);
+  holes_.emplace(end, std::move(hole));
+}
+
+Line::Hole Line::remove(Holes::iterator at) {
+  by_moment_.erase({at->second.moment, at->first});
+  Hole hole = std::move(at->second);
+  holes_.erase(at);
+  return hole;
+}
+
+// Those whose moment has come without anybody to take them, and those that have drained.
+void Line::drop_passed(nanoseconds now) {
+  const auto n = static_cast<std::uint64_t>(now.count());
+  std::size_t kept = 0;
+  for (auto next = by_moment_.begin(); next != by_moment_.end() && next->first <= now && kept < kLooked;) {
+    const auto at = holes_.find(next->second);
+    ++next;
+    const std::uint64_t end = at->first;
+    if (at->second.lasts) {
+      if (core::ahead_of(end, now) < numbers_.interval) {
+        remove(at);
+      } else {
+        ++kept;
+      }
+      continue;
+    }
+    Hole hole = remove(at);
+    const std::uint64_t apart = hole.units * numbers_.interval;
+    const std::uint64_t passed = (n - static_cast<std::uint64_t>(hole.moment.count())) / apart + 1;
+    if (passed >= hole.count) continue;
+    hole.count -= passed;
+    hole.moment += nanoseconds{static_cast<std::int64_t>(passed * apart)};
+    hole.number += passed * hole.units;
+    hole.low = end - length(hole);
+    put(end, std::move(hole));
   }
-  return nullptr;
 }
 
-Hole Line::take(const Hole& from, std::uint64_t units) {
-  const auto at = holes_.begin() + (&from - holes_.data());
-  Hole taken = *at;
-  if (taken.units == units) {
-    holes_.erase(at);
-    return taken;
+bool Line::has_holes(nanoseconds now) {
+  drop_passed(now);
+  return !holes_.empty();
+}
+
+// With the one before it, the one after it, or both.
+bool Line::join(std::uint64_t end, const Hole& hole) {
+  const auto joins = [&](const Hole& first, std::uint64_t first_end, const Hole& second) {
+    return !first.lasts && !second.lasts && first.units == second.units && second.low == first_end &&
+           second.moment == first.moment + step(first) * static_cast<std::int64_t>(first.count);
+  };
+  bool joined = false;
+  Hole whole{hole.moment, hole.low, hole.units, hole.count, hole.number, hole.lasts, {}};
+  if (hole.low == end - length(hole)) {
+    const auto before = holes_.find(hole.low);
+    if (before != holes_.end() && joins(before->second, before->first, whole)) {
+      Hole first = remove(before);
+      first.count += whole.count;
+      whole = std::move(first);
+      joined = true;
+    }
   }
-  taken.units = units;
-  taken.whole.reset();
-  at->units -= units;
-  taken.end -= at->units * at->numbers.interval;
-  at->whole.reset();
-  return taken;
+  const auto after = holes_.upper_bound(end);
+  if (after != holes_.end() && after->second.low == after->first - length(after->second) &&
+      joins(whole, end, after->second)) {
+    end = after->first;
+    Hole second = remove(after);
+    whole.count += second.count;
+    if (!whole.share) whole.share = std::move(second.share);
+    joined = true;
+  }
+  if (joined) put(end, std::move(whole));
+  return joined;
 }
 
-bool Line::add_hole(const Hole& hole, nanoseconds now) {
-  std::erase_if(holes_, [now](const Hole& each) { return each.moment <= now; });
-  if (holes_.size() >= kMostHoles || hole.numbers != numbers_) return false;
-  const auto later = [](nanoseconds moment, const Hole& each) { return moment < each.moment; };
-  holes_.insert(std::upper_bound(holes_.begin(), holes_.end(), hole.moment, later), hole);
+bool Line::add(std::uint64_t end, Hole hole, std::uint64_t client) {
+  if (join(end, hole)) return true;
+  if (memory_ != nullptr) {
+    hole.share = memory_->take(client, kHoleBytes, ReservationMemory::Kind::wait);
+    if (!hole.share) {
+      ++lost_;
+      return false;
+    }
+  }
+  if (const auto same = holes_.find(end); same != holes_.end()) remove(same);
+  put(end, std::move(hole));
   return true;
 }
 
-std::optional<Hole> Line::take_last(core::TwoWords state, nanoseconds now) {
-  const auto is_last = [&](const Hole& each) {
-    return each.moment > now && each.whole && each.whole->after == state;
-  };
-  const auto found = std::find_if(holes_.begin(), holes_.end(), is_last);
-  if (found == holes_.end()) return std::nullopt;
-  const Hole last = *found;
-  holes_.erase(found);
-  return last;
-}
-
-std::uint64_t Line::open_hold(nanoseconds until, std::uint64_t units, std::uint64_t end, nanoseconds now) {
-  if (holds_.size() >= many_holds_) {
-    std::erase_if(holds_, [now](const Hold& each) { return each.until <= now; });
-    many_holds_ = std::max<std::size_t>(16, 2 * holds_.size());
+std::optional<Line::Taken> Line::take_hole(std::uint64_t units, nanoseconds now, nanoseconds latest) {
+  drop_passed(now);
+  std::size_t looked = 0;
+  for (const auto& [moment, end] : by_moment_) {
+    if (moment > latest || ++looked > kLooked) break;
+    if (auto taken = take_from(holes_.find(end), units, now, latest)) return taken;
   }
-  holds_.push_back({++last_hold_, until, units, end});
-  return last_hold_;
+  return std::nullopt;
 }
 
-bool Line::has_holds(nanoseconds now) const {
-  return std::any_of(holds_.begin(), holds_.end(), [now](const Hold& each) { return each.until > now; });
+// The first units of a hole; what remains of it stays.
+std::optional<Line::Taken> Line::take_from(Holes::iterator at, std::uint64_t units, nanoseconds now,
+                                           nanoseconds latest) {
+  const std::uint64_t end = at->first;
+  Hole& found = at->second;
+  const std::uint64_t interval = numbers_.interval;
+  nanoseconds moment = found.moment;
+  std::uint64_t begin = end - length(found);
+  std::uint64_t low = found.low;
+  std::uint64_t fits = found.units;
+  if (!found.lasts && moment <= now) return std::nullopt;
+  if (found.lasts) {
+    moment = std::max(moment, now);
+    if (begin < static_cast<std::uint64_t>(moment.count()))
+      low = begin = static_cast<std::uint64_t>(moment.count());
+    fits = begin < end ? (end - begin) / interval : 0;
+  }
+  if (moment > latest || units > fits) return std::nullopt;
+  const Taken taken{
+      {++grants_, found.number, units, low, begin + units * interval, moved_, generation_, numbers_, false},
+      moment};
+  Hole hole = remove(at);
+  const std::uint64_t rest = fits - units;
+  if (rest != 0) {
+    Hole left{.moment = hole.moment,
+              .low = taken.own.end,
+              .units = rest,
+              .count = 1,
+              .number = hole.number + units,
+              .lasts = hole.lasts};
+    const std::uint64_t left_end = hole.lasts ? end : taken.own.end + rest * interval;
+    if (hole.count == 1) {
+      left.share = std::move(hole.share);
+      put(left_end, std::move(left));
+    } else {
+      add(left_end, std::move(left), hole.share.client());
+    }
+  }
+  if (hole.count > 1) {
+    --hole.count;
+    hole.moment += step(hole);
+    hole.number += hole.units;
+    hole.low = end - length(hole);
+    put(end, std::move(hole));
+  }
+  return taken;
 }
 
-std::uint64_t Line::close_hold(std::uint64_t number) {
-  const auto found =
-      std::lower_bound(holds_.begin(), holds_.end(), number,
-                       [](const Hold& each, std::uint64_t which) { return each.number < which; });
-  if (found == holds_.end() || found->number != number) return 0;
-  const std::uint64_t end = found->end;
-  holds_.erase(found);
-  return end;
+// What came after these holes has been taken back, so they are the last of the line now, and their units go
+// back too.
+void Line::take_last(core::TwoWords& state) {
+  for (auto found = holes_.find(state.until); found != holes_.end(); found = holes_.find(state.until))
+    state.until = remove(found).low;
 }
 
-void Line::move_up(std::uint64_t end, std::uint64_t by) {
-  for (Hold& each : holds_)
-    if (each.end > end) each.end -= std::min(by, each.end);
+void Line::hold(OwnUnits& own, nanoseconds until, nanoseconds now) {
+  drop_ended(now, 2);
+  own.held = true;
+  holds_.emplace(own.number, Hold{until, own.count});
+  by_until_.emplace(until, own.number);
+  held_units_ += own.count;
 }
 
-Line::nanoseconds Line::until_hold_fits(std::uint64_t units, std::uint64_t at_most, nanoseconds now) {
+// How a hold's units ended when they were charged, less what has gone back of those before it since.
+std::uint64_t Line::end_of(const OwnUnits& own) const {
+  std::uint64_t after = 0;
+  for (auto word = words_.lower_bound(own.number); word != words_.end(); ++word) after += word->second;
+  return own.end - (moved_ - own.moved - after);
+}
+
+void Line::close(Holds::iterator hold, std::uint64_t moved) {
+  std::uint64_t word = moved;
+  if (const auto own = words_.find(hold->first); own != words_.end()) {
+    word += own->second;
+    words_.erase(own);
+  }
+  moved_ += moved;
+  if (word != 0 && hold != holds_.begin()) words_[std::prev(hold)->first] += word;
+  by_until_.erase({hold->second.until, hold->first});
+  held_units_ -= hold->second.units;
+  holds_.erase(hold);
+}
+
+void Line::drop_ended(nanoseconds now, std::size_t most) {
+  for (; most > 0 && !by_until_.empty() && by_until_.begin()->first <= now; --most)
+    close(holds_.find(by_until_.begin()->second), 0);
+}
+
+nanoseconds Line::until_hold_fits(std::uint64_t units, std::uint64_t at_most, nanoseconds now) {
   if (at_most == ~std::uint64_t{0}) return nanoseconds{0};
   if (units > at_most) return nanoseconds{-1};
-  std::erase_if(holds_, [now](const Hold& each) { return each.until <= now; });
-  std::uint64_t open = 0;
-  for (const Hold& each : holds_) open += std::min(each.units, at_most - std::min(open, at_most));
-  if (open + units <= at_most) return nanoseconds{0};
-  std::vector<Hold> by_end = holds_;
-  std::sort(by_end.begin(), by_end.end(), [](const Hold& a, const Hold& b) { return a.until < b.until; });
-  for (const Hold& each : by_end) {
-    open -= std::min(open, each.units);
-    if (open + units <= at_most) return each.until - now;
+  drop_ended(now, holds_.size());
+  unsigned __int128 held = held_units_;
+  nanoseconds wait{0};
+  std::size_t looked = 0;
+  for (const auto& [until, number] : by_until_) {
+    if (held + units <= at_most || ++looked > kLooked) break;
+    held -= holds_.find(number)->second.units;
+    wait = until - now;
   }
-  return nanoseconds{-1};
+  return wait;
+}
+
+bool Line::cancel(const OwnUnits& own, nanoseconds moment, nanoseconds now, std::uint64_t client,
+                  core::TwoWords& state) {
+  remove_moment(moment);
+  end_hold(own);
+  if (own.generation != generation_) return false;
+  now = no_earlier(now);
+  drop_passed(now);
+  if (state.until == own.end) {
+    state.until = own.low;
+    take_last(state);
+    return true;
+  }
+  if (own.numbers != numbers_ || moment <= now) {
+    ++lost_;
+    return false;
+  }
+  return add(own.end, {.moment = moment, .low = own.low, .units = own.count, .number = own.number}, client);
+}
+
+void Line::settle(const OwnUnits& own, std::uint64_t less, nanoseconds now, std::uint64_t client,
+                  core::TwoWords& state) {
+  const auto hold = own.held ? holds_.find(own.number) : holds_.end();
+  if (hold == holds_.end()) return;
+  now = no_earlier(now);
+  const bool lives = own.generation == generation_;
+  const std::uint64_t end = lives ? end_of(own) : 0;
+  const std::uint64_t interval = own.numbers.interval;
+  const auto back = static_cast<std::uint64_t>(
+      std::min<unsigned __int128>(core::ahead_of(end, now), static_cast<unsigned __int128>(less) * interval));
+  if (back == 0) return close(hold, 0);
+  if (state.until == end) {
+    close(hold, 0);
+    state.until -= back;
+    return take_last(state);
+  }
+  if (!has_holes(now) && !is_anybody_ahead(now) && words_.size() < kMostWords) {
+    close(hold, back);
+    state.until -= back;
+    return;
+  }
+  close(hold, 0);
+  const std::uint64_t units = back / interval;
+  if (units == 0 || own.numbers != numbers_) return;
+  const std::uint64_t burst = numbers_.burst * interval;
+  const nanoseconds from{static_cast<std::int64_t>(end > burst ? end - burst : 0)};
+  const std::uint64_t number = own.number + (own.count - std::min(units, own.count));
+  add(end, {.moment = from, .low = end - units * interval, .units = units, .number = number, .lasts = true},
+      client);
+}
+
+void Line::end_hold(const OwnUnits& own) {
+  if (!own.held) return;
+  if (const auto hold = holds_.find(own.number); hold != holds_.end()) close(hold, 0);
 }
 
 }  // namespace weir::store

@@ -1,17 +1,36 @@
-// What a key's state cannot tell of those who wait for it: the moments that were given and cancelled, what
-// may still be settled, and whether anybody's moment is ahead.
+// What a key's state cannot tell of those who reserve under it: the moments that were given, what was
+// cancelled or settled for less and may be taken over, and what may still be settled. One rule for every form
+// of limiter: what a reservation may take back, and how, is decided here and nowhere else.
 //
-// A value without a clock or a lock; one thread. Not for: whose reservation it is (reservations.hpp).
+// A line is a row of units, each T long, that the tat ends. A reservation owns the units
+// [end - units x T, end]; nobody else does, and it acts no later than the first of them begins. So in a span
+// of length W no more can act than burst + W / T (docs/algorithm.md, "Waiting", has the proofs). Three things
+// take units back:
+// - the last ones of the line: the tat moves back;
+// - those of a hold, when nobody who comes after them has a moment ahead: all that follow move up;
+// - any others leave a hole, which a later reservation takes over.
+//
+// All of it is of one T. A state that was counted by another T, or forgotten, since the line last knew it is
+// no longer the line's: its owner says lose(), and then nothing of before can be taken back.
+//
+// No reading of the clock that lags counts: what has drained by the latest at which the key was charged, has
+// drained.
+//
+// Every call costs at most the logarithm of what is kept, beside kLooked of the holes or holds and
+// kMostWords. A value without a clock or a lock; one thread. Not for: whose reservation it is
+// (reservations.hpp).
 #pragma once
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
-#include <vector>
+#include <utility>
 
 #include "core/reservation.hpp"
+#include "store/reservation_memory.hpp"
 #include "weir/quota.hpp"
 
 namespace weir::store {
@@ -28,85 +47,153 @@ struct Numbers {
   friend bool operator==(const Numbers&, const Numbers&) = default;
 };
 
-// The moment of a cancelled reservation, while others wait for later ones: its units may act then, if another
-// takes them over before. Given back at once they would act twice, because those others were charged beyond
-// them.
-struct Hole {
-  std::chrono::nanoseconds moment;
-  std::uint64_t units;
-  Numbers numbers;                    // that they were charged by
-  std::uint64_t end;                  // the tat at which they have drained
-  std::optional<core::Charge> whole;  // what was charged, while no part of it has been taken
+// The units of one reservation in a line, as its owner keeps them.
+struct OwnUnits {
+  std::uint64_t grant = 0;   // how many the line had granted then: tells what a copy of it knows
+  std::uint64_t number = 0;  // where in the line: those that come later have a greater one
+  std::uint64_t count = 0;
+  std::uint64_t low = 0;    // the tat before them; earlier than where they begin when the line was lifted
+  std::uint64_t end = 0;    // the tat at which they had drained when they were charged
+  std::uint64_t moved = 0;  // Line::moved_ then
+  std::uint64_t generation = 0;  // Line::generation_ then
+  Numbers numbers;
+  bool held = false;  // Line::hold() was called
 };
 
 class Line {
  public:
   using nanoseconds = std::chrono::nanoseconds;
-  static constexpr std::size_t kMostHoles = 1024;
+
+  // How many holes are looked at for one that fits, and how many holds for when enough of them end.
+  static constexpr std::size_t kLooked = 64;
+  // Between how many open holds others have moved up. A settlement that would make one more leaves a hole.
+  static constexpr std::size_t kMostWords = 1024;
+
+  // What is kept takes about so many bytes, for ReservationMemory.
+  static constexpr std::size_t kBytes = 640;
+  static constexpr std::size_t kHoleBytes = 256;
+  static constexpr std::size_t kHoldBytes = 176;
+  static constexpr std::size_t kMomentBytes = 48;
 
   // `epoch` tells it from earlier lines of the key: what was charged before a reset is not this line's.
-  explicit Line(std::uint64_t epoch) : epoch_(epoch) {}
+  // `memory`, if any, is what holes are kept in; it must outlive the line.
+  explicit Line(std::uint64_t epoch, ReservationMemory* memory = nullptr) : epoch_(epoch), memory_(memory) {}
 
   std::uint64_t epoch() const { return epoch_; }
-  // Counts what is charged to it: tells what a copy of it knows from what came later.
-  std::uint64_t count_part() { return ++parts_; }
-  std::uint64_t parts() const { return parts_; }
+  // They were charged before a copy of the line was made.
+  bool knows(const OwnUnits& own) const { return own.grant <= grants_; }
   // There is nothing to be known of it from then on.
   nanoseconds until() const { return until_; }
   void keep_until(nanoseconds until) { until_ = std::max(until_, until); }
+  // Nothing of it matters to those who check or reserve: nobody is ahead, and there is no hold and no hole.
+  bool is_idle(nanoseconds now);
 
+  // The key was charged by this reading of the clock.
+  void read(nanoseconds now) { latest_ = std::max(latest_, now); }
+  nanoseconds no_earlier(nanoseconds now) const { return std::max(now, latest_); }
+  // The state is another than the line knew: nothing of before can be taken back any more.
+  void lose();
   // A reservation comes by these numbers. A hole belongs to those that it was charged by: others would let
-  // more act at its moment than they allow. Returns how many are lost.
-  std::size_t count_by(const Numbers& numbers);
+  // more act at its moment than they allow.
+  void count_by(const Numbers& numbers);
+  // How many holes have been lost since this was last asked.
+  std::uint64_t take_lost() { return std::exchange(lost_, 0); }
+
+  // A reservation has been charged at the line's end.
+  OwnUnits append(const core::Charge& charge, std::uint64_t units, const Numbers& numbers, nanoseconds now);
 
   // The moments that somebody has, as long as they are ahead.
   void add_moment(nanoseconds moment, nanoseconds now);
-  void remove_moment(nanoseconds moment);
+  // Of one that can never be taken back.
+  void add_fixed_moment(nanoseconds moment) { fixed_until_ = std::max(fixed_until_, moment); }
   bool is_anybody_ahead(nanoseconds now);
 
-  // The first one whose units are enough, at most `latest`; null: there is none.
-  const Hole* find_hole(std::uint64_t units, nanoseconds now, nanoseconds latest) const;
-  // Takes units of a hole that find_hole() has found; its rest stays.
-  Hole take(const Hole& from, std::uint64_t units);
-  // False when there are kMostHoles, or it was charged by other numbers than the line's.
-  bool add_hole(const Hole& hole, nanoseconds now);
-  // The hole whose reservation left this state: what came after it has been taken back, so it is the last one
-  // now and its units go back too.
-  std::optional<Hole> take_last(core::TwoWords state, nanoseconds now);
+  // The earliest of the first holes whose units are enough, at most `latest`.
+  struct Taken {
+    OwnUnits own;
+    nanoseconds moment;
+  };
+  std::optional<Taken> take_hole(std::uint64_t units, nanoseconds now, nanoseconds latest);
+  bool has_holes(nanoseconds now);
   std::size_t holes() const { return holes_.size(); }
-  bool has_holes(nanoseconds now) const { return !holes_.empty() && holes_.back().moment > now; }
 
-  // Units whose reservation may be settled until then, drained at the tat `end`. Its number, above 0.
-  std::uint64_t open_hold(nanoseconds until, std::uint64_t units, std::uint64_t end, nanoseconds now);
-  bool has_holds(nanoseconds now) const;
-  // When its units have drained, after what has gone back of others meanwhile; 0: it is not open.
-  std::uint64_t close_hold(std::uint64_t number);
-  // So long of what ended at the tat `end` has gone back: what was charged after it has moved up.
-  void move_up(std::uint64_t end, std::uint64_t by);
-  // How long until `units` more fit beside those that are open; below 0: they never do.
+  // Its units may be settled until then.
+  void hold(OwnUnits& own, nanoseconds until, nanoseconds now);
+  // How long until `units` more fit beside those that are held; below 0: they never do. When more than
+  // kLooked holds would have to end first: until so many have.
   nanoseconds until_hold_fits(std::uint64_t units, std::uint64_t at_most, nanoseconds now);
+  std::size_t holds() const { return holds_.size(); }
+
+  // Both take the key's state, and leave it as it is then. Cancels what was to act at a moment that has not
+  // come; false when its units are lost.
+  bool cancel(const OwnUnits& own, nanoseconds moment, nanoseconds now, std::uint64_t client,
+              core::TwoWords& state);
+  // It cost `less` units less than it was charged.
+  void settle(const OwnUnits& own, std::uint64_t less, nanoseconds now, std::uint64_t client,
+              core::TwoWords& state);
+  // It ends without taking anything back; what remains of its moment stands.
+  void end_hold(const OwnUnits& own);
 
   // To a snapshot and from it (reservations_copy.cpp).
   template <class Archive>
   void transfer(Archive& archive);
 
  private:
-  struct Hold {
-    std::uint64_t number;
-    nanoseconds until;
-    std::uint64_t units;
-    std::uint64_t end;
+  // Units that may act at `moment`, if somebody takes them over. Given back at once they would act twice,
+  // because others were charged beyond them. Equal ones that touch are one: `count` of them, a moment each,
+  // `units` x T apart.
+  struct Hole {
+    nanoseconds moment{0};  // of the first; of one that lasts the earliest, where its owner had acted
+    std::uint64_t low = 0;  // the tat before all
+    std::uint64_t units = 0;
+    std::uint64_t count = 1;
+    std::uint64_t number = 0;  // for the first that takes of it
+    bool lasts = false;        // takeable from `moment` on until it has drained, and not only before
+    ReservationMemory::Share share{};
   };
+  using Holes = std::map<std::uint64_t, Hole>;  // by the tat at which all have drained
+  struct Hold {
+    nanoseconds until{0};
+    std::uint64_t units = 0;
+  };
+  using Holds = std::map<std::uint64_t, Hold>;  // by number
+
+  std::uint64_t length(const Hole& hole) const { return hole.count * hole.units * numbers_.interval; }
+  nanoseconds step(const Hole& hole) const {
+    return nanoseconds{static_cast<std::int64_t>(hole.units * numbers_.interval)};
+  }
+  void put(std::uint64_t end, Hole hole);
+  Hole remove(Holes::iterator at);
+  void drop_passed(nanoseconds now);
+  bool add(std::uint64_t end, Hole hole, std::uint64_t client);
+  bool join(std::uint64_t end, const Hole& hole);
+  std::optional<Taken> take_from(Holes::iterator at, std::uint64_t units, nanoseconds now,
+                                 nanoseconds latest);
+  void take_last(core::TwoWords& state);
+  void remove_moment(nanoseconds moment);
+  std::uint64_t end_of(const OwnUnits& own) const;
+  void close(Holds::iterator hold, std::uint64_t moved);
+  void drop_ended(nanoseconds now, std::size_t most);
 
   std::uint64_t epoch_;
+  ReservationMemory* memory_;
   nanoseconds until_{0};
+  nanoseconds latest_{0};
+  nanoseconds fixed_until_{0};
   Numbers numbers_;
-  std::uint64_t parts_ = 0;
-  std::uint64_t last_hold_ = 0;
+  std::uint64_t generation_ = 0;
+  std::uint64_t grants_ = 0;
+  std::uint64_t units_ = 0;  // that have been charged, ever: the next number
+  std::uint64_t moved_ = 0;  // how long the line has moved up, ever
+  std::uint64_t lost_ = 0;
   std::multiset<nanoseconds> moments_;
-  std::vector<Hole> holes_;  // by moment
-  std::vector<Hold> holds_;  // by number; some of them have ended
-  std::size_t many_holds_ = 16;
+  Holes holes_;
+  std::set<std::pair<nanoseconds, std::uint64_t>> by_moment_;  // holes, each with its end
+  Holds holds_;
+  std::set<std::pair<nanoseconds, std::uint64_t>> by_until_;  // holds, each with its number
+  // By hold, where it is not 0: for how long of what followed it, up to the next hold, the line has moved up.
+  std::map<std::uint64_t, std::uint64_t> words_;
+  unsigned __int128 held_units_ = 0;
 };
 
 }  // namespace weir::store

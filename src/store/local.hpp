@@ -4,6 +4,7 @@
 // whose states are not two words (log_table.hpp).
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -28,10 +29,15 @@ struct Local {
   std::atomic<std::uint64_t> ids{0};  // that limiters have; a limiter alone has 0
 };
 
+// Times begin at 0: before it everything would have drained.
+constexpr std::chrono::nanoseconds from_zero(std::chrono::nanoseconds now) {
+  return std::max(now, std::chrono::nanoseconds{0});
+}
+
 inline std::chrono::nanoseconds read(const Clock* clock) noexcept {
   if (clock == nullptr) [[likely]]
     return steady_now();
-  return clock->now();
+  return from_zero(clock->now());
 }
 
 // Answered when it returns.

@@ -64,7 +64,7 @@ Reservation LocalStore::reserve(std::span<const KeyedCheck> checks, ReserveOptio
 
 Reservation LocalStore::reserve_at(nanoseconds now, std::span<const KeyedCheck> checks,
                                    ReserveOptions options) {
-  return reserve(now, checks, options, false);
+  return reserve(store::from_zero(now), checks, options, false);
 }
 
 Reservation LocalStore::reserve(nanoseconds now, std::span<const KeyedCheck> checks, ReserveOptions options,
@@ -109,7 +109,7 @@ Reservation KeyedLimiter::reserve(std::string_view key, ReserveOptions options, 
 
 Reservation KeyedLimiter::reserve_at(nanoseconds now, std::string_view key, ReserveOptions options,
                                      Cost cost) {
-  return reserve(now, key, *limit_, options, cost, false);
+  return reserve(store::from_zero(now), key, *limit_, options, cost, false);
 }
 
 Reservation KeyedLimiter::reserve(std::string_view key, const Quota& quota, ReserveOptions options,
@@ -121,7 +121,7 @@ Reservation KeyedLimiter::reserve(std::string_view key, const Quota& quota, Rese
 Reservation KeyedLimiter::reserve_at(nanoseconds now, std::string_view key, const Quota& quota,
                                      ReserveOptions options, Cost cost) {
   store::require_gcra("KeyedLimiter", *limit_);
-  return reserve(now, key, with(quota, nanoseconds{0}), options, cost, false);
+  return reserve(store::from_zero(now), key, with(quota, nanoseconds{0}), options, cost, false);
 }
 
 Reservation KeyedLimiter::reserve(nanoseconds now, std::string_view key, const store::Limit& limit,

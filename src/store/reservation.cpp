@@ -60,6 +60,7 @@ std::uint64_t Reservation::cancel() noexcept { return kept_ ? cancel_at(kept_->n
 
 std::uint64_t Reservation::cancel_at(nanoseconds now) noexcept {
   if (!kept_ || at_ <= now) return 0;
+  now = std::max(now, nanoseconds{0});
   const std::uint64_t given_back = kept_->cancel(now);
   kept_.reset();
   granted_ = false;
@@ -72,7 +73,7 @@ std::optional<nanoseconds> Reservation::settle(std::uint64_t actual) {
 
 std::optional<nanoseconds> Reservation::settle_at(nanoseconds now, std::uint64_t actual) {
   if (!kept_) return std::nullopt;
-  const auto settled = kept_->settle(now, actual);
+  const auto settled = kept_->settle(std::max(now, nanoseconds{0}), actual);
   kept_.reset();
   return settled;
 }

@@ -351,17 +351,47 @@ TEST(StoreReservation, says_what_is_wrong_with_its_limits) {
                std::invalid_argument);
 }
 
-TEST(LimiterReservation, what_is_cancelled_before_the_last_is_lost) {
+TEST(LimiterReservation, leaves_its_moment_to_the_next) {
   ManualClock clock{1s};
   Limiter limiter{Quota::per_second(1), clock};
   EXPECT_TRUE(limiter.check().allowed());
   weir::Reservation first = limiter.reserve({.max_wait = 9s});
   weir::Reservation second = limiter.reserve({.max_wait = 9s});
-  EXPECT_EQ(first.cancel(), 0U);
+  EXPECT_EQ(first.cancel(), 1U);
   EXPECT_FALSE(first.granted());
-  EXPECT_EQ(limiter.reserve({.max_wait = 9s}).wait(), 3s);
+  weir::Reservation third = limiter.reserve({.max_wait = 9s});
+  EXPECT_EQ(third.wait(), 1s);
   EXPECT_EQ(second.cancel(), 1U);
   EXPECT_EQ(limiter.reserve({.max_wait = 9s}).wait(), 2s);
+}
+
+TEST(LimiterReservation, many_that_leave_in_any_order_leave_it_free) {
+  for (const bool in_order : {true, false}) {
+    ManualClock clock{1s};
+    Limiter limiter{Quota::per_second(1), clock};
+    EXPECT_TRUE(limiter.check().allowed());
+    std::vector<weir::Reservation> waiting;
+    for (int i = 0; i < 50; ++i) waiting.push_back(limiter.reserve({.max_wait = 100s}));
+    if (in_order) {
+      for (weir::Reservation& each : waiting) each = weir::Reservation();
+    } else {
+      while (!waiting.empty()) waiting.pop_back();
+    }
+    EXPECT_EQ(limiter.check().retry_after, 1s);
+  }
+}
+
+TEST(LimiterReservation, before_the_clock_began_is_at_its_beginning) {
+  Limiter limiter{Quota::per_second(1).with_burst(3)};
+  EXPECT_TRUE(limiter.check_at(-5s, Cost{3}).allowed());
+  EXPECT_FALSE(limiter.check_at(-5s).allowed());
+  EXPECT_FALSE(limiter.reserve_at(-5s, {}).granted());
+  ManualClock clock{-5s};
+  KeyedLimiter keyed{Quota::per_second(1).with_burst(3), {.memory = 1_MiB, .clock = &clock}};
+  EXPECT_TRUE(keyed.check("k", Cost{3}).allowed());
+  EXPECT_FALSE(keyed.check("k").allowed());
+  EXPECT_FALSE(keyed.check_at(-1h, "k").allowed());
+  EXPECT_FALSE(keyed.reserve_at(-1h, "k", {}).granted());
 }
 
 }  // namespace

@@ -1,12 +1,14 @@
 #include "store/reservations.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <new>
 #include <string>
 #include <utility>
 
 #include "core/reservation.hpp"
 #include "store/form.hpp"
+#include "store/lined.hpp"
 
 namespace weir::store {
 namespace {
@@ -17,6 +19,9 @@ void refuse(Request& request, std::string why) {
   request.fault = Fault::unsuitable;
   request.why = std::move(why);
 }
+
+// Of a key; what its lines are found by.
+std::uint64_t line_key(std::uint64_t hash) { return Segments::hash_of(Segments::place_of(hash)); }
 
 bool looks(std::span<const Check> checks) {
   return std::all_of(checks.begin(), checks.end(), [](const Check& each) { return each.cost.units == 0; });
@@ -49,33 +54,81 @@ class Reservations::Locked {
   std::uint64_t wanted_ = 0;
 };
 
-Reservations::Reservations(Table& table, Bounds bounds)
-    : table_(table), bounds_(bounds), ids_(Table::random_seed(), Table::random_seed()) {}
-
-Line* Reservations::find_line(std::uint64_t hash, std::uint64_t epoch) {
-  auto& lines = stripe_of(hash).lines;
-  const auto found = lines.find(hash);
-  return found != lines.end() && found->second.epoch() == epoch ? &found->second : nullptr;
-}
-
-Line& Reservations::line_for(std::uint64_t hash, nanoseconds until) {
-  Stripe& stripe = stripe_of(hash);
-  const auto [found, is_new] = stripe.lines.try_emplace(hash, 0);
-  if (is_new) {
-    found->second = Line(epochs_.fetch_add(1, std::memory_order_relaxed) + 1);
-    stripe.due.emplace(until, hash);
+// A line while something is done with it, under its lock. What it then has lost or gained is counted.
+class Reservations::Used {
+ public:
+  Used(Reservations& book, Line& line, std::uint64_t hash)
+      : book_(book), line_(line), place_(Table::place_of(hash)), holes_(line.holes()) {}
+  ~Used() {
+    book_.holes_.fetch_add(line_.holes() - holes_, std::memory_order_relaxed);
+    book_.lost_holes_.fetch_add(line_.take_lost(), std::memory_order_relaxed);
   }
-  found->second.keep_until(until);
-  return found->second;
+  Used(const Used&) = delete;
+  Used& operator=(const Used&) = delete;
+
+  Line* operator->() { return &line_; }
+  // The key's state, if it is still the one that the line knows; otherwise the line has lost it.
+  core::TwoWords state(nanoseconds now) {
+    before_ = book_.table_.state_of(place_);
+    if (!is_lined(before_, now)) line_.lose();
+    return without_line(before_);
+  }
+  // False when another thread has found that state drained, and has taken its place.
+  bool set(core::TwoWords after) {
+    return after.until == before_.until ||
+           book_.table_.exchange(place_, before_, {after.until, before_.word});
+  }
+
+ private:
+  Reservations& book_;
+  Line& line_;
+  Table::Place place_;
+  std::size_t holes_;
+  core::TwoWords before_{};
+};
+
+struct Reservations::Asked {
+  std::vector<Part> parts{};
+  ReservationMemory::Share share{};
+  std::vector<std::uint64_t> made{};  // the hashes of lines that were made for it
+};
+
+Reservations::Reservations(Table& table, std::size_t memory)
+    : table_(table), memory_(memory), ids_(Table::random_seed(), Table::random_seed()) {
+  table.set_lines(this);
 }
 
-void Reservations::count_by(const Check& check) {
-  auto& lines = stripe_of(check.hash).lines;
-  const auto found = lines.find(check.hash);
-  if (found == lines.end()) return;
-  const std::size_t lost = found->second.count_by(Numbers(check.limit->rule.quota));
-  holes_.fetch_sub(lost, std::memory_order_relaxed);
-  lost_holes_.fetch_add(lost, std::memory_order_relaxed);
+Reservations::~Reservations() { table_.set_lines(nullptr); }
+
+Line* Reservations::find_line(std::uint64_t hash) {
+  auto& lines = stripe_of(hash).lines;
+  const auto found = lines.find(line_key(hash));
+  return found != lines.end() ? &found->second.line : nullptr;
+}
+
+Line* Reservations::find_line(const Part& part) {
+  Line* const line = find_line(part.hash);
+  return line != nullptr && line->epoch() == part.epoch ? line : nullptr;
+}
+
+// Null when there is no room for it.
+Line* Reservations::make_line(std::uint64_t hash, nanoseconds until, std::uint64_t client) {
+  auto share = memory_.take(client, Line::kBytes, ReservationMemory::Kind::wait);
+  if (!share) return nullptr;
+  Stripe& stripe = stripe_of(hash);
+  const std::uint64_t epoch = epochs_.fetch_add(1, std::memory_order_relaxed) + 1;
+  const auto [made, is_new] =
+      stripe.lines.try_emplace(line_key(hash), KeyLine{Line(epoch, &memory_), std::move(share)});
+  stripe.due.emplace(until, line_key(hash));
+  made->second.line.keep_until(until);
+  made->second.line.add_fixed_moment(stripe.fixed_until);
+  return &made->second.line;
+}
+
+Lines Reservations::find_lines(std::span<const Check> checks) {
+  Lines lines{};
+  for (std::size_t i = 0; i < checks.size(); ++i) lines[i] = find_line(checks[i].hash);
+  return lines;
 }
 
 void Reservations::clear_away(Stripe& stripe, nanoseconds now) {
@@ -84,11 +137,11 @@ void Reservations::clear_away(Stripe& stripe, nanoseconds now) {
     stripe.due.erase(stripe.due.begin());
     const auto found = stripe.lines.find(hash);
     if (found == stripe.lines.end()) continue;
-    if (found->second.until() > now) {
-      stripe.due.emplace(found->second.until(), hash);
+    if (found->second.line.until() > now) {
+      stripe.due.emplace(found->second.line.until(), hash);
       continue;
     }
-    holes_.fetch_sub(found->second.holes(), std::memory_order_relaxed);
+    holes_.fetch_sub(found->second.line.holes(), std::memory_order_relaxed);
     stripe.lines.erase(found);
   }
 }
@@ -99,6 +152,19 @@ void Reservations::clear_away(Shelf& shelf, nanoseconds now) {
     shelf.due.erase(shelf.due.begin());
     open_.fetch_sub(1, std::memory_order_relaxed);
   }
+}
+
+void Reservations::clear_away_all(nanoseconds now) {
+  for (Shelf& shelf : shelves_) {
+    const std::lock_guard lock(shelf.mutex);
+    clear_away(shelf, now);
+  }
+}
+
+bool Reservations::check_all(std::span<Check> checks, nanoseconds arrived, nanoseconds now) {
+  Locked locked(*this, checks);
+  locked.each([&](Stripe& stripe) { clear_away(stripe, now); });
+  return table_.check_all(checks, arrived, now, find_lines(checks));
 }
 
 void Reservations::reserve(Request& request, Moment when) {
@@ -125,63 +191,94 @@ bool Reservations::reserve_now(Request& request, Moment when) {
   if (decision.allowed()) return true;
   Reservation& asked = *request.reservation;
   asked.wait = decision.retry_after.value_or(nanoseconds{-1});
-  return asked.max_wait.count() == 0 || !decision.retry_after;
+  if (!decision.retry_after) return true;
+  // What others have settled may be there to act now.
+  return asked.max_wait.count() == 0 &&
+         (request.checks.size() != 1 || holes_.load(std::memory_order_relaxed) == 0);
 }
 
 void Reservations::reserve_later(Request& request, Moment when) {
-  // It may need an id, so there has to be room for one before anything is charged.
-  if (open_.fetch_add(1, std::memory_order_relaxed) >= bounds_.reservations) {
-    for (Shelf& shelf : shelves_) {
-      const std::lock_guard lock(shelf.mutex);
-      clear_away(shelf, when.now);
-    }
-    if (open_.load(std::memory_order_relaxed) > bounds_.reservations) {
-      open_.fetch_sub(1, std::memory_order_relaxed);
-      return refuse(request, std::to_string(bounds_.reservations) +
-                                 " reservations can still be cancelled or settled, and no more are granted");
-    }
-  }
-  Reservation& asked = *request.reservation;
+  Asked asked;
   Locked locked(*this, request.checks);
   locked.each([&](Stripe& stripe) { clear_away(stripe, when.now); });
-  for (const Check& check : request.checks) count_by(check);
-  std::vector<Part> parts;
-  if (!holds_fit(request, when.now)) {
-    request.charged = false;
-  } else if (auto taken = take_hole(request, when.now)) {
-    parts.push_back(std::move(*taken));
-  } else {
-    Reserving reserving{.max_wait = asked.max_wait};
-    request.charged = table_.reserve_all(request.checks, when.arrived, when.now, reserving);
-    request.by = reserving.by;
-    asked.wait = reserving.wait;
-    for (std::size_t i = 0; request.charged && i < request.checks.size(); ++i) {
-      const Check& check = request.checks[i];
-      if (reserving.charges[i].after.until == 0 || check.cost.units == 0) continue;
-      parts.push_back({check.hash, 0, check.limit->rule.quota, check.cost.units, reserving.charges[i],
-                       reserving.charges[i].after.until, check.limit->holding.settles, check.shadow});
+  if (!take_memory(request, asked, when.now)) return;
+  decide(request, when, asked);
+  Reservation& reservation = *request.reservation;
+  if (request.charged && (reservation.wait.count() != 0 || reservation.hold.count() != 0))
+    return keep(request, asked, when.now);
+  for (const std::uint64_t hash : asked.made) stripe_of(hash).lines.erase(hash);
+}
+
+// Before anything is charged. Without it, one that is only to wait is kept without an id; false for others.
+bool Reservations::take_memory(Request& request, Asked& asked, nanoseconds now) {
+  const Reservation& reservation = *request.reservation;
+  const bool holds = reservation.hold.count() != 0;
+  const auto kind = holds ? ReservationMemory::Kind::hold : ReservationMemory::Kind::wait;
+  const std::size_t bytes = kRecordBytes + request.checks.size() * (kPartBytes + Line::kMomentBytes +
+                                                                    (holds ? Line::kHoldBytes : 0));
+  auto full = ReservationMemory::Full::no;
+  asked.share = memory_.take(reservation.client, bytes, kind, full);
+  if (!asked.share) {
+    clear_away_all(now);
+    asked.share = memory_.take(reservation.client, bytes, kind, full);
+  }
+  for (const Check& check : request.checks) {
+    if (!asked.share || find_line(check.hash) != nullptr) continue;
+    if (make_line(check.hash, now, reservation.client) != nullptr) {
+      asked.made.push_back(line_key(check.hash));
+    } else {
+      asked.share = {};
+      full = ReservationMemory::Full::all;
     }
   }
-  if (!request.charged || (asked.wait.count() == 0 && asked.hold.count() == 0)) {
-    open_.fetch_sub(1, std::memory_order_relaxed);
+  if (asked.share || !holds) return true;
+  for (const std::uint64_t hash : asked.made) stripe_of(hash).lines.erase(hash);
+  refuse(request, memory_.describe(full));
+  return false;
+}
+
+void Reservations::decide(Request& request, Moment when, Asked& asked) {
+  Reservation& reservation = *request.reservation;
+  const Lines lines = find_lines(request.checks);
+  for (std::size_t i = 0; i < request.checks.size(); ++i) {
+    if (lines[i] == nullptr) continue;
+    const Check& check = request.checks[i];
+    Used used(*this, *lines[i], check.hash);
+    used.state(when.now);
+    used->count_by(Numbers(check.limit->rule.quota));
+  }
+  if (!holds_fit(request, when.now, lines)) {
+    request.charged = false;
     return;
   }
-  keep(request, std::move(parts), when.now);
+  if (take_hole(request, when.now, lines, asked)) return;
+  Reserving reserving{.max_wait = reservation.max_wait,
+                      .keeps = static_cast<bool>(asked.share),
+                      .holds = reservation.hold.count() != 0};
+  request.charged = table_.reserve_all(request.checks, when.arrived, when.now, lines, reserving);
+  request.by = reserving.by;
+  reservation.wait = reserving.wait;
+  for (std::size_t i = 0; request.charged && i < request.checks.size(); ++i) {
+    const Check& check = request.checks[i];
+    const core::Charge& charge = reserving.charges[i];
+    if (charge.after.until == 0 || check.cost.units == 0 || lines[i] == nullptr) continue;
+    const Quota& quota = check.limit->rule.quota;
+    asked.parts.push_back({line_key(check.hash), lines[i]->epoch(), quota,
+                           lines[i]->append(charge, check.cost.units, Numbers(quota), when.now),
+                           check.limit->holding.settles, check.shadow});
+  }
 }
 
 // Of one that is to be held: whether each of its limits has room for another open hold.
-bool Reservations::holds_fit(Request& request, nanoseconds now) {
+bool Reservations::holds_fit(Request& request, nanoseconds now, const Lines& lines) {
   Reservation& asked = *request.reservation;
   if (asked.hold.count() == 0) return true;
   nanoseconds longest{0};
   for (std::size_t i = 0; i < request.checks.size(); ++i) {
     const Check& check = request.checks[i];
     const Holding& holding = check.limit->holding;
-    if (!holding.settles || check.shadow) continue;
-    const auto found = stripe_of(check.hash).lines.find(check.hash);
-    Line none(0);
-    Line& line = found != stripe_of(check.hash).lines.end() ? found->second : none;
-    const nanoseconds wait = line.until_hold_fits(check.cost.units, holding.at_most, now);
+    if (!holding.settles || check.shadow || lines[i] == nullptr) continue;
+    const nanoseconds wait = lines[i]->until_hold_fits(check.cost.units, holding.at_most, now);
     if (wait.count() == 0 || longest.count() < 0 || (wait.count() > 0 && wait <= longest)) continue;
     longest = wait;
     request.by = static_cast<std::uint8_t>(i);
@@ -196,58 +293,62 @@ bool Reservations::holds_fit(Request& request, nanoseconds now) {
 }
 
 // A moment that somebody gave up, unless the request's own would be earlier.
-std::optional<Reservations::Part> Reservations::take_hole(Request& request, nanoseconds now) {
+bool Reservations::take_hole(Request& request, nanoseconds now, const Lines& lines, Asked& asked) {
   Check& check = request.checks[0];
   const core::Rule& rule = check.limit->rule;
-  if (request.checks.size() != 1 || !check.is_plain() || !core::may_wait(rule)) return std::nullopt;
-  auto& lines = stripe_of(check.hash).lines;
-  const auto found = lines.find(check.hash);
-  if (found == lines.end() || !found->second.has_holes(now)) return std::nullopt;
-  Line& line = found->second;
+  if (request.checks.size() != 1 || lines[0] == nullptr || !check.is_plain() || !core::may_wait(rule))
+    return false;
+  Used used(*this, *lines[0], check.hash);
+  if (!used->has_holes(now)) return false;
   table_.look_all(request.checks, now);
-  if (check.decision.verdict != Verdict::denied || !check.decision.retry_after) return std::nullopt;
-  Reservation& asked = *request.reservation;
-  const nanoseconds latest = now + std::min(*check.decision.retry_after, asked.max_wait);
-  const Hole* const hole = line.find_hole(check.cost.units, now, latest);
-  if (hole == nullptr) return std::nullopt;
-  const std::size_t before = line.holes();
-  const Hole taken = line.take(*hole, check.cost.units);
-  holes_.fetch_sub(before - line.holes(), std::memory_order_relaxed);
+  if (check.decision.verdict != Verdict::denied || !check.decision.retry_after) return false;
+  Reservation& reservation = *request.reservation;
+  const nanoseconds latest = now + std::min(*check.decision.retry_after, reservation.max_wait);
+  const auto taken = used->take_hole(check.cost.units, now, latest);
+  if (!taken) return false;
+  used->read(now);
   check.decision.verdict = Verdict::allowed;
   check.decision.retry_after.reset();
   request.charged = true;
   request.by = 0;
-  asked.wait = taken.moment - now;
-  return Part{check.hash,
-              line.epoch(),
-              rule.quota,
-              check.cost.units,
-              taken.whole.value_or(core::Charge{}),
-              taken.end,
-              check.limit->holding.settles,
-              false};
+  reservation.wait = taken->moment - now;
+  asked.parts.push_back(
+      {line_key(check.hash), used->epoch(), rule.quota, taken->own, check.limit->holding.settles, false});
+  return true;
 }
 
-void Reservations::keep(Request& request, std::vector<Part> parts, nanoseconds now) {
-  Reservation& asked = *request.reservation;
-  const nanoseconds moment = now + asked.wait;
-  const nanoseconds until = moment + asked.hold;
-  for (Part& part : parts) {
-    Line& line = line_for(part.hash, until);
-    part.epoch = line.epoch();
-    part.number = line.count_part();
-    line.count_by(Numbers(part.quota));
-    if (moment > now) line.add_moment(moment, now);
-    if (asked.hold.count() != 0 && part.settles && !part.shadow)
-      part.hold = line.open_hold(until, part.units, part.end, now);
+void Reservations::keep(Request& request, Asked& asked, nanoseconds now) {
+  Reservation& reservation = *request.reservation;
+  const nanoseconds moment = now + reservation.wait;
+  const nanoseconds until = moment + reservation.hold;
+  if (!asked.share) {
+    without_id_.fetch_add(1, std::memory_order_relaxed);
+    for (const Check& check : request.checks) {
+      Stripe& stripe = stripe_of(check.hash);
+      if (Line* const line = find_line(check.hash)) {
+        line->add_fixed_moment(moment);
+        line->keep_until(moment);
+      } else {
+        stripe.fixed_until = std::max(stripe.fixed_until, moment);
+      }
+    }
+    return;
   }
+  for (Part& part : asked.parts) {
+    Line& line = *find_line(part.hash);
+    line.keep_until(std::max(until, nanoseconds{static_cast<std::int64_t>(std::min<std::uint64_t>(
+                                        part.own.end, std::numeric_limits<std::int64_t>::max()))}));
+    if (moment > now) line.add_moment(moment, now);
+    if (reservation.hold.count() != 0 && part.settles && !part.shadow) line.hold(part.own, until, now);
+  }
+  open_.fetch_add(1, std::memory_order_relaxed);
   const ReservationId id = ids_.next();
   Shelf& shelf = shelf_of(id);
   const std::lock_guard lock(shelf.mutex);
   clear_away(shelf, now);
   const auto due = shelf.due.emplace(until, id);
-  shelf.records.emplace(id, Record{moment, until, std::move(parts), due});
-  asked.id = id.text();
+  shelf.records.emplace(id, Record{moment, until, std::move(asked.parts), due, std::move(asked.share)});
+  reservation.id = id.text();
 }
 
 std::optional<Reservations::Record> Reservations::take_record(ReservationId id, nanoseconds now,
@@ -268,44 +369,23 @@ void Reservations::cancel(Request& request, nanoseconds now) {
   Reservation& asked = *request.reservation;
   asked.given_back = 0;
   const auto id = ReservationId::read(asked.id);
-  const auto record = id ? take_record(*id, now, true) : std::nullopt;
+  auto record = id ? take_record(*id, now, true) : std::nullopt;
   if (!record) return;
+  record->share = {};
   Locked locked(*this, record->parts);
   for (const Part& part : record->parts) {
-    if (take_back(part, record->moment, now) && !part.shadow)
-      asked.given_back = std::max(asked.given_back, part.units);
-    Line* const line = find_line(part.hash, part.epoch);
-    if (line == nullptr) continue;
-    line->remove_moment(record->moment);
-    if (part.hold != 0) line->close_hold(part.hold);
+    if (cancel(part, *record, asked.client, now) && !part.shadow)
+      asked.given_back = std::max(asked.given_back, part.own.count);
   }
 }
 
 // The last reservation of a key goes back as if it had never been; any other leaves its moment to the next.
-bool Reservations::take_back(const Part& part, nanoseconds moment, nanoseconds now) {
-  Line* const line = find_line(part.hash, part.epoch);
+bool Reservations::cancel(const Part& part, const Record& record, std::uint64_t client, nanoseconds now) {
+  Line* const line = find_line(part);
   if (line == nullptr) return false;
-  const Table::Place place = Table::place_of(part.hash);
-  if (part.charge.after.until != 0 && table_.take_back(place, part.charge)) {
-    core::TwoWords state = part.charge.before;
-    // The one before it may have been cancelled earlier, and is now the last.
-    while (const auto last = line->take_last(state, now)) {
-      holes_.fetch_sub(1, std::memory_order_relaxed);
-      const core::Charge charged = last->whole.value_or(core::Charge{});
-      if (!table_.take_back(place, charged)) break;
-      state = charged.before;
-    }
-    return true;
-  }
-  const std::size_t before = line->holes();
-  const std::optional<core::Charge> whole =
-      part.charge.after.until != 0 ? std::optional(part.charge) : std::nullopt;
-  const bool is_room = holes_.load(std::memory_order_relaxed) < bounds_.holes;
-  const bool kept =
-      is_room && line->add_hole({moment, part.units, Numbers(part.quota), part.end, whole}, now);
-  holes_.fetch_add(line->holes() - before, std::memory_order_relaxed);
-  if (!kept) lost_holes_.fetch_add(1, std::memory_order_relaxed);
-  return kept;
+  Used used(*this, *line, part.hash);
+  core::TwoWords state = used.state(now);
+  return used->cancel(part.own, record.moment, now, client, state) && used.set(state);
 }
 
 void Reservations::settle(Request& request, nanoseconds now) {
@@ -329,41 +409,42 @@ void Reservations::settle(Request& request, nanoseconds now) {
   const auto record = take_record(*id, now, false);
   if (!record) return;
   Locked locked(*this, record->parts);
-  for (const Part& part : record->parts) {
-    Line* const line = find_line(part.hash, part.epoch);
-    if (line == nullptr) continue;
-    asked.wait = std::max(asked.wait, nanoseconds{0});
-    if (!part.settles) continue;
-    const Numbers numbers(part.quota);
-    core::Settlement settlement{.quota = part.quota, .left = {0, numbers.interval}};
-    if (part.hold != 0) settlement.left.until = line->close_hold(part.hold);
-    if (asked.actual > part.units) {
-      settlement.more = asked.actual - part.units;
-    } else if (!line->is_anybody_ahead(now) && !line->has_holes(now)) {
-      settlement.less = part.units - asked.actual;
-      line->move_up(settlement.left.until, core::back(settlement, now));
+  for (const Part& part : record->parts) settle(part, asked, now);
+}
+
+void Reservations::settle(const Part& part, Reservation& asked, nanoseconds now) {
+  Line* const line = find_line(part);
+  if (line == nullptr) return;
+  asked.wait = std::max(asked.wait, nanoseconds{0});
+  if (!part.settles) return;
+  Used used(*this, *line, part.hash);
+  core::TwoWords state = used.state(now);
+  if (asked.actual < part.own.count) {
+    used->settle(part.own, part.own.count - asked.actual, now, asked.client, state);
+    used.set(state);
+  } else {
+    used->end_hold(part.own);
+    if (asked.actual > part.own.count) {
+      now = used->no_earlier(now);
+      state = table_.owe(Table::place_of(part.hash), part.quota, asked.actual - part.own.count, now);
     }
-    const core::TwoWords state = table_.settle(Table::place_of(part.hash), settlement, now);
-    if (!part.shadow)
-      asked.wait = std::max(asked.wait, core::until_one_more(core::Rule{part.quota}, state, now));
   }
+  if (!part.shadow)
+    asked.wait = std::max(asked.wait, core::until_one_more(core::Rule{part.quota}, state, now));
 }
 
 void Reservations::give_back(const Check& charged, nanoseconds charged_at, nanoseconds now) {
   Stripe& stripe = stripe_of(charged.hash);
   const std::lock_guard lock(stripe.mutex);
-  if (const auto found = stripe.lines.find(charged.hash); found != stripe.lines.end()) {
-    Line& line = found->second;
-    if (line.is_anybody_ahead(now) || line.has_holes(now) || line.has_holds(now)) return;
-  }
+  if (Line* const line = find_line(charged.hash); line != nullptr && !line->is_idle(now)) return;
   table_.give_back(Table::place_of(charged.hash), charged.limit->rule.quota, charged.cost, charged_at, now);
 }
 
 bool Reservations::reset(std::uint64_t hash, nanoseconds now) {
   Stripe& stripe = stripe_of(hash);
   const std::lock_guard lock(stripe.mutex);
-  if (const auto found = stripe.lines.find(hash); found != stripe.lines.end()) {
-    holes_.fetch_sub(found->second.holes(), std::memory_order_relaxed);
+  if (const auto found = stripe.lines.find(line_key(hash)); found != stripe.lines.end()) {
+    holes_.fetch_sub(found->second.line.holes(), std::memory_order_relaxed);
     stripe.lines.erase(found);
   }
   return table_.reset(Table::place_of(hash), now);
@@ -371,7 +452,7 @@ bool Reservations::reset(std::uint64_t hash, nanoseconds now) {
 
 Reservations::Counts Reservations::counts() const {
   return {open_.load(std::memory_order_relaxed), holes_.load(std::memory_order_relaxed),
-          lost_holes_.load(std::memory_order_relaxed)};
+          lost_holes_.load(std::memory_order_relaxed), without_id_.load(std::memory_order_relaxed)};
 }
 
 }  // namespace weir::store

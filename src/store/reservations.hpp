@@ -6,7 +6,10 @@
 // Locks: the lines of the keys of a request are locked while it is decided, in the order of their stripes; a
 // shelf of reservations is locked alone, or after lines. The table's own come last.
 //
-// Bounded: `Bounds`, and what is over is cleared away as others come. Not for: waiting until a moment comes.
+// Bounded by a ReservationMemory: what is over is cleared away as others come. A reservation that finds it
+// full waits without an id, so that it can be neither cancelled nor settled; one with a hold is refused.
+//
+// Not for: waiting until a moment comes; what may be taken back of a reservation, and how (line.hpp).
 #pragma once
 
 #include <array>
@@ -26,31 +29,34 @@
 #include "store/joint_check.hpp"
 #include "store/line.hpp"
 #include "store/reservation_id.hpp"
+#include "store/reservation_memory.hpp"
 #include "store/store.hpp"
 #include "store/table.hpp"
 
 namespace weir::store {
 
-class Reservations {
+class Reservations final : public LinedKeys {
  public:
   using nanoseconds = std::chrono::nanoseconds;
 
-  struct Bounds {
-    std::size_t reservations = std::size_t{1} << 20;  // that can be cancelled or settled; no more are granted
-    std::size_t holes = std::size_t{1} << 20;         // more are lost
-  };
+  static constexpr std::size_t kMemory = std::size_t{64} << 20;
+  // What is kept of one takes about so many bytes, beside what its lines keep.
+  static constexpr std::size_t kRecordBytes = 224;
+  static constexpr std::size_t kPartBytes = 160;
 
   // What is told of it, as far as it has been cleared away.
   struct Counts {
     std::uint64_t open = 0;        // reservations that may be cancelled or settled
     std::uint64_t holes = 0;       // moments that nobody has taken over
-    std::uint64_t lost_holes = 0;  // ever, for lack of room
+    std::uint64_t lost_holes = 0;  // ever: for lack of room, and when the key's numbers changed
+    std::uint64_t without_id = 0;  // ever: granted to wait without an id, for lack of room
 
     friend bool operator==(const Counts&, const Counts&) = default;
   };
 
-  Reservations(Table& table, Bounds bounds);
-  explicit Reservations(Table& table) : Reservations(table, Bounds{}) {}
+  // The table knows it from then on, and must outlive it.
+  explicit Reservations(Table& table, std::size_t memory = kMemory);
+  ~Reservations();
   Reservations(const Reservations&) = delete;
   Reservations& operator=(const Reservations&) = delete;
 
@@ -60,6 +66,9 @@ class Reservations {
   void cancel(Request& request, nanoseconds now);
   void settle(Request& request, nanoseconds now);
 
+  // Of keys that have lines.
+  bool check_all(std::span<Check> checks, nanoseconds arrived, nanoseconds now) override;
+
   // Table::give_back() of what a check has charged. Nothing while a moment of the key is ahead, a hole waits
   // for somebody or a hold is open: each counts on what was owed before it.
   void give_back(const Check& charged, nanoseconds charged_at, nanoseconds now);
@@ -68,6 +77,7 @@ class Reservations {
   bool reset(std::uint64_t hash, nanoseconds now);
 
   Counts counts() const;
+  const ReservationMemory& memory() const { return memory_; }
 
   // For a snapshot, whose header says when `now` was. Hands over pieces of bytes until it is told false. Of
   // each key that somebody has reserved it holds the state, too, as of one moment; a reservation that is
@@ -85,59 +95,73 @@ class Reservations {
     std::uint64_t hash = 0;
     std::uint64_t epoch = 0;  // of the key's line
     Quota quota = Quota::per(1, std::chrono::seconds{1});
-    std::uint64_t units = 0;
-    core::Charge charge{};  // nothing of one that took over a part of a hole
-    std::uint64_t end = 0;  // the tat at which it has drained
+    OwnUnits own{};
     bool settles = true;
     bool shadow = false;
-    std::uint64_t hold = 0;    // its number in the line
-    std::uint64_t number = 0;  // Line::count_part()
   };
   struct Record {
     nanoseconds moment;
     nanoseconds until;  // it can be settled
     std::vector<Part> parts;
     std::multimap<nanoseconds, ReservationId>::iterator due;
+    ReservationMemory::Share share;
   };
   struct Shelf {
     std::mutex mutex;
     std::map<ReservationId, Record> records;
     std::multimap<nanoseconds, ReservationId> due;  // by Record::until
   };
+  struct KeyLine {
+    Line line;
+    ReservationMemory::Share share;
+  };
   struct Stripe {
     std::mutex mutex;
-    std::unordered_map<std::uint64_t, Line> lines;  // by the key's hash
-    std::multimap<nanoseconds, std::uint64_t> due;  // some time up to Line::until()
+    std::unordered_map<std::uint64_t, KeyLine> lines;  // by Segments::hash_of() the key's place
+    std::multimap<nanoseconds, std::uint64_t> due;     // some time up to Line::until()
+    // The latest moment of those that wait without an id and without a line.
+    nanoseconds fixed_until{0};
   };
   // Stripes, locked.
   class Locked;
+
+  // A line while it is used, and its key's state.
+  class Used;
+  // What is asked for beside the checks, while it is decided.
+  struct Asked;
 
   template <class Archive>
   static void transfer(Archive& archive, Part& part);
   void put_back(ReservationId id, Record record);
   Stripe& stripe_of(std::uint64_t hash) { return stripes_[hash >> 58]; }
   Shelf& shelf_of(ReservationId id) { return shelves_[id.low % kStripes]; }
-  Line* find_line(std::uint64_t hash, std::uint64_t epoch);
-  Line& line_for(std::uint64_t hash, nanoseconds until);
-  void count_by(const Check& check);
+  Line* find_line(std::uint64_t hash);
+  Line* find_line(const Part& part);
+  Line* make_line(std::uint64_t hash, nanoseconds until, std::uint64_t client);
+  Lines find_lines(std::span<const Check> checks);
   void clear_away(Stripe& stripe, nanoseconds now);
   void clear_away(Shelf& shelf, nanoseconds now);
+  void clear_away_all(nanoseconds now);
 
   bool reserve_now(Request& request, Moment when);
   void reserve_later(Request& request, Moment when);
-  bool holds_fit(Request& request, nanoseconds now);
-  std::optional<Part> take_hole(Request& request, nanoseconds now);
-  void keep(Request& request, std::vector<Part> parts, nanoseconds now);
-  bool take_back(const Part& part, nanoseconds moment, nanoseconds now);
+  bool take_memory(Request& request, Asked& asked, nanoseconds now);
+  void decide(Request& request, Moment when, Asked& asked);
+  bool holds_fit(Request& request, nanoseconds now, const Lines& lines);
+  bool take_hole(Request& request, nanoseconds now, const Lines& lines, Asked& asked);
+  void keep(Request& request, Asked& asked, nanoseconds now);
   std::optional<Record> take_record(ReservationId id, nanoseconds now, bool before_its_moment);
+  bool cancel(const Part& part, const Record& record, std::uint64_t client, nanoseconds now);
+  void settle(const Part& part, Reservation& asked, nanoseconds now);
 
   Table& table_;
-  const Bounds bounds_;
+  ReservationMemory memory_;
   ReservationIds ids_;
   std::atomic<std::uint64_t> epochs_{0};
   std::atomic<std::uint64_t> open_{0};
   std::atomic<std::uint64_t> holes_{0};
   std::atomic<std::uint64_t> lost_holes_{0};
+  std::atomic<std::uint64_t> without_id_{0};
   std::array<Stripe, kStripes> stripes_;
   std::array<Shelf, kStripes> shelves_;
 };

@@ -101,12 +101,6 @@ void transfer(Archive& archive, core::TwoWords& state) {
 }
 
 template <class Archive>
-void transfer(Archive& archive, core::Charge& charge) {
-  transfer(archive, charge.before);
-  transfer(archive, charge.after);
-}
-
-template <class Archive>
 void transfer(Archive& archive, Numbers& numbers) {
   archive.number(numbers.interval);
   archive.number(numbers.burst);
@@ -133,14 +127,16 @@ void transfer(Archive& archive, Quota& quota) {
 }
 
 template <class Archive>
-void transfer(Archive& archive, Hole& hole) {
-  archive.time(hole.moment);
-  archive.number(hole.units);
-  transfer(archive, hole.numbers);
-  archive.tat(hole.end);
-  core::Charge charge = hole.whole.value_or(core::Charge{});
-  transfer(archive, charge);
-  hole.whole = charge == core::Charge{} ? std::nullopt : std::optional(charge);
+void transfer(Archive& archive, OwnUnits& own) {
+  archive.number(own.grant);
+  archive.number(own.number);
+  archive.number(own.count);
+  archive.tat(own.low);
+  archive.tat(own.end);
+  archive.number(own.moved);
+  archive.number(own.generation);
+  transfer(archive, own.numbers);
+  archive.flag(own.held);
 }
 
 template <class Archive, class List, class Each>
@@ -155,34 +151,59 @@ void transfer(Archive& archive, List& list, const Each& each) {
 template <class Archive>
 void Line::transfer(Archive& archive) {
   archive.time(until_);
+  archive.time(latest_);
+  archive.time(fixed_until_);
   store::transfer(archive, numbers_);
-  archive.number(parts_);
-  archive.number(last_hold_);
-  store::transfer(archive, holes_, [&](Hole& hole) { store::transfer(archive, hole); });
-  store::transfer(archive, holds_, [&](Hold& hold) {
-    archive.number(hold.number);
+  archive.number(generation_);
+  archive.number(grants_);
+  archive.number(units_);
+  archive.number(moved_);
+  std::size_t left = archive.size(holes_.size());
+  for (auto each = holes_.begin(); left > 0 && archive.good(); --left) {
+    std::uint64_t end = Archive::kReads ? 0 : each->first;
+    Hole fresh;
+    Hole& hole = Archive::kReads ? fresh : (each++)->second;
+    archive.tat(end);
+    archive.time(hole.moment);
+    archive.tat(hole.low);
+    archive.number(hole.units);
+    archive.number(hole.count);
+    archive.number(hole.number);
+    archive.flag(hole.lasts);
+    if (!Archive::kReads || hole.units == 0 || holes_.contains(end)) continue;
+    if (memory_ != nullptr) hole.share = memory_->take(0, kHoleBytes, ReservationMemory::Kind::wait);
+    put(end, std::move(hole));
+  }
+  left = archive.size(holds_.size());
+  for (auto each = holds_.begin(); left > 0 && archive.good(); --left) {
+    std::uint64_t number = Archive::kReads ? 0 : each->first;
+    Hold hold = Archive::kReads ? Hold{} : (each++)->second;
+    archive.number(number);
     archive.time(hold.until);
     archive.number(hold.units);
-    archive.tat(hold.end);
+    if (!Archive::kReads || !holds_.emplace(number, hold).second) continue;
+    by_until_.emplace(hold.until, number);
+    held_units_ += hold.units;
+  }
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> words(words_.begin(), words_.end());
+  store::transfer(archive, words, [&](auto& word) {
+    archive.number(word.first);
+    archive.number(word.second);
   });
+  words_ = {words.begin(), words.end()};
   std::vector<nanoseconds> moments(moments_.begin(), moments_.end());
   store::transfer(archive, moments, [&](nanoseconds& moment) { archive.time(moment); });
   moments_ = {moments.begin(), moments.end()};
-  many_holds_ = std::max<std::size_t>(many_holds_, 2 * holds_.size());
 }
 
 template <class Archive>
 void Reservations::transfer(Archive& archive, Part& part) {
   archive.number(part.hash);
   archive.number(part.epoch);
-  archive.number(part.number);
   store::transfer(archive, part.quota);
-  archive.number(part.units);
-  store::transfer(archive, part.charge);
-  archive.tat(part.end);
+  store::transfer(archive, part.own);
   archive.flag(part.settles);
   archive.flag(part.shadow);
-  archive.number(part.hold);
 }
 
 // Lines first, each with the state of its key, and then the records. A record whose reservation was granted
@@ -195,7 +216,8 @@ void Reservations::copy(nanoseconds now, const std::function<bool(std::string_vi
       const std::lock_guard lock(stripe.mutex);
       clear_away(stripe, now);
       out.size(stripe.lines.size());
-      for (auto& [key, line] : stripe.lines) {
+      for (auto& [key, kept] : stripe.lines) {
+        Line& line = kept.line;
         std::uint64_t hash = key;
         std::uint64_t epoch = line.epoch();
         core::TwoWords state = table_.state_of(Table::place_of(hash));
@@ -234,7 +256,7 @@ bool Reservations::restore(std::string_view bytes, nanoseconds then, nanoseconds
       std::uint64_t hash = 0;
       std::uint64_t epoch = 0;
       core::TwoWords state;
-      Line line(epochs_.fetch_add(1, std::memory_order_relaxed) + 1);
+      Line line(epochs_.fetch_add(1, std::memory_order_relaxed) + 1, &memory_);
       in.number(hash);
       in.number(epoch);
       store::transfer(in, state);
@@ -243,7 +265,8 @@ bool Reservations::restore(std::string_view bytes, nanoseconds then, nanoseconds
       Stripe& stripe = stripe_of(hash);
       stripe.due.emplace(line.until(), hash);
       holes_.fetch_add(line.holes(), std::memory_order_relaxed);
-      known[{hash, epoch}] = &stripe.lines.insert_or_assign(hash, std::move(line)).first->second;
+      KeyLine kept{std::move(line), memory_.take(0, Line::kBytes, ReservationMemory::Kind::wait)};
+      known[{hash, epoch}] = &stripe.lines.insert_or_assign(hash, std::move(kept)).first->second.line;
     }
   }
   for (std::size_t i = 0; i < shelves_.size(); ++i) {
@@ -258,11 +281,14 @@ bool Reservations::restore(std::string_view bytes, nanoseconds then, nanoseconds
       if (!in.good() || record.until <= now) continue;
       std::erase_if(record.parts, [&](Part& part) {
         const auto found = known.find({part.hash, part.epoch});
-        if (found == known.end() || part.number > found->second->parts()) return true;
+        if (found == known.end() || !found->second->knows(part.own)) return true;
         part.epoch = found->second->epoch();
         return false;
       });
-      if (!record.parts.empty()) put_back(id, std::move(record));
+      if (record.parts.empty()) continue;
+      record.share =
+          memory_.take(0, kRecordBytes + record.parts.size() * kPartBytes, ReservationMemory::Kind::hold);
+      put_back(id, std::move(record));
     }
   }
   return in.good() && in.at_end();

@@ -391,31 +391,121 @@ TEST(Reservations, are_gcras_alone) {
   EXPECT_EQ(refused.why, "fixed_window cannot be reserved: only gcra can");
 }
 
-TEST(Reservations, lose_holes_beyond_the_bound_and_count_them) {
-  Table table(1_MiB, WhenFull::deny, {1, 2});
-  Reservations reservations(table, {.reservations = 4, .holes = 1});
-  const Limit one = limit("1/s burst 1");
-  std::vector<Reservation> asked(6, Reservation{.max_wait = 100s});
-  std::vector<Request> requests(6);
-  std::vector<Check> checks(6, Check{.limit = &one, .key = "k", .hash = table.hash("k", Algorithm::gcra, 0)});
-  for (std::size_t i = 0; i < 6; ++i) {
-    requests[i].checks = {&checks[i], 1};
-    requests[i].reservation = &asked[i];
-    reservations.reserve(requests[i], {1s, 1s});
+struct Book {
+  explicit Book(std::size_t memory) : reservations(table, memory) {}
+
+  Reservation reserve(std::uint64_t client, nanoseconds hold, nanoseconds now = 1s, std::uint64_t cost = 1) {
+    Reservation asked{.max_wait = 100s, .hold = hold, .client = client};
+    Check check{.limit = &one, .key = "k", .cost = Cost{cost}, .hash = table.hash("k", Algorithm::gcra, 0)};
+    request = Request{.checks = {&check, 1}, .reservation = &asked};
+    reservations.reserve(request, {now, now});
+    return asked;
   }
-  // The first acts at once, four wait, and for the sixth there is no room.
-  EXPECT_EQ(requests[4].fault, Fault::none);
-  EXPECT_EQ(requests[5].fault, Fault::unsuitable);
-  EXPECT_EQ(requests[5].why, "4 reservations can still be cancelled or settled, and no more are granted");
-  for (const std::size_t which : {1U, 2U}) reservations.cancel(requests[which], 1s);
-  EXPECT_EQ(asked[1].given_back, 1U);
-  EXPECT_EQ(asked[2].given_back, 0U);
-  EXPECT_EQ(reservations.counts(), (Reservations::Counts{2, 1, 1}));
+  std::uint64_t cancel(Reservation& made, nanoseconds now = 1s) {
+    Request cancelled{.reservation = &made};
+    reservations.cancel(cancelled, now);
+    return made.given_back;
+  }
+
+  const Limit one = limit("1/s burst 1");
+  Table table{1_MiB, WhenFull::deny, {1, 2}};
+  Reservations reservations;
+  Request request{};
+};
+
+constexpr std::size_t kOneWait = Reservations::kRecordBytes + Reservations::kPartBytes + Line::kMomentBytes;
+
+TEST(Reservations, that_find_no_memory_wait_without_an_id_and_are_counted) {
+  Book book(Line::kBytes + 4 * kOneWait + Line::kHoleBytes - 1);
+  std::vector<Reservation> made;
+  for (int i = 0; i < 6; ++i) made.push_back(book.reserve(0, 0s));
+  // The first acts at once, four wait with an id, and the sixth waits without.
+  EXPECT_TRUE(made[0].id.empty());
+  for (std::size_t i = 1; i < 5; ++i) EXPECT_FALSE(made[i].id.empty()) << i;
+  EXPECT_TRUE(made[5].id.empty());
+  EXPECT_TRUE(book.request.charged);
+  EXPECT_EQ(made[5].wait, 5s);
+  EXPECT_EQ(book.reservations.counts(), (Reservations::Counts{4, 0, 0, 1}));
+  // A cancelled one makes room for its hole.
+  EXPECT_EQ(book.cancel(made[1]), 1U);
+  EXPECT_EQ(book.reservations.counts(), (Reservations::Counts{3, 1, 0, 1}));
   // What is over makes room.
-  reservations.reserve(requests[5], {200s, 200s});
-  reservations.reserve(requests[5], {200s, 200s});
-  EXPECT_EQ(asked[5].wait, 1s);
-  EXPECT_EQ(reservations.counts().holes, 0U);
+  book.reserve(0, 0s, 200s);
+  EXPECT_FALSE(book.reserve(0, 0s, 200s).id.empty());
+}
+
+TEST(Reservations, one_client_takes_half_of_their_memory_and_holds_three_quarters) {
+  Book book(64 * kOneWait);
+  std::size_t ids = 0;
+  while (!book.reserve(7, 0s).id.empty()) ++ids;
+  // The first acts at once and has none.
+  EXPECT_EQ(ids, 0U);
+  while (!book.reserve(7, 0s).id.empty()) ++ids;
+  EXPECT_GT(ids, 20U);
+  EXPECT_LE(book.reservations.memory().bytes(), book.reservations.memory().bound() / 2);
+  EXPECT_FALSE(book.reserve(8, 0s).id.empty()) << "another client's share is its own";
+
+  EXPECT_TRUE(book.reserve(7, 60s).id.empty());
+  EXPECT_EQ(book.request.fault, Fault::unsuitable);
+  EXPECT_EQ(book.request.why, "this client's share of the memory for reservations is full: " +
+                                  std::to_string(32 * kOneWait) + " bytes");
+  std::uint64_t client = 100;
+  while (!book.reserve(client, 60s).id.empty()) ++client;
+  EXPECT_EQ(book.request.why,
+            "the memory for reservations is full: " + std::to_string(64 * kOneWait) + " bytes");
+  EXPECT_LE(book.reservations.memory().bytes(), book.reservations.memory().bound());
+
+  Book held(64 * kOneWait);
+  while (!held.reserve(++client, 60s).id.empty()) {
+  }
+  EXPECT_EQ(held.request.why, "what holds may take of the memory for reservations is full: " +
+                                  std::to_string(48 * kOneWait) + " bytes");
+  EXPECT_FALSE(held.reserve(++client, 0s).id.empty()) << "those that only wait have the last quarter";
+}
+
+TEST(Reservations, give_their_memory_back_when_they_are_over) {
+  Book book(1_MiB);
+  std::vector<Reservation> made;
+  for (int i = 0; i < 100; ++i) made.push_back(book.reserve(7, i % 2 ? 60s : 0s));
+  for (std::size_t i = 1; i < made.size(); i += 3) book.cancel(made[i]);
+  EXPECT_GT(book.reservations.memory().bytes(), 0U);
+  // Nothing looks for what is over but those who come: other keys of the same stripes and shelves.
+  for (int i = 0; i < 10'000; ++i) {
+    Reservation asked{.max_wait = 100s, .hold = 1ns};
+    Check check{
+        .limit = &book.one, .key = {}, .hash = book.table.hash(std::to_string(i), Algorithm::gcra, 0)};
+    Request request{.checks = {&check, 1}, .reservation = &asked};
+    book.reservations.reserve(request, {10'000s + 2s * i, 10'000s + 2s * i});
+  }
+  EXPECT_LT(book.reservations.memory().bytes(), 200 * (kOneWait + Line::kBytes + Line::kHoldBytes));
+}
+
+// As many holes as there are reservations between them, and not as many as have left.
+TEST(Reservations, a_fleet_that_leaves_leaves_the_key_as_free_as_it_was) {
+  for (const int order : {1, -1, 7}) {
+    Book book(64_MiB);
+    constexpr int kFleet = 5000;
+    std::vector<Reservation> made;
+    const Limit fast = limit("200/s burst 10");
+    const auto ask = [&](nanoseconds max_wait) {
+      Reservation asked{.max_wait = max_wait, .client = 7};
+      Check check{.limit = &fast, .key = "k", .hash = book.table.hash("k", Algorithm::gcra, 0)};
+      Request request{.checks = {&check, 1}, .reservation = &asked};
+      book.reservations.reserve(request, {1s, 1s});
+      EXPECT_TRUE(request.charged);
+      return asked;
+    };
+    for (int i = 0; i < kFleet; ++i) made.push_back(ask(100s));
+    const std::size_t waiting = book.reservations.memory().bytes();
+    for (int i = 10; i < kFleet; ++i) {
+      const int which = order > 0 ? 10 + (i - 10) * order % (kFleet - 10) : kFleet - 1 - (i - 10);
+      EXPECT_EQ(book.cancel(made[static_cast<std::size_t>(which)]), 1U) << which;
+    }
+    EXPECT_EQ(book.reservations.counts().holes, 0U);
+    EXPECT_EQ(book.reservations.counts().lost_holes, 0U);
+    EXPECT_LT(book.reservations.memory().bytes(), waiting / 100);
+    EXPECT_EQ(ask(100s).wait, 5ms);
+  }
 }
 
 TEST(Reservations, of_many_threads_are_all_or_none_and_each_is_cancelled_once) {

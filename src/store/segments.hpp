@@ -134,6 +134,8 @@ class Segments {
   static constexpr Place place_of(std::uint64_t hash) {
     return place(hash >> 22, static_cast<std::uint32_t>(hash) & kBucketMask);
   }
+  // One hash of those that have this place, always the same.
+  static constexpr std::uint64_t hash_of(Place place) { return place.tag << 22 | place.bucket; }
   std::uint32_t leaf_of(std::uint64_t tag) const {
     return static_cast<std::uint32_t>((static_cast<unsigned __int128>(tag << 22) * leaves_) >> 64);
   }

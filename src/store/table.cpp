@@ -7,9 +7,11 @@
 #include <stdexcept>
 #include <string>
 
+#include "core/reservation.hpp"
 #include "store/held.hpp"
 #include "store/in_place.hpp"
 #include "store/joint_check.hpp"
+#include "store/lined.hpp"
 
 namespace weir::store {
 namespace {
@@ -42,8 +44,8 @@ namespace {
                                                    nanoseconds now) WEIR_REQUIRES(bucket) {
   const nanoseconds forgotten = as_time(segment.forgotten.load(std::memory_order_relaxed));
   const nanoseconds no_earlier = std::max(now, forgotten);
-  const core::Step step =
-      core::decide(rule, bucket.state(slot), no_earlier, cost, std::max(arrived, forgotten));
+  const core::Step step = core::decide(rule, without_line(rule, bucket.state(slot)), no_earlier, cost,
+                                       std::max(arrived, forgotten));
   if (step.changes) {
     segment.forget(static_cast<std::uint64_t>(no_earlier.count()));
     bucket.set(slot, step.next);
@@ -52,14 +54,6 @@ namespace {
 }
 
 }  // namespace
-
-// A key that has an entry.
-inline Decision Table::decide(Bucket& bucket, int slot, Segments::Segment& segment, const core::Rule& rule,
-                              Cost cost, nanoseconds arrived, nanoseconds now) {
-  if (core::counted_by_another_quota(rule, bucket.state(slot))) [[unlikely]]
-    return decide_by_another_quota(bucket, slot, segment, rule, cost, arrived, now);
-  return bucket.decide(slot, rule, cost, arrived, now);
-}
 
 Decision Table::check(Place place, const Limit& limit, Cost cost, nanoseconds arrived, nanoseconds now) {
   const core::Rule& rule = limit.rule;
@@ -73,8 +67,11 @@ Decision Table::check(Place place, const Limit& limit, Cost cost, nanoseconds ar
       if (owner.bucket != nullptr) guess = owner.bucket;
       continue;
     }
-    if (const int slot = home.find(place.tag); slot >= 0)
-      return decide(home, slot, *owner.segment, rule, cost, arrived, now);
+    if (const int slot = home.find(place.tag); slot >= 0) {
+      if (core::counted_by_another_quota(rule, home.state(slot))) [[unlikely]]
+        break;
+      return home.decide(slot, rule, cost, arrived, now);
+    }
     if (home.overflowed()) {
       // Mostly it is in its other bucket, and that one is not locked. Only trying for it cannot lock up with
       // another thread that holds it and waits for ours.
@@ -84,8 +81,8 @@ Decision Table::check(Place place, const Limit& limit, Cost cost, nanoseconds ar
       const Held held_too(*other, std::adopt_lock);
       const Segments::Owner there = segments_.owner(leaf, number);
       const int slot = there.bucket == other ? other->find(place.tag) : -1;
-      if (slot < 0) break;
-      return decide(*other, slot, *there.segment, rule, cost, arrived, now);
+      if (slot < 0 || core::counted_by_another_quota(rule, other->state(slot))) break;
+      return other->decide(slot, rule, cost, arrived, now);
     }
     const nanoseconds forgotten = as_time(owner.segment->forgotten.load(std::memory_order_relaxed));
     const core::Step step =
@@ -100,36 +97,61 @@ Decision Table::check(Place place, const Limit& limit, Cost cost, nanoseconds ar
   return check_pair(place, limit, cost, arrived, now);
 }
 
-// The general case: both buckets locked, whatever it takes to find room. It begins again only after a split,
-// of which there are less than leaves(), or when another thread took the room that was there.
+namespace {
+
+// Of a key without an entry: false when it is to be charged and has no slot; then the soonest that one is
+// free.
+bool decide_fresh(const Segments::Pair& pair, Place place, nanoseconds now, core::Step& step,
+                  std::uint64_t& soonest) {
+  if (!step.changes) return true;
+  for (const auto [bucket, segment] : pair.homes) {
+    bucket->assert_held();
+    if (const int slot = bucket->free_slot(now); slot >= 0) {
+      segment->put(*bucket, slot, place.tag, step.next);
+      Bucket& first = *pair.homes[0].bucket;
+      first.assert_held();
+      if (bucket != &first) first.mark_overflowed();
+      return true;
+    }
+    soonest = std::min(soonest, bucket->soonest_free(now));
+  }
+  return false;
+}
+
+}  // namespace
+
+// The general case: both buckets locked, a debt that was counted by another quota, a line, whatever it takes
+// to find room. It begins again only after a split, of which there are less than leaves(), or when another
+// thread took the room that was there.
 Decision Table::check_pair(Place place, const Limit& limit, Cost cost, nanoseconds arrived, nanoseconds now) {
   const core::Rule& rule = limit.rule;
   for (;;) {
     std::uint64_t soonest = ~std::uint64_t{0};
     core::Step step{};
+    bool has_line = false;
     {
       const Segments::Pair pair = segments_.lock_pair(place);
-      for (const auto [bucket, segment] : pair.homes) {
-        bucket->assert_held();
-        if (const int slot = bucket->find(place.tag); slot >= 0)
-          return decide(*bucket, slot, *segment, rule, cost, arrived, now);
-      }
       nanoseconds forgotten{0};
-      for (const auto [bucket, segment] : pair.homes)
-        forgotten = std::max(forgotten, as_time(segment->forgotten.load(std::memory_order_relaxed)));
-      step = core::decide(rule, {}, std::max(now, forgotten), cost, std::max(arrived, forgotten));
-      if (!step.changes) return step.decision();
       for (const auto [bucket, segment] : pair.homes) {
         bucket->assert_held();
-        if (const int slot = bucket->free_slot(now); slot >= 0) {
-          segment->put(*bucket, slot, place.tag, step.next);
-          Bucket& first = *pair.homes[0].bucket;
-          first.assert_held();
-          if (bucket != &first) first.mark_overflowed();
-          return step.decision();
-        }
-        soonest = std::min(soonest, bucket->soonest_free(now));
+        forgotten = std::max(forgotten, as_time(segment->forgotten.load(std::memory_order_relaxed)));
+        const int slot = has_line ? -1 : bucket->find(place.tag);
+        if (slot < 0) continue;
+        const core::TwoWords state = bucket->state(slot);
+        if (!core::counted_by_another_quota(rule, state))
+          return bucket->decide(slot, rule, cost, arrived, now);
+        has_line = is_lined(state, now);
+        if (!has_line) return decide_by_another_quota(*bucket, slot, *segment, rule, cost, arrived, now);
       }
+      if (!has_line) {
+        step = core::decide(rule, {}, std::max(now, forgotten), cost, std::max(arrived, forgotten));
+        if (decide_fresh(pair, place, now, step, soonest)) return step.decision();
+      }
+    }
+    if (has_line) {
+      Check check{.limit = &limit, .key = {}, .cost = cost, .hash = Segments::hash_of(place)};
+      check_lined({&check, 1}, arrived, now);
+      return check.decision;
     }
     if (segments_.make_room(place, now) != Segments::Room::none) continue;
     refused_.fetch_add(1, std::memory_order_relaxed);
@@ -137,6 +159,11 @@ Decision Table::check_pair(Place place, const Limit& limit, Cost cost, nanosecon
     return {Verdict::denied, rule.quota.burst(), 0, as_time(core::at_most_the_longest(soonest)),
             nanoseconds{0}};
   }
+}
+
+bool Table::check_lined(std::span<Check> checks, nanoseconds arrived, nanoseconds now) {
+  return lines_ != nullptr ? lines_->check_all(checks, arrived, now)
+                           : check_all(checks, arrived, now, Lines{});
 }
 
 bool Table::check_all(std::span<Check> checks, nanoseconds arrived, nanoseconds now) {
@@ -147,26 +174,36 @@ bool Table::check_all(std::span<Check> checks, nanoseconds arrived, nanoseconds 
   JointCheck joint(segments_, when_full_, checks, arrived, now);
   while (!joint.round()) {
   }
+  if (joint.needs_lines()) return check_lined(checks, arrived, now);
   refused_.fetch_add(joint.refused(), std::memory_order_relaxed);
   return joint.charged();
 }
 
-bool Table::reserve_all(std::span<Check> checks, nanoseconds arrived, nanoseconds now, Reserving& reserving) {
-  JointCheck joint(segments_, when_full_, checks, arrived, now, &reserving);
+bool Table::check_all(std::span<Check> checks, nanoseconds arrived, nanoseconds now, const Lines& lines) {
+  JointCheck joint(segments_, when_full_, checks, arrived, now, &lines);
   while (!joint.round()) {
   }
   refused_.fetch_add(joint.refused(), std::memory_order_relaxed);
   return joint.charged();
 }
 
-bool Table::take_back(Place place, const core::Charge& charge) {
+bool Table::reserve_all(std::span<Check> checks, nanoseconds arrived, nanoseconds now, const Lines& lines,
+                        Reserving& reserving) {
+  JointCheck joint(segments_, when_full_, checks, arrived, now, &lines, &reserving);
+  while (!joint.round()) {
+  }
+  refused_.fetch_add(joint.refused(), std::memory_order_relaxed);
+  return joint.charged();
+}
+
+bool Table::exchange(Place place, core::TwoWords before, core::TwoWords after) {
   const Segments::Pair pair = segments_.lock_pair(place);
   for (const auto [bucket, segment] : pair.homes) {
     bucket->assert_held();
     const int slot = bucket->find(place.tag);
     if (slot < 0) continue;
-    if (bucket->state(slot) != charge.after) return false;
-    bucket->set(slot, charge.before);
+    if (bucket->state(slot) != before) return false;
+    bucket->set(slot, after);
     return true;
   }
   return false;
@@ -177,7 +214,8 @@ namespace {
 void write(Bucket& bucket, int slot, Segments::Segment& segment, core::TwoWords state, nanoseconds now)
     WEIR_REQUIRES(bucket) {
   // As decide_by_another_quota() does.
-  if (state.word != bucket.state(slot).word) segment.forget(static_cast<std::uint64_t>(now.count()));
+  if ((state.word ^ bucket.state(slot).word) & ~kLined)
+    segment.forget(static_cast<std::uint64_t>(now.count()));
   bucket.set(slot, state);
 }
 
@@ -235,9 +273,12 @@ std::optional<core::TwoWords> change(Segments& segments, Place place, nanosecond
 
 }  // namespace
 
-core::TwoWords Table::settle(Place place, const core::Settlement& settlement, nanoseconds now) {
-  const auto settled = [&](core::TwoWords state) { return core::settle(settlement, state, now); };
-  return change(segments_, place, now, settled).value_or(core::TwoWords{});
+core::TwoWords Table::owe(Place place, const Quota& quota, std::uint64_t units, nanoseconds now) {
+  const auto owing = [&](core::TwoWords state) {
+    const core::TwoWords after = core::owe(quota, without_line(state), units, now);
+    return is_lined(state, now) ? core::TwoWords{after.until, after.word | kLined} : after;
+  };
+  return without_line(change(segments_, place, now, owing).value_or(core::TwoWords{}));
 }
 
 void Table::look_all(std::span<Check> checks, nanoseconds now) {
@@ -261,10 +302,12 @@ bool Table::reset(Place place, nanoseconds now) {
 
 namespace {
 
-core::TwoWords raised(core::TwoWords state, const Quota& quota, std::uint64_t tat, nanoseconds now) {
+core::TwoWords raised(core::TwoWords lined, const Quota& quota, std::uint64_t tat, nanoseconds now) {
+  const core::TwoWords state = without_line(lined);
   const auto interval = static_cast<std::uint64_t>(quota.emission_interval().count());
   const std::uint64_t ahead = core::ahead_of(state.until, now);
-  if (ahead == 0 || state.word == interval) return {std::max(state.until, tat), interval};
+  if (ahead == 0) return {std::max(state.until, tat), interval};
+  if (state.word == interval) return {std::max(state.until, tat), lined.word};
   // Counted by another quota: whole units are owed.
   const std::uint64_t units = (ahead - 1) / state.word + 1;
   // More than the whole burst, still at its former pace.
@@ -298,9 +341,10 @@ void Table::give_back(Place place, const Quota& quota, Cost cost, nanoseconds ch
     bucket->assert_held();
     const int slot = bucket->find(place.tag);
     if (slot < 0) continue;
-    const auto [tat, interval] = bucket->state(slot);
+    const core::TwoWords state = bucket->state(slot);
+    const auto [tat, interval] = without_line(state);
     const core::gcra::State left = core::gcra::give_back(quota, {tat, interval}, now, cost, charged_at);
-    bucket->set(slot, {left.tat, left.interval});
+    bucket->set(slot, {left.tat, state.word});
   }
 }
 

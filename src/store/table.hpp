@@ -20,6 +20,7 @@
 // first had to go there. How it lies in memory and grows: store/segments.hpp.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -28,7 +29,6 @@
 #include <string_view>
 #include <vector>
 
-#include "core/reservation.hpp"
 #include "core/rule.hpp"
 #include "core/siphash.hpp"
 #include "core/step.hpp"
@@ -41,7 +41,20 @@
 
 namespace weir::store {
 
+class Line;
 struct Reserving;
+using Lines = std::array<Line*, kMostChecks>;
+
+// What keeps the lines of keys (lined.hpp), asked for the checks of one that has a line.
+class LinedKeys {
+ public:
+  // Locks the lines of the checks' keys and lets Table::check_all() decide with them.
+  virtual bool check_all(std::span<Check> checks, std::chrono::nanoseconds arrived,
+                         std::chrono::nanoseconds now) = 0;
+
+ protected:
+  ~LinedKeys() = default;
+};
 
 class Table {
  public:
@@ -61,6 +74,9 @@ class Table {
   // less or for more than 2^48, std::system_error when the address space is refused.
   Table(std::size_t bytes, WhenFull when_full, core::HashKey seed = random_seed())
       : segments_(at_least(bytes)), seed_(seed), when_full_(when_full) {}
+
+  // Without it, states have no lines. Before anything is asked; it must live as long as anything is asked.
+  void set_lines(LinedKeys* lines) { lines_ = lines; }
 
   // What place_of() makes a key's place of. The id 0 with gcra leaves the hash of the key alone, which is
   // what snapshots of one limit have always held.
@@ -89,13 +105,16 @@ class Table {
   // check's hash is hash(), and they are not malformed() (store/form.hpp). The decisions say what each would
   // have answered alone after those before it. At most kMostChecks.
   bool check_all(std::span<Check> checks, nanoseconds arrived, nanoseconds now);
+  // With the lines of all their keys.
+  bool check_all(std::span<Check> checks, nanoseconds arrived, nanoseconds now, const Lines& lines);
   // The same for the moment at which all allow, from `now` on; all limits are gcra's. Each check's hash is
   // set.
-  bool reserve_all(std::span<Check> checks, nanoseconds arrived, nanoseconds now, Reserving& reserving);
-  // Takes back what was charged, exactly, if nothing has happened to the key since.
-  bool take_back(Place place, const core::Charge& charge);
-  // core::settle() for the key: its state after that. More cost is lost when there is no room for the key.
-  core::TwoWords settle(Place place, const core::Settlement& settlement, nanoseconds now);
+  bool reserve_all(std::span<Check> checks, nanoseconds arrived, nanoseconds now, const Lines& lines,
+                   Reserving& reserving);
+  // Puts one state in the place of another; false when the key's is not that one.
+  bool exchange(Place place, core::TwoWords before, core::TwoWords after);
+  // core::owe() for the key: its state after that. It is lost when there is no room for the key.
+  core::TwoWords owe(Place place, const Quota& quota, std::uint64_t units, nanoseconds now);
   // What check_all() would decide, as core::look() says it. Whether a key that is not here would find room is
   // not looked at.
   void look_all(std::span<Check> checks, nanoseconds now);
@@ -106,7 +125,7 @@ class Table {
   // in another T is counted in this one first. False when there is no room, which is not for when_full to
   // decide.
   bool raise(Place place, const Quota& quota, std::uint64_t tat, nanoseconds now);
-  // What is kept of a key; nothing of one that is not here.
+  // What is kept of a key, with the bit of its line; nothing of one that is not here.
   core::TwoWords state_of(Place place) const;
   // Puts a state in the place of what is kept of the key. False when there is no room.
   bool replace(Place place, core::TwoWords state, nanoseconds now);
@@ -142,13 +161,13 @@ class Table {
  private:
   static std::size_t at_least(std::size_t bytes);
   bool put_back(const Entry& entry, bool anywhere, nanoseconds now);
-  static Decision decide(Bucket& bucket, int slot, Segments::Segment& segment, const core::Rule& rule,
-                         Cost cost, nanoseconds arrived, nanoseconds now) WEIR_REQUIRES(bucket);
+  bool check_lined(std::span<Check> checks, nanoseconds arrived, nanoseconds now);
   Decision check_pair(Place place, const Limit& limit, Cost cost, nanoseconds arrived, nanoseconds now);
 
   Segments segments_;
   core::HashKey seed_;
   WhenFull when_full_;
+  LinedKeys* lines_ = nullptr;
   std::atomic<std::uint64_t> refused_{0};
 };
 
