@@ -25,18 +25,18 @@
 -- its line.
 --
 -- A line is one sorted set, the rule that of src/store/line.hpp. The score says what a member is; each range is
--- searched by time or by number:
+-- searched by time or by number. Here us are those since 1.5 x 10^15 us (2017), rounded up, and good until 2109:
 --
 --   0               'EPOCH T burst generation units moved held until tat'  the numbers that holes were charged by; how
 --                   often all was lost; units that have ever been charged; ns that the line has ever moved up, modulo
 --                   2^53; units held; the last time that anything in it matters; and the state's tat as its last
 --                   change left it
---   10^12 ...       'o' id number units until    what may still be settled; the score is the ms of until
---   10^15 ...       'm' id                  a moment that somebody has; the score is its us, rounded up
---   4 x 10^15 ...   number                  what may still be settled, by its number
---   6 x 10^15 ...   number ' ' ns           of those: for how long of what followed it, up to the next, the line moved
---   -10^16 + us     'h' HOLE                a hole, by its moment: moment end low units count number lasts
---   -5 x 10^15 + us 'e' HOLE                the same, by its end
+--   -9 x 10^15 + us 'h' HOLE                a hole, by its moment: moment end low units count number lasts
+--   -6 x 10^15 + us 'e' HOLE                the same, by its end
+--   -3 x 10^15 + us 'm' id                  a moment that somebody has
+--   10^12 + ms      'o' id number units until    what may still be settled, by until
+--   10^15 + number  number                  the same, by its number
+--   3 x 10^15 + number  number ' ' ns       of those: for how long of what followed it, up to the next, the line moved
 --
 -- A state that has a line says so: ' @EPOCH' at its end, which is lost when the debt is recounted, drained and
 -- charged again, or forgotten. Then nothing of before can be taken back. A state that is gone though it still owed
@@ -46,7 +46,7 @@ local call, format, match, sub = redis.call, string.format, string.match, string
 local floor, ceil, max, min = math.floor, math.ceil, math.max, math.min
 local time = ARGV[2] == '' and call('TIME') or {match(ARGV[2], '^(%d+) (%d+)$')}
 local s, n = time[1] + 0, time[2] * 1000
-local now_us = s * 1e6 + time[2]
+local now_us = s * 1e6 + time[2] - 1.5e15  -- since 2017, so that beside what it is added to it is exact
 
 -- Most reservations are of one limit and can act now, as a check: decided as in check.lua, before any function is made.
 if ARGV[1] == 'reserve' and not KEYS[4] and ARGV[5] == '0' and ARGV[6] == '' then
@@ -71,10 +71,10 @@ end
 
 -- include times.lua
 
-local MOMENTS, ENDS, NUMBERS, WORDS = -1e16, -5e15, 4e15, 6e15
+local HOLES, ENDS, AHEAD, UNTIL, NUMBERS, WORDS = -9e15, -6e15, -3e15, 1e12, 1e15, 3e15
 local LOOKED = 64       -- holes that are looked at, and holds
 local MOST_WORDS = 1024
-local MOST_UNITS = 1e15  -- those that come after so many of a line are not settled for less
+local MOST_UNITS = 1e15  -- what a line charges after that many is not settled for less
 local TURN = 9007199254740992
 
 local function int(number) return format('%d', number) end
@@ -132,7 +132,7 @@ end
 
 -- The state is another than the line knew.
 local function lose(line)
-  remove_scores(line, int(MOMENTS), '(0')
+  remove_scores(line, int(HOLES), '(' .. int(AHEAD))
   remove_scores(line, int(WORDS), '+inf')
   line.generation = line.generation + 1
 end
@@ -166,12 +166,12 @@ end
 -- A hole belongs to the numbers that it was charged by.
 local function count_by(line, T, burst)
   if line.T == T and line.burst == burst then return end
-  remove_scores(line, int(MOMENTS), '(0')
+  remove_scores(line, int(HOLES), '(' .. int(AHEAD))
   line.T, line.burst = T, burst
 end
 
 local function is_anybody_ahead(line)
-  return by_score(line, '(' .. int(now_us), int(NUMBERS - 1), 1)[1]
+  return by_score(line, '(' .. int(AHEAD + now_us), '(0', 1)[1]
 end
 
 -- A hole's times are digits, and its `at`, `stop` and `low_at` ns from now.
@@ -186,7 +186,7 @@ local function words_of_hole(hole)
 end
 local function put_hole(line, hole)
   local words = words_of_hole(hole)
-  call('ZADD', line.key, int(us_of(from_now(hole.moment)) + MOMENTS), 'h' .. words,
+  call('ZADD', line.key, int(us_of(from_now(hole.moment)) + HOLES), 'h' .. words,
        int(us_of(from_now(hole.stop)) + ENDS), 'e' .. words)
 end
 local function remove_hole(line, hole)
@@ -206,7 +206,7 @@ end
 
 -- Those whose moment has come without anybody to take them, and those that have drained.
 local function drop_passed(line)
-  for _, member in ipairs(by_score(line, int(MOMENTS), int(now_us + MOMENTS), LOOKED)) do
+  for _, member in ipairs(by_score(line, int(HOLES), int(now_us + HOLES), LOOKED)) do
     local hole = read_hole(member)
     if hole.at <= 0 then
       if hole.lasts then
@@ -227,7 +227,7 @@ local function drop_passed(line)
 end
 local function has_holes(line)
   drop_passed(line)
-  return by_score(line, int(MOMENTS), int(ENDS - 1), 1)[1]
+  return by_score(line, int(HOLES), int(ENDS - 1), 1)[1]
 end
 
 -- With the one before it, the one after it, or both.
@@ -245,7 +245,7 @@ local function add_hole(line, hole)
       hole = before
     end
   end
-  local after = by_score(line, int(us_of(from_now(hole.stop)) + ENDS), '(0', 2)
+  local after = by_score(line, int(us_of(from_now(hole.stop)) + ENDS), '(' .. int(AHEAD), 2)
   for _, member in ipairs(after) do
     local next_hole = read_hole(member)
     if from_now(next_hole.low) == begin_of(line, next_hole) and joins(hole, next_hole) then
@@ -286,8 +286,8 @@ local function take_from(line, hole, units, latest)
 end
 local function take_hole(line, units, latest)
   drop_passed(line)
-  local to = int(us_of(latest) + MOMENTS)
-  for _, member in ipairs(by_score(line, int(MOMENTS), to, LOOKED)) do
+  local to = int(us_of(latest) + HOLES)
+  for _, member in ipairs(by_score(line, int(HOLES), to, LOOKED)) do
     local at, own = take_from(line, read_hole(member), units, latest)
     if at then return at, own end
   end
@@ -333,7 +333,7 @@ end
 local function end_holds(line, all)
   repeat
     local ended = 0
-    for _, member in ipairs(by_score(line, '1000000000000', int(floor(now_us / 1e3)), all and 64 or 2)) do
+    for _, member in ipairs(by_score(line, int(UNTIL), int(UNTIL + s * 1e3 + floor(n / 1e6)), all and 64 or 2)) do
       local number, units, stop = match(member, ' (%d+) (%d+) (%d+)$')
       if from_now(stop) <= 0 then
         ended = ended + call('ZREM', line.key, member)
@@ -345,7 +345,7 @@ local function end_holds(line, all)
 end
 
 -- How long until `units` more fit beside those that are held; below 0: they never do. Where more than LOOKED have to
--- end first, until so many have.
+-- end first, until that many have.
 local function until_hold_fits(line, units, at_most)
   if at_most == 'any' then return 0 end
   at_most = at_most + 0
@@ -355,7 +355,7 @@ local function until_hold_fits(line, units, at_most)
   local held = line.held
   if held + units <= at_most then return 0 end
   local open = {}
-  for i, member in ipairs(by_score(line, '1000000000000', '10000000000000', LOOKED)) do
+  for i, member in ipairs(by_score(line, int(UNTIL), '(' .. int(NUMBERS), LOOKED)) do
     local its, stop = match(member, ' (%d+) (%d+)$')
     open[i] = {units = its, stop = from_now(stop)}
   end
@@ -462,12 +462,12 @@ if ARGV[1] == 'reserve' then
       local state = states[i]
       if state.mark ~= ' @' .. line.epoch then write_state(i, state.digits, state.T, ' @' .. line.epoch) end
       line.tat = state.digits
-      remove_scores(line, '1000000000000000', int(now_us))
-      if moment > 0 then call('ZADD', line.key, int(us_of(moment)), 'm' .. id) end
+      remove_scores(line, int(AHEAD), int(AHEAD + now_us))
+      if moment > 0 then call('ZADD', line.key, int(AHEAD + us_of(moment)), 'm' .. id) end
       local held = hold > 0 and its.at_most ~= '' and not its.shadow
       if held then
         end_holds(line, false)
-        call('ZADD', line.key, int(s * 1e3 + floor((n + moment + hold) / 1e6)),
+        call('ZADD', line.key, int(UNTIL + s * 1e3 + floor((n + moment + hold) / 1e6)),
              format('o%s %d %d %s', id, part.number, its.units, last))
         if part.number < MOST_UNITS then call('ZADD', line.key, int(NUMBERS + part.number), int(part.number)) end
         line.held = line.held + its.units
@@ -604,7 +604,7 @@ local function move_back(part, tat)
   local i, line = part.i, part.line
   local mark = states[i].mark
   local hole = hole_at(line, tat)
-  while hole do
+  while hole and not (hole.lasts and hole.at > 0) do
     remove_hole(line, hole)
     tat = hole.low
     hole = hole_at(line, tat)
@@ -664,8 +664,9 @@ local function settle_for_less(part)
   local stop = part.knows and part.number < MOST_UNITS and end_of(line, part) or 0
   local back = min(max(stop, 0), (part.units - actual) * part.T)
   if back <= 0 then return close_hold(line, part.number, 0) end
-  if state.tat == stop then
+  if state.tat == stop and from_now(moment) <= 0 then
     close_hold(line, part.number, 0)
+    drop_passed(line)
     return move_back(part, digits_of(stop - back))
   end
   if not has_holes(line) and not is_anybody_ahead(line) and

@@ -115,13 +115,12 @@ class LimiterKept final : public Kept {
     if (line.epoch() != epoch_) return std::nullopt;
     core::TwoWords state = known(locked);
     if (actual < own_.count) {
-      line.settle(own_, own_.count - actual, now, 0, state);
+      line.settle(own_, moment_, own_.count - actual, now, 0, state);
     } else {
       line.end_hold(own_);
       if (actual > own_.count) {
-        now = line.no_earlier(now);
-        state = core::owe(quota, state, actual - own_.count, now);
         line.read(now);
+        state = core::owe(quota, state, actual - own_.count, line.no_earlier(now));
       }
     }
     locked.tat = std::min(state.until, kInLine - 1);

@@ -202,10 +202,12 @@ std::optional<Line::Taken> Line::take_from(Holes::iterator at, std::uint64_t uni
 }
 
 // What came after these holes has been taken back, so they are the last of the line now, and their units go
-// back too.
-void Line::take_last(core::TwoWords& state) {
-  for (auto found = holes_.find(state.until); found != holes_.end(); found = holes_.find(state.until))
+// back too; not those of one that was settled before its moment, which is still to come.
+void Line::take_last(core::TwoWords& state, nanoseconds now) {
+  for (auto found = holes_.find(state.until); found != holes_.end(); found = holes_.find(state.until)) {
+    if (found->second.lasts && found->second.moment > now) return;
     state.until = remove(found).low;
+  }
 }
 
 void Line::hold(OwnUnits& own, nanoseconds until, nanoseconds now) {
@@ -265,7 +267,7 @@ bool Line::cancel(const OwnUnits& own, nanoseconds moment, nanoseconds now, std:
   drop_passed(now);
   if (state.until == own.end) {
     state.until = own.low;
-    take_last(state);
+    take_last(state, now);
     return true;
   }
   if (own.numbers != numbers_ || moment <= now) {
@@ -275,8 +277,9 @@ bool Line::cancel(const OwnUnits& own, nanoseconds moment, nanoseconds now, std:
   return add(own.end, {.moment = moment, .low = own.low, .units = own.count, .number = own.number}, client);
 }
 
-void Line::settle(const OwnUnits& own, std::uint64_t less, nanoseconds now, std::uint64_t client,
-                  core::TwoWords& state) {
+// One that is settled before its moment is still to act at it, and those who come later do not act before.
+void Line::settle(const OwnUnits& own, nanoseconds moment, std::uint64_t less, nanoseconds now,
+                  std::uint64_t client, core::TwoWords& state) {
   const auto hold = own.held ? holds_.find(own.number) : holds_.end();
   if (hold == holds_.end()) return;
   now = no_earlier(now);
@@ -286,10 +289,11 @@ void Line::settle(const OwnUnits& own, std::uint64_t less, nanoseconds now, std:
   const auto back = static_cast<std::uint64_t>(
       std::min<unsigned __int128>(core::ahead_of(end, now), static_cast<unsigned __int128>(less) * interval));
   if (back == 0) return close(hold, 0);
-  if (state.until == end) {
+  if (state.until == end && moment <= now) {
     close(hold, 0);
+    drop_passed(now);
     state.until -= back;
-    return take_last(state);
+    return take_last(state, now);
   }
   if (!has_holes(now) && !is_anybody_ahead(now) && words_.size() < kMostWords) {
     close(hold, back);

@@ -6,7 +6,7 @@
 // [end - units x T, end]; nobody else does, and it acts no later than the first of them begins. So in a span
 // of length W no more can act than burst + W / T (docs/algorithm.md, "Waiting", has the proofs). Three things
 // take units back:
-// - the last ones of the line: the tat moves back;
+// - the last ones of the line, of one that was cancelled or has acted: the tat moves back;
 // - those of a hold, when nobody who comes after them has a moment ahead: all that follow move up;
 // - any others leave a hole, which a later reservation takes over.
 //
@@ -69,7 +69,7 @@ class Line {
   // Between how many open holds others have moved up. A settlement that would make one more leaves a hole.
   static constexpr std::size_t kMostWords = 1024;
 
-  // What is kept takes about so many bytes, for ReservationMemory.
+  // About the bytes that what is kept takes, for ReservationMemory.
   static constexpr std::size_t kBytes = 640;
   static constexpr std::size_t kHoleBytes = 256;
   static constexpr std::size_t kHoldBytes = 176;
@@ -120,7 +120,7 @@ class Line {
   // Its units may be settled until then.
   void hold(OwnUnits& own, nanoseconds until, nanoseconds now);
   // How long until `units` more fit beside those that are held; below 0: they never do. When more than
-  // kLooked holds would have to end first: until so many have.
+  // kLooked holds would have to end first: until that many have.
   nanoseconds until_hold_fits(std::uint64_t units, std::uint64_t at_most, nanoseconds now);
   std::size_t holds() const { return holds_.size(); }
 
@@ -128,9 +128,9 @@ class Line {
   // come; false when its units are lost.
   bool cancel(const OwnUnits& own, nanoseconds moment, nanoseconds now, std::uint64_t client,
               core::TwoWords& state);
-  // It cost `less` units less than it was charged.
-  void settle(const OwnUnits& own, std::uint64_t less, nanoseconds now, std::uint64_t client,
-              core::TwoWords& state);
+  // What acts, or has acted, at `moment` cost `less` units less than it was charged.
+  void settle(const OwnUnits& own, nanoseconds moment, std::uint64_t less, nanoseconds now,
+              std::uint64_t client, core::TwoWords& state);
   // It ends without taking anything back; what remains of its moment stands.
   void end_hold(const OwnUnits& own);
 
@@ -169,7 +169,7 @@ class Line {
   bool join(std::uint64_t end, const Hole& hole);
   std::optional<Taken> take_from(Holes::iterator at, std::uint64_t units, nanoseconds now,
                                  nanoseconds latest);
-  void take_last(core::TwoWords& state);
+  void take_last(core::TwoWords& state, nanoseconds now);
   void remove_moment(nanoseconds moment);
   std::uint64_t end_of(const OwnUnits& own) const;
   void close(Holds::iterator hold, std::uint64_t moved);

@@ -409,10 +409,10 @@ void Reservations::settle(Request& request, nanoseconds now) {
   const auto record = take_record(*id, now, false);
   if (!record) return;
   Locked locked(*this, record->parts);
-  for (const Part& part : record->parts) settle(part, asked, now);
+  for (const Part& part : record->parts) settle(part, record->moment, asked, now);
 }
 
-void Reservations::settle(const Part& part, Reservation& asked, nanoseconds now) {
+void Reservations::settle(const Part& part, nanoseconds moment, Reservation& asked, nanoseconds now) {
   Line* const line = find_line(part);
   if (line == nullptr) return;
   asked.wait = std::max(asked.wait, nanoseconds{0});
@@ -420,13 +420,14 @@ void Reservations::settle(const Part& part, Reservation& asked, nanoseconds now)
   Used used(*this, *line, part.hash);
   core::TwoWords state = used.state(now);
   if (asked.actual < part.own.count) {
-    used->settle(part.own, part.own.count - asked.actual, now, asked.client, state);
+    used->settle(part.own, moment, part.own.count - asked.actual, now, asked.client, state);
     used.set(state);
   } else {
     used->end_hold(part.own);
     if (asked.actual > part.own.count) {
-      now = used->no_earlier(now);
-      state = table_.owe(Table::place_of(part.hash), part.quota, asked.actual - part.own.count, now);
+      used->read(now);
+      state = table_.owe(Table::place_of(part.hash), part.quota, asked.actual - part.own.count,
+                         used->no_earlier(now));
     }
   }
   if (!part.shadow)

@@ -40,7 +40,7 @@ class Reservations final : public LinedKeys {
   using nanoseconds = std::chrono::nanoseconds;
 
   static constexpr std::size_t kMemory = std::size_t{64} << 20;
-  // What is kept of one takes about so many bytes, beside what its lines keep.
+  // About the bytes that what is kept of one takes, beside its lines' own.
   static constexpr std::size_t kRecordBytes = 224;
   static constexpr std::size_t kPartBytes = 160;
 
@@ -152,7 +152,7 @@ class Reservations final : public LinedKeys {
   void keep(Request& request, Asked& asked, nanoseconds now);
   std::optional<Record> take_record(ReservationId id, nanoseconds now, bool before_its_moment);
   bool cancel(const Part& part, const Record& record, std::uint64_t client, nanoseconds now);
-  void settle(const Part& part, Reservation& asked, nanoseconds now);
+  void settle(const Part& part, nanoseconds moment, Reservation& asked, nanoseconds now);
 
   Table& table_;
   ReservationMemory memory_;

@@ -97,7 +97,7 @@ struct Reservation {
   // Asked by reserve.
   std::chrono::nanoseconds max_wait{0};  // the furthest moment, from now
   std::chrono::nanoseconds hold{0};      // how long after its moment it can still be settled
-  // Of all verbs: on whose behalf, a connection or an address; each may have so much of the memory for
+  // Of all verbs: on whose behalf, a connection or an address; each has a share of the memory for
   // reservations. 0: this program's own.
   std::uint64_t client = 0;
   // Asked by cancel and settle: which. Answered by reserve; empty when it was denied, and when it acts now

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdlib>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -136,6 +137,7 @@ class InRedis final : public Subject {
 struct Account {
   std::int64_t burst;
   std::int64_t interval;
+  bool settles;
   struct Act {
     std::int64_t at;
     std::int64_t charged;
@@ -181,6 +183,7 @@ class Trace {
       if (!answer.granted) return;
       EXPECT_LE(answer.wait, asked.max_wait);
       act(asked, now_ + answer.wait, answer.has_id ? redis_.ids() - 1 : kNone);
+      if (answer.has_id && asked.hold > 0) held_.insert(redis_.ids() - 1);
     } else if (what < 13) {
       asked.verb = chance_.up_to(3) == 0 ? Verb::look : Verb::check;
       fill(asked);
@@ -206,12 +209,10 @@ class Trace {
  private:
   std::size_t any() { return chance_() % limits_.size(); }
 
-  // Numbers that the key never had, where the two are compared: a state whose T comes back may be a new one
-  // for Redis, which then lets the ids of the old one die (reserve.lua).
+  // Few intervals, so that a key comes back to one that it had before.
   void change(std::size_t i) {
     const std::int64_t burst = 1 + chance_.up_to(5);
-    const std::int64_t interval =
-        embedded_ != nullptr ? (1 + chance_.up_to(20)) * 1'000 + ++changes_ : (1 + chance_.up_to(4)) * 3'700;
+    const std::int64_t interval = (1 + chance_.up_to(4)) * 3'700;
     store::Limit limit{.rule = {Quota::make({1, nanoseconds{interval}}, burst).value()}, .id = 1 + i};
     limit.name = std::array{"first", "second", "third"}[i];
     if (embedded_ != nullptr && chance_.up_to(5) == 0)
@@ -219,7 +220,7 @@ class Trace {
     if (chance_.up_to(2) == 0) limit.holding.at_most = static_cast<std::uint64_t>(chance_.up_to(burst + 2));
     if (chance_.up_to(5) == 0) limit.holding.settles = false;
     limits_[i] = limit;
-    accounts_[i].push_back({burst, interval});
+    accounts_[i].push_back({burst, interval, limit.holding.settles});
     said += std::to_string(now_) + ": limit " + std::to_string(i) + " burst " + std::to_string(burst) +
             " T " + std::to_string(interval) + " kept " + std::to_string(limit.rule.kept.count()) +
             " at most " + std::to_string(limit.holding.at_most) +
@@ -272,27 +273,16 @@ class Trace {
       for (Account& each : of_limit)
         std::erase_if(each.acts, [&](const auto& act) { return act.id == asked.id; });
   }
-  // What went back has not acted.
+  // It has acted, or will, with what it turned out to cost; what it cost more nobody was asked for.
   void settle(Asked& asked) {
     asked.verb = Verb::settle;
     asked.actual = static_cast<std::uint64_t>(chance_.up_to(chance_.up_to(9) == 0 ? 30 : 3));
-    std::vector<std::int64_t> owed;
-    for (std::size_t i = 0; i < limits_.size(); ++i) owed.push_back(owes(i));
-    ask(asked);
-    for (std::size_t i = 0; i < limits_.size(); ++i) {
-      const std::int64_t back = owed[i] - owes(i);
-      if (back <= 0) continue;
-      for (Account& each : accounts_[i])
+    if (ask(asked).wait < 0 || !held_.contains(asked.id)) return;
+    for (auto& of_limit : accounts_)
+      for (Account& each : of_limit)
         for (auto& act : each.acts)
-          if (act.id == asked.id) act.charged -= back;
-    }
-  }
-  std::int64_t owes(std::size_t i) {
-    Check check{.limit = &limits_[i], .key = key_, .cost = Cost{1}};
-    Request request{.checks = {&check, 1}, .verb = Verb::look};
-    request.on_answer = [](Request&) {};
-    redis_.submit(request, 0);
-    return check.decision.reset_after.count();
+          if (each.settles && act.id == asked.id)
+            act.charged = std::min(act.charged, static_cast<std::int64_t>(asked.actual) * each.interval);
   }
   // What was granted before it is forgotten, and with it what it promised.
   void reset(Asked& asked) {
@@ -309,7 +299,8 @@ class Trace {
   Subject* embedded_;  // null: nothing is compared
   std::string key_;
   std::size_t first_id_;
-  std::int64_t most_wait_, most_ticks_, changes_ = 0;
+  std::int64_t most_wait_, most_ticks_;
+  std::set<std::size_t> held_;  // ids that can be settled for less
   std::vector<store::Limit> limits_;
   std::vector<std::size_t> which_;
   std::vector<std::vector<Account>> accounts_;  // for each limit, one for each change of its numbers
@@ -340,7 +331,6 @@ TEST_F(RedisReserving, four_processes_are_answered_as_by_the_embedded_store) {
   }
 }
 
-// Here numbers come back that a key had before.
 TEST_F(RedisReserving, at_the_moments_of_acting_no_span_holds_more_whatever_happens) {
   core::Chance chance;
   std::int64_t now = 0;
@@ -370,7 +360,7 @@ bool keeps_its_promise(const std::string& script, std::int64_t burst, const std:
   now = redis.began();
   constexpr std::int64_t kInterval = 1'000'000;
   const store::Limit limit{.rule = {Quota::make({1, nanoseconds{kInterval}}, burst).value()}};
-  Account account{burst, kInterval};
+  Account account{burst, kInterval, true};
   // One that acts now has no id.
   std::vector<std::size_t> ids;
   for (const Step& step : steps) {
@@ -400,15 +390,15 @@ std::string sabotaged(const std::vector<std::pair<std::string_view, std::string_
   return script;
 }
 
-constexpr std::string_view kTakesBack = "local i, line = part.i, part.line\n";
+constexpr std::string_view kTakesBack = "local function take_back(part)\n";
 
 TEST_F(RedisReserving, giving_back_all_that_has_not_drained_is_found_out) {
   const std::vector<Step> steps{{true, 1}, {true, 2}, {true, 2}, {false, 1}, {true, 2}};
   EXPECT_TRUE(keeps_its_promise("", 2, steps));
   EXPECT_FALSE(keeps_its_promise(sabotaged({{kTakesBack, R"(
     if true then
-      write_state(i, digits_of(max(states[i].tat - part.units * part.T, 0)), part.T)
-      note_state(line, states[i])
+      local state = states[part.i]
+      write_state(part.i, digits_of(max(state.tat - part.units * part.T, 0)), part.T, state.mark)
       return true
     end
 )"}}),
@@ -426,8 +416,8 @@ TEST_F(RedisReserving, giving_back_all_but_what_was_handed_out_after_it_is_found
                                    {kTakesBack, R"(
     if true then
       local back = part.units * part.T - (from_now(call('GET', 'last')) - from_now(moment))
-      if back > 0 then write_state(i, digits_of(max(states[i].tat - back, 0)), part.T) end
-      note_state(line, states[i])
+      local state = states[part.i]
+      if back > 0 then write_state(part.i, digits_of(max(state.tat - back, 0)), part.T, state.mark) end
       return true
     end
 )"}}),

@@ -44,12 +44,16 @@ class Timetable {
     const std::int64_t own = first_moment(now, cost);
     if (own > now) {
       if (Row* const hole = earliest_hole(now, cost, std::min(own, now + max_wait)))
-        return {Kind::granted, hole->moment - now, take(*hole, cost, hold)};
+        return take(*hole, now, cost, hold);
       if (own > now + max_wait) return {Kind::denied, own - now - max_wait, 0};
     }
     const int id = own > now || hold > 0 ? ++last_id_ : 0;
-    rows_.push_back(
-        {.moment = own, .ticks = cost * limit_.interval, .cost = cost, .id = id, .until = own + hold});
+    rows_.push_back({.moment = own,
+                     .ticks = cost * limit_.interval,
+                     .cost = cost,
+                     .id = id,
+                     .until = own + hold,
+                     .held = hold > 0});
     return {Kind::granted, own - now, id};
   }
 
@@ -75,11 +79,7 @@ class Timetable {
     const std::int64_t cost = row->cost;
     row->id = 0;
     row->hole = ++last_hole_;
-    // Nothing has come after it: it goes, and so do those before it that were cancelled earlier.
-    bool last = row + 1 == rows_.end();
-    while (last && !rows_.empty() && rows_.back().hole != 0 && rows_.back().whole &&
-           rows_.back().moment > now)
-      rows_.pop_back();
+    if (is_last(row)) drop_last_holes(now);
     return cost;
   }
 
@@ -90,11 +90,8 @@ class Timetable {
     row->id = 0;
     if (actual > row->cost) {
       rows_.push_back({.moment = now, .ticks = (actual - row->cost) * limit_.interval, .debt = true});
-    } else if (std::none_of(rows_.begin(), rows_.end(),
-                            [&](const Row& each) { return each.is_ahead(now); })) {
-      const auto number = static_cast<std::size_t>(row - rows_.begin());
-      const std::int64_t undrained = std::max<std::int64_t>(0, end(number + 1) - now);
-      row->ticks -= std::min((row->cost - actual) * limit_.interval, undrained);
+    } else if (row->held) {
+      settle_for_less(now, row, actual);
     }
     return first_moment(now, 1) - now;
   }
@@ -121,14 +118,62 @@ class Timetable {
     std::int64_t ticks = 0;
     std::int64_t cost = 0;
     int id = 0;
-    std::int64_t until = 0;  // it can be settled
-    int hole = 0;            // cancelled: its number among the cancelled
-    bool whole = true;       // no part of it has been a hole that was divided
+    std::int64_t until = 0;     // it can be settled
+    bool held = false;          // and then for less, too
+    int hole = 0;               // cancelled: its number among the cancelled
+    std::int64_t lasts_to = 0;  // of a hole that can be taken until it has drained: when that is
     bool debt = false;
 
     // Somebody's, or a hole's: a debt has none.
     bool is_ahead(std::int64_t now) const { return !debt && moment > now; }
   };
+
+  static constexpr std::int64_t kNever = -1;
+
+  // Nothing has come after it.
+  bool is_last(std::vector<Row>::iterator row) {
+    return std::all_of(row + 1, rows_.end(), [](const Row& each) { return each.ticks == 0; });
+  }
+  bool can_be_taken(const Row& row, std::int64_t now) const {
+    if (row.hole == 0) return false;
+    return row.lasts_to != 0 ? row.lasts_to - now >= limit_.interval : row.moment > now;
+  }
+  // What is last and was cancelled, or settled for less, goes.
+  void drop_last_holes(std::int64_t now) {
+    for (auto last = rows_.end(); last != rows_.begin();) {
+      --last;
+      if (last->ticks == 0) continue;
+      if (!can_be_taken(*last, now) || (last->lasts_to != 0 && first_of(*last) > now)) return;
+      last = rows_.erase(last);
+    }
+  }
+
+  // What of it has not drained goes back at once, if it is the last and has acted, or if all that is there
+  // has acted. Otherwise whole units of it become a hole.
+  void settle_for_less(std::int64_t now, std::vector<Row>::iterator row, std::int64_t actual) {
+    const auto number = static_cast<std::size_t>(row - rows_.begin());
+    const std::int64_t its_end = end(number + 1);
+    const std::int64_t back =
+        std::min((row->cost - actual) * limit_.interval, std::max<std::int64_t>(0, its_end - now));
+    const bool has_acted = row->moment <= now;
+    const auto stands_in_the_way = [&](const Row& each) {
+      return each.is_ahead(now) || can_be_taken(each, now);
+    };
+    if (has_acted && is_last(row)) {
+      row->ticks -= back;
+      drop_last_holes(now);
+    } else if (std::none_of(rows_.begin(), rows_.end(), stands_in_the_way)) {
+      row->ticks -= back;
+    } else if (const std::int64_t units = back / limit_.interval; units != 0) {
+      Row hole = *row;
+      hole.cost = units;
+      hole.ticks = units * limit_.interval;
+      hole.hole = ++last_hole_;
+      hole.lasts_to = its_end;
+      row->ticks -= hole.ticks;
+      rows_.insert(row + 1, hole);
+    }
+  }
 
   std::vector<Row>::iterator find(int id) {
     return std::find_if(rows_.begin(), rows_.end(),
@@ -166,31 +211,48 @@ class Timetable {
   Row* earliest_hole(std::int64_t now, std::int64_t cost, std::int64_t latest) {
     Row* earliest = nullptr;
     for (Row& each : rows_) {
-      if (each.hole == 0 || each.moment <= now || each.moment > latest || each.cost < cost) continue;
-      if (earliest == nullptr || each.moment < earliest->moment ||
-          (each.moment == earliest->moment && each.hole < earliest->hole))
-        earliest = &each;
+      if (!can_be_taken(each, now)) continue;
+      if (moment_of(each, now) > latest || units_of(each, now) < cost) continue;
+      if (earliest == nullptr || first_of(each) < first_of(*earliest)) earliest = &each;
     }
     return earliest;
   }
-  // The first part of a hole; its rest stays.
-  int take(Row& hole, std::int64_t cost, std::int64_t hold) {
-    Row taken = hole;
-    taken.cost = cost;
-    taken.ticks = cost * limit_.interval;
-    taken.hole = 0;
-    taken.id = ++last_id_;
-    taken.until = taken.moment + hold;
-    taken.whole = hole.whole && hole.cost == cost;
-    if (hole.cost == cost) {
-      hole = taken;
-    } else {
-      hole.cost -= cost;
-      hole.ticks -= taken.ticks;
-      hole.whole = false;
-      rows_.insert(rows_.begin() + (&hole - rows_.data()), taken);
-    }
-    return last_id_;
+  // When the last unit of a hole conforms, of one that lasts.
+  std::int64_t first_of(const Row& hole) const {
+    if (hole.lasts_to == 0) return hole.moment;
+    return std::max<std::int64_t>(0, hole.lasts_to - limit_.burst * limit_.interval);
+  }
+  // When it acts that takes of it now.
+  std::int64_t moment_of(const Row& hole, std::int64_t now) const {
+    return hole.lasts_to == 0 ? hole.moment : std::max(now, first_of(hole));
+  }
+  std::int64_t units_of(const Row& hole, std::int64_t now) const {
+    if (hole.lasts_to == 0) return hole.cost;
+    return std::min(hole.cost, (hole.lasts_to - moment_of(hole, now)) / limit_.interval);
+  }
+  // The first part of a hole that has not drained; its rest stays.
+  Told take(Row& hole, std::int64_t now, std::int64_t cost, std::int64_t hold) {
+    const std::int64_t units = units_of(hole, now);
+    const std::int64_t moment = moment_of(hole, now);
+    const bool is_kept = moment > now || hold > 0;
+    const Row taken{.moment = moment,
+                    .ticks = cost * limit_.interval,
+                    .cost = cost,
+                    .id = is_kept ? ++last_id_ : 0,
+                    .until = moment + hold,
+                    .held = hold > 0};
+    Row drained = hole;
+    drained.ticks = hole.lasts_to == 0 ? 0 : std::max<std::int64_t>(0, moment - (hole.lasts_to - hole.ticks));
+    drained.lasts_to = kNever;
+    Row rest = hole;
+    rest.ticks -= drained.ticks + taken.ticks;
+    rest.cost = units - cost;
+    if (rest.cost == 0) rest.lasts_to = kNever;
+    hole = taken;
+    const auto at = rows_.begin() + (&hole - rows_.data());
+    if (rest.ticks != 0) rows_.insert(at + 1, rest);
+    if (drained.ticks != 0) rows_.insert(rows_.begin() + (at - rows_.begin()), drained);
+    return {Kind::granted, moment - now, taken.id};
   }
 
   Limit limit_;

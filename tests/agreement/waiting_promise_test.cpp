@@ -90,6 +90,7 @@ class World {
   struct Reserved {
     std::string id;
     std::int64_t moment;
+    bool held;
     std::vector<std::size_t> limits;
     std::vector<std::uint64_t> costs;
   };
@@ -165,7 +166,7 @@ class World {
     const int number = told.id.empty() ? -1 : static_cast<int>(reserved_.size());
     act(which, asked, now_ + told.wait, number);
     if (told.id.empty()) return;
-    reserved_.push_back({told.id, now_ + told.wait, which, {}});
+    reserved_.push_back({told.id, now_ + told.wait, hold > 0, which, {}});
     for (const Ask& each : asked) reserved_.back().costs.push_back(each.cost);
   }
   void cancel() {
@@ -187,19 +188,16 @@ class World {
     if (reserved_.empty()) return;
     const auto number =
         static_cast<std::size_t>(chance_.up_to(static_cast<std::int64_t>(reserved_.size()) - 1));
-    std::vector<std::int64_t> owed;
-    for (std::size_t i = 0; i < limits_.size(); ++i) owed.push_back(owes(i));
     const auto actual = static_cast<std::uint64_t>(chance_.up_to(3));
     const std::int64_t wait = store_.settle(reserved_[number].id, actual, now_);
     say("settle " + std::to_string(number) + " " + std::to_string(actual) + ": " + std::to_string(wait));
-    // What went back has not acted.
-    for (std::size_t i = 0; i < limits_.size(); ++i) {
-      const std::int64_t back = owed[i] - owes(i);
-      if (back <= 0) continue;
-      for (Account& each : accounts_[i])
+    if (wait < 0 || !reserved_[number].held) return;
+    // It has acted, or will, with what it turned out to cost; what it cost more nobody was asked for.
+    for (auto& of_limit : accounts_)
+      for (Account& each : of_limit)
         for (auto& act : each.acts)
-          if (act.reservation == static_cast<int>(number)) act.charged -= back;
-    }
+          if (act.reservation == static_cast<int>(number))
+            act.charged = std::min(act.charged, static_cast<std::int64_t>(actual) * each.interval);
   }
   // What a reservation that waits adds to the wait of those that come next at a limit that it lifts: one of c
   // units waits for at most c x T. Where the numbers have changed, what is owed is not yet counted by the
