@@ -8,8 +8,9 @@
 // cancels the reservation, exactly once, and wakes the thread. Nothing polls: the thread sleeps on a
 // condition variable until the one or the other.
 //
-// It sleeps by the steady clock and believes the limiter's: with a Clock of the program's own it sleeps again
-// for what is left. Not for a ManualClock that nobody advances, nor for event loops (weir/asio_acquire.hpp).
+// It goes by the limiter's clock: with a ManualClock the thread wakes when that is advanced to the moment.
+// With another Clock of the program's own it sleeps by the steady clock, and again for what is then left. Not
+// for event loops (weir/asio_acquire.hpp).
 #pragma once
 
 #include <chrono>
@@ -22,6 +23,7 @@
 #include <string_view>
 #include <utility>
 
+#include "weir/clock.hpp"
 #include "weir/limiter.hpp"
 #include "weir/reservation.hpp"
 
@@ -33,14 +35,25 @@ namespace weir {
 inline bool wait(Reservation& reservation, std::stop_token stop = {}) {
   if (!reservation.granted()) return false;
   std::mutex mutex;
-  std::condition_variable_any stopped;
-  std::unique_lock lock(mutex);
+  std::condition_variable_any changed;
+  bool rung = false;
+  Alarm alarm([&] {
+    const std::scoped_lock lock(mutex);
+    rung = true;
+    changed.notify_all();
+  });
+  const bool rings = reservation.left().count() > 0 && reservation.set(alarm);
   for (auto left = reservation.left(); left.count() > 0; left = reservation.left()) {
     if (stop.stop_requested()) {
       reservation.cancel();
       return reservation.granted();  // unless its moment came meanwhile
     }
-    stopped.wait_for(lock, stop, left, [] { return false; });
+    std::unique_lock lock(mutex);
+    if (rings) {
+      changed.wait(lock, stop, [&] { return rung; });
+    } else {
+      changed.wait_for(lock, stop, left, [] { return false; });
+    }
   }
   return true;
 }

@@ -83,6 +83,7 @@ class alignas(64) Limiter {
   explicit Limiter(Quota quota) noexcept : quota_(quota) {}
   // Reads `clock`, which must outlive it.
   Limiter(Quota quota, const Clock& clock) noexcept : quota_(quota), clock_(&clock) {}
+  Limiter(Quota quota, const Clock&& clock) = delete;  // it would be gone at once
   Limiter(const Limiter&) = delete;
   Limiter& operator=(const Limiter&) = delete;
 

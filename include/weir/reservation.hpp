@@ -34,6 +34,7 @@ namespace weir {
 namespace store {
 class Kept;
 }
+class Alarm;
 class Limiter;
 class KeyedLimiter;
 class LocalStore;
@@ -68,6 +69,10 @@ class Reservation {
   [[nodiscard]] std::chrono::nanoseconds wait() const noexcept { return wait_; }
   // From now to at() by the limiter's clock, never below 0. Not of one that a twin made.
   [[nodiscard]] std::chrono::nanoseconds left() const noexcept;
+
+  // Has `alarm` ring at at(). False, without setting it: the limiter's clock runs as the steady clock does
+  // (Clock::ring_at), or there is nothing to wait for. Not of one that a twin made.
+  [[nodiscard]] bool set(Alarm& alarm) const noexcept;
 
   // Takes it back before its moment, once; the units that were given back. From its moment on it changes
   // nothing and returns 0. What others get of it is the limiter's to say: reserve(). Ends the program when

@@ -13,7 +13,6 @@
 #include <utility>
 
 #include "store/asker.hpp"
-#include "store/clock.hpp"
 #include "store/kept.hpp"
 
 namespace weir::store {
@@ -27,9 +26,7 @@ class AskedKept final : public Kept {
       : store_(std::move(store)), clock_(clock), patience_(patience) {}
   void set_id(std::string id) { reservation_.id = std::move(id); }
 
-  std::chrono::nanoseconds now() const noexcept override {
-    return clock_ != nullptr ? clock_->now() : steady_now();
-  }
+  const Clock* clock() const noexcept override { return clock_; }
 
   // 0, too, when the store does not answer.
   std::uint64_t cancel(std::chrono::nanoseconds) noexcept override {

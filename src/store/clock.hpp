@@ -6,8 +6,17 @@
 
 #include <chrono>
 
+#include "weir/clock.hpp"
+
 namespace weir::store {
 
 inline std::chrono::nanoseconds steady_now() { return std::chrono::steady_clock::now().time_since_epoch(); }
+
+// The clock that a limiter was given; null: the steady clock.
+inline std::chrono::nanoseconds read(const Clock* clock) noexcept {
+  if (clock == nullptr) [[likely]]
+    return steady_now();
+  return clock->now();
+}
 
 }  // namespace weir::store

@@ -31,7 +31,7 @@ class LimiterKept final : public Kept {
     units_ = cost.units;
   }
 
-  nanoseconds now() const noexcept override { return limiter_.now(); }
+  const Clock* clock() const noexcept override { return limiter_.clock_; }
 
   // Without a reset the tat is the same again only when all that was charged since has been taken back.
   std::uint64_t cancel(nanoseconds) noexcept override {

@@ -1,4 +1,4 @@
-// What the limiters of one memory share, and how they read their clock.
+// What the limiters of one memory share.
 //
 // Any thread; shared by the limiters, the LocalStore, and the reservations of all of them. Not for: limits
 // whose states are not two words (log_table.hpp).
@@ -27,12 +27,6 @@ struct Local {
   const Clock* clock;
   std::atomic<std::uint64_t> ids{0};  // that limiters have; a limiter alone has 0
 };
-
-inline std::chrono::nanoseconds read(const Clock* clock) noexcept {
-  if (clock == nullptr) [[likely]]
-    return steady_now();
-  return clock->now();
-}
 
 // Answered when it returns.
 inline void submit(Local& local, Request& request, std::chrono::nanoseconds now) {

@@ -56,6 +56,10 @@ nanoseconds Reservation::left() const noexcept {
   return kept_ ? std::max(at_ - kept_->now(), nanoseconds{0}) : nanoseconds{0};
 }
 
+bool Reservation::set(Alarm& alarm) const noexcept {
+  return kept_ && kept_->clock() != nullptr && kept_->clock()->ring_at(at_, alarm);
+}
+
 std::uint64_t Reservation::cancel() noexcept { return kept_ ? cancel_at(kept_->now()) : 0; }
 
 std::uint64_t Reservation::cancel_at(nanoseconds now) noexcept {
