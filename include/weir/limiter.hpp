@@ -25,6 +25,10 @@
 // and 0.1 ms. There is no priority inheritance: while threads of a priority between the two take all the
 // processor, both wait.
 //
+// fork(): a child has copies, and counts for itself. Where other threads may be in a call at that time, it
+// has to make limiters of its own: one that the child finds locked by a thread of its parent ends the child,
+// with a sentence.
+//
 // Time is std::chrono::steady_clock's, or that of the Clock which a limiter is given. Stepping the wall clock
 // changes no decision; the time that a machine spends suspended does not count as passed. Each member that
 // needs a time has a twin whose name ends in _at, for a time of the caller's: 0 or above, on a clock of the

@@ -14,9 +14,10 @@
 // that matches says which limits it meets, and it is charged to all of them or to none.
 //
 // Threads: any thread may call every member at any time. A reload swaps the set of limits as one; a request
-// is decided by one set whole, and every key keeps its debt, in units. Link weir::limits; with a RedisStore
-// also weir::redis. Time is std::chrono's steady clock, and the system clock for what the file gives an end;
-// a Redis counts by its own.
+// is decided by one set whole, and every key keeps its debt, in units. In a child of fork(): as
+// weir/limiter.hpp says, or with a RedisStore weir/redis.hpp. Link weir::limits; with a RedisStore also
+// weir::redis. Time is std::chrono's steady clock, and the system clock for what the file gives an end; a
+// Redis counts by its own.
 #pragma once
 
 #include <chrono>

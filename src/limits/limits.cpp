@@ -15,6 +15,7 @@
 #include "store/asker.hpp"
 #include "store/clock.hpp"
 #include "store/embedded_store.hpp"
+#include "store/spin.hpp"
 
 namespace weir {
 namespace {
@@ -158,7 +159,7 @@ class Limits::Impl {
   const Options options_;
   limits::Setting setting_;
   const std::shared_ptr<store::Asker> store_;
-  mutable std::mutex mutex_;
+  mutable store::SpinLock mutex_;
   std::shared_ptr<const limits::Set> set_;
 };
 

@@ -26,6 +26,7 @@
 #include "store/joint_check.hpp"
 #include "store/line.hpp"
 #include "store/reservation_id.hpp"
+#include "store/spin.hpp"
 #include "store/store.hpp"
 #include "store/table.hpp"
 
@@ -100,12 +101,12 @@ class Reservations {
     std::multimap<nanoseconds, ReservationId>::iterator due;
   };
   struct Shelf {
-    std::mutex mutex;
+    SpinLock mutex;
     std::map<ReservationId, Record> records;
     std::multimap<nanoseconds, ReservationId> due;  // by Record::until
   };
   struct Stripe {
-    std::mutex mutex;
+    SpinLock mutex;
     std::unordered_map<std::uint64_t, Line> lines;  // by the key's hash
     std::multimap<nanoseconds, std::uint64_t> due;  // some time up to Line::until()
   };
