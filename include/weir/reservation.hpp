@@ -17,7 +17,7 @@
 // a time for each; different ones may be used by different threads. A Limiter must outlive what it has
 // reserved, and so must a RedisStore; the memory of a LocalStore and of a KeyedLimiter lives as long as their
 // reservations, and their clock must live as long too. One in a RedisStore is cancelled and settled by asking
-// it, which waits for its answer.
+// it, which waits for its answer; in a callback of the store, cancelling does not wait (weir/redis.hpp).
 #pragma once
 
 #include <chrono>

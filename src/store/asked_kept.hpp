@@ -1,7 +1,8 @@
 // What a weir::Reservation keeps of a store that is asked and waited for (asker.hpp): its id there.
 //
-// One thread at a time for each, which may wait: never a thread that the store answers by. The store and the
-// clock must outlive it. Not for: what was asked for (weir::Limits, weir::SharedLimiter).
+// One thread at a time for each, which waits for the answers; by a thread that the store answers by, it can
+// be cancelled. The store and the clock must outlive it. Not for: what was asked for (weir::Limits,
+// weir::SharedLimiter).
 #pragma once
 
 #include <chrono>
@@ -28,8 +29,9 @@ class AskedKept final : public Kept {
 
   const Clock* clock() const noexcept override { return clock_; }
 
-  // 0, too, when the store does not answer.
+  // 0, too, when the store does not answer, and when its answer is not waited for.
   std::uint64_t cancel(std::chrono::nanoseconds) noexcept override {
+    if (store_->cancel_unawaited(reservation_, patience_)) return 0;
     static_cast<void>(ask(Verb::cancel));
     return reservation_.given_back;
   }
