@@ -1,7 +1,7 @@
 // What a child of fork() has to know: its parent's other threads are not in it, so a lock that one of them
 // held is never given back, and what they were to answer is never answered.
 //
-// Any thread. Not for: making a child work with what its parent's threads left behind.
+// Any thread. Not for: making a child work with what its parent's threads had begun.
 #pragma once
 
 #include <cstdint>
