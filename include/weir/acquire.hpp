@@ -27,7 +27,7 @@
 #include "weir/limiter.hpp"
 #include "weir/reservation.hpp"
 
-namespace weir {
+namespace weir::inline v0_1 {
 
 // Returns when the moment has come, or with it cancelled when `stop` is requested before; at once when it was
 // not granted. Whether it is granted now. Threads: only the caller may use the reservation meanwhile; any

@@ -30,7 +30,7 @@
 
 #include "weir/redis.hpp"
 
-namespace weir::detail {
+namespace weir::inline v0_1::detail {
 
 // A check whose handler has not been passed to its event loop yet.
 class PendingCheck {

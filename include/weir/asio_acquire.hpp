@@ -32,7 +32,7 @@
 #include "weir/clock.hpp"
 #include "weir/reservation.hpp"
 
-namespace weir {
+namespace weir::inline v0_1 {
 namespace detail {
 
 // Ends the wait of a timer when the clock has come to the moment. Lives as long as the timer waits.

@@ -21,7 +21,7 @@
 
 #include "weir/waiters.hpp"
 
-namespace weir {
+namespace weir::inline v0_1 {
 
 class ManualClock;
 

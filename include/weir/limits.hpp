@@ -39,8 +39,9 @@
 #include "weir/quota.hpp"
 #include "weir/reservation.hpp"
 #include "weir/source.hpp"
+#include "weir/version.hpp"
 
-namespace weir {
+namespace weir::inline v0_1 {
 
 class RedisStore;
 namespace store {
@@ -79,7 +80,7 @@ struct LimitsReservation {
 };
 
 // A limits file that cannot be used. what() has all that is wrong with it, a line each.
-class LimitsFileError : public std::runtime_error {
+class WEIR_API LimitsFileError : public std::runtime_error {
  public:
   explicit LimitsFileError(std::vector<std::string> errors);
   [[nodiscard]] const std::vector<std::string>& errors() const noexcept { return errors_; }
@@ -89,7 +90,7 @@ class LimitsFileError : public std::runtime_error {
 };
 
 // That nobody could decide, and why: an error of the request's keys or of the deployment, never a denial.
-class LimitsFault : public std::runtime_error {
+class WEIR_API LimitsFault : public std::runtime_error {
  public:
   LimitsFault(Fault fault, const std::string& why) : std::runtime_error(why), fault_(fault) {}
   [[nodiscard]] Fault fault() const noexcept { return fault_; }
@@ -98,7 +99,7 @@ class LimitsFault : public std::runtime_error {
   Fault fault_;
 };
 
-class Limits {
+class WEIR_API Limits {
  public:
   struct Options {
     std::size_t memory = 64_MiB;  // of the keys; a shared store has its own

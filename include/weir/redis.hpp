@@ -60,8 +60,9 @@
 #include "weir/quota.hpp"
 #include "weir/reservation.hpp"
 #include "weir/source.hpp"
+#include "weir/version.hpp"
 
-namespace weir {
+namespace weir::inline v0_1 {
 
 class SharedLimiter;
 class Limits;
@@ -70,7 +71,7 @@ class Asker;
 }
 
 // That nobody could decide, and why: an error of the request or of the deployment, never a denial.
-class StoreFault : public std::runtime_error {
+class WEIR_API StoreFault : public std::runtime_error {
  public:
   StoreFault(Fault fault, const std::string& why) : std::runtime_error(why), fault_(fault) {}
   [[nodiscard]] Fault fault() const noexcept { return fault_; }
@@ -91,7 +92,7 @@ struct SharedCheck {
   std::optional<Quota> quota{};  // of this request, instead of the limiter's
 };
 
-class RedisStore {
+class WEIR_API RedisStore {
  public:
   struct Options {
     std::chrono::nanoseconds deadline = std::chrono::milliseconds{50};
@@ -168,7 +169,7 @@ concept CallbackFor = std::is_void_v<std::invoke_result_t<std::decay_t<Type>&, R
 
 // One limit for each key, counted in the store, which must outlive it. The key alone says which state is
 // meant: two limiters of one store, with one algorithm, count equal keys together.
-class SharedLimiter {
+class WEIR_API SharedLimiter {
  public:
   struct Options {
     // Above 1: takes that many units from the store at a time and spends them here without asking, for keys

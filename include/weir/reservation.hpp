@@ -28,8 +28,9 @@
 #include <utility>
 
 #include "weir/decision.hpp"
+#include "weir/version.hpp"
 
-namespace weir {
+namespace weir::inline v0_1 {
 
 namespace store {
 class Kept;
@@ -47,7 +48,7 @@ struct ReserveOptions {
   std::chrono::nanoseconds hold{0};      // for how long after its moment it can be settled
 };
 
-class Reservation {
+class WEIR_API Reservation {
  public:
   // Not granted.
   Reservation() noexcept;

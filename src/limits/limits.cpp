@@ -17,7 +17,7 @@
 #include "store/embedded_store.hpp"
 #include "store/spin.hpp"
 
-namespace weir {
+namespace weir::inline v0_1 {
 namespace {
 
 using std::chrono::nanoseconds;
@@ -84,7 +84,7 @@ LimitsDecision decision_of(const limits::Set& set, const limits::Matched& matche
 LimitsFileError::LimitsFileError(std::vector<std::string> errors)
     : std::runtime_error(lines_of(errors)), errors_(std::move(errors)) {}
 
-class Limits::Impl {
+class [[gnu::visibility("hidden")]] Limits::Impl {
  public:
   Impl(std::string path, store::Asker* shared, const Options& options)
       : path_(std::move(path)),

@@ -32,7 +32,7 @@
 #include "store/fork.hpp"
 #include "weir/redis.hpp"
 
-namespace weir {
+namespace weir::inline v0_1 {
 
 namespace asio = boost::asio;
 
@@ -62,7 +62,7 @@ class Telling {
 
 }  // namespace
 
-class RedisStore::Impl final : public store::Asker {
+class [[gnu::visibility("hidden")]] RedisStore::Impl final : public store::Asker {
  public:
   struct Named {
     store::Limit limit;

@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-namespace weir::store {
+namespace weir::inline v0_1::store {
 namespace {
 
 using namespace std::chrono_literals;

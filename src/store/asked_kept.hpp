@@ -16,7 +16,7 @@
 #include "store/asker.hpp"
 #include "store/kept.hpp"
 
-namespace weir::store {
+namespace weir::inline v0_1::store {
 
 // Throws a `Thrown`, made of a Fault and why, when nobody could settle.
 template <class Thrown>

@@ -8,7 +8,7 @@
 
 #include "store/store.hpp"
 
-namespace weir::store {
+namespace weir::inline v0_1::store {
 
 struct Awaited : Request {
   void* context = nullptr;  // the asker's

@@ -8,7 +8,7 @@
 
 #include "weir/clock.hpp"
 
-namespace weir::store {
+namespace weir::inline v0_1::store {
 
 inline std::chrono::nanoseconds steady_now() { return std::chrono::steady_clock::now().time_since_epoch(); }
 

@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <string_view>
 
-namespace weir::store {
+namespace weir::inline v0_1::store {
 namespace {
 
 // A child that has threads of its own cannot tell whose a lock is, but by how long it is held.

@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-namespace weir::store {
+namespace weir::inline v0_1::store {
 
 // How often this process, and those that it comes from, have been forked. What was made at another number
 // was made by a parent.

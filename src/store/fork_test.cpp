@@ -10,7 +10,7 @@
 #include "store/bucket.hpp"
 #include "store/spin.hpp"
 
-namespace weir::store {
+namespace weir::inline v0_1::store {
 namespace {
 
 constexpr const char* kWhy =

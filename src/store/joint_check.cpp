@@ -7,7 +7,7 @@
 #include "core/rule.hpp"
 #include "store/form.hpp"
 
-namespace weir::store {
+namespace weir::inline v0_1::store {
 
 using std::chrono::nanoseconds;
 

@@ -33,7 +33,7 @@
 #include "store/store.hpp"
 #include "weir/limiter.hpp"
 
-namespace weir::store {
+namespace weir::inline v0_1::store {
 
 // What a reservation asks of its checks, and gets.
 struct Reserving {

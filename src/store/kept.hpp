@@ -13,7 +13,7 @@
 #include "weir/clock.hpp"
 #include "weir/reservation.hpp"
 
-namespace weir::store {
+namespace weir::inline v0_1::store {
 
 // A settlement that is further off than that is a mistake, and would lock the limit for a long time.
 constexpr std::uint64_t kMostBursts = 4;

@@ -10,7 +10,7 @@
 #include "store/local.hpp"
 #include "weir/limiter.hpp"
 
-namespace weir {
+namespace weir::inline v0_1 {
 
 using std::chrono::nanoseconds;
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace weir::store {
+namespace weir::inline v0_1::store {
 
 std::size_t Line::count_by(const Numbers& numbers) {
   if (numbers_ == numbers) return 0;

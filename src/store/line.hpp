@@ -14,7 +14,7 @@
 #include "core/reservation.hpp"
 #include "weir/quota.hpp"
 
-namespace weir::store {
+namespace weir::inline v0_1::store {
 
 // What a quota counts by.
 struct Numbers {

@@ -16,7 +16,7 @@
 #include "weir/clock.hpp"
 #include "weir/limiter.hpp"
 
-namespace weir {
+namespace weir::inline v0_1 {
 namespace store {
 
 struct Local {
@@ -37,7 +37,7 @@ inline void submit(Local& local, Request& request, std::chrono::nanoseconds now)
 }  // namespace store
 
 // A request against several limits as the store is asked it.
-struct LocalStore::Asked {
+struct [[gnu::visibility("hidden")]] LocalStore::Asked {
   std::array<std::optional<store::Limit>, store::kMostChecks> own;  // of those with a quota of this request
   std::array<store::Check, store::kMostChecks> checks;
   store::Request request;

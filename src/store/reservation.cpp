@@ -4,7 +4,7 @@
 
 #include "store/kept.hpp"
 
-namespace weir {
+namespace weir::inline v0_1 {
 
 using std::chrono::nanoseconds;
 

@@ -8,7 +8,7 @@
 #include "core/reservation.hpp"
 #include "store/form.hpp"
 
-namespace weir::store {
+namespace weir::inline v0_1::store {
 namespace {
 
 using std::chrono::nanoseconds;

@@ -30,7 +30,7 @@
 #include "store/store.hpp"
 #include "store/table.hpp"
 
-namespace weir::store {
+namespace weir::inline v0_1::store {
 
 class Reservations {
  public:

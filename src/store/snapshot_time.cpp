@@ -8,7 +8,7 @@
 
 #include "store/clock.hpp"
 
-namespace weir::store {
+namespace weir::inline v0_1::store {
 namespace {
 
 using std::chrono::nanoseconds;

@@ -18,7 +18,7 @@
 #include "store/fork.hpp"
 #include "store/thread_annotations.hpp"
 
-namespace weir::store {
+namespace weir::inline v0_1::store {
 
 class Spin {
  public:

@@ -11,7 +11,7 @@
 #include "store/in_place.hpp"
 #include "store/joint_check.hpp"
 
-namespace weir::store {
+namespace weir::inline v0_1::store {
 namespace {
 
 using std::chrono::nanoseconds;

@@ -18,7 +18,7 @@
 #include "weir/asio.hpp"
 #include "weir/redis.hpp"
 
-namespace weir {
+namespace weir::inline v0_1 {
 namespace {
 
 namespace asio = boost::asio;

@@ -13,7 +13,7 @@
 #include "weir/limiter.hpp"
 #include "weir/redis.hpp"
 
-namespace weir {
+namespace weir::inline v0_1 {
 namespace {
 
 namespace asio = boost::asio;

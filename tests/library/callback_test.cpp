@@ -17,7 +17,7 @@
 #include "weir/limits.hpp"
 #include "weir/redis.hpp"
 
-namespace weir {
+namespace weir::inline v0_1 {
 namespace {
 
 using namespace std::chrono_literals;

@@ -10,7 +10,7 @@
 #include <stdexcept>
 #include <string>
 
-namespace weir {
+namespace weir::inline v0_1 {
 
 class SilentRedis {
  public:
