@@ -15,6 +15,7 @@ import tempfile
 import types
 import unittest
 
+sys.dont_write_bytecode = True  # beside the recipe
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 CMAKE = (SOURCE / "CMakeLists.txt").read_text()
 VERSION = re.search(r"^project\(weir VERSION ([0-9.]+)", CMAKE, re.M).group(1)
