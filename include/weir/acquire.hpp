@@ -13,50 +13,23 @@
 // for event loops (weir/asio_acquire.hpp).
 #pragma once
 
-#include <chrono>
 #include <concepts>
-#include <condition_variable>
 #include <initializer_list>
-#include <mutex>
 #include <span>
 #include <stop_token>
 #include <string_view>
 #include <utility>
 
-#include "weir/clock.hpp"
 #include "weir/limiter.hpp"
 #include "weir/reservation.hpp"
+#include "weir/version.hpp"
 
 namespace weir::inline v0_1 {
 
 // Returns when the moment has come, or with it cancelled when `stop` is requested before; at once when it was
 // not granted. Whether it is granted now. Threads: only the caller may use the reservation meanwhile; any
 // thread may request the stop. Not of a reservation that a twin made, whose clock nobody knows.
-inline bool wait(Reservation& reservation, std::stop_token stop = {}) {
-  if (!reservation.granted()) return false;
-  std::mutex mutex;
-  std::condition_variable_any changed;
-  bool rung = false;
-  Alarm alarm([&] {
-    const std::scoped_lock lock(mutex);
-    rung = true;
-    changed.notify_all();
-  });
-  const bool rings = reservation.left().count() > 0 && reservation.set(alarm);
-  for (auto left = reservation.left(); left.count() > 0; left = reservation.left()) {
-    if (stop.stop_requested()) {
-      reservation.cancel();
-      return reservation.granted();  // unless its moment came meanwhile
-    }
-    std::unique_lock lock(mutex);
-    if (rings) {
-      changed.wait(lock, stop, [&] { return rung; });
-    } else {
-      changed.wait_for(lock, stop, left, [] { return false; });
-    }
-  }
-  return true;
-}
+WEIR_API bool wait(Reservation& reservation, std::stop_token stop = {});
 
 // reserve() and wait(): granted() says whether the caller may act now. Throws what reserve() throws.
 [[nodiscard]] inline Reservation acquire(Limiter& limiter, ReserveOptions options, std::stop_token stop = {},
