@@ -20,7 +20,7 @@
 #include <string_view>
 #include <system_error>
 
-namespace weir::bench {
+namespace weir::inline v0_1::bench {
 
 // A wrong command line; anything else that goes wrong is another exception, and another exit code.
 struct UsageError : std::runtime_error {

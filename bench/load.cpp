@@ -21,7 +21,7 @@
 
 #include "client.hpp"
 
-namespace weir::bench {
+namespace weir::inline v0_1::bench {
 namespace {
 
 constexpr std::string_view kUsage =

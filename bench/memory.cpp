@@ -16,7 +16,7 @@
 #include "store/clock.hpp"
 #include "weir/limiter.hpp"
 
-namespace weir::bench {
+namespace weir::inline v0_1::bench {
 namespace {
 
 constexpr Quota kDaily = Quota::per_day(1);

@@ -40,7 +40,7 @@
 #include "redis/script.hpp"
 #include "weir/redis.hpp"
 
-namespace weir::bench {
+namespace weir::inline v0_1::bench {
 namespace {
 
 using namespace std::chrono_literals;

@@ -22,7 +22,7 @@
 #include "store/clock.hpp"
 #include "weir/limiter.hpp"
 
-namespace weir::bench {
+namespace weir::inline v0_1::bench {
 namespace {
 
 // A key that was checked once stays in use until the end, and none is ever denied: every check charges.

@@ -19,7 +19,7 @@
 #include "client.hpp"
 #include "weir/limiter.hpp"
 
-namespace weir::bench {
+namespace weir::inline v0_1::bench {
 namespace {
 
 int reserve(std::uint64_t count) {

@@ -24,4 +24,4 @@ if(git)
   endif()
 endif()
 file(CONFIGURE OUTPUT ${out} @ONLY CONTENT
-"#include \"cli/version.hpp\"\n\nnamespace weir::cli {\n\nconst char* const kVersionLine = \"@says@\";\nconst char* const kCommit = \"@known@\";\n\n}  // namespace weir::cli\n")
+"#include \"cli/version.hpp\"\n\nnamespace weir::inline v0_1::cli {\n\nconst char* const kVersionLine = \"@says@\";\nconst char* const kCommit = \"@known@\";\n\n}  // namespace weir::cli\n")

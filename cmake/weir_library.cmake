@@ -1,6 +1,16 @@
-# weir::weir, what users link: the rule and the embedded store in one static library.
+# weir::weir, what users link: the rule and the embedded store in one library, which is static unless
+# BUILD_SHARED_LIBS says otherwise.
 
-add_library(weir STATIC $<TARGET_OBJECTS:weir_core> $<TARGET_OBJECTS:weir_store>)
+file(READ ${weir_SOURCE_DIR}/include/weir/version.hpp weir_version_header)
+if(NOT weir_version_header MATCHES "#define WEIR_VERSION \"${weir_VERSION}\"\n")
+  message(FATAL_ERROR "include/weir/version.hpp is not of weir ${weir_VERSION}, which CMakeLists.txt names")
+endif()
+
+add_library(weir $<TARGET_OBJECTS:weir_core> $<TARGET_OBJECTS:weir_store>)
+# The numbers that the inline namespace has: libraries that differ in them are not exchanged for each other.
+set(weir_library_version VERSION ${weir_VERSION} SOVERSION ${weir_VERSION_MAJOR}.${weir_VERSION_MINOR}
+                         INSTALL_RPATH $ORIGIN)
+set_target_properties(weir PROPERTIES ${weir_library_version})
 add_library(weir::weir ALIAS weir)
 target_compile_features(weir PUBLIC cxx_std_20)
 target_link_libraries(weir PUBLIC tl::expected Threads::Threads)
@@ -25,20 +35,43 @@ function(weir_public_headers target)
 endfunction()
 weir_public_headers(weir ${weir_headers})
 
-include(CMakePackageConfigHelpers)
+# weir_uses_internals(TARGET FOLDERS...): a shared library shows no internals, so another one that needs them has them
+# again, for itself. In a program, static libraries have them once.
+function(weir_uses_internals target)
+  if(BUILD_SHARED_LIBS)
+    target_link_libraries(${target} PRIVATE ${ARGN})
+    target_link_options(${target} PRIVATE LINKER:--exclude-libs,ALL)
+  endif()
+endfunction()
+
+# weir_install_library(TARGET EXPORT)
+function(weir_install_library target export)
+  if(WEIR_INSTALL)
+    install(TARGETS ${target} EXPORT ${export} FILE_SET HEADERS
+            ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+    install(EXPORT ${export} NAMESPACE weir:: DESTINATION ${weir_package})
+  endif()
+endfunction()
+
+# weir_pkg_config(NAME): installs NAME.pc, which finds the rest from where it lies, so that the folder may be moved.
+function(weir_pkg_config name)
+  if(NOT WEIR_INSTALL)
+    return()
+  endif()
+  file(RELATIVE_PATH weir_pc_prefix ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+  configure_file(${weir_SOURCE_DIR}/cmake/${name}.pc.in ${CMAKE_CURRENT_BINARY_DIR}/${name}.pc @ONLY)
+  install(FILES ${CMAKE_CURRENT_BINARY_DIR}/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endfunction()
+
 set(weir_package ${CMAKE_INSTALL_LIBDIR}/cmake/weir)
-install(TARGETS weir EXPORT weir_targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} FILE_SET HEADERS)
-install(EXPORT weir_targets NAMESPACE weir:: DESTINATION ${weir_package})
+weir_install_library(weir weir_targets)
+weir_pkg_config(weir)
+if(NOT WEIR_INSTALL)
+  return()
+endif()
+include(CMakePackageConfigHelpers)
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/weirConfig.cmake.in ${CMAKE_CURRENT_BINARY_DIR}/weirConfig.cmake
                               INSTALL_DESTINATION ${weir_package})
 write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/weirConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/weirConfig.cmake ${CMAKE_CURRENT_BINARY_DIR}/weirConfigVersion.cmake
         DESTINATION ${weir_package})
-
-# weir_pkg_config(NAME): installs NAME.pc, which finds the rest from where it lies, so that the folder may be moved.
-function(weir_pkg_config name)
-  file(RELATIVE_PATH weir_pc_prefix ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
-  configure_file(${weir_SOURCE_DIR}/cmake/${name}.pc.in ${CMAKE_CURRENT_BINARY_DIR}/${name}.pc @ONLY)
-  install(FILES ${CMAKE_CURRENT_BINARY_DIR}/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
-endfunction()
-weir_pkg_config(weir)

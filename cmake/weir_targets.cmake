@@ -27,7 +27,12 @@ function(weir_folder name)
   target_include_directories(weir_${name} PUBLIC $<BUILD_INTERFACE:${weir_SOURCE_DIR}/include>
                                                  $<BUILD_INTERFACE:${weir_SOURCE_DIR}/src>)
   target_link_libraries(weir_${name} PUBLIC weir_flags ${arg_LINK})
-  set_target_properties(weir_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  # A program's own shared library shows nothing of ours; a shared library of ours shows what is WEIR_API.
+  set_target_properties(weir_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden
+                                                VISIBILITY_INLINES_HIDDEN ON)
+  if(BUILD_SHARED_LIBS)
+    target_compile_definitions(weir_${name} PRIVATE WEIR_BUILDS_SHARED)
+  endif()
   if(arg_TESTS)
     set_property(GLOBAL APPEND PROPERTY WEIR_UNIT_TESTS ${name})
   endif()

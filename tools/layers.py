@@ -59,7 +59,7 @@ LIBRARIES = {
     "CLI11": Library(("CLI/",), {"CLI11::CLI11"}),
     "JSON": Library(("nlohmann/",), {"nlohmann_json::nlohmann_json"}),
     "OpenSSL": Library(("openssl/",), {"OpenSSL::SSL", "OpenSSL::Crypto"}),
-    "POSIX": Library(("arpa/", "dlfcn.h", "fcntl.h", "fnmatch.h", "malloc.h", "netdb.h", "netinet/", "poll.h", "sys/", "time.h",
+    "POSIX": Library(("arpa/", "dlfcn.h", "fcntl.h", "fnmatch.h", "malloc.h", "netdb.h", "netinet/", "poll.h", "pthread.h", "sys/", "time.h",
                       "unistd.h")),
     "RE2": Library(("re2/",), {"${WEIR_RE2}"}),
     "fmt": Library(("fmt/",), {"fmt::fmt"}),

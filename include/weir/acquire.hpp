@@ -8,15 +8,13 @@
 // cancels the reservation, exactly once, and wakes the thread. Nothing polls: the thread sleeps on a
 // condition variable until the one or the other.
 //
-// It sleeps by the steady clock and believes the limiter's: with a Clock of the program's own it sleeps again
-// for what is left. Not for a ManualClock that nobody advances, nor for event loops (weir/asio_acquire.hpp).
+// It goes by the limiter's clock: with a ManualClock the thread wakes when that is advanced to the moment.
+// With another Clock of the program's own it sleeps by the steady clock, and again for what is then left. Not
+// for event loops (weir/asio_acquire.hpp).
 #pragma once
 
-#include <chrono>
 #include <concepts>
-#include <condition_variable>
 #include <initializer_list>
-#include <mutex>
 #include <span>
 #include <stop_token>
 #include <string_view>
@@ -24,26 +22,14 @@
 
 #include "weir/limiter.hpp"
 #include "weir/reservation.hpp"
+#include "weir/version.hpp"
 
-namespace weir {
+namespace weir::inline v0_1 {
 
 // Returns when the moment has come, or with it cancelled when `stop` is requested before; at once when it was
 // not granted. Whether it is granted now. Threads: only the caller may use the reservation meanwhile; any
 // thread may request the stop. Not of a reservation that a twin made, whose clock nobody knows.
-inline bool wait(Reservation& reservation, std::stop_token stop = {}) {
-  if (!reservation.granted()) return false;
-  std::mutex mutex;
-  std::condition_variable_any stopped;
-  std::unique_lock lock(mutex);
-  for (auto left = reservation.left(); left.count() > 0; left = reservation.left()) {
-    if (stop.stop_requested()) {
-      reservation.cancel();
-      return reservation.granted();  // unless its moment came meanwhile
-    }
-    stopped.wait_for(lock, stop, left, [] { return false; });
-  }
-  return true;
-}
+WEIR_API bool wait(Reservation& reservation, std::stop_token stop = {});
 
 // reserve() and wait(): granted() says whether the caller may act now. Throws what reserve() throws.
 [[nodiscard]] inline Reservation acquire(Limiter& limiter, ReserveOptions options, std::stop_token stop = {},

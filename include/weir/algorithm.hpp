@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-namespace weir {
+namespace weir::inline v0_1 {
 
 enum class Algorithm : std::uint8_t {
   gcra,                    // also called token bucket, and leaky bucket as a meter: they decide alike

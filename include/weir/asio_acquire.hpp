@@ -11,9 +11,11 @@
 // which destroys it before its moment.
 //
 // Threads: as the timer's. The timer belongs to the caller, must outlive the wait, and is for one wait at a
-// time. It runs by the steady clock and the moment by the limiter's: with a Clock of the program's own the
-// timer is set again for what is left. Not of a reservation that a twin (reserve_at()) made. Include this
-// where such a token is passed; it needs Boost's headers, and weir::weir alone.
+// time. It runs by the steady clock and the moment by the limiter's: a ManualClock ends the wait when it is
+// advanced to the moment, for which the handler's executor must be a loop of one thread or a strand; with
+// another Clock of the program's own the timer is set again for what is left. Not of a reservation that a
+// twin (reserve_at()) made. Include this where such a token is passed; it needs Boost's headers, and
+// weir::weir alone.
 #pragma once
 
 #include <boost/asio/associated_executor.hpp>
@@ -22,27 +24,66 @@
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <memory>
+#include <mutex>
 #include <type_traits>
 #include <utility>
 
+#include "weir/clock.hpp"
 #include "weir/reservation.hpp"
 
-namespace weir {
+namespace weir::inline v0_1 {
 namespace detail {
+
+// Ends the wait of a timer when the clock has come to the moment. Lives as long as the timer waits.
+class WakeUp : public std::enable_shared_from_this<WakeUp> {
+ public:
+  template <class Executor>
+  WakeUp(boost::asio::steady_timer& timer, const Executor& executor)
+      : timer_(timer), alarm_([this, executor] {
+          boost::asio::post(executor, [waits = weak_from_this()] {
+            if (const auto wake_up = waits.lock()) wake_up->change(wake_up->rung_);
+          });
+        }) {}
+  bool set_by(const Reservation& reservation) { return reservation.set(alarm_); }
+  void begun() { change(begun_); }
+
+ private:
+  // It may ring before the timer waits, and the timer be set by another thread than the executor's.
+  void change(bool& which) {
+    const std::scoped_lock lock(mutex_);
+    which = true;
+    if (begun_ && rung_) timer_.cancel();
+  }
+
+  boost::asio::steady_timer& timer_;
+  std::mutex mutex_;
+  bool begun_ = false;
+  bool rung_ = false;
+  Alarm alarm_;
+};
 
 template <class Handler>
 void wait_by(boost::asio::steady_timer& timer, Reservation reservation, Handler handler) {
   const auto executor = boost::asio::get_associated_executor(handler, timer.get_executor());
   if (const auto left = reservation.left(); reservation.granted() && left.count() > 0) {
-    timer.expires_after(left);
+    auto wake_up = std::make_shared<WakeUp>(timer, executor);
+    if (wake_up->set_by(reservation)) {
+      timer.expires_at(boost::asio::steady_timer::time_point::max());
+    } else {
+      timer.expires_after(left);
+    }
+    const std::weak_ptr<WakeUp> waits = wake_up;
     timer.async_wait(boost::asio::bind_executor(
-        executor, [&timer, reservation = std::move(reservation),
-                   handler = std::move(handler)](const boost::system::error_code& error) mutable {
+        executor, [&timer, reservation = std::move(reservation), handler = std::move(handler),
+                   wake_up = std::move(wake_up)](const boost::system::error_code& error) mutable {
+          wake_up.reset();
           if (error) reservation.cancel();
           if (!reservation.granted() || reservation.left().count() == 0)
             return std::move(handler)(std::move(reservation));
           wait_by(timer, std::move(reservation), std::move(handler));
         }));
+    if (const auto still = waits.lock()) still->begun();
     return;
   }
   boost::asio::post(executor, [reservation = std::move(reservation), handler = std::move(handler)]() mutable {

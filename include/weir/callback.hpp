@@ -9,7 +9,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace weir {
+namespace weir::inline v0_1 {
 
 template <class Argument>
 class Callback {

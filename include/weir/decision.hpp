@@ -13,7 +13,7 @@
 
 #include "weir/source.hpp"
 
-namespace weir {
+namespace weir::inline v0_1 {
 
 enum class Verdict : std::uint8_t {
   allowed,  // go ahead

@@ -16,22 +16,23 @@
 #include "weir/decision.hpp"
 #include "weir/quota.hpp"
 #include "weir/source.hpp"
+#include "weir/version.hpp"
 
 #if defined(__cpp_lib_format)
 #include <format>
 #endif
 
-namespace weir {
+namespace weir::inline v0_1 {
 
-[[nodiscard]] std::string to_text(const Decision& decision);
-[[nodiscard]] std::string to_text(const Quota& quota);
+WEIR_API [[nodiscard]] std::string to_text(const Decision& decision);
+WEIR_API [[nodiscard]] std::string to_text(const Quota& quota);
 // The names of the enumerators.
-[[nodiscard]] std::string_view to_text(Verdict verdict) noexcept;
-[[nodiscard]] std::string_view to_text(Source source) noexcept;
-[[nodiscard]] std::string_view to_text(Fault fault) noexcept;
+WEIR_API [[nodiscard]] std::string_view to_text(Verdict verdict) noexcept;
+WEIR_API [[nodiscard]] std::string_view to_text(Source source) noexcept;
+WEIR_API [[nodiscard]] std::string_view to_text(Fault fault) noexcept;
 
-std::ostream& operator<<(std::ostream& out, const Decision& decision);
-std::ostream& operator<<(std::ostream& out, const Quota& quota);
+WEIR_API std::ostream& operator<<(std::ostream& out, const Decision& decision);
+WEIR_API std::ostream& operator<<(std::ostream& out, const Quota& quota);
 
 }  // namespace weir
 

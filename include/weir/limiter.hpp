@@ -25,6 +25,10 @@
 // and 0.1 ms. There is no priority inheritance: while threads of a priority between the two take all the
 // processor, both wait.
 //
+// fork(): a child has copies, and counts for itself. Where other threads may be in a call at that time, it
+// has to make limiters of its own: one that the child finds locked by a thread of its parent ends the child,
+// with a sentence.
+//
 // Time is std::chrono::steady_clock's, or that of the Clock which a limiter is given. Stepping the wall clock
 // changes no decision; the time that a machine spends suspended does not count as passed. Each member that
 // needs a time has a twin whose name ends in _at, for a time of the caller's: 0 or above, on a clock of the
@@ -57,8 +61,9 @@
 #include "weir/decision.hpp"
 #include "weir/quota.hpp"
 #include "weir/reservation.hpp"
+#include "weir/version.hpp"
 
-namespace weir {
+namespace weir::inline v0_1 {
 
 namespace store {
 class LimiterKept;
@@ -79,12 +84,13 @@ struct LimiterCheck {
 
 // One limit, by GCRA. 64 bytes, and no allocation before something is reserved for later; not copied or
 // moved, because its address is what threads share.
-class alignas(64) Limiter {
+class WEIR_API alignas(64) Limiter {
  public:
   explicit Limiter(Quota quota) noexcept : quota_(quota) {}
   // Reads `clock`, which must outlive it.
   Limiter(Quota quota, const Clock& clock) noexcept : quota_(quota), clock_(&clock) {}
   ~Limiter();
+  Limiter(Quota quota, const Clock&& clock) = delete;  // it would be gone at once
   Limiter(const Limiter&) = delete;
   Limiter& operator=(const Limiter&) = delete;
 
@@ -131,7 +137,7 @@ static_assert(sizeof(Limiter) == 64);
 // One request against several limiters, 1 to 16 different ones: charged to all, or to none when any of them
 // does not allow it. No thread sees it charged to some. Each limiter reads its own clock. Throws
 // std::invalid_argument for another number of limiters, and for one that comes twice.
-[[nodiscard]] JointDecision check_all(std::span<const LimiterCheck> checks);
+WEIR_API [[nodiscard]] JointDecision check_all(std::span<const LimiterCheck> checks);
 [[nodiscard]] inline JointDecision check_all(std::initializer_list<LimiterCheck> checks) {
   return check_all(std::span<const LimiterCheck>(checks.begin(), checks.size()));
 }
@@ -156,7 +162,7 @@ struct KeyedCheck {
 // The memory that several KeyedLimiters share, so that one request can be charged to all of them or to none.
 // They have to share it because all-or-none needs the states of all keys in one order of locks. Each limiter
 // counts for itself, also under equal keys. The memory lives until the store and all its limiters are gone.
-class LocalStore {
+class WEIR_API LocalStore {
  public:
   struct Options {
     std::size_t memory = 64_MiB;  // as KeyedLimiter's, for the keys of all limiters together
@@ -201,7 +207,7 @@ class LocalStore {
 
 // One limit for each key. A key is bytes, any bytes; it is not kept, only 55 bits of a keyed hash of it (64
 // for sliding_window_log). Can be moved; one that was moved from can only be destroyed or assigned to.
-class KeyedLimiter {
+class WEIR_API KeyedLimiter {
  public:
   struct Options {
     // The most that keys may take, at least 1 MiB; 21.3 bytes a slot, of which some nine in ten can be used.

@@ -14,9 +14,10 @@
 // that matches says which limits it meets, and it is charged to all of them or to none.
 //
 // Threads: any thread may call every member at any time. A reload swaps the set of limits as one; a request
-// is decided by one set whole, and every key keeps its debt, in units. Link weir::limits; with a RedisStore
-// also weir::redis. Time is std::chrono's steady clock, and the system clock for what the file gives an end;
-// a Redis counts by its own.
+// is decided by one set whole, and every key keeps its debt, in units. In a child of fork(): as
+// weir/limiter.hpp says, or with a RedisStore weir/redis.hpp. Link weir::limits; with a RedisStore also
+// weir::redis. Time is std::chrono's steady clock, and the system clock for what the file gives an end; a
+// Redis counts by its own.
 #pragma once
 
 #include <chrono>
@@ -38,8 +39,9 @@
 #include "weir/quota.hpp"
 #include "weir/reservation.hpp"
 #include "weir/source.hpp"
+#include "weir/version.hpp"
 
-namespace weir {
+namespace weir::inline v0_1 {
 
 class RedisStore;
 namespace store {
@@ -78,7 +80,7 @@ struct LimitsReservation {
 };
 
 // A limits file that cannot be used. what() has all that is wrong with it, a line each.
-class LimitsFileError : public std::runtime_error {
+class WEIR_API LimitsFileError : public std::runtime_error {
  public:
   explicit LimitsFileError(std::vector<std::string> errors);
   [[nodiscard]] const std::vector<std::string>& errors() const noexcept { return errors_; }
@@ -88,7 +90,7 @@ class LimitsFileError : public std::runtime_error {
 };
 
 // That nobody could decide, and why: an error of the request's keys or of the deployment, never a denial.
-class LimitsFault : public std::runtime_error {
+class WEIR_API LimitsFault : public std::runtime_error {
  public:
   LimitsFault(Fault fault, const std::string& why) : std::runtime_error(why), fault_(fault) {}
   [[nodiscard]] Fault fault() const noexcept { return fault_; }
@@ -97,7 +99,7 @@ class LimitsFault : public std::runtime_error {
   Fault fault_;
 };
 
-class Limits {
+class WEIR_API Limits {
  public:
   struct Options {
     std::size_t memory = 64_MiB;  // of the keys; a shared store has its own

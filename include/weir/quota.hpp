@@ -18,7 +18,9 @@
 #include <tl/expected.hpp>
 #include <utility>
 
-namespace weir {
+#include "weir/version.hpp"
+
+namespace weir::inline v0_1 {
 
 // A length of time in whole nanoseconds, from any duration that is exact in them. chrono itself wraps one
 // that is too long, such as years{600}; here it becomes too_long(), which no quota accepts.
@@ -65,7 +67,7 @@ struct KeyCost {
   Cost cost{};
 };
 
-class Quota {
+class WEIR_API Quota {
  public:
   // Bad numbers in these do not compile. The burst is `count` unless with_burst() says otherwise.
   [[nodiscard]] static consteval Quota per(std::int64_t count, Period period) {

@@ -14,9 +14,22 @@
 // Three ways to ask: check() waits; check() with a callback does not; with <weir/asio.hpp>, check() takes a
 // completion token of Boost.Asio, as in `co_await per_user.check(user_id, asio::use_awaitable)`.
 //
+// Callbacks are called by the store's thread, or by the one that asks, and every answer waits for them. In a
+// callback
+//
+// - a call that would wait for this store throws std::logic_error: ask again with another callback
+// - a reservation that is cancelled or destroyed does not wait for its answer, and cancel() returns 0
+// - an exception that leaves it is counted (thrown()) and handed to Options::on_exception; the store goes on
+// - to destroy the store ends the program
+//
+// and so with "memory:", which thus shows in a test what a Redis would do.
+//
 // Threads: any thread may call every member at any time, until the object is destroyed. A store has one
 // thread of its own and one connection to each node, over which the checks of all threads travel together.
 // Link weir::redis, not only weir::weir.
+//
+// fork(): a store belongs to the process that made it. In a child every call throws std::logic_error, what
+// was reserved stays the parent's, and to destroy the store does nothing. A child makes a store of its own.
 //
 // The promise, while the store decides: in any span of length W at most burst + W / T for a key, over all
 // processes (src/core/gcra.hpp, after ITU-T I.371; src/redis/check.lua counts by it). A Redis that fails over
@@ -27,6 +40,8 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
+#include <functional>
 #include <initializer_list>
 #include <memory>
 #include <optional>
@@ -45,8 +60,9 @@
 #include "weir/quota.hpp"
 #include "weir/reservation.hpp"
 #include "weir/source.hpp"
+#include "weir/version.hpp"
 
-namespace weir {
+namespace weir::inline v0_1 {
 
 class SharedLimiter;
 class Limits;
@@ -55,7 +71,7 @@ class Asker;
 }
 
 // That nobody could decide, and why: an error of the request or of the deployment, never a denial.
-class StoreFault : public std::runtime_error {
+class WEIR_API StoreFault : public std::runtime_error {
  public:
   StoreFault(Fault fault, const std::string& why) : std::runtime_error(why), fault_(fault) {}
   [[nodiscard]] Fault fault() const noexcept { return fault_; }
@@ -76,7 +92,7 @@ struct SharedCheck {
   std::optional<Quota> quota{};  // of this request, instead of the limiter's
 };
 
-class RedisStore {
+class WEIR_API RedisStore {
  public:
   struct Options {
     std::chrono::nanoseconds deadline = std::chrono::milliseconds{50};
@@ -91,6 +107,8 @@ class RedisStore {
     // Of deadlines, remembered denials, leases and what this process counts itself; must outlive the store.
     // A Redis counts by its own clock. Null: the steady clock.
     const Clock* clock = nullptr;
+    // Called with an exception that has left a callback, on the callback's thread. Must not throw.
+    std::function<void(std::exception_ptr)> on_exception{};
   };
 
   // docs/redis.md has the forms of a URL. Keys in the store begin with weir:, or with what ?prefix= says;
@@ -128,6 +146,7 @@ class RedisStore {
   [[nodiscard]] std::uint64_t leased() const noexcept;       // allowances given without asking
   [[nodiscard]] std::uint64_t merged() const noexcept;       // checks decided in another one's call
   [[nodiscard]] std::uint64_t not_decided() const noexcept;  // checks that on_store_error had to decide
+  [[nodiscard]] std::uint64_t thrown() const noexcept;       // callbacks that an exception left
 
  private:
   friend class SharedLimiter;
@@ -150,7 +169,7 @@ concept CallbackFor = std::is_void_v<std::invoke_result_t<std::decay_t<Type>&, R
 
 // One limit for each key, counted in the store, which must outlive it. The key alone says which state is
 // meant: two limiters of one store, with one algorithm, count equal keys together.
-class SharedLimiter {
+class WEIR_API SharedLimiter {
  public:
   struct Options {
     // Above 1: takes that many units from the store at a time and spends them here without asking, for keys
@@ -184,8 +203,7 @@ class SharedLimiter {
 
   // Charges the request now and says when to act: weir/reservation.hpp has the rest. Each moment is a key's
   // next, over all processes. It waits for the store, at most the deadline, to reserve, to cancel and to
-  // settle, so neither may be done in a callback of the store's; nor may a reservation be destroyed there
-  // before its moment. Its moment is by our clock, and as much later than the store's as its answer took, at
+  // settle. Its moment is by our clock, and as much later than the store's as its answer took, at
   // least. What `on_store_error` reserves is this process' own, and lasts as long as the store. Leases and
   // `merge` are not used. A cancelled moment goes to one that comes before it; docs/redis.md has the bounds.
   // Throws as check() does, and std::invalid_argument for another algorithm than GCRA.
@@ -194,7 +212,7 @@ class SharedLimiter {
                                     Cost cost = {});
 
   // Does not wait. `done` is a callback, void(SharedResult): it is called once, on the store's thread
-  // or on this one, and must not block. Or, with <weir/asio.hpp>, a completion token of Boost.Asio, and
+  // or on this one, as callbacks are (above). Or, with <weir/asio.hpp>, a completion token of Boost.Asio, and
   // this returns what it says. The key and the quota need not live longer than this call.
   template <detail::Completion Done>
   auto check(std::string_view key, Done&& done) {

@@ -17,7 +17,7 @@
 // a time for each; different ones may be used by different threads. A Limiter must outlive what it has
 // reserved, and so must a RedisStore; the memory of a LocalStore and of a KeyedLimiter lives as long as their
 // reservations, and their clock must live as long too. One in a RedisStore is cancelled and settled by asking
-// it, which waits for its answer.
+// it, which waits for its answer; in a callback of the store, cancelling does not wait (weir/redis.hpp).
 #pragma once
 
 #include <chrono>
@@ -28,12 +28,14 @@
 #include <utility>
 
 #include "weir/decision.hpp"
+#include "weir/version.hpp"
 
-namespace weir {
+namespace weir::inline v0_1 {
 
 namespace store {
 class Kept;
 }
+class Alarm;
 class Limiter;
 class KeyedLimiter;
 class LocalStore;
@@ -46,7 +48,7 @@ struct ReserveOptions {
   std::chrono::nanoseconds hold{0};      // for how long after its moment it can be settled
 };
 
-class Reservation {
+class WEIR_API Reservation {
  public:
   // Not granted.
   Reservation() noexcept;
@@ -68,6 +70,10 @@ class Reservation {
   [[nodiscard]] std::chrono::nanoseconds wait() const noexcept { return wait_; }
   // From now to at() by the limiter's clock, never below 0. Not of one that a twin made.
   [[nodiscard]] std::chrono::nanoseconds left() const noexcept;
+
+  // Has `alarm` ring at at(). False, without setting it: the limiter's clock runs as the steady clock does
+  // (Clock::ring_at), or there is nothing to wait for. Not of one that a twin made.
+  [[nodiscard]] bool set(Alarm& alarm) const noexcept;
 
   // Takes it back before its moment, once; the units that were given back. From its moment on it changes
   // nothing and returns 0. What others get of it is the limiter's to say: reserve(). Ends the program when

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace weir {
+namespace weir::inline v0_1 {
 
 // Who made a decision.
 enum class Source : std::uint8_t {

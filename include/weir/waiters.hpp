@@ -18,7 +18,7 @@
 #include <optional>
 #include <utility>
 
-namespace weir {
+namespace weir::inline v0_1 {
 
 class Waiters;
 

@@ -10,7 +10,7 @@
 #include "limits/read.hpp"
 #include "limits/trial.hpp"
 
-namespace weir::cli {
+namespace weir::inline v0_1::cli {
 namespace {
 
 // How logs call what a gateway calls method, path, host and user.

@@ -12,7 +12,7 @@ namespace CLI {  // NOLINT(readability-identifier-naming): another library's
 class App;
 }
 
-namespace weir::cli {
+namespace weir::inline v0_1::cli {
 
 struct AttributeFlags {
   std::string path;

@@ -11,7 +11,7 @@
 #include "core/number.hpp"
 #include "weir/quota.hpp"
 
-namespace weir::cli {
+namespace weir::inline v0_1::cli {
 namespace {
 
 struct Flags {

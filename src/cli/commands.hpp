@@ -6,7 +6,7 @@ namespace CLI {
 class App;
 }
 
-namespace weir::cli {
+namespace weir::inline v0_1::cli {
 
 void add_serve(CLI::App& app, int& result);
 void add_check(CLI::App& app, int& result);

@@ -6,7 +6,7 @@
 
 #include "cli/option_table.hpp"
 
-namespace weir::cli {
+namespace weir::inline v0_1::cli {
 namespace {
 
 std::string joined(const std::vector<std::string>& words, std::string_view between) {

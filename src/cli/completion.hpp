@@ -10,7 +10,7 @@ namespace CLI {  // NOLINT(readability-identifier-naming): another library's
 class App;
 }
 
-namespace weir::cli {
+namespace weir::inline v0_1::cli {
 
 std::string bash_completion(const CLI::App& program);
 std::string zsh_completion(const CLI::App& program);

@@ -11,7 +11,7 @@
 #include <map>
 #include <stdexcept>
 
-namespace weir::cli {
+namespace weir::inline v0_1::cli {
 namespace {
 
 constexpr std::string_view kBlanks = " \t\r";

@@ -6,7 +6,7 @@
 
 #include "logs/parser.hpp"
 
-namespace weir::cli {
+namespace weir::inline v0_1::cli {
 namespace {
 
 constexpr unsigned kOwnerOnly = 0600;

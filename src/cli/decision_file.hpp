@@ -11,7 +11,7 @@
 #include "cli/log_flags.hpp"
 #include "sim/decision_lines.hpp"
 
-namespace weir::cli {
+namespace weir::inline v0_1::cli {
 
 class DecisionFile {
  public:

@@ -11,7 +11,7 @@
 #include "cli/print.hpp"
 #include "sim/file_comparison.hpp"
 
-namespace weir::cli {
+namespace weir::inline v0_1::cli {
 namespace {
 
 struct Flags {

@@ -15,7 +15,7 @@
 #include "limits/scalars.hpp"
 #include "limits/trial.hpp"
 
-namespace weir::cli {
+namespace weir::inline v0_1::cli {
 namespace {
 
 struct Flags {

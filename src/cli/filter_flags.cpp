@@ -9,7 +9,7 @@
 #include "logs/log_time.hpp"
 #include "logs/splitter.hpp"
 
-namespace weir::cli {
+namespace weir::inline v0_1::cli {
 namespace {
 
 // A day without a time is its midnight; "-3h" is three hours ago.

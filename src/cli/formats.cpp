@@ -14,7 +14,7 @@
 #include "core/printable.hpp"
 #include "logs/survey.hpp"
 
-namespace weir::cli {
+namespace weir::inline v0_1::cli {
 namespace {
 
 struct Flags {

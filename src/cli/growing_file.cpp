@@ -11,7 +11,7 @@
 #include <stdexcept>
 #include <utility>
 
-namespace weir::cli {
+namespace weir::inline v0_1::cli {
 
 GrowingFile::GrowingFile() : path_("standard output"), fd_(::dup(STDOUT_FILENO)) {
   if (fd_ < 0) fail(errno);

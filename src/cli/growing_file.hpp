@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string>
 
-namespace weir::cli {
+namespace weir::inline v0_1::cli {
 
 class GrowingFile {
  public:

@@ -12,7 +12,7 @@
 #include "cli/manual.hpp"
 #include "cli/option_table.hpp"
 
-namespace weir::cli {
+namespace weir::inline v0_1::cli {
 namespace {
 
 void print(const std::string& text) {

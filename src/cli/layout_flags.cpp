@@ -4,7 +4,7 @@
 #include <memory>
 #include <stdexcept>
 
-namespace weir::cli {
+namespace weir::inline v0_1::cli {
 
 void LayoutFlags::add_to(CLI::App& app) {
   std::string names;  // shells complete them

@@ -8,7 +8,7 @@
 
 #include "limits/scalars.hpp"
 
-namespace weir::cli {
+namespace weir::inline v0_1::cli {
 
 limits::Time now_of(const std::string& text) {
   if (text.empty()) return std::chrono::system_clock::now();

@@ -8,7 +8,7 @@
 
 #include "limits/finding.hpp"
 
-namespace weir::cli {
+namespace weir::inline v0_1::cli {
 
 // --now TIME; of an empty text the clock's. Throws a std::runtime_error of one line.
 limits::Time now_of(const std::string& text);

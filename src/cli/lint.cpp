@@ -13,7 +13,7 @@
 #include "core/printable.hpp"
 #include "limits/read.hpp"
 
-namespace weir::cli {
+namespace weir::inline v0_1::cli {
 namespace {
 
 using limits::Finding;

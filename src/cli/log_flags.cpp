@@ -21,7 +21,7 @@
 #include "sim/event_spool.hpp"
 #include "sim/spread.hpp"
 
-namespace weir::cli {
+namespace weir::inline v0_1::cli {
 namespace {
 
 std::atomic<bool> stop{false};  // set by the first Ctrl-C; a second one ends the program

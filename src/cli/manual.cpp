@@ -7,8 +7,9 @@
 #include <vector>
 
 #include "cli/option_table.hpp"
+#include "weir/version.hpp"
 
-namespace weir::cli {
+namespace weir::inline v0_1::cli {
 namespace {
 
 // As groff reads it: a backslash and a hyphen stand for themselves, and no line begins with a request.

@@ -10,7 +10,7 @@ namespace CLI {  // NOLINT(readability-identifier-naming): another library's
 class App;
 }
 
-namespace weir::cli {
+namespace weir::inline v0_1::cli {
 
 // The page of `weir`, or of one of its commands, as source for man(1); see man-pages(7) and groff_man(7).
 // `date` is when the program was made, as in 2026-11-21; empty: the page has none.

@@ -3,7 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <cstddef>
 
-namespace weir::cli {
+namespace weir::inline v0_1::cli {
 namespace {
 
 std::vector<const CLI::Option*> listed(const CLI::App& app, bool positional) {

@@ -12,7 +12,7 @@ class App;
 class Option;
 }  // namespace CLI
 
-namespace weir::cli {
+namespace weir::inline v0_1::cli {
 
 // Makes an option refuse every value but these; its type then reads "deny|allow".
 void take_only(CLI::Option& option, const std::vector<std::string>& words);

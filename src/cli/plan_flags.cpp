@@ -10,7 +10,7 @@
 #include "core/rule.hpp"
 #include "logs/parser.hpp"
 
-namespace weir::cli {
+namespace weir::inline v0_1::cli {
 namespace {
 
 // Of every plan that is not named.

@@ -14,7 +14,7 @@ namespace CLI {  // NOLINT(readability-identifier-naming): another library's
 class App;
 }
 
-namespace weir::cli {
+namespace weir::inline v0_1::cli {
 
 struct PlanFlags {
   std::string field;  // the last part of the key

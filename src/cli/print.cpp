@@ -5,7 +5,7 @@
 #include <cstring>
 #include <stdexcept>
 
-namespace weir::cli {
+namespace weir::inline v0_1::cli {
 
 void print(const std::string& text) {
   std::fwrite(text.data(), 1, text.size(), stdout);

@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace weir::cli {
+namespace weir::inline v0_1::cli {
 
 // Throws std::runtime_error when it cannot be written; that its reader has gone is fine.
 void print(const std::string& text);

@@ -13,7 +13,7 @@
 #include "sim/replay.hpp"
 #include "sim/warnings.hpp"
 
-namespace weir::cli {
+namespace weir::inline v0_1::cli {
 namespace {
 
 struct Flags {

@@ -16,8 +16,9 @@
 #include "server/line_writer.hpp"
 #include "server/log.hpp"
 #include "server/server.hpp"
+#include "weir/version.hpp"
 
-namespace weir::cli {
+namespace weir::inline v0_1::cli {
 namespace {
 
 using server::LogLevel;

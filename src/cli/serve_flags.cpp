@@ -11,7 +11,7 @@
 #include "cli/values.hpp"
 #include "cli/version.hpp"
 
-namespace weir::cli {
+namespace weir::inline v0_1::cli {
 namespace {
 
 using server::Settings;

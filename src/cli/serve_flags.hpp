@@ -11,7 +11,7 @@ namespace CLI {  // NOLINT(readability-identifier-naming): another library's
 class App;
 }
 
-namespace weir::cli {
+namespace weir::inline v0_1::cli {
 
 struct ServeFlags {
   std::vector<std::string> resp = {"127.0.0.1:6390"};

@@ -19,7 +19,7 @@
 #include "core/printable.hpp"
 #include "resp/writer.hpp"
 
-namespace weir::cli {
+namespace weir::inline v0_1::cli {
 namespace {
 
 namespace asio = boost::asio;

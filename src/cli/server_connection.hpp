@@ -14,7 +14,7 @@
 
 #include "net/tls.hpp"
 
-namespace weir::cli {
+namespace weir::inline v0_1::cli {
 
 struct ServerAddress {
   std::string host = "127.0.0.1";

@@ -18,7 +18,7 @@
 #include "sim/suggest_limits.hpp"
 #include "sim/warnings.hpp"
 
-namespace weir::cli {
+namespace weir::inline v0_1::cli {
 namespace {
 
 struct Flags {

@@ -13,7 +13,7 @@
 #include "limits/case_report.hpp"
 #include "limits/scalars.hpp"
 
-namespace weir::cli {
+namespace weir::inline v0_1::cli {
 namespace {
 
 struct Flags {

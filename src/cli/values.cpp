@@ -13,7 +13,7 @@
 #include "core/duration.hpp"
 #include "core/number.hpp"
 
-namespace weir::cli {
+namespace weir::inline v0_1::cli {
 namespace {
 
 struct Unit {

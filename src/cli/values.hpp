@@ -10,7 +10,7 @@
 
 #include "server/settings.hpp"
 
-namespace weir::cli {
+namespace weir::inline v0_1::cli {
 
 // "64MiB", up to what the machine has.
 std::size_t parse_bytes(const std::string& flag, const std::string& text, std::size_t least);

@@ -2,7 +2,7 @@
 // (cmake/weir_commit.cmake).
 #pragma once
 
-namespace weir::cli {
+namespace weir::inline v0_1::cli {
 
 extern const char* const kVersionLine;
 extern const char* const kCommit;  // "0123456789ab", "0123456789ab, modified" or "unknown"

@@ -4,7 +4,7 @@
 #include <array>
 #include <charconv>
 
-namespace weir::core {
+namespace weir::inline v0_1::core {
 namespace {
 
 using Bytes = std::array<std::uint8_t, 16>;

@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-namespace weir::core {
+namespace weir::inline v0_1::core {
 
 // How many bits of an address are kept; 32 and 128 keep all.
 struct Prefixes {

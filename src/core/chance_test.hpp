@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <random>
 
-namespace weir::core {
+namespace weir::inline v0_1::core {
 
 class Chance {
  public:

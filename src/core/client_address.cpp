@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace weir::core {
+namespace weir::inline v0_1::core {
 namespace {
 
 constexpr std::string_view kBlank = " \t";

@@ -12,7 +12,7 @@
 
 #include "core/address.hpp"
 
-namespace weir::core {
+namespace weir::inline v0_1::core {
 
 class ClientAddress {
  public:

@@ -7,7 +7,7 @@
 #include <chrono>
 #include <functional>
 
-namespace weir::core {
+namespace weir::inline v0_1::core {
 
 using Clock = std::function<std::chrono::nanoseconds()>;
 

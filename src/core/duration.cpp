@@ -5,7 +5,7 @@
 #include <charconv>
 #include <limits>
 
-namespace weir::core {
+namespace weir::inline v0_1::core {
 namespace {
 
 using std::chrono::nanoseconds;

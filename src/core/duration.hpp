@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-namespace weir::core {
+namespace weir::inline v0_1::core {
 
 // The number of a duration: "10", "0.25", "1e3". Times `unit`, rounded up to the nanosecond.
 enum class NumberFault { none, not_a_number, out_of_range };

@@ -25,7 +25,7 @@
 #include "weir/decision.hpp"
 #include "weir/quota.hpp"
 
-namespace weir::core::fixed_window {
+namespace weir::inline v0_1::core::fixed_window {
 
 using std::chrono::nanoseconds;
 

@@ -5,7 +5,7 @@
 #include "core/duration.hpp"
 #include "core/rule.hpp"
 
-namespace weir {
+namespace weir::inline v0_1 {
 
 std::string_view to_text(Verdict verdict) noexcept {
   switch (verdict) {

@@ -36,7 +36,7 @@
 #include "weir/decision.hpp"
 #include "weir/quota.hpp"
 
-namespace weir::core::gcra {
+namespace weir::inline v0_1::core::gcra {
 
 using std::chrono::nanoseconds;
 

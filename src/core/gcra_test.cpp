@@ -10,7 +10,7 @@
 
 #include "core/chance_test.hpp"
 
-namespace weir::core::gcra {
+namespace weir::inline v0_1::core::gcra {
 namespace {
 
 using namespace std::chrono_literals;

@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <numeric>
 
-namespace weir::core {
+namespace weir::inline v0_1::core {
 
 class Histogram {
  public:

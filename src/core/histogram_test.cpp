@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir::core {
+namespace weir::inline v0_1::core {
 namespace {
 
 using namespace std::chrono_literals;

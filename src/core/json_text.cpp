@@ -6,7 +6,7 @@
 
 #include "core/printable.hpp"
 
-namespace weir::core {
+namespace weir::inline v0_1::core {
 namespace {
 
 constexpr bool stands_as_it_is(char byte) {

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-namespace weir::core {
+namespace weir::inline v0_1::core {
 
 // With its quotes; of bytes that are not UTF-8 each becomes U+FFFD.
 void append_json(std::string& out, std::string_view text);

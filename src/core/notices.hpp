@@ -16,7 +16,7 @@
 #include "core/clock.hpp"
 #include "core/repeated.hpp"
 
-namespace weir::core {
+namespace weir::inline v0_1::core {
 
 enum class Notice : std::uint8_t {
   cannot_accept,         // no descriptors or memory for a connection

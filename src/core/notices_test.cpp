@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace weir::core {
+namespace weir::inline v0_1::core {
 namespace {
 
 using namespace std::chrono_literals;

@@ -2,7 +2,7 @@
 
 #include <limits>
 
-namespace weir::core::detail {
+namespace weir::inline v0_1::core::detail {
 namespace {
 
 constexpr auto kMax = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());

@@ -12,7 +12,7 @@
 #include <optional>
 #include <string_view>
 
-namespace weir::core {
+namespace weir::inline v0_1::core {
 
 namespace detail {
 // 18 digits are below 2^63 whatever they are (10^18 < 9.2 * 10^18), so up to here no sum needs a check.

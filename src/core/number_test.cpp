@@ -8,7 +8,7 @@
 
 #include "core/chance_test.hpp"
 
-namespace weir::core {
+namespace weir::inline v0_1::core {
 namespace {
 
 constexpr std::int64_t kMin = std::numeric_limits<std::int64_t>::min();

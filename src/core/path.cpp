@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
-namespace weir::core {
+namespace weir::inline v0_1::core {
 namespace {
 
 int digit_of(char c) {

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace weir::core {
+namespace weir::inline v0_1::core {
 
 // What gateways and servers disagree on, so that one of them may serve something else than was counted: an
 // escape that stands for `/`, `\` or NUL, a raw `\`, a broken escape, `..` after an empty segment, a path

@@ -6,7 +6,7 @@
 
 #include "core/chance_test.hpp"
 
-namespace weir::core {
+namespace weir::inline v0_1::core {
 namespace {
 
 struct Row {

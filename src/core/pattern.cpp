@@ -1,6 +1,6 @@
 #include "core/pattern.hpp"
 
-namespace weir::core {
+namespace weir::inline v0_1::core {
 
 bool matches_pattern(std::string_view pattern, std::string_view text) {
   const std::size_t first = pattern.find('*');

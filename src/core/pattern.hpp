@@ -5,7 +5,7 @@
 
 #include <string_view>
 
-namespace weir::core {
+namespace weir::inline v0_1::core {
 
 bool matches_pattern(std::string_view pattern, std::string_view text);
 

@@ -7,7 +7,7 @@
 
 #include "core/rule.hpp"
 
-namespace weir::core {
+namespace weir::inline v0_1::core {
 
 inline constexpr std::chrono::nanoseconds kNone{-1};
 

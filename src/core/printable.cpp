@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace weir::core {
+namespace weir::inline v0_1::core {
 namespace {
 
 // Controls, and the marks by which a text can be shown in another order than it is written, or on two lines.

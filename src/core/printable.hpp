@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-namespace weir::core {
+namespace weir::inline v0_1::core {
 
 std::string printable(std::string_view bytes);
 

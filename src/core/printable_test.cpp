@@ -4,7 +4,7 @@
 
 #include "core/chance_test.hpp"
 
-namespace weir::core {
+namespace weir::inline v0_1::core {
 namespace {
 
 TEST(Printable, text_stays_and_what_controls_a_terminal_does_not) {

@@ -7,7 +7,7 @@
 #include "core/duration.hpp"
 #include "core/text.hpp"
 
-namespace weir {
+namespace weir::inline v0_1 {
 namespace {
 
 std::string below_least(std::string_view field, std::int64_t value) {

@@ -8,7 +8,7 @@
 #include <chrono>
 #include <cstdint>
 
-namespace weir::core {
+namespace weir::inline v0_1::core {
 
 class Repeated {
  public:

@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-namespace weir::core {
+namespace weir::inline v0_1::core {
 namespace {
 
 using namespace std::chrono_literals;

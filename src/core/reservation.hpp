@@ -20,7 +20,7 @@
 #include "weir/decision.hpp"
 #include "weir/quota.hpp"
 
-namespace weir::core {
+namespace weir::inline v0_1::core {
 
 // A state can be charged for a moment that has not come.
 constexpr bool can_reserve(Algorithm algorithm) { return algorithm == Algorithm::gcra; }

@@ -11,7 +11,7 @@
 #include "core/sliding_window_counter.hpp"
 #include "core/text.hpp"
 
-namespace weir::core {
+namespace weir::inline v0_1::core {
 namespace {
 
 using std::chrono::nanoseconds;

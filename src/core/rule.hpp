@@ -14,7 +14,7 @@
 #include "weir/algorithm.hpp"
 #include "weir/quota.hpp"
 
-namespace weir::core {
+namespace weir::inline v0_1::core {
 
 // What an algorithm can do: other code asks this, never which algorithm it is.
 //

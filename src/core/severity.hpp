@@ -7,7 +7,7 @@
 
 #include "weir/decision.hpp"
 
-namespace weir::core {
+namespace weir::inline v0_1::core {
 
 // Whether `a` decides rather than `b`: never over denied over allowed; of two denied, the one with the longer
 // wait; of others, the one with less left. False for two that are alike, so the first of them decides.

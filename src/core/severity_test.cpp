@@ -4,7 +4,7 @@
 
 #include <vector>
 
-namespace weir::core {
+namespace weir::inline v0_1::core {
 namespace {
 
 using namespace std::chrono_literals;

@@ -3,7 +3,7 @@
 #include <bit>
 #include <cstddef>
 
-namespace weir::core {
+namespace weir::inline v0_1::core {
 namespace {
 
 // The first 32 bits of the fractions of the cube roots of the first 64 primes.

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace weir::core {
+namespace weir::inline v0_1::core {
 
 using Sha256 = std::array<std::uint8_t, 32>;
 

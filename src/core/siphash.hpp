@@ -11,7 +11,7 @@
 #include <cstring>
 #include <string_view>
 
-namespace weir::core {
+namespace weir::inline v0_1::core {
 
 struct HashKey {
   std::uint64_t k0 = 0;

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace weir::core {
+namespace weir::inline v0_1::core {
 namespace {
 
 constexpr HashKey kPaperKey{0x0706050403020100, 0x0f0e0d0c0b0a0908};

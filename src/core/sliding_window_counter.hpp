@@ -25,7 +25,7 @@
 #include "weir/decision.hpp"
 #include "weir/quota.hpp"
 
-namespace weir::core::sliding_window_counter {
+namespace weir::inline v0_1::core::sliding_window_counter {
 
 using std::chrono::nanoseconds;
 

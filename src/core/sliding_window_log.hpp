@@ -22,7 +22,7 @@
 #include "weir/decision.hpp"
 #include "weir/quota.hpp"
 
-namespace weir::core::sliding_window_log {
+namespace weir::inline v0_1::core::sliding_window_log {
 
 using std::chrono::nanoseconds;
 

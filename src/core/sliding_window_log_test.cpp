@@ -5,7 +5,7 @@
 
 #include "core/play_test.hpp"
 
-namespace weir::core::sliding_window_log {
+namespace weir::inline v0_1::core::sliding_window_log {
 namespace {
 
 using namespace std::chrono_literals;

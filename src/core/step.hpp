@@ -10,7 +10,7 @@
 
 #include "weir/decision.hpp"
 
-namespace weir::core {
+namespace weir::inline v0_1::core {
 
 // The state of a key as a store keeps it. Each algorithm has its own names for the two.
 struct TwoWords {

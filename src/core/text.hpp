@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace weir::core {
+namespace weir::inline v0_1::core {
 
 struct Word {
   std::string_view text;  // empty when there is none

@@ -3,7 +3,7 @@
 #include <array>
 #include <chrono>
 
-namespace weir::core {
+namespace weir::inline v0_1::core {
 namespace {
 
 // `count` digits, the last of them before `end`.

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-namespace weir::core {
+namespace weir::inline v0_1::core {
 
 // "2026-11-21T05:49:47Z", of nanoseconds since 1970: whole seconds, rounded down.
 std::string utc_text(std::int64_t ns);

@@ -4,7 +4,7 @@
 
 #include <limits>
 
-namespace weir::core {
+namespace weir::inline v0_1::core {
 namespace {
 
 constexpr std::int64_t kSecond = 1'000'000'000;

@@ -11,7 +11,7 @@
 
 #include "core/chance_test.hpp"
 
-namespace weir {
+namespace weir::inline v0_1 {
 namespace {
 
 using namespace std::chrono_literals;

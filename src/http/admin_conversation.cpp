@@ -5,7 +5,7 @@
 #include "http/authorization.hpp"
 #include "http/problem.hpp"
 
-namespace weir::http {
+namespace weir::inline v0_1::http {
 namespace {
 
 using Format = service::Exposition::Format;

@@ -17,7 +17,7 @@
 #include "net/conversation.hpp"
 #include "service/service.hpp"
 
-namespace weir::http {
+namespace weir::inline v0_1::http {
 
 class AdminConversation final : public net::Conversation {
  public:

@@ -4,7 +4,7 @@
 
 #include "store/table.hpp"
 
-namespace weir::http {
+namespace weir::inline v0_1::http {
 namespace {
 
 struct Talk {

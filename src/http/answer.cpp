@@ -6,7 +6,7 @@
 #include "http/rate_limit_fields.hpp"
 #include "limits/explain.hpp"
 
-namespace weir::http {
+namespace weir::inline v0_1::http {
 namespace {
 
 void append_text_or_null(std::string& out, std::string_view text) {

@@ -10,7 +10,7 @@
 
 #include "http/exchange.hpp"
 
-namespace weir::http {
+namespace weir::inline v0_1::http {
 
 // A question's answer, whichever way its limits came.
 struct Decided {

@@ -5,7 +5,7 @@
 #include "http/problem.hpp"
 #include "http/writer.hpp"
 
-namespace weir::http {
+namespace weir::inline v0_1::http {
 namespace {
 
 // With its padding or without. Nothing: it is not base64.

@@ -11,7 +11,7 @@
 #include "http/writer.hpp"
 #include "service/service.hpp"
 
-namespace weir::http {
+namespace weir::inline v0_1::http {
 
 enum class Authorized : std::uint8_t {
   yes,

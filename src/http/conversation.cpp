@@ -6,7 +6,7 @@
 #include "http/authorization.hpp"
 #include "http/problem.hpp"
 
-namespace weir::http {
+namespace weir::inline v0_1::http {
 
 using State = store::Request::State;
 

@@ -24,7 +24,7 @@
 #include "store/store.hpp"
 #include "waiting/acquiring_store.hpp"
 
-namespace weir::http {
+namespace weir::inline v0_1::http {
 
 class Conversation final : public net::Conversation {
  public:

@@ -9,7 +9,7 @@
 
 #include "store/embedded_store.hpp"
 
-namespace weir::http {
+namespace weir::inline v0_1::http {
 namespace {
 
 using namespace std::chrono_literals;

@@ -4,7 +4,7 @@
 
 #include "http/rate_limit_fields.hpp"
 
-namespace weir::http {
+namespace weir::inline v0_1::http {
 namespace {
 
 // Of a remembered denial nothing is known but the check that decides.

@@ -14,7 +14,7 @@
 #include "limits/set.hpp"
 #include "store/store.hpp"
 
-namespace weir::http {
+namespace weir::inline v0_1::http {
 
 // Begins the reply's body, up to the value of "violated-policies".
 void begin_denial(Reply& reply, int status);

@@ -4,7 +4,7 @@
 
 #include "http/json.hpp"
 
-namespace weir::http {
+namespace weir::inline v0_1::http {
 
 using State = store::Request::State;
 

@@ -34,7 +34,7 @@
 #include "service/service.hpp"
 #include "store/store.hpp"
 
-namespace weir::http {
+namespace weir::inline v0_1::http {
 
 struct Exchange;
 

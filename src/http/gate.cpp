@@ -9,7 +9,7 @@
 #include "http/rate_limit_fields.hpp"
 #include "service/credentials.hpp"
 
-namespace weir::http {
+namespace weir::inline v0_1::http {
 namespace {
 
 bool may_ask(const limits::Set::Gateway& gateway, const Message& message) {

@@ -10,7 +10,7 @@
 #include "http/exchange.hpp"
 #include "http/message.hpp"
 
-namespace weir::http {
+namespace weir::inline v0_1::http {
 
 constexpr std::string_view kGate = "/v1/gate/";
 

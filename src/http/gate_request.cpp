@@ -3,7 +3,7 @@
 #include "core/client_address.hpp"
 #include "core/path.hpp"
 
-namespace weir::http {
+namespace weir::inline v0_1::http {
 namespace {
 
 using From = limits::Gateway::From;

@@ -15,7 +15,7 @@
 #include "limits/attribute.hpp"
 #include "limits/file.hpp"
 
-namespace weir::http {
+namespace weir::inline v0_1::http {
 
 // Used again for the next one, so that the path keeps its memory. It views the message and the profile.
 struct GateRequest {

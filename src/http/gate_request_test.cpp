@@ -8,7 +8,7 @@
 #include "core/chance_test.hpp"
 #include "limits/read.hpp"
 
-namespace weir::http {
+namespace weir::inline v0_1::http {
 namespace {
 
 using Wrong = GateRequest::Wrong;

@@ -11,7 +11,7 @@
 
 #include "http/writer.hpp"
 
-namespace weir::http {
+namespace weir::inline v0_1::http {
 namespace {
 
 using simdjson::dom::array;

@@ -11,7 +11,7 @@
 
 #include "http/exchange.hpp"
 
-namespace weir::http {
+namespace weir::inline v0_1::http {
 
 // What reading takes, kept between bodies as long as they are small.
 struct Room::Json {

@@ -1,6 +1,6 @@
 #include "http/message.hpp"
 
-namespace weir::http {
+namespace weir::inline v0_1::http {
 
 void split_target(Message& message) {
   std::string_view rest = message.target;

@@ -9,7 +9,7 @@
 #include <span>
 #include <string_view>
 
-namespace weir::http {
+namespace weir::inline v0_1::http {
 
 // Names of fields and most words in them: letters in either case are the same.
 constexpr char lower(char letter) {

@@ -4,7 +4,7 @@
 
 #include <array>
 
-namespace weir::http {
+namespace weir::inline v0_1::http {
 namespace {
 
 TEST(HttpMessage, fields_are_found_in_any_letter_case_and_in_their_order) {

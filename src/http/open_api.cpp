@@ -1,6 +1,6 @@
 #include "http/open_api.hpp"
 
-namespace weir::http {
+namespace weir::inline v0_1::http {
 
 std::string_view open_api() {
   return R"~~~({

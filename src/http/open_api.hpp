@@ -5,7 +5,7 @@
 
 #include <string_view>
 
-namespace weir::http {
+namespace weir::inline v0_1::http {
 
 std::string_view open_api();
 

@@ -9,7 +9,7 @@
 
 #include "core/number.hpp"
 
-namespace weir::http {
+namespace weir::inline v0_1::http {
 namespace {
 
 namespace beast = boost::beast::http;

@@ -14,7 +14,7 @@
 
 #include "http/message.hpp"
 
-namespace weir::http {
+namespace weir::inline v0_1::http {
 
 // What a request may be at most. A connection's bytes are kept until its request is whole.
 constexpr std::size_t kMostTarget = std::size_t{8} << 10;

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace weir::http {
+namespace weir::inline v0_1::http {
 
 static std::ostream& operator<<(std::ostream& out, RequestParser::Status status) {
   constexpr const char* kNames[] = {"incomplete", "head", "whole", "skipped", "refused"};

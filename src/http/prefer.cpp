@@ -5,7 +5,7 @@
 
 #include "core/number.hpp"
 
-namespace weir::http {
+namespace weir::inline v0_1::http {
 namespace {
 
 // As far as to a `,` or `;` that is not quoted, and what ended it; 0: nothing did.

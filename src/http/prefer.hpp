@@ -9,7 +9,7 @@
 
 #include "http/message.hpp"
 
-namespace weir::http {
+namespace weir::inline v0_1::http {
 
 // Of the first `wait` that the message has. Nothing: there is none, or it is not a number of seconds, which
 // is then as if it were not there.

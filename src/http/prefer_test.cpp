@@ -5,7 +5,7 @@
 #include <array>
 #include <vector>
 
-namespace weir::http {
+namespace weir::inline v0_1::http {
 namespace {
 
 std::int64_t wait_of(const std::vector<Field>& fields) {

@@ -2,7 +2,7 @@
 
 #include "core/printable.hpp"
 
-namespace weir::http {
+namespace weir::inline v0_1::http {
 
 void append_faults(std::string& out, const Faults& faults) {
   out += '[';

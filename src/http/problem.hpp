@@ -9,7 +9,7 @@
 
 #include "http/writer.hpp"
 
-namespace weir::http {
+namespace weir::inline v0_1::http {
 
 // What is wrong with a request's body, and where: a JSON pointer (RFC 6901), empty for all of it.
 struct BodyFault {

@@ -10,7 +10,7 @@
 #include "core/rule.hpp"
 #include "http/structured_field.hpp"
 
-namespace weir::http {
+namespace weir::inline v0_1::http {
 namespace {
 
 using std::chrono::nanoseconds;

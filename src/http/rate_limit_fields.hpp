@@ -13,7 +13,7 @@
 #include "limits/match.hpp"
 #include "store/store.hpp"
 
-namespace weir::http {
+namespace weir::inline v0_1::http {
 
 // In which forms. Two forms that write the same fields cannot both be sent: one of each kind.
 struct Forms {

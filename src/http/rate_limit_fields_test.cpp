@@ -10,7 +10,7 @@
 #include "core/duration.hpp"
 #include "limits/world_test.hpp"
 
-namespace weir::http {
+namespace weir::inline v0_1::http {
 namespace {
 
 using namespace std::chrono_literals;

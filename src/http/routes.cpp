@@ -8,7 +8,7 @@
 #include "http/open_api.hpp"
 #include "http/prefer.hpp"
 
-namespace weir::http {
+namespace weir::inline v0_1::http {
 namespace {
 
 template <Kind kind>

@@ -6,7 +6,7 @@
 
 #include "core/printable.hpp"
 
-namespace weir::http {
+namespace weir::inline v0_1::http {
 namespace {
 
 bool is_ascii(char c) { return c >= 0x20 && c <= 0x7E; }

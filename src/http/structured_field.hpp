@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace weir::http {
+namespace weir::inline v0_1::http {
 
 // Integers have at most 15 digits; a greater number is this one.
 constexpr std::uint64_t kMostInteger = 999'999'999'999'999;

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir::http {
+namespace weir::inline v0_1::http {
 namespace {
 
 std::string text(std::string_view value) {

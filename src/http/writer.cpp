@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <cstdio>
 
-namespace weir::http {
+namespace weir::inline v0_1::http {
 namespace {
 
 struct Reason {

@@ -11,7 +11,7 @@
 
 #include "core/json_text.hpp"
 
-namespace weir::http {
+namespace weir::inline v0_1::http {
 
 // What is answered to one request. Used again for the next one, so that its texts keep their memory.
 struct Reply {

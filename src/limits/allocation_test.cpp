@@ -28,7 +28,7 @@ void operator delete[](void* given) noexcept { std::free(given); }
 void operator delete(void* given, std::size_t) noexcept { std::free(given); }
 void operator delete[](void* given, std::size_t) noexcept { std::free(given); }
 
-namespace weir::limits {
+namespace weir::inline v0_1::limits {
 namespace {
 
 TEST(Match, allocates_nothing_once_it_has_grown) {

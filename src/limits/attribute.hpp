@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-namespace weir::limits {
+namespace weir::inline v0_1::limits {
 
 struct Attribute {
   std::string_view name;

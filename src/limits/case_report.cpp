@@ -8,7 +8,7 @@
 #include "core/printable.hpp"
 #include "limits/finding.hpp"
 
-namespace weir::limits {
+namespace weir::inline v0_1::limits {
 namespace {
 
 using nlohmann::ordered_json;

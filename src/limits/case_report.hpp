@@ -10,7 +10,7 @@
 #include "limits/case_run.hpp"
 #include "limits/coverage.hpp"
 
-namespace weir::limits {
+namespace weir::inline v0_1::limits {
 
 struct CaseReport {
   std::vector<CasesResult> files;

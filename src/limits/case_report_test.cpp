@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir::limits {
+namespace weir::inline v0_1::limits {
 namespace {
 
 // Two tests of a file without limits that matter, one of which failed twice.

@@ -10,7 +10,7 @@
 #include "limits/set.hpp"
 #include "limits/trial.hpp"
 
-namespace weir::limits {
+namespace weir::inline v0_1::limits {
 namespace {
 
 using std::chrono::nanoseconds;

@@ -12,7 +12,7 @@
 #include "limits/cases.hpp"
 #include "limits/coverage.hpp"
 
-namespace weir::limits {
+namespace weir::inline v0_1::limits {
 
 // One thing that is not as expected, side by side.
 struct Mismatch {

@@ -5,7 +5,7 @@
 #include "limits/case_report.hpp"
 #include "store/table.hpp"
 
-namespace weir::limits {
+namespace weir::inline v0_1::limits {
 namespace {
 
 constexpr const char* kLimits =

@@ -9,7 +9,7 @@
 #include "limits/field.hpp"
 #include "limits/scalars.hpp"
 
-namespace weir::limits {
+namespace weir::inline v0_1::limits {
 namespace {
 
 using std::chrono::nanoseconds;

@@ -18,7 +18,7 @@
 #include "limits/finding.hpp"
 #include "limits/read.hpp"
 
-namespace weir::limits {
+namespace weir::inline v0_1::limits {
 
 // Who asks, as a file says it.
 struct CaseRequest {

@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-namespace weir::limits {
+namespace weir::inline v0_1::limits {
 namespace {
 
 // Above that many a condition is not worth its place in an index.

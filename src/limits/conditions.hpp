@@ -13,7 +13,7 @@
 #include "limits/names.hpp"
 #include "limits/values.hpp"
 
-namespace weir::limits {
+namespace weir::inline v0_1::limits {
 
 // All of them hold; without any: always.
 class Conditions {

@@ -4,7 +4,7 @@
 
 #include "limits/values.hpp"
 
-namespace weir::limits {
+namespace weir::inline v0_1::limits {
 namespace {
 
 std::string numbered(const std::string& path, std::size_t number) {

@@ -16,7 +16,7 @@
 #include "limits/trace.hpp"
 #include "store/store.hpp"
 
-namespace weir::limits {
+namespace weir::inline v0_1::limits {
 
 // One thing that tests can meet.
 struct Covered {

@@ -10,7 +10,7 @@
 #include "core/rule.hpp"
 #include "limits/scalars.hpp"
 
-namespace weir::limits {
+namespace weir::inline v0_1::limits {
 namespace {
 
 // One thing that a file says. `key` tells which thing it is in both files, whatever a limit is called.

@@ -4,7 +4,7 @@
 
 #include "limits/read.hpp"
 
-namespace weir::limits {
+namespace weir::inline v0_1::limits {
 namespace {
 
 std::string replaced(std::string text, const std::string& what, const std::string& by) {

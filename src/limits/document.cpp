@@ -9,7 +9,7 @@
 
 #include "core/printable.hpp"
 
-namespace weir::limits {
+namespace weir::inline v0_1::limits {
 namespace {
 
 constexpr std::string_view kMark = "\xEF\xBB\xBF";  // with which some editors begin a UTF-8 file

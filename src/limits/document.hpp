@@ -14,7 +14,7 @@
 
 #include "limits/findings.hpp"
 
-namespace weir::limits {
+namespace weir::inline v0_1::limits {
 
 struct Member;
 

@@ -7,7 +7,7 @@
 #include "core/printable.hpp"
 #include "core/rule.hpp"
 
-namespace weir::limits {
+namespace weir::inline v0_1::limits {
 namespace {
 
 constexpr std::string_view kGuarantee = "guarantee";

@@ -16,7 +16,7 @@
 #include "store/store.hpp"
 #include "weir/decision.hpp"
 
-namespace weir::limits {
+namespace weir::inline v0_1::limits {
 
 // One window of one limit; or a limit that counts nothing here, whose `window` is empty.
 struct ExplainedCheck {

@@ -3,7 +3,7 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
-namespace weir::limits {
+namespace weir::inline v0_1::limits {
 namespace {
 
 using nlohmann::ordered_json;

@@ -8,7 +8,7 @@
 #include "limits/explain.hpp"
 #include "limits/match.hpp"
 
-namespace weir::limits {
+namespace weir::inline v0_1::limits {
 
 std::string json_of(const Explanation& explanation, const Answer& answer, const std::string& file);
 

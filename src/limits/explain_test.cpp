@@ -4,7 +4,7 @@
 
 #include <array>
 
-namespace weir::limits {
+namespace weir::inline v0_1::limits {
 namespace {
 
 using std::chrono::milliseconds;

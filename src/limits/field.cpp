@@ -4,7 +4,7 @@
 
 #include "core/printable.hpp"
 
-namespace weir::limits {
+namespace weir::inline v0_1::limits {
 namespace {
 
 constexpr std::size_t kMostKey = 64;  // bytes of a key that a path shows

@@ -13,7 +13,7 @@
 #include "limits/findings.hpp"
 #include "limits/read.hpp"
 
-namespace weir::limits {
+namespace weir::inline v0_1::limits {
 
 struct Field {
   const Node* node = nullptr;  // null: the key was not written

@@ -17,7 +17,7 @@
 #include "weir/quota.hpp"
 #include "weir/source.hpp"
 
-namespace weir::limits {
+namespace weir::inline v0_1::limits {
 
 // A line and a column, in characters, both from 1. Line 0: it stands nowhere.
 struct Place {

@@ -4,7 +4,7 @@
 
 #include "core/printable.hpp"
 
-namespace weir::limits {
+namespace weir::inline v0_1::limits {
 
 std::string to_text(const Finding& finding) {
   std::string text = finding.file;

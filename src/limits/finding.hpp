@@ -9,7 +9,7 @@
 
 #include "limits/file.hpp"
 
-namespace weir::limits {
+namespace weir::inline v0_1::limits {
 
 enum class Severity : std::uint8_t {
   error,    // the file is not used

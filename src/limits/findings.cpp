@@ -7,7 +7,7 @@
 
 #include "core/printable.hpp"
 
-namespace weir::limits {
+namespace weir::inline v0_1::limits {
 namespace {
 
 constexpr std::size_t kMostShown = 64;  // bytes of what was written

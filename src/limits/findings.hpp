@@ -10,7 +10,7 @@
 
 #include "limits/finding.hpp"
 
-namespace weir::limits {
+namespace weir::inline v0_1::limits {
 
 class Findings {
  public:

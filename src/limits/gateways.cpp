@@ -8,7 +8,7 @@
 #include "limits/lists.hpp"
 #include "limits/scalars.hpp"
 
-namespace weir::limits {
+namespace weir::inline v0_1::limits {
 namespace {
 
 constexpr std::size_t kMostGateways = 64;

@@ -5,7 +5,7 @@
 
 #include "limits/field.hpp"
 
-namespace weir::limits {
+namespace weir::inline v0_1::limits {
 
 // Fills File::gateways.
 void read_gateways(Context& context, const Field& gateways);

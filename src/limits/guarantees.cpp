@@ -10,7 +10,7 @@
 #include "limits/judge.hpp"
 #include "limits/scalars.hpp"
 
-namespace weir::limits {
+namespace weir::inline v0_1::limits {
 namespace {
 
 using Wide = unsigned __int128;

@@ -12,7 +12,7 @@
 #include "limits/file.hpp"
 #include "limits/findings.hpp"
 
-namespace weir::limits {
+namespace weir::inline v0_1::limits {
 
 void judge_guarantees(const File& file, Findings& findings);
 

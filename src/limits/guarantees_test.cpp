@@ -5,7 +5,7 @@
 #include "core/chance_test.hpp"
 #include "limits/reading_test.hpp"
 
-namespace weir::limits {
+namespace weir::inline v0_1::limits {
 namespace {
 
 // A parent and what its children are guaranteed; what is told of it, or nothing.

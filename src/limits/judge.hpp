@@ -7,7 +7,7 @@
 #include "limits/file.hpp"
 #include "limits/findings.hpp"
 
-namespace weir::limits {
+namespace weir::inline v0_1::limits {
 
 // `within` leads in a circle, or to a key that does not contain the other. A limit in a circle has none after
 // it.

@@ -4,7 +4,7 @@
 #include "core/duration.hpp"
 #include "limits/judge.hpp"
 
-namespace weir::limits {
+namespace weir::inline v0_1::limits {
 namespace {
 
 using std::chrono::nanoseconds;

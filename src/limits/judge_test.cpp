@@ -9,7 +9,7 @@
 #include "core/chance_test.hpp"
 #include "limits/reading_test.hpp"
 
-namespace weir::limits {
+namespace weir::inline v0_1::limits {
 namespace {
 
 // The numbers of a limit or an override; empty: not named.

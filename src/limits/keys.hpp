@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace weir::limits::keys {
+namespace weir::inline v0_1::limits::keys {
 
 using Words = std::vector<std::string>;
 

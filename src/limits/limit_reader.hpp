@@ -6,7 +6,7 @@
 
 #include "limits/field.hpp"
 
-namespace weir::limits {
+namespace weir::inline v0_1::limits {
 
 // `field` is the map below the limit's name; all names of limits are known already.
 NamedLimit read_limit(Context& context, const std::string& name, const Field& field);

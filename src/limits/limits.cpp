@@ -15,13 +15,12 @@
 #include "store/asker.hpp"
 #include "store/clock.hpp"
 #include "store/embedded_store.hpp"
+#include "store/spin.hpp"
 
-namespace weir {
+namespace weir::inline v0_1 {
 namespace {
 
 using std::chrono::nanoseconds;
-
-nanoseconds read_clock(const Clock* clock) { return clock != nullptr ? clock->now() : store::steady_now(); }
 
 limits::Time wall_time(const Limits::Options& options) {
   return limits::Time(options.wall_clock != nullptr ? options.wall_clock->now()
@@ -44,7 +43,7 @@ class Table final : public store::Asker {
     std::vector<store::Request*> requests;
     requests.reserve(batch.size());
     for (store::Awaited& each : batch) requests.push_back(&each);
-    const nanoseconds now = read_clock(clock_);
+    const nanoseconds now = store::read(clock_);
     store_.submit(requests, {now, now});
   }
 
@@ -85,7 +84,7 @@ LimitsDecision decision_of(const limits::Set& set, const limits::Matched& matche
 LimitsFileError::LimitsFileError(std::vector<std::string> errors)
     : std::runtime_error(lines_of(errors)), errors_(std::move(errors)) {}
 
-class Limits::Impl {
+class [[gnu::visibility("hidden")]] Limits::Impl {
  public:
   Impl(std::string path, store::Asker* shared, const Options& options)
       : path_(std::move(path)),
@@ -93,7 +92,7 @@ class Limits::Impl {
         store_(shared != nullptr ? std::shared_ptr<store::Asker>(shared, [](store::Asker*) {})
                                  : std::make_shared<Table>(options)) {
     setting_.on_store_error = options.on_store_error;
-    setting_.wall = wall_time(options).time_since_epoch() - read_clock(options.clock);
+    setting_.wall = wall_time(options).time_since_epoch() - store::read(options.clock);
     if (shared == nullptr) {
       setting_.unsuitable = [](const core::Rule& rule) -> std::optional<std::string> {
         if (core::kept_in_two_words(rule.algorithm)) return std::nullopt;
@@ -160,7 +159,7 @@ class Limits::Impl {
   const Options options_;
   limits::Setting setting_;
   const std::shared_ptr<store::Asker> store_;
-  mutable std::mutex mutex_;
+  mutable store::SpinLock mutex_;
   std::shared_ptr<const limits::Set> set_;
 };
 
@@ -236,7 +235,7 @@ LimitsReservation Limits::reserve(const LimitsRequest& request, const ReserveOpt
     throw std::invalid_argument(matched.error);
   if (matched.outcome != limits::Matched::Outcome::meets) {
     const LimitsDecision decided = decision_of(*set, matched, nullptr);
-    return {Reservation(read_clock(impl_->clock()), [&] { return decided.decision; }), decided.by};
+    return {Reservation(store::read(impl_->clock()), [&] { return decided.decision; }), decided.by};
   }
   const limits::Waiting waiting = limits::waiting_of(*set, matched);
   if (options != nullptr && waiting.max_wait && options->max_wait > *waiting.max_wait) {
@@ -247,7 +246,7 @@ LimitsReservation Limits::reserve(const LimitsRequest& request, const ReserveOpt
   ReserveOptions wanted{.max_wait = waiting.max_wait.value_or(nanoseconds{0}), .hold = waiting.hold};
   if (options != nullptr)
     wanted = {options->max_wait, options->hold.count() > 0 ? options->hold : waiting.hold};
-  wanted = store::bounded(wanted, read_clock(impl_->clock()));
+  wanted = store::bounded(wanted, store::read(impl_->clock()));
   auto kept = std::make_unique<store::AskedKept<LimitsFault>>(impl_->store(), impl_->clock(), nanoseconds{0});
   store::Reservation asked{.max_wait = wanted.max_wait, .hold = wanted.hold};
   store::Awaited one;
@@ -257,7 +256,7 @@ LimitsReservation Limits::reserve(const LimitsRequest& request, const ReserveOpt
   impl_->ask({&one, 1});
   require_decided(one);
   // Read after the store has: a moment may be told later than it is, never earlier.
-  const nanoseconds now = read_clock(impl_->clock());
+  const nanoseconds now = store::read(impl_->clock());
   LimitsDecision decided = decision_of(*set, matched, &one);
   if (!decided.allowed() || asked.id.empty())
     return {Reservation(now, [&] { return decided.decision; }), std::move(decided.by)};

@@ -6,7 +6,7 @@
 #include <fstream>
 #include <thread>
 
-namespace weir {
+namespace weir::inline v0_1 {
 namespace {
 
 using namespace std::chrono_literals;

@@ -6,7 +6,7 @@
 #include "limits/keys.hpp"
 #include "limits/scalars.hpp"
 
-namespace weir::limits {
+namespace weir::inline v0_1::limits {
 namespace {
 
 constexpr std::size_t kMostEntries = 1'000'000;

@@ -5,7 +5,7 @@
 
 #include "limits/field.hpp"
 
-namespace weir::limits {
+namespace weir::inline v0_1::limits {
 
 // A text, a pattern, an address or a CIDR; empty `wrong`, or what is wrong with it, and the number of the
 // rule.

@@ -7,7 +7,7 @@
 
 #include "core/sha256.hpp"
 
-namespace weir::limits {
+namespace weir::inline v0_1::limits {
 namespace {
 
 constexpr std::uint64_t kMostUnits = std::numeric_limits<std::int64_t>::max();

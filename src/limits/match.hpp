@@ -19,7 +19,7 @@
 #include "limits/trace.hpp"
 #include "store/store.hpp"
 
-namespace weir::limits {
+namespace weir::inline v0_1::limits {
 
 // More than a request has; each is compared with the others.
 constexpr std::size_t kMostAttributes = 64;

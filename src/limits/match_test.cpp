@@ -4,7 +4,7 @@
 
 #include "limits/world_test.hpp"
 
-namespace weir::limits {
+namespace weir::inline v0_1::limits {
 namespace {
 
 using namespace std::chrono_literals;

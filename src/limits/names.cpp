@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 
-namespace weir::limits {
+namespace weir::inline v0_1::limits {
 
 Index Names::add(std::string_view name) {
   const auto known = std::find(names_.begin(), names_.end(), name);

@@ -12,7 +12,7 @@
 #include "limits/file.hpp"
 #include "limits/values.hpp"
 
-namespace weir::limits {
+namespace weir::inline v0_1::limits {
 
 class Names {
  public:

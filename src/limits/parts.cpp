@@ -9,7 +9,7 @@
 #include "limits/lists.hpp"
 #include "limits/scalars.hpp"
 
-namespace weir::limits {
+namespace weir::inline v0_1::limits {
 namespace {
 
 constexpr std::uint64_t kMostUnits = std::numeric_limits<std::int64_t>::max();

@@ -5,7 +5,7 @@
 
 #include "limits/field.hpp"
 
-namespace weir::limits {
+namespace weir::inline v0_1::limits {
 
 constexpr std::size_t kMostWindows = 8;
 

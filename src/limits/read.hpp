@@ -14,7 +14,7 @@
 #include "limits/file.hpp"
 #include "limits/finding.hpp"
 
-namespace weir::limits {
+namespace weir::inline v0_1::limits {
 
 // The bytes of a file, or why there are none: "No such file or directory". Stops after `most` + 1 bytes.
 using OpenFile =

@@ -4,7 +4,7 @@
 
 #include "limits/reading_test.hpp"
 
-namespace weir::limits {
+namespace weir::inline v0_1::limits {
 namespace {
 
 constexpr const char* kWhole = R"(version: 1

@@ -6,7 +6,7 @@
 
 #include "limits/read.hpp"
 
-namespace weir::limits {
+namespace weir::inline v0_1::limits {
 
 constexpr Time kTestNow = std::chrono::sys_days{std::chrono::year{2026} / 11 / 21};
 

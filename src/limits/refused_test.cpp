@@ -5,7 +5,7 @@
 
 #include "limits/reading_test.hpp"
 
-namespace weir::limits {
+namespace weir::inline v0_1::limits {
 namespace {
 
 using std::string_literals::operator""s;

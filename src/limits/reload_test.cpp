@@ -9,7 +9,7 @@
 #include "core/chance_test.hpp"
 #include "limits/world_test.hpp"
 
-namespace weir::limits {
+namespace weir::inline v0_1::limits {
 namespace {
 
 using std::chrono::nanoseconds;

@@ -8,7 +8,7 @@
 #include "core/utc_text.hpp"
 #include "limits/findings.hpp"
 
-namespace weir::limits {
+namespace weir::inline v0_1::limits {
 namespace {
 
 using std::chrono::nanoseconds;

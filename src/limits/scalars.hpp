@@ -12,7 +12,7 @@
 
 #include "limits/file.hpp"
 
-namespace weir::limits {
+namespace weir::inline v0_1::limits {
 
 template <class Value>
 using Read = tl::expected<Value, std::string>;

@@ -6,7 +6,7 @@
 #include "core/duration.hpp"
 #include "core/sha256.hpp"
 
-namespace weir::limits {
+namespace weir::inline v0_1::limits {
 namespace {
 
 // "id|1s|gcra|tenant,user": all that says which state is meant, but for the values.

@@ -24,7 +24,7 @@
 #include "limits/values.hpp"
 #include "store/store.hpp"
 
-namespace weir::limits {
+namespace weir::inline v0_1::limits {
 
 // What the file leaves to the program.
 struct Setting {

@@ -13,7 +13,7 @@
 #include "core/chance_test.hpp"
 #include "limits/world_test.hpp"
 
-namespace weir::limits {
+namespace weir::inline v0_1::limits {
 namespace {
 
 using Request = std::map<std::string, std::string>;

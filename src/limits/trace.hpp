@@ -10,7 +10,7 @@
 
 #include "limits/file.hpp"
 
-namespace weir::limits {
+namespace weir::inline v0_1::limits {
 
 struct Step {
   enum class What : std::uint8_t {

@@ -5,7 +5,7 @@
 
 #include "limits/finding.hpp"
 
-namespace weir::limits {
+namespace weir::inline v0_1::limits {
 namespace {
 
 // So that a trial comes out the same each time.

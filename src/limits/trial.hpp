@@ -21,7 +21,7 @@
 #include "limits/trace.hpp"
 #include "store/embedded_store.hpp"
 
-namespace weir::limits {
+namespace weir::inline v0_1::limits {
 
 // The file, ready to be tried. Throws std::runtime_error when two identities are alike, which practically
 // never happens.

@@ -7,7 +7,7 @@
 #include "limits/document.hpp"
 #include "limits/reading_test.hpp"
 
-namespace weir::limits {
+namespace weir::inline v0_1::limits {
 namespace {
 
 using namespace std::chrono_literals;

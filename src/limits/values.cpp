@@ -5,7 +5,7 @@
 
 #include "core/pattern.hpp"
 
-namespace weir::limits {
+namespace weir::inline v0_1::limits {
 namespace {
 
 // The longest address in text is shorter than this.

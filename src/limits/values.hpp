@@ -17,7 +17,7 @@
 #include "core/address.hpp"
 #include "limits/file.hpp"
 
-namespace weir::limits {
+namespace weir::inline v0_1::limits {
 
 class Value {
  public:

@@ -7,7 +7,7 @@
 
 #include "core/chance_test.hpp"
 
-namespace weir::limits {
+namespace weir::inline v0_1::limits {
 namespace {
 
 std::size_t below(core::Chance& chance, std::size_t bound) {

@@ -15,7 +15,7 @@
 #include "limits/set.hpp"
 #include "store/embedded_store.hpp"
 
-namespace weir::limits {
+namespace weir::inline v0_1::limits {
 
 inline std::vector<Attribute> split(std::string_view words) {
   std::vector<Attribute> attributes;

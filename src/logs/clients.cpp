@@ -4,7 +4,7 @@
 #include <random>
 #include <stdexcept>
 
-namespace weir::logs {
+namespace weir::inline v0_1::logs {
 namespace {
 
 constexpr std::size_t kArena = std::size_t{64} << 10;

@@ -11,7 +11,7 @@
 
 #include "core/siphash.hpp"
 
-namespace weir::logs {
+namespace weir::inline v0_1::logs {
 
 // An array that grows by pieces of kPiece elements, so that growing copies nothing and wastes little.
 template <class T>

@@ -5,7 +5,7 @@
 
 #include "logs/known_names.hpp"
 
-namespace weir::logs {
+namespace weir::inline v0_1::logs {
 namespace {
 
 // One field of RFC 4180 and the separator after it, taken from the front of `rest`. A field of doubled quotes

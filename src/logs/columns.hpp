@@ -7,7 +7,7 @@
 
 #include "logs/splitter.hpp"
 
-namespace weir::logs {
+namespace weir::inline v0_1::logs {
 
 // Whether a line is a header of which one column is called as times are.
 bool is_csv_header(std::string_view line);

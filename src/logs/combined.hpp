@@ -7,7 +7,7 @@
 
 #include "logs/splitter.hpp"
 
-namespace weir::logs {
+namespace weir::inline v0_1::logs {
 
 bool fits_combined(std::string_view line);
 std::unique_ptr<Splitter> make_combined(const std::vector<Slot>& slots, std::string_view line);

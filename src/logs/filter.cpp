@@ -7,7 +7,7 @@
 
 #include "core/pattern.hpp"
 
-namespace weir::logs {
+namespace weir::inline v0_1::logs {
 namespace {
 
 std::optional<double> number_in(std::string_view text) {

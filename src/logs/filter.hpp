@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-namespace weir::logs {
+namespace weir::inline v0_1::logs {
 
 // `status!=429`, `path=/v1/*`, `bytes>=1000000`.
 struct Condition {

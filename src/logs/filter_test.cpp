@@ -4,7 +4,7 @@
 
 #include <stdexcept>
 
-namespace weir::logs {
+namespace weir::inline v0_1::logs {
 namespace {
 
 TEST(Condition, holds_for_a_value) {

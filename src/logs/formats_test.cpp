@@ -3,7 +3,7 @@
 
 #include "logs/parser_test.hpp"
 
-namespace weir::logs {
+namespace weir::inline v0_1::logs {
 namespace {
 
 const std::string kHttp =

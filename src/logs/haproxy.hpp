@@ -7,7 +7,7 @@
 
 #include "logs/splitter.hpp"
 
-namespace weir::logs {
+namespace weir::inline v0_1::logs {
 
 bool fits_haproxy(std::string_view line);
 std::unique_ptr<Splitter> make_haproxy(const std::vector<Slot>& slots, std::string_view line);

@@ -14,7 +14,7 @@
 #include <stdexcept>
 #include <utility>
 
-namespace weir::logs {
+namespace weir::inline v0_1::logs {
 namespace {
 
 constexpr std::size_t kRawBytes = std::size_t{256} << 10;

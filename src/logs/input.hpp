@@ -9,7 +9,7 @@
 #include <memory>
 #include <string>
 
-namespace weir::logs {
+namespace weir::inline v0_1::logs {
 
 class Input {
  public:

@@ -7,7 +7,7 @@
 #include "core/printable.hpp"
 #include "logs/member_tree.hpp"
 
-namespace weir::logs {
+namespace weir::inline v0_1::logs {
 namespace {
 
 using simdjson::SUCCESS;

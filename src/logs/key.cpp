@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace weir::logs {
+namespace weir::inline v0_1::logs {
 namespace {
 
 constexpr std::size_t kLengthBytes = 4;

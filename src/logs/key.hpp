@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace weir::logs {
+namespace weir::inline v0_1::logs {
 
 // "a" + "bc" is not "ab" + "c": a value begins with its length. begin_value() leaves room for it and returns
 // where; end_value() writes it when the value has been appended.

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace weir::logs {
+namespace weir::inline v0_1::logs {
 namespace {
 
 using Names = std::vector<std::string_view>;

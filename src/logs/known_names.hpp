@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace weir::logs {
+namespace weir::inline v0_1::logs {
 
 // The names under which a field is looked for, the one that was asked for first. "ip" and "" are the client,
 // "time" is the time; "xff[0]" looks for each name of xff with [0] after it.

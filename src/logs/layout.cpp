@@ -12,7 +12,7 @@
 #include "logs/w3c.hpp"
 #include "logs/words.hpp"
 
-namespace weir::logs {
+namespace weir::inline v0_1::logs {
 namespace {
 
 // The first that fits a line is its format.

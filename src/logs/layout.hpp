@@ -14,7 +14,7 @@
 #include "logs/splitter.hpp"
 #include "logs/wrapper.hpp"
 
-namespace weir::logs {
+namespace weir::inline v0_1::logs {
 
 struct Format {
   std::string_view name;

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace weir::logs {
+namespace weir::inline v0_1::logs {
 namespace {
 
 // "FORMAT by line N", with a '?' where no line has a known shape.

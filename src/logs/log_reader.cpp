@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <thread>
 
-namespace weir::logs {
+namespace weir::inline v0_1::logs {
 
 void Reorder::add(const Event& event) {
   const std::int64_t second = event.ns / kSecond;

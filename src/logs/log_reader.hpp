@@ -17,7 +17,7 @@
 #include "logs/clients.hpp"
 #include "logs/source.hpp"
 
-namespace weir::logs {
+namespace weir::inline v0_1::logs {
 
 struct Event {
   std::int64_t ns;  // since 1970

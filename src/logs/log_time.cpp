@@ -5,7 +5,7 @@
 #include <cstring>
 #include <optional>
 
-namespace weir::logs {
+namespace weir::inline v0_1::logs {
 namespace {
 
 constexpr std::int64_t kSecond = 1'000'000'000;

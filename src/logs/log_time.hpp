@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace weir::logs {
+namespace weir::inline v0_1::logs {
 
 // What is wrong with a time, or nullptr.
 using TimeFault = const char*;

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir::logs {
+namespace weir::inline v0_1::logs {
 namespace {
 
 constexpr std::int64_t kSecond = 1'000'000'000;

@@ -4,7 +4,7 @@
 
 #include "logs/splitter.hpp"
 
-namespace weir::logs {
+namespace weir::inline v0_1::logs {
 namespace {
 
 // Each dot may separate two members or be part of a name, so the ways double with each.

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-namespace weir::logs {
+namespace weir::inline v0_1::logs {
 
 class MemberTree {
  public:

@@ -7,7 +7,7 @@
 #include "core/pattern.hpp"
 #include "logs/known_names.hpp"
 
-namespace weir::logs {
+namespace weir::inline v0_1::logs {
 namespace {
 
 constexpr std::size_t kTimeSlot = 0;

@@ -16,7 +16,7 @@
 #include "logs/splitter.hpp"
 #include "logs/wanted.hpp"
 
-namespace weir::logs {
+namespace weir::inline v0_1::logs {
 
 struct Record {
   std::int64_t ns;        // since 1970

@@ -7,7 +7,7 @@
 
 #include "logs/parser.hpp"
 
-namespace weir::logs {
+namespace weir::inline v0_1::logs {
 
 constexpr std::int64_t kTestTime = 1795240187LL * 1'000'000'000;  // 2026-11-21T05:49:47Z
 

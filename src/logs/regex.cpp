@@ -8,7 +8,7 @@
 
 #include "logs/known_names.hpp"
 
-namespace weir::logs {
+namespace weir::inline v0_1::logs {
 namespace {
 
 constexpr std::string_view kNoMatch = "the line does not match the regex";

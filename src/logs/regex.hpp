@@ -14,7 +14,7 @@ namespace re2 {
 class RE2;
 }
 
-namespace weir::logs {
+namespace weir::inline v0_1::logs {
 
 class Regex {
  public:

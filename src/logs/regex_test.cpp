@@ -7,7 +7,7 @@
 #include "logs/layout.hpp"
 #include "logs/parser_test.hpp"
 
-namespace weir::logs {
+namespace weir::inline v0_1::logs {
 namespace {
 
 Layout layout_with(const std::string& pattern) {

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <stdexcept>
 
-namespace weir::logs {
+namespace weir::inline v0_1::logs {
 namespace {
 
 constexpr std::size_t kChunk = std::size_t{256} << 10;

@@ -14,7 +14,7 @@
 #include "logs/layout.hpp"
 #include "logs/parser.hpp"
 
-namespace weir::logs {
+namespace weir::inline v0_1::logs {
 
 struct Unreadable {
   std::string file;

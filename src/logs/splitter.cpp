@@ -6,7 +6,7 @@
 
 #include "logs/known_names.hpp"
 
-namespace weir::logs {
+namespace weir::inline v0_1::logs {
 namespace {
 
 constexpr std::size_t kNone = std::string_view::npos;

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-namespace weir::logs {
+namespace weir::inline v0_1::logs {
 
 // A field that is wanted: the first of `names` that a line has. A name may end with [n], the element of a
 // list whose elements have commas between them: [0] is the first, [-1] the last.

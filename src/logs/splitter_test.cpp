@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir::logs {
+namespace weir::inline v0_1::logs {
 namespace {
 
 TEST(Splitter, takes_ports_from_addresses) {

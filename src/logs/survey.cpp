@@ -10,7 +10,7 @@
 #include "logs/known_names.hpp"
 #include "logs/log_time.hpp"
 
-namespace weir::logs {
+namespace weir::inline v0_1::logs {
 namespace {
 
 constexpr std::size_t kSlack = 64;        // readable after a line

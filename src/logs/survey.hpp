@@ -10,7 +10,7 @@
 
 #include "logs/layout.hpp"
 
-namespace weir::logs {
+namespace weir::inline v0_1::logs {
 
 struct Survey {
   struct Seen {

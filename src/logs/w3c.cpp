@@ -4,7 +4,7 @@
 #include <optional>
 #include <stdexcept>
 
-namespace weir::logs {
+namespace weir::inline v0_1::logs {
 namespace {
 
 constexpr std::size_t kNone = std::string_view::npos;

@@ -8,7 +8,7 @@
 
 #include "logs/splitter.hpp"
 
-namespace weir::logs {
+namespace weir::inline v0_1::logs {
 
 bool fits_w3c(std::string_view line);  // one of the comments that such a file begins with
 bool fits_zeek(std::string_view line);

@@ -4,7 +4,7 @@
 #include <charconv>
 #include <stdexcept>
 
-namespace weir::logs {
+namespace weir::inline v0_1::logs {
 namespace {
 
 bool parse_prefix(std::string_view text, int& bits) {

@@ -10,7 +10,7 @@
 
 #include "core/address.hpp"
 
-namespace weir::logs {
+namespace weir::inline v0_1::logs {
 
 struct Wanted {
   struct Part {

@@ -4,7 +4,7 @@
 
 #include "logs/parser_test.hpp"
 
-namespace weir::logs {
+namespace weir::inline v0_1::logs {
 namespace {
 
 TEST(Wanted, refuses_malformed_keys) {

@@ -4,7 +4,7 @@
 #include <array>
 #include <span>
 
-namespace weir::logs {
+namespace weir::inline v0_1::logs {
 namespace {
 
 constexpr std::size_t kNone = std::string_view::npos;

@@ -8,7 +8,7 @@
 
 #include "logs/splitter.hpp"
 
-namespace weir::logs {
+namespace weir::inline v0_1::logs {
 
 bool fits_alb(std::string_view line);
 bool fits_elb(std::string_view line);

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-namespace weir::logs {
+namespace weir::inline v0_1::logs {
 namespace {
 
 constexpr std::size_t kNone = std::string_view::npos;

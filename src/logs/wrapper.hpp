@@ -11,7 +11,7 @@
 
 #include "logs/splitter.hpp"
 
-namespace weir::logs {
+namespace weir::inline v0_1::logs {
 
 struct Inside {
   std::string text;

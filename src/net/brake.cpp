@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
-namespace weir::net {
+namespace weir::inline v0_1::net {
 
 std::size_t Brake::sockets(nanoseconds now) {
   const std::size_t room = room_() / kPerSocket;

@@ -16,7 +16,7 @@
 #include <optional>
 #include <utility>
 
-namespace weir::net {
+namespace weir::inline v0_1::net {
 
 class Brake {
  public:

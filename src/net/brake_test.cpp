@@ -12,7 +12,7 @@
 
 #include "net/poller.hpp"
 
-namespace weir::net {
+namespace weir::inline v0_1::net {
 namespace {
 
 using namespace std::chrono_literals;

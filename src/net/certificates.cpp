@@ -8,7 +8,7 @@
 #include <ctime>
 #include <memory>
 
-namespace weir::net {
+namespace weir::inline v0_1::net {
 namespace {
 
 std::chrono::system_clock::time_point time_of(const ASN1_TIME* time) {

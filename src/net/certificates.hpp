@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace weir::net {
+namespace weir::inline v0_1::net {
 
 struct Certificate {
   std::string subject;  // "/CN=localhost"

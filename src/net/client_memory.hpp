@@ -18,7 +18,7 @@
 #include <set>
 #include <utility>
 
-namespace weir::net {
+namespace weir::inline v0_1::net {
 
 class Session;
 

@@ -6,7 +6,7 @@
 
 #include "net/world_test.hpp"
 
-namespace weir::net {
+namespace weir::inline v0_1::net {
 namespace {
 
 TEST(ClientMemory, tells_once_that_much_has_been_freed) {

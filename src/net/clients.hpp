@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-namespace weir::net {
+namespace weir::inline v0_1::net {
 
 // The other end of a connection.
 struct Peer {

@@ -11,7 +11,7 @@
 
 #include "net/clients.hpp"
 
-namespace weir::net {
+namespace weir::inline v0_1::net {
 
 // When all bytes of a read had arrived, and the present time, both on the loop's clock.
 struct Moment {

@@ -7,7 +7,7 @@
 #include "net/session.hpp"
 #include "net/socket.hpp"
 
-namespace weir::net {
+namespace weir::inline v0_1::net {
 
 Dispatcher::Dispatcher(std::vector<Loop*> loops, std::size_t most_connections, Counters& counters)
     : loops_(std::move(loops)), most_connections_(most_connections), counters_(counters) {}

@@ -11,7 +11,7 @@
 #include "net/loop.hpp"
 #include "net/protocol.hpp"
 
-namespace weir::net {
+namespace weir::inline v0_1::net {
 
 class Dispatcher {
  public:

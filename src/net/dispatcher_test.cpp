@@ -10,7 +10,7 @@
 
 #include "net/session.hpp"
 
-namespace weir::net {
+namespace weir::inline v0_1::net {
 namespace {
 
 class Silent final : public Conversation {

@@ -11,7 +11,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace weir::net {
+namespace weir::inline v0_1::net {
 namespace {
 
 namespace asio = boost::asio;

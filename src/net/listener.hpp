@@ -12,7 +12,7 @@
 #include <memory>
 #include <string>
 
-namespace weir::net {
+namespace weir::inline v0_1::net {
 
 // An accepted connection.
 struct Accepted {

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-namespace weir::net {
+namespace weir::inline v0_1::net {
 namespace {
 
 namespace asio = boost::asio;

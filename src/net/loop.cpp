@@ -8,7 +8,7 @@
 
 #include "net/session.hpp"
 
-namespace weir::net {
+namespace weir::inline v0_1::net {
 
 Loop::Loop(std::size_t which, Clock now, std::chrono::nanoseconds stalled, Counters& counted,
            core::Notices& told)

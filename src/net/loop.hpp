@@ -20,7 +20,7 @@
 #include "net/client_memory.hpp"
 #include "net/poller.hpp"
 
-namespace weir::net {
+namespace weir::inline v0_1::net {
 
 class Session;
 struct Loop;

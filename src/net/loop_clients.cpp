@@ -8,7 +8,7 @@
 
 #include "net/session.hpp"
 
-namespace weir::net {
+namespace weir::inline v0_1::net {
 namespace {
 
 // Visits each loop in a turn of its, and then the first one again.

@@ -15,7 +15,7 @@
 #include "net/clients.hpp"
 #include "net/loop.hpp"
 
-namespace weir::net {
+namespace weir::inline v0_1::net {
 
 class LoopClients final : public Clients {
  public:

@@ -10,7 +10,7 @@
 
 #include "net/world_test.hpp"
 
-namespace weir::net {
+namespace weir::inline v0_1::net {
 namespace {
 
 using std::chrono::seconds;

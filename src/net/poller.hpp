@@ -27,7 +27,7 @@
 
 #include "net/brake.hpp"
 
-namespace weir::net {
+namespace weir::inline v0_1::net {
 
 // What a socket waits for; `end`: for the end of what the peer sends, whatever there is to be read before it.
 enum class Want : std::uint8_t { nothing, input, output, end };

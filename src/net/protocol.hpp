@@ -13,7 +13,7 @@
 #include "net/clients.hpp"
 #include "net/conversation.hpp"
 
-namespace weir::net {
+namespace weir::inline v0_1::net {
 
 struct Loop;
 

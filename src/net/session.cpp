@@ -4,7 +4,7 @@
 #include <boost/asio/post.hpp>
 #include <utility>
 
-namespace weir::net {
+namespace weir::inline v0_1::net {
 namespace {
 
 namespace asio = boost::asio;

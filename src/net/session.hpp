@@ -20,7 +20,7 @@
 #include "net/protocol.hpp"
 #include "net/socket.hpp"
 
-namespace weir::net {
+namespace weir::inline v0_1::net {
 
 class Session final : public std::enable_shared_from_this<Session>, private Poller::Watched {
  public:

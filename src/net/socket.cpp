@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <new>
 
-namespace weir::net {
+namespace weir::inline v0_1::net {
 namespace {
 
 class PlainSocket : public Socket {

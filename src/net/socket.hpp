@@ -13,7 +13,7 @@
 
 #include "net/poller.hpp"
 
-namespace weir::net {
+namespace weir::inline v0_1::net {
 
 class Socket {
  public:

@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-namespace weir::net {
+namespace weir::inline v0_1::net {
 namespace {
 
 using Status = Socket::Status;

@@ -10,7 +10,7 @@
 #include <memory>
 #include <stdexcept>
 
-namespace weir::net {
+namespace weir::inline v0_1::net {
 
 namespace asio = boost::asio;
 using boost::system::error_code;

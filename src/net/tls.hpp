@@ -10,7 +10,7 @@
 #include <boost/asio/ssl/verify_context.hpp>
 #include <string>
 
-namespace weir::net {
+namespace weir::inline v0_1::net {
 
 struct TlsFiles {    // all in PEM
   std::string ca;    // the signer of the peer's certificate; empty: those that the system trusts

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace weir::net {
+namespace weir::inline v0_1::net {
 namespace {
 
 // Files that are right are in tests/end_to_end/test_tls.py and tests/faults/test_store.py.

@@ -19,7 +19,7 @@
 
 #include "net/session.hpp"
 
-namespace weir::net {
+namespace weir::inline v0_1::net {
 
 inline constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
 

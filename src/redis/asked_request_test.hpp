@@ -22,7 +22,7 @@
 #include "redis/wire_test.hpp"
 #include "store/store.hpp"
 
-namespace weir::redis {
+namespace weir::inline v0_1::redis {
 
 using std::chrono::nanoseconds;
 

@@ -18,7 +18,7 @@
 #include "redis/client.hpp"
 #include "redis/wire_test.hpp"
 
-namespace weir::redis {
+namespace weir::inline v0_1::redis {
 
 using namespace std::chrono_literals;
 using std::chrono::nanoseconds;

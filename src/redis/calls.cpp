@@ -4,7 +4,7 @@
 #include <functional>
 #include <utility>
 
-namespace weir::redis {
+namespace weir::inline v0_1::redis {
 
 namespace {
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace weir::redis {
+namespace weir::inline v0_1::redis {
 
 // A call that waits; its number may be another's by the time it is looked at.
 struct CallRef {

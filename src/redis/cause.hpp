@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace weir::redis {
+namespace weir::inline v0_1::redis {
 
 enum class Cause : std::uint8_t {
   none,

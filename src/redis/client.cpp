@@ -8,7 +8,7 @@
 #include "redis/redirect.hpp"
 #include "resp/writer.hpp"
 
-namespace weir::redis {
+namespace weir::inline v0_1::redis {
 namespace {
 
 using namespace std::chrono_literals;

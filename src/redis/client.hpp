@@ -38,7 +38,7 @@
 #include "redis/topology.hpp"
 #include "resp/value.hpp"
 
-namespace weir::redis {
+namespace weir::inline v0_1::redis {
 
 class Client {
  public:

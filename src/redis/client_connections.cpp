@@ -9,7 +9,7 @@
 #include "core/printable.hpp"
 #include "redis/client.hpp"
 
-namespace weir::redis {
+namespace weir::inline v0_1::redis {
 namespace {
 
 using namespace std::chrono_literals;

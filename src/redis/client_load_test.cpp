@@ -7,7 +7,7 @@
 #include "redis/busy_node_test.hpp"
 #include "redis/world_test.hpp"
 
-namespace weir::redis {
+namespace weir::inline v0_1::redis {
 namespace {
 
 std::string text_of(const BusyNode::Tally& tally) {

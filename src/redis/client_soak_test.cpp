@@ -11,7 +11,7 @@
 #include "core/chance_test.hpp"
 #include "redis/world_test.hpp"
 
-namespace weir::redis {
+namespace weir::inline v0_1::redis {
 namespace {
 
 // --------------------------------------------------------------------------------------------------- chance

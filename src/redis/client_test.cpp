@@ -7,7 +7,7 @@
 
 #include "redis/world_test.hpp"
 
-namespace weir::redis {
+namespace weir::inline v0_1::redis {
 namespace {
 
 // ------------------------------------------------------------------------------------------------ greeting

@@ -7,7 +7,7 @@
 #include "core/gcra.hpp"
 #include "store/held.hpp"
 
-namespace weir::redis {
+namespace weir::inline v0_1::redis {
 namespace {
 
 core::Step decide_ahead(const core::Rule& rule, std::uint64_t ahead, std::chrono::nanoseconds elapsed,

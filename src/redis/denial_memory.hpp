@@ -29,7 +29,7 @@
 #include "weir/decision.hpp"
 #include "weir/quota.hpp"
 
-namespace weir::redis {
+namespace weir::inline v0_1::redis {
 
 class DenialMemory {
  public:

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <utility>
 
-namespace weir::redis {
+namespace weir::inline v0_1::redis {
 namespace {
 
 namespace asio = boost::asio;

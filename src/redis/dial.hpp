@@ -15,7 +15,7 @@
 #include <optional>
 #include <vector>
 
-namespace weir::redis {
+namespace weir::inline v0_1::redis {
 
 class Dial : public std::enable_shared_from_this<Dial> {
  public:

@@ -6,7 +6,7 @@
 
 #include "redis/hosts_test.hpp"
 
-namespace weir::redis {
+namespace weir::inline v0_1::redis {
 namespace {
 
 using namespace std::chrono_literals;

@@ -5,7 +5,7 @@
 #include <charconv>
 #include <optional>
 
-namespace weir::redis {
+namespace weir::inline v0_1::redis {
 namespace {
 
 struct Scheme {

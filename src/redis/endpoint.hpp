@@ -25,7 +25,7 @@
 
 #include "redis/format.hpp"
 
-namespace weir::redis {
+namespace weir::inline v0_1::redis {
 
 struct Address {
   std::string host;  // with port 0: the path of a Unix socket

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace weir::redis {
+namespace weir::inline v0_1::redis {
 namespace {
 
 // What a URL says, for a table.

@@ -7,7 +7,7 @@
 
 #include "store/form.hpp"
 
-namespace weir::redis {
+namespace weir::inline v0_1::redis {
 
 using std::chrono::nanoseconds;
 

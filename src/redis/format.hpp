@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-namespace weir::redis {
+namespace weir::inline v0_1::redis {
 
 enum class Format : std::uint8_t {
   weir,        // with a mark that says so

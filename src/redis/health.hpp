@@ -14,7 +14,7 @@
 #include <string>
 #include <string_view>
 
-namespace weir::redis {
+namespace weir::inline v0_1::redis {
 
 class Health {
  public:

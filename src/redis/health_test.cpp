@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace weir::redis {
+namespace weir::inline v0_1::redis {
 namespace {
 
 using namespace std::chrono_literals;

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace weir::redis {
+namespace weir::inline v0_1::redis {
 
 using boost::asio::ip::tcp;
 

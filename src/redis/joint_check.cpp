@@ -4,7 +4,7 @@
 
 #include "core/severity.hpp"
 
-namespace weir::redis {
+namespace weir::inline v0_1::redis {
 
 void JointCheck::add(KeptCheck check, std::uint16_t slot) {
   std::size_t its_stage = 0;

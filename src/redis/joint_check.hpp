@@ -16,7 +16,7 @@
 #include "redis/kept_check.hpp"
 #include "redis/ticket.hpp"
 
-namespace weir::redis {
+namespace weir::inline v0_1::redis {
 
 struct JointCheck {
   using nanoseconds = std::chrono::nanoseconds;

@@ -14,7 +14,7 @@
 #include "store/store.hpp"
 #include "store/table.hpp"
 
-namespace weir::redis {
+namespace weir::inline v0_1::redis {
 
 // A limit without a name, which came with a request: PREFIX KEY, as it always was. One with a name:
 //

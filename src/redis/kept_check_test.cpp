@@ -10,7 +10,7 @@
 
 #include "redis/slot.hpp"
 
-namespace weir::redis {
+namespace weir::inline v0_1::redis {
 namespace {
 
 std::string name_of(std::string_view prefix, std::string_view limit, std::string_view key,

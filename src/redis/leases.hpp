@@ -31,7 +31,7 @@
 #include "weir/decision.hpp"
 #include "weir/quota.hpp"
 
-namespace weir::redis {
+namespace weir::inline v0_1::redis {
 
 struct Lease {
   using nanoseconds = std::chrono::nanoseconds;

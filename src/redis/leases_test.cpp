@@ -9,7 +9,7 @@
 
 #include "redis/one_key_test.hpp"
 
-namespace weir::redis {
+namespace weir::inline v0_1::redis {
 namespace {
 
 using std::chrono::nanoseconds;

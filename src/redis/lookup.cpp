@@ -6,7 +6,7 @@
 #include <thread>
 #include <utility>
 
-namespace weir::redis {
+namespace weir::inline v0_1::redis {
 namespace {
 
 namespace asio = boost::asio;

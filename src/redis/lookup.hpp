@@ -19,7 +19,7 @@
 #include <string>
 #include <vector>
 
-namespace weir::redis {
+namespace weir::inline v0_1::redis {
 
 class Lookup {
  public:

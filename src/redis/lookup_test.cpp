@@ -68,7 +68,7 @@ extern "C" int getaddrinfo(const char* node, const char* service, const addrinfo
   return error != 0 ? error : real("127.0.0.2", service, hints, &(*found)->ai_next);
 }
 
-namespace weir::redis {
+namespace weir::inline v0_1::redis {
 namespace {
 
 using namespace std::chrono_literals;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace weir::redis {
+namespace weir::inline v0_1::redis {
 
 using std::chrono::nanoseconds;
 

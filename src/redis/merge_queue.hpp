@@ -17,7 +17,7 @@
 #include "redis/kept_check.hpp"
 #include "redis/ticket.hpp"
 
-namespace weir::redis {
+namespace weir::inline v0_1::redis {
 
 // A check of a request that has only this one.
 struct KeyCheck : KeptCheck {

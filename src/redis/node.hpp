@@ -19,7 +19,7 @@
 #include "redis/endpoint.hpp"
 #include "redis/window.hpp"
 
-namespace weir::redis {
+namespace weir::inline v0_1::redis {
 
 using NodeId = std::uint32_t;
 inline constexpr NodeId kNoNode = ~NodeId{0};

@@ -7,7 +7,7 @@
 #include "core/chance_test.hpp"
 #include "core/gcra.hpp"
 
-namespace weir::redis {
+namespace weir::inline v0_1::redis {
 
 inline std::uint64_t seed() { return core::Chance::seed(); }
 

@@ -9,7 +9,7 @@
 
 #include "redis/denial_memory.hpp"
 
-namespace weir::redis {
+namespace weir::inline v0_1::redis {
 
 // How often keys have been reset through this process, so that no event loop spends a lease of what another
 // one has had forgotten. Keys share counters: one more question, never a wrong answer.

@@ -6,7 +6,7 @@
 
 #include "redis/slot.hpp"
 
-namespace weir::redis {
+namespace weir::inline v0_1::redis {
 
 std::optional<std::uint16_t> port_of(std::string_view text) {
   std::uint16_t port = 0;

@@ -10,7 +10,7 @@
 
 #include "redis/endpoint.hpp"
 
-namespace weir::redis {
+namespace weir::inline v0_1::redis {
 
 std::optional<std::uint16_t> port_of(std::string_view text);
 

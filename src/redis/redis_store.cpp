@@ -1,10 +1,12 @@
 // weir::RedisStore: a SharedStore and its sockets on a thread of their own; or, for "memory:", the embedded
 // store on the thread that asks.
 #include <algorithm>
+#include <atomic>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <exception>
 #include <future>
 #include <list>
 #include <memory>
@@ -27,13 +29,40 @@
 #include "store/asker.hpp"
 #include "store/clock.hpp"
 #include "store/embedded_store.hpp"
+#include "store/fork.hpp"
 #include "weir/redis.hpp"
 
-namespace weir {
+namespace weir::inline v0_1 {
 
 namespace asio = boost::asio;
 
-class RedisStore::Impl final : public store::Asker {
+namespace {
+
+// While it lives, this thread runs what callers gave a store: their callbacks, and what those own. A call
+// that waited for the store would wait for itself.
+class Telling {
+ public:
+  explicit Telling(const void* store) noexcept : store_(store), outer_(innermost) { innermost = this; }
+  ~Telling() { innermost = outer_; }
+  Telling(const Telling&) = delete;
+  Telling& operator=(const Telling&) = delete;
+
+  static bool of(const void* store) noexcept {
+    for (const Telling* each = innermost; each != nullptr; each = each->outer_) {
+      if (each->store_ == store) return true;
+    }
+    return false;
+  }
+
+ private:
+  static inline thread_local const Telling* innermost = nullptr;
+  const void* const store_;
+  const Telling* const outer_;
+};
+
+}  // namespace
+
+class [[gnu::visibility("hidden")]] RedisStore::Impl final : public store::Asker {
  public:
   struct Named {
     store::Limit limit;
@@ -72,6 +101,7 @@ class RedisStore::Impl final : public store::Asker {
 
   // No thread may be inside a check now. Those that asked without waiting get their answer before the end.
   ~Impl() override {
+    if (Telling::of(this)) end_the_program("weir::RedisStore: destroyed by a callback of its own");
     if (!store_) return;
     asio::post(context_, [this] {
       work();
@@ -83,17 +113,29 @@ class RedisStore::Impl final : public store::Asker {
   // Any thread. What all threads have asked since the last turn goes to the store's thread in one piece.
   void submit(Named first, std::vector<Named> rest, store::Verb verb, std::chrono::nanoseconds patience,
               Done done) {
+    require_own_process();
     std::list<Task> one;
     Task& task = one.emplace_back(*this, std::move(first), std::move(rest), std::move(done));
     task.verb = verb;
     task.patience = patience;
-    if (!store_) return decide_here(task);
+    if (!store_) return decide_here(std::move(one));
     const std::scoped_lock lock(mutex_);
     tasks_.splice(tasks_.end(), one);
     if (tasks_.size() == 1) asio::post(context_, [this] { work(); });
   }
 
+  // A thread that runs a callback of ours answers nobody else until it returns. "memory:" could wait there;
+  // it shows what a Redis would do.
+  void require_may_wait() const {
+    require_own_process();
+    if (!Telling::of(this)) return;
+    throw std::logic_error(
+        "weir::RedisStore: a callback waits for the store that called it; expected a check() with a "
+        "callback");
+  }
+
   void ask(std::span<store::Awaited> batch) override {
+    require_may_wait();
     std::vector<store::Request*> requests;
     requests.reserve(batch.size());
     for (store::Awaited& each : batch) requests.push_back(&each);
@@ -128,6 +170,28 @@ class RedisStore::Impl final : public store::Asker {
     wait.answered.get_future().wait();
   }
 
+  bool cancel_unawaited(store::Reservation& reservation, std::chrono::nanoseconds patience) override {
+    if (is_of_a_parent()) return true;  // whose reservation it is
+    if (!Telling::of(this)) return false;
+    store::Store& store = store_ ? static_cast<store::Store&>(*store_) : local_;
+    const auto one = leaving_.emplace(leaving_.end());
+    one->owner = this;
+    one->self = one;
+    one->left = std::move(reservation);
+    one->verb = store::Verb::cancel;
+    one->reservation = &one->left;
+    one->patience = patience;
+    one->on_answer = [](store::Request& request) {
+      auto& its = static_cast<Leaving&>(request);
+      its.owner->leaving_.erase(its.self);
+    };
+    store::Request* const batch[] = {&*one};
+    const std::chrono::nanoseconds now = clock_();
+    store.submit(batch, {now, now});
+    if (one->state == store::Request::State::answered) leaving_.erase(one);
+    return true;
+  }
+
   store::Limit limit_of(const Quota& quota, const SharedLimiter::Options& options) const {
     return {.rule = core::Rule{quota, options.algorithm},
             .on_store_error = options.on_store_error.value_or(options_.on_store_error),
@@ -137,6 +201,9 @@ class RedisStore::Impl final : public store::Asker {
   std::chrono::nanoseconds now() const { return clock_(); }
   redis::Format format() const { return format_; }
   const redis::SharedStore::Counters& counters() const { return store_ ? store_->counters() : in_memory_; }
+  // We are in a child of fork(), where our thread is not.
+  bool is_of_a_parent() const { return forks_ != store::forks(); }
+  std::uint64_t thrown() const { return thrown_.load(std::memory_order_relaxed); }
 
  private:
   // A request on its way to the store's thread and back, with what it is about. Most have one key.
@@ -167,6 +234,22 @@ class RedisStore::Impl final : public store::Asker {
     std::vector<store::Check> list;  // when there are several
     std::list<Task>::iterator self;
   };
+
+  void require_own_process() const {
+    if (!is_of_a_parent()) return;
+    throw std::logic_error(
+        "weir::RedisStore: it was made before fork(); expected a RedisStore that this process has made");
+  }
+
+  // A reservation that a callback cancelled or destroyed.
+  struct Leaving : store::Request {
+    Impl* owner = nullptr;
+    store::Reservation left;
+    std::list<Leaving>::iterator self;
+  };
+
+  // Of a destructor, whose exception ends the program and is its last word.
+  static void end_the_program(const char* why) { throw std::logic_error(why); }
 
   void work() {
     std::list<Task> tasks;
@@ -199,7 +282,10 @@ class RedisStore::Impl final : public store::Asker {
     if (leases) watch_leases();
   }
 
-  void decide_here(Task& task) {
+  void decide_here(std::list<Task> asked) {
+    const Telling telling(this);
+    std::list<Task> ended(std::move(asked));
+    Task& task = ended.front();
     task.fill_checks();
     store::Request* const batch[] = {&task};
     const std::chrono::nanoseconds now = clock_();
@@ -209,12 +295,23 @@ class RedisStore::Impl final : public store::Asker {
   }
 
   void finish(Task& task) {
+    const Telling telling(this);
     std::list<Task> ended;
     ended.splice(ended.end(), under_way_, task.self);
     tell(task);
   }
 
-  static void tell(Task& task) {
+  // The store goes on, whatever a callback does.
+  void tell(Task& task) noexcept {
+    try {
+      call(task);
+    } catch (...) {
+      thrown_.fetch_add(1, std::memory_order_relaxed);
+      if (options_.on_exception) options_.on_exception(std::current_exception());
+    }
+  }
+
+  static void call(Task& task) {
     const auto result = [&task]<class Value>(Value value) -> tl::expected<Value, StoreFault> {
       if (task.fault != Fault::none) return tl::unexpected(StoreFault(task.fault, task.why));
       return value;
@@ -256,6 +353,7 @@ class RedisStore::Impl final : public store::Asker {
   asio::steady_timer end_timer_{context_};
   asio::steady_timer lease_timer_{context_};
   bool watching_leases_ = false;
+  const std::uint32_t forks_ = store::forks();
   const Options options_;
   const core::Clock clock_;
   redis::Format format_ = redis::Format::weir;
@@ -268,6 +366,8 @@ class RedisStore::Impl final : public store::Asker {
   std::mutex mutex_;
   std::list<Task> tasks_;      // of all threads
   std::list<Task> under_way_;  // of the store's
+  std::list<Leaving> leaving_;
+  std::atomic<std::uint64_t> thrown_{0};
   std::thread thread_;
 };
 
@@ -281,8 +381,9 @@ void require_countable(const char* where, const Quota& quota, Algorithm algorith
 }
 
 // What `ask` tells the callback that it is given.
-template <class Result, class Ask>
-typename Result::value_type wait_for(const Ask& ask) {
+template <class Result, class Impl, class Ask>
+typename Result::value_type wait_for(const Impl& impl, const Ask& ask) {
+  impl.require_may_wait();
   std::promise<Result> promise;
   ask([&promise](Result result) { promise.set_value(std::move(result)); });
   Result result = promise.get_future().get();
@@ -293,7 +394,14 @@ typename Result::value_type wait_for(const Ask& ask) {
 }  // namespace
 
 RedisStore::RedisStore(std::string_view url, Options options) : impl_(std::make_unique<Impl>(url, options)) {}
-RedisStore::~RedisStore() = default;
+// A child of fork() leaves its parent's store alone: the thread is not there to be joined, and to close a
+// socket would take it out of the poller, which the parent uses too.
+RedisStore::~RedisStore() {
+  if (impl_->is_of_a_parent()) {
+    static auto* const left_alone = new std::vector<std::unique_ptr<Impl>>;
+    left_alone->push_back(std::move(impl_));
+  }
+}
 store::Asker& RedisStore::asker() noexcept { return *impl_; }
 
 void RedisStore::check_all(std::span<const SharedCheck> checks, Callback<JointResult> done) {
@@ -324,7 +432,7 @@ void RedisStore::check_all(std::span<const SharedCheck> checks, Callback<JointRe
 }
 
 JointDecision RedisStore::check_all(std::span<const SharedCheck> checks) {
-  return wait_for<JointResult>([&](auto&& done) { check_all(checks, std::move(done)); });
+  return wait_for<JointResult>(*impl_, [&](auto&& done) { check_all(checks, std::move(done)); });
 }
 
 bool RedisStore::ready() const noexcept { return impl_->counters().ready.load(); }
@@ -332,6 +440,7 @@ std::uint64_t RedisStore::decided() const noexcept { return impl_->counters().de
 std::uint64_t RedisStore::remembered() const noexcept { return impl_->counters().remembered.load(); }
 std::uint64_t RedisStore::leased() const noexcept { return impl_->counters().leased.load(); }
 std::uint64_t RedisStore::merged() const noexcept { return impl_->counters().merged.load(); }
+std::uint64_t RedisStore::thrown() const noexcept { return impl_->thrown(); }
 std::uint64_t RedisStore::not_decided() const noexcept { return impl_->counters().fallbacks.load(); }
 
 SharedLimiter::SharedLimiter(Quota quota, RedisStore& store, Options options)
@@ -350,7 +459,8 @@ void SharedLimiter::start(std::string_view key, const Quota& quota, Cost cost, C
 Decision SharedLimiter::check(std::string_view key, Cost cost) { return check(key, quota_, cost); }
 
 Decision SharedLimiter::check(std::string_view key, const Quota& quota, Cost cost) {
-  return wait_for<SharedResult>([&](auto&& done) { start(key, quota, cost, std::move(done)); });
+  return wait_for<SharedResult>(*store_.impl_,
+                                [&](auto&& done) { start(key, quota, cost, std::move(done)); });
 }
 
 Reservation SharedLimiter::reserve(std::string_view key, ReserveOptions options, Cost cost) {
@@ -403,6 +513,7 @@ void SharedLimiter::check(std::span<const KeyCost> keys, std::span<Decision> dec
                                 " decisions; expected as many");
   }
   if (keys.empty()) return;
+  store_.impl_->require_may_wait();
   std::vector<SharedResult> results(keys.size());
   std::promise<void> last;
   std::size_t open = keys.size();  // all callbacks come on one thread
@@ -420,7 +531,7 @@ void SharedLimiter::check(std::span<const KeyCost> keys, std::span<Decision> dec
 }
 
 bool SharedLimiter::reset(std::string_view key) {
-  return wait_for<RedisStore::Impl::ResetResult>([&](auto&& done) {
+  return wait_for<RedisStore::Impl::ResetResult>(*store_.impl_, [&](auto&& done) {
     store_.impl_->submit({store_.impl_->limit_of(quota_, options_), std::string(key), Cost{}}, {},
                          store::Verb::reset, std::chrono::nanoseconds{0},
                          Callback<RedisStore::Impl::ResetResult>(std::move(done)));

@@ -5,7 +5,7 @@
 
 #include "redis/slot.hpp"
 
-namespace weir::redis {
+namespace weir::inline v0_1::redis {
 namespace {
 
 constexpr std::size_t kTag = 16;

@@ -17,7 +17,7 @@
 
 #include "store/reservation_id.hpp"
 
-namespace weir::redis {
+namespace weir::inline v0_1::redis {
 
 // 16 hex digits that lie in that slot, the same ones in every process.
 std::string_view tag_of(std::uint16_t slot);

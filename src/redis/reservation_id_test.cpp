@@ -7,7 +7,7 @@
 
 #include "redis/slot.hpp"
 
-namespace weir::redis {
+namespace weir::inline v0_1::redis {
 namespace {
 
 TEST(ReservationId, every_slot_has_a_tag_of_its_own) {

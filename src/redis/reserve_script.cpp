@@ -9,7 +9,7 @@
 #include "redis/reservation_id.hpp"
 #include "resp/writer.hpp"
 
-namespace weir::redis {
+namespace weir::inline v0_1::redis {
 
 extern const char* const kReserveScript;  // reserve.lua, put into a string by CMake
 

@@ -23,7 +23,7 @@
 #include "store/store.hpp"
 #include "weir/decision.hpp"
 
-namespace weir::redis {
+namespace weir::inline v0_1::redis {
 
 std::string_view reserve_script();
 const std::string& reserve_sha();

@@ -14,7 +14,7 @@
 #include "redis/reserve_script.hpp"
 #include "redis/ticket.hpp"
 
-namespace weir::redis {
+namespace weir::inline v0_1::redis {
 
 struct Reserving {
   Ticket ticket;

@@ -10,7 +10,7 @@
 #include "core/sliding_window_log.hpp"
 #include "resp/writer.hpp"
 
-namespace weir::redis {
+namespace weir::inline v0_1::redis {
 
 extern const char* const kCheckScript;  // check.lua, put into a string by CMake
 

@@ -21,7 +21,7 @@
 #include "weir/decision.hpp"
 #include "weir/quota.hpp"
 
-namespace weir::redis {
+namespace weir::inline v0_1::redis {
 
 // One limit of a request.
 struct Ask {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace weir::redis {
+namespace weir::inline v0_1::redis {
 namespace {
 
 using std::chrono::nanoseconds;

@@ -3,7 +3,7 @@
 
 #include "redis/shared_world_test.hpp"
 
-namespace weir::redis {
+namespace weir::inline v0_1::redis {
 namespace {
 
 TEST(SharedStore, a_cancelled_check_is_charged_and_not_answered) {

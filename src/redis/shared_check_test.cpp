@@ -6,7 +6,7 @@
 
 #include "redis/shared_world_test.hpp"
 
-namespace weir::redis {
+namespace weir::inline v0_1::redis {
 namespace {
 
 TEST(SharedStore, asks_once_for_each) {

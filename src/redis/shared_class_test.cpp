@@ -7,7 +7,7 @@
 #include "redis/one_key_test.hpp"
 #include "redis/shared_world_test.hpp"
 
-namespace weir::redis {
+namespace weir::inline v0_1::redis {
 namespace {
 
 core::Rule leaving(const char* text, nanoseconds kept) {

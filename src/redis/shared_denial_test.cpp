@@ -10,7 +10,7 @@
 #include "redis/one_key_test.hpp"
 #include "redis/shared_world_test.hpp"
 
-namespace weir::redis {
+namespace weir::inline v0_1::redis {
 namespace {
 
 // What was denied is denied here until its retry_after. A smaller request that passes makes it longer than it

@@ -9,7 +9,7 @@
 #include "redis/one_key_test.hpp"
 #include "redis/shared_world_test.hpp"
 
-namespace weir::redis {
+namespace weir::inline v0_1::redis {
 namespace {
 
 // A merged call fails: each of those in it, and each that waits, is decided by its own habits, and what comes

@@ -6,7 +6,7 @@
 
 #include "redis/shared_world_test.hpp"
 
-namespace weir::redis {
+namespace weir::inline v0_1::redis {
 namespace {
 
 // How many of 500 checks of a key, about one each `every`, the fallback decided.

@@ -5,7 +5,7 @@
 #include "redis/reservation_id.hpp"
 #include "redis/script.hpp"
 
-namespace weir::redis {
+namespace weir::inline v0_1::redis {
 
 using std::chrono::nanoseconds;
 using store::Check;

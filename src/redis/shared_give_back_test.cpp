@@ -3,7 +3,7 @@
 
 #include "redis/shared_world_test.hpp"
 
-namespace weir::redis {
+namespace weir::inline v0_1::redis {
 namespace {
 
 TEST(SharedStore, what_was_charged_is_given_back_as_far_as_it_is_owed) {

@@ -10,7 +10,7 @@
 #include "redis/one_key_test.hpp"
 #include "redis/shared_world_test.hpp"
 
-namespace weir::redis {
+namespace weir::inline v0_1::redis {
 namespace {
 
 // What is left when the store falls silent is what the fallback has: in units, of a limit of which this

@@ -8,7 +8,7 @@
 #include "core/severity.hpp"
 #include "redis/script.hpp"
 
-namespace weir::redis {
+namespace weir::inline v0_1::redis {
 
 using std::chrono::nanoseconds;
 using store::Check;

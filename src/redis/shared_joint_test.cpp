@@ -11,7 +11,7 @@
 #include "redis/one_key_test.hpp"
 #include "redis/shared_world_test.hpp"
 
-namespace weir::redis {
+namespace weir::inline v0_1::redis {
 namespace {
 
 // In one Redis, or with a hash tag: one call, which charges all or none. The limit that decides is the one

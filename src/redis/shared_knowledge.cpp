@@ -3,7 +3,7 @@
 
 #include "core/rule.hpp"
 
-namespace weir::redis {
+namespace weir::inline v0_1::redis {
 
 using std::chrono::nanoseconds;
 

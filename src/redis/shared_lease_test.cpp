@@ -11,7 +11,7 @@
 #include "redis/one_key_test.hpp"
 #include "redis/shared_world_test.hpp"
 
-namespace weir::redis {
+namespace weir::inline v0_1::redis {
 namespace {
 
 TEST(SharedStore, a_lease_is_shared_out_to_who_waits_first_come_first_served) {

@@ -12,7 +12,7 @@
 #include "redis/script.hpp"
 #include "redis/shared_world_test.hpp"
 
-namespace weir::redis {
+namespace weir::inline v0_1::redis {
 namespace {
 
 // What waits leaves together when the answer comes: alike neighbours in one call.

@@ -11,7 +11,7 @@
 #include "resp/writer.hpp"
 #include "store/form.hpp"
 
-namespace weir::redis {
+namespace weir::inline v0_1::redis {
 
 using std::chrono::nanoseconds;
 using store::Check;

@@ -8,7 +8,7 @@
 
 #include "redis/shared_world_test.hpp"
 
-namespace weir::redis {
+namespace weir::inline v0_1::redis {
 namespace {
 
 // A check sent before a reset and answered after it, and one sent after it, before it is answered: neither is

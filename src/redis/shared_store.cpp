@@ -6,7 +6,7 @@
 #include "redis/script.hpp"
 #include "store/form.hpp"
 
-namespace weir::redis {
+namespace weir::inline v0_1::redis {
 
 using std::chrono::nanoseconds;
 using store::Check;

@@ -51,7 +51,7 @@
 #include "store/reservation_id.hpp"
 #include "store/store.hpp"
 
-namespace weir::redis {
+namespace weir::inline v0_1::redis {
 
 class SharedStore final : public store::Store {
  public:

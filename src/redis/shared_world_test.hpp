@@ -26,7 +26,7 @@
 #include "redis/slot.hpp"
 #include "redis/wire_test.hpp"
 
-namespace weir::redis {
+namespace weir::inline v0_1::redis {
 
 // Of a cluster's three; see SharedWorld::map.
 inline std::string host_of(const std::string& key) {

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace weir::redis {
+namespace weir::inline v0_1::redis {
 
 inline constexpr std::uint16_t kSlots = 16'384;
 

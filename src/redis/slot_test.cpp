@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-namespace weir::redis {
+namespace weir::inline v0_1::redis {
 namespace {
 
 using namespace std::string_view_literals;

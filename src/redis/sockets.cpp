@@ -14,7 +14,7 @@
 #include "redis/dial.hpp"
 #include "redis/lookup.hpp"
 
-namespace weir::redis {
+namespace weir::inline v0_1::redis {
 namespace {
 
 namespace asio = boost::asio;

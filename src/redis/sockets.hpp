@@ -18,7 +18,7 @@
 #include "net/tls.hpp"
 #include "redis/client.hpp"
 
-namespace weir::redis {
+namespace weir::inline v0_1::redis {
 
 // For connections to the endpoint; nothing when it has no TLS. Throws as net::client_tls() does, for the
 // flags store-tls-ca, store-tls-cert and store-tls-key, and std::invalid_argument for a certificate without

@@ -15,7 +15,7 @@
 #include "redis/wire_test.hpp"
 #include "weir/redis.hpp"
 
-namespace weir::redis {
+namespace weir::inline v0_1::redis {
 namespace {
 
 // Files that are right, and files that are not PEM, are in tests/faults/test_store.py, with a real Redis.

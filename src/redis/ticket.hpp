@@ -9,7 +9,7 @@
 
 #include "store/store.hpp"
 
-namespace weir::redis {
+namespace weir::inline v0_1::redis {
 
 class Ticket {
  public:

@@ -5,7 +5,7 @@
 
 #include "redis/redirect.hpp"
 
-namespace weir::redis {
+namespace weir::inline v0_1::redis {
 namespace {
 
 using namespace std::chrono_literals;

@@ -17,7 +17,7 @@
 #include "redis/slot.hpp"
 #include "resp/value.hpp"
 
-namespace weir::redis {
+namespace weir::inline v0_1::redis {
 
 class Topology {
  public:

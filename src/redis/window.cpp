@@ -1,6 +1,6 @@
 #include "redis/window.hpp"
 
-namespace weir::redis {
+namespace weir::inline v0_1::redis {
 
 using std::chrono::nanoseconds;
 

@@ -17,7 +17,7 @@
 #include <chrono>
 #include <cstddef>
 
-namespace weir::redis {
+namespace weir::inline v0_1::redis {
 
 class Window {
  public:

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-namespace weir::redis {
+namespace weir::inline v0_1::redis {
 
 using Strings = std::vector<std::string>;
 

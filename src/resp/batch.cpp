@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace weir::resp {
+namespace weir::inline v0_1::resp {
 
 std::span<store::Check> Question::room(std::size_t count) {
   if (count == 1) {

@@ -25,7 +25,7 @@
 #include "service/rule_texts.hpp"
 #include "store/store.hpp"
 
-namespace weir::resp {
+namespace weir::inline v0_1::resp {
 
 class Pipeline;
 

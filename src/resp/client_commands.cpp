@@ -11,7 +11,7 @@
 #include "core/number.hpp"
 #include "resp/commands.hpp"
 
-namespace weir::resp {
+namespace weir::inline v0_1::resp {
 namespace {
 
 using net::Client;

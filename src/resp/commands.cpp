@@ -4,7 +4,7 @@
 #include <array>
 #include <cstring>
 
-namespace weir::resp {
+namespace weir::inline v0_1::resp {
 namespace {
 
 constexpr Command::Keys kNoKeys{};

@@ -19,7 +19,7 @@
 #include "resp/writer.hpp"
 #include "service/service.hpp"
 
-namespace weir::resp {
+namespace weir::inline v0_1::resp {
 
 using Arguments = std::span<const std::string_view>;
 

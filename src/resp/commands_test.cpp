@@ -4,7 +4,7 @@
 
 #include <set>
 
-namespace weir::resp {
+namespace weir::inline v0_1::resp {
 namespace {
 
 TEST(Commands, each_is_found_by_its_name_in_any_letter_case) {

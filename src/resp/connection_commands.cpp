@@ -5,7 +5,7 @@
 #include "resp/commands.hpp"
 #include "resp/info.hpp"
 
-namespace weir::resp {
+namespace weir::inline v0_1::resp {
 namespace {
 
 constexpr std::size_t kLongestName = 256;

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace weir::resp {
+namespace weir::inline v0_1::resp {
 
 Conversation::Conversation(service::Service& service, store::Store& store, Batch& batch, net::Peer peer,
                            std::function<void()> resume, net::Clients* clients,

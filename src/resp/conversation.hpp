@@ -26,7 +26,7 @@
 #include "service/service.hpp"
 #include "store/store.hpp"
 
-namespace weir::resp {
+namespace weir::inline v0_1::resp {
 
 class Conversation final : public net::Conversation {
  public:

@@ -12,7 +12,7 @@
 
 #include "store/embedded_store.hpp"
 
-namespace weir::resp {
+namespace weir::inline v0_1::resp {
 namespace {
 
 using namespace std::chrono_literals;

@@ -4,7 +4,7 @@
 #include <array>
 #include <string_view>
 
-namespace weir::resp {
+namespace weir::inline v0_1::resp {
 namespace {
 
 using service::Metric;

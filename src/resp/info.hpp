@@ -9,7 +9,7 @@
 
 #include "service/metrics.hpp"
 
-namespace weir::resp {
+namespace weir::inline v0_1::resp {
 
 // Clients switch features on by this number; it is the release whose commands ours are compared with.
 inline constexpr std::string_view kRedisVersion = "7.0.15";

@@ -1,6 +1,6 @@
 #include "resp/inline_words.hpp"
 
-namespace weir::resp {
+namespace weir::inline v0_1::resp {
 namespace {
 
 // As C's isspace in the "C" locale, whatever the locale of the process.

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-namespace weir::resp {
+namespace weir::inline v0_1::resp {
 
 class InlineWords {
  public:

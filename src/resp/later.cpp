@@ -1,6 +1,6 @@
 #include "resp/later.hpp"
 
-namespace weir::resp {
+namespace weir::inline v0_1::resp {
 
 void Later::list(bool silent, std::function<void(Writer&, net::Clients::List&)> reply) {
   open_ = true;

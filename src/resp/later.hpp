@@ -14,7 +14,7 @@
 #include "net/clients.hpp"
 #include "resp/writer.hpp"
 
-namespace weir::resp {
+namespace weir::inline v0_1::resp {
 
 class Later {
  public:

@@ -7,7 +7,7 @@
 #include "resp/commands.hpp"
 #include "resp/limits_words.hpp"
 
-namespace weir::resp {
+namespace weir::inline v0_1::resp {
 namespace {
 
 bool ask(Pipeline& pipeline, Arguments words, store::Verb verb, bool silent) {

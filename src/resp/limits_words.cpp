@@ -6,7 +6,7 @@
 #include "core/number.hpp"
 #include "resp/throttle.hpp"
 
-namespace weir::resp {
+namespace weir::inline v0_1::resp {
 namespace {
 
 // The '=', or null.

@@ -13,7 +13,7 @@
 
 #include "limits/match.hpp"
 
-namespace weir::resp {
+namespace weir::inline v0_1::resp {
 
 constexpr std::string_view kNoLimitsFile = "ERR there is no limits file: start weir with --limits FILE";
 

@@ -6,7 +6,7 @@
 #include "core/number.hpp"
 #include "resp/inline_words.hpp"
 
-namespace weir::resp {
+namespace weir::inline v0_1::resp {
 namespace {
 
 // Above these Redis calls a length invalid even for a client without a password, whose own bounds

@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-namespace weir::resp {
+namespace weir::inline v0_1::resp {
 
 inline constexpr std::size_t kKiB = 1024;
 inline constexpr std::size_t kMostCommandBytes = 16 * kKiB * kKiB;

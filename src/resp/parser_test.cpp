@@ -10,7 +10,7 @@
 #include <string>
 #include <utility>
 
-namespace weir::resp {
+namespace weir::inline v0_1::resp {
 namespace {
 
 using namespace std::string_literals;

@@ -6,7 +6,7 @@
 
 #include "limits/explain.hpp"
 
-namespace weir::resp {
+namespace weir::inline v0_1::resp {
 namespace {
 
 using State = store::Request::State;

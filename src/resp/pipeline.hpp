@@ -23,7 +23,7 @@
 #include "store/store.hpp"
 #include "waiting/acquiring_store.hpp"
 
-namespace weir::resp {
+namespace weir::inline v0_1::resp {
 
 class Pipeline {
  public:

@@ -7,7 +7,7 @@
 #include "resp/limits_words.hpp"
 #include "resp/reservation_words.hpp"
 
-namespace weir::resp {
+namespace weir::inline v0_1::resp {
 namespace {
 
 constexpr std::string_view kForm =

@@ -7,7 +7,7 @@
 #include "resp/limits_words.hpp"
 #include "resp/throttle.hpp"
 
-namespace weir::resp {
+namespace weir::inline v0_1::resp {
 namespace {
 
 enum Option : std::uint8_t { kCost, kMaxWait, kHold, kClass, kNone };

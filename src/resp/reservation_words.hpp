@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-namespace weir::resp {
+namespace weir::inline v0_1::resp {
 
 struct ReservationWords {
   std::optional<std::uint64_t> cost{};

@@ -9,7 +9,7 @@
 #include "resp/commands.hpp"
 #include "resp/info.hpp"
 
-namespace weir::resp {
+namespace weir::inline v0_1::resp {
 namespace {
 
 // The first six of the fields that Redis gives for a command: what cluster-aware clients read to find the

@@ -6,7 +6,7 @@
 #include "core/number.hpp"
 #include "resp/limits_words.hpp"
 
-namespace weir::resp {
+namespace weir::inline v0_1::resp {
 namespace {
 
 constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();

@@ -22,7 +22,7 @@
 #include "store/store.hpp"
 #include "weir/decision.hpp"
 
-namespace weir::resp {
+namespace weir::inline v0_1::resp {
 
 struct Throttle {
   std::string_view key;

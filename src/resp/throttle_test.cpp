@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace weir::resp {
+namespace weir::inline v0_1::resp {
 namespace {
 
 using namespace std::chrono_literals;

@@ -1,6 +1,6 @@
 #include "resp/transaction.hpp"
 
-namespace weir::resp {
+namespace weir::inline v0_1::resp {
 
 bool Transaction::queue(std::string_view command) {
   if (queued_.size() + command.size() > Bounds{}.command_bytes) return false;

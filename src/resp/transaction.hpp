@@ -11,7 +11,7 @@
 
 #include "resp/parser.hpp"
 
-namespace weir::resp {
+namespace weir::inline v0_1::resp {
 
 class Transaction {
  public:

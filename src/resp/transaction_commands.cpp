@@ -1,7 +1,7 @@
 // MULTI, EXEC and DISCARD. What EXEC runs, the conversation runs, as far as its output allows.
 #include "resp/commands.hpp"
 
-namespace weir::resp {
+namespace weir::inline v0_1::resp {
 
 void run_multi(Call& call) {
   if (call.transaction.open()) return call.fail("ERR MULTI calls can not be nested");

@@ -5,7 +5,7 @@
 
 #include "core/number.hpp"
 
-namespace weir::resp {
+namespace weir::inline v0_1::resp {
 namespace {
 
 // The shortest value is a type, nothing, CR and LF.

@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-namespace weir::resp {
+namespace weir::inline v0_1::resp {
 
 struct Value {
   // Kinds that need no distinction here are one type: simple, bulk and verbatim strings, doubles and big

@@ -5,7 +5,7 @@
 
 #include "core/printable.hpp"
 
-namespace weir::resp {
+namespace weir::inline v0_1::resp {
 namespace {
 
 // Two digits a step halve the divisions, which are what printing a number costs.

@@ -14,7 +14,7 @@
 #include <string>
 #include <string_view>
 
-namespace weir::resp {
+namespace weir::inline v0_1::resp {
 
 class Writer {
  public:

@@ -8,7 +8,7 @@
 
 #include "core/chance_test.hpp"
 
-namespace weir::resp {
+namespace weir::inline v0_1::resp {
 namespace {
 
 using namespace std::string_literals;

@@ -8,7 +8,7 @@
 
 #include "http/problem.hpp"
 
-namespace weir::server {
+namespace weir::inline v0_1::server {
 namespace {
 
 // Its loop is none of those that decide: the first of those gives freed memory back to the system.

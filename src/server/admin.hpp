@@ -18,7 +18,7 @@
 #include "server/settings.hpp"
 #include "service/service.hpp"
 
-namespace weir::server {
+namespace weir::inline v0_1::server {
 
 class Admin {
  public:

@@ -11,7 +11,7 @@
 #include "net/certificates.hpp"
 #include "redis/sockets.hpp"
 
-namespace weir::server {
+namespace weir::inline v0_1::server {
 namespace {
 
 using net::Certificate;

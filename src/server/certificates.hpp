@@ -7,7 +7,7 @@
 
 #include "server/settings.hpp"
 
-namespace weir::server {
+namespace weir::inline v0_1::server {
 
 // Nothing when there is no store, or none with TLS. Throws what redis::tls_for() throws.
 std::optional<boost::asio::ssl::context> store_tls(const Settings& settings);

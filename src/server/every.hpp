@@ -12,7 +12,7 @@
 #include <functional>
 #include <utility>
 
-namespace weir::server {
+namespace weir::inline v0_1::server {
 
 class Every {
  public:

@@ -4,7 +4,7 @@
 
 #include <chrono>
 
-namespace weir::server {
+namespace weir::inline v0_1::server {
 namespace {
 
 using namespace std::chrono_literals;

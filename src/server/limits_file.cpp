@@ -13,7 +13,7 @@
 #include "redis/script.hpp"
 #include "server/log.hpp"
 
-namespace weir::server {
+namespace weir::inline v0_1::server {
 
 namespace {
 

@@ -9,7 +9,7 @@
 #include "service/limits_in_force.hpp"
 #include "service/service.hpp"
 
-namespace weir::server {
+namespace weir::inline v0_1::server {
 
 // Null without a limits file. Throws std::runtime_error with all that is wrong with it, a line each.
 std::unique_ptr<service::LimitsInForce> open_limits(const Settings& settings,

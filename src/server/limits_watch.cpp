@@ -8,7 +8,7 @@
 #include <array>
 #include <filesystem>
 
-namespace weir::server {
+namespace weir::inline v0_1::server {
 namespace {
 
 // An editor or an update writes several files one after the other.

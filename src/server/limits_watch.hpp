@@ -13,7 +13,7 @@
 
 #include "service/limits_in_force.hpp"
 
-namespace weir::server {
+namespace weir::inline v0_1::server {
 
 class LimitsWatch {
  public:

@@ -10,7 +10,7 @@
 #include <thread>
 #include <utility>
 
-namespace weir::server {
+namespace weir::inline v0_1::server {
 
 struct LineWriter::Shared {
   Shared(int to, Dropped says, std::size_t most)

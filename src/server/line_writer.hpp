@@ -14,7 +14,7 @@
 #include <string>
 #include <string_view>
 
-namespace weir::server {
+namespace weir::inline v0_1::server {
 
 class LineWriter {
  public:

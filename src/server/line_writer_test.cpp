@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-namespace weir::server {
+namespace weir::inline v0_1::server {
 namespace {
 
 using namespace std::chrono_literals;

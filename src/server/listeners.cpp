@@ -8,7 +8,7 @@
 
 #include "net/tls.hpp"
 
-namespace weir::server {
+namespace weir::inline v0_1::server {
 namespace {
 
 namespace asio = boost::asio;

@@ -13,7 +13,7 @@
 #include "net/listener.hpp"
 #include "server/settings.hpp"
 
-namespace weir::server {
+namespace weir::inline v0_1::server {
 
 class Listeners {
  public:

@@ -11,7 +11,7 @@
 
 #include "server/line_writer.hpp"
 
-namespace weir::server {
+namespace weir::inline v0_1::server {
 namespace {
 
 bool for_a_terminal() {

@@ -12,7 +12,7 @@
 
 #include "server/log_line.hpp"
 
-namespace weir::server {
+namespace weir::inline v0_1::server {
 
 struct LogOptions {
   std::string level = "info";  // debug, info, warn, error or off

@@ -6,7 +6,7 @@
 
 #include "core/printable.hpp"
 
-namespace weir::server {
+namespace weir::inline v0_1::server {
 namespace {
 
 struct Look {

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <variant>
 
-namespace weir::server {
+namespace weir::inline v0_1::server {
 
 enum class LogLevel : std::uint8_t { debug, info, warning, error };
 

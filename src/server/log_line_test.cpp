@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <ctime>
 
-namespace weir::server {
+namespace weir::inline v0_1::server {
 namespace {
 
 using namespace std::chrono_literals;

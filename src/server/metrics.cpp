@@ -9,7 +9,7 @@
 #include "core/histogram.hpp"
 #include "server/log.hpp"
 
-namespace weir::server {
+namespace weir::inline v0_1::server {
 namespace {
 
 using service::Metric;

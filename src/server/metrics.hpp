@@ -11,7 +11,7 @@
 #include "store/reservations.hpp"
 #include "waiting/acquiring_store.hpp"
 
-namespace weir::server {
+namespace weir::inline v0_1::server {
 
 void add_connection_rows(service::Metrics& metrics, const net::Counters& connections);
 

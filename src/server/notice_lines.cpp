@@ -8,7 +8,7 @@
 
 #include "server/log.hpp"
 
-namespace weir::server {
+namespace weir::inline v0_1::server {
 namespace {
 
 struct Words {

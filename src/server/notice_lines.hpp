@@ -3,7 +3,7 @@
 
 #include "core/notices.hpp"
 
-namespace weir::server {
+namespace weir::inline v0_1::server {
 
 void write_notice(const core::Notices::Told& told);
 

@@ -3,7 +3,7 @@
 #include <csignal>
 #include <utility>
 
-namespace weir::server {
+namespace weir::inline v0_1::server {
 
 Reload::Reload(boost::asio::io_context& context, std::function<void()> reload)
     : signals_(context, SIGHUP), reload_(std::move(reload)) {}

@@ -8,7 +8,7 @@
 #include <boost/asio/signal_set.hpp>
 #include <functional>
 
-namespace weir::server {
+namespace weir::inline v0_1::server {
 
 class Reload {
  public:

@@ -32,7 +32,7 @@
 #include "service/service.hpp"
 #include "store/embedded_store.hpp"
 
-namespace weir::server {
+namespace weir::inline v0_1::server {
 namespace {
 
 void raise_descriptor_limit(std::size_t connections) {

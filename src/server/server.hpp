@@ -7,7 +7,7 @@
 
 #include "server/settings.hpp"
 
-namespace weir::server {
+namespace weir::inline v0_1::server {
 
 class Server {
  public:

@@ -14,7 +14,7 @@
 
 #include "core/number.hpp"
 
-namespace weir::server {
+namespace weir::inline v0_1::server {
 namespace {
 
 std::string taken_from_environment(const char* name) {

@@ -15,7 +15,7 @@
 
 #include "server/every.hpp"
 
-namespace weir::server {
+namespace weir::inline v0_1::server {
 
 class ServiceManager {
  public:

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace weir::server {
+namespace weir::inline v0_1::server {
 namespace {
 
 using namespace std::chrono_literals;

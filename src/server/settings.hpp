@@ -12,7 +12,7 @@
 #include "redis/shared_store.hpp"
 #include "weir/limiter.hpp"
 
-namespace weir::server {
+namespace weir::inline v0_1::server {
 
 struct Endpoint {
   std::string host;

@@ -3,7 +3,7 @@
 #include <csignal>
 #include <utility>
 
-namespace weir::server {
+namespace weir::inline v0_1::server {
 
 using boost::system::error_code;
 

@@ -10,7 +10,7 @@
 #include <chrono>
 #include <functional>
 
-namespace weir::server {
+namespace weir::inline v0_1::server {
 
 class Shutdown {
  public:

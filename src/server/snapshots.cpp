@@ -13,7 +13,7 @@
 
 #include "store/clock.hpp"
 
-namespace weir::server {
+namespace weir::inline v0_1::server {
 
 namespace {
 

@@ -19,7 +19,7 @@
 #include "store/snapshot.hpp"
 #include "store/snapshot_lock.hpp"
 
-namespace weir::server {
+namespace weir::inline v0_1::server {
 
 struct Snapshot {
   std::optional<store::SnapshotLock> lock;  // while it lives, the file is ours

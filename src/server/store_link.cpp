@@ -6,7 +6,7 @@
 
 #include "server/certificates.hpp"
 
-namespace weir::server {
+namespace weir::inline v0_1::server {
 namespace {
 
 void log(const std::optional<StoreStatus::Line>& line) {

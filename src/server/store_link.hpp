@@ -19,7 +19,7 @@
 #include "server/settings.hpp"
 #include "server/store_status.hpp"
 
-namespace weir::server {
+namespace weir::inline v0_1::server {
 
 class StoreLink {
  public:

@@ -5,7 +5,7 @@
 
 #include "core/duration.hpp"
 
-namespace weir::server {
+namespace weir::inline v0_1::server {
 namespace {
 
 using namespace std::chrono_literals;

@@ -16,7 +16,7 @@
 #include "core/repeated.hpp"
 #include "redis/health.hpp"
 
-namespace weir::server {
+namespace weir::inline v0_1::server {
 
 class StoreStatus {
  public:

@@ -1,6 +1,6 @@
 #include "server/watch.hpp"
 
-namespace weir::server {
+namespace weir::inline v0_1::server {
 
 Watch::Watch(boost::asio::io_context& context, const store::Table& table, core::Notices& notices)
     : next_(context), table_(table), notices_(notices) {}

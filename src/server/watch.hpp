@@ -12,7 +12,7 @@
 #include "server/every.hpp"
 #include "store/table.hpp"
 
-namespace weir::server {
+namespace weir::inline v0_1::server {
 
 class Watch {
  public:

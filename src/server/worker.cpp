@@ -9,7 +9,7 @@
 #include "http/conversation.hpp"
 #include "resp/conversation.hpp"
 
-namespace weir::server {
+namespace weir::inline v0_1::server {
 
 Worker::Worker(std::size_t number, const Settings& settings, service::Service& service,
                store::EmbeddedStore& embedded, redis::ProcessMemory* memory, StoreStatus& status,

@@ -24,7 +24,7 @@
 #include "store/embedded_store.hpp"
 #include "waiting/acquiring_store.hpp"
 
-namespace weir::server {
+namespace weir::inline v0_1::server {
 
 class Worker {
  public:

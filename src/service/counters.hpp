@@ -7,7 +7,7 @@
 
 #include "service/metrics.hpp"
 
-namespace weir::service {
+namespace weir::inline v0_1::service {
 
 struct Counters {
   std::atomic<std::uint64_t> commands{0};

@@ -2,7 +2,7 @@
 
 #include <openssl/crypto.h>
 
-namespace weir::service {
+namespace weir::inline v0_1::service {
 
 bool same_secret(std::string_view secret, std::string_view guess) {
   // One of another length is compared with itself, which takes as long.

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-namespace weir::service {
+namespace weir::inline v0_1::service {
 
 // Takes a time that depends on the length of the guess alone: not on the secret, nor on how much of it is
 // right.

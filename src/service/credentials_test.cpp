@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir::service {
+namespace weir::inline v0_1::service {
 namespace {
 
 TEST(Credentials, without_a_password_nothing_is_required) {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace weir::service {
+namespace weir::inline v0_1::service {
 namespace {
 
 // The checks that are a guarantee's own state: they say nothing of their limit.

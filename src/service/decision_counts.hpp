@@ -22,7 +22,7 @@
 #include "limits/set.hpp"
 #include "store/store.hpp"
 
-namespace weir::service {
+namespace weir::inline v0_1::service {
 
 class DecisionCounts {
  public:

@@ -8,7 +8,7 @@
 #include "limits/world_test.hpp"
 #include "service/decision_metrics.hpp"
 
-namespace weir::service {
+namespace weir::inline v0_1::service {
 namespace {
 
 using namespace std::chrono_literals;

@@ -6,7 +6,7 @@
 
 #include "core/duration.hpp"
 
-namespace weir::service {
+namespace weir::inline v0_1::service {
 namespace {
 
 using Kind = Exposition::Kind;

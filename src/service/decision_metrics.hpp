@@ -11,7 +11,7 @@
 #include "service/decision_counts.hpp"
 #include "service/exposition.hpp"
 
-namespace weir::service {
+namespace weir::inline v0_1::service {
 
 // Those of all loops that speak one protocol.
 struct ProtocolCounts {

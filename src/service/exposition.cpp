@@ -4,7 +4,7 @@
 #include <charconv>
 #include <chrono>
 
-namespace weir::service {
+namespace weir::inline v0_1::service {
 namespace {
 
 using Kind = Exposition::Kind;

@@ -15,7 +15,7 @@
 
 #include "core/histogram.hpp"
 
-namespace weir::service {
+namespace weir::inline v0_1::service {
 
 class Exposition {
  public:

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir::service {
+namespace weir::inline v0_1::service {
 namespace {
 
 using Kind = Exposition::Kind;

@@ -9,7 +9,7 @@
 #include "limits/read.hpp"
 #include "service/decision_metrics.hpp"
 
-namespace weir::service {
+namespace weir::inline v0_1::service {
 namespace {
 
 std::string stamp_of(const std::string& path) {

@@ -18,7 +18,7 @@
 #include "limits/set.hpp"
 #include "service/metrics.hpp"
 
-namespace weir::service {
+namespace weir::inline v0_1::service {
 
 class LimitsInForce {
  public:

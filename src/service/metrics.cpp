@@ -1,6 +1,6 @@
 #include "service/metrics.hpp"
 
-namespace weir::service {
+namespace weir::inline v0_1::service {
 
 std::string Metrics::expose(Exposition::Format format) const {
   Exposition to(format);

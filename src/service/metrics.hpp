@@ -16,7 +16,7 @@
 
 #include "service/exposition.hpp"
 
-namespace weir::service {
+namespace weir::inline v0_1::service {
 
 // In the order in which INFO shows them.
 enum class Section : std::uint8_t {

@@ -1,6 +1,6 @@
 #include "service/rule_texts.hpp"
 
-namespace weir::service {
+namespace weir::inline v0_1::service {
 
 const store::Limit* RuleTexts::find(std::string_view text) {
   if (last_ != nullptr && last_->first == text) return &last_->second;

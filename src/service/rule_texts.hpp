@@ -14,7 +14,7 @@
 
 #include "store/store.hpp"
 
-namespace weir::service {
+namespace weir::inline v0_1::service {
 
 class RuleTexts {
  public:

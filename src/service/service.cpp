@@ -5,7 +5,9 @@
 #include <fstream>
 #include <utility>
 
-namespace weir::service {
+#include "weir/version.hpp"
+
+namespace weir::inline v0_1::service {
 
 namespace {
 

@@ -24,7 +24,7 @@
 #include "store/store.hpp"
 #include "store/table.hpp"
 
-namespace weir::service {
+namespace weir::inline v0_1::service {
 
 struct Options {
   std::string user = "default";

@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 
-namespace weir::service {
+namespace weir::inline v0_1::service {
 namespace {
 
 using namespace std::chrono_literals;

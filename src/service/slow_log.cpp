@@ -5,7 +5,7 @@
 
 #include "core/printable.hpp"
 
-namespace weir::service {
+namespace weir::inline v0_1::service {
 
 void SlowLog::add(Entry entry) {
   const std::lock_guard lock(mutex_);

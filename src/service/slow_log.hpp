@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-namespace weir::service {
+namespace weir::inline v0_1::service {
 
 class SlowLog {
  public:

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace weir::service {
+namespace weir::inline v0_1::service {
 namespace {
 
 TEST(SlowLog, keeps_the_latest_and_numbers_all) {

@@ -12,7 +12,7 @@
 #include "sim/fewer_bins.hpp"
 #include "sim/words.hpp"
 
-namespace weir::sim {
+namespace weir::inline v0_1::sim {
 namespace {
 
 constexpr std::size_t kNameColumns = 28;

@@ -8,7 +8,7 @@
 #include "sim/file_comparison.hpp"
 #include "sim/report.hpp"
 
-namespace weir::sim {
+namespace weir::inline v0_1::sim {
 
 // "`100/min` would have denied nobody; `60/min` 2 of 28 clients, one of them, 192.0.2.1, with 89 % of the
 // denials, which asked every 1.2s for 6h." A client with more than half of the denials is named, with what it

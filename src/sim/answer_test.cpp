@@ -6,7 +6,7 @@
 #include <memory>
 #include <numeric>
 
-namespace weir::sim {
+namespace weir::inline v0_1::sim {
 namespace {
 
 struct Denied {

@@ -4,7 +4,7 @@
 #include "core/utc_text.hpp"
 #include "weir/format.hpp"
 
-namespace weir::sim {
+namespace weir::inline v0_1::sim {
 namespace {
 
 constexpr std::int64_t kSecond = 1'000'000'000;

@@ -15,7 +15,7 @@
 #include "sim/file_replay.hpp"
 #include "sim/replay.hpp"
 
-namespace weir::sim {
+namespace weir::inline v0_1::sim {
 
 class DecisionLines {
  public:

@@ -11,7 +11,7 @@
 #include <string>
 #include <type_traits>
 
-namespace weir::sim {
+namespace weir::inline v0_1::sim {
 namespace {
 
 static_assert(std::is_trivially_copyable_v<logs::Event>);

@@ -11,7 +11,7 @@
 
 #include "logs/log_reader.hpp"
 
-namespace weir::sim {
+namespace weir::inline v0_1::sim {
 
 class EventSpool {
  public:

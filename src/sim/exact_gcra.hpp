@@ -20,7 +20,7 @@
 #include "weir/decision.hpp"
 #include "weir/quota.hpp"
 
-namespace weir::sim {
+namespace weir::inline v0_1::sim {
 
 // Up to 2^63 ns in parts, of which a nanosecond has fewer than 2^63.
 using Parts = unsigned __int128;

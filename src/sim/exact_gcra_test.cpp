@@ -7,7 +7,7 @@
 #include "core/chance_test.hpp"
 #include "core/gcra.hpp"
 
-namespace weir::sim {
+namespace weir::inline v0_1::sim {
 namespace {
 
 constexpr std::int64_t kSecond = 1'000'000'000;

@@ -2,7 +2,7 @@
 
 #include <array>
 
-namespace weir::sim {
+namespace weir::inline v0_1::sim {
 namespace {
 
 constexpr std::array<std::int64_t, 22> kWidths{

@@ -9,7 +9,7 @@
 
 #include "sim/report.hpp"
 
-namespace weir::sim {
+namespace weir::inline v0_1::sim {
 
 // Bins begin at multiples of their width since 1970.
 struct Bins {

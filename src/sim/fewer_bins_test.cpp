@@ -4,7 +4,7 @@
 
 #include <numeric>
 
-namespace weir::sim {
+namespace weir::inline v0_1::sim {
 namespace {
 
 constexpr std::int64_t kDay = 86'400;

@@ -5,7 +5,7 @@
 
 #include "logs/parser.hpp"
 
-namespace weir::sim {
+namespace weir::inline v0_1::sim {
 namespace {
 
 bool counts_by(const limits::File& file, const std::string& attribute) {

@@ -16,7 +16,7 @@
 #include "sim/naming.hpp"
 #include "sim/series.hpp"
 
-namespace weir::sim {
+namespace weir::inline v0_1::sim {
 
 struct ComparisonReport {
   std::uint64_t requests = 0;

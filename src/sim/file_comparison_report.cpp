@@ -5,7 +5,7 @@
 #include "core/printable.hpp"
 #include "sim/file_comparison.hpp"
 
-namespace weir::sim {
+namespace weir::inline v0_1::sim {
 namespace {
 
 using nlohmann::ordered_json;

@@ -9,7 +9,7 @@
 #include "logs/parser.hpp"
 #include "sim/naming.hpp"
 
-namespace weir::sim {
+namespace weir::inline v0_1::sim {
 namespace {
 
 constexpr std::size_t kTimelineBins = 512;

@@ -19,7 +19,7 @@
 #include "sim/report.hpp"
 #include "sim/series.hpp"
 
-namespace weir::sim {
+namespace weir::inline v0_1::sim {
 
 class FileReplay {
  public:

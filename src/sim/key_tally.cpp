@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 
-namespace weir::sim {
+namespace weir::inline v0_1::sim {
 namespace {
 
 std::size_t size_class(std::uint32_t requests) {

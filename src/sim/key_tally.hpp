@@ -13,7 +13,7 @@
 #include "sim/report.hpp"
 #include "weir/decision.hpp"
 
-namespace weir::sim {
+namespace weir::inline v0_1::sim {
 
 class KeyTally {
  public:

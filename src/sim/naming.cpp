@@ -4,7 +4,7 @@
 #include "core/printable.hpp"
 #include "logs/parser.hpp"
 
-namespace weir::sim {
+namespace weir::inline v0_1::sim {
 namespace {
 
 bool may_show(std::string_view name, Naming naming) {

@@ -13,7 +13,7 @@
 #include "logs/clients.hpp"
 #include "sim/report.hpp"
 
-namespace weir::sim {
+namespace weir::inline v0_1::sim {
 
 enum class Naming : std::uint8_t {
   as_is,      // every name as it is

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir::sim {
+namespace weir::inline v0_1::sim {
 namespace {
 
 TEST(Naming, only_addresses_are_shown) {

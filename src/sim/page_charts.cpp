@@ -9,7 +9,7 @@
 #include "sim/page_html.hpp"
 #include "sim/words.hpp"
 
-namespace weir::sim {
+namespace weir::inline v0_1::sim {
 namespace {
 
 constexpr double kHigh = 100;  // units of a drawing from its foot to its top

@@ -10,7 +10,7 @@
 
 #include "sim/report.hpp"
 
-namespace weir::sim {
+namespace weir::inline v0_1::sim {
 
 // Requests over time, those denied on top of those allowed, on a linear scale up to `peak`.
 struct OverTime {

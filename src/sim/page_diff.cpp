@@ -11,7 +11,7 @@
 #include "sim/page_html.hpp"
 #include "sim/words.hpp"
 
-namespace weir::sim {
+namespace weir::inline v0_1::sim {
 namespace {
 
 using Kind = limits::Difference::Kind;

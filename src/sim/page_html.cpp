@@ -5,8 +5,9 @@
 #include "core/printable.hpp"
 #include "core/utc_text.hpp"
 #include "sim/words.hpp"
+#include "weir/version.hpp"
 
-namespace weir::sim {
+namespace weir::inline v0_1::sim {
 
 // src/sim/page.css and page.js, made into C++ strings by the build.
 extern const char* const kPageStyle;

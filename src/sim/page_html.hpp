@@ -14,7 +14,7 @@
 
 #include "sim/report.hpp"
 
-namespace weir::sim {
+namespace weir::inline v0_1::sim {
 
 // Text of unknown origin as text, or as the value of an attribute in double quotes.
 std::string escaped(std::string_view text);

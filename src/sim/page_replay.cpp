@@ -9,7 +9,7 @@
 #include "sim/page_html.hpp"
 #include "sim/words.hpp"
 
-namespace weir::sim {
+namespace weir::inline v0_1::sim {
 namespace {
 
 constexpr std::size_t kMostRows = 100;   // of clients under a limit: a page has a bound

@@ -9,7 +9,7 @@
 #include "sim/page_html.hpp"
 #include "sim/words.hpp"
 
-namespace weir::sim {
+namespace weir::inline v0_1::sim {
 namespace {
 
 std::string criterion_of(const SuggestReport& report) {

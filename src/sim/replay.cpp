@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 
-namespace weir::sim {
+namespace weir::inline v0_1::sim {
 namespace {
 
 constexpr std::int64_t kSecond = 1'000'000'000;

@@ -18,7 +18,7 @@
 #include "sim/report.hpp"
 #include "sim/series.hpp"
 
-namespace weir::sim {
+namespace weir::inline v0_1::sim {
 
 // The greatest sum in any half-open span of a second and of a minute, for each of several limits.
 class Peaks {

@@ -8,7 +8,7 @@
 
 #include "logs/log_reader.hpp"
 
-namespace weir::sim {
+namespace weir::inline v0_1::sim {
 
 struct Timeline {
   std::int64_t from_s = 0;

@@ -2,8 +2,9 @@
 
 #include "core/utc_text.hpp"
 #include "sim/report.hpp"
+#include "weir/version.hpp"
 
-namespace weir::sim {
+namespace weir::inline v0_1::sim {
 namespace {
 
 using nlohmann::ordered_json;

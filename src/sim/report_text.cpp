@@ -7,7 +7,7 @@
 #include "sim/report.hpp"
 #include "sim/words.hpp"
 
-namespace weir::sim {
+namespace weir::inline v0_1::sim {
 namespace {
 
 // A table: the first column is left-aligned, the others right-aligned.

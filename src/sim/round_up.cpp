@@ -1,6 +1,6 @@
 #include "sim/round_up.hpp"
 
-namespace weir::sim {
+namespace weir::inline v0_1::sim {
 
 std::int64_t rounded_up(std::int64_t number) {
   if (number <= 10) return number;

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-namespace weir::sim {
+namespace weir::inline v0_1::sim {
 
 // The least such number that is not below `number`, which is at least 1 and below 2^62: 541 -> 600, 111 ->
 // 120, 7 -> 7. At most a third more.

@@ -4,7 +4,7 @@
 
 #include <utility>
 
-namespace weir::sim {
+namespace weir::inline v0_1::sim {
 namespace {
 
 TEST(RoundUp, to_what_people_write) {

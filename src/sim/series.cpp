@@ -1,6 +1,6 @@
 #include "sim/series.hpp"
 
-namespace weir::sim {
+namespace weir::inline v0_1::sim {
 
 void Series::reach(std::int64_t ns) {
   constexpr std::int64_t kSecond = 1'000'000'000;

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace weir::sim {
+namespace weir::inline v0_1::sim {
 
 class Series {
  public:

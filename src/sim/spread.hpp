@@ -8,7 +8,7 @@
 
 #include "logs/log_reader.hpp"
 
-namespace weir::sim {
+namespace weir::inline v0_1::sim {
 
 // The coarsest of 1 s, 100 ms, 10 ms, ... 1 ns that every stamp of a log is a multiple of.
 class Resolution {

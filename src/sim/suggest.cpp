@@ -14,7 +14,7 @@
 #include "sim/round_up.hpp"
 #include "sim/warnings.hpp"
 
-namespace weir::sim {
+namespace weir::inline v0_1::sim {
 namespace {
 
 constexpr std::int64_t kSecond = 1'000'000'000;

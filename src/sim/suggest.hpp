@@ -20,7 +20,7 @@
 #include "sim/exact_gcra.hpp"
 #include "sim/report.hpp"
 
-namespace weir::sim {
+namespace weir::inline v0_1::sim {
 
 struct Criterion {
   enum class Kind : std::uint8_t { clients, requests, good } kind = Kind::clients;

@@ -4,7 +4,7 @@
 
 #include <stdexcept>
 
-namespace weir::sim {
+namespace weir::inline v0_1::sim {
 namespace {
 
 const std::string& checked(const std::string& field) {

@@ -9,7 +9,7 @@
 #include "logs/parser.hpp"
 #include "sim/report.hpp"
 
-namespace weir::sim {
+namespace weir::inline v0_1::sim {
 
 // `wanted` says what makes a client, and what it costs. Throws std::runtime_error when a field of the log has
 // a name that no attribute can have.

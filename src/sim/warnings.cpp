@@ -8,7 +8,7 @@
 #include "logs/parser.hpp"
 #include "sim/words.hpp"
 
-namespace weir::sim {
+namespace weir::inline v0_1::sim {
 namespace {
 
 using std::chrono::nanoseconds;

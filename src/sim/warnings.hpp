@@ -13,7 +13,7 @@
 #include "logs/clients.hpp"
 #include "sim/report.hpp"
 
-namespace weir::sim {
+namespace weir::inline v0_1::sim {
 
 // The names of some clients, as reports show them; enough to see of what kind they are.
 std::vector<std::string> some_names(const logs::Clients& clients, std::size_t key_parts);

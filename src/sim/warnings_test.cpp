@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir::sim {
+namespace weir::inline v0_1::sim {
 namespace {
 
 constexpr std::int64_t kSecond = 1'000'000'000;

@@ -7,7 +7,7 @@
 
 #include "core/duration.hpp"
 
-namespace weir::sim {
+namespace weir::inline v0_1::sim {
 namespace {
 
 bool begins_character(char c) { return (c & 0xC0) != 0x80; }

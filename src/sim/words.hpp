@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace weir::sim {
+namespace weir::inline v0_1::sim {
 
 // 1234567 -> "1,234,567".
 std::string grouped(std::uint64_t number);

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir::sim {
+namespace weir::inline v0_1::sim {
 namespace {
 
 TEST(Words, rates_in_the_shortest_period_with_at_least_one) {

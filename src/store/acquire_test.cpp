@@ -4,10 +4,12 @@
 
 #include <atomic>
 #include <chrono>
+#include <memory>
+#include <optional>
 #include <thread>
 #include <vector>
 
-namespace weir::store {
+namespace weir::inline v0_1::store {
 namespace {
 
 using namespace std::chrono_literals;
@@ -55,17 +57,94 @@ TEST(Acquire, one_that_is_stopped_already_does_not_wait) {
 
 TEST(Acquire, goes_by_the_clock_of_the_limiter) {
   ManualClock clock{1s};
-  Limiter limiter{Quota::per_second(100).with_burst(1), clock};
+  Limiter limiter{Quota::per_hour(1), clock};
   EXPECT_TRUE(limiter.check().allowed());
   std::atomic<bool> returned{false};
   std::jthread waits([&] {
-    EXPECT_TRUE(acquire(limiter, {.max_wait = 1s}).granted());
+    EXPECT_TRUE(acquire(limiter, {.max_wait = 1h}).granted());
     returned = true;
   });
-  std::this_thread::sleep_for(30ms);  // more than its wait, by a clock that it does not go by
+  while (clock.waiting() == 0) std::this_thread::yield();
+  EXPECT_EQ(clock.next(), 1s + 1h);
+  clock.advance(59min);
+  EXPECT_EQ(clock.waiting(), 1U);
   EXPECT_FALSE(returned);
-  clock.advance(10ms);
+  clock.advance(1min);
   waits.join();
+  EXPECT_TRUE(returned);
+  EXPECT_EQ(clock.waiting(), 0U);
+}
+
+TEST(Acquire, wakes_each_at_its_own_moment) {
+  ManualClock clock{1s};
+  KeyedLimiter limiter{Quota::per_hour(1), {.memory = 1_MiB, .clock = &clock}};
+  EXPECT_TRUE(limiter.check("key").allowed());
+  constexpr std::size_t kThreads = 8;
+  std::atomic<std::size_t> acted{0};
+  std::vector<std::jthread> threads;
+  for (std::size_t i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&] {
+      EXPECT_TRUE(acquire(limiter, "key", {.max_wait = 24h}).granted());
+      ++acted;
+    });
+  }
+  while (clock.waiting() != kThreads) std::this_thread::yield();
+  for (std::size_t i = 1; i <= kThreads; ++i) {
+    clock.advance(1h);
+    while (acted != i) std::this_thread::yield();
+    EXPECT_EQ(clock.waiting(), kThreads - i);
+  }
+}
+
+// Its own clock, which runs as the steady clock does, an hour ahead.
+TEST(Acquire, sleeps_by_the_steady_clock_where_a_clock_does_not_ring) {
+  struct Ahead final : Clock {
+    std::chrono::nanoseconds now() const noexcept override {
+      return std::chrono::steady_clock::now().time_since_epoch() + 1h;
+    }
+  };
+  const Ahead clock;
+  Limiter limiter{Quota::per_second(50).with_burst(1), clock};
+  EXPECT_TRUE(limiter.check().allowed());
+  EXPECT_TRUE(acquire(limiter, {.max_wait = 1min}).granted());
+}
+
+TEST(Alarm, rings_once_at_its_time_and_at_once_after_it) {
+  ManualClock clock{1s};
+  int rung = 0;
+  Alarm alarm([&] { ++rung; });
+  EXPECT_TRUE(clock.ring_at(2s, alarm));
+  clock.advance(999ms);
+  EXPECT_EQ(rung, 0);
+  clock.advance(1ms);
+  clock.advance(1h);
+  EXPECT_EQ(rung, 1);
+  EXPECT_TRUE(clock.ring_at(2s, alarm));
+  EXPECT_EQ(rung, 2);
+  EXPECT_TRUE(clock.ring_at(24h, alarm));
+  EXPECT_TRUE(clock.ring_at(25h, alarm));  // in place of the earlier
+  EXPECT_EQ(clock.next(), 25h);
+  {
+    Alarm gone([&] { ++rung; });
+    EXPECT_TRUE(clock.ring_at(24h, gone));
+    EXPECT_EQ(clock.waiting(), 2U);
+  }
+  EXPECT_EQ(clock.waiting(), 1U);
+  clock.advance(48h);
+  EXPECT_EQ(rung, 3);
+  EXPECT_EQ(clock.next(), std::nullopt);
+}
+
+TEST(Alarm, that_goes_while_another_thread_advances_is_not_touched) {
+  ManualClock clock;
+  std::jthread advances([&](std::stop_token stop) {
+    while (!stop.stop_requested()) clock.advance(1ns);
+  });
+  for (int i = 0; i < 20'000; ++i) {
+    auto rung = std::make_unique<int>(0);
+    Alarm alarm([&] { ++*rung; });
+    EXPECT_TRUE(clock.ring_at(clock.now() + std::chrono::nanoseconds{i % 3}, alarm));
+  }
 }
 
 TEST(Acquire, many_threads_that_are_stopped_leave_nothing_behind) {

@@ -1,7 +1,8 @@
 // What a weir::Reservation keeps of a store that is asked and waited for (asker.hpp): its id there.
 //
-// One thread at a time for each, which may wait: never a thread that the store answers by. The store and the
-// clock must outlive it. Not for: what was asked for (weir::Limits, weir::SharedLimiter).
+// One thread at a time for each, which waits for the answers; by a thread that the store answers by, it can
+// be cancelled. The store and the clock must outlive it. Not for: what was asked for (weir::Limits,
+// weir::SharedLimiter).
 #pragma once
 
 #include <chrono>
@@ -13,10 +14,9 @@
 #include <utility>
 
 #include "store/asker.hpp"
-#include "store/clock.hpp"
 #include "store/kept.hpp"
 
-namespace weir::store {
+namespace weir::inline v0_1::store {
 
 // Throws a `Thrown`, made of a Fault and why, when nobody could settle.
 template <class Thrown>
@@ -27,12 +27,11 @@ class AskedKept final : public Kept {
       : store_(std::move(store)), clock_(clock), patience_(patience) {}
   void set_id(std::string id) { reservation_.id = std::move(id); }
 
-  std::chrono::nanoseconds now() const noexcept override {
-    return clock_ != nullptr ? clock_->now() : steady_now();
-  }
+  const Clock* clock() const noexcept override { return clock_; }
 
-  // 0, too, when the store does not answer.
+  // 0, too, when the store does not answer, and when its answer is not waited for.
   std::uint64_t cancel(std::chrono::nanoseconds) noexcept override {
+    if (store_->cancel_unawaited(reservation_, patience_)) return 0;
     static_cast<void>(ask(Verb::cancel));
     return reservation_.given_back;
   }

@@ -8,7 +8,7 @@
 
 #include "store/store.hpp"
 
-namespace weir::store {
+namespace weir::inline v0_1::store {
 
 struct Awaited : Request {
   void* context = nullptr;  // the asker's
@@ -19,6 +19,13 @@ class Asker {
   virtual ~Asker() = default;
   // All are answered when it returns. Their checks and keys stay until then.
   virtual void ask(std::span<Awaited> batch) = 0;
+  // For a thread that must not wait, because the store answers by it: cancels `reservation`, which it takes,
+  // and does not wait for the answer. False, and nothing is done: this thread may wait.
+  virtual bool cancel_unawaited(Reservation& reservation, std::chrono::nanoseconds patience) {
+    static_cast<void>(reservation);
+    static_cast<void>(patience);
+    return false;
+  }
 };
 
 }  // namespace weir::store

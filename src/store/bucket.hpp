@@ -23,7 +23,7 @@
 #include "store/thread_annotations.hpp"
 #include "weir/decision.hpp"
 
-namespace weir::store {
+namespace weir::inline v0_1::store {
 
 // `word`: bit 0 the lock, bit 1 "overflowed" (something whose first bucket is this one may be in its other
 // bucket), then the high 10 bits of each tag.

@@ -6,7 +6,7 @@
 #include "core/reservation.hpp"
 #include "store/form.hpp"
 
-namespace weir::store {
+namespace weir::inline v0_1::store {
 namespace {
 
 // As many keys as a first-level cache keeps until they are decided.

@@ -18,7 +18,7 @@
 #include "store/table.hpp"
 #include "weir/limiter.hpp"
 
-namespace weir::store {
+namespace weir::inline v0_1::store {
 
 class EmbeddedStore final : public Store {
  public:

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace weir::store {
+namespace weir::inline v0_1::store {
 namespace {
 
 using std::chrono::nanoseconds;

@@ -13,7 +13,7 @@
 #include "store/kept.hpp"
 #include "store/store.hpp"
 
-namespace weir::store {
+namespace weir::inline v0_1::store {
 
 // Whether a check is inside none, or inside an earlier shadow check.
 inline bool is_inside_well(std::span<const Check> checks, std::size_t which) {

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace weir::store {
+namespace weir::inline v0_1::store {
 
 // The n greatest of some numbers above 0; asked about each of them once, in any order.
 struct Furthest {

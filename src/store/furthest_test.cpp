@@ -8,7 +8,7 @@
 
 #include "core/chance_test.hpp"
 
-namespace weir::store {
+namespace weir::inline v0_1::store {
 namespace {
 
 Furthest furthest(std::uint64_t n, const std::vector<std::uint64_t>& numbers) {

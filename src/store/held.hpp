@@ -6,7 +6,7 @@
 
 #include "store/thread_annotations.hpp"
 
-namespace weir::store {
+namespace weir::inline v0_1::store {
 
 template <class Lock>
 class WEIR_SCOPED_CAPABILITY Held {

@@ -7,7 +7,7 @@
 #include "core/rule.hpp"
 #include "store/form.hpp"
 
-namespace weir::store {
+namespace weir::inline v0_1::store {
 namespace {
 
 using std::chrono::nanoseconds;

@@ -12,7 +12,7 @@
 #include "store/segments.hpp"
 #include "store/store.hpp"
 
-namespace weir::store {
+namespace weir::inline v0_1::store {
 
 // Whether they were charged; nothing when it is not that simple, and then nothing was. At most kMostChecks,
 // each with its hash.

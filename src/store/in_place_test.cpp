@@ -9,7 +9,7 @@
 #include "core/chance_test.hpp"
 #include "store/joint_check.hpp"
 
-namespace weir::store {
+namespace weir::inline v0_1::store {
 namespace {
 
 using std::chrono::nanoseconds;

@@ -8,7 +8,7 @@
 #include "store/form.hpp"
 #include "store/lined.hpp"
 
-namespace weir::store {
+namespace weir::inline v0_1::store {
 
 using std::chrono::nanoseconds;
 

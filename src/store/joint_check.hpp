@@ -34,7 +34,7 @@
 #include "store/store.hpp"
 #include "weir/limiter.hpp"
 
-namespace weir::store {
+namespace weir::inline v0_1::store {
 
 // The lines of the checks' keys, by check; null where there is none. Their locks are held.
 using Lines = std::array<Line*, kMostChecks>;

@@ -12,7 +12,7 @@
 #include "core/chance_test.hpp"
 #include "core/siphash.hpp"
 
-namespace weir::store {
+namespace weir::inline v0_1::store {
 namespace {
 
 using std::chrono::nanoseconds;

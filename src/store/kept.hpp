@@ -9,9 +9,11 @@
 #include <cstdint>
 #include <optional>
 
+#include "store/clock.hpp"
+#include "weir/clock.hpp"
 #include "weir/reservation.hpp"
 
-namespace weir::store {
+namespace weir::inline v0_1::store {
 
 // A settlement that is further off than that is a mistake, and would lock the limit for a long time.
 constexpr std::uint64_t kMostBursts = 4;
@@ -23,7 +25,9 @@ class Kept {
   Kept(const Kept&) = delete;
   Kept& operator=(const Kept&) = delete;
 
-  virtual std::chrono::nanoseconds now() const noexcept = 0;
+  // That its moment lies on; null: the steady clock.
+  virtual const Clock* clock() const noexcept = 0;
+  std::chrono::nanoseconds now() const noexcept { return read(clock()); }
   // Before its moment; units.
   virtual std::uint64_t cancel(std::chrono::nanoseconds now) noexcept = 0;
   // Nothing: it died. Throws std::invalid_argument, with nothing changed.

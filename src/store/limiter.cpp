@@ -16,7 +16,7 @@
 #include "store/spin.hpp"
 #include "store/store.hpp"
 
-namespace weir {
+namespace weir::inline v0_1 {
 namespace {
 
 using std::chrono::nanoseconds;

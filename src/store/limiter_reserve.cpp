@@ -12,7 +12,7 @@
 #include "store/spin.hpp"
 #include "weir/limiter.hpp"
 
-namespace weir {
+namespace weir::inline v0_1 {
 
 using std::chrono::nanoseconds;
 using store::kInLine;
@@ -89,7 +89,7 @@ class LimiterKept final : public Kept {
     if (hold.count() != 0) line.hold(own_, until_, now);
   }
 
-  nanoseconds now() const noexcept override { return limiter_.now(); }
+  const Clock* clock() const noexcept override { return limiter_.clock_; }
 
   std::uint64_t cancel(nanoseconds now) noexcept override {
     Limiter::Locked locked(limiter_);

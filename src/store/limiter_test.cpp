@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-namespace weir::store {
+namespace weir::inline v0_1::store {
 namespace {
 
 using namespace std::chrono_literals;

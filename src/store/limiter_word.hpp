@@ -14,7 +14,7 @@
 #include "weir/decision.hpp"
 #include "weir/quota.hpp"
 
-namespace weir::store {
+namespace weir::inline v0_1::store {
 
 // Of a limiter that somebody has locked. No tat: gcra's are below 2^64 - 1 (src/core/gcra.hpp).
 constexpr std::uint64_t kLocked = std::numeric_limits<std::uint64_t>::max();

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace weir::store {
+namespace weir::inline v0_1::store {
 
 using std::chrono::nanoseconds;
 

@@ -33,7 +33,7 @@
 #include "store/reservation_memory.hpp"
 #include "weir/quota.hpp"
 
-namespace weir::store {
+namespace weir::inline v0_1::store {
 
 // What a quota counts by.
 struct Numbers {

@@ -13,7 +13,7 @@
 #include "store/embedded_store.hpp"
 #include "weir/limiter.hpp"
 
-namespace weir::store {
+namespace weir::inline v0_1::store {
 namespace {
 
 using std::chrono::nanoseconds;

@@ -12,7 +12,7 @@
 #include "core/rule.hpp"
 #include "core/step.hpp"
 
-namespace weir::store {
+namespace weir::inline v0_1::store {
 
 constexpr std::uint64_t kLined = std::uint64_t{1} << 63;
 

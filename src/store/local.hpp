@@ -1,10 +1,9 @@
-// What the limiters of one memory share, and how they read their clock.
+// What the limiters of one memory share.
 //
 // Any thread; shared by the limiters, the LocalStore, and the reservations of all of them. Not for: limits
 // whose states are not two words (log_table.hpp).
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -17,7 +16,7 @@
 #include "weir/clock.hpp"
 #include "weir/limiter.hpp"
 
-namespace weir {
+namespace weir::inline v0_1 {
 namespace store {
 
 struct Local {
@@ -29,17 +28,6 @@ struct Local {
   std::atomic<std::uint64_t> ids{0};  // that limiters have; a limiter alone has 0
 };
 
-// Times begin at 0: before it everything would have drained.
-constexpr std::chrono::nanoseconds from_zero(std::chrono::nanoseconds now) {
-  return std::max(now, std::chrono::nanoseconds{0});
-}
-
-inline std::chrono::nanoseconds read(const Clock* clock) noexcept {
-  if (clock == nullptr) [[likely]]
-    return steady_now();
-  return from_zero(clock->now());
-}
-
 // Answered when it returns.
 inline void submit(Local& local, Request& request, std::chrono::nanoseconds now) {
   Request* const batch[] = {&request};
@@ -49,7 +37,7 @@ inline void submit(Local& local, Request& request, std::chrono::nanoseconds now)
 }  // namespace store
 
 // A request against several limits as the store is asked it.
-struct LocalStore::Asked {
+struct [[gnu::visibility("hidden")]] LocalStore::Asked {
   std::array<std::optional<store::Limit>, store::kMostChecks> own;  // of those with a quota of this request
   std::array<store::Check, store::kMostChecks> checks;
   store::Request request;

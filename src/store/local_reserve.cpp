@@ -10,7 +10,7 @@
 #include "store/local.hpp"
 #include "weir/limiter.hpp"
 
-namespace weir {
+namespace weir::inline v0_1 {
 
 using std::chrono::nanoseconds;
 
@@ -22,7 +22,7 @@ class LocalKept final : public Kept {
   explicit LocalKept(std::shared_ptr<Local> local) : local_(std::move(local)) {}
   void set_id(std::string id) { reservation_.id = std::move(id); }
 
-  nanoseconds now() const noexcept override { return read(local_->clock); }
+  const Clock* clock() const noexcept override { return local_->clock; }
 
   std::uint64_t cancel(nanoseconds now) noexcept override {
     ask(Verb::cancel, now);

@@ -11,7 +11,7 @@
 #include "store/spin.hpp"
 #include "store/thread_annotations.hpp"
 
-namespace weir::store {
+namespace weir::inline v0_1::store {
 
 using core::sliding_window_log::Entry;
 using core::sliding_window_log::State;

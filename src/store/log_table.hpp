@@ -27,7 +27,7 @@
 #include "weir/limiter.hpp"
 #include "weir/quota.hpp"
 
-namespace weir::store {
+namespace weir::inline v0_1::store {
 
 class LogTable {
  public:

@@ -8,7 +8,7 @@
 #include <string>
 #include <system_error>
 
-namespace weir::store {
+namespace weir::inline v0_1::store {
 
 // To be given back by munmap(). Throws std::system_error when the system refuses it.
 inline std::byte* reserve_memory(std::size_t bytes) {

@@ -4,7 +4,7 @@
 
 #include "store/kept.hpp"
 
-namespace weir {
+namespace weir::inline v0_1 {
 
 using std::chrono::nanoseconds;
 
@@ -54,6 +54,10 @@ void Reservation::destroy() noexcept {
 
 nanoseconds Reservation::left() const noexcept {
   return kept_ ? std::max(at_ - kept_->now(), nanoseconds{0}) : nanoseconds{0};
+}
+
+bool Reservation::set(Alarm& alarm) const noexcept {
+  return kept_ && kept_->clock() != nullptr && kept_->clock()->ring_at(at_, alarm);
 }
 
 std::uint64_t Reservation::cancel() noexcept { return kept_ ? cancel_at(kept_->now()) : 0; }

@@ -2,7 +2,7 @@
 
 #include <array>
 
-namespace weir::store {
+namespace weir::inline v0_1::store {
 namespace {
 
 constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";

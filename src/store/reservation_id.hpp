@@ -13,7 +13,7 @@
 
 #include "core/siphash.hpp"
 
-namespace weir::store {
+namespace weir::inline v0_1::store {
 
 struct ReservationId {
   std::uint64_t high = 0;

@@ -4,7 +4,7 @@
 
 #include <set>
 
-namespace weir::store {
+namespace weir::inline v0_1::store {
 namespace {
 
 TEST(ReservationId, is_read_as_it_was_written) {

@@ -1,6 +1,6 @@
 #include "store/reservation_memory.hpp"
 
-namespace weir::store {
+namespace weir::inline v0_1::store {
 
 namespace {
 

@@ -15,7 +15,9 @@
 #include <unordered_map>
 #include <utility>
 
-namespace weir::store {
+#include "store/spin.hpp"
+
+namespace weir::inline v0_1::store {
 
 class ReservationMemory {
  public:
@@ -80,7 +82,7 @@ class ReservationMemory {
  private:
   static constexpr std::size_t kShelves = 16;
   struct Shelf {
-    std::mutex mutex;
+    SpinLock mutex;
     std::unordered_map<std::uint64_t, std::size_t> bytes;  // by client; those that have none are not here
   };
 

@@ -13,7 +13,7 @@
 
 #include "weir/limiter.hpp"
 
-namespace weir::store {
+namespace weir::inline v0_1::store {
 namespace {
 
 using namespace std::chrono_literals;

@@ -10,7 +10,7 @@
 #include "store/form.hpp"
 #include "store/lined.hpp"
 
-namespace weir::store {
+namespace weir::inline v0_1::store {
 namespace {
 
 using std::chrono::nanoseconds;

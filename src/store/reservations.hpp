@@ -30,10 +30,11 @@
 #include "store/line.hpp"
 #include "store/reservation_id.hpp"
 #include "store/reservation_memory.hpp"
+#include "store/spin.hpp"
 #include "store/store.hpp"
 #include "store/table.hpp"
 
-namespace weir::store {
+namespace weir::inline v0_1::store {
 
 class Reservations final : public LinedKeys {
  public:
@@ -107,7 +108,7 @@ class Reservations final : public LinedKeys {
     ReservationMemory::Share share;
   };
   struct Shelf {
-    std::mutex mutex;
+    SpinLock mutex;
     std::map<ReservationId, Record> records;
     std::multimap<nanoseconds, ReservationId> due;  // by Record::until
   };
@@ -116,7 +117,7 @@ class Reservations final : public LinedKeys {
     ReservationMemory::Share share;
   };
   struct Stripe {
-    std::mutex mutex;
+    SpinLock mutex;
     std::unordered_map<std::uint64_t, KeyLine> lines;  // by Segments::hash_of() the key's place
     std::multimap<nanoseconds, std::uint64_t> due;     // some time up to Line::until()
     // The latest moment of those that wait without an id and without a line.

@@ -15,7 +15,7 @@
 
 #include "store/reservations.hpp"
 
-namespace weir::store {
+namespace weir::inline v0_1::store {
 namespace {
 
 using std::chrono::nanoseconds;

@@ -11,7 +11,7 @@
 #include "core/chance_test.hpp"
 #include "store/embedded_store.hpp"
 
-namespace weir::store {
+namespace weir::inline v0_1::store {
 namespace {
 
 using std::chrono::nanoseconds;

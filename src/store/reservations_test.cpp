@@ -7,7 +7,7 @@
 
 #include "store/embedded_store.hpp"
 
-namespace weir::store {
+namespace weir::inline v0_1::store {
 namespace {
 
 using std::chrono::nanoseconds;

@@ -9,7 +9,7 @@
 #include "store/held.hpp"
 #include "store/mapping.hpp"
 
-namespace weir::store {
+namespace weir::inline v0_1::store {
 namespace {
 
 using std::chrono::nanoseconds;

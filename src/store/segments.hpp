@@ -30,7 +30,7 @@
 #include "store/spin.hpp"
 #include "store/thread_annotations.hpp"
 
-namespace weir::store {
+namespace weir::inline v0_1::store {
 
 // Where a key's entry can be; good for its table as long as that lives.
 struct Place {

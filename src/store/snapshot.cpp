@@ -19,7 +19,7 @@
 
 #include "store/furthest.hpp"
 
-namespace weir::store {
+namespace weir::inline v0_1::store {
 namespace {
 
 using std::chrono::nanoseconds;

@@ -28,7 +28,7 @@
 #include "store/snapshot_time.hpp"
 #include "store/table.hpp"
 
-namespace weir::store {
+namespace weir::inline v0_1::store {
 
 // Returns the number of keys saved. `reservations`: those of the table, if they are to be saved with it.
 tl::expected<std::uint64_t, std::string> save_snapshot(const Table& table, const std::string& path,

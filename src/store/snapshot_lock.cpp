@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
-namespace weir::store {
+namespace weir::inline v0_1::store {
 
 tl::expected<SnapshotLock, std::string> SnapshotLock::take(const std::string& path) {
   const std::string name = path + ".lock";

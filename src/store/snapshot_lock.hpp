@@ -9,7 +9,7 @@
 #include <tl/expected.hpp>
 #include <utility>
 
-namespace weir::store {
+namespace weir::inline v0_1::store {
 
 class SnapshotLock {
  public:

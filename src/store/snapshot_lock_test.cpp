@@ -10,7 +10,7 @@
 
 #include <sys/wait.h>
 
-namespace weir::store {
+namespace weir::inline v0_1::store {
 namespace {
 
 class SnapshotLocks : public testing::Test {

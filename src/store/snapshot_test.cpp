@@ -20,7 +20,7 @@
 #include "store/clock.hpp"
 #include "store/embedded_store.hpp"
 
-namespace weir::store {
+namespace weir::inline v0_1::store {
 namespace {
 
 using std::chrono::nanoseconds;

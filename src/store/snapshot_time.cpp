@@ -8,7 +8,7 @@
 
 #include "store/clock.hpp"
 
-namespace weir::store {
+namespace weir::inline v0_1::store {
 namespace {
 
 using std::chrono::nanoseconds;
@@ -30,7 +30,7 @@ std::array<char, 16> SystemClocks::boot_id() const {
   const int file = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
   if (file < 0) return id;
   std::array<char, 36> text{};
-  const bool whole = read(file, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+  const bool whole = ::read(file, text.data(), text.size()) == static_cast<ssize_t>(text.size());
   close(file);
   std::size_t nibble = 0;
   for (const char c : text) {

@@ -11,7 +11,7 @@
 #include <chrono>
 #include <cstdint>
 
-namespace weir::store {
+namespace weir::inline v0_1::store {
 
 // What is read; a test can replace it.
 class SystemClocks {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace weir::store {
+namespace weir::inline v0_1::store {
 namespace {
 
 using std::chrono::nanoseconds;

@@ -3,19 +3,22 @@
 // A holder that has lost its processor holds it longer. Then the waiting thread sleeps: yielding would let
 // nobody run whose priority is lower, and a thread of high priority (SCHED_FIFO) would keep the holder from
 // the one processor that both may use. Nor does anybody sleep who holds another lock: lock_all() gives back
-// what it has first. Other threads thus wait for one holder that was interrupted, and not for a chain.
+// what it has first. Other threads thus wait for one holder that was interrupted, and not for a chain. In a
+// child of fork() a holder may be missing (fork.hpp).
 //
 // Any thread; one Spin for each wait.
 #pragma once
 
 #include <time.h>
 
+#include <atomic>
 #include <cstddef>
 #include <span>
 
+#include "store/fork.hpp"
 #include "store/thread_annotations.hpp"
 
-namespace weir::store {
+namespace weir::inline v0_1::store {
 
 class Spin {
  public:
@@ -30,7 +33,8 @@ class Spin {
     if (!again()) sleep();
   }
   // As long as the kernel lets a thread of usual priority oversleep anyhow (timer slack).
-  [[gnu::noinline, gnu::cold]] static void sleep() {
+  [[gnu::noinline, gnu::cold]] void sleep() {
+    expect_a_holder(++sleeps_);
     constexpr timespec kSleep{0, 50'000};
     nanosleep(&kSleep, nullptr);
   }
@@ -48,6 +52,21 @@ class Spin {
   }
 
   int turns_ = 0;
+  int sleeps_ = 0;
+};
+
+// For what is held for longer than a few words take, as a map is. Slower than a mutex only when it is held.
+class SpinLock {
+ public:
+  void lock() {
+    Spin spin;
+    while (!try_lock()) spin.wait();
+  }
+  bool try_lock() { return !held_.exchange(true, std::memory_order_acquire); }
+  void unlock() { held_.store(false, std::memory_order_release); }
+
+ private:
+  std::atomic<bool> held_{false};
 };
 
 // Locks them in the order given, which is the same for all threads, so that no two wait for each other.
@@ -60,13 +79,14 @@ void lock_all(std::span<Lock* const> locks) WEIR_NOT_ANALYSED {
     }
     return true;
   };
+  Spin sleeper;
   for (std::size_t held = 0; held < locks.size();) {
     if (lock_soon(*locks[held])) {
       ++held;
       continue;
     }
     while (held > 0) locks[--held]->unlock();
-    Spin::sleep();
+    sleeper.sleep();
   }
 }
 

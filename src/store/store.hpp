@@ -21,7 +21,7 @@
 #include "weir/limiter.hpp"
 #include "weir/source.hpp"
 
-namespace weir::store {
+namespace weir::inline v0_1::store {
 
 // How a store that is shared keeps a limit; a store of this process needs none of it.
 struct Sharing {

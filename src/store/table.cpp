@@ -13,7 +13,7 @@
 #include "store/joint_check.hpp"
 #include "store/lined.hpp"
 
-namespace weir::store {
+namespace weir::inline v0_1::store {
 namespace {
 
 using std::chrono::nanoseconds;

@@ -11,7 +11,7 @@
 
 #include "store/together_test.hpp"
 
-namespace weir::store {
+namespace weir::inline v0_1::store {
 namespace {
 
 using std::chrono::nanoseconds;

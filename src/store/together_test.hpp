@@ -6,7 +6,7 @@
 
 #include "store/table.hpp"
 
-namespace weir::store {
+namespace weir::inline v0_1::store {
 
 struct Charge {
   Place place;

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-namespace weir::waiting {
+namespace weir::inline v0_1::waiting {
 
 using std::chrono::nanoseconds;
 using store::Request;

@@ -32,7 +32,7 @@
 #include "waiting/queues.hpp"
 #include "weir/waiters.hpp"
 
-namespace weir::waiting {
+namespace weir::inline v0_1::waiting {
 
 // How many may wait at a time, over all loops, and in which order those do that are not charged ahead. A full
 // one lets nobody wait: who would have to is denied at once.

@@ -10,7 +10,7 @@
 
 #include "store/embedded_store.hpp"
 
-namespace weir::waiting {
+namespace weir::inline v0_1::waiting {
 namespace {
 
 using namespace std::chrono_literals;

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <utility>
 
-namespace weir::waiting {
+namespace weir::inline v0_1::waiting {
 
 using std::chrono::nanoseconds;
 

@@ -23,7 +23,7 @@
 
 #include "store/store.hpp"
 
-namespace weir::waiting {
+namespace weir::inline v0_1::waiting {
 
 class Queues {
  public:

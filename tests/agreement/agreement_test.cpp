@@ -15,7 +15,7 @@
 #include "core/gcra.hpp"
 #include "store/table.hpp"
 
-namespace weir {
+namespace weir::inline v0_1 {
 namespace {
 
 using oracle::TokenBucket;

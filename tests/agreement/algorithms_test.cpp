@@ -13,7 +13,7 @@
 #include "agreement/subject.hpp"
 #include "weir/limiter.hpp"
 
-namespace weir {
+namespace weir::inline v0_1 {
 namespace {
 
 using std::chrono::nanoseconds;

@@ -13,7 +13,7 @@
 #include "weir/limits.hpp"
 #include "weir/redis.hpp"
 
-namespace weir {
+namespace weir::inline v0_1 {
 namespace {
 
 constexpr std::string_view kFile = R"(

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <string>
 
-namespace weir::oracle {
+namespace weir::inline v0_1::oracle {
 
 using Wide = __int128;
 

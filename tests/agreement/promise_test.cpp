@@ -16,7 +16,7 @@
 #include "store/table.hpp"
 #include "weir/limiter.hpp"
 
-namespace weir {
+namespace weir::inline v0_1 {
 namespace {
 
 using std::chrono::nanoseconds;

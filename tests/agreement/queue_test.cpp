@@ -10,7 +10,7 @@
 #include "agreement/spans.hpp"
 #include "core/chance_test.hpp"
 
-namespace weir {
+namespace weir::inline v0_1 {
 namespace {
 
 using std::chrono::nanoseconds;

@@ -17,7 +17,7 @@
 #include "redis/wire_test.hpp"
 #include "weir/redis.hpp"
 
-namespace weir {
+namespace weir::inline v0_1 {
 namespace {
 
 using redis::Ask;

@@ -19,7 +19,7 @@
 #include "redis/reserve_script.hpp"
 #include "store/embedded_store.hpp"
 
-namespace weir {
+namespace weir::inline v0_1 {
 namespace {
 
 using std::chrono::nanoseconds;

@@ -22,7 +22,7 @@
 #include "weir/asio.hpp"
 #include "weir/redis.hpp"
 
-namespace weir {
+namespace weir::inline v0_1 {
 namespace {
 
 using namespace std::chrono_literals;

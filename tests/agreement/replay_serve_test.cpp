@@ -14,7 +14,7 @@
 #include "sim/replay.hpp"
 #include "store/embedded_store.hpp"
 
-namespace weir {
+namespace weir::inline v0_1 {
 namespace {
 
 using std::chrono::nanoseconds;

@@ -9,7 +9,7 @@
 
 #include "store/embedded_store.hpp"
 
-namespace weir {
+namespace weir::inline v0_1 {
 
 // `cost` units of one key under one limit.
 struct Ask {

@@ -11,7 +11,7 @@
 #include "store/embedded_store.hpp"
 #include "store/table.hpp"
 
-namespace weir {
+namespace weir::inline v0_1 {
 namespace {
 
 using std::chrono::milliseconds;

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace weir {
+namespace weir::inline v0_1 {
 
 struct Admitted {
   std::int64_t at;

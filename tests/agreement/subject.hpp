@@ -9,7 +9,7 @@
 #include "core/rule.hpp"
 #include "core/sliding_window_log.hpp"
 
-namespace weir {
+namespace weir::inline v0_1 {
 
 using core::Chance;
 

@@ -13,7 +13,7 @@
 
 #include "agreement/spans.hpp"
 
-namespace weir::oracle {
+namespace weir::inline v0_1::oracle {
 
 class Timetable {
  public:

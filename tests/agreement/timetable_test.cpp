@@ -9,7 +9,7 @@
 #include "agreement/spans.hpp"
 #include "core/chance_test.hpp"
 
-namespace weir {
+namespace weir::inline v0_1 {
 namespace {
 
 using oracle::Timetable;

@@ -11,7 +11,7 @@
 #include "agreement/timetable.hpp"
 #include "core/chance_test.hpp"
 
-namespace weir {
+namespace weir::inline v0_1 {
 namespace {
 
 using oracle::Timetable;

@@ -14,7 +14,7 @@
 #include "agreement/subject.hpp"
 #include "core/chance_test.hpp"
 
-namespace weir {
+namespace weir::inline v0_1 {
 namespace {
 
 using std::chrono::nanoseconds;

@@ -7,7 +7,7 @@
 
 #include "agreement/oracle.hpp"
 
-namespace weir::oracle {
+namespace weir::inline v0_1::oracle {
 
 class History {
  public:

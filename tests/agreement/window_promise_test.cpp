@@ -8,7 +8,7 @@
 
 #include "agreement/subject.hpp"
 
-namespace weir {
+namespace weir::inline v0_1 {
 namespace {
 
 using std::chrono::nanoseconds;

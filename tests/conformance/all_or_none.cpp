@@ -5,7 +5,7 @@
 #include "conformance/suite.hpp"
 #include "core/chance_test.hpp"
 
-namespace weir::store::conformance {
+namespace weir::inline v0_1::store::conformance {
 namespace {
 
 using namespace std::chrono_literals;

@@ -14,7 +14,7 @@
 #include "conformance/simulated_redis.hpp"
 #include "conformance/suite.hpp"
 
-namespace weir::store::conformance {
+namespace weir::inline v0_1::store::conformance {
 namespace {
 
 template <class Kind>

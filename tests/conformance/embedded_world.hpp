@@ -4,7 +4,7 @@
 #include "conformance/world.hpp"
 #include "store/embedded_store.hpp"
 
-namespace weir::store::conformance {
+namespace weir::inline v0_1::store::conformance {
 
 class EmbeddedWorld : public World {
  public:

@@ -3,7 +3,7 @@
 
 #include "conformance/suite.hpp"
 
-namespace weir::store::conformance {
+namespace weir::inline v0_1::store::conformance {
 namespace {
 
 using namespace std::chrono_literals;

@@ -12,7 +12,7 @@
 #include "conformance/embedded_world.hpp"
 #include "store/store.hpp"
 
-namespace weir::store::conformance {
+namespace weir::inline v0_1::store::conformance {
 
 class Later : public Store {
  public:

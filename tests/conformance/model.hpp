@@ -9,7 +9,7 @@
 #include "agreement/subject.hpp"
 #include "conformance/trial.hpp"
 
-namespace weir::store::conformance {
+namespace weir::inline v0_1::store::conformance {
 
 class Model {
  public:

@@ -20,7 +20,7 @@
 #include "redis/wire_test.hpp"
 #include "store/embedded_store.hpp"
 
-namespace weir::store::conformance {
+namespace weir::inline v0_1::store::conformance {
 
 class Upstream {
  public:

@@ -1,7 +1,7 @@
 // Forgetting what was charged to keys.
 #include "conformance/suite.hpp"
 
-namespace weir::store::conformance {
+namespace weir::inline v0_1::store::conformance {
 namespace {
 
 using namespace std::chrono_literals;

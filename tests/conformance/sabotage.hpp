@@ -6,7 +6,7 @@
 
 #include "conformance/later.hpp"
 
-namespace weir::store::conformance {
+namespace weir::inline v0_1::store::conformance {
 
 class ChargesOnDenial : public Later {
   using Later::Later;

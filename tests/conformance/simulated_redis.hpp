@@ -9,7 +9,7 @@
 #include "redis/simulated_redis_test.hpp"
 #include "redis/wire_test.hpp"
 
-namespace weir::store::conformance {
+namespace weir::inline v0_1::store::conformance {
 
 class SimulatedRedis : public Upstream {
  public:

@@ -8,7 +8,7 @@
 
 #include "conformance/trial.hpp"
 
-namespace weir::store::conformance {
+namespace weir::inline v0_1::store::conformance {
 
 struct Property {
   const char* name;

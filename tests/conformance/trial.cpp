@@ -6,7 +6,7 @@
 
 #include "core/severity.hpp"
 
-namespace weir::store::conformance {
+namespace weir::inline v0_1::store::conformance {
 
 void Trial::Lent::spoil() {
   for (std::string& key : keys) std::fill(key.begin(), key.end(), '#');

@@ -21,7 +21,7 @@
 #include "conformance/world.hpp"
 #include "store/store.hpp"
 
-namespace weir::store::conformance {
+namespace weir::inline v0_1::store::conformance {
 
 struct Part {
   Limit limit;

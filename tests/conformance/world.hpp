@@ -11,7 +11,7 @@
 #include "core/rule.hpp"
 #include "store/store.hpp"
 
-namespace weir::store::conformance {
+namespace weir::inline v0_1::store::conformance {
 
 using std::chrono::nanoseconds;
 

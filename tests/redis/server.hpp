@@ -25,7 +25,7 @@
 
 #include "resp/value.hpp"
 
-namespace weir {
+namespace weir::inline v0_1 {
 
 // The words of one command, as clients send them.
 inline void append_command(std::string& out, std::initializer_list<std::string_view> words) {

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-namespace weir::soak {
+namespace weir::inline v0_1::soak {
 
 using std::chrono::nanoseconds;
 using namespace std::chrono_literals;

@@ -24,7 +24,7 @@
 #include "redis/shared_world_test.hpp"
 #include "soak/account.hpp"
 
-namespace weir::soak {
+namespace weir::inline v0_1::soak {
 
 using redis::AskedRequest;
 using redis::Cause;

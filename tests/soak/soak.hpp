@@ -15,7 +15,7 @@
 
 #include "soak/ledger.hpp"
 
-namespace weir::soak {
+namespace weir::inline v0_1::soak {
 
 using redis::Fate;
 using redis::Habits;

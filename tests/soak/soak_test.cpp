@@ -11,10 +11,10 @@
 #include "soak/soak.hpp"
 
 // In place of Table::random_seed() (--wrap), so that a seed repeats what happened.
-weir::core::HashKey always_the_same() __asm__("__wrap__ZN4weir5store5Table11random_seedEv");
+weir::core::HashKey always_the_same() __asm__("__wrap__ZN4weir4v0_15store5Table11random_seedEv");
 [[gnu::used]] weir::core::HashKey always_the_same() { return {1, 2}; }
 
-namespace weir::soak {
+namespace weir::inline v0_1::soak {
 namespace {
 
 constexpr std::uint64_t kRound = 20'000;  // events

@@ -13,7 +13,7 @@
 #include "store/embedded_store.hpp"
 #include "waiting/acquiring_store.hpp"
 
-namespace weir::waiting {
+namespace weir::inline v0_1::waiting {
 namespace {
 
 using std::chrono::nanoseconds;

@@ -14,7 +14,7 @@
 #include "core/gcra.hpp"
 #include "redis/denial_memory.hpp"
 
-namespace weir::redis {
+namespace weir::inline v0_1::redis {
 namespace {
 
 using std::chrono::nanoseconds;

@@ -19,7 +19,7 @@
 #include "store/held.hpp"
 #include "store/segments.hpp"
 
-namespace weir {
+namespace weir::inline v0_1 {
 namespace {
 
 using std::chrono::nanoseconds;

@@ -8,7 +8,7 @@
 #include "store/held.hpp"
 #include "store/segments.hpp"
 
-namespace weir::store {
+namespace weir::inline v0_1::store {
 namespace {
 
 using namespace std::chrono_literals;

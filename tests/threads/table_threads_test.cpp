@@ -15,7 +15,7 @@
 #include "store/table.hpp"
 #include "store/together_test.hpp"
 
-namespace weir {
+namespace weir::inline v0_1 {
 namespace {
 
 using std::chrono::nanoseconds;

@@ -9,6 +9,8 @@ bool used(weir::KeyedLimiter& one) {
          store.check_all({{one, "key"}, {one, "other", weir::Cost{2}}}).allowed();
 }
 weir::KeyedLimiter keyed{weir::Quota::per_minute(100), {.algorithm = weir::Algorithm::fixed_window}};
+weir::ManualClock hand;
+weir::Limiter by_hand{weir::Quota::per_minute(1), hand};
 weir::Limiter in_years{weir::Quota::per(100, std::chrono::years{200})};
 #elif CASE == 1
 weir::Limiter limiter{weir::Quota::per_minute(0)};
@@ -43,6 +45,13 @@ void discards(weir::Limiter& limiter) { weir::check_all({{limiter}}); }
 auto copied(const weir::KeyedLimiter& limiter) { return weir::KeyedLimiter(limiter); }
 #elif CASE == 17
 weir::Limiter limiter{weir::Quota::per(100, std::chrono::years{600})};  // longer than nanoseconds hold
+#elif CASE == 18
+weir::Limiter limiter{weir::Quota::per_minute(1), weir::ManualClock{}};  // the clock would be gone at once
+#elif CASE == 19
+const weir::ManualClock made();
+weir::Limiter limiter{weir::Quota::per_minute(1), made()};
+#elif CASE == 20
+weir::KeyedLimiter limiter{weir::Quota::per_minute(1), {.clock = &weir::ManualClock{}}};
 #elif CASE == 10
 weir::Limiter limiter{weir::Quota::per_minute(1), weir::Algorithm::fixed_window};  // it counts by gcra
 #endif
