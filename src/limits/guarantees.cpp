@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "core/rule.hpp"
+#include "limits/common_wait.hpp"
 #include "limits/judge.hpp"
 #include "limits/scalars.hpp"
 
@@ -151,21 +152,7 @@ Keys keys_of(const File& file, const NamedLimit& child, const NamedLimit& parent
 // An override without an end that holds for all requests of its keys. (An address may be one of several that
 // have one key.)
 bool always(const File& file, const NamedLimit& child, const Override& change) {
-  const auto whole = [](const std::vector<Entry>& entries, core::Prefixes group) {
-    return std::all_of(entries.begin(), entries.end(), [group](const Entry& entry) {
-      if (entry.kind != Entry::Kind::network) return true;
-      return entry.network.bits <= (entry.network.first.v4 ? group.v4 : group.v6);
-    });
-  };
-  return change.until == kNever &&
-         std::all_of(change.when.begin(), change.when.end(), [&](const Condition& condition) {
-           const auto by = std::find_if(child.by.begin(), child.by.end(), [&](const By& each) {
-             return each.attribute == condition.attribute;
-           });
-           return by != child.by.end() && whole(condition.entries, by->group) &&
-                  std::all_of(condition.lists.begin(), condition.lists.end(),
-                              [&](Index list) { return whole(file.lists[list].entries, by->group); });
-         });
+  return change.until == kNever && holds_for_whole_keys(file, child, change.when);
 }
 
 struct Sum {

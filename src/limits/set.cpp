@@ -5,6 +5,7 @@
 
 #include "core/duration.hpp"
 #include "core/sha256.hpp"
+#include "limits/common_wait.hpp"
 
 namespace weir::limits {
 namespace {
@@ -36,6 +37,14 @@ std::uint64_t next_serial() {
 }
 
 }  // namespace
+
+std::chrono::nanoseconds part_of(const Quota& quota, std::uint64_t millionths) {
+  const std::uint64_t full = static_cast<std::uint64_t>(quota.burst()) *
+                             static_cast<std::uint64_t>(quota.emission_interval().count());
+  const std::uint64_t whole = full / Share::kWhole * millionths;
+  const std::uint64_t rest = (full % Share::kWhole * millionths + Share::kWhole - 1) / Share::kWhole;
+  return std::chrono::nanoseconds{static_cast<std::int64_t>(std::min(full, whole + rest))};
+}
 
 Set::Set(std::shared_ptr<const File> file) : file_(std::move(file)), serial_(next_serial()) {}
 
@@ -101,6 +110,8 @@ store::Limit Set::count(const NamedLimit& said, const core::Rule& rule, std::str
   if (said.when_full != limits::WhenFull::unsaid)
     limit.when_full =
         said.when_full == limits::WhenFull::allow ? weir::WhenFull::allow : weir::WhenFull::deny;
+  const std::uint64_t lowest = said.leave.shares.empty() ? 0 : said.leave.shares.back().millionths;
+  if (state != kGuarantee) limit.lowest_kept = part_of(rule.quota, lowest + said.reserve.share.millionths);
   const auto burst = static_cast<std::uint64_t>(rule.quota.burst());
   limit.holding.settles = said.hold.estimate != 0;
   if (limit.holding.settles) {
@@ -131,6 +142,8 @@ void Set::compile(const NamedLimit& said, const Setting& setting) {
   }
   limit.leave = said.leave.shares;
   limit.reserve = said.reserve.share;
+  limit.waits_with = waited_for_with(*file_, static_cast<Index>(limits_.size()));
+  limit.always_costs = always_costs(said);
   if (said.guarantee.place.line > 0)
     limit.guarantee = count(said, said.guarantee.rule, kGuarantee, said.guarantee.place, setting);
   limit.cost = compile(said.cost);

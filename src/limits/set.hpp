@@ -44,6 +44,9 @@ struct Setting {
   bool gate_exposed = false;
 };
 
+// The part of burst x T that a share of it is, rounded up.
+std::chrono::nanoseconds part_of(const Quota& quota, std::uint64_t millionths);
+
 class Set {
  public:
   static constexpr std::size_t kMostWindows = 8;
@@ -83,7 +86,9 @@ class Set {
     std::vector<Share> leave;  // one for each class, or none
     Share reserve;
     std::optional<store::Limit> guarantee;
-    bool guarantees = false;  // a child of it has a guarantee, or an override that gives it one
+    bool guarantees = false;        // a child of it has a guarantee, or an override that gives it one
+    std::vector<Index> waits_with;  // waited_for_with() it; File::limits
+    bool always_costs = true;       // no request costs nothing under it
     Cost cost;
     Conditions deny;
     Conditions allow;
