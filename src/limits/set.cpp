@@ -38,14 +38,6 @@ std::uint64_t next_serial() {
 
 }  // namespace
 
-std::chrono::nanoseconds part_of(const Quota& quota, std::uint64_t millionths) {
-  const std::uint64_t full = static_cast<std::uint64_t>(quota.burst()) *
-                             static_cast<std::uint64_t>(quota.emission_interval().count());
-  const std::uint64_t whole = full / Share::kWhole * millionths;
-  const std::uint64_t rest = (full % Share::kWhole * millionths + Share::kWhole - 1) / Share::kWhole;
-  return std::chrono::nanoseconds{static_cast<std::int64_t>(std::min(full, whole + rest))};
-}
-
 Set::Set(std::shared_ptr<const File> file) : file_(std::move(file)), serial_(next_serial()) {}
 
 tl::expected<std::shared_ptr<const Set>, std::vector<Finding>> Set::make(std::shared_ptr<const File> file,
@@ -65,6 +57,11 @@ void Set::compile(const Setting& setting) {
   if (!file_->hash_tag.empty()) names_.add(file_->hash_tag);
   limits_.reserve(file_->limits.size());
   for (const NamedLimit& each : file_->limits) compile(each, setting);
+  const CommonWaits waits(*file_);
+  for (Index i = 0; i < limits_.size(); ++i) {
+    limits_[i].waits_with = waits.with(i);
+    limits_[i].always_costs = waits.always_costs(i);
+  }
   for (const Limit& each : limits_) {
     const bool has =
         each.guarantee || std::any_of(each.overrides.begin(), each.overrides.end(),
@@ -114,7 +111,7 @@ store::Limit Set::count(const NamedLimit& said, const core::Rule& rule, std::str
   if (state != kGuarantee) limit.lowest_kept = part_of(rule.quota, lowest + said.reserve.share.millionths);
   const auto burst = static_cast<std::uint64_t>(rule.quota.burst());
   limit.holding.settles = said.hold.estimate != 0;
-  if (limit.holding.settles) {
+  if (limit.holding.settles && said.reserve_place().line == 0) {
     limit.holding.at_most = static_cast<std::uint64_t>(static_cast<unsigned __int128>(burst) *
                                                        said.hold.at_most.millionths / Share::kWhole);
   }
@@ -142,8 +139,6 @@ void Set::compile(const NamedLimit& said, const Setting& setting) {
   }
   limit.leave = said.leave.shares;
   limit.reserve = said.reserve.share;
-  limit.waits_with = waited_for_with(*file_, static_cast<Index>(limits_.size()));
-  limit.always_costs = always_costs(said);
   if (said.guarantee.place.line > 0)
     limit.guarantee = count(said, said.guarantee.rule, kGuarantee, said.guarantee.place, setting);
   limit.cost = compile(said.cost);

@@ -44,9 +44,6 @@ struct Setting {
   bool gate_exposed = false;
 };
 
-// The part of burst x T that a share of it is, rounded up.
-std::chrono::nanoseconds part_of(const Quota& quota, std::uint64_t millionths);
-
 class Set {
  public:
   static constexpr std::size_t kMostWindows = 8;
@@ -87,7 +84,7 @@ class Set {
     Share reserve;
     std::optional<store::Limit> guarantee;
     bool guarantees = false;        // a child of it has a guarantee, or an override that gives it one
-    std::vector<Index> waits_with;  // waited_for_with() it; File::limits
+    std::vector<Index> waits_with;  // CommonWaits::with() it; File::limits
     bool always_costs = true;       // no request costs nothing under it
     Cost cost;
     Conditions deny;

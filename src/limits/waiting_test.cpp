@@ -27,9 +27,10 @@ class Asker {
   using Words = std::vector<Attribute>;
 
   // "in 0.8 s", or "denied by tenant, in 7 s".
-  std::string reserve(const Words& words, nanoseconds max_wait, std::string_view class_name = {}) {
+  std::string reserve(const Words& words, nanoseconds max_wait, std::string_view class_name = {},
+                      std::uint64_t cost = 1) {
     LimitsReservation told =
-        limits_.reserve({words, Cost{1}, class_name}, {.max_wait = max_wait, .hold = 0s});
+        limits_.reserve({words, Cost{cost}, class_name}, {.max_wait = max_wait, .hold = 0s});
     const auto seconds = [](nanoseconds time) {
       std::string text = std::to_string(std::chrono::duration<double>(time).count());
       text.erase(text.find_last_not_of('0') + 1);
@@ -189,6 +190,25 @@ limits:
   one.push_back({"path", "/"});
   EXPECT_EQ(asker.check(one), "allowed");
   EXPECT_EQ(asker.reserve(one, 60s), "denied by path, in 3.5 s");
+}
+
+// Drained long ago, what others hold open counts against nobody.
+TEST(Waiting, what_others_hold_refuses_no_guaranteed_request) {
+  Asker asker(R"(
+version: 1
+limits:
+  site: { rate: 10/s burst 100, reserve: 20%, hold: { estimate: 10, ttl: 10s } }
+  tenant:
+    by: [tenant]
+    within: site
+    rate: 10/s burst 100
+    overrides:
+      - { when: { tenant: acme }, guarantee: 5/s burst 20 }
+)");
+  for (int i = 0; i < 8; ++i) EXPECT_EQ(asker.reserve({{"tenant", "other"}}, 0s, {}, 10), "in 0 s");
+  asker.clock.time += 2s;
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(asker.reserve({{"tenant", "other"}}, 0s, {}, 10), "in 0 s");
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(asker.reserve({{"tenant", "acme"}}, 0s, {}, 10), "in 0 s");
 }
 
 }  // namespace
