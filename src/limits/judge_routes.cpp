@@ -46,42 +46,47 @@ nanoseconds borne(const NamedLimit& limit, const Window& window) {
   return std::max(room - unit, nanoseconds{0});
 }
 
-// The limit whose max_wait counts for a route; null: none has one.
-const NamedLimit* least_wait(const File& file, const Route& route) {
-  const NamedLimit* least = nullptr;
+// What counts as the max_wait of a route's requests: the least; 0: they do not wait.
+nanoseconds longest_wait(const File& file, const Route& route) {
+  nanoseconds least{-1};
   for (const Index index : route.meets) {
-    const NamedLimit& limit = file.limits[index];
-    if (limit.max_wait.count() >= 0 && (least == nullptr || limit.max_wait < least->max_wait)) least = &limit;
+    const nanoseconds its = file.limits[index].max_wait;
+    if (its.count() >= 0 && (least.count() < 0 || its < least)) least = its;
   }
-  return least;
+  return std::max(least, nanoseconds{0});
 }
 
-// 23: for one that waits for the limit whose max_wait it is.
-void judge_waiting(const File& file, const CommonWaits& waits, const Route& route, std::vector<bool>& told,
-                   Findings& findings) {
-  const NamedLimit* const least = least_wait(file, route);
-  if (least == nullptr || least->max_wait.count() == 0) return;
-  const auto own = static_cast<Index>(least - file.limits.data());
-  const auto warn = [&](const std::string& what) {
-    if (told[own]) return;
-    told[own] = true;
-    findings.warn(23, least->max_wait_place, "limits." + least->name + ".max_wait", what);
-  };
+// What keeps requests from waiting as long as the limit `own` of theirs says; empty: nothing does.
+std::string hinders(const File& file, const CommonWaits& waits, const Route& route, Index own) {
+  const nanoseconds wait = file.limits[own].max_wait;
   for (const Index index : route.meets) {
     const NamedLimit& limit = file.limits[index];
     const std::vector<Index> together = waits.with(index);
     const bool lifted = (index != own || limit.windows.size() > 1) &&
                         std::find(together.begin(), together.end(), own) == together.end();
     for (const Window& window : limit.windows) {
-      if (window.rule.algorithm != Algorithm::gcra) {
-        warn("no request can wait: it meets " + quoted(limit.name) + " too, which counts by " +
-             core::name_of(window.rule.algorithm));
-      } else if (lifted && borne(limit, window) < least->max_wait) {
-        warn(core::to_text(least->max_wait) + " is more than " +
-             quoted(index == own ? core::to_text(window.rule) : limit.name) +
-             ", which the same request meets, can absorb: at most " + core::to_text(borne(limit, window)));
-      }
+      if (window.rule.algorithm != Algorithm::gcra)
+        return "no request can wait: it meets " + quoted(limit.name) + " too, which counts by " +
+               core::name_of(window.rule.algorithm);
+      if (lifted && borne(limit, window) < wait)
+        return core::to_text(wait) + " is more than " +
+               quoted(index == own ? core::to_text(window.rule) : limit.name) +
+               ", which the same request meets, can absorb: at most " + core::to_text(borne(limit, window));
     }
+  }
+  return {};
+}
+
+// 23: for one that waits for the limit whose max_wait it is.
+void judge_waiting(const File& file, const CommonWaits& waits, const Route& route, std::vector<bool>& told,
+                   Findings& findings) {
+  const nanoseconds wait = longest_wait(file, route);
+  for (const Index own : route.meets) {
+    const NamedLimit& limit = file.limits[own];
+    if (wait.count() == 0 || limit.max_wait != wait || told[own]) continue;
+    const std::string what = hinders(file, waits, route, own);
+    told[own] = !what.empty();
+    if (told[own]) findings.warn(23, limit.max_wait_place, "limits." + limit.name + ".max_wait", what);
   }
 }
 

@@ -879,6 +879,13 @@ limits:
 )",
      R"(limits.yaml:3:50: warning: limits.a.max_wait: no request can wait: it meets 'b' too, which counts by fixed_window
 )"},
+    {23, R"(version: 1
+limits:
+  a: { by: [user], rate: [10/s burst 10, 1000/h], max_wait: 30s }
+  b: { by: [user], rate: 60000/min, max_wait: 30s }
+)",
+     R"(limits.yaml:4:47: warning: limits.b.max_wait: 30s is more than 'a', which the same request meets, can absorb: at most 900ms
+)"},
     {25, R"(version: 1
 limits:
   a: { rate: 10/s, shadow: true }
