@@ -31,12 +31,13 @@ constexpr bool may_wait(const Rule& rule) { return rule.kept.count() == 0; }
 
 // One of several limits of a request is charged as of the moment of all, and thereby lifted to it: until then
 // it denies what does not fit into what is left. The time before which it must not be charged, because less
-// would be left than the rule's burst without this cost: waiting until then shortens the lift.
-constexpr std::chrono::nanoseconds earliest_lift(const Rule& rule, Cost cost,
+// would be left than its burst without this cost and without what the lowest class keeps free (`kept`):
+// waiting until then shortens the lift.
+constexpr std::chrono::nanoseconds earliest_lift(const Quota& quota, std::chrono::nanoseconds kept, Cost cost,
                                                  std::chrono::nanoseconds moment) {
-  const auto interval = static_cast<std::uint64_t>(rule.quota.emission_interval().count());
-  const std::uint64_t room = static_cast<std::uint64_t>(rule.quota.burst()) * interval -
-                             static_cast<std::uint64_t>(rule.kept.count());
+  const auto interval = static_cast<std::uint64_t>(quota.emission_interval().count());
+  const std::uint64_t room =
+      static_cast<std::uint64_t>(quota.burst()) * interval - static_cast<std::uint64_t>(kept.count());
   const std::uint64_t need = cost.units * interval;  // the cost was allowed, so it is at most the burst
   return moment - std::chrono::nanoseconds{static_cast<std::int64_t>(room - std::min(room, need))};
 }

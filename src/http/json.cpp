@@ -245,7 +245,7 @@ class Reader {
 
   // What the limits that it meets say of waiting, where the request does not.
   void wait_by_file(const limits::Set& set, Question& question) {
-    const limits::Waiting waiting = limits::waiting_of(set, *question.matched);
+    const limits::Waiting waiting = limits::prepare_waiting(set, *question.matched);
     store::Reservation& reserved = question.reserved;
     if (!says_hold_) reserved.hold = waiting.hold;
     if (!waiting.max_wait) return;

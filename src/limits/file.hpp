@@ -5,6 +5,7 @@
 // docs/limits.md is the reference. Not for: deciding quickly (that is compiled from this).
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -42,6 +43,15 @@ struct Share {
 
   friend constexpr auto operator<=>(const Share&, const Share&) = default;
 };
+
+// The part of burst x T that a share of it is, rounded up.
+inline std::chrono::nanoseconds part_of(const Quota& quota, std::uint64_t millionths) {
+  const std::uint64_t full = static_cast<std::uint64_t>(quota.burst()) *
+                             static_cast<std::uint64_t>(quota.emission_interval().count());
+  const std::uint64_t whole = full / Share::kWhole * millionths;
+  const std::uint64_t rest = (full % Share::kWhole * millionths + Share::kWhole - 1) / Share::kWhole;
+  return std::chrono::nanoseconds{static_cast<std::int64_t>(std::min(full, whole + rest))};
+}
 
 // What an attribute's value is compared with.
 struct Entry {
@@ -156,6 +166,8 @@ struct Hold {
   std::chrono::nanoseconds ttl{0};
   Share at_most{Share::kWhole};  // of the burst
   Place place{};
+  Place ttl_place{};
+  Place at_most_place{};  // line 0: unsaid
 };
 
 struct NamedLimit {
@@ -187,6 +199,13 @@ struct NamedLimit {
   Place max_wait_place{};
 
   bool shadow(Time now) const { return now < shadow_until; }
+  // Where a part of its burst is first reserved for guarantees; line 0: nowhere.
+  Place reserve_place() const {
+    Place first = reserve.place;
+    for (const Override& each : overrides)
+      if (first.line == 0) first = each.reserve.place;
+    return first;
+  }
 };
 
 struct Route {

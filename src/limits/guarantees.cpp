@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "core/rule.hpp"
+#include "limits/common_wait.hpp"
 #include "limits/judge.hpp"
 #include "limits/scalars.hpp"
 
@@ -148,26 +149,6 @@ Keys keys_of(const File& file, const NamedLimit& child, const NamedLimit& parent
   return keys;
 }
 
-// An override without an end that holds for all requests of its keys. (An address may be one of several that
-// have one key.)
-bool always(const File& file, const NamedLimit& child, const Override& change) {
-  const auto whole = [](const std::vector<Entry>& entries, core::Prefixes group) {
-    return std::all_of(entries.begin(), entries.end(), [group](const Entry& entry) {
-      if (entry.kind != Entry::Kind::network) return true;
-      return entry.network.bits <= (entry.network.first.v4 ? group.v4 : group.v6);
-    });
-  };
-  return change.until == kNever &&
-         std::all_of(change.when.begin(), change.when.end(), [&](const Condition& condition) {
-           const auto by = std::find_if(child.by.begin(), child.by.end(), [&](const By& each) {
-             return each.attribute == condition.attribute;
-           });
-           return by != child.by.end() && whole(condition.entries, by->group) &&
-                  std::all_of(condition.lists.begin(), condition.lists.end(),
-                              [&](Index list) { return whole(file.lists[list].entries, by->group); });
-         });
-}
-
 struct Sum {
   RateSum rates;
   Wide bursts = 0;
@@ -180,7 +161,8 @@ struct NamedReserve {
 
 class Judge {
  public:
-  Judge(const File& file, Findings& findings) : file_(file), findings_(findings) {}
+  Judge(const File& file, const CommonWaits& waits, Findings& findings)
+      : file_(file), waits_(waits), findings_(findings) {}
 
   // Gathers what the children of `parent` are guaranteed. False when one of them cannot be counted.
   bool gather(Index parent) {
@@ -204,7 +186,10 @@ class Judge {
       };
       for (int i = static_cast<int>(child.overrides.size()) - 1; i >= 0; --i) {
         const Override& change = child.overrides[static_cast<std::size_t>(i)];
-        add(change.guarantee, change.when, i, always(file_, child, change));
+        // One without an end that holds for all requests of its keys. (An address may be one of several that
+        // have one key.)
+        const bool always = change.until == kNever && waits_.holds_for_whole_keys(child, change.when);
+        add(change.guarantee, change.when, i, always);
       }
       add(child.guarantee, {}, kOwn, true);
       for (const auto& [of_parent, keys] : demands) {
@@ -290,6 +275,7 @@ class Judge {
   }
 
   const File& file_;
+  const CommonWaits& waits_;
   Findings& findings_;
   std::map<std::string, Sum> sums_;  // by the parent's part of the keys
 };
@@ -346,8 +332,10 @@ void judge_guarantees(const File& file, Findings& findings) {
                        "the limit has no within, so nobody guarantees it");
     }
   }
+  if (parents.empty()) return;
+  const CommonWaits waits(file);
   for (const Index parent : parents) {
-    Judge judge(file, findings);
+    Judge judge(file, waits, findings);
     if (judge.gather(parent)) judge.judge(file.limits[parent]);
   }
 }

@@ -226,9 +226,34 @@ void judge_shares(const NamedLimit& limit, Findings& findings) {
   });
 }
 
+// 22: a call that is settled when its burst has drained gets nothing back.
+void note_long_hold(const NamedLimit& limit, Findings& findings) {
+  const auto time_of = [](const Window& window) {
+    const Quota& quota = window.rule.quota;
+    return Wide{static_cast<std::uint64_t>(quota.burst())} *
+           static_cast<std::uint64_t>(quota.emission_interval().count());
+  };
+  const auto shortest =
+      std::min_element(limit.windows.begin(), limit.windows.end(),
+                       [&](const Window& a, const Window& b) { return time_of(a) < time_of(b); });
+  if (shortest == limit.windows.end() || time_of(*shortest) >= Wide(limit.hold.ttl.count())) return;
+  findings.add(Severity::note, 22, limit.hold.ttl_place, "limits." + limit.name + ".hold.ttl",
+               "what is settled later than " +
+                   core::to_text(nanoseconds{static_cast<std::int64_t>(time_of(*shortest))}) +
+                   " gets nothing back: by then the burst of " + quoted(core::to_text(shortest->rule)) +
+                   " has drained");
+}
+
 // 22
 void judge_hold(const NamedLimit& limit, Findings& findings) {
   if (limit.hold.estimate == 0 || limit.hold.at_most.millionths == 0) return;
+  if (const Place reserve = limit.reserve_place(); limit.hold.at_most_place.line > 0 && reserve.line > 0) {
+    findings.error(22, limit.hold.at_most_place, "limits." + limit.name + ".hold.at_most",
+                   "holds of others could fill it, and refuse what the reserve on line " +
+                       std::to_string(reserve.line) +
+                       " keeps for guarantees; leave it out, and the limit has no at_most");
+    return;
+  }
   for (Index window = 0; window < limit.windows.size(); ++window) {
     for (const Source& source : rules_of(limit, window)) {
       if (source.lifted) continue;
@@ -242,6 +267,7 @@ void judge_hold(const NamedLimit& limit, Findings& findings) {
                          "; the estimate, " + std::to_string(limit.hold.estimate) + ", must fit into it");
     }
   }
+  note_long_hold(limit, findings);
 }
 
 }  // namespace

@@ -2,13 +2,13 @@
 #include <unordered_map>
 
 #include "core/duration.hpp"
+#include "limits/common_wait.hpp"
 #include "limits/judge.hpp"
 
 namespace weir::inline v0_1::limits {
 namespace {
 
 using std::chrono::nanoseconds;
-using Wide = unsigned __int128;
 
 constexpr std::size_t kMostChecks = 16;  // of a request: store::kMostChecks
 
@@ -35,45 +35,58 @@ void fill_meets(const File& file, Route& route) {
   }
 }
 
-// What one limit can absorb of a wait that another asks for: its room for the class, less one unit.
-nanoseconds borne(const NamedLimit& limit, const Window& window, Index of_class) {
+// What one window can absorb of a wait that another limit asks for: its room for the lowest class, which
+// keeps free what is reserved for guarantees too, less one unit.
+nanoseconds borne(const NamedLimit& limit, const Window& window) {
   const Quota& quota = window.rule.quota;
   std::uint32_t kept = limit.reserve.share.millionths;
-  if (of_class < limit.leave.shares.size()) kept += limit.leave.shares[of_class].millionths;
-  const std::uint32_t free = Share::kWhole - std::min(kept, Share::kWhole);
-  const Wide room = Wide{static_cast<std::uint64_t>(quota.burst())} *
-                    static_cast<std::uint64_t>(quota.emission_interval().count()) * free / Share::kWhole;
-  const auto unit = static_cast<Wide>(quota.emission_interval().count());
-  return nanoseconds{room < unit ? 0 : static_cast<std::int64_t>(room - unit)};
+  if (!limit.leave.shares.empty()) kept += limit.leave.shares.back().millionths;
+  const nanoseconds unit = quota.emission_interval();
+  const nanoseconds room = quota.burst() * unit - part_of(quota, std::min(kept, Share::kWhole));
+  return std::max(room - unit, nanoseconds{0});
 }
 
-// 23: for the class that a route's requests have unless they say so.
-void judge_waiting(const File& file, const Route& route, std::vector<bool>& told, Findings& findings) {
-  const NamedLimit* least = nullptr;
+// What counts as the max_wait of a route's requests: the least; 0: they do not wait.
+nanoseconds longest_wait(const File& file, const Route& route) {
+  nanoseconds least{-1};
   for (const Index index : route.meets) {
-    const NamedLimit& limit = file.limits[index];
-    if (limit.max_wait.count() >= 0 && (least == nullptr || limit.max_wait < least->max_wait)) least = &limit;
+    const nanoseconds its = file.limits[index].max_wait;
+    if (its.count() >= 0 && (least.count() < 0 || its < least)) least = its;
   }
-  if (least == nullptr || least->max_wait.count() == 0) return;
-  const auto own = static_cast<std::size_t>(least - file.limits.data());
-  const Index of_class = route.least_class != kNone ? route.least_class : file.default_class;
-  const auto warn = [&](const std::string& what) {
-    if (told[own]) return;
-    told[own] = true;
-    findings.warn(23, least->max_wait_place, "limits." + least->name + ".max_wait", what);
-  };
+  return std::max(least, nanoseconds{0});
+}
+
+// What keeps requests from waiting as long as the limit `own` of theirs says; empty: nothing does.
+std::string hinders(const File& file, const CommonWaits& waits, const Route& route, Index own) {
+  const nanoseconds wait = file.limits[own].max_wait;
   for (const Index index : route.meets) {
     const NamedLimit& limit = file.limits[index];
+    const std::vector<Index> together = waits.with(index);
+    const bool lifted = (index != own || limit.windows.size() > 1) &&
+                        std::find(together.begin(), together.end(), own) == together.end();
     for (const Window& window : limit.windows) {
-      if (window.rule.algorithm != Algorithm::gcra) {
-        warn("no request can wait: it meets " + quoted(limit.name) + " too, which counts by " +
-             core::name_of(window.rule.algorithm));
-      } else if (index != own && borne(limit, window, of_class) < least->max_wait) {
-        warn(core::to_text(least->max_wait) + " is more than " + quoted(limit.name) +
-             ", which the same request meets, can absorb: at most " +
-             core::to_text(borne(limit, window, of_class)));
-      }
+      if (window.rule.algorithm != Algorithm::gcra)
+        return "no request can wait: it meets " + quoted(limit.name) + " too, which counts by " +
+               core::name_of(window.rule.algorithm);
+      if (lifted && borne(limit, window) < wait)
+        return core::to_text(wait) + " is more than " +
+               quoted(index == own ? core::to_text(window.rule) : limit.name) +
+               ", which the same request meets, can absorb: at most " + core::to_text(borne(limit, window));
     }
+  }
+  return {};
+}
+
+// 23: for one that waits for the limit whose max_wait it is.
+void judge_waiting(const File& file, const CommonWaits& waits, const Route& route, std::vector<bool>& told,
+                   Findings& findings) {
+  const nanoseconds wait = longest_wait(file, route);
+  for (const Index own : route.meets) {
+    const NamedLimit& limit = file.limits[own];
+    if (wait.count() == 0 || limit.max_wait != wait || told[own]) continue;
+    const std::string what = hinders(file, waits, route, own);
+    told[own] = !what.empty();
+    if (told[own]) findings.warn(23, limit.max_wait_place, "limits." + limit.name + ".max_wait", what);
   }
 }
 
@@ -94,13 +107,14 @@ void judge_checks(const File& file, const Route& route, Findings& findings) {
 void judge_routes(File& file, Findings& findings) {
   std::vector<bool> used(file.limits.size(), false);
   std::vector<bool> told(file.limits.size(), false);
+  const CommonWaits waits(file);
   std::unordered_map<std::string, std::size_t> by_when;  // the first of each
   for (std::size_t i = 0; i < file.routes.size(); ++i) {
     Route& route = file.routes[i];
     fill_meets(file, route);
     for (const Index index : route.meets) used[index] = true;
     judge_checks(file, route, findings);
-    judge_waiting(file, route, told, findings);
+    judge_waiting(file, waits, route, told, findings);
     // 13
     const auto [first, fresh] = by_when.emplace(same_when(route.when), i);
     const auto rest = by_when.find("");

@@ -99,12 +99,14 @@ void read_hold(Context& context, const Field& field, Hold& hold) {
     context.error_at_key(4, field, "missing estimate: what a RESERVE without COST takes");
   }
   if (const Field ttl = map["ttl"]) {
+    hold.ttl_place = ttl.place();
     if (read_text(context, ttl, 4, hold.ttl, read_time_span) && hold.ttl.count() == 0)
       context.error(4, ttl, "'" + ttl.text() + "' leaves no time to settle in");
   } else {
     context.error_at_key(4, field, "missing ttl: how long a hold may be open");
   }
   if (const Field at_most = map["at_most"]) {
+    hold.at_most_place = at_most.place();
     if (read_text(context, at_most, 4, hold.at_most, read_share) && hold.at_most.millionths == 0)
       context.error(4, at_most, "'0%' allows no hold");
   }

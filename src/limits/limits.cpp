@@ -237,7 +237,7 @@ LimitsReservation Limits::reserve(const LimitsRequest& request, const ReserveOpt
     const LimitsDecision decided = decision_of(*set, matched, nullptr);
     return {Reservation(store::read(impl_->clock()), [&] { return decided.decision; }), decided.by};
   }
-  const limits::Waiting waiting = limits::waiting_of(*set, matched);
+  const limits::Waiting waiting = limits::prepare_waiting(*set, matched);
   if (options != nullptr && waiting.max_wait && options->max_wait > *waiting.max_wait) {
     throw std::invalid_argument("weir::Limits::reserve: max_wait is above " +
                                 core::to_text(*waiting.max_wait) +

@@ -324,20 +324,12 @@ inline bool add_check(const store::Limit& limit, const Meeting& keyed, std::uint
   check.colocate = {into.keys.data() + keyed.tag_at, keyed.tag_size};
   check.shadow = shadow;
   check.inside = inside;
+  check.waits_with = 0;
   into.limit_of[into.count++] = limit_of;
   return true;
 }
 
-// The part of burst x T that a share of it is, rounded up.
-std::chrono::nanoseconds part_of(const Quota& quota, std::uint64_t millionths) {
-  const std::uint64_t full = static_cast<std::uint64_t>(quota.burst()) *
-                             static_cast<std::uint64_t>(quota.emission_interval().count());
-  const std::uint64_t whole = full / Share::kWhole * millionths;
-  const std::uint64_t rest = (full % Share::kWhole * millionths + Share::kWhole - 1) / Share::kWhole;
-  return std::chrono::nanoseconds{static_cast<std::int64_t>(std::min(full, whole + rest))};
-}
-
-// The share of its burst that a limit keeps from this request.
+// The share of its burst that a limit keeps from a request like this of a class; kNone: of the lowest.
 std::uint64_t kept_of(const Meeting& meeting, Index class_of) {
   const Set::Limit& limit = *meeting.limit;
   if (!meeting.changed && limit.leave.empty()) return limit.reserve.millionths;
@@ -348,7 +340,8 @@ std::uint64_t kept_of(const Meeting& meeting, Index class_of) {
   Share reserve = limit.reserve;
   if (meeting.changed && meeting.reserve_by != kNone)
     reserve = limit.overrides[meeting.reserve_by].reserve.value_or(reserve);
-  const std::uint64_t left = class_of < leave->size() ? (*leave)[class_of].millionths : 0;
+  const std::uint64_t left =
+      leave->empty() ? 0 : (*leave)[std::min<std::size_t>(class_of, leave->size() - 1)].millionths;
   return std::min<std::uint64_t>(left + reserve.millionths, Share::kWhole);
 }
 
@@ -381,6 +374,7 @@ bool add_checks_of(const Meeting& meeting, const Work& work, Matched& into, Trac
     return true;
   }
   const std::uint64_t kept = kept_of(meeting, into.class_of);
+  const bool shares_change = meeting.changed && (meeting.leave_by != kNone || meeting.reserve_by != kNone);
   bool asked_guarantee = false;
   std::uint8_t inside = store::Check::kNoGuarantee;
   for (const Set::Window& window : limit.windows) {
@@ -410,10 +404,11 @@ bool add_checks_of(const Meeting& meeting, const Work& work, Matched& into, Trac
                    child->changed ? child->guarantee_by : kNone);
       }
     }
-    if (kept > 0 && into.count < store::kMostChecks) {
+    if ((kept > 0 || shares_change) && into.count < store::kMostChecks) {
       into.own.reserve(store::kMostChecks);
       store::Limit& own = into.own.emplace_back(*counted);
       own.rule.kept = part_of(own.rule.quota, kept);
+      if (shares_change) own.lowest_kept = part_of(own.rule.quota, kept_of(meeting, kNone));
       counted = &own;
     }
     if (!add_check(*counted, meeting, meeting.cost, meeting.shadow, inside, meeting.number, into))
@@ -501,7 +496,32 @@ bool find_states(const Set& set, std::span<const Attribute> attributes, std::str
   return true;
 }
 
-Waiting waiting_of(const Set& set, const Matched& matched) {
+namespace {
+
+// Which checks everybody who meets one has to wait for too.
+void mark_common_waits(const Set& set, Matched& matched) {
+  std::uint32_t guarantees = 0;
+  for (const store::Check& each : matched.all())
+    if (each.inside != store::Check::kNoGuarantee) guarantees |= 1U << each.inside;
+  for (std::size_t i = 0; i < matched.count; ++i) {
+    const Set::Limit& limit = set.limits()[matched.limit_of[i]];
+    // What a guarantee costs is what the parent says, so it may cost something where its limit costs nothing.
+    const bool sure = (guarantees >> i & 1U) == 0 || limit.always_costs;
+    std::uint16_t bits = 0;
+    for (std::size_t j = 0; j < matched.count; ++j) {
+      const Index other = matched.limit_of[j];
+      const bool common =
+          std::find(limit.waits_with.begin(), limit.waits_with.end(), other) != limit.waits_with.end();
+      if (common && (sure || other != matched.limit_of[i])) bits |= static_cast<std::uint16_t>(1U << j);
+    }
+    matched.checks[i].waits_with = bits;
+  }
+}
+
+}  // namespace
+
+Waiting prepare_waiting(const Set& set, Matched& matched) {
+  mark_common_waits(set, matched);
   Waiting waiting;
   for (std::size_t i = 0; i < matched.count; ++i) {
     const NamedLimit& said = *set.limits()[matched.limit_of[i]].said;

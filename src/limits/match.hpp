@@ -73,7 +73,9 @@ struct Waiting {
   std::optional<std::chrono::nanoseconds> max_wait{};  // the least; also the most that it may ask for
   std::chrono::nanoseconds hold{0};                    // the shortest; 0: none has a hold
 };
-Waiting waiting_of(const Set& set, const Matched& matched);
+// Of a request that may wait: it also marks the checks that others have to wait for too
+// (store::Check::waits_with).
+Waiting prepare_waiting(const Set& set, Matched& matched);
 
 // What to answer, from the verdicts of the store: spec of WEIR.CHECK's six.
 struct Answer {

@@ -33,7 +33,7 @@ limits:
       - { when: { tenant: acme }, until: 2026-12-01T00:00:00Z, reason: TICKET-4711, rate: [2000/s burst 4000, unlimited/day] }
   user:   { by: [tenant, user], within: tenant, rate: 20/s burst 40, max_wait: 1s }
   search: { by: [tenant], rate: 10/s burst 20, cost: [{ when: { path: "/v1/search/deep*" }, cost: 10 }, { cost: 1 }], shadow: until 2027-01-15 }
-  tokens: { by: [tenant, model], rate: 100000/min burst 50000, hold: { estimate: 2000, ttl: 60s, at_most: 50% } }
+  tokens: { by: [tenant, model], rate: 100000/min burst 50000, hold: { estimate: 2000, ttl: 30s, at_most: 50% } }
 routes:                                     # the first that matches
   - { when: { path: /healthz }, limits: [] }
   - { when: { method: [POST, PUT], path: "/v1/chat*" }, limits: [edge, ip, user, tokens] }

@@ -823,9 +823,47 @@ limits:
 )"},
     {22, R"(version: 1
 limits:
-  a: { rate: 10/s burst 100, hold: { estimate: 60, ttl: 60s, at_most: 50% } }
+  a: { rate: 10/s burst 100, hold: { estimate: 60, ttl: 10s, at_most: 50% } }
 )",
      R"(limits.yaml:3:30: limits.a.hold: at_most is 50% of the burst of '10/s burst 100', which is 50; the estimate, 60, must fit into it
+)"},
+    {22, R"(version: 1
+limits:
+  a: { rate: 10/s burst 100, reserve: 10%, hold: { estimate: 60, ttl: 10s, at_most: 90% } }
+  b: { by: [user], within: a, rate: 10/s burst 100, hold: { estimate: 60, ttl: 10s, at_most: 90% } }
+)",
+     R"(limits.yaml:3:85: limits.a.hold.at_most: holds of others could fill it, and refuse what the reserve on line 3 keeps for guarantees; leave it out, and the limit has no at_most
+)"},
+    {22, R"(version: 1
+limits:
+  a:
+    by: [t]
+    rate: 10/s burst 100
+    hold: { estimate: 60, ttl: 10s, at_most: 100% }
+    overrides: [{ when: { t: x }, reserve: 10% }]
+)",
+     R"(limits.yaml:6:46: limits.a.hold.at_most: holds of others could fill it, and refuse what the reserve on line 7 keeps for guarantees; leave it out, and the limit has no at_most
+)"},
+    {22, R"(version: 1
+limits:
+  a: { rate: [10/s burst 100, 1000/h], hold: { estimate: 60, ttl: 10001ms } }
+)",
+     R"(limits.yaml:3:67: note: limits.a.hold.ttl: what is settled later than 10s gets nothing back: by then the burst of '10/s burst 100' has drained
+)"},
+    {23, R"(version: 1
+classes: [default, bulk]
+limits:
+  a: { by: [user], rate: [10/s burst 5, 100/h], within: b, max_wait: 4s }
+  b: { by: [], rate: 10/s burst 100, leave: { bulk: 60% } }
+)",
+     R"(limits.yaml:4:70: warning: limits.a.max_wait: 4s is more than 'b', which the same request meets, can absorb: at most 3.9s
+)"},
+    {23, R"(version: 1
+limits:
+  a: { by: [user], rate: [10/s burst 5, 100/h], max_wait: 4s, overrides: [{ when: { plan: gold }, rate: 200/h }] }
+)",
+     R"(limits.yaml:3:59: warning: limits.a.max_wait: 4s is more than '10/s burst 5', which the same request meets, can absorb: at most 400ms
+limits.yaml:3:85: note: limits.a.overrides[0].when.plan: not in by: a key keeps one debt under whichever numbers its requests have
 )"},
     {23, R"(version: 1
 limits:
@@ -840,6 +878,13 @@ limits:
   b: { by: [ip], rate: 10/s algorithm=fixed_window }
 )",
      R"(limits.yaml:3:50: warning: limits.a.max_wait: no request can wait: it meets 'b' too, which counts by fixed_window
+)"},
+    {23, R"(version: 1
+limits:
+  a: { by: [user], rate: [10/s burst 10, 1000/h], max_wait: 30s }
+  b: { by: [user], rate: 60000/min, max_wait: 30s }
+)",
+     R"(limits.yaml:4:47: warning: limits.b.max_wait: 30s is more than 'a', which the same request meets, can absorb: at most 900ms
 )"},
     {25, R"(version: 1
 limits:

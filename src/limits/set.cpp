@@ -5,6 +5,7 @@
 
 #include "core/duration.hpp"
 #include "core/sha256.hpp"
+#include "limits/common_wait.hpp"
 
 namespace weir::inline v0_1::limits {
 namespace {
@@ -56,6 +57,11 @@ void Set::compile(const Setting& setting) {
   if (!file_->hash_tag.empty()) names_.add(file_->hash_tag);
   limits_.reserve(file_->limits.size());
   for (const NamedLimit& each : file_->limits) compile(each, setting);
+  const CommonWaits waits(*file_);
+  for (Index i = 0; i < limits_.size(); ++i) {
+    limits_[i].waits_with = waits.with(i);
+    limits_[i].always_costs = waits.always_costs(i);
+  }
   for (const Limit& each : limits_) {
     const bool has =
         each.guarantee || std::any_of(each.overrides.begin(), each.overrides.end(),
@@ -101,9 +107,11 @@ store::Limit Set::count(const NamedLimit& said, const core::Rule& rule, std::str
   if (said.when_full != limits::WhenFull::unsaid)
     limit.when_full =
         said.when_full == limits::WhenFull::allow ? weir::WhenFull::allow : weir::WhenFull::deny;
+  const std::uint64_t lowest = said.leave.shares.empty() ? 0 : said.leave.shares.back().millionths;
+  if (state != kGuarantee) limit.lowest_kept = part_of(rule.quota, lowest + said.reserve.share.millionths);
   const auto burst = static_cast<std::uint64_t>(rule.quota.burst());
   limit.holding.settles = said.hold.estimate != 0;
-  if (limit.holding.settles) {
+  if (limit.holding.settles && said.reserve_place().line == 0) {
     limit.holding.at_most = static_cast<std::uint64_t>(static_cast<unsigned __int128>(burst) *
                                                        said.hold.at_most.millionths / Share::kWhole);
   }

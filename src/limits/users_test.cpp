@@ -86,7 +86,6 @@ limits:
     id: people
     required: true
     leave: { default: 12.5%, idle: 50% }
-    reserve: 0.0001%
     deny: { ip: ["@nets", 10.0.0.0/8, "::ffff:192.0.2.1"], user: ["bot*", root] }
     overrides:
       - { when: { tenant: acme }, until: 2026-12-01T01:30:00.5+01:00, rate: unlimited/day, reason: "#4711", cost: 2 }
@@ -96,7 +95,7 @@ limits:
     when_full: allow
     max_wait: 1.5s
     hold: { estimate: 7, ttl: 1min, at_most: 75% }
-  tenant: { by: [tenant], rate: 1000/s, shadow: until 2027-01-15 }
+  tenant: { by: [tenant], rate: 1000/s, reserve: 0.0001%, shadow: until 2027-01-15 }
 routes:
   - { when: { method: GET }, class: bulk, limits: [user] }
   - { limits: user }
@@ -125,7 +124,7 @@ answers: { status: 503, headers: retry-after }
   EXPECT_EQ(user.leave.shares[1].millionths, 125'000U);
   EXPECT_EQ(user.leave.shares[2].millionths, 125'000U) << "as the class before it";
   EXPECT_EQ(user.leave.shares[3].millionths, 500'000U);
-  EXPECT_EQ(user.reserve.share.millionths, 1U);
+  EXPECT_EQ(file.limits[1].reserve.share.millionths, 1U);
   ASSERT_EQ(user.deny.size(), 2U);
   EXPECT_EQ(user.deny[0].lists, std::vector<Index>{0});
   EXPECT_EQ(core::to_text(user.deny[0].entries[1].network), "192.0.2.1");

@@ -117,8 +117,14 @@ Fallback::Reserved Fallback::reserve(std::span<store::Check> checks, store::Rese
     for (const std::size_t i : counted) {
       store::Limit& limit = limits.emplace_back(*checks[i].limit);
       limit.rule = scaled(*checks[i].limit);
+      limit.lowest_kept = nanoseconds{
+          static_cast<std::int64_t>(as_part(static_cast<std::uint64_t>(checks[i].limit->lowest_kept.count()),
+                                            checks[i].limit->rule.quota, limit.rule.quota))};
       store::Check& made = here.emplace_back(checks[i]);
       made.limit = &limit;
+      made.waits_with = 0;
+      for (std::size_t j = 0; j < counted.size(); ++j)
+        made.waits_with |= static_cast<std::uint16_t>((checks[i].waits_with >> counted[j] & 1) << j);
       if (made.inside == store::Check::kNoGuarantee) continue;
       const auto guarantee = std::find(counted.begin(), counted.end(), made.inside);
       made.inside = guarantee < counted.begin() + static_cast<std::ptrdiff_t>(here.size()) - 1

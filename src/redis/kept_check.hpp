@@ -71,6 +71,7 @@ struct KeptCheck {
   Format format = Format::weir;
   bool shadow = false;
   std::uint8_t inside = store::Check::kNoGuarantee;  // of its request's checks
+  std::uint16_t waits_with = 0;                      // of them, too
 
   std::string_view key() const { return std::string_view(name).substr(name.size() - size); }
   // Alone: it says nothing of other checks.

@@ -6,7 +6,9 @@
 --             marks T full need burst more      the first four as in check.lua; '' marks nothing. burst is the
 --                                               limit's. more: 'at_most key_size id', of the limit: the units that
 --                                               may be held, '' for one that is never settled, 'any' without a
---                                               bound; two numbers for the client, which the record keeps
+--                                               bound; two numbers for the client, which the record keeps; 'room
+--                                               with': what the lowest class may use of full; a bit for each limit
+--                                               that all who come to this one have to wait for too
 --           cancel TIME
 --           settle TIME actual
 --           TIME is 's us', in tests; '' the server's. Lengths of time are ns.
@@ -376,9 +378,10 @@ if ARGV[1] == 'reserve' then
     local marks = ARGV[at + 1]
     local T, full, need = ARGV[at + 2], ARGV[at + 3] + 0, ARGV[at + 4] + 0
     local guarantee, inside = match(marks, 'inside (%d+) (%d+) ')
-    local name, key_size, limit = match(ARGV[at + 6], '^(%S*) (%d+) (%d+)$')
+    local name, key_size, limit, lowest, with = match(ARGV[at + 6], '^(%S*) (%d+) (%d+) (%d+) (%d+)$')
     limits[i] = {T = T, interval = T + 0, full = full, need = need, units = need / T, burst = ARGV[at + 5],
                  whole = ARGV[at + 5] * T, at_most = name, key_size = key_size, id = limit,
+                 lowest = lowest + 0, with = with + 0,
                  shadow = match(marks, 'shadow ') ~= nil, guarantee = guarantee and guarantee + 0,
                  inside = inside and inside + 0}
     looks = looks and need == 0
@@ -413,19 +416,20 @@ if ARGV[1] == 'reserve' then
     if ahead <= full - need then return true, max(state.tat, at) + need end
     return false, ahead - (full - need)
   end
-  -- Whether all allow it, or how long it is denied for; nothing when no time helps.
+  -- Whether all allow it, or how long it is denied for, nothing when no time helps, and by which for longest.
   local function decide_all(at)
-    local all, longest = true, 0
+    local all, longest, by = true, 0, 0
     for i = 1, count do
       local its = limits[i]
       local allows, ns = decide(i, at)
       its.allows, its.next = allows, ns
       if not allows and not its.shadow then
         all = false
+        if longest and ns and ns > longest then by = i end
         longest = longest and ns and max(longest, ns)
       end
     end
-    return all, longest
+    return all, longest, by
   end
 
   local parts = {}
@@ -485,7 +489,7 @@ if ARGV[1] == 'reserve' then
     call('SET', KEYS[1], table.concat(words, '\n') .. '\n' .. table.concat(names), 'PXAT', expiry(pair(last)))
   end
 
-  local all, retry = decide_all(0)
+  local all, retry, awaited = decide_all(0)
   if hold == 0 or looks then
     if all then charge() end
     if all or not retry then
@@ -546,11 +550,19 @@ if ARGV[1] == 'reserve' then
     moment = retry
     all = decide_all(moment)
     late = moment - most
-    -- No limit may be lifted so far that less than its burst would be left.
+    -- No limit may be lifted so far that less than the lowest class's part of its burst would be left, unless all who
+    -- come to it have to wait for the same.
+    local function lift(i)
+      local its = limits[i]
+      if its.need > 0 and states[i].tat < moment and floor(its.with / 2 ^ (awaited - 1)) % 2 == 0 then
+        late = max(late, moment - max(its.lowest - its.need, 0))
+      end
+    end
     for i = 1, count do
       local its = limits[i]
-      if not its.shadow and its.need > 0 and states[i].tat < moment then
-        late = max(late, moment - max(room_of(i) - its.need, 0))
+      if not its.shadow then
+        lift(i)
+        if its.guarantee and limits[its.guarantee].allows then lift(its.guarantee) end
       end
     end
   end

@@ -116,7 +116,12 @@ void append_reserve(std::string& out, std::span<const ReserveAsk> asks, const Re
     } else if (holding.settles) {
       more = std::to_string(std::min(holding.at_most, static_cast<std::uint64_t>(kMostToDrain)));
     }
-    to.bulk(more + " " + std::to_string(each.key_size) + " " + std::to_string(each.limit_id));
+    for (const std::uint64_t number :
+         {std::uint64_t{each.key_size}, each.limit_id,
+          burst * interval - static_cast<std::uint64_t>(each.lowest_kept.count()),
+          std::uint64_t{each.waits_with}})
+      more += " " + std::to_string(number);
+    to.bulk(more);
   }
 }
 
@@ -204,14 +209,14 @@ class Decided {
       if (!asks_[i].ask.shadow && !core::may_wait(rule(i))) return false;
     return true;
   }
-  std::pair<nanoseconds, std::uint8_t> longest_lift(nanoseconds moment) const {
+  std::pair<nanoseconds, std::uint8_t> longest_lift(nanoseconds moment, std::uint8_t awaited) const {
     std::pair<nanoseconds, std::uint8_t> longest{0, 0};
     for (std::size_t i = 0; i < asks_.size(); ++i) {
       const Ask& ask = asks_[i].ask;
-      if (ask.shadow || ask.cost.units == 0 || core::ahead_of(states_[i].until, moment) != 0 ||
-          states_[i].until == static_cast<std::uint64_t>(moment.count()))
-        continue;
-      const nanoseconds rest = core::earliest_lift(rule(i), ask.cost, moment) - now_;
+      if (ask.shadow) continue;
+      nanoseconds rest = lift(i, moment, awaited);
+      if (ask.inside != Ask::kAlone && ask.rule->kept.count() != 0 && decisions[ask.inside].allowed())
+        rest = std::max(rest, lift(ask.inside, moment, awaited));
       if (rest > longest.first) longest = {rest, static_cast<std::uint8_t>(i)};
     }
     return longest;
@@ -229,6 +234,12 @@ class Decided {
 
  private:
   core::Rule rule(std::size_t i) const { return rule_of(plain_, decisions, i); }
+  nanoseconds lift(std::size_t i, nanoseconds moment, std::uint8_t awaited) const {
+    const ReserveAsk& its = asks_[i];
+    const bool is_lifted = states_[i].until < static_cast<std::uint64_t>(moment.count());
+    if (its.ask.cost.units == 0 || !is_lifted || (its.waits_with >> awaited & 1) != 0) return nanoseconds{0};
+    return core::earliest_lift(its.ask.rule->quota, its.lowest_kept, its.ask.cost, moment) - now_;
+  }
 
   std::span<const ReserveAsk> asks_;
   std::vector<Ask> plain_;
@@ -258,8 +269,9 @@ ReserveAnswer by_rule(Decided& decided, std::span<const ReserveAsk> asks, nanose
   if (!decided.may_wait()) max_wait = nanoseconds{0};
   const nanoseconds moment = now + *decision.retry_after;
   decided.at(moment);
-  const auto [late, by] = std::max(std::pair{moment - now - max_wait, told.by}, decided.longest_lift(moment),
-                                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  const auto [late, by] =
+      std::max(std::pair{moment - now - max_wait, told.by}, decided.longest_lift(moment, told.by),
+               [](const auto& a, const auto& b) { return a.first < b.first; });
   told.granted = late <= nanoseconds{0};
   told.has_id = told.granted;
   told.wait = told.granted ? moment - now : late;

@@ -39,6 +39,8 @@ struct ReserveAsk {
   // The record keeps them for the one that cancels: the limit's id, and the length of the asker's key.
   std::uint64_t limit_id = 0;
   std::size_t key_size = 0;
+  std::chrono::nanoseconds lowest_kept{0};  // as store::Limit has it
+  std::uint16_t waits_with = 0;             // as store::Check has it
 };
 
 struct ReserveWords {

@@ -13,6 +13,7 @@
 #include "redis/kept_check.hpp"
 #include "redis/reserve_script.hpp"
 #include "redis/ticket.hpp"
+#include "store/form.hpp"
 
 namespace weir::inline v0_1::redis {
 
@@ -37,7 +38,8 @@ struct Reserving {
       Ask ask = check.ask();
       ask.shadow = check.shadow;
       if (check.inside != store::Check::kNoGuarantee) ask.inside = check.inside;
-      made.push_back({ask, lines[i], check.limit.holding, check.limit.id, check.size});
+      made.push_back({ask, lines[i], check.limit.holding, check.limit.id, check.size,
+                      store::lowest_kept(check.limit), check.waits_with});
     }
     return made;
   }

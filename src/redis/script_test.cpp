@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "redis/reserve_script.hpp"
+
 namespace weir::inline v0_1::redis {
 namespace {
 
@@ -15,7 +17,7 @@ using namespace std::chrono_literals;
 core::Rule rule(std::string_view text) { return core::Rule::parse(text).value(); }
 
 // The words of what was appended, with a space between them and without the two that are always the same.
-std::string words(const std::string& bytes) {
+std::string words(const std::string& bytes, const std::string& sha = check_sha()) {
   std::string_view rest = bytes;
   const auto number = [&rest](char type) {
     EXPECT_EQ(rest.front(), type);
@@ -32,7 +34,7 @@ std::string words(const std::string& bytes) {
     EXPECT_EQ(rest.substr(length, 2), "\r\n");
     rest.remove_prefix(length + 2);
     if (i < 2) {
-      EXPECT_EQ(word, i == 0 ? "EVALSHA" : check_sha());
+      EXPECT_EQ(word, i == 0 ? "EVALSHA" : sha);
       continue;
     }
     all += (i > 2 ? "|" : "") + std::string(word);
@@ -117,6 +119,28 @@ TEST(Script, keys_come_first_then_the_limits_and_the_time_for_tests) {
   EXPECT_EQ(words(bytes.substr(6)),
             "2|a b\r\n||gcra|100000000|1000000000|100000000|fixed_window|2|5|60000000000|"
             "1732147200 123456");
+}
+
+// Of each limit last: at_most, the key's length and the limit's id; what the lowest class may use, and a bit
+// for each limit that others have to wait for too.
+TEST(Script, a_reservation_says_what_it_may_take_of_each_limit) {
+  core::Rule first = rule("10/s");
+  const core::Rule second = rule("5/min");
+  first.kept = 300ms;
+  const std::array asks = {ReserveAsk{.ask = {&first, "w:a", Cost{1}},
+                                      .line = "l:a",
+                                      .holding = {.settles = false},
+                                      .limit_id = 7,
+                                      .key_size = 1,
+                                      .lowest_kept = 400ms,
+                                      .waits_with = 2},
+                           ReserveAsk{.ask = {&second, "w:b", Cost{2}}, .line = "l:b", .key_size = 1}};
+  std::string bytes;
+  append_reserve(bytes, asks, {.record = "r", .id = "i", .max_wait = 5ns, .hold = 6ns}, 1'732'147'200s);
+  EXPECT_EQ(words(bytes, reserve_sha()),
+            "5|r|w:a|l:a|w:b|l:b|reserve|1732147200 0|i|5|6|"
+            "|100000000|700000000|100000000|10| 1 7 600000000 2|"
+            "|12000000000|60000000000|24000000000|5|any 1 0 60000000000 0");
 }
 
 TEST(Script, a_reset_names_its_keys) {

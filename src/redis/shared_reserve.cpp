@@ -143,6 +143,7 @@ void SharedStore::decide_here(Reserving& its, Cause cause, std::string_view erro
   for (KeptCheck& each : its.checks) {
     Check& made = checks.emplace_back(each.check());
     made.inside = each.inside;
+    made.waits_with = each.waits_with;
   }
   store::Reservation& asked = *request->reservation;
   Fallback::Reserved reserved = fallback_.reserve(checks, asked, now);

@@ -126,7 +126,8 @@ KeptCheck SharedStore::keep(const Check& check, std::uint64_t hash, std::uint32_
                  .resets = resets,
                  .format = endpoint_.format,
                  .shadow = check.shadow,
-                 .inside = check.inside};
+                 .inside = check.inside,
+                 .waits_with = check.waits_with};
   kept.limit.name = {};  // the asker's
   return kept;
 }

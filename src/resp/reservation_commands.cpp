@@ -50,7 +50,7 @@ Question* reserve_by_file(Pipeline& pipeline, const ReservationWords& asked, boo
     pipeline.drop();
     return fail(pipeline, "ERR " + matched.error);
   }
-  const limits::Waiting waiting = limits::waiting_of(*set, matched);
+  const limits::Waiting waiting = limits::prepare_waiting(*set, matched);
   if (waiting.max_wait && asked.max_wait && *asked.max_wait > *waiting.max_wait) {
     pipeline.drop();
     return fail(pipeline,

@@ -3,7 +3,10 @@
 // Pure functions, any thread. Not for: what only one store cannot do.
 #pragma once
 
+#include <algorithm>
+#include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -54,6 +57,21 @@ class DecidingRule {
   const core::Rule* rule_;  // that of the limit, which is not copied for most
   std::optional<core::Rule> at_best_;
 };
+
+// What nobody may take of a limit by a reservation that waits for another one: its own class may have to keep
+// more than it is said that the lowest does.
+inline std::chrono::nanoseconds lowest_kept(const Limit& limit) {
+  return std::max(limit.lowest_kept, limit.rule.kept);
+}
+
+// The shadow check whose state says what a check is guaranteed, where that makes a difference to it; else
+// kNoGuarantee.
+inline std::uint8_t guarantee_of(std::span<const Check> checks, std::size_t which) {
+  const std::uint8_t inside = checks[which].inside;
+  const bool counts = inside != Check::kNoGuarantee && checks[which].limit->rule.kept.count() != 0 &&
+                      checks[inside].decision.allowed();
+  return counts ? inside : Check::kNoGuarantee;
+}
 
 // The check that decides (Request::by).
 inline std::uint8_t deciding(std::span<const Check> checks) {

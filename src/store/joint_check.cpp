@@ -153,9 +153,12 @@ bool JointCheck::reserve() {
     if (!checks_[i].shadow && !core::may_wait(*DecidingRule(checks_, i))) max_wait = nanoseconds{0};
   }
   nanoseconds moment = now_;
+  std::uint8_t awaited = reserving_->by;
   for (std::size_t rounds = 0; rounds <= checks_.size(); ++rounds) {
-    const Decision& latest = checks_[deciding(checks_)].decision;
+    const std::uint8_t longest = deciding(checks_);
+    const Decision& latest = checks_[longest].decision;
     if (latest.allowed()) break;
+    awaited = longest;
     if (!latest.retry_after) {
       reserving_->wait = nanoseconds{-1};
       return false;
@@ -169,8 +172,9 @@ bool JointCheck::reserve() {
     decide(moment);
   }
   // How long the same request has to wait until it is allowed to wait for its moment.
-  const auto [late, by] = std::max(std::pair{moment - now_ - max_wait, reserving_->by}, longest_lift(moment),
-                                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  const auto [late, by] =
+      std::max(std::pair{moment - now_ - max_wait, reserving_->by}, longest_lift(moment, awaited),
+               [](const auto& a, const auto& b) { return a.first < b.first; });
   if (late <= nanoseconds{0}) {
     reserving_->wait = moment - now_;
     tell_as_of_now();
@@ -186,16 +190,24 @@ bool JointCheck::reserve() {
 }
 
 // For how long a limit would yet have to rest that the moment lifts too far, and which; 0 or below: for none.
-std::pair<nanoseconds, std::uint8_t> JointCheck::longest_lift(nanoseconds moment) const {
+std::pair<nanoseconds, std::uint8_t> JointCheck::longest_lift(nanoseconds moment,
+                                                              std::uint8_t awaited) const {
   std::pair<nanoseconds, std::uint8_t> longest{0, 0};
   for (std::size_t i = 0; i < checks_.size(); ++i) {
-    const Check& check = checks_[i];
-    const bool is_lifted = reserving_->charges[i].before.until < static_cast<std::uint64_t>(moment.count());
-    if (check.shadow || check.cost.units == 0 || !is_lifted) continue;
-    const nanoseconds rest = core::earliest_lift(*DecidingRule(checks_, i), check.cost, moment) - now_;
+    if (checks_[i].shadow) continue;
+    nanoseconds rest = lift(i, moment, awaited);
+    if (const std::uint8_t guarantee = guarantee_of(checks_, i); guarantee != Check::kNoGuarantee)
+      rest = std::max(rest, lift(guarantee, moment, awaited));
     if (rest > longest.first) longest = {rest, static_cast<std::uint8_t>(i)};
   }
   return longest;
+}
+
+nanoseconds JointCheck::lift(std::size_t which, nanoseconds moment, std::uint8_t awaited) const {
+  const Check& check = checks_[which];
+  const bool is_lifted = reserving_->charges[which].before.until < static_cast<std::uint64_t>(moment.count());
+  if (check.cost.units == 0 || !is_lifted || (check.waits_with >> awaited & 1) != 0) return nanoseconds{0};
+  return core::earliest_lift(check.limit->rule.quota, lowest_kept(*check.limit), check.cost, moment) - now_;
 }
 
 // What was decided for a later moment, in times from now.

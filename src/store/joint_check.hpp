@@ -113,7 +113,9 @@ class JointCheck {
   void find_keys();
   bool decide(nanoseconds at);
   bool reserve();
-  std::pair<nanoseconds, std::uint8_t> longest_lift(nanoseconds moment) const;
+  // The moment is the one that check `awaited` asked for.
+  std::pair<nanoseconds, std::uint8_t> longest_lift(nanoseconds moment, std::uint8_t awaited) const;
+  nanoseconds lift(std::size_t which, nanoseconds moment, std::uint8_t awaited) const;
   void tell_as_of_now();
   void charge(std::size_t which, Key& key, nanoseconds at);
   bool find_slots();

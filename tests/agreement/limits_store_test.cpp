@@ -80,6 +80,13 @@ std::string reserved(Limits& limits) {
   waiting.clear();
   tell(limits.reserve({asks}, {.max_wait = std::chrono::hours{5}}));
 
+  // What is within the limit that is waited for waits with it; another limit only as long as it absorbs.
+  const Attribute call[] = {{"call", "x"}};
+  for (int i = 0; i < 3; ++i) tell(waiting.emplace_back(limits.reserve({call})));
+  const Attribute both[] = {{"call", "x"}, {"host", "y"}};
+  tell(limits.reserve({both}));
+  waiting.clear();
+
   LimitsReservation estimate = limits.reserve({tokens});
   tell(estimate);
   const auto settled = estimate.reservation.settle(9);
@@ -93,15 +100,21 @@ version: 1
 limits:
   user: { by: [user], rate: 1/h, max_wait: 9h }
   tokens: { by: [model], rate: 1/h burst 8, max_wait: 9h, hold: { estimate: 3, ttl: 60s } }
+  account: { rate: 1/5h burst 1 }
+  call: { by: [call], within: account, rate: 10/h, max_wait: 30h }
+  host: { by: [host], rate: 10/h }
 routes:
   - { when: { model: "*" }, limits: [tokens] }
+  - { when: { call: "*" }, limits: [call, host] }
   - { limits: [user] }
 )";
   RedisStore store{url, {.deadline = std::chrono::seconds{5}, .on_store_error = OnStoreError::deny}};
   Limits here = Limits::from_text(kWaits);
   Limits there = Limits::from_text(kWaits, store);
   const std::string expected =
-      "user 0\nuser 1\nuser 2\nuser 3\nuser denied\nuser 1\nuser 1\ntokens 0\nin 2 once";
+      "user 0\nuser 1\nuser 2\nuser 3\nuser denied\nuser 1\nuser 1\n"
+      "account 0\naccount 5\naccount 10\nhost denied\n"
+      "tokens 0\nin 2 once";
   EXPECT_EQ(reserved(here), expected);
   EXPECT_EQ(reserved(there), expected) << url;
 }

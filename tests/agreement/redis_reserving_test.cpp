@@ -217,14 +217,15 @@ class Trace {
     limit.name = std::array{"first", "second", "third"}[i];
     if (embedded_ != nullptr && chance_.up_to(5) == 0)
       limit.rule.kept = nanoseconds{chance_.up_to(burst * interval / 2)};
+    if (chance_.up_to(2) == 0) limit.lowest_kept = nanoseconds{chance_.up_to(burst * interval)};
     if (chance_.up_to(2) == 0) limit.holding.at_most = static_cast<std::uint64_t>(chance_.up_to(burst + 2));
     if (chance_.up_to(5) == 0) limit.holding.settles = false;
     limits_[i] = limit;
     accounts_[i].push_back({burst, interval, limit.holding.settles});
     said += std::to_string(now_) + ": limit " + std::to_string(i) + " burst " + std::to_string(burst) +
             " T " + std::to_string(interval) + " kept " + std::to_string(limit.rule.kept.count()) +
-            " at most " + std::to_string(limit.holding.at_most) +
-            (limit.holding.settles ? "\n" : " never settled\n");
+            ", by the lowest class " + std::to_string(limit.lowest_kept.count()) + " at most " +
+            std::to_string(limit.holding.at_most) + (limit.holding.settles ? "\n" : " never settled\n");
   }
 
   void fill(Asked& asked) {
@@ -235,7 +236,11 @@ class Trace {
     for (const std::size_t i : which_) {
       const auto burst = static_cast<std::uint64_t>(limits_[i].rule.quota.burst());
       const std::uint64_t cost = chance_.up_to(20) == 0 ? chance_() % (burst + 2) : 1 + chance_() % burst;
-      asked.checks.push_back({.limit = &limits_[i], .key = key_, .cost = Cost{cost}});
+      const bool together = chance_.up_to(3) == 0;
+      asked.checks.push_back({.limit = &limits_[i],
+                              .key = key_,
+                              .cost = Cost{cost},
+                              .waits_with = static_cast<std::uint16_t>(together ? chance_() % 8 : 0)});
     }
     if (embedded_ == nullptr || asked.checks.size() < 2 || chance_.up_to(3) != 0) return;
     asked.checks[0].shadow = true;
@@ -250,7 +255,8 @@ class Trace {
     for (std::size_t i = 0; i < asked.checks.size(); ++i)
       said += ", " + std::to_string(asked.checks[i].cost.units) + " of " +
               std::string(asked.checks[i].limit->name) + (asked.checks[i].shadow ? " shadow" : "") +
-              (asked.checks[i].inside == 0 ? " inside" : "");
+              (asked.checks[i].inside == 0 ? " inside" : "") + " with " +
+              std::to_string(asked.checks[i].waits_with);
     Answer answer = redis_.ask(asked, process);
     said += "\n   " + answer.text + "\n";
     if (embedded_ == nullptr) return answer;

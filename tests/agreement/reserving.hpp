@@ -16,6 +16,10 @@ struct Ask {
   const store::Limit* limit;
   std::string key;
   std::uint64_t cost = 1;
+  // As store::Check has them.
+  bool shadow = false;
+  std::uint8_t inside = store::Check::kNoGuarantee;
+  std::uint16_t waits_with = 0;
 };
 
 // One request after another, each answered at once.
@@ -66,7 +70,12 @@ class Reserving {
               std::int64_t now) {
     std::vector<store::Check> checks;
     for (const Ask& each : asks)
-      checks.push_back({.limit = each.limit, .key = each.key, .cost = Cost{each.cost}});
+      checks.push_back({.limit = each.limit,
+                        .key = each.key,
+                        .cost = Cost{each.cost},
+                        .shadow = each.shadow,
+                        .inside = each.inside,
+                        .waits_with = each.waits_with});
     store::Request request{.checks = checks, .verb = verb, .reservation = reservation};
     submit(request, now);
     Told told{.by = request.by};

@@ -12,7 +12,7 @@ FILE = """\
 version: 1
 classes: [critical, default, bulk]
 limits:
-  tenant: { by: [tenant], rate: 100/s burst 1000, leave: { default: 0%, bulk: 50% } }
+  tenant: { by: [tenant], rate: 100/s burst 1200, leave: { default: 0%, bulk: 50% } }
   api:    { by: [tenant, api], rate: 1/s burst 1, max_wait: 5s }
   tokens: { by: [tenant, model], rate: 1/min burst 1000, max_wait: 20s, hold: { estimate: 400, ttl: 60s, at_most: 50% } }
 """
