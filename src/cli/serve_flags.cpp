@@ -158,6 +158,7 @@ Settings settings_from(const ServeFlags& flags, const CLI::App& app) {
       parse_time("max-wait", flags.max_wait, std::chrono::milliseconds{1}));
   if (settings.max_wait > std::chrono::hours{24})
     throw std::runtime_error("max-wait: " + flags.max_wait + " is above the maximum (24h)");
+  settings.store_options.longest_wait = settings.max_wait;
   if (settings.tls_cert.empty() != settings.tls_key.empty()) {
     throw std::runtime_error("tls-cert and tls-key must be given together");
   }

@@ -108,6 +108,7 @@ void SharedStore::answered(KeyCall call, const Client::Result& result, nanosecon
   const std::span<Decision> decisions = call.more.empty() ? std::span(&one, 1) : std::span(several);
   std::string unreadable;
   if (cause == Cause::none) {
+    hear_clock(*result.value, call.at, now);
     const auto note = [&](auto read) {
       if (read) return;
       cause = Cause::other;

@@ -72,6 +72,7 @@ void SharedStore::answered(PartCall call, const Client::Result& result, nanoseco
   std::vector<Ask> asks;
   std::array<Decision, store::kMostChecks> decisions;
   if (part.cause == Cause::none) {
+    hear_clock(*result.value, part.asked, now);
     asks = joint.asks(part);
     const auto passes =
         joint.look ? read_look(*result.value, asks, decisions) : read_check(*result.value, asks, decisions);

@@ -1,7 +1,10 @@
 // What former answers still say: remembered denials, leases, and what the fallback is to continue from.
 #include "redis/shared_store.hpp"
 
+#include <algorithm>
+
 #include "core/rule.hpp"
+#include "redis/script.hpp"
 
 namespace weir::redis {
 
@@ -33,6 +36,18 @@ std::optional<SharedStore::Answer> SharedStore::without_asking(const core::Rule&
       .decision = allowance->decision, .source = Source::leased, .charged_at = allowance->charged_at};
 }
 
+// When the store said that it was that time, if it said any.
+void SharedStore::hear_clock(const resp::Value& answer, nanoseconds asked, nanoseconds now) {
+  if (const auto theirs = decided_at(answer)) memory_.store_clock.heard(*theirs, asked, now);
+}
+
+// What anybody can owe of such a limit, as far as it matters: anything, unless the store's clock has stepped.
+nanoseconds SharedStore::most_owed(const core::Rule& rule, nanoseconds now) const {
+  if (!memory_.store_clock.is_suspect(now)) return nanoseconds::max();
+  const nanoseconds full = rule.quota.emission_interval() * rule.quota.burst();
+  return full + std::min(options_.longest_wait, nanoseconds::max() - full);
+}
+
 namespace {
 
 bool can_charge(const KeptCheck& check, Cost cost) {
@@ -51,7 +66,7 @@ void SharedStore::leaves(KeptCheck& check, Cost cost) {
 void SharedStore::learn_of_look(const core::Rule& rule, const Decision& seen, const KeptCheck& check,
                                 nanoseconds now) {
   if (check.resets == memory_.resets.of(check.hash).load())
-    fallback_.owe(check.limit, rule, check.key(), seen, now);
+    fallback_.owe(check.limit, rule, check.key(), seen, now, most_owed(rule, now));
   if (remembers(rule)) memory_.denials.forget(check.hash);
 }
 
@@ -63,7 +78,7 @@ void SharedStore::learn(const Answered& answer, const KeptCheck& check, Cost cos
   const bool owed = answer.last != nullptr && (answer.charged || !answer.last->allowed() || cost.units == 0);
   // What was asked before a reset tells of what is forgotten.
   if (owed && check.resets == memory_.resets.of(check.hash).load())
-    fallback_.owe(check.limit, rule, check.key(), *answer.last, now);
+    fallback_.owe(check.limit, rule, check.key(), *answer.last, now, most_owed(rule, now));
   if (!remembers(rule)) return;
   // A look tells newer numbers than a remembered denial has.
   if (!can_charge(check, cost)) return cost.units == 0 ? memory_.denials.forget(check.hash) : void();

@@ -37,6 +37,7 @@ void SharedStore::reserve(Request& request, nanoseconds now) {
                                                    .deadline = deadline_of(request, now),
                                                    .max_wait = std::min(asked.max_wait, kLongestWait),
                                                    .hold = std::min(asked.hold, kLongestHold)});
+  options_.longest_wait = std::max(options_.longest_wait, its->max_wait);
   const std::span<Check> checks = request.checks;
   std::array<bool, store::kMostChecks> denied{};
   for (std::size_t i = 0; i < checks.size(); ++i) {
@@ -98,6 +99,7 @@ void SharedStore::answered(ReserveCall call, const Client::Result& result, nanos
   std::string error(result.error);
   ReserveAnswer told;
   if (cause == Cause::none) {
+    hear_clock(*result.value, its.asked, now);
     auto read = read_reserve(*result.value, asks, its.words());
     if (read) {
       told = *std::move(read);

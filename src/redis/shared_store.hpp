@@ -61,6 +61,9 @@ class SharedStore final : public store::Store {
     nanoseconds deadline = std::chrono::milliseconds{50};  // of a request without a patience of its own
     bool remember_denials = true;
     double local_share = 1;  // of each limit, when the embedded store decides
+    // The furthest moment that anybody reserves here or elsewhere: after a step of the store's clock, what is
+    // further off is not owed.
+    nanoseconds longest_wait = std::chrono::seconds{60};
   };
 
   // `local` counts for the fallback; it and `memory` are shared by all stores of a process and must outlive
@@ -188,6 +191,8 @@ class SharedStore final : public store::Store {
   void leaves(KeptCheck& check, Cost cost);
   void learn(const Answered& answer, const KeptCheck& check, Cost cost, nanoseconds asked, nanoseconds now);
   void learn_of_look(const core::Rule& rule, const Decision& seen, const KeptCheck& check, nanoseconds now);
+  void hear_clock(const resp::Value& answer, nanoseconds asked, nanoseconds now);
+  nanoseconds most_owed(const core::Rule& rule, nanoseconds now) const;
   void grant_lease(const KeyCall& call, nanoseconds charged_at, nanoseconds now);
   void ask_ahead(const store::Check& check, std::uint64_t hash, std::uint32_t resets, nanoseconds deadline,
                  nanoseconds now);
