@@ -101,6 +101,9 @@ store::Limit Set::count(const NamedLimit& said, const core::Rule& rule, std::str
   if (said.when_full != limits::WhenFull::unsaid)
     limit.when_full =
         said.when_full == limits::WhenFull::allow ? weir::WhenFull::allow : weir::WhenFull::deny;
+  // A limit of the file says for itself whether it is leased.
+  limit.sharing.lease = said.lease.units;
+  limit.sharing.lease_for = said.lease.time;
   const auto burst = static_cast<std::uint64_t>(rule.quota.burst());
   limit.holding.settles = said.hold.estimate != 0;
   if (limit.holding.settles) {
