@@ -20,6 +20,13 @@ std::optional<Decision> SharedStore::recall(const core::Rule& rule, std::uint64_
   return memory_.denials.recall(hash, rule, cost, now);
 }
 
+// Then no remembered denial is the answer, since that would say when to come again.
+bool SharedStore::may_be_never(std::span<const store::Check> checks) {
+  return std::any_of(checks.begin(), checks.end(), [](const store::Check& check) {
+    return !check.shadow && check.cost.units > core::most_units(check.limit->rule);
+  });
+}
+
 // What a former answer still says.
 std::optional<SharedStore::Answer> SharedStore::without_asking(const core::Rule& rule, std::uint64_t hash,
                                                                Cost cost, std::uint32_t resets,
@@ -46,6 +53,25 @@ nanoseconds SharedStore::most_owed(const core::Rule& rule, nanoseconds now) cons
   if (!memory_.store_clock.is_suspect(now)) return nanoseconds::max();
   const nanoseconds full = rule.quota.emission_interval() * rule.quota.burst();
   return full + std::min(options_.longest_wait, nanoseconds::max() - full);
+}
+
+// What was charged while the store's clock was ahead denies the key until that time has come: it is cut in
+// the store, and told here as the store will say it then. Whether it was.
+bool SharedStore::mend(const KeptCheck& check, const core::Rule& rule, Cost cost, std::span<Decision> told,
+                       nanoseconds now) {
+  const nanoseconds most = most_owed(rule, now);
+  if (rule.algorithm != Algorithm::gcra || told.empty() || told.back().reset_after <= most) return false;
+  const auto interval = static_cast<std::uint64_t>(rule.quota.emission_interval().count());
+  const auto ahead = static_cast<std::uint64_t>(most.count());
+  for (Decision& each : told) each = core::decide(rule, {ahead, interval}, nanoseconds{0}, cost).decision();
+  if (check.resets == memory_.resets.of(check.hash).load())
+    fallback_.owe(check.limit, rule, check.key(), told.back(), now, most);
+  std::string command;
+  append_cap(command, check.ask(), line_of(check.name), rule.quota.emission_interval() * rule.quota.burst(),
+             most, {});
+  ask(GiveBackCall{check.hash}, slot(check.name), std::move(command), now + options_.deadline, now,
+      Rank::first);
+  return true;
 }
 
 namespace {
