@@ -32,6 +32,8 @@ struct ServeFlags {
   std::string local_share = "100%";
   bool no_remember_denials = false;
   bool merge = false;
+  std::uint64_t lease = 1;
+  std::string lease_for = "1s";
   server::Settings settings;  // those that need no translation
 };
 
