@@ -2,6 +2,7 @@
 // their values.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 

@@ -181,7 +181,7 @@ function decide.gcra(text, at)
 end
 decide['redis-cell'] = decide.gcra
 
--- The tat of a state and its T, which redis-cell's does not tell; false when the text is no such state.
+-- The tat of a state and its T, which redis-cell's does not tell; false for any other text.
 local function tat_of(text)
   if match(kind, 'redis%-cell$') then return s - (match(text, tat_alone) or 0) <= 60 and text end
   return match(text, '^weir1g (%d+) (%d+)$')
@@ -354,7 +354,7 @@ local function decide_log(key, at)
   end
   if not total then return nil end
 
-  -- The first entry after `from` for which that holds, of those that are there; false for one that is none.
+  -- The first entry after `from` for which that holds; nothing where something else lies among them.
   local function first_after(from, holds)
     local low, high, step = from, from + 1, 1
     local function at_index(i)

@@ -241,8 +241,8 @@ TEST(SharedStore, a_share_of_the_limit_is_what_is_admitted_locally) {
 }
 
 // All shares of a limit together stay within it, when they are asked all the time: a count of 1 has no part,
-// and an interval whose part is no whole number of nanoseconds is rounded up. Where the burst has no whole
-// unit for each, each has one.
+// and an interval is rounded up to whole nanoseconds. Where the burst has no whole unit for each, each has
+// one.
 TEST(SharedStore, all_shares_together_admit_no_more_than_the_limit) {
   struct Row {
     const char* of;

@@ -193,7 +193,7 @@ TEST_F(RedisKnowledge, a_clock_that_steps_ahead_for_a_moment_denies_nobody_for_l
   EXPECT_EQ(granted_of([&] { return ask(Verb::check, both()); }), 10);
 }
 
-// What is booked ahead is no step, and stays; nor is a debt from a greater burst, which nobody forgives.
+// A debt of a greater burst, which nobody forgives, may be as far ahead as a step.
 TEST_F(RedisKnowledge, without_a_step_nothing_that_is_owed_is_cut) {
   const store::Limit large{.rule = {Quota::per(1, 10s).with_burst(1000)}};
   const store::Limit small{.rule = {Quota::per(1, 10s).with_burst(2)}};
