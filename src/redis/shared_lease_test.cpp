@@ -212,10 +212,10 @@ TEST(SharedStore, several_checks_are_decided_by_leases_when_each_has_one) {
   EXPECT_EQ(world.took(ids[3]), "by 1: allowed 0");
   EXPECT_EQ(world.requests[ids[3]].told->source, Source::leased);
   EXPECT_EQ(world.store().counters().leased, 2U);
-  // One unit of the lease of b has begun to melt.
+  // One unit of the lease of b has begun to melt; what is left of it goes back when there is another.
   ids.push_back(world.check_all(leased(4, 3)));
   world.run(1ms);
-  EXPECT_EQ(world.asked(), "a + b | b 3");
+  EXPECT_EQ(world.asked(), "a + b | b 3 | back b");
   world.expect_all_told();
 }
 
@@ -285,7 +285,7 @@ TEST(SharedStore, with_leases_for_several_checks_no_span_holds_more) {
     }
     for (std::size_t process = 0; process < 3; ++process) spent += world.store(process).counters().leased;
   }
-  EXPECT_GT(spent, 2'000U);
+  EXPECT_GT(spent, 200U);
 }
 
 }  // namespace
