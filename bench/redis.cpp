@@ -10,6 +10,7 @@
 //   lock         one at a time the recipe with a lock: SET NX PX, TIME, GET, SET, DEL
 //   hot          as weir, on one key that is not denied
 //   hot-merged   the same with .merge
+//   hot-leased   the same with a .lease of 100
 //   denied       as weir, on one key that is denied
 //   denied-one   as weir-one, on one key that is denied
 //
@@ -297,8 +298,9 @@ Sample one_at_a_time(SharedLimiter& limiter, const InFlight::NextKey& next_key, 
 
 // ------------------------------------------------------------------------------------------------ program
 
-constexpr std::array<std::string_view, 9> kWays = {"weir", "hiredis",    "weir-one", "hiredis-one", "lock",
-                                                   "hot",  "hot-merged", "denied",   "denied-one"};
+constexpr std::array<std::string_view, 10> kWays = {"weir",   "hiredis",   "weir-one",   "hiredis-one",
+                                                    "lock",   "hot",       "hot-merged", "hot-leased",
+                                                    "denied", "denied-one"};
 
 Flags parse_flags(int argc, char** argv) {
   Flags flags;
@@ -392,6 +394,7 @@ class Bench {
     if (way == "weir") return runs_.emplace_back(limiter_, any, flags_.in_flight, flags_.seconds).run();
     if (way == "denied") return runs_.emplace_back(tight_, denied, flags_.in_flight, flags_.seconds).run();
     if (way == "hot") return runs_.emplace_back(hot_, hot, flags_.in_flight, flags_.seconds).run();
+    if (way == "hot-leased") return runs_.emplace_back(leased_, hot, flags_.in_flight, flags_.seconds).run();
     if (way == "hot-merged") return runs_.emplace_back(merged_, hot, flags_.in_flight, flags_.seconds).run();
     if (way == "weir-one") return one_at_a_time(limiter_, any, flags_.seconds);
     if (way == "denied-one") return one_at_a_time(tight_, denied, flags_.seconds);
@@ -422,6 +425,7 @@ class Bench {
   SharedLimiter limiter_{kQuota, store_};
   SharedLimiter hot_{kHot, store_};
   SharedLimiter merged_{kHot, store_, {.merge = true}};
+  SharedLimiter leased_{kHot, store_, {.lease = 100}};
   SharedLimiter tight_{kTight, store_};
 };
 

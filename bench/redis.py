@@ -20,6 +20,7 @@ RATIOS = [
     ("weir", "lock", 8.0),
     ("denied", "weir", 50.0),
     ("hot-merged", "hot", None),
+    ("hot-leased", "hot", None),
     ("weir-one", "hiredis-one", None),
     ("weir-one", "lock", None),
     ("denied-one", "weir-one", None),
@@ -32,6 +33,7 @@ WAYS = {
     "lock": "recipe with a lock, one at a time",
     "hot": "one key, callbacks",
     "hot-merged": "one key, callbacks, merged",
+    "hot-leased": "one key, callbacks, leases of 100",
     "denied": "denied key, callbacks",
     "denied-one": "denied key, one at a time",
 }

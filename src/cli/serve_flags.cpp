@@ -17,9 +17,9 @@ namespace {
 using server::Settings;
 
 // These say something about the store; without one they would say it to nobody.
-constexpr std::array kOfTheStore = {"on-store-error",      "store-deadline", "local-share",
-                                    "no-remember-denials", "merge",          "store-tls-ca",
-                                    "store-tls-cert",      "store-tls-key",  "ready-needs-store"};
+constexpr std::array kOfTheStore = {
+    "on-store-error", "store-deadline", "local-share",   "no-remember-denials", "merge", "lease", "lease-for",
+    "store-tls-ca",   "store-tls-cert", "store-tls-key", "ready-needs-store"};
 
 void need_a_store(const CLI::App& app) {
   for (const char* name : kOfTheStore) {
@@ -33,7 +33,10 @@ void judge_store(const ServeFlags& flags, const CLI::App& app, Settings& setting
   options.deadline = parse_time("store-deadline", flags.store_deadline, std::chrono::milliseconds{1});
   options.local_share = parse_share("local-share", flags.local_share);
   options.remember_denials = !flags.no_remember_denials;
-  settings.store_merge = flags.merge;
+  settings.store_sharing = {
+      .lease = flags.lease,
+      .lease_for = parse_time("lease-for", flags.lease_for, std::chrono::milliseconds{1}),
+      .merge = flags.merge};
   if (flags.on_store_error == "allow") settings.on_store_error = OnStoreError::allow;
   if (flags.on_store_error == "deny") settings.on_store_error = OnStoreError::deny;
   if (flags.store.empty()) return;
@@ -122,6 +125,9 @@ void add_serve_flags(CLI::App& app, ServeFlags& flags) {
   app.add_flag("--no-remember-denials", flags.no_remember_denials,
                "ask the store again about a key just denied");
   app.add_flag("--merge", flags.merge, "one call at a time for each key; later checks share the next");
+  number("--lease", flags.lease, 1'000'000'000,
+         "units of each key that are taken from the store at a time; 1: none");
+  time("--lease-for", flags.lease_for, "what is left of them then goes back");
   file("--store-tls-ca", s.store_tls_ca, "CA of the store's certificate (PEM) [the system's]");
   file("--store-tls-cert", s.store_tls_cert, "certificate chain for the store (PEM)");
   file("--store-tls-key", s.store_tls_key, "its private key (PEM)");
@@ -160,6 +166,7 @@ Settings settings_from(const ServeFlags& flags, const CLI::App& app) {
       parse_time("max-wait", flags.max_wait, std::chrono::milliseconds{1}));
   if (settings.max_wait > std::chrono::hours{24})
     throw std::runtime_error("max-wait: " + flags.max_wait + " is above the maximum (24h)");
+  settings.store_options.longest_wait = settings.max_wait;
   if (settings.tls_cert.empty() != settings.tls_key.empty()) {
     throw std::runtime_error("tls-cert and tls-key must be given together");
   }

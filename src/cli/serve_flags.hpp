@@ -2,6 +2,7 @@
 // their values.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,8 @@ struct ServeFlags {
   std::string local_share = "100%";
   bool no_remember_denials = false;
   bool merge = false;
+  std::uint64_t lease = 1;
+  std::string lease_for = "1s";
   server::Settings settings;  // those that need no translation
 };
 

@@ -92,6 +92,9 @@ class Flat {
     return std::to_string(hold.estimate) + " for " + core::to_text(hold.ttl) + ", at most " +
            to_text(hold.at_most);
   }
+  static std::string text_of(const Lease& lease) {
+    return lease.units == 0 ? "" : std::to_string(lease.units) + " for " + core::to_text(lease.time);
+  }
 
   std::string text_of(const Override& each, const NamedLimit& limit) const {
     std::vector<std::string> parts;
@@ -164,6 +167,7 @@ class Flat {
       say("when_full", limit.when_full == WhenFull::allow ? "allow" : "deny", 0);
     if (limit.max_wait.count() >= 0) say("max_wait", core::to_text(limit.max_wait), 0);
     say("hold", text_of(limit.hold), limit.hold.place.line);
+    say("lease", text_of(limit.lease), limit.lease.place.line);
     std::vector<std::string> order;
     for (const Override& each : limit.overrides) {
       const std::string name = "overrides[" + text_of(each.when) + "]";

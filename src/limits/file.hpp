@@ -170,6 +170,13 @@ struct Hold {
   Place at_most_place{};  // line 0: unsaid
 };
 
+// Units that a server takes from a shared store ahead of time.
+struct Lease {
+  std::uint64_t units = 0;  // 0: the limit has no lease
+  std::chrono::nanoseconds time = std::chrono::seconds{1};
+  Place place{};
+};
+
 struct NamedLimit {
   std::string name;
   std::string id;               // its identity in every store; the name unless `id:` says otherwise
@@ -193,6 +200,7 @@ struct NamedLimit {
   // be told a service's whole traffic.
   bool show = false;
   Hold hold;
+  Lease lease;
   Place place{};
   Place within_place{};
   Place shadow_place{};

@@ -14,6 +14,8 @@ namespace weir::inline v0_1::limits {
 void judge_hierarchy(File& file, Findings& findings);
 // Of each limit alone: its overrides, windows, costs, shares and holds.
 void judge_limits(const File& file, Findings& findings);
+// What is said for a shared store.
+void judge_store(const File& file, Findings& findings);
 // Fills Route::meets, and finds routes that cannot be reached, limits that none uses, and requests of too
 // many checks; and waiting that another limit does not bear.
 void judge_routes(File& file, Findings& findings);

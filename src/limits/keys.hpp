@@ -12,15 +12,16 @@ using Words = std::vector<std::string>;
 inline const Words kTop = {"version", "classes", "ceiling",  "hash_tag", "lists",
                            "limits",  "routes",  "gateways", "answers"};
 inline const Words kList = {"file"};
-inline const Words kLimit = {"by",      "group_ip",       "rate",      "within",  "leave",
-                             "reserve", "guarantee",      "overrides", "deny",    "allow",
-                             "cost",    "required",       "shadow",    "show",    "id",
-                             "hold",    "on_store_error", "when_full", "max_wait"};
+inline const Words kLimit = {"by",      "group_ip",       "rate",      "within",   "leave",
+                             "reserve", "guarantee",      "overrides", "deny",     "allow",
+                             "cost",    "required",       "shadow",    "show",     "id",
+                             "hold",    "on_store_error", "when_full", "max_wait", "lease"};
 inline const Words kGroupIp = {"v4", "v6"};
 inline const Words kOverride = {"when", "until", "reason", "rate", "leave", "reserve", "guarantee", "cost"};
 inline const Words kCost = {"from"};
 inline const Words kCostCase = {"when", "cost"};
 inline const Words kHold = {"estimate", "ttl", "at_most"};
+inline const Words kLease = {"units", "for"};
 inline const Words kRoute = {"when", "class", "limits"};
 inline const Words kGateway = {"from",  "trusted",     "attributes", "address",
                                "token", "deny_status", "on_missing", "odd_paths"};

@@ -112,6 +112,22 @@ void read_hold(Context& context, const Field& field, Hold& hold) {
   }
 }
 
+void read_lease(Context& context, const Field& field, Lease& lease) {
+  if (!is_map(context, field)) return;
+  const Map map(context, field, keys::kLease);
+  lease.place = field.key;
+  if (const Field units = map["units"]) {
+    read_text(context, units, 4, lease.units,
+              [](std::string_view text) { return read_integer(text, 2, kMostUnits); });
+  } else {
+    context.error_at_key(4, field, "missing units: how many a server takes at a time");
+  }
+  if (const Field time = map["for"]) {
+    if (read_text(context, time, 4, lease.time, read_time_span) && lease.time.count() == 0)
+      context.error(4, time, "'" + time.text() + "' leaves no time to spend it in");
+  }
+}
+
 Override read_override(Context& context, const Field& field, const NamedLimit& limit, bool windows_right) {
   Override read;
   read.place = field.place();
@@ -139,7 +155,7 @@ Override read_override(Context& context, const Field& field, const NamedLimit& l
 
 // What the other algorithms cannot do.
 void refuse_with_windows(Context& context, const Map& map, const NamedLimit& limit) {
-  constexpr std::array kOfGcra = {"leave", "reserve", "guarantee", "within", "max_wait", "hold"};
+  constexpr std::array kOfGcra = {"leave", "reserve", "guarantee", "within", "max_wait", "hold", "lease"};
   const auto other = std::find_if(limit.windows.begin(), limit.windows.end(),
                                   [](const Window& each) { return each.rule.algorithm != Algorithm::gcra; });
   if (other == limit.windows.end()) return;
@@ -163,7 +179,7 @@ void refuse_with_windows(Context& context, const Map& map, const NamedLimit& lim
 
 // What says something about a burst needs one.
 void refuse_without_windows(Context& context, const Map& map) {
-  constexpr std::array kOfRate = {"leave", "reserve", "guarantee", "cost", "hold", "max_wait"};
+  constexpr std::array kOfRate = {"leave", "reserve", "guarantee", "cost", "hold", "max_wait", "lease"};
   if (map["rate"] || (!map["deny"] && !map["allow"])) return;  // of the second, more is told
   for (const char* key : kOfRate) {
     if (const Field field = map[key]) context.error_at_key(6, field, "the limit has no rate");
@@ -212,6 +228,7 @@ NamedLimit read_limit(Context& context, const std::string& name, const Field& fi
     limit.max_wait_place = wait.place();
   }
   if (const Field hold = map["hold"]) read_hold(context, hold, limit.hold);
+  if (const Field lease = map["lease"]) read_lease(context, lease, limit.lease);
   if (const Field overrides = map["overrides"]; overrides && is_list(context, overrides)) {
     for (const Field& item : items_of(overrides))
       limit.overrides.push_back(read_override(context, item, limit, windows_right));

@@ -245,6 +245,7 @@ void read_top(Context& context, const Node& root) {
   judge_limits(file, context.findings);
   judge_guarantees(file, context.findings);
   judge_routes(file, context.findings);
+  judge_store(file, context.findings);
 }
 
 }  // namespace

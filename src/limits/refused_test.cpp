@@ -931,6 +931,43 @@ limits:
 )",
      R"(limits.yaml:4:42: limits.a.guarantee: a guarantee counts by gcra, not by fixed_window
 )"},
+    {29, R"(version: 1
+limits:
+  a: { rate: 1/ms burst 2, on_store_error: local 25%, overrides: [{ when: { t: x }, rate: 1/ms burst 1 }], by: [t] }
+  b: { rate: 1/ms burst 3, on_store_error: local 30% }
+  c: { rate: 1/ms burst 4, on_store_error: local 25% }
+)",
+     R"(limits.yaml:3:44: warning: limits.a.on_store_error: 25% of the burst of '1/ms' is less than one unit, and each server hands out one: 4 servers together exceed the burst by 3
+)"},
+    {4, R"(version: 1
+limits:
+  a: { rate: 10/s, lease: {} }
+  b: { rate: 10/s, lease: { units: 1, for: 0s } }
+)",
+     R"(limits.yaml:3:20: limits.a.lease: missing units: how many a server takes at a time
+limits.yaml:4:36: limits.b.lease.units: '1' is not a whole number from 2 to 9223372036854775807
+limits.yaml:4:44: limits.b.lease.for: '0s' leaves no time to spend it in
+)"},
+    {27, R"(version: 1
+limits:
+  a: { rate: 10/s algorithm=fixed_window, lease: { units: 5 } }
+)",
+     R"(limits.yaml:3:43: limits.a.lease: only gcra can do this; '10/s algorithm=fixed_window' counts by fixed_window
+)"},
+    {30, R"(version: 1
+limits:
+  a: { rate: 10/s burst 20, lease: { units: 20 } }
+  b: { rate: 10/s, lease: { units: 5 } }
+  c: { rate: 10/s }
+  d: { rate: 10/s, lease: { units: 5 } }
+routes:
+  - { when: { path: /a }, limits: [a, d] }
+  - { when: { path: /b }, limits: [b, c] }
+  - { limits: [d, c] }
+)",
+     R"(limits.yaml:3:29: warning: limits.a.lease: 20 units are the whole burst of '10/s burst 20': one server may take all that others could have
+limits.yaml:4:20: warning: limits.b.lease: no request can spend it: each meets 'c' too, or another limit that has no lease
+)"},
     {4, R"(version: 1
 answers: { headers: [ratelimit-11, draft-06, x-ratelimit, draft-03] }
 )",
@@ -1054,7 +1091,7 @@ TEST(Refused, is_told_with_its_line_what_was_written_and_what_is_allowed) {
 TEST(Refused, every_rule_has_an_example) {
   std::set<int> rules = {24};
   for (const Row& row : rows()) rules.insert(row.rule);
-  EXPECT_EQ(rules.size(), 28U);
+  EXPECT_EQ(rules.size(), 30U);
 }
 
 std::string only(const Reading& reading) {

@@ -109,6 +109,9 @@ store::Limit Set::count(const NamedLimit& said, const core::Rule& rule, std::str
         said.when_full == limits::WhenFull::allow ? weir::WhenFull::allow : weir::WhenFull::deny;
   const std::uint64_t lowest = said.leave.shares.empty() ? 0 : said.leave.shares.back().millionths;
   if (state != kGuarantee) limit.lowest_kept = part_of(rule.quota, lowest + said.reserve.share.millionths);
+  // A limit of the file says for itself whether it is leased.
+  limit.sharing.lease = said.lease.units;
+  limit.sharing.lease_for = said.lease.time;
   const auto burst = static_cast<std::uint64_t>(rule.quota.burst());
   limit.holding.settles = said.hold.estimate != 0;
   if (limit.holding.settles && said.reserve_place().line == 0) {

@@ -51,6 +51,7 @@ struct Limit {
   double local_share = 0;
   bool shadow = false;
   std::uint8_t inside = store::Check::kNoGuarantee;
+  std::uint64_t lease = 0;
 };
 // An answer: with a cause, Redis did not decide.
 struct Outcome {

@@ -8,14 +8,16 @@
 --             ALGORITHM cost limit period      for each other algorithm
 --             give_back T need at              what gcra has charged at that time, as far as it is still owed
 --             'give_back redis-cell' T need at
+--             cap T full most                  gcra's state owes no more than full, or than most while its line is there
+--             'cap redis-cell' T full most
 --           before the first of the four, in this order:
 --             'look '                          nothing of this call is charged
 --             'shadow '                        it stops no other, and is charged when it allows and none is stopped
 --             'inside k full '                 the full that holds when limit k, an earlier one, is allowed
 --           for one limit that is asked for n times at this moment, two more: 'times n'
 --           and last, only in tests, the time instead of the server's: 's us'
---           of a give_back a second key may be named, the limit's line (reserve.lua): while that is there nothing
---           goes back, because those who wait or hold count on what was owed before them
+--           of a give_back and a cap a second key may be named, the limit's line (reserve.lua): while that is there
+--           nothing goes back, because those who wait or hold count on what was owed before them
 --           or 'reset weir n', 'reset redis-cell': the keys are limits to forget, all of this one call; the last n of
 --           them are the lines of limits, which go too and are not counted
 --   answer  1 when it was charged, 0 when a limit that is not a shadow's denies, or how many of n, the first ones; the
@@ -32,7 +34,8 @@
 --                           keeps that; once the debt is counted by another T it is gone
 --   fixed_window, _clock    'weir1f end used'
 --   sliding_window_counter  'weir1c end prev cur', the end being that of the window after the one of cur
---   sliding_window_log      a list: 'weir1l used', then 'at units' for each admission, oldest first
+--   sliding_window_log      a list: 'weir2l gone', then 'at total' for each admission, oldest first: the units that have
+--                           been admitted since the list began, and of those the ones that are no longer in it
 --
 --   redis-cell              'tat', and no mark, as redis-cell and throttled write it
 --
@@ -185,17 +188,20 @@ function decide.gcra(text, at)
 end
 decide['redis-cell'] = decide.gcra
 
+-- The tat of a state, its T and the mark of its line, which redis-cell's does not tell; false for any other text.
+local function tat_of(text)
+  if match(kind, 'redis%-cell$') then return s - (match(text, tat_alone) or 0) <= 60 and text end
+  return gcra_state(text)
+end
+local function with_tat(ts, tn, of, mark)
+  return of and format('weir1g %d%09d %s%s', ts, tn, of, mark or '') or format('%d%09d', ts, tn)
+end
+
 -- What was charged at a time drains first, so at + need - now is still owed of it. That is what goes back, and not
 -- more: what has drained meanwhile others have been admitted for. A debt in another T stays as it is.
 function decide.give_back(text, at)
   if not text then return true end
-  local alone = kind == 'give_back redis-cell'
-  local tat, of, mark
-  if alone then
-    tat = s - (match(text, tat_alone) or 0) <= 60 and text
-  else
-    tat, of, mark = gcra_state(text)
-  end
+  local tat, of, mark = tat_of(text)
   if not tat then return nil end
   if of and of ~= ARGV[at + 1] then return true end
   local ts, tn = pair(tat)
@@ -209,10 +215,23 @@ function decide.give_back(text, at)
   if less(debt_s, debt_n, back_s, back_n) then back_s, back_n = debt_s, debt_n end
   if back_s == 0 and back_n == 0 then return true end
   ts, tn = subtract(ts, tn, back_s, back_n)
-  if alone then return true, format('%d%09d', ts, tn) end
-  return true, format('weir1g %d%09d %s%s', ts, tn, of, mark)
+  return true, with_tat(ts, tn, of, mark)
 end
 decide['give_back redis-cell'] = decide.give_back
+
+-- What was charged while this clock was ahead; what was reserved then can no longer be given back. A line is a set, not a text: where one is, to get it is an error.
+function decide.cap(text, at)
+  if not text then return true end
+  local tat, of = tat_of(text)
+  if not tat then return nil end
+  if of and of ~= ARGV[at + 1] then return true end
+  local most_s, most_n = pair(ARGV[KEYS[2] and redis.pcall('GET', KEYS[2]) and at + 3 or at + 2])
+  most_s, most_n = add(s, n, most_s, most_n)
+  local ts, tn = pair(tat)
+  if not less(most_s, most_n, ts, tn) then return true end
+  return true, with_tat(most_s, most_n, of)
+end
+decide['cap redis-cell'] = decide.cap
 
 -- The end of the window that now is in, windows being multiples of the period.
 local function end_of_window(Ps, Pn)
@@ -277,23 +296,51 @@ function decide.sliding_window_counter(text, at)
   return true, format('weir1c %d%09d %d %d', es, en, prev, cur + cost)
 end
 
--- A log is not one text but a list, read from its ends and as far as needed. Returns whether the request is
--- allowed; what the client needs for its decision, {used, the newest time, the time of the admission that has
--- to leave first}, or false when nothing counts; and how to charge it. Nothing at all: as above.
+-- A log is not one text but a list, in which nothing is read one by one: its times and its totals only grow, so what
+-- is looked for lies between two entries that are found by halves. Returns whether the request is allowed; what the
+-- client needs for its decision, {used, the newest time, the time of the admission that has to leave first}, or false
+-- when nothing counts; and how to charge it. Nothing at all: as above.
+local MOST_TOTAL = 9e15
+
+-- One of a former build, 'weir1l used' and then 'at units', or one whose totals have grown too large: written again,
+-- from a total of 0, which has to come to `used`. All of it is read, once. Returns the total.
+local function renew_log(key, used, units_of, ends_at)
+  local entries, total, before, first, chunk = {}, 0, 0, 1, nil
+  repeat
+    chunk = call('LRANGE', key, first, first + 999)
+    for _, each in ipairs(chunk) do
+      local at_text, number = match(each, '^(%d+) (%d+)$')
+      if not at_text then return nil end
+      total, before = total + units_of(number + 0, before), number + 0
+      entries[#entries + 1] = format('%s %d', at_text, total)
+    end
+    first = first + 1000
+  until #chunk < 1000
+  if total ~= used then return nil end
+  call('DEL', key)
+  call('RPUSH', key, 'weir2l 0')
+  for i = 1, #entries, 1000 do call('RPUSH', key, unpack(entries, i, math.min(i + 999, #entries))) end
+  call('PEXPIREAT', key, ends_at)
+  return total
+end
+
 local function decide_log(key, at)
   local cost, limit = tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2])
   local Ps, Pn = pair(ARGV[at + 3])
   local fits = cost > 0 and cost <= limit
   local last = read('LINDEX', key, -1)
   local function begin()
-    return fits or cost == 0, false, fits and {cost = cost, used = cost, stale = last, s = s, n = n, Ps = Ps, Pn = Pn}
+    return fits or cost == 0, false,
+           fits and {cost = cost, gone = 0, total = cost, stale = last, s = s, n = n, Ps = Ps, Pn = Pn}
   end
   if not last then return begin() end
-  local newest, newest_units = match(last, '^(%d+) (%d+)$')
-  local used = newest and tonumber(match(call('LINDEX', key, 0), '^weir1l (%d+)$'))
-  if not used or #newest > 19 then return nil end
+  local newest, total = match(last, '^(%d+) (%d+)$')
+  if not newest or #newest > 19 then return nil end
+  local form, gone = match(call('LINDEX', key, 0), '^weir([12])l (%d+)$')
+  if not form then return nil end
   local ls, ln = pair(newest)
-  if less(9223372036, 854775807, ls, ln) or not ahead_of(add(ls, ln, Ps, Pn)) then return nil end
+  local ends_s, ends_n = add(ls, ln, Ps, Pn)
+  if less(9223372036, 854775807, ls, ln) or not ahead_of(ends_s, ends_n) then return nil end
 
   -- It is never decided earlier than its newest admission.
   local ds, dn = s, n
@@ -302,53 +349,73 @@ local function decide_log(key, at)
     return not less(ds, dn, add(as, an, Ps, Pn))
   end
   if has_left(ls, ln) then return begin() end
+  gone, total = gone + 0, total + 0
+  if form == '1' then
+    total = renew_log(key, gone, function(units) return units end, expiry(ends_s, ends_n))
+    gone = 0
+  elseif total + cost > MOST_TOTAL then
+    local left = gone
+    total = renew_log(key, total - gone, function(its, before) return its - math.max(before, left) end,
+                      expiry(ends_s, ends_n))
+    gone = 0
+  end
+  if not total then return nil end
 
-  local chunk, before, i = {}, 0, 0  -- the entries before + 1 ...
-  local function next_entry()
-    i = i + 1
-    if i > before + #chunk then
-      before, chunk = i - 1, call('LRANGE', key, i, i + 15)
+  -- The first entry after `from` for which that holds; nothing where something else lies among them.
+  local function first_after(from, holds)
+    local low, high, step = from, from + 1, 1
+    local function at_index(i)
+      local text = call('LINDEX', key, i)
+      if not text then return true end
+      local at_text, its = match(text, '^(%d+) (%d+)$')
+      if not at_text then return nil end
+      return holds(at_text, its + 0), at_text, its + 0
     end
-    local time_text, units = match(chunk[i - before] or '', '^(%d+) (%d+)$')
-    return time_text, tonumber(units)
+    while true do
+      local found = at_index(high)
+      if found == nil then return nil end
+      if found then break end
+      low, high, step = high, high + 2 * step, 2 * step
+    end
+    while high - low > 1 do
+      local middle = floor((low + high) / 2)
+      local found = at_index(middle)
+      if found == nil then return nil end
+      if found then high = middle else low = middle end
+    end
+    local _, at_text, its = at_index(high)
+    return high, at_text, its
   end
-  local entry, units = next_entry()
-  while entry and has_left(pair(entry)) do
-    used = used - units
-    entry, units = next_entry()
-  end
-  if not entry or used < 1 or used > 0xffffffff then return nil end
+
+  local live = first_after(0, function(at_text) return not has_left(pair(at_text)) end)
+  if not live then return nil end
+  if live > 1 then gone = tonumber(match(call('LINDEX', key, live - 1), '(%d+)$')) end
+  local used = total - gone
+  if used < 1 or used > 0xffffffff then return nil end
 
   local state = {used, newest, newest}
   if cost == 0 or cost > limit then return cost == 0, state end
   if cost <= limit - used then
-    return true, state, {cost = cost, used = used + cost, left = i - 1, s = ds, n = dn, Ps = Ps, Pn = Pn,
-                         merged = ds == ls and dn == ln and newest_units + cost}
+    return true, state, {cost = cost, gone = gone, total = total + cost, left = live - 1, s = ds, n = dn, Ps = Ps,
+                         Pn = Pn, merged = ds == ls and dn == ln}
   end
-  local excess = used + cost - limit
-  while entry and units < excess do
-    excess = excess - units
-    entry, units = next_entry()
-  end
-  if not entry then return nil end
-  state[3] = entry
+  local must_leave = gone + used + cost - limit
+  local _, leaves = first_after(live - 1, function(_, its) return its >= must_leave end)
+  if not leaves then return nil end
+  state[3] = leaves
   return false, state
 end
 
 local function charge_log(key, log)
-  local used = format('weir1l %d', log.used)
   if not log.left then
     if log.stale then call('DEL', key) end
-    call('RPUSH', key, used)
+    call('RPUSH', key, 'weir2l 0')
   elseif log.left > 0 then
     call('LTRIM', key, log.left, -1)
+    call('LSET', key, 0, format('weir2l %d', log.gone))
   end
-  call('LSET', key, 0, used)
-  if log.merged then
-    call('LSET', key, -1, format('%d%09d %d', log.s, log.n, log.merged))
-  else
-    call('RPUSH', key, format('%d%09d %d', log.s, log.n, log.cost))
-  end
+  local entry = format('%d%09d %d', log.s, log.n, log.total)
+  call(log.merged and 'LSET' or 'RPUSH', key, unpack(log.merged and {-1, entry} or {entry}))
   call('PEXPIREAT', key, expiry(add(log.s, log.n, log.Ps, log.Pn)))
 end
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "store/form.hpp"
@@ -35,26 +36,49 @@ std::optional<Decision> Fallback::uncounted(const store::Limit& limit, Cost cost
   return std::nullopt;
 }
 
+namespace {
+
+using Wide = unsigned __int128;
+
+constexpr Wide kMillion = 1'000'000;
+constexpr Wide kMostTime = std::numeric_limits<std::int64_t>::max();
+
+// A share is a whole number of millionths: one that a double cannot hold exactly is the nearest, and any
+// other is rounded down.
+Wide millionths_of(double share) {
+  const double exact = share * static_cast<double>(kMillion);
+  const double nearest = std::round(exact);
+  const double kept = std::abs(exact - nearest) < 1e-6 ? nearest : std::floor(exact);
+  return static_cast<Wide>(std::max(kept, 1.0));
+}
+
+// The interval is scaled and never the count: one unit each millisecond has no whole units to share, and a
+// quarter of it is one each 4 ms. It is rounded up, so that all shares together are never above the whole.
+// The least burst is one unit; a burst x T that nanoseconds cannot hold loses units.
+Quota share_of_quota(const Quota& whole, double share) {
+  const Wide part = millionths_of(share);
+  const auto whole_interval = static_cast<Wide>(whole.emission_interval().count());
+  const Wide interval = std::min((whole_interval * kMillion + part - 1) / part, kMostTime);
+  const Wide most = kMostTime / interval;
+  const Wide burst = std::clamp<Wide>(static_cast<Wide>(whole.burst()) * part / kMillion, 1, most);
+  return Quota::make({1, nanoseconds{static_cast<std::int64_t>(interval)}}, static_cast<std::int64_t>(burst))
+      .value();
+}
+
+}  // namespace
+
 const Quota& Fallback::scaled(const Quota& quota, double share) {
   if (share >= 1) return quota;
   const auto known = std::find_if(scaled_.begin(), scaled_.end(), [&](const Scaled& each) {
     return each.whole == quota && each.by == share;
   });
   if (known != scaled_.end()) return known->share;
-  const auto part = [share](std::int64_t units) {
-    return std::max<std::int64_t>(1,
-                                  static_cast<std::int64_t>(std::floor(static_cast<double>(units) * share)));
-  };
-  const Scaled made{
-      quota, share,
-      Quota::make({part(quota.rate().count), quota.rate().period}, part(quota.burst())).value_or(quota)};
+  const Scaled made{quota, share, share_of_quota(quota, share)};
   if (scaled_.size() < kScaled) return scaled_.emplace_back(made).share;
   return (scaled_[next_++ % kScaled] = made).share;
 }
 
 namespace {
-
-using Wide = unsigned __int128;
 
 Wide whole_burst(const Quota& quota) {
   return static_cast<Wide>(quota.burst()) * static_cast<Wide>(quota.emission_interval().count());
@@ -63,6 +87,13 @@ Wide whole_burst(const Quota& quota) {
 // The same part of the one burst as this is of the other, rounded up.
 std::uint64_t as_part(std::uint64_t time, const Quota& of, const Quota& to) {
   return static_cast<std::uint64_t>((time * whole_burst(to) + whole_burst(of) - 1) / whole_burst(of));
+}
+
+// What is owed of the burst is owed of its share; what is owed beyond it, which is booked ahead, drains in
+// the same time.
+std::uint64_t debt_as_part(std::uint64_t debt, const Quota& of, const Quota& to) {
+  const std::uint64_t of_burst = std::min(debt, static_cast<std::uint64_t>(whole_burst(of)));
+  return as_part(of_burst, of, to) + (debt - of_burst);
 }
 
 }  // namespace
@@ -169,7 +200,9 @@ nanoseconds debt_of(const core::Rule& rule, const Decision& answer) {
   const nanoseconds interval = quota.emission_interval();
   const nanoseconds full = interval * quota.burst();
   const std::int64_t left = std::clamp<std::int64_t>(answer.remaining, 0, quota.burst());
-  // What a class keeps free may be owed by others: nothing left then says little.
+  // Beyond the burst there is what was booked ahead. What a class keeps free may be owed by others: nothing
+  // left then says little.
+  if (rule.algorithm == Algorithm::gcra && left == 0 && answer.reset_after > full) return answer.reset_after;
   const nanoseconds most = left > 0 ? full - rule.kept - interval * left : full;
   const nanoseconds above = full - rule.kept - interval * (left + 1);
   // As GCRA has it in the present T, all but a part of a unit is the same.
@@ -178,12 +211,12 @@ nanoseconds debt_of(const core::Rule& rule, const Decision& answer) {
 }
 
 void Fallback::owe(const store::Limit& limit, const core::Rule& rule, std::string_view key,
-                   const Decision& answer, nanoseconds now) {
+                   const Decision& answer, nanoseconds now, nanoseconds most) {
   if (limit.on_store_error != OnStoreError::local) return;
-  auto debt = static_cast<std::uint64_t>(debt_of(rule, answer).count());
+  auto debt = static_cast<std::uint64_t>(std::min(debt_of(rule, answer), most).count());
   if (debt == 0) return;
   const Quota& share = scaled(rule.quota, share_of(limit));
-  debt = as_part(debt, rule.quota, share);
+  debt = debt_as_part(debt, rule.quota, share);
   // The store decided before its answer came, so its tat is this late at the latest: a round trip too late at
   // most.
   const std::uint64_t tat = static_cast<std::uint64_t>(now.count()) + debt;

@@ -29,7 +29,8 @@ class Fallback {
   using nanoseconds = std::chrono::nanoseconds;
 
   // `share`, above 0 and at most 1, is the part of each limit that this process may admit, where a limit does
-  // not say another. What a class keeps free is scaled like the burst, but leaves it one unit.
+  // not say another: its interval is that much longer, and its burst that much smaller, but one unit at
+  // least. What a class keeps free is scaled like the burst, but leaves it one unit.
   Fallback(store::EmbeddedStore& embedded, double share) : embedded_(embedded), share_(share) {}
 
   // The hash of a check that needed no counting: nothing to give back.
@@ -54,9 +55,10 @@ class Fallback {
 
   // The shared store has just answered this by this rule, and the answer has come: the key owes here at least
   // as much. A share of the limit owes the same share of its debt, so that all processes together have left
-  // what the store had. A key that finds no room in the embedded store is left out.
+  // what the store had. `most` is what anybody can owe; nothing less may be said without a reason, because
+  // what is cut off is handed out again. A key that finds no room in the embedded store is left out.
   void owe(const store::Limit& limit, const core::Rule& rule, std::string_view key, const Decision& answer,
-           nanoseconds now);
+           nanoseconds now, nanoseconds most = nanoseconds::max());
   // What count() and owe() have left of a key; `hash` is hash_of() of it.
   void forget(std::uint64_t hash, nanoseconds now);
   std::uint64_t hash_of(const store::Limit& limit, std::string_view key) const;
@@ -81,9 +83,8 @@ class Fallback {
   std::size_t next_ = 0;
 };
 
-// What an answer says is owed, in the present T of the quota: at most the whole burst, however far ahead the
-// store's clock may be; a window's used units, as GCRA counts them; and the units of a debt that drains at a
-// former pace.
+// What an answer says is owed, in the present T of the quota: all of it, what was booked ahead too; a
+// window's used units, as GCRA counts them; and the units of a debt that drains at a former pace.
 std::chrono::nanoseconds debt_of(const core::Rule& rule, const Decision& answer);
 
 }  // namespace weir::redis

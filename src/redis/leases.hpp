@@ -71,6 +71,12 @@ class Leases {
     return std::nullopt;
   }
 
+  // Whether spend() would allow it.
+  bool has(std::uint64_t hash, const Quota& quota, Cost cost, nanoseconds now, std::uint32_t resets) const {
+    const auto found = leases_.find(hash);
+    return found != leases_.end() && allows(found->second, quota, cost, now, resets);
+  }
+
   // An allowance for `cost`, if the key's lease has as much left. What it says is left is the lease's; the
   // key may have more.
   struct Spent {
@@ -82,13 +88,9 @@ class Leases {
     const auto found = leases_.find(hash);
     if (found == leases_.end()) return std::nullopt;
     Lease& lease = found->second;
-    const std::uint64_t left = lease.left(now);
-    if (left == 0 || left < cost.units || now >= lease.until || lease.quota != quota ||
-        lease.resets != resets) {
-      return std::nullopt;
-    }
+    if (!allows(lease, quota, cost, now, resets)) return std::nullopt;
+    const auto rest = static_cast<std::int64_t>(lease.left(now) - cost.units);
     lease.spent += cost.units;
-    const auto rest = static_cast<std::int64_t>(left - cost.units);
     return Spent{{Verdict::allowed, quota.burst(), rest, std::nullopt, lease.drained_at() - now},
                  lease.charged_at};
   }
@@ -109,6 +111,13 @@ class Leases {
   bool empty() const { return leases_.empty(); }
 
  private:
+  static bool allows(const Lease& lease, const Quota& quota, Cost cost, nanoseconds now,
+                     std::uint32_t resets) {
+    const std::uint64_t left = lease.left(now);
+    return left > 0 && left >= cost.units && now < lease.until && lease.quota == quota &&
+           lease.resets == resets;
+  }
+
   std::unordered_map<std::uint64_t, Lease> leases_;
 };
 

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "redis/denial_memory.hpp"
+#include "redis/store_clock.hpp"
 
 namespace weir::inline v0_1::redis {
 
@@ -24,6 +25,7 @@ class Resets {
 struct ProcessMemory {
   Resets resets;
   DenialMemory denials;
+  StoreClock store_clock;
 };
 
 }  // namespace weir::redis

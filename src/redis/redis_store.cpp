@@ -160,6 +160,11 @@ class [[gnu::visibility("hidden")]] RedisStore::Impl final : public store::Asker
     }
     asio::post(context_, [this, &wait, &requests] {
       const std::chrono::nanoseconds now = clock_();
+      for (const store::Request* const each : requests) {
+        for (const store::Check& check : each->checks) {
+          if (check.limit->sharing.lease > 1) watch_leases();
+        }
+      }
       // One more than there are, so that none of those that are answered meanwhile is the last.
       ++wait.open;
       store_->submit(requests, {now, now});

@@ -49,7 +49,7 @@ struct Reserving {
 struct Undoing {
   Ticket ticket;  // nobody's: that of a reservation whose answer did not come
   store::Verb verb;
-  std::chrono::nanoseconds deadline;
+  std::chrono::nanoseconds patience;  // for each of its questions
   std::uint16_t slot = 0;
   std::string record;
   std::uint64_t actual = 0;

@@ -61,7 +61,7 @@ std::string_view mark_of(Algorithm algorithm) {
     case Algorithm::fixed_window_clock:
       return "weir1f ";
     case Algorithm::sliding_window_log:
-      return "weir1l ";
+      return "weir2l ";
     case Algorithm::sliding_window_counter:
       return "weir1c ";
   }
@@ -341,10 +341,11 @@ void append_times(std::string& out, const Ask& ask, std::size_t times, std::opti
   append_time(to, now);
 }
 
-void append_give_back(std::string& out, const Ask& ask, std::string_view line, nanoseconds charged_at,
-                      std::optional<nanoseconds> now) {
-  const auto interval = static_cast<std::uint64_t>(ask.rule->quota.emission_interval().count());
-  const bool alone = ask.format == Format::redis_cell;
+namespace {
+
+// What changes the state of gcra of one key, beside which its line may lie.
+void append_change(std::string& out, const char* what, const Ask& ask, std::string_view line,
+                   std::uint64_t first, std::uint64_t second, std::optional<nanoseconds> now) {
   const std::size_t keys = line.empty() ? 1 : 2;
   resp::Writer to(out);
   to.array(3 + keys + kWordsOfLimit + (now ? 1 : 0));
@@ -353,11 +354,26 @@ void append_give_back(std::string& out, const Ask& ask, std::string_view line, n
   to.number(keys);
   to.bulk(ask.key);
   if (!line.empty()) to.bulk(line);
-  to.bulk(alone ? "give_back redis-cell" : "give_back");
-  to.number(interval);
-  to.number(ask.cost.units * interval);
-  to.number(static_cast<std::uint64_t>(charged_at.count()));
+  to.bulk(ask.format == Format::redis_cell ? std::string(what) + " redis-cell" : what);
+  to.number(static_cast<std::uint64_t>(ask.rule->quota.emission_interval().count()));
+  to.number(first);
+  to.number(second);
   append_time(to, now);
+}
+
+}  // namespace
+
+void append_give_back(std::string& out, const Ask& ask, std::string_view line, nanoseconds charged_at,
+                      std::optional<nanoseconds> now) {
+  const auto interval = static_cast<std::uint64_t>(ask.rule->quota.emission_interval().count());
+  append_change(out, "give_back", ask, line, ask.cost.units * interval,
+                static_cast<std::uint64_t>(charged_at.count()), now);
+}
+
+void append_cap(std::string& out, const Ask& ask, std::string_view line, nanoseconds full, nanoseconds most,
+                std::optional<nanoseconds> now) {
+  append_change(out, "cap", ask, line, static_cast<std::uint64_t>(full.count()),
+                static_cast<std::uint64_t>(most.count()), now);
 }
 
 void append_reset(std::string& out, std::span<const std::string> keys, std::span<const std::string> lines,

@@ -71,6 +71,11 @@ void append_times(std::string& out, const Ask& ask, std::size_t times,
 void append_give_back(std::string& out, const Ask& ask, std::string_view line,
                       std::chrono::nanoseconds charged_at, std::optional<std::chrono::nanoseconds> now = {});
 
+// Cuts what is owed beyond `full`, or beyond `most` while anything is kept under `line`: after a step of the
+// store's clock. The answer has nothing to read.
+void append_cap(std::string& out, const Ask& ask, std::string_view line, std::chrono::nanoseconds full,
+                std::chrono::nanoseconds most, std::optional<std::chrono::nanoseconds> now = {});
+
 // Forgets what is charged to these keys, all of one slot: the answer is how many had something to forget. One
 // that holds something else stays as it is and makes the answer an error, WRONGTYPE, once the others are
 // forgotten. What is kept beside them under `lines` goes too, uncounted. At most kMostReset keys in one call,

@@ -29,19 +29,6 @@ void tell(Request* request, const Decision& decision, Source source, Fault fault
   finish(*request);
 }
 
-// Leases are GCRA's, for those who spend, and not for a class that keeps something free: what it took ahead
-// it would have when others need it.
-bool wants_lease(const Limit& limit, Cost cost) {
-  return limit.sharing.lease > 1 && core::can_give_back(limit.rule.algorithm) &&
-         limit.rule.kept.count() == 0 && cost.units > 0 &&
-         cost.units <= static_cast<std::uint64_t>(limit.rule.quota.burst());
-}
-
-std::uint64_t units_to_lease(const Limit& limit, Cost cost) {
-  return std::min(std::max(limit.sharing.lease, cost.units),
-                  static_cast<std::uint64_t>(limit.rule.quota.burst()));
-}
-
 }  // namespace
 
 void SharedStore::check_one(Request& request, nanoseconds now) {
@@ -74,8 +61,8 @@ void SharedStore::check_one(Request& request, nanoseconds now) {
 
 // For a lease alone, for those that come later.
 void SharedStore::ask_ahead(const Check& check, std::uint64_t hash, std::uint32_t resets,
-                            nanoseconds deadline, nanoseconds now) {
-  KeyCall call{.check = {keep(check, hash, resets), Ticket(), deadline, true}};
+                            nanoseconds deadline, nanoseconds now, std::uint64_t turn) {
+  KeyCall call{.check = {keep(check, hash, resets), Ticket(), deadline, true}, .turn = turn};
   call.lease = units_to_lease(*check.limit, check.cost);
   call.ahead = true;
   send(std::move(call), now);
@@ -108,6 +95,7 @@ void SharedStore::answered(KeyCall call, const Client::Result& result, nanosecon
   const std::span<Decision> decisions = call.more.empty() ? std::span(&one, 1) : std::span(several);
   std::string unreadable;
   if (cause == Cause::none) {
+    hear_clock(*result.value, call.at, now);
     const auto note = [&](auto read) {
       if (read) return;
       cause = Cause::other;
@@ -118,12 +106,14 @@ void SharedStore::answered(KeyCall call, const Client::Result& result, nanosecon
   }
   const bool charged = cause == Cause::none && decisions[0].allowed();
   const core::Rule& rule = call.check.limit.rule;
-  learn(cause == Cause::none ? Answered{rule, charged, &decisions.back()} : Answered{rule}, call.check, cost,
-        call.at, now);
+  const bool is_known = cause == Cause::none && !mend(call.check, rule, cost, decisions, now);
+  learn(is_known ? Answered{rule, charged, &decisions.back()} : Answered{rule}, call.check, cost, call.at,
+        now);
   const std::uint64_t hash = call.check.hash;
   if (call.ahead) {
     if (cause == Cause::none && decisions[0].allowed())
       grant_lease(call, decided_at(*result.value).value_or(nanoseconds{0}), now);
+    if (merging_.waits_for(hash, call.turn)) release(hash, std::nullopt, now);
     return;
   }
   if (cause == Cause::none && decisions[0].verdict == Verdict::denied && cost.units > call.check.cost.units) {

@@ -240,5 +240,55 @@ TEST(SharedStore, a_share_of_the_limit_is_what_is_admitted_locally) {
             "by 1: allowed 1 (connection)");
 }
 
+// All shares of a limit together stay within it, when they are asked all the time: a count of 1 has no part,
+// and an interval is rounded up to whole nanoseconds. Where the burst has no whole unit for each, each has
+// one.
+TEST(SharedStore, all_shares_together_admit_no_more_than_the_limit) {
+  struct Row {
+    const char* of;
+    std::size_t processes;
+    double share;
+    std::int64_t burst;  // of all of them
+  };
+  for (const Row& row : {Row{"1/1ms burst 100", 4, 0.25, 100},
+                         {"3/10ms burst 9", 3, 1.0 / 3, 6},
+                         {"1/1ms burst 1", 4, 0.25, 4},
+                         {"7/11ms burst 100", 3, 0.29, 87},
+                         {"1/1000001ns burst 10", 7, 1.0 / 7, 7}}) {
+    Habits habits;
+    habits.local_share = row.share;
+    SharedWorld world(kOne, habits, row.processes);
+    world.down = {"a"};
+    world.break_connections("a");
+    world.run(1ms);
+    const core::Rule of = rule(row.of);
+    const nanoseconds start = world.now;
+    std::int64_t admitted = 0;
+    for (world.run(0ns); world.now - start < 2s; world.run(250us)) {
+      for (std::size_t process = 0; process < row.processes; ++process) {
+        for (bool more = true; more;) {
+          const std::size_t id = world.check(of, "k", 1, {}, process);
+          more = world.requests[id].told->outcome.decision.allowed();
+          admitted += more ? 1 : 0;
+        }
+      }
+    }
+    const std::int64_t bound = row.burst + (world.now - start) / of.quota.emission_interval();
+    EXPECT_LE(admitted, bound) << row.of;
+    EXPECT_GE(admitted, bound * 85 / 100) << row.of;  // 3 x 29 % are 87 %
+  }
+}
+
+// Where nanoseconds do not hold the share, it is smaller and never the whole.
+TEST(SharedStore, a_share_of_the_longest_interval_is_not_the_whole) {
+  Habits habits;
+  habits.local_share = 0.01;
+  SharedWorld world(kOne, habits);
+  world.down = {"a"};
+  world.break_connections("a");
+  EXPECT_EQ(world.took(world.check(rule("1/100000h burst 25"), "k")), "allowed 0 (connection)");
+  EXPECT_TRUE(world.took(world.check(rule("1/100000h burst 25"), "k")).starts_with("denied for "));
+}
+
 }  // namespace
 }  // namespace weir::redis

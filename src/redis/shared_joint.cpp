@@ -1,6 +1,7 @@
 // Requests of several checks, charged all or none.
 #include "redis/shared_store.hpp"
 
+#include <algorithm>
 #include <array>
 #include <vector>
 
@@ -28,7 +29,8 @@ void SharedStore::check_jointly(Request& request, nanoseconds now) {
       return refuse(request, i, Fault::unsuitable, "two checks of a request have the same limit and key");
     }
     // Whether a guarantee is allowed nobody here knows: only beyond it a check has a rule that is known.
-    const bool is_known = kept.inside == Check::kNoGuarantee || denied[kept.inside];
+    const bool is_known =
+        (kept.inside == Check::kNoGuarantee || denied[kept.inside]) && !may_be_never(checks);
     if (const auto denial =
             is_known && !joint->look ? recall(kept.limit.rule, hash, kept.cost, now) : std::nullopt) {
       checks[i].decision = *denial;
@@ -47,6 +49,10 @@ void SharedStore::check_jointly(Request& request, nanoseconds now) {
     request.by = static_cast<std::uint8_t>(by);
     return finish(request);
   }
+  const bool leases = !joint->look && std::all_of(checks.begin(), checks.end(), [this](const Check& check) {
+    return check.is_plain() && wants_lease(*check.limit, check.cost);
+  });
+  if (leases && spend_jointly(request, *joint, now)) return;
   for (std::size_t i = 0; joint->parts.size() > 1 && !joint->look && i < checks.size(); ++i) {
     const Algorithm algorithm = checks[i].limit->rule.algorithm;
     if (core::can_give_back(algorithm)) continue;
@@ -57,6 +63,7 @@ void SharedStore::check_jointly(Request& request, nanoseconds now) {
   }
   for (const JointCheck::Part& part : joint->parts) joint->open += part.stage == 0 ? 1 : 0;
   send_stage(joint, now);
+  if (leases) lease_ahead(checks, *joint, now);
 }
 
 void SharedStore::send_stage(const std::shared_ptr<JointCheck>& joint, nanoseconds now) {
@@ -72,6 +79,7 @@ void SharedStore::answered(PartCall call, const Client::Result& result, nanoseco
   std::vector<Ask> asks;
   std::array<Decision, store::kMostChecks> decisions;
   if (part.cause == Cause::none) {
+    hear_clock(*result.value, part.asked, now);
     asks = joint.asks(part);
     const auto passes =
         joint.look ? read_look(*result.value, asks, decisions) : read_check(*result.value, asks, decisions);
@@ -97,7 +105,9 @@ void SharedStore::answered(PartCall call, const Client::Result& result, nanoseco
     if (joint.look) {
       learn_of_look(rule, decisions[i], check, now);
     } else {
-      learn({rule, part.charged, &decisions[i]}, check, check.cost, part.asked, now);
+      Decision& told = joint.each[part.of[i]].decision;
+      const bool is_known = !mend(check, rule, check.cost, {&told, 1}, now);
+      learn({rule, part.charged, is_known ? &decisions[i] : nullptr}, check, check.cost, part.asked, now);
     }
   }
   if (--joint.open > 0) return;

@@ -1,7 +1,10 @@
 // What former answers still say: remembered denials, leases, and what the fallback is to continue from.
 #include "redis/shared_store.hpp"
 
+#include <algorithm>
+
 #include "core/rule.hpp"
+#include "redis/script.hpp"
 
 namespace weir::inline v0_1::redis {
 
@@ -15,6 +18,13 @@ std::optional<Decision> SharedStore::recall(const core::Rule& rule, std::uint64_
                                             nanoseconds now) const {
   if (!remembers(rule)) return std::nullopt;
   return memory_.denials.recall(hash, rule, cost, now);
+}
+
+// Then no remembered denial is the answer, since that would say when to come again.
+bool SharedStore::may_be_never(std::span<const store::Check> checks) {
+  return std::any_of(checks.begin(), checks.end(), [](const store::Check& check) {
+    return !check.shadow && check.cost.units > core::most_units(check.limit->rule);
+  });
 }
 
 // What a former answer still says.
@@ -31,6 +41,37 @@ std::optional<SharedStore::Answer> SharedStore::without_asking(const core::Rule&
   counters_.leased.fetch_add(1, std::memory_order_relaxed);
   return Answer{
       .decision = allowance->decision, .source = Source::leased, .charged_at = allowance->charged_at};
+}
+
+// When the store said that it was that time, if it said any.
+void SharedStore::hear_clock(const resp::Value& answer, nanoseconds asked, nanoseconds now) {
+  if (const auto theirs = decided_at(answer)) memory_.store_clock.heard(*theirs, asked, now);
+}
+
+// What anybody can owe of such a limit, as far as it matters: anything, unless the store's clock has stepped.
+nanoseconds SharedStore::most_owed(const core::Rule& rule, nanoseconds now) const {
+  if (!memory_.store_clock.is_suspect(now)) return nanoseconds::max();
+  const nanoseconds full = rule.quota.emission_interval() * rule.quota.burst();
+  return full + std::min(options_.longest_wait, nanoseconds::max() - full);
+}
+
+// What was charged while the store's clock was ahead denies the key until that time has come: it is cut in
+// the store, and told here as the store will say it then. Whether it was.
+bool SharedStore::mend(const KeptCheck& check, const core::Rule& rule, Cost cost, std::span<Decision> told,
+                       nanoseconds now) {
+  const nanoseconds most = most_owed(rule, now);
+  if (rule.algorithm != Algorithm::gcra || told.empty() || told.back().reset_after <= most) return false;
+  const auto interval = static_cast<std::uint64_t>(rule.quota.emission_interval().count());
+  const auto ahead = static_cast<std::uint64_t>(most.count());
+  for (Decision& each : told) each = core::decide(rule, {ahead, interval}, nanoseconds{0}, cost).decision();
+  if (check.resets == memory_.resets.of(check.hash).load())
+    fallback_.owe(check.limit, rule, check.key(), told.back(), now, most);
+  std::string command;
+  append_cap(command, check.ask(), line_of(check.name), rule.quota.emission_interval() * rule.quota.burst(),
+             most, {});
+  ask(GiveBackCall{check.hash}, slot(check.name), std::move(command), now + options_.deadline, now,
+      Rank::first);
+  return true;
 }
 
 namespace {
@@ -51,7 +92,7 @@ void SharedStore::leaves(KeptCheck& check, Cost cost) {
 void SharedStore::learn_of_look(const core::Rule& rule, const Decision& seen, const KeptCheck& check,
                                 nanoseconds now) {
   if (check.resets == memory_.resets.of(check.hash).load())
-    fallback_.owe(check.limit, rule, check.key(), seen, now);
+    fallback_.owe(check.limit, rule, check.key(), seen, now, most_owed(rule, now));
   if (remembers(rule)) memory_.denials.forget(check.hash);
 }
 
@@ -63,7 +104,7 @@ void SharedStore::learn(const Answered& answer, const KeptCheck& check, Cost cos
   const bool owed = answer.last != nullptr && (answer.charged || !answer.last->allowed() || cost.units == 0);
   // What was asked before a reset tells of what is forgotten.
   if (owed && check.resets == memory_.resets.of(check.hash).load())
-    fallback_.owe(check.limit, rule, check.key(), *answer.last, now);
+    fallback_.owe(check.limit, rule, check.key(), *answer.last, now, most_owed(rule, now));
   if (!remembers(rule)) return;
   // A look tells newer numbers than a remembered denial has.
   if (!can_charge(check, cost)) return cost.units == 0 ? memory_.denials.forget(check.hash) : void();

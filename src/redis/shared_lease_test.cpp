@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <random>
 #include <set>
 #include <string>
@@ -188,6 +189,103 @@ TEST(SharedStore, leases_of_many_processes_keep_the_promise) {
     for (std::size_t i = 0; i < 3; ++i) leased += world.store(i).counters().leased;
   }
   EXPECT_GT(leased, 300U);
+}
+
+// ------------------------------------------------------------------------------------ requests of several
+// checks
+
+std::vector<Limit> leased(std::uint64_t lease_of_a, std::uint64_t lease_of_b) {
+  return {{.rule = rule("20/100s"), .key = "a", .cost = Cost{1}, .lease = lease_of_a},
+          {.rule = rule("10/100s"), .key = "b", .cost = Cost{1}, .lease = lease_of_b}};
+}
+
+// Each lease that is missing is asked for once, beside the request; then nothing is asked until one is spent.
+TEST(SharedStore, several_checks_are_decided_by_leases_when_each_has_one) {
+  SharedWorld world(kOne);
+  std::vector<std::size_t> ids;
+  for (int i = 0; i < 2; ++i) ids.push_back(world.check_all(leased(4, 3)));
+  world.run(1ms);
+  EXPECT_EQ(world.asked(), "a + b | a 4 | b 3 | a + b");
+  for (int i = 0; i < 2; ++i) ids.push_back(world.check_all(leased(4, 3)));
+  EXPECT_EQ(world.asked(), "");
+  EXPECT_EQ(world.took(ids[2]), "by 1: allowed 1");
+  EXPECT_EQ(world.took(ids[3]), "by 1: allowed 0");
+  EXPECT_EQ(world.requests[ids[3]].told->source, Source::leased);
+  EXPECT_EQ(world.store().counters().leased, 2U);
+  // One unit of the lease of b has begun to melt; what is left of it goes back when there is another.
+  ids.push_back(world.check_all(leased(4, 3)));
+  world.run(1ms);
+  EXPECT_EQ(world.asked(), "a + b | b 3 | back b");
+  world.expect_all_told();
+}
+
+TEST(SharedStore, several_checks_of_which_one_has_no_lease_are_asked_for) {
+  SharedWorld world(kOne);
+  for (int i = 0; i < 3; ++i) {
+    world.check_all(leased(4, 0));
+    world.run(1ms);
+  }
+  EXPECT_EQ(world.asked(), "a + b | a + b | a + b");
+  EXPECT_EQ(world.store().counters().leased, 0U);
+}
+
+// Several loops of one process divide what a limit leases.
+TEST(SharedStore, what_is_leased_is_divided_among_the_stores_of_a_process) {
+  Habits habits;
+  habits.lease_parts = 4;
+  SharedWorld world(kOne, habits);
+  world.check(rule("20/100s"), "k", 1, {.lease = 12});
+  world.check(rule("20/100s"), "l", 1, {.lease = 7});
+  world.run(1ms);
+  EXPECT_EQ(world.asked(), "k 3 | l");
+}
+
+// Processes that lease and such that do not, requests of one check and of two: no limit is ever passed.
+TEST(SharedStore, with_leases_for_several_checks_no_span_holds_more) {
+  std::mt19937_64 random(seed());
+  std::uint64_t spent = 0;
+  for (int trace = 0; trace < 60; ++trace) {
+    SharedWorld world(trace % 2 == 0 ? kOne : kCluster, {}, 3);
+    const core::Rule of_a = rule("200/s burst 20"), of_b = rule("100/s burst 10");
+    std::map<std::string, std::vector<std::pair<nanoseconds, std::int64_t>>> admitted;
+    world.on_told = [&](std::size_t id) {
+      const SharedWorld::Request& request = world.requests[id];
+      const bool allowed = request.told->outcome.decision.allowed();
+      EXPECT_NE(request.told->source, Source::fallback);
+      if (!allowed) return;
+      if (request.limits.empty()) admitted[request.key].emplace_back(world.now, 1);
+      for (const Limit& limit : request.limits)
+        admitted[limit.key].emplace_back(world.now, static_cast<std::int64_t>(limit.cost.units));
+    };
+    for (int i = 0; i < 400; ++i) {
+      const std::size_t process = random() % 3;
+      const std::uint64_t lease = process == 2 ? 0 : 5;
+      if (random() % 4 == 0) {
+        world.check(of_a, "a", 1, {.lease = lease}, process);
+      } else {
+        world.check_all({{.rule = of_a, .key = "a", .cost = Cost{1}, .lease = lease},
+                         {.rule = of_b, .key = "b", .cost = Cost{1 + random() % 2}, .lease = lease}},
+                        50ms, process);
+      }
+      world.run(std::chrono::microseconds{random() % 8'000});
+    }
+    world.run(100ms);
+    world.expect_all_told();
+    for (const auto& [key, all] : admitted) {
+      const core::Rule& of = key == "a" ? of_a : of_b;
+      const nanoseconds T = of.quota.emission_interval();
+      nanoseconds level{0};
+      nanoseconds last = all.front().first;
+      for (const auto& [at, units] : all) {
+        level = std::max(nanoseconds{0}, level - (at - last)) + T * units;
+        last = at;
+        // What was decided earlier may be told as much later as an answer takes.
+        ASSERT_LE(level, T * of.quota.burst() + 200us) << key << " in trace " << trace;
+      }
+    }
+    for (std::size_t process = 0; process < 3; ++process) spent += world.store(process).counters().leased;
+  }
+  EXPECT_GT(spent, 200U);
 }
 
 }  // namespace

@@ -37,6 +37,7 @@ void SharedStore::reserve(Request& request, nanoseconds now) {
                                                    .deadline = deadline_of(request, now),
                                                    .max_wait = std::min(asked.max_wait, kLongestWait),
                                                    .hold = std::min(asked.hold, kLongestHold)});
+  options_.longest_wait = std::max(options_.longest_wait, its->max_wait);
   const std::span<Check> checks = request.checks;
   std::array<bool, store::kMostChecks> denied{};
   for (std::size_t i = 0; i < checks.size(); ++i) {
@@ -56,12 +57,12 @@ void SharedStore::reserve(Request& request, nanoseconds now) {
       if (other.hash == hash && other.name == kept.name)
         return refuse(request, i, Fault::unsuitable, "two checks of a request have the same limit and key");
     }
-    // Beyond what is remembered there may be a moment that is soon enough, and beyond a guarantee nobody here
+    // One that may wait may find a hole, of which a denial tells nothing; and beyond a guarantee nobody here
     // knows the rule.
-    const auto denial = kept.inside == Check::kNoGuarantee && its->hold.count() == 0
-                            ? recall(kept.limit.rule, hash, kept.cost, now)
-                            : std::nullopt;
-    denied[i] = denial && !check.shadow && denial->retry_after && *denial->retry_after > its->max_wait;
+    const bool is_known = its->max_wait.count() == 0 && its->hold.count() == 0 &&
+                          kept.inside == Check::kNoGuarantee && !may_be_never(checks);
+    const auto denial = is_known ? recall(kept.limit.rule, hash, kept.cost, now) : std::nullopt;
+    denied[i] = denial && !check.shadow;
     if (denied[i]) checks[i].decision = *denial;
     its->lines.push_back(line_of(kept.name));
     its->checks.push_back(std::move(kept));
@@ -72,8 +73,7 @@ void SharedStore::reserve(Request& request, nanoseconds now) {
     counters_.remembered.fetch_add(1, std::memory_order_relaxed);
     request.source = Source::remembered;
     request.by = static_cast<std::uint8_t>(by);
-    asked.wait = *checks[by].decision.retry_after - its->max_wait;
-    checks[by].decision.retry_after = asked.wait;
+    asked.wait = checks[by].decision.retry_after.value_or(nanoseconds{-1});
     return finish(request);
   }
   its->id = reservation_id(ids_.next(), its->slot);
@@ -98,6 +98,7 @@ void SharedStore::answered(ReserveCall call, const Client::Result& result, nanos
   std::string error(result.error);
   ReserveAnswer told;
   if (cause == Cause::none) {
+    hear_clock(*result.value, its.asked, now);
     auto read = read_reserve(*result.value, asks, its.words());
     if (read) {
       told = *std::move(read);
@@ -111,7 +112,9 @@ void SharedStore::answered(ReserveCall call, const Client::Result& result, nanos
     if (its.in_line) leave_line(check.hash);
     // A grant tells what is owed after it; a denial by the rule what a check would have been told.
     const bool tells = cause == Cause::none && (told.granted || told.by_rule);
-    const Decision* const last = tells ? &(told.granted ? told.decisions : told.at_once)[i] : nullptr;
+    const Decision* last = tells ? &(told.granted ? told.decisions : told.at_once)[i] : nullptr;
+    Decision copy = last != nullptr ? *last : Decision{};
+    if (tells && mend(check, check.limit.rule, check.cost, {&copy, 1}, now)) last = nullptr;
     learn({check.limit.rule, told.granted, last}, check, check.cost, its.asked, now);
   }
   if (cause != Cause::none) {
@@ -166,7 +169,7 @@ void SharedStore::decide_here(Reserving& its, Cause cause, std::string_view erro
 void SharedStore::give_up(const Reserving& its, nanoseconds now) {
   auto undoing = std::make_unique<Undoing>(Undoing{.ticket = {},
                                                    .verb = store::Verb::cancel,
-                                                   .deadline = now + options_.deadline,
+                                                   .patience = options_.deadline,
                                                    .slot = its.slot,
                                                    .record = its.record});
   for (const KeptCheck& check : its.checks) {
@@ -186,11 +189,17 @@ void SharedStore::undo(Request& request, nanoseconds now) {
   }
   send(std::make_unique<Undoing>(Undoing{.ticket = Ticket(request),
                                          .verb = request.verb,
-                                         .deadline = deadline_of(request, now),
+                                         .patience = deadline_of(request, nanoseconds{0}),
                                          .slot = *slot,
                                          .record = record_in_redis(endpoint_.prefix, id, *slot),
                                          .actual = request.reservation->actual}),
        now);
+}
+
+void SharedStore::forget_denials(const Undoing& undoing) {
+  for (const RecordPart& part : undoing.parts)
+    memory_.denials.forget(
+        hash_of(part.limit_id, std::string_view(part.name).substr(part.name.size() - part.key_size)));
 }
 
 // First what its keys are, as they have to be named beforehand; then the script.
@@ -206,11 +215,9 @@ void SharedStore::send(std::unique_ptr<Undoing> undoing, nanoseconds now) {
   } else {
     append_settle(command, endpoint_.prefix, undoing->record, undoing->parts, undoing->actual);
   }
-  for (const RecordPart& part : undoing->parts)
-    memory_.denials.forget(
-        hash_of(part.limit_id, std::string_view(part.name).substr(part.name.size() - part.key_size)));
+  forget_denials(*undoing);
   const std::uint16_t to = slot(undoing->record);
-  const nanoseconds deadline = undoing->deadline;
+  const nanoseconds deadline = now + undoing->patience;
   ask(UndoCall{std::move(undoing)}, to, std::move(command), deadline, now, Rank::kept);
 }
 
@@ -226,6 +233,9 @@ void SharedStore::fail(Undoing& undoing, Cause cause, std::string_view error) {
 
 void SharedStore::answered(UndoCall call, const Client::Result& result, nanoseconds now) {
   Undoing& its = *call.its;
+  // What was asked meanwhile may have been denied for what is no longer owed; of a call that was not answered
+  // nobody knows.
+  forget_denials(its);
   if (result.cause != Cause::none) return fail(its, result.cause, result.error);
   if (its.parts.empty()) {
     if (result.value->type == resp::Value::Type::string) its.parts = read_record(result.value->text);
@@ -233,10 +243,6 @@ void SharedStore::answered(UndoCall call, const Client::Result& result, nanoseco
     Request* const request = its.ticket.take();
     return request != nullptr ? answer_none(*request) : void();
   }
-  // What was asked meanwhile may have been denied for what is no longer owed.
-  for (const RecordPart& part : its.parts)
-    memory_.denials.forget(
-        hash_of(part.limit_id, std::string_view(part.name).substr(part.name.size() - part.key_size)));
   if (its.verb == store::Verb::cancel) {
     const auto units = read_cancel(*result.value);
     if (!units) return fail(its, Cause::other, units.error());

@@ -12,7 +12,7 @@
 // Several checks of one request are charged all or none. It is one call when the keys share a slot; else one
 // for each slot, and when another refuses, what was charged is given back: until that arrives others may be
 // denied for it. So across slots all algorithms have to be such that can be given back. Denials are
-// remembered and recalled for such requests; leases are not used.
+// remembered and recalled for such requests; leases decide one when each of its checks has one.
 //
 // A check inside a guarantee that lies in another slot is asked for when that one has answered. So such a
 // request takes a round trip more, others may be decided between the two, and the parent sees guaranteed
@@ -61,6 +61,11 @@ class SharedStore final : public store::Store {
     nanoseconds deadline = std::chrono::milliseconds{50};  // of a request without a patience of its own
     bool remember_denials = true;
     double local_share = 1;  // of each limit, when the embedded store decides
+    // The stores of this process that lease apart from each other: what a limit leases is divided among them.
+    std::uint64_t lease_parts = 1;
+    // The furthest moment that anybody reserves here or elsewhere: after a step of the store's clock, what is
+    // further off is not owed.
+    nanoseconds longest_wait = std::chrono::seconds{60};
   };
 
   // `local` counts for the fallback; it and `memory` are shared by all stores of a process and must outlive
@@ -79,6 +84,7 @@ class SharedStore final : public store::Store {
   // Gives back what is left of the leases that have ended, or of all. Whether there are others: then to be
   // called again soon.
   bool end_leases(bool all);
+  bool has_leases() const { return !leases_.empty(); }
 
   Client& client() { return client_; }
   const Client& client() const { return client_; }
@@ -181,6 +187,7 @@ class SharedStore final : public store::Store {
   void release(std::uint64_t hash, std::optional<KeyCheck> foremost, nanoseconds now);
 
   bool remembers(const core::Rule& rule) const;
+  static bool may_be_never(std::span<const store::Check> checks);
   std::optional<Decision> recall(const core::Rule& rule, std::uint64_t hash, Cost cost,
                                  nanoseconds now) const;
   std::optional<Answer> without_asking(const core::Rule& rule, std::uint64_t hash, Cost cost,
@@ -188,9 +195,17 @@ class SharedStore final : public store::Store {
   void leaves(KeptCheck& check, Cost cost);
   void learn(const Answered& answer, const KeptCheck& check, Cost cost, nanoseconds asked, nanoseconds now);
   void learn_of_look(const core::Rule& rule, const Decision& seen, const KeptCheck& check, nanoseconds now);
+  void hear_clock(const resp::Value& answer, nanoseconds asked, nanoseconds now);
+  nanoseconds most_owed(const core::Rule& rule, nanoseconds now) const;
+  bool mend(const KeptCheck& check, const core::Rule& rule, Cost cost, std::span<Decision> told,
+            nanoseconds now);
+  bool wants_lease(const store::Limit& limit, Cost cost) const;
+  std::uint64_t units_to_lease(const store::Limit& limit, Cost cost) const;
+  bool spend_jointly(store::Request& request, const JointCheck& joint, nanoseconds now);
+  void lease_ahead(std::span<const store::Check> checks, const JointCheck& joint, nanoseconds now);
   void grant_lease(const KeyCall& call, nanoseconds charged_at, nanoseconds now);
   void ask_ahead(const store::Check& check, std::uint64_t hash, std::uint32_t resets, nanoseconds deadline,
-                 nanoseconds now);
+                 nanoseconds now, std::uint64_t turn = 0);
   void wait(KeyCheck check, nanoseconds now);
   bool wanted(std::uint64_t tag) const;
   Rank rank_of(KeyCall& call, std::uint16_t slot, nanoseconds now);
@@ -206,6 +221,7 @@ class SharedStore final : public store::Store {
   void decide_here(Reserving& reserving, Cause cause, std::string_view error, nanoseconds now);
   void give_up(const Reserving& reserving, nanoseconds now);
   void send(std::unique_ptr<Undoing> undoing, nanoseconds now);
+  void forget_denials(const Undoing& undoing);
   void fail(Undoing& undoing, Cause cause, std::string_view error);
   std::string line_of(std::string_view name) const;
   void ask(Call call, std::uint16_t slot, std::string command, nanoseconds deadline, nanoseconds now,

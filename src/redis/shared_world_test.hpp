@@ -114,7 +114,10 @@ class SharedWorld {
     requests.push_back({process, rule("1/s"), "", Cost{0}, now, p.time() + deadline, false, limits});
     AskedRequest& question = ask(id);
     for (const Limit& limit : limits) {
-      question.add({.rule = limit.rule, .on_store_error = limit.on_error, .local_share = limit.local_share},
+      question.add({.rule = limit.rule,
+                    .on_store_error = limit.on_error,
+                    .local_share = limit.local_share,
+                    .sharing = {.lease = limit.lease}},
                    limit.key, limit.cost);
       question.list.back().shadow = limit.shadow;
       question.list.back().inside = limit.inside;

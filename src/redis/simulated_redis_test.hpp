@@ -38,6 +38,7 @@ struct Deed {
     core::Rule rule;
     Cost cost;
     std::optional<nanoseconds> charged_at{};  // of a give_back
+    std::optional<nanoseconds> cap{};         // the most that is owed from then on
     bool alone = false;                       // the tat, in redis-cell's format
     bool look = false;
     bool shadow = false;
@@ -45,7 +46,7 @@ struct Deed {
     std::optional<core::Rule> best{};  // while that is allowed
   };
   std::vector<Part> parts{};
-  bool gives_back = false;
+  bool gives_back = false;  // or caps: it takes off
   std::size_t times = 0;  // 0: not said
   std::size_t process = 0;
   std::size_t asker = 0;  // the request during which it was written, 0 for none
@@ -67,7 +68,7 @@ inline Deed::Part read_part(const std::string& key, const std::string* words) {
   std::vector<std::string> marks;
   std::istringstream text(words[0]);
   for (std::string word; text >> word;) marks.push_back(word);
-  if (marks.size() > 1 && marks[0] != "give_back") {
+  if (marks.size() > 1 && marks[0] != "give_back" && marks[0] != "cap") {
     const Strings plain = {marks.back(), words[1], words[2], words[3]};
     Deed::Part part = read_part(key, plain.data());
     for (std::size_t i = 0; i + 1 < marks.size(); ++i) {
@@ -87,11 +88,18 @@ inline Deed::Part read_part(const std::string& key, const std::string* words) {
   const bool alone = words[0].ends_with("redis-cell");
   if (words[0].starts_with("give_back")) {
     const std::int64_t units = number(2) / number(1);
-    return {key, core::Rule{quota(1, number(1), std::max<std::int64_t>(1, units))}, cost(units),
-            nanoseconds{number(3)}, alone};
+    return {key,         core::Rule{quota(1, number(1), std::max<std::int64_t>(1, units))},
+            cost(units), nanoseconds{number(3)},
+            {},          alone};
+  }
+  if (words[0].starts_with("cap")) {
+    Deed::Part part{key, core::Rule{quota(1, number(1), 1)}, cost(0)};
+    part.cap = nanoseconds{number(2)};
+    part.alone = alone;
+    return part;
   }
   if (words[0] == "gcra" || alone)
-    return {key, rule_of_room(number(1), number(2)), cost(number(3) / number(1)), {}, alone};
+    return {key, rule_of_room(number(1), number(2)), cost(number(3) / number(1)), {}, {}, alone};
   static const std::map<std::string, Algorithm> kByName = {
       {"fixed_window", Algorithm::fixed_window},
       {"fixed_window_clock", Algorithm::fixed_window_clock},
@@ -114,10 +122,11 @@ inline Deed read_deed(const Strings& words) {
         deed.parts.push_back({words[3 + i], rule("1/s"), Cost{0}});
       return deed;
     }
-    const bool gives_back = words[argv].starts_with("give_back");  // and its line comes after it
-    for (std::size_t i = 0; i < (gives_back ? 1 : keys); ++i) {
+    // And its line comes after it.
+    const bool changes = words[argv].starts_with("give_back") || words[argv].starts_with("cap");
+    for (std::size_t i = 0; i < (changes ? 1 : keys); ++i) {
       deed.parts.push_back(read_part(words[3 + i], &words[argv + 4 * i]));
-      deed.gives_back = deed.gives_back || deed.parts.back().charged_at;
+      deed.gives_back = deed.gives_back || deed.parts.back().charged_at || deed.parts.back().cap;
     }
     if ((words.size() - argv) % 4 == 2) {
       EXPECT_EQ(words[words.size() - 2], "times");
@@ -258,6 +267,12 @@ struct SimulatedRedis {
 
   static bool decide(Deed& deed, const Deed::Part& part, core::TwoWords& state, core::TwoWords& debt,
                      nanoseconds now) {
+    if (part.cap) {
+      const std::uint64_t most = static_cast<std::uint64_t>((now + *part.cap).count());
+      if (state.word == static_cast<std::uint64_t>(part.rule.quota.emission_interval().count()))
+        state.until = std::min(state.until, most);
+      return true;
+    }
     if (part.charged_at) {
       const core::gcra::State left =
           core::gcra::give_back(part.rule.quota, {state.until, state.word}, now, part.cost, *part.charged_at);

@@ -118,6 +118,9 @@ void add_store_rows(service::Metrics& metrics, const Settings& settings, const S
       "store_remembered", "Requests denied without asking, by a denial that still held",
       [](const Counters& c) -> auto& { return c.remembered; }, "weir_remembered_denials_total");
   sum(
+      "store_leased", "Requests allowed without asking, by units that were taken ahead",
+      [](const Counters& c) -> auto& { return c.leased; }, "weir_leased_total");
+  sum(
       "store_merged", "Requests decided in the call of another one",
       [](const Counters& c) -> auto& { return c.merged; }, "weir_store_merged_total");
   sum("store_fallbacks", "Requests that --on-store-error decided",

@@ -69,7 +69,7 @@ service::Options options_from(const Settings& settings) {
           .password = settings.password,
           .http_token = settings.http_token,
           .on_store_error = settings.on_store_error,
-          .sharing = {.merge = settings.store_merge},
+          .sharing = settings.store_sharing,
           .max_wait = settings.max_wait,
           .threads = settings.threads,
           .memory = settings.memory,

@@ -59,7 +59,7 @@ struct Settings {
   std::string store_text;  // the same for display, without the password
   redis::SharedStore::Options store_options;
   OnStoreError on_store_error = OnStoreError::local;
-  bool store_merge = false;
+  store::Sharing store_sharing{};  // of the rules that come with requests
   std::string store_tls_ca;
   std::string store_tls_cert;  // and key: what we show it
   std::string store_tls_key;

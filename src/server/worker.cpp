@@ -21,9 +21,11 @@ Worker::Worker(std::size_t number, const Settings& settings, service::Service& s
       room_(service, settings.headers),
       loop_(number, service.options().clock, settings.stall_timeout, connections, service.notices) {
   const core::Clock& clock = service.options().clock;
-  if (settings.store)
-    shared_ = std::make_unique<redis::SharedStore>(*settings.store, settings.store_options, embedded, *memory,
-                                                   clock);
+  if (settings.store) {
+    redis::SharedStore::Options options = settings.store_options;
+    options.lease_parts = settings.threads;  // what a limit leases is a server's, whatever its loops are
+    shared_ = std::make_unique<redis::SharedStore>(*settings.store, options, embedded, *memory, clock);
+  }
   acquiring_ = std::make_unique<waiting::AcquiringStore>(
       store(), house, clock, [this] { wake(); },
       [this] { boost::asio::post(loop_.context, [this] { advance(); }); });
@@ -31,7 +33,10 @@ Worker::Worker(std::size_t number, const Settings& settings, service::Service& s
   link_.emplace(number, loop_.context, *shared_, settings, clock, status);
   loop_.poller.set_brake({[this] { return shared_->client().room(); }, settings.store_options.deadline},
                          clock);
-  link_->on_change([this] { loop_.poller.look_at_brake(); });
+  link_->on_change([this] {
+    loop_.poller.look_at_brake();
+    watch_leases();
+  });
 }
 
 std::unique_ptr<net::Conversation> Worker::converse(const net::Peer& peer, std::function<void()> resume) {
@@ -90,8 +95,29 @@ void Worker::let_end() {
   boost::asio::post(loop_.context, [this] {
     loop_.stop();
     next_moment_.cancel();
-    if (link_) link_->stop();
+    end_store();
   });
+}
+
+// While there are leases they are looked at now and then, whether one has ended.
+void Worker::watch_leases() {
+  if (watches_leases_ || !shared_->has_leases()) return;
+  watches_leases_ = true;
+  leases_.start(std::chrono::milliseconds{100}, [this] {
+    watches_leases_ = shared_->end_leases(false);
+    if (!watches_leases_) leases_.stop();
+  });
+}
+
+// What is left of leases is given back, which takes no longer than a deadline.
+void Worker::end_store() {
+  if (!link_) return;
+  leases_.stop();
+  watches_leases_ = true;
+  if (shared_->empty()) shared_->end_leases(true);
+  if (shared_->empty()) return link_->stop();
+  next_moment_.expires_after(std::chrono::milliseconds{1});
+  next_moment_.async_wait([this](const boost::system::error_code&) { end_store(); });
 }
 
 void Worker::make_end() { loop_.context.stop(); }

@@ -18,6 +18,7 @@
 #include "net/loop_clients.hpp"
 #include "redis/shared_store.hpp"
 #include "resp/batch.hpp"
+#include "server/every.hpp"
 #include "server/settings.hpp"
 #include "server/store_link.hpp"
 #include "service/service.hpp"
@@ -53,6 +54,8 @@ class Worker {
   store::Store& store();
   void wake();
   void advance();
+  void watch_leases();
+  void end_store();
 
   service::Service& service_;
   store::EmbeddedStore& embedded_;
@@ -65,6 +68,8 @@ class Worker {
   net::LoopClients clients_{loop_};
   boost::asio::steady_timer next_moment_{loop_.context};
   std::optional<StoreLink> link_;
+  Every leases_{loop_.context};
+  bool watches_leases_ = false;
 };
 
 }  // namespace weir::server

@@ -41,15 +41,21 @@ LimitsInForce::Compiled LimitsInForce::compile() const {
     if (each.severity == limits::Severity::warning) compiled.warnings.push_back(to_text(each));
   }
   if (!reading.file) return compiled;
+  const auto warn_without_store = [&](const limits::NamedLimit& limit, limits::Place place, const char* key,
+                                      const char* text) {
+    if (options_.shared || place.line == 0) return;
+    compiled.warnings.push_back(to_text(limits::Finding{.severity = limits::Severity::warning,
+                                                        .rule = 24,
+                                                        .file = reading.file->name,
+                                                        .place = place,
+                                                        .path = "limits." + limit.name + "." + key,
+                                                        .text = text}));
+  };
   for (const limits::NamedLimit& limit : reading.file->limits) {
-    if (options_.shared || limit.on_store_error.place.line == 0) continue;
-    compiled.warnings.push_back(
-        to_text(limits::Finding{.severity = limits::Severity::warning,
-                                .rule = 24,
-                                .file = reading.file->name,
-                                .place = limit.on_store_error.place,
-                                .path = "limits." + limit.name + ".on_store_error",
-                                .text = "there is no store that may fail; serve has no --store"}));
+    warn_without_store(limit, limit.on_store_error.place, "on_store_error",
+                       "there is no store that may fail; serve has no --store");
+    warn_without_store(limit, limit.lease.place, "lease",
+                       "there is no store to take units from; serve has no --store");
   }
   auto set = limits::Set::make(std::move(reading.file), options_.setting);
   if (set) {

@@ -825,7 +825,12 @@ TEST_F(RedisAgreement, a_foreign_value_is_refused_and_nothing_is_charged) {
                                             {"x", live + " 1"},
                                             {"1", live + " 1"},  // without the mark
                                             {"weir1g 1", live + " 1"},
+                                            {"weir3l 1", live + " 1"},
                                             {"weir2l 1", live + " 1"},
+                                            {"weir2l 2", live + " 1"},
+                                            {"weir2l 0", "x", live + " 1"},
+                                            {"weir2l 0", live + " 4294967296"},
+                                            {"weir2l 0", live + " x"},
                                             {"weir1l 1.5", live + " 1"},
                                             {"weir1l 0", live + " 1"},
                                             {"weir1l 2", live + " 1", "x"},
@@ -885,6 +890,68 @@ TEST_F(RedisAgreement, a_reset_forgets_what_is_weirs_and_leaves_the_rest) {
     EXPECT_EQ(ask({"PTTL", "key"}).integer, -1);
     EXPECT_EQ(ask({"EXISTS", "ours"}).integer, 0) << "the rest is forgotten";
   }
+}
+
+// As its definition has it, and whatever the log holds, a check reads some tens of its entries. The list of a
+// former build is taken over.
+TEST_F(RedisAgreement, a_long_log_is_read_by_halves) {
+  namespace swl = core::sliding_window_log;
+  constexpr std::int64_t kEntries = 50'000;
+  constexpr std::int64_t kMs = 1'000 * kUs;
+  Chance chance;
+  const core::Rule rule = rule_of(Algorithm::sliding_window_log, 100'000, 100 * kSecond);
+  const auto calls = [&](std::string_view command) {
+    const std::string info(ask({"INFO", "commandstats"}).text);
+    const std::string mark = "cmdstat_" + std::string(command) + ":calls=";
+    const std::size_t at = info.find(mark);
+    return at == std::string::npos ? 0 : std::atoi(info.c_str() + at + mark.size());
+  };
+  for (const bool former : {false, true}) {
+    ask({"FLUSHALL"});
+    ask({"EVAL",
+         "local total, former = 0, ARGV[3] == '1' "
+         "redis.call('RPUSH', KEYS[1], former and 'weir1l ' .. ARGV[4] or 'weir2l 0') "
+         "for i = 1, ARGV[2] do local units = i % 2 + 1 total = total + units "
+         "redis.call('RPUSH', KEYS[1], string.format('%d%09d %d', ARGV[1] + math.floor(i / 1000), i % 1000 * "
+         "1e6, "
+         "former and units or total)) end",
+         "1", "key", std::to_string(kBegin / kSecond), std::to_string(kEntries), former ? "1" : "0",
+         std::to_string(kEntries * 3 / 2)});
+    swl::State state;
+    std::vector<swl::Entry> ring(100'001);
+    std::int64_t now = kBegin / kSecond * kSecond;
+    for (std::int64_t i = 1; i <= kEntries; ++i) {
+      const Cost units{static_cast<std::uint64_t>(i % 2 + 1)};
+      ASSERT_TRUE(swl::decide(rule.quota, state, ring, nanoseconds{now + i * kMs}, units).allowed());
+    }
+    now += kEntries * kMs;
+    ask({"CONFIG", "RESETSTAT"});
+    int asked = 0;
+    for (; asked < 400; ++asked) {
+      constexpr std::array<std::uint64_t, 7> kCosts = {0, 1, 7, 1'000, 30'000, 99'999, 100'000};
+      const Cost cost{kCosts[static_cast<std::size_t>(chance.up_to(6))]};
+      now += chance.up_to(2) == 0 ? 0 : chance.up_to(500) * kMs;
+      const Decision expected = swl::decide(rule.quota, state, ring, nanoseconds{now}, cost);
+      ASSERT_EQ(text_of(check(rule, "key", cost.units, nanoseconds{now})), text_of(expected)) << asked;
+    }
+    EXPECT_LT(calls("lindex"), 60 * asked);
+    EXPECT_EQ(calls("lrange"), former ? kEntries / 1'000 + 1 : 0);
+    EXPECT_TRUE(ask({"LINDEX", "key", "0"}).text.starts_with("weir2l "));
+    EXPECT_GT(ask({"PTTL", "key"}).integer, 0);
+  }
+}
+
+// What is counted on and on does not grow beyond what a number in Lua holds.
+TEST_F(RedisAgreement, the_totals_of_a_log_begin_again) {
+  const core::Rule rule = rule_of(Algorithm::sliding_window_log, 10, 10 * kSecond);
+  const auto at = [](std::int64_t seconds) {
+    return std::to_string(kBegin / kSecond + seconds) + "000000000";
+  };
+  ask({"RPUSH", "key", "weir2l 8999999999999990", at(0) + " 8999999999999993", at(6) + " 8999999999999997"});
+  EXPECT_EQ(check(rule, "key", 3, nanoseconds{(kBegin / kSecond + 7) * kSecond}).remaining, 0);
+  EXPECT_EQ(check(rule, "key", 4, nanoseconds{(kBegin / kSecond + 11) * kSecond}).verdict, Verdict::denied);
+  EXPECT_EQ(check(rule, "key", 2, nanoseconds{(kBegin / kSecond + 11) * kSecond}).remaining, 1);
+  EXPECT_EQ(ask({"LINDEX", "key", "-1"}).text, at(11) + " 12");
 }
 
 TEST_F(RedisAgreement, a_log_is_asked_for_once) {

@@ -107,9 +107,18 @@ class RedisWorld : public World {
   void advance(nanoseconds time) override {
     settle();
     const nanoseconds until = now_ + time;
-    for (nanoseconds next = client().next_tick(); next <= until; next = client().next_tick()) {
+    const auto next_event = [&] {
+      return on_their_way_.empty() ? client().next_tick()
+                                   : std::min(client().next_tick(), on_their_way_.begin()->first);
+    };
+    for (nanoseconds next = next_event(); next <= until; next = next_event()) {
       now_ = std::max(now_, next);
-      client().tick(now_);
+      if (!on_their_way_.empty() && on_their_way_.begin()->first <= now_) {
+        const auto [node, bytes] = on_their_way_.extract(on_their_way_.begin()).mapped();
+        client().received(node, bytes, now_);
+      } else {
+        client().tick(now_);
+      }
       settle();
     }
     now_ = until;
@@ -130,6 +139,8 @@ class RedisWorld : public World {
                       now_ + kWallAhead);
     return true;
   }
+  // Each answer comes so long after its question.
+  void be_away(nanoseconds round_trip) { round_trip_ = round_trip; }
   bool fall_silent() override { return silent_ = true; }
   void speak_again() override {
     silent_ = false;
@@ -156,6 +167,8 @@ class RedisWorld : public World {
         const std::string bytes = answer(redis::take_command(wire));
         if (silent_) {
           held_back_[node] += bytes;
+        } else if (round_trip_.count() > 0) {
+          on_their_way_.emplace(now_ + round_trip_, std::pair(node, bytes));
         } else {
           client().received(node, bytes, now_);
         }
@@ -173,7 +186,9 @@ class RedisWorld : public World {
   Sharing sharing_;
   nanoseconds now_ = std::chrono::seconds{1'000'000};
   bool silent_ = false;
+  nanoseconds round_trip_{0};
   std::map<redis::Client::NodeId, std::string> held_back_;
+  std::multimap<nanoseconds, std::pair<redis::Client::NodeId, std::string>> on_their_way_;
   EmbeddedStore local_{std::size_t{1} << 20};
   redis::ProcessMemory memory_;
   redis::SharedStore store_;

@@ -1,0 +1,36 @@
+// Steps of a store's clock, as its answers show them.
+#include "redis/store_clock.hpp"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace weir::inline v0_1::redis {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(StoreClock, a_debt_is_suspect_for_as_long_as_the_clock_has_stepped_back) {
+  struct Row {
+    const char* what;
+    std::chrono::nanoseconds theirs, asked, answered;
+    bool suspect;
+  };
+  const std::vector<Row> rows = {
+      {"the first answer", 5000s, 10s, 10s, false},
+      {"as late as its way was long", 5001s, 11s, 14s, false},
+      {"set back by less than a second", 5003100ms, 14s, 14s, false},
+      {"an hour ahead", 5005s + 1h, 15s, 15s, false},
+      {"back", 5006s, 16s, 16s, true},
+      {"within that hour", 5006s + 59min, 16s + 59min, 16s + 59min, true},
+      {"after it", 5006s + 61min, 16s + 61min, 16s + 61min, false},
+  };
+  StoreClock clock;
+  for (const Row& row : rows) {
+    clock.heard(row.theirs, row.asked, row.answered);
+    EXPECT_EQ(clock.is_suspect(row.answered), row.suspect) << row.what;
+  }
+}
+
+}  // namespace
+}  // namespace weir::redis
