@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 
 #include <stdexcept>
+#include <string_view>
 #include <utility>
 
 #include "net/tls.hpp"
@@ -88,8 +89,13 @@ void Listeners::start(net::Dispatcher& dispatcher) {
   }
 }
 
-void Listeners::reload() {
-  if (tls_) *tls_ = make_tls(settings_);
+Listeners::Tls Listeners::read_tls() const {
+  if (settings_.tls_cert.empty()) return std::nullopt;
+  return make_tls(settings_);
+}
+
+void Listeners::use(Tls tls) {
+  if (tls) *tls_ = *std::move(tls);
 }
 
 void Listeners::stop() {

@@ -77,6 +77,11 @@ class Service {
   std::function<void()> save_soon = [] {};
   std::function<std::chrono::seconds()> last_saved = [] { return std::chrono::seconds{0}; };
   std::unique_ptr<LimitsInForce> limits;  // null: there is no limits file
+  // Reads it, where that holds up no event loop. Any thread; `told` may be called by any, at once or later.
+  std::function<void(LimitsInForce::Reading, LimitsInForce::Told)> read_limits =
+      [this](LimitsInForce::Reading what, const LimitsInForce::Told& told) {
+        told(what == LimitsInForce::Reading::check ? limits->check() : limits->reload());
+      };
 
  private:
   static constexpr std::uint32_t kMostSegmentsRead = 64;  // some 20 ms
