@@ -17,6 +17,7 @@
 #include "core/notices.hpp"
 #include "service/counters.hpp"
 #include "service/credentials.hpp"
+#include "service/guesses.hpp"
 #include "service/limits_in_force.hpp"
 #include "service/metrics.hpp"
 #include "service/slow_log.hpp"
@@ -67,6 +68,7 @@ class Service {
 
   const Credentials credentials;
   const Credentials token;  // of HTTP; its user is empty
+  Guesses guesses;
   Counters counters;
   core::Notices notices{[this] { return now(); }};
   Metrics metrics;
