@@ -18,7 +18,7 @@ class Room(NamedTuple):
 
 
 ROOMS = {room.name: room for room in [
-    Room("core", "the rule: quotas, GCRA, the window algorithms, text of durations, numbers, addresses, SipHash", set(), {"tl"}),
+    Room("core", "the rule: quotas, GCRA, the window algorithms, text of durations, numbers, addresses, SipHash", set(), {"tl", "POSIX"}),
     Room("store", "the seam between asking and counting; the table of keys, snapshots, the limiters",
          {"core"}, {"tl", "POSIX"}),
     Room("resp", "RESP2 and RESP3, the codec: bytes to words, answers to bytes; no sockets",
@@ -26,7 +26,7 @@ ROOMS = {room.name: room for room in [
     Room("resp conversation", "a server's side of one connection: commands and their replies",
          {"core", "store", "waiting", "limits", "service", "resp", "net/clients.hpp", "net/conversation.hpp"}, {"POSIX"}),
     Room("net", "event loops, listeners, TLS, sessions: no protocol, no store",
-         {"core/notices.hpp"}, {"Asio", "OpenSSL", "POSIX"}),
+         {"core/notices.hpp", "core/regular_file.hpp"}, {"Asio", "OpenSSL", "POSIX"}),
     Room("redis", "Redis and Valkey as the store: the client, the script, what decides when they do not",
          {"core", "store", "resp", "net/tls.hpp"}, {"Asio", "OpenSSL", "tl"}),
     Room("waiting", "acquires: those who wait for their moment", {"core", "store"}),

@@ -4,12 +4,10 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <array>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 #include <map>
 #include <stdexcept>
+
+#include "core/regular_file.hpp"
 
 namespace weir::inline v0_1::cli {
 namespace {
@@ -91,14 +89,9 @@ bool is_secret(const Setting& setting) {
 }
 
 std::string contents(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw std::runtime_error("config: cannot open '" + path + "': " + std::strerror(errno));
-  std::string text;
-  std::array<char, 4096> part;
-  while (file.read(part.data(), part.size()), file.gcount() > 0)
-    text.append(part.data(), static_cast<std::size_t>(file.gcount()));
-  if (file.bad()) throw std::runtime_error("config: cannot read '" + path + "'");
-  return text;
+  auto text = core::read_regular_file(path);
+  if (!text) throw std::runtime_error("config: cannot open '" + path + "': " + text.error());
+  return *std::move(text);
 }
 
 }  // namespace

@@ -3,10 +3,11 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <fstream>
+#include <sstream>
 #include <stdexcept>
 
 #include "core/printable.hpp"
+#include "core/regular_file.hpp"
 #include "core/rule.hpp"
 #include "logs/parser.hpp"
 
@@ -28,8 +29,9 @@ std::string_view unquoted(std::string_view text) {
 }
 
 std::map<std::string, std::string, std::less<>> read_plans(const std::string& path) {
-  std::ifstream file(path);
-  if (!file) throw std::runtime_error("plans: '" + path + "' cannot be opened");
+  const auto read = core::read_regular_file(path);
+  if (!read) throw std::runtime_error("plans: '" + path + "' cannot be opened: " + read.error());
+  std::istringstream file(*read);
   std::map<std::string, std::string, std::less<>> plans;
   std::string line;
   for (std::size_t number = 1; std::getline(file, line); ++number) {
@@ -45,7 +47,7 @@ std::map<std::string, std::string, std::less<>> read_plans(const std::string& pa
       throw std::runtime_error(
           fmt::format("plans: {}:{}: '{}' a second time", path, number, core::printable(client)));
   }
-  if (file.bad() || plans.empty()) throw std::runtime_error("plans: '" + path + "' contains no clients");
+  if (plans.empty()) throw std::runtime_error("plans: '" + path + "' contains no clients");
   return plans;
 }
 

@@ -2,19 +2,18 @@
 #include "sim/suggest.hpp"
 
 #include <CLI/CLI.hpp>
-#include <cerrno>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
-#include <cstring>
-#include <fstream>
 #include <memory>
+#include <sstream>
 #include <stdexcept>
 #include <unordered_set>
 
 #include "cli/commands.hpp"
 #include "cli/log_flags.hpp"
 #include "core/address.hpp"
+#include "core/regular_file.hpp"
 #include "sim/suggest_limits.hpp"
 #include "sim/warnings.hpp"
 
@@ -49,8 +48,9 @@ double parse_share(const char* flag, std::string_view text) {
 
 // One client a line, spelled as reports show the key; empty lines and # comments are skipped.
 std::unordered_set<std::string> read_good(const std::string& path) {
-  std::ifstream file(path);
-  if (!file) throw std::runtime_error("good: cannot open '" + path + "': " + std::strerror(errno));
+  const auto read = core::read_regular_file(path);
+  if (!read) throw std::runtime_error("good: cannot open '" + path + "': " + read.error());
+  std::istringstream file(*read);
   std::unordered_set<std::string> names;
   std::string line;
   while (std::getline(file, line)) {
@@ -60,7 +60,7 @@ std::unordered_set<std::string> read_good(const std::string& path) {
     core::append_address(line, {}, name);
     names.insert(name);
   }
-  if (file.bad() || names.empty()) throw std::runtime_error("good: '" + path + "' contains no clients");
+  if (names.empty()) throw std::runtime_error("good: '" + path + "' contains no clients");
   return names;
 }
 

@@ -38,6 +38,7 @@ std::size_t AdminConversation::feed(std::string_view input, std::string& out, ne
     write(reply, {.keep_alive = false}, out);
     return input.size();
   }
+  has_asked_ = true;
   const Message& message = parser_.message();
   // Nothing here takes a body, so none is waited for.
   const bool whole = status == RequestParser::Status::whole;
@@ -78,7 +79,8 @@ void AdminConversation::answer(const Message& message, Reply& reply) {
 // From this machine anybody may read metrics.
 bool AdminConversation::judge_caller(const Message& message, Reply& reply) {
   if (peer_.local || !asks_who(service_)) return true;
-  const Authorized authorized = admit(service_, message, peer_.address, reply);
+  const Authorized authorized = admit(service_, message, peer_.address, known_, reply);
+  known_ = known_ || authorized == Authorized::yes;
   late_ = authorized == Authorized::wrong;
   return authorized == Authorized::yes;
 }

@@ -35,7 +35,8 @@ class AdminConversation final : public net::Conversation {
   bool waiting() const override { return false; }
   bool busy() const override { return busy_; }
   bool closing() const override { return closing_; }
-  bool trusted() const override { return true; }  // none is told to those that show no token but two words
+  // Until its first request one may take a place for the stall timeout, no longer.
+  bool trusted() const override { return has_asked_; }
   bool unfinished() const override { return false; }
   bool late() const override { return late_; }
   std::size_t kept() const override { return parser_.kept(); }
@@ -51,6 +52,8 @@ class AdminConversation final : public net::Conversation {
   FieldRoom& room_;
   net::Peer peer_;
   RequestParser parser_;
+  bool has_asked_ = false;
+  bool known_ = false;  // it has shown right credentials
   bool busy_ = false;
   bool late_ = false;
   bool closing_ = false;

@@ -39,6 +39,17 @@ struct Talk {
   bool late = false;
 };
 
+TEST(AdminConversation, silence_and_half_a_request_are_not_trusted) {
+  Talk talk(true);
+  AdminConversation conversation(talk.service, talk.readiness, talk.room, talk.peer);
+  std::string out;
+  EXPECT_FALSE(conversation.trusted());
+  conversation.feed("GET /healthz HTTP/1.1\r\n", out, {});
+  EXPECT_FALSE(conversation.trusted());
+  conversation.feed("GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n", out, {});
+  EXPECT_TRUE(conversation.trusted()) << "from then on it may be idle";
+}
+
 TEST(AdminConversation, ready_or_not) {
   Talk talk(true);
   EXPECT_EQ(talk.get("/readyz"), "200 ok\n");

@@ -1,6 +1,7 @@
 #include "http/authorization.hpp"
 
 #include <optional>
+#include <string>
 
 #include "http/problem.hpp"
 #include "http/writer.hpp"
@@ -64,12 +65,22 @@ void append_challenge(std::string& fields, const service::Service& service) {
 
 }  // namespace
 
-Authorized admit(service::Service& service, const Message& message, std::string_view address, Reply& reply) {
+Authorized admit(service::Service& service, const Message& message, std::string_view address, bool known,
+                 Reply& reply) {
+  if (!known && message.find("Authorization") != nullptr && !service.guesses.may_come_from(address)) {
+    service.counters.count(&service::Counters::auth_refused);
+    write_problem(reply, 429,
+                  "too many wrong credentials come from " + std::string(address) + "; try again in a second");
+    append_field(reply.fields, "Retry-After", "1");
+    reply.closes = true;
+    return Authorized::missing;
+  }
   const Authorized authorized = authorize(service, message);
   if (authorized == Authorized::yes) return authorized;
   write_problem(reply, 401, authorized == Authorized::wrong ? "wrong credentials" : "missing credentials");
   append_challenge(reply.fields, service);
   if (authorized == Authorized::wrong) {
+    service.guesses.came_from(address);
     service.counters.count(&service::Counters::auth_failures);
     service.notices.tell(core::Notice::wrong_password, address);
   }

@@ -15,7 +15,7 @@ namespace weir::inline v0_1::http {
 
 enum class Authorized : std::uint8_t {
   yes,
-  missing,  // it says nothing that could be compared
+  missing,  // it says nothing that could be compared, or that is compared
   wrong,
 };
 
@@ -23,7 +23,9 @@ inline bool asks_who(const service::Service& service) {
   return service.credentials.required() || service.token.required();
 }
 // Unless `yes`, writes the refusal. What is `wrong` is a guess: it is counted and told of, and its answer is
-// to come late.
-Authorized admit(service::Service& service, const Message& message, std::string_view address, Reply& reply);
+// to come late. `known`: the connection has shown right ones before, so this is compared however many wrong
+// ones come from its address.
+Authorized admit(service::Service& service, const Message& message, std::string_view address, bool known,
+                 Reply& reply);
 
 }  // namespace weir::http

@@ -145,8 +145,9 @@ bool Conversation::judge(const Message& message, const Route*& route, Reply& rep
 
 bool Conversation::judge_caller(const Message& message, Reply& reply) {
   if (!asks_who(service_)) return true;
-  const Authorized authorized = admit(service_, message, peer_.address, reply);
-  trusted_ = trusted_ || authorized == Authorized::yes;
+  const Authorized authorized = admit(service_, message, peer_.address, known_, reply);
+  known_ = known_ || authorized == Authorized::yes;
+  trusted_ = trusted_ || known_;
   late_ = late_ || authorized == Authorized::wrong;
   return authorized == Authorized::yes;
 }

@@ -74,6 +74,7 @@ class Conversation final : public net::Conversation {
   Framing framing_;  // of the request that is being answered
   bool told_to_continue_ = false;
   bool trusted_;
+  bool known_ = false;  // it has shown right credentials
   bool late_ = false;
   bool busy_ = false;
   bool closing_ = false;

@@ -100,6 +100,30 @@ TEST_F(HttpConversationTest, an_embedded_store_answers_within_the_same_call) {
   EXPECT_FALSE(conversation.waiting() || conversation.busy() || conversation.closing());
 }
 
+TEST_F(HttpConversationTest, a_body_that_is_all_wrong_is_told_thirty_two_times_and_counted) {
+  Conversation conversation(service, embedded, room, peer, [this] { ++resumed; });
+  const auto told = [](std::string_view text) {
+    std::size_t count = 0;
+    for (std::size_t at = 0; (at = text.find("\"pointer\":", at)) != text.npos; ++at) ++count;
+    return count;
+  };
+  std::string body = R"({"key":"a","limit":"1/s")";
+  for (int i = 0; i < 1000; ++i) body += R"(,"a":0,"key":0)";
+  std::string input = post(body + "}");
+  std::string out = feed(conversation, input);
+  EXPECT_EQ(told(out), 33U);
+  EXPECT_TRUE(
+      out.find(
+          R"({"pointer":"/key","detail":"is given twice"},{"pointer":"","detail":"and 1968 more errors"}]})") !=
+      out.npos)
+      << out;
+  body = R"({"requests":[{"cost":-1,"b":0})";
+  for (int i = 0; i < 99; ++i) body += R"(,{"a":0})";
+  input = post(body + "]}");
+  out = feed(conversation, input);
+  EXPECT_EQ(told(out), 32U + 85U) << "of 15 requests all is told, of the others how many errors more";
+}
+
 TEST_F(HttpConversationTest, a_request_that_waits_holds_up_those_after_it_and_is_resumed_once) {
   LateStore late(embedded);
   Conversation conversation(service, late, room, peer, [this] { ++resumed; });

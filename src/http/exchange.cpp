@@ -24,7 +24,7 @@ void Question::clear() {
   by = 0;
   forgotten = 0;
   by_file = explains = false;
-  faults.clear();
+  faults = Faults();
 }
 
 std::span<store::Check> Question::room(std::size_t count) {

@@ -151,9 +151,10 @@ class Reader {
       const auto known = std::find(kNames.begin(), kNames.end(), name);
       const auto number = static_cast<std::size_t>(known - kNames.begin());
       if (known == kNames.end() || (allowed & 1U << number) == 0) {
-        faults_.push_back({pointer_to(at_, name), "unknown member; known are " + list_of(allowed)});
+        faults_.full() ? faults_.count()
+                       : faults_.add(pointer_to(at_, name), "unknown member; known are " + list_of(allowed));
       } else if ((members.have & 1U << number) != 0) {
-        faults_.push_back({pointer_to(at_, name), "is given twice"});
+        faults_.full() ? faults_.count() : faults_.add(pointer_to(at_, name), "is given twice");
       } else {
         members.have |= 1U << number;
         members.values[number] = member;
@@ -164,7 +165,7 @@ class Reader {
 
  private:
   void fault(std::string_view member, std::string detail) {
-    faults_.push_back({member.empty() ? at_ : pointer_to(at_, member), std::move(detail)});
+    faults_.add(member.empty() ? at_ : pointer_to(at_, member), std::move(detail));
   }
 
   void judge_forms(const Members& members, unsigned forms, bool reset) {
@@ -188,8 +189,8 @@ class Reader {
   void read_units(element value, std::string pointer, std::uint64_t& into) {
     std::int64_t units = -1;
     if (value.get(units) != simdjson::SUCCESS || units < 0) {
-      faults_.push_back({std::move(pointer), "must be an integer from 0 to " +
-                                                 std::to_string(std::numeric_limits<std::int64_t>::max())});
+      faults_.add(std::move(pointer),
+                  "must be an integer from 0 to " + std::to_string(std::numeric_limits<std::int64_t>::max()));
       return;
     }
     into = static_cast<std::uint64_t>(units);
@@ -247,7 +248,12 @@ class Reader {
   void wait_by_file(const limits::Set& set, Question& question) {
     const limits::Waiting waiting = limits::prepare_waiting(set, *question.matched);
     store::Reservation& reserved = question.reserved;
-    if (!says_hold_) reserved.hold = waiting.hold;
+    if (!says_hold_) {
+      reserved.hold = waiting.hold;
+    } else if (waiting.hold.count() != 0 && reserved.hold > waiting.hold) {
+      fault("hold", "must be a number of seconds from 0 to " + seconds_text(waiting.hold) +
+                        ", the shortest ttl of the limits that the request meets");
+    }
     if (!waiting.max_wait) return;
     if (!says_wait_) {
       reserved.max_wait = *waiting.max_wait;
@@ -266,7 +272,7 @@ class Reader {
 
   bool read_text(element value, const std::string& pointer, std::string_view& into) {
     if (value.get(into) == simdjson::SUCCESS) return true;
-    faults_.push_back({pointer, "must be a text"});
+    faults_.add(pointer, "must be a text");
     return false;
   }
 
@@ -274,7 +280,7 @@ class Reader {
                  std::string_view& text) {
     if (!read_text(value, pointer, text)) return;
     into = exchange_.room.rules().find(text);
-    if (into == nullptr) faults_.push_back({pointer, exchange_.room.rules().error()});
+    if (into == nullptr) faults_.add(pointer, exchange_.room.rules().error());
   }
 
   void read_one(const Members& members, const std::string& at, Question& question, store::Check& check) {
@@ -285,12 +291,12 @@ class Reader {
     if (members.has(kKey)) {
       read_text(members.values[kKey], pointer_to(at, "key"), check.key);
     } else {
-      faults_.push_back({pointer_to(at, "key"), "missing"});
+      faults_.add(pointer_to(at, "key"), "missing");
     }
     if (members.has(kLimit)) {
       read_rule(members.values[kLimit], pointer_to(at, "limit"), check.limit, rule);
     } else {
-      faults_.push_back({pointer_to(at, "limit"), "missing"});
+      faults_.add(pointer_to(at, "limit"), "missing");
     }
     if (question.explains) question.keys_and_rules.emplace_back(check.key, rule);
   }
@@ -306,7 +312,7 @@ class Reader {
     array all;
     if (members.values[kChecks].get(all) != simdjson::SUCCESS || all.size() == 0 ||
         all.size() > store::kMostChecks) {
-      faults_.push_back({at, "must be a list of 1 to " + std::to_string(store::kMostChecks)});
+      faults_.add(at, "must be a list of 1 to " + std::to_string(store::kMostChecks));
       return;
     }
     question.keys_and_rules.clear();
@@ -324,7 +330,7 @@ class Reader {
       const auto same_key = [&check](const store::Check& other) { return other.key == check.key; };
       if (parts.has(kKey) &&
           std::any_of(checks.begin(), checks.begin() + static_cast<std::ptrdiff_t>(count), same_key))
-        faults_.push_back({here + "/key", "is given twice; one request charges each key once"});
+        faults_.add(here + "/key", "is given twice; one request charges each key once");
       ++count;
     }
   }
@@ -347,21 +353,21 @@ class Reader {
     }
     object all;
     if (members.values[kAttributes].get(all) != simdjson::SUCCESS) {
-      faults_.push_back({at, "must be an object"});
+      faults_.add(at, "must be an object");
       return;
     }
     auto& room = exchange_.room.attributes;
     if (all.size() > room.size()) {
-      faults_.push_back({at, "has more than " + std::to_string(room.size()) + " members"});
+      faults_.add(at, "has more than " + std::to_string(room.size()) + " members");
       return;
     }
     std::size_t count = 0;
     for (const auto& [name, value] : all) {
       const auto same_name = [wanted = name](const limits::Attribute& other) { return other.name == wanted; };
       if (std::any_of(room.begin(), room.begin() + static_cast<std::ptrdiff_t>(count), same_name)) {
-        faults_.push_back({pointer_to(at, name), "is given twice"});
+        faults_.add(pointer_to(at, name), "is given twice");
       } else if (name.empty()) {
-        faults_.push_back({pointer_to(at, name), "an attribute's name is empty"});
+        faults_.add(pointer_to(at, name), "an attribute's name is empty");
       } else if (read_text(value, pointer_to(at, name), room[count].value)) {
         room[count++].name = name;
       }
@@ -435,15 +441,18 @@ constexpr std::size_t kDepth = 16;
 void read_batch(element requests, Exchange& exchange, Faults& faults) {
   array all;
   if (requests.get(all) != simdjson::SUCCESS || all.size() == 0 || all.size() > kMostRequests) {
-    faults.push_back({"/requests", "must be a list of 1 to " + std::to_string(kMostRequests)});
+    faults.add("/requests", "must be a list of 1 to " + std::to_string(kMostRequests));
     return;
   }
   exchange.batch = true;
+  std::size_t room = Faults::kMost;  // of all requests together
   for (const element each : all) {
     Question& question = exchange.ask();
+    question.faults = Faults(room);
     Reader reader(exchange, question.faults, "");
     Members members;
     if (reader.collect(each, kOfCheck, members)) reader.read(members, question);
+    room -= question.faults.told().size();
     if (!question.faults.empty()) question.settle();
   }
 }
@@ -465,7 +474,7 @@ void read_questions(std::string_view body, Exchange& exchange, Faults& faults) {
     error = json.parser.allocate(std::max<std::size_t>(body.size(), 4096), kDepth);
   if (error == simdjson::SUCCESS) error = json.parser.parse(json.padded.data(), body.size(), false).get(root);
   if (error != simdjson::SUCCESS) {
-    faults.push_back({"", sentence_of(error)});
+    faults.add("", sentence_of(error));
     return;
   }
   exchange.set = exchange.room.renew_limits();
@@ -475,7 +484,7 @@ void read_questions(std::string_view body, Exchange& exchange, Faults& faults) {
   if (!reader.collect(root, allowed, members)) return;
   if (members.has(kRequests)) {
     if (members.have != bit(kRequests))
-      faults.push_back({"/requests", "stands alone; each request has its own members"});
+      faults.add("/requests", "stands alone; each request has its own members");
     if (faults.empty()) read_batch(members.values[kRequests], exchange, faults);
     return;
   }

@@ -4,16 +4,23 @@
 
 namespace weir::inline v0_1::http {
 
+namespace {
+
+void append_fault(std::string& out, std::string_view pointer, std::string_view detail) {
+  if (out.back() != '[') out += ',';
+  out += "{\"pointer\":";
+  append_json(out, pointer);
+  out += ",\"detail\":";
+  append_json(out, core::printable(detail));
+  out += '}';
+}
+
+}  // namespace
+
 void append_faults(std::string& out, const Faults& faults) {
   out += '[';
-  for (const BodyFault& each : faults) {
-    if (&each != faults.data()) out += ',';
-    out += "{\"pointer\":";
-    append_json(out, each.pointer);
-    out += ",\"detail\":";
-    append_json(out, core::printable(each.detail));
-    out += '}';
-  }
+  for (const BodyFault& each : faults.told()) append_fault(out, each.pointer, each.detail);
+  if (faults.more() > 0) append_fault(out, "", "and " + std::to_string(faults.more()) + " more errors");
   out += ']';
 }
 

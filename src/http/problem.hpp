@@ -3,8 +3,10 @@
 // Pure, any thread. Not for: denials, which say more (api.hpp).
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "http/writer.hpp"
@@ -16,7 +18,31 @@ struct BodyFault {
   std::string pointer;
   std::string detail;
 };
-using Faults = std::vector<BodyFault>;
+// The first that were found, and how many more there are: a body of 1 MiB has room for 170,000.
+class Faults {
+ public:
+  static constexpr std::size_t kMost = 32;  // in an answer
+
+  Faults() = default;
+  explicit Faults(std::size_t most) : most_(most) {}  // to be told
+
+  // Without one it is counted alone, where full() says that its text is of no use.
+  bool full() const { return told_.size() >= most_; }
+  void count() { ++all_; }
+  void add(std::string pointer, std::string detail) {
+    count();
+    if (!full()) told_.push_back({std::move(pointer), std::move(detail)});
+  }
+
+  bool empty() const { return all_ == 0; }
+  const std::vector<BodyFault>& told() const { return told_; }
+  std::size_t more() const { return all_ - told_.size(); }
+
+ private:
+  std::size_t most_ = kMost;
+  std::size_t all_ = 0;
+  std::vector<BodyFault> told_;
+};
 
 // Takes the place of whatever the reply's status, type and body were.
 void write_problem(Reply& reply, int status, std::string_view detail, const Faults& faults = {});

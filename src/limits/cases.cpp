@@ -7,6 +7,7 @@
 #include "core/rule.hpp"
 #include "limits/document.hpp"
 #include "limits/field.hpp"
+#include "limits/read.hpp"
 #include "limits/scalars.hpp"
 
 namespace weir::inline v0_1::limits {
@@ -261,7 +262,7 @@ CasesReading read_cases_file(const std::string& path) {
   ReadOptions options;
   options.name = path == "-" ? "<stdin>" : path;
   constexpr std::size_t kMost = Bounds{}.bytes;
-  auto text = read_from_disk(path, kMost);
+  auto text = read_named(path, kMost, options.open);
   if (!text)
     return {nullptr, {{Severity::error, kRule, options.name, {}, "", "cannot read it: " + text.error()}}};
   const std::size_t slash = path.rfind('/');

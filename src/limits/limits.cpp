@@ -243,6 +243,10 @@ LimitsReservation Limits::reserve(const LimitsRequest& request, const ReserveOpt
                                 core::to_text(*waiting.max_wait) +
                                 ", the least of the limits that the request meets");
   }
+  if (options != nullptr && waiting.hold.count() != 0 && options->hold > waiting.hold) {
+    throw std::invalid_argument("weir::Limits::reserve: hold is above " + core::to_text(waiting.hold) +
+                                ", the shortest ttl of the limits that the request meets");
+  }
   ReserveOptions wanted{.max_wait = waiting.max_wait.value_or(nanoseconds{0}), .hold = waiting.hold};
   if (options != nullptr)
     wanted = {options->max_wait, options->hold.count() > 0 ? options->hold : waiting.hold};

@@ -152,6 +152,21 @@ TEST(LimitsReservations, wait_as_the_file_says_or_for_less) {
   }
 }
 
+TEST(LimitsReservations, hold_for_the_ttl_of_the_limits_at_most) {
+  Clocks clocks;
+  Limits limits = Limits::from_text(kWaiting, clocks.options);
+  const Attribute asks[] = {{"model", "m"}};
+  EXPECT_TRUE(limits.reserve({asks}, {.hold = 60s}).granted());
+  try {
+    static_cast<void>(limits.reserve({asks}, {.hold = 60001ms}));
+    FAIL();
+  } catch (const std::invalid_argument& error) {
+    EXPECT_STREQ(
+        error.what(),
+        "weir::Limits::reserve: hold is above 1m, the shortest ttl of the limits that the request meets");
+  }
+}
+
 TEST(LimitsReservations, are_cancelled_when_they_are_destroyed_before_their_moment) {
   Clocks clocks;
   auto limits = std::make_unique<Limits>(Limits::from_text(kWaiting, clocks.options));

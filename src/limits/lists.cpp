@@ -86,6 +86,7 @@ bool read_list_text(Context& context, const std::string& path, const std::string
     const std::string_view line = rest.substr(0, end);
     rest.remove_prefix(std::min(end + 1, rest.size()));
     ++number;
+    if (const auto* given_up = context.options.given_up; given_up != nullptr && given_up->load()) break;
     const std::string_view entry = trimmed(without_comment(line));
     if (entry.empty()) continue;
     any = true;

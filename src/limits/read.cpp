@@ -1,17 +1,14 @@
 #include "limits/read.hpp"
 
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cstring>
 #include <unordered_map>
 #include <utility>
 
 #include "core/printable.hpp"
+#include "core/regular_file.hpp"
 #include "limits/document.hpp"
 #include "limits/field.hpp"
 #include "limits/gateways.hpp"
@@ -264,22 +261,12 @@ Reading read(std::string_view text, const ReadOptions& options) {
 }
 
 tl::expected<std::string, std::string> read_from_disk(const std::string& path, std::size_t most) {
-  const auto failed = [](int error) { return tl::unexpected(std::string(std::strerror(error))); };
-  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) return failed(errno);
-  std::string text;
-  std::array<char, 1 << 16> buffer{};
-  int error = 0;
-  while (text.size() <= most) {
-    const ssize_t got = ::read(descriptor, buffer.data(), std::min(buffer.size(), most + 1 - text.size()));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) error = errno;
-    if (got <= 0) break;
-    text.append(buffer.data(), static_cast<std::size_t>(got));
-  }
-  close(descriptor);
-  if (error != 0) return failed(error);
-  return text;
+  return core::read_regular_file(path, most);
+}
+
+tl::expected<std::string, std::string> read_named(const std::string& path, std::size_t most,
+                                                  const OpenFile& open) {
+  return path == "-" ? core::read_to_end(STDIN_FILENO, most) : open(path, most);
 }
 
 Reading read_file(const std::string& path, ReadOptions options) {
@@ -287,7 +274,7 @@ Reading read_file(const std::string& path, ReadOptions options) {
   const std::size_t slash = path.rfind('/');
   if (options.folder.empty() && slash != std::string::npos)
     options.folder = path.substr(0, slash == 0 ? 1 : slash);
-  const auto text = options.open(path == "-" ? "/dev/stdin" : path, Bounds{}.bytes);
+  const auto text = read_named(path, Bounds{}.bytes, options.open);
   if (!text) {
     Reading unread;
     unread.findings.push_back({Severity::error, 0, options.name, {}, "", "cannot read it: " + text.error()});

@@ -3,6 +3,7 @@
 // Pure but for the files of lists. Any thread.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -16,10 +17,14 @@
 
 namespace weir::inline v0_1::limits {
 
-// The bytes of a file, or why there are none: "No such file or directory". Stops after `most` + 1 bytes.
+// The bytes of a file, or why there are none: "No such file or directory", "Not a regular file". Stops after
+// `most` + 1 bytes.
 using OpenFile =
     std::function<tl::expected<std::string, std::string>(const std::string& path, std::size_t most)>;
 tl::expected<std::string, std::string> read_from_disk(const std::string& path, std::size_t most);
+// The same of a file that a command line names, where "-" is the standard input.
+tl::expected<std::string, std::string> read_named(const std::string& path, std::size_t most,
+                                                  const OpenFile& open);
 
 struct ReadOptions {
   Time now{};  // for what ends: `until` of overrides and shadows
@@ -29,6 +34,8 @@ struct ReadOptions {
   std::string name{};              // of the file, in messages; empty: its path, or of a text "limits.yaml"
   std::string folder{};            // where files of lists are, unless they are absolute; empty: here
   OpenFile open = read_from_disk;  // of lists; tests have files of their own
+  // Once it is true the rest of a list is left out, and what is read is of no use.
+  const std::atomic<bool>* given_up = nullptr;
 };
 
 struct Reading {

@@ -8,6 +8,8 @@
 #include <ctime>
 #include <memory>
 
+#include "core/regular_file.hpp"
+
 namespace weir::inline v0_1::net {
 namespace {
 
@@ -27,7 +29,10 @@ std::string name_of(const X509_NAME* name) {
 
 std::vector<Certificate> certificates(const std::string& file) {
   std::vector<Certificate> found;
-  const std::unique_ptr<BIO, int (*)(BIO*)> text(BIO_new_file(file.c_str(), "r"), BIO_free);
+  const auto bytes = core::read_regular_file(file);
+  if (!bytes) return found;
+  const std::unique_ptr<BIO, int (*)(BIO*)> text(
+      BIO_new_mem_buf(bytes->data(), static_cast<int>(bytes->size())), BIO_free);
   while (text) {
     const std::unique_ptr<X509, void (*)(X509*)> each(
         PEM_read_bio_X509(text.get(), nullptr, nullptr, nullptr), X509_free);

@@ -58,6 +58,8 @@ class Clients {
   // Ends what this one waits for (Conversation::end_wait()); then calls `done` with 1, or 0 when it did not
   // wait.
   virtual void end_wait(std::uint64_t id, bool with_error, std::function<void(std::size_t)> done) = 0;
+  // Calls it in a later turn of this loop. The only one that any thread may use.
+  virtual void post(std::function<void()> call) = 0;
 };
 
 }  // namespace weir::net

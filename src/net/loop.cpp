@@ -57,6 +57,13 @@ void Loop::close_sessions() {
   context.poll();
 }
 
+void Loop::close_quietest() {
+  const auto quietest = std::min_element(sessions.begin(), sessions.end(), [](const auto& a, const auto& b) {
+    return a->last_heard() < b->last_heard();
+  });
+  if (quietest != sessions.end()) std::shared_ptr<Session>(*quietest)->close();
+}
+
 void Loop::stop() { poller.stop(); }
 
 void Loop::resume(std::weak_ptr<Session> session) {

@@ -57,6 +57,8 @@ struct Loop {
   void drain();
   // After run() has ended: closes the sessions that did not end in time.
   void close_sessions();
+  // Closes the session that has sent nothing for longest.
+  void close_quietest();
   // Lets run() end when the sessions have gone.
   void stop();
   // Lets a session go on whose answers have come: not at once, because the call comes from the store's

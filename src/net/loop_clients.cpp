@@ -88,4 +88,6 @@ void LoopClients::end_wait(std::uint64_t id, bool with_error, std::function<void
   go_on(std::make_shared<Tour>(Tour{mine_, visit, end}), 0);
 }
 
+void LoopClients::post(std::function<void()> call) { boost::asio::post(mine_.context, std::move(call)); }
+
 }  // namespace weir::net

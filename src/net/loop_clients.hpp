@@ -25,6 +25,7 @@ class LoopClients final : public Clients {
   void list(std::function<void(const Rows&)> done) override;
   void close(std::vector<std::uint64_t> ids, std::function<void(std::size_t)> done) override;
   void end_wait(std::uint64_t id, bool with_error, std::function<void(std::size_t)> done) override;
+  void post(std::function<void()> call) override;
 
  private:
   using Asker = std::function<void(const Rows&)>;

@@ -380,7 +380,7 @@ Client Session::client() const {
   const std::chrono::nanoseconds now = loop_.clock();
   Client client{.peer = peer_,
                 .age = now - came_,
-                .idle = now - std::max(came_, unread_since_),
+                .idle = now - last_heard(),
                 .memory = charge_.sum(),
                 .input = rest_.size(),
                 .output = untaken_.size() - std::min(untaken_.size(), written_)};

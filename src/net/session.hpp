@@ -8,6 +8,7 @@
 // Everything here runs on its loop's thread. The loop owns it until it is closed. Not for: what bytes mean.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -48,6 +49,8 @@ class Session final : public std::enable_shared_from_this<Session>, private Poll
   State state() const { return state_; }
   std::uint64_t id() const { return peer_.id; }
   Client client() const;
+  // When it sent something, or came.
+  std::chrono::nanoseconds last_heard() const { return std::max(came_, unread_since_); }
 
   // The events that do not come from the socket.
   void on_answers();                                // that its conversation has waited for

@@ -1,14 +1,15 @@
 #include "net/tls.hpp"
 
 #include <openssl/bio.h>
+#include <openssl/err.h>
+#include <openssl/pem.h>
 #include <openssl/x509.h>
-#include <unistd.h>
 
 #include <boost/asio/ssl/host_name_verification.hpp>
-#include <cerrno>
-#include <cstring>
 #include <memory>
 #include <stdexcept>
+
+#include "core/regular_file.hpp"
 
 namespace weir::inline v0_1::net {
 
@@ -20,9 +21,30 @@ namespace {
 // OpenSSL's own reasons ("no start line") help only its authors; what can be wrong with a file is one of
 // these.
 std::runtime_error unusable(const std::string& flag, const std::string& file, const std::string& what) {
-  const bool readable = access(file.c_str(), R_OK) == 0;
-  const std::string why = readable ? what : std::strerror(errno);
-  return std::runtime_error(flag + ": '" + file + "': " + why);
+  return std::runtime_error(flag + ": '" + file + "': " + what);
+}
+
+std::string text_of_file(const std::string& flag, const std::string& file) {
+  auto text = core::read_regular_file(file);
+  if (!text) throw unusable(flag, file, text.error());
+  return *std::move(text);
+}
+
+// False when there is none among them, or one is damaged.
+bool trust_all(X509_STORE* trusted, const std::string& text) {
+  const std::unique_ptr<BIO, decltype(&BIO_free)> from(
+      BIO_new_mem_buf(text.data(), static_cast<int>(text.size())), BIO_free);
+  bool any = false;
+  while (from) {
+    const std::unique_ptr<X509, decltype(&X509_free)> each(
+        PEM_read_bio_X509_AUX(from.get(), nullptr, nullptr, nullptr), X509_free);
+    if (!each) break;
+    any = X509_STORE_add_cert(trusted, each.get()) == 1;
+    if (!any) return false;
+  }
+  const bool ended = ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE;
+  ERR_clear_error();  // the end of the text counts as one
+  return any && ended;
 }
 
 std::string text_of(const ASN1_TIME* time) {
@@ -83,11 +105,11 @@ asio::ssl::context client_tls(const std::string& flag, const TlsFiles& files) {
 void show_certificate(asio::ssl::context& tls, const std::string& flag, const std::string& cert,
                       const std::string& key) {
   error_code error;
-  tls.use_certificate_chain_file(cert, error);
+  tls.use_certificate_chain(asio::buffer(text_of_file(flag + "-cert", cert)), error);
   if (error) throw unusable(flag + "-cert", cert, "is not a certificate in PEM");
   // Without a callback OpenSSL asks the terminal for a passphrase, and waits.
   tls.set_password_callback([](std::size_t, asio::ssl::context::password_purpose) { return std::string(); });
-  tls.use_private_key_file(key, asio::ssl::context::pem, error);
+  tls.use_private_key(asio::buffer(text_of_file(flag + "-key", key)), asio::ssl::context::pem, error);
   // OpenSSL silently accepts a key whose type is not the certificate's, such as RSA for EC.
   if (error || SSL_CTX_check_private_key(tls.native_handle()) != 1)
     throw unusable(flag + "-key", key,
@@ -95,9 +117,8 @@ void show_certificate(asio::ssl::context& tls, const std::string& flag, const st
 }
 
 void trust(asio::ssl::context& tls, const std::string& flag, const std::string& ca) {
-  error_code error;
-  tls.load_verify_file(ca, error);
-  if (error) throw unusable(flag, ca, "contains no certificate in PEM");
+  if (!trust_all(SSL_CTX_get_cert_store(tls.native_handle()), text_of_file(flag, ca)))
+    throw unusable(flag, ca, "contains no certificate in PEM");
 }
 
 bool verify(asio::ssl::verify_context& certificate, bool passed, const std::string& host, std::string& why) {

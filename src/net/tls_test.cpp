@@ -19,9 +19,9 @@ TEST(Tls, files_that_are_refused) {
       {"", "c", "", together},
       {"", "", "k", together},
       {"/no/ca", "/no/cert", "/no/key", "my-tls-ca: '/no/ca': No such file or directory"},
-      {"/dev/null", "", "", "my-tls-ca: '/dev/null': contains no certificate in PEM"},
+      {"/dev/null", "", "", "my-tls-ca: '/dev/null': Not a regular file"},
       {"", "/no/cert", "/no/key", "my-tls-cert: '/no/cert': No such file or directory"},
-      {"", "/dev/null", "/no/key", "my-tls-cert: '/dev/null': is not a certificate in PEM"},
+      {"", "/dev/null", "/no/key", "my-tls-cert: '/dev/null': Not a regular file"},
   };
   for (const Row& row : rows) {
     std::string said;

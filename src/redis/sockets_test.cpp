@@ -36,9 +36,9 @@ TEST(StoreTls, files_that_are_refused) {
       {"redis+cluster://h", "", "c", "k", plain},
       {"redis+sentinel://h/m", "", "c", "k", plain},
       {"rediss://h", "/no/ca", "/no/cert", "/no/key", "store-tls-ca: '/no/ca': No such file or directory"},
-      {"rediss://h", "/dev/null", "", "", "store-tls-ca: '/dev/null': contains no certificate in PEM"},
+      {"rediss://h", "/dev/null", "", "", "store-tls-ca: '/dev/null': Not a regular file"},
       {"rediss://h", "", "/no/cert", "/no/key", "store-tls-cert: '/no/cert': No such file or directory"},
-      {"rediss://h", "", "/dev/null", "/no/key", "store-tls-cert: '/dev/null': is not a certificate in PEM"},
+      {"rediss://h", "", "/dev/null", "/no/key", "store-tls-cert: '/dev/null': Not a regular file"},
   };
   for (const Row& row : rows) {
     std::string said;

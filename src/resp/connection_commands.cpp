@@ -18,17 +18,25 @@ bool is_name(std::string_view name) {
          std::all_of(name.begin(), name.end(), [](char c) { return c >= '!' && c <= '~'; });
 }
 
-// A right password is answered at once, whatever was guessed before and from where: nobody can lock out a
-// client that knows it. A wrong one is answered late.
+// A right password is answered at once, unless too many wrong ones come from the same address: nobody can
+// lock out a client elsewhere that knows it. A wrong one is answered late.
 bool log_in(Call& call, std::string_view user, std::string_view password) {
   service::Service& service = call.service;
+  const std::string& address = call.caller.peer.address;
+  if (!service.guesses.may_come_from(address)) {
+    service.counters.count(&service::Counters::auth_refused);
+    call.fail("ERR too many wrong passwords come from " + address + "; try again in a second");
+    call.caller.closing = true;
+    return false;
+  }
   if (service.credentials.match(user, password)) {
     call.caller.authenticated = true;
     return true;
   }
   call.caller.guessed = true;
+  service.guesses.came_from(address);
   service.counters.count(&service::Counters::auth_failures);
-  service.notices.tell(core::Notice::wrong_password, call.caller.peer.address);
+  service.notices.tell(core::Notice::wrong_password, address);
   call.fail("WRONGPASS invalid username-password pair or user is disabled.");
   return false;
 }

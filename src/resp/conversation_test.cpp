@@ -674,6 +674,7 @@ class LateClients final : public net::Clients {
       done(ids.size());
     });
   }
+  void post(std::function<void()> call) override { turns.push_back(std::move(call)); }
   bool turn() {
     if (turns.empty()) return false;
     const auto next = std::move(turns.front());

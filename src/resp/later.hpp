@@ -1,4 +1,5 @@
-// A reply that needs the other event loops: which clients there are, and closing some of them.
+// A reply that needs another thread: which clients the other event loops have, closing some of them, reading
+// a file.
 //
 // One connection's, on the thread of its loop. While it waits the conversation runs nothing. Destroying it
 // forgets what was asked.
@@ -31,6 +32,10 @@ class Later {
              std::function<void(Writer&, std::size_t)> reply);
 
   void end_wait(bool silent, std::uint64_t id, bool with_error);
+  // What another thread reads: `ask` gives it what is to be called with the lines, by any thread.
+  using Lines = std::vector<std::string>;
+  void read(bool silent, const std::function<void(std::function<void(const Lines&)>)>& ask,
+            std::function<void(Writer&, const Lines&)> reply);
 
   bool waiting() const { return open_; }
   bool answered() const { return !open_ && reply_ != nullptr; }

@@ -95,19 +95,23 @@ void run_limits_config(Call& call) {
   service::LimitsInForce* file = call.service.limits.get();
   const std::string what = lower(call.words[1]);
   if (what != "get" && what != "check" && what != "reload") return call.fail_subcommand(what);
-  if (file == nullptr) return call.fail(kNoLimitsFile);
-  Writer to = call.reply();
-  if (what == "get") return to.bulk(file->current()->file().text);
-  call.slow = true;
-  const std::vector<std::string> errors = what == "check" ? file->check() : file->reload();
-  if (what == "check") {
-    to.array(errors.size());
-    for (const std::string& each : errors) to.bulk(each);
-  } else if (errors.empty()) {
-    to.simple("OK");
-  } else {
-    to.error("ERR " + errors.front());
-  }
+  if (file == nullptr || !call.later.possible()) return call.fail(kNoLimitsFile);
+  if (what == "get") return call.reply().bulk(file->current()->file().text);
+  const bool checks = what == "check";
+  const auto ask = [&call, checks](service::LimitsInForce::Told told) {
+    using Reading = service::LimitsInForce::Reading;
+    call.service.read_limits(checks ? Reading::check : Reading::reload, std::move(told));
+  };
+  call.later.read(call.silent(), ask, [checks](Writer& to, const Later::Lines& errors) {
+    if (checks) {
+      to.array(errors.size());
+      for (const std::string& each : errors) to.bulk(each);
+    } else if (errors.empty()) {
+      to.simple("OK");
+    } else {
+      to.error("ERR " + errors.front());
+    }
+  });
 }
 
 }  // namespace weir::resp

@@ -57,6 +57,11 @@ Question* reserve_by_file(Pipeline& pipeline, const ReservationWords& asked, boo
                 not_in_range("MAXWAIT", std::to_string(asked.max_wait->count()), 0,
                              std::chrono::floor<std::chrono::milliseconds>(*waiting.max_wait).count()));
   }
+  if (waiting.hold.count() != 0 && asked.hold && *asked.hold > waiting.hold) {
+    pipeline.drop();
+    return fail(pipeline, not_in_range("HOLD", std::to_string(asked.hold->count()), 1,
+                                       std::chrono::floor<std::chrono::milliseconds>(waiting.hold).count()));
+  }
   question.reserve(asked.max_wait ? *asked.max_wait : waiting.max_wait.value_or(std::chrono::nanoseconds{0}),
                    asked.hold ? *asked.hold : waiting.hold, pipeline.client());
   pipeline.ask_matched(question);

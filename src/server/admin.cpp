@@ -15,6 +15,8 @@ namespace {
 constexpr std::size_t kNumber = 1'000;
 // Scrapers and health checks are few.
 constexpr std::size_t kMostConnections = 64;
+// One that is closed to make room is counted until the end of the turn.
+constexpr std::size_t kLeaving = 64;
 constexpr std::size_t kMostMemory = 64_MiB;
 
 void check_reach(const boost::asio::ip::tcp::endpoint& endpoint, const Settings& settings) {
@@ -42,12 +44,16 @@ Admin::Admin(const Settings& settings, service::Service& service,
                 .too_large = http::last_words(503, "too many answers that are not taken"),
                 .stalled = http::last_words(408, "half a request for --stall-timeout")},
       loop_(kNumber, service.options().clock, settings.stall_timeout, connections_, service.notices),
-      dispatcher_({&loop_}, kMostConnections, connections_) {
+      dispatcher_({&loop_}, kMostConnections + kLeaving, connections_) {
   connections_.memory.most = kMostMemory;
   for (const Address& wanted : settings.admin) open(wanted, settings);
   for (const auto& listener : listeners_) {
     listener->start(
-        [this](net::Accepted accepted) { dispatcher_.take(std::move(accepted), protocol_); },
+        [this](net::Accepted accepted) {
+          // No number of silent connections is to keep a health check out.
+          if (connections() >= kMostConnections) loop_.close_quietest();
+          dispatcher_.take(std::move(accepted), protocol_);
+        },
         [this](const std::string& why) { service_.notices.tell(core::Notice::cannot_accept, {}, why); });
   }
   loop_.start_sweeping();

@@ -32,6 +32,9 @@ bool reaches_the_gate(const Settings& settings) {
 std::unique_ptr<service::LimitsInForce> open_limits(const Settings& settings,
                                                     const service::Service& service) {
   if (settings.limits.empty()) return nullptr;
+  if (settings.limits == "-")
+    throw std::runtime_error(
+        "limits: '-' is the standard input; a server needs a file that it can read again");
   limits::Setting setting{.on_store_error = settings.on_store_error,
                           .sharing = service.options().sharing,
                           .wall = service.wall_ahead(),

@@ -7,6 +7,9 @@
 
 #include <array>
 #include <filesystem>
+#include <string>
+#include <string_view>
+#include <utility>
 
 namespace weir::inline v0_1::server {
 namespace {
@@ -14,6 +17,7 @@ namespace {
 // An editor or an update writes several files one after the other.
 constexpr int kSettleMs = 50;
 constexpr int kLookEveryMs = 1000;
+constexpr std::string_view kEnds = "the server is shutting down";
 
 }  // namespace
 
@@ -24,16 +28,35 @@ LimitsWatch::LimitsWatch(service::LimitsInForce& limits)
       thread_([this] { run(); }) {}
 
 LimitsWatch::~LimitsWatch() {
-  ends_ = true;
-  wake();
+  end();
   thread_.join();
   close(wake_);
   if (inotify_ >= 0) close(inotify_);
 }
 
-void LimitsWatch::reload() {
-  asked_ = true;
+void LimitsWatch::ask(Reading what, Told told) {
+  {
+    const std::scoped_lock lock(mutex_);
+    auto& waiting = what == Reading::check ? asked_.check : asked_.reload;
+    if (!ends_) waiting.push_back(std::exchange(told, nullptr));
+  }
+  if (told) return told({std::string(kEnds)});
   wake();
+}
+
+void LimitsWatch::end() {
+  Asked asked;
+  Asked reading;
+  {
+    const std::scoped_lock lock(mutex_);
+    ends_ = true;
+    asked = std::exchange(asked_, {});
+    reading = std::exchange(reading_, {});
+  }
+  limits_.give_up();
+  wake();
+  for (const auto* each : {&asked.check, &asked.reload, &reading.check, &reading.reload})
+    for (const Told& told : *each) told({std::string(kEnds)});
 }
 
 void LimitsWatch::wake() {
@@ -54,12 +77,30 @@ void LimitsWatch::run() {
     const bool changed = now != read && (evented_ || now == seen);
     seen = now;
     evented_ = false;
-    if (asked_.exchange(false) || changed) {
-      limits_.reload();
-      watch_directories();
-    }
+    read_if(changed);
     wait();
   }
+}
+
+void LimitsWatch::read_if(bool changed) {
+  {
+    const std::scoped_lock lock(mutex_);
+    reading_ = std::exchange(asked_, {});
+  }
+  if (changed || !reading_.reload.empty()) {
+    tell(&Asked::reload, limits_.reload());
+    watch_directories();
+  }
+  if (!reading_.check.empty()) tell(&Asked::check, limits_.check());
+}
+
+void LimitsWatch::tell(std::vector<Told> Asked::* which, const std::vector<std::string>& errors) {
+  std::vector<Told> those;
+  {
+    const std::scoped_lock lock(mutex_);
+    those.swap(reading_.*which);
+  }
+  for (const Told& told : those) told(errors);
 }
 
 void LimitsWatch::wait() {

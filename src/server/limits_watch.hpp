@@ -5,11 +5,16 @@
 // files change when the link ..data is swapped; and it looks at the files every second, for what a directory
 // does not tell: one on another machine, one that was itself replaced.
 //
+// It reads one at a time, and once for all that have asked meanwhile: each is told of a file that was read
+// after it asked, and of the latest.
+//
 // Any thread. The limits must outlive it.
 #pragma once
 
 #include <atomic>
+#include <mutex>
 #include <thread>
+#include <vector>
 
 #include "service/limits_in_force.hpp"
 
@@ -22,11 +27,24 @@ class LimitsWatch {
   LimitsWatch(const LimitsWatch&) = delete;
   LimitsWatch& operator=(const LimitsWatch&) = delete;
 
-  // Reads the file again, changed or not. Returns at once.
-  void reload();
+  using Reading = service::LimitsInForce::Reading;
+  using Told = service::LimitsInForce::Told;
+
+  // Reads the file, changed or not. Returns at once; `told` is called by the thread of this, or after end()
+  // by the caller's.
+  void ask(Reading what, Told told);
+  // All that wait are told that the server is shutting down, and nothing is read any more.
+  void end();
 
  private:
+  struct Asked {
+    std::vector<Told> check;
+    std::vector<Told> reload;
+  };
+
   void run();
+  void read_if(bool changed);  // or somebody asks
+  void tell(std::vector<Told> Asked::* which, const std::vector<std::string>& errors);
   void wait();
   void wake();
   void watch_directories();
@@ -35,8 +53,10 @@ class LimitsWatch {
   service::LimitsInForce& limits_;
   int inotify_;
   int wake_;
-  std::atomic<bool> asked_{false};
   std::atomic<bool> ends_{false};
+  std::mutex mutex_;
+  Asked asked_;           // for the next reading
+  Asked reading_;         // for the one that is being made
   bool evented_ = false;  // of the thread
   std::thread thread_;
 };

@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 
 #include <stdexcept>
+#include <string_view>
 #include <utility>
 
 #include "net/tls.hpp"
@@ -19,6 +20,13 @@ asio::ssl::context make_tls(const Settings& settings) {
                   asio::ssl::context::no_tlsv1_1);
   // 10,000 idle connections would otherwise keep 34 KiB of OpenSSL buffers each.
   SSL_CTX_set_mode(tls.native_handle(), SSL_MODE_RELEASE_BUFFERS);
+  // A client that comes again shows its ticket, and needs no new handshake: of our making, or with a client's
+  // certificate OpenSSL refuses every one. The tickets are all: sessions that the server keeps would be up to
+  // 20,000, with their clients' certificates, and of those no bound on memory knows.
+  constexpr std::string_view kOurs = "weir";
+  SSL_CTX_set_session_id_context(tls.native_handle(), reinterpret_cast<const unsigned char*>(kOurs.data()),
+                                 static_cast<unsigned>(kOurs.size()));
+  SSL_CTX_set_session_cache_mode(tls.native_handle(), SSL_SESS_CACHE_OFF);
   net::show_certificate(tls, "tls", settings.tls_cert, settings.tls_key);
   if (!settings.tls_ca.empty()) {
     net::trust(tls, "tls-ca", settings.tls_ca);
@@ -88,8 +96,13 @@ void Listeners::start(net::Dispatcher& dispatcher) {
   }
 }
 
-void Listeners::reload() {
-  if (tls_) *tls_ = make_tls(settings_);
+Listeners::Tls Listeners::read_tls() const {
+  if (settings_.tls_cert.empty()) return std::nullopt;
+  return make_tls(settings_);
+}
+
+void Listeners::use(Tls tls) {
+  if (tls) *tls_ = *std::move(tls);
 }
 
 void Listeners::stop() {

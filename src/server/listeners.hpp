@@ -27,9 +27,11 @@ class Listeners {
   void start(net::Dispatcher& dispatcher);
   void stop();
 
-  // Reads the TLS files again; connections from then on are shown what is in them. Throws as the constructor
-  // does, and then nothing has changed.
-  void reload();
+  // Reads the TLS files again, or throws as the constructor does; nothing without such files. Any thread.
+  using Tls = std::optional<boost::asio::ssl::context>;
+  Tls read_tls() const;
+  // Connections from then on are shown what was read.
+  void use(Tls tls);
 
  private:
   // One protocol, over TCP and over Unix sockets, which are never TLS.
@@ -49,7 +51,7 @@ class Listeners {
 
   const Settings& settings_;
   core::Notices& notices_;
-  std::optional<boost::asio::ssl::context> tls_;
+  Tls tls_;
   Spoken resp_;
   Spoken http_;
   std::vector<Open> open_;

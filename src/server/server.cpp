@@ -8,6 +8,7 @@
 #include <boost/asio/post.hpp>
 #include <exception>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -16,6 +17,7 @@
 #include "http/problem.hpp"
 #include "net/dispatcher.hpp"
 #include "server/admin.hpp"
+#include "server/aside.hpp"
 #include "server/certificates.hpp"
 #include "server/limits_file.hpp"
 #include "server/limits_watch.hpp"
@@ -137,7 +139,11 @@ class Server::Impl {
     watch_->start();
     listeners_->start(*dispatcher_);
     manager_->ready();
-    if (service_.limits) limits_watch_ = std::make_unique<LimitsWatch>(*service_.limits);
+    aside_ = std::make_unique<Aside>();
+    if (service_.limits) {
+      limits_watch_ = std::make_unique<LimitsWatch>(*service_.limits);
+      service_.read_limits = [this](auto what, auto told) { limits_watch_->ask(what, std::move(told)); };
+    }
     SnapshotWriter snapshots(settings_, embedded_, service_.counters);
     service_.save_soon = [&snapshots] { snapshots.save_soon(); };
     service_.last_saved = [&snapshots] {
@@ -150,6 +156,7 @@ class Server::Impl {
     workers_.front()->run();
     for (std::thread& thread : threads) thread.join();
     limits_watch_.reset();
+    aside_.reset();
     admin_.reset();  // its metrics read what ends with this call
     for (const auto& worker : workers_) worker->loop().close_sessions();  // those that did not end in time
     watch_->look();
@@ -160,19 +167,46 @@ class Server::Impl {
   void stop() { service_.shut_down(true); }
 
  private:
+  // What the TLS files say now.
+  struct Certificates {
+    Listeners::Tls ours;
+    std::vector<boost::asio::ssl::context> of_the_store;  // one for each loop
+  };
+
   void reload() {
     manager_->reloading();
+    if (limits_watch_) limits_watch_->ask(LimitsWatch::Reading::reload, [](const auto&) {});
+    aside_->run([this] {
+      auto read = read_certificates();
+      boost::asio::post(main_context(), [this, read = std::move(read)] {
+        if (stage_.load(std::memory_order_relaxed) != Stage::serving) return;
+        if (read) use(*read);
+        manager_->ready();
+      });
+    });
+  }
+
+  // Null when one of them cannot be used; then none is.
+  std::shared_ptr<Certificates> read_certificates() const {
+    auto read = std::make_shared<Certificates>();
     try {
-      static_cast<void>(store_tls(settings_));  // each loop reads them for itself
-      listeners_->reload();
-      for (const auto& worker : workers_) worker->reload(settings_);
-      spdlog::info("SIGHUP: certificates and keys read again");
+      read->ours = listeners_->read_tls();
+      for (std::size_t i = 0; i < workers_.size(); ++i) {
+        if (auto tls = store_tls(settings_)) read->of_the_store.push_back(*std::move(tls));
+      }
     } catch (const std::exception& error) {
       spdlog::error("SIGHUP: {}; what was read before stays in use", error.what());
+      read = nullptr;
     }
     warn_of_dates(settings_);
-    if (limits_watch_) limits_watch_->reload();
-    manager_->ready();
+    return read;
+  }
+
+  void use(Certificates& read) {
+    listeners_->use(std::move(read.ours));
+    for (std::size_t i = 0; i < read.of_the_store.size(); ++i)
+      workers_[i]->use(std::move(read.of_the_store[i]));
+    spdlog::info("SIGHUP: certificates and keys read again");
   }
 
   boost::asio::io_context& main_context() { return workers_.front()->loop().context; }
@@ -275,6 +309,7 @@ class Server::Impl {
                   reload_->stop();
                   watch_->stop();
                   listeners_->stop();
+                  if (limits_watch_) limits_watch_->end();
                   // The last moments leave their answers the time to get out.
                   const auto until = service_.now() + Shutdown::kDrainAtMost - std::chrono::seconds{1};
                   for (const auto& worker : workers_) worker->drain(until);
@@ -303,8 +338,9 @@ class Server::Impl {
   std::unique_ptr<Reload> reload_;
   std::unique_ptr<Watch> watch_;
   std::unique_ptr<ServiceManager> manager_;
-  std::unique_ptr<LimitsWatch> limits_watch_;  // while it runs
-  std::unique_ptr<Admin> admin_;               // it reads all of the above
+  std::unique_ptr<LimitsWatch> limits_watch_;  // while it runs, as the next
+  std::unique_ptr<Aside> aside_;
+  std::unique_ptr<Admin> admin_;  // it reads all of the above
   bool save_at_end_ = true;
 };
 

@@ -32,8 +32,8 @@ StoreLink::StoreLink(std::size_t loop, boost::asio::io_context& context, redis::
   });
 }
 
-void StoreLink::reload_tls(const Settings& settings) {
-  if (auto fresh = store_tls(settings); fresh && tls_) *tls_ = std::move(*fresh);
+void StoreLink::use(boost::asio::ssl::context tls) {
+  if (tls_) *tls_ = std::move(tls);
 }
 
 // After every turn of the loop: what other threads share is touched at a change and once a second only.

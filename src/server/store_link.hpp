@@ -27,9 +27,8 @@ class StoreLink {
   StoreLink(std::size_t loop, boost::asio::io_context& context, redis::SharedStore& store,
             const Settings& settings, core::Clock clock, StoreStatus& status);
 
-  // Reads the TLS files again, for the connections that are opened from then on. Throws as the constructor
-  // does, and then nothing has changed.
-  void reload_tls(const Settings& settings);
+  // For the connections that are opened from then on.
+  void use(boost::asio::ssl::context tls);
 
   // Called after every turn in which something has come from the store, or was sent.
   void on_change(std::function<void()> changed) { changed_ = std::move(changed); }

@@ -1,9 +1,6 @@
 #include "server/worker.hpp"
 
-#include <spdlog/spdlog.h>
-
 #include <boost/asio/post.hpp>
-#include <exception>
 #include <utility>
 
 #include "http/conversation.hpp"
@@ -74,13 +71,9 @@ void Worker::run() {
   loop_.context.run();
 }
 
-void Worker::reload(const Settings& settings) {
-  boost::asio::post(loop_.context, [this, &settings] {
-    try {
-      if (link_) link_->reload_tls(settings);
-    } catch (const std::exception& error) {
-      spdlog::error("SIGHUP: {}; what was read before stays in use", error.what());
-    }
+void Worker::use(boost::asio::ssl::context store_tls) {
+  boost::asio::post(loop_.context, [this, tls = std::move(store_tls)]() mutable {
+    if (link_) link_->use(std::move(tls));
   });
 }
 

@@ -1,9 +1,10 @@
 // One thread of the server: its event loop, the store that it asks, and what its conversations share.
 //
-// Made by the main thread. run() and what it calls belong to the worker's own thread; drain(), let_end() and
-// make_end() may be called by any. What is handed in must outlive it.
+// Made by the main thread. run() and what it calls belong to the worker's own thread; use(), drain(),
+// let_end() and make_end() may be called by any. What is handed in must outlive it.
 #pragma once
 
+#include <boost/asio/ssl/context.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <cstddef>
@@ -43,8 +44,9 @@ class Worker {
   std::unique_ptr<net::Conversation> converse(const net::Peer& peer, std::function<void()> resume);
   std::unique_ptr<net::Conversation> converse_http(const net::Peer& peer, std::function<void()> resume);
 
-  void run();                             // returns after let_end() or make_end()
-  void reload(const Settings& settings);  // the store's TLS files
+  void run();  // returns after let_end() or make_end()
+  // For the store's connections from then on.
+  void use(boost::asio::ssl::context store_tls);
   // Answers what has arrived, then closes; those that wait for a moment after that are denied.
   void drain(std::chrono::nanoseconds until);
   void let_end();   // when the connections have gone

@@ -14,6 +14,7 @@ struct Counters {
   std::atomic<std::uint64_t> denied{0};
   std::atomic<std::uint64_t> protocol_errors{0};
   std::atomic<std::uint64_t> auth_failures{0};
+  std::atomic<std::uint64_t> auth_refused{0};
   std::atomic<std::uint64_t> saving{0};  // snapshots being written now
   std::atomic<std::uint64_t> snapshots{0};
   std::atomic<std::uint64_t> snapshot_errors{0};

@@ -35,7 +35,12 @@ LimitsInForce::Compiled LimitsInForce::compile() const {
     compiled.stamps.emplace(path, stamp_of(path));
     return limits::read_from_disk(path, most);
   };
+  options.given_up = &given_up_;
   limits::Reading reading = limits::read_file(options_.path, std::move(options));
+  if (given_up_.load(std::memory_order_relaxed)) {
+    compiled.errors.emplace_back("the reading was given up");
+    return compiled;
+  }
   for (const limits::Finding& each : reading.findings) {
     if (each.severity == limits::Severity::error) compiled.errors.push_back(to_text(each));
     if (each.severity == limits::Severity::warning) compiled.warnings.push_back(to_text(each));
@@ -71,6 +76,7 @@ std::vector<std::string> LimitsInForce::check() const { return compile().errors;
 std::vector<std::string> LimitsInForce::reload() {
   const std::scoped_lock one(reloading_);
   Compiled compiled = compile();
+  if (given_up_.load(std::memory_order_relaxed)) return compiled.errors;
   {
     const std::scoped_lock lock(mutex_);
     stamps_ = compiled.stamps;

@@ -1,7 +1,8 @@
 // The limits file that a server goes by: read, compiled, and read again. The set in force is swapped as one
 // pointer, so that each request is decided by one set whole; an invalid file changes nothing.
 //
-// Any thread. Not for: noticing that a file has changed (server/file_watch.hpp), asking (the protocols).
+// Any thread but an event loop's for what reads: a list of a million entries takes a second. Not for:
+// noticing that a file has changed (server/limits_watch.hpp), asking (the protocols).
 #pragma once
 
 #include <atomic>
@@ -36,10 +37,16 @@ class LimitsInForce {
   LimitsInForce(const LimitsInForce&) = delete;
   LimitsInForce& operator=(const LimitsInForce&) = delete;
 
+  // What an operator may ask for, and how it is told: what is wrong with the file, in lines.
+  enum class Reading : std::uint8_t { check, reload };
+  using Told = std::function<void(const std::vector<std::string>& errors)>;
+
   // Reads the file and its lists; what is wrong with it, in lines, and then what was in force before stays.
   std::vector<std::string> reload();
   // What is wrong with the file on disk, in lines.
   std::vector<std::string> check() const;
+  // What is being read is given up, and is an error from then on.
+  void give_up() { given_up_.store(true, std::memory_order_relaxed); }
 
   std::shared_ptr<const limits::Set> current() const;
   // Changes when current() does.
@@ -72,6 +79,7 @@ class LimitsInForce {
   std::string last_error_;
   Stamps stamps_;
   std::chrono::seconds loaded_at_{0};
+  std::atomic<bool> given_up_{false};
   std::atomic<std::uint64_t> version_{0};
   std::atomic<std::uint64_t> reloads_{0};
   std::atomic<std::uint64_t> reload_errors_{0};

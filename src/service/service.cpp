@@ -25,6 +25,7 @@ std::uint64_t resident_bytes() {
 Service::Service(Options from, const store::Table& table)
     : credentials(from.user, from.password),
       token({}, from.http_token),
+      guesses(from.clock),
       options_(std::move(from)),
       table_(table) {
   describe();
@@ -80,6 +81,9 @@ void Service::describe() {
           "Connections closed because of malformed bytes", "weir_protocol_errors_total");
   counted(Section::stats, Type::counter, "auth_failures", &Counters::auth_failures,
           "Log-ins with a wrong user or password", "weir_auth_failures_total");
+  counted(Section::stats, Type::counter, "auth_refused", &Counters::auth_refused,
+          "Log-ins that were not compared, for too many wrong ones came from their address",
+          "weir_auth_refused_total");
   counted(Section::stats, Type::counter, "denied", &Counters::denied, "Requests answered with a denial",
           "weir_denied_total");
   metrics.add({Section::stats, Type::counter, "refused_for_lack_of_room",

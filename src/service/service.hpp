@@ -17,6 +17,7 @@
 #include "core/notices.hpp"
 #include "service/counters.hpp"
 #include "service/credentials.hpp"
+#include "service/guesses.hpp"
 #include "service/limits_in_force.hpp"
 #include "service/metrics.hpp"
 #include "service/slow_log.hpp"
@@ -67,6 +68,7 @@ class Service {
 
   const Credentials credentials;
   const Credentials token;  // of HTTP; its user is empty
+  Guesses guesses;
   Counters counters;
   core::Notices notices{[this] { return now(); }};
   Metrics metrics;
@@ -77,6 +79,11 @@ class Service {
   std::function<void()> save_soon = [] {};
   std::function<std::chrono::seconds()> last_saved = [] { return std::chrono::seconds{0}; };
   std::unique_ptr<LimitsInForce> limits;  // null: there is no limits file
+  // Reads it, where that holds up no event loop. Any thread; `told` may be called by any, at once or later.
+  std::function<void(LimitsInForce::Reading, LimitsInForce::Told)> read_limits =
+      [this](LimitsInForce::Reading what, const LimitsInForce::Told& told) {
+        told(what == LimitsInForce::Reading::check ? limits->check() : limits->reload());
+      };
 
  private:
   static constexpr std::uint32_t kMostSegmentsRead = 64;  // some 20 ms

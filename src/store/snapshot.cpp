@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/regular_file.hpp"
 #include "store/furthest.hpp"
 
 namespace weir::inline v0_1::store {
@@ -203,13 +204,12 @@ void remove_leftovers(const std::string& path) {
 
 tl::expected<SnapshotFile, std::string> SnapshotFile::open(const std::string& path,
                                                            const SystemClocks& clocks) {
-  // Not blocking: opening a pipe would wait for its other end.
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (descriptor < 0) return tl::unexpected(system_failure(path, "cannot open"));
+  const auto opened = core::open_regular_file(path);
+  if (!opened) return tl::unexpected(failure(path, "cannot open: " + opened.error()));
+  const int descriptor = *opened;
   SnapshotFile file(path, descriptor);
   struct stat about{};
   if (fstat(descriptor, &about) != 0) return tl::unexpected(system_failure(path, "cannot read"));
-  if (!S_ISREG(about.st_mode)) return tl::unexpected(failure(path, "is not a file"));
   const auto size = static_cast<std::uint64_t>(about.st_size);
   const auto damaged = [&](std::string_view how) {
     return tl::unexpected(failure(path, "damaged: " + std::string(how)));

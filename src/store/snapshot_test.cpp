@@ -175,7 +175,7 @@ TEST_F(Snapshot, what_is_wrong_and_what_it_says) {
   std::filesystem::remove(path_);
   EXPECT_EQ(error(), "snapshot '" + path_ + "': cannot open: No such file or directory");
   std::filesystem::create_directory(path_);
-  EXPECT_EQ(error(), "snapshot '" + path_ + "': is not a file");
+  EXPECT_EQ(error(), "snapshot '" + path_ + "': cannot open: Is a directory");
 }
 
 // Keys that owe between an hour and nine days, until `most` are in use or the table takes no more: of a

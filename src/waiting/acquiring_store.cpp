@@ -10,6 +10,12 @@ using std::chrono::nanoseconds;
 using store::Request;
 using store::Verb;
 
+namespace {
+
+constexpr std::chrono::milliseconds kHiccup{10};
+
+}  // namespace
+
 // One that is asked about, or waits: for its moment, or in line until there is room. What the other store is
 // asked is a request of its own, with copies of the checks: its answer may come when the asker has gone, and
 // then what was charged has to be given up.
@@ -40,6 +46,21 @@ struct AcquiringStore::Waiting final : Waiter, Queues::Place {
     asked.patience = of.patience;
     owner = &its;
     number = its.house_.queues.next_number();
+  }
+
+  // One limit, and nothing else, has made it wait: the key of that line.
+  std::optional<std::string> line() const {
+    if (copies.size() != 1 || copies[0].shadow || reservation.hold.count() > 0) return std::nullopt;
+    std::string key = std::to_string(copies[0].limit->id) + ' ';
+    return key.append(copies[0].key);
+  }
+  nanoseconds interval() const { return copies[0].limit->rule.quota.emission_interval(); }
+  // So late adds less than a unit to any span, or less than what a busy machine does.
+  bool is_on_time(nanoseconds now) const {
+    nanoseconds shortest = nanoseconds::max();
+    for (const store::Check& each : copies)
+      shortest = std::min(shortest, each.limit->rule.quota.emission_interval());
+    return now - moment <= std::max<nanoseconds>(shortest, kHiccup);
   }
 
   bool is_asked() const { return asked.state == Request::State::submitted; }
@@ -218,6 +239,7 @@ bool AcquiringStore::waits_for_room(Waiting& waiting, nanoseconds since) {
 
 void AcquiringStore::wait_for_moment(Waiting& waiting, nanoseconds since) {
   waiting.told_at_once = false;
+  waiting.keep();  // when the program stands still beyond its moment, it asks again
   waiting.moment = since + waiting.reservation.wait;
   // It took a while until it was answered.
   if (waiting.moment > last_moment_) return end(waiting);
@@ -256,6 +278,7 @@ void AcquiringStore::take_turns() {
 
 void AcquiringStore::advance(nanoseconds now) {
   take_turns();
+  booked_.reset();
   waiters_.advance(now);
 }
 
@@ -272,12 +295,55 @@ void AcquiringStore::on_due(Waiting& waiting) {
     give_up(std::exchange(reservation.id, {}), Verb::cancel);
     return deny(waiting, std::max(nanoseconds{1}, waiting.moment - clock_()));
   }
+  if (const nanoseconds now = clock_(); acts_too_late(waiting, now)) return ask_again(waiting, now);
   for (store::Check& each : waiting.copies)
     each.decision.reset_after = std::max(nanoseconds{0}, each.decision.reset_after - reservation.wait);
   reservation.wait = nanoseconds{0};
   // There is nothing to cancel any more.
   if (reservation.hold.count() == 0) reservation.id.clear();
   finish(waiting);
+}
+
+// The line of a key is charged up to the last moment that waits and a burst beyond it. What of that lies
+// beyond now no other request can be given, so as much may act now, and one unit less for the next moment in
+// line (docs/algorithm.md, "A program that stood still").
+bool AcquiringStore::acts_too_late(const Waiting& waiting, nanoseconds now) {
+  if (waiting.is_on_time(now)) return false;
+  if (!booked_) look_at_lines(now);
+  const auto line = waiting.line();
+  if (!line) return true;
+  nanoseconds& booked = booked_->at(*line);
+  const nanoseconds takes = waiting.interval() * static_cast<std::int64_t>(waiting.copies[0].cost.units);
+  if (booked < takes) return true;
+  booked -= takes;
+  return false;
+}
+
+// Before any of those that are overdue has acted.
+void AcquiringStore::look_at_lines(nanoseconds now) {
+  booked_.emplace();
+  std::unordered_map<std::string, nanoseconds> taken;
+  for (const auto& [number, each] : waiting_) {
+    if (each->queue != nullptr || each->is_asked() || each->ended) continue;
+    const auto line = each->line();
+    if (!line) continue;
+    const auto burst = static_cast<std::int64_t>(each->copies[0].limit->rule.quota.burst());
+    const nanoseconds beyond = each->interval() * (burst - 1);
+    nanoseconds& booked = booked_->try_emplace(*line, nanoseconds::min()).first->second;
+    booked = std::max(booked, std::min(beyond, each->moment - now + beyond));
+    if (each->moment <= now && each->is_on_time(now))
+      taken[*line] += each->interval() * static_cast<std::int64_t>(each->copies[0].cost.units);
+  }
+  for (const auto& [line, those] : taken) booked_->at(line) -= those;
+}
+
+// What it was charged has drained while nobody acted.
+void AcquiringStore::ask_again(Waiting& waiting, nanoseconds now) {
+  store::Reservation& reservation = waiting.reservation;
+  std::string before = std::exchange(reservation.id, {});
+  if (reservation.hold.count() > 0) give_up(std::move(before), Verb::settle);
+  reservation.max_wait = std::max(nanoseconds{0}, waiting.deadline - now);
+  ask(waiting, {now, now});
 }
 
 // Of one in line.

@@ -9,6 +9,9 @@
 // has denied them (queues.hpp), ask again when there is room, and are charged when they are granted. Their
 // order is that of the House.
 //
+// When the program stood still, many moments are overdue at once. As many are told as could have acted in one
+// burst; the others ask for other moments, so that what acts keeps the promise, whatever plain checks come.
+//
 // One thread, its loop's, which sets a timer to next_deadline() and then calls advance(). Bounded by a House,
 // which any number of these share, each with a loop of its own. Not for: timers, and what a client is told.
 #pragma once
@@ -25,6 +28,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "core/clock.hpp"
@@ -97,6 +101,9 @@ class AcquiringStore final : public store::Store, private Queues::Owner {
   void on_first(std::uint64_t number) override;
   void take_turns();
   void on_due(Waiting& waiting);
+  bool acts_too_late(const Waiting& waiting, nanoseconds now);
+  void look_at_lines(nanoseconds now);
+  void ask_again(Waiting& waiting, nanoseconds now);
   void on_turn(Waiting& waiting);
   void settle_in(Waiting& waiting);
   void wait_until(Waiting& waiting, nanoseconds time);
@@ -116,6 +123,9 @@ class AcquiringStore final : public store::Store, private Queues::Owner {
   std::function<void()> soon_;
   Waiters waiters_;
   std::map<std::uint64_t, std::unique_ptr<Waiting>> waiting_;  // by their numbers
+  // For those of this advance() that are overdue: how far each key's line is booked beyond now, less what
+  // acts.
+  std::optional<std::unordered_map<std::string, nanoseconds>> booked_;
   std::mutex mutex_;
   std::vector<std::uint64_t> turns_;  // those that are now first; with the mutex
   std::list<std::unique_ptr<Leaving>> leaving_;

@@ -85,6 +85,57 @@ TEST(AcquiringStore, answers_when_the_moment_has_come) {
   EXPECT_EQ(world.house.waiting(), 0U);
 }
 
+// A program that stood still for a while, with plain checks before, meanwhile pending, and after it: in any
+// span W at most burst + W/T act.
+TEST(AcquiringStore, what_is_overdue_keeps_the_promise) {
+  for (const std::string rule : {"100/s burst 5", "100/s", "100/s burst 50"}) {
+    for (const nanoseconds still :
+         {nanoseconds{3s}, nanoseconds{1500ms}, nanoseconds{100ms}, nanoseconds{10s}}) {
+      World world;
+      world.limit.rule = core::Rule::parse(rule).value();
+      const auto burst = static_cast<std::int64_t>(world.limit.rule.quota.burst());
+      std::vector<nanoseconds> acted;
+      std::vector<std::unique_ptr<Asker>> askers;
+      const auto check = [&] {
+        Asker plain(world.limit, "k", 0s, world.told);
+        plain.verb = Verb::check;
+        Request* const one = &plain;
+        world.store.submit({&one, 1}, {world.now, world.now});
+        if (plain.allowed()) acted.push_back(world.now);
+      };
+      std::size_t told = 0;
+      const auto note = [&] {
+        for (; told < world.told.size(); ++told)
+          if (world.told[told]->allowed()) acted.push_back(world.now);
+      };
+      for (int i = 0; i < burst; ++i) check();
+      for (int i = 0; i < 300; ++i) askers.push_back(world.ask(4s));
+      world.advance(100ms);
+      note();
+      world.now += still;
+      const std::size_t before = acted.size();
+      world.store.advance(world.now);
+      note();
+      EXPECT_LE(acted.size() - before, static_cast<std::size_t>(burst) + 1) << rule;
+      while (world.store.next_deadline()) {
+        for (int i = 0; i < 3; ++i) check();
+        world.now = std::max(world.now, *world.store.next_deadline());
+        world.store.advance(world.now);
+        note();
+      }
+      for (int i = 0; i < 2 * burst; ++i) check();
+      ASSERT_EQ(told, 300U);
+      for (std::size_t i = 0; i < acted.size(); ++i)
+        for (std::size_t j = i; j < acted.size(); ++j)
+          ASSERT_LE(static_cast<std::int64_t>(j - i) + 1, burst + (acted[j] - acted[i]) / 10ms + 1)
+              << rule << ", stood still for " << still.count() << " ns, " << i << " to " << j;
+      if (still <= 1500ms) {
+        EXPECT_GE(acted.size(), static_cast<std::size_t>(burst) + 200) << rule << ": most are in time";
+      }
+    }
+  }
+}
+
 TEST(AcquiringStore, what_cannot_be_in_time_is_denied_at_once_and_not_charged) {
   World world;
   const auto first = world.ask(0s), late = world.ask(999ms), next = world.ask(1s);

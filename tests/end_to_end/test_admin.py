@@ -230,6 +230,35 @@ class Health(unittest.TestCase):
             until(lambda: get(server, "/healthz")[::2] == (200, "ok\n"), "it is alive again")
 
 
+class Crowds(unittest.TestCase):
+    def crowd(self, server, count, sends=b""):
+        where = admin(server).rsplit(":", 1)
+        clients = [socket.create_connection(("127.0.0.1", int(where[1])), timeout=PATIENCE) for _ in range(count)]
+        for client in clients:
+            self.addCleanup(client.close)
+            client.sendall(sends)
+        return clients
+
+    def test_none_keeps_a_health_check_out(self):
+        for sends in (b"", b"GET /metrics HTTP/1.1\r\n"):
+            with self.subTest(sends), Server("--admin", "127.0.0.1:0") as server:
+                self.crowd(server, 200, sends)
+                for _ in range(100):
+                    self.assertEqual(get(server, "/healthz")[::2], (200, "ok\n"))
+
+    def test_what_never_asks_is_closed(self):
+        with Server("--admin", "127.0.0.1:0", "--stall-timeout", "1s") as server:
+            silent, half = self.crowd(server, 20), self.crowd(server, 20, b"GET /metrics HT")
+            asked = self.crowd(server, 1, b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n")[0]
+            self.assertTrue(asked.recv(4096).startswith(b"HTTP/1.1 200 OK\r\n"))
+            for client in silent:
+                self.assertEqual(client.recv(1), b"")
+            for client in half:
+                self.assertTrue(client.recv(4096).startswith(b"HTTP/1.1 408 "))
+            asked.sendall(b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n")
+            self.assertTrue(asked.recv(4096).startswith(b"HTTP/1.1 200 OK\r\n"), "one that has asked may be idle")
+
+
 class Listening(unittest.TestCase):
     def test_an_address_that_is_taken(self):
         with socket.create_server(("127.0.0.1", 0)) as taken:

@@ -442,10 +442,50 @@ class TestUnixSocket(WithFolder):
 
 class TestGuessingPasswords(unittest.TestCase):
     def guess(self, server, stop):
-        """Guesses as fast as connections can be made, without waiting for an answer."""
+        """Guesses from another address as fast as connections can be made, without waiting for an answer."""
         while not stop.is_set():
-            with contextlib.suppress(OSError), server.client() as client:
-                client.send_bytes(encode("AUTH", "guess"))
+            with contextlib.suppress(OSError):
+                with socket.create_connection(("127.0.0.1", server.port), 10, ("127.0.0.2", 0)) as client:
+                    client.sendall(encode("AUTH", "guess"))
+
+    def test_an_address_has_so_many_guesses_a_second_by_all_its_connections(self):
+        with Server("--threads", "2", "--http", "127.0.0.1:0", "--http-token", "t0ken", env={"WEIR_PASSWORD": "s3cret"}) as server:
+            start = time.monotonic()
+            in_http = b"GET /openapi.json HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer guess\r\n\r\n"
+            for number in range(3000):
+                port, asks = (server.ports[0], encode("AUTH", "guess")) if number % 2 else (server.ports[1], in_http)
+                with socket.create_connection(("127.0.0.1", port), 10, ("127.0.0.2", 0)) as client:
+                    client.sendall(asks)
+
+            def answer(port, asks):
+                with socket.create_connection(("127.0.0.1", port), 10, ("127.0.0.2", 0)) as client:
+                    client.sendall(asks)
+                    return client.recv(4096)
+
+            with server.client() as known:
+                known.ask("AUTH", "s3cret")
+
+                def counts():
+                    fields = dict(line.split(b":", 1) for line in known.ask("INFO").split(b"\r\n") if b":" in line)
+                    return int(fields[b"auth_failures"]), int(fields[b"auth_refused"])
+                until(lambda: sum(counts()) == 3000, "all are counted")
+                seconds = time.monotonic() - start
+                self.assertLessEqual(counts()[0], 256 * (seconds + 1) + 2, "one more for each event loop")
+
+                def refused():
+                    for _ in range(300):
+                        with socket.create_connection(("127.0.0.1", server.port), 10, ("127.0.0.2", 0)) as client:
+                            client.sendall(encode("AUTH", "guess"))
+                    return (answer(server.ports[0], encode("AUTH", "s3cret")),
+                            answer(server.ports[1], in_http.replace(b"guess", b"t0ken")))
+                told = until(lambda: next((each for each in [refused()] if each[0][:4] == b"-ERR" and b" 429 " in each[1]), None),
+                             "the address is over its bound")
+                self.assertEqual(told[0], b"-ERR too many wrong passwords come from 127.0.0.2; try again in a second\r\n")
+                self.assertIn(b"too many wrong credentials come from 127.0.0.2; try again in a second", told[1])
+                self.assertIn(b"\r\nRetry-After: 1\r\n", told[1])
+            with server.client() as other:
+                self.assertEqual(other.ask("AUTH", "s3cret"), "OK", "another address knows the password")
+            until(lambda: answer(server.ports[0], encode("AUTH", "s3cret")) == b"+OK\r\n", "and this one is let in again")
 
     def test_who_knows_the_password_is_let_in_at_once_beside_a_guesser(self):
         with Server("--threads", "2", env={"WEIR_PASSWORD": "s3cret"}) as server:

@@ -306,24 +306,30 @@ class TestSignals(WithFolder):
                 self.assertEqual(server.wait(), 0)
 
     def test_a_hangup_while_it_starts_does_not_end_it(self):
-        fifo = self.folder.file("config")
-        os.mkfifo(fifo)
-        server = subprocess.Popen([WEIR, "serve", "--config", fifo], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                                  env=environment())
-        try:
-            def ignores_it():
-                with open(f"/proc/{server.pid}/status") as status:
-                    return int(re.search(r"SigIgn:\s*(\w+)", status.read())[1], 16) & 1
-            until(ignores_it, "it has begun")
-            server.send_signal(signal.SIGHUP)
-            with open(fifo, "w") as config:
-                config.write("resp = 127.0.0.1:0\n")
-            port = int(server.stdout.readline().rsplit(b":", 1)[1])
-            with Client(port) as client:
-                self.assertEqual(client.ask("PING"), "PONG")
-        finally:
-            server.kill()
-            server.communicate()
+        self.folder.file("nets.txt", "".join(f"10.{i >> 16}.{i >> 8 & 255}.{i & 255}\n" for i in range(300_000)))
+        limits = self.folder.file("limits.yaml", "version: 1\nlists: { nets: { file: nets.txt } }\n"
+                                  "limits: { a: { by: [ip], rate: 1/s, deny: { ip: '@nets' } } }\n")
+
+        def hung_up_while_it_started():
+            server = subprocess.Popen([WEIR, "serve", "--resp", "127.0.0.1:0", "--limits", limits],
+                                      stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment())
+            try:
+                def ignores_it():
+                    with open(f"/proc/{server.pid}/status") as status:
+                        return int(re.search(r"SigIgn:\s*(\w+)", status.read())[1], 16) & 1
+                until(ignores_it, "it has begun")
+                server.send_signal(signal.SIGSTOP)
+                still_starts = not select.select([server.stdout], [], [], 0)[0]
+                server.send_signal(signal.SIGHUP)
+                server.send_signal(signal.SIGCONT)
+                port = int(server.stdout.readline().rsplit(b":", 1)[1])
+                with Client(port) as client:
+                    self.assertEqual(client.ask("PING"), "PONG")
+                return still_starts
+            finally:
+                server.kill()
+                server.communicate()
+        until(hung_up_while_it_started, "the signal came while it started")
 
 
 class TestCertificates(WithFolder):

@@ -236,6 +236,117 @@ class TestTls(WithCertificates):
             until(lambda: server.descriptors() <= before, "all descriptors closed")
 
 
+class TestComingAgain(WithCertificates):
+    """The second connection of a client is that of a session that it has."""
+
+    mutual = True
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.server.__exit__(None)
+        cls.server = cls.serve("--http", "127.0.0.1:0")
+        cls.ours = cls.authority.issue("client")
+
+    def again(self, port, context, asks, answer):
+        """Whether each of three connections resumed a session."""
+        session, resumed = None, []
+        for _ in range(3):
+            with socket.create_connection(("127.0.0.1", port), timeout=10) as plain:
+                with context.wrap_socket(plain, server_hostname="localhost", session=session) as client:
+                    resumed.append(client.session_reused)
+                    client.sendall(asks)
+                    said = b""
+                    while answer not in said:
+                        more = client.recv(4096)
+                        self.assertTrue(more, said)
+                        said += more
+                    session = client.session
+        return resumed
+
+    def test_a_session_is_resumed(self):
+        resp, http = self.server.ports
+        for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
+            for port, asks, answer in ((resp, b"PING\r\n", b"+PONG\r\n"),
+                                       (http, b"GET /openapi.json HTTP/1.1\r\nHost: h\r\n\r\n", b"HTTP/1.1 200 ")):
+                with self.subTest(version=version.name, port="resp" if port == resp else "http"):
+                    context = self.trust(files=self.ours)
+                    context.minimum_version = context.maximum_version = version
+                    self.assertEqual(self.again(port, context, asks, answer), [False, True, True])
+
+    def test_a_new_authority_ends_the_sessions_that_the_old_one_vouched_for(self):
+        context = self.trust(files=self.ours)
+        resp = self.server.ports[0]
+        self.assertEqual(self.again(resp, context, b"PING\r\n", b"+PONG\r\n"), [False, True, True])
+        with socket.create_connection(("127.0.0.1", resp), timeout=10) as plain:
+            with context.wrap_socket(plain, server_hostname="localhost") as client:
+                client.sendall(b"PING\r\n")
+                client.recv(100)
+                session = client.session
+        with open(self.authority.certificate, "rb") as file:
+            before = file.read()
+        with open(Authority(self.folder, "newer").certificate, "rb") as file:
+            after = file.read()
+        for content in (after, before):
+            said = self.server.stderr().count("certificates and keys read again")
+            self.folder.file("authority.pem", content)
+            self.server.signal(signal.SIGHUP)
+            until(lambda: self.server.stderr().count("certificates and keys read again") > said, "SIGHUP")
+            if content == after:
+                with self.assertRaises(REFUSED), socket.create_connection(("127.0.0.1", resp), timeout=10) as plain:
+                    with context.wrap_socket(plain, server_hostname="localhost", session=session) as client:
+                        client.sendall(b"PING\r\n")
+                        if not client.recv(100):
+                            raise Closed
+
+    def test_openssl(self):
+        for version in ("-tls1_2", "-tls1_3"):
+            ticket = self.folder.file("ticket")
+            for flag, said in (("-sess_out", "New, "), ("-sess_in", "Reused, ")):
+                with self.subTest(version=version, flag=flag):
+                    done = subprocess.run(["openssl", "s_client", "-connect", f"127.0.0.1:{self.server.ports[0]}", version,
+                                           "-CAfile", self.authority.certificate, "-cert", self.ours[0], "-key", self.ours[1],
+                                           "-ign_eof", flag, ticket], input=b"PING\r\nQUIT\r\n", capture_output=True, timeout=20)
+                    self.assertIn(b"+PONG", done.stdout)
+                    self.assertIn(said.encode(), done.stdout)
+
+    @unittest.skipUnless(shutil.which("curl"), "no curl")
+    def test_curl(self):
+        url = f"https://127.0.0.1:{self.server.ports[1]}/openapi.json"
+        for version in ("1.2", "1.3"):
+            done = subprocess.run(["curl", "-sS", f"--tlsv{version}", "--tls-max", version, "--cacert", self.authority.certificate,
+                                   "--cert", self.ours[0], "--key", self.ours[1], "-H", "Connection: close", "-o", "/dev/null",
+                                   "-o", "/dev/null", "-o", "/dev/null", "-w", "%{http_code} %{num_connects}\n", url, url, url],
+                                  capture_output=True, timeout=20)
+            self.assertEqual((done.stdout, done.stderr), (b"200 1\n" * 3, b""))
+
+    @unittest.skipUnless(shutil.which("nginx"), "no nginx")
+    def test_nginx(self):
+        """Which keeps the session of its upstream unless it is told not to."""
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        where = self.folder.path
+        config = self.folder.file("nginx.conf", f"""
+            daemon off; master_process off; pid {where}/nginx.pid; error_log {where}/nginx.log; events {{}}
+            http {{ access_log off; client_body_temp_path {where}/t1; proxy_temp_path {where}/t2;
+                    fastcgi_temp_path {where}/t3; uwsgi_temp_path {where}/t4; scgi_temp_path {where}/t5;
+                    server {{ listen 127.0.0.1:{port}; location / {{
+                        proxy_pass https://127.0.0.1:{self.server.ports[1]};
+                        proxy_ssl_certificate {self.ours[0]}; proxy_ssl_certificate_key {self.ours[1]};
+                        proxy_ssl_session_reuse on; }} }} }}""")
+        nginx = subprocess.Popen(["nginx", "-e", f"{where}/nginx.log", "-c", config, "-p", where])
+        self.addCleanup(nginx.wait)
+        self.addCleanup(nginx.terminate)
+
+        def status():
+            with contextlib.suppress(OSError):
+                with socket.create_connection(("127.0.0.1", port), timeout=10) as client:
+                    client.sendall(b"GET /openapi.json HTTP/1.0\r\n\r\n")
+                    return client.recv(4096).split(b" ")[1]
+        until(status, "nginx answers")
+        self.assertEqual([status() for _ in range(5)], [b"200"] * 5)
+
+
 class TestMutualTls(WithCertificates):
     mutual = True
 

@@ -153,6 +153,12 @@ class TestFile(OneServerWithLimits):
         self.assertEqual(self.ask("WEIR.LOOK COST 0 %s model=m" % self.tenant)[2], 900)
         self.assertEqual(self.ask("WEIR.RESERVE AS %s model=m" % self.tenant)[0], 0)
 
+    def test_a_hold_is_at_most_the_ttl_of_its_limits(self):
+        for verb in ("WEIR.RESERVE", "WEIR.ACQUIRE MAXWAIT 0"):
+            self.assertEqual(self.ask("%s HOLD 86400000 AS %s model=m" % (verb, self.tenant)),
+                             Error("ERR HOLD: '86400000' is not an integer from 1 to 60000"))
+        self.assertEqual(self.ask("WEIR.RESERVE HOLD 60000 AS %s model=m" % self.tenant)[0], 0)
+
     def test_a_check_takes_the_estimate_too(self):
         for _ in range(2):
             self.assertEqual(self.ask("WEIR.CHECK %s model=m" % self.tenant)[0], 0)
@@ -261,6 +267,10 @@ class TestHttp(OneServerWithLimits):
         status, _, wrong = self.ask("reserve", max_wait=5.5, **body)
         self.assertEqual((status, wrong["errors"]), (400, [{"pointer": "/max_wait", "detail":
                          "must be a number of seconds from 0 to 5, the least of the limits that the request meets"}]))
+        for verb in ("reserve", "acquire"):
+            status, _, wrong = self.ask(verb, max_wait=0, hold=60.5, attributes={"tenant": self.id() + "h", "model": "m"})
+            self.assertEqual((status, wrong.get("errors")), (400, [{"pointer": "/hold", "detail": "must be a number of seconds "
+                             "from 0 to 60, the shortest ttl of the limits that the request meets"}]))
         _, _, held = self.ask("reserve", attributes={"tenant": self.id() + "h", "model": "m"}, explain=True)
         self.assertEqual([(each["name"], each["cost"]) for each in held["limits"] if "cost" in each],
                          [("tenant", 1), ("tokens", 400)])

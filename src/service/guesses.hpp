@@ -1,0 +1,31 @@
+// How many wrong passwords and tokens come from an address: a second each is what a connection pays, and many
+// connections pay it side by side. Beyond the bound nothing more of that address is compared, for what is not
+// compared tells nothing.
+//
+// Any thread; as many more may be compared at a time as there are threads. Not for: comparing
+// (credentials.hpp).
+#pragma once
+
+#include <string_view>
+
+#include "core/clock.hpp"
+#include "weir/limiter.hpp"
+
+namespace weir::inline v0_1::service {
+
+class Guesses {
+ public:
+  // Of an IPv4 address, or of the /64 of IPv6 that one client has.
+  static constexpr unsigned kASecond = 256;
+
+  explicit Guesses(core::Clock clock);
+
+  bool may_come_from(std::string_view address);
+  void came_from(std::string_view address);  // another, wrong
+
+ private:
+  const core::Clock clock_;
+  KeyedLimiter wrong_;
+};
+
+}  // namespace weir::service
