@@ -7,13 +7,15 @@ now, all of them: the load has one length for all replies. `file` reserves by a 
 
 WEIR.ACQUIRE that waits beside WEIR.RESERVE, one request in a packet each, at the same times: one every 2 ms. Then how
 late those are told that wait for up to 2.5 s, beside those of a server that has only a timer (waiting.cpp): on the same
-core at the same time, their moments alternating. Then reserve() in a process beside golang.org/x/time/rate, alternately,
+core at the same time, their moments alternating. Then WEIR.RESERVE with HOLD and WEIR.SETTLE, in any order, of a key
+with 100,000 open holds beside one with ten. Then reserve() in a process beside golang.org/x/time/rate, alternately,
 if Debian's golang-go and golang-golang-x-time-dev are there.
 """
 import argparse
 import contextlib
 import os
 import pathlib
+import random
 import select
 import shutil
 import socket
@@ -203,6 +205,60 @@ def wait_for_moments(options) -> None:
               f"{len(rounds)} rounds (target at most 1: {judge(more <= 1, options.quick)})")
 
 
+class Holds:
+    """A key with so many open holds, which are settled in any order, each for a new one."""
+
+    BATCH = 50
+
+    def __init__(self, port: int, key: str, count: int):
+        self.socket = connect(port, 1)[0]
+        self.replies = self.socket.makefile("rb")
+        self.reserve = asking(f"WEIR.RESERVE HOLD 3600000 {key}", "1000/s burst 1000000")
+        self.ids, self.chance = [], random.Random(7)
+        while len(self.ids) < count:
+            self.ids += self.reserved(min(self.BATCH, count - len(self.ids)))
+
+    def reserved(self, count: int) -> list[bytes]:
+        self.socket.sendall(self.reserve * count)
+        ids = []
+        for _ in range(count):
+            lines = [self.replies.readline() for _ in range(10)]
+            if lines[1] != b":0\r\n" or not lines[6].startswith(b"$"):
+                raise servers.Failed(f"a reservation with HOLD was answered {lines}")
+            ids.append(lines[7].strip())
+        return ids
+
+    def settle(self, count: int) -> None:
+        for _ in range(count // self.BATCH):
+            size = min(self.BATCH, len(self.ids))
+            for place in range(size):
+                other = self.chance.randrange(place, len(self.ids))
+                self.ids[place], self.ids[other] = self.ids[other], self.ids[place]
+            self.socket.sendall(b"".join(b"*3\r\n$11\r\nWEIR.SETTLE\r\n$%d\r\n%s\r\n$1\r\n0\r\n" % (len(each), each)
+                                         for each in self.ids[:size]))
+            for _ in range(size):
+                if self.replies.readline().startswith((b":-1", b"-")):
+                    raise servers.Failed("an open hold could not be settled")
+            self.ids[:size] = self.reserved(size)
+
+
+def settle_holds(options) -> None:
+    with servers.weir(servers.cores()[0], "--memory", "32MiB", "--reservation-memory", "1GiB") as server:
+        keys = {"few": Holds(server.port, "few", 10), "many": Holds(server.port, "many", 100 if options.quick else 100_000)}
+
+        def cpu(name: str) -> float:
+            count = 100 if options.quick else 20_000
+            before = server.cpu_seconds()
+            keys[name].settle(count)
+            return (server.cpu_seconds() - before) / count * 1e6
+
+        samples = servers.take_turns({name: name for name in keys}, options.rounds, cpu)
+        ratio = statistics.median(many / few for many, few in zip(samples["many"], samples["few"]))
+        middle = {name: statistics.median(samples[name]) for name in keys}
+        print(f"  reserve and settle, ten open holds{middle['few']:8.3f} us CPU, 100,000 open holds{middle['many']:8.3f} us: "
+              f"{ratio:.2f} x (target at most 1.5: {judge(ratio <= 1.5, options.quick)})")
+
+
 def body() -> int:
     flags = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     flags.add_argument("--rounds", type=int, default=7)
@@ -233,6 +289,7 @@ def body() -> int:
                 line += f" (target at most {target}: {'met' if ratio <= target else 'missed'})"
         print(line)
     wait_for_moments(options)
+    settle_holds(options)
     print(beside_go(options))
     return 0
 

@@ -262,7 +262,7 @@ LimitsReservation Limits::reserve(const LimitsRequest& request, const ReserveOpt
   // Read after the store has: a moment may be told later than it is, never earlier.
   const nanoseconds now = store::read(impl_->clock());
   LimitsDecision decided = decision_of(*set, matched, &one);
-  if (!decided.allowed() || asked.id.empty())
+  if (!decided.allowed() || (asked.id.empty() && asked.wait.count() == 0))
     return {Reservation(now, [&] { return decided.decision; }), std::move(decided.by)};
   kept->set_id(std::move(asked.id));
   return {Reservation(now, asked.wait, decided.decision, one.by, std::move(kept), true),

@@ -499,7 +499,8 @@ Reservation SharedLimiter::reserve(std::string_view key, const Quota& quota, Res
   const std::chrono::nanoseconds now = impl.now();
   Decision decision = check.decision;
   decision.source = one.source;
-  if (asked.id.empty()) return Reservation(now, [&] { return decision; });
+  if (!one.charged || (asked.id.empty() && asked.wait.count() == 0))
+    return Reservation(now, [&] { return decision; });
   kept->set_id(std::move(asked.id));
   return {now, asked.wait, decision, 0, std::move(kept), true};
 }

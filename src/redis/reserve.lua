@@ -234,6 +234,26 @@ end
 
 -- With the one before it, the one after it, or both.
 local function add_hole(line, hole)
+  if hole.lasts then
+    -- For any cost: those that touch are one.
+    local before = hole_at(line, hole.low)
+    if before and before.lasts then
+      remove_hole(line, before)
+      hole.low, hole.number = before.low, before.number
+    end
+    local member = by_score(line, int(us_of(from_now(hole.stop)) + ENDS), '(' .. int(AHEAD), LOOKED)
+    for _, each in ipairs(member) do
+      local after = read_hole(each)
+      if after.lasts and after.low == hole.stop then
+        remove_hole(line, after)
+        hole.stop, hole.moment = after.stop, after.moment
+        break
+      end
+      if after.ends > from_now(hole.stop) then break end
+    end
+    hole.units = floor((from_now(hole.stop) - from_now(hole.low)) / line.T)
+    return put_hole(line, hole)
+  end
   local apart = hole.units * line.T
   local function joins(first, second)
     return not first.lasts and not second.lasts and first.units == second.units and second.low == first.stop and
@@ -691,9 +711,14 @@ local function settle_for_less(part)
   close_hold(line, part.number, 0)
   local units = floor(back / part.T)
   if units == 0 or part.T ~= line.T or part.burst ~= line.burst then return end
+  -- The last of them; the first, where those become one with a hole before them.
+  local number, begin = part.number + max(part.units - units, 0), stop - part.units * part.T
+  local before = begin >= 0 and hole_at(line, digits_of(begin))
+  if before and before.lasts then
+    stop, number = begin + units * part.T, part.number
+  end
   add_hole(line, {moment = digits_of(stop - part.burst * part.T), stop = digits_of(stop),
-                  low = digits_of(stop - units * part.T), units = units, many = 1,
-                  number = part.number + max(part.units - units, 0), lasts = true})
+                  low = digits_of(stop - units * part.T), units = units, many = 1, number = number, lasts = true})
 end
 
 for _, part in ipairs(live_parts()) do

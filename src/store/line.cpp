@@ -130,6 +130,26 @@ bool Line::join(std::uint64_t end, const Hole& hole) {
 }
 
 bool Line::add(std::uint64_t end, Hole hole, std::uint64_t client) {
+  // Those that last are for any cost: the ones that touch are one.
+  if (const auto before = holes_.find(hole.low);
+      hole.lasts && before != holes_.end() && before->second.lasts) {
+    Hole first = remove(before);
+    hole.low = first.low;
+    hole.number = first.number;
+    hole.share = std::move(first.share);
+  }
+  if (const auto after = holes_.upper_bound(end);
+      hole.lasts && after != holes_.end() && after->second.lasts && after->second.low == end) {
+    end = after->first;
+    Hole second = remove(after);
+    hole.moment = second.moment;
+    if (!hole.share) hole.share = std::move(second.share);
+  }
+  if (hole.lasts) hole.units = (end - hole.low) / numbers_.interval;
+  if (hole.share) {
+    put(end, std::move(hole));
+    return true;
+  }
   if (join(end, hole)) return true;
   if (memory_ != nullptr) {
     hole.share = memory_->take(client, kHoleBytes, ReservationMemory::Kind::wait);
@@ -303,10 +323,18 @@ void Line::settle(const OwnUnits& own, nanoseconds moment, std::uint64_t less, n
   close(hold, 0);
   const std::uint64_t units = back / interval;
   if (units == 0 || own.numbers != numbers_) return;
+  // The last of them; the first, where those become one with a hole before them.
+  std::uint64_t stop = end;
+  std::uint64_t number = own.number + (own.count - std::min(units, own.count));
+  const std::uint64_t begin = end - own.count * interval;
+  const auto before = holes_.find(begin);
+  if (before != holes_.end() && before->second.lasts && begin >= static_cast<std::uint64_t>(now.count())) {
+    stop = begin + units * interval;
+    number = own.number;
+  }
   const std::uint64_t burst = numbers_.burst * interval;
-  const nanoseconds from{static_cast<std::int64_t>(end > burst ? end - burst : 0)};
-  const std::uint64_t number = own.number + (own.count - std::min(units, own.count));
-  add(end, {.moment = from, .low = end - units * interval, .units = units, .number = number, .lasts = true},
+  const nanoseconds from{static_cast<std::int64_t>(stop > burst ? stop - burst : 0)};
+  add(stop, {.moment = from, .low = stop - units * interval, .units = units, .number = number, .lasts = true},
       client);
 }
 

@@ -94,7 +94,8 @@ Reservation LocalStore::reserve(const std::shared_ptr<store::Local>& local, stor
     kept = std::make_unique<store::LocalKept>(local);
   submit(*local, request, now);
   if (request.fault != Fault::none) throw std::length_error("weir::Reservation: " + request.why);
-  if (!request.charged || asked.id.empty()) {
+  // One that waits without an id can still wait.
+  if (!request.charged || (asked.id.empty() && asked.wait.count() == 0)) {
     Reservation at_once(now, [&] { return request.decision(); });
     at_once.by_ = request.by;
     return at_once;

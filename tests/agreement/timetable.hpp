@@ -129,6 +129,7 @@ class Timetable {
   };
 
   static constexpr std::int64_t kNever = -1;
+  static constexpr std::size_t kNone = ~std::size_t{0};
 
   // Nothing has come after it.
   bool is_last(std::vector<Row>::iterator row) {
@@ -165,14 +166,47 @@ class Timetable {
     } else if (std::none_of(rows_.begin(), rows_.end(), stands_in_the_way)) {
       row->ticks -= back;
     } else if (const std::int64_t units = back / limit_.interval; units != 0) {
-      Row hole = *row;
-      hole.cost = units;
-      hole.ticks = units * limit_.interval;
-      hole.hole = ++last_hole_;
-      hole.lasts_to = its_end;
-      row->ticks -= hole.ticks;
-      rows_.insert(row + 1, hole);
+      leave_hole(now, number, its_end, units * limit_.interval);
     }
+  }
+
+  // The last units of what was charged; the first, where they touch a hole before them that lasts. Such holes
+  // are one when they touch.
+  void leave_hole(std::int64_t now, std::size_t number, std::int64_t its_end, std::int64_t ticks) {
+    const std::int64_t its_begin = its_end - rows_[number].cost * limit_.interval;
+    const std::size_t before = neighbour(number, -1);
+    const bool first = before != kNone && lasts(rows_[before], now) && rows_[before].lasts_to == its_begin &&
+                       its_begin >= now;
+    Row hole = rows_[number];
+    hole.ticks = ticks;
+    hole.cost = ticks / limit_.interval;
+    hole.hole = ++last_hole_;
+    hole.lasts_to = first ? its_begin + ticks : its_end;
+    rows_[number].ticks -= ticks;
+    const std::size_t at = first ? number : number + 1;
+    rows_.insert(rows_.begin() + static_cast<std::ptrdiff_t>(at), hole);
+    merge(neighbour(at, -1), at, now);
+    for (std::size_t i = 0; i < rows_.size(); ++i)
+      if (rows_[i].hole == last_hole_) merge(i, neighbour(i, 1), now);
+  }
+  // The next row that still has ticks.
+  std::size_t neighbour(std::size_t number, int step) const {
+    for (auto at = static_cast<std::ptrdiff_t>(number) + step;
+         at >= 0 && at < static_cast<std::ptrdiff_t>(rows_.size()); at += step)
+      if (rows_[static_cast<std::size_t>(at)].ticks != 0) return static_cast<std::size_t>(at);
+    return kNone;
+  }
+  bool lasts(const Row& row, std::int64_t now) const { return row.lasts_to > 0 && can_be_taken(row, now); }
+  void merge(std::size_t first, std::size_t second, std::int64_t now) {
+    if (first == kNone || second == kNone) return;
+    Row& one = rows_[first];
+    const Row& other = rows_[second];
+    if (!lasts(one, now) || !lasts(other, now) || one.lasts_to != other.lasts_to - other.ticks) return;
+    one.ticks += other.ticks;
+    one.cost = one.ticks / limit_.interval;
+    one.lasts_to = other.lasts_to;
+    one.hole = last_hole_;
+    rows_.erase(rows_.begin() + static_cast<std::ptrdiff_t>(second));
   }
 
   std::vector<Row>::iterator find(int id) {
@@ -191,10 +225,9 @@ class Timetable {
     return latest;
   }
 
-  // Not before any moment that somebody has, or that is still open: moments never decrease.
+  // Not before its last unit drains within a burst of its moment: those that come later are served later.
   std::int64_t first_moment(std::int64_t now, std::int64_t cost) const {
-    std::int64_t moment = now;
-    for (const Row& each : rows_) moment = std::max(moment, each.moment);
+    std::int64_t moment = std::max(now, end(rows_.size()) + (cost - limit_.burst) * limit_.interval);
     while (!conforms(moment, cost)) ++moment;
     return moment;
   }
@@ -249,9 +282,9 @@ class Timetable {
     rest.cost = units - cost;
     if (rest.cost == 0) rest.lasts_to = kNever;
     hole = taken;
-    const auto at = rows_.begin() + (&hole - rows_.data());
-    if (rest.ticks != 0) rows_.insert(at + 1, rest);
-    if (drained.ticks != 0) rows_.insert(rows_.begin() + (at - rows_.begin()), drained);
+    const auto at = &hole - rows_.data();
+    if (rest.ticks != 0) rows_.insert(rows_.begin() + at + 1, rest);
+    if (drained.ticks != 0) rows_.insert(rows_.begin() + at, drained);
     return {Kind::granted, moment - now, taken.id};
   }
 
