@@ -46,7 +46,7 @@ class BusyNode {
 
   void can_do(double rate) { service_ = nanoseconds{static_cast<std::int64_t>(1e9 / rate)}; }
   void is_away(nanoseconds round_trip) { round_trip_ = round_trip; }
-  // From now on the processes run in turn, each for that long, and not while another does.
+  // From now on the processes run in turn, each for about that long, and not while another does.
   void processes_share_a_processor(nanoseconds turn) { turn_of_each_ = turn; }
   // It ends, and begins again without what it had learnt.
   void restart(std::size_t process) {
@@ -73,6 +73,8 @@ class BusyNode {
   }
   Tally took(std::size_t process = 0) { return std::exchange(processes_[process]->tally, {}); }
   Client& client(std::size_t process = 0) { return processes_[process]->client; }
+  // How long a question waited there at the longest since it was last asked.
+  nanoseconds longest_wait() { return std::exchange(longest_wait_, 0ns); }
   // Questions that it has had from a process.
   std::uint64_t asked(std::size_t process = 0) const { return processes_[process]->asked; }
 
@@ -109,9 +111,15 @@ class BusyNode {
     Client client;
   };
 
-  bool runs(std::size_t process) const {
+  bool runs(std::size_t process) {
     if (turn_of_each_ == 0ns) return true;
-    return static_cast<std::size_t>(now / turn_of_each_) % processes_.size() == process;
+    if (now >= turn_ends_) {
+      running_ = (running_ + 1) % processes_.size();
+      chance_ = chance_ * 6364136223846793005U + 1442695040888963407U;  // D. Knuth's MMIX
+      const auto part = static_cast<std::int64_t>(50 + (chance_ >> 33) % 101);
+      turn_ends_ = now + turn_of_each_ * part / 100;
+    }
+    return process == running_;
   }
 
   void step() {
@@ -170,6 +178,7 @@ class BusyNode {
       for (int i = 0; i < 20 && !p->to_node.empty() && p->to_node.front().at <= now; ++i) {
         if (std::max(free_at_, now) >= now + kStep) break;
         free_at_ = std::max(free_at_, now) + service_;
+        longest_wait_ = std::max(longest_wait_, free_at_ - p->to_node.front().at);
         const std::string& text = p->to_node.front().text;
         answers += text.empty() ? ":" + std::to_string((free_at_ + clock_).count()) + "\r\n" : text;
         p->to_node.pop_front();
@@ -183,8 +192,12 @@ class BusyNode {
   nanoseconds round_trip_;
   nanoseconds patience_;
   nanoseconds free_at_{0};
+  nanoseconds longest_wait_{0};
   nanoseconds clock_ = 5h;  // how much later it is there
   nanoseconds turn_of_each_{0};
+  nanoseconds turn_ends_{0};
+  std::size_t running_ = 0;
+  std::uint64_t chance_ = 1;
   std::size_t turn_ = 0;
   std::string command_ = array({"CALL"});
   std::vector<std::unique_ptr<Process>> processes_;

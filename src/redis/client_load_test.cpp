@@ -262,12 +262,12 @@ Together together(BusyNode& node, std::size_t processes, nanoseconds time) {
 }
 
 // Each process sees the queue of the others, and none knows how many they are. Where they share a processor,
-// a process comes late to answers that have been there for long; that is no queue of the node's.
+// a process comes late to answers that have been there for long; they make no queue at the node.
 TEST(RedisLoad, several_processes_decide_together_what_one_does) {
   for (const double rate : {2e4, 1e5}) {
     for (const double load : {1.3, 4.0, 12.0}) {
       for (const std::size_t processes : {1U, 2U, 4U}) {
-        for (const nanoseconds turn : {0us, 3000us, 6000us}) {
+        for (const nanoseconds turn : {0us, 3000us, 6000us, 9000us}) {
           if (rate * load > 5e5 && turn != 3ms) continue;  // it would take long
           SCOPED_TRACE(std::to_string(rate) + "/s, load " + std::to_string(load) + ", processes " +
                        std::to_string(processes) + ", turns of " + std::to_string(turn / 1us) + " us");
@@ -275,7 +275,12 @@ TEST(RedisLoad, several_processes_decide_together_what_one_does) {
           node.processes_share_a_processor(turn);
           node.offer(rate * load / static_cast<double>(processes));
           node.run(1500ms);
+          node.longest_wait();
           const Together got = together(node, processes, 1s);
+          // Who seldom runs has to leave enough there for as long.
+          if (turn <= 3ms) {
+            EXPECT_LE(node.longest_wait(), 20ms) << "little of the deadline is left for all else";
+          }
           EXPECT_GE(got.decided, 0.95 * rate);
           EXPECT_LE(got.late, 0.01 * rate);
           EXPECT_GE(got.least * static_cast<double>(processes), 0.7 * rate) << "unfair";
@@ -300,7 +305,8 @@ TEST(RedisLoad, shares_are_fair_whatever_each_process_asks) {
   }
 }
 
-// The way of one that comes to a busy node looks longer than it is: that must not make it push the others out.
+// The way of one that comes to a busy node looks longer than it is: that must not make it push the others
+// out.
 TEST(RedisLoad, one_that_comes_later_gets_its_share_and_no_more) {
   for (const double rate : {1e4, 5e4}) {
     BusyNode node(rate, 400us, 4);
@@ -327,13 +333,13 @@ TEST(RedisLoad, a_step_of_the_nodes_clock_is_no_queue) {
     node.clock_steps(step);
     const Together got = together(node, 2, 2s);
     EXPECT_GE(got.decided, 0.9 * 2 * 5e4) << step / 1ms;
-    EXPECT_LE(got.late, 0.02 * 2 * 5e4) << step / 1ms;
+    EXPECT_LE(got.late, 0.05 * 2 * 5e4) << step / 1ms;
   }
 }
 
 // However many processes flood a node, what matters most is answered.
 TEST(RedisLoad, the_first_rank_of_every_process_is_answered_in_time) {
-  for (const nanoseconds turn : {0us, 3000us}) {
+  for (const nanoseconds turn : {0us, 3000us, 9000us}) {
     BusyNode node(1e5, 400us, 4);
     node.processes_share_a_processor(turn);
     node.offer(1e5);
