@@ -1,5 +1,5 @@
 // For tests: a node that answers a number of calls each second and no more, after a way of some length, and
-// the processes that ask it; all on one clock.
+// the processes that ask it; all on one clock. An answer is the node's time, by a clock of its own.
 //
 // Not for: what is said (world_test.hpp), and what is decided (shared_world_test.hpp).
 #pragma once
@@ -46,6 +46,17 @@ class BusyNode {
 
   void can_do(double rate) { service_ = nanoseconds{static_cast<std::int64_t>(1e9 / rate)}; }
   void is_away(nanoseconds round_trip) { round_trip_ = round_trip; }
+  // From now on the processes run in turn, each for about that long, and not while another does.
+  void processes_share_a_processor(nanoseconds turn) { turn_of_each_ = turn; }
+  // It ends, and begins again without what it had learnt.
+  void restart(std::size_t process) {
+    const double offered = processes_[process]->offered;
+    processes_[process] = std::make_unique<Process>(*this, process);
+    processes_[process]->offered = offered;
+    processes_[process]->client.start(now);
+  }
+  // Its clock steps.
+  void clock_steps(nanoseconds by) { clock_ += by; }
   // It does nothing for that long.
   void pauses(nanoseconds time) { free_at_ = std::max(free_at_, now) + time; }
   // From now on each process makes that many calls a second.
@@ -62,6 +73,8 @@ class BusyNode {
   }
   Tally took(std::size_t process = 0) { return std::exchange(processes_[process]->tally, {}); }
   Client& client(std::size_t process = 0) { return processes_[process]->client; }
+  // How long a question waited there at the longest since it was last asked.
+  nanoseconds longest_wait() { return std::exchange(longest_wait_, 0ns); }
   // Questions that it has had from a process.
   std::uint64_t asked(std::size_t process = 0) const { return processes_[process]->asked; }
 
@@ -74,7 +87,7 @@ class BusyNode {
 
   struct Message {
     nanoseconds at;
-    std::string text;  // an answer
+    std::string text;  // an answer; empty: the time
   };
   struct Process {
     Process(BusyNode& node, std::size_t number)
@@ -82,7 +95,12 @@ class BusyNode {
                  [&node, this](std::uint64_t tag, const Client::Result& result) {
                    ++tally.by[static_cast<std::size_t>(result.cause)];
                    if (tag == kTagged) node.on_tagged(result);
-                 }) {}
+                 }) {
+      client.read_times([](const resp::Value& value) -> std::optional<nanoseconds> {
+        if (value.type != resp::Value::Type::integer) return std::nullopt;
+        return nanoseconds{value.integer};
+      });
+    }
     Tally tally;
     double offered = 0;
     double owes = 0;  // calls of `offered`
@@ -93,13 +111,25 @@ class BusyNode {
     Client client;
   };
 
+  bool runs(std::size_t process) {
+    if (turn_of_each_ == 0ns) return true;
+    if (now >= turn_ends_) {
+      running_ = (running_ + 1) % processes_.size();
+      chance_ = chance_ * 6364136223846793005U + 1442695040888963407U;  // D. Knuth's MMIX
+      const auto part = static_cast<std::int64_t>(50 + (chance_ >> 33) % 101);
+      turn_ends_ = now + turn_of_each_ * part / 100;
+    }
+    return process == running_;
+  }
+
   void step() {
-    for (const auto& process : processes_) {
-      Process& p = *process;
+    for (std::size_t i = 0; i < processes_.size(); ++i) {
+      Process& p = *processes_[i];
+      p.owes += p.offered * 1e-9 * static_cast<double>(kStep.count());
+      if (!runs(i)) continue;
       for (; p.open && !p.to_client.empty() && p.to_client.front().at <= now; p.to_client.pop_front())
         p.client.received(0, p.to_client.front().text, now);
-      for (p.owes += p.offered * 1e-9 * static_cast<double>(kStep.count()); p.owes >= 1; p.owes -= 1)
-        call(p, 0, Rank::usual);
+      for (; p.owes >= 1; p.owes -= 1) call(p, 0, Rank::usual);
       while (p.client.next_tick() <= now) p.client.tick(now);
       carry_out(p);
     }
@@ -131,12 +161,12 @@ class BusyNode {
     std::string_view rest = bytes;
     for (; rest.starts_with(command_); rest.remove_prefix(command_.size())) {
       ++p.asked;
-      p.to_node.push_back({at, ":1\r\n"});
+      p.to_node.push_back({at, ""});
     }
     for (bytes = std::string(rest); !bytes.empty();) {
       const Strings words = take_command(bytes);
       p.asked += words[0] == "CALL" ? 1 : 0;
-      p.to_node.push_back({at, words[0] == "CALL" ? ":1\r\n" : answer_to_greeting(words, "sha", "")});
+      p.to_node.push_back({at, words[0] == "CALL" ? "" : answer_to_greeting(words, "sha", "")});
     }
   }
 
@@ -148,7 +178,9 @@ class BusyNode {
       for (int i = 0; i < 20 && !p->to_node.empty() && p->to_node.front().at <= now; ++i) {
         if (std::max(free_at_, now) >= now + kStep) break;
         free_at_ = std::max(free_at_, now) + service_;
-        answers += p->to_node.front().text;
+        longest_wait_ = std::max(longest_wait_, free_at_ - p->to_node.front().at);
+        const std::string& text = p->to_node.front().text;
+        answers += text.empty() ? ":" + std::to_string((free_at_ + clock_).count()) + "\r\n" : text;
         p->to_node.pop_front();
       }
       idle = answers.empty() ? idle + 1 : 0;
@@ -160,6 +192,12 @@ class BusyNode {
   nanoseconds round_trip_;
   nanoseconds patience_;
   nanoseconds free_at_{0};
+  nanoseconds longest_wait_{0};
+  nanoseconds clock_ = 5h;  // how much later it is there
+  nanoseconds turn_of_each_{0};
+  nanoseconds turn_ends_{0};
+  std::size_t running_ = 0;
+  std::uint64_t chance_ = 1;
   std::size_t turn_ = 0;
   std::string command_ = array({"CALL"});
   std::vector<std::unique_ptr<Process>> processes_;

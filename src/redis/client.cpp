@@ -227,7 +227,7 @@ void Client::answer(NodeId id, const Question& question, const Value& value, nan
   switch (question.kind) {
     case Kind::call:
       took_.count(now - question.sent_at);
-      node.window.answered(now - question.sent_at, question.patience, question.owed);
+      node.window.answered({question.sent_at, now, question.patience, question.owed, read_time_(value)});
       return calls_.waits(question.call) ? answer_call(id, question, value, now)
                                          : answer_late(id, value, now);
     case Kind::asking:

@@ -25,6 +25,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -66,6 +67,11 @@ class Client {
 
   // A script besides the first, loaded where Redis says that it does not know one. Before start().
   void also_load(std::string script) { more_scripts_.push_back(std::move(script)); }
+  // How to read from an answer to a call when, by the node's clock, it was decided; nothing when it does not
+  // say. Before start().
+  void read_times(std::function<std::optional<nanoseconds>(const resp::Value&)> read) {
+    read_time_ = std::move(read);
+  }
   void start(nanoseconds now);
   // Sends `command`, whole RESP, to the node of the key's slot. `tag` comes back with the result. Nothing is
   // sent at or after the deadline.
@@ -184,6 +190,9 @@ class Client {
   std::vector<std::string> more_scripts_;
   OnResult on_result_;
   nanoseconds silence_;
+  std::function<std::optional<nanoseconds>(const resp::Value&)> read_time_ = [](const resp::Value&) {
+    return std::optional<nanoseconds>{};
+  };
   std::function<bool(std::uint64_t)> wanted_ = [](std::uint64_t) { return true; };
   std::function<void(nanoseconds)> ring_ = [](nanoseconds) {};
   nanoseconds alarm_ = nanoseconds::max();

@@ -1,6 +1,9 @@
 // More calls than a node answers: what is sent, what waits, and what is given up.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -233,6 +236,122 @@ TEST(RedisLoad, one_that_asks_little_beside_one_that_floods) {
     const BusyNode::Tally flood = node.took(0), little = node.took(1);
     EXPECT_GE(static_cast<double>(little.decided()), 0.95 * rate * 0.2) << text_of(little);
     EXPECT_GE(static_cast<double>(flood.decided() + little.decided()), 0.95 * rate) << text_of(flood);
+  }
+}
+
+// What the processes of one node get together in a while, and how fairly.
+struct Together {
+  double decided = 0;
+  double least = 1e18, most = 0;  // of one process
+  double late = 0;                // sent, and not answered in time
+};
+
+Together together(BusyNode& node, std::size_t processes, nanoseconds time) {
+  for (std::size_t i = 0; i < processes; ++i) node.took(i);
+  node.run(time);
+  Together sum;
+  for (std::size_t i = 0; i < processes; ++i) {
+    const BusyNode::Tally tally = node.took(i);
+    const auto decided = static_cast<double>(tally.decided());
+    sum.decided += decided;
+    sum.least = std::min(sum.least, decided);
+    sum.most = std::max(sum.most, decided);
+    sum.late += static_cast<double>(tally.of(Cause::timeout));
+  }
+  return sum;
+}
+
+// Each process sees the queue of the others, and none knows how many they are. Where they share a processor,
+// a process comes late to answers that have been there for long; they make no queue at the node.
+TEST(RedisLoad, several_processes_decide_together_what_one_does) {
+  for (const double rate : {2e4, 1e5}) {
+    for (const double load : {1.3, 4.0, 12.0}) {
+      for (const std::size_t processes : {1U, 2U, 4U}) {
+        for (const nanoseconds turn : {0us, 3000us, 6000us, 9000us}) {
+          if (rate * load > 5e5 && turn != 3ms) continue;  // it would take long
+          SCOPED_TRACE(std::to_string(rate) + "/s, load " + std::to_string(load) + ", processes " +
+                       std::to_string(processes) + ", turns of " + std::to_string(turn / 1us) + " us");
+          BusyNode node(rate, 400us, processes);
+          node.processes_share_a_processor(turn);
+          node.offer(rate * load / static_cast<double>(processes));
+          node.run(1500ms);
+          node.longest_wait();
+          const Together got = together(node, processes, 1s);
+          // Who seldom runs has to leave enough there for as long.
+          if (turn <= 3ms) {
+            EXPECT_LE(node.longest_wait(), 20ms) << "little of the deadline is left for all else";
+          }
+          EXPECT_GE(got.decided, 0.95 * rate);
+          EXPECT_LE(got.late, 0.01 * rate);
+          EXPECT_GE(got.least * static_cast<double>(processes), 0.7 * rate) << "unfair";
+        }
+      }
+    }
+  }
+}
+
+// One that asks more does not get more, and what one leaves the others take.
+TEST(RedisLoad, shares_are_fair_whatever_each_process_asks) {
+  BusyNode node(4e4, 400us, 4);
+  const std::array<double, 4> offers = {4'000, 20'000, 60'000, 180'000};  // fair: 4, 12, 12, 12 thousand
+  for (std::size_t i = 0; i < 4; ++i) node.offer(offers[i], i);
+  node.run(2s);
+  for (std::size_t i = 0; i < 4; ++i) node.took(i);
+  node.run(2s);
+  for (std::size_t i = 0; i < 4; ++i) {
+    const auto decided = static_cast<double>(node.took(i).decided()) / 2;
+    EXPECT_GE(decided, i == 0 ? 0.97 * 4'000 : 0.75 * 12'000) << i;
+    EXPECT_LE(decided, 1.3 * 12'000) << i;
+  }
+}
+
+// The way of one that comes to a busy node looks longer than it is: that must not make it push the others
+// out.
+TEST(RedisLoad, one_that_comes_later_gets_its_share_and_no_more) {
+  for (const double rate : {1e4, 5e4}) {
+    BusyNode node(rate, 400us, 4);
+    node.offer(rate);
+    node.run(1s);
+    for (const std::size_t late : {3U, 2U, 1U}) {
+      node.restart(late);
+      node.run(3s);
+      const Together got = together(node, 4, 2s);
+      EXPECT_GE(got.decided / 2, 0.95 * rate) << rate << " " << late;
+      EXPECT_LE(got.late / 2, 0.01 * rate) << rate << " " << late;
+      EXPECT_GE(got.least * 4 / 2, 0.6 * rate) << rate << " " << late;
+      EXPECT_LE(got.most * 4 / 2, 1.6 * rate) << rate << " " << late;
+    }
+  }
+}
+
+// The node's clock tells how long a call waited there; when it steps, that is not a queue.
+TEST(RedisLoad, a_step_of_the_nodes_clock_is_no_queue) {
+  for (const nanoseconds step : std::initializer_list<nanoseconds>{-1h, -20ms, 20ms, 1h}) {
+    BusyNode node(5e4, 400us, 2);
+    node.offer(5e4);
+    node.run(1s);
+    node.clock_steps(step);
+    const Together got = together(node, 2, 2s);
+    EXPECT_GE(got.decided, 0.9 * 2 * 5e4) << step / 1ms;
+    EXPECT_LE(got.late, 0.05 * 2 * 5e4) << step / 1ms;
+  }
+}
+
+// However many processes flood a node, what matters most is answered.
+TEST(RedisLoad, the_first_rank_of_every_process_is_answered_in_time) {
+  for (const nanoseconds turn : {0us, 3000us, 9000us}) {
+    BusyNode node(1e5, 400us, 4);
+    node.processes_share_a_processor(turn);
+    node.offer(1e5);
+    node.run(1s);
+    std::uint64_t answered = 0, asked = 0;
+    node.on_tagged = [&](const Client::Result& result) { answered += result.cause == Cause::none ? 1 : 0; };
+    for (int i = 0; i < 300; ++i) {
+      for (std::size_t process = 0; process < 4; ++process, ++asked) node.call(process, Rank::first);
+      node.run(3ms);
+    }
+    node.run(60ms);
+    EXPECT_GE(answered, asked * 99 / 100) << turn / 1us;
   }
 }
 

@@ -81,8 +81,8 @@ struct Node {
 
   bool up() const { return state == State::up; }
   bool has_room() const { return questions.size() < window.size(); }
-  // For calls that come now: what is under way takes half of a deadline, and what waits here may take half of
-  // the rest. A few may wait anyway, which costs next to nothing.
+  // For calls that come now: what is under way takes a quarter of a deadline, and what waits here may take
+  // half as long. A few may wait anyway, which costs next to nothing.
   std::size_t room() const {
     const std::size_t most = window.size() + std::max(window.size() / 2, kFew);
     return most - std::min(most, questions.size() + waits());

@@ -218,13 +218,15 @@ bool half_spent(Fallback& fallback, Check look, nanoseconds now) {
 
 }  // namespace
 
-// Where calls have to wait, those of keys that have spent more than half leave first: there a decision that
-// is made here errs most, and flooding with fresh keys keeps nobody's known key from the store. A key's own
-// calls stay in order.
+// Where calls have to wait, those of keys that have spent more than half, or were denied lately, leave first:
+// there a decision that is made here errs most, and flooding with fresh keys keeps nobody's known key from
+// the store. What has drained since a denial says little: other servers may have spent it. A key's own calls
+// stay in order.
 Rank SharedStore::rank_of(KeyCall& call, std::uint16_t slot, nanoseconds now) {
   if (!client_.busy(slot)) return Rank::usual;
   const bool in_line = in_line_.contains(call.check.hash);
-  if (!in_line && half_spent(fallback_, call.check.check(), now)) return Rank::first;
+  if (!in_line && (pressed_.has(call.check.hash, now) || half_spent(fallback_, call.check.check(), now)))
+    return Rank::first;
   stand_in_line(call.check.hash);
   call.in_line = true;
   return Rank::usual;

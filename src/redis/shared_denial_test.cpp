@@ -185,5 +185,22 @@ TEST(SharedStore, a_pipeline_is_answered_in_its_order) {
   EXPECT_GT(remembered, 1'000U);
 }
 
+// Of a key at its bound this process cannot know what others have spent: while the store is busy its checks
+// leave first, also when all has drained since the denial.
+TEST(SharedStore, a_key_that_was_denied_lately_leaves_first) {
+  constexpr const char* kFast = "50/s burst 5";
+  for (const bool denied : {false, true}) {
+    SharedWorld world(kOne);
+    for (int i = 0; i < (denied ? 6 : 1); ++i) world.check(rule(kFast), "v");
+    world.run(300ms);
+    for (int i = 0; i < 300; ++i) world.check(rule("1/hour burst 10"), "other" + std::to_string(i));
+    world.check(rule(kFast), "v");
+    world.run(40ms);
+    const std::string asked = world.asked();
+    EXPECT_EQ(asked.rfind("| v") < asked.rfind("| other299"), denied) << asked;
+    world.expect_all_told();
+  }
+}
+
 }  // namespace
 }  // namespace weir::redis

@@ -105,10 +105,11 @@ void SharedStore::learn(const Answered& answer, const KeptCheck& check, Cost cos
   // What was asked before a reset tells of what is forgotten.
   if (owed && check.resets == memory_.resets.of(check.hash).load())
     fallback_.owe(check.limit, rule, check.key(), *answer.last, now, most_owed(rule, now));
+  const bool denied = answer.last != nullptr && answer.last->verdict == Verdict::denied;
+  if (denied) pressed_.denied(check.hash, now);
   if (!remembers(rule)) return;
   // A look tells newer numbers than a remembered denial has.
   if (!can_charge(check, cost)) return cost.units == 0 ? memory_.denials.forget(check.hash) : void();
-  const bool denied = answer.last != nullptr && answer.last->verdict == Verdict::denied;
   if (!denied) return memory_.denials.charged(check.hash);
   memory_.denials.denied(check.hash, rule, cost, *answer.last, asked, now, check.stamp);
 }

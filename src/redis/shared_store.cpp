@@ -25,6 +25,7 @@ SharedStore::SharedStore(Endpoint endpoint, Options options, store::EmbeddedStor
           [this](std::uint64_t tag, const Client::Result& result) { answered(tag, result); },
           options.deadline) {
   client_.also_load(std::string(reserve_script()));
+  client_.read_times([](const resp::Value& value) { return decided_at(value); });
   client_.ask_before_sending([this](std::uint64_t tag) { return wanted(tag); });
   client_.on_alarm([this](nanoseconds now) {
     alarm_at_ = nanoseconds::max();

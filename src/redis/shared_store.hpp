@@ -45,6 +45,7 @@
 #include "redis/joint_check.hpp"
 #include "redis/leases.hpp"
 #include "redis/merge_queue.hpp"
+#include "redis/pressed_keys.hpp"
 #include "redis/process_memory.hpp"
 #include "redis/reserving.hpp"
 #include "store/embedded_store.hpp"
@@ -245,6 +246,7 @@ class SharedStore final : public store::Store {
   std::function<void(std::size_t)> wake_ = [](std::size_t) {};
   Leases leases_;
   MergeQueue merging_;
+  PressedKeys pressed_;
   store::ReservationIds ids_;
   std::unordered_map<std::uint64_t, std::size_t> in_line_;  // calls by key, while the store is busy
   std::vector<Call> calls_;                                 // by their tag

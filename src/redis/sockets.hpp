@@ -59,7 +59,8 @@ class Sockets {
   core::Clock clock_;
   boost::asio::steady_timer timer_;
   std::chrono::nanoseconds armed_for_{0};
-  bool reads_first_ = false;  // the tick that is due waits for what has come
+  int reads_first_ = 0;  // how often the tick that is due has waited for what has come
+  bool quiet_ = false;   // nothing had come when it looked last
   std::unordered_map<Client::NodeId, std::shared_ptr<Connection>> connections_;
   std::unordered_map<Client::NodeId, std::size_t> first_address_;  // to try, of those that a host has
   std::function<void()> changed_ = [] {};

@@ -59,7 +59,8 @@ TEST(StoreTls, files_that_are_refused) {
   }
 }
 
-// A loop that was busy elsewhere comes late to its sockets: neither the call nor the connection ends for it.
+// A loop that was busy elsewhere comes late to its sockets: neither a call nor the connection ends for it,
+// also when the answers are more than are read at once.
 TEST(Sockets, what_has_come_is_read_before_deadlines_are_looked_at) {
   namespace asio = boost::asio;
   using asio::ip::tcp;
@@ -88,15 +89,22 @@ TEST(Sockets, what_has_come_is_read_before_deadlines_are_looked_at) {
     for (read(); !wire.empty();)
       asio::write(redis, asio::buffer(answer_to_greeting(take_command(wire), "sha", "")));
   }
-  client.call(1, 0, array({"CALL"}), now + 1ms, now);
-  sockets.wake(1);
+  constexpr std::size_t kCalls = 200;
+  for (std::size_t i = 0; i < kCalls; ++i) client.call(i, 0, array({"CALL"}), now + 1ms, now);
+  sockets.wake(kCalls);
   while (wire.empty()) read();
   // Until the timer has run out. What is posted comes before what the timer leads to.
   asio::steady_timer(context, 5ms).wait();
   now += 5ms;
-  asio::post(context, [&redis] { asio::write(redis, asio::buffer(std::string(":1\r\n"))); });
-  while (results.empty()) context.poll();
-  EXPECT_EQ(results, std::vector<std::string>{"none"});
+  redis.non_blocking(false);
+  asio::post(context, [&redis] {
+    const std::string answer = "$200\r\n" + std::string(200, 'x') + "\r\n";
+    std::string answers;
+    for (std::size_t i = 0; i < kCalls; ++i) answers += answer;
+    asio::write(redis, asio::buffer(answers));
+  });
+  while (results.size() < kCalls) context.poll();
+  EXPECT_EQ(results, std::vector<std::string>(kCalls, "none"));
   EXPECT_TRUE(client.ready()) << client.last_error();
 }
 
