@@ -206,7 +206,7 @@ def wait_for_moments(options) -> None:
 
 
 class Holds:
-    """A key with so many open holds, which are settled in any order, each for a new one."""
+    """A key with that many open holds, which are settled in any order, each for a new one."""
 
     BATCH = 50
 

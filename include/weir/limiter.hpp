@@ -258,8 +258,8 @@ class WEIR_API KeyedLimiter {
   // later is denied at once and charged nothing. A cost of 0 looks. What cancel() gives back is the moment:
   // while others wait for later ones, the next reservation of the key that fits takes it over, and if none
   // does before it comes it is lost. Throws std::invalid_argument unless the algorithm is gcra, the only one
-  // whose states tell a later moment; std::length_error, with nothing charged, while a million reservations
-  // of one memory can be cancelled or settled, and std::bad_alloc.
+  // whose states tell a later moment; std::length_error, with nothing charged, for a hold while the others of
+  // one memory keep 48 MiB, and std::bad_alloc. A wait that finds 64 MiB kept cannot be cancelled.
   [[nodiscard]] Reservation reserve(std::string_view key, ReserveOptions options = {}, Cost cost = {});
   [[nodiscard]] Reservation reserve_at(std::chrono::nanoseconds now, std::string_view key,
                                        ReserveOptions options = {}, Cost cost = {});
