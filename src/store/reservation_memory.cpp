@@ -57,7 +57,7 @@ void ReservationMemory::give_back(std::uint64_t client, std::size_t bytes, Kind 
 }
 
 std::string ReservationMemory::describe(Full full) const {
-  const auto of = [this](std::size_t bytes) { return std::to_string(bytes) + " bytes"; };
+  const auto of = [](std::size_t bytes) { return std::to_string(bytes) + " bytes"; };
   switch (full) {
     case Full::no:
       break;

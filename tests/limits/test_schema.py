@@ -40,7 +40,7 @@ WHOLE = {
         "staff": {"within": "edge", "rate": "100/s", "guarantee": "10/s"},
         "search": {"by": ["tenant"], "rate": "10/s burst 20", "show": False, "shadow": "until 2027-01-15",
                    "cost": [{"when": {"path": ["/v1/deep*", "/v2"]}, "cost": 10}, {"cost": 1}]},
-        "tokens": {"by": ["tenant"], "rate": "100000/min burst 50000", "max_wait": "1s", "cost": {"from": "tokens"},
+        "tokens": {"by": ["tenant"], "rate": "100000/min burst 50000", "max_wait": "1s", "cost": {"from": "tokens"}, "lease": {"units": 100, "for": "1s"},
                    "hold": {"estimate": 2000, "ttl": "60s", "at_most": "50%"}},
     },
     "routes": [{"when": {"path": "/healthz"}, "limits": []},

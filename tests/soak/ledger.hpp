@@ -60,12 +60,11 @@ class Ledger {
       Kept& kept = kept_[key.name];
       kept.key = key;
       kept.by_store = Account(key.burst(), key.interval());
-      const auto part = [&](std::int64_t units) {
-        return std::max<std::int64_t>(
-            1, static_cast<std::int64_t>(std::floor(static_cast<double>(units) * share_)));
-      };
-      const auto [count, period] = key.rule.quota.rate();
-      kept.share = Quota::make({part(count), period}, part(key.burst())).value();
+      // The interval is scaled, so that no share is rounded up to the whole.
+      const auto interval =
+          static_cast<std::int64_t>(std::ceil(static_cast<double>(key.interval().count()) / share_));
+      const auto burst = static_cast<std::int64_t>(std::floor(static_cast<double>(key.burst()) * share_));
+      kept.share = Quota::make({1, nanoseconds{interval}}, std::max<std::int64_t>(1, burst)).value();
     }
     world_.on_told = [this](std::size_t id) { told(id); };
     world_.on_delivering = [this](const Deed& deed) { delivering(deed); };
