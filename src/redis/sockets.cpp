@@ -312,9 +312,12 @@ void Sockets::tick() {
   const bool was_quiet = std::exchange(quiet_, !has_unread());
   if (reads_first_ < kReadsFirst && !(was_quiet && quiet_)) {
     ++reads_first_;
+    armed_for_ = std::chrono::nanoseconds{0};
     timer_.expires_after(std::chrono::nanoseconds{0});
     timer_.async_wait([this, alive = alive_](const error_code& error) {
       if (error || !*alive) return;
+      // It may have been on its way when arm() set the timer again, which a further turn then takes.
+      armed_for_ = std::chrono::nanoseconds{0};
       tick();
     });
     return;

@@ -1,8 +1,8 @@
 """Leases: units that servers take from Redis ahead, by the limits file and by --lease."""
 import unittest
 
-from server import Folder, run, until
 from world import PROGRAM, Redis, Server, available
+from server import Folder, run, until
 
 HOUR = 3600
 FILE = """\
