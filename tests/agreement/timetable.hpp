@@ -234,6 +234,9 @@ class Timetable {
   bool conforms(std::int64_t moment, std::int64_t cost) const {
     if (cost > limit_.burst) return false;
     for (const Row& start : rows_) {
+      // One that was settled before its moment, or took a part of such a hole, may act after one that came
+      // later.
+      if (start.moment > moment) continue;
       std::int64_t sum = cost * limit_.interval;
       for (const Row& each : rows_) sum += each.moment >= start.moment ? each.ticks : 0;
       if (sum > limit_.burst * limit_.interval + moment - start.moment) return false;
