@@ -86,7 +86,8 @@ Wide whole_burst(const Quota& quota) {
 
 // The same part of the one burst as this is of the other, rounded up.
 std::uint64_t as_part(std::uint64_t time, const Quota& of, const Quota& to) {
-  return static_cast<std::uint64_t>((time * whole_burst(to) + whole_burst(of) - 1) / whole_burst(of));
+  const Wide whole = std::max<Wide>(whole_burst(of), 1);  // it is: a quota has a burst and an interval
+  return static_cast<std::uint64_t>((time * whole_burst(to) + whole - 1) / whole);
 }
 
 // What is owed of the burst is owed of its share; what is owed beyond it, which is booked ahead, drains in

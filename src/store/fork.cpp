@@ -15,7 +15,7 @@ namespace {
 constexpr int kMostSleeps = 200'000;  // 10 s and more
 
 std::atomic<std::uint32_t> number{0};
-[[maybe_unused]] const int registered =
+[[maybe_unused]] const int kRegistered =
     pthread_atfork(nullptr, nullptr, [] { number.fetch_add(1, std::memory_order_relaxed); });
 
 // Each is a folder there. Nothing is known of other systems.
