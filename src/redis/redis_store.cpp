@@ -403,8 +403,8 @@ RedisStore::RedisStore(std::string_view url, Options options) : impl_(std::make_
 // socket would take it out of the poller, which the parent uses too.
 RedisStore::~RedisStore() {
   if (impl_->is_of_a_parent()) {
-    static auto* const left_alone = new std::vector<std::unique_ptr<Impl>>;
-    left_alone->push_back(std::move(impl_));
+    static auto* const kLeftAlone = new std::vector<std::unique_ptr<Impl>>;
+    kLeftAlone->push_back(std::move(impl_));
   }
 }
 store::Asker& RedisStore::asker() noexcept { return *impl_; }

@@ -39,7 +39,8 @@ bool SharedStore::spend_jointly(Request& request, const JointCheck& joint, nanos
     const auto spent = leases_.spend(kept.hash, kept.limit.rule.quota, kept.cost, now, kept.resets);
     checks[i].decision = spent->decision;  // NOLINT(bugprone-unchecked-optional-access): has() has said so
     // The earliest, as where several nodes have charged: what is given back is less then, never more.
-    request.charged_at = std::min(request.charged_at, spent->charged_at);
+    request.charged_at =
+        std::min(request.charged_at, spent->charged_at);  // NOLINT(bugprone-unchecked-optional-access)
   }
   counters_.leased.fetch_add(1, std::memory_order_relaxed);
   request.by = static_cast<std::uint8_t>(

@@ -102,7 +102,7 @@ Listeners::Tls Listeners::read_tls() const {
 }
 
 void Listeners::use(Tls tls) {
-  if (tls) *tls_ = *std::move(tls);
+  if (tls && tls_) *tls_ = *std::move(tls);
 }
 
 void Listeners::stop() {

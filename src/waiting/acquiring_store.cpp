@@ -312,7 +312,7 @@ bool AcquiringStore::acts_too_late(const Waiting& waiting, nanoseconds now) {
   if (!booked_) look_at_lines(now);
   const auto line = waiting.line();
   if (!line) return true;
-  nanoseconds& booked = booked_->at(*line);
+  nanoseconds& booked = booked_->at(*line);  // NOLINT(bugprone-unchecked-optional-access): it was looked at
   const nanoseconds takes = waiting.interval() * static_cast<std::int64_t>(waiting.copies[0].cost.units);
   if (booked < takes) return true;
   booked -= takes;
