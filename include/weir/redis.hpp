@@ -130,9 +130,9 @@ class WEIR_API RedisStore {
   // Otherwise it takes one call for each slot; when one of them denies, what the others have charged is given
   // back, less what has drained meanwhile, and until that arrives they may deny others for it. The deadline
   // is the shortest of the limits', whose own on_store_error decides when the store does not. Leases decide
-  // it when each of the limits has one with enough left. Throws std::invalid_argument for no limit or too many, for one of another store, for a key that
-  // comes twice, and for a quota that cannot be counted; StoreFault as SharedLimiter::check, and for other
-  // algorithms than GCRA across slots.
+  // it when each of the limits has one with enough left. Throws std::invalid_argument for no limit or too
+  // many, for one of another store, for a key that comes twice, and for a quota that cannot be counted;
+  // StoreFault as SharedLimiter::check, and for other algorithms than GCRA across slots.
   [[nodiscard]] JointDecision check_all(std::span<const SharedCheck> checks);
   [[nodiscard]] JointDecision check_all(std::initializer_list<SharedCheck> checks) {
     return check_all(std::span<const SharedCheck>(checks.begin(), checks.size()));

@@ -125,8 +125,7 @@ void add_serve_flags(CLI::App& app, ServeFlags& flags) {
   app.add_flag("--no-remember-denials", flags.no_remember_denials,
                "ask the store again about a key just denied");
   app.add_flag("--merge", flags.merge, "one call at a time for each key; later checks share the next");
-  number("--lease", flags.lease, 1'000'000'000,
-         "units of a key taken from the store at a time; 1: none");
+  number("--lease", flags.lease, 1'000'000'000, "units of a key taken from the store at a time; 1: none");
   time("--lease-for", flags.lease_for, "what is left of them then goes back");
   file("--store-tls-ca", s.store_tls_ca, "CA of the store's certificate (PEM) [the system's]");
   file("--store-tls-cert", s.store_tls_cert, "certificate chain for the store (PEM)");

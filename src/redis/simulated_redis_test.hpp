@@ -47,7 +47,7 @@ struct Deed {
   };
   std::vector<Part> parts{};
   bool gives_back = false;  // or caps: it takes off
-  std::size_t times = 0;  // 0: not said
+  std::size_t times = 0;    // 0: not said
   std::size_t process = 0;
   std::size_t asker = 0;  // the request during which it was written, 0 for none
   nanoseconds at{0};      // of arrival, our clock
