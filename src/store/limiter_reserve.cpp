@@ -9,7 +9,6 @@
 #include "store/kept.hpp"
 #include "store/limiter_word.hpp"
 #include "store/local.hpp"
-#include "store/spin.hpp"
 #include "weir/limiter.hpp"
 
 namespace weir::inline v0_1 {
@@ -172,9 +171,8 @@ Reservation Limiter::reserve_later(nanoseconds now, ReserveOptions options, Cost
   options = store::bounded(options, now);
   if (cost.units == 0) options.hold = nanoseconds{0};
   auto kept = std::make_unique<store::LimiterKept>(*this);
-  auto first = std::make_unique<store::LimiterLine>();
   Locked locked(*this);
-  if (line_ == nullptr) line_ = first.release();
+  if (line_ == nullptr) line_ = new store::LimiterLine;
   store::Line& line = locked.line();
   core::gcra::Step step = store::step_of(quota_, locked.tat, now, cost);
   nanoseconds wait{0};
