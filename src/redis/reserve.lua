@@ -33,8 +33,8 @@
 --                   often all was lost; units that have ever been charged; ns that the line has ever moved up, modulo
 --                   2^53; units held; the last time that anything in it matters; and the state's tat as its last
 --                   change left it
---   -9 x 10^15 + us 'h' HOLE                a hole, by its moment: moment end low units count number lasts
---   -6 x 10^15 + us 'e' HOLE                the same, by its end
+--   -9 x 10^15 + us 'h' HOLE                a hole that passes, by its moment: moment end low units count number lasts
+--   -6 x 10^15 + us 'e' HOLE                any hole, by its end, which is the order of the moments of those that last
 --   -3 x 10^15 + us 'm' id                  a moment that somebody has
 --   10^12 + ms      'o' id number units until    what may still be settled, by until
 --   10^15 + number  number                  the same, by its number
@@ -75,7 +75,7 @@ end
 
 local HOLES, ENDS, AHEAD, UNTIL, NUMBERS, WORDS = -9e15, -6e15, -3e15, 1e12, 1e15, 3e15
 local LOOKED = 64       -- holes that are looked at, and holds
-local MOST_WORDS = 1024
+local MOST_WORDS = 128
 local MOST_UNITS = 1e15  -- what a line charges after that many is not settled for less
 local TURN = 9007199254740992
 
@@ -188,8 +188,8 @@ local function words_of_hole(hole)
 end
 local function put_hole(line, hole)
   local words = words_of_hole(hole)
-  call('ZADD', line.key, int(us_of(from_now(hole.moment)) + HOLES), 'h' .. words,
-       int(us_of(from_now(hole.stop)) + ENDS), 'e' .. words)
+  call('ZADD', line.key, int(us_of(from_now(hole.stop)) + ENDS), 'e' .. words)
+  if not hole.lasts then call('ZADD', line.key, int(us_of(from_now(hole.moment)) + HOLES), 'h' .. words) end
 end
 local function remove_hole(line, hole)
   local words = words_of_hole(hole)
@@ -206,30 +206,31 @@ local function hole_at(line, stop)
   end
 end
 
--- Those whose moment has come without anybody to take them, and those that have drained.
+-- Those that have drained, and those whose moment has come without anybody to take them.
 local function drop_passed(line)
+  local drained = int(ENDS + now_us + ceil(line.T / 1e3))
+  for _, member in ipairs(by_score(line, int(ENDS), drained, LOOKED)) do
+    local hole = read_hole(member)
+    if hole.lasts and hole.ends < line.T + 0 then remove_hole(line, hole) end
+  end
   for _, member in ipairs(by_score(line, int(HOLES), int(now_us + HOLES), LOOKED)) do
     local hole = read_hole(member)
     if hole.at <= 0 then
-      if hole.lasts then
-        if hole.ends < line.T + 0 then remove_hole(line, hole) end
-      else
-        remove_hole(line, hole)
-        local apart = hole.units * line.T
-        local passed = floor(-hole.at / apart) + 1
-        if passed < hole.many then
-          hole.many, hole.number = hole.many - passed, hole.number + passed * hole.units
-          hole.moment = digits_of(hole.at + passed * apart)
-          hole.low = digits_of(begin_of(line, hole))
-          put_hole(line, hole)
-        end
+      remove_hole(line, hole)
+      local apart = hole.units * line.T
+      local passed = floor(-hole.at / apart) + 1
+      if passed < hole.many then
+        hole.many, hole.number = hole.many - passed, hole.number + passed * hole.units
+        hole.moment = digits_of(hole.at + passed * apart)
+        hole.low = digits_of(begin_of(line, hole))
+        put_hole(line, hole)
       end
     end
   end
 end
 local function has_holes(line)
   drop_passed(line)
-  return by_score(line, int(HOLES), int(ENDS - 1), 1)[1]
+  return by_score(line, int(ENDS), int(AHEAD - 1), 1)[1]
 end
 
 -- With the one before it, the one after it, or both.
@@ -308,9 +309,24 @@ local function take_from(line, hole, units, latest)
 end
 local function take_hole(line, units, latest)
   drop_passed(line)
-  local to = int(us_of(latest) + HOLES)
-  for _, member in ipairs(by_score(line, int(HOLES), to, LOOKED)) do
-    local at, own = take_from(line, read_hole(member), units, latest)
+  local passing = by_score(line, int(HOLES), int(us_of(latest) + HOLES), LOOKED)
+  local lasting = by_score(line, int(ENDS), '(' .. int(AHEAD), LOOKED)
+  local p, l = 1, 1
+  for _ = 1, LOOKED do
+    local first = passing[p] and read_hole(passing[p])
+    local other = lasting[l] and read_hole(lasting[l])
+    while other and not other.lasts do
+      l = l + 1
+      other = lasting[l] and read_hole(lasting[l])
+    end
+    if not first and not other then break end
+    local hole = first
+    if first and (not other or first.at < other.at or first.at == other.at and first.ends < other.ends) then
+      p = p + 1
+    else
+      hole, l = other, l + 1
+    end
+    local at, own = take_from(line, hole, units, latest)
     if at then return at, own end
   end
 end

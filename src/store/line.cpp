@@ -13,17 +13,20 @@ bool Line::is_idle(nanoseconds now) {
 
 void Line::lose() {
   ++generation_;
-  lost_ += holes_.size();
-  holes_.clear();
-  by_moment_.clear();
+  clear_holes();
   words_.clear();
 }
 
 void Line::count_by(const Numbers& numbers) {
   if (numbers_ == numbers) return;
   numbers_ = numbers;
-  lost_ += holes_.size();
-  holes_.clear();
+  clear_holes();
+}
+
+void Line::clear_holes() {
+  lost_ += holes();
+  passing_.clear();
+  lasting_.clear();
   by_moment_.clear();
 }
 
@@ -55,34 +58,32 @@ bool Line::is_anybody_ahead(nanoseconds now) {
 }
 
 void Line::put(std::uint64_t end, Hole hole) {
-  by_moment_.emplace(hole.moment, end);
-  holes_.emplace(end, std::move(hole));
+  if (!hole.lasts) by_moment_.emplace(hole.moment, end);
+  (hole.lasts ? lasting_ : passing_).emplace(end, std::move(hole));
+}
+
+std::optional<Line::Holes::iterator> Line::find_hole(std::uint64_t end) {
+  for (Holes* const holes : {&lasting_, &passing_}) {
+    if (const auto found = holes->find(end); found != holes->end()) return found;
+  }
+  return std::nullopt;
 }
 
 Line::Hole Line::remove(Holes::iterator at) {
-  by_moment_.erase({at->second.moment, at->first});
   Hole hole = std::move(at->second);
-  holes_.erase(at);
+  if (!hole.lasts) by_moment_.erase({hole.moment, at->first});
+  (hole.lasts ? lasting_ : passing_).erase(at);
   return hole;
 }
 
-// Those whose moment has come without anybody to take them, and those that have drained.
+// Those that have drained, and those whose moment has come without anybody to take them.
 void Line::drop_passed(nanoseconds now) {
+  while (!lasting_.empty() && core::ahead_of(lasting_.begin()->first, now) < numbers_.interval)
+    remove(lasting_.begin());
   const auto n = static_cast<std::uint64_t>(now.count());
-  std::size_t kept = 0;
-  for (auto next = by_moment_.begin(); next != by_moment_.end() && next->first <= now && kept < kLooked;) {
-    const auto at = holes_.find(next->second);
-    ++next;
-    const std::uint64_t end = at->first;
-    if (at->second.lasts) {
-      if (core::ahead_of(end, now) < numbers_.interval) {
-        remove(at);
-      } else {
-        ++kept;
-      }
-      continue;
-    }
-    Hole hole = remove(at);
+  while (!by_moment_.empty() && by_moment_.begin()->first <= now) {
+    const std::uint64_t end = by_moment_.begin()->second;
+    Hole hole = remove(passing_.find(end));
     const std::uint64_t apart = hole.units * numbers_.interval;
     const std::uint64_t passed = (n - static_cast<std::uint64_t>(hole.moment.count())) / apart + 1;
     if (passed >= hole.count) continue;
@@ -96,28 +97,28 @@ void Line::drop_passed(nanoseconds now) {
 
 bool Line::has_holes(nanoseconds now) {
   drop_passed(now);
-  return !holes_.empty();
+  return holes() != 0;
 }
 
-// With the one before it, the one after it, or both.
+// Of those that pass: with the one before it, the one after it, or both.
 bool Line::join(std::uint64_t end, const Hole& hole) {
   const auto joins = [&](const Hole& first, std::uint64_t first_end, const Hole& second) {
-    return !first.lasts && !second.lasts && first.units == second.units && second.low == first_end &&
+    return first.units == second.units && second.low == first_end &&
            second.moment == first.moment + step(first) * static_cast<std::int64_t>(first.count);
   };
   bool joined = false;
   Hole whole{hole.moment, hole.low, hole.units, hole.count, hole.number, hole.lasts, {}};
   if (hole.low == end - length(hole)) {
-    const auto before = holes_.find(hole.low);
-    if (before != holes_.end() && joins(before->second, before->first, whole)) {
+    const auto before = passing_.find(hole.low);
+    if (before != passing_.end() && joins(before->second, before->first, whole)) {
       Hole first = remove(before);
       first.count += whole.count;
       whole = std::move(first);
       joined = true;
     }
   }
-  const auto after = holes_.upper_bound(end);
-  if (after != holes_.end() && after->second.low == after->first - length(after->second) &&
+  const auto after = passing_.upper_bound(end);
+  if (after != passing_.end() && after->second.low == after->first - length(after->second) &&
       joins(whole, end, after->second)) {
     end = after->first;
     Hole second = remove(after);
@@ -129,46 +130,54 @@ bool Line::join(std::uint64_t end, const Hole& hole) {
   return joined;
 }
 
+// Those that last are for any cost: the ones that touch are one.
+void Line::join_lasting(std::uint64_t& end, Hole& hole) {
+  auto near = lasting_.lower_bound(hole.low);
+  if (near != lasting_.end() && near->first == hole.low) {
+    hole.low = near->second.low;
+    hole.number = near->second.number;
+    hole.share = std::move(near->second.share);
+    near = lasting_.erase(near);
+  }
+  if (near != lasting_.end() && near->second.low == end) {
+    end = near->first;
+    hole.moment = near->second.moment;
+    if (!hole.share) hole.share = std::move(near->second.share);
+    lasting_.erase(near);
+  }
+  hole.units = (end - hole.low) / numbers_.interval;
+}
+
 bool Line::add(std::uint64_t end, Hole hole, std::uint64_t client) {
-  // Those that last are for any cost: the ones that touch are one.
-  if (const auto before = holes_.find(hole.low);
-      hole.lasts && before != holes_.end() && before->second.lasts) {
-    Hole first = remove(before);
-    hole.low = first.low;
-    hole.number = first.number;
-    hole.share = std::move(first.share);
-  }
-  if (const auto after = holes_.upper_bound(end);
-      hole.lasts && after != holes_.end() && after->second.lasts && after->second.low == end) {
-    end = after->first;
-    Hole second = remove(after);
-    hole.moment = second.moment;
-    if (!hole.share) hole.share = std::move(second.share);
-  }
-  if (hole.lasts) hole.units = (end - hole.low) / numbers_.interval;
-  if (hole.share) {
-    put(end, std::move(hole));
+  if (hole.lasts) {
+    join_lasting(end, hole);
+  } else if (join(end, hole)) {
     return true;
   }
-  if (join(end, hole)) return true;
-  if (memory_ != nullptr) {
+  if (memory_ != nullptr && !hole.share) {
     hole.share = memory_->take(client, kHoleBytes, ReservationMemory::Kind::wait);
     if (!hole.share) {
       ++lost_;
       return false;
     }
   }
-  if (const auto same = holes_.find(end); same != holes_.end()) remove(same);
+  if (const auto same = find_hole(end)) remove(*same);
   put(end, std::move(hole));
   return true;
 }
 
 std::optional<Line::Taken> Line::take_hole(std::uint64_t units, nanoseconds now, nanoseconds latest) {
   drop_passed(now);
-  std::size_t looked = 0;
-  for (const auto& [moment, end] : by_moment_) {
-    if (moment > latest || ++looked > kLooked) break;
-    if (auto taken = take_from(holes_.find(end), units, now, latest)) return taken;
+  auto passing = by_moment_.begin();
+  auto lasting = lasting_.begin();
+  for (std::size_t looked = 0; looked < kLooked; ++looked) {
+    const bool passes =
+        passing != by_moment_.end() &&
+        (lasting == lasting_.end() || *passing < std::pair(lasting->second.moment, lasting->first));
+    if (!passes && lasting == lasting_.end()) break;
+    const auto at = passes ? passing_.find((passing++)->second) : lasting++;
+    if (at->second.moment > latest) break;
+    if (auto taken = take_from(at, units, now, latest)) return taken;
   }
   return std::nullopt;
 }
@@ -224,43 +233,49 @@ std::optional<Line::Taken> Line::take_from(Holes::iterator at, std::uint64_t uni
 // What came after these holes has been taken back, so they are the last of the line now, and their units go
 // back too; not those of one that was settled before its moment, which is still to come.
 void Line::take_last(core::TwoWords& state, nanoseconds now) {
-  for (auto found = holes_.find(state.until); found != holes_.end(); found = holes_.find(state.until)) {
-    if (found->second.lasts && found->second.moment > now) return;
-    state.until = remove(found).low;
+  while (const auto found = find_hole(state.until)) {
+    if ((*found)->second.lasts && (*found)->second.moment > now) return;
+    state.until = remove(*found).low;
   }
 }
 
 void Line::hold(OwnUnits& own, nanoseconds until, nanoseconds now) {
   drop_ended(now, 2);
   own.held = true;
-  holds_.emplace(own.number, Hold{until, own.count});
-  by_until_.emplace(until, own.number);
-  held_units_ += own.count;
+  keep({own.number, until, own.count});
+}
+
+bool Line::keep(const Hold& hold) {
+  if (!holds_.insert(hold)) return false;
+  by_until_.insert({hold.until, hold.number});
+  held_units_ += hold.units;
+  return true;
+}
+
+std::optional<Line::Holds::Place> Line::find_hold(const OwnUnits& own) const {
+  if (!own.held) return std::nullopt;
+  const Holds::Place found = holds_.find_from({.number = own.number});
+  return holds_.is_end(found) || holds_[found].number != own.number ? std::nullopt : std::optional(found);
 }
 
 // How a hold's units ended when they were charged, less what has gone back of those before it since.
 std::uint64_t Line::end_of(const OwnUnits& own) const {
-  std::uint64_t after = 0;
-  for (auto word = words_.lower_bound(own.number); word != words_.end(); ++word) after += word->second;
-  return own.end - (moved_ - own.moved - after);
+  return own.end - (moved_ - own.moved - words_.sum_from(own.number));
 }
 
-void Line::close(Holds::iterator hold, std::uint64_t moved) {
-  std::uint64_t word = moved;
-  if (const auto own = words_.find(hold->first); own != words_.end()) {
-    word += own->second;
-    words_.erase(own);
-  }
+void Line::close(Holds::Place place, std::uint64_t moved) {
+  const Hold hold = holds_[place];
+  const std::uint64_t word = words_.take(hold.number) + moved;
   moved_ += moved;
-  if (word != 0 && hold != holds_.begin()) words_[std::prev(hold)->first] += word;
-  by_until_.erase({hold->second.until, hold->first});
-  held_units_ -= hold->second.units;
-  holds_.erase(hold);
+  if (word != 0 && holds_.front() < hold) words_.add(holds_[holds_.before(place)].number, word);
+  by_until_.erase(by_until_.find_from({hold.until, hold.number}));
+  held_units_ -= hold.units;
+  holds_.erase(place);
 }
 
 void Line::drop_ended(nanoseconds now, std::size_t most) {
-  for (; most > 0 && !by_until_.empty() && by_until_.begin()->first <= now; --most)
-    close(holds_.find(by_until_.begin()->second), 0);
+  for (; most > 0 && !by_until_.empty() && by_until_.front().first <= now; --most)
+    close(holds_.find_from({.number = by_until_.front().second}), 0);
 }
 
 nanoseconds Line::until_hold_fits(std::uint64_t units, std::uint64_t at_most, nanoseconds now) {
@@ -270,9 +285,10 @@ nanoseconds Line::until_hold_fits(std::uint64_t units, std::uint64_t at_most, na
   unsigned __int128 held = held_units_;
   nanoseconds wait{0};
   std::size_t looked = 0;
-  for (const auto& [until, number] : by_until_) {
+  for (auto at = by_until_.begin(); !by_until_.is_end(at); at = by_until_.next(at)) {
     if (held + units <= at_most || ++looked > kLooked) break;
-    held -= holds_.find(number)->second.units;
+    const auto& [until, number] = by_until_[at];
+    held -= holds_[holds_.find_from({.number = number})].units;
     wait = until - now;
   }
   return wait;
@@ -300,35 +316,34 @@ bool Line::cancel(const OwnUnits& own, nanoseconds moment, nanoseconds now, std:
 // One that is settled before its moment is still to act at it, and those who come later do not act before.
 void Line::settle(const OwnUnits& own, nanoseconds moment, std::uint64_t less, nanoseconds now,
                   std::uint64_t client, core::TwoWords& state) {
-  const auto hold = own.held ? holds_.find(own.number) : holds_.end();
-  if (hold == holds_.end()) return;
+  const auto hold = find_hold(own);
+  if (!hold) return;
   now = no_earlier(now);
   const bool lives = own.generation == generation_;
   const std::uint64_t end = lives ? end_of(own) : 0;
   const std::uint64_t interval = own.numbers.interval;
   const auto back = static_cast<std::uint64_t>(
       std::min<unsigned __int128>(core::ahead_of(end, now), static_cast<unsigned __int128>(less) * interval));
-  if (back == 0) return close(hold, 0);
+  if (back == 0) return close(*hold, 0);
   if (state.until == end && moment <= now) {
-    close(hold, 0);
+    close(*hold, 0);
     drop_passed(now);
     state.until -= back;
     return take_last(state, now);
   }
   if (!has_holes(now) && !is_anybody_ahead(now) && words_.size() < kMostWords) {
-    close(hold, back);
+    close(*hold, back);
     state.until -= back;
     return;
   }
-  close(hold, 0);
+  close(*hold, 0);
   const std::uint64_t units = back / interval;
   if (units == 0 || own.numbers != numbers_) return;
   // The last of them; the first, where those become one with a hole before them.
   std::uint64_t stop = end;
   std::uint64_t number = own.number + (own.count - std::min(units, own.count));
   const std::uint64_t begin = end - own.count * interval;
-  const auto before = holes_.find(begin);
-  if (before != holes_.end() && before->second.lasts && begin >= static_cast<std::uint64_t>(now.count())) {
+  if (begin >= static_cast<std::uint64_t>(now.count()) && lasting_.contains(begin)) {
     stop = begin + units * interval;
     number = own.number;
   }
@@ -339,8 +354,7 @@ void Line::settle(const OwnUnits& own, nanoseconds moment, std::uint64_t less, n
 }
 
 void Line::end_hold(const OwnUnits& own) {
-  if (!own.held) return;
-  if (const auto hold = holds_.find(own.number); hold != holds_.end()) close(hold, 0);
+  if (const auto hold = find_hold(own)) close(*hold, 0);
 }
 
 }  // namespace weir::store

@@ -16,8 +16,8 @@
 // No reading of the clock that lags counts: what has drained by the latest at which the key was charged, has
 // drained.
 //
-// Every call costs at most the logarithm of what is kept, beside kLooked of the holes or holds and
-// kMostWords. A value without a clock or a lock; one thread. Not for: whose reservation it is
+// Every call costs at most the logarithm of what is kept, beside kLooked of the holes or holds, and a sum of
+// at most kMostWords numbers. A value without a clock or a lock; one thread. Not for: whose reservation it is
 // (reservations.hpp).
 #pragma once
 
@@ -30,7 +30,9 @@
 #include <utility>
 
 #include "core/reservation.hpp"
+#include "store/line_words.hpp"
 #include "store/reservation_memory.hpp"
+#include "store/sorted_chunks.hpp"
 #include "weir/quota.hpp"
 
 namespace weir::inline v0_1::store {
@@ -67,7 +69,7 @@ class Line {
   // How many holes are looked at for one that fits, and how many holds for when enough of them end.
   static constexpr std::size_t kLooked = 64;
   // Between how many open holds others have moved up. A settlement that would make one more leaves a hole.
-  static constexpr std::size_t kMostWords = 1024;
+  static constexpr std::size_t kMostWords = 128;
 
   // About the bytes that what is kept takes, for ReservationMemory.
   static constexpr std::size_t kBytes = 640;
@@ -115,7 +117,7 @@ class Line {
   };
   std::optional<Taken> take_hole(std::uint64_t units, nanoseconds now, nanoseconds latest);
   bool has_holes(nanoseconds now);
-  std::size_t holes() const { return holes_.size(); }
+  std::size_t holes() const { return passing_.size() + lasting_.size(); }
 
   // Its units may be settled until then.
   void hold(OwnUnits& own, nanoseconds until, nanoseconds now);
@@ -153,26 +155,34 @@ class Line {
   };
   using Holes = std::map<std::uint64_t, Hole>;  // by the tat at which all have drained
   struct Hold {
+    std::uint64_t number = 0;
     nanoseconds until{0};
     std::uint64_t units = 0;
+
+    friend bool operator<(const Hold& a, const Hold& b) { return a.number < b.number; }
   };
-  using Holds = std::map<std::uint64_t, Hold>;  // by number
+  using Holds = SortedChunks<Hold>;
 
   std::uint64_t length(const Hole& hole) const { return hole.count * hole.units * numbers_.interval; }
   nanoseconds step(const Hole& hole) const {
     return nanoseconds{static_cast<std::int64_t>(hole.units * numbers_.interval)};
   }
+  std::optional<Holes::iterator> find_hole(std::uint64_t end);
+  void clear_holes();
   void put(std::uint64_t end, Hole hole);
   Hole remove(Holes::iterator at);
   void drop_passed(nanoseconds now);
   bool add(std::uint64_t end, Hole hole, std::uint64_t client);
   bool join(std::uint64_t end, const Hole& hole);
+  void join_lasting(std::uint64_t& end, Hole& hole);
   std::optional<Taken> take_from(Holes::iterator at, std::uint64_t units, nanoseconds now,
                                  nanoseconds latest);
   void take_last(core::TwoWords& state, nanoseconds now);
   void remove_moment(nanoseconds moment);
   std::uint64_t end_of(const OwnUnits& own) const;
-  void close(Holds::iterator hold, std::uint64_t moved);
+  std::optional<Holds::Place> find_hold(const OwnUnits& own) const;
+  bool keep(const Hold& hold);
+  void close(Holds::Place hold, std::uint64_t moved);
   void drop_ended(nanoseconds now, std::size_t most);
 
   std::uint64_t epoch_;
@@ -187,12 +197,12 @@ class Line {
   std::uint64_t moved_ = 0;  // how long the line has moved up, ever
   std::uint64_t lost_ = 0;
   std::multiset<nanoseconds> moments_;
-  Holes holes_;
-  std::set<std::pair<nanoseconds, std::uint64_t>> by_moment_;  // holes, each with its end
+  Holes passing_;
+  Holes lasting_;                                              // their moments are in the order of their ends
+  std::set<std::pair<nanoseconds, std::uint64_t>> by_moment_;  // those that pass, each with its end
   Holds holds_;
-  std::set<std::pair<nanoseconds, std::uint64_t>> by_until_;  // holds, each with its number
-  // By hold, where it is not 0: for how long of what followed it, up to the next hold, the line has moved up.
-  std::map<std::uint64_t, std::uint64_t> words_;
+  SortedChunks<std::pair<nanoseconds, std::uint64_t>> by_until_;  // holds, each with its number
+  LineWords words_;
   unsigned __int128 held_units_ = 0;
 };
 

@@ -25,6 +25,10 @@ struct ReservationId {
   static std::optional<ReservationId> read(std::string_view text);
 
   friend auto operator<=>(const ReservationId&, const ReservationId&) = default;
+  // It is one already.
+  struct Hash {
+    std::size_t operator()(const ReservationId& id) const { return id.high; }
+  };
 };
 
 class ReservationIds {

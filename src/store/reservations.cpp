@@ -147,8 +147,8 @@ void Reservations::clear_away(Stripe& stripe, nanoseconds now) {
 }
 
 void Reservations::clear_away(Shelf& shelf, nanoseconds now) {
-  while (!shelf.due.empty() && shelf.due.begin()->first <= now) {
-    shelf.records.erase(shelf.due.begin()->second);
+  while (!shelf.due.empty() && shelf.due.front().first <= now) {
+    shelf.records.erase(shelf.due.front().second);
     shelf.due.erase(shelf.due.begin());
     open_.fetch_sub(1, std::memory_order_relaxed);
   }
@@ -346,8 +346,8 @@ void Reservations::keep(Request& request, Asked& asked, nanoseconds now) {
   Shelf& shelf = shelf_of(id);
   const std::lock_guard lock(shelf.mutex);
   clear_away(shelf, now);
-  const auto due = shelf.due.emplace(until, id);
-  shelf.records.emplace(id, Record{moment, until, std::move(asked.parts), due, std::move(asked.share)});
+  shelf.due.insert({until, id});
+  shelf.records.emplace(id, Record{moment, until, std::move(asked.parts), std::move(asked.share)});
   reservation.id = id.text();
 }
 
@@ -359,7 +359,7 @@ std::optional<Reservations::Record> Reservations::take_record(ReservationId id, 
   const auto found = shelf.records.find(id);
   if (found == shelf.records.end() || (before_its_moment && found->second.moment <= now)) return std::nullopt;
   Record record = std::move(found->second);
-  shelf.due.erase(record.due);
+  shelf.due.erase(shelf.due.find_from({record.until, id}));
   shelf.records.erase(found);
   open_.fetch_sub(1, std::memory_order_relaxed);
   return record;

@@ -30,6 +30,7 @@
 #include "store/line.hpp"
 #include "store/reservation_id.hpp"
 #include "store/reservation_memory.hpp"
+#include "store/sorted_chunks.hpp"
 #include "store/spin.hpp"
 #include "store/store.hpp"
 #include "store/table.hpp"
@@ -104,13 +105,12 @@ class Reservations final : public LinedKeys {
     nanoseconds moment;
     nanoseconds until;  // it can be settled
     std::vector<Part> parts;
-    std::multimap<nanoseconds, ReservationId>::iterator due;
     ReservationMemory::Share share;
   };
   struct Shelf {
     SpinLock mutex;
-    std::map<ReservationId, Record> records;
-    std::multimap<nanoseconds, ReservationId> due;  // by Record::until
+    std::unordered_map<ReservationId, Record, ReservationId::Hash> records;
+    SortedChunks<std::pair<nanoseconds, ReservationId>> due;  // by Record::until
   };
   struct KeyLine {
     Line line;

@@ -158,8 +158,9 @@ void Line::transfer(Archive& archive) {
   archive.number(grants_);
   archive.number(units_);
   archive.number(moved_);
-  std::size_t left = archive.size(holes_.size());
-  for (auto each = holes_.begin(); left > 0 && archive.good(); --left) {
+  std::size_t left = archive.size(holes());
+  for (auto each = passing_.begin(); left > 0 && archive.good(); --left) {
+    if (!Archive::kReads && each == passing_.end()) each = lasting_.begin();
     std::uint64_t end = Archive::kReads ? 0 : each->first;
     Hole fresh;
     Hole& hole = Archive::kReads ? fresh : (each++)->second;
@@ -170,27 +171,29 @@ void Line::transfer(Archive& archive) {
     archive.number(hole.count);
     archive.number(hole.number);
     archive.flag(hole.lasts);
-    if (!Archive::kReads || hole.units == 0 || holes_.contains(end)) continue;
+    if (!Archive::kReads || hole.units == 0 || find_hole(end)) continue;
     if (memory_ != nullptr) hole.share = memory_->take(0, kHoleBytes, ReservationMemory::Kind::wait);
     put(end, std::move(hole));
   }
   left = archive.size(holds_.size());
-  for (auto each = holds_.begin(); left > 0 && archive.good(); --left) {
-    std::uint64_t number = Archive::kReads ? 0 : each->first;
-    Hold hold = Archive::kReads ? Hold{} : (each++)->second;
-    archive.number(number);
+  for (auto at = Holds::begin(); left > 0 && archive.good(); --left) {
+    Hold hold;
+    if (!Archive::kReads) {
+      hold = holds_[at];
+      at = holds_.next(at);
+    }
+    archive.number(hold.number);
     archive.time(hold.until);
     archive.number(hold.units);
-    if (!Archive::kReads || !holds_.emplace(number, hold).second) continue;
-    by_until_.emplace(hold.until, number);
-    held_units_ += hold.units;
+    if (Archive::kReads) keep(hold);
   }
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> words(words_.begin(), words_.end());
-  store::transfer(archive, words, [&](auto& word) {
-    archive.number(word.first);
-    archive.number(word.second);
-  });
-  words_ = {words.begin(), words.end()};
+  left = archive.size(words_.size());
+  for (std::size_t i = 0; i < left && archive.good(); ++i) {
+    auto [number, word] = Archive::kReads ? std::pair<std::uint64_t, std::uint64_t>() : words_[i];
+    archive.number(number);
+    archive.number(word);
+    if (Archive::kReads) words_.add(number, word);
+  }
   std::vector<nanoseconds> moments(moments_.begin(), moments_.end());
   store::transfer(archive, moments, [&](nanoseconds& moment) { archive.time(moment); });
   moments_ = {moments.begin(), moments.end()};
@@ -296,7 +299,7 @@ bool Reservations::restore(std::string_view bytes, nanoseconds then, nanoseconds
 
 void Reservations::put_back(ReservationId id, Record record) {
   Shelf& shelf = shelf_of(id);
-  record.due = shelf.due.emplace(record.until, id);
+  shelf.due.insert({record.until, id});
   shelf.records.insert_or_assign(id, std::move(record));
   open_.fetch_add(1, std::memory_order_relaxed);
 }
