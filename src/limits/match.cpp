@@ -510,9 +510,8 @@ void mark_common_waits(const Set& set, Matched& matched) {
     std::uint16_t bits = 0;
     for (std::size_t j = 0; j < matched.count; ++j) {
       const Index other = matched.limit_of[j];
-      const bool common =
-          std::find(limit.waits_with.begin(), limit.waits_with.end(), other) != limit.waits_with.end();
-      if (common && (sure || other != matched.limit_of[i])) bits |= static_cast<std::uint16_t>(1U << j);
+      if (limit.waits_with[other] && (sure || other != matched.limit_of[i]))
+        bits |= static_cast<std::uint16_t>(1U << j);
     }
     matched.checks[i].waits_with = bits;
   }
@@ -521,7 +520,7 @@ void mark_common_waits(const Set& set, Matched& matched) {
 }  // namespace
 
 Waiting prepare_waiting(const Set& set, Matched& matched) {
-  mark_common_waits(set, matched);
+  if (matched.count > 1) mark_common_waits(set, matched);
   Waiting waiting;
   for (std::size_t i = 0; i < matched.count; ++i) {
     const NamedLimit& said = *set.limits()[matched.limit_of[i]].said;

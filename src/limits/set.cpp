@@ -59,7 +59,8 @@ void Set::compile(const Setting& setting) {
   for (const NamedLimit& each : file_->limits) compile(each, setting);
   const CommonWaits waits(*file_);
   for (Index i = 0; i < limits_.size(); ++i) {
-    limits_[i].waits_with = waits.with(i);
+    limits_[i].waits_with.resize(limits_.size());
+    for (const Index other : waits.with(i)) limits_[i].waits_with[other] = true;
     limits_[i].always_costs = waits.always_costs(i);
   }
   for (const Limit& each : limits_) {
