@@ -231,7 +231,10 @@ void Client::answer(NodeId id, const Question& question, const Value& value, nan
       return calls_.waits(question.call) ? answer_call(id, question, value, now)
                                          : answer_late(id, value, now);
     case Kind::asking:
+      return;
     case Kind::ping:
+      // What the greeting said may have been a process that did not run.
+      node.window.timed(now - question.sent_at);
       return;
     case Kind::auth:
     case Kind::database:
@@ -244,7 +247,7 @@ void Client::answer(NodeId id, const Question& question, const Value& value, nan
         return go_down(id, refused ? Cause::auth : cause, value.text, now);
       }
       if (question.kind == Kind::last_greeting) {
-        node.window.greeted(now - question.sent_at);
+        node.window.timed(now - question.sent_at);
         go_up(id, now);
       }
       return;

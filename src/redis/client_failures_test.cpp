@@ -291,6 +291,21 @@ TEST(RedisClient, a_silent_connection_is_asked_and_left) {
   EXPECT_EQ(world.client.last_error(), "a:6379: no answer in time");
 }
 
+// A greeting may have been taken while one of both did not run.
+TEST(RedisClient, a_ping_tells_how_long_a_round_trip_takes) {
+  World world("redis://a");
+  world.start().accept("a");
+  world.pass(412ms);
+  world.answer("a");
+  EXPECT_EQ(world.client.round_trip(), 412ms);
+  world.sent("a");
+  world.pass(1s);
+  ASSERT_EQ(world.sent("a"), "PING");
+  world.pass(2ms);
+  world.answer("a");
+  EXPECT_EQ(world.client.round_trip(), 2ms);
+}
+
 // next_tick() was in the past for as long as a call was under way for more than half a second.
 TEST(RedisClient, a_call_with_patience_is_waited_for_at_rest) {
   World world("redis://a");

@@ -42,7 +42,7 @@ class Window {
   };
   void answered(const Answer& answer);
   // The answer to something that is not a call took that long, with nothing before it.
-  void greeted(nanoseconds took) { round_trip_ = took_ = took; }
+  void timed(nanoseconds took) { round_trip_ = took_ = took; }
 
   // The shortest that an answer has taken, or what the last took that was alone; 0: none has come.
   nanoseconds round_trip() const { return round_trip_; }

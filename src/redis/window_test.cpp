@@ -14,7 +14,7 @@ using std::chrono::nanoseconds;
 TEST(Window, an_answer_that_lay_unread_is_no_queue) {
   for (const bool tells_time : {false, true}) {
     Window window;
-    window.greeted(1ms);
+    window.timed(1ms);
     nanoseconds now = 1000s;
     for (int turn = 0; turn < 200; ++turn, now += 25ms) {
       for (int i = 0; i < 64; ++i) {
@@ -36,7 +36,7 @@ TEST(Window, an_answer_that_lay_unread_is_no_queue) {
 // read a little late hides none of it.
 TEST(Window, a_queue_at_the_node_is_one_however_late_its_answer_is_read) {
   Window window;
-  window.greeted(1ms);
+  window.timed(1ms);
   nanoseconds now = 1000s;
   for (int turn = 0; turn < 200; ++turn, now += 50ms) {
     const nanoseconds decided = now + 1ms + 100us * static_cast<int>(window.size());

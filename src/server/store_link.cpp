@@ -9,6 +9,9 @@
 namespace weir::inline v0_1::server {
 namespace {
 
+// For so long a round trip must have been longer than the deadline until it is said: some pings.
+constexpr auto kFarFor = std::chrono::seconds{3};
+
 void log(const std::optional<StoreStatus::Line>& line) {
   if (!line) return;
   line->warns ? spdlog::warn(line->text) : spdlog::info(line->text);
@@ -58,9 +61,16 @@ void StoreLink::note_eviction() {
   log(status_.note_eviction(policy));
 }
 
+// One that was measured while either side did not run says nothing; the pings of the next seconds do.
 void StoreLink::note_round_trip() {
   const std::chrono::nanoseconds round_trip = store_.client().round_trip();
-  if (round_trip >= deadline_) log(status_.note_round_trip(round_trip, deadline_, clock_()));
+  if (round_trip < deadline_) {
+    far_since_.reset();
+    return;
+  }
+  const std::chrono::nanoseconds now = clock_();
+  if (!far_since_) far_since_ = now;
+  if (now - *far_since_ >= kFarFor) log(status_.note_round_trip(round_trip, deadline_, now));
 }
 
 }  // namespace weir::server

@@ -124,6 +124,18 @@ class TestFar(unittest.TestCase):
                 self.assertRegex(server.stderr(), r"a round trip takes 1[0-9]{2}ms, and --store-deadline is 50ms: no answer "
                                  r"comes in time, and --on-store-error decides every check; raise --store-deadline")
 
+    def test_a_greeting_of_a_frozen_process_is_no_advice(self):
+        with Redis() as redis:
+            proxy = Proxy(redis.port)
+            self.addCleanup(proxy.close)
+            proxy.delay = 0.2  # each way
+            with Server("--threads", "1", "--store", f"redis://127.0.0.1:{proxy.port}") as server:
+                ready(server)
+                proxy.delay = 0
+                before = redis.calls("ping")[0]
+                until(lambda: redis.calls("ping")[0] >= before + 6, "it was asked again and again", 30)
+                self.assertNotIn("a round trip takes", server.stderr())
+
     def test_merging_does_not_miss_the_deadline(self):
         """400 ms there and back, of 700: what waited for an answer and then left would come late."""
         for flags in ((), ("--merge",)):
