@@ -14,7 +14,7 @@
 namespace weir::inline v0_1::cli {
 namespace {
 
-struct Flags {
+struct CheckFlags {
   std::string key;
   std::string limit;
   std::string cost = "1";
@@ -31,7 +31,7 @@ std::string decimal_seconds(std::chrono::nanoseconds period) {
   return std::to_string(period.count() / 1'000'000'000) + "." + fraction;
 }
 
-int check(const Flags& flags) {
+int check(const CheckFlags& flags) {
   const auto quota = Quota::parse(flags.limit);
   if (!quota) throw std::runtime_error("limit: " + quota.error());
   const auto cost = core::parse_integer(flags.cost);
@@ -78,7 +78,7 @@ int check(const Flags& flags) {
 }  // namespace
 
 void add_check(CLI::App& app, int& result) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<CheckFlags>();
   CLI::App* check_app =
       app.add_subcommand("check", "Ask a running server once; exit code 0 allowed, 1 denied, 2 error");
   check_app->add_option("KEY", flags->key, "what to count by, for example a user: user:42")->required();

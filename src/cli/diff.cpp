@@ -14,7 +14,7 @@
 namespace weir::inline v0_1::cli {
 namespace {
 
-struct Flags {
+struct DiffFlags {
   std::string before;
   std::string after;
   LogFlags log;
@@ -23,7 +23,7 @@ struct Flags {
   bool json = false;
 };
 
-std::unique_ptr<const sim::ComparisonReport> compare(const Flags& flags,
+std::unique_ptr<const sim::ComparisonReport> compare(const DiffFlags& flags,
                                                      const std::shared_ptr<const limits::Set>& before,
                                                      const std::shared_ptr<const limits::Set>& after) {
   std::vector<std::string> attributes = sim::attributes_of(before->file());
@@ -41,7 +41,7 @@ std::unique_ptr<const sim::ComparisonReport> compare(const Flags& flags,
   return std::make_unique<const sim::ComparisonReport>(comparison.report());
 }
 
-int diff(const Flags& flags) {
+int diff(const DiffFlags& flags) {
   const std::shared_ptr<const limits::Set> before = set_of(flags.before);
   const std::shared_ptr<const limits::Set> after = set_of(flags.after);
   sim::FileDifference difference{before->file().name, after->file().name,
@@ -65,7 +65,7 @@ int diff(const Flags& flags) {
 }  // namespace
 
 void add_diff(CLI::App& app, int& result) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<DiffFlags>();
   CLI::App* diff_app =
       app.add_subcommand("diff", "Say what differs between two limits files; exit code 0 nothing, 1 some");
   diff_app->add_option("OLD", flags->before, "limits file")->type_name("FILE")->required();

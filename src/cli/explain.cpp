@@ -18,7 +18,7 @@
 namespace weir::inline v0_1::cli {
 namespace {
 
-struct Flags {
+struct ExplainFlags {
   std::string file;
   std::vector<std::string> attributes;
   std::uint64_t cost = 1;
@@ -45,7 +45,7 @@ std::vector<limits::Attribute> attributes_of(const std::vector<std::string>& wor
   return attributes;
 }
 
-int explain(const Flags& flags) {
+int explain(const ExplainFlags& flags) {
   const limits::Time now = now_of(flags.now);
   limits::ReadOptions options;
   options.now = now;
@@ -71,7 +71,7 @@ int explain(const Flags& flags) {
 }  // namespace
 
 void add_explain(CLI::App& app, int& result) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<ExplainFlags>();
   CLI::App* explain_app =
       app.add_subcommand("explain", "Say which limits of a file a request meets, and whose numbers");
   explain_app->add_option("FILE", flags->file, "limits file; - is standard input")

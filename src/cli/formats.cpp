@@ -17,7 +17,7 @@
 namespace weir::inline v0_1::cli {
 namespace {
 
-struct Flags {
+struct FormatsFlags {
   std::string file;
   LayoutFlags layout;
   bool json = false;
@@ -49,7 +49,7 @@ std::string quoted(const std::string& text) {
   return out + "'";
 }
 
-std::string command_of(const logs::Survey& survey, const Flags& flags) {
+std::string command_of(const logs::Survey& survey, const FormatsFlags& flags) {
   std::string command = "weir suggest " + quoted(flags.file);
   if (!flags.layout.regex.empty()) command += " --regex " + quoted(flags.layout.regex);
   if (flags.layout.format != LayoutFlags{}.format) command += " --format " + flags.layout.format;
@@ -58,7 +58,7 @@ std::string command_of(const logs::Survey& survey, const Flags& flags) {
   return command + " --deny-clients 0.1%";
 }
 
-std::string text_of(const logs::Survey& survey, const Flags& flags) {
+std::string text_of(const logs::Survey& survey, const FormatsFlags& flags) {
   std::string text = fmt::format("{}: {}: {}\n", flags.file, logs::name_of(survey.layout),
                                  !survey.guessed       ? std::string(survey.layout.format->about)
                                  : survey.layout.regex ? "no line matches the regex"
@@ -83,7 +83,7 @@ std::string text_of(const logs::Survey& survey, const Flags& flags) {
   return text + "run: " + core::printable(command_of(survey, flags)) + "\n";
 }
 
-std::string json_of(const logs::Survey& survey, const Flags& flags) {
+std::string json_of(const logs::Survey& survey, const FormatsFlags& flags) {
   nlohmann::ordered_json all = {{"file", flags.file},
                                 {"format", survey.layout.format->name},
                                 {"wrapper", nullptr},
@@ -105,7 +105,7 @@ std::string json_of(const logs::Survey& survey, const Flags& flags) {
   return all.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
-int formats(const Flags& flags) {
+int formats(const FormatsFlags& flags) {
   const std::atomic<bool> stop{false};
   const logs::Survey survey = logs::survey_of(flags.file, flags.layout.layout({}), stop);
   std::fputs((flags.json ? json_of(survey, flags) : text_of(survey, flags)).c_str(), stdout);
@@ -116,7 +116,7 @@ int formats(const Flags& flags) {
 }  // namespace
 
 void add_formats(CLI::App& app, int& result) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<FormatsFlags>();
   CLI::App* formats_app =
       app.add_subcommand("formats", "Say what an access log is: its format, fields, times and best keys");
   formats_app->add_option("LOG", flags->file, "an access log: plain, gzip or zstd; - is standard input")

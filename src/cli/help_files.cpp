@@ -11,14 +11,10 @@
 #include "cli/completion.hpp"
 #include "cli/manual.hpp"
 #include "cli/option_table.hpp"
+#include "cli/print.hpp"
 
 namespace weir::inline v0_1::cli {
 namespace {
-
-void print(const std::string& text) {
-  if (std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0)
-    throw std::runtime_error("cannot write to standard output");
-}
 
 const CLI::App& command_named(const CLI::App& app, const std::string& name) {
   if (name.empty()) return app;

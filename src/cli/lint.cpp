@@ -19,7 +19,7 @@ namespace {
 using limits::Finding;
 using limits::Severity;
 
-struct Flags {
+struct LintFlags {
   std::vector<std::string> files;
   std::string now;
   bool strict = false;
@@ -55,7 +55,7 @@ nlohmann::ordered_json as_json(const Finding& finding) {
           {"text", finding.text}};
 }
 
-int lint(const Flags& flags) {
+int lint(const LintFlags& flags) {
   limits::ReadOptions options;
   options.now = now_of(flags.now);
   options.past = Severity::error;
@@ -90,7 +90,7 @@ int lint(const Flags& flags) {
 }  // namespace
 
 void add_lint(CLI::App& app, int& result) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<LintFlags>();
   CLI::App* lint_app =
       app.add_subcommand("lint", "Check limits files; exit code 0 clean, 1 errors, 2 unreadable");
   lint_app->add_option("LIMITS", flags->files, "limits files; - is the standard input")

@@ -16,7 +16,7 @@
 namespace weir::inline v0_1::cli {
 namespace {
 
-struct Flags {
+struct ReplayFlags {
   LogFlags log;
   std::vector<std::string> limits;
   PlanFlags plans;
@@ -58,7 +58,7 @@ std::vector<sim::Tried> tried(const limits::File& file, const sim::ReplayReport&
   return all;
 }
 
-int replay_file(const Flags& flags) {
+int replay_file(const ReplayFlags& flags) {
   if (flags.log.key != LogFlags{}.key)
     throw std::runtime_error("key: with --limits each limit says what it counts by");
   const std::shared_ptr<const limits::Set> set = set_of(flags.file.path);
@@ -104,8 +104,8 @@ std::vector<core::Rule> rules_of(const std::vector<std::string>& limits) {
 }
 
 // Runs a replay and reports it. `plans` or nothing: then all of the limits are of every client.
-int replay_with(const Flags& flags, LogRun& run, sim::Replay& replay, const std::vector<core::Rule>& rules,
-                const Plans* plans) {
+int replay_with(const ReplayFlags& flags, LogRun& run, sim::Replay& replay,
+                const std::vector<core::Rule>& rules, const Plans* plans) {
   const logs::Clients& clients = run.reader().clients();
   const std::size_t key_parts = run.reader().options().wanted.key.size();
   std::unique_ptr<DecisionFile> decisions;
@@ -135,7 +135,7 @@ int replay_with(const Flags& flags, LogRun& run, sim::Replay& replay, const std:
   return deliver(run, flags.log, report);
 }
 
-int replay_plans(const Flags& flags) {
+int replay_plans(const ReplayFlags& flags) {
   LogRun run(flags.log);
   Plans plans(flags.plans, flags.limits, run.reader().clients(), run.reader().options().wanted.key.size());
   std::vector<core::Rule> rules;
@@ -145,7 +145,7 @@ int replay_plans(const Flags& flags) {
   return replay_with(flags, run, replay, rules, &plans);
 }
 
-int replay(Flags flags) {
+int replay(ReplayFlags flags) {
   flags.log.report_to_stderr = flags.decisions == "-";
   if (flags.limits.empty() && flags.file.path.empty())
     throw std::runtime_error("--limit or --limits is required (see weir replay --help)");
@@ -168,7 +168,7 @@ int replay(Flags flags) {
 }  // namespace
 
 void add_replay(CLI::App& app, int& result) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<ReplayFlags>();
   CLI::App* replay_app =
       app.add_subcommand("replay", "Try limits on an access log: which clients would be denied?");
   replay_app->option_defaults()->group("Limits");

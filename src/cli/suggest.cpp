@@ -20,7 +20,7 @@
 namespace weir::inline v0_1::cli {
 namespace {
 
-struct Flags {
+struct SuggestFlags {
   LogFlags log;
   std::string deny_clients;
   std::string deny_requests;
@@ -64,7 +64,7 @@ std::unordered_set<std::string> read_good(const std::string& path) {
   return names;
 }
 
-int suggest(const Flags& flags) {
+int suggest(const SuggestFlags& flags) {
   const int criteria = (flags.deny_clients.empty() ? 0 : 1) + (flags.deny_requests.empty() ? 0 : 1) +
                        (flags.good.empty() ? 0 : 1);
   if (flags.as_limits && (flags.log.json || !flags.log.html.empty()))
@@ -131,7 +131,7 @@ int suggest(const Flags& flags) {
 }  // namespace
 
 void add_suggest(CLI::App& app, int& result) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<SuggestFlags>();
   CLI::App* suggest_app =
       app.add_subcommand("suggest", "Find the smallest limits that deny at most a share of an access log");
   suggest_app->option_defaults()->group("Limits");

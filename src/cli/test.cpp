@@ -16,7 +16,7 @@
 namespace weir::inline v0_1::cli {
 namespace {
 
-struct Flags {
+struct TestFlags {
   std::vector<std::string> files;
   bool every = false;
   std::string pattern;
@@ -39,7 +39,7 @@ bool below(const limits::Coverage& coverage, limits::Share threshold) {
   return coverage.done() * limits::Share::kWhole < coverage.all().size() * threshold.millionths;
 }
 
-int test(const Flags& flags) {
+int test(const TestFlags& flags) {
   limits::Share threshold{};
   if (!flags.threshold.empty()) {
     const auto read = limits::read_share(flags.threshold);
@@ -78,7 +78,7 @@ int test(const Flags& flags) {
 }  // namespace
 
 void add_test(CLI::App& app, int& result) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<TestFlags>();
   CLI::App* test_app =
       app.add_subcommand("test", "Run a limits file's tests; exit code 0 passed, 1 failed, 2 error");
   test_app->add_option("FILE", flags->files, "files of tests; - is standard input")

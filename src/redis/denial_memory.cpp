@@ -27,6 +27,10 @@ std::uint64_t whole_burst(const Quota& quota) {
   return static_cast<std::uint64_t>(quota.burst() * quota.emission_interval().count());
 }
 
+constexpr std::uint64_t kAnything = std::numeric_limits<std::uint64_t>::max();
+
+}  // namespace
+
 // Held for some tens of nanoseconds.
 class WEIR_CAPABILITY("slot") SlotLock {
  public:
@@ -39,10 +43,6 @@ class WEIR_CAPABILITY("slot") SlotLock {
  private:
   std::atomic<bool> held_{false};
 };
-
-constexpr std::uint64_t kAnything = std::numeric_limits<std::uint64_t>::max();
-
-}  // namespace
 
 struct alignas(128) DenialMemory::Slot {
   struct Denial {

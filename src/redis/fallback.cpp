@@ -80,20 +80,20 @@ const Quota& Fallback::scaled(const Quota& quota, double share) {
 
 namespace {
 
-Wide whole_burst(const Quota& quota) {
+Wide wide_burst(const Quota& quota) {
   return static_cast<Wide>(quota.burst()) * static_cast<Wide>(quota.emission_interval().count());
 }
 
 // The same part of the one burst as this is of the other, rounded up.
 std::uint64_t as_part(std::uint64_t time, const Quota& of, const Quota& to) {
-  const Wide whole = std::max<Wide>(whole_burst(of), 1);  // it is: a quota has a burst and an interval
-  return static_cast<std::uint64_t>((time * whole_burst(to) + whole - 1) / whole);
+  const Wide whole = std::max<Wide>(wide_burst(of), 1);  // it is: a quota has a burst and an interval
+  return static_cast<std::uint64_t>((time * wide_burst(to) + whole - 1) / whole);
 }
 
 // What is owed of the burst is owed of its share; what is owed beyond it, which is booked ahead, drains in
 // the same time.
 std::uint64_t debt_as_part(std::uint64_t debt, const Quota& of, const Quota& to) {
-  const std::uint64_t of_burst = std::min(debt, static_cast<std::uint64_t>(whole_burst(of)));
+  const std::uint64_t of_burst = std::min(debt, static_cast<std::uint64_t>(wide_burst(of)));
   return as_part(of_burst, of, to) + (debt - of_burst);
 }
 

@@ -21,7 +21,6 @@ using std::chrono::nanoseconds;
 // 92 days: with a wait and a hold beside it a time stays within the 104 days that a number in Lua counts in
 // ns.
 constexpr std::int64_t kMostToDrain = 8'000'000'000'000'000;
-constexpr std::string_view kNotOurs = "the store's answer is not that of weir's script";
 
 template <class Number>
 std::optional<Number> number_in(std::string_view text) {
@@ -37,7 +36,7 @@ std::optional<nanoseconds> time_in(const Value& value) {
   return ns ? std::optional(nanoseconds{*ns}) : std::nullopt;
 }
 
-void append_time(resp::Writer& to, std::optional<nanoseconds> now) {
+void append_when(resp::Writer& to, std::optional<nanoseconds> now) {
   const std::int64_t us = now.value_or(nanoseconds{0}).count() / 1000;
   to.bulk(now ? std::to_string(us / 1'000'000) + " " + std::to_string(us % 1'000'000) : "");
 }
@@ -57,7 +56,7 @@ void append_record_call(std::string& out, std::string_view verb, std::string_vie
     to.bulk(line_in_redis(prefix, part.name));
   }
   to.bulk(verb);
-  append_time(to, now);
+  append_when(to, now);
   if (actual) to.number(*actual);
 }
 
@@ -96,7 +95,7 @@ void append_reserve(std::string& out, std::span<const ReserveAsk> asks, const Re
     to.bulk(each.line);
   }
   to.bulk("reserve");
-  append_time(to, now);
+  append_when(to, now);
   to.bulk(words.id);
   to.number(static_cast<std::uint64_t>(std::min(words.max_wait, kLongestWait).count()));
   to.number(static_cast<std::uint64_t>(std::min(words.hold, kLongestHold).count()));
@@ -171,11 +170,6 @@ void append_settle(std::string& out, std::string_view prefix, std::string_view r
 }
 
 namespace {
-
-tl::unexpected<std::string> not_ours(const Value& reply) {
-  if (reply.type == Value::Type::error) return tl::unexpected(std::string(reply.text));
-  return tl::unexpected(std::string(kNotOurs));
-}
 
 // What store::JointCheck makes of the same states.
 class Decided {
@@ -286,21 +280,21 @@ ReserveAnswer by_rule(Decided& decided, std::span<const ReserveAsk> asks, nanose
   return told;
 }
 
-constexpr std::size_t kFirstState = 6;
+constexpr std::size_t kFirstStateOfReserve = 6;
 
 }  // namespace
 
 tl::expected<ReserveAnswer, std::string> read_reserve(const Value& reply, std::span<const ReserveAsk> asks,
                                                       const ReserveWords& words) {
   const std::optional<nanoseconds> now = decided_at(reply);
-  if (!now || reply.items.size() != kFirstState + asks.size()) return not_ours(reply);
+  if (!now || reply.items.size() != kFirstStateOfReserve + asks.size()) return not_ours(reply);
   const std::string_view how = reply.items[3].text;
   const std::optional<nanoseconds> told_wait = time_in(reply.items[4]);
   const auto by = static_cast<std::size_t>(reply.items[5].integer);
   if (!told_wait || by >= asks.size()) return not_ours(reply);
   std::vector<core::TwoWords> states;
   for (std::size_t i = 0; i < asks.size(); ++i) {
-    const auto state = read_state(reply.items[kFirstState + i], asks[i].ask, *now);
+    const auto state = read_state(reply.items[kFirstStateOfReserve + i], asks[i].ask, *now);
     if (!state) return not_ours(reply);
     states.push_back(*state);
   }

@@ -310,16 +310,16 @@ void append_time(resp::Writer& to, std::optional<nanoseconds> now) {
 
 constexpr std::size_t kFirstState = 3;
 
-tl::unexpected<std::string> not_ours(const Value& reply) {
-  if (reply.type == Value::Type::error) return tl::unexpected(std::string(reply.text));
-  return tl::unexpected(std::string("the store's answer is not that of weir's script"));
-}
-
 tl::unexpected<std::string> disagree(const std::string& how) {
   return tl::unexpected("weir's script and weir disagree: it " + how);
 }
 
 }  // namespace
+
+tl::unexpected<std::string> not_ours(const Value& reply) {
+  if (reply.type == Value::Type::error) return tl::unexpected(std::string(reply.text));
+  return tl::unexpected(std::string("the store's answer is not that of weir's script"));
+}
 
 void append_check(std::string& out, std::span<const Ask> asks, std::optional<nanoseconds> now) {
   resp::Writer to = begin(out, asks, now ? 1 : 0);

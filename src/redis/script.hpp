@@ -104,6 +104,9 @@ core::Rule rule_of(std::span<const Ask> asks, std::span<const Decision> decision
 tl::expected<std::size_t, std::string> read_times(const resp::Value& reply, const Ask& ask,
                                                   std::span<Decision> decisions);
 
+// Of an answer that no script of weir's has given: Redis' own error, or a sentence.
+tl::unexpected<std::string> not_ours(const resp::Value& reply);
+
 // The store's clock when it decided; nothing when that was not weir's script.
 std::optional<std::chrono::nanoseconds> decided_at(const resp::Value& reply);
 

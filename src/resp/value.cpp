@@ -11,7 +11,7 @@ namespace {
 // The shortest value is a type, nothing, CR and LF.
 constexpr std::size_t kShortestValue = 3;
 
-constexpr std::string_view kTooLarge = "the answer is larger than 1 MiB";
+constexpr std::string_view kAnswerTooLarge = "the answer is larger than 1 MiB";
 
 }  // namespace
 
@@ -73,7 +73,7 @@ class ReplyParser::Reader {
 
  private:
   bool more() {
-    if (input_.size() == kMostBytes) return broken(kTooLarge);
+    if (input_.size() == kMostBytes) return broken(kAnswerTooLarge);
     status_ = Parsed::Status::more;
     return false;
   }
@@ -122,9 +122,9 @@ class ReplyParser::Reader {
     if (!number(length)) return false;
     if (length == -1) return true;
     if (length < 0) return broken("a length in an answer is negative");
-    if (static_cast<std::uint64_t>(length) > kMostBytes) return broken(kTooLarge);
+    if (static_cast<std::uint64_t>(length) > kMostBytes) return broken(kAnswerTooLarge);
     const auto size = static_cast<std::size_t>(length);
-    if (at_ + size + 2 > kMostBytes) return broken(kTooLarge);
+    if (at_ + size + 2 > kMostBytes) return broken(kAnswerTooLarge);
     if (input_.size() - at_ < size + 2) return more();
     if (input_.substr(at_ + size, 2) != "\r\n")
       return broken("a string in an answer is longer than its length");
@@ -149,11 +149,11 @@ class ReplyParser::Reader {
     if (promised == -1) return true;
     if (promised < 0) return broken("a length in an answer is negative");
     if (nesting == kMostNesting) return broken("an answer is nested more than 8 deep");
-    if (static_cast<std::uint64_t>(promised) > kMostBytes) return broken(kTooLarge);
+    if (static_cast<std::uint64_t>(promised) > kMostBytes) return broken(kAnswerTooLarge);
     const std::size_t count = static_cast<std::size_t>(promised) * each;
     // Room is made for values whose bytes can be there, those of the arrays around this one included.
     owed_ += count;
-    if (at_ + owed_ * kShortestValue > kMostBytes) return broken(kTooLarge);
+    if (at_ + owed_ * kShortestValue > kMostBytes) return broken(kAnswerTooLarge);
     if (input_.size() - at_ < owed_ * kShortestValue) return more();
     const std::size_t first = items_.size();
     if (first + count > items_.capacity()) {
