@@ -14,8 +14,9 @@ import urllib3
 from flask import Response, g, request
 
 token = os.environ.get("WEIR_TOKEN")
-weir = urllib3.connection_from_url(os.environ.get("WEIR_URL", "http://127.0.0.1:6391"), maxsize=32, retries=False,
-                                   headers={"Authorization": f"Bearer {token}"} if token else {})
+URL = os.environ.get("WEIR_URL", "http://127.0.0.1:6391") + "/v1/check"
+weir = urllib3.PoolManager(maxsize=32, retries=False, ca_certs=os.environ.get("SSL_CERT_FILE"),
+                           headers={"Authorization": f"Bearer {token}"} if token else {})
 
 QUICK, PATIENT = 0.2, 2.0  # seconds; weir holds the answer to a wrong token back for one
 DECIDES, PASSES, REFUSES = "decides again", "did not decide, the request passes", "cannot be asked like this, requests get 500"
@@ -51,7 +52,7 @@ def ask_weir():
     attributes = {"ip": request.remote_addr, "method": request.method, "path": request.path, "user": g.get("user")}
     asked = {"attributes": {name: str(value) for name, value in attributes.items() if value}}
     try:
-        answer = weir.request("POST", "/v1/check", body=json.dumps(asked), timeout=urllib3.Timeout(total=patience()))
+        answer = weir.request("POST", URL, body=json.dumps(asked), timeout=urllib3.Timeout(total=patience()))
         told = json.loads(answer.data)
         if "allowed" not in told and answer.status >= 500:
             raise ValueError(told)
