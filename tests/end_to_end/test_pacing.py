@@ -127,11 +127,13 @@ class TestCelery(Fleet):
         subprocess.run([sys.executable, "-c", script], cwd=HERE, env=self.environment, check=True, timeout=PATIENCE)
         until(lambda: self.said().count("ConnectionError") >= 3, "all have found nobody")
         with Server("--password", "wrong", resp=(f"127.0.0.1:{port}",)):
-            until(lambda: "AuthenticationError" in self.said(), "one is refused")
+            until(lambda: "WRONGPASS" in self.said(), "one is refused")
         self.assertEqual(self.written("calls"), [])
         with Server("--password", "right", resp=(f"127.0.0.1:{port}",)):
             until(lambda: len(self.written("calls")) == 3, "all tasks", 3 * PATIENCE)
         self.assertEqual(sorted(number for number, _, _ in self.written("calls")), ["0", "1", "2"])
+        self.assertEqual(self.said().count("weir does not decide, tasks wait"), 1)
+        self.assertEqual(self.said().count("weir decides again"), 1)
 
     def test_a_task_that_is_abandoned_gives_its_moment_up(self):
         self.worker()
@@ -322,7 +324,7 @@ class TestDelayOrDrop(unittest.TestCase):
             gateway = self.gateway(weir.ports[-1])
             headers = [(f"X-Piece-{i}", "x" * 5000) for i in range(4)]
             self.assertEqual([ask(gateway.port, headers=headers)[0] for _ in range(4)], [200] * 4, gateway.text())
-            self.assertGreater(int(weir.info()["total_commands_processed"]), 4)
+            self.assertGreaterEqual(int(weir.info()["total_commands_processed"]), 4)
 
 
 class TestAsyncio(unittest.TestCase):
