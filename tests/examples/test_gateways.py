@@ -242,7 +242,7 @@ class States:
             began = time.monotonic()
             connection = http.client.HTTPConnection("127.0.0.1", self.program.port, timeout=self.hung_patience)
             self.addCleanup(connection.close)
-            for _ in range(5 if self.hung_patience == PATIENCE else 1):
+            for _ in range(6 if self.hung_patience == PATIENCE else 1):
                 connection.request("GET", "/hung", headers={"X-User-Id": "hal"})
                 answer = connection.getresponse()
                 answer.read()
