@@ -177,7 +177,7 @@ class Gate(unittest.TestCase):
                 self.assertEqual((status, fields["Content-Type"], json.loads(body)["detail"]), (429, "application/problem+json", why))
                 self.assertEqual(fields["Proxy-Status"], f'weir; error=http_request_denied; details="{why}"')
             self.assertEqual(counted(reason) - before, 3, reason)
-        self.assertIn("the gate denied a request that no limit decided; gateway: ", self.server.stderr())
+        until(lambda: "the gate denied a request that no limit decided; gateway: " in self.server.stderr(), "the log says so")
         # Twelve times or more, and a line each ten seconds.
         self.assertLess(self.server.stderr().count("the gate denied a request"), 12)
 
