@@ -271,6 +271,19 @@ class States:
         return self.backend.seen["/wrong"] == before and answer
 
 
+class Opens:
+    """Of those that let requests pass while weir is down, unless a line says otherwise. closed: that line, the other, and what
+    clients get then."""
+
+    def test_with_the_line_that_it_names_no_request_passes_while_weir_is_down(self):
+        old, new, status = self.closed
+        self.assertIn(old, self.gateway.text())
+        gateway = self.gateway.start(free_port(), self.backend.port, (old, new))
+        self.addCleanup(gateway.close)
+        self.assertEqual([ask(gateway.port, path="/closed")[0] for _ in range(3)], [status] * 3, gateway.text())
+        self.assertEqual(self.backend.seen["/closed"], 0)
+
+
 class AfterABalancer:
     """Of those whose profile says `from: x-forwarded`. balancer: what is changed in the example and in the limits."""
 
@@ -333,16 +346,26 @@ class AsksTwo:
         """Until the gateway knows that the one that was away is back."""
 
 
-class NginxAuthRequest(AsksTwo, States, unittest.TestCase):
+class NginxAuthRequest(AsksTwo, Opens, States, unittest.TestCase):
     gateway = gateways.NGINX_AUTH_REQUEST
+    closed = "      error_page 502 503 504 = @weir_is_down;  # FAIL MODE: without this line, 500\n", "", 500
 
 
-class NginxNjs(AsksTwo, States, unittest.TestCase):
+class NginxNjs(AsksTwo, Opens, States, unittest.TestCase):
     gateway = gateways.NGINX_NJS
+    closed = ("To deny them: return r.return(503).\n  if (reply.status >= 500) {\n    return r.internalRedirect('@allowed');",
+              "\n  if (reply.status >= 500) {\n    return r.return(503);", 503)
 
 
-class NginxLua(AsksTwo, States, unittest.TestCase):
+class NginxLua(AsksTwo, Opens, States, unittest.TestCase):
     gateway = gateways.NGINX_LUA
+    closed = "return  -- FAIL MODE: or return ngx.exit(503)", "return ngx.exit(503)", 503
+
+    def test_an_outage_is_a_line_and_not_one_for_each_request(self):
+        gateway = self.gateway.start(free_port(), self.backend.port)
+        self.addCleanup(gateway.close)
+        self.assertEqual([ask(gateway.port)[0] for _ in range(3)], [200] * 3)
+        self.assertEqual(gateway.text().count("weir does not decide, requests pass"), 1, gateway.text())
 
 
 class Caddy(AfterABalancer, States, unittest.TestCase):
@@ -352,8 +375,10 @@ class Caddy(AfterABalancer, States, unittest.TestCase):
     balancer = (), {"caddy: { ": "caddy: { trusted: [127.0.0.0/8], "}
 
 
-class Haproxy(AsksTwo, States, unittest.TestCase):
+class Haproxy(AsksTwo, Opens, States, unittest.TestCase):
     gateway = gateways.HAPROXY
+    closed = ("return  -- FAIL MODE: or return txn:done(txn:reply({ status = 503 }))", "return txn:done(txn:reply({ status = 503 }))",
+              503)
     # Its own buffer takes 15 KiB and 100 fields.
     fits = 10
     fields = 90
@@ -362,8 +387,9 @@ class Haproxy(AsksTwo, States, unittest.TestCase):
         until(lambda: "DOWN" not in dict(re.findall(r"Server weir/(\w+) is (UP|DOWN)", program.text())).values(), "both are up")
 
 
-class Envoy(States, unittest.TestCase):
+class Envoy(Opens, States, unittest.TestCase):
     gateway = gateways.ENVOY
+    closed = "failure_mode_allow: true", "failure_mode_allow: false", 403
     fields = 80  # it takes 100
 
 
