@@ -63,6 +63,7 @@ class States:
     odd = (429,)  # what a path with %2f gets
     fits = 20  # KiB of a client's headers, all of which it passes on to the backend
     fields = 150  # of them too
+    long_target = 200  # what a query of 10 KiB gets
 
     @classmethod
     def setUpClass(cls):
@@ -177,6 +178,9 @@ class States:
             self.assertEqual((status, body), (200, b"backend"), self.program.text())
             if self.tells:
                 self.assertIn('"ip";', told["RateLimit"])
+        before = self.decided()
+        self.assertEqual(self.ask(path="/long?" + "x" * 10_000)[0], self.long_target, self.program.text())
+        self.assertEqual(self.decided() - before, 1 if self.long_target == 200 else 0)
 
     def test_http_2(self):
         def curl(user):
@@ -348,17 +352,20 @@ class AsksTwo:
 
 class NginxAuthRequest(AsksTwo, Opens, States, unittest.TestCase):
     gateway = gateways.NGINX_AUTH_REQUEST
+    long_target = 414  # its own answer, as with njs and Lua
     closed = "      error_page 502 503 504 = @weir_is_down;  # FAIL MODE: without this line, 500\n", "", 500
 
 
 class NginxNjs(AsksTwo, Opens, States, unittest.TestCase):
     gateway = gateways.NGINX_NJS
+    long_target = 414
     closed = ("To deny them: return r.return(503).\n  if (reply.status >= 500) {\n    return r.internalRedirect('@allowed');",
               "\n  if (reply.status >= 500) {\n    return r.return(503);", 503)
 
 
 class NginxLua(AsksTwo, Opens, States, unittest.TestCase):
     gateway = gateways.NGINX_LUA
+    long_target = 414
     closed = "return  -- FAIL MODE: or return ngx.exit(503)", "return ngx.exit(503)", 503
 
     def test_an_outage_is_a_line_and_not_one_for_each_request(self):
@@ -389,6 +396,7 @@ class Haproxy(AsksTwo, Opens, States, unittest.TestCase):
 
 class Envoy(Opens, States, unittest.TestCase):
     gateway = gateways.ENVOY
+    long_target = 414  # weir's: the target of the check has the client's in it
     closed = "failure_mode_allow: true", "failure_mode_allow: false", 403
     fields = 80  # it takes 100
 
