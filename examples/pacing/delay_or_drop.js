@@ -3,6 +3,10 @@
 const LIMIT = '10/s burst 6';
 const MAX_WAIT = 1.5;
 
+function authorization() {
+  return process.env.WEIR_TOKEN ? 'Bearer ' + process.env.WEIR_TOKEN : '';
+}
+
 async function handle(r) {
   const asked = {key: 'ip:' + r.variables.remote_addr, limit: LIMIT, max_wait: MAX_WAIT};
   const reply = await r.subrequest('/_weir', {method: 'POST', body: JSON.stringify(asked)});
@@ -14,7 +18,11 @@ async function handle(r) {
     const wait = JSON.parse(reply.responseText).wait;
     if (wait > 0) await new Promise(resolve => setTimeout(resolve, Math.ceil(wait * 1000)));
   }
+  if (reply.status >= 400 && reply.status < 500) {  // a wrong token, for example
+    r.error('weir cannot be asked like this: ' + reply.responseText);
+    return r.return(500);
+  }
   r.internalRedirect('@passes');  // while nobody can decide too
 }
 
-export default {handle};
+export default {handle, authorization};

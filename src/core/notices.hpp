@@ -30,6 +30,7 @@ enum class Notice : std::uint8_t {
   table_full,     // new keys find no slot
   wrong_gate_token,
   gate_without_address,  // what a gateway sends names no client
+  gate_refused,          // what it sends, or lacks, leaves nothing to count
   kCount,
 };
 

@@ -25,12 +25,12 @@ int escaped(std::string_view text) {
 bool append_decoded(std::string_view text, std::string& out) {
   bool plain = true;
   while (!text.empty()) {
-    const std::size_t next = std::min(text.find_first_of("%\\"), text.size());
+    const std::size_t next = std::min(text.find_first_of("%\\;"), text.size());
     out += text.substr(0, next);
     text.remove_prefix(next);
     if (text.empty()) break;
     const int byte = text.front() == '%' ? escaped(text) : -1;
-    const bool odd = byte <= 0 || byte == '/' || byte == '\\';
+    const bool odd = byte <= 0 || byte == '/' || byte == '\\' || byte == ';';
     plain = plain && !odd;
     out += odd ? text.front() : static_cast<char>(byte);
     text.remove_prefix(odd ? 1 : 3);

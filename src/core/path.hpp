@@ -11,11 +11,11 @@
 namespace weir::inline v0_1::core {
 
 // What gateways and servers disagree on, so that one of them may serve something else than was counted: an
-// escape that stands for `/`, `\` or NUL, a raw `\`, a broken escape, `..` after an empty segment, a path
-// that does not begin with `/`.
+// escape that stands for `/`, `\`, `;` or NUL, a raw `\`, a path parameter (servlet containers take /a/..;/b
+// for /b), a broken escape, `..` after an empty segment, a path that does not begin with `/`.
 enum class OddPath : std::uint8_t {
   refuse,
-  keep,  // such escapes stay as they are written
+  keep,  // such escapes and parameters stay as they are written
 };
 
 // The path of a request's target, without query, fragment, and scheme and host of an absolute one; a view of

@@ -135,6 +135,12 @@ bool Conversation::judge(const Message& message, const Route*& route, Reply& rep
     return refuse(405, "allowed methods: " + std::string(route->methods));
   }
   if (!post) return true;
+  for (const Field* each = message.find("Content-Encoding"); each != nullptr;
+       each = message.find("Content-Encoding", each)) {
+    if (each->value.empty() || same(each->value, "identity")) continue;
+    append_field(reply.fields, "Accept-Encoding", "identity");
+    return refuse(415, "the body must be sent as it is, without a Content-Encoding");
+  }
   const Field* const type = message.find("Content-Type");
   if (type == nullptr) return true;
   const std::string_view name = type->value.substr(0, type->value.find_first_of("; \t"));

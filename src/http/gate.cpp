@@ -24,25 +24,42 @@ int deny_status(const Exchange& exchange) {
   return said != 0 ? said : exchange.set->file().answers.status;
 }
 
-// Of what no limit has decided.
-void deny(Exchange& exchange, std::string_view why) {
-  exchange.service.counters.count(&service::Counters::denied);
-  append_field(exchange.reply.fields, "Cache-Control", "no-store");
-  write_problem(exchange.reply, deny_status(exchange), why);
+using service::GateRefusal;
+
+GateRefusal refusal_of(GateRequest::Wrong wrong) {
+  return wrong == GateRequest::Wrong::header_twice  ? GateRefusal::header
+         : wrong == GateRequest::Wrong::odd_address ? GateRefusal::address
+                                                    : GateRefusal::path;
 }
 
-std::string_view sentence_of(GateRequest::Wrong wrong) {
-  switch (wrong) {
-    case GateRequest::Wrong::nothing:
-      break;
-    case GateRequest::Wrong::header_twice:
-      return "a header that says who asks for what comes twice";
-    case GateRequest::Wrong::odd_address:
-      return "where the client's address should be is something else";
-    case GateRequest::Wrong::odd_path:
+std::string_view sentence_of(GateRefusal why) {
+  switch (why) {
+    case GateRefusal::path:
       return "the path can be read in more than one way";
+    case GateRefusal::address:
+      return "where the client's address should be is something else";
+    case GateRefusal::header:
+      return "a header that says who asks for what comes twice";
+    case GateRefusal::attribute:
+    case GateRefusal::kCount:
+      break;
   }
-  return "";
+  return "an attribute that is needed to decide is missing";
+}
+
+// Of what no limit has decided. Gateways that throw the body away, as auth_request does, can pass the field
+// on.
+void deny(Exchange& exchange, GateRefusal why, std::string_view detail = {}) {
+  service::Service& service = exchange.service;
+  const std::string sentence(sentence_of(why));
+  service.counters.count(&service::Counters::denied);
+  service.counters.count(why);
+  service.notices.tell(core::Notice::gate_refused, exchange.peer->address,
+                       exchange.gateway->name + ": " + sentence);
+  append_field(exchange.reply.fields, "Cache-Control", "no-store");
+  append_field(exchange.reply.fields, "Proxy-Status",
+               "weir; error=http_request_denied; details=\"" + sentence + '"');
+  write_problem(exchange.reply, deny_status(exchange), detail.empty() ? sentence : detail);
 }
 
 void write_gate_answer(Exchange& exchange) {
@@ -58,10 +75,7 @@ void write_gate_answer(Exchange& exchange) {
   append_rate_limit_fields(*exchange.set, matched, answered, exchange.room.forms(),
                            limits::Time(exchange.service.wall_now()), reply.fields);
   const bool listed = matched.outcome == limits::Matched::Outcome::refused;
-  if (!listed && (!asked || question.allowed())) {
-    reply.status = 204;
-    return;
-  }
+  if (!listed && (!asked || question.allowed())) return;
   exchange.service.counters.count(&service::Counters::denied);
   begin_denial(reply, deny_status(exchange));
   if (listed) {
@@ -86,13 +100,13 @@ void ask(const GateRequest& request, Exchange& exchange) {
   const limits::Asked asked{.attributes = request.all(), .costs_an_estimate = true};
   if (!limits::match(*exchange.set, asked, exchange.room.limits_now(), matched)) {
     question.settle();
-    if (matched.lacks_required) return deny(exchange, matched.error);
+    if (matched.lacks_required) return deny(exchange, GateRefusal::attribute, matched.error);
     return write_problem(exchange.reply, 400, matched.error);
   }
   const bool lacks = !matched.skipped_of.empty() || !request.has_ip || !request.has_path;
   if (exchange.gateway->deny_missing && lacks && matched.outcome != limits::Matched::Outcome::refused) {
     question.settle();
-    return deny(exchange, "an attribute that is needed to decide is missing");
+    return deny(exchange, GateRefusal::attribute);
   }
   question.checks = matched.all();
   if (matched.outcome != limits::Matched::Outcome::meets) {
@@ -121,7 +135,7 @@ void run_gate(const Message& message, Exchange& exchange) {
   exchange.trusted = true;
   GateRequest& request = room_for_request();
   read_gate_request(*gateway->said, message, rest, request);
-  if (request.wrong != GateRequest::Wrong::nothing) return deny(exchange, sentence_of(request.wrong));
+  if (request.wrong != GateRequest::Wrong::nothing) return deny(exchange, refusal_of(request.wrong));
   if (!request.has_ip)
     exchange.service.notices.tell(core::Notice::gate_without_address, exchange.peer->address,
                                   gateway->said->name);

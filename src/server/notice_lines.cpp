@@ -30,6 +30,7 @@ constexpr std::array<Words, static_cast<std::size_t>(core::Notice::kCount)> kWor
     {"wrong_gate_token", "a gateway's token is wrong or missing"},
     {"gate_without_address",
      "the gate was asked without a client's address, so limits by ip do not apply; gateway"},
+    {"gate_refused", "the gate denied a request that no limit decided; gateway"},
 }};
 
 }  // namespace

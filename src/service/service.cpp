@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <array>
 #include <fstream>
 #include <utility>
 
@@ -84,6 +85,15 @@ void Service::describe() {
   counted(Section::stats, Type::counter, "auth_refused", &Counters::auth_refused,
           "Log-ins that were not compared, for too many wrong ones came from their address",
           "weir_auth_refused_total");
+  metrics.add([this](Exposition& to) {
+    constexpr std::array kReasons = {"path", "address", "header",
+                                     "attribute"};  // in the order of GateRefusal
+    static_assert(kReasons.size() == static_cast<std::size_t>(GateRefusal::kCount));
+    to.family(Exposition::Kind::counter, "weir_gate_refused_total",
+              "Requests that the gate denied and no limit decided, by what was wrong with them");
+    for (std::size_t i = 0; i < kReasons.size(); ++i)
+      to.sample({{"reason", kReasons[i]}}, counters.gate_refused[i].load(std::memory_order_relaxed));
+  });
   counted(Section::stats, Type::counter, "denied", &Counters::denied, "Requests answered with a denial",
           "weir_denied_total");
   metrics.add({Section::stats, Type::counter, "refused_for_lack_of_room",

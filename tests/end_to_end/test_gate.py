@@ -59,7 +59,7 @@ class Gate(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = cls.enterClassContext(Folder())
         cls.limits = cls.folder.file("limits.yaml", LIMITS)
-        cls.server = cls.enterClassContext(Server("--http", "127.0.0.1:0", "--limits", cls.limits, "--password", "secret",
+        cls.server = cls.enterClassContext(Server("--http", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--limits", cls.limits, "--password", "secret",
                                                   *cls.flags, env={"GATE_TOKEN": "t0ken"}))
         cls.number = 0
 
@@ -70,17 +70,17 @@ class Gate(unittest.TestCase):
         return f"198.51.{cls.number >> 8}.{cls.number & 255}"
 
     def gate(self, profile, headers=(), **options):
-        return ask(self.server.ports[-1], "/v1/gate/" + profile, headers, **options)
+        return ask(self.server.ports[1], "/v1/gate/" + profile, headers, **options)
 
     def statuses(self, profile, *requests):
         return [self.gate(profile, each)[0] for each in requests]
 
-    def test_allowed_is_204_and_denied_the_status_of_the_file_or_of_the_profile(self):
+    def test_allowed_is_200_without_a_body_and_denied_the_status_of_the_file_or_of_the_profile(self):
         for profile, address, denied in (("caddy", "X-Forwarded-For", 429), ("nginx", "X-Real-IP", 403)):
             client = [(address, self.address())]
             for left in (2, 1, 0):
                 status, headers, body = self.gate(profile, client)
-                self.assertEqual((status, body), (204, b""))
+                self.assertEqual((status, headers.get_all("Content-Length"), headers["Content-Type"], body), (200, ["0"], None, b""))
                 wait = headers["RateLimit"].rsplit("=", 1)[1]
                 self.assertEqual(headers["RateLimit"], f'"ip";r={left};t={wait}')
                 self.assertEqual(headers["RateLimit-Policy"], '"ip";q=3;w=3600')
@@ -107,19 +107,19 @@ class Gate(unittest.TestCase):
         for method in ("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "QUERY"):
             client = [("X-Forwarded-For", self.address())]
             body = b"x" * 10_000 if method in ("POST", "PUT", "PATCH") else None
-            self.assertEqual(self.gate("caddy", client, method=method, body=body)[0], 204, method)
+            self.assertEqual(self.gate("caddy", client, method=method, body=body)[0], 200, method)
 
     def test_the_gate_reads_no_query_no_weir_headers_no_authorization_and_no_origin(self):
         client = [("X-Forwarded-For", self.address()), ("X-Weir-Cost", "0"), ("X-Weir-Class", "x"), ("Authorization", "Basic eDp5"),
                   ("Origin", "https://example.com"), ("X-Weir-User", "root")]
-        self.assertEqual([self.gate("caddy?cost=0&class=x&ip=1.1.1.1", client)[0] for _ in range(4)], [204] * 3 + [429])
+        self.assertEqual([self.gate("caddy?cost=0&class=x&ip=1.1.1.1", client)[0] for _ in range(4)], [200] * 3 + [429])
         self.assertEqual([self.gate("caddy/v1/check?cost=0", client)[0] for _ in range(2)], [429] * 2)
 
     def test_weir_s_own_paths_are_compared_as_they_came(self):
         for target in ("/v1/gate/%63addy", "/v1/gate//caddy", "/v1/gate/./caddy", "/v1/gate/Caddy", "/v1/gate/", "/v1/gate/other",
                        "/v1/gate/caddy%2f"):
-            self.assertEqual(ask(self.server.ports[-1], target)[0], 404, target)
-        self.assertEqual(self.gate("caddy/any/thing", [("X-Forwarded-Uri", "/free")])[0], 204)
+            self.assertEqual(ask(self.server.ports[1], target)[0], 404, target)
+        self.assertEqual(self.gate("caddy/any/thing", [("X-Forwarded-Uri", "/free")])[0], 200)
 
     def test_nobody_but_the_gateway_says_where_a_client_is(self):
         mine = self.address()
@@ -128,10 +128,10 @@ class Gate(unittest.TestCase):
                                        [("X-Forwarded-For", f"203.0.113.1, {mine}")],
                                        [("X-Forwarded-For", "203.0.113.2"), ("X-Forwarded-For", f"{mine}:5000")],
                                        [("X-Forwarded-For", f"203.0.113.3, {mine}, 10.0.0.1"), ("X-Real-IP", "203.0.113.4")],
-                                       [("X-Forwarded-For", f"::ffff:{mine}")]), [204] * 3 + [429] * 2)
+                                       [("X-Forwarded-For", f"::ffff:{mine}")]), [200] * 3 + [429] * 2)
         mine = self.address()
         self.assertEqual(self.statuses("nginx", *[[("X-Real-IP", mine), ("X-Forwarded-For", f"203.0.113.{i}")] for i in range(4)]),
-                         [204] * 3 + [403])
+                         [200] * 3 + [403])
 
     def test_what_is_no_address_where_the_client_s_should_be_is_denied(self):
         for value in ("unknown", "1.2.3.4, _hidden", "1.2.3", "1.2.3.4 5.6.7.8", "unknown, 10.0.0.1", "fe80::1%eth0"):
@@ -139,31 +139,53 @@ class Gate(unittest.TestCase):
         self.assertEqual(self.gate("nginx", [("X-Real-IP", "1.1.1.1, 2.2.2.2")])[0], 403)
 
     def test_an_address_that_is_missing_skips_its_limits_is_logged_and_with_on_missing_denied(self):
-        self.assertEqual(self.statuses("caddy", *[[]] * 6), [204] * 6)
+        self.assertEqual(self.statuses("caddy", *[[]] * 6), [200] * 6)
         until(lambda: "the gate was asked without a client's address" in self.server.stderr(), "the log says so")
         self.assertEqual(self.gate("whole", [("X-Forwarded-Uri", "/")])[0], 429)
         self.assertEqual(self.gate("whole", [("X-Forwarded-For", self.address())])[0], 429)  # no path
         both = [("X-Forwarded-For", self.address()), ("X-Forwarded-Uri", "/user")]
         self.assertEqual(self.gate("whole", both)[0], 429)
-        self.assertEqual(self.gate("whole", [*both, ("X-User-Id", "olga")])[0], 204)
+        self.assertEqual(self.gate("whole", [*both, ("X-User-Id", "olga")])[0], 200)
 
     def test_a_path_is_one_however_it_is_spelled(self):
         client = ("X-Forwarded-For", self.address())
         spellings = ("/v1/chat", "/v1//chat", "/%761/chat?a", "/v1/./chat", "/x/../v1/chat", "http://h/v1/chat", "/v1/chat#x")
         self.assertEqual(self.statuses("caddy", *[[client, ("X-Forwarded-Uri", each)] for each in spellings]),
-                         [204] * 3 + [429] * 4)
+                         [200] * 3 + [429] * 4)
 
     def test_an_odd_path_is_denied_unless_the_profile_keeps_it(self):
-        for path in ("/v1%2fchat", "/v1%5cchat", "/v1\\chat", "/v1/chat%00", "/v1/chat%", "/v1/%zz", "/a//../free", "free"):
+        for path in ("/v1%2fchat", "/v1%5cchat", "/v1\\chat", "/v1/chat%00", "/v1/chat%", "/v1/%zz", "/a//../free", "free",
+                     "/free/..;/login", "/free/..%3b/login", "/login;jsessionid=1"):
             headers = [("X-Forwarded-For", self.address()), ("X-Forwarded-Uri", path)]
             self.assertEqual(self.gate("caddy", headers)[0], 429, path)
-            self.assertEqual(self.gate("keep", headers)[0], 204, path)
+            self.assertEqual(self.gate("keep", headers)[0], 200, path)
+
+    def test_what_no_limit_denied_has_a_reason_a_counter_and_a_line_at_intervals(self):
+        def counted(reason):
+            found = re.search(r'^weir_gate_refused_total\{reason="%s"\} (\d+)$' % reason,
+                              ask(self.server.ports[2], "/metrics")[2].decode(), re.M)
+            return int(found[1])
+        client = ("X-Forwarded-For", self.address())
+        for profile, headers, reason, why in (
+                ("caddy", [client, ("X-Forwarded-Uri", "/a%2fb")], "path", "the path can be read in more than one way"),
+                ("caddy", [("X-Forwarded-For", "unknown")], "address", "where the client's address should be is something else"),
+                ("caddy", [client, ("X-User-Id", "a"), ("X-User-Id", "a")], "header", "a header that says who asks for what comes twice"),
+                ("whole", [], "attribute", "an attribute that is needed to decide is missing")):
+            before = counted(reason)
+            for _ in range(3):
+                status, fields, body = self.gate(profile, headers)
+                self.assertEqual((status, fields["Content-Type"], json.loads(body)["detail"]), (429, "application/problem+json", why))
+                self.assertEqual(fields["Proxy-Status"], f'weir; error=http_request_denied; details="{why}"')
+            self.assertEqual(counted(reason) - before, 3, reason)
+        until(lambda: "the gate denied a request that no limit decided; gateway: " in self.server.stderr(), "the log says so")
+        # Twelve times or more, and a line each ten seconds.
+        self.assertLess(self.server.stderr().count("the gate denied a request"), 12)
 
     def test_the_path_of_the_check_itself_behind_its_profile(self):
         client = [("X-Forwarded-For", self.address())]
-        self.assertEqual([self.gate(each, client)[0] for each in ("envoy/v1/chat", "envoy/v1//chat?x", "envoy/v1/./chat")], [204] * 3)
+        self.assertEqual([self.gate(each, client)[0] for each in ("envoy/v1/chat", "envoy/v1//chat?x", "envoy/v1/./chat")], [200] * 3)
         self.assertEqual(self.gate("envoy/v1/chat", client)[0], 429)
-        self.assertEqual(self.gate("envoy/free", client)[0], 204)
+        self.assertEqual(self.gate("envoy/free", client)[0], 200)
 
     def test_a_header_that_says_something_and_comes_twice_is_denied(self):
         for name in ("X-Forwarded-Uri", "X-Forwarded-Method", "X-Forwarded-Host", "X-User-Id"):
@@ -182,7 +204,7 @@ class Gate(unittest.TestCase):
         headers = [("X-Forwarded-For", self.address()), ("X-Forwarded-Uri", "/counted")]
         status, _, body = self.gate("caddy", headers)
         self.assertEqual((status, b"units" in body), (400, True))
-        self.assertEqual(self.gate("caddy", [*headers, ("X-Units", "4")])[0], 204)
+        self.assertEqual(self.gate("caddy", [*headers, ("X-Units", "4")])[0], 200)
         status, fields, _ = self.gate("caddy", [*headers, ("X-Units", "6")])  # never
         self.assertEqual((status, fields["Retry-After"]), (429, None))
         status, fields, _ = self.gate("caddy", [*headers, ("X-Units", "0")])
@@ -193,14 +215,14 @@ class Gate(unittest.TestCase):
         right = ("x-gate-token", "t0ken")
         self.assertEqual(self.statuses("secret", [client], [client, ("X-Gate-Token", "t0keN")], [client, ("X-Gate-Token", "t0kent0ken")],
                                        [client, ("X-Gate-Token", "")], [client, right, right], [client, ("Authorization", "Bearer t0ken")],
-                                       [client, right]), [401] * 6 + [204])
+                                       [client, right]), [401] * 6 + [200])
         until(lambda: "a gateway's token is wrong or missing" in self.server.stderr(), "the log says so")
         self.assertNotIn("t0ken", self.server.stderr())
 
     def test_nothing_that_is_sent_becomes_a_line_of_its_own(self):
         strange = "u\x1b[31m\"<script>\\\xff"
         status, headers, body = self.gate("caddy", [("X-Forwarded-Uri", "/user"), ("X-User-Id", strange), ("X-Forwarded-For", "1.1.1.1")])
-        self.assertIn(status, (204, 400))
+        self.assertIn(status, (200, 400))
         self.assertNotIn("script", str(headers) + body.decode())
         self.assertNotIn("script", self.server.stderr())
 
@@ -221,7 +243,7 @@ class Start(unittest.TestCase):
         self.assertEqual(code, 2)
         self.assertIn("gateways.g.token: missing; the gate can be reached from beyond this machine", errors)
         with Server(*beyond[:4], "--limits", open_one, "--insecure") as server:
-            self.assertEqual(ask(server.ports[-1], "/v1/gate/g/")[0], 204)
+            self.assertEqual(ask(server.ports[-1], "/v1/gate/g/")[0], 200)
         token = self.limits("from: path, token: { header: x-token, env: GATE_TOKEN }")
         with Server(*beyond[:4], "--limits", token, env={"GATE_TOKEN": "t"}) as server:
             self.assertEqual(ask(server.ports[-1], "/v1/gate/g/")[0], 401)
@@ -230,7 +252,7 @@ class Start(unittest.TestCase):
             with server.client() as client:
                 self.assertIn("gateways.g.token: missing", str(client.ask("WEIR.CONFIG", "RELOAD")))
             self.assertEqual(ask(server.ports[-1], "/v1/gate/g/")[0], 401)
-            self.assertEqual(ask(server.ports[-1], "/v1/gate/g/", [("X-Token", "t")])[0], 204)
+            self.assertEqual(ask(server.ports[-1], "/v1/gate/g/", [("X-Token", "t")])[0], 200)
 
     def test_a_token_has_to_be_in_the_environment(self):
         for env in ({}, {"GATE_TOKEN": ""}):
@@ -266,7 +288,7 @@ class Start(unittest.TestCase):
         limits = self.limits("from: path, deny_status: 418")
         client = [("X-Forwarded-For", "1.1.1.1")]
         with Server("--http", "127.0.0.1:0", "--limits", limits) as server:
-            self.assertEqual([ask(server.ports[-1], "/v1/gate/g", client)[0] for _ in range(2)], [204, 418])
+            self.assertEqual([ask(server.ports[-1], "/v1/gate/g", client)[0] for _ in range(2)], [200, 418])
             self.limits("from: path")
             with server.client() as admin:
                 self.assertEqual(admin.ask("WEIR.CONFIG", "RELOAD"), "OK")
@@ -333,7 +355,7 @@ gateways:
                     by_gate = gate.getresponse()
                     by_gate.read()
                     self.assertEqual((by_resp[0] == 0, by_http["allowed"], by_gate.status),
-                                     (by_http["allowed"], by_http["allowed"], 204 if by_http["allowed"] else 429), request)
+                                     (by_http["allowed"], by_http["allowed"], 200 if by_http["allowed"] else 429), request)
                     self.assertEqual(by_resp[1:3], [-1 if by_http[name] is None else by_http[name] for name in ("limit", "remaining")])
                     self.assertEqual(by_resp[5].decode(), by_http["by"] or "")
                     # Of times a second may have passed between the two.

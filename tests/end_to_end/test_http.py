@@ -271,6 +271,10 @@ class TestProtocol(WithServer):
             for kind, status in (("application/json", 200), ("Application/JSON; charset=utf-8", 200), ("text/plain", 415),
                                  ("application/x-www-form-urlencoded", 415), ("application/json5", 415)):
                 self.assertEqual(http.ask("/v1/check", body, Content_Type=kind)[0], status, kind)
+            for coding, status in (("identity", 200), ("Identity", 200), ("", 200), ("gzip", 415), ("identity, gzip", 415), ("br", 415)):
+                answered, headers, told = http.ask("/v1/check", body, Content_Encoding=coding)
+                self.assertEqual((answered, headers.get("Accept-Encoding")), (status, None if status == 200 else "identity"), coding)
+            self.assertEqual(told["detail"], "the body must be sent as it is, without a Content-Encoding")
             status, _, answer = http.ask("/v1/check", body, Origin="http://evil")
             self.assertEqual((status, answer["title"]), (403, "Forbidden"))
             status, headers, _ = http.ask("/openapi.json", None, "HEAD")

@@ -116,7 +116,7 @@ class Certificates(unittest.TestCase):
         self.assertEqual(code, 2)
         self.assertIn("gateways.g.token: missing; the gate can be reached from beyond this machine", errors)
         with Server(*beyond, "--tls-ca", self.ours.certificate, resp=("127.0.0.1:0",)) as server:
-            self.assertEqual(ask(server.ports[-1], GATE, self.trust(self.ours.issue("gateway")))[0], 204)
+            self.assertEqual(ask(server.ports[-1], GATE, self.trust(self.ours.issue("gateway")))[0], 200)
 
     def test_a_unix_socket_needs_no_token(self):
         limits = self.folder.file("limits.yaml", LIMITS)
@@ -125,7 +125,7 @@ class Certificates(unittest.TestCase):
             wire.settimeout(PATIENCE)
             wire.connect(path)
             wire.sendall(GATE)
-            self.assertEqual(read_answer(wire)[0], 204)
+            self.assertEqual(read_answer(wire)[0], 200)
 
 
 class Crowds(unittest.TestCase):
@@ -223,8 +223,8 @@ class Bodies(unittest.TestCase):
                 if not sanitized():
                     self.assertLess(self.server.rss() - before, 4 << 20)
                 wire.sendall(end + GATE)
-                self.assertEqual(read_answer(wire)[0], 204)
-                self.assertEqual(read_answer(wire)[0], 204, "the request after it")
+                self.assertEqual(read_answer(wire)[0], 200)
+                self.assertEqual(read_answer(wire)[0], 200, "the request after it")
 
     def test_a_body_cut_anywhere(self):
         body = b"3\r\nabc\r\n10;x=y\r\n0123456789abcdef\r\n0\r\nX: y\r\n\r\n"
@@ -233,9 +233,9 @@ class Bodies(unittest.TestCase):
                 with connect(self.port) as wire:
                     wire.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                     wire.sendall(self.HEAD + head + body[:at])
-                    self.assertEqual(read_answer(wire)[0], 204)
+                    self.assertEqual(read_answer(wire)[0], 200)
                     wire.sendall(body[at:] + GATE)
-                    self.assertEqual(read_answer(wire)[0], 204, at)
+                    self.assertEqual(read_answer(wire)[0], 200, at)
 
     def test_a_malformed_or_endless_chunk_ends_the_connection_and_asks_nothing(self):
         def decided():
@@ -246,14 +246,14 @@ class Bodies(unittest.TestCase):
                 with contextlib.suppress(ConnectionError):
                     wire.sendall(self.HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + body)
                 answer = rest(wire)
-                self.assertEqual(answer.count(b"HTTP/1.1 "), answer.count(b"HTTP/1.1 204 "), (body[:20], answer))
+                self.assertEqual(answer.count(b"HTTP/1.1 "), answer.count(b"HTTP/1.1 200 "), (body[:20], answer))
                 self.assertEqual(answer.count(b"HTTP/1.1 "), 1, (body[:20], answer))
-        self.assertEqual(ask(self.port, GATE)[0], 204)
+        self.assertEqual(ask(self.port, GATE)[0], 200)
 
     def test_half_a_body_stalls(self):
         with connect(self.port) as wire:
             wire.sendall(self.HEAD + b"Content-Length: 100\r\n\r\nabc")
-            self.assertEqual(read_answer(wire)[0], 204)
+            self.assertEqual(read_answer(wire)[0], 200)
             began = time.monotonic()
             rest(wire)
             self.assertGreater(time.monotonic() - began, 0.5)
@@ -263,8 +263,8 @@ class Bodies(unittest.TestCase):
             wire.sendall(self.HEAD + b"Content-Length: 2097152\r\nExpect: 100-continue\r\n\r\n")
             self.assertEqual(wire.recv(25), b"HTTP/1.1 100 Continue\r\n\r\n")
             wire.sendall(b"x" * 2097152 + GATE)
-            self.assertEqual(read_answer(wire)[0], 204)
-            self.assertEqual(read_answer(wire)[0], 204)
+            self.assertEqual(read_answer(wire)[0], 200)
+            self.assertEqual(read_answer(wire)[0], 200)
 
     def test_elsewhere_a_mebibyte_is_the_most(self):
         answer = ask(self.port, b"POST /v1/check HTTP/1.1\r\nHost: a\r\nContent-Length: 1048577\r\n\r\n")
@@ -278,13 +278,13 @@ class Patience(unittest.TestCase):
             with Server("--threads", "1", "--http", "127.0.0.1:0", "--stall-timeout", "1s", "--limits", limits, "--password", "x") as server:
                 with connect(server.ports[1]) as wire, connect(server.ports[1]) as stranger:
                     wire.sendall(GATE)
-                    self.assertEqual(read_answer(wire)[0], 204)
+                    self.assertEqual(read_answer(wire)[0], 200)
                     stranger.sendall(POST)
                     self.assertEqual(read_answer(stranger)[0], 401)
                     rest(stranger)  # has to show who it is before the timeout, and is closed
                     time.sleep(1)
                     wire.sendall(GATE)
-                    self.assertEqual(read_answer(wire)[0], 204)
+                    self.assertEqual(read_answer(wire)[0], 200)
 
 
 @contextlib.contextmanager
@@ -315,7 +315,7 @@ class Store(unittest.TestCase):
 
     def test_a_store_that_fails_is_no_error_of_the_gate(self):
         """The fallback decides: `deny` and `local` alike answer with a decision, never with a 5xx."""
-        for fallback, statuses in (("deny", [429] * 7), ("allow", [204] * 7)):
+        for fallback, statuses in (("deny", [429] * 7), ("allow", [200] * 7)):
             server = self.serve("--on-store-error", fallback, "--store-deadline", "100ms")
             self.redis.send_signal(signal.SIGSTOP)
             try:
@@ -333,7 +333,7 @@ class Store(unittest.TestCase):
         attributes = b'{"attributes":{"user":"u","tenant":"t"}}'
         check = b"POST /v1/check HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n%s" % (len(attributes), attributes)
         gate = GATE[:-2] + b"X-Tenant: t\r\n\r\n"
-        self.assertEqual([ask(server.ports[1], gate)[0] for _ in range(6)], [204] * 5 + [429])
+        self.assertEqual([ask(server.ports[1], gate)[0] for _ in range(6)], [200] * 5 + [429])
         self.assertEqual(server.info()["store_remembered"], "0")
         for number, request in enumerate((check, gate), 1):
             status, fields, body = ask(server.ports[1], request)
@@ -343,7 +343,7 @@ class Store(unittest.TestCase):
 
     def test_503_when_a_value_of_another_program_leaves_nobody_to_decide(self):
         server = self.serve()
-        self.assertEqual(ask(server.ports[1], GATE)[0], 204)
+        self.assertEqual(ask(server.ports[1], GATE)[0], 200)
         def cli(*words):
             return subprocess.run(["redis-cli", "-s", self.path, *words], capture_output=True, text=True, timeout=10).stdout.split()
         keys = cli("KEYS", "*")
@@ -361,7 +361,7 @@ class Store(unittest.TestCase):
         server = self.serve("--store-deadline", "2s", "--on-store-error", "deny")
         with connect(server.ports[1]) as waiting, connect(server.ports[1]) as idle:
             idle.sendall(GATE)
-            self.assertEqual(read_answer(idle)[0], 204)
+            self.assertEqual(read_answer(idle)[0], 200)
             self.redis.send_signal(signal.SIGSTOP)
             try:
                 waiting.sendall(GATE)
@@ -370,7 +370,7 @@ class Store(unittest.TestCase):
                 self.assertEqual(rest(idle), b"", "one that asks nothing is closed")
             finally:
                 self.redis.send_signal(signal.SIGCONT)
-            self.assertEqual(read_answer(waiting)[0], 204, "by the store, which came back")
+            self.assertEqual(read_answer(waiting)[0], 200, "by the store, which came back")
             self.assertEqual(rest(waiting), b"")
             with self.assertRaises(ConnectionRefusedError):
                 connect(server.ports[1]).close()

@@ -17,14 +17,14 @@ import redis
 import npm
 from programs import ask, free_port
 from server import PATIENCE, ROOT, Folder, Server, run, until
-from test_gate_programs import Backend, nginx
 
 EXAMPLES = os.path.join(ROOT, "examples/pacing")
 HERE = os.path.dirname(os.path.abspath(__file__))
 ASIO = os.path.join(os.environ.get("WEIR_BUILD", os.path.join(ROOT, "build/dev")), "examples/weir_example_asio_calls")
 NODE = os.path.join(HERE, "pacing")
-sys.path.insert(0, EXAMPLES)
+sys.path[:0] = [EXAMPLES, os.path.join(ROOT, "tests/examples")]
 import asyncio_fleet  # noqa: E402
+from gateways import Backend, nginx  # noqa: E402
 
 
 def most_over(acts, burst, interval):
@@ -80,6 +80,10 @@ class Fleet(unittest.TestCase):
         self.addCleanup(process.kill)
         return process
 
+    def said(self):
+        with open(self.log.name, errors="replace") as text:
+            return text.read()
+
     def written(self, name):
         return [line.decode().split() for line in self.there.lrange(name, 0, -1)]
 
@@ -109,10 +113,30 @@ class TestCelery(Fleet):
         self.assertLess(float(self.written("others")[0][0]), max(acted for _, _, acted in calls))
 
 
-    def test_a_task_that_is_abandoned_gives_its_moment_up(self):
+    def worker(self, *flags):
         self.start([sys.executable, "-m", "celery", "-A", "pacing_worker", "worker", "--pool", "solo", "--without-gossip",
-                    "--without-mingle", "--without-heartbeat", "-n", "w@here"], cwd=HERE, env=self.environment,
+                    "--without-mingle", "--without-heartbeat", "-n", "w@here", *flags], cwd=HERE, env=self.environment,
                    stdout=self.log, stderr=self.log)
+
+    def test_no_task_is_lost_while_weir_is_away_or_has_another_password(self):
+        port = free_port()
+        self.environment.update(WEIR=f"redis://127.0.0.1:{port}", WEIR_PASSWORD="right")
+        self.worker("-l", "info")
+        script = ("import pacing_worker as w\n"
+                  "for i in range(3): w.celery_tasks.call_partner.delay(i)\n")
+        subprocess.run([sys.executable, "-c", script], cwd=HERE, env=self.environment, check=True, timeout=PATIENCE)
+        until(lambda: self.said().count("ConnectionError") >= 3, "all have found nobody")
+        with Server("--password", "wrong", resp=(f"127.0.0.1:{port}",)):
+            until(lambda: "WRONGPASS" in self.said(), "one is refused")
+        self.assertEqual(self.written("calls"), [])
+        with Server("--password", "right", resp=(f"127.0.0.1:{port}",)):
+            until(lambda: len(self.written("calls")) == 3, "all tasks", 3 * PATIENCE)
+        self.assertEqual(sorted(number for number, _, _ in self.written("calls")), ["0", "1", "2"])
+        self.assertEqual(self.said().count("weir does not decide, tasks wait"), 1)
+        self.assertEqual(self.said().count("weir decides again"), 1)
+
+    def test_a_task_that_is_abandoned_gives_its_moment_up(self):
+        self.worker()
         # All moments of the next 59 s are somebody's: the task waits for longer than this takes.
         with self.weir.client() as weir:
             for _ in range(237):
@@ -157,6 +181,18 @@ class TestBullMq(Fleet):
         self.assertEqual(len(self.written("asked")), self.CALLS)
         # Two workers with one slot each, and what came last did not wait for those that wait.
         self.assertLess(float(self.written("others")[0][0]), max(acts.values()))
+
+    def test_no_job_is_lost_while_weir_is_away(self):
+        port = free_port()
+        self.environment.update(WEIR=f"redis://127.0.0.1:{port}", WEIR_PASSWORD="right")
+        self.worker()
+        self.run_fleet("add", "3")
+        until(lambda: self.written("others") and "weir does not decide, jobs wait" in self.said(), "they have found nobody")
+        self.assertEqual(self.written("calls"), [])
+        with Server("--password", "right", resp=(f"127.0.0.1:{port}",)):
+            until(lambda: len(self.written("calls")) == 3, "all jobs", 3 * PATIENCE)
+        self.assertEqual(self.said().count("weir does not decide"), 1, self.said())
+        self.assertEqual(self.said().count("weir decides again"), 1)
 
     def test_moments_that_no_worker_was_there_for_are_not_used(self):
         self.environment["RULE"] = "5/s burst 1"
@@ -236,7 +272,7 @@ class TestDelayOrDrop(unittest.TestCase):
     def gateway(self, weir_port, examples=EXAMPLES):
         self.backend = Backend()
         self.addCleanup(self.backend.close)
-        gateway = nginx("delay_or_drop.conf", "delay_or_drop.js", examples=pathlib.Path(examples))(weir_port, self.backend.port)
+        gateway = nginx("delay_or_drop.conf", "delay_or_drop.js", examples=examples).start(weir_port, self.backend.port)
         self.addCleanup(gateway.close)
         return gateway
 
@@ -256,7 +292,8 @@ class TestDelayOrDrop(unittest.TestCase):
         return passed, {wait for wait, _ in dropped}
 
     def test_what_comes_too_fast_is_delayed_and_what_would_wait_for_too_long_is_dropped(self):
-        with Server("--http", "127.0.0.1:0") as weir:
+        self.enterContext(unittest.mock.patch.dict(os.environ, WEIR_TOKEN="t0ken"))
+        with Server("--http", "127.0.0.1:0", "--http-token", "t0ken") as weir:
             passed, waits = self.crowd(self.gateway(weir.ports[-1]))
         self.assertEqual(waits, {"1"})
         draw("delay-or-drop", passed, 6, 0.1)
@@ -264,6 +301,7 @@ class TestDelayOrDrop(unittest.TestCase):
     def test_it_is_what_limit_req_does(self):
         text = pathlib.Path(EXAMPLES, "delay_or_drop.conf").read_text()
         zone, limit = re.findall("^#   (limit_req.*;)$", text, re.M)
+        text = text.replace("js_set $authorization delay_or_drop.authorization;", "").replace("Authorization $authorization", "A b")
         folder = self.enterContext(Folder())
         folder.file("delay_or_drop.js", "export default {};")
         folder.file("delay_or_drop.conf", text.replace("js_import delay_or_drop.js;", zone).replace(
@@ -273,6 +311,20 @@ class TestDelayOrDrop(unittest.TestCase):
     def test_while_weir_is_down_requests_pass(self):
         gateway = self.gateway(free_port())
         self.assertEqual([ask(gateway.port)[0] for _ in range(10)], [200] * 10, gateway.text())
+
+    def test_without_weir_s_token_no_request_passes(self):
+        with Server("--http", "127.0.0.1:0", "--http-token", "t0ken") as weir:
+            gateway = self.gateway(weir.ports[-1])
+            self.assertEqual([ask(gateway.port)[0] for _ in range(3)], [500] * 3)
+            self.assertIn("weir cannot be asked like this", gateway.text())
+        self.assertEqual(sum(self.backend.seen.values()), 0)
+
+    def test_a_client_s_headers_do_not_make_the_question_too_long(self):
+        with Server("--http", "127.0.0.1:0") as weir:
+            gateway = self.gateway(weir.ports[-1])
+            headers = [(f"X-Piece-{i}", "x" * 5000) for i in range(4)]
+            self.assertEqual([ask(gateway.port, headers=headers)[0] for _ in range(4)], [200] * 4, gateway.text())
+            self.assertGreaterEqual(int(weir.info()["total_commands_processed"]), 4)
 
 
 class TestAsyncio(unittest.TestCase):
@@ -323,6 +375,33 @@ class TestAsyncio(unittest.TestCase):
         # 1,500 of the 500 that were held: what is beyond them is waited for, at 1,000 a second.
         acts = asyncio.run(one_after_the_other([1500, 20]))
         self.assertGreaterEqual(acts[1][0] - acts[0][0], (1500 + 500 - 600) / 1000 - 0.002)
+
+    def test_with_a_password_and_without_weir(self):
+        async def call(prompt):
+            return prompt.upper(), 20
+
+        async def asked(port, gone=None):
+            pacer = asyncio_fleet.Pacer(f"redis://127.0.0.1:{port}")
+
+            async def ending(prompt):
+                if gone:
+                    gone()
+                return await call(prompt)
+            try:
+                return await asyncio_fleet.ask(pacer, ending, "answer")
+            finally:
+                await pacer.weir.close()
+        limits = os.path.join(EXAMPLES, "limits.yaml")
+        with unittest.mock.patch.dict(os.environ, WEIR_PASSWORD="right"), Server("--limits", limits, "--password", "right") as weir:
+            self.assertEqual(asyncio.run(asked(weir.port)), "ANSWER")
+            # The call has been made when weir goes away.
+            with self.assertLogs("weir") as logged:
+                self.assertEqual(asyncio.run(asked(weir.port, weir.stop)), "ANSWER")
+            self.assertIn("20 tokens are not settled", logged.output[0])
+            with self.assertRaises(redis.RedisError):
+                asyncio.run(asked(weir.port))
+        with Server("--limits", limits, "--password", "right") as weir, self.assertRaises(redis.AuthenticationError):
+            asyncio.run(asked(weir.port))
 
     async def fleet(self, url, size=25):
         """When each acted, by how much the latest was late, and what settling answered."""

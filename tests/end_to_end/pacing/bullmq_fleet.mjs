@@ -5,12 +5,12 @@
 //   node bullmq_fleet.mjs abandon NUMBER  that call is given up
 import { Queue, Worker } from 'bullmq';
 import { Redis } from 'ioredis';
-import { abandon, paced } from './bullmq_jobs.mjs';
+import { abandon, fromEnvironment, paced } from './bullmq_jobs.mjs';
 
 const [what, argument] = process.argv.slice(2);
 const connection = { url: process.env.BROKER, maxRetriesPerRequest: null };
 const broker = new Redis(process.env.BROKER);
-const weir = new Redis(process.env.WEIR);
+const weir = new Redis(process.env.WEIR, fromEnvironment).on('error', () => {});
 let current; // the number of the job at work
 
 async function timed(...words) {

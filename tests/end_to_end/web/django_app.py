@@ -22,7 +22,8 @@ def authenticate(get_response):
     return handle
 
 
-urlpatterns = [path("hello", lambda request: HttpResponse("hello")), path("login", lambda request: HttpResponse("login"))]
+urlpatterns = [path("hello", lambda request: HttpResponse("hello")), path("healthz", lambda request: HttpResponse("well")),
+               path("login", lambda request: HttpResponse("login"))]
 settings.configure(ALLOWED_HOSTS=["*"], ROOT_URLCONF="__main__", SECRET_KEY="of a test", USE_TZ=True,
                    MIDDLEWARE=["__main__.authenticate", "weir_django.Weir"])
 django.setup()

@@ -11,5 +11,6 @@ app.use((req, _, next) => {
 });
 app.use(askWeir);
 app.get('/hello', (_, res) => res.type('text').send('hello'));
+app.get('/healthz', (_, res) => res.type('text').send('well'));
 app.post('/login', (_, res) => res.type('text').send('login'));
 app.listen(Number(port), '127.0.0.1');

@@ -24,6 +24,11 @@ def hello():
     return "hello"
 
 
+@app.get("/healthz")
+def healthz():
+    return "well"
+
+
 @app.post("/login")
 def login():
     return "login"

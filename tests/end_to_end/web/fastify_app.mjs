@@ -10,5 +10,6 @@ app.addHook('onRequest', async (request) => {
 });
 app.addHook('onRequest', askWeir);
 app.get('/hello', async () => 'hello');
+app.get('/healthz', async () => 'well');
 app.post('/login', async () => 'login');
 await app.listen({ port: Number(port), host: '127.0.0.1' });

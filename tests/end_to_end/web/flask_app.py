@@ -25,6 +25,11 @@ def hello():
     return "hello"
 
 
+@app.get("/healthz")
+def healthz():
+    return "well"
+
+
 @app.post("/login")
 def login():
     return "login"
