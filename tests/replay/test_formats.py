@@ -163,7 +163,7 @@ class Formats(unittest.TestCase):
 
     def test_a_file_that_is_no_text(self):
         with Folder() as folder:
-            for content in (b"\x7fELF\2\1\1" + bytes(100), "192.0.2.1 - -\n".encode("utf-16"), b"a\0"):
+            for content in (b"\x7fELF\2\1\1" + bytes(100), b"a\0"):
                 file = folder.file("program", content)
                 self.assertEqual(weir("formats", file), (2, "", f"weir: {file}: is not text; a log is lines of text, plain "
                                                                 "or compressed by gzip or zstd\n"))

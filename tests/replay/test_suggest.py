@@ -224,7 +224,7 @@ class Suggest(unittest.TestCase):
                 first = answer("suggest", EXAMPLE_LOG, "--deny-requests", "1%", *key)["suggestions"][0]["rounded"]
                 limits = answer("replay", EXAMPLE_LOG, "--limits", path)["limits"]
                 self.assertEqual(limits[-1]["denied"], first["denied_requests"], text)
-        path = self.folder.file("odd.jsonl", '{"ts": 1, "User Id": "a", "ip": "1.2.3.4"}\n' * 3)
+        path = self.folder.file("odd.jsonl", '{"ts": 1795240187, "User Id": "a", "ip": "1.2.3.4"}\n' * 3)
         code, out, errors = weir("suggest", path, "--deny-requests", "1%", "--as-limits", "--key", "User Id")
         self.assertEqual((code, out), (2, ""))
         self.assertIn("as-limits: 'User Id' cannot be an attribute's name", errors)
