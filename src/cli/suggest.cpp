@@ -210,7 +210,7 @@ void add_suggest(CLI::App& app, int& result) {
   suggest_app->option_defaults()->group("Limits");
   suggest_app
       ->add_option("--deny-clients", flags->deny_clients,
-                   "share of the clients that may be denied, as in 0.1%, or their number, as in 5")
+                   "clients that may be denied: a share, as in 0.1%, or a number, as in 5")
       ->type_name("SHARE|N");
   suggest_app->add_option("--deny-requests", flags->deny_requests, "share of the requests that may be denied")
       ->type_name("SHARE");
@@ -218,7 +218,7 @@ void add_suggest(CLI::App& app, int& result) {
       ->type_name("FILE");
   suggest_app
       ->add_option("--bad", flags->bad,
-                   "file of clients, one a line, that are to be denied: they count apart")
+                   "file of clients, one a line, that should be denied: they count apart")
       ->type_name("FILE");
   suggest_app->add_option("--today", flags->today, "the limit that there is, to compare with")
       ->type_name("LIMIT");

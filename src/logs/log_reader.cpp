@@ -239,9 +239,9 @@ LogReader::LogReader(LogOptions options, const std::atomic<bool>& stop)
   if (std::count(options_.files.begin(), options_.files.end(), "-") > 1) {
     throw std::runtime_error("standard input (-) can be read only once");
   }
-  refuse_twice(options_.files);
   if (options_.follow && options_.files.size() != 1)
     throw std::runtime_error("follow: expected one log, not " + std::to_string(options_.files.size()));
+  refuse_twice(options_.files);
 }
 
 void LogReader::run(const std::function<void(std::span<const Event>)>& each,

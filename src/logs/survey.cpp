@@ -111,6 +111,7 @@ class Surveyor {
     for (std::size_t i = 0; i < values_.size(); ++i) {
       const std::string& name = survey_.fields[i].name;
       if (name.find_first_of(",/") != std::string::npos || is_known(name) || name.empty()) continue;
+      if (is_known_by_its_values(values_[i])) continue;
       const Candidate one = candidate_of(name, values_[i].some);
       if (one.rank < kNoAddresses) all.push_back(one);
     }
@@ -177,6 +178,12 @@ class Surveyor {
       if (std::find(names.begin(), names.end(), name) != names.end()) return true;
     }
     return false;
+  }
+
+  // Of a combined line, extra[0] is xff.
+  bool is_known_by_its_values(const Values& values) const {
+    return values.different == known_[kClientSlot].different ||
+           values.different == known_[kForwardedSlot].different;
   }
 
   bool in_most_lines(std::size_t field) const {

@@ -294,6 +294,8 @@ class TestDiff(WithFolder):
         code, out, errors = weir("diff", self.limits, after, "--log", log, "--html", page)
         self.assertEqual((code, errors), (1, ""))
         self.assertEqual(out.split("\n", 1)[1], f"""
+warning: the log spans 0s, less than the period of '1/s burst 2', '1/min burst 3', '1/h', '1/min' and '1/s': what would \
+be denied in a whole period is not known
 4 requests of 2 clients, 2026-11-21T12:00:00Z to 2026-11-21T12:00:00Z (0s); by ip, user
 1 denied before, 2 after
 
