@@ -88,22 +88,28 @@ void add_diff(CLI::App& app, int& result) {
       app.add_subcommand("diff", "Say what differs between two limits files; exit code 0 nothing, 1 some");
   diff_app->add_option("OLD", flags->before, "limits file")->type_name("FILE")->required();
   diff_app->add_option("NEW", flags->after, "limits file")->type_name("FILE")->required();
-  CLI::Option* const log =
-      diff_app
-          ->add_option("--log", flags->log.files, "access log: which requests would be decided otherwise?")
-          ->type_name("FILE")
-          ->expected(1)
-          ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  diff_app->add_option("--log", flags->log.files, "access log: which requests would be decided otherwise?")
+      ->type_name("FILE")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   flags->log.add_output_to(*diff_app);
   const std::vector<CLI::Option*> without_log = diff_app->get_options();
   flags->log.add_names_to(*diff_app);
   diff_app->option_defaults()->group("Requests");
   flags->attributes.add_to(*diff_app);
   flags->log.add_reading_to(*diff_app);
-  for (CLI::Option* each : diff_app->get_options()) {
-    if (std::find(without_log.begin(), without_log.end(), each) == without_log.end()) each->needs(log);
+  std::vector<const CLI::Option*> of_a_log;
+  for (const CLI::Option* each : diff_app->get_options()) {
+    if (std::find(without_log.begin(), without_log.end(), each) == without_log.end())
+      of_a_log.push_back(each);
   }
-  diff_app->callback([flags, &result] { result = diff(*flags); });
+  diff_app->callback([flags, of_a_log, &result] {
+    for (const CLI::Option* each : of_a_log) {
+      if (flags->log.files.empty() && each->count() > 0)
+        throw std::runtime_error(each->get_name() + " requires --log (see weir diff --help)");
+    }
+    result = diff(*flags);
+  });
 }
 
 }  // namespace weir::cli
