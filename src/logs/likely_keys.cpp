@@ -92,6 +92,12 @@ Candidate candidate_of(const std::string& name, const std::vector<std::string>& 
   return best;
 }
 
+bool is_of_something_else(std::string_view name) {
+  constexpr std::array kParts{"creat", "birth", "expir", "modif", "update",
+                              "valid", "last",  "since", "until", "due"};
+  return contains_any(lower(name), kParts);
+}
+
 bool names_somebody(std::string name) {
   constexpr std::array kParts{"api-key",  "api_key",  "apikey", "tenant", "account",
                               "customer", "consumer", "user",   "token",  "authorization"};

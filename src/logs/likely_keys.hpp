@@ -31,6 +31,9 @@ struct Candidate {
 // end that is nobody's own, as each proxy appends what it saw.
 Candidate candidate_of(const std::string& name, const std::vector<std::string>& values);
 
+// Whether a time of that name is not the request's: when an account was made, or a session ends.
+bool is_of_something_else(std::string_view name);
+
 // Whether a name is that of what an account, an application or a person is.
 bool names_somebody(std::string name);
 

@@ -14,13 +14,14 @@ namespace {
   "(?: ?(?:Z|[+-]\\d\\d:?\\d\\d)\\b| (?:UTC|GMT|CES?T|EES?T|WES?T|MSK|BST|IST|JST|KST|SGT|HKT|[ECMP][SD]T|" \
   "AE[SD]T|NZ[SD]T|AK[SD]T|HST)\\b)?"
 
-constexpr std::array<TimeForm, 22> kForms{{
+constexpr std::array<TimeForm, 23> kForms{{
     {"\\d{4}[-/]\\d\\d[-/]\\d\\d[T ]\\d\\d:\\d\\d:\\d\\d(?:[.,]\\d+)?" WEIR_ZONE, ""},
     {"\\d\\d/[A-Z][a-z][a-z]/\\d{4}:\\d\\d:\\d\\d:\\d\\d(?:\\.\\d+)?(?: [+-]\\d{4})?", ""},
     {"[A-Z][a-z]{2}, \\d\\d [A-Z][a-z]{2} \\d{4} \\d\\d:\\d\\d:\\d\\d [A-Z]{1,4}",
      "%a, %d %b %Y %H:%M:%S %Z"},
     {"[A-Z][a-z]{2} [A-Z][a-z]{2} [ \\d]\\d \\d\\d:\\d\\d:\\d\\d(?:\\.\\d+)? \\d{4}", "%a %b %d %H:%M:%S %Y"},
     {"\\d\\d\\.\\d\\d\\.\\d{4} \\d\\d:\\d\\d:\\d\\d(?:[.,]\\d+)?", "%d.%m.%Y %H:%M:%S"},
+    {"\\d\\d\\.\\d\\d\\.\\d{4};\\d\\d:\\d\\d:\\d\\d", "%d.%m.%Y;%H:%M:%S"},
     {"\\d\\d\\.\\d\\d\\.\\d{4}, \\d\\d:\\d\\d:\\d\\d(?:[.,]\\d+)?", "%d.%m.%Y, %H:%M:%S"},
     {"\\d{1,2} [A-Z][a-z]{2} \\d{4} \\d\\d:\\d\\d:\\d\\d(?:\\.\\d+)?", "%d %b %Y %H:%M:%S"},
     {"[A-Z][a-z]{2} [ \\d]\\d \\d{4} \\d\\d:\\d\\d:\\d\\d(?:\\.\\d+)?", "%b %d %Y %H:%M:%S"},

@@ -127,8 +127,7 @@ class Surveyor {
   std::optional<Command> times() const {
     if (const auto format = time_format_of(known_[kTimeSlot].some)) return Command{{}, {}, {}, *format, {}};
     if (mostly_times(known_[kTimeSlot].some)) return Command{};
-    for (std::size_t i = 0; i < values_.size(); ++i) {
-      if (!in_most_lines(i)) continue;
+    for (const std::size_t i : likeliest_times()) {
       if (const auto format = time_format_of(values_[i].some))
         return Command{{}, {}, survey_.fields[i].name, *format, {}};
     }
@@ -188,6 +187,21 @@ class Surveyor {
 
   bool in_most_lines(std::size_t field) const {
     return survey_.fields[field].lines * 2 > survey_.requests && !values_[field].some.empty();
+  }
+
+  // The fields of most lines: those of a line itself before those deep inside it, and before them all others
+  // than when something began to be, or will end.
+  std::vector<std::size_t> likeliest_times() const {
+    std::vector<std::pair<std::ptrdiff_t, std::size_t>> all;
+    for (std::size_t i = 0; i < values_.size(); ++i) {
+      const std::string& name = survey_.fields[i].name;
+      if (in_most_lines(i))
+        all.emplace_back(std::count(name.begin(), name.end(), '.') + (is_of_something_else(name) ? 8 : 0), i);
+    }
+    std::sort(all.begin(), all.end());
+    std::vector<std::size_t> fields;
+    for (const auto& [rank, field] : all) fields.push_back(field);
+    return fields;
   }
 
   static bool are_clocks(const std::vector<std::string>& values) {
@@ -285,6 +299,8 @@ bool has_values_for_names(const Survey& survey) {
   });
 }
 
+bool has_header(const Layout& layout) { return layout.format->name == "csv" || layout.format->name == "tsv"; }
+
 // Looks at the lines as if they were laid out so, and tries what that suggests. Each key in turn, the best
 // first.
 bool explains(Survey& survey, const std::vector<std::string_view>& lines, const std::string& path,
@@ -336,7 +352,9 @@ Survey survey_of(const std::string& path, const Layout& asked, const std::atomic
   survey.guessed = found.guessed;
   if (explains(survey, lines, readable, asked, found, {}, stop)) return survey;
   if (asked.format != nullptr) return survey;
-  const Survey as_found = survey;
+  Survey as_found = survey;
+  if (found.guessed && !has_header(found.layout))
+    as_found.why_not = "its lines have no known format, nor a time with its year and an address in one place";
   for (const std::string& pattern : likely_patterns(lines)) {
     Layout layout = asked;
     layout.set(std::make_shared<const Regex>(pattern));

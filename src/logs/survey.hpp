@@ -43,9 +43,7 @@ struct Survey {
   std::string why_not;             // then: what the last one tried met first
   std::uint64_t lines = 0;
   std::uint64_t requests = 0;
-  std::string why;  // the first line that is not a request: what is wrong with it
-  std::int64_t first_ns = 0;
-  std::int64_t last_ns = 0;
+  std::string why;             // the first line that is not a request: what is wrong with it
   std::int64_t finest_ns = 0;  // 1 s, 1 ms, 1 us or 1: all times are multiples; 0: there are none
   std::vector<Seen> fields;    // in the order of the lines
   std::vector<Key> keys;       // the best first

@@ -141,11 +141,20 @@ KINDS = [
          f'{{"EventTime":{(seconds(h, m, s) + 11_644_473_600) * 10**7},"RemoteAddress":"{who}","ElapsedMs":1{n}}}'),
     kind("a table with a date and a clock", lambda h, m, s, who, n:
          f"21.11.2026,{h:02}:{m:02}:{s:02},{who},/orders/{n}", header="Datum,Uhrzeit,Adresse,Pfad"),
+    kind("a table with semicolons", lambda h, m, s, who, n: f"21.11.2026;{h:02}:{m:02}:{s:02};{who};/orders/{n}",
+         header="Datum;Uhrzeit;Adresse;Pfad"),
+    kind("aws cloudtrail", lambda h, m, s, who, n:
+         f'{{"eventVersion":"1.08","userIdentity":{{"type":"AssumedRole","sessionContext":{{"attributes":{{"creationDate":'
+         f'"2026-11-20T0{n}:00:00Z"}}}}}},"eventTime":"2026-11-21T{h:02}:{m:02}:{s:02}Z","eventName":"GetObject",'
+         f'"sourceIPAddress":"{who}","eventID":"e{n}"}}'),
+    kind("a signup before the request", lambda h, m, s, who, n:
+         f'{{"created":"2020-01-0{n + 1}T00:00:00Z","occurred":"2026-11-21T{h:02}:{m:02}:{s:02}Z","addr":"{who}"}}'),
     # Nobody can say: the month, the year, the zone, or who asked.
     Kind("a day that may be a month", [f"03/04/2026 05:49:4{n} login from 203.0.113.{n}" for n in range(5)], None),
     Kind("without a year", [f"Nov 21 05:49:4{n} dnsmasq[812]: query[A] example.org from 203.0.113.{n}" for n in range(5)], None),
     Kind("a zone in letters", [f"2026-11-21 05:49:4{n} CET [812] LOG:  connection received: host=203.0.113.{n}" for n in range(5)],
          None),
     Kind("durations alone", ["time,ip", *(f"{n}.25,203.0.113.{n}" for n in range(5))], None),
+    Kind("without a client", [f'[21/Nov/2026 05:49:4{n}] "GET / HTTP/1.1" 200 12' for n in range(5)], None),
     Kind("a proxy alone", [f"2026-11-21 05:49:4{n} upstream 10.0.0.5:80 answered 200" for n in range(9)], None),
 ]

@@ -11,6 +11,7 @@ import shlex
 import unittest
 
 import kinds
+import make_formats
 from program import Folder, WEIR, answer, run, weir
 
 
@@ -62,6 +63,26 @@ class Kinds(unittest.TestCase):
         self.assertEqual((code, out), (2, ""))
         self.assertTrue(errors.endswith("--format, --regex, --time, --key and --cost describe a log that is laid out "
                                         f"differently; weir formats {log} says how\n"), errors)
+
+    def test_of_a_known_format_the_command_is_tried_too(self):
+        for name, write in make_formats.WRITERS.items():
+            with self.subTest(name):
+                requests = [(1_795_240_187 * 10**9 + n * 10**9, f"203.0.113.{n % 7}", "GET", "/", 200, n) for n in range(50)]
+                log = self.folder.file("some.log", "\n".join(write(requests)) + "\n")
+                said = answer("formats", log)
+                self.assertEqual(said["run"], f"weir suggest {log} --deny-clients 0.1%")
+                self.assertEqual(decisions(shlex.split(said["run"]), self.folder),
+                                 [(ns // 10**9, who) for ns, who, *_ in requests])
+
+    def test_what_nothing_reads_is_said(self):
+        log = self.folder.file("some.log", "Nov 21 05:49:47 dnsmasq[812]: query[A] example.org from 203.0.113.7\n")
+        code, out, errors = weir("formats", log)
+        self.assertEqual((code, errors), (2, ""))
+        self.assertTrue(out.endswith("\nno command was found that reads it: its lines have no known format, nor a time with its "
+                                     "year and an address in one place\n"), out)
+        table = self.folder.file("some.csv", "when,who\n0.25,203.0.113.7\n0.5,203.0.113.8\n")
+        self.assertTrue(weir("formats", table)[1].endswith(
+            "\nno command was found that reads it: no field has times that could be read\n"))
 
     def test_the_same_of_a_pipe(self):
         kind = kinds.KINDS[0]
