@@ -67,7 +67,7 @@ class Reading {
                                            std::chrono::day{static_cast<unsigned>(day_)}};
     if (!date.ok()) return kNever;
     const std::int64_t days = std::chrono::sys_days{date}.time_since_epoch().count();
-    moment.second = days * kDay + hour * 3600 + minute_ * 60 + second_;
+    moment.second = days * kDay + std::int64_t{hour} * 3600 + std::int64_t{minute_} * 60 + second_;
     moment.ns = ns_;
     moment.zone_s = zone_s_;
     moment.names_zone = names_zone_;

@@ -91,6 +91,7 @@ std::string page_of(const SuggestReport& all) {
   page.kind = "suggest";
   page.answer = answer_of(report);
   describe(page, report.log);
+  if (report.bad_clients) page.facts.emplace_back("of them known to be bad", grouped(*report.bad_clients));
   page.body = "<h2 class=\"first\">Suggested limits</h2>\n";
   if (report.suggestions.empty()) {
     page.body += "<p class=\"lead\">None could be found.</p>\n";

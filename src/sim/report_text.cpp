@@ -189,6 +189,9 @@ std::string text_of(const SuggestReport& report, bool colour) {
     out += fmt::format("\nthe smallest limits that deny none of {} good clients:\n",
                        grouped(report.good_clients.value_or(0)));
   }
+  if (report.bad_clients)
+    out += fmt::format("{} known to be bad {} apart\n", counted(*report.bad_clients, "client"),
+                       *report.bad_clients == 1 ? "counts" : "count");
   Columns table;
   const auto row = [&table, &report](const Figures& limit, std::vector<std::string> more) {
     std::vector<std::string> cells{limit.limit, grouped(limit.denied), percent(limit.denied, report.requests),

@@ -262,6 +262,7 @@ class Suggest(unittest.TestCase):
         self.assertEqual(said["today"]["bad_clients_denied"], 2)
         code, out, _ = weir("suggest", path, "--deny-clients", "0", "--bad", bad)
         self.assertEqual(code, 0)
+        self.assertIn("\nthe smallest limits that deny at most 0 % of the clients (0 of 5):\n2 clients known to be bad count apart\n", out)
         self.assertRegex(out, r"clients  bad clients  not rounded up")
         self.assertRegex(out, r"/min [^/]*  0 +0 % +0 +2 of 2  ")
         for content, words in (("203.0.113.9\n", "none of the clients in"), ("", "contains no clients"),
