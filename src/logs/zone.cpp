@@ -20,12 +20,14 @@ int number(std::string_view text, std::size_t at, std::size_t count) {
 }
 
 const date::tzdb& database() {
+  std::string why = "it is empty";
   try {
-    return date::get_tzdb();
+    const date::tzdb& found = date::get_tzdb();
+    if (!found.zones.empty()) return found;
   } catch (const std::exception& error) {
-    throw std::runtime_error(
-        std::string("zone: the system has no time zone database (Debian's package tzdata): ") + error.what());
+    why = error.what();
   }
+  throw std::runtime_error("zone: places need the system's time zone database, Debian's package tzdata: " + why);
 }
 
 }  // namespace

@@ -182,6 +182,19 @@ class Logs(BadInput):
                              f"weir: zone: '{zone}' is neither an offset such as +0000, -05:30 or Z nor a place such as "
                              f"Europe/Berlin{'; did you mean ' + near + '?' if near else ''}\n")
 
+    @unittest.skipIf(os.geteuid() != 0, "only root may mount")
+    def test_a_system_without_zones(self):
+        nothing, path = self.folder.file("nothing"), self.log(line(0))
+        os.mkdir(nothing)
+        inside = ("unshare", "-m", "sh", "-c", f'mount --bind {nothing} /usr/share/zoneinfo && exec "$@"', "sh")
+        if subprocess.run([*inside, "true"], capture_output=True).returncode:
+            self.skipTest("mount is not allowed here")
+        for zone, code, errors in (("Europe/Berlin", 2, "weir: zone: places need the system's time zone database, Debian's "
+                                                        "package tzdata: it is empty\n"), ("+0100", 0, "")):
+            done = subprocess.run([*inside, WEIR, "replay", path, *LIMIT, "--zone", zone], capture_output=True, text=True,
+                                  env=environment(), timeout=60)
+            self.assertEqual((done.returncode, done.stderr), (code, errors))
+
     def test_client_and_ip_are_two_fields(self):
         rows = [{"time": 1_795_240_187 + n, "client": "app", "ip": f"192.0.2.{n % 3}"} for n in range(9)]
         path = self.log("".join(json.dumps(row) + "\n" for row in rows), "two.jsonl")
