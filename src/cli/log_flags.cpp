@@ -115,6 +115,14 @@ std::vector<std::string> LogFlags::tops() const {
   return fields;
 }
 
+void LogFlags::refuse_the_log(const std::string& flag, const std::string& path) const {
+  for (const std::string& file : files) {
+    std::error_code error;
+    if (!path.empty() && (file == path || std::filesystem::equivalent(file, path, error)))
+      throw std::runtime_error(flag + ": '" + path + "' is the log itself; choose another file");
+  }
+}
+
 logs::LogOptions LogFlags::options() const {
   logs::LogOptions options;
   options.files = files;
@@ -122,12 +130,8 @@ logs::LogOptions LogFlags::options() const {
   if (follow && spread)
     throw std::runtime_error(
         "spread: what the times of a log leave open is known at its end, not with --follow");
-  for (const std::string& file : files) {
-    std::error_code error;
-    if (!html.empty() && (file == html || std::filesystem::equivalent(file, html, error))) {
-      throw std::runtime_error("html: '" + html + "' is the log itself; choose another file");
-    }
-  }
+  refuse_the_log("html", html);
+  refuse_the_log("names", names);
   options.wanted.set_key(key);
   options.wanted.set_path_patterns(path_patterns);
   options.wanted.cost = cost;

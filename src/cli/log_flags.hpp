@@ -52,6 +52,8 @@ struct LogFlags {
   sim::Naming naming() const { return anonymize ? sim::Naming::none : sim::Naming::as_is; }
   sim::Naming page_naming() const { return anonymize ? sim::Naming::none : sim::Naming::addresses; }
   std::vector<std::string> tops() const;
+  // Throws std::runtime_error when `path`, which is to be written, is one of the logs.
+  void refuse_the_log(const std::string& flag, const std::string& path) const;
   // Throws std::runtime_error.
   logs::LogOptions options() const;
 };

@@ -224,6 +224,7 @@ int replay_plans(const Flags& flags) {
 
 int replay(Flags flags) {
   flags.log.report_to_stderr = flags.decisions == "-";
+  flags.log.refuse_the_log("clients", flags.clients);
   if (flags.limits.empty() && flags.file.path.empty())
     throw std::runtime_error("--limit or --limits is required (see weir replay --help)");
   if (!flags.limits.empty() && !flags.file.path.empty())

@@ -385,6 +385,8 @@ OTHERS = (   # what is asked of good.log, and of others beside it
     (["good.log", "--html", "no/x.html", *LIMIT], "no/x.html: cannot be written: No such file or directory"),
     (["good.log", "--html", "/dev/full", *LIMIT], "/dev/full: cannot be written: No space left on device"),
     (["good.log", "--html", "good.log", *LIMIT], "html: 'good.log' is the log itself; choose another file"),
+    (["good.log", "--names", "./good.log", *LIMIT], "names: './good.log' is the log itself; choose another file"),
+    (["good.log", "--clients", "good.log", *LIMIT], "clients: 'good.log' is the log itself; choose another file"),
     (["syslog", *LIMIT], "none of 1 lines could be read\n"
      "  syslog:1: there is no time in [brackets]: Mar  1 00:00:01 web sshd[812]: Accepted\n"
      "  expected lines such as: 192.0.2.1 - - [21/Nov/2026:05:49:47 +0000] \"GET / HTTP/1.1\" 200 512\n"
