@@ -130,6 +130,7 @@ class Surveyor {
     for (const std::size_t i : likeliest_times()) {
       if (const auto format = time_format_of(values_[i].some))
         return Command{{}, {}, survey_.fields[i].name, *format, {}};
+      if (mostly_times(values_[i].some)) return Command{{}, {}, survey_.fields[i].name, {}, {}};
     }
     for (std::size_t clock = 0; clock < values_.size(); ++clock) {
       if (!in_most_lines(clock) || !are_clocks(values_[clock].some)) continue;

@@ -6,13 +6,14 @@ import csv
 import datetime
 import io
 import json
-import os
 import shlex
 import unittest
 
 import kinds
 import make_formats
-from program import Folder, WEIR, answer, run, weir
+import quirks
+from program import Folder, answer, run, weir
+import chance
 
 
 def decisions(words, folder):
@@ -73,6 +74,21 @@ class Kinds(unittest.TestCase):
                 self.assertEqual(said["run"], f"weir suggest {log} --deny-clients 0.1%")
                 self.assertEqual(decisions(shlex.split(said["run"]), self.folder),
                                  [(ns // 10**9, who) for ns, who, *_ in requests])
+
+    def test_the_command_for_a_random_log_works(self):
+        for seed in chance.seeds(20):
+            case = quirks.make(seed, self.folder.path)
+            for path in case.files:
+                with self.subTest(path, seed=seed):
+                    code, out, errors = weir("formats", path, "--json")
+                    if code != 0 and errors.endswith(": contains no lines\n"):
+                        continue
+                    self.assertEqual(errors, "")
+                    command = json.loads(out)["run"]
+                    if command is None:   # there may be nothing to read in it
+                        self.assertEqual((code, weir("replay", path, "--limit", "1/s")[0]), (2, 2))
+                    else:
+                        self.assertEqual((code, weir(*shlex.split(command)[1:])[0]), (0, 0), command)
 
     def test_what_nothing_reads_is_said(self):
         log = self.folder.file("some.log", "Nov 21 05:49:47 dnsmasq[812]: query[A] example.org from 203.0.113.7\n")
