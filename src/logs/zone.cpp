@@ -27,7 +27,8 @@ const date::tzdb& database() {
   } catch (const std::exception& error) {
     why = error.what();
   }
-  throw std::runtime_error("zone: places need the system's time zone database, Debian's package tzdata: " + why);
+  throw std::runtime_error("zone: places need the system's time zone database, Debian's package tzdata: " +
+                           why);
 }
 
 }  // namespace
