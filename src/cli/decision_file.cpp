@@ -1,7 +1,6 @@
 #include "cli/decision_file.hpp"
 
 #include <algorithm>
-#include <filesystem>
 #include <stdexcept>
 
 #include "logs/parser.hpp"
@@ -19,11 +18,7 @@ sim::DecisionLines::Form form_of(const std::string& path) {
 GrowingFile opened(const LogFlags& flags, const std::string& path) {
   if (path == "-" && flags.json)
     throw std::runtime_error("decisions: standard output holds either them or --json");
-  for (const std::string& log : flags.files) {
-    std::error_code error;
-    if (path != "-" && (log == path || std::filesystem::equivalent(log, path, error)))
-      throw std::runtime_error("decisions: '" + path + "' is the log itself; choose another file");
-  }
+  if (path != "-") flags.refuse_the_log("decisions", path);
   return path == "-" ? GrowingFile::standard_output() : GrowingFile(path, kOwnerOnly);
 }
 

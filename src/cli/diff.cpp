@@ -10,6 +10,7 @@
 #include "cli/log_flags.hpp"
 #include "cli/print.hpp"
 #include "sim/file_comparison.hpp"
+#include "sim/warnings.hpp"
 
 namespace weir::inline v0_1::cli {
 namespace {
@@ -19,13 +20,38 @@ struct DiffFlags {
   std::string after;
   LogFlags log;
   AttributeFlags attributes;
-  std::string html;
-  bool json = false;
 };
 
-std::unique_ptr<const sim::ComparisonReport> compare(const DiffFlags& flags,
-                                                     const std::shared_ptr<const limits::Set>& before,
-                                                     const std::shared_ptr<const limits::Set>& after) {
+// Every window of both files, with what its file denied.
+std::vector<sim::Tried> tried(const limits::File& before, const limits::File& after,
+                              const sim::ComparisonReport& report) {
+  std::vector<sim::Tried> all;
+  for (const auto& [file, denied] :
+       {std::pair{&before, report.denied_before}, {&after, report.denied_after}}) {
+    for (const limits::NamedLimit& limit : file->limits) {
+      for (const limits::Window& each : limit.windows) all.push_back({each.rule, denied});
+    }
+  }
+  return all;
+}
+
+int deliver(LogRun& run, const DiffFlags& flags, sim::FileDifference& difference,
+            const sim::ComparisonReport& report) {
+  const auto called = [&](sim::Naming naming) {
+    difference.log = std::make_unique<const sim::ComparisonReport>(sim::with_names(report, naming));
+  };
+  called(flags.log.naming());
+  const std::string text = sim::text_of(difference, LogRun::colour());
+  const std::string json = sim::json_of(difference);
+  const int code = run.deliver(text, json, [&] {
+    called(flags.log.page_naming());
+    return sim::page_of(difference);
+  });
+  return code != 0 || difference.said.empty() ? code : 1;
+}
+
+int diff_on_log(const DiffFlags& flags, const std::shared_ptr<const limits::Set>& before,
+                const std::shared_ptr<const limits::Set>& after, sim::FileDifference& difference) {
   std::vector<std::string> attributes = sim::attributes_of(before->file());
   for (std::string& each : sim::attributes_of(after->file())) {
     if (std::find(attributes.begin(), attributes.end(), each) == attributes.end())
@@ -36,9 +62,11 @@ std::unique_ptr<const sim::ComparisonReport> compare(const DiffFlags& flags,
   run.read([&](std::span<const logs::Event> events) {
     for (const logs::Event& event : events) comparison.take(event, run.reader().clients());
   });
-  run.report();  // throws when nothing could be read
+  sim::ComparisonReport report = comparison.report(run.report());
+  report.log.warnings =
+      sim::warnings_of(report.log, comparison.some_names(), tried(before->file(), after->file(), report));
   run.write_names([&comparison] { return comparison.names(); });
-  return std::make_unique<const sim::ComparisonReport>(comparison.report());
+  return deliver(run, flags, difference, report);
 }
 
 int diff(const DiffFlags& flags) {
@@ -46,19 +74,9 @@ int diff(const DiffFlags& flags) {
   const std::shared_ptr<const limits::Set> after = set_of(flags.after);
   sim::FileDifference difference{before->file().name, after->file().name,
                                  limits::differences(before->file(), after->file()), nullptr};
-  if (!flags.log.files.empty()) difference.log = compare(flags, before, after);
-  if (difference.log) {
-    const sim::ComparisonReport log = *difference.log;
-    if (!flags.html.empty()) {
-      difference.log =
-          std::make_unique<const sim::ComparisonReport>(sim::with_names(log, flags.log.page_naming()));
-      write_file(flags.html, sim::page_of(difference));
-    }
-    difference.log = std::make_unique<const sim::ComparisonReport>(sim::with_names(log, flags.log.naming()));
-  } else if (!flags.html.empty()) {
-    write_file(flags.html, sim::page_of(difference));
-  }
-  print(flags.json ? sim::json_of(difference) + "\n" : sim::text_of(difference));
+  if (!flags.log.files.empty()) return diff_on_log(flags, before, after, difference);
+  print(flags.log.json ? sim::json_of(difference) + "\n" : sim::text_of(difference, LogRun::colour()));
+  if (!flags.log.html.empty()) write_file(flags.log.html, sim::page_of(difference));
   return difference.said.empty() ? 0 : 1;
 }
 
@@ -74,15 +92,24 @@ void add_diff(CLI::App& app, int& result) {
       ->type_name("FILE")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  flags->attributes.add_to(*diff_app);
-  diff_app
-      ->add_option("--cost", flags->log.cost, "field of the log that holds the cost of a request [1 each]")
-      ->type_name("FIELD");
+  flags->log.add_output_to(*diff_app);
+  const std::vector<CLI::Option*> without_log = diff_app->get_options();
   flags->log.add_names_to(*diff_app);
-  diff_app->add_flag("--json", flags->json, "print one JSON object");
-  diff_app->add_option("--html", flags->html, "also write a page with the tables to this file")
-      ->type_name("FILE");
-  diff_app->callback([flags, &result] { result = diff(*flags); });
+  diff_app->option_defaults()->group("Requests");
+  flags->attributes.add_to(*diff_app);
+  flags->log.add_reading_to(*diff_app);
+  std::vector<const CLI::Option*> of_a_log;
+  for (const CLI::Option* each : diff_app->get_options()) {
+    if (std::find(without_log.begin(), without_log.end(), each) == without_log.end())
+      of_a_log.push_back(each);
+  }
+  diff_app->callback([flags, of_a_log, &result] {
+    for (const CLI::Option* each : of_a_log) {
+      if (flags->log.files.empty() && each->count() > 0)
+        throw std::runtime_error(each->get_name() + " requires --log (see weir diff --help)");
+    }
+    result = diff(*flags);
+  });
 }
 
 }  // namespace weir::cli

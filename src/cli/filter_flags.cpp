@@ -13,7 +13,7 @@ namespace weir::inline v0_1::cli {
 namespace {
 
 // A day without a time is its midnight; "-3h" is three hours ago.
-std::int64_t read_time(const char* flag, const std::string& text, std::int32_t zone_s) {
+std::int64_t read_time(const char* flag, const std::string& text, const logs::Zone& zone) {
   using namespace std::chrono;
   if (text.starts_with('-')) {
     if (const auto ago = core::parse_duration(text.substr(1)))
@@ -22,7 +22,7 @@ std::int64_t read_time(const char* flag, const std::string& text, std::int32_t z
   constexpr std::size_t kDay = 10;
   std::int64_t ns = 0;
   const std::string whole = text.size() == kDay && text[4] == '-' ? text + "T00:00:00" : text;
-  if (logs::TimeReader(zone_s).read(whole, ns) != nullptr) {
+  if (logs::TimeReader(zone).read(whole, ns) != nullptr) {
     throw std::runtime_error(std::string(flag) + ": '" + text +
                              "' is not a time such as 2026-11-21, 2026-11-21T05:49:47Z or -3h");
   }
@@ -46,8 +46,8 @@ void FilterFlags::add_to(logs::LogOptions& options) const {
     options.filter.where.push_back(logs::Condition::parse(text));
     options.wanted.also.push_back(part_of(options.filter.where.back().field));
   }
-  if (!since.empty()) options.filter.since_ns = read_time("since", since, options.wanted.zone_s);
-  if (!until.empty()) options.filter.until_ns = read_time("until", until, options.wanted.zone_s);
+  if (!since.empty()) options.filter.since_ns = read_time("since", since, options.wanted.zone);
+  if (!until.empty()) options.filter.until_ns = read_time("until", until, options.wanted.zone);
   if (options.filter.since_ns >= options.filter.until_ns)
     throw std::runtime_error("since: '" + since + "' is not before --until '" + until + "'");
 }
@@ -59,6 +59,17 @@ void FilterFlags::check(const logs::LogStats& stats) const {
                                "': no line has a value in that field; the fields are " +
                                logs::listed_fields(stats.fields));
   }
+}
+
+std::vector<sim::LogReport::Asked> FilterFlags::asked() const {
+  std::vector<sim::LogReport::Asked> all;
+  for (const std::string& text : where) {
+    const std::size_t field = logs::Condition::parse(text).field.size();
+    all.push_back({"--where " + text.substr(0, field), text.substr(field)});
+  }
+  if (!since.empty()) all.push_back({"--since " + since, ""});
+  if (!until.empty()) all.push_back({"--until " + until, ""});
+  return all;
 }
 
 }  // namespace weir::cli

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "logs/log_reader.hpp"
+#include "sim/report.hpp"
 
 namespace CLI {  // NOLINT(readability-identifier-naming): another library's
 class App;
@@ -24,6 +25,8 @@ struct FilterFlags {
   // Throws std::runtime_error when no line of a log that has been read has a value in a field of --where: its
   // name is a mistake.
   void check(const logs::LogStats& stats) const;
+  // What a report says of them.
+  std::vector<sim::LogReport::Asked> asked() const;
 };
 
 }  // namespace weir::cli

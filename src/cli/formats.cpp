@@ -12,6 +12,7 @@
 #include "cli/commands.hpp"
 #include "cli/layout_flags.hpp"
 #include "core/printable.hpp"
+#include "logs/shell_word.hpp"
 #include "logs/survey.hpp"
 
 namespace weir::inline v0_1::cli {
@@ -38,31 +39,31 @@ const char* resolution(std::int64_t ns) {
   }
 }
 
-// For a shell.
-std::string quoted(const std::string& text) {
-  const bool plain = std::all_of(text.begin(), text.end(), [](unsigned char c) {
-    return std::isalnum(c) != 0 || c == '.' || c == '/' || c == '_' || c == '-' || c == ',';
-  });
-  if (plain && !text.empty()) return text;
-  std::string out = "'";
-  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + "'";
-}
-
+// Empty when none reads the log.
 std::string command_of(const logs::Survey& survey, const FormatsFlags& flags) {
-  std::string command = "weir suggest " + quoted(flags.file);
-  if (!flags.layout.regex.empty()) command += " --regex " + quoted(flags.layout.regex);
-  if (flags.layout.format != LayoutFlags{}.format) command += " --format " + flags.layout.format;
-  if (!survey.keys.empty() && survey.keys.front().name != "ip")
-    command += " --key " + quoted(survey.keys.front().name);
+  if (!survey.command) return "";
+  const logs::Survey::Command& found = *survey.command;
+  std::string command = "weir suggest " + logs::shell_word(flags.file);
+  const auto add = [&command](const char* flag, const std::string& value) {
+    if (!value.empty()) command += std::string(" ") + flag + " " + logs::shell_word(value);
+  };
+  add("--regex", found.regex.empty() ? flags.layout.regex : found.regex);
+  add("--format", !found.format.empty()                         ? found.format
+                  : flags.layout.format != LayoutFlags{}.format ? flags.layout.format
+                                                                : "");
+  add("--time", found.time);
+  add("--time-format", found.time_format);
+  add("--key", found.key);
   return command + " --deny-clients 0.1%";
 }
 
 std::string text_of(const logs::Survey& survey, const FormatsFlags& flags) {
-  std::string text = fmt::format("{}: {}: {}\n", flags.file, logs::name_of(survey.layout),
-                                 !survey.guessed       ? std::string(survey.layout.format->about)
-                                 : survey.layout.regex ? "no line matches the regex"
-                                                       : "no line has the shape of a known format");
+  std::string text =
+      fmt::format("{}: {}: {}\n", flags.file, logs::name_of(survey.layout),
+                  !survey.guessed                         ? std::string(survey.layout.format->about)
+                  : survey.command && survey.layout.regex ? "no known format, but a pattern fits"
+                  : survey.layout.regex                   ? "no line matches the regex"
+                                                          : "no line has the shape of a known format");
   text += survey.lines == 0
               ? "there are no lines but headers\n"
               : fmt::format("{} of the first {} lines are requests\n", survey.requests, survey.lines);
@@ -75,11 +76,12 @@ std::string text_of(const logs::Survey& survey, const FormatsFlags& flags) {
     text += fmt::format("  {:{}}  {:>6} different  {}\n", core::printable(seen.name), width, seen.different,
                         core::printable(seen.example));
   }
-  if (survey.keys.empty()) return text;
-  text += "keys, the best first:\n";
+  if (!survey.keys.empty()) text += "keys, the best first:\n";
   for (const logs::Survey::Key& key : survey.keys)
-    text += fmt::format("  --key {:{}}  {:>6} different\n", core::printable(quoted(key.name)), width,
-                        key.different);
+    text += fmt::format("  --key {:{}}  {:>6} different\n", core::printable(logs::shell_word(key.name)),
+                        width, key.different);
+  if (!survey.command)
+    return text + "no command was found that reads it: " + core::printable(survey.why_not) + "\n";
   return text + "run: " + core::printable(command_of(survey, flags)) + "\n";
 }
 
@@ -101,7 +103,8 @@ std::string json_of(const logs::Survey& survey, const FormatsFlags& flags) {
   all["keys"] = nlohmann::ordered_json::array();
   for (const logs::Survey::Key& key : survey.keys)
     all["keys"].push_back({{"key", key.name}, {"different", key.different}});
-  all["run"] = command_of(survey, flags);
+  all["run"] = nullptr;
+  if (survey.command) all["run"] = command_of(survey, flags);
   return all.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
@@ -110,7 +113,7 @@ int formats(const FormatsFlags& flags) {
   const logs::Survey survey = logs::survey_of(flags.file, flags.layout.layout({}), stop);
   std::fputs((flags.json ? json_of(survey, flags) : text_of(survey, flags)).c_str(), stdout);
   if (std::fflush(stdout) != 0) throw std::runtime_error("cannot write to standard output");
-  return survey.requests > 0 ? 0 : 2;
+  return survey.command ? 0 : 2;
 }
 
 }  // namespace

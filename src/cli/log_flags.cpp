@@ -14,10 +14,12 @@
 #include <filesystem>
 #include <stdexcept>
 
+#include "cli/attribute_flags.hpp"
 #include "cli/growing_file.hpp"
 #include "core/duration.hpp"
 #include "core/printable.hpp"
-#include "logs/log_time.hpp"
+#include "limits/findings.hpp"
+#include "logs/shell_word.hpp"
 #include "sim/event_spool.hpp"
 #include "sim/spread.hpp"
 
@@ -31,6 +33,24 @@ constexpr std::int64_t kSecond = 1'000'000'000;
 void stop_reading(int signal) {
   stop.store(true);
   std::signal(signal, SIG_DFL);
+}
+
+// "Berlin" is nearest to Europe/Berlin.
+std::string place_near(const std::string& text) {
+  const std::vector<std::string> places = logs::Zone::places();
+  for (const std::string& each : places) {
+    if (!text.empty() && each.ends_with("/" + text)) return each;
+  }
+  return limits::nearest(text, places);
+}
+
+logs::Zone zone_called(const std::string& text) {
+  if (const auto zone = logs::Zone::of(text)) return *zone;
+  const std::string near = place_near(text);
+  throw std::runtime_error(
+      "zone: '" + text +
+      "' is neither an offset such as +0000, -05:30 or Z nor a place such as Europe/Berlin" +
+      (near.empty() ? "" : "; did you mean " + near + "?"));
 }
 
 }  // namespace
@@ -48,18 +68,30 @@ void LogFlags::add_to(CLI::App& app) {
       ->type_name("PATTERN")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  add_reading_to(app);
+  add_output_to(app);
+}
+
+void LogFlags::add_reading_to(CLI::App& app) {
+  app.option_defaults()->group("Requests");
   app.add_option("--cost", cost, "field that holds the cost of a request [1 each]")->type_name("FIELD");
   filter.add_to(app);
   app.option_defaults()->group("Log");
   layout.add_to(app);
-  app.add_option("--time", time, "field that holds the time [the first known name]")->type_name("FIELD");
-  app.add_option("--zone", zone, "time zone of times that do not name one")
-      ->type_name("OFFSET")
+  app.add_option("--time", time, "field that holds the time, or DATE,TIME [the first known name]")
+      ->type_name("FIELD");
+  app.add_option("--time-format", time_format, "as in '%d.%m.%Y %H:%M:%S', or excel, filetime, webkit, ticks")
+      ->type_name("FORMAT");
+  app.add_option("--zone", zone, "of times that do not name one: -0500, or Europe/Berlin")
+      ->type_name("ZONE")
       ->capture_default_str();
   app.add_option("--reorder", reorder, "sort lines that are up to this late; 0: none, all: the whole log")
       ->type_name("TIME")
       ->capture_default_str();
   app.add_flag("--spread", spread, "spread requests of one time evenly over what it leaves open");
+}
+
+void LogFlags::add_output_to(CLI::App& app) {
   app.option_defaults()->group("Output");
   app.add_flag("--json", json, "print one JSON object instead of the table");
   app.add_option("--html", html, "also write a page with plots to this file")->type_name("FILE");
@@ -71,6 +103,26 @@ void LogFlags::add_names_to(CLI::App& app) {
       ->type_name("FILE");
 }
 
+std::vector<std::string> LogFlags::tops() const {
+  std::vector<std::string> fields;
+  for (std::size_t begin = 0; begin < top.size();) {
+    const std::size_t end = std::min(top.find(',', begin), top.size());
+    if (end == begin)
+      throw std::runtime_error("top: '" + top + "' is neither a field nor fields separated by commas");
+    fields.push_back(top.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return fields;
+}
+
+void LogFlags::refuse_the_log(const std::string& flag, const std::string& path) const {
+  for (const std::string& file : files) {
+    std::error_code error;
+    if (!path.empty() && (file == path || std::filesystem::equivalent(file, path, error)))
+      throw std::runtime_error(flag + ": '" + path + "' is the log itself; choose another file");
+  }
+}
+
 logs::LogOptions LogFlags::options() const {
   logs::LogOptions options;
   options.files = files;
@@ -78,19 +130,14 @@ logs::LogOptions LogFlags::options() const {
   if (follow && spread)
     throw std::runtime_error(
         "spread: what the times of a log leave open is known at its end, not with --follow");
-  for (const std::string& file : files) {
-    std::error_code error;
-    if (!html.empty() && (file == html || std::filesystem::equivalent(file, html, error))) {
-      throw std::runtime_error("html: '" + html + "' is the log itself; choose another file");
-    }
-  }
+  refuse_the_log("html", html);
+  refuse_the_log("names", names);
   options.wanted.set_key(key);
   options.wanted.set_path_patterns(path_patterns);
   options.wanted.cost = cost;
   options.wanted.time = time;
-  if (!logs::parse_zone(zone, options.wanted.zone_s)) {
-    throw std::runtime_error("zone: '" + zone + "' is not an offset such as +0000, -05:30 or Z");
-  }
+  if (!time_format.empty()) options.wanted.time_format = logs::TimeFormat::parse(time_format);
+  options.wanted.zone = zone_called(zone);
   options.layout = layout.layout(time);
   if (reorder == "all") {
     options.reorder_ns = logs::LogOptions::kSortAll;
@@ -120,8 +167,22 @@ logs::LogOptions with(logs::LogOptions options, std::vector<logs::Wanted::Part> 
 LogRun::LogRun(const LogFlags& flags, std::vector<logs::Wanted::Part> parts)
     : LogRun(flags, with(flags.options(), std::move(parts))) {}
 
+namespace {
+
+logs::LogOptions with_tops(logs::LogOptions options, const std::vector<std::string>& fields) {
+  for (const std::string& each : fields) {
+    options.wanted.key.push_back(part_of(each));
+    options.wanted.key.back().may_lack = true;
+  }
+  return options;
+}
+
+}  // namespace
+
 LogRun::LogRun(const LogFlags& flags, logs::LogOptions options)
-    : flags_(flags), reader_(std::move(options), stop), terminal_(::isatty(STDERR_FILENO) != 0) {
+    : flags_(flags),
+      reader_(with_tops(std::move(options), flags.tops()), stop),
+      terminal_(::isatty(STDERR_FILENO) != 0) {
   std::signal(SIGINT, stop_reading);
   std::signal(SIGTERM, stop_reading);
   started_ = shown_ = std::chrono::steady_clock::now();
@@ -245,6 +306,7 @@ sim::LogReport LogRun::report() const {
   report.first_ns = first_ns_;
   report.last_ns = last_ns_;
   report.stamps_ns = stamps_ns_;
+  report.asked = flags_.filter.asked();
   report.units = units_ > UINT64_MAX ? UINT64_MAX : static_cast<std::uint64_t>(units_);
   flags_.filter.check(report.stats);
   if (report.stats.requests == 0 && !report.interrupted) {
@@ -261,30 +323,43 @@ sim::LogReport LogRun::report() const {
       text += fmt::format("\n  {}:{}: {}: {}", each.file, each.line, each.why, core::printable(each.text));
     }
     text += "\n  expected lines such as: " + stats.expected;
-    text += "\n  --format, --regex, --time, --key and --cost describe a log that is laid out differently";
+    text +=
+        "\n  --format, --regex, --time, --key and --cost describe a log that is laid out differently; weir "
+        "formats " +
+        logs::shell_word(flags_.files[0]) + " says how";
     throw std::runtime_error(text);
   }
   return report;
 }
 
-void LogRun::write_names(const std::function<std::string()>& lines) const {
+void LogRun::attempt(const std::function<void()>& write) {
+  try {
+    write();
+  } catch (const std::runtime_error& error) {
+    failed(error.what());
+  }
+}
+
+void LogRun::write_names(const std::function<std::string()>& lines) {
   constexpr unsigned kOwnerOnly = 0600;
-  if (!flags_.names.empty()) write_file(flags_.names, lines(), kOwnerOnly);
+  if (!flags_.names.empty()) attempt([&] { write_file(flags_.names, lines(), kOwnerOnly); });
 }
 
 int LogRun::deliver(const std::string& text, const std::string& json,
-                    const std::function<std::string()>& page) const {
-  if (!flags_.html.empty()) write_file(flags_.html, page());
-  std::FILE* const to = flags_.report_to_stderr ? stderr : stdout;
-  const std::string& out = flags_.json ? json + "\n" : text;
-  if (!flags_.json && !flags_.html.empty()) {
-    std::fputs((text + "\nwritten: " + flags_.html + "\n").c_str(), to);
-  } else {
-    std::fputs(out.c_str(), to);
+                    const std::function<std::string()>& page) {
+  std::string written;
+  if (!flags_.html.empty()) {
+    attempt([&] {
+      write_file(flags_.html, page());
+      written = "\nwritten: " + flags_.html + "\n";
+    });
   }
+  std::FILE* const to = flags_.report_to_stderr ? stderr : stdout;
+  std::fputs((flags_.json ? json + "\n" : text + written).c_str(), to);
   if (std::fflush(stdout) != 0 && errno != EPIPE) {
     throw std::runtime_error(std::string("standard output: ") + std::strerror(errno));
   }
+  if (!unwritten_.empty()) throw std::runtime_error(unwritten_);
   for (const std::string& broken : reader_.stats().broken) std::fprintf(stderr, "weir: %s\n", broken.c_str());
   if (interrupted()) return 130;
   return reader_.stats().broken.empty() ? 0 : 2;

@@ -1,4 +1,5 @@
-// What `weir replay` and `weir suggest` share: which log to read, how to read it, where the report goes.
+// What `weir replay`, `weir suggest` and `weir diff` share: which log to read, how to read it, where the
+// report goes.
 #pragma once
 
 #include <chrono>
@@ -27,9 +28,11 @@ struct LogFlags {
   std::string cost;
   LayoutFlags layout;
   std::string time;
+  std::string time_format;
   std::string zone = "+0000";
   std::string reorder = "60s";  // see --follow
   FilterFlags filter;
+  std::string top;  // fields of which the report tells the values that were denied, with commas between
   bool spread = false;
   bool follow = false;
   bool report_to_stderr = false;  // standard output is taken
@@ -39,11 +42,18 @@ struct LogFlags {
   std::string names;
 
   void add_to(CLI::App& app);
+  // The part of it that says how a log is read and which of its requests count, for a subcommand that finds
+  // the log and its clients otherwise.
+  void add_reading_to(CLI::App& app);
+  void add_output_to(CLI::App& app);
   // --anonymize and --names, of the subcommands that report clients.
   void add_names_to(CLI::App& app);
   // How clients are called in the table and in --json, and on a page.
   sim::Naming naming() const { return anonymize ? sim::Naming::none : sim::Naming::as_is; }
   sim::Naming page_naming() const { return anonymize ? sim::Naming::none : sim::Naming::addresses; }
+  std::vector<std::string> tops() const;
+  // Throws std::runtime_error when `path`, which is to be written, is one of the logs.
+  void refuse_the_log(const std::string& flag, const std::string& path) const;
   // Throws std::runtime_error.
   logs::LogOptions options() const;
 };
@@ -59,6 +69,8 @@ class LogRun {
   LogRun& operator=(const LogRun&) = delete;
 
   logs::LogReader& reader() { return reader_; }
+  // How many fields make a client, or are attributes; those of LogFlags::top come after them.
+  std::size_t key_parts() const { return reader_.options().wanted.key.size() - flags_.tops().size(); }
   // With --follow: what standard output, a terminal, shows until the end, drawn again each second.
   void while_following(std::function<std::string()> shown) { shown_text_ = std::move(shown); }
   // Ended early, so that what was found is not all; Ctrl-C is how --follow ends.
@@ -67,11 +79,16 @@ class LogRun {
   void read(const std::function<void(std::span<const logs::Event>)>& each);
   // The part of a report that is about the log.
   sim::LogReport report() const;
+  // Writes a file beside the report. Where that fails, a disk may be full: deliver() prints the report all
+  // the same, and then throws what this one met.
+  void attempt(const std::function<void()>& write);
+  void failed(const std::string& why) {
+    if (unwritten_.empty()) unwritten_ = why;
+  }
   // Prints or writes the report in the form asked for; returns the exit code.
-  int deliver(const std::string& text, const std::string& json,
-              const std::function<std::string()>& page) const;
+  int deliver(const std::string& text, const std::string& json, const std::function<std::string()>& page);
   // Writes the names file, readable by its owner alone, if one was asked for.
-  void write_names(const std::function<std::string()>& lines) const;
+  void write_names(const std::function<std::string()>& lines);
 
   static bool colour();
 
@@ -93,6 +110,7 @@ class LogRun {
   std::int64_t last_ns_ = 0;
   unsigned __int128 units_ = 0;
   std::int64_t stamps_ns_ = 60'000'000'000;
+  std::string unwritten_;  // what the first attempt() to fail met
 };
 
 }  // namespace weir::cli

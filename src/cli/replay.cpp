@@ -7,10 +7,14 @@
 #include "cli/attribute_flags.hpp"
 #include "cli/commands.hpp"
 #include "cli/decision_file.hpp"
+#include "cli/growing_file.hpp"
 #include "cli/log_flags.hpp"
 #include "cli/plan_flags.hpp"
+#include "logs/first_parts.hpp"
+#include "sim/client_table.hpp"
 #include "sim/file_replay.hpp"
 #include "sim/replay.hpp"
+#include "sim/top_values.hpp"
 #include "sim/warnings.hpp"
 
 namespace weir::inline v0_1::cli {
@@ -23,12 +27,62 @@ struct ReplayFlags {
   AttributeFlags file;
   std::size_t worst = 10;
   std::string decisions;
+  std::string clients;
 };
 
-// What was interrupted is not all, and so not written.
-void finish(DecisionFile* decisions, const LogRun& run) {
-  if (decisions != nullptr && !run.interrupted()) decisions->finish();
-}
+// The files beside the report that have a line for each request, or for each client, and what the report
+// tells of the fields of --top.
+class Beside {
+ public:
+  Beside(const ReplayFlags& flags, LogRun& run, std::unique_ptr<DecisionFile> decisions,
+         std::vector<std::string> limits)
+      : flags_(flags), run_(run), decisions_(std::move(decisions)), tops_(flags.log.tops()) {
+    if (!flags.clients.empty()) clients_.emplace(std::move(limits));
+  }
+
+  template <class... Decided>
+  void decided(const Decided&... decided) {
+    if (!decisions_) return;
+    // A disk that is full ends this file, not the report.
+    try {
+      decisions_->add(decided...);
+    } catch (const std::runtime_error& error) {
+      run_.failed(error.what());
+      decisions_.reset();
+    }
+  }
+  void denied(std::uint64_t client, std::int64_t ns, std::uint32_t by) {
+    if (clients_) clients_->add(client, ns, by);
+  }
+  void top(std::span<const std::string_view> values, std::uint32_t by) {
+    if (!flags_.log.top.empty()) tops_.add(values, by);
+  }
+
+  void tell(std::vector<sim::LimitReport>& limits) const {
+    if (flags_.log.top.empty()) return;
+    for (std::size_t i = 0; i < limits.size(); ++i) limits[i].top = tops_.of(i);
+  }
+  // What was interrupted is not all, and so not written. `name`: a client's, as the log has it.
+  void finish(const std::function<std::string(std::uint64_t)>& name) {
+    constexpr unsigned kOwnerOnly = 0600;
+    if (run_.interrupted()) return;
+    if (decisions_) run_.attempt([this] { decisions_->finish(); });
+    if (!clients_) return;
+    run_.attempt([&] {
+      write_file(flags_.clients, clients_->csv([&](std::uint64_t client) {
+        return sim::called(name(client), client, flags_.log.naming());
+      }),
+                 kOwnerOnly);
+    });
+  }
+
+ private:
+  const ReplayFlags& flags_;
+  LogRun& run_;
+  std::unique_ptr<DecisionFile> decisions_;
+  std::optional<sim::ClientTable> clients_;
+  sim::TopValues tops_;
+};
 
 // What --follow shows of a report that is not final.
 void show_while_following(LogRun& run, const LogFlags& flags, std::function<sim::ReplayReport()> report) {
@@ -41,7 +95,7 @@ void show_while_following(LogRun& run, const LogFlags& flags, std::function<sim:
   });
 }
 
-int deliver(const LogRun& run, const LogFlags& flags, const sim::ReplayReport& report) {
+int deliver(LogRun& run, const LogFlags& flags, const sim::ReplayReport& report) {
   const sim::ReplayReport shown = sim::with_names(report, flags.naming());
   return run.deliver(sim::text_of(shown, LogRun::colour()), sim::json_of(shown), [&report, &flags] {
     return sim::page_of(sim::with_names(report, flags.page_naming()));
@@ -58,6 +112,10 @@ std::vector<sim::Tried> tried(const limits::File& file, const sim::ReplayReport&
   return all;
 }
 
+logs::FirstParts parts_of(LogRun& run) {
+  return {run.reader().clients(), run.reader().options().wanted.key.size(), run.key_parts()};
+}
+
 int replay_file(const ReplayFlags& flags) {
   if (flags.log.key != LogFlags{}.key)
     throw std::runtime_error("key: with --limits each limit says what it counts by");
@@ -67,24 +125,33 @@ int replay_file(const ReplayFlags& flags) {
   sim::FileReplay replay(set, std::move(attributes), flags.worst, flags.log.cost.empty());
   std::unique_ptr<DecisionFile> decisions;
   if (!flags.decisions.empty()) decisions = std::make_unique<DecisionFile>(flags.log, flags.decisions);
+  Beside beside(flags, run, std::move(decisions), {});
+  const logs::Clients& combinations = run.reader().clients();
+  const logs::FirstParts parts = parts_of(run);
   const auto so_far = [&] {
     sim::LogReport log = run.report();
     log.key = replay.key();
     log.clients = replay.clients();
     sim::ReplayReport report = replay.report();
     log.warnings = sim::warnings_of(log, replay.some_names(), tried(set->file(), report));
+    std::vector<sim::LimitReport> together(1);
+    beside.tell(together);
+    report.limits[0].top = std::move(together[0].top);
     report.log = std::move(log);
     return report;
   };
   show_while_following(run, flags.log, so_far);
   run.read([&](std::span<const logs::Event> events) {
     for (const logs::Event& event : events) {
-      const sim::FileReplay::Taken taken = replay.take(event, run.reader().clients());
-      if (decisions) decisions->add(event, taken);
+      const sim::FileReplay::Taken taken = replay.take(event, combinations);
+      beside.decided(event, taken);
+      if (taken.error) continue;
+      beside.denied(taken.client_number, event.ns, taken.allowed ? 0 : 1);
+      beside.top(parts.rest(event.client), taken.allowed ? 0 : 1);
     }
   });
   const sim::ReplayReport report = so_far();
-  finish(decisions.get(), run);
+  beside.finish([&replay](std::uint64_t client) { return replay.name(client); });
   run.write_names([&replay] { return replay.names(); });
   return deliver(run, flags.log, report);
 }
@@ -104,16 +171,19 @@ std::vector<core::Rule> rules_of(const std::vector<std::string>& limits) {
 }
 
 // Runs a replay and reports it. `plans` or nothing: then all of the limits are of every client.
-int replay_with(const ReplayFlags& flags, LogRun& run, sim::Replay& replay,
+int replay_with(const ReplayFlags& flags, LogRun& run, logs::FirstParts& parts, sim::Replay& replay,
                 const std::vector<core::Rule>& rules, const Plans* plans) {
-  const logs::Clients& clients = run.reader().clients();
-  const std::size_t key_parts = run.reader().options().wanted.key.size();
+  const logs::Clients& clients = parts.clients();
+  const std::size_t key_parts = run.key_parts();
   std::unique_ptr<DecisionFile> decisions;
   if (!flags.decisions.empty())
     decisions = std::make_unique<DecisionFile>(flags.log, flags.decisions, replay.answered());
+  Beside beside(flags, run, std::move(decisions), replay.answered());
   const auto so_far = [&] {
     sim::LogReport log = run.report();
+    log.clients = clients.count();
     sim::ReplayReport report = replay.report(clients, key_parts);
+    beside.tell(report.limits);
     std::vector<sim::Tried> tried;
     for (std::size_t i = 0; i < rules.size(); ++i)
       tried.push_back({rules[i], report.limits[i + (plans != nullptr ? 1 : 0)].denied});
@@ -124,29 +194,37 @@ int replay_with(const ReplayFlags& flags, LogRun& run, sim::Replay& replay,
   };
   show_while_following(run, flags.log, so_far);
   run.read([&](std::span<const logs::Event> events) {
-    for (const logs::Event& event : events) {
-      replay.take(event);
-      if (decisions) decisions->add(event, clients, key_parts, replay.answers());
+    for (const logs::Event& read : events) {
+      logs::Event event = read;
+      event.client = parts.client_of(read.client);
+      const std::uint32_t denied = replay.take(event);
+      beside.decided(event, clients, key_parts, replay.answers());
+      beside.denied(event.client, event.ns, denied);
+      if (!flags.log.top.empty()) beside.top(parts.rest(read.client), denied);
     }
   });
   const sim::ReplayReport report = so_far();
-  finish(decisions.get(), run);
+  beside.finish([&](std::uint64_t client) {
+    return logs::shown(clients.name(static_cast<std::uint32_t>(client)), key_parts);
+  });
   run.write_names([&] { return sim::names_of(clients, key_parts); });
   return deliver(run, flags.log, report);
 }
 
 int replay_plans(const ReplayFlags& flags) {
   LogRun run(flags.log);
-  Plans plans(flags.plans, flags.limits, run.reader().clients(), run.reader().options().wanted.key.size());
+  logs::FirstParts parts = parts_of(run);
+  Plans plans(flags.plans, flags.limits, parts.clients(), run.key_parts());
   std::vector<core::Rule> rules;
   for (const sim::Replay::Plan& each : plans.all()) rules.push_back(each.rule);
   sim::Replay replay(
       plans.name(), plans.all(), [&plans](std::uint32_t client) { return plans.of(client); }, flags.worst);
-  return replay_with(flags, run, replay, rules, &plans);
+  return replay_with(flags, run, parts, replay, rules, &plans);
 }
 
 int replay(ReplayFlags flags) {
   flags.log.report_to_stderr = flags.decisions == "-";
+  flags.log.refuse_the_log("clients", flags.clients);
   if (flags.limits.empty() && flags.file.path.empty())
     throw std::runtime_error("--limit or --limits is required (see weir replay --help)");
   if (!flags.limits.empty() && !flags.file.path.empty())
@@ -161,8 +239,9 @@ int replay(ReplayFlags flags) {
   if (flags.plans.any()) return replay_plans(flags);
   const std::vector<core::Rule> rules = rules_of(flags.limits);
   LogRun run(flags.log);
+  logs::FirstParts parts = parts_of(run);
   sim::Replay replay(rules, flags.worst);
-  return replay_with(flags, run, replay, rules, nullptr);
+  return replay_with(flags, run, parts, replay, rules, nullptr);
 }
 
 }  // namespace
@@ -189,6 +268,13 @@ void add_replay(CLI::App& app, int& result) {
       ->add_option("--decisions", flags->decisions,
                    "also write a line for each request: CSV, or JSON lines as .jsonl")
       ->type_name("FILE");
+  replay_app
+      ->add_option("--clients", flags->clients, "also write a line of CSV for each client, denied or not")
+      ->type_name("FILE");
+  replay_app
+      ->add_option("--top", flags->log.top,
+                   "fields of which to list the values denied most, as in path,agent")
+      ->type_name("FIELDS");
   replay_app->add_option("--worst", flags->worst, "how many of the worst clients to list, up to 1000")
       ->type_name("N")
       ->check(CLI::Range(0, 1000).description(""))

@@ -25,6 +25,7 @@ struct SuggestFlags {
   std::string deny_clients;
   std::string deny_requests;
   std::string good;
+  std::string bad;
   std::string today;
   bool as_limits = false;
 };
@@ -46,10 +47,19 @@ double parse_share(const char* flag, std::string_view text) {
   return value;
 }
 
+// "5" is a count, where "0.1%" and "0.001" are shares; 0 is both.
+std::optional<std::uint64_t> parse_count(std::string_view text) {
+  std::uint64_t count = 0;
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, count);
+  if (error != std::errc{} || rest != end || count == 0) return std::nullopt;
+  return count;
+}
+
 // One client a line, spelled as reports show the key; empty lines and # comments are skipped.
-std::unordered_set<std::string> read_good(const std::string& path) {
+std::unordered_set<std::string> read_clients(const std::string& flag, const std::string& path) {
   const auto read = core::read_regular_file(path);
-  if (!read) throw std::runtime_error("good: cannot open '" + path + "': " + read.error());
+  if (!read) throw std::runtime_error(flag + ": cannot open '" + path + "': " + read.error());
   std::istringstream file(*read);
   std::unordered_set<std::string> names;
   std::string line;
@@ -60,52 +70,72 @@ std::unordered_set<std::string> read_good(const std::string& path) {
     core::append_address(line, {}, name);
     names.insert(name);
   }
-  if (names.empty()) throw std::runtime_error("good: '" + path + "' contains no clients");
+  if (names.empty()) throw std::runtime_error(flag + ": '" + path + "' contains no clients");
   return names;
 }
 
-int suggest(const SuggestFlags& flags) {
-  const int criteria = (flags.deny_clients.empty() ? 0 : 1) + (flags.deny_requests.empty() ? 0 : 1) +
-                       (flags.good.empty() ? 0 : 1);
-  if (flags.as_limits && (flags.log.json || !flags.log.html.empty()))
-    throw std::runtime_error("as-limits: the answer is either a piece of a limits file or JSON or a page");
-  if (criteria != 1) {
-    throw std::runtime_error("give exactly one of --deny-clients, --deny-requests and --good");
-  }
-  sim::SuggestReport report;
-  if (!flags.deny_clients.empty()) report.deny_clients = parse_share("deny-clients", flags.deny_clients);
-  if (!flags.deny_requests.empty()) report.deny_requests = parse_share("deny-requests", flags.deny_requests);
-  std::unordered_set<std::string> good;
-  if (!flags.good.empty()) good = read_good(flags.good);
-
-  std::vector<core::Rule> today;
-  if (!flags.today.empty()) {
-    const auto rule = core::Rule::parse(flags.today);
-    if (!rule) throw std::runtime_error("today: " + rule.error());
-    today.push_back(*rule);
+// The events of a log, those of clients that are known to be bad apart: what a limit denies them is its
+// purpose.
+class Events {
+ public:
+  Events(const SuggestFlags& flags, LogRun& run)
+      : clients_(run.reader().clients()), parts_(run.reader().options().wanted.key.size()) {
+    if (!flags.bad.empty()) bad_names_ = read_clients("bad", flags.bad);
   }
 
-  LogRun run(flags.log);
-  sim::EventSpool events;
-  run.read([&events](std::span<const logs::Event> some) { events.add(some); });
-  report.log = run.report();
+  void add(std::span<const logs::Event> some) {
+    if (bad_names_.empty()) {
+      others.add(some);
+      requests += some.size();
+      return;
+    }
+    for (const logs::Event& event : some) {
+      const bool one = is_bad(event.client);
+      requests += one ? 0 : 1;
+      (one ? bad : others).add({&event, 1});
+    }
+  }
+  bool is_bad(std::uint32_t client) {
+    if (bad_names_.empty()) return false;
+    for (; known_.size() <= client; known_.push_back(bad_names_.contains(
+             logs::shown(clients_.name(static_cast<std::uint32_t>(known_.size())), parts_)))) {
+    }
+    return known_[client];
+  }
 
-  const logs::Clients& clients = run.reader().clients();
+  sim::EventSpool others;
+  sim::EventSpool bad;
+  std::uint64_t requests = 0;  // of the others
+
+ private:
+  const logs::Clients& clients_;
+  std::size_t parts_;
+  std::unordered_set<std::string> bad_names_;
+  std::vector<bool> known_;  // of each client so far, whether it is a bad one
+};
+
+// What may be denied, in numbers of this log.
+sim::Criterion criterion_of(const SuggestFlags& flags, sim::SuggestReport& report,
+                            const logs::Clients& clients, std::size_t key_parts) {
   sim::Criterion criterion;
-  if (report.deny_clients) {
-    criterion.most = static_cast<std::uint64_t>(std::floor(*report.deny_clients * clients.count()));
+  if (report.count_of_clients) {
+    criterion.most = *report.count_of_clients;
+    report.clients_that_may_be_denied = criterion.most;
+  } else if (report.deny_clients) {
+    criterion.most =
+        static_cast<std::uint64_t>(std::floor(*report.deny_clients * static_cast<double>(report.clients)));
     report.clients_that_may_be_denied = criterion.most;
   } else if (report.deny_requests) {
     criterion.kind = sim::Criterion::Kind::requests;
-    criterion.most = static_cast<std::uint64_t>(
-        std::floor(*report.deny_requests * static_cast<double>(report.log.stats.requests)));
+    criterion.most =
+        static_cast<std::uint64_t>(std::floor(*report.deny_requests * static_cast<double>(report.requests)));
   } else {
+    const std::unordered_set<std::string> good = read_clients("good", flags.good);
     criterion.kind = sim::Criterion::Kind::good;
     criterion.good.resize(clients.count());
     std::uint64_t found = 0;
     for (std::uint32_t client = 0; client < clients.count(); ++client) {
-      const bool one =
-          good.contains(logs::shown(clients.name(client), run.reader().options().wanted.key.size()));
+      const bool one = good.contains(logs::shown(clients.name(client), key_parts));
       criterion.good[client] = one;
       found += one ? 1 : 0;
     }
@@ -117,7 +147,50 @@ int suggest(const SuggestFlags& flags) {
                    good.size() - static_cast<std::size_t>(found), good.size());
     }
   }
-  sim::Suggest(events, clients.count(), std::move(criterion)).run(report, today);
+  return criterion;
+}
+
+int suggest(const SuggestFlags& flags) {
+  const int criteria = (flags.deny_clients.empty() ? 0 : 1) + (flags.deny_requests.empty() ? 0 : 1) +
+                       (flags.good.empty() ? 0 : 1);
+  if (flags.as_limits && (flags.log.json || !flags.log.html.empty()))
+    throw std::runtime_error("as-limits: the answer is either a piece of a limits file or JSON or a page");
+  if (criteria != 1) {
+    throw std::runtime_error("give exactly one of --deny-clients, --deny-requests and --good");
+  }
+  sim::SuggestReport report;
+  report.count_of_clients = parse_count(flags.deny_clients);
+  if (!flags.deny_clients.empty() && !report.count_of_clients)
+    report.deny_clients = parse_share("deny-clients", flags.deny_clients);
+  if (!flags.deny_requests.empty()) report.deny_requests = parse_share("deny-requests", flags.deny_requests);
+  if (!flags.good.empty()) read_clients("good", flags.good);  // says at once what is wrong with it
+
+  std::vector<core::Rule> today;
+  if (!flags.today.empty()) {
+    const auto rule = core::Rule::parse(flags.today);
+    if (!rule) throw std::runtime_error("today: " + rule.error());
+    today.push_back(*rule);
+  }
+
+  LogRun run(flags.log);
+  Events events(flags, run);
+  run.read([&events](std::span<const logs::Event> some) { events.add(some); });
+  report.log = run.report();
+
+  const logs::Clients& clients = run.reader().clients();
+  std::uint64_t bad = 0;
+  for (std::uint32_t client = 0; client < clients.count(); ++client) bad += events.is_bad(client) ? 1 : 0;
+  report.requests = events.requests;
+  report.clients = clients.count() - bad;
+  if (!flags.bad.empty()) {
+    if (bad == 0) throw std::runtime_error("bad: none of the clients in '" + flags.bad + "' is in the log");
+    if (report.clients == 0)
+      throw std::runtime_error("bad: all clients of the log are in '" + flags.bad + "'");
+    report.bad_clients = bad;
+  }
+  sim::Criterion criterion = criterion_of(flags, report, clients, run.reader().options().wanted.key.size());
+  sim::Suggest(events.others, clients.count(), std::move(criterion)).run(report, today);
+  if (bad > 0) sim::Suggest::try_on_bad(events.bad, report);
   const logs::Wanted& wanted = run.reader().options().wanted;
   std::vector<sim::Tried> tried;
   for (const sim::Suggestion& each : report.suggestions)
@@ -137,11 +210,15 @@ void add_suggest(CLI::App& app, int& result) {
   suggest_app->option_defaults()->group("Limits");
   suggest_app
       ->add_option("--deny-clients", flags->deny_clients,
-                   "share of the clients that may be denied, as in 0.1%")
-      ->type_name("SHARE");
+                   "clients that may be denied: a share, as in 0.1%, or a number, as in 5")
+      ->type_name("SHARE|N");
   suggest_app->add_option("--deny-requests", flags->deny_requests, "share of the requests that may be denied")
       ->type_name("SHARE");
   suggest_app->add_option("--good", flags->good, "file of clients, one a line, none of which may be denied")
+      ->type_name("FILE");
+  suggest_app
+      ->add_option("--bad", flags->bad,
+                   "file of clients, one a line, that should be denied: they count apart")
       ->type_name("FILE");
   suggest_app->add_option("--today", flags->today, "the limit that there is, to compare with")
       ->type_name("LIMIT");

@@ -14,11 +14,42 @@
 #include <stdexcept>
 #include <utility>
 
+#include "logs/shell_word.hpp"
+
 namespace weir::inline v0_1::logs {
 namespace {
 
+constexpr const char* kStandardInput = "standard input";
+constexpr std::size_t kLooksAt = 16;  // bytes, for what a file is
 constexpr std::size_t kRawBytes = std::size_t{256} << 10;
 constexpr int kLookMs = 100;  // how often a file that is followed is looked at
+
+// What a file may be that is neither text nor what zlib or zstd unpacks: how it begins, and the command
+// that makes text of it.
+struct Other {
+  std::string_view begin;
+  const char* what;
+  const char* command;
+};
+constexpr std::array<Other, 7> kOthers{{{"\xFD"
+                                         "7zXZ",
+                                         "compressed by xz", "xz -dc"},
+                                        {"BZh", "compressed by bzip2", "bzip2 -dc"},
+                                        {"\x04\x22\x4D\x18", "compressed by lz4", "lz4 -dc"},
+                                        {"\x1F\x9D", "compressed by compress", "gzip -dc"},
+                                        {"PK\x03\x04", "a zip archive", "unzip -p"},
+                                        {"\xFF\xFE", "text in UTF-16", "iconv -f UTF-16 -t UTF-8"},
+                                        {"\xFE\xFF", "text in UTF-16", "iconv -f UTF-16 -t UTF-8"}}};
+
+// Text of ASCII in UTF-16 without a mark has a zero in every second byte.
+const char* utf16_without_mark(std::string_view begin) {
+  if (begin.size() < kLooksAt) return nullptr;
+  std::array<int, 2> zeros{};
+  for (std::size_t i = 0; i < kLooksAt; ++i) zeros[i % 2] += begin[i] == '\0' ? 1 : 0;
+  if (zeros[0] == 0 && zeros[1] == kLooksAt / 2) return "iconv -f UTF-16LE -t UTF-8";
+  if (zeros[1] == 0 && zeros[0] == kLooksAt / 2) return "iconv -f UTF-16BE -t UTF-8";
+  return nullptr;
+}
 
 }  // namespace
 
@@ -100,7 +131,7 @@ class Input::Zstd : public Decoder {
 };
 
 Input::Input(const std::string& path, const std::atomic<bool>& stop, bool follow)
-    : path_(path == "-" ? "standard input" : path), stop_(stop), follow_(follow), raw_(new char[kRawBytes]) {
+    : path_(path == "-" ? kStandardInput : path), stop_(stop), follow_(follow), raw_(new char[kRawBytes]) {
   fd_ = path == "-" ? ::dup(STDIN_FILENO) : ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd_ < 0) fail(std::string("cannot be opened: ") + std::strerror(errno));
   struct stat status{};
@@ -111,18 +142,20 @@ Input::Input(const std::string& path, const std::atomic<bool>& stop, bool follow
   waits_ = !S_ISREG(status.st_mode);
   posix_fadvise(fd_, 0, 0, POSIX_FADV_SEQUENTIAL);
   if (follow_) {
-    std::array<unsigned char, 2> begin{};
-    const bool gzip =
-        !waits_ && ::pread(fd_, begin.data(), begin.size(), 0) == 2 && begin[0] == 0x1F && begin[1] == 0x8B;
-    if (!gzip) return;
-    ::close(fd_);
-    fail("is compressed, so it cannot be followed");
+    std::array<char, kLooksAt> begin{};
+    const ssize_t got = waits_ ? 0 : ::pread(fd_, begin.data(), begin.size(), 0);
+    try {
+      look_at({begin.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0))});
+      if (decoder_) fail("is compressed, so it cannot be followed");
+    } catch (...) {
+      ::close(fd_);
+      throw;
+    }
+    return;
   }
   try {
-    while (raw_end_ < 4 && !raw_ended_) fill();
-    const std::string_view begin(raw_.get(), raw_end_);
-    if (begin.starts_with("\x1f\x8b")) decoder_ = std::make_unique<Gzip>();
-    if (begin.starts_with("\x28\xb5\x2f\xfd")) decoder_ = std::make_unique<Zstd>();
+    while (raw_end_ < kLooksAt && !raw_ended_) fill();
+    look_at({raw_.get(), raw_end_});
   } catch (...) {
     ::close(fd_);
     throw;
@@ -130,6 +163,24 @@ Input::Input(const std::string& path, const std::atomic<bool>& stop, bool follow
 }
 
 Input::~Input() { ::close(fd_); }
+
+// What its first bytes say of it. A file of another kind would be read as lines that make no sense.
+void Input::look_at(std::string_view begin) {
+  if (begin.starts_with("\x1f\x8b")) decoder_ = std::make_unique<Gzip>();
+  if (begin.starts_with("\x28\xb5\x2f\xfd")) decoder_ = std::make_unique<Zstd>();
+  const auto refuse = [this](const char* what, const std::string& command) {
+    const std::string word = path_ == kStandardInput ? "" : " " + shell_word(path_);
+    fail(std::string("is ") + what + ", and not plain text, gzip or zstd; " + command + word +
+         " makes text of it, which - reads from a pipe");
+  };
+  for (const Other& each : kOthers) {
+    // "BZh" alone may begin a line.
+    const bool bzip2 = each.begin == "BZh";
+    if (begin.starts_with(each.begin) && (!bzip2 || begin.substr(4).starts_with("1AY")))
+      refuse(each.what, each.command);
+  }
+  if (const char* const command = utf16_without_mark(begin)) refuse("text in UTF-16", command);
+}
 
 void Input::fail(const std::string& what) const { throw std::runtime_error(path_ + ": " + what); }
 

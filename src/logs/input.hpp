@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 
 namespace weir::inline v0_1::logs {
 
@@ -42,6 +43,7 @@ class Input {
   std::size_t read_raw(char* out, std::size_t size);
   std::size_t read_followed(char* out, std::size_t size);
   bool moved_on();
+  void look_at(std::string_view begin);
   void fill();
   [[noreturn]] void fail(const std::string& what) const;
 

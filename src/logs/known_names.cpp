@@ -27,8 +27,9 @@ const Names kTime = {"start_time",
                      "cri.time",
                      "docker.time",
                      "syslog.time"};
-const Names kClient = {"client",
-                       "ip",
+// A client may be an application; an ip is an address.
+const Names kClient = {"ip",
+                       "client",
                        "client_ip",
                        "remote_addr",
                        "remote_ip",

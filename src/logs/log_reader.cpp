@@ -1,5 +1,7 @@
 #include "logs/log_reader.hpp"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <condition_variable>
 #include <exception>
@@ -214,6 +216,24 @@ class LogReader::Merge {
   bool known_ = true;
 };
 
+namespace {
+
+// Two names may be one file, whose requests would count twice.
+void refuse_twice(const std::vector<std::string>& files) {
+  std::map<std::pair<dev_t, ino_t>, std::string> seen;
+  for (const std::string& path : files) {
+    struct stat status{};
+    if (path == "-" || ::stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) continue;
+    const auto [first, is_new] = seen.try_emplace({status.st_dev, status.st_ino}, path);
+    if (is_new) continue;
+    throw std::runtime_error(path + ": is given twice" +
+                             (first->second == path ? "" : ", first as " + first->second) +
+                             ", so its requests would count twice");
+  }
+}
+
+}  // namespace
+
 LogReader::LogReader(LogOptions options, const std::atomic<bool>& stop)
     : options_(std::move(options)), stop_(stop) {
   if (std::count(options_.files.begin(), options_.files.end(), "-") > 1) {
@@ -221,6 +241,7 @@ LogReader::LogReader(LogOptions options, const std::atomic<bool>& stop)
   }
   if (options_.follow && options_.files.size() != 1)
     throw std::runtime_error("follow: expected one log, not " + std::to_string(options_.files.size()));
+  refuse_twice(options_.files);
 }
 
 void LogReader::run(const std::function<void(std::span<const Event>)>& each,

@@ -1,5 +1,6 @@
 #include "logs/log_time.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <cstring>
@@ -12,6 +13,15 @@ constexpr std::int64_t kSecond = 1'000'000'000;
 constexpr std::int64_t kDay = 86'400;
 constexpr std::int64_t kEnd = 4'102'444'800 * kSecond;  // 2100-01-01
 
+// Of a number nothing else tells what it is. A duration, a serial day of Excel and seconds since 2001 are
+// before 2000 as a time since 1970, and so are a FILETIME and ticks of 100 ns since the year 1, as
+// nanoseconds; seconds since 1900 are after 2079.
+constexpr std::int64_t kFirstNumber = 946'684'800 * kSecond;     // 2000-01-01
+constexpr std::int64_t kEndOfNumbers = 3'471'292'800 * kSecond;  // 2080-01-01
+
+constexpr TimeFault kNoCount =
+    "the number is not a time from 2000 to 2079 in s, ms, us or ns since 1970; --time-format reads excel, "
+    "filetime, webkit and ticks";
 constexpr TimeFault kNotATime = "the time is in no known format";
 constexpr TimeFault kNoSuchTime = "the time does not exist";
 constexpr TimeFault kOutside = "the time is before 1970 or after 2099";
@@ -62,28 +72,17 @@ TimeFault clock_of(std::string_view text, std::size_t& at, std::int64_t& ns) {
   return nullptr;
 }
 
-TimeFault together(std::int64_t day, std::int64_t clock_ns, std::int32_t zone_s, std::int64_t& ns) {
-  // Years 0 to 9999 are far from an overflow in seconds, but not in nanoseconds.
-  const std::int64_t second = day * kDay - zone_s;
-  if (second < -2 * kDay || second > kEnd / kSecond) return kOutside;
-  ns = second * kSecond + clock_ns;
-  return ns < 0 || ns >= kEnd ? kOutside : nullptr;
-}
-
 }  // namespace
 
-bool parse_zone(std::string_view text, std::int32_t& seconds) {
-  if (text == "Z" || text == "z" || text == "UTC" || text == "GMT") {
-    seconds = 0;
-    return true;
-  }
-  const bool colon = text.size() == 6 && text[3] == ':';
-  if ((text.size() != 5 && !colon) || (text[0] != '+' && text[0] != '-')) return false;
-  const int hours = number(text, 1, 2);
-  const int minutes = number(text, colon ? 4 : 3, 2);
-  if (hours < 0 || hours > 23 || minutes < 0 || minutes > 59) return false;
-  seconds = (hours * 3600 + minutes * 60) * (text[0] == '-' ? -1 : 1);
-  return true;
+TimeFault TimeReader::in_zone(std::int64_t local_s, std::int64_t ns_of_it, std::optional<std::int32_t> own,
+                              std::int64_t& ns) {
+  const std::int64_t second = local_s - (own ? *own : zone_.offset_at(local_s, last_s_));
+  // Years 0 to 9999 are far from an overflow in seconds, but not in nanoseconds.
+  if (second < -2 * kDay || second > kEnd / kSecond) return kOutside;
+  ns = second * kSecond + ns_of_it;
+  if (ns < 0 || ns >= kEnd) return kOutside;
+  last_s_ = second;
+  return nullptr;
 }
 
 TimeFault TimeReader::read_clf(std::string_view text, std::int64_t& ns) {
@@ -100,12 +99,13 @@ TimeFault TimeReader::read_clf(std::string_view text, std::int64_t& ns) {
   std::size_t at = 12;
   std::int64_t clock_ns = 0;
   if (const TimeFault fault = clock_of(text, at, clock_ns)) return fault;
-  std::int32_t zone = zone_s_;
-  if (at < text.size() && (text[at] != ' ' || !parse_zone(text.substr(at + 1), zone))) return kNotATime;
-  return together(day_, clock_ns, zone, ns);
+  std::optional<std::int32_t> own;
+  if (at < text.size() && (text[at] != ' ' || !parse_zone(text.substr(at + 1), own.emplace())))
+    return kNotATime;
+  return in_zone(day_ * kDay + clock_ns / kSecond, clock_ns % kSecond, own, ns);
 }
 
-TimeFault TimeReader::read_iso(std::string_view text, std::int64_t& ns) const {
+TimeFault TimeReader::read_iso(std::string_view text, std::int64_t& ns) {
   const int year = number(text, 0, 4);
   const int month = number(text, 5, 2);
   const int day = number(text, 8, 2);
@@ -116,29 +116,29 @@ TimeFault TimeReader::read_iso(std::string_view text, std::int64_t& ns) const {
   std::size_t at = 11;
   std::int64_t clock_ns = 0;
   if (const TimeFault fault = clock_of(text, at, clock_ns)) return fault;
-  std::int32_t zone = zone_s_;
+  std::optional<std::int32_t> own;
   if (at < text.size() && text[at] == ' ') ++at;
-  if (at < text.size() && !parse_zone(text.substr(at), zone)) return kNotATime;
-  return together(*days, clock_ns, zone, ns);
+  if (at < text.size() && !parse_zone(text.substr(at), own.emplace())) return kNotATime;
+  return in_zone(*days * kDay + clock_ns / kSecond, clock_ns % kSecond, own, ns);
 }
 
 TimeFault TimeReader::read_number(std::string_view text, std::int64_t& ns) {
   std::int64_t whole = 0;
   const char* const end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data(), end, whole);
-  if (error == std::errc::result_out_of_range) return kOutside;
-  if (error != std::errc{}) return kNotATime;
+  const bool fraction = rest != end;
+  if (error == std::errc::invalid_argument || (fraction && (*rest != '.' || rest + 1 == end)))
+    return kNotATime;
+  if (fraction && !std::all_of(rest + 1, end, digit)) return kNotATime;
+  if (error == std::errc::result_out_of_range) return kNoCount;
   // The magnitude tells the unit: logs are not from the year 5138 (in seconds) or 1973 (in milliseconds).
   std::int64_t unit = 1;
   if (whole < 100'000'000'000'000'000) unit = 1'000;
   if (whole < 100'000'000'000'000) unit = 1'000'000;
   if (whole < 100'000'000'000) unit = kSecond;
-  if (whole < 0 || whole >= kEnd / unit) return kOutside;
+  if (whole < kFirstNumber / unit || whole >= kEndOfNumbers / unit) return kNoCount;
   ns = whole * unit;
-  if (rest == end) return nullptr;
-  if (*rest != '.' || rest + 1 == end) return kNotATime;
-  for (const char* at = rest + 1; at != end; ++at) {
-    if (!digit(*at)) return kNotATime;
+  for (const char* at = rest + 1; at < end; ++at) {
     unit /= 10;
     ns += (*at - '0') * unit;
   }
@@ -146,11 +146,22 @@ TimeFault TimeReader::read_number(std::string_view text, std::int64_t& ns) {
 }
 
 TimeFault TimeReader::read(std::string_view text, std::int64_t& ns) {
+  if (format_) return read_format(text, ns);
   if (text.size() >= 2 && text.front() == '[' && text.back() == ']') text = text.substr(1, text.size() - 2);
   if (text.empty()) return kNotATime;
   if (text.size() > 4 && (text[4] == '-' || text[4] == '/')) return read_iso(text, ns);
   if (text.size() > 2 && text[2] == '/') return read_clf(text, ns);
+  if (text.size() >= 5 && text[2] == ':' && number(text, 0, 2) >= 0 && number(text, 3, 2) >= 0)
+    return kNoDate;
   return read_number(text, ns);
+}
+
+TimeFault TimeReader::read_format(std::string_view text, std::int64_t& ns) {
+  TimeFormat::Moment moment;
+  if (const TimeFault fault = format_->read(text, moment)) return fault;
+  if (moment.names_zone && !zone_.is_place())
+    return "the time names its zone in letters; --zone Area/City says which it is";
+  return in_zone(moment.second, moment.ns, moment.zone_s, ns);
 }
 
 }  // namespace weir::logs

@@ -3,17 +3,23 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string_view>
+
+#include "logs/time_format.hpp"
+#include "logs/zone.hpp"
 
 namespace weir::inline v0_1::logs {
 
-// What is wrong with a time, or nullptr.
-using TimeFault = const char*;
+// What is said of a time that has no date, such as 05:49:47; told by its address.
+inline constexpr char kNoDateText[] = "the time has no date; --time DATE,TIME names two fields";
+inline constexpr TimeFault kNoDate = kNoDateText;
 
 class TimeReader {
  public:
-  // `zone_s`: seconds east of Greenwich, for times that name no zone.
-  explicit TimeReader(std::int32_t zone_s = 0) : zone_s_(zone_s) {}
+  // `zone`: of times that name none. `format`: how they are written, where it is said.
+  explicit TimeReader(Zone zone = Zone(), std::optional<TimeFormat> format = {})
+      : zone_(zone), format_(std::move(format)) {}
 
   // "21/Nov/2026:05:49:47.5 +0100", ISO 8601 with dashes or slashes, or a number (docs/replay.md). At most
   // nine decimals count.
@@ -21,17 +27,21 @@ class TimeReader {
   // Only the first of these forms, the one between a log's brackets.
   TimeFault read_clf(std::string_view text, std::int64_t& ns);
 
- private:
-  TimeFault read_iso(std::string_view text, std::int64_t& ns) const;
-  static TimeFault read_number(std::string_view text, std::int64_t& ns);
+  bool has_format() const { return format_.has_value(); }
 
-  std::int32_t zone_s_;
+ private:
+  TimeFault read_iso(std::string_view text, std::int64_t& ns);
+  static TimeFault read_number(std::string_view text, std::int64_t& ns);
+  TimeFault read_format(std::string_view text, std::int64_t& ns);
+  TimeFault in_zone(std::int64_t local_s, std::int64_t ns_of_it, std::optional<std::int32_t> own,
+                    std::int64_t& ns);
+
+  Zone zone_;
+  std::optional<TimeFormat> format_;
+  std::int64_t last_s_ = 0;  // UTC, of the time read last
   // The last line's day, since most lines have the same: its text and its days since 1970.
   std::array<char, 11> day_text_{};
   std::int64_t day_ = 0;
 };
-
-// "+0100", "-05:30", "Z": seconds east of Greenwich. False for anything else.
-bool parse_zone(std::string_view text, std::int32_t& seconds);
 
 }  // namespace weir::logs

@@ -37,7 +37,8 @@ constexpr Row kRows[] = {
     {"1795240187593.5", 1795240187 * kSecond + 593'500'000},
     {"1795240187593000", 1795240187 * kSecond + 593'000'000},
     {"1795240187593000001", 1795240187 * kSecond + 593'000'001},
-    {"0", 0},
+    {"946684800", 946684800 * kSecond},
+    {"3471292799.5", 3471292799 * kSecond + 500'000'000},
 };
 
 TEST(LogTime, is_read_in_every_spelling) {
@@ -53,7 +54,7 @@ TEST(LogTime, without_a_zone_is_in_the_given_one) {
   std::int32_t zone = 0;
   ASSERT_TRUE(parse_zone("-05:30", zone));
   EXPECT_EQ(zone, -(5 * 3600 + 30 * 60));
-  TimeReader reader(zone);
+  TimeReader reader{Zone(zone)};
   std::int64_t ns = 0;
   ASSERT_EQ(reader.read("2026-11-21T05:49:47", ns), nullptr);
   EXPECT_EQ(ns, (1795240187 + 5 * 3600 + 30 * 60) * kSecond);
@@ -68,6 +69,9 @@ struct Refused {
 
 constexpr const char* kUnknown = "the time is in no known format";
 constexpr const char* kNever = "the time does not exist";
+constexpr const char* kNoCount =
+    "the number is not a time from 2000 to 2079 in s, ms, us or ns since 1970; --time-format reads excel, "
+    "filetime, webkit and ticks";
 constexpr const char* kOutside = "the time is before 1970 or after 2099";
 constexpr Refused kRefused[] = {
     {"", kUnknown},
@@ -94,11 +98,22 @@ constexpr Refused kRefused[] = {
     {"01/Jan/2100:00:00:00 +0000", kOutside},
     {"01/Jan/0000:00:00:00 +0000", kOutside},
     {"9999-12-31T23:59:59Z", kOutside},
-    {"-1", kOutside},
-    {"4102444800", kOutside},
-    {"4102444800000", kOutside},
-    {"9223372036854775807", kOutside},
-    {"9223372036854775808", kOutside},
+    {"05:49:47", "the time has no date; --time DATE,TIME names two fields"},
+    {"05:49", "the time has no date; --time DATE,TIME names two fields"},
+    {"-1", kNoCount},
+    {"0", kNoCount},
+    {"0.253", kNoCount},       // a duration
+    {"812", kNoCount},         // another
+    {"46347.2428", kNoCount},  // a day of Excel
+    {"816932987", kNoCount},   // seconds since 2001, as Apple counts
+    {"946684799", kNoCount},
+    {"3471292800", kNoCount},
+    {"4004228987", kNoCount},          // seconds since 1900, as NTP counts
+    {"134397137870000000", kNoCount},  // a FILETIME
+    {"639309377870000000", kNoCount},  // ticks
+    {"13439713787000000", kNoCount},   // microseconds since 1601, as Chromium counts
+    {"9223372036854775807", kNoCount},
+    {"9223372036854775808", kNoCount},
 };
 
 TEST(LogTime, refuses_what_is_not_a_time) {

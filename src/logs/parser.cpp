@@ -34,11 +34,10 @@ bool lacks(std::string_view value) { return value.empty() || value == "-"; }
 }  // namespace
 
 Parser::Parser(const Layout& layout, const Wanted& wanted, std::string_view line)
-    : times_(wanted.zone_s), may_lack_(wanted.may_lack) {
-  const std::string time = wanted.time.empty() ? "time" : wanted.time;
-  slots_.push_back({time, wanted.time.empty() ? names_of(time) : std::vector<std::string>{time}, "--time"});
+    : times_(wanted.zone, wanted.time_format), may_lack_(wanted.may_lack) {
+  add_times(wanted.time);
   if (wanted.key.empty()) key_.push_back(add({"ip", true, wanted.prefixes, {}, false}, !may_lack_, slots_));
-  for (const Wanted::Part& part : wanted.key) key_.push_back(add(part, !may_lack_, slots_));
+  for (const Wanted::Part& part : wanted.key) key_.push_back(add(part, !may_lack_ && !part.may_lack, slots_));
   for (const Wanted::Part& part : wanted.also) also_parts_.push_back(add(part, false, slots_));
   if (!wanted.cost.empty()) {
     cost_ = slots_.size();
@@ -53,6 +52,28 @@ Parser::Parser(const Layout& layout, const Wanted& wanted, std::string_view line
   splitter_ = make_splitter(layout, slots_, line);
 }
 
+// The slot of the time is the first. Of "date,clock" that is the clock's.
+void Parser::add_times(const std::string& time) {
+  const std::size_t comma = time.rfind(',');
+  const std::string last = time.empty() ? "time" : time.substr(comma == std::string::npos ? 0 : comma + 1);
+  slots_.push_back({last, time.empty() ? names_of(last) : std::vector<std::string>{last}, "--time"});
+  date_is_asked_for_ = comma != std::string::npos;
+  if (!time.empty() && !date_is_asked_for_) return;
+  const std::string date = time.empty() ? "date" : time.substr(0, comma);
+  date_ = slots_.size();
+  slots_.push_back({date, {date}, "--time", date_is_asked_for_});
+}
+
+TimeFault Parser::read_time(std::int64_t& ns) {
+  if (!date_is_asked_for_) {
+    const TimeFault fault = times_.read(values_[kTimeSlot], ns);
+    const bool half = fault == kNoDate || (fault != nullptr && times_.has_format());
+    if (!half || date_ == 0 || values_[date_].data() == nullptr) return fault;
+  }
+  time_text_.assign(values_[date_]).append(" ").append(values_[kTimeSlot]);
+  return times_.read(time_text_, ns);
+}
+
 Parser::Part Parser::add(const Wanted::Part& wanted, bool required, std::vector<Slot>& slots) {
   Slot slot{wanted.field == "ip" ? "client" : wanted.field, {wanted.field}, "--key", required};
   slot.names.insert(slot.names.end(), wanted.other_names.begin(), wanted.other_names.end());
@@ -63,7 +84,7 @@ Parser::Part Parser::add(const Wanted::Part& wanted, bool required, std::vector<
     slot.names.insert(slot.names.end(), more.begin() + 1, more.end());
   }
   slots.push_back(std::move(slot));
-  return {slots.size() - 1, wanted.address, wanted.prefixes, wanted.path, wanted.patterns};
+  return {slots.size() - 1, wanted.address, wanted.prefixes, wanted.path, wanted.patterns, wanted.may_lack};
 }
 
 // With the names of the fields that are there, for as many lines as are shown; a log may lack it in all.
@@ -81,7 +102,8 @@ std::string_view Parser::parse(std::string_view line, Record& record, std::strin
   timed_ = false;
   if (const std::string_view fault = splitter_->split(line, values_); !fault.empty()) return fault;
   if (values_[kTimeSlot].data() == nullptr) return missing(kTimeSlot, line);
-  if (const TimeFault fault = times_.read(values_[kTimeSlot], record.ns)) return fault;
+  if (date_is_asked_for_ && values_[date_].data() == nullptr) return missing(date_, line);
+  if (const TimeFault fault = read_time(record.ns)) return fault;
   timed_ = true;
   collect_also();
   for (const std::size_t slot : required_) {
@@ -124,7 +146,7 @@ void Parser::append_key(std::string& key) const {
   for (const Part& part : key_) {
     if (!several) {
       append_value(part, key);
-    } else if (may_lack_ && lacks(values_[part.slot])) {
+    } else if ((may_lack_ || part.may_lack) && lacks(values_[part.slot])) {
       append_lacking(key);
     } else {
       const std::size_t begin = begin_value(key);

@@ -51,9 +51,12 @@ class Parser {
     core::Prefixes prefixes;
     bool path;
     std::vector<std::string> patterns;
+    bool may_lack;
   };
 
   Part add(const Wanted::Part& wanted, bool required, std::vector<Slot>& slots);
+  void add_times(const std::string& time);
+  TimeFault read_time(std::int64_t& ns);
   std::string_view missing(std::size_t slot, std::string_view line);
   void append_value(const Part& part, std::string& to) const;
   void append_key(std::string& key) const;
@@ -61,6 +64,9 @@ class Parser {
 
   TimeReader times_;
   bool may_lack_;
+  std::size_t date_ = 0;  // the slot whose value stands before the time's, with a space between; 0: none
+  bool date_is_asked_for_ = false;
+  std::string time_text_;
   std::vector<Part> key_;
   std::vector<Part> also_parts_;
   std::size_t cost_ = 0;  // its slot; 0, which is the time's: none

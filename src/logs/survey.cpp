@@ -1,14 +1,21 @@
 #include "logs/survey.hpp"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <algorithm>
-#include <cctype>
+#include <array>
 #include <map>
 #include <set>
 #include <stdexcept>
 
 #include "logs/input.hpp"
 #include "logs/known_names.hpp"
+#include "logs/likely_keys.hpp"
+#include "logs/likely_pattern.hpp"
+#include "logs/likely_times.hpp"
 #include "logs/log_time.hpp"
+#include "logs/source.hpp"
 
 namespace weir::inline v0_1::logs {
 namespace {
@@ -46,21 +53,106 @@ std::vector<std::string_view> lines_of(std::string_view text) {
   return lines;
 }
 
-// Names of what an account, an application or a person is.
-bool names_somebody(std::string name) {
-  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
-  for (const char* part : {"api-key", "api_key", "apikey", "tenant", "account", "customer", "consumer",
-                           "user", "token", "authorization"}) {
-    if (name.find(part) != std::string::npos) return name.find("agent") == std::string::npos;
-  }
-  return false;
+using Command = Survey::Command;
+
+// What a field has in the lines that were looked at.
+struct Values {
+  std::set<std::string> different;
+  std::vector<std::string> some;  // that are there
+};
+
+constexpr std::size_t kSome = 500;
+
+void add(Values& values, std::string_view value) {
+  if (values.different.size() < kMostValues) values.different.emplace(value);
+  if (!value.empty() && value != "-" && values.some.size() < kSome) values.some.emplace_back(value);
 }
 
 class Surveyor {
  public:
-  explicit Surveyor(Survey& survey) : survey_(survey) {}
+  Surveyor(Survey& survey, const std::vector<std::string_view>& lines) : survey_(survey), lines_(lines) {}
 
-  void take(const std::vector<Field>& fields, std::string_view client, std::string_view forwarded) {
+  void look(const Layout& layout, std::string_view line_of_it) {
+    const std::vector<Slot> slots = {{"time", names_of("time"), "--time", false},
+                                     {"client", names_of("ip"), "--key", false},
+                                     {"xff", names_of("xff"), "--key", false}};
+    const auto splitter = make_splitter(layout, slots, line_of_it);
+    std::vector<std::string_view> found(slots.size());
+    survey_.lines = survey_.requests = 0;
+    survey_.why.clear();
+    survey_.fields.clear();
+    for (std::size_t i = splitter->header() ? 1 : 0; i < lines_.size(); ++i) {
+      const std::string_view fault = splitter->split(lines_[i], found);
+      if (is_header(fault)) continue;
+      ++survey_.lines;
+      if (!fault.empty()) {
+        if (survey_.why.empty()) survey_.why = fault;
+        continue;
+      }
+      ++survey_.requests;
+      for (std::size_t slot = 0; slot < slots.size(); ++slot) {
+        if (found[slot].data() != nullptr) add(known_[slot], found[slot]);
+      }
+      take(splitter->fields(lines_[i]));
+    }
+    for (std::size_t i = 0; i < values_.size(); ++i)
+      survey_.fields[i].different = values_[i].different.size();
+  }
+
+  // The best first.
+  void find_keys() {
+    std::vector<Candidate> all;
+    Candidate client = candidate_of("client", known_[kClientSlot].some);
+    client.name = "ip";  // which has no port
+    client.different = known_[kClientSlot].different.size();
+    if (client.different > 0) all.push_back(client);
+    if (const Candidate xff = candidate_of("xff", known_[kForwardedSlot].some); xff.rank < kNoAddresses)
+      all.push_back(xff);
+    for (std::size_t i = 0; i < values_.size(); ++i) {
+      const std::string& name = survey_.fields[i].name;
+      if (name.find_first_of(",/") != std::string::npos || is_known(name) || name.empty()) continue;
+      if (is_known_by_its_values(values_[i])) continue;
+      const Candidate one = candidate_of(name, values_[i].some);
+      if (one.rank < kNoAddresses) all.push_back(one);
+    }
+    std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.rank < b.rank; });
+    for (const Candidate& each : all) survey_.keys.push_back({each.name, each.different});
+    for (const Survey::Seen& seen : survey_.fields) {
+      if (seen.different > 1 && names_somebody(seen.name) && !has_key(seen.name))
+        survey_.keys.push_back({seen.name, seen.different});
+    }
+  }
+
+  // What has to be said of the times; nothing when no field has any.
+  std::optional<Command> times() const {
+    if (const auto format = time_format_of(known_[kTimeSlot].some)) return Command{{}, {}, {}, *format, {}};
+    if (mostly_times(known_[kTimeSlot].some)) return Command{};
+    for (const std::size_t i : likeliest_times()) {
+      if (const auto format = time_format_of(values_[i].some))
+        return Command{{}, {}, survey_.fields[i].name, *format, {}};
+      if (mostly_times(values_[i].some)) return Command{{}, {}, survey_.fields[i].name, {}, {}};
+    }
+    for (std::size_t clock = 0; clock < values_.size(); ++clock) {
+      if (!in_most_lines(clock) || !are_clocks(values_[clock].some)) continue;
+      for (std::size_t date = 0; date < values_.size(); ++date) {
+        if (date == clock || values_[date].some.size() != values_[clock].some.size()) continue;
+        std::vector<std::string> both;
+        for (std::size_t i = 0; i < values_[date].some.size(); ++i)
+          both.push_back(values_[date].some[i] + " " + values_[clock].some[i]);
+        const auto format = time_format_of(both);
+        if (format)
+          return Command{{}, {}, survey_.fields[date].name + "," + survey_.fields[clock].name, *format, {}};
+      }
+    }
+    return std::nullopt;
+  }
+
+ private:
+  static constexpr std::size_t kTimeSlot = 0;
+  static constexpr std::size_t kClientSlot = 1;
+  static constexpr std::size_t kForwardedSlot = 2;
+
+  void take(const std::vector<Field>& fields) {
     for (const Field& field : fields) {
       const auto [place, is_new] = numbers_.try_emplace(field.name, survey_.fields.size());
       if (is_new) {
@@ -70,35 +162,70 @@ class Surveyor {
       Survey::Seen& seen = survey_.fields[place->second];
       ++seen.lines;
       if (seen.example.empty() && field.value != "-") seen.example = field.value.substr(0, 80);
-      if (values_[place->second].size() < kMostValues) values_[place->second].insert(field.value);
-    }
-    if (client.data() != nullptr && clients_.size() < kMostValues) clients_.emplace(without_port(client));
-    if (forwarded.data() != nullptr && forwarded != "-" && forwarded_.size() < kMostValues)
-      forwarded_.emplace(without_port(forwarded));
-  }
-
-  void finish() {
-    for (std::size_t i = 0; i < values_.size(); ++i) survey_.fields[i].different = values_[i].size();
-    // A log with one client and a list of those before it was written after a proxy.
-    const bool proxied = clients_.size() == 1 && forwarded_.size() > 1;
-    if (proxied || clients_.empty()) add("xff[-1]", forwarded_.size());
-    add("ip", clients_.size());
-    if (!proxied && !clients_.empty()) add("xff[-1]", forwarded_.size());
-    for (const Survey::Seen& seen : survey_.fields) {
-      if (seen.different > 1 && names_somebody(seen.name)) add(seen.name, seen.different);
+      add(values_[place->second], field.value);
     }
   }
 
- private:
-  void add(const std::string& name, std::size_t different) {
-    if (different > 0) survey_.keys.push_back({name, different});
+  bool has_key(const std::string& name) const {
+    return std::any_of(survey_.keys.begin(), survey_.keys.end(),
+                       [&name](const Survey::Key& each) { return each.name == name; });
+  }
+
+  // As the client or the addresses that were forwarded.
+  static bool is_known(const std::string& name) {
+    for (const char* asked : {"ip", "xff"}) {
+      const std::vector<std::string> names = names_of(asked);
+      if (std::find(names.begin(), names.end(), name) != names.end()) return true;
+    }
+    return false;
+  }
+
+  // Of a combined line, extra[0] is xff.
+  bool is_known_by_its_values(const Values& values) const {
+    return values.different == known_[kClientSlot].different ||
+           values.different == known_[kForwardedSlot].different;
+  }
+
+  bool in_most_lines(std::size_t field) const {
+    return survey_.fields[field].lines * 2 > survey_.requests && !values_[field].some.empty();
+  }
+
+  // The fields of most lines: those of a line itself before those deep inside it, and before them all others
+  // than when something began to be, or will end.
+  std::vector<std::size_t> likeliest_times() const {
+    std::vector<std::pair<std::ptrdiff_t, std::size_t>> all;
+    for (std::size_t i = 0; i < values_.size(); ++i) {
+      const std::string& name = survey_.fields[i].name;
+      if (in_most_lines(i))
+        all.emplace_back(std::count(name.begin(), name.end(), '.') + (is_of_something_else(name) ? 8 : 0), i);
+    }
+    std::sort(all.begin(), all.end());
+    std::vector<std::size_t> fields;
+    for (const auto& [rank, field] : all) fields.push_back(field);
+    return fields;
+  }
+
+  static bool are_clocks(const std::vector<std::string>& values) {
+    return std::all_of(values.begin(), values.end(), [](const std::string& each) {
+      std::int64_t ns = 0;
+      return TimeReader().read(each, ns) == kNoDate;
+    });
+  }
+
+  // A known log may have a line whose time is broken.
+  static bool mostly_times(const std::vector<std::string>& values) {
+    const auto good = std::count_if(values.begin(), values.end(), [](const std::string& each) {
+      std::int64_t ns = 0;
+      return TimeReader().read(each, ns) == nullptr;
+    });
+    return static_cast<std::size_t>(good) * 2 > values.size();
   }
 
   Survey& survey_;
+  const std::vector<std::string_view>& lines_;
   std::map<std::string, std::size_t> numbers_;
-  std::vector<std::set<std::string>> values_;
-  std::set<std::string> clients_;
-  std::set<std::string> forwarded_;
+  std::vector<Values> values_;  // of each of the survey's fields
+  std::array<Values, 3> known_;
 };
 
 std::int64_t finest(std::int64_t ns) {
@@ -106,6 +233,103 @@ std::int64_t finest(std::int64_t ns) {
     if (ns % unit == 0) return unit;
   }
   return 1;
+}
+
+// Reads the log's beginning as the command would, and keeps of it what its times are. Whether it reads
+// enough: of a log that no format fits, one line in ten.
+bool reads(const std::string& path, const Layout& asked, const Command& command, Survey& survey,
+           const std::atomic<bool>& stop) {
+  LogStats stats;
+  std::int64_t unit = 0;
+  try {
+    Wanted wanted;
+    wanted.set_key(command.key.empty() ? "ip" : command.key);
+    wanted.time = command.time;
+    if (!command.time_format.empty()) wanted.time_format = TimeFormat::parse(command.time_format);
+    Layout layout = asked;
+    if (!command.regex.empty()) layout.set(std::make_shared<const Regex>(command.regex));
+    if (!command.format.empty()) layout.set(command.format);
+    const Filter all;
+    Source source(path, wanted, all, layout, stats, stop);
+    Record record{};
+    std::string key;
+    while (stats.read < Survey::kMostLines && source.next(record, key)) {
+      ++stats.requests;
+      key.clear();
+      unit = unit == 0 ? finest(record.ns) : std::min(unit, finest(record.ns));
+    }
+  } catch (const std::runtime_error& error) {
+    survey.why_not = error.what();
+    return false;
+  }
+  const bool found = !command.regex.empty() || !command.format.empty();
+  if (stats.requests == 0 || (found && stats.requests * 10 < stats.read)) {
+    if (!stats.examples.empty()) survey.why_not = stats.examples.front().why;
+    return false;
+  }
+  survey.finest_ns = unit;
+  return true;
+}
+
+// Standard input is gone once it has been looked at; this is its beginning, under a name.
+class Again {
+ public:
+  explicit Again(std::string_view text) : fd_(::memfd_create("beginning", MFD_CLOEXEC)) {
+    while (fd_ >= 0 && !text.empty()) {
+      const ssize_t wrote = ::write(fd_, text.data(), text.size());
+      if (wrote <= 0) break;
+      text.remove_prefix(static_cast<std::size_t>(wrote));
+    }
+  }
+  ~Again() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  Again(const Again&) = delete;
+  Again& operator=(const Again&) = delete;
+  std::string path() const { return "/proc/self/fd/" + std::to_string(fd_); }
+
+ private:
+  int fd_;
+};
+
+// Columns whose header is their first line's values have no header.
+bool has_values_for_names(const Survey& survey) {
+  return std::any_of(survey.fields.begin(), survey.fields.end(), [](const Survey::Seen& each) {
+    std::int64_t ns = 0;
+    return is_an_address(each.name) || TimeReader().read(each.name, ns) == nullptr;
+  });
+}
+
+bool has_header(const Layout& layout) { return layout.format->name == "csv" || layout.format->name == "tsv"; }
+
+// Looks at the lines as if they were laid out so, and tries what that suggests. Each key in turn, the best
+// first.
+bool explains(Survey& survey, const std::vector<std::string_view>& lines, const std::string& path,
+              const Layout& asked, const Found& found, Command command, const std::atomic<bool>& stop) {
+  survey.layout = found.layout;
+  survey.keys.clear();
+  Surveyor surveyor(survey, lines);
+  surveyor.look(found.layout, lines[found.line]);
+  if (found.guessed && has_values_for_names(survey)) {
+    survey.why_not = "the first line is not a header, and the others have no shape of a known format";
+    return false;
+  }
+  surveyor.find_keys();
+  const std::optional<Command> times = surveyor.times();
+  if (!times) {
+    survey.why_not = "no field has times that could be read";
+    return false;
+  }
+  command.time = times->time;
+  command.time_format = times->time_format;
+  if (survey.keys.empty()) survey.why_not = "no field has addresses, nor names of accounts";
+  for (const Survey::Key& key : survey.keys) {
+    command.key = key.name == "ip" ? "" : key.name;
+    if (!reads(path, asked, command, survey, stop)) continue;
+    survey.command = command;
+    return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -121,40 +345,26 @@ Survey survey_of(const std::string& path, const Layout& asked, const std::atomic
                              ": is not text; a log is lines of text, plain or compressed by gzip or zstd");
   const std::vector<std::string_view> lines = lines_of(whole);
   if (lines.empty()) throw std::runtime_error(path + ": contains no lines");
+  std::optional<Again> again;
+  if (path == "-") again.emplace(whole);
+  const std::string readable = again ? again->path() : path;
   Survey survey;
   const Found found = layout_of(std::span(lines).first(std::min(lines.size(), kFirstLines)), asked);
-  survey.layout = found.layout;
   survey.guessed = found.guessed;
-  const std::vector<Slot> slots = {{"time", names_of("time"), "--time", false},
-                                   {"client", names_of("ip"), "--key", false},
-                                   {"xff[-1]", names_of("xff[-1]"), "--key", false}};
-  const auto splitter = make_splitter(found.layout, slots, lines[found.line]);
-  std::vector<std::string_view> values(slots.size());
-  TimeReader times;
-  Surveyor surveyor(survey);
-  for (std::size_t i = splitter->header() ? 1 : 0; i < lines.size(); ++i) {
-    const std::string_view fault = splitter->split(lines[i], values);
-    if (is_header(fault)) continue;
-    ++survey.lines;
-    if (!fault.empty()) {
-      if (survey.why.empty()) survey.why = fault;
-      continue;
-    }
-    ++survey.requests;
-    std::int64_t ns = 0;
-    if (values[0].data() != nullptr && times.read(values[0], ns) == nullptr) {
-      const bool first = survey.finest_ns == 0;
-      survey.finest_ns = first ? finest(ns) : std::min(survey.finest_ns, finest(ns));
-      survey.first_ns = first ? ns : std::min(survey.first_ns, ns);
-      survey.last_ns = first ? ns : std::max(survey.last_ns, ns);
-    }
-    const std::string client(values[1]);
-    const std::string forwarded(values[2]);
-    surveyor.take(splitter->fields(lines[i]), values[1].data() == nullptr ? std::string_view{} : client,
-                  values[2].data() == nullptr ? std::string_view{} : forwarded);
+  if (explains(survey, lines, readable, asked, found, {}, stop)) return survey;
+  if (asked.format != nullptr) return survey;
+  Survey as_found = survey;
+  if (found.guessed && !has_header(found.layout))
+    as_found.why_not = "its lines have no known format, nor a time with its year and an address in one place";
+  for (const std::string& pattern : likely_patterns(lines)) {
+    Layout layout = asked;
+    layout.set(std::make_shared<const Regex>(pattern));
+    const Found matching = layout_of(lines, layout);
+    if (!matching.guessed &&
+        explains(survey, lines, readable, asked, matching, {{}, pattern, {}, {}, {}}, stop))
+      return survey;
   }
-  surveyor.finish();
-  return survey;
+  return as_found;
 }
 
 }  // namespace weir::logs

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,16 +25,25 @@ struct Survey {
     std::uint64_t different = 0;
   };
 
+  // What has to be said so that the log is read; empty what has not.
+  struct Command {
+    std::string format;
+    std::string regex;
+    std::string time;
+    std::string time_format;
+    std::string key;
+  };
+
   static constexpr std::size_t kMostBytes = std::size_t{4} << 20;
   static constexpr std::size_t kMostLines = 10'000;
 
   Layout layout;
-  bool guessed = false;  // no line has the shape of any format
+  bool guessed = false;            // no line has the shape of any format
+  std::optional<Command> command;  // which was tried on these lines; nothing when none reads them
+  std::string why_not;             // then: what the last one tried met first
   std::uint64_t lines = 0;
   std::uint64_t requests = 0;
-  std::string why;  // the first line that is not a request: what is wrong with it
-  std::int64_t first_ns = 0;
-  std::int64_t last_ns = 0;
+  std::string why;             // the first line that is not a request: what is wrong with it
   std::int64_t finest_ns = 0;  // 1 s, 1 ms, 1 us or 1: all times are multiples; 0: there are none
   std::vector<Seen> fields;    // in the order of the lines
   std::vector<Key> keys;       // the best first

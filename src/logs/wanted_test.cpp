@@ -24,8 +24,8 @@ TEST(Wanted, parts_of_a_key_do_not_run_together) {
   Record record{};
   std::string one;
   std::string other;
-  ASSERT_EQ(parser.parse("0,x,yz", record, one), "");
-  ASSERT_EQ(parser.parse("0,xy,z", record, other), "");
+  ASSERT_EQ(parser.parse("1795240187,x,yz", record, one), "");
+  ASSERT_EQ(parser.parse("1795240187,xy,z", record, other), "");
   EXPECT_NE(one, other);
 }
 

@@ -140,7 +140,7 @@ std::string answer_of(const ReplayReport& report) {
 std::string answer_of(const SuggestReport& report) {
   if (report.suggestions.empty()) return "No limit meets the criterion.";
   const auto said = [&report](const Figures& limit) {
-    return quoted(limit.limit) + " would have denied " + whom(limit.clients_denied, report.log.clients);
+    return quoted(limit.limit) + " would have denied " + whom(limit.clients_denied, report.clients);
   };
   const Suggestion* plain = &report.suggestions.front();
   for (const Suggestion& each : report.suggestions) {
@@ -152,11 +152,11 @@ std::string answer_of(const SuggestReport& report) {
     text += fmt::format(", and so would {}", quoted(each.rounded.limit));
     if (each.rounded.clients_denied != plain->rounded.clients_denied)
       text = said(plain->rounded) + fmt::format("; {} {}", quoted(each.rounded.limit),
-                                                whom(each.rounded.clients_denied, report.log.clients));
+                                                whom(each.rounded.clients_denied, report.clients));
   }
   for (const Figures& each : report.today)
-    text += fmt::format("; today\u2019s {} {}", quoted(each.limit),
-                        whom(each.clients_denied, report.log.clients));
+    text +=
+        fmt::format("; today\u2019s {} {}", quoted(each.limit), whom(each.clients_denied, report.clients));
   return text + ".";
 }
 

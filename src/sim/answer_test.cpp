@@ -157,7 +157,7 @@ TEST(Answer, the_mildest_and_the_strictest_stand_for_those_between) {
 
 TEST(Answer, of_suggestions) {
   SuggestReport report;
-  report.log.clients = 153;
+  report.clients = 153;
   EXPECT_EQ(answer_of(report), "No limit meets the criterion.");
   const auto figures = [](const char* limit, std::uint64_t clients) {
     return Figures{limit, 0, 0, 0, 0, clients};

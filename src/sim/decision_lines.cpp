@@ -10,6 +10,8 @@ namespace {
 constexpr std::int64_t kSecond = 1'000'000'000;
 constexpr std::string_view kError = "error";
 
+}  // namespace
+
 void append_csv(std::string& out, std::string_view text) {
   if (text.find_first_of(",\"\r\n") == std::string_view::npos) {
     out += text;
@@ -22,8 +24,6 @@ void append_csv(std::string& out, std::string_view text) {
   }
   out += '"';
 }
-
-}  // namespace
 
 DecisionLines::DecisionLines(Form form, const std::vector<std::string>& limits)
     : form_(form), header_("time,client,cost") {

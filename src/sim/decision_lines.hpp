@@ -17,6 +17,9 @@
 
 namespace weir::inline v0_1::sim {
 
+// A field of CSV, in quotes where it needs them.
+void append_csv(std::string& out, std::string_view text);
+
 class DecisionLines {
  public:
   enum class Form : std::uint8_t { csv, jsonl };

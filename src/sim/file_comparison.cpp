@@ -31,7 +31,7 @@ FileComparison::FileComparison(const std::shared_ptr<const limits::Set>& before,
   for (std::size_t i = 0; i < attributes.size(); ++i) {
     if (!counts_by(before->file(), attributes[i]) && !counts_by(after->file(), attributes[i])) continue;
     who_.push_back(i);
-    totals_.key += (totals_.key.empty() ? "" : ", ") + attributes[i];
+    key_ += (key_.empty() ? "" : ", ") + attributes[i];
   }
 }
 
@@ -70,11 +70,23 @@ std::string FileComparison::names() const {
 ComparisonReport with_names(ComparisonReport report, Naming naming) {
   for (ComparisonReport::Client& each : report.clients)
     each.client = called(each.client, each.number, naming);
+  if (naming != Naming::as_is) leave_out_texts(report.log);
   return report;
 }
 
-ComparisonReport FileComparison::report() const {
+std::vector<std::string> FileComparison::some_names() const {
+  constexpr std::size_t kSample = 1000;
+  std::vector<std::string> names;
+  for (auto each = clients_.begin(); each != clients_.end() && names.size() < kSample; ++each)
+    names.push_back(each->first);
+  return names;
+}
+
+ComparisonReport FileComparison::report(LogReport log) const {
   ComparisonReport report = totals_;
+  report.log = std::move(log);
+  report.log.key = key_;
+  report.log.clients = clients_.size();
   for (const auto& [by, requests] : otherwise_) report.otherwise.push_back({by.first, by.second, requests});
   // Not std::stable_sort, which libstdc++ 12 builds on what clang calls deprecated.
   std::sort(report.otherwise.begin(), report.otherwise.end(), [](const auto& a, const auto& b) {
@@ -85,7 +97,6 @@ ComparisonReport FileComparison::report() const {
   };
   report.before = timeline(1);
   report.after = timeline(2);
-  report.clients_seen = clients_.size();
   for (const auto& [who, counts] : clients_) {
     report.clients_denied_before += counts.before > 0 ? 1 : 0;
     report.clients_denied_after += counts.after > 0 ? 1 : 0;

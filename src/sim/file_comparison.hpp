@@ -19,6 +19,7 @@
 namespace weir::inline v0_1::sim {
 
 struct ComparisonReport {
+  LogReport log;  // its key is what makes a client: "ip, user"
   std::uint64_t requests = 0;
   std::uint64_t denied_before = 0;
   std::uint64_t denied_after = 0;
@@ -40,10 +41,8 @@ struct ComparisonReport {
     std::uint64_t denied_before;
     std::uint64_t denied_after;
   };
-  std::string key;              // what makes a client: "ip, user"
   std::vector<Client> clients;  // that are denied more or less often, by how much; at most kMostClients
   std::uint64_t clients_changed = 0;
-  std::uint64_t clients_seen = 0;
   Timeline before;
   Timeline after;
 
@@ -57,7 +56,10 @@ class FileComparison {
                  bool costs_an_estimate = false);
 
   void take(const logs::Event& event, const logs::Clients& clients);
-  ComparisonReport report() const;
+  // `log`: what the reader of the log says; its key and its clients are those of the files.
+  ComparisonReport report(LogReport log) const;
+  // The names of some clients, enough to see of what kind they are.
+  std::vector<std::string> some_names() const;
   // Every client with its number (sim/naming.hpp).
   std::string names() const;
 
@@ -76,6 +78,7 @@ class FileComparison {
   static constexpr std::size_t kMostBins = 512;
   Series over_time_{3, kMostBins};  // requests, and those denied before and after
   ComparisonReport totals_;
+  std::string key_;
   std::map<std::pair<std::string, std::string>, std::uint64_t> otherwise_;
   std::map<std::string, Counts> clients_;
 };
@@ -91,7 +94,7 @@ struct FileDifference {
 // The report with the names that `naming` allows.
 ComparisonReport with_names(ComparisonReport report, Naming naming);
 
-std::string text_of(const FileDifference& difference);
+std::string text_of(const FileDifference& difference, bool colour);
 std::string json_of(const FileDifference& difference);
 // A page that needs nothing else, with the names that the report has: with_names() comes first.
 std::string page_of(const FileDifference& difference);

@@ -4,6 +4,7 @@
 
 #include "core/printable.hpp"
 #include "sim/file_comparison.hpp"
+#include "sim/log_words.hpp"
 
 namespace weir::inline v0_1::sim {
 namespace {
@@ -13,9 +14,9 @@ using Kind = limits::Difference::Kind;
 
 std::string verdict(const std::string& by) { return by.empty() ? "allowed" : "denied by " + by; }
 
-std::string text_of(const ComparisonReport& log) {
-  std::string out = fmt::format("\n{} requests: {} denied before, {} after\n", log.requests,
-                                log.denied_before, log.denied_after);
+std::string text_of(const ComparisonReport& log, bool colour) {
+  std::string out = "\n" + head_of(log.log, colour) +
+                    fmt::format("{} denied before, {} after\n", log.denied_before, log.denied_after);
   if (log.errors_before + log.errors_after > 0)
     out +=
         fmt::format("requests that are errors: {} before, {} after\n", log.errors_before, log.errors_after);
@@ -23,7 +24,7 @@ std::string text_of(const ComparisonReport& log) {
   out += "\n  requests  before -> after\n";
   for (const auto& each : log.otherwise)
     out += fmt::format("  {:>8}  {} -> {}\n", each.requests, verdict(each.by_before), verdict(each.by_after));
-  out += fmt::format("\n  requests    denied before     after  client ({})\n", log.key);
+  out += fmt::format("\n  requests    denied before     after  client ({})\n", log.log.key);
   for (const auto& each : log.clients) {
     out += fmt::format("  {:>8}  {:>15}  {:>8}  {}\n", each.requests, each.denied_before, each.denied_after,
                        core::printable(each.client));
@@ -46,10 +47,10 @@ const char* name_of(Kind kind) {
 
 }  // namespace
 
-std::string text_of(const FileDifference& difference) {
+std::string text_of(const FileDifference& difference, bool colour) {
   std::string out = to_text(difference.said, difference.before, difference.after);
   if (out.empty()) out = difference.before + " and " + difference.after + " say the same\n";
-  return difference.log ? out + text_of(*difference.log) : out;
+  return difference.log ? out + text_of(*difference.log, colour) : out;
 }
 
 std::string json_of(const FileDifference& difference) {
@@ -86,9 +87,10 @@ std::string json_of(const FileDifference& difference) {
                    {"errors_before", log.errors_before},
                    {"errors_after", log.errors_after},
                    {"otherwise", std::move(otherwise)},
-                   {"key", log.key},
-                   {"clients", std::move(clients)},
                    {"clients_changed", log.clients_changed}};
+    json["log"].update(json_of(log.log));
+    json["log"]["clients_seen"] = log.log.clients;
+    json["log"]["clients"] = std::move(clients);
   }
   return json.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
 }

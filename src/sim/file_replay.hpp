@@ -45,6 +45,7 @@ class FileReplay {
   ReplayReport report() const;
   // Distinct values of what limits count by.
   std::uint64_t clients() const { return together_.keys(); }
+  const std::string& name(std::uint64_t client) const { return together_.name(client); }
   // The names of some of them, and of all of them with their numbers (sim/naming.hpp), those of the limits
   // too.
   std::vector<std::string> some_names() const;

@@ -51,6 +51,7 @@ void leave_out_texts(LogReport& log) {
     each.text.clear();
   }
   for (std::string& each : log.stats.broken) each = without_folder(each);
+  for (LogReport::Asked& each : log.asked) each.value.clear();
 }
 
 ReplayReport with_names(ReplayReport report, Naming naming) {
@@ -59,6 +60,7 @@ ReplayReport with_names(ReplayReport report, Naming naming) {
     LimitReport& limit = report.limits[i];
     const std::string kind = kind_of_clients(report, i);
     for (WorstClient& each : limit.worst) each.client = called(each.client, each.number, naming, kind);
+    limit.top.clear();  // what clients asked for, and with what
     if (auto& client = limit.longest_locked_out_client)
       *client = called(*client, limit.longest_locked_out_number, naming, kind);
   }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cmath>
 
 #include "sim/page_html.hpp"
@@ -92,23 +93,50 @@ struct Tick {
   std::string text;
 };
 
+constexpr std::int64_t kDay = 86'400;
 constexpr std::array<std::int64_t, 16> kTimeSteps{
-    1, 5, 15, 60, 300, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86'400, 604'800, 2'592'000, 31'536'000};
+    1, 5, 15, 60, 300, 900, 1800, 3600, 7200, 10800, 21600, 43200, kDay, 2 * kDay, 7 * kDay, 14 * kDay};
+
+// The first days of at most four months, two or more apart where the span is long; of a span of eight weeks
+// or more there is always one.
+std::vector<Tick> months(std::int64_t from_s, std::int64_t span_s) {
+  using namespace std::chrono;
+  constexpr std::int64_t kMonth = 30 * kDay;
+  constexpr std::int64_t kMost = 4;
+  std::int64_t step = 480;
+  for (const std::int64_t each : {1, 2, 3, 6, 12, 24, 60, 120, 240}) {
+    if (span_s / kMonth / each > kMost - 1) continue;
+    step = each;
+    break;
+  }
+  const year_month_day first{floor<days>(sys_seconds{seconds{from_s}})};
+  std::vector<Tick> ticks;
+  // Months since the year 0, so that each step begins with a January.
+  const std::int64_t from = static_cast<int>(first.year()) * 12 + static_cast<unsigned>(first.month()) - 1;
+  for (std::int64_t month = from / step * step;; month += step) {
+    const sys_days day{year{static_cast<int>(month / 12)} / static_cast<int>(month % 12 + 1) / 1};
+    const std::int64_t at = day.time_since_epoch().count() * kDay;
+    if (at > from_s + span_s) return ticks;
+    if (at >= from_s)
+      ticks.push_back({static_cast<double>(at - from_s) / static_cast<double>(span_s),
+                       stamp(at * 1'000'000'000).substr(0, 10)});
+  }
+}
 
 // At most six times, or four days, each with room to its neighbours.
 std::vector<Tick> times(std::int64_t from_s, std::int64_t span_s) {
-  const auto most = [](std::int64_t step) { return step >= 86'400 ? 4 : 6; };
+  const auto most = [](std::int64_t step) { return step >= kDay ? 4 : 6; };
+  if (span_s / kTimeSteps.back() > most(kTimeSteps.back()) - 1) return months(from_s, span_s);
   std::int64_t step = kTimeSteps.front();
   for (const std::int64_t each : kTimeSteps) {
     step = each;
     if (span_s / each <= most(step)) break;
   }
-  while (span_s / step > most(step)) step *= 2;
   std::vector<Tick> ticks;
   for (std::int64_t at = (from_s + step - 1) / step * step; at <= from_s + span_s; at += step) {
     const std::string text = stamp(at * 1'000'000'000);
     const double place = static_cast<double>(at - from_s) / static_cast<double>(span_s);
-    ticks.push_back({place, step >= 86'400 ? text.substr(0, 10) : text.substr(11, step % 60 == 0 ? 5 : 8)});
+    ticks.push_back({place, step >= kDay ? text.substr(0, 10) : text.substr(11, step % 60 == 0 ? 5 : 8)});
   }
   return ticks;
 }
@@ -162,17 +190,16 @@ std::string strip_of(const OverTime& series, const std::string& what, const std:
 std::string sizes_of(const std::vector<std::uint64_t>& clients, const std::vector<std::uint64_t>& denied) {
   std::string out =
       "<table class=\"sizes\"><thead><tr><th>requests</th><th>clients</th><th>ever "
-      "denied</th><th></th></tr></thead><tbody>";
+      "denied</th><th class=\"wide\">share of them</th></tr></thead><tbody>";
   for (std::size_t i = 0; i < clients.size(); ++i) {
     if (clients[i] == 0) continue;
     const std::uint64_t from = std::uint64_t{1} << i;
     const std::uint64_t few = value_at(denied, i);
-    const double share = 100 * static_cast<double>(few) / static_cast<double>(clients[i]);
     out += fmt::format(
-        "<tr><td>{}</td><td>{}</td><td{}>{}</td><td><span class=\"bar\"><i "
-        "style=\"width:{:.2f}%\"></i></span></td></tr>",
+        "<tr><td>{}</td><td>{}</td><td{}>{}</td>{}</tr>",
         i == 0 ? "1" : grouped(from) + "\u2013" + grouped(2 * from - 1), grouped(clients[i]),
-        few > 0 ? " class=\"red\"" : "", grouped(few), share);
+        few > 0 ? " class=\"red\"" : "", grouped(few),
+        bar_cell(static_cast<double>(few), static_cast<double>(clients[i]), share(few, clients[i])));
   }
   return out + "</tbody></table>";
 }

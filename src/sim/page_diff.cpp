@@ -78,7 +78,7 @@ std::string clients_of(const ComparisonReport& log) {
   std::string out =
       "<h2>Clients denied more or less often</h2>\n<table class=\"plain\"><thead><tr><th "
       "scope=\"col\">client, by " +
-      escaped(log.key) +
+      escaped(log.log.key) +
       "</th><th scope=\"col\">requests</th><th scope=\"col\">denied before</th><th "
       "scope=\"col\">after</th></tr></thead>\n<tbody>\n";
   for (const auto& each : log.clients) {
@@ -133,16 +133,13 @@ std::string page_of(const FileDifference& difference) {
   page.kind = "diff";
   const std::string old_name = without_folder(difference.before);
   const std::string new_name = without_folder(difference.after);
-  page.title = "weir diff: " + old_name + ", " + new_name;
   page.answer = answer_of(difference);
   page.json = "{\"kind\":\"diff\"}";
   page.facts.emplace_back("before", named(old_name, 48));
   page.facts.emplace_back("after", named(new_name, 48));
   if (difference.log) {
     const ComparisonReport& log = *difference.log;
-    page.facts.emplace_back("requests", grouped(log.requests));
-    page.facts.emplace_back(log.key.empty() ? "clients" : "clients, by " + log.key,
-                            grouped(log.clients_seen));
+    describe(page, log.log);
     if (log.errors_before + log.errors_after > 0)
       page.warnings.push_back(fmt::format("requests that are errors: {} before, {} after",
                                           grouped(log.errors_before), grouped(log.errors_after)));
@@ -155,6 +152,7 @@ std::string page_of(const FileDifference& difference) {
     if (!log.otherwise.empty()) page.body += otherwise_of(log);
     if (!log.clients.empty()) page.body += clients_of(log);
   }
+  page.title = "weir diff: " + old_name + ", " + new_name;
   if (!difference.said.empty()) page.body += said_of(difference.said);
   return html_of(page);
 }

@@ -4,6 +4,7 @@
 
 #include "core/printable.hpp"
 #include "core/utc_text.hpp"
+#include "sim/log_words.hpp"
 #include "sim/words.hpp"
 #include "weir/version.hpp"
 
@@ -147,7 +148,7 @@ void describe(Page& page, const LogReport& log) {
   const logs::LogStats& stats = log.stats;
   page.facts.emplace_back("requests", grouped(stats.requests));
   if (log.cost != "1") page.facts.emplace_back("units of " + log.cost, grouped(log.units));
-  page.facts.emplace_back("clients, by " + log.key, grouped(log.clients));
+  page.facts.emplace_back(log.key.empty() ? "clients" : "clients, by " + log.key, grouped(log.clients));
   if (stats.requests > 0) {
     page.facts.emplace_back("span", about(log.last_ns - log.first_ns));
     page.facts.emplace_back("from", "<time>" + stamp(log.first_ns) + "</time>");
@@ -159,18 +160,17 @@ void describe(Page& page, const LogReport& log) {
   page.facts.emplace_back(log.files.size() == 1 ? "file" : "files", named(files, 48));
   page.title = fmt::format("weir {}: {}", page.kind, cut_middle(core::printable(files), 80));
 
-  page.warnings = log.warnings;
+  page.warnings.insert(page.warnings.end(), log.warnings.begin(), log.warnings.end());
   if (log.interrupted)
     page.warnings.emplace_back("interrupted before the log's end: this is what was found so far");
   for (const std::string& each : stats.broken)
     page.warnings.push_back(each + ": what was read before is counted");
-  if (stats.clamped > 0) {
-    (stats.clamped * 100 > stats.requests ? page.warnings : page.notes)
-        .push_back(
-            fmt::format("{} too late to be sorted, and counted at the greatest time read before (clamped); "
-                        "--reorder all sorts the whole log",
-                        counted(stats.clamped, "line")));
-  }
+  if (stats.left_out > 0) page.notes.push_back(left_out_in_words(log));
+  if (stats.clamped > 0)
+    page.notes.push_back(
+        fmt::format("{} too late to be sorted, and counted at the greatest time read before (clamped); "
+                    "--reorder all sorts the whole log",
+                    counted(stats.clamped, "line")));
   if (stats.unreadable > 0) {
     std::string text = fmt::format("{} of {} could not be read and are not counted",
                                    grouped(stats.unreadable), counted(stats.read, "line"));
@@ -178,7 +178,7 @@ void describe(Page& page, const LogReport& log) {
       const logs::Unreadable& each = stats.examples[i];
       text += fmt::format("{}{}:{} {}", i == 0 ? ": " : "; ", each.file, each.line, each.why);
     }
-    (stats.unreadable * 100 > stats.read ? page.warnings : page.notes).push_back(text);
+    page.notes.push_back(text);
   }
   if (stats.reordered > 0)
     page.notes.push_back(fmt::format("{} came late and took their places by time (within {})",

@@ -49,24 +49,21 @@ constexpr Column kColumns[] = {
      [](const LimitReport& l) { return grouped(l.peak_minute); }},
 };
 
-// The best of a column, where they differ; parts of one whole do not compete.
-struct Best {
-  double least;
-  bool differ;
-};
-Best best_of(const ReplayReport& report, const Column& column) {
-  Best best{column.number(report.limits.front()), false};
-  if (report.parts) return best;
-  for (const LimitReport& each : report.limits) {
-    best.differ = best.differ || column.number(each) != best.least;
-    best.least = std::min(best.least, column.number(each));
-  }
-  return best;
+// The best of a column, where it is better than all others; parts of one whole do not compete.
+const LimitReport* best_of(const ReplayReport& report, const Column& column) {
+  if (report.parts || report.limits.size() < 2) return nullptr;
+  const auto less = [&column](const LimitReport& a, const LimitReport& b) {
+    return column.number(a) < column.number(b);
+  };
+  const auto best = std::min_element(report.limits.begin(), report.limits.end(), less);
+  const bool alone = std::count_if(report.limits.begin(), report.limits.end(), [&](const LimitReport& each) {
+                       return column.number(each) == column.number(*best);
+                     }) == 1;
+  return alone ? &*best : nullptr;
 }
 
 std::string cell(const ReplayReport& report, const LimitReport& limit, const Column& column) {
-  const Best best = best_of(report, column);
-  const bool is_best = best.differ && column.number(limit) == best.least;
+  const bool is_best = best_of(report, column) == &limit;
   return number_cell(column.number(limit), column.text(limit), column.unit, is_best ? "best" : "");
 }
 
@@ -83,7 +80,7 @@ std::string below_the_grid(const ReplayReport& report) {
                      : report.parts ? "Each client is decided by the limit of its plan."
                                     : "Each limit as if it were the only one.";
   if (std::any_of(std::begin(kColumns), std::end(kColumns),
-                  [&report](const Column& each) { return best_of(report, each).differ; })) {
+                  [&report](const Column& each) { return best_of(report, each) != nullptr; })) {
     text +=
         " <span class=\"best\">Best in its column</span>: the least denied or locked out, or the lowest "
         "peak, "

@@ -13,12 +13,15 @@ namespace weir::inline v0_1::sim {
 namespace {
 
 std::string criterion_of(const SuggestReport& report) {
+  if (report.count_of_clients)
+    return fmt::format("at most {} of {} would ever have been denied a request",
+                       grouped(*report.count_of_clients), counted(report.clients, "client"));
   if (report.deny_clients && *report.deny_clients == 0)
     return "no client would ever have been denied a request";
   if (report.deny_clients) {
     return fmt::format("at most {:g} % of the clients ({} of {}) would ever have been denied a request",
                        *report.deny_clients * 100, grouped(report.clients_that_may_be_denied.value_or(0)),
-                       grouped(report.log.clients));
+                       grouped(report.clients));
   }
   if (report.deny_requests)
     return fmt::format("at most {:g} % of the requests would have been denied", *report.deny_requests * 100);
@@ -48,26 +51,31 @@ std::string exact_of(const Row& row) {
 }
 
 std::string grid_of(const SuggestReport& report, const std::vector<Row>& rows) {
-  const std::uint64_t requests = report.log.stats.requests;
+  const std::uint64_t requests = report.requests;
   std::uint64_t most = 1;
   for (const Row& each : rows) most = std::max(most, each.limit->denied);
   std::string out =
       "<table class=\"grid suggested\"><thead><tr><th scope=\"col\">limit</th><th scope=\"col\" "
       "class=\"wide\">share denied</th>"
-      "<th scope=\"col\">requests denied</th><th scope=\"col\">clients denied</th><th scope=\"col\" "
-      "class=\"left\">before "
-      "rounding</th></tr></thead>\n<tbody>\n";
+      "<th scope=\"col\">requests denied</th><th scope=\"col\">clients denied</th>";
+  if (report.bad_clients) out += "<th scope=\"col\">bad clients denied</th>";
+  out += "<th scope=\"col\" class=\"left\">before rounding</th></tr></thead>\n<tbody>\n";
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const Figures& limit = *rows[i].limit;
     const std::string note =
         *rows[i].note == '\0' ? "" : fmt::format(" <span class=\"tag\">{}</span>", rows[i].note);
     out += fmt::format(
-        "<tr><td class=\"limit\" data-v=\"{}\"><b class=\"dot\">{}</b>{}{}</td>{}{}{}<td class=\"left "
+        "<tr><td class=\"limit\" data-v=\"{}\"><b class=\"dot\">{}</b>{}{}</td>{}{}{}{}<td class=\"left "
         "exact\">{}</td></tr>\n",
         i, i + 1, code(limit.limit), note,
         bar_cell(static_cast<double>(limit.denied), static_cast<double>(most), share(limit.denied, requests)),
         number_cell(static_cast<double>(limit.denied), grouped(limit.denied), "denied"),
         number_cell(static_cast<double>(limit.clients_denied), grouped(limit.clients_denied), "clients"),
+        report.bad_clients
+            ? number_cell(static_cast<double>(limit.bad_denied),
+                          fmt::format("{} of {}", grouped(limit.bad_denied), grouped(*report.bad_clients)),
+                          "bad clients")
+            : "",
         exact_of(rows[i]));
   }
   return out + "</tbody></table>\n";
@@ -83,6 +91,7 @@ std::string page_of(const SuggestReport& all) {
   page.kind = "suggest";
   page.answer = answer_of(report);
   describe(page, report.log);
+  if (report.bad_clients) page.facts.emplace_back("of them known to be bad", grouped(*report.bad_clients));
   page.body = "<h2 class=\"first\">Suggested limits</h2>\n";
   if (report.suggestions.empty()) {
     page.body += "<p class=\"lead\">None could be found.</p>\n";

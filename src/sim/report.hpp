@@ -26,6 +26,17 @@ struct WorstClient {
   std::optional<Timeline> timeline;
 };
 
+// Of a field, the values in the requests that a limit denied, the most denied first.
+struct Top {
+  struct Value {
+    std::string value;  // empty: the request lacks the field
+    std::uint64_t requests;
+    std::uint64_t denied;
+  };
+  std::string field;
+  std::vector<Value> values;
+};
+
 struct LimitReport {
   std::string limit;
   std::string algorithm;
@@ -42,6 +53,7 @@ struct LimitReport {
   std::vector<std::uint64_t> denied_over_time;        // the bins of LogReport::requests_over_time
   std::vector<std::uint64_t> denied_clients_by_size;  // the classes of LogReport::clients_by_size
   std::vector<WorstClient> worst;
+  std::vector<Top> top;  // of the fields that were asked for
   // Of a limits file only.
   std::uint64_t decided = 0;     // denied requests whose answer names this limit
   std::uint64_t would_deny = 0;  // in shadow: these were not denied
@@ -59,7 +71,12 @@ struct LogReport {
   std::int64_t last_ns = 0;
   std::uint64_t clients = 0;
   std::uint64_t units = 0;
-  std::int64_t stamps_ns = 1;         // every time is a multiple of it: 1, or a whole second or minute
+  std::int64_t stamps_ns = 1;  // every time is a multiple of it: 1, or a whole second or minute
+  struct Asked {
+    std::string what;   // "--where status", "--since 2026-11-21"
+    std::string value;  // "!=429": what a reader of a page need not see
+  };
+  std::vector<Asked> asked;           // what leaves requests out
   std::vector<std::string> warnings;  // what a reader has to know before any number (sim/warnings.hpp)
 };
 
@@ -92,6 +109,7 @@ struct Figures {
   double per_second = 0;
   std::uint64_t denied = 0;
   std::uint64_t clients_denied = 0;
+  std::uint64_t bad_denied = 0;  // clients known to be bad, which do not count above
 };
 
 struct Suggestion {
@@ -122,6 +140,12 @@ struct SuggestReport {
   std::optional<double> deny_requests;
   std::optional<std::uint64_t> good_clients;
   std::optional<std::uint64_t> clients_that_may_be_denied;
+  std::optional<std::uint64_t>
+      count_of_clients;                      // may be denied, where a count was asked for and not a share
+  std::optional<std::uint64_t> bad_clients;  // in the log, of those known to be bad
+  // Those that count: all of the log but for the bad ones.
+  std::uint64_t requests = 0;
+  std::uint64_t clients = 0;
   std::vector<Suggestion> suggestions;
   std::vector<TradeOff> trade_off;
   std::vector<Suggestion>

@@ -1,6 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/utc_text.hpp"
+#include "sim/log_words.hpp"
 #include "sim/report.hpp"
 #include "weir/version.hpp"
 
@@ -20,32 +21,9 @@ ordered_json time_or_null(bool there, std::int64_t ns) {
 }
 
 ordered_json log_of(const LogReport& log, const char* kind) {
-  ordered_json examples = ordered_json::array();
-  for (const logs::Unreadable& each : log.stats.examples) {
-    examples.push_back({{"file", each.file}, {"line", each.line}, {"why", each.why}, {"text", each.text}});
-  }
-  const bool any = log.stats.requests > 0;
-  return {{"kind", kind},
-          {"weir", WEIR_VERSION},
-          {"warnings", log.warnings},
-          {"interrupted", log.interrupted},
-          {"files", log.files},
-          {"key", log.key},
-          {"cost", log.cost},
-          {"reorder", log.reorder},
-          {"lines",
-           {{"read", log.stats.read},
-            {"requests", log.stats.requests},
-            {"left_out", log.stats.left_out},
-            {"reordered", log.stats.reordered},
-            {"clamped", log.stats.clamped},
-            {"unreadable", log.stats.unreadable},
-            {"unreadable_examples", std::move(examples)},
-            {"broken", log.stats.broken}}},
-          {"from", time_or_null(any, log.first_ns)},
-          {"to", time_or_null(any, log.last_ns)},
-          {"clients", log.clients},
-          {"units", log.units}};
+  ordered_json json{{"kind", kind}, {"weir", WEIR_VERSION}};
+  json.update(json_of(log));
+  return json;
 }
 
 ordered_json worst_of(const LimitReport& limit) {
@@ -75,7 +53,8 @@ ordered_json figures_of(const Figures& limit, std::uint64_t requests) {
           {"per_second", limit.per_second},
           {"denied_requests", limit.denied},
           {"denied_share", share(limit.denied, requests)},
-          {"clients_denied", limit.clients_denied}};
+          {"clients_denied", limit.clients_denied},
+          {"bad_clients_denied", limit.bad_denied}};
 }
 
 ordered_json suggestion_of(const Suggestion& suggestion, std::uint64_t requests) {
@@ -86,12 +65,53 @@ ordered_json suggestion_of(const Suggestion& suggestion, std::uint64_t requests)
   return json;
 }
 
+ordered_json top_of(const LimitReport& limit) {
+  ordered_json all = ordered_json::object();
+  for (const Top& top : limit.top) {
+    ordered_json values = ordered_json::array();
+    for (const Top::Value& each : top.values)
+      values.push_back({{"value", each.value}, {"requests", each.requests}, {"denied", each.denied}});
+    all[top.field] = std::move(values);
+  }
+  return all;
+}
+
 // Keys are bytes; JSON is UTF-8.
 std::string dump(const ordered_json& json) {
   return json.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
 }
 
 }  // namespace
+
+ordered_json json_of(const LogReport& log) {
+  ordered_json examples = ordered_json::array();
+  for (const logs::Unreadable& each : log.stats.examples) {
+    examples.push_back({{"file", each.file}, {"line", each.line}, {"why", each.why}, {"text", each.text}});
+  }
+  ordered_json asked = ordered_json::array();
+  for (const LogReport::Asked& each : log.asked) asked.push_back(each.what + each.value);
+  const bool any = log.stats.requests > 0;
+  return {{"warnings", log.warnings},
+          {"interrupted", log.interrupted},
+          {"files", log.files},
+          {"key", log.key},
+          {"cost", log.cost},
+          {"reorder", log.reorder},
+          {"asked", std::move(asked)},
+          {"lines",
+           {{"read", log.stats.read},
+            {"requests", log.stats.requests},
+            {"left_out", log.stats.left_out},
+            {"reordered", log.stats.reordered},
+            {"clamped", log.stats.clamped},
+            {"unreadable", log.stats.unreadable},
+            {"unreadable_examples", std::move(examples)},
+            {"broken", log.stats.broken}}},
+          {"from", time_or_null(any, log.first_ns)},
+          {"to", time_or_null(any, log.last_ns)},
+          {"clients", log.clients},
+          {"units", log.units}};
+}
 
 std::string json_of(const ReplayReport& report) {
   ordered_json json = log_of(report.log, "replay");
@@ -129,6 +149,7 @@ std::string json_of(const ReplayReport& report) {
          {"series_denied", limit.denied_over_time},
          {"distribution_denied", limit.denied_clients_by_size},
          {"worst", worst_of(limit)}});
+    if (!limit.top.empty()) json["limits"].back()["top"] = top_of(limit);
     if (!report.file) continue;
     json["limits"].back()["decided"] = limit.decided;
     json["limits"].back()["would_deny"] = limit.would_deny;
@@ -138,9 +159,12 @@ std::string json_of(const ReplayReport& report) {
 
 std::string json_of(const SuggestReport& report) {
   ordered_json json = log_of(report.log, "suggest");
-  const std::uint64_t requests = report.log.stats.requests;
+  const std::uint64_t requests = report.requests;
   json["requests"] = requests;
-  if (report.deny_clients) json["criterion"] = {{"deny_clients", *report.deny_clients}};
+  if (report.bad_clients) json["bad_clients"] = *report.bad_clients;
+  if (report.count_of_clients) json["criterion"] = {{"clients", *report.count_of_clients}};
+  if (report.deny_clients && !report.count_of_clients)
+    json["criterion"] = {{"deny_clients", *report.deny_clients}};
   if (report.deny_requests) json["criterion"] = {{"deny_requests", *report.deny_requests}};
   if (report.good_clients) json["criterion"] = {{"good_clients", *report.good_clients}};
   json["allowed_denied_clients"] = report.clients_that_may_be_denied

@@ -4,6 +4,7 @@
 
 #include "core/printable.hpp"
 #include "core/utc_text.hpp"
+#include "sim/log_words.hpp"
 #include "sim/report.hpp"
 #include "sim/words.hpp"
 
@@ -41,6 +42,21 @@ class Columns {
 
 constexpr std::size_t kNameColumns = 44;
 
+}  // namespace
+
+std::string left_out_in_words(const LogReport& log) {
+  if (log.stats.left_out == 0) return "";
+  std::string by;
+  for (std::size_t i = 0; i < log.asked.size(); ++i) {
+    by += i == 0 ? "" : i + 1 == log.asked.size() ? " and " : ", ";
+    by += log.asked[i].what + log.asked[i].value;
+  }
+  return fmt::format(
+      "{} left out by {}",
+      log.stats.left_out == 1 ? "1 other request is" : grouped(log.stats.left_out) + " other requests are",
+      by);
+}
+
 std::string head_of(const LogReport& log, bool colour) {
   const logs::LogStats& stats = log.stats;
   std::string out;
@@ -57,18 +73,11 @@ std::string head_of(const LogReport& log, bool colour) {
   out += fmt::format("; by {}", log.key);
   if (log.cost != "1") out += fmt::format(", cost {}: {} units", log.cost, grouped(log.units));
   out += "\n";
-  if (stats.left_out > 0)
-    out += fmt::format("{} other requests are left out by --where, --since and --until\n",
-                       grouped(stats.left_out));
+  if (stats.left_out > 0) out += core::printable(left_out_in_words(log)) + "\n";
   if (stats.reordered + stats.clamped > 0) {
     out += fmt::format("{} lines were out of order: {} sorted, {} later than --reorder {} and clamped\n",
                        grouped(stats.reordered + stats.clamped), grouped(stats.reordered),
                        grouped(stats.clamped), log.reorder);
-  }
-  if (stats.clamped * 100 > stats.requests) {
-    out += fmt::format(
-        "  {} of all: the log seems to hold days in the wrong order; --reorder all sorts the whole log\n",
-        percent(stats.clamped, stats.requests));
   }
   if (stats.unreadable > 0) {
     out += fmt::format("{} of {} lines could not be read\n", grouped(stats.unreadable), grouped(stats.read));
@@ -81,6 +90,8 @@ std::string head_of(const LogReport& log, bool colour) {
   return out;
 }
 
+namespace {
+
 std::string about(const FileTotals& file) {
   std::string out;
   if (file.unlimited > 0) out += fmt::format("{} requests met no limit\n", grouped(file.unlimited));
@@ -89,6 +100,17 @@ std::string about(const FileTotals& file) {
                        file.first_error.empty() ? "" : ", the first: ", core::printable(file.first_error));
   }
   return out;
+}
+
+std::string text_of(const Top& top) {
+  constexpr std::size_t kValueColumns = 70;
+  Columns table;
+  table.row({"denied most by " + top.field, "requests", "denied"});
+  for (const Top::Value& each : top.values) {
+    table.row({each.value.empty() ? "(none)" : cut(core::printable(each.value), kValueColumns),
+               grouped(each.requests), grouped(each.denied)});
+  }
+  return table.text("  ");
 }
 
 }  // namespace
@@ -146,16 +168,20 @@ std::string text_of(const ReplayReport& report, bool colour) {
                          cut(core::printable(*limit.longest_locked_out_client), kNameColumns),
                          about(limit.longest_locked_out_ns), plain);
     }
+    for (const Top& each : limit.top) out += text_of(each);
   }
   return out;
 }
 
 std::string text_of(const SuggestReport& report, bool colour) {
   std::string out = head_of(report.log, colour);
-  if (report.deny_clients) {
+  if (report.count_of_clients) {
+    out += fmt::format("\nthe smallest limits that deny at most {} of {}:\n",
+                       grouped(*report.count_of_clients), counted(report.clients, "client"));
+  } else if (report.deny_clients) {
     out += fmt::format("\nthe smallest limits that deny at most {:g} % of the clients ({} of {}):\n",
                        *report.deny_clients * 100, grouped(report.clients_that_may_be_denied.value_or(0)),
-                       grouped(report.log.clients));
+                       grouped(report.clients));
   } else if (report.deny_requests) {
     out += fmt::format("\nthe smallest limits that deny at most {:g} % of the requests:\n",
                        *report.deny_requests * 100);
@@ -163,18 +189,25 @@ std::string text_of(const SuggestReport& report, bool colour) {
     out += fmt::format("\nthe smallest limits that deny none of {} good clients:\n",
                        grouped(report.good_clients.value_or(0)));
   }
+  if (report.bad_clients)
+    out += fmt::format("{} known to be bad {} apart\n", counted(*report.bad_clients, "client"),
+                       *report.bad_clients == 1 ? "counts" : "count");
   Columns table;
   const auto row = [&table, &report](const Figures& limit, std::vector<std::string> more) {
-    std::vector<std::string> cells{limit.limit, grouped(limit.denied),
-                                   percent(limit.denied, report.log.stats.requests),
+    std::vector<std::string> cells{limit.limit, grouped(limit.denied), percent(limit.denied, report.requests),
                                    grouped(limit.clients_denied)};
+    if (report.bad_clients)
+      cells.push_back(fmt::format("{} of {}", grouped(limit.bad_denied), grouped(*report.bad_clients)));
     cells.insert(cells.end(), more.begin(), more.end());
     table.row(std::move(cells));
   };
   const auto suggested = [&row](const Suggestion& each, const char* note) {
     row(each.rounded, {each.exact.limit, grouped(each.exact.denied), note});
   };
-  table.row({"limit", "would deny", "of the requests", "clients", "not rounded up", "would deny", ""});
+  std::vector<std::string> head{"limit", "would deny", "of the requests", "clients"};
+  if (report.bad_clients) head.push_back("bad clients");
+  head.insert(head.end(), {"not rounded up", "would deny", ""});
+  table.row(std::move(head));
   for (const Suggestion& each : report.suggestions)
     suggested(each, each.beyond_the_log ? "a period longer than the log" : "");
   for (const Suggestion& each : report.knee) suggested(each, "the knee");

@@ -365,6 +365,19 @@ void Suggest::run(SuggestReport& report, const std::vector<core::Rule>& today) {
   check(report, today);
 }
 
+void Suggest::try_on_bad(EventSpool& events, SuggestReport& report) {
+  std::vector<Figures*> limits;
+  for (std::vector<Suggestion>* some : {&report.suggestions, &report.knee}) {
+    for (Suggestion& each : *some) limits.insert(limits.end(), {&each.exact, &each.rounded});
+  }
+  for (Figures& each : report.today) limits.push_back(&each);
+  std::vector<core::Rule> rules;
+  for (const Figures* each : limits) rules.push_back(core::Rule::parse(each->limit).value());
+  Replay replay(rules, 0);
+  events.each([&](const logs::Event& event) { replay.take(event); });
+  for (std::size_t i = 0; i < limits.size(); ++i) limits[i]->bad_denied = replay.denials(i, {}).clients;
+}
+
 void Suggest::check(SuggestReport& report, const std::vector<core::Rule>& today) {
   std::vector<Suggestion*> suggestions;
   for (std::vector<Suggestion>* some : {&report.suggestions, &report.knee}) {

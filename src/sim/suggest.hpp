@@ -36,6 +36,8 @@ class Suggest {
   // Fills in the trade-off, its curve and the suggestions, each verified by a replay, and what `today` would
   // have denied. Throws std::logic_error if a replay contradicts a suggestion.
   void run(SuggestReport& report, const std::vector<core::Rule>& today = {});
+  // What the limits of the report would have denied of other clients, which its criterion does not know.
+  static void try_on_bad(EventSpool& events, SuggestReport& report);
 
  private:
   static constexpr std::size_t kTogether = 8;  // rates measured in one pass

@@ -4,6 +4,9 @@
 
 #include <stdexcept>
 
+#include "core/printable.hpp"
+#include "sim/log_words.hpp"
+
 namespace weir::inline v0_1::sim {
 namespace {
 
@@ -36,12 +39,16 @@ std::string limits_of(const SuggestReport& report, const logs::Wanted& wanted) {
     more = group(wanted.prefixes);
   }
   if (!wanted.cost.empty()) more += "    cost: { from: " + checked(wanted.cost) + " }\n";
-  std::string out = "version: 1\nlimits:\n  client:\n    by: [" + by + "]\n" + more;
+  std::string out;
+  for (const std::string& each : report.log.warnings) out += "# Beware: " + core::printable(each) + ".\n";
+  if (const std::string left_out = left_out_in_words(report.log); !left_out.empty())
+    out += "# " + core::printable(left_out) + ".\n";
+  out += "version: 1\nlimits:\n  client:\n    by: [" + by + "]\n" + more;
   const char* mark = "";
   for (const Suggestion& each : report.suggestions) {
     out += fmt::format("    {}rate: {:<18} # would have denied {} of {} requests, {} of {} clients\n", mark,
-                       each.rounded.limit, each.rounded.denied, report.log.stats.requests,
-                       each.rounded.clients_denied, report.log.clients);
+                       each.rounded.limit, each.rounded.denied, report.requests, each.rounded.clients_denied,
+                       report.clients);
     if (each.beyond_the_log) out.insert(out.size() - 1, "; its period is longer than the log");
     mark = "# ";
   }

@@ -90,6 +90,27 @@ std::vector<std::string> about_the_clients(const LogReport& log, const std::vect
   return out;
 }
 
+// More than one in a hundred is worth an interruption.
+bool many(std::uint64_t part, std::uint64_t whole) { return part * 100 > whole; }
+
+std::vector<std::string> about_the_lines(const logs::LogStats& stats) {
+  std::vector<std::string> out;
+  if (many(stats.unreadable, stats.read)) {
+    out.push_back(fmt::format("{} of {} ({}) could not be read, and are not counted",
+                              grouped(stats.unreadable), counted(stats.read, "line"),
+                              percent(stats.unreadable, stats.read)));
+  }
+  if (many(stats.clamped, stats.requests)) {
+    out.push_back(
+        fmt::format("{} ({} of the requests) came too late to be sorted, and {} at the greatest time "
+                    "before: the log seems to hold days in the wrong order; --reorder all sorts "
+                    "the whole log",
+                    counted(stats.clamped, "line"), percent(stats.clamped, stats.requests),
+                    stats.clamped == 1 ? "counts" : "count"));
+  }
+  return out;
+}
+
 // A limit that drains within seconds sees requests of one stamp come at once.
 bool drains_fast(const core::Rule& rule, std::int64_t stamps_ns) {
   return rule.quota.emission_interval().count() <= stamps_ns &&
@@ -112,13 +133,17 @@ bool beyond_the_log(const LogReport& log, nanoseconds period) {
 
 std::vector<std::string> warnings_of(const LogReport& log, const std::vector<std::string>& names,
                                      std::span<const Tried> tried) {
-  std::vector<std::string> out = about_the_clients(log, names);
+  std::vector<std::string> out = about_the_lines(log.stats);
+  for (std::string& each : about_the_clients(log, names)) out.push_back(std::move(each));
   std::vector<std::string> longer;
   std::vector<std::string> fast;
+  const auto add = [](std::vector<std::string>& to, const core::Rule& rule) {
+    if (std::string text = core::to_text(rule); std::find(to.begin(), to.end(), text) == to.end())
+      to.push_back(std::move(text));
+  };
   for (const auto& [rule, denied] : tried) {
-    if (beyond_the_log(log, rule.quota.rate().period)) longer.push_back(core::to_text(rule));
-    if (denied > 0 && log.stamps_ns > 1 && drains_fast(rule, log.stamps_ns))
-      fast.push_back(core::to_text(rule));
+    if (beyond_the_log(log, rule.quota.rate().period)) add(longer, rule);
+    if (denied > 0 && log.stamps_ns > 1 && drains_fast(rule, log.stamps_ns)) add(fast, rule);
   }
   if (!longer.empty()) {
     out.push_back(

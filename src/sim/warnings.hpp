@@ -1,8 +1,7 @@
 // What makes a report's numbers wrong or worth little although every line was read: a key that tells requests
 // apart and not clients, a log shorter than what a limit counts by. A report begins with them.
 //
-// Pure, any thread. Not for: what the reader of the log counts (unreadable, clamped), and what is not
-// certain enough to interrupt a reader.
+// Pure, any thread. Not for: what is not certain enough to interrupt a reader.
 #pragma once
 
 #include <span>

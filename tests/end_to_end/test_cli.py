@@ -37,9 +37,9 @@ class WithFolder(unittest.TestCase):
 class TestHelp(WithFolder):
     def test_help(self):
         for args, most in ((("--help",), 24), (("serve", "--help"), 52), (("check", "--help"), 25),
-                           (("replay", "--help"), 49), (("suggest", "--help"), 44), (("lint", "--help"), 24),
+                           (("replay", "--help"), 53), (("suggest", "--help"), 48), (("lint", "--help"), 24),
                            (("formats", "--help"), 24),
-                           (("test", "--help"), 24), (("explain", "--help"), 24), (("diff", "--help"), 24)):
+                           (("test", "--help"), 24), (("explain", "--help"), 24), (("diff", "--help"), 44)):
             code, out, errors = weir(*args)
             self.assertEqual((code, errors), (0, ""), args)
             lines = out.splitlines()

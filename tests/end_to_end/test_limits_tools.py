@@ -250,7 +250,7 @@ class TestReplay(WithFolder):
         self.assertEqual((search["never"], search["denied"]), (1, 1))
 
     def test_errors_are_one_line_and_exit_code_2(self):
-        log = self.log({"time": 1, "client": "::1"})
+        log = self.log({"time": 1_795_240_187, "client": "::1"})
         for flags, error in (((), "--limit or --limits is required (see weir replay --help)"),
                              (("--limits", self.limits, "--limit", "1/s"), "give --limit or --limits, not both"),
                              (("--limit", "1/s", "--attribute", "a=b"), "attribute: only --limits has attributes"),
@@ -267,7 +267,7 @@ class TestReplay(WithFolder):
 
     def test_the_page_has_every_limit(self):
         page = self.folder.file("page.html")
-        code, _, errors = weir("replay", self.log({"time": 1, "client": "::1"}), "--limits", self.limits, "--html", page)
+        code, _, errors = weir("replay", self.log({"time": 1_795_240_187, "client": "::1"}), "--limits", self.limits, "--html", page)
         self.assertEqual((code, errors), (0, ""))
         with open(page, encoding="utf-8") as text:
             self.assertIn('"limit":"tried"', text.read())
@@ -293,14 +293,19 @@ class TestDiff(WithFolder):
         page = self.folder.file("page.html")
         code, out, errors = weir("diff", self.limits, after, "--log", log, "--html", page)
         self.assertEqual((code, errors), (1, ""))
-        self.assertEqual(out.split("\n", 1)[1], """
-4 requests: 1 denied before, 2 after
+        self.assertEqual(out.split("\n", 1)[1], f"""
+warning: the log spans 0s, less than the period of '1/s burst 2', '1/min burst 3', '1/h', '1/min' and '1/s': what would \
+be denied in a whole period is not known
+4 requests of 2 clients, 2026-11-21T12:00:00Z to 2026-11-21T12:00:00Z (0s); by ip, user
+1 denied before, 2 after
 
   requests  before -> after
          1  allowed -> denied by ip
 
   requests    denied before     after  client (ip, user)
-         3                1         2  192.0.2.1 \n""")
+         3                1         2  192.0.2.1 \n
+written: {page}
+""")
         with open(page, encoding="utf-8") as text:
             self.assertRegex(text.read(), "<td[^>]*>allowed</td><td[^>]*>denied by <code>ip</code></td>")
 

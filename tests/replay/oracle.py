@@ -28,9 +28,10 @@ SPEC_UNITS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": SECOND, "sec": SECOND, "se
               "d": 86400 * SECOND, "day": 86400 * SECOND, "w": 604800 * SECOND}
 MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
 TIME_FIELDS = "time timestamp @timestamp ts time_iso8601 time_local msec date datetime".split()
-CLIENT_FIELDS = ("client ip client_ip remote_addr remote_ip clientip request.remote_ip request.client_ip "
+CLIENT_FIELDS = ("ip client client_ip remote_addr remote_ip clientip request.remote_ip request.client_ip "
                  "remote_host").split()
 FOREVER = datetime.datetime(2100, 1, 1, tzinfo=datetime.timezone.utc).timestamp() * SECOND
+NUMBERS = 946_684_800, 3_471_292_800   # 2000 to 2080: a number beyond counts something else
 MOST_BYTES = 1 << 20
 
 
@@ -60,7 +61,10 @@ def parse_time(text, zone):
     elif NUMBER.fullmatch(text):
         number = fractions.Fraction(text)
         unit = next((ns for most, ns in ((10**11, SECOND), (10**14, 10**6), (10**17, 10**3)) if number < most), 1)
-        return in_range(int(number * unit))
+        ns = int(number * unit)
+        if not NUMBERS[0] * SECOND <= ns < NUMBERS[1] * SECOND:
+            raise Unreadable("a number of something else")
+        return ns
     else:
         raise Unreadable("no time")
     try:

@@ -136,7 +136,9 @@ class Maker:
         return f"{at:%Y-%m-%d}{self.pick('T', ' ')}{at:%H:%M:%S}{self.fraction(ns)}{zone}"
 
     def number_time(self, ns):
-        """A number of the coarsest unit that keeps the time, and whose size says its unit."""
+        """A number of the coarsest unit that keeps the time, and whose size says its unit, where one counts as a time."""
+        if not 946_684_800 * SECOND <= ns < 3_471_292_800 * SECOND:
+            return self.iso_time(ns)
         for unit, least, most in ((SECOND, 0, 10**11), (10**6, 10**11, 10**14), (10**3, 10**14, 10**17),
                                   (1, 10**17, 1 << 63)):
             if ns % unit == 0 and least <= ns // unit < most and self.chance(0.6):

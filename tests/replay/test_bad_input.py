@@ -1,12 +1,15 @@
 """What `weir replay` says when something is wrong: with the log, with what was asked, with where it has to write."""
+import bz2
 import contextlib
 import gzip
 import json
+import lzma
 import os
 import pty
 import re
 import resource
 import select
+import shlex
 import signal
 import stat
 import subprocess
@@ -78,7 +81,7 @@ class Logs(BadInput):
         self.fails(self.log(syslog), *LIMIT, names=names, silent=False)
         self.fails(self.log('{"when": 1, "who": "x"}\n' * 9), *LIMIT, names=["time", "--time"], silent=False)
         self.fails(self.log("when,who\n1,2\n"), *LIMIT, names=["time", "--time"], silent=False)
-        self.fails(self.log("time,who\n1,2\n"), *LIMIT, names=["client", "--key"], silent=False)
+        self.fails(self.log("time,who\n1795240187,2\n"), *LIMIT, names=["client", "--key"], silent=False)
         self.fails(self.good, "--format", "jsonl", *LIMIT, names=["good.log", "--format"], silent=False)
 
     def test_what_is_truncated(self):
@@ -129,7 +132,7 @@ class Logs(BadInput):
         self.assertEqual((said["requests"], said["unreadable"], said["clamped"]), (2, 3, 0))
         self.assertEqual([each["line"] for each in said["unreadable_examples"]], [2, 3, 4])
         self.assertTrue(all(re.search("1970|2100", each["why"]) for each in said["unreadable_examples"]), said)
-        rows = "time,ip\n0,a\n-1,b\n4102444799.999999999,c\n4102444800,d\n" + "9" * 30 + ",e\nnan,f\n1e999,g\n"
+        rows = "time,ip\n946684800,a\n-1,b\n3471292799.999999999,c\n3471292800,d\n" + "9" * 30 + ",e\nnan,f\n1e999,g\n"
         self.assertEqual(answer("replay", self.log(rows), *LIMIT)["lines"]["requests"], 2)
 
     def test_the_reasons_are_shown(self):
@@ -148,6 +151,66 @@ class Logs(BadInput):
         self.assertEqual(code, 0, errors)
         self.assertNotRegex(out + errors, "[\x07\x1b\x9b]")
         self.assertEqual(json.loads(weir("replay", self.log(content), *LIMIT, "--json")[1])["lines"]["unreadable"], 2)
+
+    def test_numbers_that_are_no_times(self):
+        """Durations, days of Excel, seconds since 2001 or 1900, FILETIME, ticks, microseconds since 1601."""
+        numbers = ("0.253", "812", "46347.2428", "816932987", "4004228987", "134397137870000000", "639308369870000000",
+                   "13439713787000000")
+        for number in numbers:
+            with self.subTest(number):
+                self.fails(self.log(f"time,ip\n{number},192.0.2.1\n", "t.csv"), *LIMIT, names=[
+                    "t.csv:2: the number is not a time from 2000 to 2079 in s, ms, us or ns since 1970; --time-format reads "
+                    "excel, filetime, webkit and ticks: "])
+
+    def test_a_date_and_a_clock(self):
+        rows = "date,time,ip\n2026-11-21,05:49:47,192.0.2.1\n2026-11-21,05:49:48.5,192.0.2.1\n"
+        objects = '{"Day": "21.11.2026", "Clock": "05:49:47", "ip": "192.0.2.1"}\n'
+        for content, flags in ((rows, ()), (rows.replace("date,time", "d,t"), ("--time", "d,t")),
+                               (objects, ("--time", "Day,Clock", "--time-format", "%d.%m.%Y %T"))):
+            with self.subTest(flags):
+                self.assertEqual(answer("replay", self.log(content), *LIMIT, *flags)["from"], "2026-11-21T05:49:47Z")
+        self.fails(self.log(rows.replace("date", "day")), *LIMIT, names=[
+            "the time has no date; --time DATE,TIME names two fields"])
+        self.fails(self.log(objects), *LIMIT, "--time", "Tag,Clock", names=["there is no field Tag (--time chooses another)"])
+
+    def test_zones_of_places(self):
+        path = self.log(line(0).replace(" +0000", "").replace("01/Mar", "01/Jul"))
+        said = answer("replay", path, *LIMIT, "--zone", "America/New_York")
+        self.assertEqual(said["from"], "2026-07-01T04:00:00Z")
+        for zone, near in (("Europe/Berln", "Europe/Berlin"), ("Berlin", "Europe/Berlin"), ("new york", None)):
+            self.assertEqual(self.fails(path, *LIMIT, "--zone", zone, names=[]),
+                             f"weir: zone: '{zone}' is neither an offset such as +0000, -05:30 or Z nor a place such as "
+                             f"Europe/Berlin{'; did you mean ' + near + '?' if near else ''}\n")
+
+    @unittest.skipIf(os.geteuid() != 0, "only root may mount")
+    def test_a_system_without_zones(self):
+        nothing, path = self.folder.file("nothing"), self.log(line(0))
+        os.mkdir(nothing)
+        inside = ("unshare", "-m", "sh", "-c", f'mount --bind {nothing} /usr/share/zoneinfo && exec "$@"', "sh")
+        if subprocess.run([*inside, "true"], capture_output=True).returncode:
+            self.skipTest("mount is not allowed here")
+        for zone, code, errors in (("Europe/Berlin", 2, "weir: zone: places need the system's time zone database, Debian's "
+                                                        "package tzdata: it is empty\n"), ("+0100", 0, "")):
+            done = subprocess.run([*inside, WEIR, "replay", path, *LIMIT, "--zone", zone], capture_output=True, text=True,
+                                  env=environment(), timeout=60)
+            self.assertEqual((done.returncode, done.stderr), (code, errors))
+
+    def test_client_and_ip_are_two_fields(self):
+        rows = [{"time": 1_795_240_187 + n, "client": "app", "ip": f"192.0.2.{n % 3}"} for n in range(9)]
+        path = self.log("".join(json.dumps(row) + "\n" for row in rows), "two.jsonl")
+        for key, clients in (("ip", 3), ("client", 1), ("client,ip", 3), ("ip,client", 3)):
+            self.assertEqual(answer("replay", path, *LIMIT, "--key", key)["clients"], clients, key)
+        limits = self.log("version: 1\nlimits:\n  both: { by: [client, ip], rate: 1/min }\n", "limits.yaml")
+        worst = answer("replay", path, "--limits", limits)["limits"][0]["worst"]
+        self.assertEqual({each["client"] for each in worst}, {f"app 192.0.2.{n}" for n in range(3)})
+
+    def test_what_json_warns_of(self):
+        bad = self.log("".join(line(n) for n in range(33)) + "who knows\n" * 67, "bad.log")
+        self.assertIn("67 of 100 lines (67 %) could not be read, and are not counted", answer("replay", bad, *LIMIT)["warnings"])
+        day = ["".join(line(86400 * n + 60 * i, f"192.0.2.{i % 7}") for i in range(100)) for n in (0, 1)]
+        said = answer("replay", self.log(day[1] + day[0], "back.log"), *LIMIT)["warnings"]
+        self.assertIn("100 lines (50 % of the requests) came too late to be sorted, and count at the greatest time before: the "
+                      "log seems to hold days in the wrong order; --reorder all sorts the whole log", said)
 
     def test_an_hour_that_comes_twice(self):
         """Local time without a zone in autumn: 02:59:59 is followed by 02:00:00."""
@@ -174,7 +237,38 @@ class Logs(BadInput):
         self.assertNotIn("--reorder all", out + errors)
 
     def test_one_file_twice(self):
-        self.assertEqual(answer("replay", self.good, self.good, *LIMIT)["lines"]["requests"], 60)
+        link = self.folder.file("link.log")
+        os.symlink(self.good, link)
+        self.assertEqual(self.fails(self.good, self.good, *LIMIT, names=[]),
+                         f"weir: {self.good}: is given twice, so its requests would count twice\n")
+        self.assertEqual(self.fails(link, self.good, *LIMIT, names=[]),
+                         f"weir: {self.good}: is given twice, first as {link}, so its requests would count twice\n")
+        copy = self.log(open(self.good).read(), "copy.log")
+        self.assertEqual(answer("replay", self.good, copy, *LIMIT)["lines"]["requests"], 60)
+
+    def test_what_is_neither_text_nor_gzip_nor_zstd(self):
+        data = open(self.good, "rb").read()
+        other = {"xz": (lzma.compress(data), "is compressed by xz", "xz -dc {}"),
+                 "bz2": (bz2.compress(data), "is compressed by bzip2", "bzip2 -dc {}"),
+                 "utf16": (data.decode().encode("utf-16"), "is text in UTF-16", "iconv -f UTF-16 -t UTF-8 {}"),
+                 "utf16le": (data.decode().encode("utf-16-le"), "is text in UTF-16", "iconv -f UTF-16LE -t UTF-8 {}"),
+                 "utf16be": (data.decode().encode("utf-16-be"), "is text in UTF-16", "iconv -f UTF-16BE -t UTF-8 {}")}
+        for name, (content, what, command) in other.items():
+            with self.subTest(name):
+                path = self.log(content, f"some log.{name}")
+                command = command.format(shlex.quote(path))
+                why = (f"weir: {path}: {what}, and not plain text, gzip or zstd; {command} makes text of it, which - reads "
+                       "from a pipe\n")
+                self.assertEqual(self.fails(path, *LIMIT, names=[]), why)
+                self.assertEqual(self.fails(path, names=[], command="formats"), why)
+                self.assertEqual(self.fails(path, *LIMIT, "--follow", names=[]), why)
+                text = subprocess.run(command, shell=True, capture_output=True, check=True).stdout
+                self.assertEqual(answer("replay", "-", *LIMIT, stdin=text)["lines"]["requests"], 30)
+                self.fails("-", *LIMIT, names=["standard input", what], stdin=content)
+        self.fails(self.log(b"\x04\x22\x4d\x18 and so on, and more"), *LIMIT, names=["lz4 -dc "])
+        self.fails(self.log(b"\x1f\x9d\x90 and so on, and more"), *LIMIT, names=["gzip -dc "])
+        self.fails(self.log(b"PK\x03\x04 and so on, and more"), *LIMIT, names=["unzip -p "])
+        self.assertEqual(answer("replay", self.log("BZh, it says\n" + line(0)), *LIMIT)["lines"]["unreadable"], 1)
 
     def test_standard_input(self):
         data = open(self.good, "rb").read()
@@ -221,15 +315,15 @@ class Asked(BadInput):
         self.fails(self.good, "--key", "ip,uzer", *LIMIT, names=["uzer", "client"], silent=False)
         self.fails(self.good, "--cost", "uzer", *LIMIT, names=["uzer", "bytes"], silent=False)
         self.fails(self.good, "--cost", "agent", *LIMIT, names=["agent"], silent=False)
-        objects = self.log('{"time": 1, "ip": "192.0.2.1", "request": {"host": "x"}}\n' * 3)
+        objects = self.log('{"time": 1795240187, "ip": "192.0.2.1", "request": {"host": "x"}}\n' * 3)
         self.fails(objects, "--key", "uzer", *LIMIT, names=["uzer", "--key"], silent=False)
-        rows = self.log("time,ip,tenant\n1,2,3\n")
+        rows = self.log("time,ip,tenant\n1795240187,2,3\n")
         self.fails(rows, "--key", "uzer", *LIMIT, names=["uzer", "tenant"], silent=False)
         self.fails(rows, "--time", "wenn", *LIMIT, names=["wenn", "tenant"], silent=False)
 
     def test_costs_that_are_none(self):
         costs = ("3", "-", "-3", "1.5", "", "x", "9" * 25, "0", "+1", "0x1")
-        rows = "time,ip,units\n" + "".join(f"1,a,{cost}\n" for cost in costs)
+        rows = "time,ip,units\n" + "".join(f"1795240187,a,{cost}\n" for cost in costs)
         said = answer("replay", self.log(rows), "--cost", "units", *LIMIT)
         self.assertEqual((said["lines"]["requests"], said["units"]), (3, 3), said["lines"])
 
@@ -242,7 +336,7 @@ class Asked(BadInput):
                     self.fails(self.good, *LIMIT, option, value, names=[option.strip("-")])
 
     def test_keys_of_several_fields_do_not_meet(self):
-        rows = self.log("time,ip,a,b\n1,x,1 2,3\n1,x,1,2 3\n")
+        rows = self.log("time,ip,a,b\n1795240187,x,1 2,3\n1795240187,x,1,2 3\n")
         self.assertEqual(answer("replay", rows, "--key", "a,b", *LIMIT)["clients"], 2)
 
 
@@ -283,15 +377,21 @@ OTHERS = (   # what is asked of good.log, and of others beside it
     (["good.log", "--key", "ip/129", *LIMIT], "key: 'ip/129': expected a number of bits after ip/: ip/64 for IPv6, ip/24 "
      "for IPv4, ip/24/64 for both"),
     (["good.log", "--key", "", *LIMIT], "key: '' is neither a field nor fields separated by commas"),
-    (["good.log", "--zone", "Berlin", *LIMIT], "zone: 'Berlin' is not an offset such as +0000, -05:30 or Z"),
+    (["good.log", "--zone", "Berlin", *LIMIT], "zone: 'Berlin' is neither an offset such as +0000, -05:30 or Z nor a place "
+     "such as Europe/Berlin; did you mean Europe/Berlin?"),
+    (["good.log", "--time-format", "soon", *LIMIT], "time-format: 'soon': neither a pattern such as '%d.%m.%Y %H:%M:%S' nor "
+     "s, ms, us, ns, excel, filetime, webkit or ticks"),
     (["good.log", "--reorder", "soon", *LIMIT], "reorder: 'soon' is not a time such as 60s or 5min, nor 0, nor all"),
     (["good.log", "--html", "no/x.html", *LIMIT], "no/x.html: cannot be written: No such file or directory"),
     (["good.log", "--html", "/dev/full", *LIMIT], "/dev/full: cannot be written: No space left on device"),
     (["good.log", "--html", "good.log", *LIMIT], "html: 'good.log' is the log itself; choose another file"),
+    (["good.log", "--names", "./good.log", *LIMIT], "names: './good.log' is the log itself; choose another file"),
+    (["good.log", "--clients", "good.log", *LIMIT], "clients: 'good.log' is the log itself; choose another file"),
     (["syslog", *LIMIT], "none of 1 lines could be read\n"
      "  syslog:1: there is no time in [brackets]: Mar  1 00:00:01 web sshd[812]: Accepted\n"
      "  expected lines such as: 192.0.2.1 - - [21/Nov/2026:05:49:47 +0000] \"GET / HTTP/1.1\" 200 512\n"
-     "  --format, --regex, --time, --key and --cost describe a log that is laid out differently"),
+     "  --format, --regex, --time, --key and --cost describe a log that is laid out differently; weir formats syslog "
+     "says how"),
 )
 
 
@@ -346,6 +446,18 @@ class Writing(BadInput):
             with self.subTest(path):
                 self.fails(self.good, *LIMIT, "--html", path, names=[path, *words], silent=False)
         self.assertEqual(self.names(), ["good.log"])
+
+    def test_a_full_disk_does_not_lose_the_table(self):
+        small = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000))
+        many = self.log("".join(line(n, f"192.0.2.{n}") for n in range(20_000)), "many.log")
+        for flag, name in (("--html", "page.html"), ("--decisions", "decisions.csv"), ("--names", "names")):
+            for form in ((), ("--json",)):
+                with self.subTest(flag, form=form):
+                    code, out, errors = weir("replay", many, *LIMIT, flag, self.folder.file(name), *form, preexec_fn=small)
+                    self.assertEqual((code, errors), (2, f"weir: {self.folder.file(name)}: cannot be written: File too large\n"))
+                    self.assertIn('"requests":20000' if form else "20,000 requests of 20,000 clients", out)
+                    self.assertNotIn("written: ", out)
+        self.assertEqual(self.names(), ["good.log", "many.log"])
 
     def test_a_full_disk_leaves_nothing_half_written(self):
         """RLIMIT_FSIZE stands for the disk; SIGXFSZ is ignored, so that a write fails as on a full one."""

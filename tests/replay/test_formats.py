@@ -2,9 +2,14 @@
 
 WEIR_SEED=N runs one seed alone.
 """
+import csv
+import datetime
+import io
+import json
 import random
 import re
 import unittest
+import zoneinfo
 
 import make_formats
 import oracle
@@ -163,7 +168,7 @@ class Formats(unittest.TestCase):
 
     def test_a_file_that_is_no_text(self):
         with Folder() as folder:
-            for content in (b"\x7fELF\2\1\1" + bytes(100), "192.0.2.1 - -\n".encode("utf-16"), b"a\0"):
+            for content in (b"\x7fELF\2\1\1" + bytes(100), b"a\0"):
                 file = folder.file("program", content)
                 self.assertEqual(weir("formats", file), (2, "", f"weir: {file}: is not text; a log is lines of text, plain "
                                                                 "or compressed by gzip or zstd\n"))
@@ -175,6 +180,45 @@ class Formats(unittest.TestCase):
                 code, out, errors = weir("formats", log)
                 self.assertEqual((code, errors), (2, ""))
                 self.assertIn("\nthere are no lines but headers\n", out)
+
+
+class Times(unittest.TestCase):
+    """Against Python's own zones and strftime."""
+    ZONES = ("Europe/Berlin", "America/New_York", "Asia/Kolkata", "Australia/Lord_Howe", "America/Sao_Paulo",
+             "Africa/Casablanca", "Pacific/Apia", "Asia/Tehran", "Europe/London")
+    FORMATS = ("%d.%m.%Y %H:%M:%S", "%a %b %d %H:%M:%S %Y", "%B %d, %Y %I:%M:%S %p", "%Y%m%dT%H%M%S", "%y%m%d %H:%M:%S",
+               "%d/%b/%Y:%H:%M:%S %z", "%A, %d %B %Y at %H.%M.%S", "%F %T", "%m/%d/%Y %I:%M:%S%p")
+
+    def read(self, texts, *arguments):
+        """Seconds since 1970 of each text, in rising order."""
+        with Folder() as folder:
+            log = folder.file("some.jsonl", "".join(json.dumps({"at": each, "ip": "192.0.2.1"}) + "\n" for each in texts))
+            code, out, errors = weir("replay", log, "--limit", "1/s", "--time", "at", "--reorder", "all", "--decisions", "-",
+                                     *arguments)
+            self.assertEqual(code, 0, errors)
+        rows = list(csv.DictReader(io.StringIO(out)))
+        return [int(datetime.datetime.fromisoformat(row["time"][:19] + "+00:00").timestamp()) for row in rows]
+
+    def instants(self, chooser):
+        return sorted(chooser.randrange(946_684_800, 2_145_916_800) for _ in range(400))
+
+    def test_of_places(self):
+        for seed in chance.seeds(2):
+            for name in self.ZONES:
+                with self.subTest(name, seed=seed):
+                    zone = zoneinfo.ZoneInfo(name)
+                    local = [datetime.datetime.fromtimestamp(at, zone) for at in self.instants(random.Random(f"{seed} {name}"))]
+                    once = [at for at in local if at.replace(fold=0).timestamp() == at.replace(fold=1).timestamp()]
+                    self.assertEqual(self.read([f"{at:%Y-%m-%dT%H:%M:%S}" for at in once], "--zone", name),
+                                     sorted(int(at.timestamp()) for at in once))
+
+    def test_in_every_form(self):
+        for seed in chance.seeds(2):
+            for form in self.FORMATS:
+                with self.subTest(form, seed=seed):
+                    instants = self.instants(random.Random(f"{seed} {form}"))
+                    texts = [datetime.datetime.fromtimestamp(at, datetime.timezone.utc).strftime(form) for at in instants]
+                    self.assertEqual(self.read(texts, "--time-format", form), instants)
 
 
 if __name__ == "__main__":

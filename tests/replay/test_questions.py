@@ -69,7 +69,7 @@ class Some(Case):
 
     def test_the_table_says_how_many_were_left_out(self):
         _, out, _ = weir("replay", self.log, "--limit", "1/s", "--where", "status!=429")
-        self.assertIn("1 other requests are left out by --where, --since and --until\n", out)
+        self.assertIn("1 other request is left out by --where status!=429\n", out)
 
     def test_what_is_left_out_keeps_its_place_in_the_order(self):
         """The clamped line is late by what came before it, asked about or not."""
@@ -101,9 +101,9 @@ class Some(Case):
 
     def test_what_lacks_a_key_or_a_cost_matters_only_where_it_is_asked_about(self):
         log = self.folder.file("lacks.jsonl", "".join(json.dumps(each) + "\n" for each in (
-            {"time": 100, "user": "anna", "status": 200, "n": 2}, {"time": 101, "status": 401}, {"time": 102, "status": 200},
-            {"time": 103, "user": "ben", "status": 200}, {"user": "ben", "status": 401})))
-        for more, lines in (((), (2, 3, 0)), (("--where", "status!=401"), (2, 2, 1)), (("--until", "1970-01-01T00:01:42Z"), (1, 2, 2)),
+            {"time": 1_772_323_200, "user": "anna", "status": 200, "n": 2}, {"time": 1_772_323_201, "status": 401},
+            {"time": 1_772_323_202, "status": 200}, {"time": 1_772_323_203, "user": "ben", "status": 200}, {"user": "ben", "status": 401})))
+        for more, lines in (((), (2, 3, 0)), (("--where", "status!=401"), (2, 2, 1)), (("--until", "2026-03-01T00:00:02Z"), (1, 2, 2)),
                             (("--where", "status=401"), None), (("--cost", "n", "--where", "user=anna"), (1, 1, 3))):
             with self.subTest(more):
                 if lines is None:
@@ -221,7 +221,7 @@ class Plans(Case):
         self.assertAlmostEqual(said["longest_locked_out_s"], wanted["longest_locked_out_ns"] / 1e9)
 
     def test_a_plan_without_a_limit_is_told(self):
-        log = self.folder.file("plans.csv", "time,ip,plan\n" + "".join(f"{n},192.0.2.{n},{plan}\n" for n, plan in
+        log = self.folder.file("plans.csv", "time,ip,plan\n" + "".join(f"{1_795_240_187 + n},192.0.2.{n},{plan}\n" for n, plan in
                                                                       enumerate(("free", "trial", "-", "trial"))))
         warning, = [each for each in self.said("--limit-by", "plan", log=log, limit="free=1/s")["warnings"] if "plan" in each]
         self.assertEqual(warning, "3 clients have a plan without a limit, which denies nothing (-, trial); "
@@ -334,7 +334,9 @@ class Decisions(Case):
     def test_what_is_wrong(self):
         self.assertIn("is the log itself", self.refused("--decisions", self.log))
         self.assertIn("/nowhere/out.csv: cannot be written: No such file", self.refused("--decisions", "/nowhere/out.csv"))
-        self.assertIn("/dev/full: cannot be written: No space left on device", self.refused("--decisions", "/dev/full"))
+        code, out, errors = weir("replay", self.log, "--limit", "1/s", "--decisions", "/dev/full")
+        self.assertEqual((code, errors), (2, "weir: /dev/full: cannot be written: No space left on device\n"))
+        self.assertIn("5 requests of 2 clients", out)
         self.assertIn("decisions: '1/s' is tried twice", self.refused("--decisions", "x.csv", "--limit", "1/s"))
         self.assertIn("decisions: standard output holds either them or --json",
                       self.refused("--decisions", "-", "--json"))
@@ -350,6 +352,68 @@ class Decisions(Case):
         process.communicate(timeout=20)
         self.assertEqual(process.returncode, 130)
         self.assertEqual(sorted(each.name for each in path.parent.iterdir()), ["access.log"])
+
+
+class EachClient(unittest.TestCase):
+    """--clients and --top."""
+
+    def setUp(self):
+        self.folder = Folder()
+        self.addCleanup(self.folder.__exit__)
+        rows = [{"time": 1_772_323_200 + n // 4, "ip": f"192.0.2.{n % 3}", "plan": "pro" if n % 3 else "free",
+                 "path": f"/items/{n % 2}?page={n}", "agent": None if n % 3 else "bot/1.0"} for n in range(60)]
+        self.log = self.folder.file("some.jsonl", "".join(json.dumps(each) + "\n" for each in rows))
+        self.table = self.folder.file("clients.csv")
+        self.limits = self.folder.file("limits.yaml", "version: 1\nlimits:\n  ip: { by: [ip], rate: 1/s }\n")
+
+    def rows(self, *args):
+        said = answer("replay", self.log, *args, "--clients", self.table, "--worst", "1000")
+        with open(self.table, encoding="utf-8", newline="") as file:
+            return said, list(csv.DictReader(file))
+
+    def test_a_line_for_each_client(self):
+        said, rows = self.rows("--limit", "1/s", "--limit", "1000/s")
+        self.assertEqual(list(rows[0]), ["client", "requests", "first", "last", "1/s denied", "1/s first denied",
+                                         "1000/s denied", "1000/s first denied"])
+        self.assertEqual({row["client"]: (int(row["1/s denied"]), row["1/s first denied"]) for row in rows},
+                         {each["client"]: (each["denied"], each["first_denied"]) for each in said["limits"][0]["worst"]})
+        for row in rows:
+            self.assertEqual((row["requests"], row["first"], row["1000/s denied"], row["1000/s first denied"]),
+                             ("20", "2026-03-01T00:00:00Z", "0", ""))
+        self.assertEqual(os.stat(self.table).st_mode & 0o777, 0o600)
+
+    def test_of_plans_of_a_file_and_without_names(self):
+        for args, names in ((("--limit-by", "plan", "--limit", "free=1/s,pro=2/s"), {"192.0.2.0 free", "192.0.2.1 pro", "192.0.2.2 pro"}),
+                            (("--limits", self.limits), {"192.0.2.0", "192.0.2.1", "192.0.2.2"}),
+                            (("--limit", "1/s", "--anonymize"), {"client 1", "client 2", "client 3"})):
+            with self.subTest(args):
+                said, rows = self.rows(*args)
+                self.assertEqual({row["client"] for row in rows}, names)
+                denied = next(name for name in rows[0] if name.endswith("denied") and "first" not in name)
+                self.assertEqual(sum(int(row[denied]) for row in rows), said["limits"][0]["denied"])
+
+    def test_what_was_denied_most(self):
+        plain = answer("replay", self.log, "--limit", "1/s", "--limit", "9/s")
+        for args in (("--limit", "1/s", "--limit", "9/s"), ("--limits", self.limits), ("--limit-by", "plan", "--limit", "*=1/s"),
+                     ("--limit", "1/s", "--key", "ip,plan")):
+            with self.subTest(args):
+                said = answer("replay", self.log, *args, "--top", "path,agent")
+                first = said["limits"][0]
+                self.assertEqual((said["clients"], first["denied"]), (3, plain["limits"][0]["denied"]))
+                self.assertEqual({each["value"] for each in first["top"]["path"]} - {"/items/0", "/items/1"}, set())
+                self.assertEqual([each["value"] for each in first["top"]["agent"]], ["", "bot/1.0"])
+                for field in ("path", "agent"):
+                    self.assertEqual(sum(each["denied"] for each in first["top"][field]), first["denied"])
+                    self.assertGreater(sum(each["requests"] for each in first["top"][field]), first["denied"])
+        self.assertNotIn("top", plain["limits"][0])
+        page = self.folder.file("page.html")
+        code, out, _ = weir("replay", self.log, "--limit", "1/s", "--top", "path,agent", "--html", page)
+        self.assertEqual(code, 0)
+        self.assertRegex(out, r"denied most by agent  requests  denied\n  \(none\) ")
+        with open(page, encoding="utf-8") as text:
+            self.assertNotIn("/items/", text.read())
+        self.assertEqual(weir("replay", self.log, "--limit", "1/s", "--top", "path,,agent")[2],
+                         "weir: top: 'path,,agent' is neither a field nor fields separated by commas\n")
 
 
 if __name__ == "__main__":

@@ -224,13 +224,68 @@ class Suggest(unittest.TestCase):
                 first = answer("suggest", EXAMPLE_LOG, "--deny-requests", "1%", *key)["suggestions"][0]["rounded"]
                 limits = answer("replay", EXAMPLE_LOG, "--limits", path)["limits"]
                 self.assertEqual(limits[-1]["denied"], first["denied_requests"], text)
-        path = self.folder.file("odd.jsonl", '{"ts": 1, "User Id": "a", "ip": "1.2.3.4"}\n' * 3)
+        path = self.folder.file("odd.jsonl", '{"ts": 1795240187, "User Id": "a", "ip": "1.2.3.4"}\n' * 3)
         code, out, errors = weir("suggest", path, "--deny-requests", "1%", "--as-limits", "--key", "User Id")
         self.assertEqual((code, out), (2, ""))
         self.assertIn("as-limits: 'User Id' cannot be an attribute's name", errors)
         for other in (["--json"], ["--html", self.folder.file("page.html")]):
             code, out, errors = weir("suggest", EXAMPLE_LOG, "--deny-requests", "1%", "--as-limits", *other)
             self.assertEqual((code, out), (2, ""))
+
+    def test_a_number_of_clients(self):
+        """A whole number is a count, and not a share: 1 is one client, and not all of them."""
+        for count in (1, 5, 17):
+            said = answer("suggest", EXAMPLE_LOG, "--deny-clients", count)
+            self.assertEqual((said["criterion"], said["allowed_denied_clients"]), ({"clients": count}, count))
+            for each in said["suggestions"]:
+                self.assertLessEqual(each["clients_denied"], count)
+        self.assertGreater(answer("suggest", EXAMPLE_LOG, "--deny-clients", "5")["suggestions"][1]["clients_denied"], 1)
+        code, out, _ = weir("suggest", EXAMPLE_LOG, "--deny-clients", "5")
+        self.assertEqual(code, 0)
+        self.assertIn("\nthe smallest limits that deny at most 5 of 153 clients:\n", out)
+        code, out, _ = weir("suggest", EXAMPLE_LOG, "--deny-clients", "1")
+        self.assertIn("\nthe smallest limits that deny at most 1 of 153 clients:\n", out)
+
+    def test_clients_that_are_known_to_be_bad(self):
+        """They count for nothing but themselves: the others' limits are those of a log without them."""
+        asked = [(60 * n + k, f"192.0.2.{k}") for n in range(60) for k in range(5)]
+        asked += [(n, f"198.51.100.{k}") for n in range(0, 3600, 2) for k in (66, 67)]
+        path, bad = self.folder.file("all.log", "".join(line(*each) for each in sorted(asked))), self.folder.file("bad", "# scrapers\n198.51.100.66\n198.51.100.67\n")
+        without = answer("suggest", path, "--deny-clients", "0", "--where", "ip!=198.51.100.*", "--today", "3/min")
+        said = answer("suggest", path, "--deny-clients", "0", "--bad", bad, "--today", "3/min")
+        self.assertEqual((said["bad_clients"], said["requests"], said["clients"]), (2, 300, 7))
+        for ours, theirs in zip(said["suggestions"] + [said["today"]], without["suggestions"] + [without["today"]], strict=True):
+            self.assertEqual((ours["limit"], ours["denied_requests"], ours["denied_share"], ours["clients_denied"]),
+                             (theirs["limit"], theirs["denied_requests"], theirs["denied_share"], theirs["clients_denied"]))
+            denied = answer("replay", path, "--limit", ours["limit"], "--where", "ip=198.51.100.*")["limits"][0]["clients_denied"]
+            self.assertEqual(ours["bad_clients_denied"], denied, ours)
+        self.assertEqual(said["today"]["bad_clients_denied"], 2)
+        code, out, _ = weir("suggest", path, "--deny-clients", "0", "--bad", bad)
+        self.assertEqual(code, 0)
+        self.assertIn("\nthe smallest limits that deny at most 0 % of the clients (0 of 5):\n2 clients known to be bad count apart\n", out)
+        self.assertRegex(out, r"clients  bad clients  not rounded up")
+        self.assertRegex(out, r"/min [^/]*  0 +0 % +0 +2 of 2  ")
+        for content, words in (("203.0.113.9\n", "none of the clients in"), ("", "contains no clients"),
+                               ("".join(f"192.0.2.{k}\n" for k in range(5)) + "198.51.100.66\n198.51.100.67\n", "all clients of the log")):
+            code, out, errors = weir("suggest", path, "--deny-clients", "0", "--bad", self.folder.file("bad", content))
+            self.assertEqual((code, out), (2, ""))
+            self.assertTrue(errors.startswith("weir: bad: ") and words in errors, errors)
+
+    def test_every_form_says_what_was_left_out(self):
+        path = self.folder.file("some.log", "".join(line(n, size=n % 3) for n in range(90)) + "who knows\n" * 10)
+        asked = ("suggest", path, "--deny-requests", "1%", "--where", "bytes>0", "--until", "2026-03-01T00:01:00Z")
+        words = "50 other requests are left out by --where bytes>0 and --until 2026-03-01T00:01:00Z"
+        self.assertIn(f"\n{words}\n", weir(*asked)[1])
+        limits = weir(*asked, "--as-limits")[1]
+        self.assertIn(f"# {words}.\n", limits)
+        self.assertTrue(limits.startswith("# Beware: 10 of 100 lines (10 %) could not be read, and are not counted.\n"), limits)
+        self.assertEqual(weir("lint", self.folder.file("suggested.yaml", limits))[0], 0)
+        said = answer(*asked)
+        self.assertEqual((said["asked"], said["lines"]["left_out"]), (["--where bytes>0", "--until 2026-03-01T00:01:00Z"], 50))
+        page = self.folder.file("page.html")
+        weir(*asked, "--html", page)
+        with open(page, encoding="utf-8") as text:
+            self.assertIn("50 other requests are left out by --where bytes and --until 2026-03-01T00:01:00Z.", text.read())
 
     def test_what_is_asked_wrongly(self):
         path = self.folder.file("some.log", line(0))

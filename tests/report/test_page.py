@@ -90,6 +90,9 @@ def pages():
     minute = log("minute.log", [row(n, "192.0.2.1") for n in range(60)])
     quiet = log("quiet.log", [row(n * 60, f"192.0.2.{n % 9}") for n in range(90)])
     century = log("century.log", [row(n * 86400 * 200, f"192.0.2.{n % 9}") for n in range(90)])
+    days = log("days.log", [row(n * 43200, f"192.0.2.{n % 3}") for n in range(400)])
+    bad = folder / "bad"
+    bad.write_text("203.0.113.66\n")
     dense = log("dense.log", [row(n // 20, f"198.51.{n % 200}.{n % 31}") for n in range(12000)])
     return {
         "1 limit": ("replay", EXAMPLE, *limits("60/min")),
@@ -101,6 +104,10 @@ def pages():
         "nearly all denied": ("replay", minute, *limits("1/d")),
         "all denied": ("replay", minute, *limits("1/d"), "--cost", "bytes"),
         "one request": ("replay", one, *limits("1/s")),
+        "200 days": ("replay", days, *limits("10/d", "1/s")),
+        "suggest beside the bad": ("suggest", EXAMPLE, "--deny-clients", "2", "--bad", bad, "--where", "path=/*", "--where", "status!=500"),
+        "long names of limits": ("replay", EXAMPLE, *limits("1000/h algorithm=sliding_window_counter",
+                                                            "60/min algorithm=fixed_window align=clock")),
         "a century": ("replay", century, *limits("1/d", "1/s")),
         "many clients": ("replay", dense, *limits("1/min", "10/s"), "--worst", "1000"),
         "pseudonyms": ("replay", EXAMPLE, *limits("60/min"), "--anonymize"),
@@ -412,6 +419,28 @@ class TestPages(unittest.TestCase):
                 self.assertEqual(check_tooltip(page), [])
                 self.assertEqual(check_console(page), [])
                 self.assertEqual(check_network(page), [])
+
+    def test_what_a_reader_missed(self):
+        """Dates on a long span, the log of a diff, a word beside each bar, no best among equals."""
+        made = pages()
+        page = open_page(shared, page_of(*made["200 days"]))
+        for width in WIDTHS:
+            page.size(width)
+            dates = page.run("return [...document.querySelectorAll('.over-time .x')].filter(t => t.getClientRects().length)"
+                             ".map(t => t.textContent)")
+            self.assertTrue({"2026-05-01"} <= set(dates) or {"2026-07-01"} <= set(dates), (width, dates))
+        bars = page.run("return [...document.querySelectorAll('.bar')].map(b => b.parentElement.textContent.trim())")
+        self.assertTrue(bars and all(re.fullmatch(r"([<>] )?[\d.]+\s%", each) for each in bars), bars)
+        self.assertEqual(page.run("return [...document.querySelectorAll('th')].filter(t => !t.textContent.trim()).length"), 0)
+        page = open_page(shared, page_of(*made["diff"]))
+        self.assertIn("access.log", page.run("return document.querySelector('.facts').textContent"))
+        best = "return [...document.querySelectorAll('td.best')].map(t => t.textContent)"
+        self.assertEqual(open_page(shared, page_of(*made["nobody denied"])).run(best), [])
+        three = page_of("replay", EXAMPLE, *limits("60/min", "5000/min", "6000/min"))
+        self.assertNotIn("0 denied", open_page(shared, three).run(best))
+        self.assertTrue(open_page(shared, page_of(*made["5 limits"])).run(best))
+        page = open_page(shared, page_of(*made["long names of limits"]), width=390)
+        self.assertLessEqual(page.run("return document.querySelector('h1').scrollWidth"), 390 - 32)
 
     def test_it_is_complete_without_scripts(self):
         made = pages()

@@ -1,0 +1,108 @@
+#include "logs/likely_keys.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <set>
+
+#include "core/address.hpp"
+#include "logs/splitter.hpp"
+
+namespace weir::inline v0_1::logs {
+namespace {
+
+constexpr int kMostProxies = 4;
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  std::transform(out.begin(), out.end(), out.begin(), [](unsigned char c) { return std::tolower(c); });
+  return out;
+}
+
+bool contains_any(const std::string& name, const auto& parts) {
+  return std::any_of(parts.begin(), parts.end(),
+                     [&name](const char* part) { return name.find(part) != std::string::npos; });
+}
+
+// Networks that nobody meets on the way: a client from there is one's own, or is a proxy.
+bool is_own(const core::Address& address) {
+  constexpr std::array<std::string_view, 8> kOwn{"10.0.0.0/8",  "172.16.0.0/12",  "192.168.0.0/16",
+                                                 "127.0.0.0/8", "169.254.0.0/16", "100.64.0.0/10",
+                                                 "fc00::/7",    "fe80::/10"};
+  return address == core::parse_address("::1") ||
+         std::any_of(kOwn.begin(), kOwn.end(), [&address](std::string_view each) {
+           return core::read_network(each).network.has(address);
+         });
+}
+
+std::vector<std::string> elements(const std::vector<std::string>& values, int index) {
+  std::vector<std::string> out;
+  for (const std::string& each : values) {
+    const std::string_view element = element_of(each, index);
+    if (element.data() != nullptr && is_an_address(element)) out.emplace_back(without_port(element));
+  }
+  return out;
+}
+
+std::size_t different(const std::vector<std::string>& values) {
+  return std::set<std::string>(values.begin(), values.end()).size();
+}
+
+}  // namespace
+
+bool is_an_address(std::string_view text) { return core::is_address(without_port(text)); }
+
+int rank_of(std::string_view name, const std::vector<std::string>& addresses) {
+  constexpr std::array kServers{"server", "upstream", "backend", "target", "dest", "dst",
+                                "local",  "origin",   "node",    "listen", "s-ip", "resp",
+                                "proxy",  "instance", "pod",     "host_ip"};
+  constexpr std::array kClients{"client",  "remote", "src",     "source", "peer",
+                                "forward", "fwd",    "real",    "viewer", "user",
+                                "caller",  "from",   "visitor", "xff",    "connecting"};
+  const std::string called = lower(name);
+  const bool server = contains_any(called, kServers);
+  const bool client = contains_any(called, kClients);
+  const auto own =
+      static_cast<std::size_t>(std::count_if(addresses.begin(), addresses.end(), [](const std::string& each) {
+        const auto address = core::parse_address(without_port(each));
+        return !address || is_own(*address);
+      }));
+  if (addresses.empty()) return kNoAddresses;
+  return (server && !client ? 8 : 0) + (own * 2 > addresses.size() ? 4 : 0) +
+         (different(addresses) == 1 && addresses.size() > 1 ? 2 : 0) + (client ? 0 : 1);
+}
+
+Candidate candidate_of(const std::string& name, const std::vector<std::string>& values) {
+  const bool list = name == "xff" || std::any_of(values.begin(), values.end(), [](const std::string& each) {
+                      return each.find(',') != std::string::npos;
+                    });
+  Candidate best{name, kNoAddresses, different(values)};
+  for (int index = -1; index >= (list ? -kMostProxies : -1); --index) {
+    const std::vector<std::string> found = elements(values, index);
+    if (found.size() * 2 < values.size()) break;
+    const int rank = rank_of(name, found);
+    if (rank >= best.rank) continue;
+    best = {list ? name + "[" + std::to_string(index) + "]" : name, rank, different(found)};
+  }
+  if (list || best.rank == kNoAddresses) return best;
+  const bool ports = std::any_of(values.begin(), values.end(), [](const std::string& each) {
+    return without_port(each).size() != each.size();
+  });
+  if (ports) best.name += "/32/128";
+  return best;
+}
+
+bool is_of_something_else(std::string_view name) {
+  constexpr std::array kParts{"creat", "birth", "expir", "modif", "update",
+                              "valid", "last",  "since", "until", "due"};
+  return contains_any(lower(name), kParts);
+}
+
+bool names_somebody(std::string name) {
+  constexpr std::array kParts{"api-key",  "api_key",  "apikey", "tenant", "account",
+                              "customer", "consumer", "user",   "token",  "authorization"};
+  name = lower(name);
+  return contains_any(name, kParts) && name.find("agent") == std::string::npos;
+}
+
+}  // namespace weir::logs

@@ -1,0 +1,205 @@
+#include "logs/likely_pattern.hpp"
+
+#include <re2/re2.h>
+
+#include <algorithm>
+#include <map>
+
+#include "logs/likely_keys.hpp"
+#include "logs/likely_times.hpp"
+#include "logs/regex.hpp"
+
+namespace weir::inline v0_1::logs {
+namespace {
+
+constexpr std::string_view kAddress =
+    "(?:(?:\\d{1,3}\\.){3}\\d{1,3}|[0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f]{0,4}){2,7})";
+constexpr std::size_t kMostLines = 500;
+constexpr std::size_t kMostPatterns = 4;
+
+re2::StringPiece piece_of(std::string_view text) { return {text.data(), text.size()}; }
+
+// Before an address stands no part of a longer one, nor of a word.
+constexpr std::string_view kBoundary = "(?:|.*?[^0-9A-Za-z.:])";
+
+// Text as a pattern that only it matches, but for numbers and spaces, of which there may be others.
+std::string pattern_of(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    const bool digit = c >= '0' && c <= '9';
+    const std::string one = digit ? "\\d+" : c == ' ' ? " +" : RE2::QuoteMeta(std::string(1, c));
+    if ((digit || c == ' ') && out.ends_with(one)) continue;
+    out += one;
+  }
+  return out;
+}
+
+// A word is not the end of a longer one.
+std::string found_after(std::string_view anchor) {
+  const char c = anchor.front();
+  const bool word = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+  return (word ? "(?:|.*?[^0-9A-Za-z_-])" : ".*?") + pattern_of(anchor);
+}
+
+// What stands before an address, by which other lines are recognised: `fwd="`, `client `, `[`. Empty where
+// there is nothing but a space, or a number.
+std::string_view anchor_before(std::string_view before) {
+  const auto any = [](char c, std::string_view of) { return of.find(c) != std::string_view::npos; };
+  const auto letter = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '-' || c == '.';
+  };
+  // "[2001:db8::5]:40312" beside "192.0.2.1:40312".
+  if (before.ends_with('[') && (before.size() == 1 || any(before[before.size() - 2], " ;,=|\t")))
+    before.remove_suffix(1);
+  std::size_t at = before.size();
+  while (at > 0 && any(before[at - 1], "[(\"'<")) --at;
+  std::size_t end = at;
+  while (end > 0 && any(before[end - 1], " =:\"")) --end;
+  std::size_t word = end;
+  while (word > 0 && letter(before[word - 1])) --word;
+  if (word < end && end < at && (word == 0 || any(before[word - 1], " ,[(\"'<{\t")))
+    return before.substr(word);
+  if (at < before.size()) return before.substr(at);
+  word = at;
+  while (word > 0 && !any(before[word - 1], " \t;,|")) --word;
+  return before.substr(word);
+}
+
+// Where in its lines an address is.
+struct Place {
+  std::size_t lines = 0;
+  std::size_t after_the_time = 0;
+  bool list = false;
+  std::string name;  // what stands before it
+  std::vector<std::string> addresses;
+};
+
+class AddressPlaces {
+ public:
+  explicit AddressPlaces(const TimeForm& form)
+      : form_(form),
+        time_(std::string(form.shape)),
+        address_("(?:^|[^0-9A-Za-z.:])(" + std::string(kAddress) + ")(?:$|[^0-9A-Za-z.])") {}
+
+  void look_at(std::string_view line) {
+    re2::StringPiece when;
+    if (!time_.Match(piece_of(line), 0, line.size(), RE2::UNANCHORED, &when, 1)) return;
+    const auto time_at = static_cast<std::size_t>(when.data() - line.data());
+    std::map<std::string, bool> seen;
+    std::size_t nth = 0;  // of those after the time
+    for (std::size_t from = 0; from < line.size();) {
+      re2::StringPiece found[2];
+      if (!address_.Match(piece_of(line), from, line.size(), RE2::UNANCHORED, found, 2)) break;
+      const auto at = static_cast<std::size_t>(found[1].data() - line.data());
+      from = at + found[1].size();
+      const std::string text(found[1].data(), found[1].size());
+      if ((at >= time_at && at < time_at + when.size()) || !is_an_address(text)) continue;
+      const std::string_view anchor = anchor_before(line.substr(0, at));
+      const bool after = at > time_at;
+      std::string before = anchor.empty() ? nth_address(after ? nth : 0) : found_after(anchor);
+      nth += after ? 1 : 0;
+      if (!seen.emplace(before, true).second) continue;
+      Place& one = places_[before];
+      ++one.lines;
+      one.after_the_time += after ? 1 : 0;
+      one.list = one.list || (!anchor.empty() && line.substr(from).starts_with(','));
+      one.name = anchor;
+      one.addresses.push_back(text);
+    }
+  }
+
+  const std::map<std::string, Place>& all() const { return places_; }
+
+  std::string line_pattern(const std::string& before, const Place& place) const {
+    const std::string time = "(?<time>" + std::string(form_.shape) + ")";
+    const std::string one(kAddress);
+    const std::string address =
+        "\\[?" + (place.list ? "(?<xff>" + one + "(?:, ?" + one + ")*)" : "(?<ip>" + one + ")");
+    const std::string after = "(?:[^0-9A-Za-z.].*)?";
+    return place.after_the_time * 2 > place.lines
+               ? "(?:|.*?[^0-9A-Za-z.])" + time + before + address + after
+               : before + address + "[^0-9A-Za-z.](?:|.*?[^0-9A-Za-z.])" + time + after;
+  }
+
+ private:
+  // After n others.
+  static std::string nth_address(std::size_t n) {
+    std::string out(kBoundary);
+    for (; n > 0; --n) out += std::string(kAddress) + "[^0-9A-Za-z.]" + std::string(kBoundary);
+    return out;
+  }
+
+  const TimeForm& form_;
+  RE2 time_;
+  RE2 address_;
+  std::map<std::string, Place> places_;  // by the pattern of what is before the address
+};
+
+// Whether it finds, in the lines that have the address there, that address and no other.
+bool finds(const std::string& pattern, const Place& place, std::span<const std::string_view> lines) {
+  const Regex regex(pattern);
+  const auto group = std::find_if(regex.names().begin(), regex.names().end(),
+                                  [](const std::string& name) { return name == "ip" || name == "xff"; });
+  const auto number = static_cast<std::size_t>(group - regex.names().begin()) + 1;
+  std::vector<re2::StringPiece> found(number + 1);
+  std::vector<std::string> addresses;
+  for (const std::string_view line : lines) {
+    if (!regex.compiled().Match(piece_of(line), 0, line.size(), RE2::ANCHOR_BOTH, found.data(),
+                                static_cast<int>(found.size())))
+      continue;
+    const std::string text(found[number].data(), found[number].size());
+    addresses.push_back(text.substr(0, text.find(',')));
+  }
+  return addresses == place.addresses;
+}
+
+const TimeForm* form_of(std::span<const std::string_view> lines) {
+  const TimeForm* form = nullptr;
+  std::size_t most = 0;
+  for (const TimeForm& each : time_forms()) {
+    const RE2 shape{std::string(each.shape)};
+    const auto count =
+        static_cast<std::size_t>(std::count_if(lines.begin(), lines.end(), [&](std::string_view line) {
+          return RE2::PartialMatch(piece_of(line), shape);
+        }));
+    if (count <= most) continue;
+    most = count;
+    form = &each;
+  }
+  return most * 2 < lines.size() ? nullptr : form;
+}
+
+}  // namespace
+
+std::vector<std::string> likely_patterns(std::span<const std::string_view> lines) {
+  lines = lines.first(std::min(lines.size(), kMostLines));
+  const TimeForm* const form = form_of(lines);
+  if (form == nullptr) return {};
+  AddressPlaces places(*form);
+  for (const std::string_view line : lines) places.look_at(line);
+  struct Choice {
+    int rank;
+    std::size_t lines;
+    std::string pattern;
+  };
+  std::vector<Choice> choices;
+  for (const auto& [before, place] : places.all()) {
+    constexpr std::size_t kFewest = 10;  // of a hundred lines
+    const int rank = rank_of(place.name, place.addresses);
+    if (place.lines * 100 < lines.size() * kFewest || rank >= kOneOfMany) continue;
+    const std::string pattern = places.line_pattern(before, place);
+    if (finds(pattern, place, lines)) choices.push_back({rank, place.lines, pattern});
+  }
+  std::sort(choices.begin(), choices.end(), [](const Choice& a, const Choice& b) {
+    return a.rank != b.rank     ? a.rank < b.rank
+           : a.lines != b.lines ? a.lines > b.lines
+                                : a.pattern < b.pattern;
+  });
+  std::vector<std::string> patterns;
+  for (const Choice& each : choices) {
+    if (patterns.size() < kMostPatterns) patterns.push_back(each.pattern);
+  }
+  return patterns;
+}
+
+}  // namespace weir::logs

@@ -1,0 +1,22 @@
+// What every report says of its log, in each form: how much was read, how much was not and why, what was left
+// out.
+//
+// Pure, any thread. Not for: pages (page_html.hpp), which have their own way with text.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "sim/report.hpp"
+
+namespace weir::inline v0_1::sim {
+
+// "1,234 other requests are left out by --where status!=429", without an end; empty when none are.
+std::string left_out_in_words(const LogReport& log);
+
+// The first lines of a report.
+std::string head_of(const LogReport& log, bool colour);
+
+nlohmann::ordered_json json_of(const LogReport& log);
+
+}  // namespace weir::sim
