@@ -26,8 +26,8 @@ struct Flags {
 std::unique_ptr<const sim::ComparisonReport> compare(const Flags& flags,
                                                      const std::shared_ptr<const limits::Set>& before,
                                                      const std::shared_ptr<const limits::Set>& after) {
-  std::vector<std::string> attributes = sim::attributes_of(before->file());
-  for (std::string& each : sim::attributes_of(after->file())) {
+  std::vector<std::string> attributes = limits::attributes_of(before->file());
+  for (std::string& each : limits::attributes_of(after->file())) {
     if (std::find(attributes.begin(), attributes.end(), each) == attributes.end())
       attributes.push_back(std::move(each));
   }

@@ -132,14 +132,28 @@ class TestVerbs(OneServerWithLimits):
             (b"ip", b"", b"", -1, b"exempt"),
             (b"tenant", b"1s", b"400/s burst 800", 21, b"allowed"),
             (b"tenant", b"1d", b"5000000/d", 21, b"allowed"),
-            (b"user", b"1m", b"20/min burst 40", -1, b"allowed"),
-            (b"search", b"1m", b"10/min burst 20", -1, b"allowed")])
+            (b"user", b"1min", b"20/min burst 40", -1, b"allowed"),
+            (b"search", b"1min", b"10/min burst 20", -1, b"allowed")])
         self.assertEqual(rows[5]["key"], b"tenant=globex user=u")
+        by_cost = self.ask("WEIR.EXPLAIN COST search=7,tenant=0 tenant=globex user=u")
+        self.assertEqual(fields(by_cost[-1])["remaining"], 20)
         self.assertEqual(rows[5]["remaining"], 40)
         self.assertEqual(self.ask("WEIR.LOOK tenant=globex user=u")[2], 20, "nothing was charged")
         self.assertEqual(self.ask("WEIR.EXPLAIN path=/healthz"), [[b"route", 25, b"class", b"default"]])
         denied = self.ask("WEIR.EXPLAIN ip=203.0.113.1")
         self.assertEqual([fields(r)["verdict"] for r in denied[1:]], [b"allowed", b"denied"] + [b"skipped"] * 3)
+
+    def test_an_attribute_that_the_file_does_not_name_is_an_error(self):
+        text = "version: 1\nattributes: [user]\nlimits: { user: { by: [user], rate: 9/min, required: true } }\n"
+        with Limits(text) as limits, Server("--limits", limits.path_of) as server, server.client() as client:
+            for verb in ("WEIR.CHECK", "WEIR.LOOK", "WEIR.EXPLAIN", "WEIR.RESERVE AS", "WEIR.ACQUIRE MAXWAIT 0 AS",
+                         "WEIR.RESET AS"):
+                self.assertEqual(client.ask(*verb.split(), "usr=1"), Error("ERR unknown attribute 'usr'; did you mean user?"))
+            self.assertEqual(client.ask("WEIR.CHECK", "user=1", "path=/x")[0], 0)
+            # Without routes there is no line to name.
+            answer = client.ask("WEIR.EXPLAIN", "user=1")
+            self.assertEqual(answer[0], [b"route", -1, b"class", b""])
+            self.assertEqual(fields(answer[1])["window"], b"1min")
 
     def test_reset_as(self):
         t = self.tenant
