@@ -390,7 +390,7 @@ void AcquiringStore::on_turn(Waiting& waiting) {
   ask(waiting, {now, now});
 }
 
-// It is asked anew, or answered, if other limits are in force than it goes by.
+// It asks again, or is answered, if other limits are in force than it goes by.
 bool AcquiringStore::renewed(Waiting& waiting, nanoseconds now) {
   if (waiting.renew == nullptr || !waiting.renew(*waiting.asker)) return false;
   house_.queues.leave(waiting, false);

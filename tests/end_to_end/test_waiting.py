@@ -14,7 +14,7 @@ classes: [critical, default, bulk]
 limits:
   tenant: { by: [tenant], rate: 100/s burst 1200, leave: { default: 0%, bulk: 50% } }
   api:    { by: [tenant, api], rate: 1/s burst 1, max_wait: 5s }
-  tokens: { by: [tenant, model], rate: 1/min burst 1000, max_wait: 20s, hold: { estimate: 400, ttl: 60s, at_most: 50% } }
+  tokens: { by: [tenant, model], rate: 1/min burst 1000, max_wait: 10s, hold: { estimate: 400, ttl: 60s, at_most: 50% } }
 """
 
 
@@ -252,15 +252,15 @@ class TestReload(OneServerWithLimits):
     def test_one_that_stands_in_line_goes_by_the_limits_in_force(self):
         self.write(self.line.replace("RATE", "1/min burst 2"))
         words = "WEIR.ACQUIRE MAXWAIT %d CLASS bulk AS api=%s"
-        self.assertEqual(self.ask(words % (0, "z"))[0], 0)
+        self.assertEqual(self.ask(words % (0, "line-1"))[0], 0)
         began = time.monotonic()
-        self.client.send(*(words % (60_000, "z")).split())
+        self.client.send(*(words % (60_000, "line-1")).split())
         asks = http.client.HTTPConnection("127.0.0.1", self.server.ports[1], timeout=60)
         self.addCleanup(asks.close)
         with self.server.client() as other:
-            self.assertEqual(other.ask("WEIR.CHECK", "CLASS", "bulk", "api=y")[0], 0)
+            self.assertEqual(other.ask("WEIR.CHECK", "CLASS", "bulk", "api=line-2")[0], 0)
             asks.request("POST", "/v1/acquire",
-                         json.dumps({"attributes": {"api": "y"}, "class": "bulk", "max_wait": 60}))
+                         json.dumps({"attributes": {"api": "line-2"}, "class": "bulk", "max_wait": 60}))
             until(lambda: other.ask("CLIENT", "LIST").count(b" flags=b ") == 2, "both wait")
         self.write(self.line.replace("RATE", "1000/s burst 2"))
         granted = self.client.reply()
@@ -271,7 +271,7 @@ class TestReload(OneServerWithLimits):
 
     def test_one_that_stands_in_line_is_told_what_it_no_longer_may(self):
         self.write(self.line.replace("RATE", "1/min burst 2"))
-        words = "WEIR.ACQUIRE MAXWAIT %d CLASS bulk AS api=x"
+        words = "WEIR.ACQUIRE MAXWAIT %d CLASS bulk AS api=line-3"
         self.assertEqual(self.ask(words % 0)[0], 0)
         self.client.send(*(words % 60_000).split())
         with self.server.client() as other:
@@ -386,7 +386,7 @@ class TestHttp(OneServerWithLimits):
              [("/max_wait", "must be a number of seconds from 0 to 60"), ("/hold", "must be a number of seconds from 0 to 86400")]),
             ("cancel", {}, [("/id", "missing")]),
             ("cancel", {"id": 5}, [("/id", "must be a text")]),
-            ("settle", {"id": "x"}, [("/actual", "missing")]),
+            ("settle", {}, [("/id", "missing")]),
             ("settle", {"actual": -1}, [("/id", "missing"), ("/actual", number)]),
             ("settle", {"id": "x", "actual": 1, "cost": 1}, [("/cost", "unknown member; known are id, actual")]),
         ):
