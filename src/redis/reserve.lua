@@ -684,7 +684,13 @@ end
 -- settle
 
 if not moment or from_now(last) <= 0 then return {0, time[1], time[2]} end
-if not ARGV[3] then return {-1, time[1], time[2]} end
+if not ARGV[3] then
+  for i, part in ipairs(parts) do
+    local line = read_state(i) and read_line(i)
+    if line and line.epoch == part.epoch then return {-1, time[1], time[2]} end
+  end
+  return {0, time[1], time[2]}
+end
 for i, part in ipairs(parts) do part.actual = ARGV[2 + i] + 0 end
 call('DEL', KEYS[1])
 local answer = {0, time[1], time[2]}

@@ -435,8 +435,11 @@ void tell_uncharged(const Value& reply, std::span<const Ask> asks, std::span<Dec
   const nanoseconds now = decided_at(reply).value_or(nanoseconds{0});
   for (std::size_t i = 0; i < asks.size(); ++i) {
     if (!decisions[i].allowed() || asks[i].cost.units == 0) continue;
+    // Of a key that is asked for twice the second answer counts the first.
+    std::size_t first = 0;
+    while (asks[first].key != asks[i].key) ++first;
     const auto found =
-        decide_as_core(reply.items[kFirstState + i], asks[i], rule_of(asks, decisions, i), now, true);
+        decide_as_core(reply.items[kFirstState + first], asks[i], rule_of(asks, decisions, i), now, true);
     if (found) decisions[i] = *found;
   }
 }

@@ -105,9 +105,9 @@ class LimiterKept final : public Kept {
     const Quota& quota = limiter_.quota_;
     const std::uint64_t actual = told.value_or(own_.count);
     auto why = too_much(actual, static_cast<std::uint64_t>(quota.burst()));
+    if (!why && now >= until_) return std::nullopt;
     if (!why && until_ == moment_) why = without_hold();
     if (why) throw std::invalid_argument("weir::Reservation::settle: " + *why);
-    if (now >= until_) return std::nullopt;
     Limiter::Locked locked(limiter_);
     Line& line = locked.line();
     if (line.epoch() != epoch_) return std::nullopt;

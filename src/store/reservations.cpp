@@ -397,13 +397,23 @@ void Reservations::settle(Request& request, nanoseconds now) {
   const auto id = ReservationId::read(asked.id);
   if (!id) return;
   std::vector<std::uint64_t> costs;  // by part
+  std::optional<std::string> why;
+  std::vector<Part> refused;
   {
     Shelf& shelf = shelf_of(*id);
     const std::lock_guard lock(shelf.mutex);
     clear_away(shelf, now);
     const auto found = shelf.records.find(*id);
     if (found == shelf.records.end()) return;
-    if (auto why = settle_parts(found->second, asked, costs)) return refuse(request, *std::move(why));
+    why = settle_parts(found->second, asked, costs);
+    if (why) refused = found->second.parts;
+  }
+  if (why) {
+    // Unless all that it charged has been forgotten since: then there is none.
+    const Locked locked(*this, refused);
+    const bool is_there = std::any_of(refused.begin(), refused.end(),
+                                      [this](const Part& part) { return find_line(part) != nullptr; });
+    return is_there ? refuse(request, *std::move(why)) : void();
   }
   const auto record = take_record(*id, now, false);
   if (!record) return;
@@ -415,6 +425,7 @@ void Reservations::settle(Request& request, nanoseconds now) {
 // What each part cost; or why nothing is settled.
 std::optional<std::string> Reservations::settle_parts(const Record& record, const Reservation& asked,
                                                       std::vector<std::uint64_t>& costs) {
+  if (record.parts.empty()) return std::nullopt;  // it was charged nothing
   if (record.until == record.moment) return without_hold();
   std::vector<Settled> charges;
   for (const Part& part : record.parts)
