@@ -54,12 +54,21 @@ struct Attribute {
   std::string_view value;
 };
 
+// What a request costs at the limit of that name.
+struct LimitCost {
+  std::string_view limit;
+  Cost cost;
+};
+
 // Views what it is made of.
 struct LimitsRequest {
   std::span<const Attribute> attributes{};
-  // Times what each limit says that a request costs. Nothing: 1, or of a limit with a hold its estimate.
+  // Times what each limit says that a request costs. Nothing: 1, or of a limit with a hold its estimate where
+  // the file does not say what the request costs there.
   std::optional<Cost> cost{};
   std::string_view class_name{};  // one of the file's; empty: its route's, or `default`
+  // What it costs at these limits, whatever else is said. One that it does not meet is left alone.
+  std::span<const LimitCost> costs{};
 };
 
 struct LimitsDecision {
@@ -135,7 +144,8 @@ class WEIR_API Limits {
   Limits& operator=(Limits&&) noexcept;
 
   // Decides and, if allowed, charges. Throws std::invalid_argument for a request that is an error: an
-  // attribute twice, one that is required missing, an unknown class; LimitsFault when nobody could decide.
+  // attribute twice, one that is required missing, an unknown class or limit; LimitsFault when nobody could
+  // decide.
   [[nodiscard]] LimitsDecision check(const LimitsRequest& request);
   [[nodiscard]] LimitsDecision check(std::span<const Attribute> attributes, std::optional<Cost> cost = {}) {
     return check(LimitsRequest{attributes, cost});

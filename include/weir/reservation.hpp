@@ -82,11 +82,14 @@ class WEIR_API Reservation {
   std::uint64_t cancel_at(std::chrono::nanoseconds now) noexcept;
 
   // Charges what it turned out to cost, once, until its hold is over: less goes back as far as it has not
-  // drained and nobody waits, more is a debt that those who come next wait for. Returns the time until one
-  // more unit would be admitted; nothing when there is nothing to settle (any longer), and then nothing has
-  // changed. Throws std::invalid_argument, and can be settled still, for more than 4 times the burst.
-  std::optional<std::chrono::nanoseconds> settle(std::uint64_t actual);
-  std::optional<std::chrono::nanoseconds> settle_at(std::chrono::nanoseconds now, std::uint64_t actual);
+  // drained and nobody waits, more is a debt that those who come next wait for. Without an actual it cost
+  // what it was charged, and its hold ends. Returns the time until one more unit would be admitted; nothing
+  // when there is nothing to settle (any longer), and then nothing has changed. Throws
+  // std::invalid_argument, and nothing has changed, for more than 4 times the burst, and for one that waits
+  // and was granted without a hold.
+  std::optional<std::chrono::nanoseconds> settle(std::optional<std::uint64_t> actual = {});
+  std::optional<std::chrono::nanoseconds> settle_at(std::chrono::nanoseconds now,
+                                                    std::optional<std::uint64_t> actual = {});
 
  private:
   friend class Limiter;

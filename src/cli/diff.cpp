@@ -52,8 +52,8 @@ int deliver(LogRun& run, const DiffFlags& flags, sim::FileDifference& difference
 
 int diff_on_log(const DiffFlags& flags, const std::shared_ptr<const limits::Set>& before,
                 const std::shared_ptr<const limits::Set>& after, sim::FileDifference& difference) {
-  std::vector<std::string> attributes = sim::attributes_of(before->file());
-  for (std::string& each : sim::attributes_of(after->file())) {
+  std::vector<std::string> attributes = limits::attributes_of(before->file());
+  for (std::string& each : limits::attributes_of(after->file())) {
     if (std::find(attributes.begin(), attributes.end(), each) == attributes.end())
       attributes.push_back(std::move(each));
   }

@@ -1,7 +1,9 @@
 // weir explain: which route of a limits file a request takes, which limits it meets, and whose numbers they
 // have.
 #include <CLI/CLI.hpp>
+#include <cstdint>
 #include <cstdio>
+#include <limits>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -21,8 +23,7 @@ namespace {
 struct ExplainFlags {
   std::string file;
   std::vector<std::string> attributes;
-  std::uint64_t cost = 1;
-  bool says_cost = false;
+  std::string cost;
   std::string class_of;
   std::string now;
   bool json = false;
@@ -45,6 +46,21 @@ std::vector<limits::Attribute> attributes_of(const std::vector<std::string>& wor
   return attributes;
 }
 
+// "3", or by limit "tpm=3000,rpm=1"; of an empty text nothing is said.
+void take_cost(const std::string& text, limits::Asked& asked, std::vector<limits::NamedCost>& costs) {
+  asked.costs_an_estimate = text.empty() || text.find('=') != std::string::npos;
+  if (text.empty()) return;
+  std::string error;
+  if (asked.costs_an_estimate) {
+    if (!limits::read_costs(text, costs, error)) throw std::runtime_error("cost: " + error);
+    asked.costs = costs;
+    return;
+  }
+  const auto units = limits::read_integer(text, 0, std::numeric_limits<std::int64_t>::max());
+  if (!units) throw std::runtime_error("cost: " + units.error());
+  asked.cost = *units;
+}
+
 int explain(const ExplainFlags& flags) {
   const limits::Time now = now_of(flags.now);
   limits::ReadOptions options;
@@ -59,8 +75,10 @@ int explain(const ExplainFlags& flags) {
   const std::shared_ptr<const limits::Set> set = limits::compiled(reading.file);
   const std::vector<limits::Attribute> attributes = attributes_of(flags.attributes);
   limits::Trial trial(*set);
-  if (!trial.find({attributes, flags.cost, flags.class_of, !flags.says_cost}, now))
-    throw std::runtime_error(trial.error());
+  limits::Asked asked{.attributes = attributes, .class_name = flags.class_of};
+  std::vector<limits::NamedCost> costs;
+  take_cost(flags.cost, asked, costs);
+  if (!trial.find(asked, now)) throw std::runtime_error(trial.error());
   const limits::Answer answer = trial.ask(now, store::Verb::look);
   const limits::Explanation explanation = trial.explanation(trial.keep());
   print(flags.json ? limits::json_of(explanation, answer, reading.file->name) + "\n"
@@ -81,17 +99,15 @@ void add_explain(CLI::App& app, int& result) {
       ->add_option("ATTRIBUTE", flags->attributes,
                    "what the request says of itself, as in user=42 path=/v1/x")
       ->type_name("NAME=VALUE");
-  explain_app->add_option("--cost", flags->cost, "units that the request takes")
-      ->type_name("N")
-      ->capture_default_str();
+  explain_app
+      ->add_option("--cost", flags->cost,
+                   "units that the request takes, also by limit, as in tpm=3000,rpm=1 [1]")
+      ->type_name("N");
   explain_app->add_option("--class", flags->class_of, "class that the request names")->type_name("NAME");
   explain_app->add_option("--now", flags->now, "moment that is meant, as in 2026-12-01T12:00:00Z [now]")
       ->type_name("TIME");
   explain_app->add_flag("--json", flags->json, "print one line of JSON");
-  explain_app->callback([flags, explain_app, &result] {
-    flags->says_cost = explain_app->count("--cost") > 0;
-    result = explain(*flags);
-  });
+  explain_app->callback([flags, &result] { result = explain(*flags); });
 }
 
 }  // namespace weir::cli

@@ -12,6 +12,7 @@
 #include "cli/limits_flags.hpp"
 #include "core/printable.hpp"
 #include "limits/read.hpp"
+#include "limits/scalars.hpp"
 
 namespace weir::inline v0_1::cli {
 namespace {
@@ -22,6 +23,8 @@ using limits::Severity;
 struct LintFlags {
   std::vector<std::string> files;
   std::string now;
+  bool store = false;
+  std::string max_wait = "60s";
   bool strict = false;
   bool json = false;
 };
@@ -55,10 +58,18 @@ nlohmann::ordered_json as_json(const Finding& finding) {
           {"text", finding.text}};
 }
 
+limits::Deployment served_by(const LintFlags& flags) {
+  const auto wait = limits::read_time_span(flags.max_wait);
+  if (!wait) throw std::runtime_error("max-wait: " + wait.error());
+  return {flags.store, *wait};
+}
+
 int lint(const LintFlags& flags) {
   limits::ReadOptions options;
   options.now = now_of(flags.now);
   options.past = Severity::error;
+  const limits::Deployment served = served_by(flags);
+  options.deployment = &served;
   const bool colour = wants_colour();
   Counts counts;
   auto all = nlohmann::ordered_json::array();
@@ -99,6 +110,11 @@ void add_lint(CLI::App& app, int& result) {
   lint_app->add_flag("--strict", flags->strict, "warnings are errors");
   lint_app->add_option("--now", flags->now, "the time that `until` is compared with [the clock's]")
       ->type_name("TIME");
+  lint_app->add_flag("--store", flags->store, "the server has a shared store, whatever its address");
+  lint_app
+      ->add_option("--max-wait", flags->max_wait, "the server's --max-wait, above which no max_wait may be")
+      ->type_name("TIME")
+      ->capture_default_str();
   lint_app->add_flag("--json", flags->json, "print one line of JSON");
   lint_app->callback([flags, &result] { result = lint(*flags); });
 }

@@ -120,7 +120,7 @@ int replay_file(const ReplayFlags& flags) {
   if (flags.log.key != LogFlags{}.key)
     throw std::runtime_error("key: with --limits each limit says what it counts by");
   const std::shared_ptr<const limits::Set> set = set_of(flags.file.path);
-  std::vector<std::string> attributes = sim::attributes_of(set->file());
+  std::vector<std::string> attributes = limits::attributes_of(set->file());
   LogRun run(flags.log, flags.file.wanted(attributes));
   sim::FileReplay replay(set, std::move(attributes), flags.worst, flags.log.cost.empty());
   std::unique_ptr<DecisionFile> decisions;

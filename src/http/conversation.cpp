@@ -211,7 +211,12 @@ void Conversation::submit(Exchange& exchange, net::Moment when) {
     asked.front()->verb = store::Verb::reserve;
     asked.front()->reservation->max_wait = std::chrono::nanoseconds{0};
   }
-  asked_of(*asked.front()).submit(asked, {when.arrived, when.now});
+  auto& first = static_cast<Question&>(*asked.front());
+  if (acquiring_ != nullptr && first.verb == store::Verb::acquire && !first.asked.empty()) {
+    acquiring_->acquire(first, {when.arrived, when.now}, &Question::renew);
+  } else {
+    asked_of(first).submit(asked, {when.arrived, when.now});
+  }
   for (const store::Request* each : asked) exchange.open += each->state == State::answered ? 0 : 1;
 }
 

@@ -25,6 +25,24 @@ void Question::clear() {
   forgotten = 0;
   by_file = explains = false;
   faults = Faults();
+  asked.clear();
+}
+
+bool Question::renew(store::Request& request) {
+  auto& question = static_cast<Question&>(request);
+  Exchange& exchange = *question.asker;
+  const limits::Set* const set = exchange.room.renew_limits();
+  if (set == nullptr || set == exchange.set) return false;
+  exchange.set = set;
+  exchange.set_kept = exchange.room.limits_set();
+  limits::Trace* const trace = question.explains ? &question.trace : nullptr;
+  if (question.asked.match(*set, exchange.room.limits_now(), *question.matched, trace)) {
+    question.checks = question.matched->all();
+  } else {
+    question.fault = Fault::unsuitable;
+    question.why = question.matched->error;
+  }
+  return true;
 }
 
 std::span<store::Check> Question::room(std::size_t count) {
@@ -42,7 +60,7 @@ void Question::keep() {
 
 std::size_t Question::kept() const {
   return sizeof(Question) + (matched ? sizeof(limits::Matched) + matched->keys.capacity() : 0) +
-         own.capacity() * (sizeof(store::Check) + sizeof(store::Limit));
+         own.capacity() * (sizeof(store::Check) + sizeof(store::Limit)) + asked.bytes();
 }
 
 Room::Room(service::Service& service, std::string_view forms)

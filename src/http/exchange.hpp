@@ -25,6 +25,7 @@
 #include "http/problem.hpp"
 #include "http/rate_limit_fields.hpp"
 #include "http/writer.hpp"
+#include "limits/kept_request.hpp"
 #include "limits/match.hpp"
 #include "limits/trace.hpp"
 #include "net/clients.hpp"
@@ -46,6 +47,8 @@ struct Question final : store::Request {
   void clear();
   // Room for checks of limits that the request brings.
   std::span<store::Check> room(std::size_t count);
+  // waiting::AcquiringStore::Renew of a question that has `asked`.
+  static bool renew(store::Request& request);
   // It is answered without the store.
   void settle() { state = State::answered; }
   // Copies what belongs to the loop: the answer comes later.
@@ -59,6 +62,7 @@ struct Question final : store::Request {
   std::unique_ptr<limits::Matched> matched;
   Faults faults;  // what is wrong with it: then it is not asked
   store::Reservation reserved;
+  limits::KeptRequest asked;  // of one that may wait in line while the limits change
 
   // Of an explanation.
   limits::Trace trace;

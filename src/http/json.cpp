@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "http/writer.hpp"
+#include "waiting/queues.hpp"
 
 namespace weir::inline v0_1::http {
 namespace {
@@ -123,7 +124,7 @@ class Reader {
     if (reserves(exchange_.kind)) read_waiting(members, question);
     question.explains = exchange_.kind == Kind::explain;
     if (members.has(kExplain)) read_flag(members.values[kExplain], question.explains);
-    if (members.has(kCost)) {
+    if (members.has(kCost) && !read_costs(members, kCost)) {
       read_units(members.values[kCost], pointer_to(at_, "cost"), cost_);
       costs_an_estimate_ = false;
     }
@@ -196,6 +197,48 @@ class Reader {
     into = static_cast<std::uint64_t>(units);
   }
 
+  // Units by limit, as an object. False when the member is something else.
+  bool read_costs(const Members& members, Member member) {
+    object all;
+    if (members.values[member].get(all) != simdjson::SUCCESS) return false;
+    const std::string at = pointer_to(at_, kNames[member]);
+    if (member == kCost && !members.has(kAttributes)) {
+      fault("cost", "by limit is only for 'attributes'");
+      return true;
+    }
+    const limits::Set* const set = exchange_.set;
+    if (set == nullptr) {
+      faults_.add(at, "there is no limits file: start weir with --limits FILE");
+      return true;
+    }
+    for (const auto& [name, value] : all) {
+      const auto same = [wanted = name](const limits::NamedCost& other) { return other.limit == wanted; };
+      limits::NamedCost& cost = costs_.emplace_back(limits::NamedCost{name, 0});
+      if (set->find(name) == nullptr) {
+        faults_.add(pointer_to(at, name), set->unknown(name));
+      } else if (std::any_of(costs_.begin(), costs_.end() - 1, same)) {
+        faults_.add(pointer_to(at, name), "is given twice");
+      } else {
+        read_units(value, pointer_to(at, name), cost.units);
+      }
+      if (faults_.full()) break;
+    }
+    return true;
+  }
+
+  void read_actual(const Members& members, Question& question) {
+    store::Reservation& reserved = question.reserved;
+    reserved.actual.reset();
+    reserved.actuals.clear();
+    if (!members.has(kActual)) return;
+    if (!read_costs(members, kActual)) {
+      read_units(members.values[kActual], pointer_to(at_, "actual"), reserved.actual.emplace(0));
+    } else if (std::string error;
+               faults_.empty() && !limits::find_actuals(*exchange_.set, costs_, reserved.actuals, error)) {
+      fault("actual", std::move(error));
+    }
+  }
+
   void read_seconds(const Members& members, Member member, std::chrono::nanoseconds most,
                     std::chrono::nanoseconds& into) {
     double seconds = -1;
@@ -239,9 +282,7 @@ class Reader {
     } else if (read_text(members.values[kId], pointer_to(at_, "id"), id)) {
       question.reserved.id = id;
     }
-    if (exchange_.kind == Kind::cancel) return;
-    if (!members.has(kActual)) return fault("actual", "missing");
-    read_units(members.values[kActual], pointer_to(at_, "actual"), question.reserved.actual);
+    if (exchange_.kind == Kind::settle) read_actual(members, question);
   }
 
   // What the limits that it meets say of waiting, where the request does not.
@@ -391,8 +432,8 @@ class Reader {
       question.checks = question.own;
     } else {
       limits::Trace* const trace = question.explains ? &question.trace : nullptr;
-      if (!limits::match(*set, {attributes, cost_, class_, costs_an_estimate_}, exchange_.room.limits_now(),
-                         matched, trace)) {
+      const limits::Asked asked{attributes, cost_, class_, costs_an_estimate_, costs_};
+      if (!limits::match(*set, asked, exchange_.room.limits_now(), matched, trace)) {
         const auto& classes = set->file().classes;
         const bool known =
             class_.empty() || std::find(classes.begin(), classes.end(), class_) != classes.end();
@@ -400,6 +441,9 @@ class Reader {
       }
       question.checks = matched.all();
       if (reserves(exchange_.kind)) wait_by_file(*set, question);
+      // It may have to stand in line while another file comes into force.
+      if (exchange_.kind == Kind::acquire && waiting::Queues::keeps_free(matched.all()))
+        question.asked.keep(asked);
     }
     if (question.checks.empty()) question.settle();
     if (!question.explains) return;
@@ -412,6 +456,7 @@ class Reader {
   std::string at_;
   std::uint64_t cost_ = 1;
   bool costs_an_estimate_ = true;
+  std::vector<limits::NamedCost> costs_;
   bool says_wait_ = false;
   bool says_hold_ = false;
   std::string_view class_;

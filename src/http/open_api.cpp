@@ -117,6 +117,9 @@ std::string_view open_api() {
     },
     "schemas": {
       "Cost": {"type": "integer", "minimum": 0, "maximum": 9223372036854775807, "default": 1, "description": "0 looks"},
+      "ByLimit": {"type": "object", "additionalProperties": {"$ref": "#/components/schemas/Cost"}, "examples": [{"tpm": 3000}]},
+      "Costs": {"anyOf": [{"$ref": "#/components/schemas/Cost"}, {"$ref": "#/components/schemas/ByLimit"}], "description": "By the names of limits only with attributes"},
+      "Actual": {"anyOf": [{"$ref": "#/components/schemas/Cost"}, {"$ref": "#/components/schemas/ByLimit"}], "description": "Left out: what was charged"},
       "Rate": {"type": "string", "maxLength": 128, "examples": ["10/s burst 20"]},
       "Attributes": {"type": "object", "maxProperties": 64, "additionalProperties": {"type": "string"}},
       "Seconds": {"type": ["number", "null"], "minimum": 0, "description": "Exact, with up to nine places"},
@@ -132,7 +135,7 @@ std::string_view open_api() {
             "type": "object", "additionalProperties": false, "required": ["key", "limit"],
             "properties": {"key": {"type": "string"}, "limit": {"$ref": "#/components/schemas/Rate"},
                            "cost": {"$ref": "#/components/schemas/Cost"}}}},
-          "cost": {"$ref": "#/components/schemas/Cost"},
+          "cost": {"$ref": "#/components/schemas/Costs"},
           "class": {"type": "string", "description": "Of the limits file; with attributes"},
           "explain": {"type": "boolean", "default": false}
         }
@@ -146,7 +149,7 @@ std::string_view open_api() {
           "key": {"type": "string"},
           "limit": {"$ref": "#/components/schemas/Rate"},
           "checks": {"$ref": "#/components/schemas/Check/properties/checks"},
-          "cost": {"$ref": "#/components/schemas/Cost"},
+          "cost": {"$ref": "#/components/schemas/Costs"},
           "class": {"type": "string"},
           "explain": {"type": "boolean", "default": false},
           "max_wait": {"type": "number", "minimum": 0, "description": "Seconds; the limits file may have a default, which is then the most"},
@@ -166,8 +169,8 @@ std::string_view open_api() {
         "properties": {"id": {"type": "string", "maxLength": 64}}
       },
       "Settle": {
-        "type": "object", "additionalProperties": false, "required": ["id", "actual"],
-        "properties": {"id": {"type": "string", "maxLength": 64}, "actual": {"$ref": "#/components/schemas/Cost"}}
+        "type": "object", "additionalProperties": false, "required": ["id"],
+        "properties": {"id": {"type": "string", "maxLength": 64}, "actual": {"$ref": "#/components/schemas/Actual"}}
       },
       "Batch": {
         "type": "object", "additionalProperties": false, "required": ["requests"],

@@ -177,12 +177,17 @@ void append_fields(const List& list, const Forms& forms, limits::Time now, std::
     append_x_rate_limit(*list.by, forms.x_rate_limit, now, fields);
 }
 
-// Only a denial that a wait can end says when.
-void append_retry_after(const store::Request* answered, const Forms& forms, std::string& fields) {
+// Only a denial that a wait can end says when; and never earlier than `t` of the limit that denied, which is
+// later where a large cost is denied for the little that it lacks.
+void append_retry_after(const store::Request* answered, const Forms& forms, const List& list,
+                        std::string& fields) {
   if (!forms.retry_after || answered == nullptr || answered->checks.empty() || answered->allowed()) return;
   const auto& retry_after = answered->decision().retry_after;
-  if (retry_after)
-    append_number("Retry-After: ", std::max<std::uint64_t>(in_seconds(*retry_after), 1), fields);
+  if (!retry_after) return;
+  const bool tells = forms.rate_limit == Forms::RateLimit::ratelimit_11 && list.by != nullptr;
+  append_number(
+      "Retry-After: ", std::max({in_seconds(*retry_after), tells ? time_of(*list.by) : 0, std::uint64_t{1}}),
+      fields);
 }
 
 // What the rule keeps from a request: nothing inside a guarantee.
@@ -266,7 +271,7 @@ void append_rate_limit_fields(const limits::Set& set, const limits::Matched& mat
     if (is_shown(set, matched, i)) add(*answered, i, shown_of(set, matched, i), list);
   }
   append_fields(list, forms, now, fields);
-  append_retry_after(counted ? answered : nullptr, forms, fields);
+  append_retry_after(counted ? answered : nullptr, forms, list, fields);
 }
 
 void append_rate_limit_fields(const store::Request& answered, const Forms& forms, limits::Time now,
@@ -280,7 +285,7 @@ void append_rate_limit_fields(const store::Request& answered, const Forms& forms
     add(answered, i, shown, list);
   }
   append_fields(list, forms, now, fields);
-  append_retry_after(decided ? &answered : nullptr, forms, fields);
+  append_retry_after(decided ? &answered : nullptr, forms, list, fields);
 }
 
 }  // namespace weir::http

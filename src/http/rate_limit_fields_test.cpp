@@ -83,6 +83,35 @@ TEST(RateLimitFields, say_when_only_of_a_denial_that_a_wait_can_end) {
   EXPECT_EQ(fields, "");
 }
 
+// A large cost is denied for the little that it lacks, and t is the time for all that is left.
+TEST(RateLimitFields, never_say_to_come_again_before_t) {
+  World world("version: 1\nlimits:\n  user: { by: [user], rate: 1/s burst 40 }\n");
+  EXPECT_EQ(world.ask("user=u", 10), "allowed 40 30 user");
+  EXPECT_EQ(world.ask("user=u", 32), "denied 40 30 user in 2000ms");
+  EXPECT_EQ(told(world),
+            "RateLimit-Policy: \"user\";q=40;w=40\nRateLimit: \"user\";r=30;t=30\nRetry-After: 30\n");
+  EXPECT_EQ(told(world, "off"), "Retry-After: 2\n") << "no t is told";
+  World hidden("version: 1\nlimits:\n  user: { by: [user], rate: 1/s burst 40, show: false }\n");
+  EXPECT_EQ(hidden.ask("user=u", 10), "allowed 40 30 user");
+  EXPECT_EQ(hidden.ask("user=u", 32), "denied 40 30 user in 2000ms");
+  EXPECT_EQ(told(hidden), "Retry-After: 2\n");
+}
+
+TEST(RateLimitFields, of_a_denied_request_say_what_is_so_now) {
+  World world(R"(
+version: 1
+limits:
+  tenant: { by: [tenant], rate: 10/s burst 20 }
+  user: { by: [user], rate: 1/min burst 1 }
+)");
+  EXPECT_EQ(world.ask("tenant=t user=u"), "allowed 1 0 user");
+  EXPECT_EQ(world.ask("tenant=t user=u"), "denied 1 0 user in 60000ms");
+  EXPECT_EQ(told(world),
+            "RateLimit-Policy: \"tenant\";q=20;w=2, \"user\";q=1;w=60\n"
+            "RateLimit: \"tenant\";r=19;t=2, \"user\";r=0;t=60\nRetry-After: 60\n")
+      << "nothing was charged to the tenant";
+}
+
 TEST(RateLimitFields, have_an_item_for_each_window_of_each_limit_that_is_shown) {
   World world(R"(version: 1
 limits:

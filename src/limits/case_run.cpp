@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <utility>
 
 #include "core/duration.hpp"
 #include "limits/explain.hpp"
@@ -20,6 +21,12 @@ std::vector<Attribute> attributes_of(const CaseRequest& asked) {
   std::vector<Attribute> attributes;
   for (const auto& [name, value] : asked.as) attributes.push_back({name, value});
   return attributes;
+}
+
+std::vector<NamedCost> costs_of(const CaseRequest& asked) {
+  std::vector<NamedCost> costs;
+  for (const auto& [limit, units] : asked.costs) costs.push_back({limit, units});
+  return costs;
 }
 
 template <class Value>
@@ -68,7 +75,15 @@ class Run {
   void explain(const CaseExplain& one, Time now, Failure& failure);
 
  private:
+  // What the last request of a step came to.
+  struct Asked {
+    Answer answer;
+    std::optional<nanoseconds> wait{};  // of the last that was granted a moment
+  };
+
   bool find(const CaseRequest& asked, Time now, Failure& failure);
+  bool ask(const CaseStep& step, Time now, Asked& asked);
+  void ask_times(const CaseStep& step, Time now, Failure& failure);
   std::string explanation(const Trial::Kept& kept) {
     return to_text(trial_.explanation(kept), set_.file().name);
   }
@@ -77,11 +92,13 @@ class Run {
   Coverage* coverage_;
   Trial trial_;
   std::vector<Attribute> attributes_;
+  std::string last_id_;  // of what was reserved last
 };
 
 bool Run::find(const CaseRequest& asked, Time now, Failure& failure) {
   attributes_ = attributes_of(asked);
-  if (!trial_.find({attributes_, asked.cost, asked.class_of, !asked.says_cost}, now)) {
+  const std::vector<NamedCost> costs = costs_of(asked);
+  if (!trial_.find({attributes_, asked.cost, asked.class_of, !asked.says_cost, costs}, now)) {
     failure.error = trial_.error();
     return false;
   }
@@ -92,24 +109,69 @@ bool Run::find(const CaseRequest& asked, Time now, Failure& failure) {
   return true;
 }
 
-void Run::step(const CaseStep& step, Time now, Failure& failure) {
+// What is wrong with the request was expected.
+bool expects(const Expected& expected, const std::string& error) {
+  return expected.error && error.find(*expected.error) != std::string::npos;
+}
+
+bool Run::ask(const CaseStep& step, Time now, Asked& asked) {
+  if (!step.reserves) {
+    asked.answer = trial_.ask(now);
+    return true;
+  }
+  auto reserved = trial_.reserve(now, step.max_wait, step.hold);
+  if (!reserved) return false;
+  asked.answer = reserved->answer;
+  if (!asked.answer.allowed) return true;
+  asked.wait = reserved->wait;
+  last_id_ = std::move(reserved->id);
+  return true;
+}
+
+void Run::ask_times(const CaseStep& step, Time now, Failure& failure) {
   if (!find(step.asked, now, failure)) return;
   std::uint64_t allowed = 0;
-  Answer last;
+  Asked last;
+  Answer compared;
   Trial::Kept kept;
   bool any_denied = false;
   for (std::uint64_t i = 0; i < step.times; ++i) {
-    const Answer answer = trial_.ask(now);
+    if (!ask(step, now, last)) {
+      failure.error = trial_.error();
+      return;
+    }
+    const Answer& answer = last.answer;
     if (coverage_ != nullptr) coverage_->add_decided(trial_.trace(), trial_.checks());
     allowed += answer.allowed ? 1 : 0;
     const bool counts = !answer.allowed || !any_denied;
     any_denied = any_denied || !answer.allowed;
     if (!counts) continue;
-    last = answer;
+    compared = answer;
     if (!answer.allowed || i + 1 == step.times) kept = trial_.keep();
   }
-  compare_answer(failure, step.expected, allowed, step.times - allowed, last);
+  compare_answer(failure, step.expected, allowed, step.times - allowed, compared);
+  if (const auto& wait = step.expected.wait; wait && !same_retry(*wait, last.wait))
+    failure.mismatches.push_back(
+        {"wait", core::to_text(*wait), last.wait ? core::to_text(*last.wait) : "none"});
   if (!failure.mismatches.empty()) failure.explanation = explanation(kept);
+}
+
+void Run::step(const CaseStep& step, Time now, Failure& failure) {
+  if (step.settles) {
+    const std::vector<NamedCost> costs = costs_of(step.asked);
+    const std::optional<std::uint64_t> actual =
+        step.asked.says_cost ? std::optional(step.asked.cost) : std::nullopt;
+    if (!trial_.settle(now, std::exchange(last_id_, {}), actual, costs)) failure.error = trial_.error();
+  } else {
+    ask_times(step, now, failure);
+  }
+  const Expected& expected = step.expected;
+  if (expects(expected, failure.error)) {
+    failure.error.clear();
+  } else if (expected.error) {
+    failure.mismatches.push_back({"error", *expected.error, failure.error.empty() ? "none" : failure.error});
+    failure.error.clear();
+  }
 }
 
 std::string joined(const std::vector<std::string>& words) {
@@ -124,7 +186,12 @@ void Run::explain(const CaseExplain& one, Time now, Failure& failure) {
   for (const ExpectedRates& expected : one.expected) {
     std::vector<std::string> rates;
     std::size_t next = 0;
+    const bool names_lifted =
+        std::any_of(expected.rates.begin(), expected.rates.end(),
+                    [](const std::string& each) { return each.starts_with("unlimited"); });
     for (const Step& step : trial_.trace().steps) {
+      if (names_lifted && step.what == Step::What::lifted && step.limit == expected.limit)
+        rates.push_back(unlimited_text(set_.file().limits[step.limit].windows[step.window]));
       if (step.what != Step::What::counted) continue;
       const store::Check& check = trial_.checks()[next++];
       if (step.limit == expected.limit && step.window != kNone)

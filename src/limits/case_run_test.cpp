@@ -115,11 +115,11 @@ TEST(CaseRun, a_failed_step_shows_expected_and_seen_and_why) {
             "    remaining    5         0\n"
             "    route  l.yaml:14\n"
             "      ip  50/s burst 100  l.yaml:4  key ip=::/64\n"
-            "        allowed, 97 of 100 left\n"
+            "        allowed, 98 of 100 left\n"
             "    * tenant  3/s  l.yaml:7  key tenant=t\n"
             "        denied, 0 of 3 left, retry in 83.333334ms\n"
             "      tenant  100/d  l.yaml:7  key tenant=t\n"
-            "        allowed, 96 of 100 left\n"
+            "        allowed, 97 of 100 left\n"
             "      tried  1/min  l.yaml:10  key tenant=t\n"
             "        would_deny, 0 of 1 left, retry in 59.75s\n");
 }
@@ -146,6 +146,84 @@ TEST(CaseRun, a_request_that_is_an_error_fails_its_step) {
   EXPECT_EQ(said("steps: [{ as: { path: /must, tenant: t }, expect: { allowed: 1 } }]"),
             "  t.yaml:4:24: step 1, at 0s\n"
             "    the request is an error: limits.must: the request has no attribute 'user'\n");
+}
+
+// Of a test of limits that are waited for, as said().
+std::string said_of(const char* limits, const std::string& test) {
+  const auto cases = cases_of("  - { name: x, " + test + " }\n", limits);
+  CaseReport report;
+  report.files.push_back(run(*cases, "", nullptr));
+  const std::string text = text_of(report, false);
+  const std::size_t from = text.find('\n') + 1;
+  return text.starts_with("t.yaml: 1 test, 0 failed") ? "" : text.substr(from, text.rfind("t.yaml:") - from);
+}
+
+constexpr const char* kWaits =
+    "version: 1\n"
+    "limits:\n"
+    "  calls: { by: [api], rate: 1/s burst 1, max_wait: 5s }\n"
+    "  tokens: { by: [model], rate: 1/s burst 1000, max_wait: 5s, hold: { estimate: 400, ttl: 60s, at_most: "
+    "50% } }\n"
+    "  windows: { by: [w], rate: 9/min algorithm=fixed_window }\n";
+
+TEST(CaseRun, a_step_that_reserves_waits) {
+  EXPECT_EQ(said_of(kWaits,
+                    "steps: [{ as: { api: a }, reserve: true, expect: { wait: 0s } }, "
+                    "{ as: { api: a }, times: 6, reserve: true, "
+                    "expect: { allowed: 5, denied: 1, wait: 5s, retry_after: 1s, by: calls } }, "
+                    "{ at: 1s, as: { api: b }, times: 2, max_wait: 0s, expect: { allowed: 1, denied: 1 } }, "
+                    "{ as: { x: y }, reserve: true, expect: { allowed: 1, wait: 0s } }]"),
+            "");
+  EXPECT_EQ(said_of(kWaits, "steps: [{ as: { api: a }, times: 2, reserve: true, expect: { wait: 2s } }]"),
+            "  t.yaml:4:24: step 1, at 0s, 2 times\n"
+            "          expected  seen\n"
+            "    wait  2s        1s\n"
+            "    no route\n"
+            "    * calls  1/s  l.yaml:3  key api=a\n"
+            "        allowed, 0 of 1 left\n"
+            "      tokens  l.yaml:4\n"
+            "        skipped, the request has no 'model'\n"
+            "      windows  l.yaml:5\n"
+            "        skipped, the request has no 'w'\n");
+  EXPECT_EQ(
+      said_of(kWaits, "steps: [{ as: { api: a }, max_wait: 6s }]"),
+      "  t.yaml:4:24: step 1, at 0s\n"
+      "    the request is an error: max_wait is above 5s, the least of the limits that the request meets\n");
+}
+
+TEST(CaseRun, a_step_holds_and_settles_and_the_cost_may_be_by_limit) {
+  EXPECT_EQ(said_of(kWaits,
+                    "steps: [{ as: { model: m }, hold: 30s, expect: { allowed: 1, remaining: 600 } }, "
+                    "{ as: { model: m }, hold: 30s, expect: { denied: 1, by: tokens, retry_after: 30s } }, "
+                    "{ settle: 100 }, "
+                    "{ as: { model: m }, cost: 0, expect: { remaining: 900 } }, "
+                    "{ as: { model: m }, cost: { tokens: 500 }, reserve: true, expect: { remaining: 400 } }, "
+                    "{ settle: { tokens: 0 } }, "
+                    "{ as: { model: m }, cost: 0, expect: { remaining: 900 } }]"),
+            "");
+  EXPECT_EQ(said_of(kWaits, "steps: [{ settle: 100 }]"),
+            "  t.yaml:4:24: step 1, at 0s\n"
+            "    the request is an error: there is no open hold to settle\n");
+}
+
+TEST(CaseRun, an_error_may_be_expected) {
+  EXPECT_EQ(said_of(kWaits,
+                    "steps: [{ as: { w: x }, reserve: true, expect: { error: only gcra can } }, "
+                    "{ as: { api: a }, hold: 1s }, { settle: 99, expect: { error: has a hold } }]"),
+            "");
+  EXPECT_EQ(said_of(kWaits, "steps: [{ as: { api: a }, expect: { error: unknown attribute } }]"),
+            "  t.yaml:4:24: step 1, at 0s\n"
+            "           expected           seen\n"
+            "    error  unknown attribute  none\n");
+}
+
+TEST(CaseRun, a_window_that_is_lifted_may_be_expected) {
+  const std::string acme = "explain: { as: { tenant: acme }, expect: { tenant: ";
+  EXPECT_EQ(said(acme + "[400/s burst 800, unlimited/day] } }"), "");
+  EXPECT_EQ(said(acme + "[400/s burst 800, unlimited/1d] } }"), "");
+  EXPECT_EQ(said(acme + "400/s burst 800 } }"), "");
+  const std::string wrong = said("explain: { as: { tenant: t }, expect: { tenant: [3/s, unlimited/day] } }");
+  EXPECT_NE(wrong.find("3/s, unlimited/1d  100/d, 3/s"), std::string::npos) << wrong;
 }
 
 TEST(CaseRun, each_test_begins_without_debts) {

@@ -18,8 +18,8 @@ using Words = std::vector<std::string>;
 
 const Words kTop = {"limits", "now", "tests"};
 const Words kCase = {"name", "now", "steps", "explain"};
-const Words kStep = {"at", "times", "as", "cost", "class", "expect"};
-const Words kExpect = {"allowed", "denied", "by", "retry_after", "remaining"};
+const Words kStep = {"at", "times", "as", "cost", "class", "reserve", "max_wait", "hold", "settle", "expect"};
+const Words kExpect = {"allowed", "denied", "by", "retry_after", "remaining", "wait", "error"};
 const Words kExplain = {"as", "cost", "class", "expect"};
 
 constexpr std::uint64_t kMostTimes = 1'000'000;
@@ -62,6 +62,30 @@ void read_as(Context& context, const Field& as, CaseRequest& asked) {
   }
 }
 
+// A limit of the file; told when there is none of that name.
+Index limit_called(Context& context, const Field& field, const std::string& name) {
+  const Index limit = context.limits.find(name);
+  if (limit == kNone)
+    context.error_at_key(kRule, field,
+                         "no limit is called " + quoted(name) + meant(name, context.limits.all()));
+  return limit;
+}
+
+void read_costs(Context& context, const Field& costs, CaseRequest& asked) {
+  for (const Field& cost : members_of(costs)) {
+    const std::string name = cost.path.substr(costs.path.size() + 1);
+    std::uint64_t units = 0;
+    if (limit_called(context, cost, name) != kNone && read_text(context, cost, kRule, units, read_units))
+      asked.costs.emplace_back(name, units);
+  }
+}
+
+// An integer, or units by limit.
+void read_cost(Context& context, const Field& cost, CaseRequest& asked) {
+  if (cost.node->kind == Node::Kind::map) return read_costs(context, cost, asked);
+  asked.says_cost = read_text(context, cost, kRule, asked.cost, read_units);
+}
+
 CaseRequest read_asked(Context& context, const Field& field, const Map& map) {
   CaseRequest asked;
   if (const Field as = map["as"]) {
@@ -69,8 +93,7 @@ CaseRequest read_asked(Context& context, const Field& field, const Map& map) {
   } else {
     context.error_at_key(kRule, field, "missing as: the attributes of the request");
   }
-  if (const Field cost = map["cost"])
-    asked.says_cost = read_text(context, cost, kRule, asked.cost, read_units);
+  if (const Field cost = map["cost"]) read_cost(context, cost, asked);
   if (const Field class_of = map["class"]) {
     if (context.classes.all().empty()) {
       context.error(kRule, class_of, "the limits file has no classes");
@@ -79,6 +102,25 @@ CaseRequest read_asked(Context& context, const Field& field, const Map& map) {
     }
   }
   return asked;
+}
+
+// What only a reservation has.
+void read_reservation(Context& context, const Map& map, CaseStep& step) {
+  if (const Field reserve = map["reserve"]) read_text(context, reserve, kRule, step.reserves, read_switch);
+  read_if(context, map["max_wait"], step.max_wait, read_time_span);
+  read_if(context, map["hold"], step.hold, read_time_span);
+  step.reserves = step.reserves || step.max_wait || step.hold;
+}
+
+void read_settle(Context& context, const Map& map, const Field& settle, CaseStep& step) {
+  step.settles = true;
+  read_cost(context, settle, step.asked);
+  for (const char* key : {"as", "times", "cost", "class", "reserve", "max_wait", "hold"}) {
+    if (const Field other = map[key])
+      context.error_at_key(kRule, other,
+                           "a step that settles asks for nothing else; it settles what was "
+                           "reserved last");
+  }
 }
 
 void read_expect(Context& context, const Field& field, CaseStep& step) {
@@ -90,6 +132,10 @@ void read_expect(Context& context, const Field& field, CaseStep& step) {
   read_if(context, map["denied"], expected.denied, read_count);
   read_if(context, map["retry_after"], expected.retry_after, read_retry);
   read_if(context, map["remaining"], expected.remaining, read_remaining);
+  read_if(context, map["wait"], expected.wait, read_time_span);
+  if (expected.wait && !step.reserves)
+    context.error(kRule, map["wait"], "only a step that reserves waits; write reserve: true");
+  if (const Field error = map["error"]; error && is_text(context, error)) expected.error = error.text();
   if (const Field by = map["by"]; by && find_name(context, by, context.limits, kRule, "limit") != kNone)
     expected.by = by.text();
   const std::uint64_t allowed = expected.allowed.value_or(0);
@@ -114,9 +160,33 @@ CaseStep read_step(Context& context, const Field& field, nanoseconds before, Tim
     if (step.at > kNever - now) context.error(kRule, at, "'" + at.text() + "' is after the year 2261");
   }
   if (const Field times = map["times"]) read_text(context, times, kRule, step.times, read_times);
-  step.asked = read_asked(context, field, map);
+  if (const Field settle = map["settle"]) {
+    read_settle(context, map, settle, step);
+  } else {
+    step.asked = read_asked(context, field, map);
+    read_reservation(context, map, step);
+  }
   if (const Field expect = map["expect"]) read_expect(context, expect, step);
   return step;
+}
+
+// A rate, or unlimited for one window of the limit or all.
+void read_expected_rate(Context& context, const Field& rate, const NamedLimit& limit,
+                        std::vector<std::string>& rates) {
+  constexpr std::string_view kUnlimited = "unlimited";
+  const std::string_view text = rate.text();
+  if (!text.starts_with(kUnlimited)) {
+    const auto rule = core::Rule::parse(text);
+    return rule ? rates.push_back(core::to_text(*rule)) : context.error(kRule, rate, rule.error());
+  }
+  const std::string_view period = text.substr(kUnlimited.size());
+  const auto named = period.starts_with('/') ? core::parse_duration(period.substr(1)) : std::nullopt;
+  const std::size_t before = rates.size();
+  for (const Window& window : limit.windows) {
+    if (period.empty() || named == window.period()) rates.push_back(unlimited_text(window));
+  }
+  if (rates.size() == before)
+    context.error(kRule, rate, quoted(text) + " names no window of " + quoted(limit.name));
 }
 
 CaseExplain read_explain(Context& context, const Field& field) {
@@ -130,16 +200,10 @@ CaseExplain read_explain(Context& context, const Field& field) {
   if (!expect || !is_map(context, expect)) return explain;
   for (const Field& limit : members_of(expect)) {
     const std::string name = limit.path.substr(expect.path.size() + 1);
-    ExpectedRates rates{context.limits.find(name), {}, limit.place()};
-    if (rates.limit == kNone)
-      context.error_at_key(kRule, limit,
-                           "no limit is called " + quoted(name) + meant(name, context.limits.all()));
+    ExpectedRates rates{limit_called(context, limit, name), {}, limit.place()};
     for (const Field& rate : texts_of(context, limit)) {
-      if (auto rule = core::Rule::parse(rate.text())) {
-        rates.rates.push_back(core::to_text(*rule));
-      } else {
-        context.error(kRule, rate, rule.error());
-      }
+      if (rates.limit != kNone)
+        read_expected_rate(context, rate, context.file.limits[rates.limit], rates.rates);
     }
     std::sort(rates.rates.begin(), rates.rates.end());
     explain.expected.push_back(std::move(rates));
@@ -224,13 +288,19 @@ std::shared_ptr<const File> read_limits(Context& context, const Map& map, const 
 
 }  // namespace
 
+std::string unlimited_text(const Window& window) {
+  std::string text = "unlimited/";
+  core::append_window(window.period(), text);
+  return text;
+}
+
 CasesReading read_cases(std::string_view text, const ReadOptions& options) {
   Findings findings(options.name);
   auto cases = std::make_shared<Cases>();
   cases->name = options.name;
   std::vector<Finding> theirs;
   const Node node = read_document(text, findings);
-  File none;
+  File none;  // but for the limits that the tests are of
   Context context{options, none, findings};
   const Field whole{&node, "", node.place};
   if (node.kind != Node::Kind::refused && is_map(context, whole)) {
@@ -242,6 +312,7 @@ CasesReading read_cases(std::string_view text, const ReadOptions& options) {
     at.now = now;
     cases->file = read_limits(context, map, whole, at, theirs);
     if (cases->file) {
+      none.limits = cases->file->limits;
       for (const NamedLimit& limit : cases->file->limits) context.limits.add(limit.name);
       for (const std::string& name : cases->file->classes) context.classes.add(name);
       if (const Field tests = map["tests"]) {

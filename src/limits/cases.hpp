@@ -25,7 +25,8 @@ struct CaseRequest {
   std::vector<std::pair<std::string, std::string>> as;  // attributes and their values
   std::uint64_t cost = 1;
   bool says_cost = false;
-  std::string class_of;  // empty: unsaid
+  std::vector<std::pair<std::string, std::uint64_t>> costs;  // by limit
+  std::string class_of;                                      // empty: unsaid
 };
 
 // What is unsaid is not compared.
@@ -36,6 +37,8 @@ struct Expected {
   std::optional<std::string> by;
   std::optional<std::chrono::nanoseconds> retry_after;  // kNoRetry: that waiting does not help
   std::optional<std::int64_t> remaining;
+  std::optional<std::chrono::nanoseconds> wait;  // of the last reservation that was granted
+  std::optional<std::string> error;              // a part of what is wrong with the request
   Place place{};
 
   static constexpr std::chrono::nanoseconds kNoRetry{-1};
@@ -45,11 +48,19 @@ struct CaseStep {
   std::chrono::nanoseconds at{0};  // since the case's `now`; never earlier than the step before
   std::uint64_t times = 1;
   CaseRequest asked;
+  bool reserves = false;
+  std::optional<std::chrono::nanoseconds> max_wait;  // of one that reserves; unsaid: as the limits say
+  std::optional<std::chrono::nanoseconds> hold;
+  bool settles = false;  // it asks nothing: it settles what was reserved last, at the cost that it says
   Expected expected;
   Place place{};
 };
 
-// The rates in force of a limit, as texts that core::Rule writes; empty: the request is not counted by it.
+// How a window is called that an override lifts: "unlimited/1d".
+std::string unlimited_text(const Window& window);
+
+// The rates in force of a limit, as texts that core::Rule writes, or unlimited_text(); empty: the request is
+// not counted by it. Windows that are lifted need not be named.
 struct ExpectedRates {
   Index limit = kNone;
   std::vector<std::string> rates;

@@ -138,6 +138,15 @@ TEST(Cases, every_field_of_a_test_says_what_is_allowed) {
        "t.yaml:4:16: tests[0].explain: missing expect: for each limit its rates\n"},
       {"{ name: x, explain: { as: {}, expect: { tennant: 1/s } } }",
        "t.yaml:4:45: tests[0].explain.expect.tennant: no limit is called 'tennant'; did you mean tenant?\n"},
+      {"{ name: x, explain: { as: {}, expect: { tenant: [unlimited/week] } } }",
+       "t.yaml:4:54: tests[0].explain.expect.tenant[0]: 'unlimited/week' names no window of 'tenant'\n"},
+      {"{ name: x, steps: [{ as: {}, cost: { usr: 1 } }] }",
+       "t.yaml:4:42: tests[0].steps[0].cost.usr: no limit is called 'usr'; did you mean user?\n"},
+      {"{ name: x, steps: [{ as: {}, expect: { wait: 1s } }] }",
+       "t.yaml:4:50: tests[0].steps[0].expect.wait: only a step that reserves waits; write reserve: true\n"},
+      {"{ name: x, steps: [{ as: {}, settle: 1 }] }",
+       "t.yaml:4:26: tests[0].steps[0].as: a step that settles asks for nothing else; it settles what was "
+       "reserved last\n"},
       {"{ name: x, steps: [] }\n  - { name: x, steps: [] }",
        "t.yaml:5:5: tests[1]: a second test is called 'x'\n"},
   };

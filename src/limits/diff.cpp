@@ -28,9 +28,15 @@ std::string joined(const std::vector<std::string>& words, const char* between = 
   return text;
 }
 
+std::vector<std::string> sorted(std::vector<std::string> words) {
+  std::sort(words.begin(), words.end());
+  return words;
+}
+
 class Flat {
  public:
   explicit Flat(const File& file) : file_(file) {
+    if (!file.attributes.empty()) add("attributes", joined(sorted(file.attributes)), 0);
     add("classes", joined(file.classes), 0);
     if (file.ceiling != kNone && file.ceiling != 0) add("ceiling", file.classes[file.ceiling], 0);
     if (!file.hash_tag.empty()) add("hash_tag", file.hash_tag, 0);
@@ -89,8 +95,8 @@ class Flat {
   }
   static std::string text_of(const Hold& hold) {
     if (hold.estimate == 0) return "";
-    return std::to_string(hold.estimate) + " for " + core::to_text(hold.ttl) + ", at most " +
-           to_text(hold.at_most);
+    return (hold.says_estimate ? std::to_string(hold.estimate) + " for " : "for ") + core::to_text(hold.ttl) +
+           ", at most " + to_text(hold.at_most);
   }
   static std::string text_of(const Lease& lease) {
     return lease.units == 0 ? "" : std::to_string(lease.units) + " for " + core::to_text(lease.time);

@@ -113,5 +113,10 @@ TEST(Diff, of_gateways_and_of_what_is_shown) {
             "+ gateways.a.odd_paths: keep  n:17\n");
 }
 
+TEST(Diff, of_the_attributes_that_a_request_may_have) {
+  EXPECT_EQ(changed(replaced(kFile, "classes", "attributes: [user]\nclasses")),
+            "+ attributes: host, ip, method, path, raw_path, user\n");
+}
+
 }  // namespace
 }  // namespace weir::limits

@@ -40,16 +40,22 @@ ExplainedCheck of_file(const File& file, const Step& step, std::span<const Attri
   out.line = limit.place.line;
   if (step.window != kNone) {
     const Window& window = limit.windows[step.window];
-    out.window = core::to_text(window.period());
+    core::append_window(window.period(), out.window);
     out.line = window.place.line;
   } else if (guarantee) {
     out.window = kGuarantee;
     if (limit.guarantee.place.line > 0) out.line = limit.guarantee.place.line;
   }
-  if (step.override_of != kNone) {
-    const Override& override_of = limit.overrides[step.override_of];
-    out.override_line = override_of.place.line;
-    out.reason = override_of.reason;
+  for (const auto& [what, which] :
+       {std::pair{"rate", step.override_of}, std::pair{"cost", step.cost_by},
+        std::pair{"leave", step.leave_by}, std::pair{"reserve", step.reserve_by}}) {
+    if (which == kNone) continue;
+    const Override& change = limit.overrides[which];
+    if (out.overridden.empty()) {
+      out.override_line = change.place.line;
+      out.reason = change.reason;
+    }
+    out.overridden.emplace_back(what, change.place.line);
   }
   if (step.what == Step::What::skipped) {
     out.missing = missing_of(limit, attributes);
@@ -76,8 +82,12 @@ std::string line_of(const ExplainedCheck& check, const std::string& file, bool d
   if (check.window == kGuarantee) text += " guarantee";
   if (!check.rate.empty()) text += "  " + check.rate;
   text += "  " + at(check.line);
-  if (check.override_line > 0) text += ", override " + at(check.override_line);
-  if (!check.reason.empty()) text += " (" + check.reason + ")";
+  for (const auto& [what, line] : check.overridden) {
+    const bool is_first = &what == &check.overridden.front().first;
+    if (!is_first && line == check.override_line) continue;
+    text += (what == "rate" ? ", override " : ", override of " + std::string(what) + " ") + at(line);
+    if (is_first && !check.reason.empty()) text += " (" + check.reason + ")";
+  }
   if (!check.key.empty()) text += "  key " + check.key;
   if (check.what == Step::What::counted && check.cost != 1) text += "  cost " + std::to_string(check.cost);
   text += "\n    " + verdict_of(check) + what_remains(check);

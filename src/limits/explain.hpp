@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "limits/attribute.hpp"
@@ -25,11 +26,14 @@ struct ExplainedCheck {
   std::string window;  // its period, "1s"; "guarantee" for what a guarantee counts
   // As counted: "tenant=acme user=42"; of an address its network. Empty: one counter for everybody.
   std::string key;
-  std::string rate;                 // in force: "10/s burst 20"; "unlimited" of a lifted window
-  std::uint32_t line = 0;           // where the limit has the window, or the limit
-  std::uint32_t override_line = 0;  // of the override whose numbers these are; 0: the limit's own
-  std::string reason;               // of that override
-  std::string missing;              // of a skipped limit: the attribute that the request lacks
+  std::string rate;        // in force: "10/s burst 20"; "unlimited" of a lifted window
+  std::uint32_t line = 0;  // where the limit has the window, or the limit
+  // Of the override whose rate it has, or else its cost, leave or reserve; 0: all are the limit's own.
+  std::uint32_t override_line = 0;
+  std::string reason;  // of that override
+  // "rate", "cost", "leave", "reserve": each that an override says, with the line of that one.
+  std::vector<std::pair<std::string_view, std::uint32_t>> overridden;
+  std::string missing;  // of a skipped limit: the attribute that the request lacks
   bool shadow = false;
   std::uint64_t cost = 0;
   std::optional<Decision> decision;  // of a counted one, once a store has answered

@@ -74,6 +74,29 @@ TEST(Explain, says_each_limit_with_its_numbers_their_line_and_the_one_that_decid
   EXPECT_EQ(explanation.checks[2].window, "1d");
 }
 
+// Those of one line are told once.
+TEST(Explain, says_which_override_has_the_cost_and_the_shares) {
+  File file = a_file();
+  Override cheap;
+  cheap.place = {9, 9};
+  file.limits[1].overrides.push_back(cheap);
+  const store::Limit raised{rule("400/s burst 800")};
+  std::array<store::Check, 1> checks{{{&raised, "key", Cost{1}}}};
+  const std::array<Attribute, 1> attributes{{{"tenant", "acme"}}};
+  const auto line = [&](Step step) {
+    const Explanation told = explain(file, {kNone, kNone, {step}}, attributes, checks);
+    const std::string text = to_text(told, "f");
+    const std::size_t from = text.find("f:6") + 3;
+    return text.substr(from, text.find("  key") - from) + " " + std::to_string(told.checks[0].override_line);
+  };
+  EXPECT_EQ(line({Step::What::counted, 1, 0, 0, 1, 0, kNone}),
+            ", override f:8 (TICKET-4711), override of cost f:9 8");
+  EXPECT_EQ(line({Step::What::counted, 1, 0, kNone, kNone, 1, 0}),
+            ", override of leave f:9, override of reserve f:8 9");
+  EXPECT_EQ(line({Step::What::counted, 1, 0, kNone, 0}), ", override of cost f:8 (TICKET-4711) 8");
+  EXPECT_EQ(line({Step::What::counted, 1, 0}), " 0");
+}
+
 TEST(Explain, what_deny_names_decides_before_any_store_is_asked) {
   const File file = a_file();
   const Trace trace{kNone, kNone, {{Step::What::denied, 0}}};

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/printable.hpp"
+#include "limits/scalars.hpp"
 
 namespace weir::inline v0_1::limits {
 namespace {
@@ -84,6 +85,18 @@ Field Map::operator[](std::string_view key) const {
     if (member.key == key) return member_of(field_, member);
   }
   return {};
+}
+
+bool judge_attribute(Context& context, const Field& field, Place place, const std::string& name) {
+  if (std::string wrong = wrong_attribute(name); !wrong.empty()) {
+    context.findings.error(11, place, field.path, std::move(wrong));
+    return false;
+  }
+  const KnownNames& known = context.attributes;
+  if (known.all().empty() || known.find(name) != kNone) return true;
+  context.findings.error(31, place, field.path,
+                         quoted(name) + " is not one of `attributes`" + meant(name, known.all()));
+  return false;
 }
 
 Index find_name(Context& context, const Field& field, const KnownNames& names, int rule,

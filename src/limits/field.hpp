@@ -50,6 +50,7 @@ struct Context {
   KnownNames classes{};
   KnownNames lists{};
   KnownNames limits{};
+  KnownNames attributes{};     // where the file names them all
   bool classes_wrong = false;  // and told: what names one is not judged
 
   void error(int rule, const Field& field, std::string text) {
@@ -82,6 +83,9 @@ class Map {
   const Field& field_;
   bool has_unknown_ = false;
 };
+
+// Whether it is the name of an attribute, and of one that the file knows; told when it is not.
+bool judge_attribute(Context& context, const Field& field, Place place, const std::string& name);
 
 // The name in a text, as an index; kNone and told when it is not one of `names`. `what`: "limit".
 Index find_name(Context& context, const Field& field, const KnownNames& names, int rule,

@@ -160,9 +160,10 @@ struct StoreError {
 };
 enum class WhenFull : std::uint8_t { unsaid, deny, allow };
 
-// RESERVE without COST takes an estimate, and is settled later.
+// RESERVE without a cost takes an estimate, and is settled later.
 struct Hold {
   std::uint64_t estimate = 0;  // 0: the limit has no hold
+  bool says_estimate = false;  // else it is 1
   std::chrono::nanoseconds ttl{0};
   Share at_most{Share::kWhole};  // of the burst
   Place place{};
@@ -264,6 +265,8 @@ struct File {
   Index default_class = kNone;       // the one called `default`
   Index ceiling = kNone;             // no request is more important than this where its route has no class
   std::string hash_tag;              // an attribute; empty: none
+  // All that a request may have, what gateways give it too; empty: any.
+  std::vector<std::string> attributes;
   std::vector<List> lists;
   std::vector<NamedLimit> limits;
   std::vector<Route> routes;  // the first that matches; never empty

@@ -32,6 +32,7 @@ class Findings {
 
   // An error is told of what `path` names, or of a part of it.
   bool has_error(const std::string& path) const;
+  bool has_errors() const { return errors_ > 0; }
   // No more errors are taken, so looking further helps nobody.
   bool full() const { return errors_ >= kMost; }
 

@@ -18,9 +18,6 @@ constexpr std::size_t kLongestHeader = 64;
 constexpr std::string_view kHeader = "header.";
 constexpr std::string_view kMarks = "!#$%&'*+-.^_`|~";  // of a header's name: RFC 9110, 5.6.2
 
-// What every request of a gateway has from the gateway itself.
-constexpr std::array<std::string_view, 5> kOfGateway = {"ip", "method", "host", "path", "raw_path"};
-
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
@@ -181,6 +178,18 @@ Gateway read_gateway(Context& context, const std::string& name, const Field& fie
 }
 
 }  // namespace
+
+std::vector<std::string> mapped_attributes(const Field& gateways) {
+  std::vector<std::string> names;
+  if (!gateways || gateways.node->kind != Node::Kind::map) return names;
+  for (const Field& gateway : members_of(gateways)) {
+    for (const Field& field : members_of(gateway)) {
+      if (!field.path.ends_with(".attributes")) continue;
+      for (const Member& mapped : field.node->members) names.push_back(mapped.key);
+    }
+  }
+  return names;
+}
 
 void read_gateways(Context& context, const Field& gateways) {
   if (!is_map(context, gateways)) return;

@@ -3,9 +3,16 @@
 // One thread. Not for: answering them (src/http).
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "limits/field.hpp"
 
 namespace weir::inline v0_1::limits {
+
+// What every request of a gateway has from the gateway itself; and what these map beside it.
+inline const std::vector<std::string> kOfGateway = {"ip", "method", "host", "path", "raw_path"};
+std::vector<std::string> mapped_attributes(const Field& gateways);
 
 // Fills File::gateways.
 void read_gateways(Context& context, const Field& gateways);

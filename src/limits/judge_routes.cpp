@@ -56,9 +56,10 @@ nanoseconds longest_wait(const File& file, const Route& route) {
   return std::max(least, nanoseconds{0});
 }
 
-// What keeps requests from waiting as long as the limit `own` of theirs says; empty: nothing does.
-std::string hinders(const File& file, const CommonWaits& waits, const Route& route, Index own) {
-  const nanoseconds wait = file.limits[own].max_wait;
+// What keeps requests from waiting for `wait`, the longest that theirs may, for the limit `own` of theirs;
+// empty: nothing does.
+std::string hinders(const File& file, const CommonWaits& waits, const Route& route, Index own,
+                    nanoseconds wait) {
   for (const Index index : route.meets) {
     const NamedLimit& limit = file.limits[index];
     const std::vector<Index> together = waits.with(index);
@@ -69,8 +70,9 @@ std::string hinders(const File& file, const CommonWaits& waits, const Route& rou
         return "no request can wait: it meets " + quoted(limit.name) + " too, which counts by " +
                core::name_of(window.rule.algorithm);
       if (lifted && borne(limit, window) < wait)
-        return core::to_text(wait) + " is more than " +
-               quoted(index == own ? core::to_text(window.rule) : limit.name) +
+        return core::to_text(wait) +
+               (file.limits[own].max_wait == wait ? "" : ", the least max_wait of the same request,") +
+               " is more than " + quoted(index == own ? core::to_text(window.rule) : limit.name) +
                ", which the same request meets, can absorb: at most " + core::to_text(borne(limit, window));
     }
   }
@@ -83,8 +85,8 @@ void judge_waiting(const File& file, const CommonWaits& waits, const Route& rout
   const nanoseconds wait = longest_wait(file, route);
   for (const Index own : route.meets) {
     const NamedLimit& limit = file.limits[own];
-    if (wait.count() == 0 || limit.max_wait != wait || told[own]) continue;
-    const std::string what = hinders(file, waits, route, own);
+    if (wait.count() == 0 || limit.max_wait.count() < 0 || told[own]) continue;
+    const std::string what = hinders(file, waits, route, own, wait);
     told[own] = !what.empty();
     if (told[own]) findings.warn(23, limit.max_wait_place, "limits." + limit.name + ".max_wait", what);
   }

@@ -9,8 +9,8 @@ namespace weir::inline v0_1::limits::keys {
 
 using Words = std::vector<std::string>;
 
-inline const Words kTop = {"version", "classes", "ceiling",  "hash_tag", "lists",
-                           "limits",  "routes",  "gateways", "answers"};
+inline const Words kTop = {"version", "attributes", "classes", "ceiling",  "hash_tag",
+                           "lists",   "limits",     "routes",  "gateways", "answers"};
 inline const Words kList = {"file"};
 inline const Words kLimit = {"by",      "group_ip",       "rate",      "within",   "leave",
                              "reserve", "guarantee",      "overrides", "deny",     "allow",

@@ -21,10 +21,9 @@ constexpr core::Prefixes kClients{32, 64};
 void read_by(Context& context, const Field& by, NamedLimit& limit) {
   for (const Field& item : texts_of(context, by)) {
     const std::string& name = item.text();
-    if (std::string wrong = wrong_attribute(name); !wrong.empty()) {
-      context.error(11, item, std::move(wrong));
-    } else if (std::any_of(limit.by.begin(), limit.by.end(),
-                           [&](const By& each) { return each.attribute == name; })) {
+    if (!judge_attribute(context, item, item.place(), name)) continue;
+    if (std::any_of(limit.by.begin(), limit.by.end(),
+                    [&](const By& each) { return each.attribute == name; })) {
       context.error(11, item, quoted(name) + " a second time");
     } else {
       limit.by.push_back({name, name == "ip" ? kClients : core::Prefixes{}});
@@ -92,11 +91,11 @@ void read_hold(Context& context, const Field& field, Hold& hold) {
   if (!is_map(context, field)) return;
   const Map map(context, field, keys::kHold);
   hold.place = field.key;
+  hold.estimate = 1;
   if (const Field estimate = map["estimate"]) {
+    hold.says_estimate = true;
     read_text(context, estimate, 4, hold.estimate,
               [](std::string_view text) { return read_integer(text, 1, kMostUnits); });
-  } else {
-    context.error_at_key(4, field, "missing estimate: what a RESERVE without COST takes");
   }
   if (const Field ttl = map["ttl"]) {
     hold.ttl_place = ttl.place();

@@ -52,10 +52,19 @@ class Table final : public store::Asker {
   store::EmbeddedStore store_;
 };
 
-limits::Asked asked_of(const LimitsRequest& request, std::vector<limits::Attribute>& room) {
-  room.clear();
-  for (const Attribute& each : request.attributes) room.push_back({each.name, each.value});
-  return {room, request.cost.value_or(Cost{}).units, request.class_name, !request.cost};
+// What a request says, as match() reads it.
+struct Room {
+  std::vector<limits::Attribute> attributes;
+  std::vector<limits::NamedCost> costs;
+};
+
+limits::Asked asked_of(const LimitsRequest& request, Room& room) {
+  room.attributes.clear();
+  room.costs.clear();
+  for (const Attribute& each : request.attributes) room.attributes.push_back({each.name, each.value});
+  for (const LimitCost& each : request.costs) room.costs.push_back({each.limit, each.cost.units});
+  return {room.attributes, request.cost.value_or(Cost{}).units, request.class_name, !request.cost,
+          room.costs};
 }
 
 void require_decided(const store::Request& request) {
@@ -126,7 +135,7 @@ class [[gnu::visibility("hidden")]] Limits::Impl {
 
   LimitsDecision decide(const LimitsRequest& request, store::Verb verb) {
     const auto in_force = set();
-    std::vector<limits::Attribute> room;
+    Room room;
     limits::Matched matched;
     if (!limits::match(*in_force, asked_of(request, room), now(), matched))
       throw std::invalid_argument(matched.error);
@@ -202,7 +211,7 @@ void Limits::check(std::span<const LimitsRequest> requests, std::span<LimitsDeci
   const auto set = impl_->set();
   const limits::Time now = impl_->now();
   const auto matched = std::make_unique<limits::Matched[]>(requests.size());
-  std::vector<limits::Attribute> room;
+  Room room;
   std::vector<store::Awaited> asked;
   std::vector<std::size_t> which;
   for (std::size_t i = 0; i < requests.size(); ++i) {
@@ -229,7 +238,7 @@ LimitsReservation Limits::reserve(const LimitsRequest& request, ReserveOptions o
 
 LimitsReservation Limits::reserve(const LimitsRequest& request, const ReserveOptions* options) {
   const auto set = impl_->set();
-  std::vector<limits::Attribute> room;
+  Room room;
   limits::Matched matched;
   if (!limits::match(*set, asked_of(request, room), impl_->now(), matched))
     throw std::invalid_argument(matched.error);
@@ -271,7 +280,7 @@ LimitsReservation Limits::reserve(const LimitsRequest& request, const ReserveOpt
 
 std::string Limits::explain(const LimitsRequest& request) {
   const auto set = impl_->set();
-  std::vector<limits::Attribute> room;
+  Room room;
   limits::Matched matched;
   limits::Trace trace;
   const limits::Asked asked = asked_of(request, room);
@@ -282,17 +291,18 @@ std::string Limits::explain(const LimitsRequest& request) {
   if (!one.checks.empty()) impl_->ask({&one, 1});
   require_decided(one);
   return limits::to_text(
-      limits::explain(set->file(), trace, room, one.checks, one.checks.empty() ? nullptr : &one),
+      limits::explain(set->file(), trace, room.attributes, one.checks, one.checks.empty() ? nullptr : &one),
       set->file().name);
 }
 
 std::uint64_t Limits::reset(std::span<const Attribute> attributes, std::string_view limit) {
   const auto set = impl_->set();
-  std::vector<limits::Attribute> room;
+  Room room;
   limits::Matched matched;
   std::vector<store::Check> states;
   static_cast<void>(asked_of({attributes}, room));
-  if (!limits::find_states(*set, room, limit, matched, states)) throw std::invalid_argument(matched.error);
+  if (!limits::find_states(*set, room.attributes, limit, matched, states))
+    throw std::invalid_argument(matched.error);
   if (states.empty()) return 0;
   store::Awaited one;
   one.checks = states;

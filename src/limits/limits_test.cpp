@@ -200,6 +200,26 @@ TEST(LimitsReservations, what_says_no_cost_takes_the_estimate_and_can_be_settled
   EXPECT_EQ(limits.check(asks, Cost{1}).decision.remaining, 494);
 }
 
+TEST(LimitsReservations, cost_what_the_request_says_of_each_limit) {
+  Clocks clocks;
+  Limits limits = Limits::from_text(kWaiting, clocks.options);
+  const Attribute asks[] = {{"model", "m"}};
+  const LimitCost costs[] = {{"tokens", Cost{150}}};
+  EXPECT_EQ(limits.check({.attributes = asks, .costs = costs}).decision.remaining, 850);
+  LimitsReservation held = limits.reserve({.attributes = asks, .costs = costs});
+  EXPECT_EQ(held.reservation.decision().remaining, 700);
+  // Without an actual it cost that.
+  EXPECT_EQ(held.reservation.settle(), 0s);
+  EXPECT_EQ(limits.look({asks, Cost{0}}).decision.remaining, 700);
+  const LimitCost wrong[] = {{"token", Cost{1}}};
+  try {
+    static_cast<void>(limits.check({.attributes = asks, .costs = wrong}));
+    FAIL() << "no limit has that name";
+  } catch (const std::invalid_argument& error) {
+    EXPECT_STREQ(error.what(), "unknown limit 'token'; did you mean tokens?");
+  }
+}
+
 TEST(LimitsReservations, say_what_applies_and_what_cannot_be) {
   Clocks clocks;
   Limits limits = Limits::from_text(kWaiting, clocks.options);

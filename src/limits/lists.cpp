@@ -123,8 +123,10 @@ void read_list_file(Context& context, const Field& field, List& list) {
   }
   const std::string path = field.path.substr(0, field.path.rfind('.'));
   if (!read_list_text(context, path, *text, list))
-    context.findings.warn(9, field.place(), field.path,
-                          quoted(list.file) + " has no entries, so it matches nothing");
+    // A list of bans is empty on most days: nothing for a pull request to fail by.
+    context.findings.add(context.options.deployment != nullptr ? Severity::note : Severity::warning, 9,
+                         field.place(), field.path,
+                         quoted(list.file) + " has no entries, so it matches nothing");
 }
 
 void read_inline_list(Context& context, const Field& field, List& list) {
@@ -204,14 +206,14 @@ When read_when(Context& context, const Field& when) {
     const Field field{&member.value, when.path + "." + core::printable(member.key.substr(0, 64)),
                       member.place};
     Condition condition{member.key, {}, {}, field.key};
-    if (std::string wrong = wrong_attribute(member.key); !wrong.empty())
-      context.error_at_key(11, field, std::move(wrong));
+    judge_attribute(context, field, field.key, member.key);
     if (field.node->kind == Node::Kind::nothing) {
       context.error_at_key(4, field, "has no value; write \"\" for an empty text");
       continue;
     }
     if (field.node->kind == Node::Kind::list && field.node->members.empty())
       context.error(9, field, "the list is empty, so nothing would match");
+    Entries entries(condition.entries);
     for (const Field& value : texts_of(context, field)) {
       if (value.text().starts_with('@')) {
         const Index list = context.lists.find(value.text().substr(1));
@@ -224,12 +226,8 @@ When read_when(Context& context, const Field& when) {
         }
         continue;
       }
-      ReadEntry read = read_entry(value.text(), value.place());
-      if (!read.wrong.empty()) {
+      if (ReadEntry read = entries.add(value.text(), value.place()); !read.wrong.empty())
         context.error(read.rule, value, std::move(read.wrong));
-      } else {
-        condition.entries.push_back(std::move(read.entry));
-      }
     }
     conditions.push_back(std::move(condition));
   }

@@ -72,7 +72,7 @@ bool fail(std::string& error, std::string text) {
   return false;
 }
 
-bool take_values(const Set& set, std::span<const Attribute> attributes, Work& work, Matched& into) {
+bool take_values(const Set& set, std::span<const Attribute> attributes, bool any, Work& work, Matched& into) {
   const Names& names = set.names();
   for (const Index each : work.named) work.values[each].clear();
   work.named.clear();
@@ -90,6 +90,8 @@ bool take_values(const Set& set, std::span<const Attribute> attributes, Work& wo
       twice = known.present();
       known.set(value);
       work.named.push_back(number);
+    } else if (!any && !set.knows_attribute(name)) {
+      return fail(into.error, set.unknown_attribute(name));
     } else {
       const auto same = [asked = name](const Attribute& each) { return each.name == asked; };
       twice = std::any_of(attributes.begin(), attributes.begin() + static_cast<std::ptrdiff_t>(i), same);
@@ -160,40 +162,57 @@ void find_overrides(Values values, Time now, Meeting& meeting) {
   });
 }
 
-bool find_cost(const Set& set, const Asked& asked, const Work& work, Meeting& meeting, Matched& into) {
+// What a unit of the request costs by the file; nothing when the file does not say. False when it is an
+// error.
+bool find_cost_of_file(const Set& set, const Work& work, const Meeting& meeting,
+                       std::optional<std::uint64_t>& each, Matched& into) {
   const Set::Limit& limit = *meeting.limit;
   const Set::Override* change =
       meeting.changed && meeting.cost_by != kNone ? &limit.overrides[meeting.cost_by] : nullptr;
   const Set::Cost& said = change != nullptr && change->cost ? *change->cost : limit.cost;
-  std::uint64_t each = 1;
-  if (said.from != kNone) {
-    const Value& value = work.values[said.from];
-    const auto where = [&limit] { return "limits." + limit.said->name + ".cost: "; };
-    if (!value.present()) {
-      return fail(into.error,
-                  where() + "the request has no attribute '" + std::string(set.names()[said.from]) + "'");
-    }
-    const std::string_view text = value.text();
-    const auto read = std::from_chars(text.data(), text.data() + text.size(), each);
-    if (text.empty() || read.ec != std::errc{} || read.ptr != text.data() + text.size() ||
-        each > kMostUnits) {
-      return fail(into.error, where() + "attribute '" + std::string(set.names()[said.from]) +
-                                  "': " + quoted(text) + " is not an integer from 0 to " +
-                                  std::to_string(kMostUnits));
-    }
-  } else {
-    for (const auto& [when, cost] : said.cases) {
-      if (!when.hold(work.values)) continue;
-      each = cost;
-      break;
-    }
+  if (said.from == kNone) {
+    const auto holds = [&work](const auto& one) { return one.first.hold(work.values); };
+    const auto first = std::find_if(said.cases.begin(), said.cases.end(), holds);
+    if (first != said.cases.end()) each = first->second;
+    return true;
   }
-  if (each != 0 && asked.cost > kMostUnits / each) {
-    return fail(into.error, "limits." + limit.said->name + ".cost: " + std::to_string(asked.cost) + " x " +
-                                std::to_string(each) + " is above " + std::to_string(kMostUnits));
+  const Value& value = work.values[said.from];
+  const auto where = [&limit] { return "limits." + limit.said->name + ".cost: "; };
+  if (!value.present()) {
+    if (limit.said->hold.estimate != 0) return true;
+    return fail(into.error,
+                where() + "the request has no attribute '" + std::string(set.names()[said.from]) + "'");
   }
-  const std::uint64_t estimate = limit.said->hold.estimate;
-  meeting.cost = estimate != 0 && asked.costs_an_estimate ? estimate : asked.cost * each;
+  const std::string_view text = value.text();
+  std::uint64_t units = 0;
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), units);
+  if (text.empty() || read.ec != std::errc{} || read.ptr != text.data() + text.size() || units > kMostUnits) {
+    return fail(into.error, where() + "attribute '" + std::string(set.names()[said.from]) + "': " +
+                                quoted(text) + " is not an integer from 0 to " + std::to_string(kMostUnits));
+  }
+  each = units;
+  return true;
+}
+
+// At each limit: what the request says of it by name, else what the file says, for each unit of the request,
+// else the request's units, else a hold's estimate, else 1.
+bool find_cost(const Set& set, const Asked& asked, const Work& work, Meeting& meeting, Matched& into) {
+  const NamedLimit& said = *meeting.limit->said;
+  for (const NamedCost& named : asked.costs) {
+    if (named.limit != said.name) continue;
+    meeting.cost_by = kNone;
+    meeting.cost = named.units;
+    return true;
+  }
+  std::optional<std::uint64_t> each;
+  if (!find_cost_of_file(set, work, meeting, each, into)) return false;
+  const std::uint64_t units = each.value_or(1);
+  if (units != 0 && asked.cost > kMostUnits / units) {
+    return fail(into.error, "limits." + said.name + ".cost: " + std::to_string(asked.cost) + " x " +
+                                std::to_string(units) + " is above " + std::to_string(kMostUnits));
+  }
+  const bool is_guessed = !each && said.hold.estimate != 0 && asked.costs_an_estimate;
+  meeting.cost = is_guessed ? said.hold.estimate : asked.cost * units;
   return true;
 }
 
@@ -285,7 +304,7 @@ bool meet(const Set& set, const Asked& asked, const Route& route, Time now, Work
       meeting.what = Step::What::skipped;
       continue;
     }
-    if (limit.plain && asked.cost <= kMostUnits) {
+    if (limit.plain && asked.cost <= kMostUnits && asked.costs.empty()) {
       meeting.cost = asked.cost;
       append_key(limit, work, into, meeting);
       continue;
@@ -414,6 +433,10 @@ bool add_checks_of(const Meeting& meeting, const Work& work, Matched& into, Trac
     if (!add_check(*counted, meeting, meeting.cost, meeting.shadow, inside, meeting.number, into))
       return false;
     trace_step(trace, Step::What::counted, meeting.number, window.number, by);
+    if (trace == nullptr || !meeting.changed) continue;
+    trace->steps.back().cost_by = meeting.cost_by;
+    trace->steps.back().leave_by = meeting.leave_by;
+    trace->steps.back().reserve_by = meeting.reserve_by;
   }
   return true;
 }
@@ -429,7 +452,9 @@ bool match(const Set& set, const Asked& asked, Time now, Matched& into, Trace* t
   into.count = 0;
   into.own.clear();
   work.key_bytes = 0;
-  if (!take_values(set, asked.attributes, work, into)) return false;
+  const bool any = asked.takes_any_attribute || set.takes_any_attribute();
+  if (!take_values(set, asked.attributes, any, work, into)) return false;
+  if (!asked.costs.empty() && !judge_costs(set, asked.costs, into.error)) return false;
   into.route = find_route(set, work.values);
   const Route* route = into.route != kNone ? set.routes()[into.route].said : nullptr;
   if (!find_class(set.file(), route, asked.class_name, into)) return false;
@@ -456,7 +481,7 @@ bool find_states(const Set& set, std::span<const Attribute> attributes, std::str
   Work& work = work_of_this_thread();
   work.key_bytes = 0;
   into.refused_by = kNone;
-  if (!take_values(set, attributes, work, into)) return false;
+  if (!take_values(set, attributes, set.takes_any_attribute(), work, into)) return false;
   work.met = 0;
   const auto add = [&](Index number) {
     const Set::Limit& limit = set.limits()[number];
@@ -464,12 +489,11 @@ bool find_states(const Set& set, std::span<const Attribute> attributes, std::str
     append_key(limit, work, into, meeting);
   };
   if (!name.empty()) {
-    const auto named = std::find_if(set.limits().begin(), set.limits().end(),
-                                    [name](const Set::Limit& each) { return each.said->name == name; });
-    if (named == set.limits().end()) return fail(into.error, "unknown limit " + quoted(name));
+    const Set::Limit* const named = set.find(name);
+    if (named == nullptr) return fail(into.error, set.unknown(name));
     if (const Index missing = missing_of(*named, work.values); missing != kNone)
       return fail(into.error, lacks(set, *named, missing));
-    add(static_cast<Index>(named - set.limits().begin()));
+    add(static_cast<Index>(named - set.limits().data()));
   } else if (const Index route = find_route(set, work.values); route != kNone) {
     for (const Index number : set.routes()[route].said->meets) {
       if (missing_of(set.limits()[number], work.values) == kNone) add(number);

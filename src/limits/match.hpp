@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "limits/attribute.hpp"
+#include "limits/costs.hpp"
 #include "limits/set.hpp"
 #include "limits/trace.hpp"
 #include "store/store.hpp"
@@ -28,7 +29,10 @@ struct Asked {
   std::span<const Attribute> attributes;
   std::uint64_t cost = 1;          // 0 looks
   std::string_view class_name{};   // empty: it does not say
-  bool costs_an_estimate = false;  // it says no cost: a limit with a hold charges its estimate
+  bool costs_an_estimate = false;  // it says no cost: a limit with a hold may charge its estimate
+  // At these limits it costs that much, whatever else is said. Each is named once.
+  std::span<const NamedCost> costs{};
+  bool takes_any_attribute = false;  // `attributes` of the file does not matter: a log has what it has
 };
 
 struct Matched {

@@ -150,5 +150,34 @@ TEST(Match, no_two_values_make_one_key) {
   EXPECT_EQ(grouped.ask("ip=2001:DB8:0:0:ff::"), "denied 1 0 ip in 60000ms");
 }
 
+TEST(Match, the_trace_names_the_overrides_of_cost_and_shares) {
+  World world(R"(
+version: 1
+classes: [critical, default]
+limits:
+  a:
+    by: [t]
+    rate: 9/s burst 90
+    leave: { default: 10% }
+    overrides:
+      - { when: { t: x }, cost: 2 }
+      - { when: { t: x }, leave: { default: 20% } }
+      - { when: { t: x }, reserve: 5% }
+)");
+  const std::vector<Attribute> attributes = split("t=x");
+  Trace trace;
+  ASSERT_TRUE(match(*world.set, {attributes}, world.wall, world.matched, &trace));
+  ASSERT_EQ(trace.steps.size(), 1U);
+  const Step& step = trace.steps[0];
+  EXPECT_EQ(step.override_of, kNone);
+  EXPECT_EQ(step.cost_by, 0U);
+  EXPECT_EQ(step.leave_by, 1U);
+  EXPECT_EQ(step.reserve_by, 2U);
+  const NamedCost named[] = {{"a", 5}};
+  ASSERT_TRUE(
+      match(*world.set, {.attributes = attributes, .costs = named}, world.wall, world.matched, &trace));
+  EXPECT_EQ(trace.steps[0].cost_by, kNone) << "the request says what it costs";
+}
+
 }  // namespace
 }  // namespace weir::limits

@@ -209,8 +209,7 @@ CostRule read_cost(Context& context, const Field& cost) {
       context.error_at_key(4, cost,
                            "missing from; a cost is a number, [{ when, cost }] or { from: ATTRIBUTE }");
     } else if (is_text(context, from)) {
-      if (std::string wrong = wrong_attribute(from.text()); !wrong.empty())
-        context.error(11, from, std::move(wrong));
+      judge_attribute(context, from, from.place(), from.text());
       read.from = from.text();
       read.place = cost.key;
     }

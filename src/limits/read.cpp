@@ -7,8 +7,11 @@
 #include <unordered_map>
 #include <utility>
 
+#include "core/duration.hpp"
 #include "core/printable.hpp"
 #include "core/regular_file.hpp"
+#include "core/rule.hpp"
+#include "limits/attribute.hpp"
 #include "limits/document.hpp"
 #include "limits/field.hpp"
 #include "limits/gateways.hpp"
@@ -35,6 +38,27 @@ void read_version(Context& context, const Map& top) {
         5, version,
         (text ? quoted(version.text()) : std::string("this")) + " is not a version; write version: 1");
   }
+}
+
+// What requests may have: those that are listed, and what gateways give.
+void read_attributes(Context& context, const Field& attributes, const Field& gateways) {
+  KnownNames known;
+  for (const Field& name : texts_of(context, attributes)) {
+    if (std::string wrong = wrong_attribute(name.text()); !wrong.empty()) {
+      context.error(11, name, std::move(wrong));
+    } else if (known.find(name.text()) != kNone) {
+      context.error(11, name, quoted(name.text()) + " a second time");
+    } else {
+      known.add(name.text());
+    }
+  }
+  const auto add = [&known](const std::string& name) {
+    if (known.find(name) == kNone) known.add(name);
+  };
+  for (const std::string& each : kOfGateway) add(each);
+  for (const std::string& each : mapped_attributes(gateways)) add(each);
+  context.attributes = known;
+  context.file.attributes = known.all();
 }
 
 void read_classes(Context& context, const Field& classes) {
@@ -193,6 +217,38 @@ void judge_hash_tag(Context& context, const Field& tag) {
     context.findings.warn(11, tag.place(), tag.path, "no limit has " + quoted(name) + " in its by");
 }
 
+// 31
+void suggest_attributes(Context& context) {
+  std::vector<std::string> used = attributes_of(context.file);
+  std::erase_if(used, [](const std::string& each) {
+    return std::find(kOfGateway.begin(), kOfGateway.end(), each) != kOfGateway.end();
+  });
+  if (used.empty()) return;
+  context.findings.add(Severity::note, 31, {1, 1}, "attributes",
+                       "missing; with attributes: [" + joined(used) +
+                           "] a request that misspells one is an error, and does not pass unlimited");
+}
+
+// What depends on how the file is served; told by lint.
+void judge_deployment(Context& context) {
+  const Deployment* const served = context.options.deployment;
+  if (served == nullptr) return;
+  if (context.file.attributes.empty() && !context.findings.has_errors()) suggest_attributes(context);
+  for (const NamedLimit& limit : context.file.limits) {
+    const std::string path = "limits." + limit.name;
+    for (const Window& window : limit.windows) {
+      if (served->has_store || core::kept_in_two_words(window.rule.algorithm)) continue;
+      context.findings.error(32, window.place, path + ".rate",
+                             quoted(core::to_text(window.rule)) +
+                                 " is counted by a shared store alone; write sliding_window_counter, or if "
+                                 "there is a store, give --store");
+    }
+    if (limit.max_wait > served->max_wait)
+      context.findings.warn(33, limit.max_wait_place, path + ".max_wait",
+                            above_max_wait(limit.max_wait, served->max_wait));
+  }
+}
+
 // A file that is something else, by a key that no limits file has: one sentence helps more than its many
 // errors.
 bool is_of_another_kind(Context& context, const Node& root) {
@@ -224,11 +280,11 @@ void read_top(Context& context, const Node& root) {
   const Map top(context, field, keys::kTop);
   File& file = context.file;
   read_version(context, top);
+  if (const Field attributes = top["attributes"]) read_attributes(context, attributes, top["gateways"]);
   if (const Field classes = top["classes"]) read_classes(context, classes);
   if (const Field ceiling = top["ceiling"]) file.ceiling = find_class(context, ceiling);
   if (const Field tag = top["hash_tag"]; tag && is_text(context, tag)) {
-    if (std::string wrong = wrong_attribute(tag.text()); !wrong.empty())
-      context.error(11, tag, std::move(wrong));
+    judge_attribute(context, tag, tag.place(), tag.text());
     file.hash_tag = tag.text();
   }
   if (const Field lists = top["lists"]) read_lists(context, lists);
@@ -243,9 +299,15 @@ void read_top(Context& context, const Node& root) {
   judge_guarantees(file, context.findings);
   judge_routes(file, context.findings);
   judge_store(file, context.findings);
+  judge_deployment(context);
 }
 
 }  // namespace
+
+std::string above_max_wait(std::chrono::nanoseconds wait, std::chrono::nanoseconds most) {
+  return "'" + core::to_text(wait) + "' is above --max-wait " + core::to_text(most) +
+         ", the longest that the server lets anybody wait; it does not start with such a file";
+}
 
 Reading read(std::string_view text, const ReadOptions& options) {
   const std::string name = options.name.empty() ? "limits.yaml" : options.name;

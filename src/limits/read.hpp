@@ -4,6 +4,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -26,6 +27,12 @@ tl::expected<std::string, std::string> read_from_disk(const std::string& path, s
 tl::expected<std::string, std::string> read_named(const std::string& path, std::size_t most,
                                                   const OpenFile& open);
 
+// How a file is to be served, as far as lint is told.
+struct Deployment {
+  bool has_store = false;                                        // it is counted in a shared store
+  std::chrono::nanoseconds max_wait = std::chrono::seconds{60};  // the server's --max-wait
+};
+
 struct ReadOptions {
   Time now{};  // for what ends: `until` of overrides and shadows
   // What an `until` that is past is: an error in lint, a warning elsewhere, since it must keep no server
@@ -34,9 +41,14 @@ struct ReadOptions {
   std::string name{};              // of the file, in messages; empty: its path, or of a text "limits.yaml"
   std::string folder{};            // where files of lists are, unless they are absolute; empty: here
   OpenFile open = read_from_disk;  // of lists; tests have files of their own
+  // Null: what depends on it is not judged.
+  const Deployment* deployment = nullptr;
   // Once it is true the rest of a list is left out, and what is read is of no use.
   const std::atomic<bool>* given_up = nullptr;
 };
+
+// Why a limit lets nobody wait for so long under that --max-wait.
+std::string above_max_wait(std::chrono::nanoseconds wait, std::chrono::nanoseconds most);
 
 struct Reading {
   std::shared_ptr<const File> file;  // null when there are errors

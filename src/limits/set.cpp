@@ -6,6 +6,8 @@
 #include "core/duration.hpp"
 #include "core/sha256.hpp"
 #include "limits/common_wait.hpp"
+#include "limits/findings.hpp"
+#include "limits/read.hpp"
 
 namespace weir::inline v0_1::limits {
 namespace {
@@ -31,6 +33,16 @@ std::uint64_t short_form(std::string_view name) {
 
 constexpr std::string_view kGuarantee = "guarantee|gcra";
 
+// What a request costs may depend on the request.
+bool cost_varies(const NamedLimit& said) {
+  const auto varies = [](const CostRule& cost) {
+    return !cost.from.empty() || cost.cases.size() > 1 ||
+           (cost.cases.size() == 1 && !cost.cases[0].when.empty());
+  };
+  return varies(said.cost) || std::any_of(said.overrides.begin(), said.overrides.end(),
+                                          [&](const Override& each) { return varies(each.cost); });
+}
+
 std::uint64_t next_serial() {
   static std::atomic<std::uint64_t> last{0};
   return last.fetch_add(1) + 1;
@@ -54,6 +66,8 @@ void Set::refuse(std::string path, Place place, std::string text) {
 
 void Set::compile(const Setting& setting) {
   for (const List& each : file_->lists) lists_.emplace_back(each.entries);
+  attributes_.assign(file_->attributes.begin(), file_->attributes.end());
+  std::sort(attributes_.begin(), attributes_.end());
   if (!file_->hash_tag.empty()) names_.add(file_->hash_tag);
   limits_.reserve(file_->limits.size());
   for (const NamedLimit& each : file_->limits) compile(each, setting);
@@ -115,6 +129,7 @@ store::Limit Set::count(const NamedLimit& said, const core::Rule& rule, std::str
   limit.sharing.lease_for = said.lease.time;
   const auto burst = static_cast<std::uint64_t>(rule.quota.burst());
   limit.holding.settles = said.hold.estimate != 0;
+  limit.holding.by_actual = said.hold.says_estimate || cost_varies(said);
   if (limit.holding.settles && said.reserve_place().line == 0) {
     limit.holding.at_most = static_cast<std::uint64_t>(static_cast<unsigned __int128>(burst) *
                                                        said.hold.at_most.millionths / Share::kWhole);
@@ -131,6 +146,9 @@ Set::Cost Set::compile(const CostRule& said) {
 }
 
 void Set::compile(const NamedLimit& said, const Setting& setting) {
+  if (said.max_wait > setting.max_wait)
+    refuse("limits." + said.name + ".max_wait", said.max_wait_place,
+           above_max_wait(said.max_wait, setting.max_wait));
   Limit limit;
   limit.said = &said;
   for (const By& each : said.by) {
@@ -193,6 +211,26 @@ void Set::compile(const limits::Gateway& said, const Setting& setting) {
     }
   }
   gateways_.push_back(gateway);
+}
+
+const Set::Limit* Set::find(std::string_view name) const {
+  const auto found = std::find_if(limits_.begin(), limits_.end(),
+                                  [name](const Limit& each) { return each.said->name == name; });
+  return found == limits_.end() ? nullptr : &*found;
+}
+
+bool Set::knows_attribute(std::string_view name) const {
+  return std::binary_search(attributes_.begin(), attributes_.end(), name);
+}
+
+std::string Set::unknown_attribute(std::string_view name) const {
+  return "unknown attribute " + quoted(name) + meant(name, file_->attributes);
+}
+
+std::string Set::unknown(std::string_view name) const {
+  std::vector<std::string> known;
+  for (const Limit& each : limits_) known.push_back(each.said->name);
+  return "unknown limit " + quoted(name) + meant(name, known);
 }
 
 const Set::Gateway* Set::gateway(std::string_view name) const {

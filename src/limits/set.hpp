@@ -32,6 +32,8 @@ struct Setting {
   store::Sharing sharing{};
   // How far the clock that windows go by is ahead of the one that requests are decided by.
   std::chrono::nanoseconds wall{0};
+  // The longest that anybody may wait: no limit may say more.
+  std::chrono::nanoseconds max_wait = std::chrono::nanoseconds::max();
   // Why the store cannot count by a rule, if it cannot.
   std::function<std::optional<std::string>(const core::Rule&)> unsuitable = [](const core::Rule&) {
     return std::nullopt;
@@ -117,6 +119,14 @@ class Set {
   const Names& names() const { return names_; }
   const std::vector<Limit>& limits() const { return limits_; }
   const std::vector<Route>& routes() const { return routes_; }
+  // Whether a request may have any attribute, or that one, which nothing here goes by; and a sentence about
+  // one that it may not have.
+  bool takes_any_attribute() const { return attributes_.empty(); }
+  bool knows_attribute(std::string_view name) const;
+  std::string unknown_attribute(std::string_view name) const;
+  // Null: the file has none of that name; and a sentence that says so.
+  const Limit* find(std::string_view name) const;
+  std::string unknown(std::string_view name) const;
   // Null: the file has none of that name.
   const Gateway* gateway(std::string_view name) const;
   const Candidates& route_candidates() const { return route_candidates_; }
@@ -140,6 +150,7 @@ class Set {
   std::shared_ptr<const File> file_;
   std::vector<ValueSet> lists_;
   Names names_;
+  std::vector<std::string_view> attributes_;  // File::attributes, in order
   std::vector<Limit> limits_;
   std::vector<Route> routes_;
   std::vector<Gateway> gateways_;

@@ -21,9 +21,13 @@ struct Step {
     lifted,   // `unlimited`, by an override
   };
   What what = What::counted;
-  Index limit = kNone;        // File::limits
-  Index window = kNone;       // NamedLimit::windows; of a counted step kNone is the guarantee's own state
-  Index override_of = kNone;  // NamedLimit::overrides, the one whose numbers these are; kNone: the limit's
+  Index limit = kNone;   // File::limits
+  Index window = kNone;  // NamedLimit::windows; of a counted step kNone is the guarantee's own state
+  // NamedLimit::overrides, those whose rate, cost, leave and reserve these are; kNone: the limit's.
+  Index override_of = kNone;
+  Index cost_by = kNone;
+  Index leave_by = kNone;
+  Index reserve_by = kNone;
 };
 
 struct Trace {

@@ -3,10 +3,13 @@
 #include <stdexcept>
 #include <utility>
 
+#include "core/duration.hpp"
 #include "limits/finding.hpp"
 
 namespace weir::inline v0_1::limits {
 namespace {
+
+using std::chrono::nanoseconds;
 
 // So that a trial comes out the same each time.
 constexpr core::HashKey kSeed{0x77656972, 0x747269616c};
@@ -34,13 +37,52 @@ Answer Trial::ask(Time now, store::Verb verb) {
   request.verb = matched_.outcome == Matched::Outcome::refused ? store::Verb::look : verb;
   const bool counts = !request.checks.empty();
   if (counts) {
-    store::Request* batch = &request;
-    const std::chrono::nanoseconds at = now.time_since_epoch();
-    store_.submit(std::span(&batch, 1), {at, at});
+    submit(request, now);
     if (request.fault != Fault::none) throw std::runtime_error(request.why);
   }
   by_ = request.by;
   return answer_of(set_, matched_, counts ? &request : nullptr);
+}
+
+void Trial::submit(store::Request& request, Time now) {
+  store::Request* batch = &request;
+  const nanoseconds at = now.time_since_epoch();
+  store_.submit(std::span(&batch, 1), {at, at});
+}
+
+std::optional<Trial::Reserved> Trial::reserve(Time now, std::optional<nanoseconds> max_wait,
+                                              std::optional<nanoseconds> hold) {
+  if (matched_.outcome != Matched::Outcome::meets) return Reserved{ask(now)};
+  const auto fail = [this](std::string text) {
+    matched_.error = std::move(text);
+    return std::nullopt;
+  };
+  const Waiting waiting = prepare_waiting(set_, matched_);
+  if (max_wait && waiting.max_wait && *max_wait > *waiting.max_wait)
+    return fail("max_wait is above " + core::to_text(*waiting.max_wait) +
+                ", the least of the limits that the request meets");
+  if (hold && waiting.hold.count() != 0 && *hold > waiting.hold)
+    return fail("hold is above " + core::to_text(waiting.hold) +
+                ", the shortest ttl of the limits that the request meets");
+  store::Reservation asked{.max_wait = max_wait.value_or(waiting.max_wait.value_or(nanoseconds{0})),
+                           .hold = hold.value_or(waiting.hold)};
+  store::Request request{.checks = matched_.all(), .verb = store::Verb::reserve, .reservation = &asked};
+  submit(request, now);
+  if (request.fault != Fault::none) return fail(request.why);
+  by_ = request.by;
+  return Reserved{answer_of(set_, matched_, &request), asked.wait, std::move(asked.id)};
+}
+
+bool Trial::settle(Time now, const std::string& id, std::optional<std::uint64_t> actual,
+                   std::span<const NamedCost> costs) {
+  store::Reservation asked{.id = id, .actual = actual};
+  if (!find_actuals(set_, costs, asked.actuals, matched_.error)) return false;
+  store::Request request{.verb = store::Verb::settle, .reservation = &asked};
+  submit(request, now);
+  matched_.error = request.fault != Fault::none ? request.why
+                   : asked.wait.count() < 0     ? "there is no open hold to settle"
+                                                : "";
+  return matched_.error.empty();
 }
 
 Trial::Kept Trial::keep() {

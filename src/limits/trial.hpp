@@ -42,6 +42,19 @@ class Trial {
   // Times do not go back. Throws std::runtime_error when a limit cannot be counted here.
   Answer ask(Time now, store::Verb verb = store::Verb::check);
 
+  // Charges it and says when to act. What is unsaid is as the limits say. Nothing, with an error(), when it
+  // asks for more than they let it, or for what cannot be reserved.
+  struct Reserved {
+    Answer answer;
+    std::chrono::nanoseconds wait{0};  // of one that is granted
+    std::string id{};
+  };
+  std::optional<Reserved> reserve(Time now, std::optional<std::chrono::nanoseconds> max_wait,
+                                  std::optional<std::chrono::nanoseconds> hold);
+  // False, with an error(), when it cannot be.
+  bool settle(Time now, const std::string& id, std::optional<std::uint64_t> actual,
+              std::span<const NamedCost> costs);
+
   const Trace& trace() const { return trace_; }
   const Matched& matched() const { return matched_; }
   // Of the last answer: a decision for each counted step.
@@ -56,6 +69,8 @@ class Trial {
   Explanation explanation(const Kept& kept);
 
  private:
+  void submit(store::Request& request, Time now);
+
   const Set& set_;
   store::EmbeddedStore store_;
   Asked asked_{};

@@ -64,7 +64,7 @@ bool JointCheck::fall_back(Fallback& fallback, nanoseconds now) {
     }
     all = all && (its.decision.allowed() || its.check.shadow);
   }
-  if (!all || counted.empty()) return all;
+  if (counted.empty()) return all;
   std::vector<store::Check> checks;
   for (const std::size_t i : counted) {
     KeptCheck& check = each[i].check;
@@ -77,12 +77,13 @@ bool JointCheck::fall_back(Fallback& fallback, nanoseconds now) {
       check.limit.rule.kept = nanoseconds{0};
     }
   }
-  all = fallback.count(checks, now, look ? store::Verb::look : store::Verb::check);
+  // What the store denies is not charged here either, but what is there is told.
+  const bool passes = fallback.count(checks, now, look || !all ? store::Verb::look : store::Verb::check);
   for (std::size_t i = 0; i < counted.size(); ++i) {
     each[counted[i]].decision = checks[i].decision;
     each[counted[i]].local = checks[i].hash;
   }
-  return all;
+  return all && passes;
 }
 
 JointCheck::Conclusion JointCheck::conclude(Fallback& fallback, nanoseconds now) {
@@ -114,7 +115,9 @@ JointCheck::Conclusion JointCheck::conclude(Fallback& fallback, nanoseconds now)
     }
   }
   for (const Part& part : parts) {
-    if (part.charged && !end.charged) end.to_give_back.push_back(&part);
+    if (!part.charged || end.charged) continue;
+    end.to_give_back.push_back(&part);
+    for (const std::size_t i : part.of) each[i].decision = each[i].uncharged;
   }
   return end;
 }

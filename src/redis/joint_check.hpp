@@ -24,6 +24,7 @@ struct JointCheck {
   struct Each {
     KeptCheck check;
     Decision decision{};
+    Decision uncharged{};       // what it says when the request is denied by another part
     std::uint64_t local = 0;    // what the fallback made of it: Check::hash
     Cause cause = Cause::none;  // why the store did not decide it
     std::size_t part = 0;

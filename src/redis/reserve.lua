@@ -7,10 +7,11 @@
 --                                               limit's. more: 'at_most key_size id', of the limit: the units that
 --                                               may be held, '' for one that is never settled, 'any' without a
 --                                               bound; two numbers for the client, which the record keeps; 'room
---                                               with': what the lowest class may use of full; a bit for each limit
---                                               that all who come to this one have to wait for too
+--                                               with own': what the lowest class may use of full; a bit for each
+--                                               limit that all who come to this one have to wait for too; whether a
+--                                               settlement that names no limit says what it cost here
 --           cancel TIME
---           settle TIME actual
+--           settle TIME actual ...            what each limit of the record cost; none: is it there still?
 --           TIME is 's us', in tests; '' the server's. Lengths of time are ns.
 --   answer  of reserve: 1 when it was charged, else 0; the time, s and us; how; ns; by; for each limit its state before
 --             now      charged, or denied, as a check
@@ -18,13 +19,13 @@
 --             hole     the moment of a cancelled one, ns from now
 --             held     denied: the units that may be held are, of limit `by`; ns: until they fit, -1 if never
 --           of cancel: units; s; us
---           of settle: 1, or 0 when there is none; s; us; for each limit that it settled T, burst, its state now. Or
---             -1; s; us; burst, when `actual` is more than 4 times that
+--           of settle: 1, or 0 when there is none, or -1 when it is there still; s; us; for each limit that it settled
+--             T, burst, its state now
 --
 -- A record is 'weir1r MOMENT UNTIL COUNT', then a line of words for each limit, then the names of the states, one
 -- after the other. The words: limit's id, lengths of key and of name, T, burst, units, end, low, number, moved and
--- generation (those of OwnUnits in src/store/line.hpp), whether it is held, settles, is a shadow's, and the epoch of
--- its line.
+-- generation (those of OwnUnits in src/store/line.hpp), whether it is held, settles (2: not by an actual without a
+-- name), is a shadow's, and the epoch of its line.
 --
 -- A line is one sorted set, the rule that of src/store/line.hpp. The score says what a member is; each range is
 -- searched by time or by number. Here us are those since 1.5 x 10^15 us (2017), rounded up, and good until 2109:
@@ -414,10 +415,10 @@ if ARGV[1] == 'reserve' then
     local marks = ARGV[at + 1]
     local T, full, need = ARGV[at + 2], ARGV[at + 3] + 0, ARGV[at + 4] + 0
     local guarantee, inside = match(marks, 'inside (%d+) (%d+) ')
-    local name, key_size, limit, lowest, with = match(ARGV[at + 6], '^(%S*) (%d+) (%d+) (%d+) (%d+)$')
+    local name, key_size, limit, lowest, with, own = match(ARGV[at + 6], '^(%S*) (%d+) (%d+) (%d+) (%d+) (%d)$')
     limits[i] = {T = T, interval = T + 0, full = full, need = need, units = need / T, burst = ARGV[at + 5],
                  whole = ARGV[at + 5] * T, at_most = name, key_size = key_size, id = limit,
-                 lowest = lowest + 0, with = with + 0,
+                 lowest = lowest + 0, with = with + 0, settles = name == '' and 0 or 2 - own,
                  shadow = match(marks, 'shadow ') ~= nil, guarantee = guarantee and guarantee + 0,
                  inside = inside and inside + 0}
     looks = looks and need == 0
@@ -519,7 +520,7 @@ if ARGV[1] == 'reserve' then
       if longer then call('PEXPIREAT', line.key, expiry(pair(line.last))) end
       words[#words + 1] = format('%s %s %d %s %s %d %s %s %d %d %d %d %d %d %s', its.id, its.key_size, #KEYS[2 * i],
         its.T, its.burst, its.units, part.stop, part.low, part.number, part.moved, part.generation, held and 1 or 0,
-        its.at_most ~= '' and 1 or 0, its.shadow and 1 or 0, line.epoch)
+        its.settles, its.shadow and 1 or 0, line.epoch)
       names[#names + 1] = KEYS[2 * i]
     end
     call('SET', KEYS[1], table.concat(words, '\n') .. '\n' .. table.concat(names), 'PXAT', expiry(pair(last)))
@@ -626,7 +627,7 @@ if moment then
       part.settles, part.shadow, part.epoch =
       match(sub(record, at, stop - 1), '^%d+ %d+ %d+ ' .. string.rep('(%d+) ', 8) .. '(%d) (%d) (%d) (%S+)$')
     part.i, part.units, part.number, part.held = i, part.units + 0, part.number + 0, part.held == '1'
-    part.settles, part.shadow = part.settles == '1', part.shadow == '1'
+    part.settles, part.shadow = part.settles ~= '0', part.shadow == '1'
     parts[i], at = part, stop + 1
   end
 end
@@ -699,10 +700,14 @@ end
 -- settle
 
 if not moment or from_now(last) <= 0 then return {0, time[1], time[2]} end
-local actual = ARGV[3] + 0
-for _, part in ipairs(parts) do
-  if part.settles and actual > 4 * part.burst then return {-1, time[1], time[2], part.burst} end
+if not ARGV[3] then
+  for i, part in ipairs(parts) do
+    local line = read_state(i) and read_line(i)
+    if line and line.epoch == part.epoch then return {-1, time[1], time[2]} end
+  end
+  return {0, time[1], time[2]}
 end
+for i, part in ipairs(parts) do part.actual = ARGV[2 + i] + 0 end
 call('DEL', KEYS[1])
 local answer = {0, time[1], time[2]}
 
@@ -710,7 +715,7 @@ local answer = {0, time[1], time[2]}
 local function settle_for_less(part)
   local i, line, state = part.i, part.line, states[part.i]
   local stop = part.knows and part.number < MOST_UNITS and end_of(line, part) or 0
-  local back = min(max(stop, 0), (part.units - actual) * part.T)
+  local back = min(max(stop, 0), (part.units - part.actual) * part.T)
   if back <= 0 then return close_hold(line, part.number, 0) end
   if state.tat == stop and from_now(moment) <= 0 then
     close_hold(line, part.number, 0)
@@ -741,17 +746,17 @@ for _, part in ipairs(live_parts()) do
   local i, line = part.i, part.line
   answer[1] = 1
   if part.settles then
-    if actual < part.units then
+    if part.actual < part.units then
       if part.open then settle_for_less(part) end
     else
       if part.open then close_hold(line, part.number, 0) end
-      if actual > part.units then
+      if part.actual > part.units then
         -- More is a debt in the T of what is owed.
         local state = states[i]
         local digits, T, mark = state.digits, state.T, state.mark
         if state.tat == 0 then digits, T, mark = digits_of(0), part.T, '' end
         local as, an = pair(digits)
-        as, an = add(as, an, times(actual - part.units, pair(T)))
+        as, an = add(as, an, times(part.actual - part.units, pair(T)))
         if as > s + 9e9 then as = s + 9e9 end
         write_state(i, format('%d%09d', as, an), T, mark)
         if mark ~= '' then line.tat = states[i].digits end

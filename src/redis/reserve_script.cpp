@@ -43,10 +43,10 @@ void append_when(resp::Writer& to, std::optional<nanoseconds> now) {
 
 void append_record_call(std::string& out, std::string_view verb, std::string_view prefix,
                         std::string_view record, std::span<const RecordPart> parts,
-                        std::optional<nanoseconds> now, std::optional<std::uint64_t> actual) {
+                        std::optional<nanoseconds> now, bool with_costs) {
   resp::Writer to(out);
   const std::size_t keys = 1 + 2 * parts.size();
-  to.array(5 + keys + (actual ? 1 : 0));
+  to.array(5 + keys + (with_costs ? parts.size() : 0));
   to.bulk("EVALSHA");
   to.bulk(reserve_sha());
   to.number(keys);
@@ -57,7 +57,8 @@ void append_record_call(std::string& out, std::string_view verb, std::string_vie
   }
   to.bulk(verb);
   append_when(to, now);
-  if (actual) to.number(*actual);
+  for (const RecordPart& part : parts)
+    if (with_costs) to.number(part.cost);
 }
 
 }  // namespace
@@ -118,14 +119,15 @@ void append_reserve(std::string& out, std::span<const ReserveAsk> asks, const Re
     for (const std::uint64_t number :
          {std::uint64_t{each.key_size}, each.limit_id,
           burst * interval - static_cast<std::uint64_t>(each.lowest_kept.count()),
-          std::uint64_t{each.waits_with}})
+          std::uint64_t{each.waits_with}, std::uint64_t{holding.by_actual}})
       more += " " + std::to_string(number);
     to.bulk(more);
   }
 }
 
-std::vector<RecordPart> read_record(std::string_view text) {
-  std::vector<RecordPart> parts;
+Record read_record(std::string_view text) {
+  Record record;
+  std::vector<RecordPart>& parts = record.parts;
   const auto line = [&] {
     const std::string_view one = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(text.size(), one.size() + 1));
@@ -139,7 +141,10 @@ std::vector<RecordPart> read_record(std::string_view text) {
   constexpr std::string_view kMark = "weir1r ";
   std::string_view first = line();
   if (!first.starts_with(kMark)) return {};
-  const auto count = number_in<std::size_t>(first.substr(first.rfind(' ') + 1));
+  first.remove_prefix(kMark.size());
+  const std::string_view moment = word(first);
+  record.is_held = word(first) != moment;
+  const auto count = number_in<std::size_t>(first);
   if (!count || *count > store::kMostChecks) return {};
   std::vector<std::size_t> sizes;
   for (std::size_t i = 0; i < *count; ++i) {
@@ -148,7 +153,20 @@ std::vector<RecordPart> read_record(std::string_view text) {
     const auto key_size = number_in<std::size_t>(word(rest));
     const auto size = number_in<std::size_t>(word(rest));
     if (!limit || !key_size || !size || *key_size > *size) return {};
-    parts.push_back({*limit, *key_size, {}});
+    word(rest);  // T
+    const auto burst = number_in<std::uint64_t>(word(rest));
+    const auto units = number_in<std::uint64_t>(word(rest));
+    for (int left = 6; left > 0; --left) word(rest);
+    const std::string_view settles = word(rest);
+    if (!burst || !units || settles.empty()) return {};
+    parts.push_back({.limit_id = *limit,
+                     .key_size = *key_size,
+                     .name = {},
+                     .burst = *burst,
+                     .units = *units,
+                     .settles = settles != "0",
+                     .by_actual = settles == "1",
+                     .cost = *units});
     sizes.push_back(*size);
   }
   for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -156,17 +174,17 @@ std::vector<RecordPart> read_record(std::string_view text) {
     parts[i].name = text.substr(0, sizes[i]);
     text.remove_prefix(sizes[i]);
   }
-  return parts;
+  return record;
 }
 
 void append_cancel(std::string& out, std::string_view prefix, std::string_view record,
                    std::span<const RecordPart> parts, std::optional<nanoseconds> now) {
-  append_record_call(out, "cancel", prefix, record, parts, now, {});
+  append_record_call(out, "cancel", prefix, record, parts, now, false);
 }
 
 void append_settle(std::string& out, std::string_view prefix, std::string_view record,
-                   std::span<const RecordPart> parts, std::uint64_t actual, std::optional<nanoseconds> now) {
-  append_record_call(out, "settle", prefix, record, parts, now, actual);
+                   std::span<const RecordPart> parts, bool with_costs, std::optional<nanoseconds> now) {
+  append_record_call(out, "settle", prefix, record, parts, now, with_costs);
 }
 
 namespace {
@@ -193,6 +211,15 @@ class Decided {
   void look() {
     for (std::size_t i = 0; i < asks_.size(); ++i)
       decisions[i] = core::look(rule(i), states_[i], now_, asks_[i].ask.cost);
+  }
+  // It is denied: of those that allow it, what is there without it.
+  void tell_uncharged() {
+    for (std::size_t i = 0; i < asks_.size(); ++i) {
+      if (!decisions[i].allowed() || asks_[i].ask.cost.units == 0) continue;
+      const Decision found = core::decide(rule(i), states_[i], now_, Cost{0}).decision();
+      decisions[i].remaining = found.remaining;
+      decisions[i].reset_after = found.reset_after;
+    }
   }
   std::uint8_t by() const {
     return static_cast<std::uint8_t>(core::deciding(
@@ -259,7 +286,10 @@ ReserveAnswer by_rule(Decided& decided, std::span<const ReserveAsk> asks, nanose
   const Decision& decision = told.at_once[told.by];
   if (told.granted) return told;
   told.wait = decision.retry_after.value_or(nanoseconds{-1});
-  if (!decision.retry_after || (is_plain && max_wait.count() == 0)) return told;
+  if (!decision.retry_after || (is_plain && max_wait.count() == 0)) {
+    decided.tell_uncharged();
+    return told;
+  }
   if (!decided.may_wait()) max_wait = nanoseconds{0};
   const nanoseconds moment = now + *decision.retry_after;
   decided.at(moment);
@@ -275,6 +305,7 @@ ReserveAnswer by_rule(Decided& decided, std::span<const ReserveAsk> asks, nanose
   }
   told.by = by;
   decided.decisions = told.at_once;
+  decided.tell_uncharged();
   decided.decisions[by].verdict = Verdict::denied;
   decided.decisions[by].retry_after = late;
   return told;
@@ -328,19 +359,13 @@ tl::expected<std::uint64_t, std::string> read_cancel(const Value& reply) {
   return static_cast<std::uint64_t>(reply.items[0].integer);
 }
 
-tl::expected<SettleAnswer, std::string> read_settle(const Value& reply) {
+tl::expected<nanoseconds, std::string> read_settle(const Value& reply) {
   const std::optional<nanoseconds> now = decided_at(reply);
   if (!now) return not_ours(reply);
-  SettleAnswer settled;
-  if (reply.items[0].integer == 0) return settled;
+  nanoseconds wait{-1};
+  if (reply.items[0].integer == 0) return wait;
   const std::span<const Value> rest = std::span(reply.items).subspan(3);
-  if (reply.items[0].integer < 0) {
-    const auto burst = rest.empty() ? std::nullopt : number_in<std::uint64_t>(rest[0].text);
-    if (!burst) return not_ours(reply);
-    settled.burst = *burst;
-    return settled;
-  }
-  settled.wait = nanoseconds{0};
+  wait = nanoseconds{0};
   for (std::size_t i = 0; i + 2 < rest.size(); i += 3) {
     const auto interval = number_in<std::int64_t>(rest[i].text);
     const auto burst = number_in<std::int64_t>(rest[i + 1].text);
@@ -350,9 +375,9 @@ tl::expected<SettleAnswer, std::string> read_settle(const Value& reply) {
     const core::Rule rule{*quota};
     const auto state = read_state(rest[i + 2], {.rule = &rule, .key = {}, .cost = {}}, *now);
     if (!state) return not_ours(reply);
-    settled.wait = std::max(settled.wait, core::until_one_more(rule, *state, *now));
+    wait = std::max(wait, core::until_one_more(rule, *state, *now));
   }
-  return settled;
+  return wait;
 }
 
 }  // namespace weir::redis

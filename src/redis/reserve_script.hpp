@@ -62,14 +62,25 @@ struct RecordPart {
   std::uint64_t limit_id;
   std::size_t key_size;  // the name ends with the key
   std::string name;
+  // As store::Settled has them; `cost` is what it is settled at.
+  std::uint64_t burst = 0;
+  std::uint64_t units = 0;
+  bool settles = true;
+  bool by_actual = true;
+  std::uint64_t cost = 0;
 };
-// Empty for anything else.
-std::vector<RecordPart> read_record(std::string_view text);
+struct Record {
+  bool is_held = false;
+  std::vector<RecordPart> parts{};
+};
+// Without parts for anything else.
+Record read_record(std::string_view text);
 
 void append_cancel(std::string& out, std::string_view prefix, std::string_view record,
                    std::span<const RecordPart> parts, std::optional<std::chrono::nanoseconds> now = {});
+// Without costs it asks whether the reservation is there still, and changes nothing.
 void append_settle(std::string& out, std::string_view prefix, std::string_view record,
-                   std::span<const RecordPart> parts, std::uint64_t actual,
+                   std::span<const RecordPart> parts, bool with_costs,
                    std::optional<std::chrono::nanoseconds> now = {});
 
 struct ReserveAnswer {
@@ -87,10 +98,7 @@ tl::expected<ReserveAnswer, std::string> read_reserve(const resp::Value& reply,
 // The units that were given back.
 tl::expected<std::uint64_t, std::string> read_cancel(const resp::Value& reply);
 
-struct SettleAnswer {
-  std::chrono::nanoseconds wait{-1};  // as store::Reservation
-  std::uint64_t burst = 0;            // above 0: nothing was settled, the actual being too much for it
-};
-tl::expected<SettleAnswer, std::string> read_settle(const resp::Value& reply);
+// As store::Reservation::wait; below 0 also when there is none. Of one without costs 0 says that it is there.
+tl::expected<std::chrono::nanoseconds, std::string> read_settle(const resp::Value& reply);
 
 }  // namespace weir::redis

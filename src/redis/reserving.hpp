@@ -52,7 +52,8 @@ struct Undoing {
   std::chrono::nanoseconds patience;  // for each of its questions
   std::uint16_t slot = 0;
   std::string record;
-  std::uint64_t actual = 0;
+  store::Reservation asked{};       // of a settlement: what it says that each limit cost
+  std::string why{};                // and why it is refused, if the reservation is there still
   std::vector<RecordPart> parts{};  // none yet: the record is not known
 };
 

@@ -425,10 +425,24 @@ tl::expected<bool, std::string> read_decisions(const Value& reply, std::span<con
   if (!look && all != charged) {
     return disagree(charged ? "charged what is denied" : "did not charge what is allowed");
   }
+  if (!look && !all) tell_uncharged(reply, asks, decisions);
   return all;
 }
 
 }  // namespace
+
+void tell_uncharged(const Value& reply, std::span<const Ask> asks, std::span<Decision> decisions) {
+  const nanoseconds now = decided_at(reply).value_or(nanoseconds{0});
+  for (std::size_t i = 0; i < asks.size(); ++i) {
+    if (!decisions[i].allowed() || asks[i].cost.units == 0) continue;
+    // Of a key that is asked for twice the second answer counts the first.
+    std::size_t first = 0;
+    while (asks[first].key != asks[i].key) ++first;
+    const auto found =
+        decide_as_core(reply.items[kFirstState + first], asks[i], rule_of(asks, decisions, i), now, true);
+    if (found) decisions[i] = *found;
+  }
+}
 
 tl::expected<bool, std::string> read_check(const Value& reply, std::span<const Ask> asks,
                                            std::span<Decision> decisions) {

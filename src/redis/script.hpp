@@ -86,9 +86,13 @@ void append_reset(std::string& out, std::span<const std::string> keys, std::span
 
 // Fills one decision for each ask and says whether nothing stops the request, that is, whether it was
 // charged. The decisions say what each limit would have answered alone after those before it, as store::Table
-// does. Otherwise the error that Redis answered, or a sentence.
+// does; those of a denied request that allowed, what is there without it. Otherwise the error that Redis
+// answered, or a sentence.
 tl::expected<bool, std::string> read_check(const resp::Value& reply, std::span<const Ask> asks,
                                            std::span<Decision> decisions);
+// Of decisions that allowed, read from `reply`, when the request is not charged after all: what is there
+// without it.
+void tell_uncharged(const resp::Value& reply, std::span<const Ask> asks, std::span<Decision> decisions);
 // Of append_look: as core::look() says it, and whether nothing would stop the request.
 tl::expected<bool, std::string> read_look(const resp::Value& reply, std::span<const Ask> asks,
                                           std::span<Decision> decisions);

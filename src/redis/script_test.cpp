@@ -121,8 +121,8 @@ TEST(Script, keys_come_first_then_the_limits_and_the_time_for_tests) {
             "1732147200 123456");
 }
 
-// Of each limit last: at_most, the key's length and the limit's id; what the lowest class may use, and a bit
-// for each limit that others have to wait for too.
+// Of each limit last: at_most, the key's length and the limit's id; what the lowest class may use, a bit
+// for each limit that others have to wait for too, and whether an actual without a name is its own.
 TEST(Script, a_reservation_says_what_it_may_take_of_each_limit) {
   core::Rule first = rule("10/s");
   const core::Rule second = rule("5/min");
@@ -139,8 +139,8 @@ TEST(Script, a_reservation_says_what_it_may_take_of_each_limit) {
   append_reserve(bytes, asks, {.record = "r", .id = "i", .max_wait = 5ns, .hold = 6ns}, 1'732'147'200s);
   EXPECT_EQ(words(bytes, reserve_sha()),
             "5|r|w:a|l:a|w:b|l:b|reserve|1732147200 0|i|5|6|"
-            "|100000000|700000000|100000000|10| 1 7 600000000 2|"
-            "|12000000000|60000000000|24000000000|5|any 1 0 60000000000 0");
+            "|100000000|700000000|100000000|10| 1 7 600000000 2 1|"
+            "|12000000000|60000000000|24000000000|5|any 1 0 60000000000 0 1");
 }
 
 TEST(Script, a_reset_names_its_keys) {

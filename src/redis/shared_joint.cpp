@@ -86,7 +86,13 @@ void SharedStore::answered(PartCall call, const Client::Result& result, nanoseco
     if (passes) {
       part.charged = *passes && !joint.look;
       part.charged_at = decided_at(*result.value).value_or(nanoseconds{0});
-      for (std::size_t i = 0; i < part.of.size(); ++i) joint.each[part.of[i]].decision = decisions[i];
+      std::array<Decision, store::kMostChecks> uncharged = decisions;
+      if (part.charged && joint.parts.size() > 1)
+        tell_uncharged(*result.value, asks, std::span(uncharged).first(asks.size()));
+      for (std::size_t i = 0; i < part.of.size(); ++i) {
+        joint.each[part.of[i]].decision = decisions[i];
+        joint.each[part.of[i]].uncharged = uncharged[i];
+      }
     } else {
       part.cause = Cause::other;
       part.error = passes.error();

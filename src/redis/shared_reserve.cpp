@@ -10,6 +10,7 @@
 #include "redis/slot.hpp"
 #include "resp/writer.hpp"
 #include "store/form.hpp"
+#include "store/settlement.hpp"
 
 namespace weir::inline v0_1::redis {
 
@@ -24,6 +25,21 @@ void answer_none(Request& request) {
   request.reservation->given_back = 0;
   request.reservation->wait = nanoseconds{-1};
   finish(request);
+}
+
+// What the record says of them; of a settlement what each cost, or why nothing of it can be settled.
+void take_parts(Undoing& its, Record record) {
+  its.parts = std::move(record.parts);
+  if (its.verb != store::Verb::settle || its.parts.empty()) return;
+  if (!record.is_held) {
+    its.why = store::without_hold();
+    return;
+  }
+  std::vector<store::Settled> charges;
+  for (const RecordPart& part : its.parts)
+    charges.push_back({part.limit_id, part.units, part.burst, part.settles, part.by_actual});
+  its.why = store::settle_each(its.asked, charges).value_or("");
+  for (std::size_t i = 0; i < charges.size(); ++i) its.parts[i].cost = charges[i].cost;
 }
 
 }  // namespace
@@ -187,12 +203,13 @@ void SharedStore::undo(Request& request, nanoseconds now) {
     fallback_.undo(request, now);
     return finish(request);
   }
-  send(std::make_unique<Undoing>(Undoing{.ticket = Ticket(request),
-                                         .verb = request.verb,
-                                         .patience = deadline_of(request, nanoseconds{0}),
-                                         .slot = *slot,
-                                         .record = record_in_redis(endpoint_.prefix, id, *slot),
-                                         .actual = request.reservation->actual}),
+  send(std::make_unique<Undoing>(Undoing{
+           .ticket = Ticket(request),
+           .verb = request.verb,
+           .patience = deadline_of(request, nanoseconds{0}),
+           .slot = *slot,
+           .record = record_in_redis(endpoint_.prefix, id, *slot),
+           .asked = {.actual = request.reservation->actual, .actuals = request.reservation->actuals}}),
        now);
 }
 
@@ -213,7 +230,7 @@ void SharedStore::send(std::unique_ptr<Undoing> undoing, nanoseconds now) {
   } else if (undoing->verb == store::Verb::cancel) {
     append_cancel(command, endpoint_.prefix, undoing->record, undoing->parts);
   } else {
-    append_settle(command, endpoint_.prefix, undoing->record, undoing->parts, undoing->actual);
+    append_settle(command, endpoint_.prefix, undoing->record, undoing->parts, undoing->why.empty());
   }
   forget_denials(*undoing);
   const std::uint16_t to = slot(undoing->record);
@@ -238,7 +255,7 @@ void SharedStore::answered(UndoCall call, const Client::Result& result, nanoseco
   forget_denials(its);
   if (result.cause != Cause::none) return fail(its, result.cause, result.error);
   if (its.parts.empty()) {
-    if (result.value->type == resp::Value::Type::string) its.parts = read_record(result.value->text);
+    if (result.value->type == resp::Value::Type::string) take_parts(its, read_record(result.value->text));
     if (!its.parts.empty()) return send(std::move(call.its), now);
     Request* const request = its.ticket.take();
     return request != nullptr ? answer_none(*request) : void();
@@ -255,10 +272,9 @@ void SharedStore::answered(UndoCall call, const Client::Result& result, nanoseco
   if (!settled) return fail(its, Cause::other, settled.error());
   Request* const request = its.ticket.take();
   if (request == nullptr) return;
-  request->reservation->wait = settled->wait;
-  if (settled->burst != 0)
-    return refuse(*request, 0, Fault::unsuitable,
-                  store::too_much(request->reservation->actual, settled->burst));
+  request->reservation->wait = its.why.empty() ? *settled : nanoseconds{-1};
+  if (settled->count() >= 0 && !its.why.empty())
+    return refuse(*request, 0, Fault::unsuitable, std::move(its.why));
   finish(*request);
 }
 

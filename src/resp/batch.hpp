@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "limits/kept_request.hpp"
 #include "limits/match.hpp"
 #include "limits/trace.hpp"
 #include "resp/limits_words.hpp"
@@ -56,6 +57,7 @@ struct alignas(64) Question final : store::Request {
     limits::Trace trace;                     // of an explanation, as is the next
     std::vector<std::pair<std::string, std::string>> attributes;
     store::Reservation reservation;
+    limits::KeptRequest asked;  // of one that may wait in line while the limits change
   };
 
   Question();

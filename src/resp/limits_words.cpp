@@ -39,7 +39,11 @@ bool read_limits_words(std::span<const std::string_view> words, bool takes_now, 
     const std::string_view value = words[1];
     if ((is_cost && cost) || (is_class && !into.class_name.empty()) || (is_now && !into.now.empty()))
       return fail("ERR " + std::string(name) + " is given twice");
-    if (is_cost) {
+    if (is_cost && sign_of(value) != nullptr) {
+      std::string why;
+      if (!limits::read_costs(value, into.costs, why)) return fail("ERR COST: " + why);
+      cost = true;
+    } else if (is_cost) {
       const std::int64_t units = core::parse_integer(value).value_or(-1);
       if (units < 0) return fail(not_in_range("COST", value, 0, std::numeric_limits<std::int64_t>::max()));
       into.cost = static_cast<std::uint64_t>(units);

@@ -1,4 +1,4 @@
-// The words of WEIR.CHECK and its sisters: [COST n] [CLASS name] attr=value ...
+// The words of WEIR.CHECK and its sisters: [COST n | COST limit=n,limit=n] [CLASS name] attr=value ...
 //
 // Pure, one thread. It views the words.
 #pragma once
@@ -10,11 +10,14 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "limits/match.hpp"
 
 namespace weir::inline v0_1::resp {
 
+constexpr std::string_view kCostsAreTheFiles =
+    "ERR COST by name is for limits of the limits file; of rules, each key costs the same";
 constexpr std::string_view kNoLimitsFile = "ERR there is no limits file: start weir with --limits FILE";
 
 // Whether an option's word, in any letter case, is `name`, of letters in upper case.
@@ -32,11 +35,12 @@ bool is_word(std::string_view word, const char (&name)[N]) {
 struct LimitsWords {
   std::uint64_t cost = 1;
   bool costs_an_estimate = true;  // it says no cost
+  std::vector<limits::NamedCost> costs{};
   std::string_view class_name{};
   std::string_view now{};  // EXPLAIN's; empty: it does not say
   std::span<const limits::Attribute> attributes{};
 
-  limits::Asked asked() const { return {attributes, cost, class_name, costs_an_estimate}; }
+  limits::Asked asked() const { return {attributes, cost, class_name, costs_an_estimate, costs}; }
 };
 
 // Where the attributes are put: too much to be made for every request.

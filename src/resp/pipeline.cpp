@@ -37,7 +37,7 @@ void write_explanation(Writer& to, const limits::Explanation& explanation) {
   to.array(1 + explanation.checks.size());
   to.array(4);
   to.bulk("route");
-  to.integer(explanation.route_line == 0 ? -1 : explanation.route_line);
+  to.integer(explanation.route_line == 0 ? -1 : std::int64_t{explanation.route_line});
   to.bulk("class");
   to.bulk(explanation.class_of);
   for (const limits::ExplainedCheck& each : explanation.checks) {
@@ -99,6 +99,7 @@ Question& Pipeline::add_limits(Reply reply, store::Verb verb, bool silent) {
   Question& question = batch_.add();
   if (!question.more) question.more = std::make_unique<Question::More>();
   question.more->attributes.clear();
+  question.more->asked.clear();
   question.verb = verb;
   question.reply = reply;
   question.silent = silent;
@@ -149,7 +150,7 @@ bool Pipeline::end_wait(bool with_error) {
   return true;
 }
 
-void Pipeline::ask_about(std::string_view id, store::Verb verb, std::uint64_t actual, bool silent) {
+store::Reservation& Pipeline::ask_about(std::string_view id, store::Verb verb, bool silent) {
   Question& question = batch_.add();
   if (!question.more) question.more = std::make_unique<Question::More>();
   question.checks = {};
@@ -158,8 +159,10 @@ void Pipeline::ask_about(std::string_view id, store::Verb verb, std::uint64_t ac
   question.silent = silent;
   question.reservation = &question.more->reservation;
   question.reservation->id = id;
-  question.reservation->actual = actual;
+  question.reservation->actual.reset();
+  question.reservation->actuals.clear();
   question.reservation->client = client_;
+  return *question.reservation;
 }
 
 void Pipeline::ask() {
@@ -174,7 +177,26 @@ void Pipeline::ask() {
   }
   const std::size_t last = std::exchange(acquires_, false) ? 1 : 0;
   if (count > last) store_.submit({asked.data(), count - last}, when_);
-  if (last != 0) acquiring_->submit({&asked[count - 1], 1}, when_);
+  if (last == 0) return;
+  auto& question = static_cast<Question&>(*asked[count - 1]);
+  const bool by_file = question.reply == Reply::reservation_by_limit && !question.more->asked.empty();
+  acquiring_->acquire(question, when_, by_file ? &Pipeline::renew : nullptr);
+}
+
+bool Pipeline::renew(store::Request& request) {
+  auto& question = static_cast<Question&>(request);
+  Question::More& more = *question.more;
+  Pipeline& self = *question.asker;
+  const limits::Set* const set = self.limits();
+  if (set == nullptr || set == more.set.get()) return false;
+  more.set = self.batch_.limits_set();
+  if (more.asked.match(*set, self.limits_now(), more.matched)) {
+    question.checks = more.matched.all();
+  } else {
+    question.fault = Fault::unsuitable;
+    question.why = more.matched.error;
+  }
+  return true;
 }
 
 bool Pipeline::settle(Writer to) {

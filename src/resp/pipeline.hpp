@@ -67,8 +67,8 @@ class Pipeline {
   void ask_matched(Question& question);
   // Of a reset: asks about `more->checks`.
   void ask_states(Question& question);
-  // Another question, about a reservation.
-  void ask_about(std::string_view id, store::Verb verb, std::uint64_t actual, bool silent);
+  // Another question, about a reservation; of a settlement the caller says what it cost.
+  store::Reservation& ask_about(std::string_view id, store::Verb verb, bool silent);
   std::uint64_t client() const { return client_; }
   // The longest that a reservation may have to wait.
   std::chrono::milliseconds max_wait() const { return service_.options().max_wait; }
@@ -96,6 +96,9 @@ class Pipeline {
 
   // Where answers go that come later.
   static void on_answer(store::Request& request);
+
+  // waiting::AcquiringStore::Renew of a question of ours.
+  static bool renew(store::Request& request);
 
   // Asks what was gathered and writes what is answered; false while some is open.
   bool settle(Writer to);

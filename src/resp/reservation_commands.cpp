@@ -6,6 +6,7 @@
 #include "resp/commands.hpp"
 #include "resp/limits_words.hpp"
 #include "resp/reservation_words.hpp"
+#include "waiting/queues.hpp"
 
 namespace weir::inline v0_1::resp {
 namespace {
@@ -34,7 +35,7 @@ Question* fail(Pipeline& pipeline, std::string text) {
   return nullptr;
 }
 
-Question* reserve_by_file(Pipeline& pipeline, const ReservationWords& asked, bool silent) {
+Question* reserve_by_file(Pipeline& pipeline, const ReservationWords& asked, bool silent, bool waits) {
   const limits::Set* set = pipeline.limits();
   if (set == nullptr) return fail(pipeline, std::string(kNoLimitsFile));
   LimitsWords words;
@@ -44,6 +45,7 @@ Question* reserve_by_file(Pipeline& pipeline, const ReservationWords& asked, boo
   words.cost = asked.cost.value_or(1);
   words.class_name = asked.class_name;
   words.costs_an_estimate = !asked.cost;
+  words.costs = asked.costs;
   Question& question = pipeline.add_limits(Reply::reservation_by_limit, store::Verb::reserve, silent);
   limits::Matched& matched = question.more->matched;
   if (!limits::match(*set, words.asked(), pipeline.limits_now(), matched)) {
@@ -62,6 +64,8 @@ Question* reserve_by_file(Pipeline& pipeline, const ReservationWords& asked, boo
     return fail(pipeline, not_in_range("HOLD", std::to_string(asked.hold->count()), 1,
                                        std::chrono::floor<std::chrono::milliseconds>(waiting.hold).count()));
   }
+  // It may have to stand in line while another file comes into force.
+  if (waits && waiting::Queues::keeps_free(matched.all())) question.more->asked.keep(words.asked());
   question.reserve(asked.max_wait ? *asked.max_wait : waiting.max_wait.value_or(std::chrono::nanoseconds{0}),
                    asked.hold ? *asked.hold : waiting.hold, pipeline.client());
   pipeline.ask_matched(question);
@@ -75,7 +79,7 @@ bool ask_reserve(Pipeline& pipeline, Arguments words, bool silent) {
   std::string error;
   if (!read_reservation_words(words.subspan(1), pipeline.max_wait(), asked, error))
     return pipeline.fail(std::move(error));
-  return (asked.by_file ? reserve_by_file(pipeline, asked, silent)
+  return (asked.by_file ? reserve_by_file(pipeline, asked, silent, false)
                         : reserve_keys(pipeline, asked, silent, kForm)) != nullptr;
 }
 
@@ -87,7 +91,7 @@ bool ask_acquire(Pipeline& pipeline, Arguments words, bool silent) {
   if (!asked.max_wait)
     return pipeline.fail("ERR missing MAXWAIT: how many milliseconds it may wait; " +
                          std::string(kAcquireForm));
-  Question* const question = asked.by_file ? reserve_by_file(pipeline, asked, silent)
+  Question* const question = asked.by_file ? reserve_by_file(pipeline, asked, silent, true)
                                            : reserve_keys(pipeline, asked, silent, kAcquireForm);
   if (question == nullptr) return false;
   pipeline.acquire(*question);
@@ -95,15 +99,30 @@ bool ask_acquire(Pipeline& pipeline, Arguments words, bool silent) {
 }
 
 bool ask_cancel(Pipeline& pipeline, Arguments words, bool silent) {
-  pipeline.ask_about(words[1], store::Verb::cancel, 0, silent);
+  pipeline.ask_about(words[1], store::Verb::cancel, silent);
   return true;
 }
 
 bool ask_settle(Pipeline& pipeline, Arguments words, bool silent) {
-  const std::int64_t actual = core::parse_integer(words[2]).value_or(-1);
-  if (actual < 0)
-    return pipeline.fail(not_in_range("actual", words[2], 0, std::numeric_limits<std::int64_t>::max()));
-  pipeline.ask_about(words[1], store::Verb::settle, static_cast<std::uint64_t>(actual), silent);
+  if (words.size() > 3) return pipeline.fail(wrong_arity(words[0]));
+  std::optional<std::uint64_t> actual;
+  std::vector<store::Actual> actuals;
+  if (words.size() == 3 && words[2].find('=') != std::string_view::npos) {
+    const limits::Set* const set = pipeline.limits();
+    if (set == nullptr) return pipeline.fail(std::string(kNoLimitsFile));
+    std::vector<limits::NamedCost> costs;
+    std::string error;
+    if (!limits::read_costs(words[2], costs, error) || !limits::find_actuals(*set, costs, actuals, error))
+      return pipeline.fail("ERR actual: " + error);
+  } else if (words.size() == 3) {
+    const std::int64_t units = core::parse_integer(words[2]).value_or(-1);
+    if (units < 0)
+      return pipeline.fail(not_in_range("actual", words[2], 0, std::numeric_limits<std::int64_t>::max()));
+    actual = static_cast<std::uint64_t>(units);
+  }
+  store::Reservation& asked = pipeline.ask_about(words[1], store::Verb::settle, silent);
+  asked.actual = actual;
+  asked.actuals = std::move(actuals);
   return true;
 }
 

@@ -36,12 +36,19 @@ bool read_reservation_words(std::span<const std::string_view> words, std::chrono
     const Option option = option_of(words[0]);
     if (option == kNone) break;
     if (words.size() == 1) return fail("ERR missing the value of " + std::string(kNames[option]));
-    if (option == kClass ? !into.class_name.empty() : values[option] >= 0)
-      return fail("ERR " + std::string(kNames[option]) + " is given twice");
+    const bool is_known = option == kClass  ? !into.class_name.empty()
+                          : option == kCost ? values[kCost] >= 0 || !into.costs.empty()
+                                            : values[option] >= 0;
+    if (is_known) return fail("ERR " + std::string(kNames[option]) + " is given twice");
     const std::string_view value = words[1];
     if (option == kClass) {
       if (value.empty()) return fail("ERR missing the value of CLASS");
       into.class_name = value;
+      continue;
+    }
+    if (option == kCost && value.find('=') != std::string_view::npos) {
+      std::string why;
+      if (!limits::read_costs(value, into.costs, why)) return fail("ERR COST: " + why);
       continue;
     }
     values[option] = core::parse_integer(value).value_or(-1);
@@ -54,6 +61,7 @@ bool read_reservation_words(std::span<const std::string_view> words, std::chrono
   into.by_file = !words.empty() && is_word(words[0], "AS");
   if (!words.empty() && (into.by_file || is_word(words[0], "KEYS"))) words = words.subspan(1);
   into.rest = words;
+  if (!into.by_file && !into.costs.empty()) return fail(std::string(kCostsAreTheFiles));
   if (!into.by_file && !into.class_name.empty())
     return fail("ERR CLASS is for limits of the limits file, after AS; a rule has no classes");
   return true;

@@ -1,5 +1,5 @@
 // The words of WEIR.RESERVE: [COST n] [MAXWAIT ms] [CLASS name] [HOLD ms], then [KEYS] key rule [key rule
-// ...] or AS attr=value ...
+// ...] or AS attr=value ..., where COST may be limit=n,limit=n.
 //
 // Pure, one thread. It views the words.
 #pragma once
@@ -10,11 +10,15 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
+
+#include "limits/match.hpp"
 
 namespace weir::inline v0_1::resp {
 
 struct ReservationWords {
   std::optional<std::uint64_t> cost{};
+  std::vector<limits::NamedCost> costs{};
   std::optional<std::chrono::milliseconds> max_wait{};
   std::optional<std::chrono::milliseconds> hold{};
   std::string_view class_name{};

@@ -67,6 +67,7 @@ bool ask_throttle(Pipeline& pipeline, Arguments words, bool silent) {
   Arguments rest = words.subspan(1);
   Cost cost{};
   if (rest.size() > 1 && is_word(rest[0], "COST")) {
+    if (rest[1].find('=') != std::string_view::npos) return pipeline.fail(std::string(kCostsAreTheFiles));
     const std::int64_t units = core::parse_integer(rest[1]).value_or(-1);
     if (units < 0)
       return pipeline.fail(not_in_range("COST", rest[1], 0, std::numeric_limits<std::int64_t>::max()));

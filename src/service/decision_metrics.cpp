@@ -9,6 +9,13 @@
 namespace weir::inline v0_1::service {
 namespace {
 
+// As RateLimit fields call it.
+std::string window_text(std::chrono::nanoseconds period) {
+  std::string text;
+  core::append_window(period, text);
+  return text;
+}
+
 using Kind = Exposition::Kind;
 using Counted = DecisionCounts::Counted;
 using Said = DecisionCounts::Said;
@@ -107,7 +114,7 @@ void write_limits(Exposition& to, const limits::Set& set) {
       [&](const std::function<void(std::string_view, const std::string&, const Quota&)>& tell) {
         for (const limits::NamedLimit& limit : set.file().limits) {
           for (const limits::Window& window : limit.windows)
-            tell(limit.name, core::to_text(window.period()), window.rule.quota);
+            tell(limit.name, window_text(window.period()), window.rule.quota);
         }
       };
   to.family(Kind::gauge, "weir_limit_rate", "Units a second that the limit admits in the long run");

@@ -16,19 +16,6 @@ constexpr std::size_t kTimelineBins = 512;
 // Address space for the states of all keys; memory is taken as it is used.
 constexpr std::size_t kStoreBytes = std::size_t{1} << 34;
 
-void add_once(std::vector<std::string>& names, const std::string& name) {
-  if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
-}
-
-void add_all(std::vector<std::string>& names, const limits::When& when) {
-  for (const limits::Condition& each : when) add_once(names, each.attribute);
-}
-
-void add_all(std::vector<std::string>& names, const limits::CostRule& cost) {
-  if (!cost.from.empty()) add_once(names, cost.from);
-  for (const limits::CostCase& each : cost.cases) add_all(names, each.when);
-}
-
 std::int64_t wait_of(const Decision& decision) {
   return decision.retry_after.value_or(std::chrono::nanoseconds{0}).count();
 }
@@ -43,22 +30,6 @@ std::string algorithms_of(const limits::NamedLimit& limit) {
 }
 
 }  // namespace
-
-std::vector<std::string> attributes_of(const limits::File& file) {
-  std::vector<std::string> names;
-  for (const limits::NamedLimit& limit : file.limits) {
-    for (const limits::By& by : limit.by) add_once(names, by.attribute);
-    add_all(names, limit.deny);
-    add_all(names, limit.allow);
-    add_all(names, limit.cost);
-    for (const limits::Override& each : limit.overrides) {
-      add_all(names, each.when);
-      add_all(names, each.cost);
-    }
-  }
-  for (const limits::Route& route : file.routes) add_all(names, route.when);
-  return names;
-}
 
 FileReplay::FileReplay(std::shared_ptr<const limits::Set> set, std::vector<std::string> attributes,
                        std::size_t worst, bool costs_an_estimate)
@@ -97,7 +68,11 @@ FileReplay::Taken FileReplay::take(const logs::Event& event, const logs::Clients
   Taken taken;
   for (const std::size_t each : counted_by_)
     taken.client += (taken.client.empty() ? "" : " ") + std::string(all[each]);
-  if (!trial_.find({values_, event.cost, "", costs_an_estimate_}, now)) {
+  if (!trial_.find({.attributes = values_,
+                    .cost = event.cost,
+                    .costs_an_estimate = costs_an_estimate_,
+                    .takes_any_attribute = true},
+                   now)) {
     if (totals_.errors++ == 0) totals_.first_error = trial_.error();
     taken.error = true;
     taken.allowed = false;

@@ -23,9 +23,9 @@ namespace weir::inline v0_1::sim {
 
 class FileReplay {
  public:
-  // `attributes`: those of a request, as the log's reader was told to read them (attributes_of()). `worst`:
-  // how many of the worst keys of each limit the report lists.
-  // `costs_an_estimate`: the log says no costs, so a limit with a hold charges its estimate.
+  // `attributes`: those of a request, as the log's reader was told to read them (limits::attributes_of()).
+  // `worst`: how many of the worst keys of each limit the report lists. `costs_an_estimate`: the log says no
+  // costs, so a limit with a hold charges its estimate.
   FileReplay(std::shared_ptr<const limits::Set> set, std::vector<std::string> attributes, std::size_t worst,
              bool costs_an_estimate = false);
 
@@ -68,8 +68,5 @@ class FileReplay {
   Series over_time_;
   FileTotals totals_;
 };
-
-// The attributes that the file names, each once: what a log has to be read for.
-std::vector<std::string> attributes_of(const limits::File& file);
 
 }  // namespace weir::sim

@@ -36,7 +36,8 @@ class AskedKept final : public Kept {
     return reservation_.given_back;
   }
 
-  std::optional<std::chrono::nanoseconds> settle(std::chrono::nanoseconds, std::uint64_t actual) override {
+  std::optional<std::chrono::nanoseconds> settle(std::chrono::nanoseconds,
+                                                 std::optional<std::uint64_t> actual) override {
     reservation_.actual = actual;
     const Awaited asked = ask(Verb::settle);
     if (asked.fault == Fault::unsuitable)

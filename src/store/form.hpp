@@ -13,7 +13,7 @@
 
 #include "core/rule.hpp"
 #include "core/severity.hpp"
-#include "store/kept.hpp"
+#include "core/step.hpp"
 #include "store/store.hpp"
 
 namespace weir::inline v0_1::store {
@@ -58,6 +58,15 @@ class DecidingRule {
   std::optional<core::Rule> at_best_;
 };
 
+// Of a check that would have allowed a request that others deny: what is there without it.
+inline void tell_without(Check& check, const core::Rule& rule, core::TwoWords state,
+                         std::chrono::nanoseconds now) {
+  if (!check.decision.allowed() || check.cost.units == 0) return;
+  const Decision found = core::decide(rule, state, now, Cost{0}).decision();
+  check.decision.remaining = found.remaining;
+  check.decision.reset_after = found.reset_after;
+}
+
 // What nobody may take of a limit by a reservation that waits for another one: its own class may have to keep
 // more than it is said that the lowest does.
 inline std::chrono::nanoseconds lowest_kept(const Limit& limit) {
@@ -77,12 +86,6 @@ inline std::uint8_t guarantee_of(std::span<const Check> checks, std::size_t whic
 inline std::uint8_t deciding(std::span<const Check> checks) {
   return static_cast<std::uint8_t>(core::deciding(
       checks.size(), [&](std::size_t i) { return checks[i].shadow ? nullptr : &checks[i].decision; }));
-}
-
-// A settlement that is further off than that is a mistake, and would lock the limit for a long time.
-inline std::string too_much(std::uint64_t actual, std::uint64_t burst) {
-  return "actual is " + std::to_string(actual) + ", more than " + std::to_string(kMostBursts) +
-         " times the burst of " + std::to_string(burst);
 }
 
 }  // namespace weir::store

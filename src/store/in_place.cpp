@@ -108,6 +108,17 @@ bool decide(std::span<Check> checks, std::size_t which, Cell& cell, nanoseconds 
   return cell.slot >= 0 || !step.changes;
 }
 
+// The request is denied.
+void tell_uncharged(std::span<Check> checks, std::size_t which, const Cell& cell, nanoseconds now) {
+  const DecidingRule rule(checks, which);
+  if (!cell.known)
+    return tell_without(checks[which], *rule, {},
+                        std::max(now, nanoseconds{static_cast<std::int64_t>(cell.no_earlier)}));
+  Bucket& bucket = *cell.bucket;
+  bucket.assert_held();
+  tell_without(checks[which], *rule, bucket.state(cell.slot), now);
+}
+
 void write(const Cell& cell, Bucket& home) {
   Bucket& bucket = *cell.bucket;
   bucket.assert_held();
@@ -151,7 +162,10 @@ std::optional<bool> check_in_place(const Segments& segments, std::span<Check> ch
       return std::nullopt;
     all = all && (checks[i].shadow || checks[i].decision.allowed());
   }
-  if (!all) return false;
+  if (!all) {
+    for (std::size_t i = 0; i < cells.size(); ++i) tell_uncharged(checks, i, cells[i], now);
+    return false;
+  }
   for (std::size_t i = 0; i < cells.size(); ++i) {
     if (cells[i].changes) write(cells[i], *homes[i]);
   }

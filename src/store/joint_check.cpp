@@ -76,7 +76,10 @@ bool JointCheck::round() {
         lines_ == nullptr && std::any_of(keys_, keys_ + count_, [](const Key& key) { return key.lined; });
     if (needs_lines_) return true;
     charged_ = reserving_ != nullptr ? reserve() : decide(now_);
-    if (!charged_) return true;
+    if (!charged_) {
+      tell_uncharged();
+      return true;
+    }
     if (find_slots()) {
       write();
       return true;
@@ -183,6 +186,7 @@ bool JointCheck::reserve() {
   reserving_->wait = late;
   reserving_->by = by;
   for (std::size_t i = 0; i < checks_.size(); ++i) checks_[i].decision = at_once[i];
+  tell_uncharged();
   Decision& decides = checks_[by].decision;
   decides.verdict = Verdict::denied;
   decides.retry_after = late;
@@ -222,8 +226,20 @@ void JointCheck::tell_as_of_now() {
   }
 }
 
+// The request is denied: of the checks that would have allowed it, what is there without it.
+void JointCheck::tell_uncharged() {
+  for (std::size_t i = 0; i < checks_.size(); ++i) {
+    const Key& key = keys_[key_of_[i]];
+    const DecidingRule rule(checks_, i);
+    const core::TwoWords state = found_[key.first_check];
+    const bool late = !key.known || core::counted_by_another_quota(*rule, state);
+    tell_without(checks_[i], *rule, state, late ? key.no_earlier(now_) : now_);
+  }
+}
+
 void JointCheck::charge(std::size_t which, Key& key, nanoseconds at) {
   Check& check = checks_[which];
+  found_[which] = key.state;
   const DecidingRule rule(checks_, which);
   const bool recounts = core::counted_by_another_quota(*rule, key.state);
   const bool late = recounts || (!key.known && !key.charged);
@@ -360,6 +376,7 @@ bool JointCheck::refuse(Key& key) {
   for (Check& check : checks_.subspan(key.first_check)) {
     if (!check.shadow) check.decision = without_room(check, key);
   }
+  tell_uncharged();
   if (reserving_ != nullptr) {
     reserving_->by = static_cast<std::uint8_t>(key.first_check);
     reserving_->wait = nanoseconds{static_cast<std::int64_t>(key.soonest)};

@@ -117,6 +117,7 @@ class JointCheck {
   std::pair<nanoseconds, std::uint8_t> longest_lift(nanoseconds moment, std::uint8_t awaited) const;
   nanoseconds lift(std::size_t which, nanoseconds moment, std::uint8_t awaited) const;
   void tell_as_of_now();
+  void tell_uncharged();
   void charge(std::size_t which, Key& key, nanoseconds at);
   bool find_slots();
   bool find_slot(Key& key);
@@ -134,7 +135,8 @@ class JointCheck {
   nanoseconds now_;
   Room room_;
   Key* const keys_ = room_.keys.data();
-  std::array<std::uint8_t, kMostChecks> key_of_;  // by check
+  std::array<std::uint8_t, kMostChecks> key_of_;   // by check
+  std::array<core::TwoWords, kMostChecks> found_;  // by check: its key's state before the request
   // By check. They are charged as of now: charged from when it came, a request that waited would come into
   // the parent, which may be busy, later than it counts in its guarantee, which is not.
   std::uint32_t guarantees_ = 0;

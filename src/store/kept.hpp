@@ -15,9 +15,6 @@
 
 namespace weir::inline v0_1::store {
 
-// A settlement that is further off than that is a mistake, and would lock the limit for a long time.
-constexpr std::uint64_t kMostBursts = 4;
-
 class Kept {
  public:
   Kept() = default;
@@ -30,9 +27,10 @@ class Kept {
   std::chrono::nanoseconds now() const noexcept { return read(clock()); }
   // Before its moment; units.
   virtual std::uint64_t cancel(std::chrono::nanoseconds now) noexcept = 0;
-  // Nothing: it died. Throws std::invalid_argument, with nothing changed.
+  // Without an actual it cost what it was charged. Nothing: it died. Throws std::invalid_argument, with
+  // nothing changed.
   virtual std::optional<std::chrono::nanoseconds> settle(std::chrono::nanoseconds now,
-                                                         std::uint64_t actual) = 0;
+                                                         std::optional<std::uint64_t> actual) = 0;
 };
 
 // So that no sum of a moment and one of these wraps.

@@ -9,6 +9,7 @@
 #include "store/kept.hpp"
 #include "store/limiter_word.hpp"
 #include "store/local.hpp"
+#include "store/settlement.hpp"
 #include "weir/limiter.hpp"
 
 namespace weir::inline v0_1 {
@@ -100,15 +101,13 @@ class LimiterKept final : public Kept {
     return is_kept ? own_.count : 0;
   }
 
-  std::optional<nanoseconds> settle(nanoseconds now, std::uint64_t actual) override {
+  std::optional<nanoseconds> settle(nanoseconds now, std::optional<std::uint64_t> told) override {
     const Quota& quota = limiter_.quota_;
-    const auto burst = static_cast<std::uint64_t>(quota.burst());
-    if (actual / kMostBursts + (actual % kMostBursts != 0 ? 1 : 0) > burst) {
-      throw std::invalid_argument("weir::Reservation::settle: actual is " + std::to_string(actual) +
-                                  ", more than " + std::to_string(kMostBursts) + " times the burst of " +
-                                  std::to_string(burst));
-    }
-    if (now >= until_) return std::nullopt;
+    const std::uint64_t actual = told.value_or(own_.count);
+    auto why = too_much(actual, static_cast<std::uint64_t>(quota.burst()));
+    if (!why && now >= until_) return std::nullopt;
+    if (!why && until_ == moment_) why = without_hold();
+    if (why) throw std::invalid_argument("weir::Reservation::settle: " + *why);
     Limiter::Locked locked(limiter_);
     Line& line = locked.line();
     if (line.epoch() != epoch_) return std::nullopt;

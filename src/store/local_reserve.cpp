@@ -29,7 +29,7 @@ class LocalKept final : public Kept {
     return reservation_.given_back;
   }
 
-  std::optional<nanoseconds> settle(nanoseconds now, std::uint64_t actual) override {
+  std::optional<nanoseconds> settle(nanoseconds now, std::optional<std::uint64_t> actual) override {
     reservation_.actual = actual;
     if (const std::string why = ask(Verb::settle, now); !why.empty())
       throw std::invalid_argument("weir::Reservation::settle: " + why);

@@ -71,11 +71,11 @@ std::uint64_t Reservation::cancel_at(nanoseconds now) noexcept {
   return given_back;
 }
 
-std::optional<nanoseconds> Reservation::settle(std::uint64_t actual) {
+std::optional<nanoseconds> Reservation::settle(std::optional<std::uint64_t> actual) {
   return kept_ ? settle_at(kept_->now(), actual) : std::nullopt;
 }
 
-std::optional<nanoseconds> Reservation::settle_at(nanoseconds now, std::uint64_t actual) {
+std::optional<nanoseconds> Reservation::settle_at(nanoseconds now, std::optional<std::uint64_t> actual) {
   if (!kept_) return std::nullopt;
   const auto settled = kept_->settle(std::max(now, nanoseconds{0}), actual);
   kept_.reset();

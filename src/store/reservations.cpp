@@ -9,6 +9,7 @@
 #include "core/reservation.hpp"
 #include "store/form.hpp"
 #include "store/lined.hpp"
+#include "store/settlement.hpp"
 
 namespace weir::inline v0_1::store {
 namespace {
@@ -265,7 +266,8 @@ void Reservations::decide(Request& request, Moment when, Asked& asked) {
     const Quota& quota = check.limit->rule.quota;
     asked.parts.push_back({line_key(check.hash), lines[i]->epoch(), quota,
                            lines[i]->append(charge, check.cost.units, Numbers(quota), when.now),
-                           check.limit->holding.settles, check.shadow});
+                           check.limit->holding.settles, check.shadow, check.limit->holding.by_actual,
+                           check.limit->id});
   }
 }
 
@@ -312,8 +314,9 @@ bool Reservations::take_hole(Request& request, nanoseconds now, const Lines& lin
   request.charged = true;
   request.by = 0;
   reservation.wait = taken->moment - now;
-  asked.parts.push_back(
-      {line_key(check.hash), used->epoch(), rule.quota, taken->own, check.limit->holding.settles, false});
+  asked.parts.push_back({line_key(check.hash), used->epoch(), rule.quota, taken->own,
+                         check.limit->holding.settles, false, check.limit->holding.by_actual,
+                         check.limit->id});
   return true;
 }
 
@@ -393,41 +396,63 @@ void Reservations::settle(Request& request, nanoseconds now) {
   asked.wait = nanoseconds{-1};
   const auto id = ReservationId::read(asked.id);
   if (!id) return;
+  std::vector<std::uint64_t> costs;  // by part
+  std::optional<std::string> why;
+  std::vector<Part> refused;
   {
     Shelf& shelf = shelf_of(*id);
     const std::lock_guard lock(shelf.mutex);
     clear_away(shelf, now);
     const auto found = shelf.records.find(*id);
     if (found == shelf.records.end()) return;
-    for (const Part& part : found->second.parts) {
-      const auto burst = static_cast<std::uint64_t>(part.quota.burst());
-      if (!part.settles || asked.actual / kMostBursts + (asked.actual % kMostBursts != 0 ? 1 : 0) <= burst)
-        continue;
-      return refuse(request, too_much(asked.actual, burst));
-    }
+    why = settle_parts(found->second, asked, costs);
+    if (why) refused = found->second.parts;
+  }
+  if (why) {
+    // Unless all that it charged has been forgotten since: then there is none.
+    const Locked locked(*this, refused);
+    const bool is_there = std::any_of(refused.begin(), refused.end(),
+                                      [this](const Part& part) { return find_line(part) != nullptr; });
+    return is_there ? refuse(request, *std::move(why)) : void();
   }
   const auto record = take_record(*id, now, false);
   if (!record) return;
   Locked locked(*this, record->parts);
-  for (const Part& part : record->parts) settle(part, record->moment, asked, now);
+  for (std::size_t i = 0; i < costs.size(); ++i)
+    settle(record->parts[i], costs[i], record->moment, asked, now);
 }
 
-void Reservations::settle(const Part& part, nanoseconds moment, Reservation& asked, nanoseconds now) {
+// What each part cost; or why nothing is settled.
+std::optional<std::string> Reservations::settle_parts(const Record& record, const Reservation& asked,
+                                                      std::vector<std::uint64_t>& costs) {
+  if (record.parts.empty()) return std::nullopt;  // it was charged nothing
+  if (record.until == record.moment) return without_hold();
+  std::vector<Settled> charges;
+  for (const Part& part : record.parts)
+    charges.push_back({part.limit, part.own.count, static_cast<std::uint64_t>(part.quota.burst()),
+                       part.settles, part.by_actual});
+  auto why = settle_each(asked, charges);
+  for (const Settled& each : charges) costs.push_back(each.cost);
+  return why;
+}
+
+void Reservations::settle(const Part& part, std::uint64_t actual, nanoseconds moment, Reservation& asked,
+                          nanoseconds now) {
   Line* const line = find_line(part);
   if (line == nullptr) return;
   asked.wait = std::max(asked.wait, nanoseconds{0});
   if (!part.settles) return;
   Used used(*this, *line, part.hash);
   core::TwoWords state = used.state(now);
-  if (asked.actual < part.own.count) {
-    used->settle(part.own, moment, part.own.count - asked.actual, now, asked.client, state);
+  if (actual < part.own.count) {
+    used->settle(part.own, moment, part.own.count - actual, now, asked.client, state);
     used.set(state);
   } else {
     used->end_hold(part.own);
-    if (asked.actual > part.own.count) {
+    if (actual > part.own.count) {
       used->read(now);
-      state = table_.owe(Table::place_of(part.hash), part.quota, asked.actual - part.own.count,
-                         used->no_earlier(now));
+      state =
+          table_.owe(Table::place_of(part.hash), part.quota, actual - part.own.count, used->no_earlier(now));
     }
   }
   if (!part.shadow)

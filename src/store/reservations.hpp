@@ -100,6 +100,8 @@ class Reservations final : public LinedKeys {
     OwnUnits own{};
     bool settles = true;
     bool shadow = false;
+    bool by_actual = true;    // Holding
+    std::uint64_t limit = 0;  // Limit::id
   };
   struct Record {
     nanoseconds moment;
@@ -153,7 +155,10 @@ class Reservations final : public LinedKeys {
   void keep(Request& request, Asked& asked, nanoseconds now);
   std::optional<Record> take_record(ReservationId id, nanoseconds now, bool before_its_moment);
   bool cancel(const Part& part, const Record& record, std::uint64_t client, nanoseconds now);
-  void settle(const Part& part, nanoseconds moment, Reservation& asked, nanoseconds now);
+  static std::optional<std::string> settle_parts(const Record& record, const Reservation& asked,
+                                                 std::vector<std::uint64_t>& costs);
+  void settle(const Part& part, std::uint64_t actual, nanoseconds moment, Reservation& asked,
+              nanoseconds now);
 
   Table& table_;
   ReservationMemory memory_;

@@ -205,7 +205,12 @@ void Reservations::transfer(Archive& archive, Part& part) {
   archive.number(part.epoch);
   store::transfer(archive, part.quota);
   store::transfer(archive, part.own);
-  archive.flag(part.settles);
+  // One word, which snapshots have had from the beginning: of earlier ones it is 0 or 1.
+  std::uint64_t how = (part.limit << 2U) | (part.by_actual ? 0U : 2U) | (part.settles ? 1U : 0U);
+  archive.number(how);
+  part.settles = (how & 1U) != 0;
+  part.by_actual = (how & 2U) == 0;
+  part.limit = how >> 2U;
   archive.flag(part.shadow);
 }
 

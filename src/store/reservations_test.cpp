@@ -292,6 +292,57 @@ TEST(Reservations, refuse_to_cost_more_than_four_bursts) {
   EXPECT_EQ(world.settle(held.id, 40), 31s);
 }
 
+TEST(Reservations, are_settled_by_limit_and_an_error_that_is_found_late_changes_none) {
+  World world;
+  const Limit tokens = limit("1/s burst 10", 1);
+  const Limit requests{.rule = tokens.rule, .id = 2, .holding = {.by_actual = false}};
+  const Answer held = world.reserve(
+      {{.limit = &tokens, .key = "k", .cost = Cost{8}}, {.limit = &requests, .key = "k", .cost = Cost{2}}},
+      0s, 60s);
+  const auto left = [&] {
+    return std::to_string(world.check(tokens, 0).remaining) + " " +
+           std::to_string(world.check(requests, 0).remaining);
+  };
+  const auto settle = [&](Reservation asked) {
+    asked.id = held.id;
+    const Request request = world.ask(Verb::settle, {}, &asked);
+    return request.fault == Fault::none ? std::to_string(asked.wait.count()) : request.why;
+  };
+  EXPECT_EQ(left(), "2 8");
+  EXPECT_EQ(settle({.actuals = {{"tokens", {1}, 3}, {"requests", {2}, 41}}}),
+            "actual is 41, more than 4 times the burst of 10");
+  EXPECT_EQ(settle({.actuals = {{"tokens", {1}, 3}, {"other", {3}, 1}}}),
+            "actual: the reservation has charged nothing to 'other' that can be settled");
+  EXPECT_EQ(left(), "2 8");
+  EXPECT_EQ(settle({.actuals = {{"tokens", {1}, 3}}}), "0");
+  EXPECT_EQ(left(), "7 8");
+  EXPECT_EQ(settle({}), "-1");
+}
+
+TEST(Reservations, that_are_settled_without_an_actual_cost_what_was_charged) {
+  World world;
+  const Limit one{.rule = core::Rule::parse("1/s burst 10").value(), .holding = {.at_most = 4}};
+  const Answer held = world.reserve(one, 4, 0s, 60s);
+  EXPECT_FALSE(world.reserve(one, 4, 0s, 60s).granted);
+  Reservation settlement{.id = held.id};
+  EXPECT_EQ(world.ask(Verb::settle, {}, &settlement).fault, Fault::none);
+  EXPECT_EQ(world.check(one, 0).remaining, 6);
+  EXPECT_TRUE(world.reserve(one, 4, 0s, 60s).granted) << "its hold has ended";
+}
+
+TEST(Reservations, that_were_granted_without_a_hold_say_so) {
+  World world;
+  const Limit one = limit("1/s burst 1");
+  world.reserve(one, 1, 0s);
+  const Answer waits = world.reserve(one, 1, 10s);
+  Reservation settlement{.id = waits.id, .actual = 1};
+  const Request refused = world.ask(Verb::settle, {}, &settlement);
+  EXPECT_EQ(refused.fault, Fault::unsuitable);
+  EXPECT_EQ(refused.why, "the reservation was granted without a hold, so there is nothing to settle");
+  EXPECT_EQ(world.cancel(waits.id), 1U) << "nothing has changed";
+  EXPECT_EQ(world.settle(waits.id, 1), -1ns);
+}
+
 TEST(Reservations, cost_their_estimate_when_nobody_settles_them) {
   World world;
   const Limit one = limit("1/s burst 10");

@@ -15,6 +15,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/rule.hpp"
 #include "weir/decision.hpp"
@@ -33,6 +34,8 @@ struct Sharing {
 // What of a limit can be settled: charged what a reservation turned out to cost.
 struct Holding {
   bool settles = true;  // false: a settlement leaves this limit alone
+  // A settlement that names no limit says what it cost here; where none is so, at all that settle.
+  bool by_actual = true;
   // Of the units whose reservations may still be settled, at most that many at a time for each key.
   std::uint64_t at_most = ~std::uint64_t{0};
 };
@@ -98,6 +101,13 @@ enum class Verb : std::uint8_t {
 // The most checks that can be charged all or none. A reset may have any number of keys.
 constexpr std::size_t kMostChecks = 16;
 
+// What a reservation turned out to cost at one limit of the limits file.
+struct Actual {
+  std::string name;                   // for people
+  std::vector<std::uint64_t> limits;  // Limit::id of its windows
+  std::uint64_t units = 0;
+};
+
 // What the verbs about reservations ask beside the checks, and their answers. One or more that are enforced
 // and of a class that keeps something free (core::may_wait): as with a max_wait of 0.
 struct Reservation {
@@ -112,7 +122,10 @@ struct Reservation {
   // nobody can guess it. It dies with what it charged: by a reset of any of its keys, as far as that key
   // goes.
   std::string id{};
-  std::uint64_t actual = 0;  // asked by settle: the units that it cost
+  // Asked by settle: the units that it cost, in each limit's own (Holding::by_actual), or by limit, and then
+  // the others cost what they were charged, as all do when nothing is said.
+  std::optional<std::uint64_t> actual{};
+  std::vector<Actual> actuals{};
 
   // Answered.
   // By reserve, allowed: until the moment to act; denied: the shortest time after which the same request
@@ -175,8 +188,9 @@ class Store {
   // later, by on_answer. Requests that have a key of a limit in common are decided in the order in which they
   // came, within a batch and from one batch to the next; they need not be answered in that order. Exceptions:
   // a remembered denial is told at once; requests of several checks, looks and resets overtake checks that
-  // wait to be merged. Each decision is what its check would have been told alone; when the source is
-  // `remembered`, only the one that decides is known. A whole read buffer is one call.
+  // wait to be merged. Each decision is what its check would have been told alone, but that one
+  // which allows what others deny tells what is there without it; when the source is `remembered`, only the
+  // one that decides is known. A whole read buffer is one call.
   virtual void submit(std::span<Request* const> batch, Moment when) = 0;
 
   // The asker of a submitted request has gone: on_answer is not called, and the request is idle and the

@@ -13,6 +13,8 @@ using store::Verb;
 namespace {
 
 constexpr std::chrono::milliseconds kHiccup{10};
+// How long the first in line goes by limits that are no longer in force, at the longest.
+constexpr std::chrono::seconds kLookAgain{1};
 
 }  // namespace
 
@@ -30,22 +32,30 @@ struct AcquiringStore::Waiting final : Waiter, Queues::Place {
     Waiting& waiting;
   };
 
-  Waiting(AcquiringStore& its, Request& of)
+  Waiting(AcquiringStore& its, Request& of, Renew how)
       : Waiter([](Waiter& self) {
           auto& waiting = static_cast<Waiting&>(self);
           waiting.store.on_due(waiting);
         }),
         store(its),
         asker(&of),
+        renew(how),
         reservation(*of.reservation),
-        copies(of.checks.begin(), of.checks.end()),
         asked(*this) {
-    checks = asked.checks = copies;
+    take_checks();
     asked.verb = Verb::reserve;
     asked.reservation = &reservation;
     asked.patience = of.patience;
     owner = &its;
     number = its.house_.queues.next_number();
+  }
+
+  // Those that its asker has. It is in no line.
+  void take_checks() {
+    copies.assign(asker->checks.begin(), asker->checks.end());
+    checks = asked.checks = copies;
+    limits.clear();
+    texts.clear();
   }
 
   // One limit, and nothing else, has made it wait: the key of that line.
@@ -61,6 +71,13 @@ struct AcquiringStore::Waiting final : Waiter, Queues::Place {
     for (const store::Check& each : copies)
       shortest = std::min(shortest, each.limit->rule.quota.emission_interval());
     return now - moment <= std::max<nanoseconds>(shortest, kHiccup);
+  }
+
+  // The settlement of its reservation at nothing, whatever its limits are.
+  store::Reservation at_no_cost(std::string id) const {
+    store::Actual nothing;
+    for (const store::Check& each : copies) nothing.limits.push_back(each.limit->id);
+    return {.id = std::move(id), .actuals = {std::move(nothing)}};
   }
 
   bool is_asked() const { return asked.state == Request::State::submitted; }
@@ -88,6 +105,7 @@ struct AcquiringStore::Waiting final : Waiter, Queues::Place {
 
   AcquiringStore& store;
   Request* asker;  // null: it has gone
+  Renew renew;
   store::Reservation reservation;
   std::vector<store::Check> copies;
   std::vector<store::Limit> limits;
@@ -100,13 +118,14 @@ struct AcquiringStore::Waiting final : Waiter, Queues::Place {
   bool in_house = false;
   bool turned_away = false;  // the house is full, and others might have had it wait
   bool ended = false;
-  nanoseconds moment{0};  // to act; in line: when there would be room if nobody else came
+  bool looks_again = false;  // its timer is earlier than its turn
+  nanoseconds moment{0};     // to act; in line: when there would be room if nobody else came
 };
 
 // A reservation that is being given up.
 struct AcquiringStore::Leaving final : Request {
-  Leaving(AcquiringStore& its, std::string id, Verb how) : store(its) {
-    which.id = std::move(id);
+  Leaving(AcquiringStore& its, store::Reservation its_which, Verb how)
+      : store(its), which(std::move(its_which)) {
     verb = how;
     reservation = &which;
     on_answer = [](Request& request) {
@@ -140,15 +159,15 @@ AcquiringStore::~AcquiringStore() {
 void AcquiringStore::submit(std::span<Request* const> batch, store::Moment when) {
   for (Request* const each : batch) {
     if (each->verb == Verb::acquire) {
-      begin(*each, when);
+      acquire(*each, when, nullptr);
     } else {
       other_.submit({&each, 1}, when);
     }
   }
 }
 
-void AcquiringStore::begin(Request& request, store::Moment when) {
-  auto made = std::make_unique<Waiting>(*this, request);
+void AcquiringStore::acquire(Request& request, store::Moment when, Renew renew) {
+  auto made = std::make_unique<Waiting>(*this, request, renew);
   Waiting& waiting = *made;
   waiting_.emplace(waiting.number, std::move(made));
   request.state = Request::State::submitted;
@@ -246,10 +265,15 @@ void AcquiringStore::wait_for_moment(Waiting& waiting, nanoseconds since) {
   wait_until(waiting, waiting.moment);
 }
 
-// Of one in line, its timer: that of its turn, or of its deadline.
+// Of one in line, its timer: that of its turn, or of its deadline. The first looks for other limits, by which
+// its turn may come earlier.
 void AcquiringStore::settle_in(Waiting& waiting) {
   const Queues& queues = house_.queues;
-  wait_until(waiting, queues.is_first(waiting) ? queues.first_moment(waiting) : waiting.deadline);
+  const bool is_first = queues.is_first(waiting);
+  const nanoseconds turn = is_first ? queues.first_moment(waiting) : waiting.deadline;
+  const nanoseconds soon = clock_() + kLookAgain;
+  waiting.looks_again = is_first && waiting.renew != nullptr && soon < turn;
+  wait_until(waiting, waiting.looks_again ? soon : turn);
 }
 
 void AcquiringStore::on_first(std::uint64_t number) {
@@ -271,8 +295,9 @@ void AcquiringStore::take_turns() {
     const auto found = waiting_.find(number);
     if (found == waiting_.end()) continue;
     Waiting& waiting = *found->second;
-    if (waiting.queue != nullptr && !waiting.is_asked() && !waiting.ended)
-      waiters_.add(waiting, nanoseconds{0});
+    if (waiting.queue == nullptr || waiting.is_asked() || waiting.ended) continue;
+    waiting.looks_again = false;
+    waiters_.add(waiting, nanoseconds{0});
   }
 }
 
@@ -292,7 +317,7 @@ void AcquiringStore::on_due(Waiting& waiting) {
   if (waiting.queue != nullptr) return on_turn(waiting);
   store::Reservation& reservation = waiting.reservation;
   if (waiting.ended) {
-    give_up(std::exchange(reservation.id, {}), Verb::cancel);
+    give_up({.id = std::exchange(reservation.id, {})}, Verb::cancel);
     return deny(waiting, std::max(nanoseconds{1}, waiting.moment - clock_()));
   }
   if (const nanoseconds now = clock_(); acts_too_late(waiting, now)) return ask_again(waiting, now);
@@ -341,7 +366,7 @@ void AcquiringStore::look_at_lines(nanoseconds now) {
 void AcquiringStore::ask_again(Waiting& waiting, nanoseconds now) {
   store::Reservation& reservation = waiting.reservation;
   std::string before = std::exchange(reservation.id, {});
-  if (reservation.hold.count() > 0) give_up(std::move(before), Verb::settle);
+  if (reservation.hold.count() > 0) give_up(waiting.at_no_cost(std::move(before)), Verb::settle);
   reservation.max_wait = std::max(nanoseconds{0}, waiting.deadline - now);
   ask(waiting, {now, now});
 }
@@ -357,10 +382,34 @@ void AcquiringStore::on_turn(Waiting& waiting) {
   }
   if (now >= waiting.deadline && !is_first)
     return deny_in_line(waiting, queues.last_moment(waiting) - waiting.max_wait - now);
+  if (is_first && renewed(waiting, now)) return;
+  if (std::exchange(waiting.looks_again, false) && is_first) return settle_in(waiting);
   // One that came earlier may have joined the line since, or another line of its.
   if (!is_first || queues.join(waiting)) return settle_in(waiting);
   waiting.reservation.max_wait = std::max(nanoseconds{0}, waiting.deadline - now);
   ask(waiting, {now, now});
+}
+
+// It asks again, or is answered, if other limits are in force than it goes by.
+bool AcquiringStore::renewed(Waiting& waiting, nanoseconds now) {
+  if (waiting.renew == nullptr || !waiting.renew(*waiting.asker)) return false;
+  house_.queues.leave(waiting, false);
+  waiting.take_checks();
+  waiting.looks_again = false;
+  waiting.reservation.max_wait = std::max(nanoseconds{0}, waiting.deadline - now);
+  if (waiting.asker->fault == Fault::none && !waiting.copies.empty()) {
+    waiting.keep();
+    ask(waiting, {now, now});
+    return true;
+  }
+  waiting.asked.fault = waiting.asker->fault;
+  waiting.asked.why = waiting.asker->why;
+  waiting.asked.by = 0;
+  waiting.asked.charged = false;
+  waiting.reservation.id.clear();
+  waiting.reservation.wait = nanoseconds{0};
+  finish(waiting);
+  return true;
 }
 
 // Not charged. What remains is asked for: it was not asked, or long ago.
@@ -414,7 +463,7 @@ void AcquiringStore::cancel(Request& pending) {
   if (waiting.queue != nullptr) {
     house_.queues.leave(waiting, false);
   } else {
-    give_up(waiting.reservation.id, Verb::cancel);
+    give_up({.id = waiting.reservation.id}, Verb::cancel);
   }
   remove(waiting);
 }
@@ -452,12 +501,12 @@ void AcquiringStore::end_all_after(nanoseconds moment) {
 void AcquiringStore::take_back(Waiting& waiting) {
   store::Reservation& reservation = waiting.reservation;
   if (reservation.id.empty()) return other_.give_back(waiting.asked, clock_());
-  give_up(std::move(reservation.id), reservation.wait.count() > 0 ? Verb::cancel : Verb::settle);
+  if (reservation.wait.count() > 0) return give_up({.id = std::move(reservation.id)}, Verb::cancel);
+  give_up(waiting.at_no_cost(std::move(reservation.id)), Verb::settle);
 }
 
-// Settled, it has cost nothing.
-void AcquiringStore::give_up(std::string id, Verb verb) {
-  leaving_.push_back(std::make_unique<Leaving>(*this, std::move(id), verb));
+void AcquiringStore::give_up(store::Reservation which, Verb verb) {
+  leaving_.push_back(std::make_unique<Leaving>(*this, std::move(which), verb));
   Leaving& leaving = *leaving_.back();
   leaving.place = std::prev(leaving_.end());
   const nanoseconds now = clock_();

@@ -76,6 +76,11 @@ class AcquiringStore final : public store::Store, private Queues::Owner {
   AcquiringStore& operator=(const AcquiringStore&) = delete;
 
   void submit(std::span<store::Request* const> batch, store::Moment when) override;
+  // Of one that waits in line: fits it to the limits that are in force now, and says whether they are others.
+  // It then has other checks, or none and nobody denies it, or a fault.
+  using Renew = bool (*)(store::Request&);
+  // As submit(). Those who wait in line are renewed before they ask again.
+  void acquire(store::Request& request, store::Moment when, Renew renew);
   void cancel(store::Request& pending) override;
   void give_back(const store::Request& charged, nanoseconds now) override { other_.give_back(charged, now); }
 
@@ -92,7 +97,7 @@ class AcquiringStore final : public store::Store, private Queues::Owner {
   struct Waiting;
   struct Leaving;
 
-  void begin(store::Request& request, store::Moment when);
+  bool renewed(Waiting& waiting, nanoseconds now);
   void line_up(Waiting& waiting, nanoseconds now);
   void ask(Waiting& waiting, store::Moment when);
   void on_answered(Waiting& waiting, nanoseconds since);
@@ -112,7 +117,7 @@ class AcquiringStore final : public store::Store, private Queues::Owner {
   void deny_in_line(Waiting& waiting, nanoseconds wait);
   void finish(Waiting& waiting);
   void take_back(Waiting& waiting);
-  void give_up(std::string id, store::Verb verb);
+  void give_up(store::Reservation which, store::Verb verb);
   void remove(Waiting& waiting);
 
   store::Store& other_;

@@ -175,7 +175,12 @@ class Trace {
   std::string settle() {
     const std::size_t which = one();
     const std::uint64_t actual = chance_() % 4;
-    const auto wait = form_.reserved[which].settle_at(late(), actual);
+    std::optional<nanoseconds> wait;
+    try {
+      wait = form_.reserved[which].settle_at(late(), actual);
+    } catch (const std::invalid_argument&) {
+      EXPECT_FALSE(held_[which]) << "only what was granted without a hold is refused";
+    }
     for (Act& each : acts_) {
       if (wait && held_[which] && each.reserved == which) each.cost = std::min(each.cost, actual);
     }

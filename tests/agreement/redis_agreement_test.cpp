@@ -82,6 +82,8 @@ class Model {
     if (!all) {
       for (auto& [key, words] : words_before) words_[key] = words;
       for (auto& [key, log] : logs_before) logs_[key] = log;
+      for (std::size_t i = 0; i < asks.size(); ++i)
+        if (decisions[i].allowed()) decisions[i] = core::look(found(asks[i], now), decisions[i]);
     }
     return all;
   }
@@ -99,6 +101,14 @@ class Model {
   }
 
  private:
+  // What is there.
+  Decision found(const Ask& ask, nanoseconds now) {
+    if (ask.rule->algorithm != Algorithm::sliding_window_log)
+      return decide(*ask.rule, words_[std::string(ask.key)], now, Cost{0}).decision();
+    Log& log = logs_[std::string(ask.key)];
+    return core::sliding_window_log::decide(ask.rule->quota, log.state, log.ring, now, Cost{0});
+  }
+
   struct Log {
     core::sliding_window_log::State state;
     std::vector<core::sliding_window_log::Entry> ring{static_cast<std::size_t>(kMostLog) + 1};

@@ -40,6 +40,7 @@ class RedisKnowledge : public testing::Test {
     Source source;
     Fault fault;
     std::uint64_t given_back;
+    std::string why{};
   };
 
   void SetUp() override {
@@ -59,8 +60,9 @@ class RedisKnowledge : public testing::Test {
     for (int ms = 0; ms < 200 && request.state != Request::State::answered; ++ms) world_->advance(1ms);
     EXPECT_EQ(request.state, Request::State::answered);
     const bool decided = !checks.empty() && request.fault == Fault::none;
-    return {request.charged, reservation.id, reservation.wait,      decided ? request.decision() : Decision{},
-            request.source,  request.fault,  reservation.given_back};
+    return {
+        request.charged, reservation.id, reservation.wait,       decided ? request.decision() : Decision{},
+        request.source,  request.fault,  reservation.given_back, request.why};
   }
   Answer check(const store::Limit& limit, std::uint64_t cost = 1) {
     return ask(Verb::check, {{.limit = &limit, .key = "k", .cost = Cost{cost}}});
@@ -107,6 +109,46 @@ TEST_F(RedisKnowledge, a_cancel_and_a_settlement_forget_what_was_denied) {
     EXPECT_EQ(after.source, Source::store);
     EXPECT_LT(after.decision.retry_after.value_or(0s), remembered.decision.retry_after.value_or(0s));
   }
+}
+
+// As the embedded store (store/reservations_test.cpp).
+TEST_F(RedisKnowledge, what_was_held_is_settled_by_limit_or_at_what_was_charged) {
+  const store::Limit tokens{.rule = {Quota::per(1, 1h).with_burst(10)}, .id = 1, .name = "tokens"};
+  const store::Limit requests{
+      .rule = tokens.rule, .id = 2, .name = "requests", .holding = {.by_actual = false}};
+  const auto both = [&](std::uint64_t cost) {
+    return std::vector<Check>{{.limit = &tokens, .key = "k", .cost = Cost{4 * cost}, .colocate = "k"},
+                              {.limit = &requests, .key = "k", .cost = Cost{cost}, .colocate = "k"}};
+  };
+  const auto left = [&] {
+    std::string text;
+    for (const store::Limit* each : {&tokens, &requests})
+      text += std::to_string(ask(Verb::look, {{.limit = each, .key = "k", .cost = Cost{0}, .colocate = "k"}})
+                                 .decision.remaining) +
+              " ";
+    return text;
+  };
+  const auto settled = [&](store::Reservation asked) {
+    ask(Verb::reset, both(1));
+    asked.id = ask(Verb::reserve, both(2), {.hold = 60s}).id;
+    EXPECT_EQ(left(), "2 8 ");
+    const Answer answer = ask(Verb::settle, {}, asked);
+    return (answer.fault == Fault::none ? "" : answer.why + ": ") + left();
+  };
+  EXPECT_EQ(settled({.actual = 3}), "7 8 ") << "an actual is for the tokens alone";
+  EXPECT_EQ(settled({}), "2 8 ");
+  EXPECT_EQ(settled({.actuals = {{"requests", {2}, 1}}}), "2 9 ");
+  EXPECT_EQ(settled({.actuals = {{"tokens", {1}, 3}, {"requests", {2}, 41}}}),
+            "actual is 41, more than 4 times the burst of 10: 2 8 ");
+  EXPECT_EQ(settled({.actuals = {{"other", {3}, 1}}}),
+            "actual: the reservation has charged nothing to 'other' that can be settled: 2 8 ");
+  const Answer waits = reserve({.rule = {Quota::per(1, 1s).with_burst(1)}}, 60s, 0s, 1);
+  EXPECT_TRUE(waits.granted);
+  const Answer next = reserve({.rule = {Quota::per(1, 1s).with_burst(1)}}, 60s, 0s, 1);
+  const Answer refused = ask(Verb::settle, {}, {.id = next.id, .actual = 1});
+  EXPECT_EQ(refused.fault, Fault::unsuitable);
+  EXPECT_EQ(refused.why, "the reservation was granted without a hold, so there is nothing to settle");
+  EXPECT_EQ(ask(Verb::cancel, {}, {.id = next.id}).given_back, 1U);
 }
 
 TEST_F(RedisKnowledge, no_time_is_told_for_what_never_passes) {

@@ -41,7 +41,8 @@ struct Asked {
   std::int64_t max_wait = 0;
   std::int64_t hold = 0;
   std::size_t id = 0;
-  std::uint64_t actual = 0;
+  std::optional<std::uint64_t> actual{};
+  std::vector<store::Actual> actuals{};
 };
 
 std::string told(const Decision& each) {
@@ -53,6 +54,7 @@ std::string told(const Decision& each) {
 
 // What came of it, all that an asker can see.
 struct Answer {
+  bool failed = false;
   bool granted = false;
   bool has_id = false;
   std::int64_t wait = 0;
@@ -66,8 +68,10 @@ class Subject {
 
   Answer ask(const Asked& asked, std::size_t process) {
     std::vector<Check> checks = asked.checks;
-    store::Reservation reservation{
-        .max_wait = nanoseconds{asked.max_wait}, .hold = nanoseconds{asked.hold}, .actual = asked.actual};
+    store::Reservation reservation{.max_wait = nanoseconds{asked.max_wait},
+                                   .hold = nanoseconds{asked.hold},
+                                   .actual = asked.actual,
+                                   .actuals = asked.actuals};
     const bool undoes = asked.verb == Verb::cancel || asked.verb == Verb::settle;
     if (undoes) reservation.id = ids_.at(asked.id);
     Request request{.checks = checks, .verb = asked.verb, .reservation = &reservation};
@@ -76,7 +80,8 @@ class Subject {
     EXPECT_EQ(request.state, Request::State::answered);
     Answer answer;
     answer.text = "fault " + std::to_string(static_cast<int>(request.fault)) + " " + request.why;
-    if (request.fault != Fault::none) return answer;
+    answer.failed = request.fault != Fault::none;
+    if (answer.failed) return answer;
     // How many it has forgotten is not compared: by this time no key expires in Redis.
     if (asked.verb == Verb::cancel) answer.text += " back " + std::to_string(reservation.given_back);
     if (asked.verb == Verb::settle || asked.verb == Verb::reserve) {
@@ -251,7 +256,10 @@ class Trace {
     const std::size_t process = chance_() % kProcesses;
     said += std::to_string(now_) + ": verb " + std::to_string(static_cast<int>(asked.verb)) + " max_wait " +
             std::to_string(asked.max_wait) + " hold " + std::to_string(asked.hold) + " id " +
-            std::to_string(asked.id - first_id_) + " actual " + std::to_string(asked.actual);
+            std::to_string(asked.id - first_id_) + " actual " +
+            (asked.actual ? std::to_string(*asked.actual) : "unsaid");
+    for (const store::Actual& each : asked.actuals)
+      said += " " + each.name + "=" + std::to_string(each.units);
     for (std::size_t i = 0; i < asked.checks.size(); ++i)
       said += ", " + std::to_string(asked.checks[i].cost.units) + " of " +
               std::string(asked.checks[i].limit->name) + (asked.checks[i].shadow ? " shadow" : "") +
@@ -282,13 +290,24 @@ class Trace {
   // It has acted, or will, with what it turned out to cost; what it cost more nobody was asked for.
   void settle(Asked& asked) {
     asked.verb = Verb::settle;
-    asked.actual = static_cast<std::uint64_t>(chance_.up_to(chance_.up_to(9) == 0 ? 30 : 3));
-    if (ask(asked).wait < 0 || !held_.contains(asked.id)) return;
-    for (auto& of_limit : accounts_)
-      for (Account& each : of_limit)
+    const std::int64_t how = chance_.up_to(5);
+    const auto units = static_cast<std::uint64_t>(chance_.up_to(chance_.up_to(9) == 0 ? 30 : 3));
+    const std::size_t named = any();
+    if (how == 0) {  // what was charged
+    } else if (how < 3) {
+      asked.actuals.push_back({std::string(limits_[named].name), {limits_[named].id}, units});
+    } else {
+      asked.actual = units;
+    }
+    const Answer answer = ask(asked);
+    if (answer.failed || answer.wait < 0 || how == 0 || !held_.contains(asked.id)) return;
+    for (std::size_t i = 0; i < accounts_.size(); ++i) {
+      if (how < 3 && i != named) continue;
+      for (Account& each : accounts_[i])
         for (auto& act : each.acts)
           if (each.settles && act.id == asked.id)
-            act.charged = std::min(act.charged, static_cast<std::int64_t>(asked.actual) * each.interval);
+            act.charged = std::min(act.charged, static_cast<std::int64_t>(units) * each.interval);
+    }
   }
   // What was granted before it is forgotten, and with it what it promised.
   void reset(Asked& asked) {

@@ -59,10 +59,15 @@ class Reserving {
     submit({}, store::Verb::cancel, &reservation, now);
     return reservation.given_back;
   }
+  // -2: it was granted without a hold.
   std::int64_t settle(const std::string& id, std::uint64_t actual, std::int64_t now) {
     store::Reservation reservation{.id = id, .actual = actual};
-    submit({}, store::Verb::settle, &reservation, now);
-    return reservation.wait.count();
+    store::Request request{.verb = store::Verb::settle, .reservation = &reservation};
+    store::Request* const batch[] = {&request};
+    store_.submit(batch, {nanoseconds{now}, nanoseconds{now}});
+    if (request.fault == Fault::none) return reservation.wait.count();
+    EXPECT_EQ(request.why, "the reservation was granted without a hold, so there is nothing to settle");
+    return -2;
   }
 
  private:

@@ -83,14 +83,15 @@ class Timetable {
     return cost;
   }
 
-  // Until one more unit is admitted; -1: there is no such reservation.
+  // Until one more unit is admitted; -1: there is no such reservation; -2: it was granted without a hold.
   std::int64_t settle(std::int64_t now, int id, std::int64_t actual) {
     const auto row = find(id);
     if (row == rows_.end() || row->until <= now) return -1;
+    if (!row->held) return -2;
     row->id = 0;
     if (actual > row->cost) {
       rows_.push_back({.moment = now, .ticks = (actual - row->cost) * limit_.interval, .debt = true});
-    } else if (row->held) {
+    } else {
       settle_for_less(now, row, actual);
     }
     return first_moment(now, 1) - now;

@@ -44,6 +44,29 @@ void when_one_is_not_allowed_none_is_charged(Trial& trial) {
   }
 }
 
+// Those that would have allowed a request that another denies say what is there: nothing was charged.
+void a_denied_request_tells_of_the_others_what_is_so(Trial& trial) {
+  const Limit wide = trial.limit("5/h", 1);
+  const Limit narrow = trial.limit("2/h", 2);
+  for (const std::size_t bad : {0U, 1U, 2U}) {
+    const std::string run = std::to_string(bad) + ":";
+    std::vector<Part> parts;
+    for (std::size_t i = 0; i < 3; ++i) parts.push_back({wide, run + std::to_string(i), 2});
+    parts[bad].limit = narrow;
+    for (const Part& part : parts) trial.ask(part.limit, part.key);
+    Question question(parts);
+    trial.ask(question);
+    trial.expect(question.decision().verdict == Verdict::denied, run + " is denied");
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      const Decision& told = question.checks[i].decision;
+      trial.equal(told.remaining, i == bad ? 1 : 4, run + " remaining of " + parts[i].key);
+      if (i != bad) trial.expect(told.verdict == Verdict::allowed, run + " verdict of " + parts[i].key);
+      if (i != bad) trial.expect(told.reset_after <= 12min, run + " reset_after of " + parts[i].key);
+    }
+    if (!trial.violations.empty()) return;
+  }
+}
+
 void when_all_are_allowed_all_are_charged(Trial& trial) {
   const Limit limit = trial.limit("5/h", 1);
   for (std::size_t size = 1; size <= kMostChecks; ++size) {
@@ -68,14 +91,14 @@ void the_most_severe_check_decides(Trial& trial) {
     std::size_t by;
   };
   const Row rows[] = {
-      {{{"9/h", 1}, {"5/h", 1}, {"7/h", 1}}, 1},              // least left
-      {{{"5/h", 1}, {"5/h", 1}}, 0},                          // alike
-      {{{"2/h", 1}, {"3/h", 3}, {"9/h", 1}}, 1},              // denied over allowed
-      {{{"2/h", 2}, {"2/d", 2}, {"2/h", 2}}, 1},              // the longer wait
-      {{{"2/d", 2}, {"2/h", 2}, {"2/d", 2}}, 0},              // the first of those that wait longest
-      {{{"2/d", 2}, {"9/h", 10}, {"9/h", 1}}, 1},             // never over denied
-      {{{"9/h", 1}, {"2/h", 2}, {"3/d", 4}, {"2/h", 3}}, 3},  // the never with the least left
-      {{{"9/h", 0}, {"5/h", 0}}, 1},                          // looks
+      {{{"9/h", 1}, {"5/h", 1}, {"7/h", 1}}, 1},               // least left
+      {{{"5/h", 1}, {"5/h", 1}}, 0},                           // alike
+      {{{"2/h", 1}, {"3/h", 3}, {"9/h", 1}}, 1},               // denied over allowed
+      {{{"2/h", 2}, {"2/d", 2}, {"2/h", 2}}, 1},               // the longer wait
+      {{{"2/d", 2}, {"2/h", 2}, {"2/d", 2}}, 0},               // the first of those that wait longest
+      {{{"2/d", 2}, {"9/h", 10}, {"9/h", 1}}, 1},              // never over denied
+      {{{"9/h", 1}, {"2/h", 2}, {"9/d", 10}, {"2/h", 3}}, 2},  // the first never, whatever is left
+      {{{"9/h", 0}, {"5/h", 0}}, 1},                           // looks
       {{{"9/h", 9}, {"5/h", 0}}, 0},  // a look decides nothing that is denied elsewhere
   };
   for (const Row& row : rows) {
@@ -140,12 +163,14 @@ void a_refused_algorithm_charges_nothing_of_its_request(Trial& trial) {
 }  // namespace
 
 std::vector<Property> all_or_none_properties() {
-  return {{"when_one_is_not_allowed_none_is_charged", when_one_is_not_allowed_none_is_charged},
-          {"when_all_are_allowed_all_are_charged", when_all_are_allowed_all_are_charged},
-          {"the_most_severe_check_decides", the_most_severe_check_decides},
-          {"each_check_is_told_what_it_would_be_told_alone", each_check_is_told_what_it_would_be_told_alone},
-          {"a_refused_algorithm_charges_nothing_of_its_request",
-           a_refused_algorithm_charges_nothing_of_its_request}};
+  return {
+      {"when_one_is_not_allowed_none_is_charged", when_one_is_not_allowed_none_is_charged},
+      {"a_denied_request_tells_of_the_others_what_is_so", a_denied_request_tells_of_the_others_what_is_so},
+      {"when_all_are_allowed_all_are_charged", when_all_are_allowed_all_are_charged},
+      {"the_most_severe_check_decides", the_most_severe_check_decides},
+      {"each_check_is_told_what_it_would_be_told_alone", each_check_is_told_what_it_would_be_told_alone},
+      {"a_refused_algorithm_charges_nothing_of_its_request",
+       a_refused_algorithm_charges_nothing_of_its_request}};
 }
 
 }  // namespace weir::store::conformance

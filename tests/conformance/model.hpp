@@ -13,10 +13,11 @@ namespace weir::inline v0_1::store::conformance {
 
 class Model {
  public:
-  // One decision for each part: what it would be told alone. Charged all or none that are enforced, and of
-  // the others those that allow.
+  // One decision for each part: what it would be told alone; of one that allows what others deny, what is
+  // there without it. Charged all or none that are enforced, and of the others those that allow.
   std::vector<Decision> ask(const std::vector<Part>& parts, nanoseconds now, bool look = false) {
     std::vector<Decision> decisions;
+    std::vector<Decision> found;
     std::vector<Subject> after;
     bool all = true;
     for (const Part& part : parts) {
@@ -28,16 +29,15 @@ class Model {
       Subject before = subject;
       const Decision decision = subject.ask(now.count(), part.cost);
       decisions.push_back(decision);
-      if (look) {
-        decisions.back() = before.ask(now.count(), 0);
-        decisions.back().verdict = decision.verdict;
-        decisions.back().retry_after = decision.retry_after;
-      }
+      found.push_back(before.ask(now.count(), 0));
+      found.back().verdict = decision.verdict;
+      found.back().retry_after = decision.retry_after;
       after.push_back(std::move(subject));
       all = all && (part.shadow || decision.allowed());
     }
-    for (std::size_t i = 0; i < parts.size() && !look; ++i) {
-      if (all) states_.insert_or_assign({parts[i].limit.id, parts[i].key}, std::move(after[i]));
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      if (look || (!all && decisions[i].allowed())) decisions[i] = found[i];
+      if (all && !look) states_.insert_or_assign({parts[i].limit.id, parts[i].key}, std::move(after[i]));
     }
     return decisions;
   }

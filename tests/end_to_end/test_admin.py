@@ -90,6 +90,7 @@ class Admin(unittest.TestCase):
         self.assertEqual(seen['weir_fallback_total{limit="user",cause="connection"}'], 7)
         self.assertEqual(seen['weir_limit_rate{limit="user",window="1s"}'], 10)
         self.assertEqual(seen['weir_limit_burst{limit="user",window="1s"}'], 3)
+        self.assertEqual(seen['weir_limit_burst{limit="plan",window="1min"}'], 10, "as fields call it")
         self.assertEqual(seen["weir_store_up"], 0)
         self.assertGreaterEqual(seen['weir_decision_seconds_count{protocol="resp"}'], 9)
 

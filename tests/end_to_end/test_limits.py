@@ -71,7 +71,9 @@ class TestVerbs(OneServerWithLimits):
             (f"WEIR.CHECK {t} user=2 path=/v1/search/deeper", [0, 20, 4, -1, 96000, b"search"]),
             (f"WEIR.LOOK {t} user=2 path=/v1/search/deeper", [1, 20, 4, 36000, 96000, b"search"]),
             (f"WEIR.CHECK {t} user=2 path=/v1/search/deeper", [1, 20, 4, 36000, 96000, b"search"]),
-            (f"WEIR.CHECK COST 41 {t} user=3", [1, 20, 4, -1, 96000, b"search"]),
+            # Of those that never pass, the first in the order of the route.
+            (f"WEIR.CHECK COST 41 {t} user=3", [1, 40, 40, -1, 0, b"user"]),
+            (f"WEIR.CHECK COST 21 {t} user=3", [1, 20, 4, -1, 96000, b"search"]),
             (f"WEIR.LOOK {t} user=2", [0, 20, 4, -1, 96000, b"search"]),
             (f"WEIR.CHECK COST 0 {t} user=2", [0, 20, 4, -1, 96000, b"search"]),
             (f"WEIR.CHECK path=/healthz {t}", [0, -1, -1, -1, 0, b""]),
@@ -132,14 +134,28 @@ class TestVerbs(OneServerWithLimits):
             (b"ip", b"", b"", -1, b"exempt"),
             (b"tenant", b"1s", b"400/s burst 800", 21, b"allowed"),
             (b"tenant", b"1d", b"5000000/d", 21, b"allowed"),
-            (b"user", b"1m", b"20/min burst 40", -1, b"allowed"),
-            (b"search", b"1m", b"10/min burst 20", -1, b"allowed")])
+            (b"user", b"1min", b"20/min burst 40", -1, b"allowed"),
+            (b"search", b"1min", b"10/min burst 20", -1, b"allowed")])
         self.assertEqual(rows[5]["key"], b"tenant=globex user=u")
+        by_cost = self.ask("WEIR.EXPLAIN COST search=7,tenant=0 tenant=globex user=u")
+        self.assertEqual(fields(by_cost[-1])["remaining"], 20)
         self.assertEqual(rows[5]["remaining"], 40)
         self.assertEqual(self.ask("WEIR.LOOK tenant=globex user=u")[2], 20, "nothing was charged")
         self.assertEqual(self.ask("WEIR.EXPLAIN path=/healthz"), [[b"route", 25, b"class", b"default"]])
         denied = self.ask("WEIR.EXPLAIN ip=203.0.113.1")
         self.assertEqual([fields(r)["verdict"] for r in denied[1:]], [b"allowed", b"denied"] + [b"skipped"] * 3)
+
+    def test_an_attribute_that_the_file_does_not_name_is_an_error(self):
+        text = "version: 1\nattributes: [user]\nlimits: { user: { by: [user], rate: 9/min, required: true } }\n"
+        with Limits(text) as limits, Server("--limits", limits.path_of) as server, server.client() as client:
+            for verb in ("WEIR.CHECK", "WEIR.LOOK", "WEIR.EXPLAIN", "WEIR.RESERVE AS", "WEIR.ACQUIRE MAXWAIT 0 AS",
+                         "WEIR.RESET AS"):
+                self.assertEqual(client.ask(*verb.split(), "usr=1"), Error("ERR unknown attribute 'usr'; did you mean user?"))
+            self.assertEqual(client.ask("WEIR.CHECK", "user=1", "path=/x")[0], 0)
+            # Without routes there is no line to name.
+            answer = client.ask("WEIR.EXPLAIN", "user=1")
+            self.assertEqual(answer[0], [b"route", -1, b"class", b""])
+            self.assertEqual(fields(answer[1])["window"], b"1min")
 
     def test_reset_as(self):
         t = self.tenant
@@ -165,7 +181,7 @@ class TestVerbs(OneServerWithLimits):
             ("WEIR.CHECK COST 1 COST 2 user=1", "ERR COST is given twice"),
             ("WEIR.CHECK COST 1000000000000000000 tenant=t path=/v1/search/deep",
              "ERR limits.search.cost: 1000000000000000000 x 10 is above 9223372036854775807"),
-            ("WEIR.RESET AS LIMIT nosuch user=1", "ERR unknown limit 'nosuch'"),
+            ("WEIR.RESET AS LIMIT nosuch user=1", "ERR unknown limit 'nosuch'; known: edge, ip, tenant, user, search"),
             ("WEIR.RESET AS LIMIT user user=1", "ERR limits.user: the request has no attribute 'tenant'"),
             ("WEIR.RESET a b", "ERR wrong number of arguments for 'weir.reset' command"),
             ("WEIR.CONFIG SET", "ERR unknown subcommand 'set'"),

@@ -14,7 +14,7 @@ classes: [critical, default, bulk]
 limits:
   tenant: { by: [tenant], rate: 100/s burst 1200, leave: { default: 0%, bulk: 50% } }
   api:    { by: [tenant, api], rate: 1/s burst 1, max_wait: 5s }
-  tokens: { by: [tenant, model], rate: 1/min burst 1000, max_wait: 20s, hold: { estimate: 400, ttl: 60s, at_most: 50% } }
+  tokens: { by: [tenant, model], rate: 1/min burst 1000, max_wait: 10s, hold: { estimate: 400, ttl: 60s, at_most: 50% } }
 """
 
 
@@ -159,6 +159,41 @@ class TestFile(OneServerWithLimits):
                              Error("ERR HOLD: '86400000' is not an integer from 1 to 60000"))
         self.assertEqual(self.ask("WEIR.RESERVE HOLD 60000 AS %s model=m" % self.tenant)[0], 0)
 
+    def test_a_request_says_what_it_costs_by_limit_and_so_does_its_settlement(self):
+        self.assertEqual(self.ask("WEIR.CHECK COST tokens=150,api=0 %s model=m api=x" % self.tenant)[:3], [0, 1, 1])
+        self.assertEqual(self.ask("WEIR.LOOK COST 0 %s model=m" % self.tenant)[2], 850)
+        held = self.ask("WEIR.RESERVE COST tokens=200 AS %s model=m" % self.tenant)
+        self.assertEqual((held[0], held[2]), (0, 650))
+        settle = "WEIR.SETTLE %s " % held[5].decode()
+        for actual, error in (("tenant=1", "limit 'tenant' has no hold, so there is nothing to settle"),
+                              ("tokns=1", "unknown limit 'tokns'; did you mean tokens?"),
+                              ("tokens=1,tokens=2", "the cost of 'tokens' is given twice"),
+                              ("tokens=", "'' of 'tokens' is not an integer from 0 to 9223372036854775807")):
+            self.assertEqual(self.ask(settle + actual), Error("ERR actual: " + error))
+        self.assertEqual(self.ask(settle + "tokens=4001"),
+                         Error("ERR actual is 4001, more than 4 times the burst of 1000"))
+        self.assertEqual([self.ask(settle + "tokens=50"), self.ask(settle)], [0, -1])
+        self.assertEqual(self.ask("WEIR.LOOK COST 0 %s model=m" % self.tenant)[2], 800)
+        held = self.ask("WEIR.RESERVE AS %s model=m" % self.tenant)
+        self.assertEqual(self.ask("WEIR.SETTLE " + held[5].decode()), 0)
+        self.assertEqual(self.ask("WEIR.LOOK COST 0 %s model=m" % self.tenant)[2], 400)
+        for words in ("WEIR.THROTTLE COST tokens=1 k 1/s", "WEIR.RESERVE COST tokens=1 k 1/s",
+                      "WEIR.ACQUIRE MAXWAIT 0 COST tokens=1 KEYS k 1/s"):
+            self.assertEqual(self.ask(words), Error("ERR COST by name is for limits of the limits file; of rules, each key "
+                                                    "costs the same"))
+        self.assertEqual(self.ask("WEIR.CHECK COST tokns=1 " + self.tenant),
+                         Error("ERR unknown limit 'tokns'; did you mean tokens?"))
+        self.assertEqual(self.ask("WEIR.CHECK COST tokens=x " + self.tenant),
+                         Error("ERR COST: 'x' of 'tokens' is not an integer from 0 to 9223372036854775807"))
+        self.assertEqual(self.ask("WEIR.SETTLE a 1 2"), Error("ERR wrong number of arguments for 'weir.settle' command"))
+
+    def test_what_was_granted_without_a_hold_cannot_be_settled(self):
+        self.ask("WEIR.RESERVE AS %s api=x" % self.tenant)
+        waits = self.ask("WEIR.RESERVE MAXWAIT 5000 AS %s api=x" % self.tenant)
+        self.assertEqual(self.ask("WEIR.SETTLE %s 1" % waits[5].decode()),
+                         Error("ERR the reservation was granted without a hold, so there is nothing to settle"))
+        self.assertEqual(self.ask("WEIR.CANCEL " + waits[5].decode()), 1)
+
     def test_a_check_takes_the_estimate_too(self):
         for _ in range(2):
             self.assertEqual(self.ask("WEIR.CHECK %s model=m" % self.tenant)[0], 0)
@@ -176,6 +211,7 @@ class TestFile(OneServerWithLimits):
 
 
 class TestReload(OneServerWithLimits):
+    flags = ("--http", "127.0.0.1:0")
     limits = "version: 1\nlimits: { api: { by: [api], rate: 60/min burst 1, max_wait: 10s } }\n"
 
     def test_new_numbers_act_on_all_who_come_after_them(self):
@@ -209,11 +245,56 @@ class TestReload(OneServerWithLimits):
         self.assertEqual(self.client.reply()[0], 0)
         self.assertLess(time.monotonic() - began, 10)
 
+    # Of a class that is not charged ahead, and stands in line.
+    line = ("version: 1\nclasses: [critical, default, bulk]\nlimits:\n  api: { by: [api], rate: RATE, max_wait: 60s, "
+            "leave: { default: 0%, bulk: 50% } }\n")
+
+    def test_one_that_stands_in_line_goes_by_the_limits_in_force(self):
+        self.write(self.line.replace("RATE", "1/min burst 2"))
+        words = "WEIR.ACQUIRE MAXWAIT %d CLASS bulk AS api=%s"
+        self.assertEqual(self.ask(words % (0, "line-1"))[0], 0)
+        began = time.monotonic()
+        self.client.send(*(words % (60_000, "line-1")).split())
+        asks = http.client.HTTPConnection("127.0.0.1", self.server.ports[1], timeout=60)
+        self.addCleanup(asks.close)
+        with self.server.client() as other:
+            self.assertEqual(other.ask("WEIR.CHECK", "CLASS", "bulk", "api=line-2")[0], 0)
+            asks.request("POST", "/v1/acquire",
+                         json.dumps({"attributes": {"api": "line-2"}, "class": "bulk", "max_wait": 60}))
+            until(lambda: other.ask("CLIENT", "LIST").count(b" flags=b ") == 2, "both wait")
+        self.write(self.line.replace("RATE", "1000/s burst 2"))
+        granted = self.client.reply()
+        self.assertEqual(granted[:2], [0, 2])
+        answer = asks.getresponse()
+        self.assertEqual((answer.status, json.loads(answer.read())["allowed"]), (200, True))
+        self.assertLess(time.monotonic() - began, 30)
+
+    def test_one_that_stands_in_line_is_told_what_it_no_longer_may(self):
+        self.write(self.line.replace("RATE", "1/min burst 2"))
+        words = "WEIR.ACQUIRE MAXWAIT %d CLASS bulk AS api=line-3"
+        self.assertEqual(self.ask(words % 0)[0], 0)
+        self.client.send(*(words % 60_000).split())
+        with self.server.client() as other:
+            until(lambda: b" flags=b " in other.ask("CLIENT", "LIST"), "it waits")
+        self.write(self.limits)
+        self.assertEqual(self.client.reply(), Error("ERR class 'bulk': the limits file has no classes"))
+
     def write(self, text):
         with open(self.file, "w", encoding="utf-8") as file:
             file.write(text)
         with self.server.client() as other:
             self.assertEqual(other.ask("WEIR.CONFIG", "RELOAD"), "OK")
+
+    def test_a_max_wait_above_the_servers_is_refused(self):
+        with open(self.file, "w", encoding="utf-8") as file:
+            file.write(self.limits.replace("10s", "10min"))
+        error = ("%s:2:%d: limits.api.max_wait: '10m' is above --max-wait 1m, the longest that the server lets anybody wait; "
+                 "it does not start with such a file" % (self.file, self.limits.splitlines()[1].index("10s") + 1))
+        with self.server.client() as other:
+            self.assertEqual(other.ask("WEIR.CONFIG", "CHECK"), [error.encode()])
+            self.assertEqual(other.ask("WEIR.CONFIG", "RELOAD"), Error("ERR " + error))
+        code, _, errors = weir("serve", "--resp", "127.0.0.1:0", "--limits", self.file)
+        self.assertEqual((code, error in errors), (2, True), errors)
 
 
 class TestHttp(OneServerWithLimits):
@@ -245,10 +326,30 @@ class TestHttp(OneServerWithLimits):
 
     def test_the_file_can_be_explained_with_and_without_a_cost(self):
         words = ("explain", self.file, "tenant=a", "model=m", "--json")
-        for more, cost in (((), 400), (("--cost", "1"), 1)):
+        for more, cost in (((), 400), (("--cost", "1"), 1), (("--cost", "tokens=7"), 7)):
             code, out, _ = weir(*words, *more)
             self.assertEqual((code, [each["cost"] for each in json.loads(out)["checks"] if each["limit"] == "tokens"]),
                              (0, [cost]))
+
+    def test_costs_by_limit(self):
+        tenant = {"tenant": self.id(), "model": "m"}
+        _, _, held = self.ask("reserve", attributes=tenant, cost={"tokens": 300, "api": 7})
+        self.assertEqual((held["allowed"], held["remaining"]), (True, 700))
+        pointed = lambda answer: [(each["pointer"], each["detail"]) for each in answer[2]["errors"]]
+        self.assertEqual(pointed(self.ask("check", attributes=tenant, cost={"tokns": 1, "tokens": -1})), [
+            ("/cost/tokns", "unknown limit 'tokns'; did you mean tokens?"),
+            ("/cost/tokens", "must be an integer from 0 to 9223372036854775807")])
+        self.assertEqual(pointed(self.ask("check", key="k", limit="1/s", cost={"tokens": 1})),
+                         [("/cost", "by limit is only for 'attributes'")])
+        self.assertEqual(pointed(self.ask("settle", id=held["id"], actual={"tenant": 1})),
+                         [("/actual", "limit 'tenant' has no hold, so there is nothing to settle")])
+        self.assertEqual(pointed(self.ask("settle", id=held["id"], actual="many")),
+                         [("/actual", "must be an integer from 0 to 9223372036854775807")])
+        self.assertEqual(self.ask("settle", id=held["id"], actual={"tokens": 100})[::2], (200, {"wait": 0}))
+        self.assertEqual(self.ask("look", attributes=tenant, cost=0)[2]["remaining"], 900)
+        _, _, held = self.ask("reserve", attributes=tenant)
+        self.assertEqual(self.ask("settle", id=held["id"])[::2], (200, {"wait": 0}))
+        self.assertEqual(self.ask("look", attributes=tenant, cost=0)[2]["remaining"], 500)
 
     def test_the_other_protocol_can_cancel_and_settle(self):
         with self.server.client() as client:
@@ -285,7 +386,7 @@ class TestHttp(OneServerWithLimits):
              [("/max_wait", "must be a number of seconds from 0 to 60"), ("/hold", "must be a number of seconds from 0 to 86400")]),
             ("cancel", {}, [("/id", "missing")]),
             ("cancel", {"id": 5}, [("/id", "must be a text")]),
-            ("settle", {"id": "x"}, [("/actual", "missing")]),
+            ("settle", {}, [("/id", "missing")]),
             ("settle", {"actual": -1}, [("/id", "missing"), ("/actual", number)]),
             ("settle", {"id": "x", "actual": 1, "cost": 1}, [("/cost", "unknown member; known are id, actual")]),
         ):

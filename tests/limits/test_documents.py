@@ -50,7 +50,7 @@ class Documents(unittest.TestCase):
 
     def test_the_reference_has_a_row_for_every_rule(self):
         rules = PAGE[PAGE.index("## What is refused"):]
-        self.assertEqual([int(number) for number in re.findall(r"(?m)^\| (\d+) \|", rules)], list(range(1, 31)))
+        self.assertEqual([int(number) for number in re.findall(r"(?m)^\| (\d+) \|", rules)], list(range(1, 34)))
 
 
 WRONG = "version: 1\nlimits:\n  user: { by: [user], raet: 20/s }\n"
@@ -60,7 +60,9 @@ DOUBTFUL = "version: 1\nlimits:\n  user: { by: [user], rate: 20/s, shadow: true 
 
 class Lint(unittest.TestCase):
     def test_exit_codes(self):
-        warning = "<stdin>:3:43: warning: limits.user.shadow: has no end; write until 2026-12-01\n"
+        warning = ("<stdin>:1:1: note: attributes: missing; with attributes: [user] a request that misspells one is an "
+                   "error, and does not pass unlimited\n"
+                   "<stdin>:3:43: warning: limits.user.shadow: has no end; write until 2026-12-01\n")
         self.assertEqual(lint("-", stdin="version: 1\n"), (0, "<stdin>: clean: 0 limits, 1 route\n", ""))
         self.assertEqual(lint("-", stdin=WRONG), (1, TOLD, ""))
         self.assertEqual(lint("-", stdin=DOUBTFUL), (0, warning, ""))
@@ -72,6 +74,27 @@ class Lint(unittest.TestCase):
         self.assertEqual(lint("--now", "soon", "-"),
                          (2, "", "weir: now: 'soon' is not a date or a time of RFC 3339; write 2026-12-01, which is its "
                                  "midnight in UTC, or 2026-12-01T12:00:00Z\n"))
+
+    def test_how_the_file_is_served(self):
+        log = "version: 1\nlimits:\n  a: { rate: 9/s algorithm=sliding_window_log }\n"
+        self.assertEqual(lint("-", stdin=log),
+                         (1, "<stdin>:3:14: limits.a.rate: '9/s algorithm=sliding_window_log' is counted by a shared store "
+                             "alone; write sliding_window_counter, or if there is a store, give --store\n", ""))
+        self.assertEqual(lint("--store", "-", stdin=log)[0], 0)
+        waits = "version: 1\nlimits:\n  a: { rate: 9/s, max_wait: 10min }\n"
+        self.assertEqual(lint("-", stdin=waits),
+                         (0, "<stdin>:3:29: warning: limits.a.max_wait: '10m' is above --max-wait 1m, the longest that the "
+                             "server lets anybody wait; it does not start with such a file\n", ""))
+        self.assertEqual(lint("--strict", "--max-wait", "10min", "-", stdin=waits)[0], 0)
+        self.assertEqual(lint("--max-wait", "long", "-", stdin=waits),
+                         (2, "", "weir: max-wait: 'long' is not a time such as 250ms, 10s, 1.5h or 1d\n"))
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "limits.yaml")
+            path.write_text("version: 1\nlists: { bans: { file: bans.txt } }\nlimits: { a: { rate: 9/s, deny: { ip: '@bans' } } }\n")
+            pathlib.Path(folder, "bans.txt").write_text("# nobody today\n")
+            self.assertEqual(lint("--strict", str(path)),
+                             (0, f"{path}:2:24: note: lists.bans.file: '{folder}/bans.txt' has no entries, so it matches "
+                                 "nothing\n", ""))
 
     def test_now_decides_what_is_past(self):
         file = "version: 1\nlimits:\n  user: { rate: 20/s, shadow: until 2026-12-01 }\n"

@@ -22,6 +22,7 @@ NOW = "2026-11-21T12:00:00Z"
 # Every key once, as JSON, which is YAML too.
 WHOLE = {
     "version": 1,
+    "attributes": ["tenant", "user", "units", "tokens", "plan"],
     "classes": ["critical", "default", "bulk"],
     "ceiling": "default",
     "hash_tag": "tenant",

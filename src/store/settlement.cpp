@@ -1,0 +1,57 @@
+#include "store/settlement.hpp"
+
+#include <algorithm>
+
+namespace weir::inline v0_1::store {
+namespace {
+
+constexpr std::uint64_t kMostBursts = 4;
+
+// Why one of the limits that are named cannot be settled.
+std::optional<std::string> settle_named(std::span<const Actual> actuals, std::span<Settled> charges) {
+  for (const Actual& actual : actuals) {
+    bool known = false;
+    for (Settled& each : charges) {
+      if (!each.settles ||
+          std::find(actual.limits.begin(), actual.limits.end(), each.limit) == actual.limits.end())
+        continue;
+      each.cost = actual.units;
+      known = true;
+    }
+    if (!known)
+      return "actual: the reservation has charged nothing to '" + actual.name + "' that can be settled";
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::string> settle_each(const Reservation& asked, std::span<Settled> charges) {
+  const auto settles = [](const Settled& each) { return each.settles; };
+  if (std::none_of(charges.begin(), charges.end(), settles))
+    return "no limit that the reservation was charged to has a hold, so there is nothing to settle";
+  const bool has_own = std::any_of(charges.begin(), charges.end(),
+                                   [](const Settled& each) { return each.settles && each.by_actual; });
+  for (Settled& each : charges) {
+    const bool is_told = asked.actual && asked.actuals.empty() && (each.by_actual || !has_own);
+    each.cost = each.settles && is_told ? *asked.actual : each.charged;
+  }
+  if (auto why = settle_named(asked.actuals, charges)) return why;
+  for (const Settled& each : charges) {
+    if (!each.settles || each.cost <= each.charged) continue;
+    if (auto why = too_much(each.cost, each.burst)) return why;
+  }
+  return std::nullopt;
+}
+
+std::string without_hold() {
+  return "the reservation was granted without a hold, so there is nothing to settle";
+}
+
+std::optional<std::string> too_much(std::uint64_t actual, std::uint64_t burst) {
+  if (actual / kMostBursts + (actual % kMostBursts != 0 ? 1 : 0) <= burst) return std::nullopt;
+  return "actual is " + std::to_string(actual) + ", more than " + std::to_string(kMostBursts) +
+         " times the burst of " + std::to_string(burst);
+}
+
+}  // namespace weir::store

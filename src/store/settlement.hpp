@@ -1,0 +1,34 @@
+// What a settlement comes to at each limit that a reservation has charged: one rule for every store.
+//
+// Pure functions, any thread. Not for: what then goes back (line.hpp).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "store/store.hpp"
+
+namespace weir::inline v0_1::store {
+
+// One charge of a reservation.
+struct Settled {
+  std::uint64_t limit = 0;    // Limit::id
+  std::uint64_t charged = 0;  // units
+  std::uint64_t burst = 0;
+  bool settles = true;     // as Holding has them
+  bool by_actual = true;   //
+  std::uint64_t cost = 0;  // the answer: the units that it cost
+};
+
+// Why nothing of it can be settled; nothing when it can.
+std::optional<std::string> settle_each(const Reservation& asked, std::span<Settled> charges);
+
+// Why one that was granted without a hold cannot be settled.
+std::string without_hold();
+// That a limit cost more than kMostBursts times its burst: what is further off than that is a mistake, and
+// would lock the limit for a long time.
+std::optional<std::string> too_much(std::uint64_t actual, std::uint64_t burst);
+
+}  // namespace weir::store
