@@ -54,6 +54,7 @@ struct Deed {
   bool ran = false;
   bool allowed = false;               // all of it
   std::vector<Decision> decisions{};  // none of a give_back or by a log
+  std::vector<Decision> found{};      // the same, with what was there before each
 };
 
 // burst x T, less what is kept: the least burst that holds it, and what of that is kept.
@@ -281,6 +282,7 @@ struct SimulatedRedis {
     }
     const core::Step step = core::decide(part.rule, state, now, part.cost);
     deed.decisions.push_back(step.decision());
+    deed.found.push_back(core::look(part.rule, state, now, part.cost));
     const bool allowed = step.verdict == Verdict::allowed;
     if (step.changes) state = step.next;
     if (step.changes && !allowed) debt = step.next;

@@ -452,8 +452,10 @@ class Ledger {
       return false;
     for (std::size_t i = 0; i < checks.size(); ++i) {
       const store::Check& check = question.list[checks[i]];
-      if (deed.parts[i].key != question.names[checks[i]] || !tells(deed.decisions[i], check.decision))
-        return false;
+      // What allowed a request that was denied elsewhere tells what was there without it.
+      const bool is_uncharged = !question.charged && check.decision.allowed();
+      const Decision& said = is_uncharged ? deed.found[i] : deed.decisions[i];
+      if (deed.parts[i].key != question.names[checks[i]] || !tells(said, check.decision)) return false;
     }
     return deed.allowed || !question.charged;
   }
