@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <numeric>
 #include <set>
 #include <stdexcept>
 
@@ -115,8 +116,13 @@ class Surveyor {
       const Candidate one = candidate_of(name, values_[i].some);
       if (one.rank < kNoAddresses) all.push_back(one);
     }
-    std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.rank < b.rank; });
-    for (const Candidate& each : all) survey_.keys.push_back({each.name, each.different});
+    // Not std::stable_sort, which libstdc++ 12 builds on what clang calls deprecated.
+    std::vector<std::size_t> order(all.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::sort(order.begin(), order.end(), [&all](std::size_t a, std::size_t b) {
+      return all[a].rank != all[b].rank ? all[a].rank < all[b].rank : a < b;
+    });
+    for (const std::size_t i : order) survey_.keys.push_back({all[i].name, all[i].different});
     for (const Survey::Seen& seen : survey_.fields) {
       if (seen.different > 1 && names_somebody(seen.name) && !has_key(seen.name))
         survey_.keys.push_back({seen.name, seen.different});

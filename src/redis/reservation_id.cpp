@@ -14,7 +14,7 @@ constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnop
 
 using Tags = std::array<std::array<char, kTag>, kSlots>;
 
-constexpr std::string_view kHex = "0123456789abcdef";
+constexpr std::string_view kTagDigits = "0123456789abcdef";
 
 // What a digit adds to the CRC of a text, which is the sum of what its characters add (a CRC is linear): a
 // text of each slot is thus found in a millisecond, and nobody who waits for the loop notices.
@@ -23,8 +23,8 @@ using Adds = std::array<std::array<std::uint16_t, 16>, kTag>;
 Adds all_adds() {
   Adds adds{};
   for (std::size_t at = 0; at < kTag; ++at) {
-    for (std::size_t digit = 0; digit < kHex.size(); ++digit) {
-      unsigned crc = kCrc16[static_cast<unsigned char>(kHex[digit])];
+    for (std::size_t digit = 0; digit < kTagDigits.size(); ++digit) {
+      unsigned crc = kCrc16[static_cast<unsigned char>(kTagDigits[digit])];
       for (std::size_t after = at + 1; after < kTag; ++after) crc = ((crc << 8) ^ kCrc16[crc >> 8]) & 0xFFFFU;
       adds[at][digit] = static_cast<std::uint16_t>(crc);
     }
@@ -49,7 +49,7 @@ std::unique_ptr<Tags> all_tags() {
       auto& tag = (*tags)[(crc ^ adds[kTag - 1][last]) % kSlots];
       if (tag[0] != 0) continue;
       digits[kTag - 1] = last;
-      for (std::size_t at = 0; at < kTag; ++at) tag[at] = kHex[digits[at]];
+      for (std::size_t at = 0; at < kTag; ++at) tag[at] = kTagDigits[digits[at]];
       --left;
     }
   }

@@ -160,9 +160,9 @@ std::optional<core::TwoWords> read_state(const Value& value, const Ask& ask, nan
   if (value.type == Value::Type::null) return core::TwoWords{};
   if (value.type != Value::Type::string) return std::nullopt;
   if (ask.format == Format::redis_cell) {
-    constexpr std::size_t kDigits = 19;
+    constexpr std::size_t kTimeDigits = 19;
     const std::optional<std::uint64_t> tat = read_number(value);
-    if (!tat || value.text.size() != kDigits) return std::nullopt;
+    if (!tat || value.text.size() != kTimeDigits) return std::nullopt;
     const auto second = static_cast<std::uint64_t>(now.count()) / kSecond;
     if (second > *tat / kSecond + kMostOverAlone) return std::nullopt;
     return core::TwoWords{*tat, static_cast<std::uint64_t>(rule.quota.emission_interval().count())};
@@ -438,9 +438,11 @@ void tell_uncharged(const Value& reply, std::span<const Ask> asks, std::span<Dec
     // Of a key that is asked for twice the second answer counts the first.
     std::size_t first = 0;
     while (asks[first].key != asks[i].key) ++first;
+    Ask looks = asks[i];
+    looks.cost = Cost{0};
     const auto found =
-        decide_as_core(reply.items[kFirstState + first], asks[i], rule_of(asks, decisions, i), now, true);
-    if (found) decisions[i] = *found;
+        decide_as_core(reply.items[kFirstState + first], looks, rule_of(asks, decisions, i), now, true);
+    if (found) decisions[i] = core::look(*found, decisions[i]);
   }
 }
 

@@ -112,7 +112,8 @@ std::vector<Tick> months(std::int64_t from_s, std::int64_t span_s) {
   const year_month_day first{floor<days>(sys_seconds{seconds{from_s}})};
   std::vector<Tick> ticks;
   // Months since the year 0, so that each step begins with a January.
-  const std::int64_t from = static_cast<int>(first.year()) * 12 + static_cast<unsigned>(first.month()) - 1;
+  const std::int64_t from =
+      static_cast<int>(first.year()) * 12 + static_cast<int>(static_cast<unsigned>(first.month())) - 1;
   for (std::int64_t month = from / step * step;; month += step) {
     const sys_days day{year{static_cast<int>(month / 12)} / static_cast<int>(month % 12 + 1) / 1};
     const std::int64_t at = day.time_since_epoch().count() * kDay;
