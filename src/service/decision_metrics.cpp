@@ -16,7 +16,6 @@ std::string window_text(std::chrono::nanoseconds period) {
   return text;
 }
 
-using Kind = Exposition::Kind;
 using Counted = DecisionCounts::Counted;
 using Said = DecisionCounts::Said;
 
@@ -30,7 +29,7 @@ struct Row {
 void write_verdicts(Exposition& to, const std::vector<Row>& rows, const std::vector<std::string>& classes,
                     std::size_t usual) {
   to.family(
-      Kind::counter, "weir_decisions_total",
+      Exposition::Kind::counter, "weir_decisions_total",
       "Requests by what a limit said of them; `listed` is its deny list, `would_deny` a limit in shadow");
   for (const Row& row : rows) {
     const bool named = row.limit != kInline;
@@ -49,7 +48,7 @@ void write_verdicts(Exposition& to, const std::vector<Row>& rows, const std::vec
 }
 
 void write_costs(Exposition& to, const std::vector<Row>& rows) {
-  to.family(Kind::counter, "weir_cost_total",
+  to.family(Exposition::Kind::counter, "weir_cost_total",
             "Units that requests asked for, by what the limit said of them");
   for (const Row& row : rows) {
     for (std::size_t said = 0; said < DecisionCounts::kSaid.size(); ++said) {
@@ -62,12 +61,12 @@ void write_costs(Exposition& to, const std::vector<Row>& rows) {
 
 void write_number(Exposition& to, const std::vector<Row>& rows, std::string_view name, std::string_view help,
                   std::uint64_t Counted::* number) {
-  to.family(Kind::counter, name, help);
+  to.family(Exposition::Kind::counter, name, help);
   for (const Row& row : rows) to.sample({{"limit", row.limit}}, row.counted.*number);
 }
 
 void write_fallbacks(Exposition& to, const std::vector<Row>& rows, const std::vector<std::string>& causes) {
-  to.family(Kind::counter, "weir_fallback_total",
+  to.family(Exposition::Kind::counter, "weir_fallback_total",
             "Requests that the fallback decided, by why the shared store did not");
   for (const Row& row : rows) {
     for (std::size_t i = 0; i < causes.size(); ++i) {
@@ -103,7 +102,7 @@ void write_decisions(Exposition& to, const std::vector<ProtocolCounts>& protocol
   write_number(to, rows, "weir_skipped_total",
                "Requests that did not meet the limit, as an attribute was missing", &Counted::skipped);
   write_fallbacks(to, rows, total.causes);
-  to.family(Kind::histogram, "weir_decision_seconds",
+  to.family(Exposition::Kind::histogram, "weir_decision_seconds",
             "From when the bytes of a request had arrived until its answer was made");
   for (std::size_t i = 0; i < protocols.size(); ++i)
     to.sample({{"protocol", protocols[i].protocol}}, times[i]);
@@ -117,13 +116,14 @@ void write_limits(Exposition& to, const limits::Set& set) {
             tell(limit.name, window_text(window.period()), window.rule.quota);
         }
       };
-  to.family(Kind::gauge, "weir_limit_rate", "Units a second that the limit admits in the long run");
+  to.family(Exposition::Kind::gauge, "weir_limit_rate",
+            "Units a second that the limit admits in the long run");
   each_window([&](std::string_view limit, const std::string& window, const Quota& quota) {
     const std::chrono::duration<double> period = quota.rate().period;
     to.sample({{"limit", limit}, {"window", window}},
               static_cast<double>(quota.rate().count) / period.count());
   });
-  to.family(Kind::gauge, "weir_limit_burst", "Units that the limit admits at once");
+  to.family(Exposition::Kind::gauge, "weir_limit_burst", "Units that the limit admits at once");
   each_window([&](std::string_view limit, const std::string& window, const Quota& quota) {
     to.sample({{"limit", limit}, {"window", window}}, static_cast<std::uint64_t>(quota.burst()));
   });

@@ -7,8 +7,6 @@
 namespace weir::inline v0_1::service {
 namespace {
 
-using FamilyKind = Exposition::Kind;
-
 std::string_view without(std::string_view name, std::string_view ending) {
   return name.ends_with(ending) ? name.substr(0, name.size() - ending.size()) : name;
 }
@@ -39,14 +37,14 @@ std::string seconds(std::chrono::nanoseconds time) {
 
 }  // namespace
 
-void Exposition::family(FamilyKind kind, std::string_view name, std::string_view help) {
+void Exposition::family(Kind kind, std::string_view name, std::string_view help) {
   constexpr std::array<std::string_view, 4> kNames = {"counter", "gauge", "histogram", "info"};
   const bool open = format_ == Format::openmetrics;
   std::string_view type = kNames[static_cast<std::size_t>(kind)];
   std::string_view called = name;
-  if (open && kind == FamilyKind::counter) called = without(name, "_total");
-  if (open && kind == FamilyKind::info) called = without(name, "_info");
-  if (!open && kind == FamilyKind::info) type = "gauge";
+  if (open && kind == Kind::counter) called = without(name, "_total");
+  if (open && kind == Kind::info) called = without(name, "_info");
+  if (!open && kind == Kind::info) type = "gauge";
   name_ = name;
   text_.append("# HELP ").append(called) += ' ';
   append_escaped(text_, help, open);
