@@ -156,6 +156,10 @@ void Reservations::clear_away(Shelf& shelf, nanoseconds now) {
 }
 
 void Reservations::clear_away_all(nanoseconds now) {
+  for (Stripe& stripe : stripes_) {
+    const std::lock_guard lock(stripe.mutex);
+    clear_away(stripe, now);
+  }
   for (Shelf& shelf : shelves_) {
     const std::lock_guard lock(shelf.mutex);
     clear_away(shelf, now);
@@ -200,6 +204,7 @@ bool Reservations::reserve_now(Request& request, Moment when) {
 
 void Reservations::reserve_later(Request& request, Moment when) {
   Asked asked;
+  make_room(request, when.now);
   Locked locked(*this, request.checks);
   locked.each([&](Stripe& stripe) { clear_away(stripe, when.now); });
   if (!take_memory(request, asked, when.now)) return;
@@ -210,19 +215,32 @@ void Reservations::reserve_later(Request& request, Moment when) {
   for (const std::uint64_t hash : asked.made) stripe_of(hash).lines.erase(hash);
 }
 
+namespace {
+
+ReservationMemory::Kind kind_of(const Reservation& asked) {
+  return asked.hold.count() != 0 ? ReservationMemory::Kind::hold : ReservationMemory::Kind::wait;
+}
+
+}  // namespace
+
+// Of one reservation, beside its lines.
+std::size_t Reservations::bytes_of(const Request& request) {
+  const std::size_t hold = request.reservation->hold.count() != 0 ? Line::kHoldBytes : 0;
+  return kRecordBytes + request.checks.size() * (kPartBytes + Line::kMomentBytes + hold);
+}
+
+// What is over elsewhere keeps its memory until somebody needs it. Under no lock.
+void Reservations::make_room(const Request& request, nanoseconds now) {
+  const std::size_t most = bytes_of(request) + request.checks.size() * Line::kBytes;
+  if (!memory_.take(request.reservation->client, most, kind_of(*request.reservation))) clear_away_all(now);
+}
+
 // Before anything is charged. Without it, one that is only to wait is kept without an id; false for others.
 bool Reservations::take_memory(Request& request, Asked& asked, nanoseconds now) {
   const Reservation& reservation = *request.reservation;
   const bool holds = reservation.hold.count() != 0;
-  const auto kind = holds ? ReservationMemory::Kind::hold : ReservationMemory::Kind::wait;
-  const std::size_t bytes = kRecordBytes + request.checks.size() * (kPartBytes + Line::kMomentBytes +
-                                                                    (holds ? Line::kHoldBytes : 0));
   auto full = ReservationMemory::Full::no;
-  asked.share = memory_.take(reservation.client, bytes, kind, full);
-  if (!asked.share) {
-    clear_away_all(now);
-    asked.share = memory_.take(reservation.client, bytes, kind, full);
-  }
+  asked.share = memory_.take(reservation.client, bytes_of(request), kind_of(reservation), full);
   for (const Check& check : request.checks) {
     if (!asked.share || find_line(check.hash) != nullptr) continue;
     if (make_line(check.hash, now, reservation.client) != nullptr) {

@@ -148,6 +148,8 @@ class Reservations final : public LinedKeys {
 
   bool reserve_now(Request& request, Moment when);
   void reserve_later(Request& request, Moment when);
+  static std::size_t bytes_of(const Request& request);
+  void make_room(const Request& request, nanoseconds now);
   bool take_memory(Request& request, Asked& asked, nanoseconds now);
   void decide(Request& request, Moment when, Asked& asked);
   bool holds_fit(Request& request, nanoseconds now, const Lines& lines);

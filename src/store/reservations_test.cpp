@@ -514,6 +514,27 @@ TEST(Reservations, one_client_takes_half_of_their_memory_and_holds_three_quarter
   EXPECT_FALSE(held.reserve(++client, 0s).id.empty()) << "those that only wait have the last quarter";
 }
 
+// There was room for the reservation and not for the line of its key, and nobody looked for what was over.
+TEST(Reservations, whatever_is_over_makes_room) {
+  for (std::size_t more = 0; more < 2048; more += 64) {
+    Book book(16'384 + more);
+    std::size_t held = 0;
+    nanoseconds now = 1s;
+    const auto hold = [&](int key, nanoseconds time) {
+      Reservation asked{.hold = time};
+      Check check{
+          .limit = &book.one, .key = {}, .hash = book.table.hash(std::to_string(key), Algorithm::gcra, 0)};
+      Request request{.checks = {&check, 1}, .reservation = &asked};
+      book.reservations.reserve(request, {now, now});
+      return !asked.id.empty();
+    };
+    while (hold(static_cast<int>(held), 1s)) ++held;
+    EXPECT_GE(held, 5U);
+    now += 3s;
+    EXPECT_TRUE(hold(-1, 1s)) << more;
+  }
+}
+
 TEST(Reservations, give_their_memory_back_when_they_are_over) {
   Book book(1_MiB);
   std::vector<Reservation> made;

@@ -62,7 +62,7 @@ class TestTerminating(WithFolder):
             def refused():
                 try:
                     Client(server.port).close()
-                except ConnectionRefusedError:
+                except (ConnectionRefusedError, ConnectionResetError):
                     return True
                 return False
             until(refused, "new connections refused")

@@ -74,8 +74,17 @@ class TestMemory(unittest.TestCase):
         server = self.serve()
         client = self.client(server)
         self.assertEqual(self.hold_until_full(client, ("HOLD", "1000")), f"ERR {MINE}")
-        until(lambda: not isinstance(client.ask("WEIR.RESERVE", "HOLD", "1000", "later", "10/s burst 5"), Error),
-              "the holds are over")
+        answers = []
+
+        def granted():
+            answers[:] = [client.ask("WEIR.RESERVE", "HOLD", "1000", "later", "10/s burst 5")]
+            return not isinstance(answers[0], Error)
+        try:
+            until(granted, "the holds are over")
+        except AssertionError as error:
+            told = server.info()
+            raise AssertionError(f"{error}: {answers}, {told['reservations']} reservations, "
+                                 f"{told['reservation_memory']} bytes") from error
 
 
 if __name__ == "__main__":
