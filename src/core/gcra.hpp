@@ -126,7 +126,9 @@ constexpr Step decide(const Quota& quota, State state, nanoseconds now, Cost cos
     if (cost.units != 0) verdict = Verdict::never;
     ahead = at_most_the_longest(ahead);
   }
-  const std::uint64_t remaining = ahead >= room ? 0 : (room - ahead) / interval;
+  // A quota's interval is not 0.
+  const std::uint64_t remaining =
+      ahead >= room ? 0 : (room - ahead) / interval;  // NOLINT(clang-analyzer-core.DivideZero)
   return {verdict, quota.burst(), remaining, retry_after, ahead, next, next != state};
 }
 

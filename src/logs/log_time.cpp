@@ -146,7 +146,7 @@ TimeFault TimeReader::read_number(std::string_view text, std::int64_t& ns) {
 }
 
 TimeFault TimeReader::read(std::string_view text, std::int64_t& ns) {
-  if (format_) return read_format(text, ns);
+  if (format_) return read_format(*format_, text, ns);
   if (text.size() >= 2 && text.front() == '[' && text.back() == ']') text = text.substr(1, text.size() - 2);
   if (text.empty()) return kNotATime;
   if (text.size() > 4 && (text[4] == '-' || text[4] == '/')) return read_iso(text, ns);
@@ -156,9 +156,9 @@ TimeFault TimeReader::read(std::string_view text, std::int64_t& ns) {
   return read_number(text, ns);
 }
 
-TimeFault TimeReader::read_format(std::string_view text, std::int64_t& ns) {
+TimeFault TimeReader::read_format(const TimeFormat& format, std::string_view text, std::int64_t& ns) {
   TimeFormat::Moment moment;
-  if (const TimeFault fault = format_->read(text, moment)) return fault;
+  if (const TimeFault fault = format.read(text, moment)) return fault;
   if (moment.names_zone && !zone_.is_place())
     return "the time names its zone in letters; --zone Area/City says which it is";
   return in_zone(moment.second, moment.ns, moment.zone_s, ns);

@@ -32,7 +32,7 @@ class TimeReader {
  private:
   TimeFault read_iso(std::string_view text, std::int64_t& ns);
   static TimeFault read_number(std::string_view text, std::int64_t& ns);
-  TimeFault read_format(std::string_view text, std::int64_t& ns);
+  TimeFault read_format(const TimeFormat& format, std::string_view text, std::int64_t& ns);
   TimeFault in_zone(std::int64_t local_s, std::int64_t ns_of_it, std::optional<std::int32_t> own,
                     std::int64_t& ns);
 
