@@ -73,7 +73,8 @@ struct alignas(64) Question final : store::Request {
   std::unique_ptr<More> more;
   Pipeline* asker = nullptr;
   Reply reply = Reply::five;
-  bool silent = false;  // it is asked, but its reply is not wanted
+  bool silent = false;       // it is asked, but its reply is not wanted
+  bool keeps_words = false;  // more->asked has something
 };
 static_assert(sizeof(Question) <= 256);
 

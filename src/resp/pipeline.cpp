@@ -99,7 +99,7 @@ Question& Pipeline::add_limits(Reply reply, store::Verb verb, bool silent) {
   Question& question = batch_.add();
   if (!question.more) question.more = std::make_unique<Question::More>();
   question.more->attributes.clear();
-  question.more->asked.clear();
+  if (std::exchange(question.keeps_words, false)) question.more->asked.clear();
   question.verb = verb;
   question.reply = reply;
   question.silent = silent;
@@ -179,7 +179,7 @@ void Pipeline::ask() {
   if (count > last) store_.submit({asked.data(), count - last}, when_);
   if (last == 0) return;
   auto& question = static_cast<Question&>(*asked[count - 1]);
-  const bool by_file = question.reply == Reply::reservation_by_limit && !question.more->asked.empty();
+  const bool by_file = question.reply == Reply::reservation_by_limit && question.keeps_words;
   acquiring_->acquire(question, when_, by_file ? &Pipeline::renew : nullptr);
 }
 

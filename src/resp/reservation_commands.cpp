@@ -65,7 +65,10 @@ Question* reserve_by_file(Pipeline& pipeline, const ReservationWords& asked, boo
                                        std::chrono::floor<std::chrono::milliseconds>(waiting.hold).count()));
   }
   // It may have to stand in line while another file comes into force.
-  if (waits && waiting::Queues::keeps_free(matched.all())) question.more->asked.keep(words.asked());
+  if (waits && waiting::Queues::keeps_free(matched.all())) {
+    question.more->asked.keep(words.asked());
+    question.keeps_words = true;
+  }
   question.reserve(asked.max_wait ? *asked.max_wait : waiting.max_wait.value_or(std::chrono::nanoseconds{0}),
                    asked.hold ? *asked.hold : waiting.hold, pipeline.client());
   pipeline.ask_matched(question);
