@@ -5,9 +5,17 @@
 #include "http/denial.hpp"
 #include "http/rate_limit_fields.hpp"
 #include "limits/explain.hpp"
+#include "service/told.hpp"
 
 namespace weir::inline v0_1::http {
 namespace {
+
+using service::Question;
+using service::Told;
+
+const limits::Set& set_of(const Exchange& exchange, const Question& question) {
+  return *exchange.asking->set_of(question);
+}
 
 void append_text_or_null(std::string& out, std::string_view text) {
   text.empty() ? void(out += "null") : append_json(out, text);
@@ -39,14 +47,15 @@ void append_decision(std::string& out, std::int64_t limit, std::int64_t remainin
 }
 
 void append_own_limits(std::string& out, const Question& question) {
+  const auto& said = question.more->said;
   for (std::size_t i = 0; i < question.checks.size(); ++i) {
     const store::Check& check = question.checks[i];
     out += i == 0 ? "{\"name\":" : ",{\"name\":";
     append_json(out, own_name(i));
     out += ",\"key\":";
-    append_json(out, question.keys_and_rules[i].first);
+    append_json(out, said[i].first);
     out += ",\"rate\":";
-    append_json(out, question.keys_and_rules[i].second);
+    append_json(out, said[i].second);
     out += ",\"cost\":";
     append_json(out, static_cast<std::int64_t>(check.cost.units));
     out += ",\"verdict\":";
@@ -97,11 +106,7 @@ void append_explanation(std::string& out, const Exchange& exchange, const Questi
     out += ']';
     return;
   }
-  std::vector<limits::Attribute> attributes;
-  for (const auto& [name, value] : question.attributes) attributes.push_back({name, value});
-  const limits::Explanation explanation =
-      limits::explain(exchange.set->file(), question.trace, attributes, question.checks,
-                      question.checks.empty() ? nullptr : &question);
+  const limits::Explanation explanation = service::explanation_of(question, set_of(exchange, question));
   out += ",\"route_line\":";
   append_number_or_null(out, explanation.route_line == 0 ? -1 : std::int64_t{explanation.route_line});
   out += ",\"class\":";
@@ -111,43 +116,39 @@ void append_explanation(std::string& out, const Exchange& exchange, const Questi
   out += ']';
 }
 
-void append_violated(std::string& out, const Exchange& exchange, const Question& question) {
-  const limits::Set* const set = exchange.set;
+void append_denying(std::string& out, const Exchange& exchange, const Question& question) {
   if (!question.by_file) return append_violated(out, question);
-  if (question.matched->outcome != limits::Matched::Outcome::refused)
-    return append_violated(out, *set, *question.matched, question, Told::all);
+  const limits::Set& set = set_of(exchange, question);
+  const limits::Matched& matched = question.more->matched;
+  if (matched.outcome != limits::Matched::Outcome::refused)
+    return append_violated(out, set, matched, question, Shown::all);
   out += '[';
-  append_json(out, set->limits()[question.matched->refused_by].said->name);
+  append_json(out, set.limits()[matched.refused_by].said->name);
   out += ']';
 }
 
-void append_reservation(std::string& out, const Question& question, const Decided& decided) {
-  const bool asked = !question.checks.empty();
-  const std::chrono::nanoseconds wait = asked             ? question.reserved.wait
-                                        : decided.allowed ? std::chrono::nanoseconds{0}
-                                                          : std::chrono::nanoseconds{-1};
+void append_reservation(std::string& out, const Told& told) {
   out += ",\"wait\":";
-  append_wait(out, wait.count() < 0 ? std::nullopt : std::optional(wait));
+  append_wait(out, told.wait.count() < 0 ? std::nullopt : std::optional(told.wait));
   out += ",\"id\":";
-  append_text_or_null(out, asked ? question.reserved.id : std::string_view{});
+  append_text_or_null(out, told.id);
 }
 
 // Without its braces.
-void append_members(std::string& out, const Exchange& exchange, const Question& question,
-                    const Decided& decided) {
-  out += decided.allowed ? "\"allowed\":true,\"verdict\":" : "\"allowed\":false,\"verdict\":";
-  append_json(out, decided.verdict);
+void append_members(std::string& out, const Exchange& exchange, const Question& question, const Told& told) {
+  out += told.allowed ? "\"allowed\":true,\"verdict\":" : "\"allowed\":false,\"verdict\":";
+  append_json(out, verdict_of(told.verdict));
   out += ',';
-  append_decision(out, decided.limit, decided.remaining, decided.retry_after, decided.reset_after);
+  append_decision(out, told.limit, told.remaining, told.retry_after, told.reset_after);
   out += ",\"by\":";
-  append_text_or_null(out, decided.by);
-  if (reserves(exchange.kind)) append_reservation(out, question, decided);
+  append_text_or_null(out, question.by_file ? told.by : own_name(question.by));
+  if (reserves(exchange.kind)) append_reservation(out, told);
   if (question.explains) append_explanation(out, exchange, question);
 }
 
-int status_of(const Exchange& exchange, const Question& question, const Decided& decided) {
-  if (decided.allowed || !charges(exchange.kind)) return 200;
-  return question.by_file ? exchange.set->file().answers.status : 429;
+int status_of(const Exchange& exchange, const Question& question, const Told& told) {
+  if (told.allowed || !charges(exchange.kind)) return 200;
+  return question.by_file ? set_of(exchange, question).file().answers.status : 429;
 }
 
 // Why nobody could decide.
@@ -157,19 +158,13 @@ std::string sentence_of(const store::Request& request) {
   return (request.fault == Fault::store_down ? "the store: " : "") + request.why;
 }
 
-// Null: it met nothing that is counted.
-const store::Request* answered_of(const Question& question) {
-  return question.checks.empty() ? nullptr : &question;
+Told told_of(const Exchange& exchange, const Question& question) {
+  return service::told_of(question, question.by_file ? exchange.asking->set_of(question) : nullptr);
 }
 
-void count(Exchange& exchange, const Question& question, const Decided& decided) {
-  if (!decided.allowed) exchange.service.counters.count(&service::Counters::denied);
-  service::DecisionCounts& counts = exchange.room.counts;
-  if (question.by_file) {
-    counts.count(*exchange.set, *question.matched, answered_of(question));
-  } else {
-    counts.count(question);
-  }
+void count(Exchange& exchange, const Question& question, const Told& told) {
+  if (charges(exchange.kind))
+    exchange.room.asker.count(question, exchange.asking->set_of(question), told.allowed);
 }
 
 void append_fields(Exchange& exchange, const Question& question) {
@@ -177,7 +172,8 @@ void append_fields(Exchange& exchange, const Question& question) {
   const limits::Time now{exchange.service.wall_now()};
   std::string& fields = exchange.reply.fields;
   if (question.by_file) {
-    append_rate_limit_fields(*exchange.set, *question.matched, answered_of(question), forms, now, fields);
+    append_rate_limit_fields(set_of(exchange, question), question.more->matched, service::asked_of(question),
+                             forms, now, fields);
   } else {
     append_rate_limit_fields(question, forms, now, fields);
   }
@@ -190,10 +186,11 @@ bool write_number(std::string& out, Kind kind, const Question& question) {
     append_json(out, static_cast<std::int64_t>(question.forgotten));
   } else if (kind == Kind::cancel) {
     out = "{\"given_back\":";
-    append_json(out, static_cast<std::int64_t>(question.reserved.given_back));
+    append_json(out, static_cast<std::int64_t>(question.reservation->given_back));
   } else if (kind == Kind::settle) {
     out = "{\"wait\":";
-    question.reserved.wait.count() < 0 ? void(out += "-1") : append_seconds(out, question.reserved.wait);
+    question.reservation->wait.count() < 0 ? void(out += "-1")
+                                           : append_seconds(out, question.reservation->wait);
   } else {
     return false;
   }
@@ -201,85 +198,54 @@ bool write_number(std::string& out, Kind kind, const Question& question) {
   return true;
 }
 
-void append_result(std::string& out, Exchange& exchange, const Question& question) {
+void append_result(std::string& out, Exchange& exchange, const Question& question, const Faults& faults) {
   out += "{\"status\":";
-  if (!question.faults.empty()) {
+  if (!faults.empty()) {
     out += "400,\"errors\":";
-    append_faults(out, question.faults);
+    append_faults(out, faults);
   } else if (question.fault != Fault::none) {
     append_json(out, std::int64_t{status_of(question.fault)});
     out += ",\"detail\":";
     append_json(out, sentence_of(question));
   } else {
-    const Decided decided = decided_of(exchange, question);
-    count(exchange, question, decided);
-    append_json(out, std::int64_t{status_of(exchange, question, decided)});
+    const Told told = told_of(exchange, question);
+    count(exchange, question, told);
+    append_json(out, std::int64_t{status_of(exchange, question, told)});
     out += ',';
-    append_members(out, exchange, question, decided);
+    append_members(out, exchange, question, told);
   }
   out += '}';
 }
 
-void write_batch(Exchange& exchange) {
+void tell_of_batch(Exchange& exchange, const Question& question) {
   std::string& out = exchange.reply.body;
   exchange.reply.type = kJson;
-  out = "{\"results\":[";
-  for (const auto& each : exchange.questions) {
-    if (&each != exchange.questions.data()) out += ',';
-    append_result(out, exchange, *each);
-  }
-  out += "]}\n";
+  out += exchange.told == 0 ? "{\"results\":[" : ",";
+  append_result(out, exchange, question, exchange.faults[exchange.told]);
+  if (++exchange.told == exchange.faults.size()) out += "]}\n";
 }
 
 }  // namespace
 
-Decided decided_of(const Exchange& exchange, const Question& question) {
-  if (question.by_file) {
-    const limits::Answer answer =
-        limits::answer_of(*exchange.set, *question.matched, question.checks.empty() ? nullptr : &question);
-    Decided decided{.allowed = answer.allowed,
-                    .limit = answer.limit,
-                    .remaining = answer.remaining,
-                    .retry_after = answer.retry_after,
-                    .reset_after = answer.reset_after,
-                    .by = answer.by};
-    // `never` is for a cost that is too large; a list denies for as long as it has the request.
-    if (question.matched->outcome == limits::Matched::Outcome::refused) {
-      decided.verdict = "denied";
-    } else if (!answer.allowed) {
-      decided.verdict = verdict_of(question.decision().verdict);
-    }
-    return decided;
-  }
-  const Decision& decision = question.decision();
-  return {.allowed = decision.allowed(),
-          .verdict = verdict_of(decision.verdict),
-          .limit = decision.limit,
-          .remaining = decision.remaining,
-          .retry_after = decision.retry_after,
-          .reset_after = decision.reset_after,
-          .by = own_name(question.by)};
-}
-
-void write_answer(Exchange& exchange) {
+void tell_answer(Exchange& exchange, const Question& question) {
   Reply& reply = exchange.reply;
-  if (exchange.batch) return write_batch(exchange);
-  const Question& question = *exchange.questions.front();
+  if (exchange.batch) return tell_of_batch(exchange, question);
+  if (question.ended) return write_problem(reply, 503, "the wait was ended by CLIENT UNBLOCK");
   if (question.fault != Fault::none)
     return write_problem(reply, status_of(question.fault), sentence_of(question));
   std::string& out = reply.body;
   reply.type = kJson;
   if (write_number(out, exchange.kind, question)) return;
-  const Decided decided = decided_of(exchange, question);
-  if (charges(exchange.kind)) count(exchange, question, decided);
+  const Told told = told_of(exchange, question);
+  count(exchange, question, told);
   if (exchange.kind != Kind::explain) append_fields(exchange, question);
   out = "{";
-  if (const int status = status_of(exchange, question, decided); status != 200) {
+  if (const int status = status_of(exchange, question, told); status != 200) {
     begin_denial(reply, status);
-    append_violated(out, exchange, question);
+    append_denying(out, exchange, question);
     out += ',';
   }
-  append_members(out, exchange, question, decided);
+  append_members(out, exchange, question, told);
   out += "}\n";
 }
 

@@ -8,26 +8,27 @@
 
 namespace weir::inline v0_1::http {
 
-using State = store::Request::State;
-
 namespace {
 
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 
-}  // namespace
-
 // What tells an address from the number of a connection, which is what reserves over RESP.
 constexpr std::uint64_t kAddress = std::uint64_t{1} << 63;
+
+// What clients are told of limits that the request brings.
+void keep(service::Question& question) {
+  if (!question.by_file) question.keep_limits();
+}
+
+}  // namespace
 
 Conversation::Conversation(service::Service& service, store::Store& store, Room& room, net::Peer peer,
                            std::function<void()> resume, waiting::AcquiringStore* acquiring)
     : service_(service),
-      store_(store),
-      acquiring_(acquiring),
       room_(room),
       peer_(std::move(peer)),
-      client_(std::hash<std::string>{}(peer_.address) | kAddress),
-      resume_(std::move(resume)),
+      asking_(room.asker, store, acquiring, std::hash<std::string>{}(peer_.address) | kAddress, &keep,
+              std::move(resume)),
       parser_([](const Message& head) {
         const Route* const route = find_route(head.path);
         return route != nullptr && route->open();
@@ -35,18 +36,15 @@ Conversation::Conversation(service::Service& service, store::Store& store, Room&
       trusted_(!asks_who(service)) {}
 
 Conversation::~Conversation() {
-  if (!exchange_) return;
-  for (const auto& each : exchange_->questions) {
-    if (each->state == State::submitted) asked_of(*each).cancel(*each);
-  }
-  room_.put_back(std::move(exchange_));
+  if (exchange_) room_.put_back(std::move(exchange_));
 }
 
 std::size_t Conversation::feed(std::string_view input, std::string& out, net::Moment when) {
   if (waiting()) return 0;
   late_ = busy_ = false;
   if (exchange_) {
-    finish(*exchange_, out);
+    settle(*exchange_);
+    write(exchange_->reply, out);
     room_.put_back(std::move(exchange_));
   }
   std::size_t used = 0;
@@ -92,18 +90,15 @@ void Conversation::take(std::string& out, net::Moment when) {
     return room_.put_back(std::move(exchange));
   }
   exchange->peer = &peer_;
-  exchange->arrived = when.arrived;
-  exchange->resume = &resume_;
+  exchange->asking = &asking_;
+  asking_.begin({when.arrived, when.now});
   route->run(message, *exchange);
   trusted_ = trusted_ || exchange->trusted;
-  submit(*exchange, when);
-  if (exchange->open > 0) {
-    for (const auto& each : exchange->questions) each->keep();
-    exchange->set_kept = room_.limits_set();
+  if (!settle(*exchange)) {
     exchange_ = std::move(exchange);
     return;
   }
-  finish(*exchange, out);
+  write(exchange->reply, out);
   room_.put_back(std::move(exchange));
 }
 
@@ -188,49 +183,9 @@ void Conversation::fail(std::string& out) {
   closing_ = true;
 }
 
-// All of an exchange ask the same.
-store::Store& Conversation::asked_of(const store::Request& request) {
-  return acquiring_ != nullptr && request.verb == store::Verb::acquire ? *acquiring_ : store_;
-}
-
-bool Conversation::end_wait(bool with_error) {
-  if (!acquiring() || !acquiring_->end(*exchange_->questions.front())) return false;
-  exchange_->ended = with_error;
-  return true;
-}
-
-void Conversation::submit(Exchange& exchange, net::Moment when) {
-  std::vector<store::Request*>& asked = room_.asked;
-  asked.clear();
-  for (const auto& each : exchange.questions) {
-    if (each->reservation != nullptr) each->reservation->client = client_;
-    if (each->state == State::idle) asked.push_back(each.get());
-  }
-  if (asked.empty()) return;
-  if (exchange.kind == Kind::acquire && acquiring_ == nullptr) {
-    asked.front()->verb = store::Verb::reserve;
-    asked.front()->reservation->max_wait = std::chrono::nanoseconds{0};
-  }
-  auto& first = static_cast<Question&>(*asked.front());
-  if (acquiring_ != nullptr && first.verb == store::Verb::acquire && !first.asked.empty()) {
-    acquiring_->acquire(first, {when.arrived, when.now}, &Question::renew);
-  } else {
-    asked_of(first).submit(asked, {when.arrived, when.now});
-  }
-  for (const store::Request* each : asked) exchange.open += each->state == State::answered ? 0 : 1;
-}
-
-void Conversation::finish(Exchange& exchange, std::string& out) {
-  // What waited for its moment says nothing of how fast decisions are.
-  const bool waited = &exchange == exchange_.get() && exchange.kind == Kind::acquire;
-  if (!exchange.questions.empty() && !waited)
-    room_.counts.took(service_.now() - exchange.arrived, exchange.questions.size());
-  if (exchange.ended) {
-    write_problem(exchange.reply, 503, "the wait was ended by CLIENT UNBLOCK");
-  } else if (exchange.answer != nullptr) {
-    exchange.answer(exchange);
-  }
-  write(exchange.reply, out);
+// False: some of it waits for its answer.
+bool Conversation::settle(Exchange& exchange) {
+  return asking_.settle([&exchange](const service::Question& each) { exchange.tell(exchange, each); });
 }
 
 void Conversation::write(const Reply& reply, std::string& out) {
@@ -241,7 +196,7 @@ void Conversation::write(const Reply& reply, std::string& out) {
 
 void Conversation::describe(net::Client& client) const {
   client.user = trusted_ ? service_.options().user : "";
-  client.waits = acquiring();
+  client.waits = asking_.acquiring();
   client.command = last_ != nullptr ? std::string(last_->path) : "NULL";
 }
 

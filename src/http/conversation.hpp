@@ -38,36 +38,32 @@ class Conversation final : public net::Conversation {
   ~Conversation() override;
 
   std::size_t feed(std::string_view input, std::string& out, net::Moment when) override;
-  bool waiting() const override { return exchange_ != nullptr && exchange_->open > 0; }
-  bool ends_with_peer() const override { return acquiring(); }
-  bool end_wait(bool with_error) override;
-  bool busy() const override { return busy_ || (exchange_ != nullptr && exchange_->open == 0); }
+  bool waiting() const override { return asking_.waiting(); }
+  bool ends_with_peer() const override { return asking_.acquiring(); }
+  bool end_wait(bool with_error) override { return asking_.end_wait(with_error); }
+  bool busy() const override { return busy_ || asking_.answered(); }
   bool closing() const override { return closing_; }
   bool trusted() const override { return trusted_; }
   bool unfinished() const override { return parser_.skipping(); }
   bool late() const override { return late_; }
-  std::size_t kept() const override { return parser_.kept() + (exchange_ ? exchange_->kept() : 0); }
+  std::size_t kept() const override {
+    return parser_.kept() + (exchange_ ? exchange_->kept() + asking_.kept() : 0);
+  }
   void describe(net::Client& client) const override;
 
  private:
-  bool acquiring() const { return waiting() && exchange_->kind == Kind::acquire; }
   void take(std::string& out, net::Moment when);
   bool judge(const Message& message, const Route*& route, Reply& reply);
   bool judge_caller(const Message& message, Reply& reply);
   void refuse_by_head(std::string& out);
   void fail(std::string& out);
-  store::Store& asked_of(const store::Request& request);
-  void submit(Exchange& exchange, net::Moment when);
-  void finish(Exchange& exchange, std::string& out);
+  bool settle(Exchange& exchange);
   void write(const Reply& reply, std::string& out);
 
   service::Service& service_;
-  store::Store& store_;
-  waiting::AcquiringStore* acquiring_;
   Room& room_;
   net::Peer peer_;
-  const std::uint64_t client_;  // on whose behalf it reserves: its peer's address
-  std::function<void()> resume_;
+  service::Asking asking_;  // on behalf of its peer's address
   RequestParser parser_;
   std::unique_ptr<Exchange> exchange_;  // that waits, or has waited and is not written
   const Route* last_ = nullptr;

@@ -34,12 +34,12 @@ void begin_denial(Reply& reply, int status) {
 }
 
 void append_violated(std::string& out, const limits::Set& set, const limits::Matched& matched,
-                     const store::Request& answered, Told told) {
+                     const store::Request& answered, Shown told) {
   out += '[';
   std::string name;
   char before = 0;
   for (std::size_t i = 0; i < answered.checks.size(); ++i) {
-    if (!denies(answered, i) || (told == Told::shown && !is_shown(set, matched, i))) continue;
+    if (!denies(answered, i) || (told == Shown::shown && !is_shown(set, matched, i))) continue;
     if (before != 0) out += before;
     name.clear();
     append_shown_name(set, matched, i, name);

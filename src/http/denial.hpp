@@ -19,13 +19,13 @@ namespace weir::inline v0_1::http {
 // Begins the reply's body, up to the value of "violated-policies".
 void begin_denial(Reply& reply, int status);
 
-enum class Told : std::uint8_t {
+enum class Shown : std::uint8_t {
   all,    // every limit that denies
   shown,  // those that clients are told of
 };
 // The windows that deny, by the names that RateLimit fields give them, as a list.
 void append_violated(std::string& out, const limits::Set& set, const limits::Matched& matched,
-                     const store::Request& answered, Told told);
+                     const store::Request& answered, Shown told);
 // The same of limits that the request brings.
 void append_violated(std::string& out, const store::Request& answered);
 

@@ -8,6 +8,7 @@
 #include "http/problem.hpp"
 #include "http/rate_limit_fields.hpp"
 #include "service/credentials.hpp"
+#include "service/told.hpp"
 
 namespace weir::inline v0_1::http {
 namespace {
@@ -19,9 +20,9 @@ bool may_ask(const limits::Set::Gateway& gateway, const Message& message) {
          service::same_secret(gateway.token, field->value);
 }
 
-int deny_status(const Exchange& exchange) {
+int deny_status(const Exchange& exchange, const limits::Set& set) {
   const int said = exchange.gateway->deny_status;
-  return said != 0 ? said : exchange.set->file().answers.status;
+  return said != 0 ? said : set.file().answers.status;
 }
 
 using service::GateRefusal;
@@ -59,29 +60,27 @@ void deny(Exchange& exchange, GateRefusal why, std::string_view detail = {}) {
   append_field(exchange.reply.fields, "Cache-Control", "no-store");
   append_field(exchange.reply.fields, "Proxy-Status",
                "weir; error=http_request_denied; details=\"" + sentence + '"');
-  write_problem(exchange.reply, deny_status(exchange), detail.empty() ? sentence : detail);
+  write_problem(exchange.reply, deny_status(exchange, *exchange.room.asker.limits_set()),
+                detail.empty() ? sentence : detail);
 }
 
-void write_gate_answer(Exchange& exchange) {
+void tell_gate(Exchange& exchange, const service::Question& question) {
   Reply& reply = exchange.reply;
-  const Question& question = *exchange.questions.front();
-  const bool asked = !question.checks.empty();
-  if (asked && question.fault != Fault::none)
-    return write_problem(reply, 503, "nobody could decide: " + question.why);
-  const limits::Matched& matched = *question.matched;
-  const store::Request* const answered = asked ? &question : nullptr;
-  exchange.room.counts.count(*exchange.set, matched, answered);
-  append_field(reply.fields, "Cache-Control", "no-store");
-  append_rate_limit_fields(*exchange.set, matched, answered, exchange.room.forms(),
-                           limits::Time(exchange.service.wall_now()), reply.fields);
+  if (question.fault != Fault::none) return write_problem(reply, 503, "nobody could decide: " + question.why);
+  const limits::Set& set = *exchange.asking->set_of(question);
+  const limits::Matched& matched = question.more->matched;
   const bool listed = matched.outcome == limits::Matched::Outcome::refused;
-  if (!listed && (!asked || question.allowed())) return;
-  exchange.service.counters.count(&service::Counters::denied);
-  begin_denial(reply, deny_status(exchange));
+  const bool allowed = !listed && (question.checks.empty() || question.allowed());
+  exchange.room.asker.count(question, &set, allowed);
+  append_field(reply.fields, "Cache-Control", "no-store");
+  append_rate_limit_fields(set, matched, service::asked_of(question), exchange.room.forms(),
+                           limits::Time(exchange.service.wall_now()), reply.fields);
+  if (allowed) return;
+  begin_denial(reply, deny_status(exchange, set));
   if (listed) {
     reply.body += "[]";
   } else {
-    append_violated(reply.body, *exchange.set, matched, question, Told::shown);
+    append_violated(reply.body, set, matched, question, Shown::shown);
   }
   reply.body += "}\n";
 }
@@ -93,27 +92,22 @@ GateRequest& room_for_request() {
 }
 
 void ask(const GateRequest& request, Exchange& exchange) {
-  Question& question = exchange.ask();
-  if (!question.matched) question.matched = std::make_unique<limits::Matched>();
-  limits::Matched& matched = *question.matched;
-  question.by_file = true;
-  const limits::Asked asked{.attributes = request.all(), .costs_an_estimate = true};
-  if (!limits::match(*exchange.set, asked, exchange.room.limits_now(), matched)) {
-    question.settle();
-    if (matched.lacks_required) return deny(exchange, GateRefusal::attribute, matched.error);
-    return write_problem(exchange.reply, 400, matched.error);
+  service::Asker& asker = exchange.room.asker;
+  const limits::Asked as{.attributes = request.all(), .costs_an_estimate = true};
+  const service::Question* const question = exchange.asking->add({.as = &as}, 0, false);
+  if (question == nullptr) {
+    const service::Refusal& why = asker.refusal();
+    if (why.what == service::Refusal::What::required)
+      return deny(exchange, GateRefusal::attribute, why.sentence);
+    return write_problem(exchange.reply, 400, why.sentence);
   }
+  const limits::Matched& matched = question->more->matched;
   const bool lacks = !matched.skipped_of.empty() || !request.has_ip || !request.has_path;
   if (exchange.gateway->deny_missing && lacks && matched.outcome != limits::Matched::Outcome::refused) {
-    question.settle();
+    asker.drop_last();
     return deny(exchange, GateRefusal::attribute);
   }
-  question.checks = matched.all();
-  if (matched.outcome != limits::Matched::Outcome::meets) {
-    question.checks = {};
-    question.settle();
-  }
-  exchange.answer = &write_gate_answer;
+  exchange.tell = &tell_gate;
 }
 
 }  // namespace
@@ -122,8 +116,8 @@ void run_gate(const Message& message, Exchange& exchange) {
   std::string_view rest = message.path.substr(kGate.size());
   const std::string_view name = rest.substr(0, rest.find('/'));
   rest = message.target.substr(static_cast<std::size_t>(name.data() + name.size() - message.target.data()));
-  exchange.set = exchange.room.renew_limits();
-  const limits::Set::Gateway* const gateway = exchange.set == nullptr ? nullptr : exchange.set->gateway(name);
+  const limits::Set* const set = exchange.room.asker.limits();
+  const limits::Set::Gateway* const gateway = set == nullptr ? nullptr : set->gateway(name);
   if (gateway == nullptr)
     return write_problem(exchange.reply, 404, "the limits file has no gateway of this name");
   exchange.gateway = gateway->said;

@@ -6,11 +6,12 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "http/writer.hpp"
-#include "waiting/queues.hpp"
+#include "service/ask.hpp"
 
 namespace weir::inline v0_1::http {
 namespace {
@@ -62,9 +63,6 @@ std::string list_of(unsigned allowed) {
   return text;
 }
 
-// The state of a key that is named without its limit: that of the limits that have no name.
-const store::Limit kNameless{.rule = core::Rule{Quota::per_second(1)}};
-
 // What may be in a body that asks for one thing.
 unsigned allowed_of(Kind kind) {
   switch (kind) {
@@ -112,34 +110,41 @@ std::string seconds_text(std::chrono::nanoseconds time) {
 // Longer than anything that costs is likely to last.
 constexpr std::chrono::nanoseconds kLongestHold = std::chrono::hours{24};
 
+using service::Refusal;
+
+// Of what the body asks once, or of one part of a batch.
 class Reader {
  public:
   Reader(Exchange& exchange, Faults& faults, std::string at)
-      : exchange_(exchange), faults_(faults), at_(std::move(at)) {}
+      : exchange_(exchange), asker_(exchange.room.asker), faults_(faults), at_(std::move(at)) {}
 
-  void read(const Members& members, Question& question) {
+  // Asks what they say; else there are faults.
+  void read(const Members& members) {
     const bool reset = exchange_.kind == Kind::reset;
-    question.verb = verb_of(exchange_.kind);
-    if (exchange_.kind == Kind::cancel || exchange_.kind == Kind::settle) return read_id(members, question);
-    if (reserves(exchange_.kind)) read_waiting(members, question);
-    question.explains = exchange_.kind == Kind::explain;
-    if (members.has(kExplain)) read_flag(members.values[kExplain], question.explains);
+    ask_.verb = verb_of(exchange_.kind);
+    if (exchange_.kind == Kind::cancel || exchange_.kind == Kind::settle) {
+      read_id(members);
+      return ask();
+    }
+    if (reserves(exchange_.kind)) read_waiting(members);
+    ask_.explains = exchange_.kind == Kind::explain;
+    if (members.has(kExplain)) read_flag(members.values[kExplain], ask_.explains);
     if (members.has(kCost) && !read_costs(members, kCost)) {
-      read_units(members.values[kCost], pointer_to(at_, "cost"), cost_);
-      costs_an_estimate_ = false;
+      read_units(members.values[kCost], pointer_to(at_, "cost"), as_.cost);
+      as_.costs_an_estimate = false;
     }
     if (members.has(kClass)) read_class(members);
     const unsigned forms =
         unsigned{members.has(kAttributes)} + unsigned{members.has(kKey)} + unsigned{members.has(kChecks)};
     if (forms != 1) return judge_forms(members, forms, reset);
     if (members.has(kAttributes)) {
-      read_attributes(members, question);
+      read_attributes(members);
     } else if (members.has(kChecks)) {
-      read_checks(members, question);
+      read_checks(members);
     } else {
-      reset ? read_reset_key(members, question) : read_key(members, question);
+      reset ? read_reset_key(members) : read_key(members);
     }
-    if (exchange_.kind == Kind::acquire) bound_wait(question);
+    ask();
   }
 
   bool collect(element value, unsigned allowed, Members& members) {
@@ -167,6 +172,34 @@ class Reader {
  private:
   void fault(std::string_view member, std::string detail) {
     faults_.add(member.empty() ? at_ : pointer_to(at_, member), std::move(detail));
+  }
+
+  void ask() {
+    if (!faults_.empty()) return;
+    if (exchange_.asking->add(ask_, 0, false) == nullptr) refuse(asker_.refusal());
+  }
+
+  void refuse(const Refusal& why) {
+    using What = Refusal::What;
+    switch (why.what) {
+      case What::max_wait:
+        return fault("max_wait", "must be a number of seconds from 0 to " + seconds_text(why.most) +
+                                     ", the least of the limits that the request meets");
+      case What::hold:
+        return fault("hold", "must be a number of seconds from 0 to " + seconds_text(why.most) +
+                                 ", the shortest ttl of the limits that the request meets");
+      case What::no_max_wait:
+        return fault("max_wait",
+                     "missing: how many seconds it may wait, here or as the field 'Prefer: wait=10'");
+      case What::class_name:
+        return fault("class", why.sentence);
+      case What::limit:
+        return fault("limit", why.sentence);
+      case What::actual:
+        return fault("actual", why.sentence);
+      default:
+        return fault("attributes", why.sentence);
+    }
   }
 
   void judge_forms(const Members& members, unsigned forms, bool reset) {
@@ -206,7 +239,7 @@ class Reader {
       fault("cost", "by limit is only for 'attributes'");
       return true;
     }
-    const limits::Set* const set = exchange_.set;
+    const limits::Set* const set = asker_.limits();
     if (set == nullptr) {
       faults_.add(at, "there is no limits file: start weir with --limits FILE");
       return true;
@@ -226,21 +259,17 @@ class Reader {
     return true;
   }
 
-  void read_actual(const Members& members, Question& question) {
-    store::Reservation& reserved = question.reserved;
-    reserved.actual.reset();
-    reserved.actuals.clear();
-    if (!members.has(kActual)) return;
-    if (!read_costs(members, kActual)) {
-      read_units(members.values[kActual], pointer_to(at_, "actual"), reserved.actual.emplace(0));
-    } else if (std::string error;
-               faults_.empty() && !limits::find_actuals(*exchange_.set, costs_, reserved.actuals, error)) {
-      fault("actual", std::move(error));
+  void read_actual(const Members& members) {
+    if (read_costs(members, kActual)) {
+      ask_.actuals = costs_;
+    } else {
+      read_units(members.values[kActual], pointer_to(at_, "actual"), ask_.actual.emplace(0));
     }
   }
 
   void read_seconds(const Members& members, Member member, std::chrono::nanoseconds most,
-                    std::chrono::nanoseconds& into) {
+                    std::optional<std::chrono::nanoseconds>& into) {
+    if (!members.has(member)) return;
     double seconds = -1;
     const auto top = std::chrono::duration<double>(most).count();
     if (members.values[member].get(seconds) == simdjson::SUCCESS && seconds >= 0 && seconds <= top) {
@@ -250,64 +279,24 @@ class Reader {
     fault(kNames[member], "must be a number of seconds from 0 to " + seconds_text(most));
   }
 
-  void read_waiting(const Members& members, Question& question) {
-    question.reservation = &question.reserved;
-    question.reserved.max_wait = question.reserved.hold = std::chrono::nanoseconds{0};
-    if (members.has(kMaxWait))
-      read_seconds(members, kMaxWait, exchange_.service.options().max_wait, question.reserved.max_wait);
-    if (members.has(kHold)) read_seconds(members, kHold, kLongestHold, question.reserved.hold);
-    says_wait_ = members.has(kMaxWait);
-    says_hold_ = members.has(kHold);
+  void read_waiting(const Members& members) {
+    read_seconds(members, kMaxWait, exchange_.service.options().max_wait, ask_.max_wait);
+    read_seconds(members, kHold, kLongestHold, ask_.hold);
+    ask_.patience = exchange_.prefers;
   }
 
-  // Of an acquire: the least of what the request, its limits and the client's patience say.
-  void bound_wait(Question& question) {
-    std::chrono::nanoseconds& wait = question.reserved.max_wait;
-    if (!exchange_.prefers) {
-      // What meets no limit has its answer.
-      if (!says_wait_ && question.state != store::Request::State::answered)
-        fault("max_wait", "missing: how many seconds it may wait, here or as the field 'Prefer: wait=10'");
-      return;
-    }
-    const std::chrono::nanoseconds prefers = *exchange_.prefers;
-    wait =
-        std::min(says_wait_ ? wait : std::chrono::nanoseconds{exchange_.service.options().max_wait}, prefers);
-  }
-
-  void read_id(const Members& members, Question& question) {
-    question.reservation = &question.reserved;
-    std::string_view id;
+  void read_id(const Members& members) {
     if (!members.has(kId)) {
       fault("id", "missing");
-    } else if (read_text(members.values[kId], pointer_to(at_, "id"), id)) {
-      question.reserved.id = id;
+    } else {
+      read_text(members.values[kId], pointer_to(at_, "id"), ask_.id);
     }
-    if (exchange_.kind == Kind::settle) read_actual(members, question);
-  }
-
-  // What the limits that it meets say of waiting, where the request does not.
-  void wait_by_file(const limits::Set& set, Question& question) {
-    const limits::Waiting waiting = limits::prepare_waiting(set, *question.matched);
-    store::Reservation& reserved = question.reserved;
-    if (!says_hold_) {
-      reserved.hold = waiting.hold;
-    } else if (waiting.hold.count() != 0 && reserved.hold > waiting.hold) {
-      fault("hold", "must be a number of seconds from 0 to " + seconds_text(waiting.hold) +
-                        ", the shortest ttl of the limits that the request meets");
-    }
-    if (!waiting.max_wait) return;
-    if (!says_wait_) {
-      reserved.max_wait = *waiting.max_wait;
-      says_wait_ = true;
-    } else if (reserved.max_wait > *waiting.max_wait) {
-      fault("max_wait", "must be a number of seconds from 0 to " + seconds_text(*waiting.max_wait) +
-                            ", the least of the limits that the request meets");
-    }
+    if (members.has(kActual)) read_actual(members);
   }
 
   void read_class(const Members& members) {
     if (!members.has(kAttributes)) return fault("class", "is only for 'attributes'");
-    if (members.values[kClass].get(class_) != simdjson::SUCCESS || class_.empty())
+    if (members.values[kClass].get(as_.class_name) != simdjson::SUCCESS || as_.class_name.empty())
       fault("class", "must be a text");
   }
 
@@ -317,37 +306,38 @@ class Reader {
     return false;
   }
 
-  void read_rule(element value, const std::string& pointer, const store::Limit*& into,
-                 std::string_view& text) {
-    if (!read_text(value, pointer, text)) return;
-    into = exchange_.room.rules().find(text);
-    if (into == nullptr) faults_.add(pointer, exchange_.room.rules().error());
-  }
-
-  void read_one(const Members& members, const std::string& at, Question& question, store::Check& check) {
+  void read_one(const Members& members, const std::string& at) {
+    std::string_view key;
     std::string_view rule;
-    check.cost.units = cost_;
+    Cost cost{as_.cost};
     if (members.has(kCost) && at != at_)
-      read_units(members.values[kCost], pointer_to(at, "cost"), check.cost.units);
-    if (members.has(kKey)) {
-      read_text(members.values[kKey], pointer_to(at, "key"), check.key);
-    } else {
-      faults_.add(pointer_to(at, "key"), "missing");
+      read_units(members.values[kCost], pointer_to(at, "cost"), cost.units);
+    bool whole = true;
+    for (const auto& [member, text] : {std::pair{kKey, &key}, std::pair{kLimit, &rule}}) {
+      const std::string pointer = pointer_to(at, kNames[member]);
+      if (!members.has(member)) {
+        faults_.add(pointer, "missing");
+        whole = false;
+      } else {
+        whole = read_text(members.values[member], pointer, *text) && whole;
+      }
     }
-    if (members.has(kLimit)) {
-      read_rule(members.values[kLimit], pointer_to(at, "limit"), check.limit, rule);
+    if (!whole || asker_.add_rule(key, rule, cost) != nullptr) return;
+    const Refusal& why = asker_.refusal();
+    if (why.what == Refusal::What::key_twice) {
+      faults_.add(pointer_to(at, "key"), "is given twice; one request charges each key once");
     } else {
-      faults_.add(pointer_to(at, "limit"), "missing");
+      faults_.add(pointer_to(at, "limit"), why.sentence);
     }
-    if (question.explains) question.keys_and_rules.emplace_back(check.key, rule);
   }
 
-  void read_key(const Members& members, Question& question) {
-    question.keys_and_rules.clear();
-    read_one(members, at_, question, question.room(1)[0]);
+  void read_key(const Members& members) {
+    asker_.begin_rules();
+    read_one(members, at_);
+    ask_.rules = asker_.rules();
   }
 
-  void read_checks(const Members& members, Question& question) {
+  void read_checks(const Members& members) {
     const std::string at = pointer_to(at_, "checks");
     if (members.has(kLimit)) fault("limit", "each of 'checks' has its own");
     array all;
@@ -356,48 +346,35 @@ class Reader {
       faults_.add(at, "must be a list of 1 to " + std::to_string(store::kMostChecks));
       return;
     }
-    question.keys_and_rules.clear();
-    const std::span<store::Check> checks = question.room(all.size());
+    asker_.begin_rules();
     std::size_t count = 0;
     for (const element each : all) {
-      const std::string here = at + "/" + std::to_string(count);
+      const std::string here = at + "/" + std::to_string(count++);
       Members parts;
-      if (!Reader(exchange_, faults_, here).collect(each, kOfOneCheck, parts)) {
-        ++count;
-        continue;
-      }
-      store::Check& check = checks[count];
-      read_one(parts, here, question, check);
-      const auto same_key = [&check](const store::Check& other) { return other.key == check.key; };
-      if (parts.has(kKey) &&
-          std::any_of(checks.begin(), checks.begin() + static_cast<std::ptrdiff_t>(count), same_key))
-        faults_.add(here + "/key", "is given twice; one request charges each key once");
-      ++count;
+      if (Reader(exchange_, faults_, here).collect(each, kOfOneCheck, parts)) read_one(parts, here);
     }
+    ask_.rules = asker_.rules();
   }
 
-  void read_reset_key(const Members& members, Question& question) {
+  void read_reset_key(const Members& members) {
     if (members.has(kLimit)) return fault("limit", "is only for 'attributes'");
-    store::Check& check = question.room(1)[0];
-    check.limit = &kNameless;
-    read_text(members.values[kKey], pointer_to(at_, "key"), check.key);
+    read_text(members.values[kKey], pointer_to(at_, "key"), key_);
+    ask_.keys = {&key_, 1};
   }
 
-  void read_attributes(const Members& members, Question& question) {
+  void read_attributes(const Members& members) {
     const std::string at = pointer_to(at_, "attributes");
-    std::string_view limit;
-    const bool reset = exchange_.kind == Kind::reset;
     if (members.has(kLimit)) {
-      if (!reset)
+      if (exchange_.kind != Kind::reset)
         return fault("limit", "is only for 'key': the limits file says which limits attributes meet");
-      read_text(members.values[kLimit], pointer_to(at_, "limit"), limit);
+      read_text(members.values[kLimit], pointer_to(at_, "limit"), ask_.limit);
     }
     object all;
     if (members.values[kAttributes].get(all) != simdjson::SUCCESS) {
       faults_.add(at, "must be an object");
       return;
     }
-    auto& room = exchange_.room.attributes;
+    auto& room = asker_.attributes();
     if (all.size() > room.size()) {
       faults_.add(at, "has more than " + std::to_string(room.size()) + " members");
       return;
@@ -413,53 +390,19 @@ class Reader {
         room[count++].name = name;
       }
     }
-    if (!faults_.empty()) return;
-    match(std::span(room).first(count), limit, question);
-  }
-
-  void match(std::span<const limits::Attribute> attributes, std::string_view limit, Question& question) {
-    const limits::Set* const set = exchange_.set;
-    if (set == nullptr) return fault("attributes", "there is no limits file: start weir with --limits FILE");
-    if (!question.matched) question.matched = std::make_unique<limits::Matched>();
-    limits::Matched& matched = *question.matched;
-    question.by_file = true;
-    if (exchange_.kind == Kind::reset) {
-      question.own.clear();
-      if (!limits::find_states(*set, attributes, limit, matched, question.own))
-        return fault(limit.empty() || matched.error.find("unknown limit") == std::string::npos ? "attributes"
-                                                                                               : "limit",
-                     matched.error);
-      question.checks = question.own;
-    } else {
-      limits::Trace* const trace = question.explains ? &question.trace : nullptr;
-      const limits::Asked asked{attributes, cost_, class_, costs_an_estimate_, costs_};
-      if (!limits::match(*set, asked, exchange_.room.limits_now(), matched, trace)) {
-        const auto& classes = set->file().classes;
-        const bool known =
-            class_.empty() || std::find(classes.begin(), classes.end(), class_) != classes.end();
-        return fault(known ? "attributes" : "class", matched.error);
-      }
-      question.checks = matched.all();
-      if (reserves(exchange_.kind)) wait_by_file(*set, question);
-      // It may have to stand in line while another file comes into force.
-      if (exchange_.kind == Kind::acquire && waiting::Queues::keeps_free(matched.all()))
-        question.asked.keep(asked);
-    }
-    if (question.checks.empty()) question.settle();
-    if (!question.explains) return;
-    question.attributes.clear();
-    for (const limits::Attribute& each : attributes) question.attributes.emplace_back(each.name, each.value);
+    as_.attributes = std::span(room).first(count);
+    as_.costs = costs_;
+    ask_.as = &as_;
   }
 
   Exchange& exchange_;
+  service::Asker& asker_;
   Faults& faults_;
   std::string at_;
-  std::uint64_t cost_ = 1;
-  bool costs_an_estimate_ = true;
+  service::Ask ask_;
+  limits::Asked as_{.attributes = {}, .costs_an_estimate = true};
   std::vector<limits::NamedCost> costs_;
-  bool says_wait_ = false;
-  bool says_hold_ = false;
-  std::string_view class_;
+  std::string_view key_;
 };
 
 std::string sentence_of(simdjson::error_code error) {
@@ -492,13 +435,12 @@ void read_batch(element requests, Exchange& exchange, Faults& faults) {
   exchange.batch = true;
   std::size_t room = Faults::kMost;  // of all requests together
   for (const element each : all) {
-    Question& question = exchange.ask();
-    question.faults = Faults(room);
-    Reader reader(exchange, question.faults, "");
+    Faults& own = exchange.faults.emplace_back(room);
+    Reader reader(exchange, own, "");
     Members members;
-    if (reader.collect(each, kOfCheck, members)) reader.read(members, question);
-    room -= question.faults.told().size();
-    if (!question.faults.empty()) question.settle();
+    if (reader.collect(each, kOfCheck, members)) reader.read(members);
+    room -= own.told().size();
+    if (!own.empty()) exchange.asking->add_answered(0);
   }
 }
 
@@ -522,7 +464,6 @@ void read_questions(std::string_view body, Exchange& exchange, Faults& faults) {
     faults.add("", sentence_of(error));
     return;
   }
-  exchange.set = exchange.room.renew_limits();
   Reader reader(exchange, faults, "");
   Members members;
   const unsigned allowed = allowed_of(exchange.kind) | (exchange.kind == Kind::check ? bit(kRequests) : 0);
@@ -533,9 +474,7 @@ void read_questions(std::string_view body, Exchange& exchange, Faults& faults) {
     if (faults.empty()) read_batch(members.values[kRequests], exchange, faults);
     return;
   }
-  Question& question = exchange.ask();
-  reader.read(members, question);
-  if (!faults.empty()) exchange.drop_questions();
+  reader.read(members);
 }
 
 }  // namespace weir::http

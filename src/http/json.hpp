@@ -21,8 +21,8 @@ struct Room::Json {
 
 constexpr std::size_t kMostRequests = 1000;  // of a batch
 
-// Adds one question, or of a batch all of them; those with faults are settled. Without a question there are
-// faults that concern all of it.
+// Asks what the body says, or of a batch each of its parts; those with faults have their answer. Where
+// nothing is asked, there are faults that concern all of it.
 void read_questions(std::string_view body, Exchange& exchange, Faults& faults);
 
 }  // namespace weir::http

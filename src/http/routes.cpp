@@ -20,7 +20,7 @@ void run_api(const Message& message, Exchange& exchange) {
   read_questions(message.body, exchange, faults);
   if (!faults.empty())
     return write_problem(exchange.reply, 400, "the request's body is not what it should be", faults);
-  exchange.answer = &write_answer;
+  exchange.tell = &tell_answer;
 }
 
 void run_open_api(const Message&, Exchange& exchange) {

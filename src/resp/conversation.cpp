@@ -4,16 +4,16 @@
 
 namespace weir::inline v0_1::resp {
 
-Conversation::Conversation(service::Service& service, store::Store& store, Batch& batch, net::Peer peer,
+Conversation::Conversation(service::Service& service, store::Store& store, Shared& shared, net::Peer peer,
                            std::function<void()> resume, net::Clients* clients,
                            waiting::AcquiringStore* acquiring)
     : service_(service),
       caller_{.peer = std::move(peer), .authenticated = !service.credentials.required()},
-      pipeline_(service, store, acquiring, batch, caller_.peer.id + 1, resume),
+      pipeline_(shared, store, acquiring, caller_.peer.id + 1, resume),
       later_(clients, std::move(resume)) {}
 
 std::size_t Conversation::feed(std::string_view input, std::string& out, net::Moment when) {
-  pipeline_.begin({when.arrived, when.now});
+  pipeline_.asking().begin({when.arrived, when.now});
   slow_ = false;
   caller_.guessed = false;
   std::size_t used = 0;
@@ -66,7 +66,7 @@ bool Conversation::take(std::string_view bytes, std::string& out) {
     last_ = command;
     if (caller_.replies == Replies::skip_next) caller_.replies = Replies::on;
     // Words that had to be unescaped are the parser's, until its next command.
-    if (pipeline_.full() || !parser_.args_in_input()) settle(out);
+    if (pipeline_.asking().full() || !parser_.args_in_input()) settle(out);
     return true;
   }
   if (!settle(out)) return false;
@@ -77,7 +77,7 @@ bool Conversation::take(std::string_view bytes, std::string& out) {
 
 // A decision waits for those after it; any other command is answered after those before it.
 bool Conversation::gather(const Command& command, Arguments words, bool silent) {
-  if (has(command.flags, Flags::waits)) pipeline_.let_wait(!transaction_.running());
+  if (has(command.flags, Flags::waits)) pipeline_.asking().let_wait(!transaction_.running());
   return command.ask != nullptr && command.takes(words.size()) && command.ask(pipeline_, words, silent);
 }
 
@@ -149,7 +149,7 @@ void Conversation::run_transaction(std::string& out) {
     const Arguments words = parser.args();
     const Command& command = *find_command(words[0]);
     if (gather(command, words, transaction_.silent())) {
-      if (pipeline_.full() || !parser.args_in_input()) settle(out);
+      if (pipeline_.asking().full() || !parser.args_in_input()) settle(out);
       transaction_.advance();
       continue;
     }
@@ -175,7 +175,7 @@ void Conversation::describe(net::Client& client) const {
   client.user = caller_.authenticated ? service_.options().user : "";
   client.protocol = caller_.protocol;
   client.command = last_ != nullptr ? lower(last_->name) : "NULL";
-  client.waits = pipeline_.acquiring();
+  client.waits = pipeline_.asking().acquiring();
   if (transaction_.open()) client.queued = static_cast<std::int64_t>(transaction_.queued());
 }
 

@@ -17,7 +17,6 @@
 #include <vector>
 
 #include "net/conversation.hpp"
-#include "resp/batch.hpp"
 #include "resp/commands.hpp"
 #include "resp/later.hpp"
 #include "resp/parser.hpp"
@@ -33,17 +32,17 @@ class Conversation final : public net::Conversation {
   // A reply larger than this ends a call of feed(), so that what a client does not take stays bounded.
   static constexpr std::size_t kOutputCap = std::size_t{256} << 10;
 
-  // `batch` is shared by the conversations of a loop. Without `clients` the commands about other connections
+  // `shared` is by the conversations of a loop. Without `clients` the commands about other connections
   // are unknown; without `acquiring` nobody waits for a moment. All that is handed in must outlive this.
-  Conversation(service::Service& service, store::Store& store, Batch& batch, net::Peer peer,
+  Conversation(service::Service& service, store::Store& store, Shared& shared, net::Peer peer,
                std::function<void()> resume, net::Clients* clients = nullptr,
                waiting::AcquiringStore* acquiring = nullptr);
 
   std::size_t feed(std::string_view input, std::string& out, net::Moment when) override;
-  bool waiting() const override { return pipeline_.waiting() || later_.waiting(); }
-  bool ends_with_peer() const override { return pipeline_.acquiring(); }
-  bool end_wait(bool with_error) override { return pipeline_.end_wait(with_error); }
-  bool busy() const override { return busy_ || pipeline_.answered() || later_.answered(); }
+  bool waiting() const override { return pipeline_.asking().waiting() || later_.waiting(); }
+  bool ends_with_peer() const override { return pipeline_.asking().acquiring(); }
+  bool end_wait(bool with_error) override { return pipeline_.asking().end_wait(with_error); }
+  bool busy() const override { return busy_ || pipeline_.asking().answered() || later_.answered(); }
   bool closing() const override { return caller_.closing; }
   bool trusted() const override { return caller_.authenticated; }
   bool unfinished() const override { return transaction_.open(); }

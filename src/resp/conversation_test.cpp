@@ -36,9 +36,9 @@ struct Talk {
   std::chrono::nanoseconds now = 1000s;
   store::EmbeddedStore embedded{1_MiB, WhenFull::deny, {1, 2}};
   service::Service service;
-  Batch batch{OnStoreError::local, {}, service.wall_ahead()};
+  Shared shared{service};
   Conversation conversation{
-      service, embedded, batch, {7, "127.0.0.1"}, [] { FAIL() << "nothing is awaited"; }};
+      service, embedded, shared, {7, "127.0.0.1"}, [] { FAIL() << "nothing is awaited"; }};
   std::string rest;
 };
 
@@ -470,7 +470,7 @@ struct LateTalk : Talk {
 
   LateStore store{embedded};
   std::size_t resumed = 0;
-  Conversation late{service, store, batch, {8, "127.0.0.1"}, [this] { ++resumed; }};
+  Conversation late{service, store, shared, {8, "127.0.0.1"}, [this] { ++resumed; }};
 };
 
 TEST(LateStore, gets_what_is_read_together_in_one_call) {
@@ -563,7 +563,7 @@ TEST(LateStore, del_of_many_keys_is_one_request) {
 TEST(LateStore, a_connection_that_goes_cancels_what_is_open) {
   LateTalk talk;
   {
-    Conversation gone(talk.service, talk.store, talk.batch, {9, "127.0.0.1"},
+    Conversation gone(talk.service, talk.store, talk.shared, {9, "127.0.0.1"},
                       [] { FAIL() << "it has gone"; });
     std::string out;
     const std::string asked =
@@ -587,7 +587,7 @@ TEST(LateStore, the_key_that_decides_is_told_though_its_bytes_have_gone) {
 
 TEST(LateStore, connections_wait_independently) {
   LateTalk talk;
-  Conversation other(talk.service, talk.store, talk.batch, {9, "127.0.0.1"}, [] {});
+  Conversation other(talk.service, talk.store, talk.shared, {9, "127.0.0.1"}, [] {});
   const std::string asked = "CL.THROTTLE other 3 30 60\r\n";
   std::string out;
   EXPECT_EQ(talk.say("CL.THROTTLE a 15 30 60\r\n"), "");
@@ -727,7 +727,7 @@ struct ClientTalk : Talk {
 
   LateClients clients;
   std::size_t resumed = 0;
-  Conversation mine{service, embedded, batch, {7, "127.0.0.1", 70, true}, [this] { ++resumed; }, &clients};
+  Conversation mine{service, embedded, shared, {7, "127.0.0.1", 70, true}, [this] { ++resumed; }, &clients};
 };
 
 TEST(Clients, are_listed_when_every_loop_has_told_and_what_follows_waits) {
@@ -818,7 +818,7 @@ TEST(Clients, one_that_has_gone_is_told_nothing) {
   Talk talk;
   {
     Conversation gone(
-        talk.service, talk.embedded, talk.batch, {9, "127.0.0.1"}, [] { FAIL() << "it has gone"; }, &clients);
+        talk.service, talk.embedded, talk.shared, {9, "127.0.0.1"}, [] { FAIL() << "it has gone"; }, &clients);
     std::string out;
     gone.feed("CLIENT LIST\r\n", out, {talk.now, talk.now});
     EXPECT_TRUE(gone.waiting());
@@ -844,7 +844,7 @@ TEST(Shutdown, is_taken_from_this_machine_unless_all_are_allowed) {
       Talk talk(options);
       int ended = 0;
       talk.service.shut_down = [&](bool) { ++ended; };
-      Conversation one(talk.service, talk.embedded, talk.batch, {9, "x", 1, local}, [] {});
+      Conversation one(talk.service, talk.embedded, talk.shared, {9, "x", 1, local}, [] {});
       std::string out;
       one.feed("SHUTDOWN\r\n", out, {talk.now, talk.now});
       EXPECT_EQ(out, local || allowed ? "" : refused);

@@ -11,21 +11,14 @@ namespace weir::inline v0_1::resp {
 namespace {
 
 bool ask(Pipeline& pipeline, Arguments words, store::Verb verb, bool silent) {
-  const limits::Set* set = pipeline.limits();
-  if (set == nullptr) return pipeline.fail(std::string(kNoLimitsFile));
+  if (!pipeline.has_file()) return false;
   if (words.size() == 1) return pipeline.fail(wrong_arity(words[0]));
-  LimitsWords asked;
+  LimitsWords read;
   std::string error;
-  if (!read_limits_words(words.subspan(1), false, pipeline.attribute_room(), asked, error))
+  if (!read_limits_words(words.subspan(1), false, pipeline.asker().attributes(), read, error))
     return pipeline.fail(std::move(error));
-  Question& question = pipeline.add_limits(Reply::six_by_limit, verb, silent);
-  limits::Matched& matched = question.more->matched;
-  if (!limits::match(*set, asked.asked(), pipeline.limits_now(), matched)) {
-    pipeline.drop();
-    return pipeline.fail("ERR " + matched.error);
-  }
-  pipeline.ask_matched(question);
-  return true;
+  const limits::Asked as = read.asked();
+  return pipeline.add({.verb = verb, .as = &as}, Reply::six, silent);
 }
 
 }  // namespace
@@ -41,27 +34,22 @@ bool ask_look(Pipeline& pipeline, Arguments words, bool silent) {
 // The answer is written by the pipeline, when it has come.
 void run_explain(Call& call) {
   Pipeline& pipeline = call.pipeline;
-  const limits::Set* set = pipeline.limits();
-  if (set == nullptr) return call.fail(kNoLimitsFile);
-  LimitsWords asked;
+  const auto fail = [&call] { call.pipeline.answer(call.reply()); };
+  if (!pipeline.has_file()) return fail();
+  LimitsWords read;
   std::string error;
-  if (!read_limits_words(call.words.subspan(1), true, pipeline.attribute_room(), asked, error))
+  if (!read_limits_words(call.words.subspan(1), true, pipeline.asker().attributes(), read, error))
     return call.fail(error);
-  limits::Time now = pipeline.limits_now();
-  if (!asked.now.empty()) {
-    const auto time = limits::read_time(asked.now);
+  const limits::Asked as = read.asked();
+  service::Ask ask{.verb = store::Verb::look, .explains = true, .as = &as};
+  limits::Time at{};
+  if (!read.now.empty()) {
+    const auto time = limits::read_time(read.now);
     if (!time) return call.fail("ERR NOW: " + time.error());
-    now = *time;
+    at = *time;
+    ask.at = &at;
   }
-  Question& question = pipeline.add_limits(Reply::explanation, store::Verb::look, call.silent());
-  Question::More& more = *question.more;
-  if (!limits::match(*set, asked.asked(), now, more.matched, &more.trace)) {
-    pipeline.drop();
-    return call.fail("ERR " + more.matched.error);
-  }
-  for (const limits::Attribute& each : asked.asked().attributes)
-    more.attributes.emplace_back(each.name, each.value);
-  pipeline.ask_matched(question);
+  if (!pipeline.add(ask, Reply::explanation, call.silent())) fail();
 }
 
 void run_reset(Call& call) {
@@ -69,26 +57,20 @@ void run_reset(Call& call) {
   if (words.size() == 2) return run_del(call);
   if (lower(words[1]) != "as") return call.fail_arity("weir.reset");
   Pipeline& pipeline = call.pipeline;
-  const limits::Set* set = pipeline.limits();
-  if (set == nullptr) return call.fail(kNoLimitsFile);
+  const auto fail = [&call] { call.pipeline.answer(call.reply()); };
+  if (!pipeline.has_file()) return fail();
   Arguments rest = words.subspan(2);
-  std::string_view name;
+  service::Ask ask{.verb = store::Verb::reset};
   if (rest.size() > 1 && lower(rest[0]) == "limit") {
-    name = rest[1];
+    ask.limit = rest[1];
     rest = rest.subspan(2);
   }
-  LimitsWords asked;
+  LimitsWords read;
   std::string error;
-  if (!read_limits_words(rest, false, pipeline.attribute_room(), asked, error)) return call.fail(error);
-  Question& question = pipeline.add_limits(Reply::forgotten, store::Verb::reset, call.silent());
-  Question::More& more = *question.more;
-  more.checks.clear();
-  if (!limits::find_states(*set, asked.asked().attributes, name, more.matched, more.checks)) {
-    pipeline.drop();
-    return call.fail("ERR " + more.matched.error);
-  }
-  question.forgotten = 0;
-  pipeline.ask_states(question);
+  if (!read_limits_words(rest, false, pipeline.asker().attributes(), read, error)) return call.fail(error);
+  const limits::Asked as = read.asked();
+  ask.as = &as;
+  if (!pipeline.add(ask, Reply::forgotten, call.silent())) fail();
 }
 
 void run_limits_config(Call& call) {

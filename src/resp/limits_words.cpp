@@ -15,8 +15,8 @@ const char* sign_of(std::string_view word) {
 }
 
 std::string shown(std::string_view word) {
-  constexpr std::size_t kShown = 32;
-  return "'" + std::string(word.substr(0, kShown)) + (word.size() > kShown ? "...'" : "'");
+  constexpr std::size_t kMostShown = 32;
+  return "'" + std::string(word.substr(0, kMostShown)) + (word.size() > kMostShown ? "...'" : "'");
 }
 
 }  // namespace

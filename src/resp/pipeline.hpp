@@ -1,134 +1,80 @@
 // What one connection asks of the store, in the order of its commands, and the replies, in the same order.
 //
-// Questions are gathered and then asked in one call, by settle(). A store that answers at once has its
-// answers written at once. Otherwise the connection waits: until all are answered it gathers no more.
-//
-// The thread of its loop. Destroying it cancels what is open. Not for: commands (commands.hpp).
+// The thread of its loop. Not for: commands (commands.hpp), and what is asked how (service/asking.hpp).
 #pragma once
 
 #include <chrono>
-#include <cstddef>
+#include <cstdint>
 #include <functional>
-#include <memory>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
-#include "resp/batch.hpp"
-#include "resp/throttle.hpp"
+#include "resp/shared.hpp"
 #include "resp/writer.hpp"
-#include "service/service.hpp"
-#include "store/store.hpp"
-#include "waiting/acquiring_store.hpp"
+#include "service/ask.hpp"
+#include "service/asking.hpp"
+#include "service/told.hpp"
 
 namespace weir::inline v0_1::resp {
 
+// How a question is replied to.
+enum class Reply : std::uint8_t {
+  five,         // CL.THROTTLE's integers, in seconds
+  six,          // WEIR.THROTTLE's and WEIR.CHECK's, in milliseconds, and what decides
+  explanation,  // WEIR.EXPLAIN's
+  forgotten,    // how many keys had something to forget
+  reservation,  // WEIR.RESERVE's seven
+  cancelled,    // the units that went back
+  settled,      // the milliseconds until one more unit would be admitted
+};
+
 class Pipeline {
  public:
-  // `resume` is called by the store's thread when the last open question is answered; never from inside
-  // settle(). Without `acquiring` nobody waits for a moment. All that is handed in must outlive this.
-  // `client` is on whose behalf it reserves (store::Reservation).
-  Pipeline(service::Service& service, store::Store& store, waiting::AcquiringStore* acquiring, Batch& batch,
-           std::uint64_t client, std::function<void()> resume)
-      : service_(service),
-        store_(store),
-        acquiring_(acquiring),
-        batch_(batch),
-        client_(client),
-        resume_(std::move(resume)) {}
-  ~Pipeline();
-  Pipeline(const Pipeline&) = delete;
-  Pipeline& operator=(const Pipeline&) = delete;
+  Pipeline(Shared& shared, store::Store& store, waiting::AcquiringStore* acquiring, std::uint64_t client,
+           std::function<void()> resume)
+      : shared_(shared),
+        asking_(shared.asker, store, acquiring, client, &Pipeline::keep, std::move(resume)) {}
 
-  // When the next questions arrived, and what time it is. The first settle() goes by this `now`; a later one
-  // reads the clock.
-  void begin(store::Moment when) {
-    when_ = when;
-    fresh_ = true;
+  ThrottleParser& parser() { return shared_.parser; }
+  service::Asker& asker() { return shared_.asker; }
+  service::Asking& asking() { return asking_; }
+  const service::Asking& asking() const { return asking_; }
+
+  void check(const Throttle& throttle, bool silent) {
+    asking_.add_rule({throttle.key, throttle.limit, throttle.cost}, static_cast<std::uint8_t>(Reply::five),
+                     silent);
   }
-
-  ThrottleParser& parser() { return batch_.parser(); }
-  service::RuleTexts& rules() { return batch_.rules(); }
-
-  void check(const Throttle& throttle, bool silent);
-  // Another question of that many checks, for the caller to fill; drop() when it cannot.
-  Question& add(std::size_t checks, Reply reply, bool silent);
-  void drop() { batch_.drop_last(); }
-
-  // The limits file's set, or null, and the time by which its dates go.
-  const limits::Set* limits() { return batch_.limits(); }
-  limits::Time limits_now() const { return batch_.limits_now(); }
-  AttributeRoom& attribute_room() { return batch_.attribute_room(); }
-  // Another question by the limits file, for the caller to match; then ask_matched(), or drop().
-  Question& add_limits(Reply reply, store::Verb verb, bool silent);
-  // Asks what `matched` says, or nothing: then it is answered already.
-  void ask_matched(Question& question);
-  // Of a reset: asks about `more->checks`.
-  void ask_states(Question& question);
-  // Another question, about a reservation; of a settlement the caller says what it cost.
-  store::Reservation& ask_about(std::string_view id, store::Verb verb, bool silent);
-  std::uint64_t client() const { return client_; }
-  // The longest that a reservation may have to wait.
-  std::chrono::milliseconds max_wait() const { return service_.options().max_wait; }
-  // What was added last waits for its moment, if it may; nothing is gathered after it.
-  void acquire(Question& question);
-  // Whether acquires wait: not in a transaction.
-  void let_wait(bool yes) { lets_wait_ = yes; }
-  // Alone: nothing may be gathered before it, and settle() is the next call.
-  void reset(std::span<const std::string_view> keys, bool silent);
+  // False: it is refused, and answer() is the reply.
+  bool add(const service::Ask& ask, Reply reply, bool silent) {
+    return asking_.add(ask, static_cast<std::uint8_t>(reply), silent) != nullptr || refuse();
+  }
 
   // What is replied to a command that could not be gathered. Always false.
   bool fail(std::string text) {
     error_ = std::move(text);
     return false;
   }
+  bool has_file();
   void answer(Writer to) const { to.error(error_); }
 
-  bool full() const { return batch_.full() || acquires_; }
-  bool waiting() const { return open_ > 0; }
-  // It waits for an acquire.
-  bool acquiring() const { return open_ > 0 && pending_.back()->verb == store::Verb::acquire; }
-  bool end_wait(bool with_error);
-  // All is answered, and not all of it is written.
-  bool answered() const { return !pending_.empty() && open_ == 0; }
-
-  // Where answers go that come later.
-  static void on_answer(store::Request& request);
-
-  // waiting::AcquiringStore::Renew of a question of ours.
-  static bool renew(store::Request& request);
-
   // Asks what was gathered and writes what is answered; false while some is open.
-  bool settle(Writer to);
-
- private:
-  void ask();
-  void await(std::size_t first);
-  void write(Writer& to, Question& question);
-  void write_limits(Writer& to, const Question& question, const limits::Set& set);
-  void write_reservation(Writer& to, const Question& question);
-  const limits::Set& set_of(const Question& question) const {
-    return question.more->set ? *question.more->set : *batch_.limits_set();
+  bool settle(Writer to) {
+    const bool all = asking_.settle([this, &to](service::Question& question) { write(to, question); });
+    if (shared_.asker.size() == 0) shared_.parser.forget();
+    return all;
   }
 
-  service::Service& service_;
-  store::Store& store_;
-  waiting::AcquiringStore* acquiring_;
-  Batch& batch_;
-  std::uint64_t client_;
-  std::function<void()> resume_;
-  store::Moment when_{};
-  bool fresh_ = false;                              // when_.now is now
-  std::vector<std::unique_ptr<Question>> pending_;  // asked, and not all answered
-  std::size_t open_ = 0;                            // of them, without an answer
-  std::chrono::nanoseconds waits_since_{0};         // when they had arrived
+ private:
+  static void keep(service::Question& question);
+  bool refuse();
+  void write(Writer& to, service::Question& question);
+  void write_decision(Writer& to, const service::Question& question, Reply reply);
+  void write_explanation(Writer& to, const service::Question& question);
+
+  Shared& shared_;
+  service::Asking asking_;
   std::string error_;
-  bool lets_wait_ = true;
-  bool acquires_ = false;     // the last of the batch
-  std::size_t unasked_ = 0;   // of the batch: answered without the store
-  std::uint64_t denied_ = 0;  // not yet counted
 };
 
 }  // namespace weir::resp

@@ -28,9 +28,9 @@ std::string wrong_arity(std::string_view command) {
 
 std::string not_in_range(std::string_view field, std::string_view came, std::int64_t least,
                          std::int64_t most) {
-  constexpr std::size_t kShown = 32;
-  std::string text = "ERR " + std::string(field) + ": '" + std::string(came.substr(0, kShown));
-  if (came.size() > kShown) text += "...";
+  constexpr std::size_t kMostShown = 32;
+  std::string text = "ERR " + std::string(field) + ": '" + std::string(came.substr(0, kMostShown));
+  if (came.size() > kMostShown) text += "...";
   return text + "' is not an integer from " + std::to_string(least) + " to " + std::to_string(most);
 }
 

@@ -26,41 +26,30 @@ bool ask_gcra(Pipeline& pipeline, Arguments words, bool silent) {
   return gather(pipeline, pipeline.parser().gcra(words), silent);
 }
 
-Question* gather_keys(Pipeline& pipeline, Arguments words, Reply reply, Cost cost, bool silent,
-                      std::string_view form) {
-  const auto fail = [&pipeline](std::string text) {
-    pipeline.fail(std::move(text));
-    return nullptr;
-  };
-  if (words.empty()) return fail("ERR missing a key and its rule; " + std::string(form));
+bool ask_rules(Pipeline& pipeline, Arguments words, service::Ask ask, Cost cost, Reply reply, bool silent,
+               std::string_view form) {
+  if (words.empty()) return pipeline.fail("ERR missing a key and its rule; " + std::string(form));
   if (words.size() % 2 != 0) {
-    return fail("ERR missing the rule of key '" + std::string(words.back().substr(0, 32)) + "'; " +
-                std::string(form));
+    return pipeline.fail("ERR missing the rule of key '" + std::string(words.back().substr(0, 32)) + "'; " +
+                         std::string(form));
   }
   const std::size_t count = words.size() / 2;
   if (count > store::kMostChecks) {
-    return fail("ERR " + std::to_string(count) + " keys; one call may have at most " +
-                std::to_string(store::kMostChecks));
+    return pipeline.fail("ERR " + std::to_string(count) + " keys; one call may have at most " +
+                         std::to_string(store::kMostChecks));
   }
-  Question& question = pipeline.add(count, reply, silent);
-  const std::span<store::Check> checks = question.checks;
-  for (std::size_t i = 0; i < count; ++i) {
-    const std::string_view key = words[2 * i];
-    const auto same = [key](const store::Check& other) { return other.key == key; };
-    if (std::any_of(checks.begin(), checks.begin() + static_cast<std::ptrdiff_t>(i), same)) {
-      pipeline.drop();
-      return fail("ERR key '" + std::string(key.substr(0, 32)) +
-                  "' is given twice; one call charges each key once");
-    }
-    checks[i].limit = pipeline.rules().find(words[2 * i + 1]);
-    checks[i].key = key;
-    checks[i].cost = cost;
-    if (checks[i].limit == nullptr) {
-      pipeline.drop();
-      return fail("ERR " + pipeline.rules().error());
-    }
+  service::Asker& asker = pipeline.asker();
+  asker.begin_rules();
+  for (std::size_t i = 0; i < words.size(); i += 2) {
+    if (asker.add_rule(words[i], words[i + 1], cost) != nullptr) continue;
+    const service::Refusal& why = asker.refusal();
+    return pipeline.fail(why.what == service::Refusal::What::key_twice
+                             ? "ERR key '" + std::string(words[i].substr(0, 32)) +
+                                   "' is given twice; one call charges each key once"
+                             : "ERR " + why.sentence);
   }
-  return &question;
+  ask.rules = asker.rules();
+  return pipeline.add(ask, reply, silent);
 }
 
 bool ask_throttle(Pipeline& pipeline, Arguments words, bool silent) {
@@ -75,12 +64,15 @@ bool ask_throttle(Pipeline& pipeline, Arguments words, bool silent) {
     rest = rest.subspan(2);
   }
   if (!rest.empty() && is_word(rest[0], "KEYS")) rest = rest.subspan(1);
-  return gather_keys(pipeline, rest, Reply::six_by_key, cost, silent,
-                     "the form is WEIR.THROTTLE [COST n] [KEYS] key rule [key rule ...]") != nullptr;
+  return ask_rules(pipeline, rest, {}, cost, Reply::six, silent,
+                   "the form is WEIR.THROTTLE [COST n] [KEYS] key rule [key rule ...]");
 }
 
 // The answer is written by the pipeline, when it has come.
-void run_del(Call& call) { call.pipeline.reset(call.words.subspan(1), call.silent()); }
+void run_del(Call& call) {
+  call.pipeline.add({.verb = store::Verb::reset, .keys = call.words.subspan(1)}, Reply::forgotten,
+                    call.silent());
+}
 
 // The rate limiters of many languages come as a script that they send to Redis; their users meet this text.
 void refuse_script(Call& call) {

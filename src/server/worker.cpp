@@ -13,8 +13,7 @@ Worker::Worker(std::size_t number, const Settings& settings, service::Service& s
                waiting::House& house, net::Counters& connections)
     : service_(service),
       embedded_(embedded),
-      batch_(service.options().on_store_error, service.options().sharing, service.wall_ahead(),
-             service.limits.get()),
+      resp_(service),
       room_(service, settings.headers),
       loop_(number, service.options().clock, settings.stall_timeout, connections, service.notices) {
   const core::Clock& clock = service.options().clock;
@@ -37,7 +36,7 @@ Worker::Worker(std::size_t number, const Settings& settings, service::Service& s
 }
 
 std::unique_ptr<net::Conversation> Worker::converse(const net::Peer& peer, std::function<void()> resume) {
-  return std::make_unique<resp::Conversation>(service_, store(), batch_, peer, std::move(resume), &clients_,
+  return std::make_unique<resp::Conversation>(service_, store(), resp_, peer, std::move(resume), &clients_,
                                               acquiring_.get());
 }
 

@@ -18,7 +18,7 @@
 #include "net/loop.hpp"
 #include "net/loop_clients.hpp"
 #include "redis/shared_store.hpp"
-#include "resp/batch.hpp"
+#include "resp/shared.hpp"
 #include "server/every.hpp"
 #include "server/settings.hpp"
 #include "server/store_link.hpp"
@@ -38,8 +38,8 @@ class Worker {
 
   net::Loop& loop() { return loop_; }
   const redis::SharedStore* shared() const { return shared_.get(); }  // null without --store
-  const service::DecisionCounts& resp_counts() const { return batch_.counts(); }
-  const service::DecisionCounts& http_counts() const { return room_.counts; }
+  const service::DecisionCounts& resp_counts() const { return resp_.asker.counts(); }
+  const service::DecisionCounts& http_counts() const { return room_.asker.counts(); }
 
   std::unique_ptr<net::Conversation> converse(const net::Peer& peer, std::function<void()> resume);
   std::unique_ptr<net::Conversation> converse_http(const net::Peer& peer, std::function<void()> resume);
@@ -64,7 +64,7 @@ class Worker {
   // Before the loop, whose connections ask until they end.
   std::unique_ptr<redis::SharedStore> shared_;
   std::unique_ptr<waiting::AcquiringStore> acquiring_;
-  resp::Batch batch_;
+  resp::Shared resp_;
   http::Room room_;
   net::Loop loop_;
   net::LoopClients clients_{loop_};

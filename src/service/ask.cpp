@@ -1,0 +1,181 @@
+#include "service/ask.hpp"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "core/duration.hpp"
+#include "limits/costs.hpp"
+
+namespace weir::inline v0_1::service {
+namespace {
+
+using std::chrono::nanoseconds;
+using store::Verb;
+using What = Refusal::What;
+
+// The state of a key that is named without its limit, as in DEL: that of the limits that have no name.
+const store::Limit kNameless{.rule = core::Rule{Quota::per_second(1)}};
+
+bool refuse(Refusal& refusal, What what, std::string sentence) {
+  refusal = {what, std::move(sentence)};
+  return false;
+}
+
+bool refuse_time(Refusal& refusal, What what, std::string_view above, nanoseconds came, nanoseconds most) {
+  std::string sentence = what == What::hold ? "hold" : "max_wait";
+  sentence += " is above " + core::to_text(most) + ", " + std::string(above) +
+              " of the limits that the request meets";
+  refusal = {what, std::move(sentence), std::chrono::floor<std::chrono::milliseconds>(came), most};
+  return false;
+}
+
+bool refuse_without_file(Refusal& refusal) {
+  return refuse(refusal, What::no_limits_file, "there is no limits file: start weir with --limits FILE");
+}
+
+bool reserves(Verb verb) { return verb == Verb::reserve || verb == Verb::acquire; }
+
+// What is met by nothing that counts has its answer.
+void take(Question& into, std::span<store::Check> checks) {
+  into.checks = checks;
+  if (checks.empty()) into.state = store::Request::State::answered;
+}
+
+bool settle_or_cancel(const Ask& ask, const Basis& basis, Question& into, Refusal& refusal) {
+  into.checks = {};
+  store::Reservation& about = into.more_of().reservation;
+  into.reservation = &about;
+  about.id = ask.id;
+  about.client = ask.client;
+  about.actual = ask.actual;
+  about.actuals.clear();
+  if (ask.actuals.empty()) return true;
+  if (basis.set == nullptr) return refuse_without_file(refusal);
+  std::string error;
+  return limits::find_actuals(*basis.set, ask.actuals, about.actuals, error) ||
+         refuse(refusal, What::actual, std::move(error));
+}
+
+void reset_keys(const Ask& ask, Question& into) {
+  // Each once: a request's keys differ.
+  std::vector<std::string_view> once(ask.keys.begin(), ask.keys.end());
+  std::sort(once.begin(), once.end());
+  once.erase(std::unique(once.begin(), once.end()), once.end());
+  const std::span<store::Check> checks = into.room(once.size());
+  for (std::size_t i = 0; i < once.size(); ++i) {
+    checks[i].limit = &kNameless;
+    checks[i].key = once[i];
+  }
+}
+
+bool reset_by_file(const Ask& ask, const limits::Set& set, Question& into, Refusal& refusal) {
+  Question::More& more = into.more_of();
+  more.checks.clear();
+  if (!limits::find_states(set, ask.as->attributes, ask.limit, more.matched, more.checks)) {
+    const bool unknown = !ask.limit.empty() && set.find(ask.limit) == nullptr;
+    return refuse(refusal, unknown ? What::limit : What::attributes, more.matched.error);
+  }
+  take(into, more.checks);
+  return true;
+}
+
+What why_unmatched(const limits::Asked& asked, const limits::Set& set, const limits::Matched& matched) {
+  if (matched.lacks_required) return What::required;
+  const auto& classes = set.file().classes;
+  const bool known = asked.class_name.empty() ||
+                     std::find(classes.begin(), classes.end(), asked.class_name) != classes.end();
+  return known ? What::attributes : What::class_name;
+}
+
+// What the limits that it meets say of waiting, where the request does not.
+bool wait_by_file(const Ask& ask, const limits::Set& set, Question& into, Refusal& refusal) {
+  const limits::Waiting waiting = limits::prepare_waiting(set, into.more->matched);
+  if (waiting.max_wait && ask.max_wait && *ask.max_wait > *waiting.max_wait)
+    return refuse_time(refusal, What::max_wait, "the least", *ask.max_wait, *waiting.max_wait);
+  if (waiting.hold.count() != 0 && ask.hold && *ask.hold > waiting.hold)
+    return refuse_time(refusal, What::hold, "the shortest ttl", *ask.hold, waiting.hold);
+  const auto max_wait = ask.max_wait ? ask.max_wait : waiting.max_wait;
+  into.reserve(max_wait, ask.hold.value_or(waiting.hold), ask.client);
+  return true;
+}
+
+// Of an acquire: the least of what the request, its limits and its asker's patience say.
+bool bound_wait(const Ask& ask, const Basis& basis, Question& into, Refusal& refusal) {
+  if (ask.patience) {
+    nanoseconds& wait = into.reservation->max_wait;
+    wait = std::min(into.says_wait ? wait : basis.longest_wait, *ask.patience);
+    return true;
+  }
+  // What meets no limit has its answer.
+  return into.says_wait || into.state == store::Request::State::answered ||
+         refuse(refusal, What::no_max_wait, "missing max_wait: how long it may wait");
+}
+
+void look(Question& into) {
+  into.verb = Verb::look;
+  if (into.reservation == nullptr) return;
+  into.reservation->wait = nanoseconds{-1};
+  into.reservation->id.clear();
+}
+
+bool by_file(const Ask& ask, const Basis& basis, Question& into, Refusal& refusal) {
+  if (basis.set == nullptr) return refuse_without_file(refusal);
+  if (ask.verb == Verb::reset) return reset_by_file(ask, *basis.set, into, refusal);
+  Question::More& more = into.more_of();
+  limits::Trace* const trace = ask.explains ? &more.trace : nullptr;
+  if (!limits::match(*basis.set, *ask.as, ask.at != nullptr ? *ask.at : basis.now, more.matched, trace))
+    return refuse(refusal, why_unmatched(*ask.as, *basis.set, more.matched), more.matched.error);
+  if (ask.explains) {
+    more.said.clear();
+    for (const limits::Attribute& each : ask.as->attributes) more.said.emplace_back(each.name, each.value);
+  }
+  take(into, more.matched.all());
+  if (reserves(ask.verb) && !wait_by_file(ask, *basis.set, into, refusal)) return false;
+  // With a trace it has its checks all the same, but is charged nothing.
+  if (more.matched.outcome == limits::Matched::Outcome::refused) look(into);
+  return true;
+}
+
+bool by_rules(const Ask& ask, Question& into) {
+  const std::span<store::Check> checks = into.room(ask.rules.size());
+  for (std::size_t i = 0; i < checks.size(); ++i) {
+    checks[i].limit = ask.rules[i].limit;
+    checks[i].key = ask.rules[i].key;
+    checks[i].cost = ask.rules[i].cost;
+  }
+  if (ask.explains) {
+    auto& said = into.more_of().said;
+    said.clear();
+    for (const Rule& each : ask.rules) said.emplace_back(each.key, each.text);
+  }
+  if (reserves(ask.verb)) into.reserve(ask.max_wait, ask.hold.value_or(nanoseconds{0}), ask.client);
+  return true;
+}
+
+}  // namespace
+
+bool prepare(const Ask& ask, const Basis& basis, Question& into, Refusal& refusal) {
+  into.verb = ask.verb;
+  into.by_file = ask.as != nullptr;
+  into.explains = ask.explains;
+  into.forgotten = 0;
+  into.reservation = nullptr;
+  switch (ask.verb) {
+    case Verb::cancel:
+    case Verb::settle:
+      return settle_or_cancel(ask, basis, into, refusal);
+    case Verb::reset:
+      if (ask.as == nullptr) {
+        reset_keys(ask, into);
+        return true;
+      }
+      [[fallthrough]];
+    default:
+      break;
+  }
+  if (!(ask.as != nullptr ? by_file(ask, basis, into, refusal) : by_rules(ask, into))) return false;
+  return ask.verb != Verb::acquire || bound_wait(ask, basis, into, refusal);
+}
+
+}  // namespace weir::service

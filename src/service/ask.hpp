@@ -1,0 +1,85 @@
+// What a front end has parsed of one thing that somebody asks, and how it becomes a question for a store: one
+// way for every protocol, for the library and for trials of a limits file.
+//
+// The thread of its caller. Not for: words (the front ends), connections and counting (asker.hpp), and when
+// the store is asked.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "limits/match.hpp"
+#include "limits/set.hpp"
+#include "service/question.hpp"
+#include "store/store.hpp"
+
+namespace weir::inline v0_1::service {
+
+// A limit that the request brings along, and the key that it is for.
+struct Rule {
+  std::string_view key;
+  const store::Limit* limit = nullptr;
+  Cost cost{};
+  std::string_view text{};  // the rule's, for an explanation
+};
+
+// Views what it is made of. It asks about one of `rules`, `as`, `keys` and `id`.
+struct Ask {
+  store::Verb verb = store::Verb::check;
+  bool explains = false;                     // why, too
+  std::span<const Rule> rules{};             // at most store::kMostChecks, of different keys
+  const limits::Asked* as = nullptr;         // by the limits file
+  std::span<const std::string_view> keys{};  // of a reset: the states that have no limit's name
+  std::string_view id{};                     // of cancel and settle
+  std::string_view limit{};                  // of a reset by the file: that limit alone; empty: all
+  const limits::Time* at = nullptr;          // by which the file's dates go; null: now
+
+  // Of reserve and acquire; nothing: as the limits say, or else 0.
+  std::optional<std::chrono::nanoseconds> max_wait{};
+  std::optional<std::chrono::nanoseconds> hold{};
+  // Of an acquire: its asker goes away after that, whatever else is said.
+  std::optional<std::chrono::nanoseconds> patience{};
+  std::uint64_t client = 0;  // store::Reservation::client
+
+  // Of settle: what it cost, or what it cost at single limits.
+  std::optional<std::uint64_t> actual{};
+  std::span<const limits::NamedCost> actuals{};
+};
+
+// Why something cannot be asked. A front end says it in its own form, or as the sentence is.
+struct Refusal {
+  enum class What : std::uint8_t {
+    no_limits_file,
+    attributes,   // a limit does not take them
+    required,     // an attribute that a limit requires is missing
+    class_name,   // the file has no such class
+    limit,        // the file has no such limit
+    actual,       // what it cost at single limits
+    max_wait,     // more than `most`, the least of the limits that it meets
+    no_max_wait,  // an acquire for which nobody says how long it may wait
+    hold,         // more than `most`, the shortest ttl of the limits that it meets
+    key_twice,    // among its rules
+    rule,         // it is none
+  };
+  What what = What::attributes;
+  std::string sentence{};             // without a full stop
+  std::chrono::milliseconds came{0};  // of max_wait and hold, as is the next
+  std::chrono::nanoseconds most{0};
+};
+
+// By what questions are made.
+struct Basis {
+  const limits::Set* set = nullptr;  // null: there is no limits file
+  limits::Time now{};
+  std::chrono::nanoseconds longest_wait{0};  // of an acquire that says none, but has patience
+};
+
+// Turns `ask` into a question, idle, or answered where no store is needed. False: `refusal` says why not.
+bool prepare(const Ask& ask, const Basis& basis, Question& into, Refusal& refusal);
+
+}  // namespace weir::service

@@ -1,0 +1,118 @@
+#include "service/asker.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "service/asking.hpp"
+
+namespace weir::inline v0_1::service {
+
+Asker::Asker(Service& service)
+    : service_(service),
+      limits_(service.limits.get()),
+      texts_(service.options().on_store_error, service.options().sharing, service.wall_ahead()) {
+  while (questions_.size() < kMany) grow();
+}
+
+Asker::~Asker() {
+  for (store::Request* each : questions_) delete static_cast<Question*>(each);
+}
+
+void Asker::grow() {
+  auto made = std::make_unique<Question>();
+  made->on_answer = &Asking::on_answer;
+  questions_.push_back(made.get());
+  made.release();
+}
+
+void Asker::renew_limits() {
+  renewed_ = true;
+  set_ = limits_.refresh();
+  if (set_ != nullptr && set_->has_dates()) limits_now_ = limits_.limits()->now();
+}
+
+const Rule* Asker::add_rule(std::string_view key, std::string_view text, Cost cost) {
+  const auto same_key = [key](const Rule& other) { return other.key == key; };
+  if (const auto before = rules(); std::any_of(before.begin(), before.end(), same_key)) {
+    refusal_ = {Refusal::What::key_twice, "is given twice"};
+    return nullptr;
+  }
+  const store::Limit* const limit = texts_.find(text);
+  if (limit == nullptr) {
+    refusal_ = {Refusal::What::rule, texts_.error()};
+    return nullptr;
+  }
+  Rule& rule = rules_[rule_count_++];
+  rule = {key, limit, cost, text};
+  return &rule;
+}
+
+Question* Asker::add(const Ask& ask) {
+  const Basis basis{limits(), limits_now_, service_.options().max_wait};
+  Question& question = add();
+  if (prepare(ask, basis, question, refusal_)) return &question;
+  drop_last();
+  return nullptr;
+}
+
+std::vector<store::Request*>& Asker::unanswered() {
+  unanswered_.clear();
+  for (store::Request* each : requests()) {
+    if (each->state != store::Request::State::answered) unanswered_.push_back(each);
+  }
+  return unanswered_;
+}
+
+void Asker::clear() {
+  // A reset of many keys is alone, and the only one whose size is the client's choice.
+  if (size_ == 1 && (*this)[0].checks.size() > kMany) (*this)[0].more.reset();
+  size_ = 0;
+  renewed_ = false;
+  texts_.forget();
+  while (questions_.size() > kMany) {
+    delete static_cast<Question*>(questions_.back());
+    questions_.pop_back();
+  }
+}
+
+std::unique_ptr<Question> Asker::take_out(std::size_t i) {
+  std::unique_ptr<Question> other;
+  if (free_.empty()) {
+    other = std::make_unique<Question>();
+    other->on_answer = &Asking::on_answer;
+  } else {
+    other = std::move(free_.back());
+    free_.pop_back();
+  }
+  return std::unique_ptr<Question>(static_cast<Question*>(std::exchange(questions_[i], other.release())));
+}
+
+void Asker::put_back(std::unique_ptr<Question> question) {
+  // Some keep what they had: made and destroyed, it was a fourteenth of an ACQUIRE that waits.
+  const bool is_small =
+      question->more && question->checks.size() <= kMany && question->more->keys.capacity() <= kMostKeptKeys;
+  if (is_small && free_.size() < kMostWithMore) {
+    question->more->set.reset();
+  } else {
+    question->more.reset();
+  }
+  question->why.clear();
+  if (free_.size() < kMostFree) free_.push_back(std::move(question));
+}
+
+void Asker::count(const Question& question, const limits::Set* set, bool allowed) {
+  denied_ += allowed ? 0 : 1;
+  if (question.by_file) {
+    counts_.count(*set, question.more->matched, question.checks.empty() ? nullptr : &question);
+  } else {
+    counts_.count(question);
+  }
+}
+
+void Asker::flush() {
+  if (denied_ == 0) return;
+  service_.counters.count(&Counters::denied, std::exchange(denied_, 0));
+}
+
+}  // namespace weir::service

@@ -1,0 +1,120 @@
+// What the connections of an event loop that speak one protocol share for asking: the limits file's set in
+// force, the texts of rules, memory that is used again, what is counted.
+//
+// Questions are gathered here while a connection runs, before the store is asked all of them in one call. A
+// connection uses it within one call of feed() and leaves it empty: questions that are still open then go
+// with the connection (take_out) and come back later (put_back), so a connection at rest holds none.
+//
+// The thread of its loop. Not for: a connection's part (asking.hpp), and what a question means (ask.hpp).
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "limits/match.hpp"
+#include "service/ask.hpp"
+#include "service/decision_counts.hpp"
+#include "service/limits_in_force.hpp"
+#include "service/question.hpp"
+#include "service/rule_texts.hpp"
+#include "service/service.hpp"
+#include "store/store.hpp"
+
+namespace weir::inline v0_1::service {
+
+class Asker {
+ public:
+  // Enough cache misses to keep the memory busy; more only push earlier lines out again.
+  static constexpr std::size_t kMany = 64;
+
+  // `service` must outlive it.
+  explicit Asker(Service& service);
+  ~Asker();
+  Asker(const Asker&) = delete;
+  Asker& operator=(const Asker&) = delete;
+
+  Service& service() { return service_; }
+  DecisionCounts& counts() { return counts_; }
+  const DecisionCounts& counts() const { return counts_; }
+
+  // A connection begins to ask: by the set that is in force now.
+  void begin() { renewed_ = false; }
+  // The same until begin() or clear(); null: there is none. And what time it is for it.
+  const limits::Set* limits() {
+    if (!renewed_) renew_limits();
+    return set_;
+  }
+  limits::Time limits_now() const { return limits_now_; }
+  const std::shared_ptr<const limits::Set>& limits_set() const { return limits_.set(); }
+
+  // Room for what a front end parses, until it asks.
+  std::array<limits::Attribute, limits::kMostAttributes>& attributes() { return attributes_; }
+  void begin_rules() { rule_count_ = 0; }
+  // One more rule of the request, at most store::kMostChecks; null: it is refused, as refusal() says.
+  const Rule* add_rule(std::string_view key, std::string_view text, Cost cost);
+  std::span<const Rule> rules() const { return {rules_.data(), rule_count_}; }
+
+  // Gathers what is asked; null: it is refused.
+  Question* add(const Ask& ask);
+  // The next, for the caller to fill.
+  Question& add() {
+    if (size_ == questions_.size()) grow();
+    Question& next = (*this)[size_++];
+    next.state = store::Request::State::idle;
+    next.fault = Fault::none;
+    return next;
+  }
+  const Refusal& refusal() const { return refusal_; }
+  void drop_last() { --size_; }  // it is not asked
+
+  std::size_t size() const { return size_; }
+  Question& operator[](std::size_t i) { return static_cast<Question&>(*questions_[i]); }
+  std::span<store::Request* const> requests() const { return {questions_.data(), size_}; }
+  // Those of them that have no answer yet; until the next call.
+  std::vector<store::Request*>& unanswered();
+  // All have been dealt with, or taken out.
+  void clear();
+
+  // Gives the i-th question away; another one takes its place.
+  std::unique_ptr<Question> take_out(std::size_t i);
+  void put_back(std::unique_ptr<Question> question);
+
+  // Counts what was decided; what was only looked at is not.
+  void count(const Question& question, const limits::Set* set, bool allowed);
+  // What was counted is told to the service.
+  void flush();
+
+ private:
+  static constexpr std::size_t kMostFree = 1024;
+  static constexpr std::size_t kMostWithMore = 16;
+  static constexpr std::size_t kMostKeptKeys = 4096;
+
+  void renew_limits();
+  void grow();
+
+  Service& service_;
+  LimitsView limits_;
+  const limits::Set* set_ = nullptr;
+  bool renewed_ = false;
+  limits::Time limits_now_{};
+  DecisionCounts counts_;
+  std::uint64_t denied_ = 0;  // not told yet
+
+  std::array<limits::Attribute, limits::kMostAttributes> attributes_{};
+  RuleTexts texts_;
+  std::array<Rule, store::kMostChecks> rules_{};
+  std::size_t rule_count_ = 0;
+  Refusal refusal_;
+
+  std::size_t size_ = 0;
+  std::vector<store::Request*> questions_;  // all of them Questions, and ours
+  std::vector<store::Request*> unanswered_;
+  std::vector<std::unique_ptr<Question>> free_;
+};
+
+}  // namespace weir::service

@@ -1,0 +1,129 @@
+#include "service/asking.hpp"
+
+#include <utility>
+#include <vector>
+
+#include "waiting/queues.hpp"
+
+namespace weir::inline v0_1::service {
+
+using State = store::Request::State;
+using store::Verb;
+
+Asking::~Asking() {
+  for (auto& question : pending_) {
+    if (question->state == State::submitted)
+      question->verb == Verb::acquire ? acquiring_->cancel(*question) : store_.cancel(*question);
+    asker_.put_back(std::move(question));
+  }
+}
+
+Question* Asking::add(const Ask& ask, std::uint8_t form, bool silent) {
+  Question* const question = asker_.add(ask);
+  if (question == nullptr) return nullptr;
+  question->form = form;
+  question->silent = silent;
+  question->ended = false;
+  if (question->reservation != nullptr) question->reservation->client = client_;
+  if (question->state == State::answered) {
+    some_answered_ = true;
+  } else if (question->verb == Verb::acquire) {
+    acquires_ = acquiring_ != nullptr && lets_wait_;
+    if (acquires_) {
+      keep_asked(ask, *question);
+    } else {
+      question->verb = Verb::reserve;
+      question->reservation->max_wait = std::chrono::nanoseconds{0};
+    }
+  }
+  return question;
+}
+
+// It may have to stand in line while another file comes into force.
+void Asking::keep_asked(const Ask& ask, Question& question) {
+  if (std::exchange(question.keeps_asked, false)) question.more->asked.clear();
+  if (ask.as == nullptr || !waiting::Queues::keeps_free(question.checks)) return;
+  question.more->asked.keep(*ask.as);
+  question.keeps_asked = true;
+}
+
+void Asking::add_answered(std::uint8_t form) {
+  Question& question = asker_.add();
+  question.checks = {};
+  question.verb = Verb::look;
+  question.form = form;
+  question.silent = question.ended = question.by_file = question.explains = false;
+  question.state = State::answered;
+  some_answered_ = true;
+}
+
+bool Asking::end_wait(bool with_error) {
+  if (!acquiring() || !acquiring_->end(*pending_.back())) return false;
+  pending_.back()->ended = with_error;
+  return true;
+}
+
+std::size_t Asking::kept() const {
+  std::size_t bytes = 0;
+  for (const auto& each : pending_) bytes += each->kept();
+  return bytes;
+}
+
+void Asking::submit() {
+  if (!fresh_) when_.now = asker_.service().now();
+  fresh_ = false;
+  if (!some_answered_ && !acquires_) return store_.submit(asker_.requests(), when_);
+  some_answered_ = false;
+  std::vector<store::Request*>& asked = asker_.unanswered();
+  Question* last = nullptr;
+  if (std::exchange(acquires_, false)) {
+    last = static_cast<Question*>(asked.back());
+    asked.pop_back();
+  }
+  if (!asked.empty()) store_.submit(asked, when_);
+  if (last != nullptr) acquiring_->acquire(*last, when_, last->keeps_asked ? &Asking::renew : nullptr);
+}
+
+bool Asking::renew(store::Request& request) {
+  auto& question = static_cast<Question&>(request);
+  Question::More& more = *question.more;
+  Asker& asker = question.asking->asker_;
+  if (asker.size() == 0) asker.begin();
+  const limits::Set* const set = asker.limits();
+  if (set == nullptr || set == more.set.get()) return false;
+  more.set = asker.limits_set();
+  if (more.asked.match(*set, asker.limits_now(), more.matched, question.explains ? &more.trace : nullptr)) {
+    question.checks = more.matched.all();
+  } else {
+    question.fault = Fault::unsuitable;
+    question.why = more.matched.error;
+  }
+  return true;
+}
+
+// The store has not answered the first of these: they are ours until it has answered all.
+void Asking::await(std::size_t first) {
+  waits_since_ = when_.arrived;
+  pending_.reserve(asker_.size() - first);
+  for (std::size_t i = first; i < asker_.size(); ++i) {
+    Question& question = *pending_.emplace_back(asker_.take_out(i));
+    if (question.by_file) question.more->set = asker_.limits_set();
+    keep_(question);
+    if (question.state == State::answered) continue;
+    question.asking = this;
+    ++open_;
+  }
+}
+
+// What waited for its moment says nothing of how fast decisions are.
+void Asking::took_pending() {
+  const std::size_t decided = pending_.size() - (pending_.back()->verb == Verb::acquire ? 1 : 0);
+  if (decided > 0) asker_.counts().took(asker_.service().now() - waits_since_, decided);
+}
+
+void Asking::on_answer(store::Request& request) {
+  Asking& self = *static_cast<Question&>(request).asking;
+  if (--self.open_ == 0) self.resume_();
+}
+
+}  // namespace weir::service

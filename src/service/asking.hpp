@@ -1,0 +1,142 @@
+// What one connection asks of the store: gathered, asked in one call, and told in the order in which it was
+// asked.
+//
+// A store that answers at once has its answers told at once. Otherwise the connection waits: until all are
+// answered it gathers no more.
+//
+// The thread of its loop. Destroying it cancels what is open. Not for: words and how an answer is written
+// (the front ends).
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "service/asker.hpp"
+#include "service/question.hpp"
+#include "store/store.hpp"
+#include "waiting/acquiring_store.hpp"
+
+namespace weir::inline v0_1::service {
+
+class Asking {
+ public:
+  // What a front end needs of a question to tell its answer, and what is gone when that comes later.
+  using Keep = void (*)(Question& question);
+
+  // `resume` is called by the store's thread when the last open question is answered; never from inside
+  // settle(). Without `acquiring` nobody waits for a moment. All that is handed in must outlive this.
+  // `client` is on whose behalf it reserves (store::Reservation).
+  Asking(Asker& asker, store::Store& store, waiting::AcquiringStore* acquiring, std::uint64_t client,
+         Keep keep, std::function<void()> resume)
+      : asker_(asker),
+        store_(store),
+        acquiring_(acquiring),
+        client_(client),
+        keep_(keep),
+        resume_(std::move(resume)) {}
+  ~Asking();
+  Asking(const Asking&) = delete;
+  Asking& operator=(const Asking&) = delete;
+
+  Asker& asker() { return asker_; }
+
+  // When the next questions arrived, and what time it is. The first settle() goes by this `now`; a later one
+  // reads the clock.
+  void begin(store::Moment when) {
+    when_ = when;
+    fresh_ = true;
+    asker_.begin();
+  }
+
+  // One more question; null: it is refused, as asker().refusal() says. After an acquire that may wait nothing
+  // is gathered: it is full.
+  Question* add(const Ask& ask, std::uint8_t form, bool silent);
+  // The same for one limit that the request brings.
+  void add_rule(const Rule& rule, std::uint8_t form, bool silent) {
+    Question& question = asker_.add();
+    question.check.limit = rule.limit;
+    question.check.key = rule.key;
+    question.check.cost = rule.cost;
+    question.checks = {&question.check, 1};
+    question.verb = store::Verb::check;
+    question.form = form;
+    question.silent = silent;
+    question.by_file = false;
+  }
+  // One that has its answer.
+  void add_answered(std::uint8_t form);
+  // Whether an acquire may wait: not in a transaction.
+  void let_wait(bool yes) { lets_wait_ = yes; }
+  bool full() const { return asker_.size() >= Asker::kMany || acquires_; }
+
+  bool waiting() const { return open_ > 0; }
+  // It waits for an acquire.
+  bool acquiring() const { return open_ > 0 && pending_.back()->verb == store::Verb::acquire; }
+  // Ends that wait early; false: it does not wait yet. With an error: Question::ended.
+  bool end_wait(bool with_error);
+  // All is answered, and not all of it is told.
+  bool answered() const { return !pending_.empty() && open_ == 0; }
+  std::size_t kept() const;  // bytes, while it waits
+
+  // The set by which a question goes.
+  const limits::Set* set_of(const Question& question) const {
+    return question.more && question.more->set ? question.more->set.get() : asker_.limits_set().get();
+  }
+
+  // Asks what was gathered and tells what is answered; false while some is open.
+  template <class Tell>
+  bool settle(const Tell& tell) {
+    if (open_ > 0) return false;
+    if (!pending_.empty()) {
+      took_pending();
+      for (auto& question : pending_) {
+        tell(*question);
+        asker_.put_back(std::move(question));
+      }
+      std::vector<std::unique_ptr<Question>>().swap(pending_);
+    }
+    if (asker_.size() > 0) {
+      submit();
+      std::size_t done = 0;
+      for (; done < asker_.size() && asker_[done].state == store::Request::State::answered; ++done)
+        tell(asker_[done]);
+      if (done > 0) asker_.counts().took(asker_.service().now() - when_.arrived, done);
+      if (done < asker_.size()) await(done);
+      asker_.clear();
+    }
+    asker_.flush();
+    return open_ == 0;
+  }
+
+  // Where answers go that come later.
+  static void on_answer(store::Request& request);
+
+ private:
+  static bool renew(store::Request& request);
+  void keep_asked(const Ask& ask, Question& question);
+  void submit();
+  void await(std::size_t first);
+  void took_pending();
+
+  Asker& asker_;
+  store::Store& store_;
+  waiting::AcquiringStore* acquiring_;
+  std::uint64_t client_;
+  Keep keep_;
+  std::function<void()> resume_;
+  store::Moment when_{};
+  bool fresh_ = false;  // when_.now is now
+  bool lets_wait_ = true;
+  bool acquires_ = false;                           // the last of what was gathered
+  bool some_answered_ = false;                      // of what was gathered, without the store
+  std::vector<std::unique_ptr<Question>> pending_;  // asked, and not all answered
+  std::size_t open_ = 0;                            // of them, without an answer
+  std::chrono::nanoseconds waits_since_{0};         // when they had arrived
+};
+
+}  // namespace weir::service

@@ -1,0 +1,50 @@
+#include "service/question.hpp"
+
+namespace weir::inline v0_1::service {
+
+std::span<store::Check> Question::room(std::size_t count) {
+  if (count == 1) {
+    check.cost = {};  // all else of it is the asker's to set, the store's, or never set
+    checks = {&check, 1};
+  } else {
+    more_of().checks.assign(count, {});
+    checks = more->checks;
+  }
+  return checks;
+}
+
+void Question::reserve(std::optional<std::chrono::nanoseconds> max_wait, std::chrono::nanoseconds hold,
+                       std::uint64_t client) {
+  reservation = &more_of().reservation;
+  reservation->max_wait = max_wait.value_or(std::chrono::nanoseconds{0});
+  reservation->hold = hold;
+  reservation->client = client;
+  says_wait = max_wait.has_value();
+}
+
+void Question::keep_keys() {
+  std::string& kept = more_of().keys;
+  kept.clear();
+  for (const store::Check& each : checks) kept += each.key;
+  std::size_t at = 0;
+  for (store::Check& each : checks) {
+    each.key = std::string_view(kept).substr(at, each.key.size());
+    at += each.key.size();
+  }
+}
+
+void Question::keep_limits() {
+  std::vector<store::Limit>& kept = more_of().limits;
+  kept.clear();
+  kept.reserve(checks.size());
+  for (store::Check& each : checks) each.limit = &kept.emplace_back(*each.limit);
+}
+
+std::size_t Question::kept() const {
+  if (!more) return sizeof(Question);
+  return sizeof(Question) + sizeof(More) + more->keys.capacity() + more->matched.keys.capacity() +
+         more->checks.capacity() * sizeof(store::Check) + more->limits.capacity() * sizeof(store::Limit) +
+         (keeps_asked ? more->asked.bytes() : 0);
+}
+
+}  // namespace weir::service
