@@ -175,7 +175,7 @@ class Reader {
   }
 
   void ask() {
-    if (!faults_.empty()) return;
+    if (!faults_.empty()) return has_rules_ ? asker_.drop_last() : void();
     if (exchange_.asking->add(ask_, 0, false) == nullptr) refuse(asker_.refusal());
   }
 
@@ -322,7 +322,7 @@ class Reader {
         whole = read_text(members.values[member], pointer, *text) && whole;
       }
     }
-    if (!whole || asker_.add_rule(key, rule, cost) != nullptr) return;
+    if (!whole || asker_.add_rule(key, rule, cost)) return;
     const Refusal& why = asker_.refusal();
     if (why.what == Refusal::What::key_twice) {
       faults_.add(pointer_to(at, "key"), "is given twice; one request charges each key once");
@@ -331,10 +331,14 @@ class Reader {
     }
   }
 
+  void begin_rules(std::size_t count) {
+    asker_.begin_rules(count, ask_.explains);
+    has_rules_ = true;
+  }
+
   void read_key(const Members& members) {
-    asker_.begin_rules();
+    begin_rules(1);
     read_one(members, at_);
-    ask_.rules = asker_.rules();
   }
 
   void read_checks(const Members& members) {
@@ -346,14 +350,13 @@ class Reader {
       faults_.add(at, "must be a list of 1 to " + std::to_string(store::kMostChecks));
       return;
     }
-    asker_.begin_rules();
+    begin_rules(all.size());
     std::size_t count = 0;
     for (const element each : all) {
       const std::string here = at + "/" + std::to_string(count++);
       Members parts;
       if (Reader(exchange_, faults_, here).collect(each, kOfOneCheck, parts)) read_one(parts, here);
     }
-    ask_.rules = asker_.rules();
   }
 
   void read_reset_key(const Members& members) {
@@ -403,6 +406,7 @@ class Reader {
   limits::Asked as_{.attributes = {}, .costs_an_estimate = true};
   std::vector<limits::NamedCost> costs_;
   std::string_view key_;
+  bool has_rules_ = false;
 };
 
 std::string sentence_of(simdjson::error_code error) {

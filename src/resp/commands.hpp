@@ -152,10 +152,10 @@ bool ask_settle(Pipeline& pipeline, Arguments words, bool silent);
 bool ask_cl_throttle(Pipeline& pipeline, Arguments words, bool silent);
 bool ask_gcra(Pipeline& pipeline, Arguments words, bool silent);
 bool ask_throttle(Pipeline& pipeline, Arguments words, bool silent);
-// Asks about those keys and their rules, each at that cost; false: the words are wrong, and pipeline.answer()
-// says how, with the command's form.
-bool ask_rules(Pipeline& pipeline, Arguments words, service::Ask ask, Cost cost, Reply reply, bool silent,
-               std::string_view form);
+// Asks `ask` about those keys and their rules, each at that cost; false: the words are wrong, and
+// pipeline.answer() says how, with the command's form.
+bool ask_rules(Pipeline& pipeline, Arguments words, const service::Ask& ask, Cost cost, Reply reply,
+               bool silent, std::string_view form);
 void run_del(Call& call);
 void refuse_script(Call& call);
 

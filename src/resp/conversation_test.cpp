@@ -818,7 +818,8 @@ TEST(Clients, one_that_has_gone_is_told_nothing) {
   Talk talk;
   {
     Conversation gone(
-        talk.service, talk.embedded, talk.shared, {9, "127.0.0.1"}, [] { FAIL() << "it has gone"; }, &clients);
+        talk.service, talk.embedded, talk.shared, {9, "127.0.0.1"}, [] { FAIL() << "it has gone"; },
+        &clients);
     std::string out;
     gone.feed("CLIENT LIST\r\n", out, {talk.now, talk.now});
     EXPECT_TRUE(gone.waiting());

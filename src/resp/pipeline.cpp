@@ -70,11 +70,6 @@ void Pipeline::keep(Question& question) {
   if (!question.by_file && (reply == Reply::six || reply == Reply::reservation)) question.keep_keys();
 }
 
-bool Pipeline::has_file() {
-  return shared_.asker.limits() != nullptr ||
-         fail("ERR there is no limits file: start weir with --limits FILE");
-}
-
 bool Pipeline::refuse() {
   const Refusal& why = shared_.asker.refusal();
   const auto most = std::chrono::floor<std::chrono::milliseconds>(why.most).count();
@@ -99,7 +94,7 @@ void Pipeline::write(Writer& to, Question& question) {
   }
   switch (const auto reply = static_cast<Reply>(question.form)) {
     case Reply::five:
-      shared_.asker.count(question, nullptr, question.check.decision.allowed());
+      shared_.asker.count(question, question.check.decision.allowed());
       if (!question.silent) to.five_integers(five_integers(question.check.decision));
       break;
     case Reply::six:

@@ -42,8 +42,7 @@ class Pipeline {
   const service::Asking& asking() const { return asking_; }
 
   void check(const Throttle& throttle, bool silent) {
-    asking_.add_rule({throttle.key, throttle.limit, throttle.cost}, static_cast<std::uint8_t>(Reply::five),
-                     silent);
+    asking_.add(*throttle.limit, throttle.key, throttle.cost, static_cast<std::uint8_t>(Reply::five), silent);
   }
   // False: it is refused, and answer() is the reply.
   bool add(const service::Ask& ask, Reply reply, bool silent) {
@@ -55,7 +54,9 @@ class Pipeline {
     error_ = std::move(text);
     return false;
   }
-  bool has_file();
+  bool has_file() {
+    return shared_.asker.has_file() || fail("ERR there is no limits file: start weir with --limits FILE");
+  }
   void answer(Writer to) const { to.error(error_); }
 
   // Asks what was gathered and writes what is answered; false while some is open.

@@ -123,14 +123,4 @@ std::array<std::int64_t, 5> five_integers(const Decision& decision) {
           core::ceil_to_seconds(decision.reset_after)};
 }
 
-std::array<std::int64_t, 5> five_in_ms(bool allowed, const Decision& decision) {
-  return {allowed ? 0 : 1, decision.limit, decision.remaining,
-          decision.retry_after ? ceil_to_ms(*decision.retry_after) : -1, ceil_to_ms(decision.reset_after)};
-}
-
-std::array<std::int64_t, 5> five_in_ms(const limits::Answer& answer) {
-  return {answer.allowed ? 0 : 1, answer.limit, answer.remaining,
-          answer.retry_after ? ceil_to_ms(*answer.retry_after) : -1, ceil_to_ms(answer.reset_after)};
-}
-
 }  // namespace weir::resp

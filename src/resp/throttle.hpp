@@ -71,10 +71,12 @@ std::string not_in_range(std::string_view field, std::string_view came, std::int
 // seconds rounded up. -1 also for `never`: waiting does not help.
 std::array<std::int64_t, 5> five_integers(const Decision& decision);
 // The same in milliseconds, as WEIR.* answers, whose first says whether all limits allowed.
-std::array<std::int64_t, 5> five_in_ms(bool allowed, const Decision& decision);
-std::array<std::int64_t, 5> five_in_ms(const limits::Answer& answer);
 constexpr std::int64_t ceil_to_ms(std::chrono::nanoseconds time) {
   return std::chrono::ceil<std::chrono::milliseconds>(time).count();
+}
+inline std::array<std::int64_t, 5> five_in_ms(const limits::Answer& answer) {
+  return {answer.allowed ? 0 : 1, answer.limit, answer.remaining,
+          answer.retry_after ? ceil_to_ms(*answer.retry_after) : -1, ceil_to_ms(answer.reset_after)};
 }
 
 }  // namespace weir::resp

@@ -16,6 +16,22 @@ bool gather(Pipeline& pipeline, const Throttle& throttle, bool silent) {
   return true;
 }
 
+std::string wrong_pairs(Arguments words, std::string_view form) {
+  if (words.empty()) return "ERR missing a key and its rule; " + std::string(form);
+  if (words.size() % 2 != 0)
+    return "ERR missing the rule of key '" + std::string(words.back().substr(0, 32)) + "'; " +
+           std::string(form);
+  return "ERR " + std::to_string(words.size() / 2) + " keys; one call may have at most " +
+         std::to_string(store::kMostChecks);
+}
+
+std::string wrong_rule(const service::Refusal& why, std::string_view key) {
+  return why.what == service::Refusal::What::key_twice
+             ? "ERR key '" + std::string(key.substr(0, 32)) +
+                   "' is given twice; one call charges each key once"
+             : "ERR " + why.sentence;
+}
+
 }  // namespace
 
 bool ask_cl_throttle(Pipeline& pipeline, Arguments words, bool silent) {
@@ -26,29 +42,18 @@ bool ask_gcra(Pipeline& pipeline, Arguments words, bool silent) {
   return gather(pipeline, pipeline.parser().gcra(words), silent);
 }
 
-bool ask_rules(Pipeline& pipeline, Arguments words, service::Ask ask, Cost cost, Reply reply, bool silent,
-               std::string_view form) {
-  if (words.empty()) return pipeline.fail("ERR missing a key and its rule; " + std::string(form));
-  if (words.size() % 2 != 0) {
-    return pipeline.fail("ERR missing the rule of key '" + std::string(words.back().substr(0, 32)) + "'; " +
-                         std::string(form));
-  }
+bool ask_rules(Pipeline& pipeline, Arguments words, const service::Ask& ask, Cost cost, Reply reply,
+               bool silent, std::string_view form) {
   const std::size_t count = words.size() / 2;
-  if (count > store::kMostChecks) {
-    return pipeline.fail("ERR " + std::to_string(count) + " keys; one call may have at most " +
-                         std::to_string(store::kMostChecks));
-  }
+  if (count == 0 || words.size() % 2 != 0 || count > store::kMostChecks)
+    return pipeline.fail(wrong_pairs(words, form));
   service::Asker& asker = pipeline.asker();
-  asker.begin_rules();
+  asker.begin_rules(count);
   for (std::size_t i = 0; i < words.size(); i += 2) {
-    if (asker.add_rule(words[i], words[i + 1], cost) != nullptr) continue;
-    const service::Refusal& why = asker.refusal();
-    return pipeline.fail(why.what == service::Refusal::What::key_twice
-                             ? "ERR key '" + std::string(words[i].substr(0, 32)) +
-                                   "' is given twice; one call charges each key once"
-                             : "ERR " + why.sentence);
+    if (asker.add_rule(words[i], words[i + 1], cost)) continue;
+    asker.drop_last();
+    return pipeline.fail(wrong_rule(asker.refusal(), words[i]));
   }
-  ask.rules = asker.rules();
   return pipeline.add(ask, reply, silent);
 }
 

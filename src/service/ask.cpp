@@ -47,7 +47,6 @@ bool settle_or_cancel(const Ask& ask, const Basis& basis, Question& into, Refusa
   store::Reservation& about = into.more_of().reservation;
   into.reservation = &about;
   about.id = ask.id;
-  about.client = ask.client;
   about.actual = ask.actual;
   about.actuals.clear();
   if (ask.actuals.empty()) return true;
@@ -96,7 +95,7 @@ bool wait_by_file(const Ask& ask, const limits::Set& set, Question& into, Refusa
   if (waiting.hold.count() != 0 && ask.hold && *ask.hold > waiting.hold)
     return refuse_time(refusal, What::hold, "the shortest ttl", *ask.hold, waiting.hold);
   const auto max_wait = ask.max_wait ? ask.max_wait : waiting.max_wait;
-  into.reserve(max_wait, ask.hold.value_or(waiting.hold), ask.client);
+  into.reserve(max_wait, ask.hold.value_or(waiting.hold));
   return true;
 }
 
@@ -137,44 +136,32 @@ bool by_file(const Ask& ask, const Basis& basis, Question& into, Refusal& refusa
   return true;
 }
 
-bool by_rules(const Ask& ask, Question& into) {
-  const std::span<store::Check> checks = into.room(ask.rules.size());
-  for (std::size_t i = 0; i < checks.size(); ++i) {
-    checks[i].limit = ask.rules[i].limit;
-    checks[i].key = ask.rules[i].key;
-    checks[i].cost = ask.rules[i].cost;
-  }
-  if (ask.explains) {
-    auto& said = into.more_of().said;
-    said.clear();
-    for (const Rule& each : ask.rules) said.emplace_back(each.key, each.text);
-  }
-  if (reserves(ask.verb)) into.reserve(ask.max_wait, ask.hold.value_or(nanoseconds{0}), ask.client);
-  return true;
-}
-
 }  // namespace
 
 bool prepare(const Ask& ask, const Basis& basis, Question& into, Refusal& refusal) {
-  into.verb = ask.verb;
   into.by_file = ask.as != nullptr;
   into.explains = ask.explains;
-  into.forgotten = 0;
-  into.reservation = nullptr;
   switch (ask.verb) {
+    case Verb::check:
+    case Verb::look:
+      return ask.as == nullptr || by_file(ask, basis, into, refusal);
+    case Verb::reset:
+      into.forgotten = 0;
+      if (ask.as != nullptr) return by_file(ask, basis, into, refusal);
+      reset_keys(ask, into);
+      return true;
     case Verb::cancel:
     case Verb::settle:
       return settle_or_cancel(ask, basis, into, refusal);
-    case Verb::reset:
-      if (ask.as == nullptr) {
-        reset_keys(ask, into);
-        return true;
-      }
-      [[fallthrough]];
-    default:
+    case Verb::reserve:
+    case Verb::acquire:
       break;
   }
-  if (!(ask.as != nullptr ? by_file(ask, basis, into, refusal) : by_rules(ask, into))) return false;
+  if (ask.as == nullptr) {
+    into.reserve(ask.max_wait, ask.hold.value_or(nanoseconds{0}));
+  } else if (!by_file(ask, basis, into, refusal)) {
+    return false;
+  }
   return ask.verb != Verb::acquire || bound_wait(ask, basis, into, refusal);
 }
 

@@ -20,19 +20,11 @@
 
 namespace weir::inline v0_1::service {
 
-// A limit that the request brings along, and the key that it is for.
-struct Rule {
-  std::string_view key;
-  const store::Limit* limit = nullptr;
-  Cost cost{};
-  std::string_view text{};  // the rule's, for an explanation
-};
-
-// Views what it is made of. It asks about one of `rules`, `as`, `keys` and `id`.
+// Views what it is made of. It asks about one of `as`, `keys` and `id`, or about limits that the request
+// brings, which its question has then already (Asker::begin_rules).
 struct Ask {
   store::Verb verb = store::Verb::check;
   bool explains = false;                     // why, too
-  std::span<const Rule> rules{};             // at most store::kMostChecks, of different keys
   const limits::Asked* as = nullptr;         // by the limits file
   std::span<const std::string_view> keys{};  // of a reset: the states that have no limit's name
   std::string_view id{};                     // of cancel and settle
@@ -44,7 +36,6 @@ struct Ask {
   std::optional<std::chrono::nanoseconds> hold{};
   // Of an acquire: its asker goes away after that, whatever else is said.
   std::optional<std::chrono::nanoseconds> patience{};
-  std::uint64_t client = 0;  // store::Reservation::client
 
   // Of settle: what it cost, or what it cost at single limits.
   std::optional<std::uint64_t> actual{};
@@ -63,8 +54,8 @@ struct Refusal {
     max_wait,     // more than `most`, the least of the limits that it meets
     no_max_wait,  // an acquire for which nobody says how long it may wait
     hold,         // more than `most`, the shortest ttl of the limits that it meets
-    key_twice,    // among its rules
-    rule,         // it is none
+    key_twice,    // among the limits that it brings
+    rule,         // its text is no rule
   };
   What what = What::attributes;
   std::string sentence{};             // without a full stop
@@ -79,7 +70,8 @@ struct Basis {
   std::chrono::nanoseconds longest_wait{0};  // of an acquire that says none, but has patience
 };
 
-// Turns `ask` into a question, idle, or answered where no store is needed. False: `refusal` says why not.
+// Turns `ask` into a question of that verb without a reservation, idle, or answered where no store is needed.
+// False: `refusal` says why not.
 bool prepare(const Ask& ask, const Basis& basis, Question& into, Refusal& refusal);
 
 }  // namespace weir::service

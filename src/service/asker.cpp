@@ -32,28 +32,21 @@ void Asker::renew_limits() {
   if (set_ != nullptr && set_->has_dates()) limits_now_ = limits_.limits()->now();
 }
 
-const Rule* Asker::add_rule(std::string_view key, std::string_view text, Cost cost) {
-  const auto same_key = [key](const Rule& other) { return other.key == key; };
-  if (const auto before = rules(); std::any_of(before.begin(), before.end(), same_key)) {
+bool Asker::add_rule(std::string_view key, std::string_view text, Cost cost) {
+  Question& question = (*this)[size_ - 1];
+  const auto same_key = [key](const store::Check& other) { return other.key == key; };
+  if (const auto before = question.checks.first(rules_);
+      std::any_of(before.begin(), before.end(), same_key)) {
     refusal_ = {Refusal::What::key_twice, "is given twice"};
-    return nullptr;
+    return false;
   }
-  const store::Limit* const limit = texts_.find(text);
-  if (limit == nullptr) {
-    refusal_ = {Refusal::What::rule, texts_.error()};
-    return nullptr;
-  }
-  Rule& rule = rules_[rule_count_++];
-  rule = {key, limit, cost, text};
-  return &rule;
-}
-
-Question* Asker::add(const Ask& ask) {
-  const Basis basis{limits(), limits_now_, service_.options().max_wait};
-  Question& question = add();
-  if (prepare(ask, basis, question, refusal_)) return &question;
-  drop_last();
-  return nullptr;
+  store::Check& check = question.checks[rules_++];
+  check.key = key;
+  check.cost = cost;
+  check.limit = texts_.find(text);
+  if (check.limit == nullptr) refusal_ = {Refusal::What::rule, texts_.error()};
+  if (question.explains) question.more->said.emplace_back(key, text);
+  return check.limit != nullptr;
 }
 
 std::vector<store::Request*>& Asker::unanswered() {
@@ -99,15 +92,6 @@ void Asker::put_back(std::unique_ptr<Question> question) {
   }
   question->why.clear();
   if (free_.size() < kMostFree) free_.push_back(std::move(question));
-}
-
-void Asker::count(const Question& question, const limits::Set* set, bool allowed) {
-  denied_ += allowed ? 0 : 1;
-  if (question.by_file) {
-    counts_.count(*set, question.more->matched, question.checks.empty() ? nullptr : &question);
-  } else {
-    counts_.count(question);
-  }
 }
 
 void Asker::flush() {

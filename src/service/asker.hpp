@@ -14,6 +14,7 @@
 #include <memory>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "limits/match.hpp"
@@ -54,23 +55,49 @@ class Asker {
 
   // Room for what a front end parses, until it asks.
   std::array<limits::Attribute, limits::kMostAttributes>& attributes() { return attributes_; }
-  void begin_rules() { rule_count_ = 0; }
-  // One more rule of the request, at most store::kMostChecks; null: it is refused, as refusal() says.
-  const Rule* add_rule(std::string_view key, std::string_view text, Cost cost);
-  std::span<const Rule> rules() const { return {rules_.data(), rule_count_}; }
+  bool has_file() const { return limits_.limits() != nullptr; }
+
+  // A question about that many limits that the request brings, at most store::kMostChecks: each is added, and
+  // then it is asked; or drop_last(). It can be explained: its rules are kept.
+  void begin_rules(std::size_t count, bool explains = false) {
+    Question& question = add();
+    question.room(count);
+    question.by_file = false;
+    question.explains = explains;
+    if (explains) question.more_of().said.clear();
+    rules_ = 0;
+    has_rules_ = true;
+  }
+  // False: it is refused, as refusal() says.
+  bool add_rule(std::string_view key, std::string_view text, Cost cost);
 
   // Gathers what is asked; null: it is refused.
-  Question* add(const Ask& ask);
+  Question* add(const Ask& ask) {
+    const bool has_rules = std::exchange(has_rules_, false);
+    Question& question = has_rules ? (*this)[size_ - 1] : add();
+    question.verb = ask.verb;
+    question.reservation = nullptr;
+    if (has_rules && ask.verb <= store::Verb::look) return &question;
+    const Basis basis{limits(), limits_now_, service_.options().max_wait};
+    if (prepare(ask, basis, question, refusal_)) return &question;
+    drop_last();
+    return nullptr;
+  }
   // The next, for the caller to fill.
   Question& add() {
-    if (size_ == questions_.size()) grow();
+    if (size_ == questions_.size()) [[unlikely]]
+      grow();
     Question& next = (*this)[size_++];
     next.state = store::Request::State::idle;
     next.fault = Fault::none;
     return next;
   }
   const Refusal& refusal() const { return refusal_; }
-  void drop_last() { --size_; }  // it is not asked
+  // It is not asked.
+  void drop_last() {
+    --size_;
+    has_rules_ = false;
+  }
 
   std::size_t size() const { return size_; }
   Question& operator[](std::size_t i) { return static_cast<Question&>(*questions_[i]); }
@@ -85,7 +112,16 @@ class Asker {
   void put_back(std::unique_ptr<Question> question);
 
   // Counts what was decided; what was only looked at is not.
-  void count(const Question& question, const limits::Set* set, bool allowed);
+  void count(const Question& question, const limits::Set* set, bool allowed) {
+    if (!question.by_file) return count(question, allowed);
+    denied_ += allowed ? 0 : 1;
+    counts_.count(*set, question.more->matched, question.checks.empty() ? nullptr : &question);
+  }
+  // One about limits that the request brought.
+  void count(const Question& question, bool allowed) {
+    denied_ += allowed ? 0 : 1;
+    counts_.count(question);
+  }
   // What was counted is told to the service.
   void flush();
 
@@ -107,8 +143,8 @@ class Asker {
 
   std::array<limits::Attribute, limits::kMostAttributes> attributes_{};
   RuleTexts texts_;
-  std::array<Rule, store::kMostChecks> rules_{};
-  std::size_t rule_count_ = 0;
+  std::size_t rules_ = 0;   // of the last question, so far
+  bool has_rules_ = false;  // it is not asked yet
   Refusal refusal_;
 
   std::size_t size_ = 0;

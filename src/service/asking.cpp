@@ -18,25 +18,14 @@ Asking::~Asking() {
   }
 }
 
-Question* Asking::add(const Ask& ask, std::uint8_t form, bool silent) {
-  Question* const question = asker_.add(ask);
-  if (question == nullptr) return nullptr;
-  question->form = form;
-  question->silent = silent;
-  question->ended = false;
-  if (question->reservation != nullptr) question->reservation->client = client_;
-  if (question->state == State::answered) {
-    some_answered_ = true;
-  } else if (question->verb == Verb::acquire) {
-    acquires_ = acquiring_ != nullptr && lets_wait_;
-    if (acquires_) {
-      keep_asked(ask, *question);
-    } else {
-      question->verb = Verb::reserve;
-      question->reservation->max_wait = std::chrono::nanoseconds{0};
-    }
-  }
-  return question;
+// Of one that is about a reservation.
+void Asking::complete(const Ask& ask, Question& question) {
+  question.reservation->client = client_;
+  if (question.verb != Verb::acquire) return;
+  acquires_ = acquiring_ != nullptr && lets_wait_;
+  if (acquires_) return keep_asked(ask, question);
+  question.verb = Verb::reserve;
+  question.reservation->max_wait = std::chrono::nanoseconds{0};
 }
 
 // It may have to stand in line while another file comes into force.

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -55,13 +56,25 @@ class Asking {
 
   // One more question; null: it is refused, as asker().refusal() says. After an acquire that may wait nothing
   // is gathered: it is full.
-  Question* add(const Ask& ask, std::uint8_t form, bool silent);
+  Question* add(const Ask& ask, std::uint8_t form, bool silent) {
+    Question* const question = asker_.add(ask);
+    if (question == nullptr) return nullptr;
+    question->form = form;
+    question->silent = silent;
+    question->ended = false;
+    if (question->state == store::Request::State::answered) {
+      some_answered_ = true;
+    } else if (question->reservation != nullptr) {
+      complete(ask, *question);
+    }
+    return question;
+  }
   // The same for one limit that the request brings.
-  void add_rule(const Rule& rule, std::uint8_t form, bool silent) {
+  void add(const store::Limit& limit, std::string_view key, Cost cost, std::uint8_t form, bool silent) {
     Question& question = asker_.add();
-    question.check.limit = rule.limit;
-    question.check.key = rule.key;
-    question.check.cost = rule.cost;
+    question.check.limit = &limit;
+    question.check.key = key;
+    question.check.cost = cost;
     question.checks = {&question.check, 1};
     question.verb = store::Verb::check;
     question.form = form;
@@ -118,6 +131,7 @@ class Asking {
 
  private:
   static bool renew(store::Request& request);
+  void complete(const Ask& ask, Question& question);
   void keep_asked(const Ask& ask, Question& question);
   void submit();
   void await(std::size_t first);

@@ -2,23 +2,16 @@
 
 namespace weir::inline v0_1::service {
 
-std::span<store::Check> Question::room(std::size_t count) {
-  if (count == 1) {
-    check.cost = {};  // all else of it is the asker's to set, the store's, or never set
-    checks = {&check, 1};
-  } else {
-    more_of().checks.assign(count, {});
-    checks = more->checks;
-  }
+std::span<store::Check> Question::room_for_many(std::size_t count) {
+  more_of().checks.assign(count, {});
+  checks = more->checks;
   return checks;
 }
 
-void Question::reserve(std::optional<std::chrono::nanoseconds> max_wait, std::chrono::nanoseconds hold,
-                       std::uint64_t client) {
+void Question::reserve(std::optional<std::chrono::nanoseconds> max_wait, std::chrono::nanoseconds hold) {
   reservation = &more_of().reservation;
   reservation->max_wait = max_wait.value_or(std::chrono::nanoseconds{0});
   reservation->hold = hold;
-  reservation->client = client;
   says_wait = max_wait.has_value();
 }
 

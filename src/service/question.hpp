@@ -45,10 +45,14 @@ struct alignas(64) Question final : store::Request {
     return *more;
   }
   // Room for its checks, which are as new but for what the store answered before.
-  std::span<store::Check> room(std::size_t count);
+  std::span<store::Check> room(std::size_t count) {
+    if (count != 1) return room_for_many(count);
+    check.cost = {};  // all else of it is the asker's to set, the store's, or never set
+    checks = {&check, 1};
+    return checks;
+  }
   // Its checks are reserved.
-  void reserve(std::optional<std::chrono::nanoseconds> max_wait, std::chrono::nanoseconds hold,
-               std::uint64_t client);
+  void reserve(std::optional<std::chrono::nanoseconds> max_wait, std::chrono::nanoseconds hold);
   // Copies the keys, which are views into what the connection has read.
   void keep_keys();
   // Copies the limits of its checks, which are the event loop's.
@@ -65,6 +69,9 @@ struct alignas(64) Question final : store::Request {
   bool says_wait = false;    // of a reservation: somebody has said how long it may wait
   bool keeps_asked = false;  // more->asked has something
   bool ended = false;        // an operator has ended its wait, and that is told as an error
+
+ private:
+  std::span<store::Check> room_for_many(std::size_t count);
 };
 static_assert(sizeof(Question) <= 256);
 

@@ -25,15 +25,40 @@ struct Told : limits::Answer {
   std::string_view id{};  // of what it may settle or cancel; empty: nothing
 };
 
-// `set` is the one that it was matched by; null: it has rules. It has no fault, and views the question.
-Told told_of(const Question& question, const limits::Set* set);
-
-// Why; of a question by the limits file that explains.
-limits::Explanation explanation_of(const Question& question, const limits::Set& set);
-
 // The request that a store has answered; null: it met nothing that counts.
 inline const store::Request* asked_of(const Question& question) {
   return question.checks.empty() ? nullptr : &question;
 }
+
+// `set` is the one that it was matched by; null: it has rules. It has no fault, and views the question.
+inline Told told_of(const Question& question, const limits::Set* set) {
+  const store::Request* const asked = asked_of(question);
+  Told told;
+  if (question.by_file) {
+    const limits::Matched& matched = question.more->matched;
+    static_cast<limits::Answer&>(told) = limits::answer_of(*set, matched, asked);
+    const bool listed = matched.outcome == limits::Matched::Outcome::refused;
+    if (!told.allowed) told.verdict = listed ? Verdict::denied : question.decision().verdict;
+  } else {
+    const Decision& decision = question.decision();
+    told.allowed = decision.allowed();
+    told.limit = decision.limit;
+    told.remaining = decision.remaining;
+    told.retry_after = decision.retry_after;
+    told.reset_after = decision.reset_after;
+    told.by = question.checks[question.by].key;
+    told.verdict = decision.verdict;
+  }
+  if (asked == nullptr) {
+    told.wait = std::chrono::nanoseconds{told.allowed ? 0 : -1};
+  } else if (question.reservation != nullptr) {
+    told.wait = question.reservation->wait;
+    told.id = question.reservation->id;
+  }
+  return told;
+}
+
+// Why; of a question by the limits file that explains.
+limits::Explanation explanation_of(const Question& question, const limits::Set& set);
 
 }  // namespace weir::service
