@@ -22,13 +22,12 @@ void keep(service::Question& question) {
 
 }  // namespace
 
-Conversation::Conversation(service::Service& service, store::Store& store, Room& room, net::Peer peer,
-                           std::function<void()> resume, waiting::AcquiringStore* acquiring)
+Conversation::Conversation(service::Service& service, Room& room, net::Peer peer,
+                           std::function<void()> resume)
     : service_(service),
       room_(room),
       peer_(std::move(peer)),
-      asking_(room.asker, store, acquiring, std::hash<std::string>{}(peer_.address) | kAddress, &keep,
-              std::move(resume)),
+      asking_(room.asker, std::hash<std::string>{}(peer_.address) | kAddress, &keep, std::move(resume)),
       parser_([](const Message& head) {
         const Route* const route = find_route(head.path);
         return route != nullptr && route->open();

@@ -21,8 +21,6 @@
 #include "http/routes.hpp"
 #include "net/conversation.hpp"
 #include "service/service.hpp"
-#include "store/store.hpp"
-#include "waiting/acquiring_store.hpp"
 
 namespace weir::inline v0_1::http {
 
@@ -31,10 +29,8 @@ class Conversation final : public net::Conversation {
   // Answers beyond this end a call of feed(), so that what a client does not take stays bounded.
   static constexpr std::size_t kOutputCap = std::size_t{256} << 10;
 
-  // `room` is shared by the conversations of a loop. Without `acquiring` nobody waits for a moment. All that
-  // is handed in must outlive this.
-  Conversation(service::Service& service, store::Store& store, Room& room, net::Peer peer,
-               std::function<void()> resume, waiting::AcquiringStore* acquiring = nullptr);
+  // `room` is shared by the conversations of a loop. All that is handed in must outlive this.
+  Conversation(service::Service& service, Room& room, net::Peer peer, std::function<void()> resume);
   ~Conversation() override;
 
   std::size_t feed(std::string_view input, std::string& out, net::Moment when) override;

@@ -82,13 +82,13 @@ class HttpConversationTest : public ::testing::Test {
   service::Service service{
       {.clock = [] { return std::chrono::nanoseconds{1000s}; }, .wall_clock = [this] { return wall; }},
       embedded.table()};
-  Room room{service};
+  Room room{service, embedded};
   int resumed = 0;
   net::Peer peer{1, "test"};
 };
 
 TEST_F(HttpConversationTest, an_embedded_store_answers_within_the_same_call) {
-  Conversation conversation(service, embedded, room, peer, [this] { ++resumed; });
+  Conversation conversation(service, room, peer, [this] { ++resumed; });
   std::string input = post(R"({"key":"a","limit":"1/s"})");
   EXPECT_EQ(feed(conversation, input),
             "HTTP/1.1 200 OK\r\nDate: Thu, 01 Jan 1970 00:00:00 GMT\r\nContent-Type: application/json\r\n"
@@ -101,7 +101,7 @@ TEST_F(HttpConversationTest, an_embedded_store_answers_within_the_same_call) {
 }
 
 TEST_F(HttpConversationTest, a_body_that_is_all_wrong_is_told_thirty_two_times_and_counted) {
-  Conversation conversation(service, embedded, room, peer, [this] { ++resumed; });
+  Conversation conversation(service, room, peer, [this] { ++resumed; });
   const auto told = [](std::string_view text) {
     std::size_t count = 0;
     for (std::size_t at = 0; (at = text.find("\"pointer\":", at)) != text.npos; ++at) ++count;
@@ -126,7 +126,8 @@ TEST_F(HttpConversationTest, a_body_that_is_all_wrong_is_told_thirty_two_times_a
 
 TEST_F(HttpConversationTest, a_request_that_waits_holds_up_those_after_it_and_is_resumed_once) {
   LateStore late(embedded);
-  Conversation conversation(service, late, room, peer, [this] { ++resumed; });
+  Room late_room{service, late};
+  Conversation conversation(service, late_room, peer, [this] { ++resumed; });
   std::string input =
       post(R"({"requests":[{"key":"a","limit":"2/s","explain":true},{},{"key":"b","limit":"3/s"}]})") +
       post(R"({"key":"c","limit":"4/s"})");
@@ -136,7 +137,7 @@ TEST_F(HttpConversationTest, a_request_that_waits_holds_up_those_after_it_and_is
   EXPECT_EQ(feed(conversation, input), "");
   EXPECT_EQ(input.substr(0, 4), "POST");
   // Another connection of the loop uses the room meanwhile.
-  Conversation other(service, embedded, room, peer, [] {});
+  Conversation other(service, room, peer, [] {});
   std::string theirs = post(R"({"key":"x","limit":"9/s"})");
   EXPECT_NE(feed(other, theirs).find("\"limit\":9"), std::string::npos);
   late.answer(1);
@@ -158,12 +159,13 @@ TEST_F(HttpConversationTest, a_request_that_waits_holds_up_those_after_it_and_is
 
 TEST_F(HttpConversationTest, the_date_is_that_of_the_answer) {
   LateStore late(embedded);
-  Conversation conversation(service, late, room, peer, [] {});
+  Room late_room{service, late};
+  Conversation conversation(service, late_room, peer, [] {});
   std::string input = post(R"({"key":"a","limit":"2/s"})");
   feed(conversation, input);
   // Another second, and another connection of the loop is told it first.
   wall += 1s;
-  Conversation other(service, embedded, room, peer, [] {});
+  Conversation other(service, room, peer, [] {});
   std::string theirs = post(R"({"key":"x","limit":"9/s"})");
   feed(other, theirs);
   late.answer(0);
@@ -172,8 +174,9 @@ TEST_F(HttpConversationTest, the_date_is_that_of_the_answer) {
 
 TEST_F(HttpConversationTest, a_connection_that_goes_cancels_what_it_waits_for) {
   LateStore late(embedded);
+  Room late_room{service, late};
   {
-    Conversation conversation(service, late, room, peer, [this] { ++resumed; });
+    Conversation conversation(service, late_room, peer, [this] { ++resumed; });
     std::string input = post(R"({"requests":[{"key":"a","limit":"2/s"},{"key":"b","limit":"3/s"}]})");
     feed(conversation, input);
     EXPECT_GT(conversation.kept(), 0U);
@@ -182,7 +185,7 @@ TEST_F(HttpConversationTest, a_connection_that_goes_cancels_what_it_waits_for) {
   EXPECT_EQ(late.cancelled, 1);
   EXPECT_EQ(resumed, 0);
   // The next of the loop gets what that one used, and waits for its own answer alone.
-  Conversation next(service, late, room, peer, [this] { ++resumed; });
+  Conversation next(service, late_room, peer, [this] { ++resumed; });
   std::string input = post(R"({"key":"c","limit":"4/s"})");
   feed(next, input);
   late.answer(late.kept.size() - 1);
@@ -192,7 +195,8 @@ TEST_F(HttpConversationTest, a_connection_that_goes_cancels_what_it_waits_for) {
 
 TEST_F(HttpConversationTest, what_nobody_could_decide_is_503_and_says_why) {
   LateStore late(embedded);
-  Conversation conversation(service, late, room, peer, [this] { ++resumed; });
+  Room late_room{service, late};
+  Conversation conversation(service, late_room, peer, [this] { ++resumed; });
   std::string input = post(R"({"key":"a","limit":"2/s"})");
   feed(conversation, input);
   late.answer(0, Fault::store_down);
@@ -204,7 +208,7 @@ TEST_F(HttpConversationTest, what_nobody_could_decide_is_503_and_says_why) {
 }
 
 TEST_F(HttpConversationTest, answers_that_are_not_taken_are_bounded) {
-  Conversation conversation(service, embedded, room, peer, [] {});
+  Conversation conversation(service, room, peer, [] {});
   std::string input;
   for (int i = 0; i < 10'000; ++i) input += post(R"({"key":"a","limit":"9/s"})");
   std::size_t calls = 0;
@@ -226,7 +230,7 @@ TEST_F(HttpConversationTest, what_is_answered_does_not_depend_on_how_the_bytes_a
                                 " HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n{}" +
                                 post(R"({"key":"a","limit":"1/s","cost":0})");
     const auto answers = [&](std::size_t piece) {
-      Conversation conversation(service, embedded, room, peer, [this] { ++resumed; });
+      Conversation conversation(service, room, peer, [this] { ++resumed; });
       std::string all;
       std::string input;
       for (std::size_t at = 0; at < options.size() && !conversation.closing(); at += piece) {
@@ -242,7 +246,7 @@ TEST_F(HttpConversationTest, what_is_answered_does_not_depend_on_how_the_bytes_a
 }
 
 TEST_F(HttpConversationTest, a_connection_at_rest_keeps_nothing) {
-  Conversation conversation(service, embedded, room, peer, [] {});
+  Conversation conversation(service, room, peer, [] {});
   std::string input = post(R"({"requests":[)" + [] {
     std::string all;
     for (int i = 0; i < 1000; ++i) all += std::string(i == 0 ? "" : ",") + R"({"key":"a","limit":"9/s"})";

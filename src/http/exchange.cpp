@@ -4,8 +4,12 @@
 
 namespace weir::inline v0_1::http {
 
-Room::Room(service::Service& service, std::string_view forms)
-    : asker(service), json(std::make_unique<Json>()), service_(service), forms_chosen_(forms) {
+Room::Room(service::Service& service, store::Store& store, waiting::AcquiringStore* acquiring,
+           std::string_view forms)
+    : asker(service, store, acquiring),
+      json(std::make_unique<Json>()),
+      service_(service),
+      forms_chosen_(forms) {
   forms_.choose(forms);
 }
 

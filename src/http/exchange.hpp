@@ -35,8 +35,10 @@ struct Exchange;
 // Shared by the connections of a loop. A connection uses it within one call of feed().
 class Room {
  public:
-  // `forms`: those of RateLimit fields, whatever the limits file says; empty: as it says.
-  explicit Room(service::Service& service, std::string_view forms = {});
+  // `forms`: those of RateLimit fields, whatever the limits file says; empty: as it says. Without `acquiring`
+  // nobody waits for a moment.
+  Room(service::Service& service, store::Store& store, waiting::AcquiringStore* acquiring = nullptr,
+       std::string_view forms = {});
   ~Room();
   Room(const Room&) = delete;
   Room& operator=(const Room&) = delete;

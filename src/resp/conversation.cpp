@@ -4,12 +4,11 @@
 
 namespace weir::inline v0_1::resp {
 
-Conversation::Conversation(service::Service& service, store::Store& store, Shared& shared, net::Peer peer,
-                           std::function<void()> resume, net::Clients* clients,
-                           waiting::AcquiringStore* acquiring)
+Conversation::Conversation(service::Service& service, Shared& shared, net::Peer peer,
+                           std::function<void()> resume, net::Clients* clients)
     : service_(service),
       caller_{.peer = std::move(peer), .authenticated = !service.credentials.required()},
-      pipeline_(shared, store, acquiring, caller_.peer.id + 1, resume),
+      pipeline_(shared, caller_.peer.id + 1, resume),
       later_(clients, std::move(resume)) {}
 
 std::size_t Conversation::feed(std::string_view input, std::string& out, net::Moment when) {

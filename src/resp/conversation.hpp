@@ -23,7 +23,6 @@
 #include "resp/pipeline.hpp"
 #include "resp/transaction.hpp"
 #include "service/service.hpp"
-#include "store/store.hpp"
 
 namespace weir::inline v0_1::resp {
 
@@ -33,10 +32,9 @@ class Conversation final : public net::Conversation {
   static constexpr std::size_t kOutputCap = std::size_t{256} << 10;
 
   // `shared` is by the conversations of a loop. Without `clients` the commands about other connections
-  // are unknown; without `acquiring` nobody waits for a moment. All that is handed in must outlive this.
-  Conversation(service::Service& service, store::Store& store, Shared& shared, net::Peer peer,
-               std::function<void()> resume, net::Clients* clients = nullptr,
-               waiting::AcquiringStore* acquiring = nullptr);
+  // are unknown. All that is handed in must outlive this.
+  Conversation(service::Service& service, Shared& shared, net::Peer peer, std::function<void()> resume,
+               net::Clients* clients = nullptr);
 
   std::size_t feed(std::string_view input, std::string& out, net::Moment when) override;
   bool waiting() const override { return pipeline_.asking().waiting() || later_.waiting(); }

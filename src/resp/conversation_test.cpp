@@ -36,9 +36,8 @@ struct Talk {
   std::chrono::nanoseconds now = 1000s;
   store::EmbeddedStore embedded{1_MiB, WhenFull::deny, {1, 2}};
   service::Service service;
-  Shared shared{service};
-  Conversation conversation{
-      service, embedded, shared, {7, "127.0.0.1"}, [] { FAIL() << "nothing is awaited"; }};
+  Shared shared{service, embedded};
+  Conversation conversation{service, shared, {7, "127.0.0.1"}, [] { FAIL() << "nothing is awaited"; }};
   std::string rest;
 };
 
@@ -470,7 +469,8 @@ struct LateTalk : Talk {
 
   LateStore store{embedded};
   std::size_t resumed = 0;
-  Conversation late{service, store, shared, {8, "127.0.0.1"}, [this] { ++resumed; }};
+  Shared late_shared{service, store};
+  Conversation late{service, late_shared, {8, "127.0.0.1"}, [this] { ++resumed; }};
 };
 
 TEST(LateStore, gets_what_is_read_together_in_one_call) {
@@ -563,8 +563,7 @@ TEST(LateStore, del_of_many_keys_is_one_request) {
 TEST(LateStore, a_connection_that_goes_cancels_what_is_open) {
   LateTalk talk;
   {
-    Conversation gone(talk.service, talk.store, talk.shared, {9, "127.0.0.1"},
-                      [] { FAIL() << "it has gone"; });
+    Conversation gone(talk.service, talk.late_shared, {9, "127.0.0.1"}, [] { FAIL() << "it has gone"; });
     std::string out;
     const std::string asked =
         "CL.THROTTLE a 15 30 60\r\nCL.THROTTLE b 15 30 60\r\nCL.THROTTLE c 15 30 60\r\n";
@@ -587,7 +586,7 @@ TEST(LateStore, the_key_that_decides_is_told_though_its_bytes_have_gone) {
 
 TEST(LateStore, connections_wait_independently) {
   LateTalk talk;
-  Conversation other(talk.service, talk.store, talk.shared, {9, "127.0.0.1"}, [] {});
+  Conversation other(talk.service, talk.late_shared, {9, "127.0.0.1"}, [] {});
   const std::string asked = "CL.THROTTLE other 3 30 60\r\n";
   std::string out;
   EXPECT_EQ(talk.say("CL.THROTTLE a 15 30 60\r\n"), "");
@@ -727,7 +726,7 @@ struct ClientTalk : Talk {
 
   LateClients clients;
   std::size_t resumed = 0;
-  Conversation mine{service, embedded, shared, {7, "127.0.0.1", 70, true}, [this] { ++resumed; }, &clients};
+  Conversation mine{service, shared, {7, "127.0.0.1", 70, true}, [this] { ++resumed; }, &clients};
 };
 
 TEST(Clients, are_listed_when_every_loop_has_told_and_what_follows_waits) {
@@ -817,9 +816,7 @@ TEST(Clients, one_that_has_gone_is_told_nothing) {
   LateClients clients;
   Talk talk;
   {
-    Conversation gone(
-        talk.service, talk.embedded, talk.shared, {9, "127.0.0.1"}, [] { FAIL() << "it has gone"; },
-        &clients);
+    Conversation gone(talk.service, talk.shared, {9, "127.0.0.1"}, [] { FAIL() << "it has gone"; }, &clients);
     std::string out;
     gone.feed("CLIENT LIST\r\n", out, {talk.now, talk.now});
     EXPECT_TRUE(gone.waiting());
@@ -845,7 +842,7 @@ TEST(Shutdown, is_taken_from_this_machine_unless_all_are_allowed) {
       Talk talk(options);
       int ended = 0;
       talk.service.shut_down = [&](bool) { ++ended; };
-      Conversation one(talk.service, talk.embedded, talk.shared, {9, "x", 1, local}, [] {});
+      Conversation one(talk.service, talk.shared, {9, "x", 1, local}, [] {});
       std::string out;
       one.feed("SHUTDOWN\r\n", out, {talk.now, talk.now});
       EXPECT_EQ(out, local || allowed ? "" : refused);

@@ -31,10 +31,8 @@ enum class Reply : std::uint8_t {
 
 class Pipeline {
  public:
-  Pipeline(Shared& shared, store::Store& store, waiting::AcquiringStore* acquiring, std::uint64_t client,
-           std::function<void()> resume)
-      : shared_(shared),
-        asking_(shared.asker, store, acquiring, client, &Pipeline::keep, std::move(resume)) {}
+  Pipeline(Shared& shared, std::uint64_t client, std::function<void()> resume)
+      : shared_(shared), asking_(shared.asker, client, &Pipeline::keep, std::move(resume)) {}
 
   ThrottleParser& parser() { return shared_.parser; }
   service::Asker& asker() { return shared_.asker; }

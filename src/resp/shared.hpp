@@ -8,8 +8,10 @@
 namespace weir::inline v0_1::resp {
 
 struct Shared {
-  explicit Shared(service::Service& service)
-      : asker(service), parser(service.options().on_store_error, service.options().sharing) {}
+  // Without `acquiring` nobody waits for a moment.
+  Shared(service::Service& service, store::Store& store, waiting::AcquiringStore* acquiring = nullptr)
+      : asker(service, store, acquiring),
+        parser(service.options().on_store_error, service.options().sharing) {}
 
   service::Asker asker;
   ThrottleParser parser;  // the limits of gathered questions are its

@@ -8,23 +8,32 @@
 
 namespace weir::inline v0_1::server {
 
+namespace {
+
+std::unique_ptr<redis::SharedStore> shared_of(const Settings& settings, const service::Service& service,
+                                              store::EmbeddedStore& embedded, redis::ProcessMemory* memory) {
+  if (!settings.store) return nullptr;
+  redis::SharedStore::Options options = settings.store_options;
+  options.lease_parts = settings.threads;  // what a limit leases is a server's, whatever its loops are
+  return std::make_unique<redis::SharedStore>(*settings.store, options, embedded, *memory,
+                                              service.options().clock);
+}
+
+}  // namespace
+
 Worker::Worker(std::size_t number, const Settings& settings, service::Service& service,
                store::EmbeddedStore& embedded, redis::ProcessMemory* memory, StoreStatus& status,
                waiting::House& house, net::Counters& connections)
     : service_(service),
       embedded_(embedded),
-      resp_(service),
-      room_(service, settings.headers),
+      shared_(shared_of(settings, service, embedded, memory)),
+      acquiring_(
+          store(), house, service.options().clock, [this] { wake(); },
+          [this] { boost::asio::post(loop_.context, [this] { advance(); }); }),
+      resp_(service, store(), &acquiring_),
+      room_(service, store(), &acquiring_, settings.headers),
       loop_(number, service.options().clock, settings.stall_timeout, connections, service.notices) {
   const core::Clock& clock = service.options().clock;
-  if (settings.store) {
-    redis::SharedStore::Options options = settings.store_options;
-    options.lease_parts = settings.threads;  // what a limit leases is a server's, whatever its loops are
-    shared_ = std::make_unique<redis::SharedStore>(*settings.store, options, embedded, *memory, clock);
-  }
-  acquiring_ = std::make_unique<waiting::AcquiringStore>(
-      store(), house, clock, [this] { wake(); },
-      [this] { boost::asio::post(loop_.context, [this] { advance(); }); });
   if (!settings.store) return;
   link_.emplace(number, loop_.context, *shared_, settings, clock, status);
   loop_.poller.set_brake({[this] { return shared_->client().room(); }, settings.store_options.deadline},
@@ -36,14 +45,12 @@ Worker::Worker(std::size_t number, const Settings& settings, service::Service& s
 }
 
 std::unique_ptr<net::Conversation> Worker::converse(const net::Peer& peer, std::function<void()> resume) {
-  return std::make_unique<resp::Conversation>(service_, store(), resp_, peer, std::move(resume), &clients_,
-                                              acquiring_.get());
+  return std::make_unique<resp::Conversation>(service_, resp_, peer, std::move(resume), &clients_);
 }
 
 std::unique_ptr<net::Conversation> Worker::converse_http(const net::Peer& peer,
                                                          std::function<void()> resume) {
-  return std::make_unique<http::Conversation>(service_, store(), room_, peer, std::move(resume),
-                                              acquiring_.get());
+  return std::make_unique<http::Conversation>(service_, room_, peer, std::move(resume));
 }
 
 store::Store& Worker::store() { return shared_ ? static_cast<store::Store&>(*shared_) : embedded_; }
@@ -51,7 +58,7 @@ store::Store& Worker::store() { return shared_ ? static_cast<store::Store&>(*sha
 // Asio's timers go by a timerfd, whose slack is 50 us however long they run; that of epoll's timeouts grows
 // with them.
 void Worker::wake() {
-  const auto next = acquiring_->next_deadline();
+  const auto next = acquiring_.next_deadline();
   if (!next) return;
   next_moment_.expires_after(*next - service_.now());
   next_moment_.async_wait([this](const boost::system::error_code& error) {
@@ -60,7 +67,7 @@ void Worker::wake() {
 }
 
 void Worker::advance() {
-  loop_.turn([this] { acquiring_->advance(service_.now()); });
+  loop_.turn([this] { acquiring_.advance(service_.now()); });
   wake();
 }
 
@@ -78,7 +85,7 @@ void Worker::use(boost::asio::ssl::context store_tls) {
 
 void Worker::drain(std::chrono::nanoseconds until) {
   boost::asio::post(loop_.context, [this, until] {
-    acquiring_->end_all_after(until);
+    acquiring_.end_all_after(until);
     loop_.drain();
   });
 }

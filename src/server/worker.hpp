@@ -63,7 +63,7 @@ class Worker {
   store::EmbeddedStore& embedded_;
   // Before the loop, whose connections ask until they end.
   std::unique_ptr<redis::SharedStore> shared_;
-  std::unique_ptr<waiting::AcquiringStore> acquiring_;
+  waiting::AcquiringStore acquiring_;
   resp::Shared resp_;
   http::Room room_;
   net::Loop loop_;

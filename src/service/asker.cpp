@@ -8,8 +8,10 @@
 
 namespace weir::inline v0_1::service {
 
-Asker::Asker(Service& service)
+Asker::Asker(Service& service, store::Store& store, waiting::AcquiringStore* acquiring)
     : service_(service),
+      store_(store),
+      acquiring_(acquiring),
       limits_(service.limits.get()),
       texts_(service.options().on_store_error, service.options().sharing, service.wall_ahead()) {
   while (questions_.size() < kMany) grow();

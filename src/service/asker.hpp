@@ -25,6 +25,7 @@
 #include "service/rule_texts.hpp"
 #include "service/service.hpp"
 #include "store/store.hpp"
+#include "waiting/acquiring_store.hpp"
 
 namespace weir::inline v0_1::service {
 
@@ -33,13 +34,15 @@ class Asker {
   // Enough cache misses to keep the memory busy; more only push earlier lines out again.
   static constexpr std::size_t kMany = 64;
 
-  // `service` must outlive it.
-  explicit Asker(Service& service);
+  // Without `acquiring` nobody waits for a moment. All that is handed in must outlive it.
+  Asker(Service& service, store::Store& store, waiting::AcquiringStore* acquiring = nullptr);
   ~Asker();
   Asker(const Asker&) = delete;
   Asker& operator=(const Asker&) = delete;
 
   Service& service() { return service_; }
+  store::Store& store() { return store_; }
+  waiting::AcquiringStore* acquiring() { return acquiring_; }
   DecisionCounts& counts() { return counts_; }
   const DecisionCounts& counts() const { return counts_; }
 
@@ -134,6 +137,8 @@ class Asker {
   void grow();
 
   Service& service_;
+  store::Store& store_;
+  waiting::AcquiringStore* acquiring_;
   LimitsView limits_;
   const limits::Set* set_ = nullptr;
   bool renewed_ = false;

@@ -13,7 +13,8 @@ using store::Verb;
 Asking::~Asking() {
   for (auto& question : pending_) {
     if (question->state == State::submitted)
-      question->verb == Verb::acquire ? acquiring_->cancel(*question) : store_.cancel(*question);
+      question->verb == Verb::acquire ? asker_.acquiring()->cancel(*question)
+                                      : asker_.store().cancel(*question);
     asker_.put_back(std::move(question));
   }
 }
@@ -22,7 +23,7 @@ Asking::~Asking() {
 void Asking::complete(const Ask& ask, Question& question) {
   question.reservation->client = client_;
   if (question.verb != Verb::acquire) return;
-  acquires_ = acquiring_ != nullptr && lets_wait_;
+  acquires_ = asker_.acquiring() != nullptr && lets_wait_;
   if (acquires_) return keep_asked(ask, question);
   question.verb = Verb::reserve;
   question.reservation->max_wait = std::chrono::nanoseconds{0};
@@ -47,7 +48,7 @@ void Asking::add_answered(std::uint8_t form) {
 }
 
 bool Asking::end_wait(bool with_error) {
-  if (!acquiring() || !acquiring_->end(*pending_.back())) return false;
+  if (!acquiring() || !asker_.acquiring()->end(*pending_.back())) return false;
   pending_.back()->ended = with_error;
   return true;
 }
@@ -61,7 +62,7 @@ std::size_t Asking::kept() const {
 void Asking::submit() {
   if (!fresh_) when_.now = asker_.service().now();
   fresh_ = false;
-  if (!some_answered_ && !acquires_) return store_.submit(asker_.requests(), when_);
+  if (!some_answered_ && !acquires_) return asker_.store().submit(asker_.requests(), when_);
   some_answered_ = false;
   std::vector<store::Request*>& asked = asker_.unanswered();
   Question* last = nullptr;
@@ -69,8 +70,9 @@ void Asking::submit() {
     last = static_cast<Question*>(asked.back());
     asked.pop_back();
   }
-  if (!asked.empty()) store_.submit(asked, when_);
-  if (last != nullptr) acquiring_->acquire(*last, when_, last->keeps_asked ? &Asking::renew : nullptr);
+  if (!asked.empty()) asker_.store().submit(asked, when_);
+  if (last != nullptr)
+    asker_.acquiring()->acquire(*last, when_, last->keeps_asked ? &Asking::renew : nullptr);
 }
 
 bool Asking::renew(store::Request& request) {

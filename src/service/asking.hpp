@@ -20,7 +20,6 @@
 #include "service/asker.hpp"
 #include "service/question.hpp"
 #include "store/store.hpp"
-#include "waiting/acquiring_store.hpp"
 
 namespace weir::inline v0_1::service {
 
@@ -30,16 +29,9 @@ class Asking {
   using Keep = void (*)(Question& question);
 
   // `resume` is called by the store's thread when the last open question is answered; never from inside
-  // settle(). Without `acquiring` nobody waits for a moment. All that is handed in must outlive this.
-  // `client` is on whose behalf it reserves (store::Reservation).
-  Asking(Asker& asker, store::Store& store, waiting::AcquiringStore* acquiring, std::uint64_t client,
-         Keep keep, std::function<void()> resume)
-      : asker_(asker),
-        store_(store),
-        acquiring_(acquiring),
-        client_(client),
-        keep_(keep),
-        resume_(std::move(resume)) {}
+  // settle(). `asker` must outlive this. `client` is on whose behalf it reserves (store::Reservation).
+  Asking(Asker& asker, std::uint64_t client, Keep keep, std::function<void()> resume)
+      : asker_(asker), client_(client), keep_(keep), resume_(std::move(resume)) {}
   ~Asking();
   Asking(const Asking&) = delete;
   Asking& operator=(const Asking&) = delete;
@@ -138,8 +130,6 @@ class Asking {
   void took_pending();
 
   Asker& asker_;
-  store::Store& store_;
-  waiting::AcquiringStore* acquiring_;
   std::uint64_t client_;
   Keep keep_;
   std::function<void()> resume_;

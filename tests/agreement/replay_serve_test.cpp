@@ -72,8 +72,8 @@ TEST(ReplayAndServe, decide_alike) {
   nanoseconds now{0};
   store::EmbeddedStore embedded(16_MiB, WhenFull::deny, {1, 2});
   service::Service service({.clock = [&now] { return now; }}, embedded.table());
-  resp::Shared shared(service);
-  resp::Conversation conversation(service, embedded, shared, {1, "log"}, [] {});
+  resp::Shared shared(service, embedded);
+  resp::Conversation conversation(service, shared, {1, "log"}, [] {});
 
   std::uint64_t denied = 0;
   for (const logs::Event& event : events) {
