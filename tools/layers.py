@@ -39,7 +39,7 @@ ROOMS = {room.name: room for room in [
     Room("service", "what all connections share: who may ask, what is counted and told; no protocol",
          {"core", "store", "waiting", "limits", "service questions"}, {"OpenSSL", "POSIX"}),
     Room("http", "HTTP/1.1: a request's bytes, what it asks, its answer; no sockets",
-         {"core", "store", "waiting", "limits", "service questions", "service", "net/clients.hpp", "net/conversation.hpp"}, {"Asio", "Beast", "simdjson"}),
+         {"core", "store", "limits", "service questions", "service", "net/clients.hpp", "net/conversation.hpp"}, {"Asio", "Beast", "simdjson"}),
     Room("server", "wiring: sockets, conversations and stores, put together", {"core", "store", "waiting", "limits", "resp conversation", "http", "net", "redis", "service"},
          {"Asio", "OpenSSL", "spdlog", "POSIX"}),
     Room("logs", "reading access logs: formats, times, merging by time",

@@ -2,9 +2,7 @@
 // no set of limits and no counter.
 //
 //   check 10/s user:42           ->  yes 9
-//   check user=42 path=/x        ->  no user 100
 //   reserve 500 1/s job          ->  yes 0 in 400 as R7...
-//   cancel R7...                 ->  1
 //   settle R7... 3               ->  -1
 //   forget user:42               ->  1
 #pragma once
