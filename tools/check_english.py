@@ -90,6 +90,7 @@ def prose(name, text):
     kind = pathlib.Path(name).suffix
     mark = {".cpp": r"//+", ".hpp": r"//+", ".c": r"//+", ".h": r"//+", ".mjs": r"//+", ".lua": r"--"}.get(kind, "#")
     apart = False  # in a page's code, or in a text that """ encloses
+    explains = False  # that text is a docstring
     for number, line in enumerate(text.splitlines()):
         if kind == ".md":
             apart ^= line.lstrip().startswith("```")
@@ -99,8 +100,9 @@ def prose(name, text):
         elif match := re.match(rf"(\s*(?:{mark}) )(.*)", line):
             yield number, match[1], match[2]
         elif mark == "#" and (apart or '"""' in line):
+            explains = explains if apart else line.lstrip().startswith('"""')
             apart ^= line.count('"""') % 2 == 1
-            yield number, None, line.strip()
+            yield number, re.match(r"\s*", line)[0] if explains else None, line.strip().replace('"""', "")
         elif match := re.search(rf"(?<=\s)(?:{mark}) (.*)", line):
             yield number, None, match[1]
 
@@ -151,7 +153,7 @@ def found_in_wrapping(name, text):
             first = re.match(r"\s*(\(?\[[^\]]*\]\(\S+|\S+)", after)
             room = widest - len(lines[number]) - len(first[1])
             table = re.search(r"^ {5}|\S  +\S", before) or re.search(r"^ {5}|\S  +\S", after)
-            if room > 20 and not table and re.match(r" *[a-z(]", after) and not re.search(r"[.:;!?{]\S?$", before):
+            if room > 20 and not table and re.match(r" *[a-z(]", after) and not re.search(r"[.:;!?{]\S?$| = ", before):
                 yield number, before.strip(), "the words of the next line belong here too"
         if not name.endswith(".md"):
             yield from ((number, words.strip()[-30:].strip(), "the end of it belongs into the next line")

@@ -31,6 +31,8 @@ CASES = [  # (file, text, what is found in it)
     ("a.hpp", "// An entry whose end is not after now equals no entry, so its slot is\n// free\n//   by definition: expiry needs no timer.",
      ["free"]),
     ("a.py", "# One line of some sixty characters that goes to the margin, and\n# then one\n# that does not.", ["then one"]),
+    ("a.py", '"""One line of some sixty characters that goes to the margin, and\nthen one\nthat does not."""', ["then one"]),
+    ("a.py", 'LOG = """One line of some sixty characters that goes to the margin\nthen one\nthat does not."""', []),
     ("a.md", "- One line of some sixty characters that goes to the margin, and\n  then one\n  that does not.", ["then one"]),
     ("a.md", "One line of some sixty characters that goes to the margin, and\n- then one\n- that is another", []),
     ("a.hpp", "// One line of some sixty characters that goes to the margin, and\n// it ends.\n// another begins", []),
