@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
-"""More asked of `weir serve --store` than its Redis can decide: what Redis decides all the same, and what becomes of a key
-beside the flood.
+"""More asked of `weir serve --store` than its Redis can decide: what Redis decides all the same, and what becomes of a
+key beside the flood.
 
 redis-server has one core; the servers, their clients and this script have the other. Each server is flooded by
 connections that keep 64 requests each under way (load.cpp), for keys that are never denied. What Redis decides is
-compared with what it decides for one loop that asks it by hand (redis.cpp, hiredis, as many in flight as keep it busy),
-measured before and after: other programs on the machine meet both. A victim asks every server for one key more often than its limit allows, whether or
-not the answers come. What it was allowed is held against the bound of every span between a request and an answer.
+compared with what it decides for one loop that asks it by hand (redis.cpp, hiredis, as many in flight as keep it
+busy), measured before and after: other programs on the machine meet both. A victim asks every server for one key more
+often than its limit allows, whether or not the answers come. What it was allowed is held against the bound of every
+span between a request and an answer.
 
-Exit code 1 when a target is missed: Redis decides at least 0.9 of what it does for the loop, and the victim gets at most
-1.05 times its bound. Each figure is the median of the rounds.
+Exit code 1 when a target is missed: Redis decides at least 0.9 of what it does for the loop, and the victim gets at
+most 1.05 times its bound. Each figure is the median of the rounds.
 """
 import argparse
 import contextlib

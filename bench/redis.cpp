@@ -139,14 +139,14 @@ std::map<std::string, std::uint64_t> calls_of(Hiredis& redis) {
   const Reply info = redis.ask("INFO commandstats");
   std::string_view rest(info->str, info->len);
   constexpr std::string_view kBefore = "cmdstat_";
-  constexpr std::string_view kBehind = ":calls=";
+  constexpr std::string_view kAfter = ":calls=";
   while (!rest.empty()) {
     const std::string_view line = rest.substr(0, rest.find('\n'));
     rest.remove_prefix(std::min(rest.size(), line.size() + 1));
-    const std::size_t at = line.find(kBehind);
+    const std::size_t at = line.find(kAfter);
     if (!line.starts_with(kBefore) || at == std::string_view::npos) continue;
     calls[std::string(line.substr(kBefore.size(), at - kBefore.size()))] =
-        std::strtoull(line.data() + at + kBehind.size(), nullptr, 10);
+        std::strtoull(line.data() + at + kAfter.size(), nullptr, 10);
   }
   return calls;
 }

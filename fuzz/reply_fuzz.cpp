@@ -33,9 +33,9 @@ void require(bool condition, const char* what) {
 }
 
 bool lies_in(std::string_view text, std::string_view bytes) {
-  const std::less_equal<const char*> not_behind;
-  return not_behind(bytes.data(), text.data()) &&
-         not_behind(text.data() + text.size(), bytes.data() + bytes.size());
+  const std::less_equal<const char*> not_after;
+  return not_after(bytes.data(), text.data()) &&
+         not_after(text.data() + text.size(), bytes.data() + bytes.size());
 }
 
 // Everything in it, as text, so that two can be compared. Every view is read.

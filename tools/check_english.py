@@ -1,10 +1,15 @@
 #!/usr/bin/python3
 """Finds words and phrases in this repository that a native technical writer would not let pass.
 
-Without arguments it reads every file of text, with arguments only those whose names begin with one of them. Whole lines are read, names in code included: a variable's name is prose too. A phrase is found across the
-end of a line. A line in which such a word is right is in ALLOWED, word for word; one that no file has any more
-has to leave the list.
+Without arguments it reads every file of text, with arguments only those whose names begin with one of them. Whole
+lines are read, and in code the words of each name: a function's name is prose too. A phrase is found across the end
+of a line. In comments and pages it also finds the names of files and headings that are not there, and lines that
+end far too early because a longer one was wrapped and those after it were not.
+
+A line in which such a word is right is in ALLOWED, word for word; one that no file has any more has to leave the
+list.
 """
+import functools
 import pathlib
 import re
 import sys
@@ -36,12 +41,17 @@ RULES = [
     (r"goes?_on_\w+ing", "'continues to', 'still'"),
 ]
 ALLOWED = """
+// text. fmt's formatters are there when <fmt/format.h> (or core.h) is included before this header. Pure
+http) command=(python3 bench/http_speed.py) ;;  # http.py would be Python's own http for the others
+constexpr std::string_view kKnown = "YymdeBbhjHIMSfpAazZ";
+The house: `high` may know `low` and libfmt, `talk` of the same folder as `low` may know low/door.hpp alone.
 """.strip("\n").splitlines()
 
 # What may lie between two words of a phrase: spaces, and the end of a comment's or a string's line.
 GAP = r'(?:[ \t]|"?[ \t]*\n[ \t]*(?://+|#|\*|--|")?[ \t]*)+'
 
 
+@functools.cache
 def pattern(words):
     return re.compile(rf"(?<![\w-])(?:{words.replace('_', GAP)})(?![\w-])", re.IGNORECASE | re.MULTILINE)
 
@@ -55,26 +65,121 @@ def files(beginnings):
             yield name, path.read_text(encoding="utf-8", errors="replace")
 
 
-def found(text, allowed):
-    """(line number, line, what was found, what to write) of everything that is wrong; marks the allowed lines."""
-    lines = text.splitlines()
+@functools.cache
+def wrong_in_name(name):
+    """(what is wrong, what to write) in a name of several words: most_keys, kMostKeys."""
+    words = " ".join(re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name))
+    return [] if " " not in words else [(match[0], better) for words_of_rule, better in RULES if (match := pattern(words_of_rule).search(words))]
+
+
+def found_in_text(text):
     for words, better in RULES:
         for match in pattern(words).finditer(text):
-            number = text.count("\n", 0, match.start())
-            line = lines[number].strip()
-            if line in allowed:
-                allowed[line] = True
-            else:
-                yield number + 1, line, re.sub(r"\s+", " ", match[0]), better
+            yield text.count("\n", 0, match.start()), re.sub(r"\s+", " ", match[0]), f"write {better}"
+
+
+def found_in_names(text):
+    for number, line in enumerate(text.splitlines()):
+        for name in re.findall(r"\b[A-Za-z_]\w+", line):
+            for words, better in wrong_in_name(name):
+                yield number, f"{words} in {name}", f"write {better}"
+
+
+def prose(name, text):
+    """(line number, margin, words) of each line of a comment or a page; no margin: it is not a line of its own."""
+    kind = pathlib.Path(name).suffix
+    mark = {".cpp": r"//+", ".hpp": r"//+", ".c": r"//+", ".h": r"//+", ".mjs": r"//+", ".lua": r"--"}.get(kind, "#")
+    apart = False  # in a page's code, or in a text that """ encloses
+    explains = False  # that text is a docstring
+    for number, line in enumerate(text.splitlines()):
+        if kind == ".md":
+            apart ^= line.lstrip().startswith("```")
+            if not apart:
+                line_of_its_own = not line.startswith(("#", "|", "<!--", "    "))
+                yield number, len(re.match(r"\s*(?:[-*]|\d+\.)? *", line)[0]) if line_of_its_own else None, line.strip()
+        elif match := re.match(rf"(\s*(?:{mark}) )(.*)", line):
+            yield number, match[1], match[2]
+        elif mark == "#" and (apart or '"""' in line):
+            explains = explains if apart else line.lstrip().startswith('"""')
+            apart ^= line.count('"""') % 2 == 1
+            yield number, re.match(r"\s*", line)[0] if explains else None, line.strip().replace('"""', "")
+        elif match := re.search(rf"(?<=\s)(?:{mark}) (.*)", line):
+            yield number, None, match[1]
+
+
+LONGEST = 130  # of a comment's line
+FILE = re.compile(r"(?<![\w./*<{$@-])(?:\.{1,2}/)*((?:[\w.-]+/)*(?!x_)[\w-]{2,}(?:\.\w+)?\.(?:cpp|hpp|h|py|md|lua|mjs)(?![\w*(=/-])"
+                  r"|(?:src|tests|tools|bench|examples|docs|include|packaging|fuzz)/[\w./-]*\w)")
+HEADING = re.compile(rf'(docs/[\w-]+\.md)((?:,{GAP}(?:and )?"[^"]{{1,80}}")+)')
+
+
+@functools.cache
+def tree():
+    """Every name by which a file or a folder can be called: its path, and the ends of it."""
+    paths = (path.relative_to(SOURCE).parts for path in SOURCE.rglob("*") if not APART & set(path.relative_to(SOURCE).parts))
+    return {"/".join(parts[at:]) for parts in paths for at in range(len(parts))}
+
+
+@functools.cache
+def headings(page):
+    path = SOURCE / page
+    return re.findall(r"^#+ (.*)$", path.read_text(), re.M) if path.is_file() else []
+
+
+def found_in_references(name, text):
+    for number, _, words in prose(name, text):
+        for file in FILE.findall(words):
+            if file not in tree():
+                yield number, file, "the name of a file that is there"
+    for match in HEADING.finditer(text):
+        for title in re.findall(r'"([^"]*)"', re.sub(GAP, " ", match[2])):
+            if title not in headings(match[1]):
+                yield text.count("\n", 0, match.start()), title, f"a heading of {match[1]}"
+
+
+def found_in_wrapping(name, text):
+    """Lines of which the sentence continues in the next one, although that one's first word has room by far."""
+    lines = text.splitlines()
+    blocks = []
+    for number, margin, words in prose(name, text):
+        if margin is None or not words:
+            continue
+        if not (blocks and blocks[-1][-1][:2] == (number - 1, margin)):
+            blocks.append([])
+        blocks[-1].append((number, margin, words))
+    for block in blocks:
+        widest = max(len(lines[number]) for number, *_ in block)
+        for (number, _, before), (_, _, after) in zip(block, block[1:]):
+            first = re.match(r"\s*(\(?\[[^\]]*\]\(\S+|\S+)", after)
+            room = widest - len(lines[number]) - len(first[1])
+            table = re.search(r"^ {5}|\S  +\S", before) or re.search(r"^ {5}|\S  +\S", after)
+            if room > 20 and not table and re.match(r" *[a-z(]", after) and not re.search(r"[.:;!?{]\S?$| = ", before):
+                yield number, before.strip(), "the words of the next line belong here too"
+        if not name.endswith(".md"):
+            yield from ((number, words.strip()[-30:].strip(), "the end of it belongs into the next line")
+                        for number, _, words in block if len(lines[number]) > LONGEST)
+
+
+def found(name, text, allowed):
+    """(line number, line, what was found, what to write) of everything that is wrong; marks the allowed lines."""
+    lines = text.splitlines()
+    code = pathlib.Path(name).suffix in {".cpp", ".hpp", ".c", ".h", ".py"}
+    for number, what, better in [*found_in_text(text), *(found_in_names(text) if code else ()),
+                                 *found_in_references(name, text), *found_in_wrapping(name, text)]:
+        line = lines[number].strip()
+        if line in allowed:
+            allowed[line] = True
+        else:
+            yield number + 1, line, what, better
 
 
 def main():
     allowed = dict.fromkeys(ALLOWED, False)
     wrong = 0
     for name, text in files(sys.argv[1:]):
-        for number, line, words, better in found(text, allowed):
+        for number, line, words, better in found(name, text, allowed):
             wrong += 1
-            print(f"{name}:{number}: '{words}': write {better}\n    {line}")
+            print(f"{name}:{number}: '{words}': {better}\n    {line}")
     unused = [line for line, used in allowed.items() if not used and not sys.argv[1:]]
     for line in unused:
         print(f"tools/check_english.py: no file has this line any more:\n    {line}")

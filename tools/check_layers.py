@@ -2,7 +2,7 @@
 """Fails when a file includes what its folder may not know, or when two files or two folders know each other in a ring.
 
     tools/check_layers.py           checks
-    tools/check_layers.py --table   prints the table of README.md
+    tools/check_layers.py --table   prints the table of CONTRIBUTING.md
 
 The rule is in layers.py. It is design, not taste: a newcomer who reads src/core must not need src/server. Public
 headers (include/weir) name nothing in src/. Neither the rule nor CMake's lines say more than what is used: an arrow
@@ -139,8 +139,8 @@ def table():
 
 
 def check_table(root):
-    if table() not in (root / "README.md").read_text():
-        yield "README.md: its table of folders is not the one that tools/check_layers.py --table prints"
+    if table() not in (root / "CONTRIBUTING.md").read_text():
+        yield "CONTRIBUTING.md: its table of folders is not the one that tools/check_layers.py --table prints"
 
 
 def check(root):

@@ -73,8 +73,8 @@ CASES = [  # (what is broken, the files that differ, the one thing that must be 
     ("a target that is not a room",
      {"src/new/CMakeLists.txt": "weir_folder(new SOURCES y.cpp)\n"},
      "src/new/CMakeLists.txt: weir_new is not a room of tools/layers.py"),
-    ("another table", {"README.md": "| folder | what it is | may include |\n|---|---|---|\n"},
-     "README.md: its table of folders is not the one that tools/check_layers.py --table prints"),
+    ("another table", {"CONTRIBUTING.md": "| folder | what it is | may include |\n|---|---|---|\n"},
+     "CONTRIBUTING.md: its table of folders is not the one that tools/check_layers.py --table prints"),
 ]
 
 
@@ -83,7 +83,7 @@ def main():
     for name, changed, expected in CASES:
         with tempfile.TemporaryDirectory() as folder:
             root = pathlib.Path(folder)
-            for path, text in {"README.md": check_layers.table(), **WHOLE, **changed}.items():
+            for path, text in {"CONTRIBUTING.md": check_layers.table(), **WHOLE, **changed}.items():
                 (root / path).parent.mkdir(parents=True, exist_ok=True)
                 (root / path).write_text(text)
             said = check_layers.check(root)[1]

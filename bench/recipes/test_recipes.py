@@ -142,7 +142,7 @@ class TimeBucket(Recipe):
         self.assertEqual([self.ask(*self.limit_of_one) for _ in range(3)], [True, False, False])
         self.assertEqual(self.redis.pttl("k"), NO_TTL)
 
-    def test_an_expiry_between_get_and_decrby_denies_for_ever(self):
+    def test_an_expiry_between_get_and_decrby_denies_forever(self):
         a = self.client("k", 5, 50).until("DECRBY")  # GET = 5
         self.until_gone("k")
         self.assertTrue(a.finish())  # DECRBY creates the key again

@@ -140,7 +140,7 @@ class WEIR_API RedisStore {
   // Does not wait; as SharedLimiter::check with a callback.
   void check_all(std::span<const SharedCheck> checks, Callback<JointResult> done);
 
-  [[nodiscard]] bool ready() const noexcept;                 // whether the store decides; docs/redis.md
+  [[nodiscard]] bool ready() const noexcept;                 // the store decides; docs/redis-failures.md
   [[nodiscard]] std::uint64_t decided() const noexcept;      // checks that it has decided
   [[nodiscard]] std::uint64_t remembered() const noexcept;   // denials given without asking
   [[nodiscard]] std::uint64_t leased() const noexcept;       // allowances given without asking
@@ -205,7 +205,7 @@ class WEIR_API SharedLimiter {
   // next, over all processes. It waits for the store, at most the deadline, to reserve, to cancel and to
   // settle. Its moment is by our clock, and as much later than the store's as its answer took, at
   // least. What `on_store_error` reserves is this process' own, and lasts as long as the store. Leases and
-  // `merge` are not used. A cancelled moment goes to one that comes before it; docs/redis.md has the bounds.
+  // `merge` are not used. A cancelled moment goes to one that comes before it (docs/waiting.md).
   // Throws as check() does, and std::invalid_argument for another algorithm than GCRA.
   [[nodiscard]] Reservation reserve(std::string_view key, ReserveOptions options = {}, Cost cost = {});
   [[nodiscard]] Reservation reserve(std::string_view key, const Quota& quota, ReserveOptions options = {},

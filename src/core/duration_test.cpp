@@ -48,7 +48,7 @@ TEST(Duration, text_to_time) {
   for (const Row& row : rows) EXPECT_EQ(parse_duration(row.text), row.time) << row.text;
 }
 
-TEST(Duration, what_is_no_time) {
+TEST(Duration, what_is_not_a_time) {
   for (const std::string text : {"",
                                  "10",
                                  "s10",

@@ -1,6 +1,6 @@
 // The description of the API for programs: /openapi.json, as OpenAPI 3.1.
 //
-// A constant, any thread. open_api_test.cpp holds it to the paths and the members that there are.
+// A constant, any thread. tests/end_to_end/test_http.py holds it to the paths and the members that there are.
 #pragma once
 
 #include <string_view>

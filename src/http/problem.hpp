@@ -1,6 +1,6 @@
 // Answers that say what is wrong, as application/problem+json (RFC 9457).
 //
-// Pure, any thread. Not for: denials, which say more (api.hpp).
+// Pure, any thread. Not for: denials, which say more (denial.hpp).
 #pragma once
 
 #include <cstddef>

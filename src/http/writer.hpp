@@ -1,7 +1,8 @@
 // Answers as bytes: the status line and the fields of HTTP.
 //
 // Pure functions that append to a text; any thread. Whatever text they are given, what they write is well
-// formed: nothing in a key or an attribute can end a field or a string. Not for: what is answered (api.hpp).
+// formed: nothing in a key or an attribute can end a field or a string. Not for: what is answered
+// (answer.hpp).
 #pragma once
 
 #include <chrono>

@@ -1199,7 +1199,7 @@ TEST(Refused, an_unknown_class_beside_a_single_one) {
       "limits.yaml:3:19: routes[0].class: no class is called 'bulk'; known: default");
 }
 
-TEST(Refused, however_many_warnings_are_no_error) {
+TEST(Refused, any_number_of_warnings_is_not_an_error) {
   std::string file = "version: 1\nlimits:\n  a:\n    rate: 9/s\n    overrides:\n";
   for (int i = 0; i < 3000; ++i)
     file +=

@@ -1,4 +1,4 @@
-// What the programs that write logs call the fields that people ask for (docs/replay.md, "Fields").
+// What the programs that write logs call the fields that people ask for (docs/replay.md, "The lines").
 //
 // Pure functions, any thread.
 #pragma once

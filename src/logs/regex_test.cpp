@@ -57,7 +57,7 @@ TEST(Regex, a_line_that_does_not_match_as_a_whole_is_unreadable) {
   EXPECT_EQ(read_with(kPattern, {"Listening"}), "regex?: the line does not match the regex");
 }
 
-TEST(Regex, a_group_without_a_part_in_the_match_is_no_field) {
+TEST(Regex, a_group_without_a_part_in_the_match_is_not_a_field) {
   EXPECT_EQ(read_with(kPattern, {"1795240187 192.0.2.1 /a"}, "user"),
             "regex: there is no field user (--key chooses another); the fields are time, client, path");
 }

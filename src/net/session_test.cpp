@@ -279,7 +279,7 @@ TEST_F(SessionTest, a_client_that_ends_its_side_is_still_answered) {
   }
 }
 
-TEST_F(SessionTest, one_that_ends_with_its_peer_goes_on_watching_for_input) {
+TEST_F(SessionTest, one_that_ends_with_its_peer_still_watches_for_input) {
   start();
   receives("acquire\n");
   EXPECT_EQ(state(), State::answering);

@@ -41,9 +41,10 @@
 --
 -- Anything else is not ours: WRONGTYPE, and it stays as it is, whatever is asked.
 --
--- What reservations keep beside a state: reserve.lua. The rules are those of src/core, and the client makes the decision of the state and the time with those: here
--- is only what it takes to say yes or no. A number in Lua holds 53 bits and a time in ns has 63, so times go as
--- pairs of seconds and nanoseconds, and no number goes through tostring or '..', which keep 14 digits.
+-- What reservations keep beside a state: reserve.lua. The rules are those of src/core, and the client makes the
+-- decision of the state and the time with those: here is only what it takes to say yes or no. A number in Lua holds
+-- 53 bits and a time in ns has 63, so times go as pairs of seconds and nanoseconds, and no number goes through
+-- tostring or '..', which keep 14 digits.
 --
 -- For Redis 6.2 and later, and Valkey. What is replicated are the writes (SET with its expiry), not the script.
 
@@ -219,7 +220,8 @@ function decide.give_back(text, at)
 end
 decide['give_back redis-cell'] = decide.give_back
 
--- What was charged while this clock was ahead; what was reserved then can no longer be given back. A line is a set, not a text: where one is, to get it is an error.
+-- What was charged while this clock was ahead; what was reserved then can no longer be given back. A line is a set,
+-- not a text: where one is, to get it is an error.
 function decide.cap(text, at)
   if not text then return true end
   local tat, of = tat_of(text)

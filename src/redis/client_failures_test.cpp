@@ -128,7 +128,7 @@ TEST(RedisClient, calls_that_wait_for_the_first_connection) {
 }
 
 // A call whose deadline has passed was sent, and its connection closed for the answer that did not come.
-TEST(RedisClient, nothing_is_sent_behind_its_deadline) {
+TEST(RedisClient, nothing_is_sent_after_its_deadline) {
   World world("redis://a");
   world.start();
   world.call(4, 0, 0ns);
@@ -318,7 +318,7 @@ TEST(RedisClient, a_call_with_patience_is_waited_for_at_rest) {
 }
 
 // What follows a slow call was overdue as soon as that was answered.
-TEST(RedisClient, a_reload_behind_a_slow_call_has_its_time) {
+TEST(RedisClient, a_reload_after_a_slow_call_has_its_time) {
   World world("redis://a");
   world.start().up("a");
   world.call(1, 0, 10s);

@@ -325,7 +325,7 @@ TEST(RedisLoad, one_that_comes_later_gets_its_share_and_no_more) {
 }
 
 // The node's clock tells how long a call waited there; when it steps, that is not a queue.
-TEST(RedisLoad, a_step_of_the_nodes_clock_is_no_queue) {
+TEST(RedisLoad, a_step_of_the_nodes_clock_is_not_a_queue) {
   for (const nanoseconds step : std::initializer_list<nanoseconds>{-1h, -20ms, 20ms, 1h}) {
     BusyNode node(5e4, 400us, 2);
     node.offer(5e4);

@@ -43,7 +43,7 @@ TEST(RedisClient, greets) {
   }
 }
 
-TEST(RedisClient, is_ready_behind_the_greeting) {
+TEST(RedisClient, is_ready_after_the_greeting) {
   World world("redis://:hush@a");
   world.start();
   world.call(1);
@@ -309,7 +309,7 @@ TEST(RedisClient, answers_split_at_every_byte) {
   for (std::size_t size = 1; size <= answers.size(); ++size) play(size, size);
 }
 
-TEST(RedisClient, what_is_no_answer_ends_the_connection) {
+TEST(RedisClient, what_is_not_an_answer_ends_the_connection) {
   const std::vector<std::pair<std::string, std::string>> rows = {
       {"hello\r\n", "not an answer of Redis: an answer begins with an unknown type byte"},
       {":x\r\n", "not an answer of Redis: a number in an answer is not one"},
@@ -445,7 +445,7 @@ TEST(RedisClient, a_reload_that_was_lost_is_not_waited_for) {
   EXPECT_EQ(world.sent("a"), "SCRIPT LOAD script | CALL 2");
 }
 
-TEST(RedisClient, a_reload_that_fails_fails_the_calls_behind_it) {
+TEST(RedisClient, a_reload_that_fails_fails_the_calls_after_it) {
   World world("redis://a");
   world.start().up("a");
   world.call(1);

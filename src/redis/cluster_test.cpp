@@ -79,7 +79,7 @@ TEST(RedisCluster, the_last_seed_that_fails_fails_them) {
   EXPECT_EQ(world.took(), "2 auth (y:6379: WRONGPASS no)");
 }
 
-TEST(RedisCluster, is_asked_now_and_then_and_by_turns) {
+TEST(RedisCluster, is_asked_now_and_then_and_alternately) {
   Cluster world;
   world.hosts["a"].manner = world.hosts["b"].manner = World::Manner::serves;
   world.pass(10s);
@@ -233,7 +233,7 @@ TEST(RedisCluster, tryagain_is_tried_until_the_deadline_and_ever_less_often) {
 }
 
 // Woken late, the retry came before the deadline, and the answer that it then waited for cost the connection.
-TEST(RedisCluster, a_late_retry_is_not_sent_behind_its_deadline) {
+TEST(RedisCluster, a_late_retry_is_not_sent_after_its_deadline) {
   Cluster world;
   world.call(1, 5, 3ms);
   world.reply("a", "-TRYAGAIN x\r\n");

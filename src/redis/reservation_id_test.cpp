@@ -32,7 +32,7 @@ TEST(ReservationId, says_its_slot) {
   }
 }
 
-TEST(ReservationId, anything_else_is_none) {
+TEST(ReservationId, anything_else_is_not_an_id) {
   const std::string id = reservation_id({1, 2}, 3);
   for (const std::string& text : {std::string(), id.substr(0, 22), id + "A", id.substr(0, 24) + "*",
                                   std::string(22, 'A') + "___", std::string(21, 'A') + "BAAA"})

@@ -30,7 +30,7 @@ TEST(RedisSentinel, asks_and_connects_to_the_master) {
   EXPECT_TRUE(world.client.ready());
 }
 
-TEST(RedisSentinel, one_dead_sentinel_is_no_matter) {
+TEST(RedisSentinel, one_dead_sentinel_does_not_matter) {
   World world("redis+sentinel://x,s/mymaster");
   world.hosts["x"].manner = World::Manner::refuses;
   world.hosts["s"].manner = world.hosts["m"].manner = World::Manner::manual;

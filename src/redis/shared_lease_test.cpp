@@ -64,7 +64,7 @@ TEST(SharedStore, a_lease_that_is_denied_is_a_denial) {
   EXPECT_EQ(world.took(3), "denied for 400000us");
 }
 
-TEST(SharedStore, a_lease_that_fails_is_none) {
+TEST(SharedStore, a_lease_that_fails_is_not_one) {
   SharedWorld world(kOne);
   world.fate = [](const Deed&) { return says("-OOM no"); };
   world.check(rule("5/s"), "k", 1, {.lease = 4, .on_error = OnStoreError::allow});

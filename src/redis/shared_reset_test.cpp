@@ -50,7 +50,7 @@ TEST(SharedStore, a_reset_while_a_lease_is_on_its_way_is_not_forgotten) {
 }
 
 // Not from its answer on: from the moment that it is asked for.
-TEST(SharedStore, what_is_asked_behind_a_reset_does_not_recall_what_was_before_it) {
+TEST(SharedStore, what_is_asked_after_a_reset_does_not_recall_what_was_before_it) {
   SharedWorld world(kOne);
   world.check(rule("1/s"), "k", 1);
   world.check(rule("1/s"), "k", 1);

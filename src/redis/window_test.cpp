@@ -11,7 +11,7 @@ using std::chrono::nanoseconds;
 
 // Of each 64 answers, all decided 2 ms after they were asked for, one is read at once and the others when the
 // process runs again. Asking for less would not make it run more often; without the node's time it looks so.
-TEST(Window, an_answer_that_lay_unread_is_no_queue) {
+TEST(Window, an_answer_that_lay_unread_is_not_a_queue) {
   for (const bool tells_time : {false, true}) {
     Window window;
     window.timed(1ms);

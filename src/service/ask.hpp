@@ -55,7 +55,7 @@ struct Refusal {
     no_max_wait,  // an acquire for which nobody says how long it may wait
     hold,         // more than `most`, the shortest ttl of the limits that it meets
     key_twice,    // among the limits that it brings
-    rule,         // its text is no rule
+    rule,         // its text cannot be read
   };
   What what = What::attributes;
   std::string sentence{};             // without a full stop

@@ -90,7 +90,7 @@ TEST(DecisionCounts, each_limit_says_what_it_says) {
 }
 
 // What a guarantee's own state says is not what the limit says.
-TEST(DecisionCounts, a_guarantee_is_no_verdict) {
+TEST(DecisionCounts, a_guarantee_is_not_a_verdict) {
   Counts counts;
   counts.ask("user=gold", 3);  // beyond the guarantee, so it borrows
   EXPECT_EQ(counts.told("weir_decisions_total"),

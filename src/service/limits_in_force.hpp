@@ -1,8 +1,8 @@
 // The limits file that a server goes by: read, compiled, and read again. The set in force is swapped as one
 // pointer, so that each request is decided by one set whole; an invalid file changes nothing.
 //
-// Any thread but an event loop's for what reads: a list of a million entries takes a second. Not for:
-// noticing that a file has changed (server/limits_watch.hpp), asking (the protocols).
+// Any thread. reload() and check() read files, and a list of a million entries takes a second: no event loop
+// calls them. Not for: noticing that a file has changed (server/limits_watch.hpp), deciding (limits/set.hpp).
 #pragma once
 
 #include <atomic>

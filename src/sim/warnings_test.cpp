@@ -56,7 +56,7 @@ TEST(Warnings, one_client) {
   EXPECT_EQ(warned({.requests = 3, .clients = 1}), Texts{});
 }
 
-TEST(Warnings, names_that_are_none) {
+TEST(Warnings, names_that_are_not_names) {
   const auto like = [](const char* what, const char* key = "ip") {
     return Texts{std::string("the clients (by ") + key + ") have names that look like " + what +
                  ": the lines may be laid out differently; --format and --key say how"};

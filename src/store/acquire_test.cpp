@@ -147,7 +147,7 @@ TEST(Alarm, that_goes_while_another_thread_advances_is_not_touched) {
   }
 }
 
-TEST(Acquire, many_threads_that_are_stopped_leave_nothing_behind) {
+TEST(Acquire, many_threads_that_are_stopped_leave_nothing) {
   const ManualClock clock{1s};
   KeyedLimiter limiter{Quota::per_second(1), {.memory = 1_MiB, .clock = &clock}};
   EXPECT_TRUE(limiter.check("key").allowed());

@@ -3,9 +3,8 @@
 // Segments of 1 MiB, each a cuckoo table (R. Pagh, F. Rodler, "Cuckoo Hashing", 2001; in the bucketed form of
 // M. Dietzfelbinger, C. Weidling, 2007) of 2^14 buckets of one cache line and three entries. A key has two
 // buckets, both in one segment. Growth: the tag as a fraction of 2^42 says which of the table's final
-// segments
-// ("leaves") a key belongs to; a segment covers a range of leaves and, when it is full, gives the upper half
-// of its range to a new segment, bucket by bucket, while other threads go on.
+// segments ("leaves") a key belongs to; a segment covers a range of leaves and, when it is full, gives the
+// upper half of its range to a new segment, bucket by bucket, while other threads go on.
 //
 // Any thread. Bounded: address space for all of it is reserved at once, memory is taken as it is used.
 //

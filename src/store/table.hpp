@@ -7,8 +7,7 @@
 //
 // What makes it small and safe:
 // - An entry whose first word, a tat or the end of a window, is not after now equals no entry, so its slot is
-// free
-//   by definition: expiry needs no timer and no scan, and reusing such a slot forgets nothing.
+//   free by definition: expiry needs no timer and no scan, and reusing such a slot forgets nothing.
 // - No key is kept, only 55 bits of a keyed hash of it: 42 as the entry's tag, 13 in its two places, of which
 //   the tag tells the home. Two of n keys that meet share one limit whole, which admits less, never more; the
 //   chance that any two of n live keys do is about n^2 / 2^56 (a million keys: 1 in 70,000), and nobody

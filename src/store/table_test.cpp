@@ -44,7 +44,7 @@ TEST(Table, grows_to_its_bound_and_fills_most_of_it) {
   EXPECT_EQ(table.live(1s), static_cast<std::uint64_t>(filled));
 }
 
-TEST(Table, a_size_that_is_no_power_of_two_is_used_whole) {
+TEST(Table, a_size_that_is_not_a_power_of_two_is_used_whole) {
   Table table(7_MiB, WhenFull::deny, kSeed);
   const int filled = fill(table, 1s);
   EXPECT_EQ(table.allocated_bytes(), 7_MiB);

@@ -75,7 +75,7 @@ TEST(RedisStore, without_a_redis_the_policy_decides) {
   }
 }
 
-TEST(RedisStore, refuses_what_is_no_store_and_shows_no_password) {
+TEST(RedisStore, refuses_what_is_not_a_store_and_shows_no_password) {
   const std::string said = refusal<std::invalid_argument>([] { RedisStore store{"http://ann:geheim@host"}; });
   EXPECT_TRUE(said.starts_with("store: ")) << said;
   EXPECT_EQ(said.find("geheim"), std::string::npos) << said;

@@ -509,8 +509,8 @@ class TestPassword(OneConnection):
 
 
 class TestThrottle(OneConnection):
-    """Semantics through the wire: first request, drain, denial, oversized cost, look, part of the burst. Periods are so long that the test takes no part of a unit
-    out of any answer but the seconds, of which one may pass."""
+    """Semantics through the wire: first request, drain, denial, oversized cost, look, part of the burst. Periods are so
+    long that the test takes no part of a unit out of any answer but the seconds, of which one may pass."""
 
     def same(self, got, *wanted):
         self.assertEqual(got[:3], list(wanted[:3]))

@@ -133,7 +133,7 @@ class Gate(unittest.TestCase):
         self.assertEqual(self.statuses("nginx", *[[("X-Real-IP", mine), ("X-Forwarded-For", f"203.0.113.{i}")] for i in range(4)]),
                          [200] * 3 + [403])
 
-    def test_what_is_no_address_where_the_client_s_should_be_is_denied(self):
+    def test_what_is_not_an_address_where_the_client_s_should_be_is_denied(self):
         for value in ("unknown", "1.2.3.4, _hidden", "1.2.3", "1.2.3.4 5.6.7.8", "unknown, 10.0.0.1", "fe80::1%eth0"):
             self.assertEqual(self.gate("caddy", [("X-Forwarded-For", value)])[0], 429, value)
         self.assertEqual(self.gate("nginx", [("X-Real-IP", "1.1.1.1, 2.2.2.2")])[0], 403)
@@ -181,7 +181,7 @@ class Gate(unittest.TestCase):
         # Twelve times or more, and a line each ten seconds.
         self.assertLess(self.server.stderr().count("the gate denied a request"), 12)
 
-    def test_the_path_of_the_check_itself_behind_its_profile(self):
+    def test_the_path_of_the_check_itself_after_its_profile(self):
         client = [("X-Forwarded-For", self.address())]
         self.assertEqual([self.gate(each, client)[0] for each in ("envoy/v1/chat", "envoy/v1//chat?x", "envoy/v1/./chat")], [200] * 3)
         self.assertEqual(self.gate("envoy/v1/chat", client)[0], 429)

@@ -55,7 +55,7 @@ class Manual(unittest.TestCase):
         threads = page[page.index("\\-\\-threads"):].split(".TP")[0]
         self.assertNotIn("Default:", threads)
 
-    def test_never_says_a_secret_of_whoever_builds_it(self):
+    def test_never_says_a_secret_of_its_builder(self):
         _, out, _ = weir("manual", "serve", env={"WEIR_PASSWORD": "s3cret", "WEIR_STORE": "redis://:s3cret@h"})
         self.assertNotIn("s3cret", out)
 

@@ -280,7 +280,7 @@ class TestProtocol(WithServer):
             status, headers, _ = http.ask("/openapi.json", None, "HEAD")
             self.assertEqual((status, headers["Content-Type"]), (200, "application/json"))
 
-    def test_what_is_no_http_1_is_told_so_and_closed(self):
+    def test_what_is_not_http_1_is_told_so_and_closed(self):
         for bytes_, status in ((b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 505), (b"\x16\x03\x01\x02\0\x01\0", 400),
                                (b"CL.THROTTLE a 1 1 1\r\n", 400), (b"*1\r\n$4\r\nPING\r\n", 400),
                                (b"GET / HTTP/1.1\r\n\r\n", 400), (b"GET /" + b"a" * 9000, 414),

@@ -313,7 +313,7 @@ class Store(unittest.TestCase):
         until(lambda: server.info()["store_state"] == "ready", "the store is ready")
         return server
 
-    def test_a_store_that_fails_is_no_error_of_the_gate(self):
+    def test_a_store_that_fails_is_not_an_error_of_the_gate(self):
         """The fallback decides: `deny` and `local` alike answer with a decision, never with a 5xx."""
         for fallback, statuses in (("deny", [429] * 7), ("allow", [200] * 7)):
             server = self.serve("--on-store-error", fallback, "--store-deadline", "100ms")

@@ -93,7 +93,7 @@ class TestFrames(Clients):
     def test_inline_lines(self):
         self.assertEqual(self.answer_to(b"PING\r\nPING\nECHO x\n"), b"+PONG\r\n+PONG\r\n$1\r\nx\r\n")
 
-    def test_an_empty_word_is_no_command(self):
+    def test_an_empty_word_is_not_a_command(self):
         self.assertEqual(self.answer_to(b"*1\r\n$0\r\n\r\n" + encode("PING")), b"-ERR unknown command ''\r\n+PONG\r\n")
 
     def test_a_web_page_runs_nothing(self):
@@ -168,7 +168,7 @@ class TestPipelines(Clients):
         got = self.answer_to(b"".join(encode("ECHO", i) for i in range(10_000)) + b"*1\r\n$4\r\nPI")
         self.assertEqual(got, b"".join(b"$%d\r\n%d\r\n" % (len(str(i)), i) for i in range(10_000)))
 
-    def test_large_replies_behind_a_half_close(self):  # more than what the socket takes at once
+    def test_large_replies_after_a_half_close(self):  # more than what the socket takes at once
         client = self.client()
 
         def send():

@@ -231,7 +231,7 @@ class Framework:
         for _ in range(3):  # it never ends
             self.passes(app)
 
-    def test_what_is_no_decision_lets_requests_pass_and_a_refusal_does_not(self):
+    def test_what_is_not_a_decision_lets_requests_pass_and_a_refusal_does_not(self):
         weir, app = self.no_weir()
         for answer in (http_answer(503, '{"title":"Service Unavailable","status":503}'), http_answer(200, "<html></html>", "text/html"),
                        b"HTTP/1.1 200 OK\r\nContent-Le", b"\0\r\n\r\n"):

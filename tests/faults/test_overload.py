@@ -124,7 +124,7 @@ class TestFar(unittest.TestCase):
                 self.assertRegex(server.stderr(), r"a round trip takes 1[0-9]{2}ms, and --store-deadline is 50ms: no answer "
                                  r"comes in time, and --on-store-error decides every check; raise --store-deadline")
 
-    def test_a_greeting_of_a_frozen_process_is_no_advice(self):
+    def test_a_greeting_of_a_frozen_process_is_not_advice(self):
         with Redis() as redis:
             proxy = Proxy(redis.port)
             self.addCleanup(proxy.close)

@@ -1031,7 +1031,7 @@ class TestOrder(WithRedis):
                 self.assertEqual(client.reply(), str(n).encode())
                 self.assertIsInstance(client.reply(), Error)
 
-    def test_quit_and_protocol_errors_come_behind_what_was_asked_before(self):
+    def test_quit_and_protocol_errors_come_after_what_was_asked_before(self):
         proxy = self.proxy()
         server = self.serve("--store-deadline", "5s", url=self.url(port=proxy.port))
         proxy.delay = 0.05
@@ -1165,7 +1165,7 @@ class TestGoing(WithRedis):
             self.assertEqual(server.stop(), 0)
             self.assertLess(time.monotonic() - since, 1)
 
-    def test_shutdown_behind_what_waits(self):
+    def test_shutdown_after_what_waits(self):
         proxy = self.proxy()
         server = Server("--store-deadline", "2s", "--store", self.url(port=proxy.port))
         with server, ready(server).client() as client:

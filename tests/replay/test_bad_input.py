@@ -152,7 +152,7 @@ class Logs(BadInput):
         self.assertNotRegex(out + errors, "[\x07\x1b\x9b]")
         self.assertEqual(json.loads(weir("replay", self.log(content), *LIMIT, "--json")[1])["lines"]["unreadable"], 2)
 
-    def test_numbers_that_are_no_times(self):
+    def test_numbers_that_are_not_times(self):
         """Durations, days of Excel, seconds since 2001 or 1900, FILETIME, ticks, microseconds since 1601."""
         numbers = ("0.253", "812", "46347.2428", "816932987", "4004228987", "134397137870000000", "639308369870000000",
                    "13439713787000000")
@@ -321,7 +321,7 @@ class Asked(BadInput):
         self.fails(rows, "--key", "uzer", *LIMIT, names=["uzer", "tenant"], silent=False)
         self.fails(rows, "--time", "wenn", *LIMIT, names=["wenn", "tenant"], silent=False)
 
-    def test_costs_that_are_none(self):
+    def test_costs_that_are_not_costs(self):
         costs = ("3", "-", "-3", "1.5", "", "x", "9" * 25, "0", "+1", "0x1")
         rows = "time,ip,units\n" + "".join(f"1795240187,a,{cost}\n" for cost in costs)
         said = answer("replay", self.log(rows), "--cost", "units", *LIMIT)
@@ -432,7 +432,7 @@ class Writing(BadInput):
         os.umask(mask)
         return mask
 
-    def test_what_a_log_says_is_no_markup_of_the_page(self):
+    def test_what_a_log_says_is_not_markup_of_the_page(self):
         page, evil = self.folder.file("page.html"), "</script><script>alert(1)</script><!--<img/src=x>"
         code, _, errors = weir("replay", self.log(line(0, request=f"GET {evil} HTTP/1.1") * 20), "--key", "path", *LIMIT, "--html", page)
         self.assertEqual(code, 0, errors)

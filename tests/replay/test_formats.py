@@ -158,7 +158,7 @@ class Formats(unittest.TestCase):
             self.assertEqual(said["run"], f"weir suggest {log} --key 'xff[-1]' --deny-clients 0.1%")
             self.assertEqual(answer("replay", log, "--limit", "1/s", "--key", "xff[-1]")["clients"], 9)
 
-    def test_a_file_that_is_no_log(self):
+    def test_a_file_that_is_not_a_log(self):
         with Folder() as folder:
             log = folder.file("notes.txt", "Buy milk\n")
             code, out, _ = weir("formats", log)
@@ -166,7 +166,7 @@ class Formats(unittest.TestCase):
             self.assertTrue(out.startswith(f"{log}: combined: no line has the shape of a known format\n"
                                            "0 of the first 1 lines are requests\n"), out)
 
-    def test_a_file_that_is_no_text(self):
+    def test_a_file_that_is_not_text(self):
         with Folder() as folder:
             for content in (b"\x7fELF\2\1\1" + bytes(100), b"a\0"):
                 file = folder.file("program", content)

@@ -1,7 +1,7 @@
 // What the soak checks, as it happens: each request is answered once and in time, what the store is said to
 // have decided is what it decided of that very request, and no key is admitted more than it is promised.
 //
-// What is promised of a key (docs/redis.md):
+// What is promised of a key (docs/redis-failures.md):
 // - by the store, leases included, over all processes: burst + W / T in any span W;
 // - by the fallback of a process: its share of that, the debt of the last answer of the store included.
 // What comes on top is granted in units: what is forgotten twice when the store's clock steps forward or a
