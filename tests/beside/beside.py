@@ -12,13 +12,14 @@ import copy
 import json
 import os
 import random
+import re
 import subprocess
 import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import files  # noqa: E402
-from pair import Folder, Pair  # noqa: E402
+from pair import Folder, OldEnded, Pair  # noqa: E402
 from questions import Asking, Vocabulary  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -30,7 +31,10 @@ class Run:
         self.old, self.new, self.options = options.old, options.new, options
         self.folder = folder
         self.library = options.clock or self._compile(folder)
-        self.counts = collections.Counter()
+        self.counts, self.ended = collections.Counter(), 0
+        known = [re.findall(r"--[\w-]+", subprocess.run([program, "serve", "--help"], capture_output=True, text=True).stdout)
+                 for program in (self.old, self.new)]
+        self.known = set(known[0]) & set(known[1])
 
     @staticmethod
     def _compile(folder):
@@ -65,6 +69,8 @@ class Run:
         world["flags"] += chance.choice([[], [], ["--max-wait", "24h"], ["--headers", chance.choice(
             ["draft-06", "draft-03", "x-ratelimit", "x-ratelimit-epoch", "off"])], ["--max-waiters", "1"],
             ["--reservation-memory", "1MiB"], ["--log-level", "debug"]])
+        if any(flag.startswith("--") and flag not in self.known for flag in world["flags"]):
+            world["flags"] = []
         asking = Asking(chance, vocabulary, kind == "store")
         if kind == "tools":
             return world, [[files.tool(chance)] for _ in range(PIPELINES_A_WORLD)]
@@ -128,7 +134,12 @@ class Run:
         with self.pair(world) as pair:
             for at, case in enumerate(cases):
                 self.counts[kind] += 1
-                found = self.first_difference(world, case, pair)
+                try:
+                    found = self.first_difference(world, case, pair)
+                except OldEnded as end:
+                    print(f"OLD ENDED: --seed {self.options.seed} --kinds {kind} --world {number}, case {at}: {end}", flush=True)
+                    self.ended += 1
+                    return 0
                 if found is None:
                     continue
                 print(f"\nDIFFERENT: --seed {self.options.seed} --kinds {kind} --world {number}, case {at}", flush=True)
@@ -157,17 +168,16 @@ class Run:
                 print(f"--- {name}\n{text}---")
         for step in steps:
             text = json.dumps(step)
-            print("step:", text if len(text) < 3000 else text[:3000] + "...")
+            print("step:", text if len(text) < 1500 else text[:1500] + "...")
         for name, answer in (("old", old), ("new", new)):
             print(f"{name}: {self._shown(answer, old, new)}")
         sys.stdout.flush()
 
     @staticmethod
     def _shown(answer, old, new):
+        """Of what is long, where they differ first."""
         same = len(os.path.commonprefix([old, new]))
-        if len(answer) < 1200:
-            return answer
-        return b"..." + answer[max(0, same - 300):same + 500] + b"..."
+        return answer if len(answer) < 400 else b"..." + answer[max(0, same - 150):same + 150] + b"..."
 
     def shrink(self, world, steps, found, deadline):
         """The shortest steps that still differ, as far as time allows."""
@@ -176,7 +186,7 @@ class Run:
                 return None
             try:
                 return self.first_difference(world, candidate)
-            except (AssertionError, KeyError, OSError):
+            except (AssertionError, KeyError, OSError, OldEnded):
                 return None
         steps, found = self._fewer(steps, found, differs)
         for at in range(len(steps)):
@@ -237,7 +247,8 @@ def main():
             differences += run.world(kind, number)
             number += 1
     told = ", ".join(f"{count} {kind}" for kind, count in sorted(run.counts.items()))
-    print(f"{sum(run.counts.values())} pipelines ({told}) in {time.monotonic() - started:.0f} s: {differences} differences")
+    ended = f"; the old program ended in {run.ended}" if run.ended else ""
+    print(f"{sum(run.counts.values())} pipelines ({told}) in {time.monotonic() - started:.0f} s: {differences} differences{ended}")
     return 1 if differences else 0
 
 

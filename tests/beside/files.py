@@ -194,7 +194,7 @@ def some(random, *options):
 
 
 def lint(random):
-    text = mutated(random, limits(random)) if random.random() < 0.6 else limits(random)
+    text = mutated(random, limits(random)) if random.random() < 0.4 else limits(random)
     return {"files": files_of(text), "args": ["lint", "limits.yaml"] + some(random, "--json", "--json", "--strict", "--store", "--max-wait 10s", "--now 2027-01-01",
                                                                            "missing.yaml", "--now x")}
 
@@ -250,8 +250,8 @@ def diff(random):
 
 
 OF_LOGS = ("--where status!=429", "--where path=/v1/*", "--since 2026-11-21", "--until 2026-11-21T12:00:30Z", "--reorder 0", "--reorder all", "--spread",
-           "--zone -0500", "--format combined", "--format jsonl", "--cost bytes", "--key user", "--key ip,path", "--key ip/24/64",
-           "--path-pattern /items/*", "--html out.html", "--json", "--json", "--time time", "--format csv")
+           "--zone -0500", "--cost bytes", "--key ip,path", "--key ip,path", "--key ip/24/64", "--key ip/24", "--html out.html",
+           "--json", "--json", "--json", "--format combined", "--time time", "--path-pattern /items/*")
 
 
 def replay(random):
@@ -271,8 +271,8 @@ def replay_limits(random):
 
 def suggest(random):
     return {"files": {"a.log": log(random), "good.txt": "192.0.2.1\n", "bad.txt": "192.0.2.2\n"},
-            "args": ["suggest", "a.log"] + some(random, *OF_LOGS, "--deny-clients 1%", "--deny-clients 1", "--deny-requests 0.1%", "--good good.txt", "--bad bad.txt",
-                                                "--today 10/s", "--as-limits")}
+            "args": ["suggest", "a.log", *random.choice(["--deny-clients 1%", "--deny-clients 1", "--deny-requests 0.1%", "--good good.txt", ""]).split(),
+                     *some(random, *OF_LOGS, "--bad bad.txt", "--today 10/s", "--as-limits")]}
 
 
 def formats(random):

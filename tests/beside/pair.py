@@ -12,6 +12,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import socket
 import ssl
 import struct
@@ -61,6 +62,7 @@ OF_THE_PROCESS = re.compile(
     rb"^((?:weir_commands_total|weir_reservations|weir_resident_bytes|weir_client_bytes|weir_reservation_bytes) )[^\r\n]*|"
     rb"^(weir_build_info\{)[^\r\n]*", re.M)
 LENGTHS = re.compile(rb"\$\d+(?=\r\n# )|=\d+(?=\r\ntxt:# )")          # of texts with such lines
+LENGTHS_OF_LISTS = re.compile(rb"[$=]\d+(?=\r\n(?:txt:)?id=\d+ addr=)")
 ADDRESSES = re.compile(rb"(127\.0\.0\.1:)\d+")                       # of our own sockets
 MEMORY = re.compile(rb"(tot-mem=)\d+")
 GIVEN_IDS = re.compile(rb"\$22\r\n([\w-]{22})\r\n|\$25\r\n([\w-]{25})\r\n|\"id\":\"([\w-]{22,25})\"")
@@ -68,8 +70,10 @@ ANY_ID = re.compile(rb"(?a)(?<![\w-])(?:[\w-]{25}|[\w-]{22})(?![\w-])")
 CHUNK_OF_TEXT = re.compile(rb"(Content-Length: )\d+(?=\r\n(?:[^\r\n]+\r\n)*\r\n# HELP)", re.I)
 
 
-# How often a store was asked while it was ill is chance.
-OF_AN_ILL_STORE = re.compile(rb"^(store_(?:answers|answers_usec|decided|fallbacks|failed_\w+|error|state):|weir_(?:store|decision_seconds)\w*)[^\r\n]*", re.M)
+# How often a store was asked while it was ill is chance, and so is what a question to it that waited has come between.
+OF_AN_ILL_STORE = re.compile(rb"^(store_(?:answers|answers_usec|decided|fallbacks|failed_\w+|error|state):|denied:|"
+                             rb"weir_(?:store\w*|decision_seconds\w*|\w+_total)\b)[^\r\n]*", re.M)
+OWN_COMMANDS = re.compile(rb"cmd=(?:ping|info|gcra|weir\.reserve)\b")
 UNSEEN_ID = re.compile(rb"(?a)(?:limit#id:|@|(?<![\w-]))([\w-]{25})(?![\w-])")
 
 
@@ -94,7 +98,8 @@ class Side:
             flags += ["--snapshot", "snapshot", "--snapshot-every", "1h"]
         if store:
             flags += ["--store", store]
-        self.ill = world.get("faulty", False)
+        self.world = world
+        self.ill, self.with_store = world.get("faulty", False), bool(store)
         self.password = world.get("password")
         self.context = None
         if world.get("tls"):
@@ -109,22 +114,29 @@ class Side:
         self.server = Server(*flags, env=env, cwd=self.folder)
         self.ports = dict(zip(("resp", "http", "admin"), self.server.ports))
         self.control, self.commands = None, 0
-        self.ping()
+        self.take_limits()
 
-    def stop(self):
-        """What it said on its way: exit code and log."""
+    def finish(self):
+        """Begins its end."""
         for connection in self.connections.values():
             connection.close()
         self.connections.clear()
         if self.control is not None:
             self.control.close()
         self.control = None
-        code = self.server.stop()
+        self.server.signal(signal.SIGTERM)
+
+    def log(self):
+        """What it said until its end: exit code and log."""
+        code = self.server.wait()
         log = self.server.stderr()
         self.server.kill()
         self.server = None
-        for port in self.ports.values():
-            log = re.sub(rf":{port}\b", ":PORT", log)
+        log = re.sub(r"127\.0\.0\.1:\d+", "127.0.0.1:PORT", log)
+        if self.with_store:
+            log = re.sub(r"^\[\S+Z\]", "[]", log, flags=re.M)  # it takes its time to end
+        if self.ill:
+            log = "\n".join(line for line in log.split("\n") if "store" not in line)
         return f"exit code {code}\n{log}".encode()
 
     def kill(self):
@@ -134,6 +146,13 @@ class Side:
             self.server.kill()
 
     # ---- talking to it
+
+    def take_limits(self):
+        """Asks by the limits file alone. An old program answers by the file that was in force before, if any, what comes in
+        one read with a question by a rule."""
+        if "limits.yaml" in self.world.get("files", {}):
+            self.say("WEIR.LOOK", "nobody=1")
+        self.ping()
 
     def ping(self):
         """Comes back when all that has arrived before has been run."""
@@ -161,6 +180,7 @@ class Side:
         """Whether it waits for no answer of its store."""
         self.ping()
         told = self.store()
+        self.ping()  # which CLIENT LIST then shows
         return b"store_under_way:0\r\n" in told and b"store_waiting:0\r\n" in told
 
     def ready(self):
@@ -236,6 +256,8 @@ class Side:
         answer = MEMORY.sub(rb"\1N", answer)
         answer = CHUNK_OF_TEXT.sub(rb"\1N", answer)
         answer = LENGTHS.sub(b"N", answer)
+        if self.with_store:
+            answer = LENGTHS_OF_LISTS.sub(b"$N", OWN_COMMANDS.sub(b"cmd=N", answer))
         if self.ill:
             answer = OF_AN_ILL_STORE.sub(rb"\1N", answer)
         return OF_THE_PROCESS.sub(lambda found: next(filter(None, found.groups())) + b"N", answer)
@@ -288,6 +310,10 @@ class Talk:
             self.side.connections.pop(self.on).close()
             self.side.ping()
         return self.side.plain(bytes(self.into)) + (b"" if self.alive else b"<end>")
+
+
+class OldEnded(Exception):
+    """The old program ended in the middle of a case: a fault of its own, which says nothing of the new one."""
 
 
 class Pair:
@@ -349,6 +375,8 @@ class Pair:
             codes = [side.server and side.server.process.poll() for side in self.sides]
             if codes == [None, None]:
                 raise
+            if codes[0] is not None and codes[0] < 0:
+                raise OldEnded(f"exit code {codes[0]}") from error
             return [f"{side.name} has ended: {code}, {error!r}, {side.server and side.server.stderr()}".encode()
                     for side, code in zip(self.sides, codes)]
 
@@ -448,11 +476,12 @@ class Pair:
             (side.folder / "limits.yaml").write_bytes(step["text"].encode("latin-1"))
             side.ping()
             answers.append(f"{side.say('WEIR.CONFIG', 'RELOAD')} {side.say('WEIR.CONFIG', 'CHECK')}".encode())
+            side.take_limits()
         return answers
 
     def _swap(self, step):
         """Each ends, and starts again from what the other has saved."""
-        answers = [self._without_ids_of_clients(side.stop()) for side in self.sides]
+        answers = self._logs()
         old, new = (side.folder / "snapshot" for side in self.sides)
         aside = old.with_name("aside")
         old.rename(aside)
@@ -463,10 +492,6 @@ class Pair:
         for side in self.sides:
             side.start(self.world)
         return answers
-
-    @staticmethod
-    def _without_ids_of_clients(log):
-        return re.sub(rb"127\.0\.0\.1:\d+", b"127.0.0.1:PORT", log)
 
     def _fault(self, step):
         """Of Redis or the way to it. While it lasts only what waits for its deadline makes time pass: when a program tries
@@ -491,9 +516,17 @@ class Pair:
                     redis.start()
                 proxy.uncut()
                 proxy.frozen = self.held = False
+                until(lambda redis=redis: self._quiet(redis), "what was held has been run", MOST)
         if kind == "heal":
             self._until_ready()
         return [b"", b""]
+
+    @staticmethod
+    def _quiet(redis):
+        """Whether nobody asks it for a moment but we."""
+        before = int(redis.info("stats")["total_commands_processed"])
+        time.sleep(0.02)  # what a proxy holds it looks at each 5 ms
+        return int(redis.info("stats")["total_commands_processed"]) == before + 1
 
     def _until_idle(self):
         """Until neither waits for its store, where that can be."""
@@ -516,6 +549,7 @@ class Pair:
         for side in self.sides:  # while a script is loaded nothing counts as under way
             side.say("WEIR.RESERVE", "HOLD", "1", "health", "1/h burst 1000000")
             side.say("WEIR.RESERVE", "HOLD", "1", "health", "1/h burst 1000000", "health:2", "1/h burst 1000000")
+            side.ping()
 
     def _counts(self, _):
         """What each has counted, less what the pings in here have added."""
@@ -572,9 +606,22 @@ class Pair:
             answers.append(told)
         return answers
 
+    def _logs(self):
+        """Of both, which end. What they still wait for needs time."""
+        for side in self.sides:
+            side.finish()
+        for side in self.sides:
+            deadline = time.monotonic() + MOST
+            while side.server.process.poll() is None and time.monotonic() < deadline:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    side.server.process.wait(0.1)
+                    break
+                self.clock.move(10**9)
+        return [side.log() for side in self.sides]
+
     def _stop(self, _):
         """The end of both, and their logs."""
-        answers = [self._without_ids_of_clients(side.stop()) for side in self.sides]
+        answers = self._logs()
         for side, store in zip(self.sides, self.stores):
             side.start(self.world, store)
         return answers

@@ -146,7 +146,7 @@ class Asking:
         if self.maybe(0.12) and words[0] != "SHUTDOWN":
             self.spoil(words)
         if self.maybe(0.1):
-            words[0] = "".join(c(letter.upper(), letter.lower()) for letter in words[0])
+            words[0] = "".join(c(letter.upper(), letter.lower()) if letter.isascii() else letter for letter in words[0])
         return words
 
     def other(self):
@@ -222,6 +222,10 @@ class Asking:
     def number(self):
         return self.some(0, 1, 1, 1, 2, 5, 100, -1, 1.5, "1", None, 9223372036854775807)
 
+    def rule_in_a_body(self):
+        # An old program that asks a store ends at some of those that are wrong.
+        return self.rule_to_wait_for() if self.store else self.rule()
+
     def body(self, path):
         r, c = self.r, self.some
         if path in ("/v1/cancel", "/v1/settle"):
@@ -236,9 +240,9 @@ class Asking:
             if self.maybe(0.2):
                 made["class"] = c("default", "vip", *self.v.classes)
         elif form < 0.8:
-            made |= {"key": self.key().encode("latin-1").decode("latin-1"), "limit": self.rule_to_wait_for() if "re" in path else self.rule()}
+            made |= {"key": self.key().encode("latin-1").decode("latin-1"), "limit": self.rule_to_wait_for() if "re" in path else self.rule_in_a_body()}
         else:
-            made["checks"] = [{"key": str(n), "limit": self.rule()} | ({"cost": self.number()} if self.maybe(0.3) else {})
+            made["checks"] = [{"key": str(n), "limit": self.rule_in_a_body()} | ({"cost": self.number()} if self.maybe(0.3) else {})
                               for n in range(c(1, 2, 3, 16, 17))]
         if self.maybe(0.3):
             made["cost"] = self.number() if self.maybe(0.8) or not self.v.limits else {r.choice(self.v.limits): self.number()}
@@ -335,7 +339,8 @@ class Asking:
     def admin(self, on):
         path = self.some("/metrics", "/metrics", "/healthz", "/readyz", "/nope")
         accept = self.some("", "Accept: application/openmetrics-text\r\n")
-        raw = f"{self.some('GET', 'GET', 'HEAD', 'POST')} {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{accept}\r\n"
+        method = self.some("GET", "GET", "GET" if path == "/metrics" else "HEAD", "POST")  # of a HEAD only the length would show
+        raw = f"{method} {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{accept}\r\n"
         return {"do": "send", "on": on, "to": "admin", "parts": [{"raw": raw}], "ends": True}
 
     def jump(self):
