@@ -131,7 +131,12 @@ class Run:
         """How many cases differed (0 or 1): the rest of a world is not asked after a difference."""
         chance = random.Random(f"{self.options.seed} {kind} {number}")
         world, cases = self.make(kind, chance)
-        with self.pair(world) as pair:
+        try:
+            pair = self.pair(world)
+        except AssertionError as error:
+            print(f"\nDIFFERENT: --seed {self.options.seed} --kinds {kind} --world {number}: {error}\nworld: {world}", flush=True)
+            return 1
+        with pair:
             for at, case in enumerate(cases):
                 self.counts[kind] += 1
                 try:

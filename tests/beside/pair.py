@@ -372,12 +372,15 @@ class Pair:
         except (OSError, Closed, AssertionError, subprocess.SubprocessError) as error:
             # A program that has gone is a difference, even where both have.
             time.sleep(1)  # for one that is about to end
-            codes = [side.server and side.server.process.poll() for side in self.sides]
+            if any(side.server is None for side in self.sides):
+                return [f"{side.name} {'did not start: ' + str(error) if side.server is None else 'started'}".encode()
+                        for side in self.sides]
+            codes = [side.server.process.poll() for side in self.sides]
             if codes == [None, None]:
                 raise
             if codes[0] is not None and codes[0] < 0:
                 raise OldEnded(f"exit code {codes[0]}") from error
-            return [f"{side.name} has ended: {code}, {error!r}, {side.server and side.server.stderr()}".encode()
+            return [f"{side.name} has ended: {code}, {error!r}, {side.server.stderr()}".encode()
                     for side, code in zip(self.sides, codes)]
 
     # ---- steps
@@ -402,6 +405,7 @@ class Pair:
     def _pass_time(self, ns):
         """Comes back when all that was due by then has been done."""
         self._until_idle()
+        self._until_quiet()
         self.clock.move(ns)
         for _ in range(2):
             self._until_idle()
@@ -516,17 +520,22 @@ class Pair:
                     redis.start()
                 proxy.uncut()
                 proxy.frozen = self.held = False
-                until(lambda redis=redis: self._quiet(redis), "what was held has been run", MOST)
         if kind == "heal":
+            self._until_quiet(0.02)  # what a proxy holds it looks at each 5 ms
             self._until_ready()
         return [b"", b""]
 
-    @staticmethod
-    def _quiet(redis):
-        """Whether nobody asks it for a moment but we."""
-        before = int(redis.info("stats")["total_commands_processed"])
-        time.sleep(0.02)  # what a proxy holds it looks at each 5 ms
-        return int(redis.info("stats")["total_commands_processed"]) == before + 1
+    def _until_quiet(self, seconds=0.003):
+        """Until nobody asks a Redis for a moment but we: what goes back to it does so behind the answers."""
+        def asked(redis):
+            return int(redis.info("stats")["total_commands_processed"])
+        for redis in self.redis:
+            deadline = time.monotonic() + MOST
+            while redis.process.poll() is None and time.monotonic() < deadline:
+                before = asked(redis)
+                time.sleep(seconds)
+                if asked(redis) == before + 1:
+                    break
 
     def _until_idle(self):
         """Until neither waits for its store, where that can be."""
@@ -563,6 +572,7 @@ class Pair:
 
     def _keys(self, _):
         """What lies in Redis, byte for byte."""
+        self._until_quiet()
         answers = []
         for side, redis in zip(self.sides, self.redis):
             told = []
