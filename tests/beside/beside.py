@@ -123,9 +123,12 @@ class Run:
                 return self.first_difference(world, steps, pair)
         for number, step in enumerate(steps):
             old, new = pair.ask(step)
-            if old != new:
+            if self.but_for(old) != self.but_for(new):
                 return number, old, new
         return None
+
+    def but_for(self, answer):
+        return re.sub(self.options.but_for, b"", answer, flags=re.M) if self.options.but_for else answer
 
     def world(self, kind, number):
         """How many cases differed (0 or 1): the rest of a world is not asked after a difference."""
@@ -174,6 +177,7 @@ class Run:
         for step in steps:
             text = json.dumps(step)
             print("step:", text if len(text) < 1500 else text[:1500] + "...")
+        old, new = self.but_for(old), self.but_for(new)
         for name, answer in (("old", old), ("new", new)):
             print(f"{name}: {self._shown(answer, old, new)}")
         sys.stdout.flush()
@@ -194,16 +198,27 @@ class Run:
             except (AssertionError, KeyError, OSError, OldEnded):
                 return None
         steps, found = self._fewer(steps, found, differs)
-        for at in range(len(steps)):
-            for field in ("parts", "cuts", "args"):
-                if field in (steps[at] if at < len(steps) else {}):
-                    def with_field(items, at=at, field=field):
-                        changed = copy.deepcopy(steps)
-                        changed[at][field] = items
-                        return changed
-                    items, found = self._fewer(steps[at][field], found, lambda items: differs(with_field(items)), keeps_last=False)
-                    steps = with_field(items)
+        for at, field in [(at, field) for at in range(len(steps)) for field in ("parts", "cuts", "args") if field in steps[at]]:
+            steps, found = self._with_fewer(steps, found, (at, field), differs)
+        for at, number in [(at, number) for at in range(len(steps)) for number in range(len(steps[at].get("parts", ())))]:
+            if "words" in steps[at]["parts"][number]:
+                steps, found = self._with_fewer(steps, found, (at, "parts", number, "words"), differs)
         return steps, found
+
+    def _with_fewer(self, steps, found, path, differs):
+        """The list at that path made shorter."""
+        def with_items(items):
+            changed = copy.deepcopy(steps)
+            place = changed
+            for each in path[:-1]:
+                place = place[each]
+            place[path[-1]] = items
+            return changed
+        items = steps
+        for each in path:
+            items = items[each]
+        items, found = self._fewer(items, found, lambda items: differs(with_items(items)), keeps_last=path[-1] == "words")
+        return with_items(items), found
 
     @staticmethod
     def _fewer(items, found, differs, keeps_last=True):
@@ -235,6 +250,7 @@ def main():
     parser.add_argument("--world", type=int, help="this one alone, as a difference names it")
     parser.add_argument("--patience", type=float, default=60, help="seconds to shrink a difference for")
     parser.add_argument("--most", type=int, default=5, help="differences after which it ends")
+    parser.add_argument("--but-for", type=str.encode, metavar="REGEX", help="what of an answer may differ, as CHANGELOG.md names it")
     parser.add_argument("--clock", help="still_clock.cpp, built; else it is compiled")
     options = parser.parse_args()
     options.old, options.new = map(os.path.abspath, (options.old, options.new))

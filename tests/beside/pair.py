@@ -526,7 +526,7 @@ class Pair:
         return [b"", b""]
 
     def _until_quiet(self, seconds=0.003):
-        """Until nobody asks a Redis for a moment but we: what goes back to it does so behind the answers."""
+        """Until nobody asks a Redis for a moment but we: what goes back to it does so after the answers."""
         def asked(redis):
             return int(redis.info("stats")["total_commands_processed"])
         for redis in self.redis:

@@ -1,7 +1,7 @@
 // Preloaded into a whole program (LD_PRELOAD): its clocks stand still, and show what the file STILL_CLOCK says,
 // 64-bit words: the wall clock's nanoseconds, the monotonic one's, then one for each program that runs so,
 // STILL_CLOCK_SLOT being the number of its own. There it counts how often it has looked for timers (timerfd)
-// that are due; so whoever moves the clocks knows when every timer has fired.
+// that are due: so the program that moves the clocks knows when every timer has fired.
 //
 // With STILL_CLOCK_WALL_ONLY its monotonic clock runs, as that of a program does that waits by it.
 //
