@@ -147,6 +147,13 @@ class Side:
 
     # ---- talking to it
 
+    def starts(self, world, store):
+        try:
+            self.start(world, store)
+        except AssertionError:
+            return False
+        return True
+
     def take_limits(self):
         """Asks by the limits file alone. An old program answers by the file that was in force before, if any, what comes in
         one read with a question by a rule."""
@@ -312,6 +319,14 @@ class Talk:
         return self.side.plain(bytes(self.into)) + (b"" if self.alive else b"<end>")
 
 
+class NoWorld(Exception):
+    """Not both programs start in a world; `refused` names those that do not."""
+
+    def __init__(self, refused):
+        super().__init__(f"does not start: {', '.join(refused)}")
+        self.refused = refused
+
+
 class OldEnded(Exception):
     """The old program ended in the middle of a case: a fault of its own, which says nothing of the new one."""
 
@@ -329,8 +344,9 @@ class Pair:
             self.sides = [Side("old", old, self.clock, 2, self.folder), Side("new", new, self.clock, 3, self.folder)]
             if "store" in world:
                 self._start_redis()
-            for side, store in zip(self.sides, self.stores):
-                side.start(world, store)
+            refused = [side.name for side, store in zip(self.sides, self.stores) if not side.starts(world, store)]
+            if refused:
+                raise NoWorld(refused)
             if self.redis:
                 self._until_ready()
         except BaseException:
