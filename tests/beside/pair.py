@@ -8,7 +8,6 @@ A case is a world, {"flags": [...], ...}, and a list of steps, each a dict that 
 """
 import contextlib
 import mmap
-import os
 import pathlib
 import re
 import shutil
@@ -58,7 +57,8 @@ class Clock:
 # run, as nobody knows beforehand how many pings it takes to know that it has run them; and how many reservations there
 # are, as those that are over go when chance, their id, comes by them.
 OF_THE_PROCESS = re.compile(
-    rb"^((?:total_commands_processed|reservations|process_id|used_memory_rss|client_memory|reservation_memory|weir_version|run_id|tcp_port):)[^\r\n]*|"
+    rb"^((?:total_commands_processed|reservations|process_id|used_memory_rss|client_memory|reservation_memory|"
+    rb"weir_version|run_id|tcp_port):)[^\r\n]*|"
     rb"^((?:weir_commands_total|weir_reservations|weir_resident_bytes|weir_client_bytes|weir_reservation_bytes) )[^\r\n]*|"
     rb"^(weir_build_info\{)[^\r\n]*", re.M)
 LENGTHS = re.compile(rb"\$\d+(?=\r\n# )|=\d+(?=\r\ntxt:# )")          # of texts with such lines

@@ -1,7 +1,7 @@
-// Preloaded into a whole program (LD_PRELOAD): its clocks stand still, and show what the file STILL_CLOCK says,
-// 64-bit words: the wall clock's nanoseconds, the monotonic one's, then one for each program that runs so,
-// STILL_CLOCK_SLOT being the number of its own. There it counts how often it has looked for timers (timerfd)
-// that are due: so the program that moves the clocks knows when every timer has fired.
+// Preloaded into a whole program (LD_PRELOAD): its clocks stand still, and show what the file STILL_CLOCK
+// says, 64-bit words: the wall clock's nanoseconds, the monotonic one's, then one for each program that runs
+// so, STILL_CLOCK_SLOT being the number of its own. There it counts how often it has looked for timers
+// (timerfd) that are due: so the program that moves the clocks knows when every timer has fired.
 //
 // With STILL_CLOCK_WALL_ONLY its monotonic clock runs, as that of a program does that waits by it.
 //
@@ -54,8 +54,8 @@ bool stands_still(clockid_t clock) {
 
 std::int64_t now(clockid_t clock) { return words()[is_wall(clock) ? 0 : 1].load(); }
 
-// When each timer is due by the clocks that stand still, by its descriptor; 0: it is not armed. The kernel's own
-// timer runs only when it is due.
+// When each timer is due by the clocks that stand still, by its descriptor; 0: it is not armed. The kernel's
+// own timer runs only when it is due.
 constexpr int kTimers = 4096;
 std::int64_t due[kTimers];
 std::mutex mutex;
