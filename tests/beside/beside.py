@@ -154,6 +154,9 @@ class Run:
                     print(f"OLD ENDED: --seed {self.options.seed} --kinds {kind} --world {number}, case {at}: {end}", flush=True)
                     self.ended += 1
                     return 0
+                except Exception:
+                    print(f"--seed {self.options.seed} --kinds {kind} --world {number}, case {at}: {json.dumps(case)}", flush=True)
+                    raise
                 if found is None:
                     continue
                 print(f"\nDIFFERENT: --seed {self.options.seed} --kinds {kind} --world {number}, case {at}", flush=True)

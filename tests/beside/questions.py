@@ -145,7 +145,7 @@ class Asking:
             words = list(r.choice(self.other()))
         if self.maybe(0.12) and words[0] != "SHUTDOWN":
             self.spoil(words)
-        if self.maybe(0.1):
+        if self.maybe(0.1) and words[0] != "SHUTDOWN":
             words[0] = "".join(c(letter.upper(), letter.lower()) if letter.isascii() else letter for letter in words[0])
         return words
 
@@ -199,6 +199,9 @@ class Asking:
             words = self.words()
             if self.store and words[0].upper() == "WEIR.ACQUIRE":
                 continue  # what waits is asked by a step of its own
+            if words[0] == "SHUTDOWN":  # as two words after half a line it would be a line of its own
+                parts.append({"raw": "SHUTDOWN NOW\r\n"})
+                continue
             parts.append({"raw": self.inline(words)} if self.maybe(0.07) else {"words": words})
         if self.maybe(0.05):
             parts.append({"raw": self.r.choice(PROTOCOL_ERRORS)})
