@@ -20,19 +20,17 @@ if(WEIR_SANITIZE)
   target_link_options(weir_flags INTERFACE -fsanitize=${WEIR_SANITIZE})
 endif()
 
-# weir_unity(TARGET): one compilation has several of its sources, for those whose headers are most of the work. A name
-# in an unnamed namespace is then one for all files of the target.
+# weir_unity(TARGET): one compilation has several of its sources, because their headers are most of the work. A name in
+# an unnamed namespace is then one for all files of the target.
 function(weir_unity target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ${WEIR_UNITY} UNITY_BUILD_BATCH_SIZE 8)
 endfunction()
 
-# weir_folder(NAME [UNITY] SOURCES ... TESTS ... LINK ...): the static library weir_NAME and its unit tests.
+# weir_folder(NAME SOURCES ... TESTS ... LINK ...): the static library weir_NAME and its unit tests.
 function(weir_folder name)
-  cmake_parse_arguments(arg "UNITY" "" "SOURCES;TESTS;LINK" ${ARGN})
+  cmake_parse_arguments(arg "" "" "SOURCES;TESTS;LINK" ${ARGN})
   add_library(weir_${name} STATIC ${arg_SOURCES})
-  if(arg_UNITY)
-    weir_unity(weir_${name})
-  endif()
+  weir_unity(weir_${name})
   target_include_directories(weir_${name} PUBLIC $<BUILD_INTERFACE:${weir_SOURCE_DIR}/include>
                                                  $<BUILD_INTERFACE:${weir_SOURCE_DIR}/src>)
   target_link_libraries(weir_${name} PUBLIC weir_flags ${arg_LINK})

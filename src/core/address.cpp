@@ -4,12 +4,12 @@
 #include <array>
 #include <charconv>
 
+#include "core/digits.hpp"
+
 namespace weir::inline v0_1::core {
 namespace {
 
 using Bytes = std::array<std::uint8_t, 16>;
-
-bool digit(char c) { return c >= '0' && c <= '9'; }
 
 // Into the first four of `bytes`.
 bool parse_v4(std::string_view text, std::uint8_t* bytes) {
@@ -18,7 +18,8 @@ bool parse_v4(std::string_view text, std::uint8_t* bytes) {
     if (part > 0 && (at >= text.size() || text[at++] != '.')) return false;
     const std::size_t begin = at;
     int value = 0;
-    for (; at < text.size() && at < begin + 3 && digit(text[at]); ++at) value = value * 10 + (text[at] - '0');
+    for (; at < text.size() && at < begin + 3 && is_digit(text[at]); ++at)
+      value = value * 10 + (text[at] - '0');
     // Some programs read a leading zero as octal, others as decimal: not an address.
     if (at == begin || value > 255 || (at > begin + 1 && text[begin] == '0')) return false;
     bytes[part] = static_cast<std::uint8_t>(value);
@@ -27,7 +28,7 @@ bool parse_v4(std::string_view text, std::uint8_t* bytes) {
 }
 
 int hex_digit(char c) {
-  if (digit(c)) return c - '0';
+  if (is_digit(c)) return c - '0';
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;
   return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }

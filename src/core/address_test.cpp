@@ -10,13 +10,13 @@
 namespace weir::inline v0_1::core {
 namespace {
 
-struct Row {
+struct AddressRow {
   const char* text;
   Prefixes prefixes;
   const char* key;
 };
 
-constexpr Row kRows[] = {
+constexpr AddressRow kRows[] = {
     {"192.0.2.1", {}, "192.0.2.1"},
     {"192.0.2.200", {24, 128}, "192.0.2.0/24"},
     {"192.0.2.200", {32, 64}, "192.0.2.200"},
@@ -43,7 +43,7 @@ constexpr Row kRows[] = {
 };
 
 TEST(Address, has_one_spelling) {
-  for (const Row& row : kRows) {
+  for (const AddressRow& row : kRows) {
     std::string key;
     append_address(row.text, row.prefixes, key);
     EXPECT_EQ(key, row.key) << row.text;

@@ -5,6 +5,8 @@
 #include <charconv>
 #include <limits>
 
+#include "core/digits.hpp"
+
 namespace weir::inline v0_1::core {
 namespace {
 
@@ -40,8 +42,6 @@ constexpr std::array kUnits = {
     Unit{"week", 7 * kDay},
     Unit{"weeks", 7 * kDay},
 };
-
-constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 }  // namespace
 

@@ -12,19 +12,19 @@ using namespace std::chrono_literals;
 using enum Verdict;
 using std::chrono::nanoseconds;
 
-constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
-constexpr Rule kThree{Quota::per(3, 10s), Algorithm::fixed_window};
+constexpr std::uint64_t kMostUnits = std::numeric_limits<std::uint64_t>::max();
+constexpr Rule kThreeInTen{Quota::per(3, 10s), Algorithm::fixed_window};
 constexpr Rule kThreeByTheClock{Quota::per(3, 10s), Algorithm::fixed_window_clock};
 
 TEST(FixedWindow, the_first_request_opens_it) {
   Key key;
-  play(key.under(kThree), {{7s, 1, allowed, 2, kNone, 10s},
-                           {8s, 1, allowed, 1, kNone, 9s},
-                           {9s, 2, denied, 1, 8s, 8s},
-                           {9s, 1, allowed, 0, kNone, 8s},
-                           {16s, 1, denied, 0, 1s, 1s},
-                           {17s, 3, allowed, 0, kNone, 10s},
-                           {27s + 5h, 1, allowed, 2, kNone, 10s}});
+  play(key.under(kThreeInTen), {{7s, 1, allowed, 2, kNone, 10s},
+                                {8s, 1, allowed, 1, kNone, 9s},
+                                {9s, 2, denied, 1, 8s, 8s},
+                                {9s, 1, allowed, 0, kNone, 8s},
+                                {16s, 1, denied, 0, 1s, 1s},
+                                {17s, 3, allowed, 0, kNone, 10s},
+                                {27s + 5h, 1, allowed, 2, kNone, 10s}});
 }
 
 TEST(FixedWindow, by_the_clock_it_ends_at_a_multiple_of_the_period) {
@@ -38,23 +38,23 @@ TEST(FixedWindow, by_the_clock_it_ends_at_a_multiple_of_the_period) {
 
 TEST(FixedWindow, a_look_takes_nothing_and_opens_nothing) {
   Key key;
-  play(key.under(kThree), {{7s, 0, allowed, 3, kNone, 0s},
-                           {8s, 3, allowed, 0, kNone, 10s},
-                           {9s, 0, allowed, 0, kNone, 9s},
-                           {18s, 0, allowed, 3, kNone, 0s}});
+  play(key.under(kThreeInTen), {{7s, 0, allowed, 3, kNone, 0s},
+                                {8s, 3, allowed, 0, kNone, 10s},
+                                {9s, 0, allowed, 0, kNone, 9s},
+                                {18s, 0, allowed, 3, kNone, 0s}});
 }
 
 TEST(FixedWindow, a_cost_above_the_limit_never_passes) {
   Key key;
-  play(key.under(kThree), {{7s, 4, never, 3, kNone, 0s},
-                           {7s, 2, allowed, 1, kNone, 10s},
-                           {8s, 4, never, 1, kNone, 9s},
-                           {8s, kMost, never, 1, kNone, 9s}});
+  play(key.under(kThreeInTen), {{7s, 4, never, 3, kNone, 0s},
+                                {7s, 2, allowed, 1, kNone, 10s},
+                                {8s, 4, never, 1, kNone, 9s},
+                                {8s, kMostUnits, never, 1, kNone, 9s}});
 }
 
 TEST(FixedWindow, a_now_before_the_window_is_in_it) {
   Key key;
-  play(key.under(kThree),
+  play(key.under(kThreeInTen),
        {{7s, 2, allowed, 1, kNone, 10s}, {6s, 1, allowed, 0, kNone, 11s}, {6s, 1, denied, 0, 11s, 11s}});
   Key by_the_clock;
   play(by_the_clock.under(kThreeByTheClock), {{10s, 2, allowed, 1, kNone, 10s},
@@ -68,7 +68,7 @@ TEST(FixedWindow, under_a_changed_quota_units_are_kept) {
   constexpr Rule kRaised{Quota::per(100, 1s), Algorithm::fixed_window};
   constexpr Rule kLowered{Quota::per(1, 1h), Algorithm::fixed_window};
   Key key;
-  play(key.under(kThree), {{7s, 3, allowed, 0, kNone, 10s}});
+  play(key.under(kThreeInTen), {{7s, 3, allowed, 0, kNone, 10s}});
   play(key.under(kRaised), {{8s, 1, allowed, 96, kNone, 9s}, {8s, 97, denied, 96, 9s, 9s}});
   play(key.under(kLowered), {{9s, 1, denied, 0, 8s, 8s}, {17s, 1, allowed, 0, kNone, 1h}});
 }

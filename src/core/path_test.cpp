@@ -9,14 +9,14 @@
 namespace weir::inline v0_1::core {
 namespace {
 
-struct Row {
+struct PathRow {
   const char* target;
   const char* path;
   bool odd = false;
 };
 
 TEST(Path, is_one_however_it_is_spelled) {
-  const std::vector<Row> rows = {
+  const std::vector<PathRow> rows = {
       {"/v1/chat", "/v1/chat"},
       {"/v1//chat", "/v1/chat"},
       {"/v1/./chat", "/v1/chat"},
@@ -48,7 +48,7 @@ TEST(Path, is_one_however_it_is_spelled) {
       {"/%e2%82%ac", "/\xe2\x82\xac"},
       {"*", "*"},
   };
-  for (const Row& row : rows) {
+  for (const PathRow& row : rows) {
     std::string path = "before ";
     EXPECT_TRUE(append_path(row.target, OddPath::refuse, path)) << row.target;
     EXPECT_EQ(path, std::string("before ") + row.path) << row.target;
@@ -56,7 +56,7 @@ TEST(Path, is_one_however_it_is_spelled) {
 }
 
 TEST(Path, that_others_may_read_in_two_ways_is_refused_or_keeps_such_escapes) {
-  const std::vector<Row> rows = {
+  const std::vector<PathRow> rows = {
       {"/v1%2fchat", "/v1%2fchat"},
       {"/v1%2F..%2Fchat", "/v1%2F..%2Fchat"},
       {"/v1%5cchat", "/v1%5cchat"},
@@ -82,7 +82,7 @@ TEST(Path, that_others_may_read_in_two_ways_is_refused_or_keeps_such_escapes) {
       {"**", "**"},
       {"example.com:443", "example.com:443"},
   };
-  for (const Row& row : rows) {
+  for (const PathRow& row : rows) {
     std::string path;
     EXPECT_FALSE(append_path(row.target, OddPath::refuse, path)) << row.target;
     path.clear();

@@ -11,7 +11,7 @@ namespace {
 using namespace std::chrono_literals;
 using enum Verdict;
 
-constexpr Quota kThree = Quota::per(3, 10s);
+constexpr Quota kThreeAnyTen = Quota::per(3, 10s);
 
 struct Logged {
   State log{};
@@ -30,31 +30,31 @@ struct Logged {
 
 TEST(SlidingWindowLog, what_is_one_period_old_has_left) {
   Logged key;
-  play(key.under(kThree), {{1s, 1, allowed, 2, kNone, 10s},
-                           {4s, 1, allowed, 1, kNone, 10s},
-                           {9s, 1, allowed, 0, kNone, 10s},
-                           {9s, 1, denied, 0, 2s, 10s},
-                           {9s, 2, denied, 0, 5s, 10s},
-                           {9s, 3, denied, 0, 10s, 10s},
-                           {11s - 1ns, 1, denied, 0, 1ns, 8s + 1ns},
-                           {11s, 1, allowed, 0, kNone, 10s},
-                           {14s, 2, denied, 1, 5s, 7s},
-                           {60s, 3, allowed, 0, kNone, 10s}});
+  play(key.under(kThreeAnyTen), {{1s, 1, allowed, 2, kNone, 10s},
+                                 {4s, 1, allowed, 1, kNone, 10s},
+                                 {9s, 1, allowed, 0, kNone, 10s},
+                                 {9s, 1, denied, 0, 2s, 10s},
+                                 {9s, 2, denied, 0, 5s, 10s},
+                                 {9s, 3, denied, 0, 10s, 10s},
+                                 {11s - 1ns, 1, denied, 0, 1ns, 8s + 1ns},
+                                 {11s, 1, allowed, 0, kNone, 10s},
+                                 {14s, 2, denied, 1, 5s, 7s},
+                                 {60s, 3, allowed, 0, kNone, 10s}});
 }
 
 TEST(SlidingWindowLog, a_look_takes_nothing_and_a_cost_above_the_limit_never_passes) {
   Logged key;
-  play(key.under(kThree), {{1s, 0, allowed, 3, kNone, 0s},
-                           {1s, 4, never, 3, kNone, 0s},
-                           {1s, 2, allowed, 1, kNone, 10s},
-                           {2s, 0, allowed, 1, kNone, 9s},
-                           {2s, std::numeric_limits<std::uint64_t>::max(), never, 1, kNone, 9s},
-                           {11s, 0, allowed, 3, kNone, 0s}});
+  play(key.under(kThreeAnyTen), {{1s, 0, allowed, 3, kNone, 0s},
+                                 {1s, 4, never, 3, kNone, 0s},
+                                 {1s, 2, allowed, 1, kNone, 10s},
+                                 {2s, 0, allowed, 1, kNone, 9s},
+                                 {2s, std::numeric_limits<std::uint64_t>::max(), never, 1, kNone, 9s},
+                                 {11s, 0, allowed, 3, kNone, 0s}});
 }
 
 TEST(SlidingWindowLog, admissions_at_one_time_are_one_entry) {
   Logged key;
-  play(key.under(kThree), {{1s, 1, allowed, 2, kNone, 10s}, {1s, 2, allowed, 0, kNone, 10s}});
+  play(key.under(kThreeAnyTen), {{1s, 1, allowed, 2, kNone, 10s}, {1s, 2, allowed, 0, kNone, 10s}});
   EXPECT_EQ(key.log.count, 1U);
   EXPECT_EQ(key.ring[0].units, 3U);
 }
@@ -62,7 +62,7 @@ TEST(SlidingWindowLog, admissions_at_one_time_are_one_entry) {
 TEST(SlidingWindowLog, the_ring_goes_round) {
   Logged key;
   for (int i = 0; i < 100; ++i) {
-    play(key.under(kThree), {{i * 4s, 1, allowed, i == 0 ? 2 : i == 1 ? 1 : 0, kNone, 10s}});
+    play(key.under(kThreeAnyTen), {{i * 4s, 1, allowed, i == 0 ? 2 : i == 1 ? 1 : 0, kNone, 10s}});
   }
   EXPECT_EQ(key.log.count, 3U);
 }
@@ -70,19 +70,19 @@ TEST(SlidingWindowLog, the_ring_goes_round) {
 // An admission is written down no earlier than the newest one: what was dropped for that one is past for all.
 TEST(SlidingWindowLog, a_now_that_was_overtaken_counts_from_the_newest) {
   Logged key;
-  play(key.under(kThree), {{1s, 2, allowed, 1, kNone, 10s},
-                           {11s, 1, allowed, 2, kNone, 10s},
-                           {10s, 2, allowed, 0, kNone, 11s},
-                           {10s, 1, denied, 0, 11s, 11s},
-                           {21s - 1ns, 1, denied, 0, 1ns, 1ns},
-                           {21s, 3, allowed, 0, kNone, 10s}});
+  play(key.under(kThreeAnyTen), {{1s, 2, allowed, 1, kNone, 10s},
+                                 {11s, 1, allowed, 2, kNone, 10s},
+                                 {10s, 2, allowed, 0, kNone, 11s},
+                                 {10s, 1, denied, 0, 11s, 11s},
+                                 {21s - 1ns, 1, denied, 0, 1ns, 1ns},
+                                 {21s, 3, allowed, 0, kNone, 10s}});
 }
 
 TEST(SlidingWindowLog, under_a_changed_quota_units_are_kept) {
   constexpr Quota kOne = Quota::per(1, 10s);
   constexpr Quota kLonger = Quota::per(3, 20s);
   Logged key;
-  play(key.under(kThree), {{1s, 1, allowed, 2, kNone, 10s}, {2s, 2, allowed, 0, kNone, 10s}});
+  play(key.under(kThreeAnyTen), {{1s, 1, allowed, 2, kNone, 10s}, {2s, 2, allowed, 0, kNone, 10s}});
   play(key.under(kOne), {{3s, 1, denied, 0, 9s, 9s}});
   play(key.under(kLonger), {{12s, 1, denied, 0, 9s, 10s}});
 }

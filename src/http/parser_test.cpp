@@ -84,13 +84,13 @@ std::string with(std::string_view fields, std::string_view body = "") {
   return "POST /v1/check HTTP/1.1\r\nHost: a\r\n" + std::string(fields) + "\r\n" + std::string(body);
 }
 
-struct Row {
+struct ParserRow {
   std::string bytes;
   std::string told;
 };
 
 TEST(HttpParser, requests_are_found_however_their_bytes_come) {
-  const std::vector<Row> rows{
+  const std::vector<ParserRow> rows{
       {"GET / HTTP/1.1\r\nHost: a\r\n\r\n", "GET / 1.1 keeps|Host=a|"},
       {"GET / HTTP/1.0\r\n\r\n", "GET / 1.0 closes|"},
       {"GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n", "GET / 1.0 keeps|Connection=keep-alive|"},
@@ -115,7 +115,7 @@ TEST(HttpParser, requests_are_found_however_their_bytes_come) {
       {with("Transfer-Encoding: chunked\r\n", "3\r\nab"), "unfinished"},
       {with("Transfer-Encoding: chunked\r\n", "0\r\n"), "unfinished"},
   };
-  for (const Row& row : rows) EXPECT_EQ(both(row.bytes), row.told) << row.bytes;
+  for (const ParserRow& row : rows) EXPECT_EQ(both(row.bytes), row.told) << row.bytes;
 }
 
 TEST(HttpParser, what_two_readers_could_understand_differently_is_refused) {
@@ -123,7 +123,7 @@ TEST(HttpParser, what_two_readers_could_understand_differently_is_refused) {
   const std::string number = "400 a Content-Length that is not one number";
   const std::string chunk = "400 a malformed chunk";
   const auto chunked = [](std::string_view body) { return with("Transfer-Encoding: chunked\r\n", body); };
-  const std::vector<Row> rows{
+  const std::vector<ParserRow> rows{
       {with("Content-Length: 3\r\nContent-Length: 3\r\n", "abc"), twice},
       {with("Content-Length: 3\r\nContent-Length: 4\r\n", "abc"), number},
       {with("Content-Length: 3, 3\r\n", "abc"), number},
@@ -203,7 +203,7 @@ TEST(HttpParser, what_two_readers_could_understand_differently_is_refused) {
       {with("Content-Length: 1048577\r\n"), "413 a body of more than 1 MiB"},
       {with("Content-Length: 9223372036854775808\r\n"), "413 a body of more than 1 MiB"},
   };
-  for (const Row& row : rows) EXPECT_EQ(both(row.bytes), row.told) << row.bytes;
+  for (const ParserRow& row : rows) EXPECT_EQ(both(row.bytes), row.told) << row.bytes;
 }
 
 TEST(HttpParser, heads_and_bodies_are_bounded) {
@@ -277,7 +277,7 @@ TEST(HttpParser, a_body_is_thrown_away_as_it_comes) {
   const auto chunked = [](const std::string& body) { return with("Transfer-Encoding: chunked\r\n", body); };
   const std::string next = "GET /next HTTP/1.1\r\nHost: a\r\n\r\n";
   const std::string kept = "POST /kept HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc";
-  const std::vector<Row> rows = {
+  const std::vector<ParserRow> rows = {
       {with("Content-Length: 9\r\n", "GET / HTT") + next, "/v1/check /next "},
       {with("Content-Length: 0\r\n") + next, "/v1/check /next "},
       {with("Content-Length: 9\r\n", "12345678"), "/v1/check and more"},
@@ -290,7 +290,7 @@ TEST(HttpParser, a_body_is_thrown_away_as_it_comes) {
       {with("Content-Length: 1\r\nContent-Length: 1\r\n", "a"), "400"},
       {with("Transfer-Encoding: gzip\r\n", "a"), "501"},
   };
-  for (const Row& row : rows) {
+  for (const ParserRow& row : rows) {
     for (const std::size_t step : {std::size_t{1}, std::size_t{7}, row.bytes.size()})
       EXPECT_EQ(without_bodies(row.bytes, step, row.bytes.size()), row.told) << row.bytes << " by " << step;
   }

@@ -8,6 +8,7 @@
 
 #include "core/duration.hpp"
 #include "limits/explain.hpp"
+#include "limits/findings.hpp"
 #include "limits/set.hpp"
 #include "limits/trial.hpp"
 
@@ -174,9 +175,8 @@ void Run::step(const CaseStep& step, Time now, Failure& failure) {
   }
 }
 
-std::string joined(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+std::string joined_or_nothing(const std::vector<std::string>& words) {
+  const std::string text = joined(words);
   return text.empty() ? "nothing" : text;
 }
 
@@ -199,8 +199,8 @@ void Run::explain(const CaseExplain& one, Time now, Failure& failure) {
     }
     std::sort(rates.begin(), rates.end());
     if (rates != expected.rates) {
-      failure.mismatches.push_back(
-          {set_.file().limits[expected.limit].name, joined(expected.rates), joined(rates)});
+      failure.mismatches.push_back({set_.file().limits[expected.limit].name,
+                                    joined_or_nothing(expected.rates), joined_or_nothing(rates)});
     }
   }
   if (!failure.mismatches.empty()) failure.explanation = explanation(trial_.keep());

@@ -23,7 +23,6 @@ const Words kExpect = {"allowed", "denied", "by", "retry_after", "remaining", "w
 const Words kExplain = {"as", "cost", "class", "expect"};
 
 constexpr std::uint64_t kMostTimes = 1'000'000;
-constexpr std::uint64_t kMostUnits = std::numeric_limits<std::int64_t>::max();
 
 // A tests file has none of a limits file's rules; docs/limits.md numbers only those.
 constexpr int kRule = 0;
@@ -67,7 +66,7 @@ Index limit_called(Context& context, const Field& field, const std::string& name
   const Index limit = context.limits.find(name);
   if (limit == kNone)
     context.error_at_key(kRule, field,
-                         "no limit is called " + quoted(name) + meant(name, context.limits.all()));
+                         "no limit is called " + limits::quoted(name) + meant(name, context.limits.all()));
   return limit;
 }
 
@@ -186,7 +185,7 @@ void read_expected_rate(Context& context, const Field& rate, const NamedLimit& l
     if (period.empty() || named == window.period()) rates.push_back(unlimited_text(window));
   }
   if (rates.size() == before)
-    context.error(kRule, rate, quoted(text) + " names no window of " + quoted(limit.name));
+    context.error(kRule, rate, limits::quoted(text) + " names no window of " + limits::quoted(limit.name));
 }
 
 CaseExplain read_explain(Context& context, const Field& field) {
@@ -256,7 +255,7 @@ void read_tests(Context& context, const Field& tests, const Time* now, Cases& ca
   for (const Field& item : items_of(tests)) {
     Case one = read_case(context, item, now);
     if (!one.name.empty() && names.find(one.name) != kNone)
-      context.error_at_key(kRule, item, "a second test is called " + quoted(one.name));
+      context.error_at_key(kRule, item, "a second test is called " + limits::quoted(one.name));
     names.add(one.name);
     cases.cases.push_back(std::move(one));
   }

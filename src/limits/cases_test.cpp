@@ -5,7 +5,7 @@
 namespace weir::inline v0_1::limits {
 namespace {
 
-constexpr const char* kLimits =
+constexpr const char* kOneLimit =
     "version: 1\n"
     "classes: [default, bulk]\n"
     "limits:\n"
@@ -17,7 +17,7 @@ ReadOptions options() {
   made.name = "t.yaml";
   made.folder = "some/where";
   made.open = [](const std::string& path, std::size_t) -> tl::expected<std::string, std::string> {
-    if (path == "some/where/l.yaml") return kLimits;
+    if (path == "some/where/l.yaml") return kOneLimit;
     if (path == "some/where/bad.yaml") return "version: 2\n";
     return tl::unexpected(std::string("No such file or directory"));
   };
@@ -96,13 +96,13 @@ TEST(Cases, what_is_wrong_with_the_limits_is_told_as_lint_tells_it) {
             "some/where/bad.yaml:1:1: version: '2' is not a version; write version: 1");
 }
 
-struct Row {
+struct WrongTest {
   const char* test;
   const char* wrong;
 };
 
 TEST(Cases, every_field_of_a_test_says_what_is_allowed) {
-  const Row rows[] = {
+  const WrongTest rows[] = {
       {"{ name: x }", "t.yaml:4:5: tests[0]: tests nothing; write steps or explain\n"},
       {"{ steps: [] }", "t.yaml:4:5: tests[0]: missing name\n"},
       {"{ name: x, step: [] }",
@@ -150,7 +150,7 @@ TEST(Cases, every_field_of_a_test_says_what_is_allowed) {
       {"{ name: x, steps: [] }\n  - { name: x, steps: [] }",
        "t.yaml:5:5: tests[1]: a second test is called 'x'\n"},
   };
-  for (const Row& row : rows) EXPECT_EQ(wrong_in_test(row.test), row.wrong) << row.test;
+  for (const WrongTest& row : rows) EXPECT_EQ(wrong_in_test(row.test), row.wrong) << row.test;
 }
 
 }  // namespace

@@ -10,8 +10,6 @@
 namespace weir::inline v0_1::limits {
 namespace {
 
-constexpr std::uint64_t kMostUnits = std::numeric_limits<std::int64_t>::max();
-
 bool fail(std::string& error, std::string text) {
   error = std::move(text);
   return false;

@@ -8,6 +8,7 @@
 #include "core/duration.hpp"
 #include "core/printable.hpp"
 #include "core/rule.hpp"
+#include "limits/findings.hpp"
 #include "limits/scalars.hpp"
 
 namespace weir::inline v0_1::limits {
@@ -21,12 +22,6 @@ struct Said {
   std::uint32_t line = 0;
   std::string same = text;  // what is compared: limits by their ids
 };
-
-std::string joined(const std::vector<std::string>& words, const char* between = ", ") {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : between) + word;
-  return text;
-}
 
 std::vector<std::string> sorted(std::vector<std::string> words) {
   std::sort(words.begin(), words.end());

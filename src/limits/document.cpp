@@ -14,8 +14,6 @@ namespace {
 
 constexpr std::string_view kMark = "\xEF\xBB\xBF";  // with which some editors begin a UTF-8 file
 
-constexpr std::size_t kMostKey = 64;  // bytes of a key that a path shows
-
 Place place_of(const yaml_mark_t& mark) {
   return {static_cast<std::uint32_t>(mark.line + 1), static_cast<std::uint32_t>(mark.column + 1)};
 }

@@ -18,6 +18,8 @@ namespace weir::inline v0_1::limits {
 
 struct Member;
 
+constexpr std::size_t kMostKey = 64;  // bytes of a key that a path shows
+
 struct Node {
   enum class Kind : std::uint8_t {
     refused,  // and told already

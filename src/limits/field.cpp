@@ -8,8 +8,6 @@
 namespace weir::inline v0_1::limits {
 namespace {
 
-constexpr std::size_t kMostKey = 64;  // bytes of a key that a path shows
-
 bool is_kind(Context& context, const Field& field, Node::Kind kind, std::string_view wanted) {
   if (field.node->kind == kind) return true;
   switch (field.node->kind) {

@@ -31,6 +31,7 @@ struct Place {
 using Index = std::uint32_t;
 constexpr std::size_t kMostClasses = 6;
 constexpr Index kNone = std::numeric_limits<Index>::max();
+constexpr std::uint64_t kMostUnits = std::numeric_limits<std::int64_t>::max();  // of a cost or a burst
 
 using Time = std::chrono::sys_time<std::chrono::nanoseconds>;
 constexpr Time kNever = Time::max();    // of an end: there is none

@@ -89,9 +89,9 @@ std::string quoted(std::string_view text) {
   return "'" + core::printable(text.substr(0, end)) + (end < text.size() ? "..." : "") + "'";
 }
 
-std::string joined(const std::vector<std::string>& words) {
+std::string joined(const std::vector<std::string>& words, const char* between) {
   std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+  for (const std::string& word : words) text += (text.empty() ? "" : between) + word;
   return text;
 }
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "core/digits.hpp"
 #include "limits/keys.hpp"
 #include "limits/lists.hpp"
 #include "limits/scalars.hpp"
@@ -18,9 +19,6 @@ constexpr std::size_t kLongestHeader = 64;
 constexpr std::string_view kHeader = "header.";
 constexpr std::string_view kMarks = "!#$%&'*+-.^_`|~";  // of a header's name: RFC 9110, 5.6.2
 
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
 std::string lower(std::string_view text) {
   std::string folded(text);
   for (char& c : folded) {
@@ -33,7 +31,7 @@ std::string lower(std::string_view text) {
 void read_header(Context& context, const Field& field, std::string_view text, std::string& header) {
   const bool right =
       !text.empty() && text.size() <= kLongestHeader && std::all_of(text.begin(), text.end(), [](char c) {
-        return is_letter(c) || is_digit(c) || kMarks.find(c) != std::string_view::npos;
+        return core::is_letter(c) || core::is_digit(c) || kMarks.find(c) != std::string_view::npos;
       });
   std::string name = lower(text);
   if (!right) {
@@ -112,9 +110,9 @@ void read_attributes(Context& context, const Field& attributes, Gateway& read) {
 }
 
 bool is_variable(std::string_view text) {
-  return !text.empty() && text.size() <= kLongestHeader && !is_digit(text.front()) &&
+  return !text.empty() && text.size() <= kLongestHeader && !core::is_digit(text.front()) &&
          std::all_of(text.begin(), text.end(),
-                     [](char c) { return is_letter(c) || is_digit(c) || c == '_'; });
+                     [](char c) { return core::is_letter(c) || core::is_digit(c) || c == '_'; });
 }
 
 void read_token(Context& context, const Field& token, Gateway& read) {

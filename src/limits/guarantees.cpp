@@ -14,8 +14,6 @@
 namespace weir::inline v0_1::limits {
 namespace {
 
-using Wide = unsigned __int128;
-
 constexpr std::size_t kMostKeys = 1'000'000;
 constexpr std::string_view kAny = "*";  // of the parent's part of a key: every parent has one of its own
 
@@ -280,13 +278,13 @@ class Judge {
   std::map<std::string, Sum> sums_;  // by the parent's part of the keys
 };
 
+}  // namespace
+
 bool guarantees(const NamedLimit& limit) {
   return limit.guarantee.place.line > 0 ||
          std::any_of(limit.overrides.begin(), limit.overrides.end(),
                      [](const Override& each) { return each.guarantee.place.line > 0; });
 }
-
-}  // namespace
 
 void RateSum::add(const RateSum& other) {
   for (const auto& [interval, units] : other.units_) units_[interval] += units;

@@ -14,6 +14,8 @@
 
 namespace weir::inline v0_1::limits {
 
+// Whether it or an override of it has a guarantee.
+bool guarantees(const NamedLimit& limit);
 void judge_guarantees(const File& file, Findings& findings);
 
 // A sum of rates, each a number of units per emission interval.

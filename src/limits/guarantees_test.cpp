@@ -9,13 +9,13 @@ namespace weir::inline v0_1::limits {
 namespace {
 
 // A parent and what its children are guaranteed; what is told of it, or nothing.
-struct Row {
+struct GuaranteesRow {
   std::string parent;
   std::string children;
   std::string told;
 };
 
-const Row kRows[] = {
+const GuaranteesRow kGuaranteesRows[] = {
     // Exactly all of the rate, by intervals of different lengths.
     {"rate: 100/s, reserve: 50%",
      "  a: { by: [t], within: all, rate: 90/s, overrides: [{ when: { t: x }, guarantee: 50/s burst 10 }, "
@@ -112,7 +112,7 @@ const Row kRows[] = {
 };
 
 TEST(Guarantees, add_up_to_what_the_parent_has) {
-  for (const Row& row : kRows) {
+  for (const GuaranteesRow& row : kGuaranteesRows) {
     const std::string file = "version: 1\nlimits:\n  all: { " + row.parent + " }\n" + row.children;
     EXPECT_EQ(shown(read(file, test_options()).findings), row.told) << file;
   }

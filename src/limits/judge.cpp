@@ -12,7 +12,6 @@ namespace weir::inline v0_1::limits {
 namespace {
 
 using std::chrono::nanoseconds;
-using Wide = unsigned __int128;
 
 const Override& override_of(const NamedLimit& limit, int from) {
   return limit.overrides[static_cast<std::size_t>(from)];

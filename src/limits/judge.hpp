@@ -9,6 +9,8 @@
 
 namespace weir::inline v0_1::limits {
 
+using Wide = unsigned __int128;  // a product of two numbers of 64 bits
+
 // `within` leads in a circle, or to a key that does not contain the other. A limit in a circle has none after
 // it.
 void judge_hierarchy(File& file, Findings& findings);

@@ -3,6 +3,7 @@
 
 #include "core/duration.hpp"
 #include "limits/common_wait.hpp"
+#include "limits/guarantees.hpp"
 #include "limits/judge.hpp"
 
 namespace weir::inline v0_1::limits {
@@ -15,12 +16,6 @@ constexpr std::size_t kMostChecks = 16;  // of a request: store::kMostChecks
 std::string path_of(const File& file, const Route& route) {
   if (route.place.line == 0) return "limits";  // all of them, as there are no routes
   return "routes[" + std::to_string(&route - file.routes.data()) + "]";
-}
-
-bool guarantees(const NamedLimit& limit) {
-  return limit.guarantee.place.line > 0 ||
-         std::any_of(limit.overrides.begin(), limit.overrides.end(),
-                     [](const Override& each) { return each.guarantee.place.line > 0; });
 }
 
 void fill_meets(const File& file, Route& route) {

@@ -7,8 +7,6 @@
 namespace weir::inline v0_1::limits {
 namespace {
 
-using Wide = unsigned __int128;
-
 // Of all windows.
 std::vector<Source> rules_of(const NamedLimit& limit) {
   std::vector<Source> all;

@@ -9,7 +9,7 @@
 namespace weir::inline v0_1::limits {
 namespace {
 
-constexpr std::size_t kMostEntries = 1'000'000;
+constexpr std::size_t kMostListed = 1'000'000;
 constexpr std::size_t kMostPatterns = 1000;
 constexpr std::size_t kMostFileBytes = 64 << 20;
 constexpr std::size_t kMostEntryBytes = 4096;
@@ -35,9 +35,9 @@ class Entries {
         return read;
       }
     }
-    if (entries_.size() == kMostEntries) {
+    if (entries_.size() == kMostListed) {
       read.rule = 26;
-      read.wrong = "more than " + std::to_string(kMostEntries) + " entries in one list";
+      read.wrong = "more than " + std::to_string(kMostListed) + " entries in one list";
       return read;
     }
     entries_.push_back(std::move(read.entry));

@@ -10,12 +10,10 @@
 namespace weir::inline v0_1::limits {
 namespace {
 
-constexpr std::uint64_t kMostUnits = std::numeric_limits<std::int64_t>::max();
-
 // Longer values are told by their SHA-256, so that no key is long.
 constexpr std::size_t kLongestValue = 128;
 
-std::string quoted(std::string_view text) {
+std::string shortened(std::string_view text) {
   constexpr std::size_t kShown = 32;
   return "'" + std::string(text.substr(0, kShown)) + (text.size() > kShown ? "...'" : "'");
 }
@@ -96,7 +94,7 @@ bool take_values(const Set& set, std::span<const Attribute> attributes, bool any
       const auto same = [asked = name](const Attribute& each) { return each.name == asked; };
       twice = std::any_of(attributes.begin(), attributes.begin() + static_cast<std::ptrdiff_t>(i), same);
     }
-    if (twice) return fail(into.error, "attribute " + quoted(name) + " is given twice");
+    if (twice) return fail(into.error, "attribute " + shortened(name) + " is given twice");
   }
   return true;
 }
@@ -123,11 +121,11 @@ bool find_class(const File& file, const Route* route, std::string_view name, Mat
   if (!name.empty()) {
     const auto found = std::find(file.classes.begin(), file.classes.end(), name);
     if (file.classes.empty())
-      return fail(into.error, "class " + quoted(name) + ": the limits file has no classes");
+      return fail(into.error, "class " + shortened(name) + ": the limits file has no classes");
     if (found == file.classes.end()) {
       std::string known;
       for (const std::string& each : file.classes) known += (known.empty() ? "" : ", ") + each;
-      return fail(into.error, "unknown class " + quoted(name) + "; known: " + known);
+      return fail(into.error, "unknown class " + shortened(name) + "; known: " + known);
     }
     into.class_of = static_cast<Index>(found - file.classes.begin());
   }
@@ -187,8 +185,9 @@ bool find_cost_of_file(const Set& set, const Work& work, const Meeting& meeting,
   std::uint64_t units = 0;
   const auto read = std::from_chars(text.data(), text.data() + text.size(), units);
   if (text.empty() || read.ec != std::errc{} || read.ptr != text.data() + text.size() || units > kMostUnits) {
-    return fail(into.error, where() + "attribute '" + std::string(set.names()[said.from]) + "': " +
-                                quoted(text) + " is not an integer from 0 to " + std::to_string(kMostUnits));
+    return fail(into.error, where() + "attribute '" + std::string(set.names()[said.from]) +
+                                "': " + shortened(text) + " is not an integer from 0 to " +
+                                std::to_string(kMostUnits));
   }
   each = units;
   return true;

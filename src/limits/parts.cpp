@@ -12,7 +12,6 @@
 namespace weir::inline v0_1::limits {
 namespace {
 
-constexpr std::uint64_t kMostUnits = std::numeric_limits<std::int64_t>::max();
 constexpr std::string_view kUnlimited = "unlimited";
 
 bool read_rule(Context& context, const Field& field, core::Rule& rule) {

@@ -8,17 +8,17 @@
 namespace weir::inline v0_1::limits {
 namespace {
 
-using std::string_literals::operator""s;
+using namespace std::string_literals;
 
-struct Row {
+struct Refused {
   int rule;  // of docs/limits.md, "What is refused"
   std::string file;
   std::string told;
 };
 
 // clang-format off
-const std::vector<Row>& rows() {
-  static const std::vector<Row> kRows = {
+const std::vector<Refused>& rows() {
+  static const std::vector<Refused> kRows = {
     {1, R"(version: 1
 limits: [
 )",
@@ -1113,7 +1113,7 @@ limits:
 // clang-format on
 
 TEST(Refused, is_told_with_its_line_what_was_written_and_what_is_allowed) {
-  for (const Row& row : rows()) {
+  for (const Refused& row : rows()) {
     const Reading reading = read(row.file, test_options());
     EXPECT_EQ(shown(reading.findings), row.told) << row.file;
     EXPECT_EQ(reading.file == nullptr, has_errors(reading.findings)) << row.file;
@@ -1126,7 +1126,7 @@ TEST(Refused, is_told_with_its_line_what_was_written_and_what_is_allowed) {
 // 24 is a warning of `weir serve`, which knows whether there is a store.
 TEST(Refused, every_rule_has_an_example) {
   std::set<int> rules = {24};
-  for (const Row& row : rows()) rules.insert(row.rule);
+  for (const Refused& row : rows()) rules.insert(row.rule);
   // Those of lint, which is told how the file is served: deployment_test.cpp.
   for (const int rule : {32, 33}) rules.insert(rule);
   EXPECT_EQ(rules.size(), 33U);

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <optional>
 
+#include "core/digits.hpp"
 #include "core/duration.hpp"
 #include "core/utc_text.hpp"
 #include "limits/findings.hpp"
@@ -15,26 +16,14 @@ using std::chrono::nanoseconds;
 
 constexpr std::size_t kLongestName = 64;
 
-constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
-constexpr bool is_letter(char c) { return c >= 'a' && c <= 'z'; }
+constexpr bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
 
 std::string wrong(std::string_view text, std::string_view marks, std::string_view allowed) {
-  const bool right = !text.empty() && text.size() <= kLongestName && is_letter(text.front()) &&
+  const bool right = !text.empty() && text.size() <= kLongestName && is_lower(text.front()) &&
                      std::all_of(text.begin(), text.end(), [marks](char c) {
-                       return is_letter(c) || is_digit(c) || marks.find(c) != std::string_view::npos;
+                       return is_lower(c) || core::is_digit(c) || marks.find(c) != std::string_view::npos;
                      });
   return right ? "" : quoted(text) + " is not a name; " + std::string(allowed);
-}
-
-// `count` digits at text[at], or -1.
-int digits_at(std::string_view text, std::size_t at, std::size_t count) {
-  if (at + count > text.size()) return -1;
-  int value = 0;
-  for (const char c : text.substr(at, count)) {
-    if (!is_digit(c)) return -1;
-    value = value * 10 + (c - '0');
-  }
-  return value;
 }
 
 // "Z", "+01:00": east of Greenwich.
@@ -42,8 +31,8 @@ std::optional<std::chrono::minutes> zone_of(std::string_view text) {
   using std::chrono::minutes;
   if (text == "Z" || text == "z") return minutes{0};
   if (text.size() != 6 || (text[0] != '+' && text[0] != '-') || text[3] != ':') return std::nullopt;
-  const int hours = digits_at(text, 1, 2);
-  const int rest = digits_at(text, 4, 2);
+  const int hours = core::digits_at(text, 1, 2);
+  const int rest = core::digits_at(text, 4, 2);
   if (hours < 0 || hours > 23 || rest < 0 || rest > 59) return std::nullopt;
   return minutes{(hours * 60 + rest) * (text[0] == '-' ? -1 : 1)};
 }
@@ -52,17 +41,17 @@ std::optional<std::chrono::minutes> zone_of(std::string_view text) {
 std::optional<nanoseconds> clock_of(std::string_view text) {
   constexpr std::string_view kBetween = "Tt ";
   if (text.size() < 10 || kBetween.find(text[0]) == std::string_view::npos) return std::nullopt;
-  const int hour = digits_at(text, 1, 2);
-  const int minute = digits_at(text, 4, 2);
-  const int second = digits_at(text, 7, 2);
+  const int hour = core::digits_at(text, 1, 2);
+  const int minute = core::digits_at(text, 4, 2);
+  const int second = core::digits_at(text, 7, 2);
   if (text[3] != ':' || text[6] != ':' || hour < 0 || hour > 23 || minute < 0 || minute > 59 || second < 0 ||
       second > 60)  // a leap second
     return std::nullopt;
   std::size_t at = 9;
   std::int64_t fraction = 0;
   if (text[at] == '.') {
-    if (++at == text.size() || !is_digit(text[at])) return std::nullopt;
-    for (std::int64_t unit = 100'000'000; at < text.size() && is_digit(text[at]); ++at, unit /= 10)
+    if (++at == text.size() || !core::is_digit(text[at])) return std::nullopt;
+    for (std::int64_t unit = 100'000'000; at < text.size() && core::is_digit(text[at]); ++at, unit /= 10)
       fraction += (text[at] - '0') * unit;
   }
   const auto zone = zone_of(text.substr(at));
@@ -108,10 +97,10 @@ Read<Share> read_share(std::string_view text) {
   if (point == 0 || point > 3 || decimals.size() > kMostDecimals ||
       (decimals.empty() && point < number.size()))
     return refused();
-  int value = digits_at(number, 0, point);
+  int value = core::digits_at(number, 0, point);
   if (value < 0) return refused();
   for (std::size_t i = 0; i < kMostDecimals; ++i) {
-    if (i < decimals.size() && !is_digit(decimals[i])) return refused();
+    if (i < decimals.size() && !core::is_digit(decimals[i])) return refused();
     value = value * 10 + (i < decimals.size() ? decimals[i] - '0' : 0);
   }
   if (value > static_cast<int>(Share::kWhole)) return refused();
@@ -131,9 +120,9 @@ Read<Time> read_time(std::string_view text) {
     return tl::unexpected(quoted(text) + std::string(what) +
                           "; write 2026-12-01, which is its midnight in UTC, or 2026-12-01T12:00:00Z");
   };
-  const int year = digits_at(text, 0, 4);
-  const int month = digits_at(text, 5, 2);
-  const int day = digits_at(text, 8, 2);
+  const int year = core::digits_at(text, 0, 4);
+  const int month = core::digits_at(text, 5, 2);
+  const int day = core::digits_at(text, 8, 2);
   if (year < 0 || month < 0 || day < 0 || text[4] != '-' || text[7] != '-')
     return refused(" is not a date or a time of RFC 3339");
   const std::chrono::year_month_day date{std::chrono::year{year},

@@ -4,11 +4,10 @@
 #include <array>
 
 #include "core/address.hpp"
+#include "core/digits.hpp"
 
 namespace weir::inline v0_1::logs {
 namespace {
-
-constexpr std::size_t kNone = std::string_view::npos;
 
 enum Number : std::size_t {
   client,
@@ -32,21 +31,19 @@ constexpr std::array<std::string_view, kFixed> kNames = {"client", "ident",   "u
                                                          "method", "path",    "protocol", "status", "bytes",
                                                          "vhost",  "referer", "agent",    "xff"};
 
-bool digit(char c) { return c >= '0' && c <= '9'; }
-
 // An address or the name of a host.
 bool is_client(std::string_view text) {
   if (text.empty()) return false;
   return std::all_of(text.begin(), text.end(), [](char c) {
-    return digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '.' || c == ':' || c == '-' ||
-           c == '_' || c == '%' || c == '[' || c == ']';
+    return core::is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '.' || c == ':' ||
+           c == '-' || c == '_' || c == '%' || c == '[' || c == ']';
   });
 }
 
 // The first '[' that follows a space and begins a date: user names may have brackets too.
 std::size_t time_bracket(std::string_view line) {
   for (std::size_t at = line.find('['); at != kNone; at = line.find('[', at + 1)) {
-    if (at == 0 || line[at - 1] != ' ' || at + 5 >= line.size() || !digit(line[at + 1])) continue;
+    if (at == 0 || line[at - 1] != ' ' || at + 5 >= line.size() || !core::is_digit(line[at + 1])) continue;
     if (line[at + 3] == '/' || line[at + 5] == '-') return at;
   }
   return kNone;
@@ -67,7 +64,7 @@ std::string_view name_in(std::string_view word) {
   if (equals == kNone || equals == 0) return {};
   const std::string_view name = word.substr(0, equals);
   const bool plain = std::all_of(name.begin(), name.end(), [](char c) {
-    return digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '-';
+    return core::is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '-';
   });
   return plain ? name : std::string_view{};
 }
@@ -195,11 +192,12 @@ class Combined final : public Splitter {
     if (found_[request].data() == nullptr) return kUnclosed;
     found_[status] = take_word(rest);
     const std::string_view code = found_[status];
-    if (code != "-" && (code.size() != 3 || !digit(code[0]) || !digit(code[1]) || !digit(code[2])))
+    if (code != "-" && (code.size() != 3 || !core::is_digit(code[0]) || !core::is_digit(code[1]) ||
+                        !core::is_digit(code[2])))
       return "no status follows the request";
     found_[bytes] = take_word(rest);
     const std::string_view size = found_[bytes];
-    if (size.empty() || (size != "-" && !std::all_of(size.begin(), size.end(), digit)))
+    if (size.empty() || (size != "-" && !std::all_of(size.begin(), size.end(), core::is_digit)))
       return "no number of bytes follows the status";
     return "";
   }

@@ -7,7 +7,7 @@
 namespace weir::inline v0_1::logs {
 namespace {
 
-struct Row {
+struct CombinedRow {
   const char* key;
   const char* cost;
   std::string line;
@@ -17,7 +17,7 @@ struct Row {
 TEST(Combined, lines_as_servers_write_them) {
   const std::string time = "[21/Nov/2026:05:49:47 +0000]";
   const std::string tail = " \"GET /a?b=c HTTP/1.1\" 200 512";
-  const Row rows[] = {
+  const CombinedRow rows[] = {
       {"ip", "", "192.0.2.1 - - " + time + tail, "192.0.2.1 at +0 ms costs 1"},
       {"ip", "", "192.0.2.1 - ann " + time + tail + " \"-\" \"curl/8\" 0.005 extra",
        "192.0.2.1 at +0 ms costs 1"},
@@ -61,7 +61,7 @@ TEST(Combined, lines_as_servers_write_them) {
       {"ip", "", "192.0.2.1 - - [21/Nix/2026:05:49:47 +0000]" + tail, "the time does not exist"},
       {"ip", "", " " + time + tail, "there is no client before the time"},
   };
-  for (const Row& row : rows) {
+  for (const CombinedRow& row : rows) {
     Parser parser = parser_of("combined", wanted(row.key, row.cost), row.line);
     EXPECT_EQ(read(parser, row.line, std::string_view(row.key) == "ip,path" ? 2 : 1), row.answer) << row.line;
   }

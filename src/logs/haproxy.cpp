@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <array>
 
+#include "core/digits.hpp"
+
 namespace weir::inline v0_1::logs {
 namespace {
 
-constexpr std::size_t kNone = std::string_view::npos;
 constexpr std::string_view kNotHaproxy = "the words are not those of HAProxy";
 
 enum Number : std::size_t {
@@ -40,12 +41,10 @@ constexpr std::array<std::string_view, kFixed> kNames = {
 // Captured headers have bars between them: request_headers[0] and so on.
 constexpr std::size_t kCaptured = 8;
 
-bool digit(char c) { return c >= '0' && c <= '9'; }
-
 // "123", "+123" of `option logasap`, "-1" of what did not happen.
 bool is_number(std::string_view text) {
   if (text.starts_with('-') || text.starts_with('+')) text.remove_prefix(1);
-  return !text.empty() && std::all_of(text.begin(), text.end(), digit);
+  return !text.empty() && std::all_of(text.begin(), text.end(), core::is_digit);
 }
 
 // "0/0/1/2/3".

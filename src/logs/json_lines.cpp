@@ -13,7 +13,6 @@ namespace {
 using simdjson::SUCCESS;
 namespace ondemand = simdjson::ondemand;
 
-constexpr std::size_t kNone = ~std::size_t{0};
 constexpr std::string_view kNotAnObject = "the line is not a JSON object";
 constexpr std::size_t kMostFields = 200;
 constexpr std::size_t kMostElements = 3;  // of an array, among the fields that are told

@@ -7,7 +7,7 @@
 namespace weir::inline v0_1::logs {
 namespace {
 
-struct Row {
+struct JsonRow {
   const char* key;
   const char* cost;
   std::string line;
@@ -15,7 +15,7 @@ struct Row {
 };
 
 TEST(JsonLines, members_by_name) {
-  const Row rows[] = {
+  const JsonRow rows[] = {
       {"ip", "", R"({"time":"2026-11-21T05:49:47Z","client_ip":"192.0.2.1"})", "192.0.2.1 at +0 ms costs 1"},
       {"ip", "", R"( { "client_ip" : "192.0.2.1" , "msec" : 1795240187.250 } )",
        "192.0.2.1 at +250 ms costs 1"},
@@ -51,7 +51,7 @@ TEST(JsonLines, members_by_name) {
       {"ip", "", R"([1])", "the line is not a JSON object"},
       {"ip", "", R"(nonsense)", "the line is not a JSON object"},
   };
-  for (const Row& row : rows) {
+  for (const JsonRow& row : rows) {
     Parser parser = parser_of("jsonl", wanted(row.key, row.cost), row.line);
     EXPECT_EQ(read(parser, row.line), row.answer) << row.line;
   }

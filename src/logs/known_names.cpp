@@ -46,7 +46,7 @@ const Names kClient = {"ip",
                        "httpRequest.clientIp",
                        "downstream_remote_address"};
 
-const std::vector<std::pair<std::string_view, Names>> kOthers = {
+const std::vector<std::pair<std::string_view, Names>> kOtherNames = {
     {"user", {"remote_user", "user_id", "username", "ClientUsername", "cs-username"}},
     {"method",
      {"request_method", "request.method", "RequestMethod", "cs-method", "ClientRequestMethod", "httpMethod",
@@ -93,7 +93,7 @@ std::vector<std::string> names_of(std::string_view asked) {
   const std::size_t bracket = std::min(asked.find('['), asked.size());
   const std::string_view list = asked.substr(0, bracket);
   std::vector<std::string> names{std::string(asked)};
-  for (const auto& [name, others] : kOthers) {
+  for (const auto& [name, others] : kOtherNames) {
     if (name != list) continue;
     const std::vector<std::string> more = texts(others, asked.substr(bracket));
     names.insert(names.end(), more.begin(), more.end());

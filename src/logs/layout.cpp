@@ -69,8 +69,6 @@ const Format* format_that_fits(std::string_view line) {
   return nullptr;
 }
 
-constexpr std::size_t kSlack = 64;  // readable after a line
-
 const Format* format_of(std::string_view line, const Layout& asked) {
   if (asked.format == nullptr) return format_that_fits(line);
   const bool fits = asked.regex ? asked.regex->fits(line) : asked.format->fits(line);

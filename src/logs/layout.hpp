@@ -25,6 +25,9 @@ struct Format {
   std::unique_ptr<Splitter> (*make)(const std::vector<Slot>& slots, std::string_view line);
 };
 
+// The lines that tell a file's layout: programs say a few words before their first request.
+inline constexpr std::size_t kFirstLines = 100;
+
 std::span<const Format> formats();
 std::vector<std::string> format_names();  // what Layout::set() takes
 

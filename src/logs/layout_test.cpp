@@ -9,7 +9,7 @@ namespace weir::inline v0_1::logs {
 namespace {
 
 // "FORMAT by line N", with a '?' where no line has a known shape.
-std::string found(std::vector<std::string> lines, std::string_view asked = "auto") {
+std::string told_format(std::vector<std::string> lines, std::string_view asked = "auto") {
   Layout layout;
   layout.set(asked);
   std::vector<std::string_view> views;
@@ -22,29 +22,29 @@ std::string found(std::vector<std::string> lines, std::string_view asked = "auto
   return name_of(answer.layout) + (answer.guessed ? "?" : " by line " + std::to_string(answer.line + 1));
 }
 
-const std::string kCombined =
+const std::string kCombinedLine =
     "192.0.2.1 - - [21/Nov/2026:05:49:47 +0000] \"GET /a,b HTTP/1.1\" 200 1 \"-\" \"curl\"";
 
 TEST(Layout, is_told_by_the_first_line_that_has_a_shape) {
-  EXPECT_EQ(found({R"({"time":1})"}), "jsonl by line 1");
-  EXPECT_EQ(found({"time,ip"}), "csv by line 1");
-  EXPECT_EQ(found({"ip\tts"}), "tsv by line 1");
-  EXPECT_EQ(found({kCombined}), "combined by line 1");
-  EXPECT_EQ(found({"The server starts, please wait", "", kCombined}), "combined by line 3");
-  EXPECT_EQ(found({"panic: oh no", R"({"a":[1,2]})"}), "jsonl by line 2");
+  EXPECT_EQ(told_format({R"({"time":1})"}), "jsonl by line 1");
+  EXPECT_EQ(told_format({"time,ip"}), "csv by line 1");
+  EXPECT_EQ(told_format({"ip\tts"}), "tsv by line 1");
+  EXPECT_EQ(told_format({kCombinedLine}), "combined by line 1");
+  EXPECT_EQ(told_format({"The server starts, please wait", "", kCombinedLine}), "combined by line 3");
+  EXPECT_EQ(told_format({"panic: oh no", R"({"a":[1,2]})"}), "jsonl by line 2");
 }
 
 TEST(Layout, of_no_known_shape_is_guessed) {
-  EXPECT_EQ(found({"anything"}), "combined?");
-  EXPECT_EQ(found({"when,who"}), "csv?");
-  EXPECT_EQ(found({"when\twho"}), "tsv?");
-  EXPECT_EQ(found({R"({"cut":)"}), "jsonl?");
+  EXPECT_EQ(told_format({"anything"}), "combined?");
+  EXPECT_EQ(told_format({"when,who"}), "csv?");
+  EXPECT_EQ(told_format({"when\twho"}), "tsv?");
+  EXPECT_EQ(told_format({R"({"cut":)"}), "jsonl?");
 }
 
 TEST(Layout, that_is_asked_for_is_not_doubted) {
-  EXPECT_EQ(found({"a,b", kCombined}, "csv"), "csv by line 1");
-  EXPECT_EQ(found({R"({"time":1})", kCombined}, "combined"), "combined by line 2");
-  EXPECT_EQ(found({R"({"time":1})"}, "combined"), "combined?");
+  EXPECT_EQ(told_format({"a,b", kCombinedLine}, "csv"), "csv by line 1");
+  EXPECT_EQ(told_format({R"({"time":1})", kCombinedLine}, "combined"), "combined by line 2");
+  EXPECT_EQ(told_format({R"({"time":1})"}, "combined"), "combined?");
 }
 
 }  // namespace

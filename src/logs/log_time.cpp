@@ -6,11 +6,11 @@
 #include <cstring>
 #include <optional>
 
+#include "core/digits.hpp"
+
 namespace weir::inline v0_1::logs {
 namespace {
 
-constexpr std::int64_t kSecond = 1'000'000'000;
-constexpr std::int64_t kDay = 86'400;
 constexpr std::int64_t kEnd = 4'102'444'800 * kSecond;  // 2100-01-01
 
 // Of a number nothing else tells what it is. A duration, a serial day of Excel and seconds since 2001 are
@@ -25,19 +25,6 @@ constexpr TimeFault kNoCount =
 constexpr TimeFault kNotATime = "the time is in no known format";
 constexpr TimeFault kNoSuchTime = "the time does not exist";
 constexpr TimeFault kOutside = "the time is before 1970 or after 2099";
-
-bool digit(char c) { return c >= '0' && c <= '9'; }
-
-// `count` digits at text[at], or -1.
-int number(std::string_view text, std::size_t at, std::size_t count) {
-  if (at + count > text.size()) return -1;
-  int value = 0;
-  for (std::size_t i = at; i < at + count; ++i) {
-    if (!digit(text[i])) return -1;
-    value = value * 10 + (text[i] - '0');
-  }
-  return value;
-}
 
 int month_of(std::string_view name) {
   constexpr std::string_view kMonths = "JanFebMarAprMayJunJulAugSepOctNovDec";
@@ -56,18 +43,18 @@ std::optional<std::int64_t> days_of(int year, int month, int day) {
 
 // "05:49:47[.5]" at text[at]; moves `at` past it.
 TimeFault clock_of(std::string_view text, std::size_t& at, std::int64_t& ns) {
-  const int hour = number(text, at, 2);
-  const int minute = number(text, at + 3, 2);
-  const int second = number(text, at + 6, 2);
+  const int hour = core::digits_at(text, at, 2);
+  const int minute = core::digits_at(text, at + 3, 2);
+  const int second = core::digits_at(text, at + 6, 2);
   if (hour < 0 || minute < 0 || second < 0 || text[at + 2] != ':' || text[at + 5] != ':') return kNotATime;
   if (hour > 23 || minute > 59 || second > 60) return kNoSuchTime;  // 60: a leap second
   ns = (std::int64_t{hour} * 3600 + std::int64_t{minute} * 60 + second) * kSecond;
   at += 8;
   if (at < text.size() && (text[at] == '.' || text[at] == ',')) {
     ++at;
-    if (at == text.size() || !digit(text[at])) return kNotATime;
+    if (at == text.size() || !core::is_digit(text[at])) return kNotATime;
     std::int64_t unit = kSecond / 10;
-    for (; at < text.size() && digit(text[at]); ++at, unit /= 10) ns += (text[at] - '0') * unit;
+    for (; at < text.size() && core::is_digit(text[at]); ++at, unit /= 10) ns += (text[at] - '0') * unit;
   }
   return nullptr;
 }
@@ -88,8 +75,8 @@ TimeFault TimeReader::in_zone(std::int64_t local_s, std::int64_t ns_of_it, std::
 TimeFault TimeReader::read_clf(std::string_view text, std::int64_t& ns) {
   if (text.size() < 20 || text[2] != '/' || text[6] != '/' || text[11] != ':') return kNotATime;
   if (std::memcmp(day_text_.data(), text.data(), day_text_.size()) != 0) {
-    const int day = number(text, 0, 2);
-    const int year = number(text, 7, 4);
+    const int day = core::digits_at(text, 0, 2);
+    const int year = core::digits_at(text, 7, 4);
     if (day < 0 || year < 0) return kNotATime;
     const auto days = days_of(year, month_of(text.substr(3, 3)), day);
     if (!days) return kNoSuchTime;
@@ -106,9 +93,9 @@ TimeFault TimeReader::read_clf(std::string_view text, std::int64_t& ns) {
 }
 
 TimeFault TimeReader::read_iso(std::string_view text, std::int64_t& ns) {
-  const int year = number(text, 0, 4);
-  const int month = number(text, 5, 2);
-  const int day = number(text, 8, 2);
+  const int year = core::digits_at(text, 0, 4);
+  const int month = core::digits_at(text, 5, 2);
+  const int day = core::digits_at(text, 8, 2);
   if (year < 0 || month < 0 || day < 0 || text.size() < 19 || text[7] != text[4]) return kNotATime;
   if (text[10] != 'T' && text[10] != 't' && text[10] != ' ' && text[10] != '\t') return kNotATime;
   const auto days = days_of(year, month, day);
@@ -129,7 +116,7 @@ TimeFault TimeReader::read_number(std::string_view text, std::int64_t& ns) {
   const bool fraction = rest != end;
   if (error == std::errc::invalid_argument || (fraction && (*rest != '.' || rest + 1 == end)))
     return kNotATime;
-  if (fraction && !std::all_of(rest + 1, end, digit)) return kNotATime;
+  if (fraction && !std::all_of(rest + 1, end, core::is_digit)) return kNotATime;
   if (error == std::errc::result_out_of_range) return kNoCount;
   // The magnitude tells the unit: logs are not from the year 5138 (in seconds) or 1973 (in milliseconds).
   std::int64_t unit = 1;
@@ -151,7 +138,8 @@ TimeFault TimeReader::read(std::string_view text, std::int64_t& ns) {
   if (text.empty()) return kNotATime;
   if (text.size() > 4 && (text[4] == '-' || text[4] == '/')) return read_iso(text, ns);
   if (text.size() > 2 && text[2] == '/') return read_clf(text, ns);
-  if (text.size() >= 5 && text[2] == ':' && number(text, 0, 2) >= 0 && number(text, 3, 2) >= 0)
+  if (text.size() >= 5 && text[2] == ':' && core::digits_at(text, 0, 2) >= 0 &&
+      core::digits_at(text, 3, 2) >= 0)
     return kNoDate;
   return read_number(text, ns);
 }

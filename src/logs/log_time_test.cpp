@@ -5,8 +5,6 @@
 namespace weir::inline v0_1::logs {
 namespace {
 
-constexpr std::int64_t kSecond = 1'000'000'000;
-
 struct Row {
   const char* text;
   std::int64_t ns;

@@ -31,8 +31,8 @@ class Parser {
   Parser(const Layout& layout, const Wanted& wanted, std::string_view line);
 
   // Appends the key to `key`. Returns what is wrong, empty for nothing, or kHeader (`key` may have grown even
-  // on a fault). The 64 bytes after `line` must be readable. Throws std::runtime_error for a header within
-  // the file that lacks a wanted field.
+  // on a fault). The kSlack bytes after `line` must be readable. Throws std::runtime_error for a header
+  // within the file that lacks a wanted field.
   std::string_view parse(std::string_view line, Record& record, std::string& key);
   // The names of the fields that a line has. What also() told of it is gone then.
   std::vector<std::string> fields(std::string_view line);

@@ -8,9 +8,6 @@ namespace weir::inline v0_1::logs {
 namespace {
 
 constexpr std::size_t kChunk = std::size_t{256} << 10;
-constexpr std::size_t kSlack = 64;  // what Parser::parse may read past a line's end
-// The lines that tell a file's layout: programs say a few words before their first request.
-constexpr std::size_t kFirstLines = 100;
 constexpr std::size_t kFirstBytes = std::size_t{64} << 10;
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 

@@ -9,8 +9,6 @@
 namespace weir::inline v0_1::logs {
 namespace {
 
-constexpr std::size_t kNone = std::string_view::npos;
-
 bool digits(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }

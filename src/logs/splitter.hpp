@@ -33,6 +33,9 @@ inline constexpr char kHeaderText[] = "a header";
 inline constexpr std::string_view kHeader = kHeaderText;
 inline bool is_header(std::string_view fault) { return fault.data() == kHeader.data(); }
 
+inline constexpr std::size_t kNone = std::string_view::npos;  // of a place in a text
+inline constexpr std::size_t kSlack = 64;                     // bytes that must be readable after a line
+
 class Splitter {
  public:
   Splitter() = default;
@@ -42,7 +45,7 @@ class Splitter {
 
   // Sets the value of each slot, a null view where the line has no such field. Values may view the line, or
   // the Splitter until the next call. Returns what is wrong with the line, empty for nothing, or kHeader. The
-  // 64 bytes after `line` must be readable. Throws std::runtime_error for a header that lacks a required
+  // kSlack bytes after `line` must be readable. Throws std::runtime_error for a header that lacks a required
   // field.
   virtual std::string_view split(std::string_view line, std::span<std::string_view> values) = 0;
 

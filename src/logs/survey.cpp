@@ -21,9 +21,7 @@
 namespace weir::inline v0_1::logs {
 namespace {
 
-constexpr std::size_t kSlack = 64;        // readable after a line
-constexpr std::size_t kFirstLines = 100;  // that tell the layout
-constexpr std::size_t kLooksAt = 4096;    // bytes, for whether it is text
+constexpr std::size_t kTextBytes = 4096;  // bytes, for whether it is text
 constexpr std::size_t kMostValues = 10'000;
 
 std::string beginning_of(const std::string& path, const std::atomic<bool>& stop) {
@@ -346,7 +344,7 @@ Survey survey_of(const std::string& path, const Layout& asked, const std::atomic
   text.append(kSlack, '\0');
   std::string_view whole = std::string_view(text).substr(0, size);
   if (whole.starts_with("\xEF\xBB\xBF")) whole.remove_prefix(3);
-  if (whole.substr(0, kLooksAt).find('\0') != std::string_view::npos)
+  if (whole.substr(0, kTextBytes).find('\0') != std::string_view::npos)
     throw std::runtime_error(path +
                              ": is not text; a log is lines of text, plain or compressed by gzip or zstd");
   const std::vector<std::string_view> lines = lines_of(whole);

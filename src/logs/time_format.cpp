@@ -6,20 +6,17 @@
 #include <chrono>
 #include <stdexcept>
 
+#include "core/digits.hpp"
 #include "logs/zone.hpp"
 
 namespace weir::inline v0_1::logs {
 namespace {
 
-constexpr std::int64_t kSecond = 1'000'000'000;
-constexpr std::int64_t kDay = 86'400;
 constexpr TimeFault kOther = "the time is not as --time-format says";
 constexpr TimeFault kNever = "the time does not exist";
 
 constexpr std::string_view kKnown = "YymdeBbhjHIMSfpAazZ";
 
-bool digit(char c) { return c >= '0' && c <= '9'; }
-bool letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 bool space(char c) { return c == ' ' || c == '\t'; }
 
 // %T is %H:%M:%S, and so on.
@@ -86,7 +83,7 @@ class Reading {
     while (!rest_.empty() && rest_[0] == ' ') rest_.remove_prefix(1);
     std::size_t size = 0;
     value = 0;
-    for (; size < most && size < rest_.size() && digit(rest_[size]); ++size)
+    for (; size < most && size < rest_.size() && core::is_digit(rest_[size]); ++size)
       value = value * 10 + (rest_[size] - '0');
     rest_.remove_prefix(size);
     return size > 0;
@@ -95,13 +92,14 @@ class Reading {
   bool take_fraction() {
     std::int64_t unit = kSecond / 10;
     std::size_t size = 0;
-    for (; size < rest_.size() && digit(rest_[size]); ++size, unit /= 10) ns_ += (rest_[size] - '0') * unit;
+    for (; size < rest_.size() && core::is_digit(rest_[size]); ++size, unit /= 10)
+      ns_ += (rest_[size] - '0') * unit;
     rest_.remove_prefix(size);
     return size > 0;
   }
 
   std::string_view take_letters() {
-    const auto end = std::find_if_not(rest_.begin(), rest_.end(), letter);
+    const auto end = std::find_if_not(rest_.begin(), rest_.end(), core::is_letter);
     const std::string_view found = rest_.substr(0, static_cast<std::size_t>(end - rest_.begin()));
     rest_.remove_prefix(found.size());
     return found;
@@ -157,7 +155,8 @@ class Reading {
         return take_number(2, minute_);
       case 'S':
         if (!take_number(2, second_)) return false;
-        if (rest_.size() < 2 || (rest_[0] != '.' && rest_[0] != ',') || !digit(rest_[1])) return true;
+        if (rest_.size() < 2 || (rest_[0] != '.' && rest_[0] != ',') || !core::is_digit(rest_[1]))
+          return true;
         if (after.starts_with(rest_[0])) return true;  // the pattern has it
         rest_.remove_prefix(1);
         return take_fraction();
@@ -270,7 +269,7 @@ TimeFault TimeFormat::read_count(std::string_view text, Moment& moment) const {
     std::int64_t part = 0;
     std::int64_t of = 1;
     for (const char* at = rest + 1; at != end; ++at) {
-      if (!digit(*at)) return kOther;
+      if (!core::is_digit(*at)) return kOther;
       if (of > kMost / 10) continue;
       part = part * 10 + (*at - '0');
       of *= 10;

@@ -9,15 +9,14 @@
 namespace weir::inline v0_1::logs {
 namespace {
 
-constexpr std::int64_t kSecond = 1'000'000'000;
 constexpr std::int64_t kThen = 1795240187 * kSecond;  // 2026-11-21T05:49:47Z
 
-struct Row {
+struct FormatRow {
   const char* format;
   const char* text;
   std::int64_t ns;
 };
-constexpr Row kRows[] = {
+constexpr FormatRow kFormatRows[] = {
     {"%d.%m.%Y %H:%M:%S", "21.11.2026 05:49:47", kThen},
     {"%d.%m.%Y %H:%M:%S", "21.11.2026 05:49:47,25", kThen + 250'000'000},
     {"%d.%m.%Y %T", "21.11.2026   05:49:47.5", kThen + 500'000'000},
@@ -42,7 +41,7 @@ constexpr Row kRows[] = {
 };
 
 TEST(TimeFormat, is_read_as_it_says) {
-  for (const Row& row : kRows) {
+  for (const FormatRow& row : kFormatRows) {
     TimeReader reader(Zone(), TimeFormat::parse(row.format));
     std::int64_t ns = -1;
     EXPECT_EQ(reader.read(row.text, ns), nullptr) << row.format << " " << row.text;

@@ -7,8 +7,6 @@
 namespace weir::inline v0_1::logs {
 namespace {
 
-constexpr std::size_t kNone = std::string_view::npos;
-
 std::vector<std::string> words_of(std::string_view text, char separator) {
   std::vector<std::string> words;
   for (std::size_t begin = 0; begin <= text.size();) {

@@ -4,12 +4,10 @@
 #include <array>
 #include <span>
 
+#include "core/digits.hpp"
+
 namespace weir::inline v0_1::logs {
 namespace {
-
-constexpr std::size_t kNone = std::string_view::npos;
-
-bool digit(char c) { return c >= '0' && c <= '9'; }
 
 // What a word looks like. Each is checked up to the format's last field that must be there.
 enum class Kind : std::uint8_t {
@@ -29,30 +27,31 @@ struct Column {
   Kind kind;
 };
 
-bool is_number(std::string_view text) {
+bool is_decimal(std::string_view text) {
   if (text == "-") return true;
   if (text.starts_with('-') || text.starts_with('+')) text.remove_prefix(1);
-  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return digit(c) || c == '.'; });
+  return !text.empty() &&
+         std::all_of(text.begin(), text.end(), [](char c) { return core::is_digit(c) || c == '.'; });
 }
 
 bool is_time(std::string_view text) {
-  return text.size() >= 19 && digit(text[0]) && text[4] == '-' && text[7] == '-' && text[10] == 'T';
+  return text.size() >= 19 && core::is_digit(text[0]) && text[4] == '-' && text[7] == '-' && text[10] == 'T';
 }
 
 bool is_epoch(std::string_view text) {
   const std::size_t dot = text.find('.');
-  return dot != kNone && dot >= 9 && is_number(text) && digit(text[0]);
+  return dot != kNone && dot >= 9 && is_decimal(text) && core::is_digit(text[0]);
 }
 
 bool is_code(std::string_view text) {
   return text == "-" || text == "0" ||
-         (text.size() == 3 && digit(text[0]) && digit(text[1]) && digit(text[2]));
+         (text.size() == 3 && core::is_digit(text[0]) && core::is_digit(text[1]) && core::is_digit(text[2]));
 }
 
 bool fits(Kind kind, std::string_view word) {
   switch (kind) {
     case Kind::number:
-      return is_number(word);
+      return is_decimal(word);
     case Kind::time:
     case Kind::bracketed_time:
       return is_time(word);

@@ -5,14 +5,12 @@
 #include <algorithm>
 #include <array>
 
+#include "core/digits.hpp"
+
 namespace weir::inline v0_1::logs {
 namespace {
 
-constexpr std::size_t kNone = std::string_view::npos;
-constexpr std::size_t kSlack = 64;                      // readable after a line
 constexpr std::size_t kLongest = std::size_t{1} << 20;  // of a line that comes in pieces
-
-bool digit(char c) { return c >= '0' && c <= '9'; }
 
 // What a wrapper says of a line; views of the line, or of the unwrapper.
 struct Unwrapped {
@@ -111,7 +109,8 @@ class Cri {
 
   static std::string_view unwrap(std::string_view line, Unwrapped& found) {
     const std::size_t time = line.find(' ');
-    if (time == kNone || time < 20 || !digit(line[0]) || line[4] != '-' || line[10] != 'T') return kFault;
+    if (time == kNone || time < 20 || !core::is_digit(line[0]) || line[4] != '-' || line[10] != 'T')
+      return kFault;
     const std::size_t stream = line.find(' ', time + 1);
     if (stream == kNone) return kFault;
     found.first = line.substr(time + 1, stream - time - 1);
@@ -136,7 +135,8 @@ class Syslog {
     bool priority = false;
     if (line.starts_with('<')) {
       const std::size_t end = line.find('>');
-      if (end == kNone || end < 2 || end > 4 || !std::all_of(line.begin() + 1, line.begin() + end, digit))
+      if (end == kNone || end < 2 || end > 4 ||
+          !std::all_of(line.begin() + 1, line.begin() + end, core::is_digit))
         return kFault;
       line.remove_prefix(end + 1);
       priority = true;
@@ -144,7 +144,7 @@ class Syslog {
     if (priority && line.starts_with("1 ")) return structured(line.substr(2), found);
     if (is_month(line)) {
       line.remove_prefix(16);
-    } else if (line.size() > 20 && digit(line[0]) && line[4] == '-' && line[10] == 'T') {
+    } else if (line.size() > 20 && core::is_digit(line[0]) && line[4] == '-' && line[10] == 'T') {
       found.time = word(line);
     } else if (priority) {
       found.inside = line;  // HAProxy's `format short`
@@ -171,8 +171,8 @@ class Syslog {
   static bool is_month(std::string_view line) {
     constexpr std::string_view kMonths = "JanFebMarAprMayJunJulAugSepOctNovDec";
     const std::size_t month = kMonths.find(line.substr(0, 3));
-    return line.size() > 16 && month != kNone && month % 3 == 0 && line[3] == ' ' && digit(line[5]) &&
-           line[6] == ' ' && line[9] == ':' && line[12] == ':' && line[15] == ' ';
+    return line.size() > 16 && month != kNone && month % 3 == 0 && line[3] == ' ' &&
+           core::is_digit(line[5]) && line[6] == ' ' && line[9] == ':' && line[12] == ':' && line[15] == ' ';
   }
 
   static std::string_view word(std::string_view& rest) {

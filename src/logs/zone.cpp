@@ -4,20 +4,10 @@
 
 #include <stdexcept>
 
+#include "core/digits.hpp"
+
 namespace weir::inline v0_1::logs {
 namespace {
-
-constexpr std::int64_t kDay = 86'400;
-
-// `count` digits at text[at], or -1.
-int number(std::string_view text, std::size_t at, std::size_t count) {
-  int value = 0;
-  for (std::size_t i = at; i < at + count; ++i) {
-    if (text[i] < '0' || text[i] > '9') return -1;
-    value = value * 10 + (text[i] - '0');
-  }
-  return value;
-}
 
 const date::tzdb& database() {
   std::string why = "it is empty";
@@ -40,8 +30,8 @@ bool parse_zone(std::string_view text, std::int32_t& seconds) {
   }
   const bool colon = text.size() == 6 && text[3] == ':';
   if ((text.size() != 5 && !colon) || (text[0] != '+' && text[0] != '-')) return false;
-  const int hours = number(text, 1, 2);
-  const int minutes = number(text, colon ? 4 : 3, 2);
+  const int hours = core::digits_at(text, 1, 2);
+  const int minutes = core::digits_at(text, colon ? 4 : 3, 2);
   if (hours < 0 || hours > 23 || minutes < 0 || minutes > 59) return false;
   seconds = (hours * 3600 + minutes * 60) * (text[0] == '-' ? -1 : 1);
   return true;

@@ -16,6 +16,9 @@ class time_zone;  // NOLINT(readability-identifier-naming): another library's
 
 namespace weir::inline v0_1::logs {
 
+inline constexpr std::int64_t kSecond = 1'000'000'000;  // in ns
+inline constexpr std::int64_t kDay = 86'400;            // in s
+
 class Zone {
  public:
   explicit Zone(std::int32_t seconds = 0) : offset_(seconds) {}

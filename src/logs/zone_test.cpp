@@ -9,8 +9,6 @@
 namespace weir::inline v0_1::logs {
 namespace {
 
-constexpr std::int64_t kSecond = 1'000'000'000;
-
 std::int64_t read(TimeReader& reader, const char* text) {
   std::int64_t ns = -1;
   EXPECT_EQ(reader.read(text, ns), nullptr) << text;

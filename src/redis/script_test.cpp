@@ -7,14 +7,13 @@
 #include <vector>
 
 #include "redis/reserve_script.hpp"
+#include "redis/simulated_redis_test.hpp"
 
 namespace weir::inline v0_1::redis {
 namespace {
 
 using std::chrono::nanoseconds;
 using namespace std::chrono_literals;
-
-core::Rule rule(std::string_view text) { return core::Rule::parse(text).value(); }
 
 // The words of what was appended, with a space between them and without the two that are always the same.
 std::string words(const std::string& bytes, const std::string& sha = check_sha()) {
@@ -194,10 +193,6 @@ Read read(const std::string& bytes, const core::Rule& asked, std::uint64_t cost)
   result.charged =
       read_check(parsed.value, std::array{Ask{&asked, "k", Cost{cost}}}, std::span(&result.decision, 1));
   return result;
-}
-
-std::string bulk(std::string_view text) {
-  return "$" + std::to_string(text.size()) + "\r\n" + std::string(text) + "\r\n";
 }
 
 // At 1732147200.5 s.

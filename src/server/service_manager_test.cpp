@@ -50,21 +50,19 @@ class Manager {
   std::string name_;
 };
 
-using Lines = std::vector<std::string>;
-
 TEST(ServiceManager, hears_that_the_program_is_ready_reloads_and_ends) {
   Manager manager;
   boost::asio::io_context loop;
   ServiceManager told(loop, {&loop});
-  EXPECT_EQ(manager.heard(), Lines{});
+  EXPECT_EQ(manager.heard(), std::vector<std::string>{});
   told.ready();
-  EXPECT_EQ(manager.heard(), Lines{"READY=1"});
+  EXPECT_EQ(manager.heard(), std::vector<std::string>{"READY=1"});
   told.reloading();
-  const Lines reload = manager.heard();
+  const std::vector<std::string> reload = manager.heard();
   ASSERT_EQ(reload.size(), 1U);
   EXPECT_TRUE(reload[0].starts_with("RELOADING=1\nMONOTONIC_USEC=")) << reload[0];
   told.stopping();
-  EXPECT_EQ(manager.heard(), Lines{"STOPPING=1"});
+  EXPECT_EQ(manager.heard(), std::vector<std::string>{"STOPPING=1"});
 }
 
 TEST(ServiceManager, is_not_spoken_to_by_programs_that_this_one_starts) {
@@ -137,7 +135,7 @@ TEST(ServiceManager, is_left_alone_when_its_socket_has_no_name_that_can_be_one) 
     ServiceManager told(loop, {&loop});
     told.ready();
     told.stopping();
-    EXPECT_EQ(manager.heard(), Lines{}) << name;
+    EXPECT_EQ(manager.heard(), std::vector<std::string>{}) << name;
   }
 }
 

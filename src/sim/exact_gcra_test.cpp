@@ -6,11 +6,12 @@
 
 #include "core/chance_test.hpp"
 #include "core/gcra.hpp"
+#include "logs/zone.hpp"
 
 namespace weir::inline v0_1::sim {
 namespace {
 
-constexpr std::int64_t kSecond = 1'000'000'000;
+using logs::kSecond;
 
 core::gcra::Step served(const Quota& quota, const core::gcra::State& state, std::int64_t ns,
                         std::uint64_t cost) {

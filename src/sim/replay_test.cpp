@@ -5,11 +5,12 @@
 #include <deque>
 
 #include "core/chance_test.hpp"
+#include "logs/zone.hpp"
 
 namespace weir::inline v0_1::sim {
 namespace {
 
-constexpr std::int64_t kSecond = 1'000'000'000;
+using logs::kSecond;
 constexpr std::int64_t kMs = 1'000'000;
 
 TEST(Reorder, sorts_within_its_window_and_clamps_beyond) {

@@ -2,10 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include "logs/zone.hpp"
+
 namespace weir::inline v0_1::sim {
 namespace {
 
-constexpr std::int64_t kSecond = 1'000'000'000;
+using logs::kSecond;
 
 TEST(Resolution, is_the_coarsest_that_every_stamp_is_a_multiple_of) {
   Resolution resolution;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/digits.hpp"
 #include "logs/parser.hpp"
 #include "sim/words.hpp"
 
@@ -16,8 +17,6 @@ using std::chrono::nanoseconds;
 constexpr std::uint64_t kEnough = 20;  // requests from which a kind of log can be told
 constexpr std::uint32_t kSample = 1000;
 
-bool digit(char c) { return c >= '0' && c <= '9'; }
-
 bool like_month(std::string_view name) {
   constexpr std::array<std::string_view, 12> kMonths{"Jan", "Feb", "Mar", "Apr", "May", "Jun",
                                                      "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
@@ -28,7 +27,7 @@ bool like_month(std::string_view name) {
 bool like_time(std::string_view name) {
   std::string shape;
   for (const char c : name.substr(0, 24)) {
-    const char kind = digit(c) ? '9' : (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ? 'a' : c;
+    const char kind = core::is_digit(c) ? '9' : (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ? 'a' : c;
     shape += kind;
   }
   if (!shape.empty() && (shape[0] == '[' || shape[0] == '<')) shape.erase(0, 1);

@@ -12,11 +12,6 @@ namespace {
 // As many keys as a first-level cache keeps until they are decided.
 constexpr std::size_t kAhead = 64;
 
-void refuse(Request& request, std::string why) {
-  request.fault = Fault::unsuitable;
-  request.why = std::move(why);
-}
-
 // Why the table does not decide such checks.
 std::string why_not(std::span<const Check> checks) {
   if (auto sentence = malformed(checks)) return *std::move(sentence);

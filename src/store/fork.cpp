@@ -14,9 +14,9 @@ namespace {
 // A child that has threads of its own cannot tell whose a lock is, but by how long it is held.
 constexpr int kMostSleeps = 200'000;  // 10 s and more
 
-std::atomic<std::uint32_t> number{0};
+std::atomic<std::uint32_t> forks_so_far{0};
 [[maybe_unused]] const int kRegistered =
-    pthread_atfork(nullptr, nullptr, [] { number.fetch_add(1, std::memory_order_relaxed); });
+    pthread_atfork(nullptr, nullptr, [] { forks_so_far.fetch_add(1, std::memory_order_relaxed); });
 
 // Each is a folder there. Nothing is known of other systems.
 bool is_alone() {
@@ -26,7 +26,7 @@ bool is_alone() {
 
 }  // namespace
 
-std::uint32_t forks() noexcept { return number.load(std::memory_order_relaxed); }
+std::uint32_t forks() noexcept { return forks_so_far.load(std::memory_order_relaxed); }
 
 void expect_a_holder(int sleeps) noexcept {
   if (forks() == 0 || (!is_alone() && sleeps < kMostSleeps)) return;

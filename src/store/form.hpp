@@ -10,6 +10,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "core/rule.hpp"
 #include "core/severity.hpp"
@@ -17,6 +18,12 @@
 #include "store/store.hpp"
 
 namespace weir::inline v0_1::store {
+
+// Of a request that the store cannot decide.
+inline void refuse(Request& request, std::string why) {
+  request.fault = Fault::unsuitable;
+  request.why = std::move(why);
+}
 
 // Whether a check is inside none, or inside an earlier shadow check.
 inline bool is_inside_well(std::span<const Check> checks, std::size_t which) {

@@ -13,7 +13,7 @@
 
 namespace weir::inline v0_1::store {
 
-using core::sliding_window_log::Entry;
+using LogEntry = core::sliding_window_log::Entry;
 using core::sliding_window_log::State;
 
 // What is guarded, and the rings that belong to it, is touched only by the lock's holder, to whom the lock's
@@ -80,7 +80,7 @@ class LogTable::Pair {
 LogTable::LogTable(const Quota& quota, std::size_t bytes, WhenFull when_full, core::HashKey seed)
     : quota_(quota), seed_(seed), when_full_(when_full) {
   const auto limit = static_cast<std::size_t>(quota.rate().count);
-  const std::size_t bucket_bytes = sizeof(Bucket) + kSlots * limit * sizeof(Entry);
+  const std::size_t bucket_bytes = sizeof(Bucket) + kSlots * limit * sizeof(LogEntry);
   buckets_ = bytes / bucket_bytes;
   if (buckets_ < 2) {
     throw std::invalid_argument("memory: " + std::to_string(bytes) +
@@ -89,7 +89,7 @@ LogTable::LogTable(const Quota& quota, std::size_t bytes, WhenFull when_full, co
   }
   mapping_bytes_ = buckets_ * bucket_bytes;
   mapping_ = reserve_memory(mapping_bytes_);
-  rings_ = reinterpret_cast<Entry*>(mapping_ + buckets_ * sizeof(Bucket));
+  rings_ = reinterpret_cast<LogEntry*>(mapping_ + buckets_ * sizeof(Bucket));
 }
 
 LogTable::~LogTable() { munmap(mapping_, mapping_bytes_); }
@@ -98,7 +98,7 @@ LogTable::Bucket& LogTable::bucket_at(std::uint64_t index) const {
   return reinterpret_cast<Bucket*>(mapping_)[index];
 }
 
-std::span<Entry> LogTable::ring(std::uint64_t bucket, std::size_t slot) const {
+std::span<LogEntry> LogTable::ring(std::uint64_t bucket, std::size_t slot) const {
   const auto limit = static_cast<std::size_t>(quota_.rate().count);
   return {rings_ + (bucket * kSlots + slot) * limit, limit};
 }
@@ -128,7 +128,7 @@ Decision LogTable::check(const Place& place, Cost cost, nanoseconds now) {
     forgotten = std::max(forgotten, bucket.forgotten);
   }
   State log;
-  std::array<Entry, 1> entry;
+  std::array<LogEntry, 1> entry;
   const Decision decision = core::sliding_window_log::decide(
       quota_, log, entry, std::max(now, nanoseconds{static_cast<std::int64_t>(forgotten)}), cost);
   if (log.count == 0) return decision;

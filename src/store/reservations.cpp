@@ -16,11 +16,6 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-void refuse(Request& request, std::string why) {
-  request.fault = Fault::unsuitable;
-  request.why = std::move(why);
-}
-
 // Of a key; what its lines are found by.
 std::uint64_t line_key(std::uint64_t hash) { return Segments::hash_of(Segments::place_of(hash)); }
 

@@ -147,6 +147,14 @@ class Server:
             fields = stat.read().rsplit(")", 1)[1].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
+    def drains(self):
+        """Whether nobody listens any more."""
+        try:
+            socket.create_connection(("127.0.0.1", self.port), PATIENCE).close()
+        except ConnectionError:
+            return True
+        return False
+
     def signal(self, number):
         os.kill(self.pid, number)
 

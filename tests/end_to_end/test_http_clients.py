@@ -220,7 +220,10 @@ class Libraries(Clients):
                 return await asyncio.gather(*[client.post(self.url, json=self.question) for _ in range(100)])
         answers = asyncio.run(many())
         self.assertEqual(sorted(each.status_code for each in answers), [200] * ALLOWED + [429] * (100 - ALLOWED))
-        self.assertEqual(sorted(each.json()["remaining"] for each in answers if each.status_code == 200), list(range(ALLOWED)))
+        # Two threads decide, each as of when it read its clock. After one that read later there is a little less than a
+        # whole unit, which is told as one less.
+        left = sorted(each.json()["remaining"] for each in answers if each.status_code == 200)
+        self.assertTrue(all(whole - 1 <= one <= whole for whole, one in enumerate(left)), left)
         self.connected(1, 4)
 
     @unittest.skipUnless(shutil.which("node"), "no node")

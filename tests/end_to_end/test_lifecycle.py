@@ -118,7 +118,7 @@ class TestTerminating(WithFolder):
             deaf.fill(encode("ECHO", b"x" * 100_000))
             start = time.monotonic()
             server.signal(signal.SIGTERM)
-            time.sleep(0.2)
+            until(server.drains, "the first has come")
             server.signal(signal.SIGTERM)
             server.wait()
             self.assertLess(time.monotonic() - start, 3)

@@ -277,7 +277,7 @@ class TestSignals(WithFolder):
             deaf.fill(encode("ECHO", b"x" * 100_000))
             start = time.monotonic()
             server.signal(signal.SIGINT)
-            time.sleep(0.2)
+            until(server.drains, "the first has come")
             server.signal(signal.SIGINT)
             self.assertEqual(server.wait(), 0)
             self.assertLess(time.monotonic() - start, 3)
@@ -291,7 +291,7 @@ class TestSignals(WithFolder):
                 self.assertEqual(deaf.ask("PING"), "PONG")
             deaf.fill(encode("ECHO", b"x" * 100_000))
             server.signal(signal.SIGTERM)
-            time.sleep(0.1)
+            until(server.drains, "it has come")
             for _ in range(5):
                 server.signal(signal.SIGHUP)
                 time.sleep(0.02)
