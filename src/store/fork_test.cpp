@@ -9,7 +9,6 @@
 
 #include "store/bucket.hpp"
 #include "store/spin.hpp"
-#include "store/thread_annotations.hpp"
 
 namespace weir::inline v0_1::store {
 namespace {
