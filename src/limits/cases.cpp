@@ -26,7 +26,7 @@ constexpr std::uint64_t kMostTimes = 1'000'000;
 constexpr std::uint64_t kMostUnits = std::numeric_limits<std::int64_t>::max();
 
 // A tests file has none of a limits file's rules; docs/limits.md numbers only those.
-constexpr int kRule = 0;
+constexpr FileRule kRule = FileRule::none;
 
 Read<std::uint64_t> read_count(std::string_view text) { return read_integer(text, 0, kMostTimes); }
 Read<std::uint64_t> read_times(std::string_view text) { return read_integer(text, 1, kMostTimes); }

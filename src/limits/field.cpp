@@ -16,16 +16,16 @@ bool is_kind(Context& context, const Field& field, Node::Kind kind, std::string_
     case Node::Kind::refused:
       break;
     case Node::Kind::nothing:
-      context.error_at_key(4, field, "has no value; write " + std::string(wanted));
+      context.error_at_key(FileRule::form, field, "has no value; write " + std::string(wanted));
       break;
     case Node::Kind::text:
-      context.error(4, field, quoted(field.text()) + " is not " + std::string(wanted));
+      context.error(FileRule::form, field, quoted(field.text()) + " is not " + std::string(wanted));
       break;
     case Node::Kind::list:
-      context.error(4, field, "a list is not " + std::string(wanted));
+      context.error(FileRule::form, field, "a list is not " + std::string(wanted));
       break;
     case Node::Kind::map:
-      context.error(4, field, "a map is not " + std::string(wanted));
+      context.error(FileRule::form, field, "a map is not " + std::string(wanted));
       break;
   }
   return false;
@@ -76,7 +76,7 @@ Map::Map(Context& context, const Field& field, const std::vector<std::string>& k
     if (std::find(known.begin(), known.end(), member.key) != known.end()) continue;
     has_unknown_ = true;
     if (context.findings.full()) break;
-    context.error_at_key(4, member_of(field, member), "unknown" + meant(member.key, known));
+    context.error_at_key(FileRule::form, member_of(field, member), "unknown" + meant(member.key, known));
   }
 }
 
@@ -89,17 +89,17 @@ Field Map::operator[](std::string_view key) const {
 
 bool judge_attribute(Context& context, const Field& field, Place place, const std::string& name) {
   if (std::string wrong = wrong_attribute(name); !wrong.empty()) {
-    context.findings.error(11, place, field.path, std::move(wrong));
+    context.findings.error(FileRule::names, place, field.path, std::move(wrong));
     return false;
   }
   const KnownNames& known = context.attributes;
   if (known.all().empty() || known.find(name) != kNone) return true;
-  context.findings.error(31, place, field.path,
+  context.findings.error(FileRule::attributes, place, field.path,
                          quoted(name) + " is not one of `attributes`" + meant(name, known.all()));
   return false;
 }
 
-Index find_name(Context& context, const Field& field, const KnownNames& names, int rule,
+Index find_name(Context& context, const Field& field, const KnownNames& names, FileRule rule,
                 std::string_view what) {
   if (!is_text(context, field)) return kNone;
   const Index found = names.find(field.text());

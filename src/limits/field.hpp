@@ -53,10 +53,10 @@ struct Context {
   KnownNames attributes{};     // where the file names them all
   bool classes_wrong = false;  // and told: what names one is not judged
 
-  void error(int rule, const Field& field, std::string text) {
+  void error(FileRule rule, const Field& field, std::string text) {
     findings.error(rule, field.place(), field.path, std::move(text));
   }
-  void error_at_key(int rule, const Field& field, std::string text) {
+  void error_at_key(FileRule rule, const Field& field, std::string text) {
     findings.error(rule, field.key, field.path, std::move(text));
   }
 };
@@ -88,13 +88,13 @@ class Map {
 bool judge_attribute(Context& context, const Field& field, Place place, const std::string& name);
 
 // The name in a text, as an index; kNone and told when it is not one of `names`. `what`: "limit".
-Index find_name(Context& context, const Field& field, const KnownNames& names, int rule,
+Index find_name(Context& context, const Field& field, const KnownNames& names, FileRule rule,
                 std::string_view what);
 
 // What a text means by one of the functions of limits/scalars.hpp; told by `rule` when it means nothing, and
 // `value` is then as it was. False then too.
 template <class Value, class Reader>
-bool read_text(Context& context, const Field& field, int rule, Value& value, Reader reader) {
+bool read_text(Context& context, const Field& field, FileRule rule, Value& value, Reader reader) {
   if (!is_text(context, field)) return false;
   auto read = reader(field.text());
   if (read) {

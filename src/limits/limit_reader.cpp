@@ -24,25 +24,26 @@ void read_by(Context& context, const Field& by, NamedLimit& limit) {
     if (!judge_attribute(context, item, item.place(), name)) continue;
     if (std::any_of(limit.by.begin(), limit.by.end(),
                     [&](const By& each) { return each.attribute == name; })) {
-      context.error(11, item, quoted(name) + " a second time");
+      context.error(FileRule::names, item, quoted(name) + " a second time");
     } else {
       limit.by.push_back({name, name == "ip" ? kClients : core::Prefixes{}});
     }
   }
   if (limit.by.size() > kMostBy)
-    context.error(26, by,
+    context.error(FileRule::bounds, by,
                   std::to_string(limit.by.size()) + " attributes; at most " + std::to_string(kMostBy));
 }
 
 void read_group_ip(Context& context, const Field& field, NamedLimit& limit) {
   if (!is_map(context, field)) return;
-  if (limit.by.empty()) context.error_at_key(11, field, "the limit has no by, so there is nothing to group");
+  if (limit.by.empty())
+    context.error_at_key(FileRule::names, field, "the limit has no by, so there is nothing to group");
   const Map map(context, field, keys::kGroupIp);
   core::Prefixes group = kClients;
   const auto bits = [&](const char* key, std::uint64_t most, int& value) {
     const Field field_of = map[key];
     std::uint64_t read = 0;
-    if (field_of && read_text(context, field_of, 4, read,
+    if (field_of && read_text(context, field_of, FileRule::form, read,
                               [most](std::string_view text) { return read_integer(text, 1, most); }))
       value = static_cast<int>(read);
   };
@@ -58,11 +59,12 @@ void read_shadow(Context& context, const Field& shadow, NamedLimit& limit) {
   const std::string_view text = shadow.text();
   if (text == "true") {
     limit.shadow_until = kNever;
-    context.findings.warn(25, shadow.place(), shadow.path, "has no end; write until 2026-12-01");
+    context.findings.warn(FileRule::shadow_end, shadow.place(), shadow.path,
+                          "has no end; write until 2026-12-01");
   } else if (text.starts_with(kUntil)) {
     read_end(context, shadow, text.substr(kUntil.size()), limit.shadow_until);
   } else if (text != "false") {
-    context.error(4, shadow, quoted(text) + " is none of: until DATE, true, false");
+    context.error(FileRule::form, shadow, quoted(text) + " is none of: until DATE, true, false");
   }
 }
 
@@ -76,14 +78,14 @@ void read_store_error(Context& context, const Field& field, StoreError& read) {
   } else if (text.starts_with("local ")) {
     auto share = read_share(text.substr(kLocal.size() + 1));
     if (!share) {
-      context.error(4, field, std::move(share.error()));
+      context.error(FileRule::form, field, std::move(share.error()));
     } else if (share->millionths == 0) {
-      context.error(4, field, "'local 0%' hands out nothing; write deny");
+      context.error(FileRule::form, field, "'local 0%' hands out nothing; write deny");
     } else {
       read.share = *share;
     }
   } else if (text != kLocal) {
-    context.error(4, field, quoted(text) + " is none of: local, local N%, allow, deny");
+    context.error(FileRule::form, field, quoted(text) + " is none of: local, local N%, allow, deny");
   }
 }
 
@@ -94,20 +96,20 @@ void read_hold(Context& context, const Field& field, Hold& hold) {
   hold.estimate = 1;
   if (const Field estimate = map["estimate"]) {
     hold.says_estimate = true;
-    read_text(context, estimate, 4, hold.estimate,
+    read_text(context, estimate, FileRule::form, hold.estimate,
               [](std::string_view text) { return read_integer(text, 1, kMostUnits); });
   }
   if (const Field ttl = map["ttl"]) {
     hold.ttl_place = ttl.place();
-    if (read_text(context, ttl, 4, hold.ttl, read_time_span) && hold.ttl.count() == 0)
-      context.error(4, ttl, "'" + ttl.text() + "' leaves no time to settle in");
+    if (read_text(context, ttl, FileRule::form, hold.ttl, read_time_span) && hold.ttl.count() == 0)
+      context.error(FileRule::form, ttl, "'" + ttl.text() + "' leaves no time to settle in");
   } else {
-    context.error_at_key(4, field, "missing ttl: how long a hold may be open");
+    context.error_at_key(FileRule::form, field, "missing ttl: how long a hold may be open");
   }
   if (const Field at_most = map["at_most"]) {
     hold.at_most_place = at_most.place();
-    if (read_text(context, at_most, 4, hold.at_most, read_share) && hold.at_most.millionths == 0)
-      context.error(4, at_most, "'0%' allows no hold");
+    if (read_text(context, at_most, FileRule::form, hold.at_most, read_share) && hold.at_most.millionths == 0)
+      context.error(FileRule::form, at_most, "'0%' allows no hold");
   }
 }
 
@@ -116,14 +118,14 @@ void read_lease(Context& context, const Field& field, Lease& lease) {
   const Map map(context, field, keys::kLease);
   lease.place = field.key;
   if (const Field units = map["units"]) {
-    read_text(context, units, 4, lease.units,
+    read_text(context, units, FileRule::form, lease.units,
               [](std::string_view text) { return read_integer(text, 2, kMostUnits); });
   } else {
-    context.error_at_key(4, field, "missing units: how many a server takes at a time");
+    context.error_at_key(FileRule::form, field, "missing units: how many a server takes at a time");
   }
   if (const Field time = map["for"]) {
-    if (read_text(context, time, 4, lease.time, read_time_span) && lease.time.count() == 0)
-      context.error(4, time, "'" + time.text() + "' leaves no time to spend it in");
+    if (read_text(context, time, FileRule::form, lease.time, read_time_span) && lease.time.count() == 0)
+      context.error(FileRule::form, time, "'" + time.text() + "' leaves no time to spend it in");
   }
 }
 
@@ -140,7 +142,7 @@ Override read_override(Context& context, const Field& field, const NamedLimit& l
   if (const Field reason = map["reason"]; reason && is_text(context, reason)) read.reason = reason.text();
   if (const Field rate = map["rate"]) {
     if (limit.windows.empty() && windows_right) {
-      context.error_at_key(17, rate, "the limit has no rate");
+      context.error_at_key(FileRule::override_window, rate, "the limit has no rate");
     } else {
       read.windows = read_changes(context, rate, windows_right ? limit.windows : std::vector<Window>{});
     }
@@ -160,7 +162,7 @@ void refuse_with_windows(Context& context, const Map& map, const NamedLimit& lim
   if (other == limit.windows.end()) return;
   const auto refuse = [&](const Field& field) {
     if (field)
-      context.error_at_key(27, field,
+      context.error_at_key(FileRule::of_gcra, field,
                            "only gcra can do this; " + quoted(core::to_text(other->rule)) + " counts by " +
                                core::name_of(other->rule.algorithm));
   };
@@ -181,7 +183,7 @@ void refuse_without_windows(Context& context, const Map& map) {
   constexpr std::array kOfRate = {"leave", "reserve", "guarantee", "cost", "hold", "max_wait", "lease"};
   if (map["rate"] || (!map["deny"] && !map["allow"])) return;  // of the second, more is told
   for (const char* key : kOfRate) {
-    if (const Field field = map[key]) context.error_at_key(6, field, "the limit has no rate");
+    if (const Field field = map[key]) context.error_at_key(FileRule::rate, field, "the limit has no rate");
   }
 }
 
@@ -194,19 +196,21 @@ NamedLimit read_limit(Context& context, const std::string& name, const Field& fi
   if (!is_map(context, field)) return limit;
   const Map map(context, field, keys::kLimit);
   if (const Field id = map["id"]; id && is_text(context, id)) {
-    if (std::string wrong = wrong_name(id.text()); !wrong.empty()) context.error(11, id, std::move(wrong));
+    if (std::string wrong = wrong_name(id.text()); !wrong.empty())
+      context.error(FileRule::names, id, std::move(wrong));
     limit.id = id.text();
   }
   if (const Field by = map["by"]) read_by(context, by, limit);
   if (const Field group = map["group_ip"]) read_group_ip(context, group, limit);
   limit.show = !limit.by.empty();
-  if (const Field show = map["show"]) read_text(context, show, 4, limit.show, read_switch);
-  if (const Field required = map["required"]) read_text(context, required, 4, limit.required, read_switch);
+  if (const Field show = map["show"]) read_text(context, show, FileRule::form, limit.show, read_switch);
+  if (const Field required = map["required"])
+    read_text(context, required, FileRule::form, limit.required, read_switch);
   bool windows_right = true;
   const Field rate = map["rate"];
   if (rate) windows_right = read_windows(context, rate, limit.windows);
   if (const Field within = map["within"]) {
-    limit.within = find_name(context, within, context.limits, 15, "limit");
+    limit.within = find_name(context, within, context.limits, FileRule::within, "limit");
     limit.within_place = within.place();
   }
   if (const Field deny = map["deny"]) limit.deny = read_when(context, deny);
@@ -220,10 +224,10 @@ NamedLimit read_limit(Context& context, const std::string& name, const Field& fi
   if (const Field full = map["when_full"]; full && is_text(context, full)) {
     limit.when_full = full.text() == "allow" ? WhenFull::allow : WhenFull::deny;
     if (full.text() != "allow" && full.text() != "deny")
-      context.error(4, full, quoted(full.text()) + " is none of: deny, allow");
+      context.error(FileRule::form, full, quoted(full.text()) + " is none of: deny, allow");
   }
   if (const Field wait = map["max_wait"]) {
-    read_text(context, wait, 4, limit.max_wait, read_time_span);
+    read_text(context, wait, FileRule::form, limit.max_wait, read_time_span);
     limit.max_wait_place = wait.place();
   }
   if (const Field hold = map["hold"]) read_hold(context, hold, limit.hold);
@@ -233,7 +237,7 @@ NamedLimit read_limit(Context& context, const std::string& name, const Field& fi
       limit.overrides.push_back(read_override(context, item, limit, windows_right));
   }
   if (!rate && !map["deny"] && !map["allow"] && !map.has_unknown())
-    context.error_at_key(6, field, "has neither a rate nor deny or allow");
+    context.error_at_key(FileRule::rate, field, "has neither a rate nor deny or allow");
   refuse_with_windows(context, map, limit);
   refuse_without_windows(context, map);
   return limit;

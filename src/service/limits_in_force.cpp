@@ -50,7 +50,7 @@ LimitsInForce::Compiled LimitsInForce::compile() const {
                                       const char* text) {
     if (options_.shared || place.line == 0) return;
     compiled.warnings.push_back(to_text(limits::Finding{.severity = limits::Severity::warning,
-                                                        .rule = 24,
+                                                        .rule = limits::FileRule::needs_store,
                                                         .file = reading.file->name,
                                                         .place = place,
                                                         .path = "limits." + limit.name + "." + key,
