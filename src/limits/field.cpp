@@ -33,7 +33,7 @@ bool is_kind(Context& context, const Field& field, Node::Kind kind, std::string_
 
 Field member_of(const Field& map, const Member& member) {
   const std::string key = core::printable(std::string_view(member.key).substr(0, kMostKey));
-  return {&member.value, map.path.empty() ? key : map.path + "." + key, member.place};
+  return {&member.value, map.path.empty() ? key : map.path + "." + key, member.place, FileRule::form};
 }
 
 }  // namespace
@@ -52,7 +52,8 @@ std::vector<Field> items_of(const Field& list) {
   std::vector<Field> items;
   items.reserve(list.node->members.size());
   for (const Member& member : list.node->members)
-    items.push_back({&member.value, list.path + "[" + std::to_string(items.size()) + "]", member.place});
+    items.push_back(
+        {&member.value, list.path + "[" + std::to_string(items.size()) + "]", member.place, list.rule});
   return items;
 }
 
@@ -71,18 +72,22 @@ std::vector<Field> texts_of(Context& context, const Field& field) {
   return items;
 }
 
-Map::Map(Context& context, const Field& field, const std::vector<std::string>& known) : field_(field) {
+Map::Map(Context& context, const Field& field, Keys known) : field_(field), known_(known) {
   for (const Member& member : field.node->members) {
-    if (std::find(known.begin(), known.end(), member.key) != known.end()) continue;
+    if (find_key(known, member.key) != nullptr) continue;
     has_unknown_ = true;
     if (context.findings.full()) break;
-    context.error_at_key(FileRule::form, member_of(field, member), "unknown" + meant(member.key, known));
+    context.error_at_key(FileRule::form, member_of(field, member),
+                         "unknown" + meant(member.key, names_of(known)));
   }
 }
 
 Field Map::operator[](std::string_view key) const {
   for (const Member& member : field_.node->members) {
-    if (member.key == key) return member_of(field_, member);
+    if (member.key != key) continue;
+    Field field = member_of(field_, member);
+    if (const Key* const known = find_key(known_, key)) field.rule = known->rule;
+    return field;
   }
   return {};
 }
@@ -99,13 +104,12 @@ bool judge_attribute(Context& context, const Field& field, Place place, const st
   return false;
 }
 
-Index find_name(Context& context, const Field& field, const KnownNames& names, FileRule rule,
-                std::string_view what) {
+Index find_name(Context& context, const Field& field, const KnownNames& names, std::string_view what) {
   if (!is_text(context, field)) return kNone;
   const Index found = names.find(field.text());
   if (found == kNone)
     context.error(
-        rule, field,
+        field.rule, field,
         "no " + std::string(what) + " is called " + quoted(field.text()) + meant(field.text(), names.all()));
   return found;
 }

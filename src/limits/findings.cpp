@@ -93,9 +93,9 @@ std::string quoted(std::string_view text) {
   return "'" + core::printable(text.substr(0, end)) + (end < text.size() ? "..." : "") + "'";
 }
 
-std::string joined(const std::vector<std::string>& words) {
+std::string joined(const std::vector<std::string>& words, std::string_view between) {
   std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+  for (const std::string& word : words) text.append(text.empty() ? "" : between).append(word);
   return text;
 }
 

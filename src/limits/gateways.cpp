@@ -172,8 +172,8 @@ Gateway read_gateway(Context& context, const std::string& name, const Field& fie
   if (const Field token = map["token"]) read_token(context, token, read);
   std::uint64_t status = 0;
   if (const Field deny = map["deny_status"];
-      deny && read_text(context, deny, FileRule::form, status,
-                        [](std::string_view text) { return read_integer(text, 400, 599); }))
+      deny &&
+      read_text(context, deny, status, [](std::string_view text) { return read_integer(text, 400, 599); }))
     read.deny_status = static_cast<int>(status);
   read_word(context, map["on_missing"], "skip", "deny", read.deny_missing);
   read_word(context, map["odd_paths"], "deny", "keep", read.keep_odd_paths);

@@ -152,7 +152,7 @@ Leave read_leave(Context& context, const Field& leave) {
   for (const Member& member : leave.node->members) {
     const Index index = context.classes.find(member.key);
     const Field field{&member.value, leave.path + "." + core::printable(member.key.substr(0, 64)),
-                      member.place};
+                      member.place, leave.rule};
     if (index == kNone) {
       context.error_at_key(FileRule::classes, field,
                            "no class is called " + quoted(member.key) + meant(member.key, classes));
@@ -167,7 +167,7 @@ Leave read_leave(Context& context, const Field& leave) {
   for (std::size_t i = 1; i < classes.size(); ++i) {
     read.shares[i] = read.shares[i - 1];
     Share share;
-    if (!given[i] || !read_text(context, given[i], FileRule::classes, share, read_share)) continue;
+    if (!given[i] || !read_text(context, given[i], share, read_share)) continue;
     if (share.millionths == Share::kWhole) {
       context.error(FileRule::classes, given[i],
                     "'100%' would let the class pass nothing; below 100% is allowed");
@@ -184,7 +184,7 @@ Leave read_leave(Context& context, const Field& leave) {
 
 Reserve read_reserve(Context& context, const Field& reserve) {
   Reserve read;
-  if (!read_text(context, reserve, FileRule::classes, read.share, read_share)) return read;
+  if (!read_text(context, reserve, read.share, read_share)) return read;
   if (read.share.millionths == Share::kWhole)
     context.error(FileRule::classes, reserve,
                   "'100%' would leave nothing to requests outside a guarantee; below 100% is allowed");
@@ -222,7 +222,7 @@ CostRule read_cost(Context& context, const Field& cost) {
   }
   if (cost.node->kind != Node::Kind::list) {
     CostCase only{{}, 1, cost.place()};
-    if (!read_text(context, cost, FileRule::form, only.cost, integer)) return read;
+    if (!read_text(context, cost, only.cost, integer)) return read;
     read.cases.push_back(only);
     read.place = cost.place();
     return read;
@@ -245,7 +245,7 @@ CostRule read_cost(Context& context, const Field& cost) {
       rest = &item;
     }
     if (const Field units = map["cost"]) {
-      read_text(context, units, FileRule::form, one.cost, integer);
+      read_text(context, units, one.cost, integer);
       one.place = units.place();
     } else {
       context.error(FileRule::form, item, "missing cost");

@@ -18,7 +18,7 @@
 #include "limits/guarantees.hpp"
 #include "limits/judge.hpp"
 #include "limits/keys.hpp"
-#include "limits/limit_reader.hpp"
+#include "limits/limit_keys.hpp"
 #include "limits/lists.hpp"
 #include "limits/scalars.hpp"
 
@@ -89,8 +89,7 @@ void read_classes(Context& context, const Field& classes) {
 
 Index find_class(Context& context, const Field& field) {
   if (context.classes_wrong || !is_text(context, field)) return kNone;
-  if (!context.classes.all().empty())
-    return find_name(context, field, context.classes, FileRule::classes, "class");
+  if (!context.classes.all().empty()) return find_name(context, field, context.classes, "class");
   context.error(FileRule::classes, field, "the file has no classes");
   return kNone;
 }
@@ -141,7 +140,7 @@ Route read_route(Context& context, const Field& field) {
     return route;
   }
   for (const Field& name : texts_of(context, limits)) {
-    const Index index = find_name(context, name, context.limits, FileRule::route_limits, "limit");
+    const Index index = find_name(context, name, context.limits, "limit");
     if (index == kNone) continue;
     if (std::find(route.limits.begin(), route.limits.end(), index) != route.limits.end()) {
       context.error(FileRule::route_limits, name, quoted(name.text()) + " a second time");
@@ -180,9 +179,9 @@ void read_answers(Context& context, const Field& field) {
   const Map map(context, field, keys::kAnswers);
   Answers& answers = context.file.answers;
   std::uint64_t status = 0;
-  if (const Field code = map["status"];
-      code && read_text(context, code, FileRule::form, status,
-                        [](std::string_view text) { return read_integer(text, 400, 599); }))
+  if (const Field code = map["status"]; code && read_text(context, code, status, [](std::string_view text) {
+                                          return read_integer(text, 400, 599);
+                                        }))
     answers.status = static_cast<int>(status);
   const Field headers = map["headers"];
   if (!headers) return;
