@@ -7,7 +7,7 @@ if(PROJECT_IS_TOP_LEVEL)
   target_compile_options(weir_flags INTERFACE -Wall -Wextra -Wshadow -Wconversion -Wnon-virtual-dtor)
   # GCC 12 takes std::string's operator+ for overlapping copies when it inlines enough (its bug 105651).
   target_compile_options(weir_flags INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
-  # What a lock guards is touched only under it (src/store/thread_annotations.hpp).
+  # What a lock guards is touched only under it (include/weir/lock.hpp).
   target_compile_options(weir_flags INTERFACE $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety>)
 endif()
 # For developers of weir only: a warning of a compiler that we have not met must not keep a user from building.

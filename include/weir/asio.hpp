@@ -20,14 +20,15 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/query.hpp>
 #include <exception>
+#include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
 #include <type_traits>
 #include <utility>
 
+#include "weir/lock.hpp"
 #include "weir/redis.hpp"
 
 namespace weir::inline v0_1::detail {
@@ -44,27 +45,26 @@ class PendingCheck {
 class PendingChecks {
  public:
   void add(std::shared_ptr<PendingCheck> check) {
-    const std::scoped_lock lock(mutex_);
+    const Held lock(mutex_);
     pending_.insert(std::move(check));
   }
   // Calls `pass` with the loop alive until it returns, unless the check was abandoned.
-  template <class Pass>
-  void remove(const std::shared_ptr<PendingCheck>& check, const Pass& pass) {
-    const std::scoped_lock lock(mutex_);
+  void remove(const std::shared_ptr<PendingCheck>& check, const std::function<void()>& pass) {
+    const Held lock(mutex_);
     if (pending_.erase(check) != 0) pass();
   }
   void abandon_all() {
     std::set<std::shared_ptr<PendingCheck>> abandoned;
     {
-      const std::scoped_lock lock(mutex_);
+      const Held lock(mutex_);
       abandoned.swap(pending_);
     }
     for (const auto& check : abandoned) check->abandon();
   }
 
  private:
-  std::mutex mutex_;
-  std::set<std::shared_ptr<PendingCheck>> pending_;
+  Mutex mutex_;
+  std::set<std::shared_ptr<PendingCheck>> pending_ WEIR_GUARDED_BY(mutex_);
 };
 
 // Told by an event loop that it goes, while its executors may still be used.

@@ -25,11 +25,11 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <memory>
-#include <mutex>
 #include <type_traits>
 #include <utility>
 
 #include "weir/clock.hpp"
+#include "weir/lock.hpp"
 #include "weir/reservation.hpp"
 
 namespace weir::inline v0_1 {
@@ -42,24 +42,24 @@ class WakeUp : public std::enable_shared_from_this<WakeUp> {
   WakeUp(boost::asio::steady_timer& timer, const Executor& executor)
       : timer_(timer), alarm_([this, executor] {
           boost::asio::post(executor, [waits = weak_from_this()] {
-            if (const auto wake_up = waits.lock()) wake_up->change(wake_up->rung_);
+            if (const auto wake_up = waits.lock()) wake_up->change(&WakeUp::rung_);
           });
         }) {}
   bool set_by(const Reservation& reservation) { return reservation.set(alarm_); }
-  void begun() { change(begun_); }
+  void begun() { change(&WakeUp::begun_); }
 
  private:
   // It may ring before the timer waits, and the timer be set by another thread than the executor's.
-  void change(bool& which) {
-    const std::scoped_lock lock(mutex_);
-    which = true;
+  void change(bool WakeUp::* which) {
+    const Held lock(mutex_);
+    this->*which = true;
     if (begun_ && rung_) timer_.cancel();
   }
 
   boost::asio::steady_timer& timer_;
-  std::mutex mutex_;
-  bool begun_ = false;
-  bool rung_ = false;
+  Mutex mutex_;
+  bool begun_ WEIR_GUARDED_BY(mutex_) = false;
+  bool rung_ WEIR_GUARDED_BY(mutex_) = false;
   Alarm alarm_;
 };
 

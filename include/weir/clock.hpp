@@ -15,9 +15,9 @@
 #include <chrono>
 #include <cstddef>
 #include <functional>
-#include <mutex>
 #include <optional>
 
+#include "weir/lock.hpp"
 #include "weir/version.hpp"
 #include "weir/waiters.hpp"
 
@@ -78,8 +78,8 @@ class WEIR_API ManualClock final : public Clock {
   void forget(Alarm& alarm) const noexcept;
 
   std::atomic<std::chrono::nanoseconds::rep> now_;
-  mutable std::mutex mutex_;
-  mutable Waiters alarms_;  // while the mutex is held, and they ring meanwhile
+  mutable detail::Mutex mutex_;
+  mutable Waiters alarms_ WEIR_GUARDED_BY(mutex_);  // they ring meanwhile
 };
 
 }  // namespace weir

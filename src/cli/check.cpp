@@ -1,8 +1,10 @@
 // weir check: asks a running server once.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <memory>
+#include <span>
 #include <stdexcept>
 
 #include "cli/commands.hpp"
@@ -44,17 +46,15 @@ int check(const CheckFlags& flags) {
   server.send({"GCRA", flags.key, std::to_string(quota->burst() - 1), std::to_string(quota->rate().count),
                decimal_seconds(quota->rate().period), "TOKENS", flags.cost});
   std::array<std::int64_t, 5> answer{};
-  bool understood = server.line() == "*5";
-  for (std::int64_t& number : answer) {
-    const std::string text = understood ? server.line() : "";
-    const auto value = text.size() > 1 && text[0] == ':'
-                           ? core::parse_integer(std::string_view(text).substr(1))
-                           : std::nullopt;
-    understood = understood && value.has_value();
-    number = value.value_or(0);
-  }
+  const std::span<const resp::Value> numbers = server.answer().value_or(resp::Value{}).items;
+  const bool understood = numbers.size() == answer.size() &&
+                          std::all_of(numbers.begin(), numbers.end(), [](const resp::Value& each) {
+                            return each.type == resp::Value::Type::integer;
+                          });
   if (!understood) throw std::runtime_error("unexpected answer: this is not a weir server");
 
+  std::transform(numbers.begin(), numbers.end(), answer.begin(),
+                 [](const resp::Value& each) { return each.integer; });
   const auto [limited, limit, remaining, retry_after_s, reset_after_s] = answer;
   const char* verdict = limited == 0 ? "allowed" : retry_after_s < 0 ? "never" : "denied";
   if (flags.json) {

@@ -38,7 +38,7 @@ struct Counts {
     for (const Finding& finding : findings) {
       errors += finding.severity == Severity::error ? 1 : 0;
       warnings += finding.severity == Severity::warning ? 1 : 0;
-      unreadable = unreadable || finding.rule == 0;
+      unreadable = unreadable || finding.rule == limits::FileRule::none;
     }
   }
 };
@@ -50,7 +50,7 @@ std::string counted(std::size_t count, const char* what) {
 nlohmann::ordered_json as_json(const Finding& finding) {
   constexpr const char* kSeverities[] = {"error", "warning", "note"};
   return {{"severity", kSeverities[static_cast<std::size_t>(finding.severity)]},
-          {"rule", finding.rule},
+          {"rule", number_of(finding.rule)},
           {"file", finding.file},
           {"line", finding.place.line},
           {"column", finding.place.column},

@@ -1,18 +1,17 @@
 #include "cli/server_connection.hpp"
 
 #include <algorithm>
+#include <array>
 #include <boost/asio/connect.hpp>
 #include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
-#include <boost/asio/read_until.hpp>
 #include <boost/asio/ssl/stream.hpp>
-#include <boost/asio/streambuf.hpp>
 #include <boost/asio/write.hpp>
-#include <istream>
 #include <optional>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include "core/duration.hpp"
@@ -126,6 +125,25 @@ struct ServerConnection::Impl {
     operation(socket);
   }
 
+  void read_more() {
+    std::array<char, 4096> bytes;
+    error_code error;
+    std::size_t size = 0;
+    on_stream([&](auto& stream) {
+      stream.async_read_some(asio::buffer(bytes), [&](const error_code& done, std::size_t got) {
+        error = done;
+        size = got;
+      });
+    });
+    wait();
+    // An alert such as "certificate required" comes here, since the client's side of TLS 1.3 is done before
+    // it.
+    const bool alert = error && error.category() == asio::error::get_ssl_category();
+    if (alert) fail(where + " ended TLS: " + error.message());
+    if (error) fail(where + " closed the connection");
+    input.append(bytes.data(), size);
+  }
+
   std::string where;
   std::string password;    // so that no message shows it
   std::string unverified;  // which check the server's certificate has failed
@@ -135,7 +153,9 @@ struct ServerConnection::Impl {
   Socket socket;
   std::optional<asio::ssl::context> tls_context;
   std::optional<asio::ssl::stream<Socket&>> tls;
-  asio::streambuf buffer{4096};
+  resp::ReplyParser replies;
+  std::string input;
+  std::size_t used = 0;  // of it: the last reply
 };
 
 ServerConnection::ServerConnection(const ServerAddress& address, std::chrono::nanoseconds patience)
@@ -160,7 +180,8 @@ ServerConnection::~ServerConnection() = default;
 void ServerConnection::authenticate(const std::string& user, const std::string& password) {
   impl_->password = password;
   send({"AUTH", user, password});
-  if (line() != "+OK") impl_->fail("unexpected answer to AUTH: " + impl_->where + " is not a weir server");
+  if (const auto said = answer(); !said || said->text != "OK")
+    impl_->fail("unexpected answer to AUTH: " + impl_->where + " is not a weir server");
 }
 
 void ServerConnection::send(std::initializer_list<std::string_view> words) {
@@ -177,25 +198,19 @@ void ServerConnection::send(std::initializer_list<std::string_view> words) {
   if (error) impl_->fail("cannot send to " + impl_->where + ": " + error.message());
 }
 
-std::string ServerConnection::line() {
-  error_code error;
-  impl_->on_stream([&](auto& stream) {
-    asio::async_read_until(stream, impl_->buffer, "\r\n",
-                           [&error](const error_code& done, std::size_t) { error = done; });
-  });
-  impl_->wait();
-  const std::string& where = impl_->where;
-  if (error == asio::error::not_found) impl_->fail(where + " does not answer like a weir server");
-  // An alert such as "certificate required" comes here, since the client's side of TLS 1.3 is done before it.
-  const bool alert = error && error.category() == asio::error::get_ssl_category();
-  if (alert) impl_->fail(where + " ended TLS: " + error.message());
-  if (error) impl_->fail(where + " closed the connection");
-  std::string text;
-  std::istream in(&impl_->buffer);
-  std::getline(in, text);
-  if (!text.empty() && text.back() == '\r') text.pop_back();
-  if (!text.empty() && text[0] == '-') impl_->fail(where + " answered: " + text.substr(1));
-  return text;
+std::optional<resp::Value> ServerConnection::answer() {
+  impl_->input.erase(0, std::exchange(impl_->used, 0));
+  for (;;) {
+    const resp::Parsed parsed = impl_->replies.parse(impl_->input);
+    if (parsed.status == resp::Parsed::Status::broken) return std::nullopt;
+    if (parsed.status == resp::Parsed::Status::value) {
+      if (parsed.value.type == resp::Value::Type::error)
+        impl_->fail(impl_->where + " answered: " + std::string(parsed.value.text));
+      impl_->used = parsed.used;
+      return parsed.value;
+    }
+    impl_->read_more();
+  }
 }
 
 }  // namespace weir::cli

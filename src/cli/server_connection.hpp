@@ -9,10 +9,12 @@
 #include <chrono>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "net/tls.hpp"
+#include "resp/value.hpp"
 
 namespace weir::inline v0_1::cli {
 
@@ -36,8 +38,9 @@ class ServerConnection {
   void authenticate(const std::string& user, const std::string& password);
   // A command.
   void send(std::initializer_list<std::string_view> words);
-  // A line of a reply, without its CRLF. Throws what the server said if it is an error.
-  std::string line();
+  // The next reply, until the one after it is asked for; none: no server of this kind answers so. Throws what
+  // the server said if it is an error.
+  std::optional<resp::Value> answer();
 
  private:
   struct Impl;

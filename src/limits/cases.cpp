@@ -1,6 +1,7 @@
 #include "limits/cases.hpp"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 
 #include "core/duration.hpp"
@@ -14,18 +15,19 @@ namespace weir::inline v0_1::limits {
 namespace {
 
 using std::chrono::nanoseconds;
-using Words = std::vector<std::string>;
 
-const Words kTop = {"limits", "now", "tests"};
-const Words kCase = {"name", "now", "steps", "explain"};
-const Words kStep = {"at", "times", "as", "cost", "class", "reserve", "max_wait", "hold", "settle", "expect"};
-const Words kExpect = {"allowed", "denied", "by", "retry_after", "remaining", "wait", "error"};
-const Words kExplain = {"as", "cost", "class", "expect"};
+constexpr std::array kTop = {Key{"limits"}, Key{"now"}, Key{"tests"}};
+constexpr std::array kCase = {Key{"name"}, Key{"now"}, Key{"steps"}, Key{"explain"}};
+constexpr std::array kStep = {Key{"at"},      Key{"times"},    Key{"as"},   Key{"cost"},   Key{"class"},
+                              Key{"reserve"}, Key{"max_wait"}, Key{"hold"}, Key{"settle"}, Key{"expect"}};
+constexpr std::array kExpect = {Key{"allowed"},   Key{"denied"}, Key{"by"},   Key{"retry_after"},
+                                Key{"remaining"}, Key{"wait"},   Key{"error"}};
+constexpr std::array kExplain = {Key{"as"}, Key{"cost"}, Key{"class"}, Key{"expect"}};
 
 constexpr std::uint64_t kMostTimes = 1'000'000;
 
 // A tests file has none of a limits file's rules; docs/limits.md numbers only those.
-constexpr int kRule = 0;
+constexpr FileRule kRule = FileRule::none;
 
 Read<std::uint64_t> read_count(std::string_view text) { return read_integer(text, 0, kMostTimes); }
 Read<std::uint64_t> read_times(std::string_view text) { return read_integer(text, 1, kMostTimes); }
@@ -46,7 +48,7 @@ Read<nanoseconds> read_retry(std::string_view text) {
 template <class Value, class Reader>
 void read_if(Context& context, const Field& field, std::optional<Value>& value, Reader reader) {
   Value read{};
-  if (field && read_text(context, field, kRule, read, reader)) value = read;
+  if (field && read_text(context, field, read, reader)) value = read;
 }
 
 void read_as(Context& context, const Field& as, CaseRequest& asked) {
@@ -74,7 +76,7 @@ void read_costs(Context& context, const Field& costs, CaseRequest& asked) {
   for (const Field& cost : members_of(costs)) {
     const std::string name = cost.path.substr(costs.path.size() + 1);
     std::uint64_t units = 0;
-    if (limit_called(context, cost, name) != kNone && read_text(context, cost, kRule, units, read_units))
+    if (limit_called(context, cost, name) != kNone && read_text(context, cost, units, read_units))
       asked.costs.emplace_back(name, units);
   }
 }
@@ -82,7 +84,7 @@ void read_costs(Context& context, const Field& costs, CaseRequest& asked) {
 // An integer, or units by limit.
 void read_cost(Context& context, const Field& cost, CaseRequest& asked) {
   if (cost.node->kind == Node::Kind::map) return read_costs(context, cost, asked);
-  asked.says_cost = read_text(context, cost, kRule, asked.cost, read_units);
+  asked.says_cost = read_text(context, cost, asked.cost, read_units);
 }
 
 CaseRequest read_asked(Context& context, const Field& field, const Map& map) {
@@ -96,7 +98,7 @@ CaseRequest read_asked(Context& context, const Field& field, const Map& map) {
   if (const Field class_of = map["class"]) {
     if (context.classes.all().empty()) {
       context.error(kRule, class_of, "the limits file has no classes");
-    } else if (find_name(context, class_of, context.classes, kRule, "class") != kNone) {
+    } else if (find_name(context, class_of, context.classes, "class") != kNone) {
       asked.class_of = class_of.text();
     }
   }
@@ -105,7 +107,7 @@ CaseRequest read_asked(Context& context, const Field& field, const Map& map) {
 
 // What only a reservation has.
 void read_reservation(Context& context, const Map& map, CaseStep& step) {
-  if (const Field reserve = map["reserve"]) read_text(context, reserve, kRule, step.reserves, read_switch);
+  if (const Field reserve = map["reserve"]) read_text(context, reserve, step.reserves, read_switch);
   read_if(context, map["max_wait"], step.max_wait, read_time_span);
   read_if(context, map["hold"], step.hold, read_time_span);
   step.reserves = step.reserves || step.max_wait || step.hold;
@@ -135,7 +137,7 @@ void read_expect(Context& context, const Field& field, CaseStep& step) {
   if (expected.wait && !step.reserves)
     context.error(kRule, map["wait"], "only a step that reserves waits; write reserve: true");
   if (const Field error = map["error"]; error && is_text(context, error)) expected.error = error.text();
-  if (const Field by = map["by"]; by && find_name(context, by, context.limits, kRule, "limit") != kNone)
+  if (const Field by = map["by"]; by && find_name(context, by, context.limits, "limit") != kNone)
     expected.by = by.text();
   const std::uint64_t allowed = expected.allowed.value_or(0);
   const std::uint64_t sum = allowed + expected.denied.value_or(0);
@@ -152,13 +154,13 @@ CaseStep read_step(Context& context, const Field& field, nanoseconds before, Tim
   step.place = field.place();
   if (!is_map(context, field)) return step;
   const Map map(context, field, kStep);
-  if (const Field at = map["at"]; at && read_text(context, at, kRule, step.at, read_time_span)) {
+  if (const Field at = map["at"]; at && read_text(context, at, step.at, read_time_span)) {
     if (step.at < before)
       context.error(kRule, at,
                     "'" + at.text() + "' is before the step before it, at " + core::to_text(before));
     if (step.at > kNever - now) context.error(kRule, at, "'" + at.text() + "' is after the year 2261");
   }
-  if (const Field times = map["times"]) read_text(context, times, kRule, step.times, read_times);
+  if (const Field times = map["times"]) read_text(context, times, step.times, read_times);
   if (const Field settle = map["settle"]) {
     read_settle(context, map, settle, step);
   } else {
@@ -231,7 +233,7 @@ Case read_case(Context& context, const Field& field, const Time* now) {
   }
   if (now != nullptr) one.now = *now;
   if (const Field own = map["now"]) {
-    read_text(context, own, kRule, one.now, read_time);
+    read_text(context, own, one.now, read_time);
   } else if (now == nullptr) {
     context.error_at_key(kRule, field,
                          "missing now: when the test begins, such as 2026-12-01T12:00:00Z; here or for "
@@ -306,7 +308,7 @@ CasesReading read_cases(std::string_view text, const ReadOptions& options) {
     const Map map(context, whole, kTop);
     Time now{};
     const Field said = map["now"];
-    if (said) read_text(context, said, kRule, now, read_time);
+    if (said) read_text(context, said, now, read_time);
     ReadOptions at = options;
     at.now = now;
     cases->file = read_limits(context, map, whole, at, theirs);

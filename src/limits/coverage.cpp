@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "limits/limit_keys.hpp"
 #include "limits/values.hpp"
 
 namespace weir::inline v0_1::limits {
@@ -33,11 +34,10 @@ Coverage::Coverage(std::shared_ptr<const File> file) : file_(std::move(file)) {
     }
     for (std::size_t i = 0; i < limit.overrides.size(); ++i) {
       of.overrides.push_back(item(numbered(path + ".overrides", i), "met", limit.overrides[i].place));
-      asks(limit.overrides[i].when);
     }
-    asks(limit.deny);
-    asks(limit.allow);
-    for (const CostCase& each : limit.cost.cases) asks(each.when);
+    for (const LimitKey& each : limit_keys()) {
+      if (each.whens != nullptr) each.whens(limit, [this](const When& when) { asks(when); });
+    }
   }
   for (std::size_t i = 0; i < file_->routes.size(); ++i) {
     routes_.push_back(file_->routes[i].place.line == 0

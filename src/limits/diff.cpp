@@ -9,6 +9,8 @@
 #include "core/printable.hpp"
 #include "core/rule.hpp"
 #include "limits/findings.hpp"
+#include "limits/limit_keys.hpp"
+#include "limits/said.hpp"
 #include "limits/scalars.hpp"
 
 namespace weir::inline v0_1::limits {
@@ -51,70 +53,6 @@ class Flat {
     if (!text.empty()) all_.push_back({std::move(key), std::move(path), std::move(text), line});
   }
 
-  std::string text_of(const Condition& condition) const {
-    std::vector<std::string> values;
-    for (const Index list : condition.lists) values.push_back("@" + file_.lists[list].name);
-    for (const Entry& entry : condition.entries) values.push_back(entry.text);
-    return condition.attribute + ": " + (values.size() == 1 ? values[0] : "[" + joined(values) + "]");
-  }
-  std::string text_of(const When& when) const {
-    std::vector<std::string> conditions;
-    for (const Condition& each : when) conditions.push_back(text_of(each));
-    return joined(conditions);
-  }
-  std::string text_of(const CostRule& cost) const {
-    if (cost.place.line == 0) return "";
-    if (!cost.from.empty()) return "from " + cost.from;
-    std::vector<std::string> cases;
-    for (const CostCase& each : cost.cases)
-      cases.push_back(std::to_string(each.cost) + (each.when.empty() ? "" : " when " + text_of(each.when)));
-    return joined(cases, "; ");
-  }
-  std::string text_of(const Leave& leave) const {
-    std::vector<std::string> shares;
-    for (std::size_t i = 1; i < leave.shares.size(); ++i)
-      shares.push_back(file_.classes[i] + " " + to_text(leave.shares[i]));
-    return joined(shares);
-  }
-  static std::string text_of(const Reserve& reserve) {
-    return reserve.place.line == 0 ? "" : to_text(reserve.share);
-  }
-  static std::string text_of(const Guarantee& guarantee) {
-    return guarantee.place.line == 0 ? "" : core::to_text(guarantee.rule);
-  }
-  static std::string text_of(const StoreError& said) {
-    if (said.place.line == 0) return "";
-    if (said.what == OnStoreError::allow) return "allow";
-    if (said.what == OnStoreError::deny) return "deny";
-    return "local " + to_text(said.share);
-  }
-  static std::string text_of(const Hold& hold) {
-    if (hold.estimate == 0) return "";
-    return (hold.says_estimate ? std::to_string(hold.estimate) + " for " : "for ") + core::to_text(hold.ttl) +
-           ", at most " + to_text(hold.at_most);
-  }
-  static std::string text_of(const Lease& lease) {
-    return lease.units == 0 ? "" : std::to_string(lease.units) + " for " + core::to_text(lease.time);
-  }
-
-  std::string text_of(const Override& each, const NamedLimit& limit) const {
-    std::vector<std::string> parts;
-    for (const WindowChange& change : each.windows) {
-      parts.push_back(change.lifted ? "unlimited/" + core::to_text(limit.windows[change.window].period())
-                                    : core::to_text(change.rule));
-    }
-    const auto part = [&parts](const char* what, const std::string& text) {
-      if (!text.empty()) parts.push_back(std::string(what) + " " + text);
-    };
-    part("leave", text_of(each.leave));
-    part("reserve", text_of(each.reserve));
-    part("guarantee", text_of(each.guarantee));
-    part("cost", text_of(each.cost));
-    if (each.until != kNever) part("until", to_text(each.until));
-    part("reason", each.reason);
-    return joined(parts);
-  }
-
   void add_list(const List& list) {
     std::vector<std::string> entries;
     for (const Entry& each : list.entries) entries.push_back(each.text);
@@ -152,27 +90,15 @@ class Flat {
       const NamedLimit& parent = file_.limits[limit.within];
       all_.push_back({key + ".within", path + ".within", parent.name, limit.place.line, parent.id});
     }
-    say("leave", text_of(limit.leave), limit.leave.place.line);
-    say("reserve", text_of(limit.reserve), limit.reserve.place.line);
-    say("guarantee", text_of(limit.guarantee), limit.guarantee.place.line);
-    say("deny", text_of(limit.deny), 0);
-    say("allow", text_of(limit.allow), 0);
-    say("cost", text_of(limit.cost), limit.cost.place.line);
-    if (limit.required) say("required", "true", 0);
-    if (limit.show == limit.by.empty()) say("show", limit.show ? "true" : "false", 0);
-    if (limit.shadow_until != kLongAgo)
-      say("shadow", limit.shadow_until == kNever ? "true" : "until " + to_text(limit.shadow_until),
-          limit.shadow_place.line);
-    say("on_store_error", text_of(limit.on_store_error), limit.on_store_error.place.line);
-    if (limit.when_full != WhenFull::unsaid)
-      say("when_full", limit.when_full == WhenFull::allow ? "allow" : "deny", 0);
-    if (limit.max_wait.count() >= 0) say("max_wait", core::to_text(limit.max_wait), 0);
-    say("hold", text_of(limit.hold), limit.hold.place.line);
-    say("lease", text_of(limit.lease), limit.lease.place.line);
+    for (const LimitKey& each : limit_keys()) {
+      if (each.said != nullptr)
+        say(std::string(each.key.name), each.said(file_, limit),
+            each.place == nullptr ? 0 : each.place(limit).line);
+    }
     std::vector<std::string> order;
     for (const Override& each : limit.overrides) {
-      const std::string name = "overrides[" + text_of(each.when) + "]";
-      say(numbered(order, name), text_of(each, limit), each.place.line);
+      const std::string name = "overrides[" + text_of(file_, each.when) + "]";
+      say(numbered(order, name), text_of(file_, each, limit), each.place.line);
     }
     add_order(key + ".overrides", path + ".overrides", order, limit.place.line);
   }
@@ -199,7 +125,8 @@ class Flat {
     std::vector<std::string> order;
     for (const Route& each : file_.routes) {
       if (each.place.line == 0) continue;
-      const std::string name = each.when.empty() ? "routes[the rest]" : "routes[" + text_of(each.when) + "]";
+      const std::string name =
+          each.when.empty() ? "routes[the rest]" : "routes[" + text_of(file_, each.when) + "]";
       std::vector<std::string> limits;
       std::vector<std::string> ids;
       for (const Index limit : each.limits) {

@@ -39,30 +39,34 @@ std::size_t first_refused(std::string_view text, Place& place) {
 
 // What is wrong with the bytes of a text, before anything is parsed.
 bool refuse_bytes(std::string_view text, Findings& findings, const Bounds& bounds) {
-  const auto refused = [&findings](int rule, Place place, std::string what) {
+  const auto refused = [&findings](FileRule rule, Place place, std::string what) {
     findings.error(rule, place, "", std::move(what));
     return true;
   };
   if (text.size() > bounds.bytes)
-    return refused(26, {}, "more than " + std::to_string(bounds.bytes) + " bytes (1 MiB) are not read");
+    return refused(FileRule::bounds, {},
+                   "more than " + std::to_string(bounds.bytes) + " bytes (1 MiB) are not read");
   if (text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF"))
-    return refused(1, {1, 1}, "this is UTF-16; only UTF-8 is read");
+    return refused(FileRule::yaml, {1, 1}, "this is UTF-16; only UTF-8 is read");
   Place place;
   const std::size_t at = first_refused(text, place);
   if (at == text.size()) return false;
   if (text[at] == '\0')
-    return refused(1, place, "a byte of 0, as UTF-16 and binary files have them; only UTF-8 is read");
-  if (text[at] == '\r') return refused(1, place, "a carriage return without a line feed");
+    return refused(FileRule::yaml, place,
+                   "a byte of 0, as UTF-16 and binary files have them; only UTF-8 is read");
+  if (text[at] == '\r') return refused(FileRule::yaml, place, "a carriage return without a line feed");
   const auto byte = static_cast<unsigned char>(text[at]);
   if (byte < 0x20 || byte == 0x7F)
-    return refused(1, place, "the control character " + core::printable(text.substr(at, 1)));
+    return refused(FileRule::yaml, place, "the control character " + core::printable(text.substr(at, 1)));
   // A control character of several bytes begins with a byte that is itself fine.
   std::size_t size = byte >= 0xE0 ? 3 : 2;
   size = std::min(size, text.size() - at);
   const bool hidden =
       (byte == 0xC2 && size == 2) || text.substr(at, 2) == "\xE2\x80" || text.substr(at, 2) == "\xE2\x81";
-  if (hidden) return refused(1, place, "the control character " + core::printable(text.substr(at, size)));
-  return refused(1, place, "the byte " + core::printable(text.substr(at, 1)) + ", which is not UTF-8");
+  if (hidden)
+    return refused(FileRule::yaml, place, "the control character " + core::printable(text.substr(at, size)));
+  return refused(FileRule::yaml, place,
+                 "the byte " + core::printable(text.substr(at, 1)) + ", which is not UTF-8");
 }
 
 class Parser {
@@ -116,7 +120,7 @@ class Parser {
     return place;
   }
 
-  void refused(std::string what) { findings_.error(2, here(), path_, std::move(what)); }
+  void refused(std::string what) { findings_.error(FileRule::plain_yaml, here(), path_, std::move(what)); }
 
   void not_yaml() {
     // Of what its reader refuses, libyaml does not say the line.
@@ -140,7 +144,7 @@ class Parser {
         what += std::string(" ") + parser_.context + " that begins on line " +
                 std::to_string(within(place_of(parser_.context_mark)).line);
     }
-    findings_.error(1, within(place), "", std::move(what));
+    findings_.error(FileRule::yaml, within(place), "", std::move(what));
   }
 
   Place place_at(std::size_t offset) const {
@@ -197,7 +201,7 @@ class Parser {
         return false;
     }
     if (depth == bounds_.depth) {
-      findings_.error(26, here(), path_,
+      findings_.error(FileRule::bounds, here(), path_,
                       "maps and lists in each other, more than " + std::to_string(bounds_.depth) + " deep");
       return false;
     }
@@ -209,7 +213,7 @@ class Parser {
     // `!` alone, and quotes, are told apart by libyaml in `quoted_implicit`; a tag is what has a name.
     refuse_decorated(scalar.anchor, scalar.tag);
     if (scalar.length > bounds_.text_bytes) {
-      findings_.error(26, here(), path_,
+      findings_.error(FileRule::bounds, here(), path_,
                       "a text of " + std::to_string(scalar.length) + " bytes; at most " +
                           std::to_string(bounds_.text_bytes) + " are read");
       return true;
@@ -248,11 +252,12 @@ class Parser {
       if (!next() || !value(read, depth)) return false;
       path_.resize(length);
       if (plain && key.text == "<<") {
-        findings_.error(2, key.place, path_, "the merge key '<<'; write things out");
+        findings_.error(FileRule::plain_yaml, key.place, path_, "the merge key '<<'; write things out");
       } else if (key.kind == Node::Kind::list || key.kind == Node::Kind::map) {
-        findings_.error(2, key.place, path_, "a key that is a list or a map; a key is a text");
+        findings_.error(FileRule::plain_yaml, key.place, path_,
+                        "a key that is a list or a map; a key is a text");
       } else if (key.kind == Node::Kind::nothing) {
-        findings_.error(2, key.place, path_, "a key that is empty; a key is a text");
+        findings_.error(FileRule::plain_yaml, key.place, path_, "a key that is empty; a key is a text");
       } else if (key.kind == Node::Kind::text) {
         node.members.push_back({std::move(key.text), key.place, std::move(read)});
       }
@@ -272,7 +277,7 @@ class Parser {
       if (members[i]->key != members[i - 1]->key) continue;
       const std::string shown = core::printable(std::string_view(members[i]->key).substr(0, kMostKey));
       findings_.error(
-          3, members[i]->place, path_.empty() ? shown : path_ + "." + shown,
+          FileRule::once, members[i]->place, path_.empty() ? shown : path_ + "." + shown,
           "a second time; it is on line " + std::to_string(members[i - 1]->place.line) + " already");
     }
   }

@@ -14,16 +14,16 @@ bool is_kind(Context& context, const Field& field, Node::Kind kind, std::string_
     case Node::Kind::refused:
       break;
     case Node::Kind::nothing:
-      context.error_at_key(4, field, "has no value; write " + std::string(wanted));
+      context.error_at_key(FileRule::form, field, "has no value; write " + std::string(wanted));
       break;
     case Node::Kind::text:
-      context.error(4, field, quoted(field.text()) + " is not " + std::string(wanted));
+      context.error(FileRule::form, field, quoted(field.text()) + " is not " + std::string(wanted));
       break;
     case Node::Kind::list:
-      context.error(4, field, "a list is not " + std::string(wanted));
+      context.error(FileRule::form, field, "a list is not " + std::string(wanted));
       break;
     case Node::Kind::map:
-      context.error(4, field, "a map is not " + std::string(wanted));
+      context.error(FileRule::form, field, "a map is not " + std::string(wanted));
       break;
   }
   return false;
@@ -31,7 +31,7 @@ bool is_kind(Context& context, const Field& field, Node::Kind kind, std::string_
 
 Field member_of(const Field& map, const Member& member) {
   const std::string key = core::printable(std::string_view(member.key).substr(0, kMostKey));
-  return {&member.value, map.path.empty() ? key : map.path + "." + key, member.place};
+  return {&member.value, map.path.empty() ? key : map.path + "." + key, member.place, FileRule::form};
 }
 
 }  // namespace
@@ -50,7 +50,8 @@ std::vector<Field> items_of(const Field& list) {
   std::vector<Field> items;
   items.reserve(list.node->members.size());
   for (const Member& member : list.node->members)
-    items.push_back({&member.value, list.path + "[" + std::to_string(items.size()) + "]", member.place});
+    items.push_back(
+        {&member.value, list.path + "[" + std::to_string(items.size()) + "]", member.place, list.rule});
   return items;
 }
 
@@ -69,41 +70,44 @@ std::vector<Field> texts_of(Context& context, const Field& field) {
   return items;
 }
 
-Map::Map(Context& context, const Field& field, const std::vector<std::string>& known) : field_(field) {
+Map::Map(Context& context, const Field& field, Keys known) : field_(field), known_(known) {
   for (const Member& member : field.node->members) {
-    if (std::find(known.begin(), known.end(), member.key) != known.end()) continue;
+    if (find_key(known, member.key) != nullptr) continue;
     has_unknown_ = true;
     if (context.findings.full()) break;
-    context.error_at_key(4, member_of(field, member), "unknown" + meant(member.key, known));
+    context.error_at_key(FileRule::form, member_of(field, member),
+                         "unknown" + meant(member.key, names_of(known)));
   }
 }
 
 Field Map::operator[](std::string_view key) const {
   for (const Member& member : field_.node->members) {
-    if (member.key == key) return member_of(field_, member);
+    if (member.key != key) continue;
+    Field field = member_of(field_, member);
+    if (const Key* const known = find_key(known_, key)) field.rule = known->rule;
+    return field;
   }
   return {};
 }
 
 bool judge_attribute(Context& context, const Field& field, Place place, const std::string& name) {
   if (std::string wrong = wrong_attribute(name); !wrong.empty()) {
-    context.findings.error(11, place, field.path, std::move(wrong));
+    context.findings.error(FileRule::names, place, field.path, std::move(wrong));
     return false;
   }
   const KnownNames& known = context.attributes;
   if (known.all().empty() || known.find(name) != kNone) return true;
-  context.findings.error(31, place, field.path,
+  context.findings.error(FileRule::attributes, place, field.path,
                          quoted(name) + " is not one of `attributes`" + meant(name, known.all()));
   return false;
 }
 
-Index find_name(Context& context, const Field& field, const KnownNames& names, int rule,
-                std::string_view what) {
+Index find_name(Context& context, const Field& field, const KnownNames& names, std::string_view what) {
   if (!is_text(context, field)) return kNone;
   const Index found = names.find(field.text());
   if (found == kNone)
     context.error(
-        rule, field,
+        field.rule, field,
         "no " + std::string(what) + " is called " + quoted(field.text()) + meant(field.text(), names.all()));
   return found;
 }

@@ -11,6 +11,7 @@
 #include "limits/document.hpp"
 #include "limits/file.hpp"
 #include "limits/findings.hpp"
+#include "limits/keys.hpp"
 #include "limits/read.hpp"
 
 namespace weir::inline v0_1::limits {
@@ -18,7 +19,8 @@ namespace weir::inline v0_1::limits {
 struct Field {
   const Node* node = nullptr;  // null: the key was not written
   std::string path{};
-  Place key{};  // of its key; of an item: its own
+  Place key{};                     // of its key; of an item: its own
+  FileRule rule = FileRule::form;  // that it breaks when it means nothing
 
   explicit operator bool() const { return node != nullptr; }
   const std::string& text() const { return node->text; }
@@ -53,10 +55,10 @@ struct Context {
   KnownNames attributes{};     // where the file names them all
   bool classes_wrong = false;  // and told: what names one is not judged
 
-  void error(int rule, const Field& field, std::string text) {
+  void error(FileRule rule, const Field& field, std::string text) {
     findings.error(rule, field.place(), field.path, std::move(text));
   }
-  void error_at_key(int rule, const Field& field, std::string text) {
+  void error_at_key(FileRule rule, const Field& field, std::string text) {
     findings.error(rule, field.key, field.path, std::move(text));
   }
 };
@@ -74,13 +76,14 @@ std::vector<Field> texts_of(Context& context, const Field& field);
 // A map whose keys are known: others are told. `field` is a map.
 class Map {
  public:
-  Map(Context& context, const Field& field, const std::vector<std::string>& known);
+  Map(Context& context, const Field& field, Keys known);
   Field operator[](std::string_view key) const;  // false when it was not written
   // It has an unknown key, which may be meant to be one that is missing.
   bool has_unknown() const { return has_unknown_; }
 
  private:
   const Field& field_;
+  Keys known_;
   bool has_unknown_ = false;
 };
 
@@ -88,20 +91,19 @@ class Map {
 bool judge_attribute(Context& context, const Field& field, Place place, const std::string& name);
 
 // The name in a text, as an index; kNone and told when it is not one of `names`. `what`: "limit".
-Index find_name(Context& context, const Field& field, const KnownNames& names, int rule,
-                std::string_view what);
+Index find_name(Context& context, const Field& field, const KnownNames& names, std::string_view what);
 
-// What a text means by one of the functions of limits/scalars.hpp; told by `rule` when it means nothing, and
+// What a text means by one of the functions of limits/scalars.hpp; told when it means nothing, and
 // `value` is then as it was. False then too.
 template <class Value, class Reader>
-bool read_text(Context& context, const Field& field, int rule, Value& value, Reader reader) {
+bool read_text(Context& context, const Field& field, Value& value, Reader reader) {
   if (!is_text(context, field)) return false;
   auto read = reader(field.text());
   if (read) {
     value = *read;
     return true;
   }
-  context.error(rule, field, read.error());
+  context.error(field.rule, field, read.error());
   return false;
 }
 

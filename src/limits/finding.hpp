@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "limits/file.hpp"
+#include "limits/file_rule.hpp"
 
 namespace weir::inline v0_1::limits {
 
@@ -19,7 +20,7 @@ enum class Severity : std::uint8_t {
 
 struct Finding {
   Severity severity = Severity::error;
-  int rule = 0;      // of docs/limits.md, "What is refused", from 1
+  FileRule rule = FileRule::none;
   std::string file;  // the limits file, or a list's
   Place place{};
   std::string path;  // "limits.user.rate"; empty where no single thing of the file is meant

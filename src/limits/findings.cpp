@@ -41,7 +41,7 @@ std::size_t distance(std::string_view a, std::string_view b) {
 
 }  // namespace
 
-void Findings::add(Severity severity, int rule, Place place, std::string path, std::string text) {
+void Findings::add(Severity severity, FileRule rule, Place place, std::string path, std::string text) {
   add_of(file_, {severity, rule, "", place, std::move(path), std::move(text)});
 }
 
@@ -76,8 +76,12 @@ std::vector<Finding> Findings::take() {
   sorted.reserve(order.size() + 1);
   for (const auto& [other, place, index] : order) sorted.push_back(std::move(all_[index]));
   if (left_out_ > 0)
-    sorted.push_back(
-        {Severity::note, 26, file_, {}, "", std::to_string(left_out_) + " more findings are left out"});
+    sorted.push_back({Severity::note,
+                      FileRule::bounds,
+                      file_,
+                      {},
+                      "",
+                      std::to_string(left_out_) + " more findings are left out"});
   return sorted;
 }
 
@@ -89,9 +93,9 @@ std::string quoted(std::string_view text) {
   return "'" + core::printable(text.substr(0, end)) + (end < text.size() ? "..." : "") + "'";
 }
 
-std::string joined(const std::vector<std::string>& words, const char* between) {
+std::string joined(const std::vector<std::string>& words, std::string_view between) {
   std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : between) + word;
+  for (const std::string& word : words) text.append(text.empty() ? "" : between).append(word);
   return text;
 }
 

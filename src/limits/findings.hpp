@@ -20,11 +20,11 @@ class Findings {
 
   explicit Findings(std::string file) : file_(std::move(file)) {}
 
-  void add(Severity severity, int rule, Place place, std::string path, std::string text);
-  void error(int rule, Place place, std::string path, std::string text) {
+  void add(Severity severity, FileRule rule, Place place, std::string path, std::string text);
+  void error(FileRule rule, Place place, std::string path, std::string text) {
     add(Severity::error, rule, place, std::move(path), std::move(text));
   }
-  void warn(int rule, Place place, std::string path, std::string text) {
+  void warn(FileRule rule, Place place, std::string path, std::string text) {
     add(Severity::warning, rule, place, std::move(path), std::move(text));
   }
   // Of another file: a list's.
@@ -49,7 +49,7 @@ class Findings {
 // 'text', cut where it is long.
 std::string quoted(std::string_view text);
 // "a, b and c" without the "and": "a, b, c".
-std::string joined(const std::vector<std::string>& words, const char* between = ", ");
+std::string joined(const std::vector<std::string>& words, std::string_view between = ", ");
 
 // The word of `known` that is at most two letters from `word`; empty: none is.
 std::string nearest(std::string_view word, const std::vector<std::string>& known);

@@ -35,11 +35,11 @@ void read_header(Context& context, const Field& field, std::string_view text, st
       });
   std::string name = lower(text);
   if (!right) {
-    context.error(11, field,
+    context.error(FileRule::names, field,
                   quoted(text) + " is not the name of a header; at most 64 of A-Z, a-z, 0-9 and " +
                       std::string(kMarks));
   } else if (name == "authorization" || name.starts_with("x-weir-")) {
-    context.error(28, field, quoted(text) + " is a header that the gate never reads");
+    context.error(FileRule::gateways, field, quoted(text) + " is a header that the gate never reads");
   } else {
     header = std::move(name);
   }
@@ -49,7 +49,7 @@ void read_named_header(Context& context, const Field& field, std::string& header
   if (!is_text(context, field)) return;
   const std::string_view text = field.text();
   if (lower(text.substr(0, kHeader.size())) != kHeader) {
-    context.error(4, field, quoted(text) + " does not begin with 'header.'; write header.NAME");
+    context.error(FileRule::form, field, quoted(text) + " does not begin with 'header.'; write header.NAME");
     return;
   }
   read_header(context, field, text.substr(kHeader.size()), header);
@@ -60,7 +60,7 @@ void read_from(Context& context, const Field& gateway, const Field& from, Gatewa
                                  std::pair{"x-original", Gateway::From::x_original},
                                  std::pair{"path", Gateway::From::path}};
   if (!from) {
-    context.error_at_key(4, gateway, "missing from: one of x-forwarded, x-original, path");
+    context.error_at_key(FileRule::form, gateway, "missing from: one of x-forwarded, x-original, path");
     return;
   }
   if (!is_text(context, from)) return;
@@ -69,7 +69,7 @@ void read_from(Context& context, const Field& gateway, const Field& from, Gatewa
     read.from = meaning;
     return;
   }
-  context.error(4, from, quoted(from.text()) + " is none of: x-forwarded, x-original, path");
+  context.error(FileRule::form, from, quoted(from.text()) + " is none of: x-forwarded, x-original, path");
 }
 
 void read_trusted(Context& context, const Field& trusted, Gateway& read) {
@@ -78,16 +78,16 @@ void read_trusted(Context& context, const Field& trusted, Gateway& read) {
     if (!entry.wrong.empty()) {
       context.error(entry.rule, item, entry.wrong);
     } else if (entry.entry.kind != Entry::Kind::network) {
-      context.error(4, item, quoted(item.text()) + " is neither an address nor a CIDR");
+      context.error(FileRule::form, item, quoted(item.text()) + " is neither an address nor a CIDR");
     } else {
       if (entry.entry.network.bits == 0)
-        context.findings.warn(28, item.place(), item.path,
+        context.findings.warn(FileRule::gateways, item.place(), item.path,
                               quoted(item.text()) + " trusts every address, so clients choose their own");
       read.trusted.push_back(entry.entry.network);
     }
   }
   if (read.trusted.size() > kMostTrusted)
-    context.error(26, trusted,
+    context.error(FileRule::bounds, trusted,
                   std::to_string(read.trusted.size()) + " proxies; at most " + std::to_string(kMostTrusted));
 }
 
@@ -95,14 +95,15 @@ void read_attributes(Context& context, const Field& attributes, Gateway& read) {
   if (!is_map(context, attributes)) return;
   const std::vector<Field> fields = members_of(attributes);
   if (fields.size() > kMostMapped)
-    context.error(26, attributes,
+    context.error(FileRule::bounds, attributes,
                   std::to_string(fields.size()) + " attributes; at most " + std::to_string(kMostMapped));
   for (std::size_t i = 0; i < fields.size(); ++i) {
     Gateway::Mapped mapped{attributes.node->members[i].key, ""};
     if (std::string wrong = wrong_attribute(mapped.attribute); !wrong.empty()) {
-      context.error_at_key(11, fields[i], std::move(wrong));
+      context.error_at_key(FileRule::names, fields[i], std::move(wrong));
     } else if (std::find(kOfGateway.begin(), kOfGateway.end(), mapped.attribute) != kOfGateway.end()) {
-      context.error_at_key(28, fields[i], "comes from the gateway, by `from`, and cannot be mapped");
+      context.error_at_key(FileRule::gateways, fields[i],
+                           "comes from the gateway, by `from`, and cannot be mapped");
     }
     read_named_header(context, fields[i], mapped.header);
     read.attributes.push_back(std::move(mapped));
@@ -121,21 +122,23 @@ void read_token(Context& context, const Field& token, Gateway& read) {
   if (const Field header = map["header"]) {
     if (is_text(context, header)) {
       if (header.text().starts_with(kHeader)) {
-        context.error(4, header, quoted(header.text()) + " is a name already; write it without 'header.'");
+        context.error(FileRule::form, header,
+                      quoted(header.text()) + " is a name already; write it without 'header.'");
       } else {
         read_header(context, header, header.text(), read.token_header);
       }
     }
   } else {
-    context.error_at_key(4, token, "missing header: the one in which the gateway sends its token");
+    context.error_at_key(FileRule::form, token,
+                         "missing header: the one in which the gateway sends its token");
   }
   if (const Field env = map["env"]) {
     if (!is_text(context, env)) return;
     read.token_env = env.text();
     if (!is_variable(read.token_env))
-      context.error(11, env, quoted(env.text()) + " is not the name of an environment variable");
+      context.error(FileRule::names, env, quoted(env.text()) + " is not the name of an environment variable");
   } else {
-    context.error_at_key(4, token, "missing env: the environment variable that has the token");
+    context.error_at_key(FileRule::form, token, "missing env: the environment variable that has the token");
   }
 }
 
@@ -145,7 +148,7 @@ void read_word(Context& context, const Field& field, const std::string& no, cons
   if (!field || !is_text(context, field)) return;
   value = field.text() == yes;
   if (!value && field.text() != no)
-    context.error(4, field, quoted(field.text()) + " is none of: " + no + ", " + yes);
+    context.error(FileRule::form, field, quoted(field.text()) + " is none of: " + no + ", " + yes);
 }
 
 Gateway read_gateway(Context& context, const std::string& name, const Field& field) {
@@ -159,7 +162,7 @@ Gateway read_gateway(Context& context, const std::string& name, const Field& fie
   if (const Field trusted = map["trusted"]) {
     read_trusted(context, trusted, read);
     if (read.from == Gateway::From::x_original)
-      context.findings.warn(28, trusted.key, trusted.path,
+      context.findings.warn(FileRule::gateways, trusted.key, trusted.path,
                             "is not used with x-original, where one header has one address");
   }
   if (const Field attributes = map["attributes"]) read_attributes(context, attributes, read);
@@ -168,7 +171,7 @@ Gateway read_gateway(Context& context, const std::string& name, const Field& fie
   std::uint64_t status = 0;
   if (const Field deny = map["deny_status"];
       deny &&
-      read_text(context, deny, 4, status, [](std::string_view text) { return read_integer(text, 400, 599); }))
+      read_text(context, deny, status, [](std::string_view text) { return read_integer(text, 400, 599); }))
     read.deny_status = static_cast<int>(status);
   read_word(context, map["on_missing"], "skip", "deny", read.deny_missing);
   read_word(context, map["odd_paths"], "deny", "keep", read.keep_odd_paths);
@@ -194,13 +197,14 @@ void read_gateways(Context& context, const Field& gateways) {
   const std::vector<Field> fields = members_of(gateways);
   if (fields.size() > kMostGateways) {
     context.error_at_key(
-        26, gateways, std::to_string(fields.size()) + " gateways; at most " + std::to_string(kMostGateways));
+        FileRule::bounds, gateways,
+        std::to_string(fields.size()) + " gateways; at most " + std::to_string(kMostGateways));
     return;
   }
   for (std::size_t i = 0; i < fields.size(); ++i) {
     const std::string& name = gateways.node->members[i].key;
     if (std::string wrong = wrong_name(name); !wrong.empty())
-      context.error_at_key(11, fields[i], std::move(wrong));
+      context.error_at_key(FileRule::names, fields[i], std::move(wrong));
     context.file.gateways.push_back(read_gateway(context, name, fields[i]));
   }
 }

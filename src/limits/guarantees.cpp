@@ -175,7 +175,7 @@ class Judge {
         if (keys.broken) right = false;
         if (!keys.uncountable.empty()) {
           right = false;
-          findings_.error(16, guarantee.place, path_of(child, from, "guarantee"),
+          findings_.error(FileRule::guarantees, guarantee.place, path_of(child, from, "guarantee"),
                           "nobody can count its keys: " + keys.uncountable +
                               "; give it in an override whose when names them as texts");
           return;
@@ -245,7 +245,7 @@ class Judge {
       if (sum.rates.at_most(static_cast<std::uint64_t>(quota.emission_interval().count()))) return false;
       const auto period = static_cast<std::uint64_t>(quota.rate().period.count());
       const std::string text = core::to_text(source.rule);
-      findings_.error(16, source.place, path_of(parent, source.from, "rate"),
+      findings_.error(FileRule::guarantees, source.place, path_of(parent, source.from, "rate"),
                       "the guarantees within it add up to " + sum.rates.per(period) +
                           text.substr(text.find('/'), text.find(' ') - text.find('/')) + ", more than " +
                           quoted(text));
@@ -261,7 +261,7 @@ class Judge {
       if (sum.bursts * Share::kWhole <= kept) return false;
       const auto text = [](Wide units) { return std::to_string(static_cast<std::uint64_t>(units)); };
       const bool unsaid = reserve.place.line == 0;
-      findings_.error(16, unsaid ? source.place : reserve.place,
+      findings_.error(FileRule::guarantees, unsaid ? source.place : reserve.place,
                       path_of(parent, from, unsaid ? "rate" : "reserve"),
                       unsaid ? "guarantees are within it, so it must have a reserve of at least " +
                                    text(sum.bursts) + " units of its burst"
@@ -326,7 +326,7 @@ void judge_guarantees(const File& file, Findings& findings) {
       const Guarantee& guarantee =
           i == kOwn ? limit.guarantee : limit.overrides[static_cast<std::size_t>(i)].guarantee;
       if (guarantee.place.line > 0)
-        findings.error(16, guarantee.place, path_of(limit, i, "guarantee"),
+        findings.error(FileRule::guarantees, guarantee.place, path_of(limit, i, "guarantee"),
                        "the limit has no within, so nobody guarantees it");
     }
   }

@@ -46,7 +46,7 @@ void judge_windows(const std::string& path, const std::vector<Numbers>& windows,
       const bool alike =
           quota.burst() == other.burst() && quota.emission_interval() == other.emission_interval();
       if (alike && i < j) continue;  // told of the second of the two
-      findings.error(20, windows[i].place, path,
+      findings.error(FileRule::binds, windows[i].place, path,
                      quoted(core::to_text(windows[i].rule)) + " can never bind: " +
                          quoted(core::to_text(windows[j].rule)) + " denies first, always");
       break;
@@ -141,13 +141,15 @@ void judge_overrides(const NamedLimit& limit, Findings& findings) {
       const bool in_by = std::any_of(limit.by.begin(), limit.by.end(),
                                      [&](const By& by) { return by.attribute == condition.attribute; });
       if (!in_by)
-        findings.add(Severity::note, 18, condition.place, path + ".when." + condition.attribute,
+        findings.add(Severity::note, FileRule::override_counts, condition.place,
+                     path + ".when." + condition.attribute,
                      "not in by: a key keeps one debt under whichever numbers its requests have");
     }
     if (!changes_something(limit, change, before)) {
-      if (!findings.has_error(path)) findings.warn(18, change.place, path, "changes nothing");
+      if (!findings.has_error(path))
+        findings.warn(FileRule::override_counts, change.place, path, "changes nothing");
     } else if (const int later = covered[static_cast<std::size_t>(i)]; later != kOwn) {
-      findings.warn(18, change.place, path,
+      findings.warn(FileRule::override_counts, change.place, path,
                     "never counts: the override on line " +
                         std::to_string(override_of(limit, later).place.line) +
                         " matches whatever this one does, and the last that matches wins");
@@ -184,7 +186,7 @@ void judge_cost(const NamedLimit& limit, Findings& findings) {
                 [&](const GreatestCost& cost, const Source& source) {
                   const std::int64_t burst = source.rule.quota.burst();
                   if (source.lifted || cost.cost <= static_cast<std::uint64_t>(burst)) return;
-                  findings.error(21, cost.place, path_of(limit, cost.from, "cost"),
+                  findings.error(FileRule::cost, cost.place, path_of(limit, cost.from, "cost"),
                                  std::to_string(cost.cost) + " is above the burst of " +
                                      quoted(core::to_text(source.rule)) + " on line " +
                                      std::to_string(source.place.line) +
@@ -217,7 +219,7 @@ void judge_shares(const NamedLimit& limit, Findings& findings) {
     const bool told = reserve.share.millionths == Share::kWhole;
     if (told || reserve.share.millionths + leave.share.millionths < Share::kWhole) return;
     const bool later = leave.from > reserve.from;
-    findings.error(8, later ? leave.place : reserve.place,
+    findings.error(FileRule::classes, later ? leave.place : reserve.place,
                    path_of(limit, std::max(leave.from, reserve.from), later ? "leave" : "reserve"),
                    "the reserve of " + to_text(reserve.share) + " and the greatest leave of " +
                        to_text(leave.share) +
@@ -236,7 +238,7 @@ void note_long_hold(const NamedLimit& limit, Findings& findings) {
       std::min_element(limit.windows.begin(), limit.windows.end(),
                        [&](const Window& a, const Window& b) { return time_of(a) < time_of(b); });
   if (shortest == limit.windows.end() || time_of(*shortest) >= Wide(limit.hold.ttl.count())) return;
-  findings.add(Severity::note, 22, limit.hold.ttl_place, "limits." + limit.name + ".hold.ttl",
+  findings.add(Severity::note, FileRule::hold, limit.hold.ttl_place, "limits." + limit.name + ".hold.ttl",
                "what is settled later than " +
                    core::to_text(nanoseconds{static_cast<std::int64_t>(time_of(*shortest))}) +
                    " gets nothing back: by then the burst of " + quoted(core::to_text(shortest->rule)) +
@@ -247,7 +249,7 @@ void note_long_hold(const NamedLimit& limit, Findings& findings) {
 void judge_hold(const NamedLimit& limit, Findings& findings) {
   if (limit.hold.estimate == 0 || limit.hold.at_most.millionths == 0) return;
   if (const Place reserve = limit.reserve_place(); limit.hold.at_most_place.line > 0 && reserve.line > 0) {
-    findings.error(22, limit.hold.at_most_place, "limits." + limit.name + ".hold.at_most",
+    findings.error(FileRule::hold, limit.hold.at_most_place, "limits." + limit.name + ".hold.at_most",
                    "holds of others could fill it, and refuse what the reserve on line " +
                        std::to_string(reserve.line) +
                        " keeps for guarantees; leave it out, and the limit has no at_most");
@@ -259,7 +261,7 @@ void judge_hold(const NamedLimit& limit, Findings& findings) {
       const auto burst = static_cast<std::uint64_t>(source.rule.quota.burst());
       const Wide open = Wide{burst} * limit.hold.at_most.millionths;
       if (open >= Wide{limit.hold.estimate} * Share::kWhole) continue;
-      findings.error(22, limit.hold.place, "limits." + limit.name + ".hold",
+      findings.error(FileRule::hold, limit.hold.place, "limits." + limit.name + ".hold",
                      "at_most is " + to_text(limit.hold.at_most) + " of the burst of " +
                          quoted(core::to_text(source.rule)) + ", which is " +
                          std::to_string(static_cast<std::uint64_t>(open / Share::kWhole)) +
@@ -311,7 +313,7 @@ std::string path_of(const NamedLimit& limit, int from, const char* key) {
 void judge_hierarchy(File& file, Findings& findings) {
   std::vector<NamedLimit>& limits = file.limits;
   const auto told = [&](const NamedLimit& limit, std::string what) {
-    findings.error(15, limit.within_place, "limits." + limit.name + ".within", std::move(what));
+    findings.error(FileRule::within, limit.within_place, "limits." + limit.name + ".within", std::move(what));
   };
   // 0: not met yet; else the number of the walk that met it first.
   std::vector<Index> walk(limits.size(), 0);
@@ -345,7 +347,7 @@ void judge_hierarchy(File& file, Findings& findings) {
     }
     for (const Window& window : parent.windows) {
       if (window.rule.algorithm == Algorithm::gcra) continue;
-      findings.error(27, limit.within_place, "limits." + limit.name + ".within",
+      findings.error(FileRule::of_gcra, limit.within_place, "limits." + limit.name + ".within",
                      "only gcra can do this; " + quoted(parent.name) + " counts by " +
                          core::name_of(window.rule.algorithm));
     }

@@ -83,7 +83,8 @@ void judge_waiting(const File& file, const CommonWaits& waits, const Route& rout
     if (wait.count() == 0 || limit.max_wait.count() < 0 || told[own]) continue;
     const std::string what = hinders(file, waits, route, own, wait);
     told[own] = !what.empty();
-    if (told[own]) findings.warn(23, limit.max_wait_place, "limits." + limit.name + ".max_wait", what);
+    if (told[own])
+      findings.warn(FileRule::max_wait, limit.max_wait_place, "limits." + limit.name + ".max_wait", what);
   }
 }
 
@@ -93,7 +94,7 @@ void judge_checks(const File& file, const Route& route, Findings& findings) {
   for (const Index index : route.meets)
     checks += file.limits[index].windows.size() + (guarantees(file.limits[index]) ? 1 : 0);
   if (checks > kMostChecks)
-    findings.error(26, route.place, path_of(file, route),
+    findings.error(FileRule::bounds, route.place, path_of(file, route),
                    std::to_string(checks) +
                        " checks for one request (a window is one, a guarantee another); at most " +
                        std::to_string(kMostChecks));
@@ -118,13 +119,14 @@ void judge_routes(File& file, Findings& findings) {
     const std::size_t before =
         rest != by_when.end() && rest->second < first->second ? rest->second : first->second;
     if (fresh && before == i) continue;
-    findings.error(13, route.place, path_of(file, route),
+    findings.error(FileRule::reached, route.place, path_of(file, route),
                    "cannot be reached: the route on line " + std::to_string(file.routes[before].place.line) +
                        (file.routes[before].when.empty() ? " has no when" : " has the same when"));
   }
   for (std::size_t i = 0; i < file.limits.size(); ++i) {
     if (!used[i])
-      findings.warn(14, file.limits[i].place, "limits." + file.limits[i].name, "no route uses it");
+      findings.warn(FileRule::used, file.limits[i].place, "limits." + file.limits[i].name,
+                    "no route uses it");
   }
 }
 

@@ -34,7 +34,7 @@ void judge_local_share(const NamedLimit& limit, Findings& findings) {
     of = &source;
   }
   if (of == nullptr) return;
-  findings.warn(29, said.place, "limits." + limit.name + ".on_store_error",
+  findings.warn(FileRule::local_share, said.place, "limits." + limit.name + ".on_store_error",
                 to_text(said.share) + " of the burst of " + quoted(core::to_text(of->rule)) +
                     " is less than one unit, and each server hands out one: " + std::to_string(servers) +
                     " servers together exceed the burst by " + std::to_string(worst));
@@ -48,7 +48,7 @@ void judge_lease_units(const NamedLimit& limit, Findings& findings) {
     if (!source.lifted && (of == nullptr || smaller_burst(source, *of))) of = &source;
   }
   if (of == nullptr || limit.lease.units < static_cast<std::uint64_t>(of->rule.quota.burst())) return;
-  findings.warn(30, limit.lease.place, "limits." + limit.name + ".lease",
+  findings.warn(FileRule::lease, limit.lease.place, "limits." + limit.name + ".lease",
                 std::to_string(limit.lease.units) + " units are the whole burst of " +
                     quoted(core::to_text(of->rule)) + ": one server may take all that others could have");
 }
@@ -70,7 +70,7 @@ void judge_lease_use(const File& file, Index index, Findings& findings) {
     if (other == nullptr) other = &file.limits[*asked];
   }
   if (other == nullptr) return;
-  findings.warn(30, limit.lease.place, "limits." + limit.name + ".lease",
+  findings.warn(FileRule::lease, limit.lease.place, "limits." + limit.name + ".lease",
                 other == &limit ? "no request can spend it: a guarantee is always asked for"
                                 : "no request can spend it: each meets " + quoted(other->name) +
                                       " too, or another limit that has no lease");

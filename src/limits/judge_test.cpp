@@ -54,7 +54,7 @@ void apply(const Numbers& change, Numbers& to) {
 
 bool told(const Reading& reading, int rule) {
   return std::any_of(reading.findings.begin(), reading.findings.end(), [rule](const Finding& finding) {
-    return finding.rule == rule && finding.severity == Severity::error;
+    return number_of(finding.rule) == rule && finding.severity == Severity::error;
   });
 }
 

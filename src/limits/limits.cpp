@@ -16,6 +16,7 @@
 #include "store/clock.hpp"
 #include "store/embedded_store.hpp"
 #include "store/spin.hpp"
+#include "weir/lock.hpp"
 
 namespace weir::inline v0_1 {
 namespace {
@@ -123,7 +124,7 @@ class [[gnu::visibility("hidden")]] Limits::Impl {
   const std::string& path() const { return path_; }
 
   std::shared_ptr<const limits::Set> set() const {
-    const std::scoped_lock lock(mutex_);
+    const detail::Held lock(mutex_);
     return set_;
   }
   limits::Time now() const { return wall_time(options_); }
@@ -160,7 +161,7 @@ class [[gnu::visibility("hidden")]] Limits::Impl {
       for (const limits::Finding& each : made.error()) errors.push_back(to_text(each));
       throw LimitsFileError(std::move(errors));
     }
-    const std::scoped_lock lock(mutex_);
+    const detail::Held lock(mutex_);
     set_ = *std::move(made);
   }
 
@@ -169,7 +170,7 @@ class [[gnu::visibility("hidden")]] Limits::Impl {
   limits::Setting setting_;
   const std::shared_ptr<store::Asker> store_;
   mutable store::SpinLock mutex_;
-  std::shared_ptr<const limits::Set> set_;
+  std::shared_ptr<const limits::Set> set_ WEIR_GUARDED_BY(mutex_);
 };
 
 Limits::Limits(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

@@ -25,18 +25,18 @@ class Entries {
     if (!read.wrong.empty()) return read;
     if (read.entry.kind == Entry::Kind::pattern) {
       if (!patterns_.insert(read.entry.text).second) {
-        read.rule = 9;
+        read.rule = FileRule::lists;
         read.wrong = "the pattern " + quoted(text) + " a second time";
         return read;
       }
       if (patterns_.size() > kMostPatterns) {
-        read.rule = 26;
+        read.rule = FileRule::bounds;
         read.wrong = "more than " + std::to_string(kMostPatterns) + " patterns in one list";
         return read;
       }
     }
     if (entries_.size() == kMostListed) {
-      read.rule = 26;
+      read.rule = FileRule::bounds;
       read.wrong = "more than " + std::to_string(kMostListed) + " entries in one list";
       return read;
     }
@@ -91,17 +91,17 @@ bool read_list_text(Context& context, const std::string& path, const std::string
     if (entry.empty()) continue;
     any = true;
     const Place place{number, static_cast<std::uint32_t>(entry.data() - line.data()) + 1};
-    const auto refused = [&](int rule, std::string what) {
+    const auto refused = [&](FileRule rule, std::string what) {
       context.findings.add_of(list.file, {Severity::error, rule, "", place, path, std::move(what)});
     };
     if (!is_utf8(entry)) {
-      refused(9, quoted(entry) + " is not text in UTF-8");
+      refused(FileRule::lists, quoted(entry) + " is not text in UTF-8");
     } else if (entry.size() > kMostEntryBytes) {
-      refused(26, "an entry of " + std::to_string(entry.size()) + " bytes; at most " +
-                      std::to_string(kMostEntryBytes) + " are read");
+      refused(FileRule::bounds, "an entry of " + std::to_string(entry.size()) + " bytes; at most " +
+                                    std::to_string(kMostEntryBytes) + " are read");
     } else if (ReadEntry read = entries.add(entry, place); !read.wrong.empty()) {
       refused(read.rule, std::move(read.wrong));
-      if (read.rule == 26) break;
+      if (read.rule == FileRule::bounds) break;
     }
   }
   return any;
@@ -114,35 +114,35 @@ void read_list_file(Context& context, const Field& field, List& list) {
   list.file = absolute ? field.text() : folder + (folder.ends_with('/') ? "" : "/") + field.text();
   const auto text = context.options.open(list.file, kMostFileBytes);
   if (!text) {
-    context.error(9, field, "cannot read " + quoted(list.file) + ": " + text.error());
+    context.error(FileRule::lists, field, "cannot read " + quoted(list.file) + ": " + text.error());
     return;
   }
   if (text->size() > kMostFileBytes) {
-    context.error(26, field, quoted(list.file) + " has more than 64 MiB");
+    context.error(FileRule::bounds, field, quoted(list.file) + " has more than 64 MiB");
     return;
   }
   const std::string path = field.path.substr(0, field.path.rfind('.'));
   if (!read_list_text(context, path, *text, list))
     // A list of bans is empty on most days: nothing for a pull request to fail by.
-    context.findings.add(context.options.deployment != nullptr ? Severity::note : Severity::warning, 9,
-                         field.place(), field.path,
+    context.findings.add(context.options.deployment != nullptr ? Severity::note : Severity::warning,
+                         FileRule::lists, field.place(), field.path,
                          quoted(list.file) + " has no entries, so it matches nothing");
 }
 
 void read_inline_list(Context& context, const Field& field, List& list) {
   const std::vector<Field> items = texts_of(context, field);
   if (field.node->members.empty() && field.node->kind == Node::Kind::list)
-    context.error(9, field, "the list is empty; a list in a file may be");
+    context.error(FileRule::lists, field, "the list is empty; a list in a file may be");
   Entries entries(list.entries);
   for (const Field& item : items) {
     if (item.text().starts_with('@')) {
-      context.error(9, item,
+      context.error(FileRule::lists, item,
                     quoted(item.text()) + ": a list holds no other lists; name both where they are used");
       continue;
     }
     ReadEntry read = entries.add(item.text(), item.place());
     if (!read.wrong.empty()) context.error(read.rule, item, std::move(read.wrong));
-    if (read.rule == 26) return;
+    if (read.rule == FileRule::bounds) return;
   }
 }
 
@@ -172,7 +172,7 @@ ReadEntry read_entry(std::string_view text, Place place) {
                    core::to_text(network.network) + "?";
       break;
   }
-  read.rule = 10;
+  read.rule = FileRule::cidr;
   return read;
 }
 
@@ -182,14 +182,14 @@ void read_lists(Context& context, const Field& lists) {
     const std::string& name = lists.node->members[context.file.lists.size()].key;
     List list{name, {}, "", field.key};
     if (std::string wrong = wrong_name(name); !wrong.empty())
-      context.error_at_key(11, field, std::move(wrong));
+      context.error_at_key(FileRule::names, field, std::move(wrong));
     context.lists.add(name);
     if (field.node->kind == Node::Kind::map) {
       const Map map(context, field, keys::kList);
       if (const Field file = map["file"]) {
         read_list_file(context, file, list);
       } else {
-        context.error_at_key(9, field, "missing file; a list is [entries] or { file: NAME }");
+        context.error_at_key(FileRule::lists, field, "missing file; a list is [entries] or { file: NAME }");
       }
     } else {
       read_inline_list(context, field, list);
@@ -201,24 +201,25 @@ void read_lists(Context& context, const Field& lists) {
 When read_when(Context& context, const Field& when) {
   When conditions;
   if (!is_map(context, when)) return conditions;
-  if (when.node->members.empty()) context.error(4, when, "the map is empty; write attribute: value");
+  if (when.node->members.empty())
+    context.error(FileRule::form, when, "the map is empty; write attribute: value");
   for (const Member& member : when.node->members) {
     const Field field{&member.value, when.path + "." + core::printable(member.key.substr(0, 64)),
                       member.place};
     Condition condition{member.key, {}, {}, field.key};
     judge_attribute(context, field, field.key, member.key);
     if (field.node->kind == Node::Kind::nothing) {
-      context.error_at_key(4, field, "has no value; write \"\" for an empty text");
+      context.error_at_key(FileRule::form, field, "has no value; write \"\" for an empty text");
       continue;
     }
     if (field.node->kind == Node::Kind::list && field.node->members.empty())
-      context.error(9, field, "the list is empty, so nothing would match");
+      context.error(FileRule::lists, field, "the list is empty, so nothing would match");
     Entries entries(condition.entries);
     for (const Field& value : texts_of(context, field)) {
       if (value.text().starts_with('@')) {
         const Index list = context.lists.find(value.text().substr(1));
         if (list == kNone) {
-          context.error(9, value,
+          context.error(FileRule::lists, value,
                         "no list is called " + quoted(value.text().substr(1)) +
                             meant(value.text().substr(1), context.lists.all()));
         } else {

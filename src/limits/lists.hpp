@@ -11,7 +11,7 @@ namespace weir::inline v0_1::limits {
 // rule.
 struct ReadEntry {
   Entry entry;
-  int rule = 0;
+  FileRule rule = FileRule::none;
   std::string wrong{};
 };
 ReadEntry read_entry(std::string_view text, Place place);

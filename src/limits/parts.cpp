@@ -21,7 +21,7 @@ bool read_rule(Context& context, const Field& field, core::Rule& rule) {
     return true;
   }
   const bool of_burst = read.error().find("': burst: ") != std::string::npos;
-  context.error(of_burst ? 7 : 6, field, std::move(read.error()));
+  context.error(of_burst ? FileRule::burst : FileRule::rate, field, std::move(read.error()));
   return false;
 }
 
@@ -51,7 +51,7 @@ Change read_change(Context& context, const Field& item) {
     change.period = period.value;
     change.whole = period.fault == core::NumberFault::none && period.value.count() > 0;
     if (!change.whole)
-      context.error(6, item,
+      context.error(FileRule::rate, item,
                     quoted(text) + " names no period; write unlimited/day, or unlimited for all windows");
   } else {
     change.whole = read_rule(context, item, change.rule);
@@ -72,11 +72,12 @@ bool read_windows(Context& context, const Field& rate, std::vector<Window>& wind
   const std::vector<Field> items = texts_of(context, rate);
   bool right = rate.node->kind == Node::Kind::text || items.size() == rate.node->members.size();
   if (rate.node->kind == Node::Kind::list && rate.node->members.empty())
-    context.error(6, rate, "the list is empty; write a rate such as 10/s burst 20");
+    context.error(FileRule::rate, rate, "the list is empty; write a rate such as 10/s burst 20");
   for (const Field& item : items) {
     core::Rule rule{Quota::per_second(1)};
     if (item.text() == kUnlimited) {
-      context.error(6, item, "'unlimited' is for overrides; a limit without a rate has deny or allow");
+      context.error(FileRule::rate, item,
+                    "'unlimited' is for overrides; a limit without a rate has deny or allow");
       right = false;
       continue;
     }
@@ -88,7 +89,7 @@ bool read_windows(Context& context, const Field& rate, std::vector<Window>& wind
     const auto same = std::find_if(windows.begin(), windows.end(),
                                    [period](const Window& each) { return each.period() == period; });
     if (same != windows.end()) {
-      context.error(6, item,
+      context.error(FileRule::rate, item,
                     quoted(item.text()) + " has the period of " + quoted(core::to_text(same->rule)) +
                         "; the windows of a limit differ in their periods");
       right = false;
@@ -98,7 +99,7 @@ bool read_windows(Context& context, const Field& rate, std::vector<Window>& wind
   }
   if (windows.size() > kMostWindows)
     context.error(
-        26, rate,
+        FileRule::bounds, rate,
         std::to_string(windows.size()) + " windows; a limit has at most " + std::to_string(kMostWindows));
   return right && !windows.empty();
 }
@@ -115,24 +116,25 @@ std::vector<WindowChange> read_changes(Context& context, const Field& rate,
       found = true;
       const Algorithm algorithm = windows[i].rule.algorithm;
       if (!change.lifted && change.rule.algorithm != algorithm) {
-        context.error(17, item,
+        context.error(FileRule::override_window, item,
                       quoted(item.text()) + " counts by " + core::name_of(change.rule.algorithm) +
                           "; the limit's window counts by " + core::name_of(algorithm));
       } else if (std::any_of(changes.begin(), changes.end(),
                              [i](const WindowChange& each) { return each.window == i; })) {
-        context.error(6, item, quoted(item.text()) + " is a second rate for one window of the limit");
+        context.error(FileRule::rate, item,
+                      quoted(item.text()) + " is a second rate for one window of the limit");
         break;
       } else {
         changes.push_back({i, change.lifted, change.rule, item.place()});
       }
     }
     if (!found && !windows.empty())
-      context.error(17, item,
+      context.error(FileRule::override_window, item,
                     quoted(item.text()) +
                         " is for a window that the limit does not have; its periods: " + periods_of(windows));
   }
   if (rate.node->kind == Node::Kind::list && rate.node->members.empty())
-    context.error(6, rate, "the list is empty; write a rate, or unlimited");
+    context.error(FileRule::rate, rate, "the list is empty; write a rate, or unlimited");
   return changes;
 }
 
@@ -142,18 +144,19 @@ Leave read_leave(Context& context, const Field& leave) {
   if (context.classes_wrong) return read;
   const std::vector<std::string>& classes = context.classes.all();
   if (classes.empty()) {
-    context.error_at_key(8, leave, "the file has no classes");
+    context.error_at_key(FileRule::classes, leave, "the file has no classes");
     return read;
   }
   std::vector<Field> given(classes.size());
   for (const Member& member : leave.node->members) {
     const Index index = context.classes.find(member.key);
     const Field field{&member.value, leave.path + "." + core::printable(member.key.substr(0, 64)),
-                      member.place};
+                      member.place, leave.rule};
     if (index == kNone) {
-      context.error_at_key(8, field, "no class is called " + quoted(member.key) + meant(member.key, classes));
+      context.error_at_key(FileRule::classes, field,
+                           "no class is called " + quoted(member.key) + meant(member.key, classes));
     } else if (index == 0) {
-      context.error_at_key(8, field, "the most important class leaves nothing free");
+      context.error_at_key(FileRule::classes, field, "the most important class leaves nothing free");
     } else {
       given[index] = field;
     }
@@ -163,11 +166,12 @@ Leave read_leave(Context& context, const Field& leave) {
   for (std::size_t i = 1; i < classes.size(); ++i) {
     read.shares[i] = read.shares[i - 1];
     Share share;
-    if (!given[i] || !read_text(context, given[i], 8, share, read_share)) continue;
+    if (!given[i] || !read_text(context, given[i], share, read_share)) continue;
     if (share.millionths == Share::kWhole) {
-      context.error(8, given[i], "'100%' would let the class pass nothing; below 100% is allowed");
+      context.error(FileRule::classes, given[i],
+                    "'100%' would let the class pass nothing; below 100% is allowed");
     } else if (share < read.shares[i - 1]) {
-      context.error(8, given[i],
+      context.error(FileRule::classes, given[i],
                     quoted(given[i].text()) + " is less than the " + to_text(read.shares[i - 1]) + " of " +
                         classes[i - 1] + ", which is more important");
     } else {
@@ -179,9 +183,9 @@ Leave read_leave(Context& context, const Field& leave) {
 
 Reserve read_reserve(Context& context, const Field& reserve) {
   Reserve read;
-  if (!read_text(context, reserve, 8, read.share, read_share)) return read;
+  if (!read_text(context, reserve, read.share, read_share)) return read;
   if (read.share.millionths == Share::kWhole)
-    context.error(8, reserve,
+    context.error(FileRule::classes, reserve,
                   "'100%' would leave nothing to requests outside a guarantee; below 100% is allowed");
   read.place = reserve.place();
   return read;
@@ -191,7 +195,8 @@ Guarantee read_guarantee(Context& context, const Field& guarantee) {
   Guarantee read;
   if (!is_text(context, guarantee) || !read_rule(context, guarantee, read.rule)) return read;
   if (read.rule.algorithm != Algorithm::gcra) {
-    context.error(27, guarantee, "a guarantee counts by gcra, not by " + core::name_of(read.rule.algorithm));
+    context.error(FileRule::of_gcra, guarantee,
+                  "a guarantee counts by gcra, not by " + core::name_of(read.rule.algorithm));
     return {};
   }
   read.place = guarantee.place();
@@ -205,7 +210,7 @@ CostRule read_cost(Context& context, const Field& cost) {
     const Map map(context, cost, keys::kCost);
     const Field from = map["from"];
     if (!from) {
-      context.error_at_key(4, cost,
+      context.error_at_key(FileRule::form, cost,
                            "missing from; a cost is a number, [{ when, cost }] or { from: ATTRIBUTE }");
     } else if (is_text(context, from)) {
       judge_attribute(context, from, from.place(), from.text());
@@ -216,13 +221,13 @@ CostRule read_cost(Context& context, const Field& cost) {
   }
   if (cost.node->kind != Node::Kind::list) {
     CostCase only{{}, 1, cost.place()};
-    if (!read_text(context, cost, 4, only.cost, integer)) return read;
+    if (!read_text(context, cost, only.cost, integer)) return read;
     read.cases.push_back(only);
     read.place = cost.place();
     return read;
   }
   if (cost.node->members.empty())
-    context.error(4, cost, "the list is empty; write a number, or [{ when, cost }]");
+    context.error(FileRule::form, cost, "the list is empty; write a number, or [{ when, cost }]");
   const Field* rest = nullptr;
   const std::vector<Field> items = items_of(cost);
   for (const Field& item : items) {
@@ -231,7 +236,7 @@ CostRule read_cost(Context& context, const Field& cost) {
     CostCase one{{}, 1, item.place()};
     if (rest != nullptr)
       context.error(
-          13, item,
+          FileRule::reached, item,
           "cannot be reached: the cost on line " + std::to_string(rest->place().line) + " has no when");
     if (const Field when = map["when"]) {
       one.when = read_when(context, when);
@@ -239,10 +244,10 @@ CostRule read_cost(Context& context, const Field& cost) {
       rest = &item;
     }
     if (const Field units = map["cost"]) {
-      read_text(context, units, 4, one.cost, integer);
+      read_text(context, units, one.cost, integer);
       one.place = units.place();
     } else {
-      context.error(4, item, "missing cost");
+      context.error(FileRule::form, item, "missing cost");
     }
     read.cases.push_back(std::move(one));
   }
@@ -253,12 +258,12 @@ CostRule read_cost(Context& context, const Field& cost) {
 void read_end(Context& context, const Field& field, std::string_view text, Time& end) {
   auto read = read_time(text);
   if (!read) {
-    context.error(4, field, std::move(read.error()));
+    context.error(FileRule::form, field, std::move(read.error()));
     return;
   }
   end = *read;
   if (end <= context.options.now)
-    context.findings.add(context.options.past, 19, field.place(), field.path,
+    context.findings.add(context.options.past, FileRule::past, field.place(), field.path,
                          std::string(text) + " is in the past: it is now " + to_text(context.options.now));
 }
 

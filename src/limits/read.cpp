@@ -18,7 +18,7 @@
 #include "limits/guarantees.hpp"
 #include "limits/judge.hpp"
 #include "limits/keys.hpp"
-#include "limits/limit_reader.hpp"
+#include "limits/limit_keys.hpp"
 #include "limits/lists.hpp"
 #include "limits/scalars.hpp"
 
@@ -31,11 +31,11 @@ constexpr std::string_view kDefaultClass = "default";
 void read_version(Context& context, const Map& top) {
   const Field version = top["version"];
   if (!version) {
-    context.findings.error(5, {1, 1}, "version", "missing; write version: 1");
+    context.findings.error(FileRule::version, {1, 1}, "version", "missing; write version: 1");
   } else if (version.node->kind != Node::Kind::text || version.text() != "1") {
     const bool text = version.node->kind == Node::Kind::text;
     context.error_at_key(
-        5, version,
+        FileRule::version, version,
         (text ? quoted(version.text()) : std::string("this")) + " is not a version; write version: 1");
   }
 }
@@ -45,9 +45,9 @@ void read_attributes(Context& context, const Field& attributes, const Field& gat
   KnownNames known;
   for (const Field& name : texts_of(context, attributes)) {
     if (std::string wrong = wrong_attribute(name.text()); !wrong.empty()) {
-      context.error(11, name, std::move(wrong));
+      context.error(FileRule::names, name, std::move(wrong));
     } else if (known.find(name.text()) != kNone) {
-      context.error(11, name, quoted(name.text()) + " a second time");
+      context.error(FileRule::names, name, quoted(name.text()) + " a second time");
     } else {
       known.add(name.text());
     }
@@ -66,9 +66,9 @@ void read_classes(Context& context, const Field& classes) {
   const std::vector<Field> names = texts_of(context, classes);
   for (const Field& name : names) {
     if (std::string wrong = wrong_name(name.text()); !wrong.empty()) {
-      context.error(11, name, std::move(wrong));
+      context.error(FileRule::names, name, std::move(wrong));
     } else if (context.classes.find(name.text()) != kNone) {
-      context.error(8, name, quoted(name.text()) + " a second time");
+      context.error(FileRule::classes, name, quoted(name.text()) + " a second time");
     } else {
       context.classes.add(name.text());
     }
@@ -80,17 +80,17 @@ void read_classes(Context& context, const Field& classes) {
   context.classes_wrong = names.empty() || file.classes.size() != written;
   if (file.classes.size() > kMostClasses)
     context.error_at_key(
-        8, classes,
+        FileRule::classes, classes,
         std::to_string(file.classes.size()) + " classes; at most " + std::to_string(kMostClasses));
   if (file.default_class == kNone)
-    context.error_at_key(8, classes,
+    context.error_at_key(FileRule::classes, classes,
                          "'default' is not among them; it is the class of requests that name none");
 }
 
 Index find_class(Context& context, const Field& field) {
   if (context.classes_wrong || !is_text(context, field)) return kNone;
-  if (!context.classes.all().empty()) return find_name(context, field, context.classes, 8, "class");
-  context.error(8, field, "the file has no classes");
+  if (!context.classes.all().empty()) return find_name(context, field, context.classes, "class");
+  context.error(FileRule::classes, field, "the file has no classes");
   return kNone;
 }
 
@@ -99,7 +99,7 @@ bool read_limits(Context& context, const Field& limits) {
   if (!is_map(context, limits)) return true;
   const std::vector<Field> fields = members_of(limits);
   if (fields.size() > kMostLimits) {
-    context.error_at_key(26, limits,
+    context.error_at_key(FileRule::bounds, limits,
                          std::to_string(fields.size()) + " limits; at most " + std::to_string(kMostLimits));
     return false;
   }
@@ -107,7 +107,7 @@ bool read_limits(Context& context, const Field& limits) {
   for (std::size_t i = 0; i < fields.size(); ++i) {
     const std::string& name = limits.node->members[i].key;
     if (std::string wrong = wrong_name(name); !wrong.empty())
-      context.error_at_key(11, fields[i], std::move(wrong));
+      context.error_at_key(FileRule::names, fields[i], std::move(wrong));
     context.limits.add(name);
   }
   for (std::size_t i = 0; i < fields.size(); ++i)
@@ -120,7 +120,7 @@ bool read_limits(Context& context, const Field& limits) {
     const bool first_says = limit.id == limit.name;
     const NamedLimit& told = first_says ? *other->second : limit;
     const NamedLimit& has = first_says ? limit : *other->second;
-    context.findings.error(3, told.place, "limits." + told.name + ".id",
+    context.findings.error(FileRule::once, told.place, "limits." + told.name + ".id",
                            quoted(limit.id) + " is the id of " + quoted(has.name) + " on line " +
                                std::to_string(has.place.line) + " too; two limits would have one state");
   }
@@ -136,14 +136,14 @@ Route read_route(Context& context, const Field& field) {
   if (const Field of_class = map["class"]) route.least_class = find_class(context, of_class);
   const Field limits = map["limits"];
   if (!limits) {
-    context.error(4, field, "missing limits; write limits: [] for none");
+    context.error(FileRule::form, field, "missing limits; write limits: [] for none");
     return route;
   }
   for (const Field& name : texts_of(context, limits)) {
-    const Index index = find_name(context, name, context.limits, 12, "limit");
+    const Index index = find_name(context, name, context.limits, "limit");
     if (index == kNone) continue;
     if (std::find(route.limits.begin(), route.limits.end(), index) != route.limits.end()) {
-      context.error(12, name, quoted(name.text()) + " a second time");
+      context.error(FileRule::route_limits, name, quoted(name.text()) + " a second time");
     } else {
       route.limits.push_back(index);
     }
@@ -160,7 +160,7 @@ void read_routes(Context& context, const Field& routes) {
   }
   if (!is_list(context, routes)) return;
   if (routes.node->members.empty())
-    context.error(4, routes,
+    context.error(FileRule::form, routes,
                   "the list is empty; without routes every request meets all limits, with limits: [] none");
   for (const Field& item : items_of(routes)) file.routes.push_back(read_route(context, item));
 }
@@ -179,9 +179,9 @@ void read_answers(Context& context, const Field& field) {
   const Map map(context, field, keys::kAnswers);
   Answers& answers = context.file.answers;
   std::uint64_t status = 0;
-  if (const Field code = map["status"];
-      code &&
-      read_text(context, code, 4, status, [](std::string_view text) { return read_integer(text, 400, 599); }))
+  if (const Field code = map["status"]; code && read_text(context, code, status, [](std::string_view text) {
+                                          return read_integer(text, 400, 599);
+                                        }))
     answers.status = static_cast<int>(status);
   const Field headers = map["headers"];
   if (!headers) return;
@@ -191,13 +191,14 @@ void read_answers(Context& context, const Field& field) {
         answers.headers.begin(), answers.headers.end(),
         [&header](const std::string& each) { return (headers_of(each) & headers_of(header.text())) != 0; });
     if (std::find(known.begin(), known.end(), header.text()) == known.end()) {
-      context.error(4, header, quoted(header.text()) + " is unknown" + meant(header.text(), known));
+      context.error(FileRule::form, header,
+                    quoted(header.text()) + " is unknown" + meant(header.text(), known));
     } else if (std::find(answers.headers.begin(), answers.headers.end(), header.text()) !=
                answers.headers.end()) {
-      context.error(4, header, quoted(header.text()) + " a second time");
+      context.error(FileRule::form, header, quoted(header.text()) + " a second time");
     } else if (other != answers.headers.end()) {
       context.error(
-          4, header,
+          FileRule::form, header,
           quoted(header.text()) + " and " + quoted(*other) + " exclude each other; write one of them");
     } else {
       answers.headers.push_back(header.text());
@@ -214,7 +215,8 @@ void judge_hash_tag(Context& context, const Field& tag) {
   };
   const auto& limits = context.file.limits;
   if (std::none_of(limits.begin(), limits.end(), counts_by_it))
-    context.findings.warn(11, tag.place(), tag.path, "no limit has " + quoted(name) + " in its by");
+    context.findings.warn(FileRule::names, tag.place(), tag.path,
+                          "no limit has " + quoted(name) + " in its by");
 }
 
 // 31
@@ -224,7 +226,7 @@ void suggest_attributes(Context& context) {
     return std::find(kOfGateway.begin(), kOfGateway.end(), each) != kOfGateway.end();
   });
   if (used.empty()) return;
-  context.findings.add(Severity::note, 31, {1, 1}, "attributes",
+  context.findings.add(Severity::note, FileRule::attributes, {1, 1}, "attributes",
                        "missing; with attributes: [" + joined(used) +
                            "] a request that misspells one is an error, and does not pass unlimited");
 }
@@ -238,13 +240,13 @@ void judge_deployment(Context& context) {
     const std::string path = "limits." + limit.name;
     for (const Window& window : limit.windows) {
       if (served->has_store || core::kept_in_two_words(window.rule.algorithm)) continue;
-      context.findings.error(32, window.place, path + ".rate",
+      context.findings.error(FileRule::counted_here, window.place, path + ".rate",
                              quoted(core::to_text(window.rule)) +
                                  " is counted by a shared store alone; write sliding_window_counter, or if "
                                  "there is a store, give --store");
     }
     if (limit.max_wait > served->max_wait)
-      context.findings.warn(33, limit.max_wait_place, path + ".max_wait",
+      context.findings.warn(FileRule::server_wait, limit.max_wait_place, path + ".max_wait",
                             above_max_wait(limit.max_wait, served->max_wait));
   }
 }
@@ -258,7 +260,7 @@ bool is_of_another_kind(Context& context, const Node& root) {
   for (const Member& member : root.members) {
     for (const auto& [key, what] : kOthers) {
       if (member.key != key) continue;
-      context.findings.error(4, member.place, key, what);
+      context.findings.error(FileRule::form, member.place, key, what);
       return true;
     }
   }
@@ -269,11 +271,12 @@ void read_top(Context& context, const Node& root) {
   const Field field{&root, "", {1, 1}};
   if (root.kind == Node::Kind::refused) return;
   if (root.kind == Node::Kind::nothing) {
-    context.findings.error(5, {1, 1}, "version", "missing; write version: 1");
+    context.findings.error(FileRule::version, {1, 1}, "version", "missing; write version: 1");
     return;
   }
   if (root.kind != Node::Kind::map) {
-    context.findings.error(4, root.place, "", "a limits file is a map that begins with version: 1");
+    context.findings.error(FileRule::form, root.place, "",
+                           "a limits file is a map that begins with version: 1");
     return;
   }
   if (is_of_another_kind(context, root)) return;
@@ -339,7 +342,8 @@ Reading read_file(const std::string& path, ReadOptions options) {
   const auto text = read_named(path, Bounds{}.bytes, options.open);
   if (!text) {
     Reading unread;
-    unread.findings.push_back({Severity::error, 0, options.name, {}, "", "cannot read it: " + text.error()});
+    unread.findings.push_back(
+        {Severity::error, FileRule::none, options.name, {}, "", "cannot read it: " + text.error()});
     return unread;
   }
   return read(*text, options);

@@ -1117,8 +1117,9 @@ TEST(Refused, is_told_with_its_line_what_was_written_and_what_is_allowed) {
     const Reading reading = read(row.file, test_options());
     EXPECT_EQ(shown(reading.findings), row.told) << row.file;
     EXPECT_EQ(reading.file == nullptr, has_errors(reading.findings)) << row.file;
-    const bool of_rule = std::any_of(reading.findings.begin(), reading.findings.end(),
-                                     [&](const Finding& finding) { return finding.rule == row.rule; });
+    const bool of_rule =
+        std::any_of(reading.findings.begin(), reading.findings.end(),
+                    [&](const Finding& finding) { return number_of(finding.rule) == row.rule; });
     EXPECT_TRUE(of_rule) << row.rule << ": " << row.file;
   }
 }

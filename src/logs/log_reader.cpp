@@ -3,11 +3,11 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <condition_variable>
 #include <exception>
-#include <mutex>
 #include <stdexcept>
 #include <thread>
+
+#include "weir/lock.hpp"
 
 namespace weir::inline v0_1::logs {
 
@@ -65,44 +65,44 @@ class LogReader::Channel {
   }
   // An empty batch to fill; null when the other side has ended.
   std::unique_ptr<Batch> blank() {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return !free_.empty() || closed_; });
+    const detail::Held lock(mutex_);
+    while (free_.empty() && !closed_) changed_.wait(mutex_);
     if (closed_) return nullptr;
     auto batch = std::move(free_.back());
     free_.pop_back();
     return batch;
   }
   void give(std::unique_ptr<Batch> batch) {
-    const std::scoped_lock lock(mutex_);
+    const detail::Held lock(mutex_);
     full_.push_back(std::move(batch));
     changed_.notify_all();
   }
   // Null at the end.
   std::unique_ptr<Batch> take() {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return !full_.empty() || closed_; });
+    const detail::Held lock(mutex_);
+    while (full_.empty() && !closed_) changed_.wait(mutex_);
     if (full_.empty()) return nullptr;
     auto batch = std::move(full_.front());
     full_.erase(full_.begin());
     return batch;
   }
   void give_back(std::unique_ptr<Batch> batch) {
-    const std::scoped_lock lock(mutex_);
+    const detail::Held lock(mutex_);
     free_.push_back(std::move(batch));
     changed_.notify_all();
   }
   void close() {
-    const std::scoped_lock lock(mutex_);
+    const detail::Held lock(mutex_);
     closed_ = true;
     changed_.notify_all();
   }
 
  private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::vector<std::unique_ptr<Batch>> free_;
-  std::vector<std::unique_ptr<Batch>> full_;
-  bool closed_ = false;
+  detail::Mutex mutex_;
+  detail::Signal changed_;
+  std::vector<std::unique_ptr<Batch>> free_ WEIR_GUARDED_BY(mutex_);
+  std::vector<std::unique_ptr<Batch>> full_ WEIR_GUARDED_BY(mutex_);
+  bool closed_ WEIR_GUARDED_BY(mutex_) = false;
 };
 
 // Merges the lines of several files: the next line is always that of the file whose greatest time, this

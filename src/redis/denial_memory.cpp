@@ -5,7 +5,6 @@
 #include <limits>
 
 #include "core/gcra.hpp"
-#include "store/held.hpp"
 
 namespace weir::inline v0_1::redis {
 namespace {
@@ -31,19 +30,6 @@ constexpr std::uint64_t kAnything = std::numeric_limits<std::uint64_t>::max();
 
 }  // namespace
 
-// Held for some tens of nanoseconds.
-class WEIR_CAPABILITY("slot") SlotLock {
- public:
-  void lock() WEIR_ACQUIRE() {
-    store::Spin spin;
-    while (held_.exchange(true, std::memory_order_acquire)) spin.wait();
-  }
-  void unlock() WEIR_RELEASE() { held_.store(false, std::memory_order_release); }
-
- private:
-  std::atomic<bool> held_{false};
-};
-
 struct alignas(128) DenialMemory::Slot {
   struct Denial {
     std::uint64_t key = 0;  // 0: none
@@ -53,7 +39,7 @@ struct alignas(128) DenialMemory::Slot {
     nanoseconds answered{0};
   };
 
-  mutable SlotLock lock;
+  mutable store::SpinLock lock;
   Stamp stamp WEIR_GUARDED_BY(lock) = 0;  // changes whenever a denial under way may be outdated
   // The checks of the slot's keys under way: how many, the least that one wants, of which quota and by whom,
   // and whether that is the same in all.

@@ -25,7 +25,6 @@
 
 #include "core/rule.hpp"
 #include "store/spin.hpp"
-#include "store/thread_annotations.hpp"
 #include "weir/decision.hpp"
 #include "weir/quota.hpp"
 

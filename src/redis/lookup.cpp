@@ -14,8 +14,9 @@ using asio::ip::tcp;
 using boost::system::error_code;
 
 struct UnderWay {
-  std::mutex mutex;
-  std::map<std::pair<std::string, std::uint16_t>, std::vector<std::weak_ptr<Lookup>>> waiting;
+  detail::Mutex mutex;
+  std::map<std::pair<std::string, std::uint16_t>, std::vector<std::weak_ptr<Lookup>>> waiting
+      WEIR_GUARDED_BY(mutex);
 };
 
 // Never destroyed: a thread may come back when the program has all but ended.
@@ -25,8 +26,9 @@ UnderWay& under_way() {
 }
 
 std::vector<std::shared_ptr<Lookup>> take_waiting(const std::string& host, std::uint16_t port) {
-  const std::lock_guard lock(under_way().mutex);
-  const auto found = under_way().waiting.extract({host, port});
+  UnderWay& names = under_way();
+  const detail::Held lock(names.mutex);
+  const auto found = names.waiting.extract({host, port});
   std::vector<std::shared_ptr<Lookup>> alive;
   for (const auto& each : found.mapped()) {
     if (auto lookup = each.lock()) alive.push_back(std::move(lookup));
@@ -40,8 +42,9 @@ std::shared_ptr<Lookup> Lookup::start(asio::io_context& context, const std::stri
                                       Done done) {
   auto lookup = std::make_shared<Lookup>(context, std::move(done));
   {
-    const std::lock_guard lock(under_way().mutex);
-    const auto [it, first] = under_way().waiting.try_emplace({host, port});
+    UnderWay& names = under_way();
+    const detail::Held lock(names.mutex);
+    const auto [it, first] = names.waiting.try_emplace({host, port});
     // Those that have given up meanwhile must not add up.
     std::erase_if(it->second, [](const auto& each) { return each.expired(); });
     it->second.push_back(lookup);
@@ -67,7 +70,7 @@ void Lookup::run(const std::string& host, std::uint16_t port) {
 }
 
 void Lookup::answer(const error_code& error, const Endpoints& found) {
-  const std::lock_guard lock(mutex_);
+  const detail::Held lock(mutex_);
   if (context_ == nullptr) return;
   asio::post(*std::exchange(context_, nullptr),
              [done = std::exchange(done_, {}), error, found] { done(error, found); });
@@ -75,7 +78,7 @@ void Lookup::answer(const error_code& error, const Endpoints& found) {
 
 void Lookup::cancel() {
   Done ended;  // what it holds may go with it, and we with that: after the lock
-  const std::lock_guard lock(mutex_);
+  const detail::Held lock(mutex_);
   context_ = nullptr;
   ended.swap(done_);
 }

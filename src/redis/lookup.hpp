@@ -15,9 +15,10 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
+
+#include "weir/lock.hpp"
 
 namespace weir::inline v0_1::redis {
 
@@ -38,9 +39,9 @@ class Lookup {
   void answer(const boost::system::error_code& error, const Endpoints& found);
   static void run(const std::string& host, std::uint16_t port);
 
-  std::mutex mutex_;
-  boost::asio::io_context* context_;  // null: answered or cancelled
-  Done done_;
+  detail::Mutex mutex_;
+  boost::asio::io_context* context_ WEIR_GUARDED_BY(mutex_);  // null: answered or cancelled
+  Done done_ WEIR_GUARDED_BY(mutex_);
 };
 
 }  // namespace weir::redis

@@ -10,7 +10,6 @@
 #include <future>
 #include <list>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <stdexcept>
@@ -30,6 +29,7 @@
 #include "store/clock.hpp"
 #include "store/embedded_store.hpp"
 #include "store/fork.hpp"
+#include "weir/lock.hpp"
 #include "weir/redis.hpp"
 
 namespace weir::inline v0_1 {
@@ -119,7 +119,7 @@ class [[gnu::visibility("hidden")]] RedisStore::Impl final : public store::Asker
     task.verb = verb;
     task.patience = patience;
     if (!store_) return decide_here(std::move(one));
-    const std::scoped_lock lock(mutex_);
+    const detail::Held lock(mutex_);
     tasks_.splice(tasks_.end(), one);
     if (tasks_.size() == 1) asio::post(context_, [this] { work(); });
   }
@@ -259,7 +259,7 @@ class [[gnu::visibility("hidden")]] RedisStore::Impl final : public store::Asker
   void work() {
     std::list<Task> tasks;
     {
-      const std::scoped_lock lock(mutex_);
+      const detail::Held lock(mutex_);
       tasks.swap(tasks_);
     }
     std::vector<store::Request*> batch;
@@ -368,9 +368,9 @@ class [[gnu::visibility("hidden")]] RedisStore::Impl final : public store::Asker
   std::unique_ptr<redis::SharedStore> store_;  // neither for "memory:"
   std::unique_ptr<redis::Sockets> sockets_;
   redis::SharedStore::Counters in_memory_;
-  std::mutex mutex_;
-  std::list<Task> tasks_;      // of all threads
-  std::list<Task> under_way_;  // of the store's
+  detail::Mutex mutex_;
+  std::list<Task> tasks_ WEIR_GUARDED_BY(mutex_);  // of all threads
+  std::list<Task> under_way_;                      // of the store's
   std::list<Leaving> leaving_;
   std::atomic<std::uint64_t> thrown_{0};
   std::thread thread_;

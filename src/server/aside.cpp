@@ -5,17 +5,19 @@
 namespace weir::inline v0_1::server {
 
 Aside::~Aside() {
-  {
-    const std::scoped_lock lock(mutex_);
-    ends_ = true;
-  }
-  changed_.notify_one();
+  end();
   thread_.join();
+}
+
+void Aside::end() {
+  const detail::Held lock(mutex_);
+  ends_ = true;
+  changed_.notify_one();
 }
 
 void Aside::run(std::function<void()> work) {
   {
-    const std::scoped_lock lock(mutex_);
+    const detail::Held lock(mutex_);
     next_ = std::move(work);
   }
   changed_.notify_one();
@@ -25,8 +27,8 @@ void Aside::loop() {
   while (true) {
     std::function<void()> work;
     {
-      std::unique_lock lock(mutex_);
-      changed_.wait(lock, [this] { return ends_ || next_; });
+      const detail::Held lock(mutex_);
+      while (!ends_ && !next_) changed_.wait(mutex_);
       if (ends_) return;
       work = std::exchange(next_, nullptr);
     }

@@ -3,10 +3,10 @@
 // Any thread; what is run belongs to the thread of this.
 #pragma once
 
-#include <condition_variable>
 #include <functional>
-#include <mutex>
 #include <thread>
+
+#include "weir/lock.hpp"
 
 namespace weir::inline v0_1::server {
 
@@ -22,12 +22,13 @@ class Aside {
   void run(std::function<void()> work);
 
  private:
+  void end();
   void loop();
 
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::function<void()> next_;
-  bool ends_ = false;
+  detail::Mutex mutex_;
+  detail::Signal changed_;
+  std::function<void()> next_ WEIR_GUARDED_BY(mutex_);
+  bool ends_ WEIR_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 

@@ -36,9 +36,9 @@ LimitsWatch::~LimitsWatch() {
 
 void LimitsWatch::ask(Reading what, Told told) {
   {
-    const std::scoped_lock lock(mutex_);
-    auto& waiting = what == Reading::check ? asked_.check : asked_.reload;
-    if (!ends_) waiting.push_back(std::exchange(told, nullptr));
+    const detail::Held lock(mutex_);
+    const auto waiting = what == Reading::check ? &Asked::check : &Asked::reload;
+    if (!ends_) (asked_.*waiting).push_back(std::exchange(told, nullptr));
   }
   if (told) return told({std::string(kEnds)});
   wake();
@@ -48,7 +48,7 @@ void LimitsWatch::end() {
   Asked asked;
   Asked reading;
   {
-    const std::scoped_lock lock(mutex_);
+    const detail::Held lock(mutex_);
     ends_ = true;
     asked = std::exchange(asked_, {});
     reading = std::exchange(reading_, {});
@@ -83,21 +83,25 @@ void LimitsWatch::run() {
 }
 
 void LimitsWatch::read_if(bool changed) {
+  bool reloads = changed;
+  bool checks = false;
   {
-    const std::scoped_lock lock(mutex_);
+    const detail::Held lock(mutex_);
     reading_ = std::exchange(asked_, {});
+    reloads = reloads || !reading_.reload.empty();
+    checks = !reading_.check.empty();
   }
-  if (changed || !reading_.reload.empty()) {
+  if (reloads) {
     tell(&Asked::reload, limits_.reload());
     watch_directories();
   }
-  if (!reading_.check.empty()) tell(&Asked::check, limits_.check());
+  if (checks) tell(&Asked::check, limits_.check());
 }
 
 void LimitsWatch::tell(std::vector<Told> Asked::* which, const std::vector<std::string>& errors) {
   std::vector<Told> those;
   {
-    const std::scoped_lock lock(mutex_);
+    const detail::Held lock(mutex_);
     those.swap(reading_.*which);
   }
   for (const Told& told : those) told(errors);

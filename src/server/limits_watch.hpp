@@ -12,11 +12,11 @@
 #pragma once
 
 #include <atomic>
-#include <mutex>
 #include <thread>
 #include <vector>
 
 #include "service/limits_in_force.hpp"
+#include "weir/lock.hpp"
 
 namespace weir::inline v0_1::server {
 
@@ -54,10 +54,10 @@ class LimitsWatch {
   int inotify_;
   int wake_;
   std::atomic<bool> ends_{false};
-  std::mutex mutex_;
-  Asked asked_;           // for the next reading
-  Asked reading_;         // for the one that is being made
-  bool evented_ = false;  // of the thread
+  detail::Mutex mutex_;
+  Asked asked_ WEIR_GUARDED_BY(mutex_);    // for the next reading
+  Asked reading_ WEIR_GUARDED_BY(mutex_);  // for the one that is being made
+  bool evented_ = false;                   // of the thread
   std::thread thread_;
 };
 

@@ -5,10 +5,10 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <condition_variable>
-#include <mutex>
 #include <thread>
 #include <utility>
+
+#include "weir/lock.hpp"
 
 namespace weir::inline v0_1::server {
 
@@ -20,17 +20,25 @@ struct LineWriter::Shared {
   const Dropped dropped_line;
   const std::size_t most_bytes;
 
-  std::mutex mutex;
-  std::condition_variable wake;  // the thread: there is something to do
-  std::condition_variable done;  // flush(): all is written
-  std::string waiting;
-  bool writing = false;
-  bool ended = false;
-  std::uint64_t dropped = 0;
-  std::uint64_t untold = 0;  // of those, the ones that no line has told of
-  bool mid_line = false;     // the last write ended within a line; the thread's alone
+  detail::Mutex mutex;
+  detail::Signal wake;  // the thread: there is something to do
+  detail::Signal done;  // flush(): all is written
+  std::string waiting WEIR_GUARDED_BY(mutex);
+  bool writing WEIR_GUARDED_BY(mutex) = false;
+  bool ended WEIR_GUARDED_BY(mutex) = false;
+  std::uint64_t dropped WEIR_GUARDED_BY(mutex) = 0;
+  std::uint64_t untold WEIR_GUARDED_BY(mutex) = 0;  // of those, the ones that no line has told of
+  bool mid_line = false;                            // the last write ended within a line; the thread's alone
 
+  // What is to be written, and how many dropped lines are to be told of; no text: it is over.
+  struct Work {
+    std::string text;
+    std::uint64_t told;
+  };
+  Work take();
+  void wrote(std::uint64_t lost, std::uint64_t told);
   void run();
+  void end();
   std::size_t write_all(std::string_view text);
   std::size_t put(std::string_view text) const;
 };
@@ -49,14 +57,16 @@ LineWriter::LineWriter(int descriptor, Dropped dropped, std::size_t most_bytes)
   std::thread([shared = shared_] { shared->run(); }).detach();
 }
 
-LineWriter::~LineWriter() {
-  const std::lock_guard lock(shared_->mutex);
-  shared_->ended = true;
-  shared_->wake.notify_one();
+LineWriter::~LineWriter() { shared_->end(); }
+
+void LineWriter::Shared::end() {
+  const detail::Held lock(mutex);
+  ended = true;
+  wake.notify_one();
 }
 
 void LineWriter::write(std::string_view line) {
-  const std::lock_guard lock(shared_->mutex);
+  const detail::Held lock(shared_->mutex);
   if (shared_->waiting.size() + line.size() > shared_->most_bytes) {
     ++shared_->dropped;
     ++shared_->untold;
@@ -67,37 +77,44 @@ void LineWriter::write(std::string_view line) {
 }
 
 bool LineWriter::flush(std::chrono::milliseconds longest) {
-  std::unique_lock lock(shared_->mutex);
-  return shared_->done.wait_for(lock, longest, [&] { return shared_->waiting.empty() && !shared_->writing; });
+  const auto until = std::chrono::steady_clock::now() + longest;
+  const detail::Held lock(shared_->mutex);
+  while (!shared_->waiting.empty() || shared_->writing) {
+    if (!shared_->done.wait_until(shared_->mutex, until)) break;
+  }
+  return shared_->waiting.empty() && !shared_->writing;
 }
 
 std::uint64_t LineWriter::dropped() const {
-  const std::lock_guard lock(shared_->mutex);
+  const detail::Held lock(shared_->mutex);
   return shared_->dropped;
 }
 
+LineWriter::Shared::Work LineWriter::Shared::take() {
+  const detail::Held lock(mutex);
+  while (waiting.empty() && !ended) wake.wait(mutex);
+  if (waiting.empty()) return {};
+  writing = true;
+  return {std::exchange(waiting, {}), std::exchange(untold, 0)};
+}
+
+void LineWriter::Shared::wrote(std::uint64_t lost, std::uint64_t told) {
+  const detail::Held lock(mutex);
+  if (lost > 0) {
+    const std::uint64_t of_others = told > 0 ? lost - 1 : lost;  // the last only told of those dropped before
+    dropped += of_others;
+    untold += of_others + told;
+  }
+  writing = false;
+  if (waiting.empty()) done.notify_all();
+}
+
 void LineWriter::Shared::run() {
-  std::unique_lock lock(mutex);
-  while (true) {
-    wake.wait(lock, [&] { return !waiting.empty() || ended; });
-    if (waiting.empty()) return;
-    std::string text = std::exchange(waiting, {});
-    const std::uint64_t told = std::exchange(untold, 0);
-    writing = true;
-    lock.unlock();
+  for (Work work = take(); !work.text.empty(); work = take()) {
     // First what was written before any was dropped.
-    if (told > 0) text += dropped_line(told);
-    const std::size_t written = write_all(text);
-    lock.lock();
-    const std::uint64_t lost = lines(std::string_view(text).substr(written));
-    if (lost > 0) {
-      const std::uint64_t of_others =
-          told > 0 ? lost - 1 : lost;  // the last only told of those dropped before
-      dropped += of_others;
-      untold += of_others + told;
-    }
-    writing = false;
-    if (waiting.empty()) done.notify_all();
+    if (work.told > 0) work.text += dropped_line(work.told);
+    const std::size_t written = write_all(work.text);
+    wrote(lines(std::string_view(work.text).substr(written)), work.told);
   }
 }
 

@@ -80,7 +80,7 @@ SnapshotWriter::~SnapshotWriter() { stop(); }
 
 void SnapshotWriter::stop() {
   {
-    const std::lock_guard lock(mutex_);
+    const detail::Held lock(mutex_);
     stopping_ = true;
   }
   wake_.notify_all();
@@ -90,7 +90,11 @@ void SnapshotWriter::stop() {
 
 bool SnapshotWriter::save() {
   if (settings_.snapshot.empty()) return true;
-  const std::lock_guard one_at_a_time(saving_);  // so that no older table is moved over a newer one
+  const detail::Held lock(saving_);
+  return save_alone();
+}
+
+bool SnapshotWriter::save_alone() {
   counters_.saving.store(1, std::memory_order_relaxed);
   const auto saved =
       store::save_snapshot(embedded_.table(), settings_.snapshot, {}, &embedded_.reservations());
@@ -109,22 +113,25 @@ bool SnapshotWriter::save() {
 
 void SnapshotWriter::save_soon() {
   {
-    const std::lock_guard lock(mutex_);
+    const detail::Held lock(mutex_);
     asked_ = true;
   }
   wake_.notify_all();
 }
 
 void SnapshotWriter::run() {
-  std::unique_lock lock(mutex_);
-  for (;;) {
-    wake_.wait_for(lock, settings_.snapshot_every, [this] { return stopping_ || asked_; });
-    if (stopping_) return;
-    asked_ = false;
-    lock.unlock();
-    save();
-    lock.lock();
+  while (take_turn()) save();
+}
+
+// Waits until one is due or asked for; false: no more.
+bool SnapshotWriter::take_turn() {
+  const auto due = std::chrono::steady_clock::now() + settings_.snapshot_every;
+  const detail::Held lock(mutex_);
+  while (!stopping_ && !asked_) {
+    if (!wake_.wait_until(mutex_, due)) break;
   }
+  asked_ = false;
+  return !stopping_;
 }
 
 }  // namespace weir::server

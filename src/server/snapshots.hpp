@@ -7,8 +7,6 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
-#include <mutex>
 #include <optional>
 #include <thread>
 
@@ -18,6 +16,7 @@
 #include "store/embedded_store.hpp"
 #include "store/snapshot.hpp"
 #include "store/snapshot_lock.hpp"
+#include "weir/lock.hpp"
 
 namespace weir::inline v0_1::server {
 
@@ -49,16 +48,18 @@ class SnapshotWriter {
 
  private:
   void run();
+  bool take_turn();
+  bool save_alone() WEIR_REQUIRES(saving_);
 
   const Settings& settings_;
   store::EmbeddedStore& embedded_;
   service::Counters& counters_;
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  bool stopping_ = false;
-  bool asked_ = false;
+  detail::Mutex mutex_;
+  detail::Signal wake_;
+  bool stopping_ WEIR_GUARDED_BY(mutex_) = false;
+  bool asked_ WEIR_GUARDED_BY(mutex_) = false;
   core::Repeated failures_;
-  std::mutex saving_;
+  detail::Mutex saving_;  // one at a time, so that no older table is moved over a newer one
   std::atomic<std::chrono::system_clock::time_point> last_saved_{std::chrono::system_clock::now()};
   std::thread thread_;
 };

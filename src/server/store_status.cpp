@@ -28,13 +28,13 @@ const StoreStatus::View& StoreStatus::find_worst() const {
 }
 
 StoreStatus::View StoreStatus::worst() const {
-  const std::lock_guard lock(mutex_);
+  const detail::Held lock(mutex_);
   return find_worst();
 }
 
 std::optional<StoreStatus::Line> StoreStatus::note(std::size_t loop, const redis::Health& health,
                                                    nanoseconds now) {
-  const std::lock_guard lock(mutex_);
+  const detail::Held lock(mutex_);
   loops_[loop] = {health.view(), health.not_decided()};
   const View& worst = find_worst();
   switch (worst.state) {
@@ -71,7 +71,7 @@ std::optional<StoreStatus::Line> StoreStatus::note_trouble(const View& trouble, 
 }
 
 std::optional<StoreStatus::Line> StoreStatus::note_eviction(std::string_view policy) {
-  const std::lock_guard lock(mutex_);
+  const detail::Held lock(mutex_);
   if (policy == std::exchange(eviction_, policy)) return std::nullopt;
   if (policy == "noeviction")
     return Line{false, "store " + store_ + ": maxmemory-policy is noeviction now: no limit is evicted"};
@@ -92,7 +92,7 @@ std::optional<StoreStatus::Line> StoreStatus::note_round_trip(nanoseconds round_
 }
 
 std::optional<StoreStatus::Line> StoreStatus::note_redis_cell() {
-  const std::lock_guard lock(mutex_);
+  const detail::Held lock(mutex_);
   if (std::exchange(redis_cell_told_, true)) return std::nullopt;
   return Line{true, "store " + store_ +
                         ": the module redis-cell is loaded, and the keys of weir have no prefix: "

@@ -7,7 +7,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,6 +14,7 @@
 
 #include "core/repeated.hpp"
 #include "redis/health.hpp"
+#include "weir/lock.hpp"
 
 namespace weir::inline v0_1::server {
 
@@ -51,20 +51,20 @@ class StoreStatus {
     std::uint64_t not_decided = 0;
   };
 
-  const View& find_worst() const;
-  std::optional<Line> note_ready(nanoseconds now);
-  std::optional<Line> note_trouble(const View& trouble, nanoseconds now);
+  const View& find_worst() const WEIR_REQUIRES(mutex_);
+  std::optional<Line> note_ready(nanoseconds now) WEIR_REQUIRES(mutex_);
+  std::optional<Line> note_trouble(const View& trouble, nanoseconds now) WEIR_REQUIRES(mutex_);
 
   const std::string store_;
-  mutable std::mutex mutex_;
-  std::vector<Loop> loops_;
-  View told_{};                           // what the log's last line says
-  std::optional<nanoseconds> warned_at_;  // the last line of trouble
-  std::optional<nanoseconds> ready_since_;
-  std::uint64_t not_decided_then_ = 0;  // at the last line
-  std::string eviction_ = "noeviction";
+  mutable detail::Mutex mutex_;
+  std::vector<Loop> loops_ WEIR_GUARDED_BY(mutex_);
+  View told_ WEIR_GUARDED_BY(mutex_){};                           // what the log's last line says
+  std::optional<nanoseconds> warned_at_ WEIR_GUARDED_BY(mutex_);  // the last line of trouble
+  std::optional<nanoseconds> ready_since_ WEIR_GUARDED_BY(mutex_);
+  std::uint64_t not_decided_then_ WEIR_GUARDED_BY(mutex_) = 0;  // at the last line
+  std::string eviction_ WEIR_GUARDED_BY(mutex_) = "noeviction";
+  bool redis_cell_told_ WEIR_GUARDED_BY(mutex_) = false;
   core::Repeated far_;  // a long round trip
-  bool redis_cell_told_ = false;
 };
 
 }  // namespace weir::server

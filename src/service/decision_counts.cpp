@@ -32,7 +32,7 @@ void add(const From& from, To& to) {
 void DecisionCounts::adopt(const limits::Set& set) {
   const limits::File& file = set.file();
   const bool same_classes = classes_ == file.classes;
-  const std::scoped_lock lock(mutex_);
+  const detail::Held lock(mutex_);
   std::vector<std::string> names;
   std::vector<std::unique_ptr<Numbers>> rows;
   for (const limits::NamedLimit& limit : file.limits) {
@@ -50,18 +50,25 @@ void DecisionCounts::adopt(const limits::Set& set) {
 
 // Null: the limit has gone since the request was asked.
 DecisionCounts::Numbers* DecisionCounts::row_of(const limits::Set& set, limits::Index limit) {
+  assert_ours();
   if (set.serial() == serial_) return rows_[limit].get();
   const auto now = std::find(names_.begin(), names_.end(), set.file().limits[limit].name);
   return now == names_.end() ? nullptr : rows_[static_cast<std::size_t>(now - names_.begin())].get();
 }
 
-std::size_t DecisionCounts::cause_number(std::string_view cause) {
+std::size_t DecisionCounts::find_cause(std::string_view cause) const {
+  assert_ours();
   const auto known = std::find(causes_.begin(), causes_.end(), cause);
-  const auto number = static_cast<std::size_t>(known - causes_.begin());
-  if (known != causes_.end() || number == kMostCauses) return std::min(number, kMostCauses - 1);
-  const std::scoped_lock lock(mutex_);
+  return known != causes_.end() ? static_cast<std::size_t>(known - causes_.begin()) : kMostCauses;
+}
+
+std::size_t DecisionCounts::cause_number(std::string_view cause) {
+  const std::size_t known = find_cause(cause);
+  if (known < kMostCauses) return known;
+  const detail::Held lock(mutex_);
+  if (causes_.size() == kMostCauses) return kMostCauses - 1;
   causes_.emplace_back(cause);
-  return number;
+  return causes_.size() - 1;
 }
 
 void DecisionCounts::count(const limits::Set& set, const limits::Matched& matched,
@@ -99,8 +106,8 @@ void DecisionCounts::count(const limits::Set& set, const limits::Matched& matche
 }
 
 void DecisionCounts::add_to(Total& total) const {
-  const std::scoped_lock lock(mutex_);
-  const auto add_causes = [&](const Numbers& from, Counted& to) {
+  const detail::Held lock(mutex_);
+  const auto add_causes = [&](const Numbers& from, Counted& to) WEIR_REQUIRES(mutex_) {
     for (std::size_t i = 0; i < causes_.size(); ++i) {
       const auto known = std::find(total.causes.begin(), total.causes.end(), causes_[i]);
       const auto number = static_cast<std::size_t>(known - total.causes.begin());

@@ -12,7 +12,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,6 +20,7 @@
 #include "limits/match.hpp"
 #include "limits/set.hpp"
 #include "store/store.hpp"
+#include "weir/lock.hpp"
 
 namespace weir::inline v0_1::service {
 
@@ -108,13 +108,16 @@ class DecisionCounts {
     if (!asked.cause.empty()) grow(row.fallbacks[cause_number(asked.cause)]);
   }
   std::size_t cause_number(std::string_view cause);
+  std::size_t find_cause(std::string_view cause) const;
+  // On the loop's thread: it alone changes what the mutex guards, and may look at that without it.
+  void assert_ours() const WEIR_ASSERT_READABLE(mutex_) {}
 
   std::uint64_t serial_ = 0;  // of the set that the rows are for
   std::vector<std::string> classes_;
-  mutable std::mutex mutex_;  // what follows, while it changes shape
-  std::vector<std::string> names_;
-  std::vector<std::unique_ptr<Numbers>> rows_;
-  std::vector<std::string> causes_;
+  mutable detail::Mutex mutex_;
+  std::vector<std::string> names_ WEIR_GUARDED_BY(mutex_);
+  std::vector<std::unique_ptr<Numbers>> rows_ WEIR_GUARDED_BY(mutex_);
+  std::vector<std::string> causes_ WEIR_GUARDED_BY(mutex_);
   Numbers inline_;
   core::Histogram took_;
 };

@@ -50,7 +50,7 @@ LimitsInForce::Compiled LimitsInForce::compile() const {
                                       const char* text) {
     if (options_.shared || place.line == 0) return;
     compiled.warnings.push_back(to_text(limits::Finding{.severity = limits::Severity::warning,
-                                                        .rule = 24,
+                                                        .rule = limits::FileRule::needs_store,
                                                         .file = reading.file->name,
                                                         .place = place,
                                                         .path = "limits." + limit.name + "." + key,
@@ -74,11 +74,15 @@ LimitsInForce::Compiled LimitsInForce::compile() const {
 std::vector<std::string> LimitsInForce::check() const { return compile().errors; }
 
 std::vector<std::string> LimitsInForce::reload() {
-  const std::scoped_lock one(reloading_);
+  const detail::Held lock(reloading_);
+  return reload_alone();
+}
+
+std::vector<std::string> LimitsInForce::reload_alone() {
   Compiled compiled = compile();
   if (given_up_.load(std::memory_order_relaxed)) return compiled.errors;
   {
-    const std::scoped_lock lock(mutex_);
+    const detail::Held lock(mutex_);
     stamps_ = compiled.stamps;
   }
   for (const std::string& each : compiled.warnings) options_.log(true, each);
@@ -89,7 +93,7 @@ std::vector<std::string> LimitsInForce::reload() {
       for (const std::string& each : compiled.errors) options_.log(true, each);
       options_.log(true, "limits: '" + options_.path + "' has errors; what was read before stays in force");
     }
-    const std::scoped_lock lock(mutex_);
+    const detail::Held lock(mutex_);
     last_error_ = compiled.errors.front();
     return compiled.errors;
   }
@@ -100,7 +104,7 @@ std::vector<std::string> LimitsInForce::reload() {
   const limits::File& file = compiled.set->file();
   options_.log(false, "limits: '" + options_.path + "' is in force: " + std::to_string(file.limits.size()) +
                           " limits, " + std::to_string(file.routes.size()) + " routes");
-  const std::scoped_lock lock(mutex_);
+  const detail::Held lock(mutex_);
   hash_.clear();
   core::append_hex(core::sha256(file.text), hash_);
   last_error_.clear();
@@ -111,12 +115,12 @@ std::vector<std::string> LimitsInForce::reload() {
 }
 
 std::shared_ptr<const limits::Set> LimitsInForce::current() const {
-  const std::scoped_lock lock(mutex_);
+  const detail::Held lock(mutex_);
   return set_;
 }
 
 LimitsInForce::Stamps LimitsInForce::stamps() const {
-  const std::scoped_lock lock(mutex_);
+  const detail::Held lock(mutex_);
   return stamps_;
 }
 
@@ -134,25 +138,28 @@ void LimitsInForce::add_rows(Metrics& metrics) const {
   };
   const auto locked = [this](auto read) {
     return [this, read] {
-      const std::scoped_lock lock(mutex_);
+      const detail::Held lock(mutex_);
       return Value{read()};
     };
   };
   add(Type::text, "file", "The limits file", [this] { return Value{options_.path}; });
-  add(Type::text, "hash", "SHA-256 of the text in force", locked([this] { return hash_; }));
+  add(Type::text, "hash", "SHA-256 of the text in force",
+      locked([this]() WEIR_REQUIRES(mutex_) { return hash_; }));
   add(Type::gauge, "loaded_at", "When it was read: seconds of the wall clock",
-      locked([this] { return static_cast<std::uint64_t>(loaded_at_.count()); }));
+      locked([this]() WEIR_REQUIRES(mutex_) { return static_cast<std::uint64_t>(loaded_at_.count()); }));
   add(Type::counter, "reloads", "Times that another set came in force",
       [this] { return Value{reloads_.load()}; });
   add(Type::counter, "reload_errors", "Times that the file could not be used",
       [this] { return Value{reload_errors_.load()}; });
   add(Type::text, "last_error", "The first error of the last reload, if it failed",
-      locked([this] { return last_error_; }));
-  add(Type::gauge, "limits", "Limits in force",
-      locked([this] { return static_cast<std::uint64_t>(set_ ? set_->file().limits.size() : 0); }));
+      locked([this]() WEIR_REQUIRES(mutex_) { return last_error_; }));
+  add(Type::gauge, "limits", "Limits in force", locked([this]() WEIR_REQUIRES(mutex_) {
+        return static_cast<std::uint64_t>(set_ ? set_->file().limits.size() : 0);
+      }));
   metrics.add([this](Exposition& to) { write_families(to); });
-  add(Type::gauge, "routes", "Routes in force",
-      locked([this] { return static_cast<std::uint64_t>(set_ ? set_->file().routes.size() : 0); }));
+  add(Type::gauge, "routes", "Routes in force", locked([this]() WEIR_REQUIRES(mutex_) {
+        return static_cast<std::uint64_t>(set_ ? set_->file().routes.size() : 0);
+      }));
 }
 
 void LimitsInForce::write_families(Exposition& to) const {
@@ -161,7 +168,7 @@ void LimitsInForce::write_families(Exposition& to) const {
   std::string hash;
   std::chrono::seconds loaded_at{0};
   {
-    const std::scoped_lock lock(mutex_);
+    const detail::Held lock(mutex_);
     hash = hash_;
     loaded_at = loaded_at_;
   }

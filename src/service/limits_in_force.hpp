@@ -11,13 +11,13 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "core/clock.hpp"
 #include "limits/set.hpp"
 #include "service/metrics.hpp"
+#include "weir/lock.hpp"
 
 namespace weir::inline v0_1::service {
 
@@ -69,16 +69,17 @@ class LimitsInForce {
     Stamps stamps;
   };
   Compiled compile() const;
+  std::vector<std::string> reload_alone() WEIR_REQUIRES(reloading_);
   void write_families(Exposition& to) const;
 
   const Options options_;
-  std::mutex reloading_;  // one at a time
-  mutable std::mutex mutex_;
-  std::shared_ptr<const limits::Set> set_;
-  std::string hash_;
-  std::string last_error_;
-  Stamps stamps_;
-  std::chrono::seconds loaded_at_{0};
+  detail::Mutex reloading_;  // one at a time
+  mutable detail::Mutex mutex_;
+  std::shared_ptr<const limits::Set> set_ WEIR_GUARDED_BY(mutex_);
+  std::string hash_ WEIR_GUARDED_BY(mutex_);
+  std::string last_error_ WEIR_GUARDED_BY(mutex_);
+  Stamps stamps_ WEIR_GUARDED_BY(mutex_);
+  std::chrono::seconds loaded_at_ WEIR_GUARDED_BY(mutex_){0};
   std::atomic<bool> given_up_{false};
   std::atomic<std::uint64_t> version_{0};
   std::atomic<std::uint64_t> reloads_{0};

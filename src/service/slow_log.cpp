@@ -8,25 +8,25 @@
 namespace weir::inline v0_1::service {
 
 void SlowLog::add(Entry entry) {
-  const std::lock_guard lock(mutex_);
+  const detail::Held lock(mutex_);
   entry.id = ids_++;
   entries_.push_front(std::move(entry));
   if (entries_.size() > kMost) entries_.pop_back();
 }
 
 std::vector<SlowLog::Entry> SlowLog::latest(std::size_t count) const {
-  const std::lock_guard lock(mutex_);
+  const detail::Held lock(mutex_);
   const auto shown = static_cast<std::ptrdiff_t>(std::min(count, entries_.size()));
   return {entries_.begin(), entries_.begin() + shown};
 }
 
 std::size_t SlowLog::size() const {
-  const std::lock_guard lock(mutex_);
+  const detail::Held lock(mutex_);
   return entries_.size();
 }
 
 void SlowLog::clear() {
-  const std::lock_guard lock(mutex_);
+  const detail::Held lock(mutex_);
   entries_.clear();
 }
 

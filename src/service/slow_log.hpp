@@ -9,11 +9,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "weir/lock.hpp"
 
 namespace weir::inline v0_1::service {
 
@@ -42,9 +43,9 @@ class SlowLog {
   void clear();  // the numbers go on
 
  private:
-  mutable std::mutex mutex_;
-  std::deque<Entry> entries_;  // the newest first
-  std::uint64_t ids_ = 0;
+  mutable detail::Mutex mutex_;
+  std::deque<Entry> entries_ WEIR_GUARDED_BY(mutex_);  // the newest first
+  std::uint64_t ids_ WEIR_GUARDED_BY(mutex_) = 0;
 };
 
 // The words of a command, as an entry has them.

@@ -17,6 +17,7 @@
 #include "sim/exact_gcra.hpp"
 #include "sim/report.hpp"
 #include "sim/series.hpp"
+#include "sim/tally.hpp"
 
 namespace weir::inline v0_1::sim {
 
@@ -98,32 +99,22 @@ class Replay {
 
  private:
   // What is remembered of one client under one limit.
-  struct Standing {
-    core::TwoWords state;  // of gcra: the tat, in_words()
-    std::int64_t first_denied = -1;
-    std::int64_t locked_since = -1;  // the first denied request of a row in which nothing was allowed
-    std::uint32_t denied = 0;
-    std::uint32_t log = 0;  // under sliding_window_log: its place in Tally::logs, from 1
+  struct Client : Standing {
+    std::uint32_t log = 0;  // under sliding_window_log: its place in PerLimit::logs, from 1
+    core::TwoWords state;   // of gcra: the tat, in_words()
   };
+  static_assert(sizeof(Client) == 40);  // there may be millions
   struct Log {
     core::sliding_window_log::State state;
     std::vector<core::sliding_window_log::Entry> ring;
   };
-  struct Tally {
-    std::uint64_t allowed = 0;
-    std::uint64_t denied = 0;
-    std::uint64_t never = 0;
-    unsigned __int128 units = 0;
-    std::uint64_t clients_denied = 0;
-    std::int64_t longest = 0;  // among equal ones, the first to begin
-    std::int64_t longest_since = 0;
-    std::uint32_t longest_client = 0;
-    logs::Pieces<Standing> standings;
+  struct PerLimit {
+    Tally tally;
+    logs::Pieces<Client> clients;
     logs::Pieces<Log> logs;
   };
 
-  Answer decide(std::size_t limit, Standing& standing, const logs::Event& event);
-  void denied(std::size_t limit, Standing& standing, const logs::Event& event, Answer answer);
+  Answer decide(std::size_t limit, Client& client, const logs::Event& event);
   void watch(const logs::Event& event, std::uint32_t refused);
   void forget_the_least();
   LimitReport report_of(std::size_t limit, const logs::Clients& clients, std::size_t key_parts) const;
@@ -149,7 +140,7 @@ class Replay {
   PlanOf plan_of_;                  // if limits are by plan: then the first of rules_ decides nothing
   std::size_t worst_;
   std::vector<Answer> answers_;
-  std::vector<Tally> tallies_;
+  std::vector<PerLimit> limits_;
   logs::Pieces<Account> accounts_;
   Series over_time_;
   Peaks peaks_;

@@ -1,34 +1,51 @@
 #include "weir/acquire.hpp"
 
+#include <chrono>
 #include <condition_variable>
-#include <mutex>
+#include <optional>
 
 #include "weir/clock.hpp"
+#include "weir/lock.hpp"
 
 namespace weir::inline v0_1 {
 
-bool wait(Reservation& reservation, std::stop_token stop) {
-  if (!reservation.granted()) return false;
-  std::mutex mutex;
+namespace {
+
+struct Bell {
+  detail::Mutex mutex;
   std::condition_variable_any changed;
-  bool rung = false;
-  Alarm alarm([&] {
-    const std::scoped_lock lock(mutex);
+  bool rung WEIR_GUARDED_BY(mutex) = false;
+
+  void ring() {
+    const detail::Held lock(mutex);
     rung = true;
     changed.notify_all();
-  });
+  }
+  // Until it rings, or for a time.
+  void wait(const std::stop_token& stop, std::optional<std::chrono::nanoseconds> time) WEIR_REQUIRES(mutex) {
+    const auto has_rung = [this]() WEIR_REQUIRES(mutex) { return rung; };
+    if (time) {
+      changed.wait_for(mutex, stop, *time, has_rung);
+    } else {
+      changed.wait(mutex, stop, has_rung);
+    }
+  }
+};
+
+}  // namespace
+
+bool wait(Reservation& reservation, std::stop_token stop) {
+  if (!reservation.granted()) return false;
+  Bell bell;
+  Alarm alarm([&] { bell.ring(); });
   const bool rings = reservation.left().count() > 0 && reservation.set(alarm);
   for (auto left = reservation.left(); left.count() > 0; left = reservation.left()) {
     if (stop.stop_requested()) {
       reservation.cancel();
       return reservation.granted();  // unless its moment came meanwhile
     }
-    std::unique_lock lock(mutex);
-    if (rings) {
-      changed.wait(lock, stop, [&] { return rung; });
-    } else {
-      changed.wait_for(lock, stop, left, [] { return false; });
-    }
+    const detail::Held lock(bell.mutex);
+    bell.wait(stop, rings ? std::nullopt : std::optional(left));
   }
   return true;
 }

@@ -1,7 +1,7 @@
 // A bucket of the table: one cache line, three entries, and a lock in one bit of it.
 //
 // What belongs to the entries may be touched only by the lock's holder, and clang checks that (see
-// thread_annotations.hpp). A lock is held for some tens of nanoseconds. Only a thread that holds a segment's
+// weir/lock.hpp). A lock is held for some tens of nanoseconds. Only a thread that holds a segment's
 // shape too (store/segments.hpp) may sleep while it waits for one.
 //
 // Memory orders: lock() acquires and unlock() releases `word`, so a holder sees all that earlier holders
@@ -20,8 +20,8 @@
 #include "core/rule.hpp"
 #include "core/step.hpp"
 #include "store/spin.hpp"
-#include "store/thread_annotations.hpp"
 #include "weir/decision.hpp"
+#include "weir/lock.hpp"
 
 namespace weir::inline v0_1::store {
 

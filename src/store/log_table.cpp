@@ -6,10 +6,8 @@
 #include <stdexcept>
 #include <string>
 
-#include "store/held.hpp"
 #include "store/mapping.hpp"
 #include "store/spin.hpp"
-#include "store/thread_annotations.hpp"
 
 namespace weir::inline v0_1::store {
 

@@ -23,23 +23,23 @@ ManualClock::~ManualClock() = default;
 nanoseconds ManualClock::now() const noexcept { return nanoseconds{now_.load(std::memory_order_acquire)}; }
 
 void ManualClock::advance(nanoseconds by) noexcept {
-  const std::scoped_lock lock(mutex_);
+  const detail::Held lock(mutex_);
   now_.fetch_add(by.count(), std::memory_order_acq_rel);
   alarms_.advance(now());
 }
 
 std::size_t ManualClock::waiting() const noexcept {
-  const std::scoped_lock lock(mutex_);
+  const detail::Held lock(mutex_);
   return alarms_.size();
 }
 
 std::optional<nanoseconds> ManualClock::next() const noexcept {
-  const std::scoped_lock lock(mutex_);
+  const detail::Held lock(mutex_);
   return alarms_.next_deadline();
 }
 
 bool ManualClock::ring_at(nanoseconds time, Alarm& alarm) const noexcept {
-  const std::scoped_lock lock(mutex_);
+  const detail::Held lock(mutex_);
   alarm.clock_ = this;
   alarms_.add(alarm, time);
   alarms_.advance(now());
@@ -47,7 +47,7 @@ bool ManualClock::ring_at(nanoseconds time, Alarm& alarm) const noexcept {
 }
 
 void ManualClock::forget(Alarm& alarm) const noexcept {
-  const std::scoped_lock lock(mutex_);
+  const detail::Held lock(mutex_);
   alarms_.cancel(alarm);
 }
 

@@ -29,7 +29,7 @@ ReservationMemory::Share ReservationMemory::take(std::uint64_t client, std::size
   }
   if (client != 0) {
     Shelf& shelf = shelf_of(client);
-    const std::lock_guard lock(shelf.mutex);
+    const Held lock(shelf.mutex);
     std::size_t& its = shelf.bytes[client];
     if (its + bytes > bound_ / 2) {
       if (its == 0) shelf.bytes.erase(client);
@@ -49,7 +49,7 @@ void ReservationMemory::give_back(std::uint64_t client, std::size_t bytes, Kind 
   if (kind == Kind::hold) held_.fetch_sub(bytes, std::memory_order_relaxed);
   if (client == 0) return;
   Shelf& shelf = shelf_of(client);
-  const std::lock_guard lock(shelf.mutex);
+  const Held lock(shelf.mutex);
   const auto found = shelf.bytes.find(client);
   if (found == shelf.bytes.end()) return;
   found->second -= bytes;

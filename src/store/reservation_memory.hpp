@@ -10,7 +10,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -83,7 +82,8 @@ class ReservationMemory {
   static constexpr std::size_t kShelves = 16;
   struct Shelf {
     SpinLock mutex;
-    std::unordered_map<std::uint64_t, std::size_t> bytes;  // by client; those that have none are not here
+    // By client; those that have none are not here.
+    std::unordered_map<std::uint64_t, std::size_t> bytes WEIR_GUARDED_BY(mutex);
   };
 
   Shelf& shelf_of(std::uint64_t client) { return shelves_[(client * 0x9e3779b97f4a7c15U) >> 60]; }

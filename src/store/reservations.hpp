@@ -19,7 +19,6 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -111,8 +110,8 @@ class Reservations final : public LinedKeys {
   };
   struct Shelf {
     SpinLock mutex;
-    std::unordered_map<ReservationId, Record, ReservationId::Hash> records;
-    SortedChunks<std::pair<nanoseconds, ReservationId>> due;  // by Record::until
+    std::unordered_map<ReservationId, Record, ReservationId::Hash> records WEIR_GUARDED_BY(mutex);
+    SortedChunks<std::pair<nanoseconds, ReservationId>> due WEIR_GUARDED_BY(mutex);  // by Record::until
   };
   struct KeyLine {
     Line line;
@@ -120,10 +119,12 @@ class Reservations final : public LinedKeys {
   };
   struct Stripe {
     SpinLock mutex;
-    std::unordered_map<std::uint64_t, KeyLine> lines;  // by Segments::hash_of() the key's place
-    std::multimap<nanoseconds, std::uint64_t> due;     // some time up to Line::until()
+    // By Segments::hash_of() the key's place.
+    std::unordered_map<std::uint64_t, KeyLine> lines WEIR_GUARDED_BY(mutex);
+    // Some time up to Line::until().
+    std::multimap<nanoseconds, std::uint64_t> due WEIR_GUARDED_BY(mutex);
     // The latest moment of those that wait without an id and without a line.
-    nanoseconds fixed_until{0};
+    nanoseconds fixed_until WEIR_GUARDED_BY(mutex){0};
   };
   // Stripes, locked.
   class Locked;
@@ -138,12 +139,15 @@ class Reservations final : public LinedKeys {
   void put_back(ReservationId id, Record record);
   Stripe& stripe_of(std::uint64_t hash) { return stripes_[hash >> 58]; }
   Shelf& shelf_of(ReservationId id) { return shelves_[id.low % kStripes]; }
+  static Line* find_line(Stripe& stripe, std::uint64_t hash) WEIR_REQUIRES(stripe.mutex);
+  // Under the locks of their stripes, as what is asked holds them.
   Line* find_line(std::uint64_t hash);
   Line* find_line(const Part& part);
   Line* make_line(std::uint64_t hash, nanoseconds until, std::uint64_t client);
   Lines find_lines(std::span<const Check> checks);
-  void clear_away(Stripe& stripe, nanoseconds now);
-  void clear_away(Shelf& shelf, nanoseconds now);
+  void unmake(std::span<const std::uint64_t> lines);
+  void clear_away(Stripe& stripe, nanoseconds now) WEIR_REQUIRES(stripe.mutex);
+  void clear_away(Shelf& shelf, nanoseconds now) WEIR_REQUIRES(shelf.mutex);
   void clear_away_all(nanoseconds now);
 
   bool reserve_now(Request& request, Moment when);

@@ -221,7 +221,7 @@ void Reservations::copy(nanoseconds now, const std::function<bool(std::string_vi
   Writing out(now);
   for (Stripe& stripe : stripes_) {
     {
-      const std::lock_guard lock(stripe.mutex);
+      const Held lock(stripe.mutex);
       clear_away(stripe, now);
       out.size(stripe.lines.size());
       for (auto& [key, kept] : stripe.lines) {
@@ -239,7 +239,7 @@ void Reservations::copy(nanoseconds now, const std::function<bool(std::string_vi
   }
   for (Shelf& shelf : shelves_) {
     {
-      const std::lock_guard lock(shelf.mutex);
+      const Held lock(shelf.mutex);
       clear_away(shelf, now);
       out.size(shelf.records.size());
       for (auto& [key, record] : shelf.records) {
@@ -271,6 +271,7 @@ bool Reservations::restore(std::string_view bytes, nanoseconds then, nanoseconds
       line.transfer(in);
       if (!in.good() || line.until() <= now || !table_.replace(Table::place_of(hash), state, now)) continue;
       Stripe& stripe = stripe_of(hash);
+      const Held lock(stripe.mutex);
       stripe.due.emplace(line.until(), hash);
       holes_.fetch_add(line.holes(), std::memory_order_relaxed);
       KeyLine kept{std::move(line), memory_.take(0, Line::kBytes, ReservationMemory::Kind::wait)};
@@ -304,6 +305,7 @@ bool Reservations::restore(std::string_view bytes, nanoseconds then, nanoseconds
 
 void Reservations::put_back(ReservationId id, Record record) {
   Shelf& shelf = shelf_of(id);
+  const Held lock(shelf.mutex);
   shelf.due.insert({record.until, id});
   shelf.records.insert_or_assign(id, std::move(record));
   open_.fetch_add(1, std::memory_order_relaxed);

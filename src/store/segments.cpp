@@ -6,7 +6,6 @@
 #include <stdexcept>
 #include <string>
 
-#include "store/held.hpp"
 #include "store/mapping.hpp"
 
 namespace weir::inline v0_1::store {

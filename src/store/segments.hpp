@@ -27,7 +27,7 @@
 #include "core/step.hpp"
 #include "store/bucket.hpp"
 #include "store/spin.hpp"
-#include "store/thread_annotations.hpp"
+#include "weir/lock.hpp"
 
 namespace weir::inline v0_1::store {
 
@@ -53,19 +53,6 @@ class Segments {
   static constexpr std::uint32_t kBucketMask = kBuckets - 1;
   static constexpr std::size_t kSegmentBytes = std::size_t{kBuckets} * sizeof(Bucket);
 
-  // Held while entries move between buckets: by a displacement, a split, a copy.
-  class WEIR_CAPABILITY("shape") Shape {
-   public:
-    void lock() WEIR_ACQUIRE() {
-      Spin spin;
-      while (held_.exchange(true, std::memory_order_acquire)) spin.wait();
-    }
-    void unlock() WEIR_RELEASE() { held_.store(false, std::memory_order_release); }
-
-   private:
-    std::atomic<bool> held_{false};
-  };
-
   // A range of leaves and the 2^14 buckets that hold their keys. Splitting gives [mid, end) to `upper`,
   // bucket by bucket under each bucket's lock; the buckets below `progress` have been split. At rest mid
   // equals end.
@@ -83,7 +70,8 @@ class Segments {
     // After a search for room that failed at the bound: no further search before this time, so that a flood
     // of fresh keys pays for one search in 10 ms and not for one each.
     std::atomic<std::uint64_t> search_after{0};
-    Shape shape;
+    // Held while entries move between buckets: by a displacement, a split, a copy.
+    SpinLock shape;
 
     void forget(std::uint64_t until);
     // Writes a key's entry over one that is free.

@@ -16,9 +16,11 @@
 #include <span>
 
 #include "store/fork.hpp"
-#include "store/thread_annotations.hpp"
+#include "weir/lock.hpp"
 
 namespace weir::inline v0_1::store {
+
+using detail::Held;
 
 class Spin {
  public:
@@ -56,14 +58,16 @@ class Spin {
 };
 
 // For what is held for longer than a few words take, as a map is. Slower than a mutex only when it is held.
-class SpinLock {
+class WEIR_CAPABILITY("spin lock") SpinLock {
  public:
-  void lock() {
+  void lock() WEIR_ACQUIRE() {
     Spin spin;
     while (!try_lock()) spin.wait();
   }
-  bool try_lock() { return !held_.exchange(true, std::memory_order_acquire); }
-  void unlock() { held_.store(false, std::memory_order_release); }
+  bool try_lock() WEIR_TRY_ACQUIRE(true) { return !held_.exchange(true, std::memory_order_acquire); }
+  void unlock() WEIR_RELEASE() { held_.store(false, std::memory_order_release); }
+  // For one of several that an object holds: says so to the analysis.
+  void assert_held() const WEIR_ASSERT_HELD(this) {}
 
  private:
   std::atomic<bool> held_{false};

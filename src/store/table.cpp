@@ -8,7 +8,6 @@
 #include <string>
 
 #include "core/reservation.hpp"
-#include "store/held.hpp"
 #include "store/in_place.hpp"
 #include "store/joint_check.hpp"
 #include "store/lined.hpp"

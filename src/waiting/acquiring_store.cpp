@@ -278,7 +278,7 @@ void AcquiringStore::settle_in(Waiting& waiting) {
 
 void AcquiringStore::on_first(std::uint64_t number) {
   {
-    const std::lock_guard lock(mutex_);
+    const detail::Held lock(mutex_);
     turns_.push_back(number);
   }
   soon_();
@@ -288,7 +288,7 @@ void AcquiringStore::on_first(std::uint64_t number) {
 void AcquiringStore::take_turns() {
   std::vector<std::uint64_t> turns;
   {
-    const std::lock_guard lock(mutex_);
+    const detail::Held lock(mutex_);
     turns.swap(turns_);
   }
   for (const std::uint64_t number : turns) {

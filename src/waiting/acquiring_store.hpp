@@ -24,7 +24,6 @@
 #include <list>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -34,6 +33,7 @@
 #include "core/clock.hpp"
 #include "store/store.hpp"
 #include "waiting/queues.hpp"
+#include "weir/lock.hpp"
 #include "weir/waiters.hpp"
 
 namespace weir::inline v0_1::waiting {
@@ -131,8 +131,8 @@ class AcquiringStore final : public store::Store, private Queues::Owner {
   // For those of this advance() that are overdue: how far each key's line is booked beyond now, less what
   // acts.
   std::optional<std::unordered_map<std::string, nanoseconds>> booked_;
-  std::mutex mutex_;
-  std::vector<std::uint64_t> turns_;  // those that are now first; with the mutex
+  detail::Mutex mutex_;
+  std::vector<std::uint64_t> turns_ WEIR_GUARDED_BY(mutex_);  // those that are now first
   std::list<std::unique_ptr<Leaving>> leaving_;
 };
 

@@ -83,7 +83,7 @@ Queues::Found Queues::find_earlier(const Place& place) const {
 }
 
 bool Queues::join(Place& place) {
-  const std::lock_guard lock(mutex_);
+  const detail::Held lock(mutex_);
   const Found found = find_earlier(place);
   if (found.queue == nullptr) return false;
   if (place.queue != nullptr) remove(place, false);
@@ -92,7 +92,7 @@ bool Queues::join(Place& place) {
 }
 
 void Queues::wait_for(Place& place, std::size_t by, nanoseconds opens) {
-  const std::lock_guard lock(mutex_);
+  const detail::Held lock(mutex_);
   std::string name = name_of(place.checks, by);
   std::unique_ptr<Queue>& its = queues_[name];
   if (!its) its = std::make_unique<Queue>();
@@ -107,7 +107,7 @@ void Queues::wait_for(Place& place, std::size_t by, nanoseconds opens) {
 }
 
 void Queues::leave(Place& place, bool charged) {
-  const std::lock_guard lock(mutex_);
+  const detail::Held lock(mutex_);
   remove(place, charged);
 }
 
@@ -132,24 +132,24 @@ void Queues::remove(Place& place, bool charged) {
 }
 
 bool Queues::is_first(const Place& place) const {
-  const std::lock_guard lock(mutex_);
-  return &place.queue->first() == &place;
+  const detail::Held lock(mutex_);
+  return &queue_of(place).first() == &place;
 }
 
 nanoseconds Queues::first_moment(const Place& place) const {
-  const std::lock_guard lock(mutex_);
-  const Queue& queue = *place.queue;
+  const detail::Held lock(mutex_);
+  const Queue& queue = queue_of(place);
   return after(queue.base, units_of(queue.first()), queue.interval);
 }
 
 nanoseconds Queues::last_moment(const Place& place) const {
-  const std::lock_guard lock(mutex_);
-  const Queue& queue = *place.queue;
+  const detail::Held lock(mutex_);
+  const Queue& queue = queue_of(place);
   return after(queue.base, queue.units, queue.interval);
 }
 
 bool Queues::empty() const {
-  const std::lock_guard lock(mutex_);
+  const detail::Held lock(mutex_);
   return queues_.empty();
 }
 

@@ -16,12 +16,12 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <unordered_map>
 
 #include "store/store.hpp"
+#include "weir/lock.hpp"
 
 namespace weir::inline v0_1::waiting {
 
@@ -81,18 +81,18 @@ class Queues {
   bool empty() const;
 
  private:
-  // These need the lock.
   struct Found {
     Queue* queue;  // null: none
     std::size_t by;
   };
-  Found find_earlier(const Place& place) const;
-  static void add(Place& place, Queue& queue, std::size_t by);
-  void remove(Place& place, bool charged);
+  const Queue& queue_of(const Place& place) const WEIR_REQUIRES(mutex_) { return *place.queue; }
+  Found find_earlier(const Place& place) const WEIR_REQUIRES(mutex_);
+  void add(Place& place, Queue& queue, std::size_t by) WEIR_REQUIRES(mutex_);
+  void remove(Place& place, bool charged) WEIR_REQUIRES(mutex_);
 
   std::atomic<std::uint64_t> last_number_{0};
-  mutable std::mutex mutex_;
-  std::unordered_map<std::string, std::unique_ptr<Queue>> queues_;
+  mutable detail::Mutex mutex_;
+  std::unordered_map<std::string, std::unique_ptr<Queue>> queues_ WEIR_GUARDED_BY(mutex_);
 };
 
 }  // namespace weir::waiting

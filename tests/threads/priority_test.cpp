@@ -16,7 +16,6 @@
 #include <thread>
 #include <vector>
 
-#include "store/held.hpp"
 #include "store/segments.hpp"
 
 namespace weir::inline v0_1 {

@@ -5,7 +5,6 @@
 #include <chrono>
 #include <thread>
 
-#include "store/held.hpp"
 #include "store/segments.hpp"
 
 namespace weir::inline v0_1::store {
