@@ -425,25 +425,23 @@ class SharedWorld {
     } else {
       connection.wire += p.store.client().take_output(node);
       while (!connection.wire.empty()) {
-        const Strings words = take_command(connection.wire);
-        Deed deed = read_deed(words);
+        Deed deed = read_deed(take_command(connection.wire));
         deed.process = p.number;
         deed.asker = asker_;
         connection.arrived = std::max(connection.arrived, now + latency());
         later(connection.arrived - now,
-              [this, &p, &connection, node, deed, words, generation = connection.generation] {
-                take_turn(connection.host, [this, &p, &connection, node, deed, words, generation] {
-                  arrive(p, connection, node, deed, words, generation);
+              [this, &p, &connection, node, deed, generation = connection.generation] {
+                take_turn(connection.host, [this, &p, &connection, node, deed, generation] {
+                  arrive(p, connection, node, deed, generation);
                 });
               });
       }
     }
   }
 
-  void arrive(Process& p, Connection& connection, Client::NodeId node, Deed deed, const Strings& words,
-              int generation) {
+  void arrive(Process& p, Connection& connection, Client::NodeId node, Deed deed, int generation) {
     const bool greets = deed.name != "EVALSHA" && deed.name != "reset";
-    std::string answer = greets ? answer_to_greeting(words, check_sha(), map) : "";
+    std::string answer = greets ? redis.answer(deed.words, map, now) : "";
     std::size_t number = 0;
     bool lost = false;
     if (!greets) {
