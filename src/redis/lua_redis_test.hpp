@@ -112,6 +112,12 @@ class LuaRedis {
     }
   }
   static bool knows(const std::string& name) { return commands().contains(name); }
+  // From now on that is the script of this name, whatever is loaded.
+  void load_as(const std::string& sha, const std::string& script) {
+    if (luaL_loadbuffer(lua_.get(), script.data(), script.size(), "@script") != 0)
+      throw std::logic_error(failed().text);
+    scripts_[sha] = luaL_ref(lua_.get(), LUA_REGISTRYINDEX);
+  }
 
  private:
   struct WrongType {};
@@ -338,10 +344,7 @@ class LuaRedis {
   LuaReply script(const Strings& words) {
     if (words.at(1) != "LOAD") return LuaReply::error("ERR unknown subcommand");
     const std::string sha = sha_of(words.at(2));
-    if (scripts_.contains(sha)) return LuaReply::of(sha);
-    lua_State* const lua = lua_.get();
-    if (luaL_loadbuffer(lua, words[2].data(), words[2].size(), "@script") != 0) return failed();
-    scripts_[sha] = luaL_ref(lua, LUA_REGISTRYINDEX);
+    if (!scripts_.contains(sha)) load_as(sha, words[2]);
     return LuaReply::of(sha);
   }
   // EVALSHA sha keys key... word...
