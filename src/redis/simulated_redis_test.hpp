@@ -21,6 +21,7 @@
 
 #include "core/rule.hpp"
 #include "redis/lua_redis_test.hpp"
+#include "redis/reserve_script.hpp"
 #include "redis/script.hpp"
 #include "redis/wire_test.hpp"
 
@@ -33,7 +34,9 @@ inline core::Rule rule(std::string_view text) { return core::Rule::parse(text).v
 
 // A command as it arrived, and what became of it.
 struct Deed {
-  std::string name;  // EVALSHA, reset for that of keys, or what is of a greeting
+  // EVALSHA of check.lua, reset for that of keys; reserve, cancel, settle for those of reserve.lua; any other
+  // command has no parts.
+  std::string name;
   Strings words{};
   // One limit of a call: check.lua has the meaning of its words.
   struct Part {
@@ -117,6 +120,12 @@ inline Deed read_deed(const Strings& words) {
   if (deed.name == "EVALSHA") {
     const std::size_t keys = std::stoul(words[2]);
     const std::size_t argv = 3 + keys;
+    if (words[1] == reserve_sha()) {
+      // A record, then for each limit its state and its line.
+      deed.name = words[argv];
+      for (std::size_t i = 1; i < keys; i += 2) deed.parts.push_back({words[3 + i], rule("1/s"), Cost{0}});
+      return deed;
+    }
     if (words[argv] == "reset") {
       deed.name = "reset";
       // The last of them are lines.
@@ -145,16 +154,16 @@ class SimulatedRedis {
  public:
   nanoseconds ahead = 1'700'000'000s;  // its clock, of ours
 
-  // What Redis answers to anything but a call of check.lua, and a cluster of that map.
+  // What Redis answers to a command that has no parts, and a cluster of that map.
   std::string answer(const Strings& words, const std::string& map, nanoseconds ours) {
     if (LuaRedis::knows(words[0])) return redis_.answer(words, clock(ours)).wire();
     return answer_to_greeting(words, check_sha(), map);
   }
-  // What Redis answers to such a call.
+  // What Redis answers to a call.
   std::string carry_out(Deed& deed, nanoseconds ours) {
     const auto granted = decide(deed, clock(ours));
     const LuaReply reply = redis_.answer(deed.words, clock(ours));
-    if (deed.name == "reset" || reply.kind != LuaReply::Kind::list) return reply.wire();
+    if (deed.name != "EVALSHA" || reply.kind != LuaReply::Kind::list) return reply.wire();
     const std::int64_t number = reply.list.at(0).number;
     deed.allowed = number == std::max<std::int64_t>(1, static_cast<std::int64_t>(deed.times));
     EXPECT_EQ(number, granted.value_or(number)) << "the script decides, and src/core otherwise";
@@ -216,7 +225,7 @@ class SimulatedRedis {
     const std::size_t times = std::max<std::size_t>(1, deed.times);
     std::size_t granted = 0;
     bool look = false;
-    if (deed.gives_back || deed.name == "reset") return std::nullopt;
+    if (deed.gives_back || deed.name != "EVALSHA") return std::nullopt;
     for (const Deed::Part& part : deed.parts) {
       if (part.rule.algorithm == Algorithm::sliding_window_log) return std::nullopt;
       const auto found = state_of(part, now);
