@@ -1,10 +1,9 @@
-// Waiting instead of denying, by GCRA: the moment at which a request may act, what a cancelled one leaves,
-// and what a cost costs that turned out otherwise. docs/algorithm.md, "Waiting", has the proofs.
+// Waiting instead of denying, by GCRA: what a reservation charges, and what a cost costs that turned out
+// otherwise. docs/algorithm.md, "Waiting", has the proofs.
 //
-// A request that is denied at `now` with retry_after r would be allowed at the moment s = now + r, if nobody
-// else came. A reservation charges it now as it would be charged at s: then nobody who comes later can take
-// its place, and the promise (core/gcra.hpp) holds at the moments of acting. So one word of state, the tat,
-// is a queue in which all who reserve have a moment of their own.
+// A reservation is charged now as it would be charged at its moment (core/moment.hpp): then nobody who comes
+// later can take its place, and the promise (core/gcra.hpp) holds at the moments of acting. So one word of
+// state, the tat, is a queue in which all who reserve have a moment of their own.
 //
 // Pure functions of values: no clock, no lock, no allocation, any thread. Not for: where reservations are
 // kept (store/reservations.hpp); algorithms other than gcra, whose states do not tell a later moment.
@@ -24,23 +23,6 @@ namespace weir::inline v0_1::core {
 
 // A state can be charged for a moment that has not come.
 constexpr bool can_reserve(Algorithm algorithm) { return algorithm == Algorithm::gcra; }
-
-// Whether requests under this rule may be charged ahead of their moment. One of a class that leaves room for
-// more important ones may not: its debt would fill that room.
-constexpr bool may_wait(const Rule& rule) { return rule.kept.count() == 0; }
-
-// One of several limits of a request is charged as of the moment of all, and thereby lifted to it: until then
-// it denies what does not fit into what is left. The time before which it must not be charged, because less
-// would be left than its burst without this cost and without what the lowest class keeps free (`kept`):
-// waiting until then shortens the lift.
-constexpr std::chrono::nanoseconds earliest_lift(const Quota& quota, std::chrono::nanoseconds kept, Cost cost,
-                                                 std::chrono::nanoseconds moment) {
-  const auto interval = static_cast<std::uint64_t>(quota.emission_interval().count());
-  const std::uint64_t room =
-      static_cast<std::uint64_t>(quota.burst()) * interval - static_cast<std::uint64_t>(kept.count());
-  const std::uint64_t need = cost.units * interval;  // the cost was allowed, so it is at most the burst
-  return moment - std::chrono::nanoseconds{static_cast<std::int64_t>(room - std::min(room, need))};
-}
 
 // What a reservation has charged to one key, as is needed to take it back.
 struct Charge {

@@ -3,7 +3,7 @@
 // as it takes, and nobody loses by it (docs/algorithm.md, "Several limits").
 //
 // Immutable, any thread; the file must outlive it. Not for: how far another limit may be lifted
-// (core::earliest_lift).
+// (core::moment).
 #pragma once
 
 #include <span>

@@ -15,7 +15,7 @@
 --           TIME is 's us', in tests; '' the server's. Lengths of time are ns.
 --   answer  of reserve: 1 when it was charged, else 0; the time, s and us; how; ns; by; for each limit its state before
 --             now      charged, or denied, as a check
---             later    ns: until its moment; denied: how long it is too late
+--             later    ns: until its moment; denied: how long it is too late, by limit `by`, counted from 0
 --             hole     the moment of a cancelled one, ns from now
 --             held     denied: the units that may be held are, of limit `by`; ns: until they fit, -1 if never
 --           of cancel: units; s; us
@@ -574,7 +574,7 @@ if ARGV[1] == 'reserve' then
     end
   end
 
-  local moment, late = 0, 0
+  local moment, late, by = 0, 0, awaited - 1
   if not all then
     if not retry then
       write_lines()
@@ -589,23 +589,24 @@ if ARGV[1] == 'reserve' then
     late = moment - most
     -- No limit may be lifted so far that less than the lowest class's part of its burst would be left, unless all who
     -- come to it have to wait for the same.
-    local function lift(i)
+    local function lift(i, of)
       local its = limits[i]
       if its.need > 0 and states[i].tat < moment and floor(its.with / 2 ^ (awaited - 1)) % 2 == 0 then
-        late = max(late, moment - max(its.lowest - its.need, 0))
+        local rest = moment - max(its.lowest - its.need, 0)
+        if rest > late then late, by = rest, of - 1 end
       end
     end
     for i = 1, count do
       local its = limits[i]
       if not its.shadow then
-        lift(i)
-        if its.guarantee and limits[its.guarantee].allows then lift(its.guarantee) end
+        lift(i, i)
+        if its.guarantee and limits[its.guarantee].allows then lift(its.guarantee, i) end
       end
     end
   end
   if not all or late > 0 then
     write_lines()
-    return answer(0, 'later', late)
+    return answer(0, 'later', late, by)
   end
   charge()
   if moment > 0 or hold > 0 then keep(moment) end

@@ -189,126 +189,59 @@ void append_settle(std::string& out, std::string_view prefix, std::string_view r
 
 namespace {
 
-// What store::JointCheck makes of the same states.
-class Decided {
+// What each limit says of the states that the script found, as store::JointCheck tells it.
+class Told {
  public:
-  Decided(std::span<const ReserveAsk> asks, std::vector<core::TwoWords> states, nanoseconds now)
-      : asks_(asks), states_(std::move(states)), now_(now), next_(states_), decisions(asks.size()) {
-    for (const ReserveAsk& each : asks) plain_.push_back(each.ask);
+  Told(std::span<const ReserveAsk> asks, std::vector<core::TwoWords> states, nanoseconds now)
+      : states_(std::move(states)), now_(now), decisions(asks.size()) {
+    for (const ReserveAsk& each : asks) asks_.push_back(each.ask);
   }
 
-  // Whether nothing stops it at that time.
-  bool at(nanoseconds time) {
-    bool all = true;
+  // Charged as of that time; told in times from now.
+  void at(nanoseconds time) {
     for (std::size_t i = 0; i < asks_.size(); ++i) {
-      const core::Step step = core::decide(rule(i), states_[i], time, asks_[i].ask.cost);
-      decisions[i] = step.decision();
-      next_[i] = step.next;
-      all = all && (asks_[i].ask.shadow || decisions[i].allowed());
+      const core::Step step = core::decide(rule(i), states_[i], time, asks_[i].cost);
+      Decision& decision = decisions[i] = step.decision();
+      if (time == now_) continue;
+      tell_owed(i, *asks_[i].rule, step.next);
+      if (decision.retry_after) *decision.retry_after += time - now_;
     }
-    return all;
   }
   void look() {
     for (std::size_t i = 0; i < asks_.size(); ++i)
-      decisions[i] = core::look(rule(i), states_[i], now_, asks_[i].ask.cost);
+      decisions[i] = core::look(rule(i), states_[i], now_, asks_[i].cost);
   }
   // It is denied: of those that allow it, what is there without it.
   void tell_uncharged() {
-    for (std::size_t i = 0; i < asks_.size(); ++i) {
-      if (!decisions[i].allowed() || asks_[i].ask.cost.units == 0) continue;
-      const Decision found = core::decide(rule(i), states_[i], now_, Cost{0}).decision();
-      decisions[i].remaining = found.remaining;
-      decisions[i].reset_after = found.reset_after;
-    }
+    for (std::size_t i = 0; i < asks_.size(); ++i)
+      if (decisions[i].allowed() && asks_[i].cost.units != 0) tell_owed(i, rule(i), states_[i]);
   }
   std::uint8_t by() const {
     return static_cast<std::uint8_t>(core::deciding(
-        asks_.size(), [&](std::size_t i) { return asks_[i].ask.shadow ? nullptr : &decisions[i]; }));
-  }
-  bool may_wait() const {
-    for (std::size_t i = 0; i < asks_.size(); ++i)
-      if (!asks_[i].ask.shadow && !core::may_wait(rule(i))) return false;
-    return true;
-  }
-  std::pair<nanoseconds, std::uint8_t> longest_lift(nanoseconds moment, std::uint8_t awaited) const {
-    std::pair<nanoseconds, std::uint8_t> longest{0, 0};
-    for (std::size_t i = 0; i < asks_.size(); ++i) {
-      const Ask& ask = asks_[i].ask;
-      if (ask.shadow) continue;
-      nanoseconds rest = lift(i, moment, awaited);
-      if (ask.inside != Ask::kAlone && ask.rule->kept.count() != 0 && decisions[ask.inside].allowed())
-        rest = std::max(rest, lift(ask.inside, moment, awaited));
-      if (rest > longest.first) longest = {rest, static_cast<std::uint8_t>(i)};
-    }
-    return longest;
-  }
-  // What was decided for a later moment, in times from now.
-  void tell_as_of_now(nanoseconds wait) {
-    for (std::size_t i = 0; i < asks_.size(); ++i) {
-      const Decision now = core::decide(*asks_[i].ask.rule, next_[i], now_, Cost{0}).decision();
-      Decision& decision = decisions[i];
-      decision.remaining = now.remaining;
-      decision.reset_after = now.reset_after;
-      if (decision.retry_after) *decision.retry_after += wait;
-    }
+        asks_.size(), [&](std::size_t i) { return asks_[i].shadow ? nullptr : &decisions[i]; }));
   }
 
  private:
-  core::Rule rule(std::size_t i) const { return rule_of(plain_, decisions, i); }
-  nanoseconds lift(std::size_t i, nanoseconds moment, std::uint8_t awaited) const {
-    const ReserveAsk& its = asks_[i];
-    const bool is_lifted = states_[i].until < static_cast<std::uint64_t>(moment.count());
-    if (its.ask.cost.units == 0 || !is_lifted || (its.waits_with >> awaited & 1) != 0) return nanoseconds{0};
-    return core::earliest_lift(its.ask.rule->quota, its.lowest_kept, its.ask.cost, moment) - now_;
+  core::Rule rule(std::size_t i) const { return rule_of(asks_, decisions, i); }
+  void tell_owed(std::size_t i, const core::Rule& its, core::TwoWords state) {
+    const Decision owed = core::decide(its, state, now_, Cost{0}).decision();
+    decisions[i].remaining = owed.remaining;
+    decisions[i].reset_after = owed.reset_after;
   }
 
-  std::span<const ReserveAsk> asks_;
-  std::vector<Ask> plain_;
+  std::vector<Ask> asks_;
   std::vector<core::TwoWords> states_;
   nanoseconds now_;
-  std::vector<core::TwoWords> next_;
 
  public:
   std::vector<Decision> decisions;
 };
 
-// By the rule alone: no hole, and what is to be held fits.
-ReserveAnswer by_rule(Decided& decided, std::span<const ReserveAsk> asks, nanoseconds now,
-                      nanoseconds max_wait, nanoseconds hold) {
-  ReserveAnswer told;
-  const bool looks =
-      std::all_of(asks.begin(), asks.end(), [](const ReserveAsk& each) { return each.ask.cost.units == 0; });
-  const bool is_plain = hold.count() == 0 || looks;
-  told.granted = decided.at(now);
-  told.by = decided.by();
-  told.has_id = told.granted && !is_plain;
-  told.at_once = decided.decisions;
-  const Decision& decision = told.at_once[told.by];
-  if (told.granted) return told;
-  told.wait = decision.retry_after.value_or(nanoseconds{-1});
-  if (!decision.retry_after || (is_plain && max_wait.count() == 0)) {
-    decided.tell_uncharged();
-    return told;
-  }
-  if (!decided.may_wait()) max_wait = nanoseconds{0};
-  const nanoseconds moment = now + *decision.retry_after;
-  decided.at(moment);
-  const auto [late, by] =
-      std::max(std::pair{moment - now - max_wait, told.by}, decided.longest_lift(moment, told.by),
-               [](const auto& a, const auto& b) { return a.first < b.first; });
-  told.granted = late <= nanoseconds{0};
-  told.has_id = told.granted;
-  told.wait = told.granted ? moment - now : late;
-  if (told.granted) {
-    decided.tell_as_of_now(told.wait);
-    return told;
-  }
-  told.by = by;
-  decided.decisions = told.at_once;
-  decided.tell_uncharged();
-  decided.decisions[by].verdict = Verdict::denied;
-  decided.decisions[by].retry_after = late;
-  return told;
+// What the script says of a limit by more than its rule.
+void tell(Decision& decision, bool granted, nanoseconds wait) {
+  const bool never = wait < nanoseconds{0};
+  decision.verdict = granted ? Verdict::allowed : never ? Verdict::never : Verdict::denied;
+  decision.retry_after = granted || never ? std::nullopt : std::optional(wait);
 }
 
 constexpr std::size_t kFirstStateOfReserve = 6;
@@ -329,28 +262,29 @@ tl::expected<ReserveAnswer, std::string> read_reserve(const Value& reply, std::s
     if (!state) return not_ours(reply);
     states.push_back(*state);
   }
-  Decided decided(asks, std::move(states), *now);
+  Told each(asks, std::move(states), *now);
+  each.at(*now);
   const bool granted = reply.items[0].integer == 1;
-  if (how == "hole" || how == "held") {
-    decided.at(*now);
-    const bool has_id = granted && (told_wait->count() != 0 || words.hold.count() != 0);
-    ReserveAnswer told{.granted = granted, .has_id = has_id, .by_rule = false, .wait = *told_wait};
-    told.at_once = decided.decisions;
-    decided.look();
-    told.by = static_cast<std::uint8_t>(by);
-    Decision& decision = decided.decisions[by];
-    decision.verdict = granted ? Verdict::allowed : told.wait.count() < 0 ? Verdict::never : Verdict::denied;
-    decision.retry_after = granted || told.wait.count() < 0 ? std::nullopt : std::optional(told.wait);
-    told.decisions = std::move(decided.decisions);
-    return told;
+  const bool by_rule = how != "hole" && how != "held";
+  ReserveAnswer told{.granted = granted, .by_rule = by_rule, .wait = *told_wait, .by = each.by()};
+  told.at_once = each.decisions;
+  if (!by_rule) {
+    each.look();
+  } else if (!granted) {
+    each.tell_uncharged();
+  } else if (told.wait.count() > 0) {
+    each.at(*now + told.wait);
   }
-  ReserveAnswer told = by_rule(decided, asks, *now, std::min(words.max_wait, kLongestWait), words.hold);
-  told.decisions = std::move(decided.decisions);
-  if (told.granted != granted || (granted && told.wait != *told_wait))
-    return tl::unexpected(
-        "weir's script and weir disagree: it " + std::string(granted ? "reserved " : "denied ") +
-        std::to_string(told_wait->count()) + " ns from then, where " +
-        (told.granted ? "it is reserved " : "it is denied ") + std::to_string(told.wait.count()));
+  if (!by_rule || (how == "later" && !granted)) {
+    told.by = static_cast<std::uint8_t>(by);
+    tell(each.decisions[by], granted, told.wait);
+  } else if (!granted) {
+    told.wait = each.decisions[told.by].retry_after.value_or(nanoseconds{-1});
+  }
+  told.decisions = std::move(each.decisions);
+  const bool looks =
+      std::all_of(asks.begin(), asks.end(), [](const ReserveAsk& ask) { return ask.ask.cost.units == 0; });
+  told.has_id = granted && (told.wait.count() > 0 || (words.hold.count() > 0 && !looks));
   return told;
 }
 

@@ -1,9 +1,9 @@
 // The script about reservations inside Redis or Valkey (reserve.lua): the bytes that ask it, and what its
 // answer means.
 //
-// As with check.lua, the script compares and charges; the answer brings the states as they were, and the
-// decisions are made of them here, by src/core, as store::JointCheck makes them. Whether the two agree is
-// checked with every answer.
+// The script decides: whether, for which moment, and by which limit. The answer brings the states as they
+// were besides, and of them what each limit tells is made here, by src/core. That the script decides as
+// src/core would (core/moment.hpp) is what tests/agreement and tests/conformance hold it to, trace by trace.
 //
 // Pure functions, any thread. Not for: connections, and what an id is (reservation_id.hpp).
 #pragma once

@@ -31,12 +31,27 @@ void tell(Request* request, const Decision& decision, Source source, Fault fault
 
 }  // namespace
 
+// What a former answer still says.
+std::optional<SharedStore::Answer> SharedStore::without_asking(const core::Rule& rule, std::uint64_t hash,
+                                                               Cost cost, std::uint32_t resets,
+                                                               bool may_lease, nanoseconds now) {
+  if (const auto denial = known_.recall(rule, hash, cost, now)) {
+    counters_.remembered.fetch_add(1, std::memory_order_relaxed);
+    return Answer{.decision = *denial, .source = Source::remembered};
+  }
+  if (!may_lease) return std::nullopt;
+  const auto spent = known_.spend(hash, rule.quota, cost, resets, now);
+  if (!spent) return std::nullopt;
+  counters_.leased.fetch_add(1, std::memory_order_relaxed);
+  return Answer{.decision = spent->decision, .source = Source::leased, .charged_at = spent->charged_at};
+}
+
 void SharedStore::check_one(Request& request, nanoseconds now) {
   const Check& check = request.checks[0];
   const Limit& limit = *check.limit;
   const std::uint64_t hash = hash_of(limit.id, check.key);
-  const std::uint32_t resets = memory_.resets.of(hash).load();
-  const bool leases = wants_lease(limit, check.cost);
+  const std::uint32_t resets = known_.resets_of(hash);
+  const bool leases = known_.wants_lease(limit, check.cost);
   if (const auto known = without_asking(limit.rule, hash, check.cost, resets, leases, now))
     return tell(&request, known->decision, known->source, Fault::none, {}, known->charged_at, 0);
 
@@ -48,7 +63,7 @@ void SharedStore::check_one(Request& request, nanoseconds now) {
       // What is refused as a lease is asked for again without, which needs the time for it.
       const nanoseconds left = call.check.deadline - now;
       if (2 * client_.needed(slot(call.check.name), left, now) <= left) {
-        call.lease = units_to_lease(limit, check.cost);
+        call.lease = known_.units_to_lease(limit, check.cost);
       } else {
         const nanoseconds deadline = call.check.deadline;
         send(std::move(call), now);
@@ -63,7 +78,7 @@ void SharedStore::check_one(Request& request, nanoseconds now) {
 void SharedStore::ask_ahead(const Check& check, std::uint64_t hash, std::uint32_t resets,
                             nanoseconds deadline, nanoseconds now, std::uint64_t turn) {
   KeyCall call{.check = {keep(check, hash, resets), Ticket(), deadline, true}, .turn = turn};
-  call.lease = units_to_lease(*check.limit, check.cost);
+  call.lease = known_.units_to_lease(*check.limit, check.cost);
   call.ahead = true;
   send(std::move(call), now);
 }
@@ -95,7 +110,7 @@ void SharedStore::answered(KeyCall call, const Client::Result& result, nanosecon
   const std::span<Decision> decisions = call.more.empty() ? std::span(&one, 1) : std::span(several);
   std::string unreadable;
   if (cause == Cause::none) {
-    hear_clock(*result.value, call.at, now);
+    known_.hear_clock(*result.value, call.at, now);
     const auto note = [&](auto read) {
       if (read) return;
       cause = Cause::other;
@@ -107,12 +122,12 @@ void SharedStore::answered(KeyCall call, const Client::Result& result, nanosecon
   const bool charged = cause == Cause::none && decisions[0].allowed();
   const core::Rule& rule = call.check.limit.rule;
   const bool is_known = cause == Cause::none && !mend(call.check, rule, cost, decisions, now);
-  learn(is_known ? Answered{rule, charged, &decisions.back()} : Answered{rule}, call.check, cost, call.at,
-        now);
+  known_.learn(is_known ? Knowledge::Answered{rule, charged, &decisions.back()} : Knowledge::Answered{rule},
+               call.check, cost, call.at, now);
   const std::uint64_t hash = call.check.hash;
   if (call.ahead) {
     if (cause == Cause::none && decisions[0].allowed())
-      grant_lease(call, decided_at(*result.value).value_or(nanoseconds{0}), now);
+      grant(call, decided_at(*result.value).value_or(nanoseconds{0}), now);
     if (merging_.waits_for(hash, call.turn)) release(hash, std::nullopt, now);
     return;
   }
@@ -124,7 +139,7 @@ void SharedStore::answered(KeyCall call, const Client::Result& result, nanosecon
   Answer answer{.why = unreadable.empty() ? result.error : unreadable};
   if (cause == Cause::none) answer.charged_at = decided_at(*result.value).value_or(nanoseconds{0});
   if (cause == Cause::none && call.lease != 0 && decisions[0].allowed()) {
-    grant_lease(call, answer.charged_at, now);
+    grant(call, answer.charged_at, now);
     decisions[0].remaining += static_cast<std::int64_t>(call.lease - call.check.cost.units);
   }
   if (cause == Cause::none) counters_.merged.fetch_add(call.more.size(), std::memory_order_relaxed);
@@ -171,7 +186,7 @@ void SharedStore::release(std::uint64_t hash, std::optional<KeyCheck> foremost, 
   };
   std::vector<Settled> settled;
   std::vector<KeyCheck> open;
-  const std::uint32_t resets = memory_.resets.of(hash).load();
+  const std::uint32_t resets = known_.resets_of(hash);
   for (KeyCheck& check : waited) {
     if (check.ticket.cancelled()) continue;
     check.resets = resets;
@@ -192,7 +207,7 @@ void SharedStore::release(std::uint64_t hash, std::optional<KeyCheck> foremost, 
 
 void SharedStore::send(KeyCall call, nanoseconds now) {
   call.at = now;
-  leaves(call.check, call.cost());
+  known_.leaves(call.check, call.cost());
   std::string command;
   command.reserve(192 + call.check.name.size());
   const Ask one{&call.check.limit.rule, call.check.name, call.cost(), endpoint_.format};
@@ -225,7 +240,7 @@ bool half_spent(Fallback& fallback, Check look, nanoseconds now) {
 Rank SharedStore::rank_of(KeyCall& call, std::uint16_t slot, nanoseconds now) {
   if (!client_.busy(slot)) return Rank::usual;
   const bool in_line = in_line_.contains(call.check.hash);
-  if (!in_line && (pressed_.has(call.check.hash, now) || half_spent(fallback_, call.check.check(), now)))
+  if (!in_line && (known_.is_pressed(call.check.hash, now) || half_spent(fallback_, call.check.check(), now)))
     return Rank::first;
   stand_in_line(call.check.hash);
   call.in_line = true;

@@ -95,7 +95,7 @@ TEST(SharedStore, an_answer_that_is_not_the_scripts_decides_nothing) {
 // What is not ours under a key is nobody's to decide, and everyone's own error.
 TEST(SharedStore, a_foreign_value_is_an_error_for_each_that_asked) {
   SharedWorld world(kOne, merging());
-  world.redis.foreign.insert("k");
+  world.redis.put_foreign("k");
   for (int i = 0; i < 4; ++i) world.check(rule("2/s"), "k", 1, {.on_error = OnStoreError::allow});
   world.run(1ms);
   for (std::size_t id = 1; id <= 4; ++id) {
@@ -110,7 +110,7 @@ TEST(SharedStore, a_foreign_value_is_an_error_for_each_that_asked) {
 TEST(SharedStore, a_foreign_value_is_decided_by_nobody) {
   for (const OnStoreError on_error : {OnStoreError::local, OnStoreError::allow}) {
     SharedWorld world(kOne);
-    world.redis.foreign.insert("k");
+    world.redis.put_foreign("k");
     const std::size_t one = world.check(rule("5/s"), "k", 2, {.on_error = on_error});
     const std::size_t all =
         world.check_all({{rule("5/s"), "k", Cost{1}, on_error}, {rule("9/s"), "l", Cost{1}, on_error}});

@@ -28,7 +28,7 @@ void SharedStore::give_back(const Request& charged, nanoseconds now) {
 }
 
 void SharedStore::give_back(const KeptCheck& check, Cost cost, nanoseconds charged_at, nanoseconds now) {
-  memory_.denials.forget(check.hash);
+  known_.forget_denial(check.hash);
   std::string command;
   append_give_back(command, {&check.limit.rule, check.name, cost, endpoint_.format}, line_of(check.name),
                    charged_at);
@@ -36,20 +36,46 @@ void SharedStore::give_back(const KeptCheck& check, Cost cost, nanoseconds charg
       Rank::first);
 }
 
+// The units of a call are a lease.
+void SharedStore::grant(const KeyCall& call, nanoseconds charged_at, nanoseconds now) {
+  if (const auto rest = known_.grant(call, charged_at)) give_back(call.check.hash, *rest, now);
+}
+
+bool SharedStore::end_leases(bool all) {
+  const nanoseconds now = clock_();
+  for (const auto& [hash, lease] : known_.end_leases(now, all)) give_back(hash, lease, now);
+  wake();
+  return known_.has_leases();
+}
+
 // All that was not spent: the script takes off what has melted.
 void SharedStore::give_back(std::uint64_t hash, const Lease& lease, nanoseconds now) {
-  if (lease.spent >= lease.units || memory_.resets.of(hash).load() != lease.resets) return;
+  if (lease.spent >= lease.units || known_.resets_of(hash) != lease.resets) return;
   const core::Rule rule{lease.quota};
-  memory_.denials.forget(hash);
+  known_.forget_denial(hash);
   std::string command;
   append_give_back(command, {&rule, lease.key, Cost{lease.units - lease.spent}, endpoint_.format},
                    line_of(lease.key), lease.charged_at);
   ask(GiveBackCall{hash}, slot(lease.key), std::move(command), now + options_.deadline, now, Rank::first);
 }
 
+// What was charged while the store's clock was ahead is cut in the store, and told here as the store will say
+// it then. Whether it was.
+bool SharedStore::mend(const KeptCheck& check, const core::Rule& rule, Cost cost, std::span<Decision> told,
+                       nanoseconds now) {
+  const auto most = known_.cut(check, rule, cost, told, now);
+  if (!most) return false;
+  std::string command;
+  append_cap(command, check.ask(), line_of(check.name), rule.quota.emission_interval() * rule.quota.burst(),
+             *most, {});
+  ask(GiveBackCall{check.hash}, slot(check.name), std::move(command), now + options_.deadline, now,
+      Rank::first);
+  return true;
+}
+
 // What was asked before it may have been denied for what is no longer owed.
 void SharedStore::answered(GiveBackCall call, const Client::Result&, nanoseconds) {
-  memory_.denials.forget(call.hash);
+  known_.forget_denial(call.hash);
 }
 
 }  // namespace weir::redis

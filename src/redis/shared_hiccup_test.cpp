@@ -89,9 +89,7 @@ TEST(SharedStore, every_answer_leaves_its_debt_to_the_fallback) {
             "allowed 20 (timeout)");
   EXPECT_EQ(left_after("k",
                        [&](SharedWorld& world) {
-                         world.redis.keys["k"] = {
-                             static_cast<std::uint64_t>((world.now + world.redis.ahead + 500s).count()),
-                             100'000'000'000};
+                         world.redis.owe("k", rule("1/100s"), world.now + 500s);
                          world.check(rule(kSlow), "k", 0);
                        }),
             "allowed 15 (timeout)");
@@ -108,9 +106,7 @@ TEST(SharedStore, the_fallback_hands_out_nothing_that_was_booked_ahead) {
     const core::Rule of = rule("100/s burst 100");
     const nanoseconds T = of.quota.emission_interval();
     constexpr nanoseconds kBooked = 5s;
-    world.redis.keys["k"] = {
-        static_cast<std::uint64_t>((world.now + world.redis.ahead + T * 100 + kBooked).count()),
-        static_cast<std::uint64_t>(T.count())};
+    world.redis.owe("k", of, world.now + T * 100 + kBooked);
     world.check(of, "k");
     world.run(1ms);
     world.fate = [](const Deed&) { return kNothing; };

@@ -23,7 +23,7 @@ void SharedStore::check_jointly(Request& request, nanoseconds now) {
   std::array<bool, store::kMostChecks> denied{};
   for (std::size_t i = 0; i < checks.size(); ++i) {
     const std::uint64_t hash = hash_of(checks[i].limit->id, checks[i].key);
-    KeptCheck kept = keep(checks[i], hash, memory_.resets.of(hash).load());
+    KeptCheck kept = keep(checks[i], hash, known_.resets_of(hash));
     for (const JointCheck::Each& other : joint->each) {
       if (other.check.hash != hash || other.check.name != kept.name) continue;
       return refuse(request, i, Fault::unsuitable, "two checks of a request have the same limit and key");
@@ -32,7 +32,7 @@ void SharedStore::check_jointly(Request& request, nanoseconds now) {
     const bool is_known =
         (kept.inside == Check::kNoGuarantee || denied[kept.inside]) && !may_be_never(checks);
     if (const auto denial =
-            is_known && !joint->look ? recall(kept.limit.rule, hash, kept.cost, now) : std::nullopt) {
+            is_known && !joint->look ? known_.recall(kept.limit.rule, hash, kept.cost, now) : std::nullopt) {
       checks[i].decision = *denial;
       denied[i] = true;
     }
@@ -50,7 +50,7 @@ void SharedStore::check_jointly(Request& request, nanoseconds now) {
     return finish(request);
   }
   const bool leases = !joint->look && std::all_of(checks.begin(), checks.end(), [this](const Check& check) {
-    return check.is_plain() && wants_lease(*check.limit, check.cost);
+    return check.is_plain() && known_.wants_lease(*check.limit, check.cost);
   });
   if (leases && spend_jointly(request, *joint, now)) return;
   for (std::size_t i = 0; joint->parts.size() > 1 && !joint->look && i < checks.size(); ++i) {
@@ -66,6 +66,43 @@ void SharedStore::check_jointly(Request& request, nanoseconds now) {
   if (leases) lease_ahead(checks, *joint, now);
 }
 
+// Several checks are decided by leases when each of them has one with enough left: all or none, and each
+// lease keeps the promise for itself. Whether they were.
+bool SharedStore::spend_jointly(Request& request, const JointCheck& joint, nanoseconds now) {
+  const std::span<Check> checks = request.checks;
+  for (std::size_t i = 0; i < checks.size(); ++i) {
+    if (!known_.has_lease(joint.each[i].check, now)) return false;
+  }
+  request.charged_at = nanoseconds::max();
+  for (std::size_t i = 0; i < checks.size(); ++i) {
+    const KeptCheck& kept = joint.each[i].check;
+    const auto spent = known_.spend(kept.hash, kept.limit.rule.quota, kept.cost, kept.resets, now);
+    checks[i].decision = spent->decision;  // NOLINT(bugprone-unchecked-optional-access): has() has said so
+    // The earliest, as where several nodes have charged: what is given back is less then, never more.
+    request.charged_at =
+        std::min(request.charged_at, spent->charged_at);  // NOLINT(bugprone-unchecked-optional-access)
+  }
+  counters_.leased.fetch_add(1, std::memory_order_relaxed);
+  request.by = static_cast<std::uint8_t>(
+      core::deciding(checks.size(), [&](std::size_t i) { return &checks[i].decision; }));
+  request.source = Source::leased;
+  request.charged = true;
+  finish(request);
+  return true;
+}
+
+// The next ones may then spend: each lease that is missing is asked for once.
+void SharedStore::lease_ahead(std::span<const Check> checks, const JointCheck& joint, nanoseconds now) {
+  for (std::size_t i = 0; i < checks.size(); ++i) {
+    const KeptCheck& kept = joint.each[i].check;
+    const Cost units{known_.units_to_lease(*checks[i].limit, kept.cost)};
+    if (known_.has_lease(kept, now) || merging_.has(kept.hash) ||
+        known_.recall(kept.limit.rule, kept.hash, units, now))
+      continue;
+    ask_ahead(checks[i], kept.hash, kept.resets, joint.deadline, now, merging_.begin(kept.hash));
+  }
+}
+
 void SharedStore::send_stage(const std::shared_ptr<JointCheck>& joint, nanoseconds now) {
   for (std::size_t part = 0; part < joint->parts.size(); ++part) {
     if (joint->parts[part].stage == joint->stage) send(joint, part, now);
@@ -79,7 +116,7 @@ void SharedStore::answered(PartCall call, const Client::Result& result, nanoseco
   std::vector<Ask> asks;
   std::array<Decision, store::kMostChecks> decisions;
   if (part.cause == Cause::none) {
-    hear_clock(*result.value, part.asked, now);
+    known_.hear_clock(*result.value, part.asked, now);
     asks = joint.asks(part);
     const auto passes =
         joint.look ? read_look(*result.value, asks, decisions) : read_check(*result.value, asks, decisions);
@@ -104,16 +141,17 @@ void SharedStore::answered(PartCall call, const Client::Result& result, nanoseco
     const KeptCheck& check = joint.each[part.of[i]].check;
     if (part.in_line) leave_line(check.hash);
     if (part.cause != Cause::none) {
-      if (!joint.look) learn({check.limit.rule}, check, check.cost, part.asked, now);
+      if (!joint.look) known_.learn({check.limit.rule}, check, check.cost, part.asked, now);
       continue;
     }
     const core::Rule rule = rule_of(asks, decisions, i);
     if (joint.look) {
-      learn_of_look(rule, decisions[i], check, now);
+      known_.learn_of_look(rule, decisions[i], check, now);
     } else {
       Decision& told = joint.each[part.of[i]].decision;
       const bool is_known = !mend(check, rule, check.cost, {&told, 1}, now);
-      learn({rule, part.charged, is_known ? &decisions[i] : nullptr}, check, check.cost, part.asked, now);
+      known_.learn({rule, part.charged, is_known ? &decisions[i] : nullptr}, check, check.cost, part.asked,
+                   now);
     }
   }
   if (--joint.open > 0) return;
@@ -161,7 +199,7 @@ void SharedStore::send(const std::shared_ptr<JointCheck>& joint, std::size_t ind
   for (const std::size_t i : part.of) {
     KeptCheck& check = joint->each[i].check;
     if (part.in_line) stand_in_line(check.hash);
-    if (!joint->look) leaves(check, check.cost);
+    if (!joint->look) known_.leaves(check, check.cost);
   }
   std::string command;
   joint->look ? append_look(command, joint->asks(part)) : append_check(command, joint->asks(part));

@@ -131,7 +131,7 @@ TEST(SharedStore, what_was_charged_across_slots_is_given_back) {
   };
   for (const Row& row : rows) {
     SharedWorld world(kCluster);
-    if (row.foreign_b) world.redis.foreign.insert(kB);
+    if (row.foreign_b) world.redis.put_foreign(kB);
     world.fate = [&row](const Deed& deed) { return deed.parts[0].key == kB ? row.fate_b : Fate{}; };
     const std::size_t id =
         world.check_all(limits(kA, "5/10s", 3, kB, "2/10s", row.cost_b, kDeny, row.on_error_b), 5ms);
@@ -160,7 +160,7 @@ TEST(SharedStore, gives_back_less_what_has_drained) {
   // drained.
   EXPECT_EQ(world.asked(), kB + " 2 | " + kA + " 2 | " + kB + " | " + kA + " | back " + kA + " 2");
   EXPECT_EQ(world.took(3), "allowed 2");
-  EXPECT_EQ(nanoseconds(world.redis.keys[kA].until) - world.redis.ahead, 1002'511ms);
+  EXPECT_EQ(world.redis.owed_until(kA), 1002'511ms);
   world.expect_all_told();
 }
 
@@ -274,7 +274,7 @@ TEST(SharedStore, a_foreign_value_among_several_is_what_is_told) {
   for (const bool first : {false, true}) {
     SharedWorld world(kCluster, {}, 2);
     world.check(rule("1/s"), kA, 1, {}, 1);
-    world.redis.foreign.insert(kB);
+    world.redis.put_foreign(kB);
     world.run(1ms);
     const std::vector<Limit> some = limits(kA, "1/s", 1, kB, "1/s", 1);
     world.check_all(first ? std::vector<Limit>{some[1], some[0]} : some);

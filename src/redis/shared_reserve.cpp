@@ -1,4 +1,4 @@
-// Reservations: what is charged for a later moment, and what is then cancelled or settled.
+// Reservations: what is charged for a later moment.
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -8,41 +8,13 @@
 #include "redis/reserve_script.hpp"
 #include "redis/shared_store.hpp"
 #include "redis/slot.hpp"
-#include "resp/writer.hpp"
 #include "store/form.hpp"
-#include "store/settlement.hpp"
 
 namespace weir::inline v0_1::redis {
 
 using std::chrono::nanoseconds;
 using store::Check;
 using store::Request;
-
-namespace {
-
-// As the embedded store says it of one that is not there.
-void answer_none(Request& request) {
-  request.reservation->given_back = 0;
-  request.reservation->wait = nanoseconds{-1};
-  finish(request);
-}
-
-// What the record says of them; of a settlement what each cost, or why nothing of it can be settled.
-void take_parts(Undoing& its, Record record) {
-  its.parts = std::move(record.parts);
-  if (its.verb != store::Verb::settle || its.parts.empty()) return;
-  if (!record.is_held) {
-    its.why = store::without_hold();
-    return;
-  }
-  std::vector<store::Settled> charges;
-  for (const RecordPart& part : its.parts)
-    charges.push_back({part.limit_id, part.units, part.burst, part.settles, part.by_actual});
-  its.why = store::settle_each(its.asked, charges).value_or("");
-  for (std::size_t i = 0; i < charges.size(); ++i) its.parts[i].cost = charges[i].cost;
-}
-
-}  // namespace
 
 // The checks are well formed. Leases, and what waits to be merged, are passed by.
 void SharedStore::reserve(Request& request, nanoseconds now) {
@@ -53,7 +25,7 @@ void SharedStore::reserve(Request& request, nanoseconds now) {
                                                    .deadline = deadline_of(request, now),
                                                    .max_wait = std::min(asked.max_wait, kLongestWait),
                                                    .hold = std::min(asked.hold, kLongestHold)});
-  options_.longest_wait = std::max(options_.longest_wait, its->max_wait);
+  known_.may_wait(its->max_wait);
   const std::span<Check> checks = request.checks;
   std::array<bool, store::kMostChecks> denied{};
   for (std::size_t i = 0; i < checks.size(); ++i) {
@@ -61,7 +33,7 @@ void SharedStore::reserve(Request& request, nanoseconds now) {
     if (auto sentence = cannot_reserve(check.limit->rule, endpoint_.format))
       return refuse(request, i, Fault::unsuitable, *std::move(sentence));
     const std::uint64_t hash = hash_of(check.limit->id, check.key);
-    KeptCheck kept = keep(check, hash, memory_.resets.of(hash).load());
+    KeptCheck kept = keep(check, hash, known_.resets_of(hash));
     const std::uint16_t its_slot = slot_of(kept.name);
     if (i == 0) its->slot = its_slot;
     if (slot(kept.name) != slot(its->checks.empty() ? kept.name : its->checks[0].name))
@@ -77,7 +49,7 @@ void SharedStore::reserve(Request& request, nanoseconds now) {
     // knows the rule.
     const bool is_known = its->max_wait.count() == 0 && its->hold.count() == 0 &&
                           kept.inside == Check::kNoGuarantee && !may_be_never(checks);
-    const auto denial = is_known ? recall(kept.limit.rule, hash, kept.cost, now) : std::nullopt;
+    const auto denial = is_known ? known_.recall(kept.limit.rule, hash, kept.cost, now) : std::nullopt;
     denied[i] = denial && !check.shadow;
     if (denied[i]) checks[i].decision = *denial;
     its->lines.push_back(line_of(kept.name));
@@ -99,7 +71,7 @@ void SharedStore::reserve(Request& request, nanoseconds now) {
   its->in_line = client_.busy(to);
   for (KeptCheck& check : its->checks) {
     if (its->in_line) stand_in_line(check.hash);
-    leaves(check, check.cost);
+    known_.leaves(check, check.cost);
   }
   std::string command;
   append_reserve(command, its->asks(), its->words());
@@ -114,7 +86,7 @@ void SharedStore::answered(ReserveCall call, const Client::Result& result, nanos
   std::string error(result.error);
   ReserveAnswer told;
   if (cause == Cause::none) {
-    hear_clock(*result.value, its.asked, now);
+    known_.hear_clock(*result.value, its.asked, now);
     auto read = read_reserve(*result.value, asks, its.words());
     if (read) {
       told = *std::move(read);
@@ -131,7 +103,7 @@ void SharedStore::answered(ReserveCall call, const Client::Result& result, nanos
     const Decision* last = tells ? &(told.granted ? told.decisions : told.at_once)[i] : nullptr;
     Decision copy = last != nullptr ? *last : Decision{};
     if (tells && mend(check, check.limit.rule, check.cost, {&copy, 1}, now)) last = nullptr;
-    learn({check.limit.rule, told.granted, last}, check, check.cost, its.asked, now);
+    known_.learn({check.limit.rule, told.granted, last}, check, check.cost, its.asked, now);
   }
   if (cause != Cause::none) {
     // It may have been charged, and nobody is told its id.
@@ -193,89 +165,6 @@ void SharedStore::give_up(const Reserving& its, nanoseconds now) {
     if (check.cost.units > 0) undoing->parts.push_back({check.limit.id, check.size, check.name});
   }
   if (!undoing->parts.empty()) send(std::move(undoing), now);
-}
-
-void SharedStore::undo(Request& request, nanoseconds now) {
-  const std::string& id = request.reservation->id;
-  const auto slot = slot_of_reservation(id);
-  if (!slot) {
-    // One of the fallback's, or nobody's.
-    fallback_.undo(request, now);
-    return finish(request);
-  }
-  send(std::make_unique<Undoing>(Undoing{
-           .ticket = Ticket(request),
-           .verb = request.verb,
-           .patience = deadline_of(request, nanoseconds{0}),
-           .slot = *slot,
-           .record = record_in_redis(endpoint_.prefix, id, *slot),
-           .asked = {.actual = request.reservation->actual, .actuals = request.reservation->actuals}}),
-       now);
-}
-
-void SharedStore::forget_denials(const Undoing& undoing) {
-  for (const RecordPart& part : undoing.parts)
-    memory_.denials.forget(
-        hash_of(part.limit_id, std::string_view(part.name).substr(part.name.size() - part.key_size)));
-}
-
-// First what its keys are, as they have to be named beforehand; then the script.
-void SharedStore::send(std::unique_ptr<Undoing> undoing, nanoseconds now) {
-  std::string command;
-  if (undoing->parts.empty()) {
-    resp::Writer to(command);
-    to.array(2);
-    to.bulk("GET");
-    to.bulk(undoing->record);
-  } else if (undoing->verb == store::Verb::cancel) {
-    append_cancel(command, endpoint_.prefix, undoing->record, undoing->parts);
-  } else {
-    append_settle(command, endpoint_.prefix, undoing->record, undoing->parts, undoing->why.empty());
-  }
-  forget_denials(*undoing);
-  const std::uint16_t to = slot(undoing->record);
-  const nanoseconds deadline = now + undoing->patience;
-  ask(UndoCall{std::move(undoing)}, to, std::move(command), deadline, now, Rank::kept);
-}
-
-void SharedStore::fail(Undoing& undoing, Cause cause, std::string_view error) {
-  count(cause);
-  Request* const request = undoing.ticket.take();
-  if (request == nullptr) return;
-  request->reservation->given_back = 0;
-  request->reservation->wait = nanoseconds{-1};
-  refuse(*request, 0, cause == Cause::wrongtype ? Fault::foreign_value : Fault::store_down,
-         std::string(error));
-}
-
-void SharedStore::answered(UndoCall call, const Client::Result& result, nanoseconds now) {
-  Undoing& its = *call.its;
-  // What was asked meanwhile may have been denied for what is no longer owed; of a call that was not answered
-  // nobody knows.
-  forget_denials(its);
-  if (result.cause != Cause::none) return fail(its, result.cause, result.error);
-  if (its.parts.empty()) {
-    if (result.value->type == resp::Value::Type::string) take_parts(its, read_record(result.value->text));
-    if (!its.parts.empty()) return send(std::move(call.its), now);
-    Request* const request = its.ticket.take();
-    return request != nullptr ? answer_none(*request) : void();
-  }
-  if (its.verb == store::Verb::cancel) {
-    const auto units = read_cancel(*result.value);
-    if (!units) return fail(its, Cause::other, units.error());
-    Request* const request = its.ticket.take();
-    if (request == nullptr) return;
-    request->reservation->given_back = *units;
-    return finish(*request);
-  }
-  const auto settled = read_settle(*result.value);
-  if (!settled) return fail(its, Cause::other, settled.error());
-  Request* const request = its.ticket.take();
-  if (request == nullptr) return;
-  request->reservation->wait = its.why.empty() ? *settled : nanoseconds{-1};
-  if (settled->count() >= 0 && !its.why.empty())
-    return refuse(*request, 0, Fault::unsuitable, std::move(its.why));
-  finish(*request);
 }
 
 }  // namespace weir::redis

@@ -18,7 +18,7 @@ void SharedStore::reset(Request& request, nanoseconds now) {
   for (const Check& check : request.checks) {
     const std::uint64_t hash = hash_of(check.limit->id, check.key);
     // What is asked from now on is asked after it, and what is left of a lease is not to be spent after it.
-    forget(hash);
+    known_.forget(hash);
     std::string name = key_in_redis(endpoint_.prefix, check);
     ResetCall& call = calls.try_emplace(slot(name), ResetCall{reset}).first->second;
     call.hashes.push_back(hash);
@@ -30,18 +30,12 @@ void SharedStore::reset(Request& request, nanoseconds now) {
   for (auto& [slot, call] : calls) send(std::move(call), now);
 }
 
-// What is known of a key that is reset.
-void SharedStore::forget(std::uint64_t hash) {
-  memory_.resets.of(hash).fetch_add(1);
-  memory_.denials.forget(hash);
-}
-
 void SharedStore::answered(ResetCall call, const Client::Result& result, nanoseconds now) {
   // And again: what was asked meanwhile may have been answered from what is forgotten now.
   const std::size_t left = call.names.size() - call.asked;
   const bool foreign = result.cause == Cause::wrongtype;
   for (std::size_t i = left; i < call.hashes.size(); ++i) {
-    forget(call.hashes[i]);
+    known_.forget(call.hashes[i]);
     if (result.cause == Cause::none || foreign) fallback_.forget(call.local[i], now);
   }
   call.hashes.resize(left);

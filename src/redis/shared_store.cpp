@@ -17,7 +17,7 @@ SharedStore::SharedStore(Endpoint endpoint, Options options, store::EmbeddedStor
     : endpoint_(std::move(endpoint)),
       options_(options),
       fallback_(local, options.local_share),
-      memory_(memory),
+      known_(memory, fallback_, {options.remember_denials, options.lease_parts, options.longest_wait}),
       clock_(std::move(clock)),
       ids_(store::Table::random_seed(), store::Table::random_seed()),
       client_(

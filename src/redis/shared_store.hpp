@@ -43,10 +43,8 @@
 #include "redis/fallback.hpp"
 #include "redis/health.hpp"
 #include "redis/joint_check.hpp"
-#include "redis/leases.hpp"
+#include "redis/knowledge.hpp"
 #include "redis/merge_queue.hpp"
-#include "redis/pressed_keys.hpp"
-#include "redis/process_memory.hpp"
 #include "redis/reserving.hpp"
 #include "store/embedded_store.hpp"
 #include "store/reservation_id.hpp"
@@ -85,7 +83,7 @@ class SharedStore final : public store::Store {
   // Gives back what is left of the leases that have ended, or of all. Whether there are others: then to be
   // called again soon.
   bool end_leases(bool all);
-  bool has_leases() const { return !leases_.empty(); }
+  bool has_leases() const { return known_.has_leases(); }
 
   Client& client() { return client_; }
   const Client& client() const { return client_; }
@@ -148,12 +146,6 @@ class SharedStore final : public store::Store {
   using Call =
       std::variant<std::monostate, KeyCall, PartCall, GiveBackCall, ResetCall, ReserveCall, UndoCall>;
 
-  // What the store has answered to a check, or to several alike.
-  struct Answered {
-    core::Rule rule;                 // that decided
-    bool charged = true;             // anything, or nobody knows
-    const Decision* last = nullptr;  // of them; none: nobody knows
-  };
   // What a check came to.
   struct Answer {
     Decision decision{};
@@ -170,7 +162,6 @@ class SharedStore final : public store::Store {
   void check_one(store::Request& request, nanoseconds now);
   void check_jointly(store::Request& request, nanoseconds now);
   void reset(store::Request& request, nanoseconds now);
-  void forget(std::uint64_t hash);
   void reserve(store::Request& request, nanoseconds now);
   void undo(store::Request& request, nanoseconds now);
 
@@ -187,24 +178,13 @@ class SharedStore final : public store::Store {
   void conclude(JointCheck& joint, nanoseconds now);
   void release(std::uint64_t hash, std::optional<KeyCheck> foremost, nanoseconds now);
 
-  bool remembers(const core::Rule& rule) const;
-  static bool may_be_never(std::span<const store::Check> checks);
-  std::optional<Decision> recall(const core::Rule& rule, std::uint64_t hash, Cost cost,
-                                 nanoseconds now) const;
   std::optional<Answer> without_asking(const core::Rule& rule, std::uint64_t hash, Cost cost,
                                        std::uint32_t resets, bool may_lease, nanoseconds now);
-  void leaves(KeptCheck& check, Cost cost);
-  void learn(const Answered& answer, const KeptCheck& check, Cost cost, nanoseconds asked, nanoseconds now);
-  void learn_of_look(const core::Rule& rule, const Decision& seen, const KeptCheck& check, nanoseconds now);
-  void hear_clock(const resp::Value& answer, nanoseconds asked, nanoseconds now);
-  nanoseconds most_owed(const core::Rule& rule, nanoseconds now) const;
   bool mend(const KeptCheck& check, const core::Rule& rule, Cost cost, std::span<Decision> told,
             nanoseconds now);
-  bool wants_lease(const store::Limit& limit, Cost cost) const;
-  std::uint64_t units_to_lease(const store::Limit& limit, Cost cost) const;
   bool spend_jointly(store::Request& request, const JointCheck& joint, nanoseconds now);
   void lease_ahead(std::span<const store::Check> checks, const JointCheck& joint, nanoseconds now);
-  void grant_lease(const KeyCall& call, nanoseconds charged_at, nanoseconds now);
+  void grant(const KeyCall& call, nanoseconds charged_at, nanoseconds now);
   void ask_ahead(const store::Check& check, std::uint64_t hash, std::uint32_t resets, nanoseconds deadline,
                  nanoseconds now, std::uint64_t turn = 0);
   void wait(KeyCheck check, nanoseconds now);
@@ -241,12 +221,10 @@ class SharedStore final : public store::Store {
   Endpoint endpoint_;
   Options options_;
   Fallback fallback_;
-  ProcessMemory& memory_;
+  Knowledge known_;
   core::Clock clock_;
   std::function<void(std::size_t)> wake_ = [](std::size_t) {};
-  Leases leases_;
   MergeQueue merging_;
-  PressedKeys pressed_;
   store::ReservationIds ids_;
   std::unordered_map<std::uint64_t, std::size_t> in_line_;  // calls by key, while the store is busy
   std::vector<Call> calls_;                                 // by their tag

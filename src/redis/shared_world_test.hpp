@@ -149,6 +149,12 @@ class SharedWorld {
     }
     act_inside(p, 0, [&] { p.store.submit(batch, {now, now}); });
   }
+  // A request that the test keeps.
+  void submit(store::Request& request, std::size_t process = 0) {
+    Process& p = *processes_[process];
+    store::Request* const batch[] = {&request};
+    act_inside(p, 0, [&] { p.store.submit(batch, {p.time(), p.time()}); });
+  }
   void cancel(std::size_t id) {
     AskedRequest& question = question_of(id);
     processes_[requests[id].process]->store.cancel(question);
@@ -229,7 +235,7 @@ class SharedWorld {
     for (; listed_ < deeds.size(); ++listed_) {
       const Deed& deed = deeds[listed_];
       if (!text.empty()) text += " | ";
-      if (deed.name == "reset") text += "reset ";
+      if (deed.name != "EVALSHA") text += deed.name + " ";
       if (deed.gives_back) text += "back ";
       if (deed.times > 0) text += std::to_string(deed.times) + " x ";
       for (const Deed::Part& part : deed.parts) {
@@ -272,7 +278,7 @@ class SharedWorld {
   std::function<void(const Deed&, const std::vector<std::size_t>& told)> on_delivered =
       [](const Deed&, const std::vector<std::size_t>&) {};
   std::vector<Request> requests;
-  std::vector<Deed> deeds;  // of EVALSHA
+  std::vector<Deed> deeds;  // the calls
   std::vector<std::optional<std::int64_t>> resets;
 
  private:
@@ -425,25 +431,23 @@ class SharedWorld {
     } else {
       connection.wire += p.store.client().take_output(node);
       while (!connection.wire.empty()) {
-        const Strings words = take_command(connection.wire);
-        Deed deed = read_deed(words);
+        Deed deed = read_deed(take_command(connection.wire));
         deed.process = p.number;
         deed.asker = asker_;
         connection.arrived = std::max(connection.arrived, now + latency());
         later(connection.arrived - now,
-              [this, &p, &connection, node, deed, words, generation = connection.generation] {
-                take_turn(connection.host, [this, &p, &connection, node, deed, words, generation] {
-                  arrive(p, connection, node, deed, words, generation);
+              [this, &p, &connection, node, deed, generation = connection.generation] {
+                take_turn(connection.host, [this, &p, &connection, node, deed, generation] {
+                  arrive(p, connection, node, deed, generation);
                 });
               });
       }
     }
   }
 
-  void arrive(Process& p, Connection& connection, Client::NodeId node, Deed deed, const Strings& words,
-              int generation) {
-    const bool greets = deed.name != "EVALSHA" && deed.name != "reset";
-    std::string answer = greets ? answer_to_greeting(words, check_sha(), map) : "";
+  void arrive(Process& p, Connection& connection, Client::NodeId node, Deed deed, int generation) {
+    const bool greets = deed.parts.empty();
+    std::string answer = greets ? redis.answer(deed.words, map, now) : "";
     std::size_t number = 0;
     bool lost = false;
     if (!greets) {

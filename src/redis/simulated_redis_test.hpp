@@ -1,4 +1,6 @@
-// For tests: a Redis without a server, which decides by src/core what check.lua decides there.
+// For tests: a Redis without a server that runs weir's scripts, and what each call of them asked and decided.
+//
+// Each decision is made by src/core too, and the script's has to be the same.
 //
 // Not for: latency, failures, and connections (shared_world_test.hpp).
 #pragma once
@@ -8,7 +10,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <optional>
 #include <set>
@@ -18,8 +19,10 @@
 #include <utility>
 #include <vector>
 
-#include "core/gcra.hpp"
 #include "core/rule.hpp"
+#include "redis/lua_redis_test.hpp"
+#include "redis/reserve_script.hpp"
+#include "redis/script.hpp"
 #include "redis/wire_test.hpp"
 
 namespace weir::inline v0_1::redis {
@@ -31,7 +34,10 @@ inline core::Rule rule(std::string_view text) { return core::Rule::parse(text).v
 
 // A command as it arrived, and what became of it.
 struct Deed {
-  std::string name;  // EVALSHA, reset for that of keys, or what is of a greeting
+  // EVALSHA of check.lua, reset for that of keys; reserve, cancel, settle for those of reserve.lua; any other
+  // command has no parts.
+  std::string name;
+  Strings words{};
   // One limit of a call: check.lua has the meaning of its words.
   struct Part {
     std::string key;
@@ -110,10 +116,16 @@ inline Deed::Part read_part(const std::string& key, const std::string* words) {
 }
 
 inline Deed read_deed(const Strings& words) {
-  Deed deed{words[0]};
+  Deed deed{words[0], words};
   if (deed.name == "EVALSHA") {
     const std::size_t keys = std::stoul(words[2]);
     const std::size_t argv = 3 + keys;
+    if (words[1] == reserve_sha()) {
+      // A record, then for each limit its state and its line.
+      deed.name = words[argv];
+      for (std::size_t i = 1; i < keys; i += 2) deed.parts.push_back({words[3 + i], rule("1/s"), Cost{0}});
+      return deed;
+    }
     if (words[argv] == "reset") {
       deed.name = "reset";
       // The last of them are lines.
@@ -137,169 +149,106 @@ inline Deed read_deed(const Strings& words) {
   return deed;
 }
 
-// The admissions of a sliding window's log, by its definition: units of one period back, its beginning
-// excluded.
-class SimulatedLog {
+// All nodes together: every key is on one of them.
+class SimulatedRedis {
  public:
-  struct Outcome {
-    bool allowed;
-    std::string before;  // the state that was found
-  };
-  Outcome decide(const Deed::Part& part, nanoseconds time) {
-    const auto [limit, period] = part.rule.quota.rate();
-    const auto cost = static_cast<std::int64_t>(part.cost.units);
-    const std::int64_t newest = admissions_.empty() ? 0 : admissions_.back().at;
-    const std::int64_t now = std::max(time.count(), newest);
-    std::deque<Admission> live;
-    std::int64_t used = 0;
-    for (const Admission& each : admissions_) {
-      if (each.at + period.count() <= now) continue;
-      live.push_back(each);
-      used += each.units;
-    }
-    std::int64_t leaves = newest;
-    const bool fits = cost <= limit - used;
-    if (!fits && cost <= limit) {
-      std::int64_t excess = used + cost - limit;
-      for (std::size_t i = 0; excess > 0; ++i) {
-        excess -= live[i].units;
-        leaves = live[i].at;
-      }
-    }
-    const std::string before = used == 0 ? "$-1\r\n"
-                                         : "*3\r\n:" + std::to_string(used) + "\r\n" +
-                                               bulk(std::to_string(newest)) + bulk(std::to_string(leaves));
-    if (fits && cost > 0) {
-      admissions_ = std::move(live);
-      admissions_.push_back({now, cost});
-    }
-    return {fits, before};
+  nanoseconds ahead = 1'700'000'000s;  // its clock, of ours
+
+  // What Redis answers to a command that has no parts, and a cluster of that map.
+  std::string answer(const Strings& words, const std::string& map, nanoseconds ours) {
+    if (LuaRedis::knows(words[0])) return redis_.answer(words, clock(ours)).wire();
+    return answer_to_greeting(words, check_sha(), map);
   }
-  bool empty() const { return admissions_.empty(); }
+  // What Redis answers to a call.
+  std::string carry_out(Deed& deed, nanoseconds ours) {
+    const auto granted = decide(deed, clock(ours));
+    const LuaReply reply = redis_.answer(deed.words, clock(ours));
+    if (deed.name != "EVALSHA" || reply.kind != LuaReply::Kind::list) return reply.wire();
+    const std::int64_t number = reply.list.at(0).number;
+    deed.allowed = number == std::max<std::int64_t>(1, static_cast<std::int64_t>(deed.times));
+    EXPECT_EQ(number, granted.value_or(number)) << "the script decides, and src/core otherwise";
+    return reply.wire();
+  }
+
+  // How many units are owed.
+  std::int64_t owed(const std::string& key, const core::Rule& rule, nanoseconds ours) {
+    const auto T = static_cast<std::uint64_t>(rule.quota.emission_interval().count());
+    const std::uint64_t until = state_of({.key = key, .rule = rule, .cost = {}}, clock(ours))->until;
+    return static_cast<std::int64_t>((core::ahead_of(until, clock(ours)) + T - 1) / T);
+  }
+  void owe(const std::string& key, const core::Rule& rule, nanoseconds until) {
+    const std::string T = std::to_string(rule.quota.emission_interval().count());
+    redis_.answer({"SET", key, "weir1g " + std::to_string((until + ahead).count()) + " " + T}, until + ahead);
+  }
+  nanoseconds owed_until(const std::string& key) {
+    const core::TwoWords state = *state_of({.key = key, .rule = rule("1/s"), .cost = {}}, nanoseconds{0});
+    return nanoseconds{static_cast<std::int64_t>(state.until)} - ahead;
+  }
+  void forget(const std::string& key) { redis_.answer({"DEL", key}, nanoseconds{0}); }
+
+  // Something else lies there from then on; false: it did already.
+  bool put_foreign(const std::string& key) {
+    redis_.answer({"SET", key, "hello"}, nanoseconds{0});
+    return foreign_.insert(key).second;
+  }
+  void take_foreign(const std::string& key) {
+    if (foreign_.erase(key) > 0) forget(key);
+  }
+  void take_all_foreign() {
+    while (!foreign_.empty()) take_foreign(std::string(*foreign_.begin()));
+  }
 
  private:
-  struct Admission {
-    std::int64_t at;
-    std::int64_t units;
-  };
-  std::deque<Admission> admissions_;
-};
+  // In whole microseconds, as TIME has it.
+  nanoseconds clock(nanoseconds ours) const {
+    return std::chrono::floor<std::chrono::microseconds>(ours + ahead);
+  }
 
-// All nodes together: every key is on one of them.
-struct SimulatedRedis {
-  nanoseconds ahead = 1'700'000'000s;  // its clock, of ours
-  std::map<std::string, core::TwoWords> keys{};
-  std::map<std::string, SimulatedLog> logs{};
-  std::set<std::string> foreign{};  // where something else lies
-
-  // What Redis answers to EVALSHA.
-  std::string carry_out(Deed& deed, nanoseconds ours) {
-    // In whole microseconds, as TIME has it.
-    const nanoseconds now = std::chrono::floor<std::chrono::microseconds>(ours + ahead);
-    if (deed.name == "reset") return reset(deed);
-    const std::size_t times = std::max<std::size_t>(1, deed.times);
-    // All or none: what is written is written to copies.
-    std::map<std::string, core::TwoWords> states, debts;
-    std::map<std::string, SimulatedLog> new_logs;
-    for (const Deed::Part& part : deed.parts) {
-      states[part.key] = debts[part.key] = keys[part.key];
-      new_logs[part.key] = logs[part.key];
+  std::optional<core::TwoWords> state_of(const Deed::Part& part, nanoseconds now) {
+    const LuaReply found = redis_.answer({"GET", part.key}, now);
+    resp::Value value;
+    if (found.kind == LuaReply::Kind::text) {
+      value.type = resp::Value::Type::string;
+      value.text = found.text;
+    } else if (found.kind != LuaReply::Kind::nil) {
+      return std::nullopt;
     }
-    std::string found;
+    const Format format = part.alone ? Format::redis_cell : Format::weir;
+    return read_state(value, {.rule = &part.rule, .key = part.key, .cost = part.cost, .format = format}, now);
+  }
+
+  // Fills the decisions, and says what the script has to answer; nothing of what changes a state without a
+  // decision, and where the states are not in two words or not ours.
+  std::optional<std::int64_t> decide(Deed& deed, nanoseconds now) {
+    std::map<std::string, core::TwoWords> states;
+    std::vector<bool> allows;
+    const std::size_t times = std::max<std::size_t>(1, deed.times);
     std::size_t granted = 0;
     bool look = false;
-    std::vector<bool> allows;
-    for (std::size_t i = 0; i < deed.parts.size(); ++i) {
-      const Deed::Part& part = deed.parts[i];
-      if (foreign.contains(part.key))
-        return "-WRONGTYPE key " + std::to_string(i + 1) + " of this request holds no state of gcra\r\n";
-      const bool log = part.rule.algorithm == Algorithm::sliding_window_log;
-      // Which T it was charged in is not written there.
-      if (part.alone && states[part.key].until != 0)
-        states[part.key].word = debts[part.key].word =
-            static_cast<std::uint64_t>(part.rule.quota.emission_interval().count());
-      if (!log) found += text_of(part, states[part.key], now);
+    if (deed.gives_back || deed.name != "EVALSHA") return std::nullopt;
+    for (const Deed::Part& part : deed.parts) {
+      if (part.rule.algorithm == Algorithm::sliding_window_log) return std::nullopt;
+      const auto found = state_of(part, now);
+      if (!found) return std::nullopt;
+      core::TwoWords& state = states.try_emplace(part.key, *found).first->second;
+      const bool guaranteed = part.inside != 0 && allows[part.inside - 1];
+      const core::Rule& its = guaranteed ? *part.best : part.rule;
       for (std::size_t n = 0; n < times; ++n) {
-        if (log) {
-          const SimulatedLog::Outcome outcome = new_logs[part.key].decide(part, now);
-          if (n == 0) found += outcome.before;
-          allows.push_back(outcome.allowed);
-        } else {
-          Deed::Part its = part;
-          if (its.inside != 0 && allows[its.inside - 1]) its.rule = its.best.value();
-          allows.push_back(decide(deed, its, states[part.key], debts[part.key], now));
-        }
+        const core::Step step = core::decide(its, state, now, part.cost);
+        deed.decisions.push_back(step.decision());
+        deed.found.push_back(core::look(its, state, now, part.cost));
+        if (step.changes) state = step.next;
+        allows.push_back(step.verdict == Verdict::allowed);
         granted += allows.back() || part.shadow ? 1 : 0;
       }
       look = look || part.look;
     }
-    deed.allowed = granted == deed.parts.size() * times && !look;
-    for (const auto& [key, state] : deed.allowed || deed.times > 0 ? states : debts) keys[key] = state;
-    for (const auto& [key, log] : new_logs) {
-      if (deed.allowed) logs[key] = log;
-    }
-    std::erase_if(keys, [now](const auto& each) { return core::ahead_of(each.second.until, now) == 0; });
-    std::erase_if(logs, [](const auto& each) { return each.second.empty(); });
-    const std::int64_t us = now.count() / 1000;
-    return "*" + std::to_string(3 + deed.parts.size()) +
-           "\r\n:" + std::to_string(deed.times > 0 ? granted : std::size_t{deed.allowed}) + "\r\n" +
-           bulk(std::to_string(us / 1'000'000)) + bulk(std::to_string(us % 1'000'000)) + found;
+    if (deed.times > 0) return static_cast<std::int64_t>(granted);
+    return granted == deed.parts.size() && !look ? 1 : 0;
   }
 
-  // How many units are owed.
-  std::int64_t owed(const std::string& key, const core::Rule& rule, nanoseconds ours) const {
-    const auto found = keys.find(key);
-    if (found == keys.end()) return 0;
-    const auto T = static_cast<std::uint64_t>(rule.quota.emission_interval().count());
-    return static_cast<std::int64_t>((core::ahead_of(found->second.until, ours + ahead) + T - 1) / T);
-  }
-
- private:
-  std::string reset(const Deed& deed) {
-    std::size_t forgotten = 0;
-    std::size_t not_ours = 0;
-    for (const Deed::Part& part : deed.parts) {
-      forgotten += keys.erase(part.key) + logs.erase(part.key);
-      not_ours += foreign.contains(part.key) ? 1 : 0;
-    }
-    if (not_ours == 0) return ":" + std::to_string(forgotten) + "\r\n";
-    return "-WRONGTYPE " + std::to_string(not_ours) + " of these keys hold something other than a limit\r\n";
-  }
-
-  static bool decide(Deed& deed, const Deed::Part& part, core::TwoWords& state, core::TwoWords& debt,
-                     nanoseconds now) {
-    if (part.cap) {
-      const std::uint64_t most = static_cast<std::uint64_t>((now + *part.cap).count());
-      if (state.word == static_cast<std::uint64_t>(part.rule.quota.emission_interval().count()))
-        state.until = std::min(state.until, most);
-      return true;
-    }
-    if (part.charged_at) {
-      const core::gcra::State left =
-          core::gcra::give_back(part.rule.quota, {state.until, state.word}, now, part.cost, *part.charged_at);
-      state = {left.tat, left.interval};
-      return true;
-    }
-    const core::Step step = core::decide(part.rule, state, now, part.cost);
-    deed.decisions.push_back(step.decision());
-    deed.found.push_back(core::look(part.rule, state, now, part.cost));
-    const bool allowed = step.verdict == Verdict::allowed;
-    if (step.changes) state = step.next;
-    if (step.changes && !allowed) debt = step.next;
-    return allowed;
-  }
-
-  static std::string text_of(const Deed::Part& part, const core::TwoWords& words, nanoseconds now) {
-    const core::Rule& rule = part.rule;
-    if (core::ahead_of(words.until, now) == 0) return "$-1\r\n";
-    if (part.alone) return bulk(std::to_string(words.until));
-    const std::string until = std::to_string(words.until) + " ";
-    if (rule.algorithm == Algorithm::gcra) return bulk("weir1g " + until + std::to_string(words.word));
-    if (rule.algorithm != Algorithm::sliding_window_counter)
-      return bulk("weir1f " + until + std::to_string(words.word));
-    return bulk("weir1c " + until + std::to_string(words.word >> 32) + " " +
-                std::to_string(words.word & 0xffff'ffff));
-  }
+  LuaRedis redis_;
+  std::set<std::string> foreign_{};
 };
 
 }  // namespace weir::redis

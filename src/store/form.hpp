@@ -80,15 +80,6 @@ inline std::chrono::nanoseconds lowest_kept(const Limit& limit) {
   return std::max(limit.lowest_kept, limit.rule.kept);
 }
 
-// The shadow check whose state says what a check is guaranteed, where that makes a difference to it; else
-// kNoGuarantee.
-inline std::uint8_t guarantee_of(std::span<const Check> checks, std::size_t which) {
-  const std::uint8_t inside = checks[which].inside;
-  const bool counts = inside != Check::kNoGuarantee && checks[which].limit->rule.kept.count() != 0 &&
-                      checks[inside].decision.allowed();
-  return counts ? inside : Check::kNoGuarantee;
-}
-
 // The check that decides (Request::by).
 inline std::uint8_t deciding(std::span<const Check> checks) {
   return static_cast<std::uint8_t>(core::deciding(

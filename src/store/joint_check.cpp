@@ -140,78 +140,49 @@ bool JointCheck::decide(nanoseconds at) {
   return all;
 }
 
-// Whether nothing stops it at a moment that is soon enough; it is charged as of that. Each round decides at
-// the latest moment that a limit asked for, and one is mostly enough: only two checks that share a key can
-// ask for a later one.
+// Whether nothing stops it at a moment that is soon enough; it is charged as of that.
 bool JointCheck::reserve() {
   reserving_->wait = nanoseconds{0};
   const bool allowed = decide(now_);
   reserving_->by = deciding(checks_);
   if (allowed) return true;
 
-  std::array<Decision, kMostChecks> at_once;
-  nanoseconds max_wait = reserving_->max_wait;
-  for (std::size_t i = 0; i < checks_.size(); ++i) {
-    at_once[i] = checks_[i].decision;
-    if (!checks_[i].shadow && !core::may_wait(*DecidingRule(checks_, i))) max_wait = nanoseconds{0};
-  }
-  nanoseconds moment = now_;
-  std::uint8_t awaited = reserving_->by;
-  for (std::size_t rounds = 0; rounds <= checks_.size(); ++rounds) {
-    const std::uint8_t longest = deciding(checks_);
-    const Decision& latest = checks_[longest].decision;
-    if (latest.allowed()) break;
-    awaited = longest;
-    if (!latest.retry_after) {
-      reserving_->wait = nanoseconds{-1};
-      return false;
-    }
-    // Some quotas drain for centuries, longer than a clock has left.
-    if (*latest.retry_after > nanoseconds::max() - moment) {
-      reserving_->wait = *latest.retry_after - max_wait;
-      return false;
-    }
-    moment += *latest.retry_after;
-    decide(moment);
-  }
-  // How long the same request has to wait until it is allowed to wait for its moment.
-  const auto [late, by] =
-      std::max(std::pair{moment - now_ - max_wait, reserving_->by}, longest_lift(moment, awaited),
-               [](const auto& a, const auto& b) { return a.first < b.first; });
-  if (late <= nanoseconds{0}) {
-    reserving_->wait = moment - now_;
+  const core::Moment moment = find_moment();
+  reserving_->wait = moment.wait;
+  if (moment.granted) {
+    // False only where two checks have keys of one hash, and thus one state.
+    const bool all = decide(now_ + moment.wait);
     tell_as_of_now();
-    return true;
+    return all;
   }
-  reserving_->wait = late;
-  reserving_->by = by;
-  for (std::size_t i = 0; i < checks_.size(); ++i) checks_[i].decision = at_once[i];
+  reserving_->by = moment.by;
   tell_uncharged();
-  Decision& decides = checks_[by].decision;
+  if (moment.wait < nanoseconds{0}) return false;
+  Decision& decides = checks_[moment.by].decision;
   decides.verdict = Verdict::denied;
-  decides.retry_after = late;
+  decides.retry_after = moment.wait;
   return false;
 }
 
-// For how long a limit would yet have to rest that the moment lifts too far, and which; 0 or below: for none.
-std::pair<nanoseconds, std::uint8_t> JointCheck::longest_lift(nanoseconds moment,
-                                                              std::uint8_t awaited) const {
-  std::pair<nanoseconds, std::uint8_t> longest{0, 0};
+// When every check has been decided as of now.
+core::Moment JointCheck::find_moment() const {
+  std::array<core::Demand, kMostChecks> demands;
   for (std::size_t i = 0; i < checks_.size(); ++i) {
-    if (checks_[i].shadow) continue;
-    nanoseconds rest = lift(i, moment, awaited);
-    if (const std::uint8_t guarantee = guarantee_of(checks_, i); guarantee != Check::kNoGuarantee)
-      rest = std::max(rest, lift(guarantee, moment, awaited));
-    if (rest > longest.first) longest = {rest, static_cast<std::uint8_t>(i)};
+    const Check& check = checks_[i];
+    const Key& key = keys_[key_of_[i]];
+    const bool late = !key.known || core::counted_by_another_quota(check.limit->rule, found_[i]);
+    // A guarantee for which there is no room guarantees nothing.
+    const bool alone = check.inside == Check::kNoGuarantee || keys_[key_of_[check.inside]].shut_out;
+    demands[i] = {.rule = &check.limit->rule,
+                  .state = found_[i],
+                  .cost = check.cost,
+                  .no_earlier = late ? key.no_earlier(now_) : nanoseconds{0},
+                  .shadow = check.shadow,
+                  .inside = alone ? core::Demand::kAlone : check.inside,
+                  .waits_with = check.waits_with,
+                  .lowest_kept = lowest_kept(*check.limit)};
   }
-  return longest;
-}
-
-nanoseconds JointCheck::lift(std::size_t which, nanoseconds moment, std::uint8_t awaited) const {
-  const Check& check = checks_[which];
-  const bool is_lifted = reserving_->charges[which].before.until < static_cast<std::uint64_t>(moment.count());
-  if (check.cost.units == 0 || !is_lifted || (check.waits_with >> awaited & 1) != 0) return nanoseconds{0};
-  return core::earliest_lift(check.limit->rule.quota, lowest_kept(*check.limit), check.cost, moment) - now_;
+  return core::moment(std::span(demands).first(checks_.size()), now_, reserving_->max_wait);
 }
 
 // What was decided for a later moment, in times from now.

@@ -15,7 +15,7 @@
 // A thread that is alone thus needs two rounds, one for each split, and one for each shadow check without
 // room.
 //
-// A reservation is decided so too: first as of now, then as of the moment at which all checks allow.
+// A reservation is decided so too: first as of now, then as of its moment (core/moment.hpp).
 //
 // One thread, for one call. Not for: finding out which check decides (core/severity.hpp).
 #pragma once
@@ -25,8 +25,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <utility>
 
+#include "core/moment.hpp"
 #include "core/reservation.hpp"
 #include "core/step.hpp"
 #include "store/line.hpp"
@@ -113,9 +113,7 @@ class JointCheck {
   void find_keys();
   bool decide(nanoseconds at);
   bool reserve();
-  // The moment is the one that check `awaited` asked for.
-  std::pair<nanoseconds, std::uint8_t> longest_lift(nanoseconds moment, std::uint8_t awaited) const;
-  nanoseconds lift(std::size_t which, nanoseconds moment, std::uint8_t awaited) const;
+  core::Moment find_moment() const;
   void tell_as_of_now();
   void tell_uncharged();
   void charge(std::size_t which, Key& key, nanoseconds at);

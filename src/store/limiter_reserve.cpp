@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "core/moment.hpp"
 #include "core/reservation.hpp"
 #include "store/kept.hpp"
 #include "store/limiter_word.hpp"
@@ -164,8 +165,8 @@ Reservation Limiter::reserve(nanoseconds now, ReserveOptions options, Cost cost,
   }
 }
 
-// A request that is denied now is charged as it would be at the moment that it has to wait for
-// (core/reservation.hpp), unless it can take over an earlier one.
+// A request that is denied now is charged as it would be at its moment (core/moment.hpp), unless it can take
+// over an earlier one.
 Reservation Limiter::reserve_later(nanoseconds now, ReserveOptions options, Cost cost, bool by_our_clock) {
   options = store::bounded(options, now);
   if (cost.units == 0) options.hold = nanoseconds{0};
@@ -177,16 +178,17 @@ Reservation Limiter::reserve_later(nanoseconds now, ReserveOptions options, Cost
   nanoseconds wait{0};
   std::optional<store::Line::Taken> taken;
   if (step.verdict == Verdict::denied) {
-    const nanoseconds asked{static_cast<std::int64_t>(step.retry_after)};
-    if (locked.in_line) taken = line.take_hole(cost.units, now, now + std::min(asked, options.max_wait));
+    const core::Moment moment = core::moment(step, options.max_wait);
+    if (locked.in_line)
+      taken = line.take_hole(cost.units, now, now + (moment.granted ? moment.wait : options.max_wait));
     if (taken) {
       wait = taken->moment - now;
       step = store::step_of(quota_, locked.tat, now, Cost{0});
-    } else if (asked <= options.max_wait) {
-      wait = asked;
+    } else if (moment.granted) {
+      wait = moment.wait;
       step = store::step_of(quota_, locked.tat, now + wait, cost);
     } else {
-      step.retry_after -= static_cast<std::uint64_t>(options.max_wait.count());
+      step.retry_after = static_cast<std::uint64_t>(moment.wait.count());
     }
   }
   const bool keeps = wait.count() != 0 || options.hold.count() != 0;

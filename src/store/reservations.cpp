@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "core/moment.hpp"
 #include "core/reservation.hpp"
 #include "store/form.hpp"
 #include "store/lined.hpp"

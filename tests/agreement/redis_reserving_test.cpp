@@ -1,7 +1,6 @@
 // Reservations in Redis are those of the embedded store: random traces through four processes that share one
-// Redis, answer by answer, and the bound over all spans by brute force. Each answer of the script is besides
-// compared with src/core by the store itself. The time is handed in. WEIR_LONG=1 takes more traces;
-// WEIR_SEED=n repeats a run.
+// Redis, answer by answer, and the bound over all spans by brute force. So reserve.lua is held to
+// core::moment(). The time is handed in. WEIR_LONG=1 takes more traces; WEIR_SEED=n repeats a run.
 #include <gtest/gtest.h>
 
 #include <array>

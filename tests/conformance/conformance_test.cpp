@@ -7,6 +7,7 @@
 #include <tuple>
 #include <type_traits>
 
+#include "conformance/acquiring_world.hpp"
 #include "conformance/embedded_world.hpp"
 #include "conformance/later.hpp"
 #include "conformance/redis_world.hpp"
@@ -31,6 +32,14 @@ std::function<std::unique_ptr<World>()> with(bool cluster, Sharing sharing) {
   };
 }
 
+// A store in which requests wait, around another.
+std::function<std::unique_ptr<World>()> acquiring(const std::function<std::unique_ptr<World>()>& around) {
+  return [=]() -> std::unique_ptr<World> {
+    std::unique_ptr<World> inner = around();
+    return inner ? std::make_unique<AcquiringWorld>(std::move(inner)) : nullptr;
+  };
+}
+
 struct NamedStore {
   const char* name;
   std::function<std::unique_ptr<World>()> make;
@@ -48,7 +57,10 @@ std::vector<NamedStore> stores() {
           {"redis_simulated_cluster", with<SimulatedRedis>(true, alone)},
           {"redis_server", with<RealRedis>(false, alone)},
           {"redis_server_merging", with<RealRedis>(false, merged)},
-          {"redis_server_as_cluster", with<RealRedis>(true, alone)}};
+          {"redis_server_as_cluster", with<RealRedis>(true, alone)},
+          {"acquiring_embedded", acquiring(make<EmbeddedWorld>)},
+          {"acquiring_redis_simulated", acquiring(with<SimulatedRedis>(false, alone))},
+          {"redis_server_acquiring", acquiring(with<RealRedis>(false, alone))}};
 }
 
 std::vector<std::string> violations_of(World& world, const Property& property, std::string& skipped) {
@@ -135,6 +147,30 @@ INSTANTIATE_TEST_SUITE_P(
         sabotage<GivesNothingBack>("gives_nothing_back", "all_of_a_request_comes_back_at_once"),
         sabotage<CountsEveryResetKey>("counts_every_reset_key",
                                       "a_reset_of_many_keys_counts_those_that_had_something"),
+        sabotage<IgnoresMaxWait>("ignores_max_wait",
+                                 "reservations_have_a_moment_each_in_the_order_in_which_they_came"),
+        sabotage<ReservesWithoutCharging>("reserves_without_charging", "a_check_overtakes_no_reservation"),
+        sabotage<ReservesTheFirstLimitAlone>("reserves_the_first_limit_alone", "all_or_none_are_reserved"),
+        sabotage<LiftsWithoutBound>("lifts_without_bound", "the_moment_is_that_of_the_rule"),
+        sabotage<LetsEveryClassWait>("lets_every_class_wait",
+                                     "a_class_that_leaves_something_free_does_not_wait"),
+        sabotage<KeepsWhatWasCancelled>("keeps_what_was_cancelled",
+                                        "the_last_reservation_goes_back_whole_and_once"),
+        sabotage<CancelsTwice>("cancels_twice", "the_last_reservation_goes_back_whole_and_once"),
+        sabotage<HandsAMomentOutTwice>("hands_a_moment_out_twice",
+                                       "the_promise_holds_at_the_moments_of_acting"),
+        sabotage<SettlesNothing>("settles_nothing", "what_cost_less_goes_back_and_what_cost_more_is_owed"),
+        sabotage<HoldsForEver>("holds_for_ever", "an_estimate_stands_when_nobody_settles_it"),
+        sabotage<HoldsAnyNumber>("holds_any_number", "more_than_may_be_held_is_not_held"),
+        sabotage<ResetsForgetNoReservation>("resets_forget_no_reservation",
+                                            "an_id_dies_with_what_it_charged"),
+        Sabotage{"a_script_lifts_without_bound", make<FreelyLiftingScript>, "the_moment_is_that_of_the_rule"},
+        Sabotage{"a_script_gives_back_all_that_has_not_drained", make<CarelesslyCancellingScript>,
+                 "the_promise_holds_at_the_moments_of_acting"},
+        Sabotage{"answers_acquires_at_once", make<HastyWorld>,
+                 "an_acquire_is_answered_when_its_moment_has_come"},
+        Sabotage{"keeps_the_place_of_who_left", make<KeepsThePlaceOfWhoLeft>,
+                 "who_goes_away_leaves_the_moment_to_the_next"},
         Sabotage{"forgets_patience", make<ForgetsPatienceWorld>,
                  "an_answer_takes_no_longer_than_the_askers_patience"}),
     [](const auto& each) { return each.param.name; });

@@ -46,6 +46,7 @@ class Later : public Store {
     Kept(Request& request, Moment moment)
         : asked(&request), when(moment), checks(request.checks.begin(), request.checks.end()) {
       copy.verb = request.verb;
+      copy.reservation = request.reservation;
       for (Check& check : checks) {
         check.limit = &limits.emplace_back(*check.limit);
         check.key = keys.emplace_back(check.key);

@@ -2,9 +2,15 @@
 #pragma once
 
 #include <algorithm>
+#include <map>
+#include <memory>
+#include <string>
 #include <utility>
 
+#include "conformance/acquiring_world.hpp"
 #include "conformance/later.hpp"
+#include "conformance/redis_world.hpp"
+#include "conformance/simulated_redis.hpp"
 
 namespace weir::inline v0_1::store::conformance {
 
@@ -219,6 +225,179 @@ class CountsEveryResetKey : public Later {
     const_cast<Kept&>(kept).copy.forgotten = kept.checks.size();
     Later::deliver(kept, asked);
   }
+};
+
+// ------------------------------------------------------------------------------------------ reservations
+
+class IgnoresMaxWait : public Later {
+  using Later::Later;
+  void decide(Kept& kept) override {
+    if (kept.copy.verb != Verb::reserve) return Later::decide(kept);
+    const nanoseconds max_wait = std::exchange(kept.copy.reservation->max_wait, std::chrono::hours{1});
+    Later::decide(kept);
+    kept.copy.reservation->max_wait = max_wait;
+  }
+};
+
+// What is denied is told to act at the moment at which a check would pass, and nothing is charged for it.
+class ReservesWithoutCharging : public Later {
+  using Later::Later;
+  void decide(Kept& kept) override {
+    Reservation* const asked = kept.copy.reservation;
+    if (kept.copy.verb != Verb::reserve) return Later::decide(kept);
+    const nanoseconds max_wait = std::exchange(asked->max_wait, nanoseconds{0});
+    Later::decide(kept);
+    asked->max_wait = max_wait;
+    if (kept.copy.charged || asked->wait.count() < 0 || asked->wait > max_wait) return;
+    kept.copy.charged = true;
+    asked->id = "nobody";
+    kept.checks[kept.copy.by].decision.verdict = Verdict::allowed;
+    kept.checks[kept.copy.by].decision.retry_after.reset();
+  }
+};
+
+class ReservesTheFirstLimitAlone : public Later {
+  using Later::Later;
+  void decide(Kept& kept) override {
+    if (kept.copy.verb == Verb::reserve) kept.copy.checks = std::span(kept.checks).first(1);
+    Later::decide(kept);
+    if (kept.copy.verb == Verb::reserve)
+      for (std::size_t i = 1; i < kept.checks.size(); ++i) kept.checks[i].decision = kept.checks[0].decision;
+  }
+};
+
+class LiftsWithoutBound : public Later {
+  using Later::Later;
+  void decide(Kept& kept) override {
+    for (Check& check : kept.checks) check.waits_with = 0xffff;
+    Later::decide(kept);
+  }
+};
+
+class LetsEveryClassWait : public Later {
+  using Later::Later;
+  void decide(Kept& kept) override {
+    if (kept.copy.verb == Verb::reserve)
+      for (Limit& limit : kept.limits) limit.rule.kept = nanoseconds{0};
+    Later::decide(kept);
+  }
+};
+
+// What was cancelled is said to have gone back, and stays charged.
+class KeepsWhatWasCancelled : public Later {
+  using Later::Later;
+  void decide(Kept& kept) override {
+    if (kept.copy.verb != Verb::cancel) return Later::decide(kept);
+    kept.copy.reservation->given_back = 3;
+  }
+};
+
+class CancelsTwice : public Later {
+  using Later::Later;
+  void decide(Kept& kept) override {
+    Later::decide(kept);
+    if (kept.copy.verb != Verb::cancel) return;
+    std::uint64_t& units = units_[kept.copy.reservation->id];
+    units = std::max(units, kept.copy.reservation->given_back);
+    kept.copy.reservation->given_back = units;
+  }
+  std::map<std::string, std::uint64_t> units_;
+};
+
+// Beside what the other store does with a moment that was given up, another may act in its place.
+class HandsAMomentOutTwice : public Later {
+  using Later::Later;
+  void decide(Kept& kept) override {
+    Reservation* const asked = kept.copy.reservation;
+    const bool is_free = kept.copy.verb == Verb::reserve && free_units_ >= kept.checks[0].cost.units;
+    Later::decide(kept);
+    if (kept.copy.verb == Verb::cancel) free_units_ = asked->given_back;
+    if (!is_free || kept.copy.charged) return;
+    free_units_ = 0;
+    kept.copy.charged = true;
+    asked->wait = nanoseconds{0};
+    kept.checks[0].decision.verdict = Verdict::allowed;
+    kept.checks[0].decision.retry_after.reset();
+  }
+  std::uint64_t free_units_ = 0;
+};
+
+class SettlesNothing : public Later {
+  using Later::Later;
+  void decide(Kept& kept) override {
+    if (kept.copy.verb == Verb::settle) kept.copy.reservation->actual.reset();
+    Later::decide(kept);
+  }
+};
+
+class HoldsForEver : public Later {
+  using Later::Later;
+  void decide(Kept& kept) override {
+    Reservation* const asked = kept.copy.reservation;
+    if (asked != nullptr && asked->hold.count() > 0) asked->hold = std::chrono::hours{1};
+    Later::decide(kept);
+  }
+};
+
+class HoldsAnyNumber : public Later {
+  using Later::Later;
+  void decide(Kept& kept) override {
+    for (Limit& limit : kept.limits) limit.holding.at_most = ~std::uint64_t{0};
+    Later::decide(kept);
+  }
+};
+
+// After a reset the key is asked for under another name, so what was charged to it is still there to go back.
+class ResetsForgetNoReservation : public Later {
+  using Later::Later;
+  void decide(Kept& kept) override {
+    if (kept.copy.verb == Verb::reset) {
+      for (const Check& check : kept.checks) ++resets_[std::string(check.key)];
+      kept.copy.forgotten = 1;
+      return;
+    }
+    for (Check& check : kept.checks)
+      check.key =
+          kept.keys.emplace_back(std::string(check.key) + std::string(resets_[std::string(check.key)], '+'));
+    Later::decide(kept);
+  }
+  std::map<std::string, std::size_t> resets_;
+};
+
+// Redis, where reserve.lua decides otherwise.
+template <const char* const& kThat, const char* const& kOther>
+class OtherScriptWorld : public RedisWorld {
+ public:
+  OtherScriptWorld() : RedisWorld(std::make_unique<SimulatedRedis>(kThat, kOther), false, {}) {}
+};
+inline const char* const kLifts = "if rest > late then";
+inline const char* const kLiftsFreely = "if false then";
+using FreelyLiftingScript = OtherScriptWorld<kLifts, kLiftsFreely>;
+inline const char* const kTakesBack = "if not part.knows then return false end";
+inline const char* const kTakesBackWhatHasNotDrained = R"(do
+      local state = states[part.i]
+      write_state(part.i, digits_of(max(state.tat - part.units * part.T, 0)), part.T, state.mark)
+      return true
+    end)";
+using CarelesslyCancellingScript = OtherScriptWorld<kTakesBack, kTakesBackWhatHasNotDrained>;
+
+// Acquires are answered before their moment.
+class AnswersAcquiresAtOnce : public Later {
+  using Later::Later;
+  void decide(Kept& kept) override {
+    if (kept.copy.verb == Verb::acquire) kept.copy.verb = Verb::reserve;
+    Later::decide(kept);
+  }
+};
+class HastyWorld : public LaterWorld<AnswersAcquiresAtOnce> {
+ public:
+  bool lets_wait() const override { return true; }
+};
+
+// The moment of one that has gone away stays taken.
+class KeepsThePlaceOfWhoLeft : public AcquiringWorld {
+ public:
+  KeepsThePlaceOfWhoLeft() : AcquiringWorld(std::make_unique<LaterWorld<KeepsWhatWasCancelled>>()) {}
 };
 
 // What is silent stays without an answer, whatever the asker's patience.

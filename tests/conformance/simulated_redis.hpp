@@ -1,27 +1,36 @@
-// A Redis without a server, as an upstream: it carries out at once what weir asks of it.
+// A Redis without a server, as an upstream: it runs the scripts that it is given.
 #pragma once
 
+#include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "conformance/redis_world.hpp"
-#include "redis/script.hpp"
-#include "redis/simulated_redis_test.hpp"
+#include "redis/lua_redis_test.hpp"
+#include "redis/reserve_script.hpp"
 #include "redis/wire_test.hpp"
 
 namespace weir::inline v0_1::store::conformance {
 
 class SimulatedRedis : public Upstream {
  public:
+  SimulatedRedis() = default;
+  // Runs reserve.lua with another text where it has that one.
+  SimulatedRedis(std::string_view that, std::string_view other) {
+    std::string script(redis::reserve_script());
+    const std::size_t at = script.find(that);
+    if (at == std::string::npos) throw std::logic_error("reserve.lua has no " + std::string(that));
+    redis_.load_as(redis::reserve_sha(), script.replace(at, that.size(), other));
+  }
+
   std::string answer(std::vector<std::string> words, nanoseconds wall) override {
-    if (words[0] == "SET") redis_.foreign.insert(words[1]);
-    if (words[0] != "EVALSHA") return redis::answer_to_greeting(words, redis::check_sha(), "");
-    redis::Deed deed = redis::read_deed(words);
-    return redis_.carry_out(deed, wall);
+    if (redis::LuaRedis::knows(words[0])) return redis_.answer(words, wall).wire();
+    return redis::answer_to_greeting(words, "", "");
   }
 
  private:
-  redis::SimulatedRedis redis_{.ahead = nanoseconds{0}};
+  redis::LuaRedis redis_;
 };
 
 }  // namespace weir::store::conformance

@@ -56,6 +56,7 @@ std::unique_ptr<Trial::Lent> Trial::lend(Question& question) {
     question.room[i].shadow = question.parts[i].shadow;
     question.room[i].inside = question.parts[i].inside;
     question.room[i].colocate = question.parts[i].colocate;
+    question.room[i].waits_with = question.parts[i].waits_with;
   }
   return lent;
 }
@@ -120,6 +121,31 @@ void Trial::examine(const Question& question) {
     expect(question.forgotten <= question.checks.size(), "no more keys are forgotten than were named");
     return;
   }
+  if (question.verb >= Verb::reserve) return examine_reservation(question);
+  examine_checks(question);
+}
+
+void Trial::examine_reservation(const Question& question) {
+  const Reservation& its = question.booking;
+  if (question.checks.empty()) {
+    const bool cancels = question.verb == Verb::cancel;
+    return expect(cancels || its.wait.count() >= -1, "a settlement tells a wait, or -1");
+  }
+  if (question.by >= question.checks.size()) return expect(false, "what decides is one of the request's");
+  const bool granted = question.allowed();
+  equal(question.charged, granted, "charged");
+  expect(!granted || its.wait.count() >= 0, "what is granted has a moment, and not in the past");
+  expect(!granted || its.wait <= its.max_wait, "what is granted waits no longer than it said");
+  expect(granted || its.wait.count() > 0 || its.wait.count() == -1,
+         "what is denied is told when to come back");
+  expect(granted || its.id.empty(), "what is denied has no id");
+  expect(
+      its.id.size() <= 64 && its.id.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+                                                      "0123456789-_") == std::string::npos,
+      "an id is at most 64 of A-Z, a-z, 0-9, - and _");
+}
+
+void Trial::examine_checks(const Question& question) {
   const auto checks = question.checks;
   if (question.by >= checks.size()) return expect(false, "the check that decides is one of the request's");
   const bool one_known = question.source == Source::remembered;

@@ -30,6 +30,7 @@ struct Part {
   bool shadow = false;
   std::uint8_t inside = Check::kNoGuarantee;
   std::string_view colocate{};  // of a literal
+  std::uint16_t waits_with = 0;
 };
 
 class Trial;
@@ -39,6 +40,7 @@ class Question : public Request {
  public:
   explicit Question(std::vector<Part> wanted, Verb asked = Verb::check) : parts(std::move(wanted)) {
     verb = asked;
+    if (verb >= Verb::reserve) reservation = &booking;
   }
   Question(const Limit& limit, std::string key, std::uint64_t cost = 1)
       : Question({{limit, std::move(key), cost}}) {}
@@ -48,6 +50,7 @@ class Question : public Request {
 
   std::vector<Part> parts;
   std::vector<Check> room;       // what `checks` is of
+  Reservation booking;           // what `reservation` points to
   std::function<void()> then{};  // called by on_answer; may destroy this
   bool pending = false;          // on_answer is owed
   int answers = 0;
@@ -101,6 +104,8 @@ class Trial {
   };
   static void answered(Request& request);
   void examine(const Question& question);
+  void examine_checks(const Question& question);
+  void examine_reservation(const Question& question);
   static std::unique_ptr<Lent> lend(Question& question);
 
   bool inside_ = false;  // submit()

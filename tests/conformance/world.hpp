@@ -38,6 +38,8 @@ class World {
   virtual bool spreads() const { return false; }
   // Whether requests of several checks, and resets, keep their place among the others of their keys.
   virtual bool keeps_order_of_several() const { return true; }
+  // Whether requests can wait in the store (Verb::acquire).
+  virtual bool lets_wait() const { return false; }
   // Whether the store says Fault::unsuitable to checks of this rule.
   virtual bool refuses(const core::Rule&) const { return false; }
   // Puts something that is not a limit where the store keeps this key's state; false: a store cannot have

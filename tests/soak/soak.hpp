@@ -254,10 +254,9 @@ class Soak {
     for (std::size_t i = 0; i < 3; ++i) {
       const std::string& name = keys_[3 * static_cast<std::size_t>(Kind::foreign) + i].name;
       if (chance(0.5)) {
-        if (world_.redis.foreign.insert(name).second) ledger_->overwritten(name);
-        world_.redis.keys.erase(name);
+        if (world_.redis.put_foreign(name)) ledger_->overwritten(name);
       } else {
-        world_.redis.foreign.erase(name);
+        world_.redis.take_foreign(name);
       }
     }
   }
@@ -325,7 +324,7 @@ class Soak {
   Fate sabotaged(const Deed& deed) {
     if (sabotage_ == Sabotage::answers_of_others && deed.name == "EVALSHA" && chance(0.001))
       return {true, nullptr, true};
-    if (sabotage_ == Sabotage::forgets_a_key && chance(0.01)) world_.redis.keys.erase(deed.parts[0].key);
+    if (sabotage_ == Sabotage::forgets_a_key && chance(0.01)) world_.redis.forget(deed.parts[0].key);
     if (sabotage_ == Sabotage::gives_back_twice && deed.gives_back) {
       Deed again = deed;
       world_.redis.carry_out(again, world_.now);
@@ -361,7 +360,7 @@ class Soak {
     refuses_ = silent_ = flood_ = 0;
     work_ = 0ns;
     way_ = 100us;
-    world_.redis.foreign.clear();
+    world_.redis.take_all_foreign();
     world_.run(3s);
     for (std::size_t i = 0; i < shape_.homes.size(); ++i) world_.end_leases(i, true);
     world_.run(1s);

@@ -1,0 +1,126 @@
+#include "redis/knowledge.hpp"
+
+#include <algorithm>
+
+#include "redis/script.hpp"
+
+namespace weir::inline v0_1::redis {
+
+using std::chrono::nanoseconds;
+
+bool may_be_never(std::span<const store::Check> checks) {
+  return std::any_of(checks.begin(), checks.end(), [](const store::Check& check) {
+    return !check.shadow && check.cost.units > core::most_units(check.limit->rule);
+  });
+}
+
+void Knowledge::forget(std::uint64_t hash) {
+  memory_.resets.of(hash).fetch_add(1);
+  memory_.denials.forget(hash);
+}
+
+bool Knowledge::remembers(const core::Rule& rule) const {
+  return options_.remember_denials && core::can_remember_denials(rule.algorithm);
+}
+
+std::optional<Decision> Knowledge::recall(const core::Rule& rule, std::uint64_t hash, Cost cost,
+                                          nanoseconds now) const {
+  if (!remembers(rule)) return std::nullopt;
+  return memory_.denials.recall(hash, rule, cost, now);
+}
+
+// ------------------------------------------------------------------------------------------ the store's
+// clock
+
+void Knowledge::hear_clock(const resp::Value& answer, nanoseconds asked, nanoseconds now) {
+  if (const auto theirs = decided_at(answer)) memory_.store_clock.heard(*theirs, asked, now);
+}
+
+// What anybody can owe of such a limit, as far as it matters: anything, unless the store's clock has stepped.
+nanoseconds Knowledge::most_owed(const core::Rule& rule, nanoseconds now) const {
+  if (!memory_.store_clock.is_suspect(now)) return nanoseconds::max();
+  const nanoseconds full = rule.quota.emission_interval() * rule.quota.burst();
+  return full + std::min(options_.longest_wait, nanoseconds::max() - full);
+}
+
+std::optional<nanoseconds> Knowledge::cut(const KeptCheck& check, const core::Rule& rule, Cost cost,
+                                          std::span<Decision> told, nanoseconds now) {
+  const nanoseconds most = most_owed(rule, now);
+  if (rule.algorithm != Algorithm::gcra || told.empty() || told.back().reset_after <= most)
+    return std::nullopt;
+  const auto interval = static_cast<std::uint64_t>(rule.quota.emission_interval().count());
+  const auto ahead = static_cast<std::uint64_t>(most.count());
+  for (Decision& each : told) each = core::decide(rule, {ahead, interval}, nanoseconds{0}, cost).decision();
+  owe(check, rule, told.back(), now);
+  return most;
+}
+
+// ---------------------------------------------------------------------------------------- what is asked
+// there
+
+namespace {
+
+bool can_charge(const KeptCheck& check, Cost cost) {
+  return cost.units > 0 && cost.units <= core::most_units(check.at_best());
+}
+
+}  // namespace
+
+// One that cannot charge changes nothing that a denial under way could say.
+void Knowledge::leaves(KeptCheck& check, Cost cost) {
+  if (!can_charge(check, cost) || !remembers(check.limit.rule)) return;
+  check.stamp = memory_.denials.ask(check.hash, check.at_best(), cost, this);
+}
+
+// The fallback continues from it; but what was asked before a reset tells of what is forgotten.
+void Knowledge::owe(const KeptCheck& check, const core::Rule& rule, const Decision& told, nanoseconds now) {
+  if (check.resets != resets_of(check.hash)) return;
+  fallback_.owe(check.limit, rule, check.key(), told, now, most_owed(rule, now));
+}
+
+// It tells newer numbers than a remembered denial has.
+void Knowledge::learn_of_look(const core::Rule& rule, const Decision& seen, const KeptCheck& check,
+                              nanoseconds now) {
+  owe(check, rule, seen, now);
+  if (remembers(rule)) memory_.denials.forget(check.hash);
+}
+
+// What leaves() said has been answered, or will not be.
+void Knowledge::learn(const Answered& answer, const KeptCheck& check, Cost cost, nanoseconds asked,
+                      nanoseconds now) {
+  const core::Rule& rule = answer.rule;
+  // Allowed and not charged, because another check of its request was denied: that is not what is owed.
+  const bool owed = answer.last != nullptr && (answer.charged || !answer.last->allowed() || cost.units == 0);
+  if (owed) owe(check, rule, *answer.last, now);
+  const bool denied = answer.last != nullptr && answer.last->verdict == Verdict::denied;
+  if (denied) pressed_.denied(check.hash, now);
+  if (!remembers(rule)) return;
+  // A look tells newer numbers than a remembered denial has.
+  if (!can_charge(check, cost)) return cost.units == 0 ? memory_.denials.forget(check.hash) : void();
+  if (!denied) return memory_.denials.charged(check.hash);
+  memory_.denials.denied(check.hash, rule, cost, *answer.last, asked, now, check.stamp);
+}
+
+// ---------------------------------------------------------------------------------------------------- leases
+
+// They are GCRA's, for those who spend, and not for a class that keeps something free: what it took ahead it
+// would have when others need it.
+bool Knowledge::wants_lease(const store::Limit& limit, Cost cost) const {
+  return limit.sharing.lease / options_.lease_parts > 1 && core::can_give_back(limit.rule.algorithm) &&
+         limit.rule.kept.count() == 0 && cost.units > 0 &&
+         cost.units <= static_cast<std::uint64_t>(limit.rule.quota.burst());
+}
+
+std::uint64_t Knowledge::units_to_lease(const store::Limit& limit, Cost cost) const {
+  return std::min(std::max(limit.sharing.lease / options_.lease_parts, cost.units),
+                  static_cast<std::uint64_t>(limit.rule.quota.burst()));
+}
+
+std::optional<Lease> Knowledge::grant(const KeyCall& call, nanoseconds charged_at) {
+  const KeyCheck& check = call.check;
+  return leases_.grant(
+      check.hash, Lease{check.name, check.limit.rule.quota, call.lease, call.ahead ? 0 : check.cost.units,
+                        call.at, charged_at, call.at + check.limit.sharing.lease_for, check.resets});
+}
+
+}  // namespace weir::redis

@@ -1,0 +1,479 @@
+// For tests: a Redis without a server. It runs the scripts that are loaded into it, in Debian's Lua 5.1,
+// which is the language that Redis has; and knows of the commands what those scripts and the client ask.
+//
+// As in Redis: a script sees neither globals nor variables that it did not declare, numbers are cut to whole
+// ones on their way out, false is nil, and an array ends at its first nil. Keys expire by the clock that is
+// handed in with each command. Other than in Redis, a script that fails half way is not looked for: its
+// writes stay, and the error is the answer.
+//
+// One thread. Not for: latency, failures and connections (shared_world_test.hpp).
+#pragma once
+
+#include <chrono>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <deque>
+#include <functional>
+#include <iterator>
+#include <limits>
+#include <lua.hpp>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "redis/script.hpp"
+#include "redis/wire_test.hpp"
+
+namespace weir::inline v0_1::redis {
+
+// An answer, as Redis or a script makes it.
+struct LuaReply {
+  enum class Kind : std::uint8_t { nil, number, text, status, error, list };
+  Kind kind = Kind::nil;
+  std::int64_t number = 0;
+  std::string text{};
+  std::vector<LuaReply> list{};
+
+  static LuaReply of(std::int64_t number) { return {Kind::number, number}; }
+  static LuaReply of(std::string text) { return {Kind::text, 0, std::move(text)}; }
+  static LuaReply ok() { return {Kind::status, 0, "OK"}; }
+  static LuaReply error(std::string text) { return {Kind::error, 0, std::move(text)}; }
+
+  std::string wire() const {
+    switch (kind) {
+      case Kind::nil:
+        return "$-1\r\n";
+      case Kind::number:
+        return ":" + std::to_string(number) + "\r\n";
+      case Kind::text:
+        return bulk(text);
+      case Kind::status:
+        return "+" + text + "\r\n";
+      case Kind::error:
+        return "-" + text + "\r\n";
+      case Kind::list:
+        break;
+    }
+    std::string all = "*" + std::to_string(list.size()) + "\r\n";
+    for (const LuaReply& each : list) all += each.wire();
+    return all;
+  }
+};
+
+class LuaRedis {
+ public:
+  using nanoseconds = std::chrono::nanoseconds;
+  // By score, then by member.
+  struct SortedSet {
+    std::set<std::pair<double, std::string>> members;
+    std::map<std::string, double> scores;
+  };
+  using List = std::deque<std::string>;
+
+  LuaRedis() : lua_(luaL_newstate(), &lua_close) {
+    lua_State* const lua = lua_.get();
+    luaL_openlibs(lua);
+    lua_newtable(lua);
+    for (const auto& [name, function] : {std::pair{"call", &call}, {"pcall", &pcall}}) {
+      lua_pushlightuserdata(lua, this);
+      lua_pushcclosure(lua, function, 1);
+      lua_setfield(lua, -2, name);
+    }
+    lua_setglobal(lua, "redis");
+    constexpr const char* kSandbox = R"(
+      redis.error_reply = function(text) return {err = text} end
+      redis.status_reply = function(text) return {ok = text} end
+      setmetatable(_G, {
+        __newindex = function(_, name) error('a script must not make the global variable ' .. name, 2) end,
+        __index = function(_, name) error('there is no global variable ' .. name, 2) end}))";
+    if (luaL_dostring(lua, kSandbox) != 0) throw std::logic_error(lua_tostring(lua, -1));
+  }
+  LuaRedis(const LuaRedis&) = delete;
+  LuaRedis& operator=(const LuaRedis&) = delete;
+
+  // What a Redis whose clock says `now` answers.
+  LuaReply answer(const Strings& words, nanoseconds now) {
+    now_ = now;
+    const auto command = commands().find(words[0]);
+    if (command == commands().end()) return LuaReply::error("ERR unknown command '" + words[0] + "'");
+    try {
+      return (this->*command->second)(words);
+    } catch (const WrongType&) {
+      return LuaReply::error("WRONGTYPE Operation against a key holding the wrong kind of value");
+    }
+  }
+  static bool knows(const std::string& name) { return commands().contains(name); }
+  // From now on that is the script of this name, whatever is loaded.
+  void load_as(const std::string& sha, const std::string& script) {
+    if (luaL_loadbuffer(lua_.get(), script.data(), script.size(), "@script") != 0)
+      throw std::logic_error(failed().text);
+    scripts_[sha] = luaL_ref(lua_.get(), LUA_REGISTRYINDEX);
+  }
+
+ private:
+  struct WrongType {};
+  struct Value {
+    std::variant<std::string, List, SortedSet> data;
+    std::optional<std::int64_t> expires_ms{};
+  };
+  using Command = LuaReply (LuaRedis::*)(const Strings&);
+
+  static const std::map<std::string, Command, std::less<>>& commands() {
+    static const std::map<std::string, Command, std::less<>> kCommands = {
+        {"DEL", &LuaRedis::del},
+        {"EVALSHA", &LuaRedis::evalsha},
+        {"GET", &LuaRedis::get},
+        {"LINDEX", &LuaRedis::lindex},
+        {"LRANGE", &LuaRedis::lrange},
+        {"LSET", &LuaRedis::lset},
+        {"LTRIM", &LuaRedis::ltrim},
+        {"PEXPIREAT", &LuaRedis::pexpireat},
+        {"RPUSH", &LuaRedis::rpush},
+        {"SCRIPT", &LuaRedis::script},
+        {"SET", &LuaRedis::set},
+        {"TIME", &LuaRedis::time},
+        {"ZADD", &LuaRedis::zadd},
+        {"ZCOUNT", &LuaRedis::zcount},
+        {"ZRANGEBYSCORE", &LuaRedis::zrangebyscore},
+        {"ZREM", &LuaRedis::zrem},
+        {"ZREMRANGEBYSCORE", &LuaRedis::zremrangebyscore},
+        {"ZREVRANGEBYSCORE", &LuaRedis::zrevrangebyscore}};
+    return kCommands;
+  }
+
+  // ------------------------------------------------------------------------------------------- keys
+
+  Value* find(const std::string& key) {
+    const auto found = keys_.find(key);
+    if (found == keys_.end()) return nullptr;
+    const auto now_ms = now_.count() / 1'000'000;
+    if (found->second.expires_ms.value_or(std::numeric_limits<std::int64_t>::max()) > now_ms)
+      return &found->second;
+    keys_.erase(found);
+    return nullptr;
+  }
+  template <class Data>
+  Data* find_as(const std::string& key) {
+    Value* const value = find(key);
+    if (value == nullptr) return nullptr;
+    if (!std::holds_alternative<Data>(value->data)) throw WrongType();
+    return &std::get<Data>(value->data);
+  }
+  template <class Data>
+  Data& make_as(const std::string& key) {
+    if (find(key) == nullptr) keys_[key] = {Data{}};
+    return *find_as<Data>(key);
+  }
+
+  LuaReply time(const Strings&) {
+    const std::int64_t us = now_.count() / 1000;
+    LuaReply reply{LuaReply::Kind::list};
+    reply.list.push_back(LuaReply::of(std::to_string(us / 1'000'000)));
+    reply.list.push_back(LuaReply::of(std::to_string(us % 1'000'000)));
+    return reply;
+  }
+  LuaReply get(const Strings& words) {
+    const auto* text = find_as<std::string>(words.at(1));
+    return text != nullptr ? LuaReply::of(*text) : LuaReply{};
+  }
+  // SET key text [PXAT ms]
+  LuaReply set(const Strings& words) {
+    Value value{words.at(2)};
+    if (words.size() > 3) {
+      if (words.at(3) != "PXAT") return LuaReply::error("ERR syntax error");
+      value.expires_ms = std::stoll(words.at(4));
+    }
+    keys_[words.at(1)] = std::move(value);
+    return LuaReply::ok();
+  }
+  LuaReply del(const Strings& words) {
+    std::int64_t gone = 0;
+    for (std::size_t i = 1; i < words.size(); ++i) {
+      if (find(words[i]) != nullptr) gone += static_cast<std::int64_t>(keys_.erase(words[i]));
+    }
+    return LuaReply::of(gone);
+  }
+  LuaReply pexpireat(const Strings& words) {
+    Value* const value = find(words.at(1));
+    if (value != nullptr) value->expires_ms = std::stoll(words.at(2));
+    return LuaReply::of(value != nullptr ? 1 : 0);
+  }
+
+  // ------------------------------------------------------------------------------------------ lists
+
+  static std::int64_t index_in(const List& list, const std::string& word) {
+    const std::int64_t index = std::stoll(word);
+    return index < 0 ? index + static_cast<std::int64_t>(list.size()) : index;
+  }
+  LuaReply lindex(const Strings& words) {
+    const List* const list = find_as<List>(words.at(1));
+    if (list == nullptr) return {};
+    const std::int64_t index = index_in(*list, words.at(2));
+    if (index < 0 || index >= static_cast<std::int64_t>(list->size())) return {};
+    return LuaReply::of((*list)[static_cast<std::size_t>(index)]);
+  }
+  // Those from one index to another, the last included.
+  static std::pair<std::size_t, std::size_t> range_in(const List& list, const Strings& words) {
+    const std::int64_t first = std::max<std::int64_t>(0, index_in(list, words.at(2)));
+    const std::int64_t last =
+        std::min(static_cast<std::int64_t>(list.size()) - 1, index_in(list, words.at(3)));
+    if (first > last) return {0, 0};
+    return {static_cast<std::size_t>(first), static_cast<std::size_t>(last + 1)};
+  }
+  LuaReply lrange(const Strings& words) {
+    LuaReply reply{LuaReply::Kind::list};
+    const List* const list = find_as<List>(words.at(1));
+    if (list == nullptr) return reply;
+    const auto [first, end] = range_in(*list, words);
+    for (std::size_t i = first; i < end; ++i) reply.list.push_back(LuaReply::of((*list)[i]));
+    return reply;
+  }
+  LuaReply lset(const Strings& words) {
+    List* const list = find_as<List>(words.at(1));
+    if (list == nullptr) return LuaReply::error("ERR no such key");
+    list->at(static_cast<std::size_t>(index_in(*list, words.at(2)))) = words.at(3);
+    return LuaReply::ok();
+  }
+  LuaReply ltrim(const Strings& words) {
+    List* const list = find_as<List>(words.at(1));
+    if (list == nullptr) return LuaReply::ok();
+    const auto [first, end] = range_in(*list, words);
+    *list = List(list->begin() + static_cast<std::ptrdiff_t>(first),
+                 list->begin() + static_cast<std::ptrdiff_t>(end));
+    if (list->empty()) keys_.erase(words[1]);
+    return LuaReply::ok();
+  }
+  LuaReply rpush(const Strings& words) {
+    List& list = make_as<List>(words.at(1));
+    list.insert(list.end(), words.begin() + 2, words.end());
+    return LuaReply::of(static_cast<std::int64_t>(list.size()));
+  }
+
+  // ------------------------------------------------------------------------------------ sorted sets
+
+  // "5", "(5": without 5 itself, "-inf", "+inf".
+  struct Bound {
+    explicit Bound(std::string_view word) : is_open(word.starts_with('(')) {
+      score = std::strtod(std::string(word.substr(is_open ? 1 : 0)).c_str(), nullptr);
+    }
+    double score;
+    bool is_open;
+  };
+  static Strings between(const SortedSet& set, const std::string& least, const std::string& most) {
+    const Bound from(least), to(most);
+    Strings found;
+    for (auto at = set.members.lower_bound({from.score, ""}); at != set.members.end(); ++at) {
+      if (from.is_open && at->first <= from.score) continue;
+      if (at->first > to.score || (to.is_open && at->first >= to.score)) break;
+      found.push_back(at->second);
+    }
+    return found;
+  }
+  LuaReply zadd(const Strings& words) {
+    SortedSet& set = make_as<SortedSet>(words.at(1));
+    std::int64_t added = 0;
+    for (std::size_t i = 2; i + 1 < words.size(); i += 2) {
+      added += remove_from(set, words[i + 1]) ? 0 : 1;
+      const double score = Bound(words[i]).score;
+      set.members.emplace(score, words[i + 1]);
+      set.scores[words[i + 1]] = score;
+    }
+    return LuaReply::of(added);
+  }
+  static bool remove_from(SortedSet& set, const std::string& member) {
+    const auto found = set.scores.find(member);
+    if (found == set.scores.end()) return false;
+    set.members.erase({found->second, member});
+    set.scores.erase(found);
+    return true;
+  }
+  LuaReply remove_members(const std::string& key, const Strings& members) {
+    SortedSet* const set = find_as<SortedSet>(key);
+    if (set == nullptr) return LuaReply::of(0);
+    std::int64_t gone = 0;
+    for (const std::string& member : members) gone += remove_from(*set, member) ? 1 : 0;
+    if (set->members.empty()) keys_.erase(key);
+    return LuaReply::of(gone);
+  }
+  LuaReply zrem(const Strings& words) {
+    return remove_members(words.at(1), {words.begin() + 2, words.end()});
+  }
+  LuaReply zremrangebyscore(const Strings& words) {
+    const SortedSet* const set = find_as<SortedSet>(words.at(1));
+    if (set == nullptr) return LuaReply::of(0);
+    return remove_members(words[1], between(*set, words.at(2), words.at(3)));
+  }
+  LuaReply zcount(const Strings& words) {
+    const SortedSet* const set = find_as<SortedSet>(words.at(1));
+    const std::size_t count = set == nullptr ? 0 : between(*set, words.at(2), words.at(3)).size();
+    return LuaReply::of(static_cast<std::int64_t>(count));
+  }
+  // key from to [LIMIT offset count]
+  LuaReply range_by_score(const Strings& words, bool is_reversed) {
+    LuaReply reply{LuaReply::Kind::list};
+    const SortedSet* const set = find_as<SortedSet>(words.at(1));
+    if (set == nullptr) return reply;
+    Strings members = between(*set, words.at(is_reversed ? 3 : 2), words.at(is_reversed ? 2 : 3));
+    if (is_reversed) members = Strings(members.rbegin(), members.rend());
+    std::size_t first = 0, most = members.size();
+    if (words.size() > 4) {
+      if (words[4] != "LIMIT") return LuaReply::error("ERR syntax error");
+      first = std::stoul(words.at(5));
+      if (const std::int64_t count = std::stoll(words.at(6)); count >= 0)
+        most = static_cast<std::size_t>(count);
+    }
+    for (std::size_t i = first; i < members.size() && reply.list.size() < most; ++i)
+      reply.list.push_back(LuaReply::of(members[i]));
+    return reply;
+  }
+  LuaReply zrangebyscore(const Strings& words) { return range_by_score(words, false); }
+  LuaReply zrevrangebyscore(const Strings& words) { return range_by_score(words, true); }
+
+  // ---------------------------------------------------------------------------------------- scripts
+
+  // SCRIPT LOAD text
+  LuaReply script(const Strings& words) {
+    if (words.at(1) != "LOAD") return LuaReply::error("ERR unknown subcommand");
+    const std::string sha = sha_of(words.at(2));
+    if (!scripts_.contains(sha)) load_as(sha, words[2]);
+    return LuaReply::of(sha);
+  }
+  // EVALSHA sha keys key... word...
+  LuaReply evalsha(const Strings& words) {
+    const auto found = scripts_.find(words.at(1));
+    if (found == scripts_.end()) return LuaReply::error("NOSCRIPT No matching script. Please use EVAL.");
+    lua_State* const lua = lua_.get();
+    const std::size_t argv = 3 + std::stoul(words.at(2));
+    set_words("KEYS", words, 3, argv);
+    set_words("ARGV", words, argv, words.size());
+    lua_rawgeti(lua, LUA_REGISTRYINDEX, found->second);
+    if (lua_pcall(lua, 0, 1, 0) != 0) return failed();
+    LuaReply reply = reply_at_top();
+    lua_pop(lua, 1);
+    return reply;
+  }
+  void set_words(const char* name, const Strings& words, std::size_t first, std::size_t end) {
+    lua_State* const lua = lua_.get();
+    lua_pushstring(lua, name);
+    lua_createtable(lua, static_cast<int>(end - first), 0);
+    for (std::size_t i = first; i < end; ++i) {
+      lua_pushlstring(lua, words[i].data(), words[i].size());
+      lua_rawseti(lua, -2, static_cast<int>(i - first + 1));
+    }
+    lua_rawset(lua, LUA_GLOBALSINDEX);
+  }
+  LuaReply failed() {
+    lua_State* const lua = lua_.get();
+    std::string text = lua_isstring(lua, -1) != 0 ? lua_tostring(lua, -1) : "the script failed";
+    lua_pop(lua, 1);
+    return LuaReply::error("ERR " + text);
+  }
+
+  std::string text_at_top() {
+    std::size_t size = 0;
+    const char* const text = lua_tolstring(lua_.get(), -1, &size);
+    return {text, size};
+  }
+  std::optional<std::string> field(const char* name) {
+    lua_State* const lua = lua_.get();
+    lua_getfield(lua, -1, name);
+    std::optional<std::string> text;
+    if (lua_type(lua, -1) == LUA_TSTRING) text = text_at_top();
+    lua_pop(lua, 1);
+    return text;
+  }
+  LuaReply reply_at_top() {
+    lua_State* const lua = lua_.get();
+    switch (lua_type(lua, -1)) {
+      case LUA_TNUMBER:
+        return LuaReply::of(static_cast<std::int64_t>(lua_tonumber(lua, -1)));
+      case LUA_TSTRING:
+        return LuaReply::of(text_at_top());
+      case LUA_TBOOLEAN:
+        return lua_toboolean(lua, -1) != 0 ? LuaReply::of(1) : LuaReply{};
+      case LUA_TTABLE:
+        break;
+      default:
+        return {};
+    }
+    if (auto text = field("err")) return LuaReply::error(*std::move(text));
+    if (auto text = field("ok")) return {LuaReply::Kind::status, 0, *std::move(text)};
+    LuaReply reply{LuaReply::Kind::list};
+    for (int i = 1;; ++i) {
+      lua_rawgeti(lua, -1, i);
+      const bool is_end = lua_isnil(lua, -1);
+      if (!is_end) reply.list.push_back(reply_at_top());
+      lua_pop(lua, 1);
+      if (is_end) return reply;
+    }
+  }
+  void push(const LuaReply& reply) {
+    lua_State* const lua = lua_.get();
+    const auto push_field = [&](const char* name) {
+      lua_newtable(lua);
+      lua_pushlstring(lua, reply.text.data(), reply.text.size());
+      lua_setfield(lua, -2, name);
+    };
+    switch (reply.kind) {
+      case LuaReply::Kind::nil:
+        return lua_pushboolean(lua, 0);
+      case LuaReply::Kind::number:
+        return lua_pushnumber(lua, static_cast<lua_Number>(reply.number));
+      case LuaReply::Kind::text:
+        return lua_pushlstring(lua, reply.text.data(), reply.text.size());
+      case LuaReply::Kind::status:
+        return push_field("ok");
+      case LuaReply::Kind::error:
+        return push_field("err");
+      case LuaReply::Kind::list:
+        break;
+    }
+    lua_newtable(lua);
+    for (std::size_t i = 0; i < reply.list.size(); ++i) {
+      push(reply.list[i]);
+      lua_rawseti(lua, -2, static_cast<int>(i + 1));
+    }
+  }
+
+  // Nothing that needs a destructor lives here: an error of Lua's is a longjmp.
+  static int call(lua_State* lua) { return ask(lua) ? 1 : lua_error(lua); }
+  static int pcall(lua_State* lua) {
+    ask(lua);
+    return 1;
+  }
+  // Leaves the answer on top, of an error its text for `call`. False for an error.
+  static bool ask(lua_State* lua) {
+    auto& redis = *static_cast<LuaRedis*>(lua_touserdata(lua, lua_upvalueindex(1)));
+    Strings words;
+    for (int i = 1; i <= lua_gettop(lua); ++i) {
+      if (lua_type(lua, i) == LUA_TNUMBER) {
+        char digits[32];
+        std::snprintf(digits, sizeof(digits), "%.17g", lua_tonumber(lua, i));
+        words.emplace_back(digits);
+      } else {
+        std::size_t size = 0;
+        const char* const text = lua_tolstring(lua, i, &size);
+        words.emplace_back(text != nullptr ? std::string(text, size) : "");
+      }
+    }
+    const LuaReply reply = redis.answer(words, redis.now_);
+    redis.push(reply);
+    return reply.kind != LuaReply::Kind::error;
+  }
+
+  std::unique_ptr<lua_State, void (*)(lua_State*)> lua_;
+  std::map<std::string, int, std::less<>> scripts_;  // in Lua's registry, by sha
+  std::map<std::string, Value, std::less<>> keys_;
+  nanoseconds now_{0};
+};
+
+}  // namespace weir::redis

@@ -1,0 +1,361 @@
+// Reservations: for which moment they are granted, and what becomes of those that are cancelled or settled.
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "agreement/spans.hpp"
+#include "conformance/booking.hpp"
+#include "conformance/suite.hpp"
+#include "core/chance_test.hpp"
+#include "core/moment.hpp"
+
+namespace weir::inline v0_1::store::conformance {
+namespace {
+
+using namespace std::chrono_literals;
+using std::chrono::microseconds;
+
+void reservations_have_a_moment_each_in_the_order_in_which_they_came(Trial& trial) {
+  const Limit limit = trial.limit("1/s burst 2", 1);
+  for (const nanoseconds wait : {0s, 0s, 1s, 2s, 3s}) {
+    const Booked booked = reserve(trial, limit, "k", 1, 3s);
+    trial.expect(booked.granted, "it is granted");
+    trial.equal(booked.wait.count(), wait.count(), "wait");
+    trial.equal(booked.id.empty(), wait == 0s, "has no id");
+  }
+  const Booked late = reserve(trial, limit, "k", 1, 2500ms);
+  trial.expect(!late.granted, "one whose moment is too far is denied");
+  trial.equal(late.wait.count(), nanoseconds{1500ms}.count(), "and told when it is not");
+  trial.world.advance(1500ms - 1us);
+  trial.expect(!reserve(trial, limit, "k", 1, 2500ms).granted, "before that it is denied");
+  trial.world.advance(1us);
+  trial.expect(reserve(trial, limit, "k", 1, 2500ms).granted, "and then granted");
+  trial.equal(reserve(trial, limit, "k", 3, 60s).wait.count(), -1, "no wait helps above the burst");
+}
+
+void a_check_overtakes_no_reservation(Trial& trial) {
+  const Limit limit = trial.limit("1/s burst 2", 1);
+  for (int i = 0; i < 4; ++i) reserve(trial, limit, "k", 1, 10s);
+  trial.equal(shown(trial.ask(limit, "k")),
+              "denied, 0 of 2 left, retry after 3000000000 ns, reset after 4000000000 ns", "a check");
+  trial.world.advance(2s);
+  trial.expect(!trial.ask(limit, "k").allowed(), "when the last moment has come");
+  trial.world.advance(1s);
+  trial.expect(trial.ask(limit, "k").allowed(), "a second later");
+}
+
+void a_reservation_of_nothing_looks(Trial& trial) {
+  const Limit limit = trial.limit("1/s burst 2", 1);
+  const Booked booked = reserve(trial, limit, "k", 0, 10s, 10s);
+  trial.expect(booked.granted && booked.id.empty() && booked.wait == 0s, "it is granted now, without an id");
+  trial.equal(trial.left(limit, "k"), 2, "left");
+}
+
+// What core::moment() says of the states, which are kept here as core leaves them.
+class MomentModel {
+ public:
+  core::Moment ask(const std::vector<Part>& parts, nanoseconds now, nanoseconds max_wait) {
+    std::vector<core::Demand> demands;
+    for (const Part& part : parts) {
+      demands.push_back({.rule = &part.limit.rule,
+                         .state = state_of(part),
+                         .cost = Cost{part.cost},
+                         .shadow = part.shadow,
+                         .inside = part.inside,
+                         .waits_with = part.waits_with,
+                         .lowest_kept = std::max(part.limit.lowest_kept, part.limit.rule.kept)});
+    }
+    const core::Moment moment = core::moment(demands, now, max_wait);
+    std::vector<bool> allows;
+    for (const Part& part : parts) {
+      core::Rule rule = part.limit.rule;
+      if (part.inside != Check::kNoGuarantee && allows.at(part.inside)) rule.kept = 0ns;
+      const core::Step step = core::decide(rule, state_of(part), now + moment.wait, Cost{part.cost});
+      allows.push_back(step.verdict == Verdict::allowed);
+      if (moment.granted && allows.back() && step.changes) state_of(part) = step.next;
+    }
+    return moment;
+  }
+
+ private:
+  core::TwoWords& state_of(const Part& part) { return states_[{part.limit.id, part.key}]; }
+
+  std::map<std::pair<std::uint64_t, std::string>, core::TwoWords> states_;
+};
+
+// Several limits, classes, shadows, guarantees, other numbers, and limits that wait together.
+void the_moment_is_that_of_the_rule(Trial& trial) {
+  core::Chance random;
+  const auto up_to = [&](std::int64_t most) { return random.up_to(most); };
+  MomentModel model;
+  int waited = 0, lifted = 0, inside = 0;
+  for (int trace = 0; trace < 40; ++trace) {
+    const std::string key = std::to_string(trace);
+    std::vector<Limit> limits(static_cast<std::size_t>(1 + up_to(2)), trial.limit("1/s"));
+    const auto change = [&](std::size_t i) {
+      const nanoseconds interval = microseconds{1 + up_to(8)};
+      Limit& limit = limits[i];
+      limit = trial.limit(core::Rule{Quota::make({1, interval}, 1 + up_to(9)).value()}, 1 + i);
+      const std::int64_t full = limit.rule.quota.burst() * interval.count();
+      if (up_to(3) == 0) limit.rule.kept = nanoseconds{up_to(full)};
+      if (up_to(2) == 0) limit.lowest_kept = nanoseconds{up_to(full)};
+    };
+    for (std::size_t i = 0; i < limits.size(); ++i) change(i);
+    for (int step = 0; step < 30; ++step) {
+      if (up_to(20) == 0)
+        change(static_cast<std::size_t>(up_to(static_cast<std::int64_t>(limits.size()) - 1)));
+      if (up_to(2) == 0) trial.world.advance(microseconds{up_to(20)});
+      std::vector<Part> parts;
+      for (const Limit& limit : limits) {
+        const auto burst = limit.rule.quota.burst();
+        Part part{limit, key,
+                  static_cast<std::uint64_t>(up_to(9) == 0 ? up_to(burst + 1) : 1 + up_to(burst - 1))};
+        if (up_to(3) == 0) part.waits_with = static_cast<std::uint16_t>(up_to(7));
+        parts.push_back(part);
+      }
+      if (parts.size() > 1 && up_to(3) == 0) {
+        parts[0].shadow = true;
+        if (up_to(1) == 0) parts[1].inside = 0;
+        inside += parts[1].inside == 0 ? 1 : 0;
+      }
+      const nanoseconds max_wait = microseconds{1 + up_to(80)};
+      const Booked booked = reserve(trial, parts, max_wait);
+      const core::Moment should = model.ask(parts, trial.world.now(), max_wait);
+      const std::string what = " in trace " + key + ", step " + std::to_string(step);
+      trial.equal(booked.granted, should.granted, "granted" + what);
+      trial.equal(booked.wait.count(), should.wait.count(), "wait" + what);
+      trial.equal(int{booked.by}, int{should.by}, "by" + what);
+      if (!trial.violations.empty()) return;
+      waited += booked.granted && booked.wait > 0s ? 1 : 0;
+      lifted += booked.granted && booked.wait > 0s && parts.size() > 1 ? 1 : 0;
+    }
+    trial.world.advance(1s);
+  }
+  trial.expect(waited > 50 && lifted > 20 && inside > 20, "there was something to see");
+}
+
+void all_or_none_are_reserved(Trial& trial) {
+  const Limit wide = trial.limit("1/s burst 9", 1);
+  const Limit narrow = trial.limit("1/10s", 2);
+  trial.expect(reserve(trial, {{wide, "k", 2}, {narrow, "k"}}, 0s).granted, "both allow");
+  const Booked denied = reserve(trial, {{wide, "k", 2}, {narrow, "k"}}, 1s);
+  trial.expect(!denied.granted, "one does not");
+  trial.equal(int{denied.by}, 1, "by");
+  trial.equal(denied.wait.count(), nanoseconds{9s}.count(), "wait");
+  trial.equal(trial.left(wide, "k"), 7, "left of the other");
+  const Booked denied_by_the_lift = reserve(trial, {{wide, "k", 2}, {narrow, "k"}}, 10s);
+  trial.equal(int{denied_by_the_lift.by}, 0, "by what would be lifted");
+  trial.equal(denied_by_the_lift.wait.count(), nanoseconds{3s}.count(), "wait, as the lift is bounded");
+  const Booked granted =
+      reserve(trial, {{wide, "k", 2, false, Check::kNoGuarantee, {}, 2}, {narrow, "k"}}, 10s);
+  trial.expect(granted.granted && granted.wait == 10s, "where all wait together it is not");
+  trial.equal(cancel(trial, granted.id), std::uint64_t{2}, "units given back");
+  trial.equal(trial.left(wide, "k"), 7, "left of both");
+  trial.equal(reserve(trial, {{narrow, "k"}}, 10s).wait.count(), nanoseconds{10s}.count(),
+              "and of the other");
+}
+
+void a_class_that_leaves_something_free_does_not_wait(Trial& trial) {
+  Limit bulk = trial.limit("1/s burst 4", 1);
+  bulk.rule.kept = 2s;
+  trial.expect(reserve(trial, bulk, "k", 2, 10s).granted, "now there is room");
+  const Booked booked = reserve(trial, bulk, "k", 1, 10s);
+  trial.expect(!booked.granted && booked.wait == 1s, "later it comes back");
+  trial.equal(trial.left(trial.limit("1/s burst 4", 1), "k"), 2, "left for others");
+}
+
+void the_last_reservation_goes_back_whole_and_once(Trial& trial) {
+  const Limit limit = trial.limit("1/s burst 3", 1);
+  trial.ask(limit, "k", 2);
+  const Booked booked = reserve(trial, limit, "k", 3, 10s);
+  trial.equal(booked.wait.count(), nanoseconds{2s}.count(), "wait");
+  trial.world.advance(1s);
+  trial.equal(cancel(trial, booked.id), std::uint64_t{3}, "units given back");
+  trial.equal(trial.left(limit, "k"), 2, "left");
+  trial.equal(cancel(trial, booked.id), std::uint64_t{0}, "units given back again");
+  trial.equal(cancel(trial, "nobody-has-this"), std::uint64_t{0}, "units of no reservation");
+  trial.equal(trial.left(limit, "k"), 2, "left after all that");
+}
+
+void a_reservation_whose_moment_has_come_is_not_cancelled(Trial& trial) {
+  const Limit limit = trial.limit("1/s burst 2", 1);
+  trial.ask(limit, "k", 2);
+  const Booked booked = reserve(trial, limit, "k", 1, 10s);
+  trial.world.advance(1s);
+  trial.equal(cancel(trial, booked.id), std::uint64_t{0}, "units given back");
+  trial.equal(trial.left(limit, "k"), 0, "left");
+}
+
+void a_moment_that_was_given_up_goes_to_the_next_that_fits(Trial& trial) {
+  const Limit limit = trial.limit("1/s", 1);
+  trial.ask(limit, "k");
+  std::vector<Booked> booked;
+  for (int i = 0; i < 4; ++i) booked.push_back(reserve(trial, limit, "k", 1, 10s));
+  trial.equal(cancel(trial, booked[1].id), std::uint64_t{1}, "units given back");
+  trial.expect(!trial.ask(limit, "k").allowed(), "no check takes it");
+  trial.equal(reserve(trial, limit, "k", 1, 10s).wait.count(), nanoseconds{2s}.count(), "the next takes it");
+  trial.equal(reserve(trial, limit, "k", 1, 10s).wait.count(), nanoseconds{5s}.count(), "the one after not");
+  trial.equal(cancel(trial, booked[0].id), std::uint64_t{1}, "units given back");
+  trial.world.advance(1s);
+  trial.equal(reserve(trial, limit, "k", 1, 10s).wait.count(), nanoseconds{5s}.count(),
+              "one whose moment has passed is lost");
+}
+
+void what_cost_less_goes_back_and_what_cost_more_is_owed(Trial& trial) {
+  struct Row {
+    std::uint64_t actual;
+    nanoseconds after;
+    std::int64_t left;  // of 10, when 6 were held
+    nanoseconds wait;
+  };
+  for (const auto& [actual, after, left, wait] :
+       {Row{2, 0s, 8, 0s}, Row{6, 0s, 4, 0s}, Row{10, 0s, 0, 1s}, Row{13, 0s, 0, 4s}, Row{0, 0s, 10, 0s},
+        Row{2, 3s, 10, 0s}, Row{10, 3s, 3, 0s}}) {
+    const Limit limit = trial.limit("1/s burst 10", 1);
+    const std::string key = std::to_string(actual) + "/" + std::to_string(after.count());
+    const Booked held = reserve(trial, limit, key, 6, 0s, 60s);
+    trial.expect(held.granted && !held.id.empty(), "what is held has an id");
+    trial.world.advance(after);
+    trial.equal(settle(trial, held.id, actual).count(), wait.count(), "until one more, of " + key);
+    trial.equal(trial.left(limit, key), left, "left of " + key);
+    trial.equal(settle(trial, held.id, 0).count(), -1, "once, of " + key);
+    trial.equal(trial.left(limit, key), left, "left then of " + key);
+  }
+}
+
+void an_estimate_stands_when_nobody_settles_it(Trial& trial) {
+  const Limit limit = trial.limit("1/s burst 10", 1);
+  const Booked held = reserve(trial, limit, "k", 6, 0s, 2s);
+  trial.world.advance(2s);
+  trial.equal(settle(trial, held.id, 0).count(), -1, "its time is up");
+  trial.equal(trial.left(limit, "k"), 6, "left");
+}
+
+void more_than_may_be_held_is_not_held(Trial& trial) {
+  Limit limit = trial.limit("1/s burst 10", 1);
+  limit.holding.at_most = 5;
+  const Booked first = reserve(trial, limit, "k", 4, 0s, 20s);
+  const Booked second = reserve(trial, limit, "k", 2, 5s, 20s);
+  trial.expect(first.granted && !second.granted, "there is room for the first alone");
+  trial.equal(second.wait.count(), nanoseconds{20s}.count(), "until the first is over");
+  trial.equal(reserve(trial, limit, "k", 6, 5s, 20s).wait.count(), -1, "above what may be held");
+  trial.equal(trial.left(limit, "k"), 6, "left");
+  trial.expect(settle(trial, first.id, 4).count() >= 0, "the first is settled");
+  trial.expect(reserve(trial, limit, "k", 2, 5s, 20s).granted, "and then there is room");
+}
+
+void an_id_dies_with_what_it_charged(Trial& trial) {
+  const Limit limit = trial.limit("1/s burst 2", 1);
+  const Booked held = reserve(trial, limit, "k", 1, 0s, 60s);
+  trial.ask(limit, "k");
+  const Booked waits = reserve(trial, limit, "k", 2, 10s);
+  trial.expect(held.granted && waits.granted, "both are granted");
+  trial.reset({{limit, "k"}});
+  trial.ask(limit, "k");
+  trial.equal(cancel(trial, waits.id), std::uint64_t{0}, "units given back");
+  trial.equal(settle(trial, held.id, 0).count(), -1, "nothing to settle");
+  trial.equal(trial.left(limit, "k"), 1, "left");
+}
+
+void what_cannot_be_reserved_is_unsuitable(Trial& trial) {
+  const Limit limit = trial.limit("5/s", 1);
+  for (const char* const algorithm : {"fixed_window", "sliding_window_counter", "sliding_window_log"}) {
+    const Limit other = trial.limit(std::string("5/s algorithm=") + algorithm, 2);
+    if (trial.world.refuses(other.rule)) continue;
+    Question question({{other, "k"}}, Verb::reserve);
+    trial.ask(question);
+    trial.expect(question.fault == Fault::unsuitable, std::string(algorithm) + " has no moments");
+  }
+  Question twice({{limit, "k"}, {limit, "k"}}, Verb::reserve);
+  trial.ask(twice);
+  trial.expect(twice.fault == Fault::unsuitable, "the same limit and key twice");
+  const Booked waits = reserve(trial, limit, "k", 1, 0s, 0s);
+  trial.expect(waits.granted, "it is granted");
+  trial.ask(limit, "k", 4);
+  Question unheld({}, Verb::settle);
+  unheld.booking.id = reserve(trial, limit, "k", 1, 10s).id;
+  trial.ask(unheld);
+  trial.expect(unheld.fault == Fault::unsuitable, "what was granted without a hold is not settled");
+}
+
+// At the moments of acting, at most burst + W / T in any span, whatever is cancelled or cost something else.
+void the_promise_holds_at_the_moments_of_acting(Trial& trial) {
+  core::Chance random;
+  constexpr nanoseconds kInterval = 1ms;
+  struct Act {
+    nanoseconds at;
+    std::uint64_t units;
+    std::string id;
+    bool is_held;
+  };
+  int cancelled = 0, settled = 0;
+  for (int trace = 0; trace < 60; ++trace) {
+    const std::int64_t burst = 1 + random.up_to(7);
+    const Limit limit = trial.limit(core::Rule{Quota::make({1, kInterval}, burst).value()}, 1);
+    const std::string key = std::to_string(trace);
+    std::vector<Act> acts;
+    for (int step = 0; step < 60; ++step) {
+      const std::int64_t what = random.up_to(9);
+      const std::uint64_t units = 1 + random() % static_cast<std::uint64_t>(std::min<std::int64_t>(burst, 3));
+      if (what < 2) {
+        trial.world.advance(microseconds{random.up_to(3'000)});
+      } else if (what < 6) {
+        const bool holds = random.up_to(2) == 0;
+        const Booked booked = reserve(trial, limit, key, units, 20ms, holds ? 30ms : 0ms);
+        if (booked.granted) acts.push_back({trial.world.now() + booked.wait, units, booked.id, holds});
+      } else if (what < 7) {
+        if (trial.ask(limit, key, units).allowed()) acts.push_back({trial.world.now(), units, "", false});
+      } else if (!acts.empty()) {
+        const std::size_t back = 1 + random() % std::min<std::size_t>(acts.size(), 6);
+        Act& act = acts[acts.size() - back];
+        if (act.id.empty()) continue;
+        if (what < 9 || !act.is_held) {
+          if (cancel(trial, act.id) == 0) continue;
+          ++cancelled;
+          acts.erase(acts.end() - static_cast<std::ptrdiff_t>(back));
+        } else {
+          const std::uint64_t actual = random() % (act.units + 2);
+          if (settle(trial, act.id, actual).count() < 0) continue;
+          ++settled;
+          act.units = std::min(act.units, actual);
+        }
+      }
+    }
+    std::vector<Admitted> admitted;
+    for (const Act& act : acts) admitted.push_back({act.at.count(), static_cast<std::int64_t>(act.units)});
+    std::sort(admitted.begin(), admitted.end(), [](Admitted a, Admitted b) { return a.at < b.at; });
+    trial.expect(kept(admitted, burst, kInterval.count()), "the promise, in trace " + key);
+    trial.world.advance(1s);
+  }
+  trial.expect(cancelled > 50 && settled > 20, "there was something to see");
+}
+
+}  // namespace
+
+std::vector<Property> reserve_properties() {
+  return {
+      {"reservations_have_a_moment_each_in_the_order_in_which_they_came",
+       reservations_have_a_moment_each_in_the_order_in_which_they_came},
+      {"a_check_overtakes_no_reservation", a_check_overtakes_no_reservation},
+      {"a_reservation_of_nothing_looks", a_reservation_of_nothing_looks},
+      {"the_moment_is_that_of_the_rule", the_moment_is_that_of_the_rule},
+      {"all_or_none_are_reserved", all_or_none_are_reserved},
+      {"a_class_that_leaves_something_free_does_not_wait", a_class_that_leaves_something_free_does_not_wait},
+      {"the_last_reservation_goes_back_whole_and_once", the_last_reservation_goes_back_whole_and_once},
+      {"a_reservation_whose_moment_has_come_is_not_cancelled",
+       a_reservation_whose_moment_has_come_is_not_cancelled},
+      {"a_moment_that_was_given_up_goes_to_the_next_that_fits",
+       a_moment_that_was_given_up_goes_to_the_next_that_fits},
+      {"what_cost_less_goes_back_and_what_cost_more_is_owed",
+       what_cost_less_goes_back_and_what_cost_more_is_owed},
+      {"an_estimate_stands_when_nobody_settles_it", an_estimate_stands_when_nobody_settles_it},
+      {"more_than_may_be_held_is_not_held", more_than_may_be_held_is_not_held},
+      {"an_id_dies_with_what_it_charged", an_id_dies_with_what_it_charged},
+      {"what_cannot_be_reserved_is_unsuitable", what_cannot_be_reserved_is_unsuitable},
+      {"the_promise_holds_at_the_moments_of_acting", the_promise_holds_at_the_moments_of_acting}};
+}
+
+}  // namespace weir::store::conformance
