@@ -47,9 +47,9 @@ void append_json(std::string& out, std::int64_t number) {
 }
 
 void append_seconds(std::string& out, std::chrono::nanoseconds time) {
-  constexpr std::int64_t kSecond = 1'000'000'000;
-  append_json(out, time.count() / kSecond);
-  append_fraction(out, time.count() % kSecond);
+  constexpr std::int64_t kNsPerSecond = 1'000'000'000;
+  append_json(out, time.count() / kNsPerSecond);
+  append_fraction(out, time.count() % kNsPerSecond);
 }
 
 void append_fraction(std::string& out, std::int64_t ns) {
