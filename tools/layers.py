@@ -33,7 +33,7 @@ ROOMS = {room.name: room for room in [
     Room("limits", "the limits file: what it says, and what is wrong with it",
          {"core", "store"}, {"POSIX", "libyaml", "tl"}),
     Room("limits tools", "trying a limits file out: its tests, explanations, comparisons", {"core", "store", "limits"}, {"JSON"},
-         files={"case_report", "case_run", "cases", "coverage", "diff", "explain_json", "trial"}),
+         files={"case_report", "case_run", "cases", "coverage", "diff", "explain_json", "tree_json", "trial"}),
     Room("service", "what all connections share: who may ask, what is counted and told; no protocol",
          {"core", "store", "limits"}, {"OpenSSL", "POSIX"}),
     Room("http", "HTTP/1.1: a request's bytes, what it asks, its answer; no sockets",
