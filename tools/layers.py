@@ -33,7 +33,7 @@ ROOMS = {room.name: room for room in [
     Room("limits", "the limits file: what it says, and what is wrong with it",
          {"core", "store"}, {"POSIX", "libyaml", "tl"}),
     Room("limits tools", "trying a limits file out: its tests, explanations, comparisons", {"core", "store", "limits"}, {"JSON"},
-         files={"case_report", "case_run", "cases", "coverage", "diff", "explain_json", "trial"}),
+         files={"case_report", "case_run", "cases", "coverage", "diff", "explain_json", "tree_json", "trial"}),
     Room("service questions", "what is asked and what is told of it, whatever the protocol", {"core", "store", "limits"},
          files={"ask", "question", "told"}),
     Room("service", "what all connections share: who may ask, what is counted and told; no protocol",

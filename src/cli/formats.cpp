@@ -12,6 +12,7 @@
 #include "cli/commands.hpp"
 #include "cli/layout_flags.hpp"
 #include "core/printable.hpp"
+#include "limits/tree_json.hpp"
 #include "logs/shell_word.hpp"
 #include "logs/survey.hpp"
 
@@ -105,7 +106,7 @@ std::string json_of(const logs::Survey& survey, const FormatsFlags& flags) {
     all["keys"].push_back({{"key", key.name}, {"different", key.different}});
   all["run"] = nullptr;
   if (survey.command) all["run"] = command_of(survey, flags);
-  return all.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  return limits::one_line(all) + "\n";
 }
 
 int formats(const FormatsFlags& flags) {

@@ -13,6 +13,7 @@
 #include "core/printable.hpp"
 #include "limits/read.hpp"
 #include "limits/scalars.hpp"
+#include "limits/tree_json.hpp"
 
 namespace weir::inline v0_1::cli {
 namespace {
@@ -91,7 +92,7 @@ int lint(const LintFlags& flags) {
   if (flags.json) {
     const nlohmann::ordered_json whole = {
         {"errors", counts.errors}, {"warnings", counts.warnings}, {"findings", std::move(all)}};
-    std::puts(whole.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+    std::puts(limits::one_line(whole).c_str());
   }
   if (std::fflush(stdout) != 0) throw std::runtime_error("cannot write to standard output");
   if (counts.unreadable) return 2;

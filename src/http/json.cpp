@@ -175,8 +175,16 @@ class Reader {
   }
 
   void ask() {
-    if (!faults_.empty()) return has_rules_ ? asker_.drop_last() : void();
+    if (!faults_.empty()) {
+      if (has_rules_) asker_.drop_last();
+      if (exchange_.kind == Kind::acquire && !says_wait_ && !exchange_.prefers) fault_of_wait();
+      return;
+    }
     if (exchange_.asking->add(ask_, 0, false) == nullptr) refuse(asker_.refusal());
+  }
+
+  void fault_of_wait() {
+    fault("max_wait", "missing: how many seconds it may wait, here or as the field 'Prefer: wait=10'");
   }
 
   void refuse(const Refusal& why) {
@@ -189,8 +197,7 @@ class Reader {
         return fault("hold", "must be a number of seconds from 0 to " + seconds_text(why.most) +
                                  ", the shortest ttl of the limits that the request meets");
       case What::no_max_wait:
-        return fault("max_wait",
-                     "missing: how many seconds it may wait, here or as the field 'Prefer: wait=10'");
+        return fault_of_wait();
       case What::class_name:
         return fault("class", why.sentence);
       case What::limit:
@@ -283,6 +290,7 @@ class Reader {
     read_seconds(members, kMaxWait, exchange_.service.options().max_wait, ask_.max_wait);
     read_seconds(members, kHold, kLongestHold, ask_.hold);
     ask_.patience = exchange_.prefers;
+    says_wait_ = members.has(kMaxWait);
   }
 
   void read_id(const Members& members) {
@@ -312,17 +320,15 @@ class Reader {
     Cost cost{as_.cost};
     if (members.has(kCost) && at != at_)
       read_units(members.values[kCost], pointer_to(at, "cost"), cost.units);
-    bool whole = true;
-    for (const auto& [member, text] : {std::pair{kKey, &key}, std::pair{kLimit, &rule}}) {
+    const auto read = [&](Member member, std::string_view& text) {
       const std::string pointer = pointer_to(at, kNames[member]);
-      if (!members.has(member)) {
-        faults_.add(pointer, "missing");
-        whole = false;
-      } else {
-        whole = read_text(members.values[member], pointer, *text) && whole;
-      }
-    }
-    if (!whole || asker_.add_rule(key, rule, cost)) return;
+      if (members.has(member)) return read_text(members.values[member], pointer, text);
+      faults_.add(pointer, "missing");
+      return false;
+    };
+    const bool has_key = read(kKey, key);
+    if (!read(kLimit, rule)) return;
+    if (has_key ? asker_.add_rule(key, rule, cost) : asker_.find_rule(rule) != nullptr) return;
     const Refusal& why = asker_.refusal();
     if (why.what == Refusal::What::key_twice) {
       faults_.add(pointer_to(at, "key"), "is given twice; one request charges each key once");
@@ -407,6 +413,7 @@ class Reader {
   std::vector<limits::NamedCost> costs_;
   std::string_view key_;
   bool has_rules_ = false;
+  bool says_wait_ = false;
 };
 
 std::string sentence_of(simdjson::error_code error) {

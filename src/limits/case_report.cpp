@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
 #include "core/printable.hpp"
 #include "limits/finding.hpp"
+#include "limits/tree_json.hpp"
 
 namespace weir::inline v0_1::limits {
 namespace {
@@ -184,7 +184,7 @@ std::string json_of(const CaseReport& report) {
     json["coverage"] = ordered_json::array();
     for (const Coverage& coverage : report.coverage) json["coverage"].push_back(json_of(coverage));
   }
-  return json.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+  return one_line(json);
 }
 
 std::string junit_of(const CaseReport& report) {

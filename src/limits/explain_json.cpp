@@ -1,20 +1,13 @@
 #include "limits/explain_json.hpp"
 
 #include <chrono>
-#include <nlohmann/json.hpp>
+
+#include "limits/tree_json.hpp"
 
 namespace weir::inline v0_1::limits {
 namespace {
 
 using nlohmann::ordered_json;
-
-ordered_json text_or_null(const std::string& text) {
-  return text.empty() ? ordered_json(nullptr) : ordered_json(text);
-}
-
-ordered_json line_or_null(std::uint32_t line) {
-  return line == 0 ? ordered_json(nullptr) : ordered_json(line);
-}
 
 ordered_json wait_of(const std::optional<std::chrono::nanoseconds>& wait) {
   if (!wait) return nullptr;
@@ -54,7 +47,7 @@ std::string json_of(const Explanation& explanation, const Answer& answer, const 
                           {"remaining", answer.remaining},
                           {"retry_after_ms", wait_of(answer.retry_after)},
                           {"checks", std::move(checks)}};
-  return json.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+  return one_line(json);
 }
 
 }  // namespace weir::limits

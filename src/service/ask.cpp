@@ -132,7 +132,7 @@ bool by_file(const Ask& ask, const Basis& basis, Question& into, Refusal& refusa
   take(into, more.matched.all());
   if (reserves(ask.verb) && !wait_by_file(ask, *basis.set, into, refusal)) return false;
   // With a trace it has its checks all the same, but is charged nothing.
-  if (more.matched.outcome == limits::Matched::Outcome::refused) look(into);
+  if (ask.explains && more.matched.outcome == limits::Matched::Outcome::refused) look(into);
   return true;
 }
 

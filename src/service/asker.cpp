@@ -34,6 +34,12 @@ void Asker::renew_limits() {
   if (set_ != nullptr && set_->has_dates()) limits_now_ = limits_.limits()->now();
 }
 
+const store::Limit* Asker::find_rule(std::string_view text) {
+  const store::Limit* const limit = texts_.find(text);
+  if (limit == nullptr) refusal_ = {Refusal::What::rule, texts_.error()};
+  return limit;
+}
+
 bool Asker::add_rule(std::string_view key, std::string_view text, Cost cost) {
   Question& question = (*this)[size_ - 1];
   const auto same_key = [key](const store::Check& other) { return other.key == key; };
@@ -45,8 +51,7 @@ bool Asker::add_rule(std::string_view key, std::string_view text, Cost cost) {
   store::Check& check = question.checks[rules_++];
   check.key = key;
   check.cost = cost;
-  check.limit = texts_.find(text);
-  if (check.limit == nullptr) refusal_ = {Refusal::What::rule, texts_.error()};
+  check.limit = find_rule(text);
   if (question.explains) question.more->said.emplace_back(key, text);
   return check.limit != nullptr;
 }

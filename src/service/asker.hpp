@@ -71,7 +71,8 @@ class Asker {
     rules_ = 0;
     has_rules_ = true;
   }
-  // False: it is refused, as refusal() says.
+  // What a rule's text says; null, as the next's false: it is refused, as refusal() says.
+  const store::Limit* find_rule(std::string_view text);
   bool add_rule(std::string_view key, std::string_view text, Cost cost);
 
   // Gathers what is asked; null: it is refused.

@@ -1,14 +1,15 @@
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include "core/printable.hpp"
+#include "limits/tree_json.hpp"
 #include "sim/file_comparison.hpp"
 #include "sim/log_words.hpp"
 
 namespace weir::inline v0_1::sim {
 namespace {
 
+using limits::line_or_null;
+using limits::text_or_null;
 using nlohmann::ordered_json;
 using Kind = limits::Difference::Kind;
 
@@ -32,13 +33,6 @@ std::string text_of(const ComparisonReport& log, bool colour) {
   if (log.clients_changed > log.clients.size())
     out += fmt::format("  and {} clients more\n", log.clients_changed - log.clients.size());
   return out;
-}
-
-ordered_json line_or_null(std::uint32_t line) {
-  return line == 0 ? ordered_json(nullptr) : ordered_json(line);
-}
-ordered_json text_or_null(const std::string& text) {
-  return text.empty() ? ordered_json(nullptr) : ordered_json(text);
 }
 
 const char* name_of(Kind kind) {
@@ -92,7 +86,7 @@ std::string json_of(const FileDifference& difference) {
     json["log"]["clients_seen"] = log.log.clients;
     json["log"]["clients"] = std::move(clients);
   }
-  return json.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+  return limits::one_line(json);
 }
 
 }  // namespace weir::sim

@@ -1,6 +1,6 @@
-#include <nlohmann/json.hpp>
 
 #include "core/utc_text.hpp"
+#include "limits/tree_json.hpp"
 #include "sim/log_words.hpp"
 #include "sim/report.hpp"
 #include "weir/version.hpp"
@@ -76,11 +76,6 @@ ordered_json top_of(const LimitReport& limit) {
   return all;
 }
 
-// Keys are bytes; JSON is UTF-8.
-std::string dump(const ordered_json& json) {
-  return json.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
-}
-
 }  // namespace
 
 ordered_json json_of(const LogReport& log) {
@@ -154,7 +149,7 @@ std::string json_of(const ReplayReport& report) {
     json["limits"].back()["decided"] = limit.decided;
     json["limits"].back()["would_deny"] = limit.would_deny;
   }
-  return dump(json);
+  return limits::one_line(json);
 }
 
 std::string json_of(const SuggestReport& report) {
@@ -184,7 +179,7 @@ std::string json_of(const SuggestReport& report) {
   for (const CurvePoint& each : report.curve)
     json["curve"].push_back({{"interval_ns", each.interval_ns}, {"burst", each.burst}});
   json["greater_meets_it_too"] = report.greater_meets_it_too;
-  return dump(json);
+  return limits::one_line(json);
 }
 
 }  // namespace weir::sim

@@ -160,7 +160,7 @@ INSTANTIATE_TEST_SUITE_P(
         sabotage<HandsAMomentOutTwice>("hands_a_moment_out_twice",
                                        "the_promise_holds_at_the_moments_of_acting"),
         sabotage<SettlesNothing>("settles_nothing", "what_cost_less_goes_back_and_what_cost_more_is_owed"),
-        sabotage<HoldsForEver>("holds_for_ever", "an_estimate_stands_when_nobody_settles_it"),
+        sabotage<HoldsForever>("holds_forever", "an_estimate_stands_when_nobody_settles_it"),
         sabotage<HoldsAnyNumber>("holds_any_number", "more_than_may_be_held_is_not_held"),
         sabotage<ResetsForgetNoReservation>("resets_forget_no_reservation",
                                             "an_id_dies_with_what_it_charged"),

@@ -330,7 +330,7 @@ class SettlesNothing : public Later {
   }
 };
 
-class HoldsForEver : public Later {
+class HoldsForever : public Later {
   using Later::Later;
   void decide(Kept& kept) override {
     Reservation* const asked = kept.copy.reservation;
