@@ -23,7 +23,7 @@ if(PROJECT_IS_TOP_LEVEL)
   set(weir_watched CONFIGURE_DEPENDS)  # a new header is found without being told; other people's builds need not look
 endif()
 file(GLOB weir_headers ${weir_watched} ${weir_SOURCE_DIR}/include/weir/*.hpp)
-set(weir_redis_headers ${weir_SOURCE_DIR}/include/weir/asio.hpp ${weir_SOURCE_DIR}/include/weir/redis.hpp)
+set(weir_redis_headers ${weir_SOURCE_DIR}/include/weir/redis.hpp)
 set(weir_limits_headers ${weir_SOURCE_DIR}/include/weir/limits.hpp)
 list(REMOVE_ITEM weir_headers ${weir_redis_headers} ${weir_limits_headers})
 
