@@ -19,7 +19,7 @@ class Room(NamedTuple):
 
 ROOMS = {room.name: room for room in [
     Room("core", "the rule: quotas, GCRA, the window algorithms, text of durations, numbers, addresses, SipHash", set(), {"tl", "POSIX"}),
-    Room("store", "the seam between asking and counting; the table of keys, snapshots, the limiters",
+    Room("store", "the seam between asking and counting; the table of keys, reservations, snapshots",
          {"core"}, {"tl", "POSIX"}),
     Room("resp", "RESP2 and RESP3, the codec: bytes to words, answers to bytes; no sockets",
          {"core/number.hpp", "core/printable.hpp"}, files={"inline_words", "parser", "value", "writer"}),
@@ -34,6 +34,9 @@ ROOMS = {room.name: room for room in [
          {"core", "store"}, {"POSIX", "libyaml", "tl"}),
     Room("limits tools", "trying a limits file out: its tests, explanations, comparisons", {"core", "store", "limits"}, {"JSON"},
          files={"case_report", "case_run", "cases", "coverage", "diff", "explain_json", "trial"}),
+    Room("library", "what stands behind `include/weir`: limiters, the handles of reservations", {"core", "store"}),
+    Room("library redis", "`weir::RedisStore`", {"library", "core", "store", "redis"}, {"Asio"}, files={"redis_store"}),
+    Room("library limits", "`weir::Limits`", {"library", "core", "store", "limits"}, files={"limits"}),
     Room("service", "what all connections share: who may ask, what is counted and told; no protocol",
          {"core", "store", "limits"}, {"OpenSSL", "POSIX"}),
     Room("http", "HTTP/1.1: a request's bytes, what it asks, its answer; no sockets",
@@ -72,6 +75,8 @@ LIBRARIES = {
     "zstd": Library(("zstd.h",), {"${WEIR_ZSTD}"}),
 }
 PUBLIC = Room("include/weir", "what a user of the library includes", set(), {"Asio", "tl"})
+# Of include/weir, what a user asks by. Below them nothing needs to know it.
+FACADES = {f"weir/{name}.hpp" for name in ("acquire", "asio", "asio_acquire", "limiter", "limits", "redis")}
 OF_TESTS = {"gtest/", "gmock/"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 

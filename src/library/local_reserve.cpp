@@ -6,9 +6,9 @@
 
 #include "core/reservation.hpp"
 #include "core/rule.hpp"
-#include "store/default_limit.hpp"
-#include "store/kept.hpp"
-#include "store/local.hpp"
+#include "library/default_limit.hpp"
+#include "library/kept.hpp"
+#include "library/local.hpp"
 #include "weir/limiter.hpp"
 
 namespace weir::inline v0_1 {

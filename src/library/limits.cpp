@@ -7,12 +7,12 @@
 #include <utility>
 
 #include "core/duration.hpp"
+#include "library/asked_kept.hpp"
+#include "library/asker.hpp"
 #include "limits/explain.hpp"
 #include "limits/match.hpp"
 #include "limits/read.hpp"
 #include "limits/set.hpp"
-#include "store/asked_kept.hpp"
-#include "store/asker.hpp"
 #include "store/clock.hpp"
 #include "store/embedded_store.hpp"
 #include "store/spin.hpp"

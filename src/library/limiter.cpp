@@ -10,9 +10,9 @@
 
 #include "core/rule.hpp"
 #include "core/severity.hpp"
-#include "store/default_limit.hpp"
-#include "store/limiter_word.hpp"
-#include "store/local.hpp"
+#include "library/default_limit.hpp"
+#include "library/limiter_word.hpp"
+#include "library/local.hpp"
 #include "store/log_table.hpp"
 #include "store/spin.hpp"
 #include "store/store.hpp"

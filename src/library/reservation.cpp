@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "store/kept.hpp"
+#include "library/kept.hpp"
 
 namespace weir::inline v0_1 {
 

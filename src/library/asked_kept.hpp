@@ -12,8 +12,8 @@
 #include <string>
 #include <utility>
 
-#include "store/asker.hpp"
-#include "store/kept.hpp"
+#include "library/asker.hpp"
+#include "library/kept.hpp"
 #include "weir/store_fault.hpp"
 
 namespace weir::inline v0_1::store {

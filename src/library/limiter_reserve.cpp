@@ -7,9 +7,9 @@
 #include <string>
 
 #include "core/reservation.hpp"
-#include "store/kept.hpp"
-#include "store/limiter_word.hpp"
-#include "store/local.hpp"
+#include "library/kept.hpp"
+#include "library/limiter_word.hpp"
+#include "library/local.hpp"
 #include "store/settlement.hpp"
 #include "weir/limiter.hpp"
 
