@@ -34,7 +34,7 @@ ROOMS = {room.name: room for room in [
          {"core", "store"}, {"POSIX", "libyaml", "tl"}),
     Room("limits tools", "trying a limits file out: its tests, explanations, comparisons", {"core", "store", "limits"}, {"JSON"},
          files={"case_report", "case_run", "cases", "coverage", "diff", "explain_json", "trial"}),
-    Room("library", "what stands behind `include/weir`: limiters, the handles of reservations", {"core", "store"}),
+    Room("library", "what `include/weir` declares: limiters, reservations", {"core", "store"}),
     Room("library redis", "`weir::RedisStore`", {"library", "core", "store", "redis"}, {"Asio"}, files={"redis_store"}),
     Room("library limits", "`weir::Limits`", {"library", "core", "store", "limits"}, files={"limits"}),
     Room("service", "what all connections share: who may ask, what is counted and told; no protocol",
