@@ -40,7 +40,8 @@
 //
 // A quota may be changed while it is in use: set_quota(). What a key has spent stays spent, in units, and no
 // change forgives any of it: quotas that follow each other admit together at most the greatest burst
-// + W / the smallest T (docs/algorithm.md, "One key under two quotas").
+// + W / the smallest T (docs/algorithm.md, "One key under two quotas"). What they have reserved for later
+// acts at its moment all the same, and keeps the promise of the quota that it was reserved by.
 //
 // The promise (src/core/gcra.hpp, after ITU-T I.371): in any span of length W the cost admitted for a key is
 // at most burst + W / T, T being the quota's emission interval. That is of the default, GCRA. A KeyedLimiter

@@ -1,10 +1,10 @@
 // A quota: how many units per period, and how many at once.
 //
-//   constexpr auto per_user = weir::Quota::per_minute(100).with_burst(20);   // checked by the compiler
-//   const auto from_text = weir::Quota::of("5/10s burst 20");                // throws a sentence
+//   constexpr auto per_user = weir::Quota::per_minute(100).with_burst(20);  // checked by the compiler
+//   const auto from_text = weir::Quota::of("5/10s burst 20");               // throws a sentence
 //   const auto from_numbers = weir::Quota::of({.count = 5, .period = 10s}, 20);
-//   const auto maybe = weir::Quota::parse("5 per second");                   // an expected, which says why
-//   not if (!maybe) assert(maybe.error().starts_with("quota '5 per second': "));
+//   const auto maybe = weir::Quota::parse("5 a second");                    // an expected: check before use
+//   if (!maybe) assert(maybe.error().starts_with("quota '5 a second': "));
 //
 // A Quota that exists is valid, so no code that is handed one checks it again. Values are immutable and may
 // be shared by any number of threads. Not for: state of a key (that is src/core/gcra.hpp's State).

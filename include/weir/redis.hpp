@@ -2,6 +2,7 @@
 //
 //   weir::RedisStore store{"redis://10.0.0.1:6379"};                           // one for the process
 //   weir::SharedLimiter per_user{weir::Quota::per_second(50), store};
+//   weir::SharedLimiter per_tenant{weir::Quota::per_second(500), store};
 //   auto d = per_user.check(user_id, weir::Cost{3});
 //   auto all = store.check_all({{per_user, user_id}, {per_tenant, tenant_id}});  // both are charged, or none
 //   auto mine = per_user.reserve(user_id, {.max_wait = 5s});  // not denied: told when to act
@@ -24,9 +25,8 @@
 // callback
 //
 // - a call that would wait for this store throws std::logic_error: ask again with another callback
-// - a reservation that is cancelled or destroyed does not wait for its answer, and cancel() returns 0; one
-// that
-//   is settled has to be handed what to call then
+// - a reservation that is cancelled or destroyed does not wait for its answer, and cancel() returns 0; to
+//   settle one takes a callback too
 // - an exception that leaves it is counted (thrown()) and handed to Options::on_exception; the store goes on
 // - to destroy the store ends the program
 //
