@@ -1,9 +1,8 @@
 // How a call that does not wait tells what it came to. Its last argument is one of
 //
 // - a callback, void(weir::StoreResult<Value>): a value, or the StoreFault that the call which waits throws
-// - with <weir/asio.hpp>, a completion token of Boost.Asio, of the signature void(std::exception_ptr, Value);
-// the
-//   call returns what the token says
+// - with <weir/asio.hpp>, a completion token of Boost.Asio, of the signature
+//   void(std::exception_ptr, Value); the call returns what the token says
 //
 // It is called once. Each call says on which thread.
 #pragma once

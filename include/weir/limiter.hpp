@@ -285,8 +285,6 @@ class WEIR_API KeyedLimiter {
   KeyedLimiter(Quota quota, Algorithm algorithm, const Clock* clock, std::uint64_t id);
   std::chrono::nanoseconds now() const noexcept;
   store::Limit with(const char* where, const Quota& quota) const;
-  template <class Act>
-  auto by_default(const Act& act) const;
   Decision decide(std::chrono::nanoseconds now, std::string_view key, const store::Limit& limit,
                   Cost cost) noexcept;
   Reservation reserve(std::chrono::nanoseconds now, std::string_view key, const store::Limit& limit,

@@ -88,9 +88,9 @@ class WEIR_API Reservation {
   std::uint64_t cancel() noexcept;
   // Does not wait: `done` is told the units, a std::uint64_t, by the store's thread, or by this one when
   // there is nothing to ask. What it is called on is then as one that was moved from.
-  template <class Done>
+  template <class Done, class Result = StoreResult<std::uint64_t>>
   auto cancel(Done&& done) {
-    return detail::complete<std::uint64_t>(
+    return detail::complete<std::uint64_t, Result>(
         [mine = std::move(*this)](Callback<detail::Answer<std::uint64_t>> answer) mutable {
           begin_cancel(std::move(mine), std::move(answer));
         },
@@ -106,9 +106,9 @@ class WEIR_API Reservation {
   std::optional<std::chrono::nanoseconds> settle(std::optional<std::uint64_t> actual = {});
   // Does not wait: `done` is told that std::optional, as cancel(done) does it. A store that refuses it, as
   // above, says so by Fault::unsuitable; what was charged then stands.
-  template <class Done>
+  template <class Done, class Result = StoreResult<std::optional<std::chrono::nanoseconds>>>
   auto settle(std::optional<std::uint64_t> actual, Done&& done) {
-    return detail::complete<std::optional<std::chrono::nanoseconds>>(
+    return detail::complete<std::optional<std::chrono::nanoseconds>, Result>(
         [mine = std::move(*this),
          actual](Callback<detail::Answer<std::optional<std::chrono::nanoseconds>>> answer) mutable {
           begin_settle(std::move(mine), actual, std::move(answer));

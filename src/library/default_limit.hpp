@@ -10,7 +10,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
-#include <optional>
 #include <type_traits>
 #include <utility>
 
@@ -34,12 +33,11 @@ class DefaultLimit {
     changes_.fetch_add(1, std::memory_order_release);
   }
 
-  // What it was last changed to; nothing: it has the quota of first(). A reader that sees a word of a change
-  // sees, too, that the change has begun.
-  std::optional<Quota> changed() const noexcept {
-    const std::uint64_t none = changes_.load(std::memory_order_acquire);
-    if (none == 0) [[likely]]
-      return std::nullopt;
+  bool is_changed() const noexcept { return changes_.load(std::memory_order_acquire) != 0; }
+  // What it was last changed to, else that of first(). A reader that sees a word of a change sees, too, that
+  // the change has begun.
+  Quota quota() const noexcept {
+    if (!is_changed()) return first_.rule.quota;
     Spin spin;
     for (;; spin.wait()) {
       const std::uint64_t before = changes_.load(std::memory_order_acquire);
@@ -49,8 +47,6 @@ class DefaultLimit {
         return std::bit_cast<Quota>(words);
     }
   }
-
-  Quota quota() const noexcept { return changed().value_or(first_.rule.quota); }
 
  private:
   using Words = std::array<std::uint64_t, sizeof(Quota) / sizeof(std::uint64_t)>;

@@ -4,6 +4,7 @@
 #include <array>
 #include <limits>
 #include <new>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
@@ -151,10 +152,12 @@ void LocalStore::ask(const char* where, std::span<const KeyedCheck> checks, Aske
   for (std::size_t i = 0; i < checks.size(); ++i) {
     const KeyedLimiter& limiter = checks[i].limiter;
     if (limiter.local_ != local_) refuse_it("limit " + std::to_string(i) + " has another store");
-    const std::optional<Quota> quota = checks[i].quota ? checks[i].quota : limiter.limit_->changed();
+    const store::DefaultLimit& its = *limiter.limit_;
     store::Check& check = asked.checks[i];
-    check.limit =
-        quota ? &asked.own[i].emplace(limiter.with("KeyedLimiter::check", *quota)) : &limiter.limit_->first();
+    check.limit = &its.first();
+    if (checks[i].quota || its.is_changed())
+      check.limit = &asked.own[i].emplace(
+          limiter.with("KeyedLimiter::check", checks[i].quota ? *checks[i].quota : its.quota()));
     check.key = checks[i].key;
     check.cost = checks[i].cost;
   }
@@ -207,14 +210,6 @@ store::Limit KeyedLimiter::with(const char* where, const Quota& quota) const {
   return limit;
 }
 
-// What `act` makes of the limit as it is now.
-template <class Act>
-auto KeyedLimiter::by_default(const Act& act) const {
-  if (const auto quota = limit_->changed()) [[unlikely]]
-    return act(with("KeyedLimiter", *quota));
-  return act(limit_->first());
-}
-
 void KeyedLimiter::set_quota(const Quota& quota) {
   static_cast<void>(with("KeyedLimiter::set_quota", quota));
   limit_->change(quota);
@@ -230,7 +225,9 @@ Decision KeyedLimiter::decide(nanoseconds now, std::string_view key, const store
 }
 
 Decision KeyedLimiter::check(std::string_view key, Cost cost) noexcept {
-  return by_default([&](const store::Limit& limit) { return decide(now(), key, limit, cost); });
+  if (limit_->is_changed()) [[unlikely]]
+    return check(key, limit_->quota(), cost);
+  return decide(now(), key, limit_->first(), cost);
 }
 
 Decision KeyedLimiter::check(std::string_view key, const Quota& quota, Cost cost) {
@@ -272,13 +269,14 @@ void KeyedLimiter::check_each(std::span<const Key> keys, std::span<Decision> dec
         });
   } else {
     store::Table& table = local_->embedded.table();
-    by_default([&](const store::Limit& limit) {
-      by_chunks(
-          table, [&](std::string_view key) { return table.locate(key, limit.rule, limit.id); },
-          [&](store::Table::Place place, Cost of_key, auto at) {
-            return table.check(place, limit, of_key, at, at);
-          });
-    });
+    std::optional<store::Limit> changed;
+    if (limit_->is_changed()) changed = with("KeyedLimiter::check", limit_->quota());
+    const store::Limit& limit = changed ? *changed : limit_->first();
+    by_chunks(
+        table, [&](std::string_view key) { return table.locate(key, limit.rule, limit.id); },
+        [&](store::Table::Place place, Cost of_key, auto at) {
+          return table.check(place, limit, of_key, at, at);
+        });
   }
 }
 

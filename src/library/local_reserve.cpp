@@ -97,7 +97,7 @@ Reservation LocalStore::reserve(const std::shared_ptr<store::Local>& local, stor
 }
 
 Reservation KeyedLimiter::reserve(std::string_view key, ReserveOptions options, Cost cost) {
-  if (const auto quota = limit_->changed()) return reserve(key, *quota, options, cost);
+  if (limit_->is_changed()) return reserve(key, limit_->quota(), options, cost);
   return reserve(now(), key, limit_->first(), options, cost);
 }
 
