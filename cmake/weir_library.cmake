@@ -1,4 +1,4 @@
-# weir::weir, what users link: the rule and the embedded store in one library, which is static unless
+# weir::weir, what users link: the rule, the embedded store and the limiters in one library, which is static unless
 # BUILD_SHARED_LIBS says otherwise.
 
 file(READ ${weir_SOURCE_DIR}/include/weir/version.hpp weir_version_header)
@@ -6,7 +6,7 @@ if(NOT weir_version_header MATCHES "#define WEIR_VERSION \"${weir_VERSION}\"\n")
   message(FATAL_ERROR "include/weir/version.hpp is not of weir ${weir_VERSION}, which CMakeLists.txt names")
 endif()
 
-add_library(weir $<TARGET_OBJECTS:weir_core> $<TARGET_OBJECTS:weir_store>)
+add_library(weir $<TARGET_OBJECTS:weir_core> $<TARGET_OBJECTS:weir_store> $<TARGET_OBJECTS:weir_library>)
 # The numbers that the inline namespace has: libraries that differ in them are not exchanged for each other.
 set(weir_library_version VERSION ${weir_VERSION} SOVERSION ${weir_VERSION_MAJOR}.${weir_VERSION_MINOR}
                          INSTALL_RPATH $ORIGIN)
@@ -23,7 +23,7 @@ if(PROJECT_IS_TOP_LEVEL)
   set(weir_watched CONFIGURE_DEPENDS)  # a new header is found without being told; other people's builds need not look
 endif()
 file(GLOB weir_headers ${weir_watched} ${weir_SOURCE_DIR}/include/weir/*.hpp)
-set(weir_redis_headers ${weir_SOURCE_DIR}/include/weir/asio.hpp ${weir_SOURCE_DIR}/include/weir/redis.hpp)
+set(weir_redis_headers ${weir_SOURCE_DIR}/include/weir/redis.hpp)
 set(weir_limits_headers ${weir_SOURCE_DIR}/include/weir/limits.hpp)
 list(REMOVE_ITEM weir_headers ${weir_redis_headers} ${weir_limits_headers})
 

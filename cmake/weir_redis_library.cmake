@@ -1,7 +1,8 @@
 # weir::redis, for limits that many processes share: the client of Redis, beside weir::weir so that users of that
 # alone need neither OpenSSL nor Boost.
 
-add_library(weir_redis_library $<TARGET_OBJECTS:weir_net> $<TARGET_OBJECTS:weir_resp> $<TARGET_OBJECTS:weir_redis>)
+add_library(weir_redis_library $<TARGET_OBJECTS:weir_net> $<TARGET_OBJECTS:weir_resp> $<TARGET_OBJECTS:weir_redis>
+                               $<TARGET_OBJECTS:weir_library_redis>)
 add_library(weir::redis ALIAS weir_redis_library)
 set_target_properties(weir_redis_library PROPERTIES EXPORT_NAME redis OUTPUT_NAME weir_redis ${weir_library_version})
 target_compile_features(weir_redis_library PUBLIC cxx_std_20)

@@ -1,10 +1,14 @@
-// A coroutine of Boost.Asio that awaits a shared limit. The store is the first argument.
+// A coroutine of Boost.Asio that awaits a shared limit, reserves its next moment and gives it back. The store
+// is the first argument.
 #include <weir/asio.hpp>
+#include <weir/redis.hpp>
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <chrono>
+#include <cstdint>
 #include <cstdio>
 
 namespace asio = boost::asio;
@@ -15,6 +19,10 @@ asio::awaitable<void> serve(weir::SharedLimiter& per_user) {
       const weir::Decision d = co_await per_user.check("user:42", asio::use_awaitable);
       std::printf("%d %s\n", i, d.allowed() ? "allowed" : "denied");
     }
+    using std::chrono_literals::operator""h;
+    weir::Reservation next = co_await per_user.reserve("user:42", {.max_wait = 1h}, asio::use_awaitable);
+    const std::uint64_t units = co_await next.cancel(asio::use_awaitable);
+    std::printf("gave %d back\n", static_cast<int>(units));
   } catch (const weir::StoreFault& fault) {
     std::printf("%s\n", fault.what());
   }

@@ -35,6 +35,9 @@ def check_includes(files):
                     yield where + f"{room.name} may take from outside only {', '.join(sorted(room.outside)) or 'std'}"
             elif not include.target:
                 yield where + "no such file"
+            elif include.name in layers.FACADES and not file.test and room is not layers.PUBLIC \
+                    and file.room.split()[0] != "library":
+                yield where + "only src/library may know it"
             elif to in (file.room, layers.PUBLIC.name) or to in room.may or include.name in room.may:
                 pass
             elif not (file.test and include.name.startswith("core/") and include.name.endswith("_test.hpp")):

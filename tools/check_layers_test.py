@@ -36,6 +36,8 @@ CASES = [  # (what is broken, the files that differ, the one thing that must be 
      "src/low/door.hpp:1: includes fmt/core.h: low may take from outside only std"),
     ("a test's library outside of a test", {"src/low/door.hpp": "#include <gtest/gtest.h>\n"},
      "src/low/door.hpp:1: includes gtest/gtest.h: low may take from outside only std"),
+    ("a facade from below", {"include/weir/limiter.hpp": "", "src/low/door.hpp": '#include "weir/limiter.hpp"\n'},
+     "src/low/door.hpp:1: includes weir/limiter.hpp: only src/library may know it"),
     ("a file that is not there", {"src/low/door.hpp": '#include "low/window.hpp"\n'},
      "src/low/door.hpp:1: includes low/window.hpp: no such file"),
     ("a ring of files", {"src/high/x.hpp": '#include "high/y.hpp"\n', "src/high/y.hpp": '#include "high/x.hpp"\n'},

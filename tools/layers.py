@@ -19,7 +19,7 @@ class Room(NamedTuple):
 
 ROOMS = {room.name: room for room in [
     Room("core", "the rule: quotas, GCRA, the window algorithms, text of durations, numbers, addresses, SipHash", set(), {"tl", "POSIX"}),
-    Room("store", "the seam between asking and counting; the table of keys, snapshots, the limiters",
+    Room("store", "the seam between asking and counting; the table of keys, reservations, snapshots",
          {"core"}, {"tl", "POSIX"}),
     Room("resp", "RESP2 and RESP3, the codec: bytes to words, answers to bytes; no sockets",
          {"core/number.hpp", "core/printable.hpp"}, files={"inline_words", "parser", "value", "writer"}),
@@ -36,6 +36,9 @@ ROOMS = {room.name: room for room in [
          files={"case_report", "case_run", "cases", "coverage", "diff", "explain_json", "tree_json", "trial"}),
     Room("service questions", "what is asked and what is told of it, whatever the protocol", {"core", "store", "limits"},
          files={"ask", "question", "told"}),
+    Room("library", "what `include/weir` declares: limiters, reservations", {"core", "store"}),
+    Room("library redis", "`weir::RedisStore`", {"library", "core", "store", "redis"}, {"Asio"}, files={"redis_store"}),
+    Room("library limits", "`weir::Limits`", {"library", "core", "store", "limits"}, files={"limits"}),
     Room("service", "what all connections share: who may ask, what is counted and told; no protocol",
          {"core", "store", "waiting", "limits", "service questions"}, {"OpenSSL", "POSIX"}),
     Room("http", "HTTP/1.1: a request's bytes, what it asks, its answer; no sockets",
@@ -74,6 +77,8 @@ LIBRARIES = {
     "zstd": Library(("zstd.h",), {"${WEIR_ZSTD}"}),
 }
 PUBLIC = Room("include/weir", "what a user of the library includes", set(), {"Asio", "tl"})
+# Of include/weir, what a user asks by. Below them nothing needs to know it.
+FACADES = {f"weir/{name}.hpp" for name in ("acquire", "asio", "asio_acquire", "limiter", "limits", "redis")}
 OF_TESTS = {"gtest/", "gmock/"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 

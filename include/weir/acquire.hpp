@@ -28,7 +28,7 @@ namespace weir::inline v0_1 {
 
 // Returns when the moment has come, or with it cancelled when `stop` is requested before; at once when it was
 // not granted. Whether it is granted now. Threads: only the caller may use the reservation meanwhile; any
-// thread may request the stop. Not of a reservation that a twin made, whose clock nobody knows.
+// thread may request the stop.
 WEIR_API bool wait(Reservation& reservation, std::stop_token stop = {});
 
 // reserve() and wait(): granted() says whether the caller may act now. Throws what reserve() throws.

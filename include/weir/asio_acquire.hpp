@@ -13,9 +13,8 @@
 // Threads: as the timer's. The timer belongs to the caller, must outlive the wait, and is for one wait at a
 // time. It runs by the steady clock and the moment by the limiter's: a ManualClock ends the wait when it is
 // advanced to the moment, for which the handler's executor must be a loop of one thread or a strand; with
-// another Clock of the program's own the timer is set again for what is left. Not of a reservation that a
-// twin (reserve_at()) made. Include this where such a token is passed; it needs Boost's headers, and
-// weir::weir alone.
+// another Clock of the program's own the timer is set again for what is left. Include this where such a token
+// is passed; it needs Boost's headers, and weir::weir alone.
 #pragma once
 
 #include <boost/asio/associated_executor.hpp>

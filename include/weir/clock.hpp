@@ -65,6 +65,8 @@ class WEIR_API ManualClock final : public Clock {
   [[nodiscard]] std::chrono::nanoseconds now() const noexcept override;
   // By 0 or more. Wakes those whose time has come, the earliest first.
   void advance(std::chrono::nanoseconds by) noexcept;
+  // To a time of the caller's, as that of an event; one that is before now() changes nothing.
+  void advance_to(std::chrono::nanoseconds time) noexcept;
   // How many wait by this clock, in acquire(), async_wait() or with an alarm of their own: a test advances
   // the clock when all that it expects are there.
   [[nodiscard]] std::size_t waiting() const noexcept;

@@ -16,6 +16,7 @@ class Quota;
 class RedisStore;
 class Reservation;
 class SharedLimiter;
+class StoreFault;
 class Waiter;
 class Waiters;
 struct Cost;

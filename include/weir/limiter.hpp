@@ -29,11 +29,19 @@
 // has to make limiters of its own: one that the child finds locked by a thread of its parent ends the child,
 // with a sentence.
 //
-// Time is std::chrono::steady_clock's, or that of the Clock which a limiter is given. Stepping the wall clock
-// changes no decision; the time that a machine spends suspended does not count as passed. Each member that
-// needs a time has a twin whose name ends in _at, for a time of the caller's: 0 or above, on a clock of the
-// caller's. On one limiter, use either the twins or the others: live(), reset() and check() read the
-// limiter's clock, and their twins the time that they are given.
+// Time is std::chrono::steady_clock's. Stepping the wall clock changes no decision; the time that a machine
+// spends suspended does not count as passed. A program that has times of its own, as those of a log or of an
+// event loop that reads the clock once a turn, gives the limiter a Clock that tells them (weir/clock.hpp):
+//
+//   weir::ManualClock clock;
+//   weir::KeyedLimiter of_a_log{weir::Quota::per_minute(10), {.clock = &clock}};
+//   clock.advance_to(5min);                                                   // the time of the next line
+//   assert(of_a_log.check("10.0.0.1").allowed());
+//
+// A quota may be changed while it is in use: set_quota(). What a key has spent stays spent, in units, and no
+// change forgives any of it: quotas that follow each other admit together at most the greatest burst
+// + W / the smallest T (docs/algorithm.md, "One key under two quotas"). What they have reserved for later
+// acts at its moment all the same, and keeps the promise of the quota that it was reserved by.
 //
 // The promise (src/core/gcra.hpp, after ITU-T I.371): in any span of length W the cost admitted for a key is
 // at most burst + W / T, T being the quota's emission interval. That is of the default, GCRA. A KeyedLimiter
@@ -59,6 +67,7 @@
 #include "weir/algorithm.hpp"
 #include "weir/clock.hpp"
 #include "weir/decision.hpp"
+#include "weir/memory.hpp"
 #include "weir/quota.hpp"
 #include "weir/reservation.hpp"
 #include "weir/version.hpp"
@@ -66,6 +75,7 @@
 namespace weir::inline v0_1 {
 
 namespace store {
+class DefaultLimit;
 class LimiterKept;
 struct LimiterLine;
 class LogTable;
@@ -94,9 +104,8 @@ class WEIR_API alignas(64) Limiter {
   Limiter(const Limiter&) = delete;
   Limiter& operator=(const Limiter&) = delete;
 
-  // Decides and, if allowed, charges `cost` units.
+  // Decides and, if allowed, charges `cost` units. Cannot fail.
   [[nodiscard]] Decision check(Cost cost = {}) noexcept;
-  [[nodiscard]] Decision check_at(std::chrono::nanoseconds now, Cost cost = {}) noexcept;
 
   // Several requests at one time, in order, each as check() would. Throws std::invalid_argument unless there
   // are as many decisions as costs.
@@ -108,12 +117,17 @@ class WEIR_API alignas(64) Limiter {
   //
   // What cancel() gives back is as KeyedLimiter::reserve() has it.
   [[nodiscard]] Reservation reserve(ReserveOptions options = {}, Cost cost = {});
-  [[nodiscard]] Reservation reserve_at(std::chrono::nanoseconds now, ReserveOptions options = {},
-                                       Cost cost = {});
+
+  // From now on it counts by this quota, also what was charged before: a debt of 10 units stays one of 10,
+  // and drains at the new rate as soon as a request has been admitted under it. Moments that were promised
+  // stay. Requests that other threads are asking meanwhile are decided by the one quota or the other. The
+  // first change allocates some 400 bytes, and from then on a check takes a lock. Throws std::bad_alloc, and
+  // nothing has changed.
+  void set_quota(Quota quota);
+  [[nodiscard]] Quota quota() const noexcept;
 
   // Forgets what was charged; what was reserved can no longer be cancelled or settled.
   void reset() noexcept;
-  [[nodiscard]] const Quota& quota() const noexcept { return quota_; }
 
  private:
   friend JointDecision check_all(std::span<const LimiterCheck> checks);
@@ -121,15 +135,15 @@ class WEIR_API alignas(64) Limiter {
   std::chrono::nanoseconds now() const noexcept;
   struct Locked;
   std::uint64_t unlocked() const noexcept;
+  Decision check(std::chrono::nanoseconds now, Cost cost) noexcept;
   Decision check_lined(std::chrono::nanoseconds now, Cost cost) noexcept;
-  Reservation reserve(std::chrono::nanoseconds now, ReserveOptions options, Cost cost, bool by_our_clock);
-  Reservation reserve_later(std::chrono::nanoseconds now, ReserveOptions options, Cost cost,
-                            bool by_our_clock);
+  Reservation reserve_later(std::chrono::nanoseconds now, ReserveOptions options, Cost cost);
 
   std::atomic<std::uint64_t> tat_{0};
-  Quota quota_;
+  const Quota quota_;             // until set_quota(): then it is in the line
   const Clock* clock_ = nullptr;  // null: the steady clock
-  // While the tat is locked. What others have reserved; null as long as nobody has.
+  // While the tat is locked. What others have reserved, and the quota since it was changed; null as long as
+  // there is neither.
   store::LimiterLine* line_ = nullptr;
 };
 static_assert(sizeof(Limiter) == 64);
@@ -141,13 +155,6 @@ WEIR_API [[nodiscard]] JointDecision check_all(std::span<const LimiterCheck> che
 [[nodiscard]] inline JointDecision check_all(std::initializer_list<LimiterCheck> checks) {
   return check_all(std::span<const LimiterCheck>(checks.begin(), checks.size()));
 }
-
-// What a key that is not yet known gets when the memory is full of keys that are in use.
-enum class WhenFull : std::uint8_t { deny, allow };
-
-inline namespace literals {
-consteval std::size_t operator""_MiB(unsigned long long n) { return static_cast<std::size_t>(n) << 20; }
-}  // namespace literals
 
 class KeyedLimiter;
 
@@ -182,7 +189,6 @@ class WEIR_API LocalStore {
   [[nodiscard]] JointDecision check_all(std::initializer_list<KeyedCheck> checks) {
     return check_all(std::span<const KeyedCheck>(checks.begin(), checks.size()));
   }
-  [[nodiscard]] JointDecision check_all_at(std::chrono::nanoseconds now, std::span<const KeyedCheck> checks);
 
   // Charges all limits for the moment at which all allow, or none; KeyedLimiter::reserve() says the rest. A
   // request that would keep a limit with room to spare waiting for another one's moment, and leave it less
@@ -191,17 +197,13 @@ class WEIR_API LocalStore {
   [[nodiscard]] Reservation reserve(std::initializer_list<KeyedCheck> checks, ReserveOptions options = {}) {
     return reserve(std::span<const KeyedCheck>(checks.begin(), checks.size()), options);
   }
-  [[nodiscard]] Reservation reserve_at(std::chrono::nanoseconds now, std::span<const KeyedCheck> checks,
-                                       ReserveOptions options = {});
 
  private:
   friend class KeyedLimiter;
   struct Asked;
   void ask(const char* where, std::span<const KeyedCheck> checks, Asked& asked) const;
-  Reservation reserve(std::chrono::nanoseconds now, std::span<const KeyedCheck> checks,
-                      ReserveOptions options, bool by_our_clock);
   static Reservation reserve(const std::shared_ptr<store::Local>& local, store::Request& request,
-                             std::chrono::nanoseconds now, ReserveOptions options, bool by_our_clock);
+                             std::chrono::nanoseconds now, ReserveOptions options);
   std::shared_ptr<store::Local> local_;
 };
 
@@ -234,19 +236,14 @@ class WEIR_API KeyedLimiter {
   KeyedLimiter(KeyedLimiter&&) noexcept;
   KeyedLimiter& operator=(KeyedLimiter&&) noexcept;
 
-  // Decides and, if allowed, charges the key `cost` units.
+  // Decides and, if allowed, charges the key `cost` units. Cannot fail.
   [[nodiscard]] Decision check(std::string_view key, Cost cost = {}) noexcept;
-  // Windows that go by the clock go by the one of `now`.
-  [[nodiscard]] Decision check_at(std::chrono::nanoseconds now, std::string_view key,
-                                  Cost cost = {}) noexcept;
 
   // The same with a quota of this call, for keys on different plans. A key whose quota changes keeps its debt
   // in units: what it has spent stays spent, and drains at the new rate. Never throws for gcra; throws
   // std::invalid_argument for a quota that another algorithm cannot count, and for sliding_window_log, which
   // has room for one count only.
   [[nodiscard]] Decision check(std::string_view key, const Quota& quota, Cost cost = {});
-  [[nodiscard]] Decision check_at(std::chrono::nanoseconds now, std::string_view key, const Quota& quota,
-                                  Cost cost = {});
 
   // Many keys at one time, in order, each as check() would: several times faster than one by one, because the
   // memory of the next keys is fetched while the first are decided. The second form has a cost for each key.
@@ -259,26 +256,27 @@ class WEIR_API KeyedLimiter {
   // while others wait for later ones, the next reservation of the key that fits takes it over, and if none
   // does before it comes it is lost. Throws std::invalid_argument unless the algorithm is gcra, the only one
   // whose states tell a later moment; std::length_error, with nothing charged, for a hold while the others of
-  // one memory keep 48 MiB, and std::bad_alloc. A wait that finds 64 MiB kept cannot be cancelled.
+  // one memory keep 48 MiB, and std::bad_alloc. A wait that finds 64 MiB kept cannot be cancelled
+  // (Reservation::can_cancel()).
   [[nodiscard]] Reservation reserve(std::string_view key, ReserveOptions options = {}, Cost cost = {});
-  [[nodiscard]] Reservation reserve_at(std::chrono::nanoseconds now, std::string_view key,
-                                       ReserveOptions options = {}, Cost cost = {});
   // The same with a quota of this call, as check() has it. A moment that was promised stays when another call
   // brings another quota; a cancelled one is taken over only by the quota that it was given under.
   [[nodiscard]] Reservation reserve(std::string_view key, const Quota& quota, ReserveOptions options = {},
                                     Cost cost = {});
-  [[nodiscard]] Reservation reserve_at(std::chrono::nanoseconds now, std::string_view key, const Quota& quota,
-                                       ReserveOptions options = {}, Cost cost = {});
+
+  // From now on this is the quota of all calls that bring none of their own, for every key; each keeps its
+  // debt in units, as check() with a quota has it. Requests that other threads are asking meanwhile are
+  // decided by the one quota or the other. Allocates nothing; from then on a check copies the quota. Throws
+  // std::invalid_argument as check() with a quota does, and nothing has changed.
+  void set_quota(const Quota& quota);
+  [[nodiscard]] Quota quota() const noexcept;
 
   // Forgets what was charged to the key; true if there was something to forget. What was reserved under it
   // can no longer be cancelled or settled.
   bool reset(std::string_view key) noexcept;
-  bool reset_at(std::chrono::nanoseconds now, std::string_view key) noexcept;
 
-  [[nodiscard]] const Quota& quota() const noexcept { return quota_; }
   // Keys in use, of all limiters of a shared LocalStore; reads the table, some 20 ms for 64 MiB.
   [[nodiscard]] std::uint64_t live() const noexcept;
-  [[nodiscard]] std::uint64_t live_at(std::chrono::nanoseconds now) const noexcept;
   [[nodiscard]] std::uint64_t capacity() const noexcept;  // slots at the bound
   [[nodiscard]] std::uint64_t refused() const noexcept;   // checks that when_full answered
 
@@ -286,18 +284,17 @@ class WEIR_API KeyedLimiter {
   friend class LocalStore;
   KeyedLimiter(Quota quota, Algorithm algorithm, const Clock* clock, std::uint64_t id);
   std::chrono::nanoseconds now() const noexcept;
-  store::Limit with(const Quota& quota, std::chrono::nanoseconds wall) const;
+  store::Limit with(const char* where, const Quota& quota) const;
   Decision decide(std::chrono::nanoseconds now, std::string_view key, const store::Limit& limit,
                   Cost cost) noexcept;
   Reservation reserve(std::chrono::nanoseconds now, std::string_view key, const store::Limit& limit,
-                      ReserveOptions options, Cost cost, bool by_our_clock);
+                      ReserveOptions options, Cost cost);
   template <class Key>
   void check_each(std::span<const Key> keys, std::span<Decision> decisions, Cost cost);
 
-  Quota quota_;
   const Clock* clock_;
   std::chrono::nanoseconds wall_{0};  // from our clock to the one that windows go by
-  std::unique_ptr<const store::Limit> limit_;
+  std::unique_ptr<store::DefaultLimit> limit_;
   std::shared_ptr<store::Local> local_;  // one of these two, by the algorithm
   std::unique_ptr<store::LogTable> logs_;
 };

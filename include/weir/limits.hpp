@@ -2,13 +2,15 @@
 // same code.
 //
 //   weir::Limits limits{"limits.yaml"};
-//   const weir::Attribute asks[] = {{"tenant", tenant}, {"user", user}, {"path", path}};
-//   if (auto d = limits.check(asks); !d.allowed()) refuse(d.by, d.decision.retry_after);
+//   auto d = limits.check({{"tenant", tenant}, {"user", user}, {"path", path}});
+//   if (!d.allowed()) refuse(d.by, d.decision.retry_after);
 //
+//   const weir::Attribute asks[] = {{"tenant", tenant}, {"user", user}};
 //   weir::LimitsReservation mine = limits.reserve({asks});              // not denied: told when to act
 //
 //   weir::RedisStore store{"redis://10.0.0.1:6379"};                    // shared by many processes
 //   weir::Limits shared{"limits.yaml", store};
+//   shared.check({asks}, [](const weir::LimitsResult& result) { assert(result); });  // does not wait
 //
 // docs/limits.md says what a file means. A request is a set of attributes: of the file's routes the first
 // that matches says which limits it meets, and it is charged to all of them or to none.
@@ -24,6 +26,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <span>
@@ -34,11 +37,13 @@
 #include <vector>
 
 #include "weir/clock.hpp"
+#include "weir/completion.hpp"
 #include "weir/decision.hpp"
-#include "weir/limiter.hpp"
+#include "weir/memory.hpp"
 #include "weir/quota.hpp"
 #include "weir/reservation.hpp"
 #include "weir/source.hpp"
+#include "weir/store_fault.hpp"
 #include "weir/version.hpp"
 
 namespace weir::inline v0_1 {
@@ -98,15 +103,9 @@ class WEIR_API LimitsFileError : public std::runtime_error {
   std::vector<std::string> errors_;
 };
 
-// That nobody could decide, and why: an error of the request's keys or of the deployment, never a denial.
-class WEIR_API LimitsFault : public std::runtime_error {
- public:
-  LimitsFault(Fault fault, const std::string& why) : std::runtime_error(why), fault_(fault) {}
-  [[nodiscard]] Fault fault() const noexcept { return fault_; }
-
- private:
-  Fault fault_;
-};
+// What callbacks are told, where the calls that wait return the value or throw the StoreFault.
+using LimitsResult = StoreResult<LimitsDecision>;
+using LimitsReserveResult = StoreResult<LimitsReservation>;
 
 class WEIR_API Limits {
  public:
@@ -144,26 +143,55 @@ class WEIR_API Limits {
   Limits& operator=(Limits&&) noexcept;
 
   // Decides and, if allowed, charges. Throws std::invalid_argument for a request that is an error: an
-  // attribute twice, one that is required missing, an unknown class or limit; LimitsFault when nobody could
-  // decide.
+  // attribute twice, one that is required missing, an unknown class or limit; StoreFault when nobody could
+  // decide. With a RedisStore it waits for the answer, at most the deadline.
   [[nodiscard]] LimitsDecision check(const LimitsRequest& request);
   [[nodiscard]] LimitsDecision check(std::span<const Attribute> attributes, std::optional<Cost> cost = {}) {
-    return check(LimitsRequest{attributes, cost});
+    return check(LimitsRequest{.attributes = attributes, .cost = cost});
+  }
+  [[nodiscard]] LimitsDecision check(std::initializer_list<Attribute> attributes,
+                                     std::optional<Cost> cost = {}) {
+    return check(std::span<const Attribute>(attributes.begin(), attributes.size()), cost);
   }
   // Many, in order, each as check() would, asked together. Throws std::invalid_argument unless there are as
   // many decisions as requests, and as check() does for the first that is an error, before any is charged;
-  // LimitsFault for the first that nobody could decide, the others being decided all the same.
+  // StoreFault for the first that nobody could decide, the others being decided all the same.
   void check(std::span<const LimitsRequest> requests, std::span<LimitsDecision> decisions);
 
   // Charges the request now and says when to act: weir/reservation.hpp has the rest. The first form waits for
   // as long as the least `max_wait` of the limits that the request meets, or not at all where none has one;
   // the second for as long as it says. What the limits' `hold` says can be settled. A request of a class that
   // leaves something free for others is granted only when it can act now. `by` and the decision are as
-  // check()'s. Throws as check() does, LimitsFault for a limit that is not by gcra and for a store that
+  // check()'s. Throws as check() does, StoreFault for a limit that is not by gcra and for a store that
   // cannot reserve, and std::invalid_argument for a max_wait above the limits'. A reservation keeps the
   // memory that it lies in; a RedisStore and a clock must outlive it.
-  [[nodiscard]] LimitsReservation reserve(const LimitsRequest& request);
-  [[nodiscard]] LimitsReservation reserve(const LimitsRequest& request, ReserveOptions options);
+  [[nodiscard]] LimitsReservation reserve(const LimitsRequest& request) {
+    return reserve_by(request, nullptr);
+  }
+  [[nodiscard]] LimitsReservation reserve(const LimitsRequest& request, ReserveOptions options) {
+    return reserve_by(request, &options);
+  }
+
+  // check() and reserve() that do not wait: `done` is told a LimitsDecision, or a LimitsReservation. It is
+  // called once: by the thread of the RedisStore, or inside the call where that asks nobody, as it is without
+  // a RedisStore; what it throws then leaves the call. What the request views need not live longer than the
+  // call, nor need this object. Throw std::invalid_argument as above, and `done` is not called then.
+  template <detail::Completion Done, class Result = LimitsResult>
+    requires(!std::convertible_to<Done, std::optional<Cost>>)
+  auto check(const LimitsRequest& request, Done&& done) {
+    return detail::complete<LimitsDecision, Result>(ready_check(request), std::forward<Done>(done));
+  }
+  template <detail::Completion Done, class Result = LimitsReserveResult>
+    requires(!std::convertible_to<Done, ReserveOptions>)
+  auto reserve(const LimitsRequest& request, Done&& done) {
+    return detail::complete<LimitsReservation, Result>(ready_reserve(request, nullptr),
+                                                       std::forward<Done>(done));
+  }
+  template <detail::Completion Done, class Result = LimitsReserveResult>
+  auto reserve(const LimitsRequest& request, ReserveOptions options, Done&& done) {
+    return detail::complete<LimitsReservation, Result>(ready_reserve(request, &options),
+                                                       std::forward<Done>(done));
+  }
 
   // What check() would say now; nothing is charged, and `remaining` is what is left before it.
   [[nodiscard]] LimitsDecision look(const LimitsRequest& request);
@@ -180,7 +208,10 @@ class WEIR_API Limits {
 
  private:
   class Impl;
-  LimitsReservation reserve(const LimitsRequest& request, const ReserveOptions* options);
+  struct Reserving;
+  LimitsReservation reserve_by(const LimitsRequest& request, const ReserveOptions* options);
+  detail::Ready<LimitsDecision> ready_check(const LimitsRequest& request);
+  detail::Ready<LimitsReservation> ready_reserve(const LimitsRequest& request, const ReserveOptions* options);
   Limits(const std::string& path, store::Asker& store, const Options& options);
   static Limits from_text(std::string_view text, store::Asker& store, const Options& options);
   explicit Limits(std::unique_ptr<Impl> impl);

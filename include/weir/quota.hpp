@@ -1,8 +1,10 @@
 // A quota: how many units per period, and how many at once.
 //
-//   constexpr auto per_user = weir::Quota::per_minute(100).with_burst(20);   // checked by the compiler
-//   auto from_config = weir::Quota::parse("5/10s burst 20");                 // an expected: check before use
-//   auto from_numbers = weir::Quota::make({.count = 5, .period = 10s}, 20);  // likewise
+//   constexpr auto per_user = weir::Quota::per_minute(100).with_burst(20);  // checked by the compiler
+//   const auto from_text = weir::Quota::of("5/10s burst 20");               // throws a sentence
+//   const auto from_numbers = weir::Quota::of({.count = 5, .period = 10s}, 20);
+//   const auto maybe = weir::Quota::parse("5 a second");                    // an expected: check before use
+//   if (!maybe) assert(maybe.error().starts_with("quota '5 a second': "));
 //
 // A Quota that exists is valid, so no code that is handed one checks it again. Values are immutable and may
 // be shared by any number of threads. Not for: state of a key (that is src/core/gcra.hpp's State).
@@ -12,12 +14,13 @@
 #include <concepts>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <ratio>
 #include <string>
 #include <string_view>
-#include <tl/expected.hpp>
 #include <utility>
 
+#include "weir/expected.hpp"
 #include "weir/version.hpp"
 
 namespace weir::inline v0_1 {
@@ -89,16 +92,27 @@ class WEIR_API Quota {
   // The same rate with another burst: units admitted at once from rest, at least 1.
   [[nodiscard]] consteval Quota with_burst(std::int64_t units) const { return literal(rate_, units); }
 
-  // From numbers known at run time. Refused, with a sentence that names the field, the value and what is
-  // allowed: a count or burst below 1, a period not above 0 or of 2^63 ns (292 years) or more, more than one
-  // unit per nanosecond, a rate that whole nanoseconds would slow by more than 0.1 %, and a burst that takes
-  // longer than 2^63 ns to drain.
-  [[nodiscard]] static tl::expected<Quota, std::string> make(Rate rate, std::int64_t burst);
-  [[nodiscard]] static tl::expected<Quota, std::string> make(Rate rate) { return make(rate, rate.count); }
+  // From numbers known at run time: units per period, and units at once, `count` unless said. An error is a
+  // sentence that names the field, the value and what is allowed: a count or burst below 1, a period not
+  // above 0 or of 2^63 ns (292 years) or more, more than one unit per nanosecond, a rate that whole
+  // nanoseconds would slow by more than 0.1 %, and a burst that takes longer than 2^63 ns to drain.
+  template <class Result = expected<Quota, std::string>>
+  [[nodiscard]] static Result make(Rate rate, std::int64_t burst);
+  template <class Result = expected<Quota, std::string>>
+  [[nodiscard]] static Result make(Rate rate) {
+    return make<Result>(rate, rate.count);
+  }
 
   // From text: COUNT/[N]UNIT [burst N], UNIT one of ns us ms s min h d or their long names, as in "100/min",
-  // "5/10s burst 20", "1/1.5h", "1/1h30m".
-  [[nodiscard]] static tl::expected<Quota, std::string> parse(std::string_view text);
+  // "5/10s burst 20", "1/1.5h", "1/1h30m". An error is a sentence with the text and what is wrong with it.
+  template <class Result = expected<Quota, std::string>>
+  [[nodiscard]] static Result parse(std::string_view text);
+
+  // make() and parse() for a program that has nothing better to do with an error than to throw it: throw
+  // std::invalid_argument with that sentence.
+  [[nodiscard]] static Quota of(Rate rate, std::int64_t burst);
+  [[nodiscard]] static Quota of(Rate rate) { return of(rate, rate.count); }
+  [[nodiscard]] static Quota of(std::string_view text);
 
   [[nodiscard]] constexpr Rate rate() const noexcept { return rate_; }
   [[nodiscard]] constexpr std::int64_t burst() const noexcept { return burst_; }
@@ -142,6 +156,10 @@ class WEIR_API Quota {
   }
 
   static std::int64_t nearest_count(Rate rate, std::int64_t interval);
+  // A quota, or why there is none.
+  struct Made;
+  static Made made(Rate rate, std::int64_t burst);
+  static Made read(std::string_view text);
 
   // Not constexpr, so that a call ends the compilation, and the compiler shows its text. (`throw` would do
   // the same, but does not compile with -fno-exceptions.)
@@ -181,5 +199,26 @@ class WEIR_API Quota {
   std::int64_t burst_;
   std::chrono::nanoseconds interval_;
 };
+
+struct Quota::Made {
+  std::optional<Quota> quota{};
+  std::string why{};
+
+  template <class Result>
+  Result as() && {
+    if (quota) return *quota;
+    return unexpected(std::move(why));
+  }
+};
+
+template <class Result>
+Result Quota::make(Rate rate, std::int64_t burst) {
+  return made(rate, burst).template as<Result>();
+}
+
+template <class Result>
+Result Quota::parse(std::string_view text) {
+  return read(text).template as<Result>();
+}
 
 }  // namespace weir

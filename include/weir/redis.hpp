@@ -2,6 +2,7 @@
 //
 //   weir::RedisStore store{"redis://10.0.0.1:6379"};                           // one for the process
 //   weir::SharedLimiter per_user{weir::Quota::per_second(50), store};
+//   weir::SharedLimiter per_tenant{weir::Quota::per_second(500), store};
 //   auto d = per_user.check(user_id, weir::Cost{3});
 //   auto all = store.check_all({{per_user, user_id}, {per_tenant, tenant_id}});  // both are charged, or none
 //   auto mine = per_user.reserve(user_id, {.max_wait = 5s});  // not denied: told when to act
@@ -11,14 +12,21 @@
 // second at most, so that a key which is denied costs the store one call a second. Decision::source says
 // which it was.
 //
-// Three ways to ask: check() waits; check() with a callback does not; with <weir/asio.hpp>, check() takes a
-// completion token of Boost.Asio, as in `co_await per_user.check(user_id, asio::use_awaitable)`.
+// Two ways to ask: check(), check_all() and reserve() wait for the answer; with one argument more, what to
+// call then, they do not (weir/completion.hpp). That is a callback,
+//
+//   per_user.check(user_id, [](const weir::SharedResult& d) { assert(d && d->limit == 50); });
+//
+// or with <weir/asio.hpp> a completion token of Boost.Asio, as in
+// `co_await per_user.check(user_id, asio::use_awaitable)`. What was reserved is cancelled and settled in the
+// same two ways.
 //
 // Callbacks are called by the store's thread, or by the one that asks, and every answer waits for them. In a
 // callback
 //
 // - a call that would wait for this store throws std::logic_error: ask again with another callback
-// - a reservation that is cancelled or destroyed does not wait for its answer, and cancel() returns 0
+// - a reservation that is cancelled or destroyed does not wait for its answer, and cancel() returns 0; to
+//   settle one takes a callback too
 // - an exception that leaves it is counted (thrown()) and handed to Options::on_exception; the store goes on
 // - to destroy the store ends the program
 //
@@ -46,20 +54,19 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <stdexcept>
 #include <string>
 #include <string_view>
-#include <tl/expected.hpp>
-#include <type_traits>
 #include <utility>
 
 #include "weir/algorithm.hpp"
 #include "weir/callback.hpp"
 #include "weir/clock.hpp"
+#include "weir/completion.hpp"
 #include "weir/decision.hpp"
 #include "weir/quota.hpp"
 #include "weir/reservation.hpp"
 #include "weir/source.hpp"
+#include "weir/store_fault.hpp"
 #include "weir/version.hpp"
 
 namespace weir::inline v0_1 {
@@ -70,19 +77,9 @@ namespace store {
 class Asker;
 }
 
-// That nobody could decide, and why: an error of the request or of the deployment, never a denial.
-class WEIR_API StoreFault : public std::runtime_error {
- public:
-  StoreFault(Fault fault, const std::string& why) : std::runtime_error(why), fault_(fault) {}
-  [[nodiscard]] Fault fault() const noexcept { return fault_; }
-
- private:
-  Fault fault_;
-};
-
-// What callbacks are called with, where the calls that wait return the value or throw the StoreFault.
-using SharedResult = tl::expected<Decision, StoreFault>;
-using JointResult = tl::expected<JointDecision, StoreFault>;
+// What callbacks are told, where the calls that wait return the value or throw the StoreFault.
+using SharedResult = StoreResult<Decision>;
+using JointResult = StoreResult<JointDecision>;
 
 // One of several limits that a request has to meet.
 struct SharedCheck {
@@ -137,8 +134,11 @@ class WEIR_API RedisStore {
   [[nodiscard]] JointDecision check_all(std::initializer_list<SharedCheck> checks) {
     return check_all(std::span<const SharedCheck>(checks.begin(), checks.size()));
   }
-  // Does not wait; as SharedLimiter::check with a callback.
-  void check_all(std::span<const SharedCheck> checks, Callback<JointResult> done);
+  // Does not wait; as SharedLimiter::check, with a JointDecision.
+  template <detail::Completion Done, class Result = JointResult>
+  auto check_all(std::span<const SharedCheck> checks, Done&& done) {
+    return detail::complete<JointDecision, Result>(ready_check_all(checks), std::forward<Done>(done));
+  }
 
   [[nodiscard]] bool ready() const noexcept;                 // the store decides; docs/redis-failures.md
   [[nodiscard]] std::uint64_t decided() const noexcept;      // checks that it has decided
@@ -152,23 +152,14 @@ class WEIR_API RedisStore {
   friend class SharedLimiter;
   friend class Limits;
   store::Asker& asker() noexcept;  // for weir::Limits
+  detail::Ready<JointDecision> ready_check_all(std::span<const SharedCheck> checks);
   class Impl;
   std::unique_ptr<Impl> impl_;
 };
 
-namespace detail {
-// Found by its argument's namespace when <weir/asio.hpp> is included.
-struct ByToken {};
-// What check() takes as its last argument, apart from what it takes otherwise.
-template <class Type>
-concept Completion = !std::convertible_to<Type, Cost> && !std::convertible_to<Type, Quota>;
-// A token may be callable too, as use_future is, which then returns something.
-template <class Type, class Result>
-concept CallbackFor = std::is_void_v<std::invoke_result_t<std::decay_t<Type>&, Result>>;
-}  // namespace detail
-
 // One limit for each key, counted in the store, which must outlive it. The key alone says which state is
-// meant: two limiters of one store, with one algorithm, count equal keys together.
+// meant: two limiters of one store, with one algorithm, count equal keys together. A quota that changes while
+// the program runs is passed with each call: a key keeps its debt in units.
 class WEIR_API SharedLimiter {
  public:
   struct Options {
@@ -211,25 +202,41 @@ class WEIR_API SharedLimiter {
   [[nodiscard]] Reservation reserve(std::string_view key, const Quota& quota, ReserveOptions options = {},
                                     Cost cost = {});
 
-  // Does not wait. `done` is a callback, void(SharedResult): it is called once, on the store's thread
-  // or on this one, as callbacks are (above). Or, with <weir/asio.hpp>, a completion token of Boost.Asio, and
-  // this returns what it says. The key and the quota need not live longer than this call.
-  template <detail::Completion Done>
+  // Does not wait. `done` is a callback, void(SharedResult), or a token: it is called once, on the store's
+  // thread or on this one, as callbacks are (above). The key and the quota need not live longer than this
+  // call. Throws std::invalid_argument as above, and `done` is not called then.
+  template <detail::Completion Done, class Result = SharedResult>
   auto check(std::string_view key, Done&& done) {
-    return check(key, quota_, Cost{}, std::forward<Done>(done));
+    return check<Done, Result>(key, quota_, Cost{}, std::forward<Done>(done));
   }
-  template <detail::Completion Done>
+  template <detail::Completion Done, class Result = SharedResult>
   auto check(std::string_view key, Cost cost, Done&& done) {
-    return check(key, quota_, cost, std::forward<Done>(done));
+    return check<Done, Result>(key, quota_, cost, std::forward<Done>(done));
   }
-  template <detail::Completion Done>
+  template <detail::Completion Done, class Result = SharedResult>
   auto check(std::string_view key, const Quota& quota, Cost cost, Done&& done) {
-    if constexpr (detail::CallbackFor<Done, SharedResult>) {
-      start(key, quota, cost, Callback<SharedResult>(std::forward<Done>(done)));
-    } else {
-      return check_by_token(detail::ByToken{}, *this, std::string(key), quota, cost,
-                            std::forward<Done>(done));
-    }
+    auto begin = [limiter = SharedLimiter(*this), key = std::string(key), quota,
+                  cost](Callback<detail::Answer<Decision>> answer) mutable {
+      limiter.begin_check(std::move(key), quota, cost, std::move(answer));
+    };
+    return detail::complete<Decision, Result>(std::move(begin), std::forward<Done>(done));
+  }
+  // The same of reserve(): `done` is told a Reservation.
+  template <detail::Completion Done, class Result = StoreResult<Reservation>>
+  auto reserve(std::string_view key, ReserveOptions options, Done&& done) {
+    return reserve<Done, Result>(key, quota_, options, Cost{}, std::forward<Done>(done));
+  }
+  template <detail::Completion Done, class Result = StoreResult<Reservation>>
+  auto reserve(std::string_view key, ReserveOptions options, Cost cost, Done&& done) {
+    return reserve<Done, Result>(key, quota_, options, cost, std::forward<Done>(done));
+  }
+  template <detail::Completion Done, class Result = StoreResult<Reservation>>
+  auto reserve(std::string_view key, const Quota& quota, ReserveOptions options, Cost cost, Done&& done) {
+    auto begin = [limiter = SharedLimiter(*this), key = std::string(key), quota, options,
+                  cost](Callback<detail::Answer<Reservation>> answer) mutable {
+      limiter.begin_reserve(std::move(key), quota, options, cost, std::move(answer));
+    };
+    return detail::complete<Reservation, Result>(std::move(begin), std::forward<Done>(done));
   }
 
   // Many keys, asked for together, in order; waits until all are answered. Throws std::invalid_argument
@@ -246,7 +253,9 @@ class WEIR_API SharedLimiter {
 
  private:
   friend class RedisStore;
-  void start(std::string_view key, const Quota& quota, Cost cost, Callback<SharedResult> done);
+  void begin_check(std::string key, const Quota& quota, Cost cost, Callback<detail::Answer<Decision>> answer);
+  void begin_reserve(std::string key, const Quota& quota, ReserveOptions options, Cost cost,
+                     Callback<detail::Answer<Reservation>> answer);
 
   Quota quota_;
   RedisStore& store_;

@@ -9,15 +9,15 @@
 // reservations that come later do not pass it, and the limiter's promise holds for the moments of acting. A
 // program that acts later by L than its moment may add L / T to a span, T being the emission interval.
 //
-// Destroyed before its moment, by the limiter's clock, a reservation is cancelled; after it, it stands. One
-// that was made by a twin (reserve_at()) cannot know the time of its caller: it stands, unless cancel_at() is
-// called.
+// Destroyed before its moment, by the limiter's clock, a reservation is cancelled; after it, it stands.
 //
 // A value that can be moved; one that was moved from is not granted and has nothing to cancel. One thread at
 // a time for each; different ones may be used by different threads. A Limiter must outlive what it has
 // reserved, and so must a RedisStore; the memory of a LocalStore and of a KeyedLimiter lives as long as their
 // reservations, and their clock must live as long too. One in a RedisStore is cancelled and settled by asking
-// it, which waits for its answer; in a callback of the store, cancelling does not wait (weir/redis.hpp).
+// it, which waits for its answer, at most the deadline, unless cancel() and settle() are handed what to call
+// then (weir/completion.hpp). One that is destroyed in a callback of the store does not wait
+// (weir/redis.hpp).
 #pragma once
 
 #include <chrono>
@@ -27,6 +27,8 @@
 #include <optional>
 #include <utility>
 
+#include "weir/callback.hpp"
+#include "weir/completion.hpp"
 #include "weir/decision.hpp"
 #include "weir/version.hpp"
 
@@ -40,6 +42,7 @@ class Limiter;
 class KeyedLimiter;
 class LocalStore;
 class SharedLimiter;
+class RedisStore;
 class Limits;
 
 // Below 0 counts as 0.
@@ -64,32 +67,54 @@ class WEIR_API Reservation {
   // Which of several limits decides, counted from 0.
   [[nodiscard]] std::size_t by() const noexcept { return by_; }
 
-  // The moment to act, on the limiter's clock or that of the twin's caller. Only of one that was granted.
+  // The moment to act, on the limiter's clock. Only of one that was granted.
   [[nodiscard]] std::chrono::nanoseconds at() const noexcept { return at_; }
   // From the moment of asking to at(); 0: act now.
   [[nodiscard]] std::chrono::nanoseconds wait() const noexcept { return wait_; }
-  // From now to at() by the limiter's clock, never below 0. Not of one that a twin made.
+  // From now to at() by the limiter's clock, never below 0.
   [[nodiscard]] std::chrono::nanoseconds left() const noexcept;
 
   // Has `alarm` ring at at(). False, without setting it: the limiter's clock runs as the steady clock does
-  // (Clock::ring_at), or there is nothing to wait for. Not of one that a twin made.
+  // (Clock::ring_at), or there is nothing to wait for.
   [[nodiscard]] bool set(Alarm& alarm) const noexcept;
 
-  // Takes it back before its moment, once; the units that were given back. From its moment on it changes
-  // nothing and returns 0. What others get of it is the limiter's to say: reserve(). Ends the program when
-  // there is no memory.
+  // Whether cancel() would ask for it back: its moment is ahead, and it has not been cancelled or settled.
+  // False before its moment, too, of one whose store had no memory left to keep it: it can only be waited
+  // for.
+  [[nodiscard]] bool can_cancel() const noexcept;
+  // Takes it back before its moment, once; the units that were given back, and 0 when a store does not
+  // answer. From its moment on it changes nothing and returns 0. What others get of it is the limiter's to
+  // say: reserve(). Ends the program when there is no memory.
   std::uint64_t cancel() noexcept;
-  std::uint64_t cancel_at(std::chrono::nanoseconds now) noexcept;
+  // Does not wait: `done` is told the units, a std::uint64_t, by the store's thread, or by this one when
+  // there is nothing to ask. What it is called on is then as one that was moved from.
+  template <class Done, class Result = StoreResult<std::uint64_t>>
+  auto cancel(Done&& done) {
+    return detail::complete<std::uint64_t, Result>(
+        [mine = std::move(*this)](Callback<detail::Answer<std::uint64_t>> answer) mutable {
+          begin_cancel(std::move(mine), std::move(answer));
+        },
+        std::forward<Done>(done));
+  }
 
   // Charges what it turned out to cost, once, until its hold is over: less goes back as far as it has not
   // drained and nobody waits, more is a debt that those who come next wait for. Without an actual it cost
   // what it was charged, and its hold ends. Returns the time until one more unit would be admitted; nothing
   // when there is nothing to settle (any longer), and then nothing has changed. Throws
   // std::invalid_argument, and nothing has changed, for more than 4 times the burst, and for one that waits
-  // and was granted without a hold.
+  // and was granted without a hold; StoreFault when a store does not answer.
   std::optional<std::chrono::nanoseconds> settle(std::optional<std::uint64_t> actual = {});
-  std::optional<std::chrono::nanoseconds> settle_at(std::chrono::nanoseconds now,
-                                                    std::optional<std::uint64_t> actual = {});
+  // Does not wait: `done` is told that std::optional, as cancel(done) does it. A store that refuses it, as
+  // above, says so by Fault::unsuitable; what was charged then stands.
+  template <class Done, class Result = StoreResult<std::optional<std::chrono::nanoseconds>>>
+  auto settle(std::optional<std::uint64_t> actual, Done&& done) {
+    return detail::complete<std::optional<std::chrono::nanoseconds>, Result>(
+        [mine = std::move(*this),
+         actual](Callback<detail::Answer<std::optional<std::chrono::nanoseconds>>> answer) mutable {
+          begin_settle(std::move(mine), actual, std::move(answer));
+        },
+        std::forward<Done>(done));
+  }
 
  private:
   friend class Limiter;
@@ -102,8 +127,10 @@ class WEIR_API Reservation {
   Reservation(std::chrono::nanoseconds now, const Decide& decide) noexcept
       : decision_(decide()), at_(now), granted_(decision_.allowed()) {}
   Reservation(std::chrono::nanoseconds now, std::chrono::nanoseconds wait, const Decision& decision,
-              std::size_t by, std::unique_ptr<store::Kept> kept, bool by_our_clock) noexcept;
-  void destroy() noexcept;
+              std::size_t by, std::unique_ptr<store::Kept> kept) noexcept;
+  static void begin_cancel(Reservation mine, Callback<detail::Answer<std::uint64_t>> answer);
+  static void begin_settle(Reservation mine, std::optional<std::uint64_t> actual,
+                           Callback<detail::Answer<std::optional<std::chrono::nanoseconds>>> answer);
 
   Decision decision_;
   std::chrono::nanoseconds at_{0};
@@ -111,7 +138,6 @@ class WEIR_API Reservation {
   std::size_t by_ = 0;
   std::unique_ptr<store::Kept> kept_;  // null: there is nothing to cancel or to settle
   bool granted_ = false;
-  bool by_our_clock_ = true;
 };
 
 }  // namespace weir

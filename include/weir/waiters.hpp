@@ -2,10 +2,12 @@
 // has no thread, no timer and no clock of its own: an event loop or a test sets one timer to next_deadline()
 // and calls advance().
 //
-//   struct Asleep : weir::Waiter { ... };
-//   waiters.add(asleep, reservation.at());     // asleep.on_due(asleep) is called by advance()
+//   struct Asleep : weir::Waiter {
+//     Asleep() : Waiter([](weir::Waiter&) { act(); }) {}
+//   } asleep;
+//   waiters.add(asleep, reservation.at());  // acts inside advance(), when its moment has come
 //   timer.expires_at(*waiters.next_deadline());
-//   waiters.advance(clock.now());
+//   waiters.advance(loop_clock.now());
 //
 // One thread at a time. A waiter belongs to the caller and stays where it is while it waits: nothing is
 // allocated, and add(), cancel() and the release of one waiter take O(log n) steps at worst. Not for: who may

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <charconv>
 #include <optional>
+#include <stdexcept>
+#include <utility>
 
 #include "core/duration.hpp"
 #include "core/text.hpp"
@@ -52,41 +54,42 @@ std::int64_t Quota::nearest_count(Rate rate, std::int64_t interval) {
   return above - rate.count < rate.count - below ? above : below;
 }
 
-tl::expected<Quota, std::string> Quota::make(Rate rate, std::int64_t burst) {
+Quota::Made Quota::made(Rate rate, std::int64_t burst) {
+  const auto refused = [](std::string why) { return Made{.why = std::move(why)}; };
   const Checked checked = judge(rate, burst);
   const std::string period = core::to_text(rate.period);
   switch (checked.fault) {
     case Fault::none:
-      return Quota{rate, burst, std::chrono::nanoseconds{checked.interval}};
+      return {.quota = Quota{rate, burst, std::chrono::nanoseconds{checked.interval}}};
     case Fault::count:
-      return tl::unexpected(below_least("count", rate.count));
+      return refused(below_least("count", rate.count));
     case Fault::period:
-      return tl::unexpected("period: " + period + " is below the minimum (1ns)");
+      return refused("period: " + period + " is below the minimum (1ns)");
     case Fault::period_too_long:
-      return tl::unexpected(too_long("period: it"));
+      return refused(too_long("period: it"));
     case Fault::too_fast:
-      return tl::unexpected("count: " + std::to_string(rate.count) + " per " + period +
-                            " is more than one per nanosecond; the maximum is " +
-                            std::to_string(rate.period.count()));
+      return refused("count: " + std::to_string(rate.count) + " per " + period +
+                     " is more than one per nanosecond; the maximum is " +
+                     std::to_string(rate.period.count()));
     case Fault::too_coarse:
-      return tl::unexpected("count: " + std::to_string(rate.count) + " per " + period +
-                            " would be slowed by more than 0.1 %, because time is counted in whole "
-                            "nanoseconds; the nearest that works is " +
-                            std::to_string(nearest_count(rate, checked.interval)));
+      return refused("count: " + std::to_string(rate.count) + " per " + period +
+                     " would be slowed by more than 0.1 %, because time is counted in whole "
+                     "nanoseconds; the nearest that works is " +
+                     std::to_string(nearest_count(rate, checked.interval)));
     case Fault::burst:
-      return tl::unexpected(below_least("burst", burst));
+      return refused(below_least("burst", burst));
     case Fault::burst_too_long:
       break;
   }
-  return tl::unexpected("burst: " + std::to_string(burst) + " at " + std::to_string(rate.count) + " per " +
-                        period + " would take longer than 2^63 ns to drain; the maximum is " +
-                        std::to_string(std::numeric_limits<std::int64_t>::max() / checked.interval));
+  return refused("burst: " + std::to_string(burst) + " at " + std::to_string(rate.count) + " per " + period +
+                 " would take longer than 2^63 ns to drain; the maximum is " +
+                 std::to_string(std::numeric_limits<std::int64_t>::max() / checked.interval));
 }
 
-tl::expected<Quota, std::string> Quota::parse(std::string_view text) {
+Quota::Made Quota::read(std::string_view text) {
   const auto refused = [text](std::string_view what) {
-    return tl::unexpected("quota '" + std::string(text) + "': " + std::string(what) +
-                          "; the form is COUNT/PERIOD [burst N], as in 100/min or 5/10s burst 20");
+    return Made{.why = "quota '" + std::string(text) + "': " + std::string(what) +
+                       "; the form is COUNT/PERIOD [burst N], as in 100/min or 5/10s burst 20"};
   };
   if (const std::string meant = core::rate_with_blanks(text); !meant.empty())
     return refused("write '" + meant + "', without a space");
@@ -112,9 +115,21 @@ tl::expected<Quota, std::string> Quota::parse(std::string_view text) {
     if (!core::next_word(end).text.empty()) return refused("unexpected text after the burst");
     burst = *units;
   }
-  auto quota = make({*count, period.value}, burst);
-  if (!quota) return tl::unexpected("quota '" + std::string(text) + "': " + quota.error());
-  return quota;
+  Made result = made({*count, period.value}, burst);
+  if (!result.quota) result.why = "quota '" + std::string(text) + "': " + result.why;
+  return result;
+}
+
+Quota Quota::of(Rate rate, std::int64_t burst) {
+  const Made result = made(rate, burst);
+  if (!result.quota) throw std::invalid_argument("weir::Quota::of: " + result.why);
+  return *result.quota;
+}
+
+Quota Quota::of(std::string_view text) {
+  const Made result = read(text);
+  if (!result.quota) throw std::invalid_argument("weir::Quota::of: " + result.why);
+  return *result.quota;
 }
 
 }  // namespace weir

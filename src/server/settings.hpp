@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "redis/shared_store.hpp"
-#include "weir/limiter.hpp"
+#include "weir/memory.hpp"
 
 namespace weir::inline v0_1::server {
 

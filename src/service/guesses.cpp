@@ -16,15 +16,15 @@ std::string key_of(std::string_view address) {
 
 }  // namespace
 
-Guesses::Guesses(core::Clock clock)
-    : clock_(std::move(clock)), wrong_(Quota::per_second(kASecond), {.memory = 1_MiB}) {}
+Guesses::Guesses(core::Clock clock) : clock_(std::move(clock)) {}
 
-bool Guesses::may_come_from(std::string_view address) {
-  return wrong_.check_at(clock_(), key_of(address), Cost{0}).remaining > 0;
-}
+bool Guesses::may_come_from(std::string_view address) { return ask(address, Cost{0}).remaining > 0; }
 
-void Guesses::came_from(std::string_view address) {
-  static_cast<void>(wrong_.check_at(clock_(), key_of(address)));
+void Guesses::came_from(std::string_view address) { static_cast<void>(ask(address, Cost{1})); }
+
+Decision Guesses::ask(std::string_view address, Cost cost) {
+  const std::chrono::nanoseconds now = clock_();
+  return wrong_.check(wrong_.locate(key_of(address), limit_.rule, limit_.id), limit_, cost, now, now);
 }
 
 }  // namespace weir::service

@@ -9,7 +9,8 @@
 #include <string_view>
 
 #include "core/clock.hpp"
-#include "weir/limiter.hpp"
+#include "store/store.hpp"
+#include "store/table.hpp"
 
 namespace weir::inline v0_1::service {
 
@@ -24,8 +25,11 @@ class Guesses {
   void came_from(std::string_view address);  // another, wrong
 
  private:
+  Decision ask(std::string_view address, Cost cost);
+
   const core::Clock clock_;
-  KeyedLimiter wrong_;
+  const store::Limit limit_{.rule = {Quota::per_second(kASecond)}};
+  store::Table wrong_{store::Table::kLeastBytes, WhenFull::deny};
 };
 
 }  // namespace weir::service

@@ -16,7 +16,7 @@
 #include "store/reservations.hpp"
 #include "store/store.hpp"
 #include "store/table.hpp"
-#include "weir/limiter.hpp"
+#include "weir/memory.hpp"
 
 namespace weir::inline v0_1::store {
 

@@ -32,7 +32,7 @@
 #include "store/line.hpp"
 #include "store/segments.hpp"
 #include "store/store.hpp"
-#include "weir/limiter.hpp"
+#include "weir/memory.hpp"
 
 namespace weir::inline v0_1::store {
 

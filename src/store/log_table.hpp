@@ -24,7 +24,7 @@
 #include "core/siphash.hpp"
 #include "core/sliding_window_log.hpp"
 #include "weir/decision.hpp"
-#include "weir/limiter.hpp"
+#include "weir/memory.hpp"
 #include "weir/quota.hpp"
 
 namespace weir::inline v0_1::store {

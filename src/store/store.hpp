@@ -19,7 +19,7 @@
 
 #include "core/rule.hpp"
 #include "weir/decision.hpp"
-#include "weir/limiter.hpp"
+#include "weir/memory.hpp"
 #include "weir/source.hpp"
 
 namespace weir::inline v0_1::store {

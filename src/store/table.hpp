@@ -35,7 +35,7 @@
 #include "store/store.hpp"
 #include "weir/algorithm.hpp"
 #include "weir/decision.hpp"
-#include "weir/limiter.hpp"
+#include "weir/memory.hpp"
 #include "weir/quota.hpp"
 
 namespace weir::inline v0_1::store {

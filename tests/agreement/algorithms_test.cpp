@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "agreement/subject.hpp"
+#include "core/set_clock_test.hpp"
 #include "weir/limiter.hpp"
 
 namespace weir::inline v0_1 {
@@ -177,7 +178,7 @@ TEST(Algorithms, the_store_agrees_on_many_keys) {
   for (const Algorithm algorithm : kAlgorithms) {
     const Numbers numbers{3, 6};
     const core::Rule rule = rule_of(algorithm, numbers);
-    KeyedLimiter limiter(rule.quota, {.memory = 1_MiB, .algorithm = algorithm});
+    KeyedLimiter limiter(rule.quota, {.memory = 1_MiB, .algorithm = algorithm, .clock = &kSetClock});
     const std::vector<std::int64_t> gaps = gaps_for(numbers);
     const std::vector<std::int64_t> costs = {0, 1, 2, 3, 4};
     const std::size_t choices = gaps.size() * costs.size();
@@ -191,7 +192,7 @@ TEST(Algorithms, the_store_agrees_on_many_keys) {
         now += gaps[rest % gaps.size()];
         const std::int64_t cost = costs[rest / gaps.size() % costs.size()];
         const Decision decision =
-            limiter.check_at(nanoseconds{now}, key, Cost{static_cast<std::uint64_t>(cost)});
+            at_time(nanoseconds{now}, limiter).check(key, Cost{static_cast<std::uint64_t>(cost)});
         wrong += same(decision, history.ask(now, cost)) ? 0 : 1;
       }
     }
@@ -202,12 +203,13 @@ TEST(Algorithms, the_store_agrees_on_many_keys) {
 
 TEST(Algorithms, reset_forgets_one_key_of_the_store) {
   for (const Algorithm algorithm : kAlgorithms) {
-    KeyedLimiter limiter(Quota::per_second(3), {.memory = 1_MiB, .algorithm = algorithm});
+    KeyedLimiter limiter(Quota::per_second(3),
+                         {.memory = 1_MiB, .algorithm = algorithm, .clock = &kSetClock});
     const auto now = std::chrono::hours{1};
-    for (const char* key : {"key", "other"}) EXPECT_TRUE(limiter.check_at(now, key, Cost{3}).allowed());
-    limiter.reset("key");
-    EXPECT_TRUE(limiter.check_at(now, "key", Cost{3}).allowed());
-    EXPECT_FALSE(limiter.check_at(now, "other").allowed());
+    for (const char* key : {"key", "other"}) EXPECT_TRUE(at_time(now, limiter).check(key, Cost{3}).allowed());
+    at_time(now, limiter).reset("key");
+    EXPECT_TRUE(at_time(now, limiter).check("key", Cost{3}).allowed());
+    EXPECT_FALSE(at_time(now, limiter).check("other").allowed());
   }
 }
 
@@ -220,11 +222,12 @@ class Conformance : public testing::TestWithParam<std::tuple<Algorithm, bool>> {
     numbers = chosen;
     rule = rule_of(algorithm, chosen);
     alone.clear();
-    if (stored) limiter.emplace(rule->quota, KeyedLimiter::Options{1_MiB, WhenFull::deny, algorithm});
+    if (stored)
+      limiter.emplace(rule->quota, KeyedLimiter::Options{1_MiB, WhenFull::deny, algorithm, &kSetClock});
   }
   Decision ask(std::int64_t now, std::int64_t cost, const char* key = "key") {
     const auto units = static_cast<std::uint64_t>(cost);
-    if (limiter) return limiter->check_at(nanoseconds{now}, key, Cost{units});
+    if (limiter) return at_time(nanoseconds{now}, *limiter).check(key, Cost{units});
     return alone.try_emplace(key, *rule).first->second.ask(now, units);
   }
 

@@ -11,6 +11,7 @@
 
 #include "agreement/spans.hpp"
 #include "core/chance_test.hpp"
+#include "core/set_clock_test.hpp"
 #include "weir/limiter.hpp"
 
 namespace weir::inline v0_1 {
@@ -52,12 +53,13 @@ class Form {
 
 class Word final : public Form {
  public:
-  explicit Word(const Quota& quota) : limiter_(quota) {}
+  explicit Word(const Quota& quota) : limiter_(quota, kSetClock) {}
+  ~Word() override { reserved.clear(); }
   Decision check(nanoseconds now, const Quota&, std::uint64_t cost) override {
-    return limiter_.check_at(now, Cost{cost});
+    return at_time(now, limiter_).check(Cost{cost});
   }
   Reservation reserve(nanoseconds now, const Quota&, Asked asked) override {
-    return limiter_.reserve_at(now, {.max_wait = asked.max_wait, .hold = asked.hold}, Cost{asked.cost});
+    return at_time(now, limiter_).reserve({.max_wait = asked.max_wait, .hold = asked.hold}, Cost{asked.cost});
   }
   void reset(nanoseconds) override { limiter_.reset(); }
 
@@ -67,15 +69,15 @@ class Word final : public Form {
 
 class Keyed final : public Form {
  public:
-  explicit Keyed(const Quota& quota) : limiter_(quota, {.memory = 1_MiB}) {}
+  explicit Keyed(const Quota& quota) : limiter_(quota, {.memory = 1_MiB, .clock = &kSetClock}) {}
   Decision check(nanoseconds now, const Quota& by, std::uint64_t cost) override {
-    return limiter_.check_at(now, "k", by, Cost{cost});
+    return at_time(now, limiter_).check("k", by, Cost{cost});
   }
   Reservation reserve(nanoseconds now, const Quota& by, Asked asked) override {
-    return limiter_.reserve_at(now, "k", by, {.max_wait = asked.max_wait, .hold = asked.hold},
-                               Cost{asked.cost});
+    return at_time(now, limiter_)
+        .reserve("k", by, {.max_wait = asked.max_wait, .hold = asked.hold}, Cost{asked.cost});
   }
-  void reset(nanoseconds now) override { limiter_.reset_at(now, "k"); }
+  void reset(nanoseconds now) override { at_time(now, limiter_).reset("k"); }
 
  private:
   KeyedLimiter limiter_;
@@ -87,18 +89,18 @@ class Mixed final : public Form {
   explicit Mixed(const Quota& quota)
       : limiter_(quota, store_), wide_(Quota::per_second(1'000'000).with_burst(1'000'000), store_) {}
   Decision check(nanoseconds now, const Quota& by, std::uint64_t cost) override {
-    if (++asked_ % 2 == 0) return limiter_.check_at(now, "k", by, Cost{cost});
+    if (++asked_ % 2 == 0) return at_time(now, limiter_).check("k", by, Cost{cost});
     const std::vector<KeyedCheck> both = {{limiter_, "k", Cost{cost}, by}, {wide_, "k", Cost{0}}};
-    return store_.check_all_at(now, both).decision;
+    return at_time(now, store_).check_all(both).decision;
   }
   Reservation reserve(nanoseconds now, const Quota& by, Asked asked) override {
-    return limiter_.reserve_at(now, "k", by, {.max_wait = asked.max_wait, .hold = asked.hold},
-                               Cost{asked.cost});
+    return at_time(now, limiter_)
+        .reserve("k", by, {.max_wait = asked.max_wait, .hold = asked.hold}, Cost{asked.cost});
   }
-  void reset(nanoseconds now) override { limiter_.reset_at(now, "k"); }
+  void reset(nanoseconds now) override { at_time(now, limiter_).reset("k"); }
 
  private:
-  LocalStore store_{LocalStore::Options{.memory = 1_MiB}};
+  LocalStore store_{LocalStore::Options{.memory = 1_MiB, .clock = &kSetClock}};
   KeyedLimiter limiter_;
   KeyedLimiter wide_;
   int asked_ = 0;
@@ -168,7 +170,7 @@ class Trace {
     const std::size_t which = one();
     // Its owner acts by the true time, so it cancels only what that time has not reached.
     const bool has_acted = form_.reserved[which].at().count() <= now_;
-    const std::uint64_t back = has_acted ? 0 : form_.reserved[which].cancel_at(late());
+    const std::uint64_t back = has_acted ? 0 : at_time(late(), form_.reserved[which]).cancel();
     if (back != 0) std::erase_if(acts_, [&](const Act& each) { return each.reserved == which; });
     return "cancel " + std::to_string(which) + ": " + std::to_string(back);
   }
@@ -177,7 +179,7 @@ class Trace {
     const std::uint64_t actual = chance_() % 4;
     std::optional<nanoseconds> wait;
     try {
-      wait = form_.reserved[which].settle_at(late(), actual);
+      wait = at_time(late(), form_.reserved[which]).settle(actual);
     } catch (const std::invalid_argument&) {
       EXPECT_FALSE(held_[which]) << "only what was granted without a hold is refused";
     }

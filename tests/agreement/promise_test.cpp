@@ -12,6 +12,7 @@
 #include "agreement/spans.hpp"
 #include "core/chance_test.hpp"
 #include "core/gcra.hpp"
+#include "core/set_clock_test.hpp"
 #include "store/clock.hpp"
 #include "store/table.hpp"
 #include "weir/limiter.hpp"
@@ -112,10 +113,10 @@ TEST(Promise, a_saturated_limit_of_burst_1_loses_nothing_to_delays) {
 TEST(Promise, idling_does_not_double_the_burst) {
   const Quota quota = Quota::per_second(1).with_burst(10);
   for (nanoseconds idle = 0s; idle <= 60s; idle += 250ms) {
-    Limiter limiter(quota);
+    Limiter limiter(quota, kSetClock);
     int admitted = 0;
-    for (int i = 0; i < 40; ++i) static_cast<void>(limiter.check_at(1s));
-    for (int i = 0; i < 40; ++i) admitted += limiter.check_at(1s + idle).allowed() ? 1 : 0;
+    for (int i = 0; i < 40; ++i) static_cast<void>(at_time(1s, limiter).check());
+    for (int i = 0; i < 40; ++i) admitted += at_time(1s + idle, limiter).check().allowed() ? 1 : 0;
     ASSERT_LE(admitted, 10) << idle.count();
     ASSERT_EQ(admitted, std::min<std::int64_t>(10, idle / 1s));
   }
@@ -188,8 +189,8 @@ std::int64_t beyond_the_bound_for_quotas_in_turn(core::Chance& chance, std::int6
 
 TEST(Promise, quotas_in_turn_by_clocks_that_lag_count_each_lag_once) {
   core::Chance chance;
-  KeyedLimiter alone(Quota::per_second(1), {.memory = 1_MiB});
-  LocalStore store({.memory = 1_MiB});
+  KeyedLimiter alone(Quota::per_second(1), {.memory = 1_MiB, .clock = &kSetClock});
+  LocalStore store({.memory = 1_MiB, .clock = &kSetClock});
   KeyedLimiter one(Quota::per_second(1), store);
   KeyedLimiter other(Quota::per_second(1), store);
   std::int64_t now = 0;
@@ -197,9 +198,9 @@ TEST(Promise, quotas_in_turn_by_clocks_that_lag_count_each_lag_once) {
     const std::string key = std::to_string(trace);
     const bool together = trace % 2 == 0;
     const auto ask = [&](const Quota& quota, nanoseconds at, Cost cost) {
-      if (!together) return alone.check_at(at, key, quota, cost).allowed();
+      if (!together) return at_time(at, alone).check(key, quota, cost).allowed();
       const std::array checks = {KeyedCheck{one, key, cost, quota}, KeyedCheck{other, key, cost, quota}};
-      return store.check_all_at(at, checks).allowed();
+      return at_time(at, store).check_all(checks).allowed();
     };
     ASSERT_LE(beyond_the_bound_for_quotas_in_turn(chance, now, ask), 0) << "trace " << trace;
   }
@@ -227,15 +228,15 @@ TEST(Promise, any_interleaving_of_threads_on_one_key) {
   const Quota quota = Quota::per_second(200'000).with_burst(7);
   const std::int64_t interval = quota.emission_interval().count();
   for (const bool keyed : {false, true}) {
-    Limiter limiter(quota);
-    KeyedLimiter table(quota, {.memory = 1_MiB});
+    Limiter limiter(quota, kSetClock);
+    KeyedLimiter table(quota, {.memory = 1_MiB, .clock = &kSetClock});
     std::mutex mutex;
     std::vector<Admitted> all;
     const auto hammer = [&] {
       std::vector<Admitted> mine;
       for (int i = 0; i < 100'000; ++i) {
         const nanoseconds now = store::steady_now();
-        const Decision decision = keyed ? table.check_at(now, "key") : limiter.check_at(now);
+        const Decision decision = keyed ? at_time(now, table).check("key") : at_time(now, limiter).check();
         if (decision.allowed()) mine.push_back({now.count(), 1});
       }
       const std::lock_guard lock(mutex);

@@ -8,6 +8,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/strand.hpp>
 #include <boost/asio/thread_pool.hpp>
+#include <boost/asio/use_future.hpp>
 #include <chrono>
 #include <exception>
 #include <memory>
@@ -16,6 +17,7 @@
 
 #include "library/silent_redis.hpp"
 #include "weir/asio.hpp"
+#include "weir/limits.hpp"
 #include "weir/redis.hpp"
 
 namespace weir::inline v0_1 {
@@ -58,6 +60,40 @@ TEST(ByToken, handlers_go_with_their_event_loop) {
     loop.stop();  // it would wait for the answer
     return loop.get_executor();
   });
+}
+
+TEST(ByToken, reservations_and_limits_are_awaited_too) {
+  RedisStore store{"memory:"};
+  SharedLimiter limiter{Quota::per_hour(1), store};
+  Limits limits =
+      Limits::from_text("version: 1\nlimits: { user: { by: [user], rate: 1/h, max_wait: 1h } }\n", store);
+  EXPECT_TRUE(limiter.check("key").allowed());
+  Reservation waits = limiter.reserve("key", {.max_wait = 2h}, asio::use_future).get();
+  EXPECT_TRUE(waits.granted());
+  EXPECT_EQ(waits.cancel(asio::use_future).get(), 1U);
+  EXPECT_FALSE(waits.granted());
+  Reservation held = limiter.reserve("other", {.hold = 1h}, Cost{1}, asio::use_future).get();
+  EXPECT_EQ(held.settle(0, asio::use_future).get(), 0ns);
+  const Attribute asks[] = {{"user", "ann"}};
+  EXPECT_TRUE(limits.check({asks}, asio::use_future).get().allowed());
+  EXPECT_GT(limits.reserve({asks}, asio::use_future).get().reservation.wait(), 0s);
+  const SharedCheck checks[] = {{limiter, "one"}, {limiter, "two"}};
+  EXPECT_TRUE(store.check_all(checks, asio::use_future).get().allowed());
+  Reservation refused = limiter.reserve("third", {.hold = 1h});
+  EXPECT_THROW(static_cast<void>(refused.settle(9, asio::use_future).get()), StoreFault);
+}
+
+TEST(ByToken, a_reservation_that_nobody_takes_any_more_is_cancelled) {
+  RedisStore store{"memory:"};
+  SharedLimiter limiter{Quota::per_hour(1), store};
+  EXPECT_TRUE(limiter.check("key").allowed());
+  {
+    asio::io_context context;
+    limiter.reserve("key", {.max_wait = 1h},
+                    asio::bind_executor(context, [](std::exception_ptr, const Reservation&) { FAIL(); }));
+    EXPECT_FALSE(limiter.reserve("key", {.max_wait = 1h}).granted());
+  }
+  EXPECT_TRUE(limiter.reserve("key", {.max_wait = 1h}).granted());
 }
 
 TEST(ByToken, a_loop_may_go_while_its_answers_come) {

@@ -123,6 +123,91 @@ TEST_P(Callbacks, a_reservation_that_goes_in_one_is_cancelled_without_waiting) {
   }
 }
 
+// Each step in the callback of the one before it.
+TEST_P(Callbacks, may_reserve_settle_and_cancel) {
+  SharedLimiter slow{Quota::per_hour(2), store_};
+  std::promise<std::string> said;
+  slow.reserve("key", {.hold = 1h}, Cost{2}, [&](StoreResult<Reservation> held) {
+    EXPECT_TRUE(held->granted());
+    held->settle(1, [&](const StoreResult<std::optional<std::chrono::nanoseconds>>& next) {
+      EXPECT_EQ(*next, 0ns) << "one unit has come back";
+      slow.check("key", [&](const SharedResult& last) {
+        EXPECT_TRUE(last->allowed());
+        slow.reserve("key", {.max_wait = 1h}, [&](StoreResult<Reservation> waits) {
+          EXPECT_TRUE(waits->can_cancel());
+          waits->cancel([&](const StoreResult<std::uint64_t>& units) {
+            said.set_value("gave back " + std::to_string(*units));
+          });
+          EXPECT_FALSE(waits->granted());
+        });
+      });
+    });
+  });
+  EXPECT_EQ(said.get_future().get(), "gave back 1");
+  EXPECT_FALSE(slow.reserve("key", {.max_wait = 1s}).granted());
+}
+
+TEST_P(Callbacks, are_told_why_a_settlement_is_refused) {
+  std::promise<std::pair<Fault, std::string>> said;
+  limiter_.reserve("key", {.hold = 1h}).settle(100, [&](const auto& refused) {
+    if (!refused) said.set_value({refused.error().fault(), refused.error().what()});
+  });
+  const auto [fault, why] = said.get_future().get();
+  EXPECT_EQ(fault, Fault::unsuitable);
+  EXPECT_EQ(why, "weir::Reservation::settle: actual is 100, more than 4 times the burst of 10");
+  EXPECT_EQ(limiter_.check("key", Cost{0}).remaining, 9) << "what was charged stands";
+}
+
+TEST_P(Callbacks, are_told_the_decisions_of_a_limits_file) {
+  Limits limits =
+      Limits::from_text("version: 1\nlimits: { user: { by: [user], rate: 2/h, max_wait: 1h } }\n", store_);
+  std::promise<std::string> said;
+  {
+    // What the request views is gone when the store is asked.
+    std::string ann = "ann";
+    const Attribute asks[] = {{"user", ann}};
+    limits.check({asks, Cost{2}}, [&](const LimitsResult& decision) {
+      EXPECT_TRUE(decision->allowed());
+      const Attribute again[] = {{"user", "ann"}};
+      limits.check({again}, [&](const LimitsResult& denied) {
+        EXPECT_FALSE(denied->allowed());
+        const Attribute waits[] = {{"user", "ann"}};
+        limits.reserve({waits}, [&](LimitsReserveResult mine) {
+          EXPECT_GT(mine->reservation.wait(), 0s);
+          mine->reservation.cancel([&said, by = mine->by](const StoreResult<std::uint64_t>& units) {
+            said.set_value(by + " gave back " + std::to_string(*units));
+          });
+        });
+      });
+    });
+    ann = "bob";
+  }
+  EXPECT_EQ(said.get_future().get(), "user gave back 1");
+  EXPECT_FALSE(limits.check({{"user", "ann"}}).allowed());
+  EXPECT_TRUE(limits.check({{"user", "bob"}}).allowed());
+}
+
+TEST_P(Callbacks, are_not_called_for_a_request_that_is_an_error) {
+  Limits limits = Limits::from_text("version: 1\nlimits: { user: { by: [user], rate: 2/h } }\n", store_);
+  const Attribute twice[] = {{"user", "ann"}, {"user", "bob"}};
+  EXPECT_THROW(limits.check({twice}, [](const LimitsResult&) { FAIL(); }), std::invalid_argument);
+  EXPECT_THROW(limits.reserve({twice}, [](const LimitsReserveResult&) { FAIL(); }), std::invalid_argument);
+}
+
+TEST(LimitsOfThisProcess, tell_a_callback_inside_the_call) {
+  Limits limits = Limits::from_text("version: 1\nlimits: { user: { by: [user], rate: 1/h } }\n");
+  const Attribute asks[] = {{"user", "ann"}};
+  std::string said;
+  for (int i = 0; i < 2; ++i)
+    limits.check({asks}, [&](const LimitsResult& told) { said += told->allowed() ? "allowed " : "denied "; });
+  limits.reserve({asks}, {.max_wait = 2h}, [&](const LimitsReserveResult& told) {
+    said += told->granted() ? "granted by " + told->by : "not granted";
+  });
+  EXPECT_EQ(said, "allowed denied granted by user");
+  EXPECT_THROW(limits.check({asks}, [](const LimitsResult&) { throw std::runtime_error("its own"); }),
+               std::runtime_error);
+}
+
 // The callback owns it, and goes when it has been called.
 TEST_P(Callbacks, what_it_owns_goes_without_waiting) {
   SharedLimiter slow{Quota::per_hour(1), store_};

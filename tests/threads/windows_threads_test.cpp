@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "core/set_clock_test.hpp"
 #include "store/clock.hpp"
 #include "store/log_table.hpp"
 #include "store/table.hpp"
@@ -41,10 +42,11 @@ void on_threads(Work work) {
 TEST(WindowThreads, one_key_admits_exactly_its_limit) {
   for (const Algorithm algorithm : kWindows) {
     for (int round = 0; round < 10; ++round) {
-      KeyedLimiter limiter(Quota::per_day(1000), {.memory = 1_MiB, .algorithm = algorithm});
+      KeyedLimiter limiter(Quota::per_day(1000),
+                           {.memory = 1_MiB, .algorithm = algorithm, .clock = &kSetClock});
       std::atomic<int> admitted{0};
       on_threads([&](int) {
-        for (int i = 0; i < 500; ++i) admitted += limiter.check_at(1s, "key").allowed() ? 1 : 0;
+        for (int i = 0; i < 500; ++i) admitted += at_time(1s, limiter).check("key").allowed() ? 1 : 0;
       });
       ASSERT_EQ(admitted, 1000) << static_cast<int>(algorithm);
     }
@@ -83,14 +85,14 @@ TEST(WindowThreads, any_interleaving_keeps_the_promise) {
   constexpr nanoseconds kPeriod = 200us;
   constexpr Quota kQuota = Quota::per(kLimit, kPeriod);
   for (const Algorithm algorithm : kWindows) {
-    KeyedLimiter limiter(kQuota, {.memory = 1_MiB, .algorithm = algorithm});
+    KeyedLimiter limiter(kQuota, {.memory = 1_MiB, .algorithm = algorithm, .clock = &kSetClock});
     std::mutex mutex;
     std::vector<nanoseconds> all;
     on_threads([&](int) {
       std::vector<nanoseconds> mine;
       for (int i = 0; i < 20'000; ++i) {
         const nanoseconds now = store::steady_now();
-        if (limiter.check_at(now, "key").allowed()) mine.push_back(now);
+        if (at_time(now, limiter).check("key").allowed()) mine.push_back(now);
       }
       const std::lock_guard lock(mutex);
       all.insert(all.end(), mine.begin(), mine.end());

@@ -12,6 +12,8 @@ weir::KeyedLimiter keyed{weir::Quota::per_minute(100), {.algorithm = weir::Algor
 weir::ManualClock hand;
 weir::Limiter by_hand{weir::Quota::per_minute(1), hand};
 weir::Limiter in_years{weir::Quota::per(100, std::chrono::years{200})};
+int count = 3;
+weir::Limiter of_numbers{weir::Quota::of({count, std::chrono::minutes{1}})};
 #elif CASE == 1
 weir::Limiter limiter{weir::Quota::per_minute(0)};
 #elif CASE == 2
@@ -52,6 +54,11 @@ const weir::ManualClock made();
 weir::Limiter limiter{weir::Quota::per_minute(1), made()};
 #elif CASE == 20
 weir::KeyedLimiter limiter{weir::Quota::per_minute(1), {.clock = &weir::ManualClock{}}};
+#elif CASE == 21
+auto decision =
+    weir::Limiter{weir::Quota::per_minute(1)}.check_at(std::chrono::seconds{5});  // it has a Clock
+#elif CASE == 22
+void discards() { weir::Quota::of("100/min"); }
 #elif CASE == 10
 weir::Limiter limiter{weir::Quota::per_minute(1), weir::Algorithm::fixed_window};  // it counts by gcra
 #endif

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "core/set_clock_test.hpp"
 #include "store/embedded_store.hpp"
 #include "weir/limiter.hpp"
 
@@ -27,34 +28,35 @@ struct Form {
 };
 
 std::vector<Form> forms(Quota quota) {
-  auto limiter = std::make_shared<Limiter>(quota);
-  auto keyed = std::make_shared<KeyedLimiter>(quota, KeyedLimiter::Options{.memory = 1_MiB});
-  auto store = std::make_shared<LocalStore>(LocalStore::Options{.memory = 1_MiB});
+  auto limiter = std::make_shared<Limiter>(quota, kSetClock);
+  auto keyed =
+      std::make_shared<KeyedLimiter>(quota, KeyedLimiter::Options{.memory = 1_MiB, .clock = &kSetClock});
+  auto store = std::make_shared<LocalStore>(LocalStore::Options{.memory = 1_MiB, .clock = &kSetClock});
   auto inside = std::make_shared<KeyedLimiter>(quota, *store);
   auto wide = std::make_shared<KeyedLimiter>(Quota::per_second(1'000'000).with_burst(1'000'000), *store);
   return {
       {"Limiter",
        [=](nanoseconds now, std::uint64_t cost) {
-         return limiter->check_at(now, Cost{cost}).allowed() ? cost : 0;
+         return at_time(now, *limiter).check(Cost{cost}).allowed() ? cost : 0;
        },
        [=](nanoseconds now, ReserveOptions options, std::uint64_t cost) {
-         return limiter->reserve_at(now, options, Cost{cost});
+         return at_time(now, *limiter).reserve(options, Cost{cost});
        }},
       {"KeyedLimiter",
        [=](nanoseconds now, std::uint64_t cost) {
-         return keyed->check_at(now, "k", Cost{cost}).allowed() ? cost : 0;
+         return at_time(now, *keyed).check("k", Cost{cost}).allowed() ? cost : 0;
        },
        [=](nanoseconds now, ReserveOptions options, std::uint64_t cost) {
-         return keyed->reserve_at(now, "k", options, Cost{cost});
+         return at_time(now, *keyed).reserve("k", options, Cost{cost});
        }},
       {"LocalStore",
        [=](nanoseconds now, std::uint64_t cost) {
          const std::vector<KeyedCheck> both = {{*wide, "k", Cost{1}}, {*inside, "k", Cost{cost}}};
-         return store->check_all_at(now, both).allowed() ? cost : 0;
+         return at_time(now, *store).check_all(both).allowed() ? cost : 0;
        },
        [=](nanoseconds now, ReserveOptions options, std::uint64_t cost) {
          const std::vector<KeyedCheck> both = {{*wide, "k", Cost{1}}, {*inside, "k", Cost{cost}}};
-         return store->reserve_at(now, both, options);
+         return at_time(now, *store).reserve(both, options);
        }},
   };
 }
@@ -70,10 +72,10 @@ TEST(Line, an_earlier_settlement_moves_what_a_later_one_gives_back) {
     SCOPED_TRACE(form.name);
     weir::Reservation first = form.reserve(0s, {.hold = 60s}, 10);
     weir::Reservation second = form.reserve(0s, {.hold = 60s}, 5);
-    EXPECT_EQ(first.settle_at(5s, 0), 0s);
+    EXPECT_EQ(at_time(5s, first).settle(0), 0s);
     EXPECT_EQ(form.check(10s, 15), 15U);
     // The line was charged to 10 s; all of the second has drained by then, and nothing of it goes back.
-    EXPECT_EQ(second.settle_at(10s, 0), 1s);
+    EXPECT_EQ(at_time(10s, second).settle(0), 1s);
     EXPECT_EQ(most_at(form, 10s, 20), 0U);
   }
 }
@@ -83,14 +85,14 @@ TEST(Line, a_settlement_by_a_clock_that_lags_gives_back_nothing_that_has_drained
     SCOPED_TRACE(form.name);
     weir::Reservation held = form.reserve(100s, {.hold = 60s}, 10);
     EXPECT_EQ(form.check(110s, 10), 10U);
-    EXPECT_EQ(held.settle_at(101s, 0), 10s);
+    EXPECT_EQ(at_time(101s, held).settle(0), 10s);
     EXPECT_EQ(most_at(form, 110s, 20), 0U);
   }
   for (const Form& form : forms(Quota::per_second(1).with_burst(10))) {
     SCOPED_TRACE(form.name);
     weir::Reservation held = form.reserve(100s, {.hold = 60s}, 10);
     EXPECT_EQ(form.check(109s, 1), 1U);
-    EXPECT_TRUE(held.settle_at(101s, 0).has_value());
+    EXPECT_TRUE(at_time(101s, held).settle(0).has_value());
     EXPECT_EQ(most_at(form, 109s, 20), 9U);
   }
 }
@@ -102,7 +104,7 @@ TEST(Line, what_a_settlement_frees_while_others_wait_is_there_for_those_who_rese
     weir::Reservation held = form.reserve(0s, {.hold = 60s}, 10);
     weir::Reservation waits = form.reserve(0s, {.max_wait = 60s}, 5);
     EXPECT_EQ(waits.at(), 5s);
-    EXPECT_TRUE(held.settle_at(2s, 4).has_value());
+    EXPECT_TRUE(at_time(2s, held).settle(4).has_value());
     // Six units come back, from 4 s to 10 s of the line; a check may not take them.
     EXPECT_EQ(form.check(2s, 1), 0U);
     weir::Reservation now = form.reserve(2s, {}, 2);
@@ -124,7 +126,7 @@ TEST(Line, the_last_of_the_line_goes_back_though_others_wait) {
     weir::Reservation waits = form.reserve(0s, {.max_wait = 60s}, 1);
     weir::Reservation last = form.reserve(0s, {.max_wait = 60s, .hold = 60s}, 2);
     EXPECT_EQ(last.at(), 3s);
-    EXPECT_TRUE(last.settle_at(0s, 1).has_value());
+    EXPECT_TRUE(at_time(0s, last).settle(1).has_value());
     EXPECT_EQ(form.reserve(0s, {.max_wait = 60s}, 1).at(), 3s);
   }
 }
@@ -133,7 +135,7 @@ TEST(Line, holds_that_end_by_their_time_give_nothing_back) {
   for (const Form& form : forms(Quota::per_second(1).with_burst(10))) {
     SCOPED_TRACE(form.name);
     weir::Reservation held = form.reserve(0s, {.hold = 2s}, 10);
-    EXPECT_EQ(held.settle_at(2s, 0), std::nullopt);
+    EXPECT_EQ(at_time(2s, held).settle(0), std::nullopt);
     EXPECT_EQ(most_at(form, 2s, 20), 2U);
   }
 }
@@ -142,14 +144,14 @@ TEST(Line, holds_that_end_by_their_time_give_nothing_back) {
 class OtherNumbers : public testing::Test {
  protected:
   weir::Reservation hold(nanoseconds now, std::uint64_t cost, const Quota& quota) {
-    return limiter_.reserve_at(now, "k", quota, {.hold = 60s}, Cost{cost});
+    return at_time(now, limiter_).reserve("k", quota, {.hold = 60s}, Cost{cost});
   }
   std::uint64_t admitted(nanoseconds now, const Quota& quota) {
     std::uint64_t sum = 0;
-    while (limiter_.check_at(now, "k", quota).allowed()) ++sum;
+    while (at_time(now, limiter_).check("k", quota).allowed()) ++sum;
     return sum;
   }
-  KeyedLimiter limiter_{Quota::per_second(1), {.memory = 1_MiB}};
+  KeyedLimiter limiter_{Quota::per_second(1), {.memory = 1_MiB, .clock = &kSetClock}};
 };
 
 TEST_F(OtherNumbers, holds_give_nothing_back_once_the_key_was_charged_by_another_t) {
@@ -160,9 +162,9 @@ TEST_F(OtherNumbers, holds_give_nothing_back_once_the_key_was_charged_by_another
   for (int i = 0; i < 9; ++i, now += 1100ms) {
     held.push_back(hold(now, 10, slow));
     ASSERT_TRUE(held.back().granted()) << i;
-    ASSERT_TRUE(limiter_.check_at(now, "k", fast).allowed()) << i;
+    ASSERT_TRUE(at_time(now, limiter_).check("k", fast).allowed()) << i;
   }
-  for (weir::Reservation& each : held) EXPECT_TRUE(each.settle_at(now, 0).has_value());
+  for (weir::Reservation& each : held) EXPECT_TRUE(at_time(now, each).settle(0).has_value());
   EXPECT_LE(admitted(now, slow), 11U);
 }
 
@@ -170,35 +172,35 @@ TEST_F(OtherNumbers, a_hold_after_the_change_gives_back_what_it_was_charged) {
   const Quota slow = Quota::per_second(1).with_burst(10);
   const Quota fast = Quota::per_second(10).with_burst(20);
   weir::Reservation before = hold(0s, 5, slow);
-  EXPECT_TRUE(limiter_.check_at(0s, "k", fast).allowed());
+  EXPECT_TRUE(at_time(0s, limiter_).check("k", fast).allowed());
   weir::Reservation after = hold(0s, 8, fast);
-  EXPECT_TRUE(before.settle_at(0s, 0).has_value());
-  EXPECT_EQ(limiter_.check_at(0s, "k", fast, Cost{0}).remaining, 6);
-  EXPECT_TRUE(after.settle_at(0s, 0).has_value());
-  EXPECT_EQ(limiter_.check_at(0s, "k", fast, Cost{0}).remaining, 14);
+  EXPECT_TRUE(at_time(0s, before).settle(0).has_value());
+  EXPECT_EQ(at_time(0s, limiter_).check("k", fast, Cost{0}).remaining, 6);
+  EXPECT_TRUE(at_time(0s, after).settle(0).has_value());
+  EXPECT_EQ(at_time(0s, limiter_).check("k", fast, Cost{0}).remaining, 14);
 }
 
 TEST_F(OtherNumbers, a_drained_key_that_is_charged_again_owes_nothing_to_its_old_holds) {
   const Quota slow = Quota::per_second(1).with_burst(10);
   weir::Reservation held = hold(0s, 10, slow);
-  limiter_.reset_at(0s, "k");
-  EXPECT_TRUE(limiter_.check_at(0s, "k", slow, Cost{10}).allowed());
-  EXPECT_EQ(held.settle_at(1s, 0), std::nullopt);
+  at_time(0s, limiter_).reset("k");
+  EXPECT_TRUE(at_time(0s, limiter_).check("k", slow, Cost{10}).allowed());
+  EXPECT_EQ(at_time(1s, held).settle(0), std::nullopt);
   EXPECT_EQ(admitted(1s, slow), 1U);
 }
 
 TEST(Line, forgets_nothing_of_a_row_of_holds_that_end_in_any_order) {
   // The first one's units end where those of all that were settled before it have gone back.
   for (const int step : {1, 3, 7}) {
-    Limiter limiter{Quota::per_second(1).with_burst(1000)};
+    Limiter limiter{Quota::per_second(1).with_burst(1000), kSetClock};
     std::vector<weir::Reservation> held;
-    for (int i = 0; i < 100; ++i) held.push_back(limiter.reserve_at(0s, {.hold = 1h}, Cost{10}));
+    for (int i = 0; i < 100; ++i) held.push_back(at_time(0s, limiter).reserve({.hold = 1h}, Cost{10}));
     std::int64_t free = 0;
     for (std::size_t i = 0, which = 0; i < held.size();
          ++i, which = (which + static_cast<std::size_t>(step)) % 100) {
-      EXPECT_TRUE(held[which].settle_at(0s, 4).has_value());
+      EXPECT_TRUE(at_time(0s, held[which]).settle(4).has_value());
       free += 6;
-      ASSERT_EQ(limiter.check_at(0s, Cost{0}).remaining, free);
+      ASSERT_EQ(at_time(0s, limiter).check(Cost{0}).remaining, free);
     }
   }
 }

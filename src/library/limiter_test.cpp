@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <atomic>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -11,20 +14,22 @@
 #include <utility>
 #include <vector>
 
+#include "core/set_clock_test.hpp"
+
 namespace weir::inline v0_1::store {
 namespace {
 
 using namespace std::chrono_literals;
 
 TEST(Limiter, admits_the_burst_and_then_says_when) {
-  Limiter limiter{Quota::per_minute(100).with_burst(20)};
-  for (int i = 0; i < 20; ++i) EXPECT_TRUE(limiter.check_at(1s).allowed());
-  const Decision denied = limiter.check_at(1s);
+  Limiter limiter{Quota::per_minute(100).with_burst(20), kSetClock};
+  for (int i = 0; i < 20; ++i) EXPECT_TRUE(at_time(1s, limiter).check().allowed());
+  const Decision denied = at_time(1s, limiter).check();
   EXPECT_EQ(denied.verdict, Verdict::denied);
   EXPECT_EQ(denied.retry_after, 600ms);
-  EXPECT_TRUE(limiter.check_at(1600ms).allowed());
+  EXPECT_TRUE(at_time(1600ms, limiter).check().allowed());
   limiter.reset();
-  EXPECT_EQ(limiter.check_at(1600ms).remaining, 19);
+  EXPECT_EQ(at_time(1600ms, limiter).check().remaining, 19);
 }
 
 TEST(Limiter, uses_the_steady_clock) {
@@ -35,11 +40,11 @@ TEST(Limiter, uses_the_steady_clock) {
 }
 
 TEST(KeyedLimiter, counts_each_key_for_itself) {
-  KeyedLimiter limiter{Quota::per_second(2), {.memory = 1_MiB}};
-  EXPECT_EQ(limiter.check_at(1s, "a", Cost{2}).remaining, 0);
-  EXPECT_FALSE(limiter.check_at(1s, "a").allowed());
-  EXPECT_EQ(limiter.check_at(1s, "b").remaining, 1);
-  EXPECT_TRUE(limiter.check_at(1s, "").allowed());
+  KeyedLimiter limiter{Quota::per_second(2), {.memory = 1_MiB, .clock = &kSetClock}};
+  EXPECT_EQ(at_time(1s, limiter).check("a", Cost{2}).remaining, 0);
+  EXPECT_FALSE(at_time(1s, limiter).check("a").allowed());
+  EXPECT_EQ(at_time(1s, limiter).check("b").remaining, 1);
+  EXPECT_TRUE(at_time(1s, limiter).check("").allowed());
 }
 
 TEST(KeyedLimiter, a_key_is_any_bytes) {
@@ -229,14 +234,14 @@ TEST(LocalStore, a_request_is_charged_to_all_its_limits_or_to_none) {
 }
 
 TEST(LocalStore, several_keys_of_one_limiter_and_a_quota_of_the_request) {
-  LocalStore store{{.memory = 1_MiB}};
+  LocalStore store{{.memory = 1_MiB, .clock = &kSetClock}};
   KeyedLimiter limiter{Quota::per_hour(2), store};
   const std::vector<KeyedCheck> both = {{limiter, "a"}, {limiter, "b", Cost{2}}};
-  EXPECT_TRUE(store.check_all_at(1s, both).allowed());
-  EXPECT_EQ(store.check_all_at(1s, both).by, 1U);
-  EXPECT_EQ(limiter.check_at(1s, "a", Cost{0}).remaining, 1);
+  EXPECT_TRUE(at_time(1s, store).check_all(both).allowed());
+  EXPECT_EQ(at_time(1s, store).check_all(both).by, 1U);
+  EXPECT_EQ(at_time(1s, limiter).check("a", Cost{0}).remaining, 1);
   const std::vector<KeyedCheck> raised = {{limiter, "a"}, {limiter, "b", Cost{2}, Quota::per_hour(4)}};
-  EXPECT_TRUE(store.check_all_at(1s, raised).allowed());
+  EXPECT_TRUE(at_time(1s, store).check_all(raised).allowed());
 }
 
 TEST(LocalStore, outlives_itself_in_its_limiters) {
@@ -330,17 +335,137 @@ TEST(Clock, every_limiter_reads_the_one_that_it_is_given) {
   }
 }
 
-TEST(KeyedLimiter, live_and_reset_have_twins_for_a_time_of_the_callers) {
+TEST(KeyedLimiter, a_clock_may_be_moved_to_the_times_of_events) {
   for (const Algorithm algorithm : {Algorithm::gcra, Algorithm::sliding_window_log}) {
-    KeyedLimiter limiter{Quota::per_second(1), {.memory = 1_MiB, .algorithm = algorithm}};
-    EXPECT_TRUE(limiter.check_at(1s, "a").allowed());
-    EXPECT_EQ(limiter.live_at(1s), 1U);
-    EXPECT_EQ(limiter.live_at(2s), 0U);
-    EXPECT_FALSE(limiter.reset_at(2s, "a"));
-    EXPECT_TRUE(limiter.check_at(3s, "a").allowed());
-    EXPECT_TRUE(limiter.reset_at(3s, "a"));
-    EXPECT_EQ(limiter.live_at(3s), 0U);
+    ManualClock clock;
+    KeyedLimiter limiter{Quota::per_second(1), {.memory = 1_MiB, .algorithm = algorithm, .clock = &clock}};
+    clock.advance_to(1s);
+    EXPECT_TRUE(limiter.check("a").allowed());
+    EXPECT_EQ(limiter.live(), 1U);
+    clock.advance_to(2s);
+    EXPECT_EQ(limiter.live(), 0U);
+    EXPECT_FALSE(limiter.reset("a"));
+    clock.advance_to(3s);
+    clock.advance_to(1s);
+    EXPECT_EQ(clock.now(), 3s) << "a clock never goes back";
+    EXPECT_TRUE(limiter.check("a").allowed());
+    EXPECT_TRUE(limiter.reset("a"));
   }
+}
+
+// One limit that is changed, in each form: what was spent stays spent, in units.
+struct Changing {
+  std::function<Decision(Cost)> check;
+  std::function<void(Quota)> set_quota;
+  std::function<Quota()> quota;
+};
+std::vector<Changing> changing(const Quota& quota, const Clock& clock) {
+  const auto one = std::make_shared<Limiter>(quota, clock);
+  const auto keyed =
+      std::make_shared<KeyedLimiter>(quota, KeyedLimiter::Options{.memory = 1_MiB, .clock = &clock});
+  const auto store = std::make_shared<LocalStore>(LocalStore::Options{.memory = 1_MiB, .clock = &clock});
+  const auto kept = std::make_shared<KeyedLimiter>(quota, *store);
+  return {{[=](Cost cost) { return one->check(cost); }, [=](Quota to) { one->set_quota(to); },
+           [=] { return one->quota(); }},
+          {[=](Cost cost) { return check_all({{*one, cost}}).decision; },
+           [=](Quota to) { one->set_quota(to); }, [=] { return one->quota(); }},
+          {[=](Cost cost) { return keyed->check("a", cost); }, [=](Quota to) { keyed->set_quota(to); },
+           [=] { return keyed->quota(); }},
+          {[=](Cost cost) { return store->check_all({{*kept, "a", cost}}).decision; },
+           [=](Quota to) { kept->set_quota(to); }, [=] { return kept->quota(); }}};
+}
+
+TEST(SetQuota, keeps_what_was_spent_in_units) {
+  constexpr Quota kFree = Quota::per_minute(10);
+  constexpr Quota kPaid = Quota::per_minute(100);
+  for (std::size_t form = 0; form < 4; ++form) {
+    SCOPED_TRACE(form);
+    ManualClock clock{1h};
+    // The second has its own limiter, which the first form has not used.
+    const Changing one = changing(kFree, clock)[form];
+    EXPECT_EQ(one.check(Cost{8}).remaining, 2);
+    one.set_quota(kPaid);
+    EXPECT_EQ(one.quota(), kPaid);
+    const Decision now = one.check(Cost{0});
+    EXPECT_EQ(now.limit, 100);
+    EXPECT_EQ(now.remaining, 92);
+    EXPECT_EQ(one.check(Cost{2}).remaining, 90);
+    one.set_quota(kFree);
+    EXPECT_EQ(one.check(Cost{1}).verdict, Verdict::denied) << "10 units are spent";
+    EXPECT_EQ(one.check(Cost{1}).retry_after, 600ms) << "they drain as they were charged";
+    clock.advance(6s);
+    EXPECT_EQ(one.check(Cost{10}).remaining, 0) << "all have drained at 100 a minute";
+    EXPECT_EQ(one.check(Cost{1}).retry_after, 6s) << "and these drain at 10";
+  }
+}
+
+TEST(SetQuota, while_other_threads_check_never_hands_out_more_than_either) {
+  constexpr Quota kOne = Quota::per_hour(500);
+  constexpr Quota kOther = Quota::per_hour(400).with_burst(300);
+  for (int round = 0; round < 20; ++round) {
+    ManualClock clock{1h};
+    Limiter limiter{kOne, clock};
+    KeyedLimiter keyed{kOne, {.memory = 1_MiB, .clock = &clock}};
+    std::atomic<int> of_one{0}, of_key{0};
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 3; ++i) {
+      threads.emplace_back([&] {
+        for (int j = 0; j < 400; ++j) {
+          of_one += limiter.check().allowed() ? 1 : 0;
+          of_key += keyed.check("a").allowed() ? 1 : 0;
+        }
+      });
+    }
+    threads.emplace_back([&] {
+      for (int j = 0; j < 50; ++j) {
+        limiter.set_quota(j % 2 == 0 ? kOther : kOne);
+        keyed.set_quota(j % 2 == 0 ? kOther : kOne);
+      }
+      EXPECT_EQ(limiter.quota(), kOne);
+      EXPECT_EQ(keyed.quota(), kOne);
+    });
+    for (std::thread& thread : threads) thread.join();
+    // Together, as the last of the quotas admits them.
+    while (limiter.check().allowed()) ++of_one;
+    while (keyed.check("a").allowed()) ++of_key;
+    ASSERT_EQ(of_one, 500);
+    ASSERT_EQ(of_key, 500);
+  }
+}
+
+TEST(SetQuota, keeps_what_was_reserved) {
+  for (const bool one_word : {true, false}) {
+    ManualClock clock{1h};
+    Limiter limiter{Quota::per_second(1), clock};
+    KeyedLimiter keyed{Quota::per_second(1), {.memory = 1_MiB, .clock = &clock}};
+    const auto reserve = [&](ReserveOptions options) {
+      return one_word ? limiter.reserve(options) : keyed.reserve("a", options);
+    };
+    const auto set_quota = [&](Quota quota) { one_word ? limiter.set_quota(quota) : keyed.set_quota(quota); };
+    EXPECT_TRUE(reserve({}).granted());
+    weir::Reservation waits = reserve({.max_wait = 9s});
+    weir::Reservation last = reserve({.max_wait = 9s});
+    EXPECT_EQ(last.wait(), 2s);
+    set_quota(Quota::per_second(10));
+    EXPECT_EQ(waits.left(), 1s) << "a moment that was promised stays";
+    EXPECT_EQ(last.cancel(), 1U) << "nothing was charged under the new quota yet";
+    EXPECT_EQ(reserve({.max_wait = 9s}).wait(), 0s) << "of the ten, two are spent";
+    EXPECT_EQ(waits.cancel(), 0U) << "others have been charged beyond it, by another quota";
+  }
+}
+
+TEST(SetQuota, that_cannot_be_counted_changes_nothing_and_says_why) {
+  KeyedLimiter window{Quota::per_hour(3), {.memory = 1_MiB, .algorithm = Algorithm::fixed_window}};
+  EXPECT_EQ(
+      refusal([&] { return window.set_quota(Quota::per_hour(3).with_burst(9)), Decision{}; }),
+      "weir::KeyedLimiter::set_quota: burst: 9 does not apply to fixed_window, which admits the count (3); "
+      "only gcra has a burst");
+  EXPECT_EQ(window.check("a").limit, 3);
+  window.set_quota(Quota::per_hour(5));
+  EXPECT_EQ(window.check("a", Cost{0}).remaining, 4);
+  KeyedLimiter log{Quota::per_hour(3), {.memory = 1_MiB, .algorithm = Algorithm::sliding_window_log}};
+  EXPECT_EQ(refusal([&] { return log.set_quota(Quota::per_hour(5)), Decision{}; }),
+            "weir::KeyedLimiter::set_quota: sliding_window_log counts by one quota only");
 }
 
 static_assert(sizeof(Limiter) == 64);

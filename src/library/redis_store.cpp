@@ -6,26 +6,25 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <deque>
 #include <exception>
 #include <future>
-#include <list>
 #include <memory>
 #include <optional>
 #include <span>
 #include <stdexcept>
 #include <thread>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "core/clock.hpp"
 #include "core/reservation.hpp"
 #include "core/rule.hpp"
+#include "library/asked_kept.hpp"
+#include "library/asker.hpp"
 #include "redis/script.hpp"
 #include "redis/shared_store.hpp"
 #include "redis/sockets.hpp"
-#include "store/asked_kept.hpp"
-#include "store/asker.hpp"
 #include "store/clock.hpp"
 #include "store/embedded_store.hpp"
 #include "store/fork.hpp"
@@ -35,6 +34,7 @@
 namespace weir::inline v0_1 {
 
 namespace asio = boost::asio;
+using std::chrono::nanoseconds;
 
 namespace {
 
@@ -64,14 +64,6 @@ class Telling {
 
 class [[gnu::visibility("hidden")]] RedisStore::Impl final : public store::Asker {
  public:
-  struct Named {
-    store::Limit limit;
-    std::string key;
-    Cost cost;
-  };
-  using ResetResult = tl::expected<bool, StoreFault>;
-  using Done = std::variant<Callback<SharedResult>, Callback<JointResult>, Callback<ResetResult>>;
-
   Impl(std::string_view url, const Options& options)
       : options_(options),
         clock_([given = options.clock] { return given != nullptr ? given->now() : store::steady_now(); }) {
@@ -111,17 +103,19 @@ class [[gnu::visibility("hidden")]] RedisStore::Impl final : public store::Asker
   }
 
   // Any thread. What all threads have asked since the last turn goes to the store's thread in one piece.
-  void submit(Named first, std::vector<Named> rest, store::Verb verb, std::chrono::nanoseconds patience,
-              Done done) {
+  void begin(std::unique_ptr<store::Unawaited> one) override {
+    if (is_of_a_parent() && one->verb == store::Verb::cancel)
+      return one->tell();  // the parent's, and untouched
     require_own_process();
-    std::list<Task> one;
-    Task& task = one.emplace_back(*this, std::move(first), std::move(rest), std::move(done));
-    task.verb = verb;
-    task.patience = patience;
+    one->context = this;
+    one->on_answer = [](store::Request& request) {
+      auto& its = static_cast<store::Unawaited&>(request);
+      static_cast<Impl*>(its.context)->finish(its);
+    };
     if (!store_) return decide_here(std::move(one));
     const detail::Held lock(mutex_);
-    tasks_.splice(tasks_.end(), one);
-    if (tasks_.size() == 1) asio::post(context_, [this] { work(); });
+    begun_.push_back(std::move(one));
+    if (begun_.size() == 1) asio::post(context_, [this] { work(); });
   }
 
   // A thread that runs a callback of ours answers nobody else until it returns. "memory:" could wait there;
@@ -175,27 +169,8 @@ class [[gnu::visibility("hidden")]] RedisStore::Impl final : public store::Asker
     wait.answered.get_future().wait();
   }
 
-  bool cancel_unawaited(store::Reservation& reservation, std::chrono::nanoseconds patience) override {
-    if (is_of_a_parent()) return true;  // whose reservation it is
-    if (!Telling::of(this)) return false;
-    store::Store& store = store_ ? static_cast<store::Store&>(*store_) : local_;
-    const auto one = leaving_.emplace(leaving_.end());
-    one->owner = this;
-    one->self = one;
-    one->left = std::move(reservation);
-    one->verb = store::Verb::cancel;
-    one->reservation = &one->left;
-    one->patience = patience;
-    one->on_answer = [](store::Request& request) {
-      auto& its = static_cast<Leaving&>(request);
-      its.owner->leaving_.erase(its.self);
-    };
-    store::Request* const batch[] = {&*one};
-    const std::chrono::nanoseconds now = clock_();
-    store.submit(batch, {now, now});
-    if (one->state == store::Request::State::answered) leaving_.erase(one);
-    return true;
-  }
+  // In a child, too, there is nothing to wait for.
+  bool answers_by_this_thread() const noexcept override { return is_of_a_parent() || Telling::of(this); }
 
   store::Limit limit_of(const Quota& quota, const SharedLimiter::Options& options) const {
     return {.rule = core::Rule{quota, options.algorithm},
@@ -211,67 +186,28 @@ class [[gnu::visibility("hidden")]] RedisStore::Impl final : public store::Asker
   std::uint64_t thrown() const { return thrown_.load(std::memory_order_relaxed); }
 
  private:
-  // A request on its way to the store's thread and back, with what it is about. Most have one key.
-  struct Task : store::Request {
-    Task(Impl& its_owner, Named one, std::vector<Named> others, Done its_done)
-        : owner(its_owner), first(std::move(one)), rest(std::move(others)), done(std::move(its_done)) {
-      on_answer = [](store::Request& request) {
-        auto& its = static_cast<Task&>(request);
-        its.owner.finish(its);
-      };
-    }
-
-    void fill_checks() {
-      check = {.limit = &first.limit, .key = first.key, .cost = first.cost};
-      checks = {&check, 1};
-      if (rest.empty()) return;
-      list.push_back(check);
-      for (const Named& each : rest)
-        list.push_back({.limit = &each.limit, .key = each.key, .cost = each.cost});
-      checks = list;
-    }
-
-    Impl& owner;
-    Named first;
-    std::vector<Named> rest;
-    Done done;
-    store::Check check;
-    std::vector<store::Check> list;  // when there are several
-    std::list<Task>::iterator self;
-  };
-
   void require_own_process() const {
     if (!is_of_a_parent()) return;
     throw std::logic_error(
         "weir::RedisStore: it was made before fork(); expected a RedisStore that this process has made");
   }
 
-  // A reservation that a callback cancelled or destroyed.
-  struct Leaving : store::Request {
-    Impl* owner = nullptr;
-    store::Reservation left;
-    std::list<Leaving>::iterator self;
-  };
-
   // Of a destructor, whose exception ends the program and is its last word.
   static void end_the_program(const char* why) { throw std::logic_error(why); }
 
   void work() {
-    std::list<Task> tasks;
+    std::vector<std::unique_ptr<store::Unawaited>> begun;
     {
       const detail::Held lock(mutex_);
-      tasks.swap(tasks_);
+      begun.swap(begun_);
     }
     std::vector<store::Request*> batch;
-    batch.reserve(tasks.size());
+    batch.reserve(begun.size());
     bool leases = false;
-    for (auto it = tasks.begin(); it != tasks.end(); ++it) {
-      it->self = it;
-      it->fill_checks();
-      leases = leases || it->first.limit.sharing.lease > 1;
-      batch.push_back(&*it);
+    for (auto& one : begun) {
+      for (const store::Check& check : one->checks) leases = leases || check.limit->sharing.lease > 1;
+      batch.push_back(one.release());  // its own until it is answered
     }
-    under_way_.splice(under_way_.end(), tasks);
     const std::chrono::nanoseconds now = clock_();
     // In two pieces, each a write: Redis works through the first while the second is made. As one, Redis and
     // we would take turns, each idle while the other works. A piece is finished before the next, whose
@@ -281,52 +217,30 @@ class [[gnu::visibility("hidden")]] RedisStore::Impl final : public store::Asker
     for (const auto piece : {all.first(half), all.subspan(half)}) {
       store_->submit(piece, {now, now});
       for (store::Request* const each : piece) {
-        if (each->state == store::Request::State::answered) finish(static_cast<Task&>(*each));
+        if (each->state == store::Request::State::answered) finish(static_cast<store::Unawaited&>(*each));
       }
     }
     if (leases) watch_leases();
   }
 
-  void decide_here(std::list<Task> asked) {
-    const Telling telling(this);
-    std::list<Task> ended(std::move(asked));
-    Task& task = ended.front();
-    task.fill_checks();
-    store::Request* const batch[] = {&task};
+  void decide_here(std::unique_ptr<store::Unawaited> one) {
+    store::Request* const batch[] = {one.get()};
     const std::chrono::nanoseconds now = clock_();
     local_.submit(batch, {now, now});
-    if (task.fault == Fault::none) in_memory_.decided.fetch_add(1, std::memory_order_relaxed);
-    tell(task);
-  }
-
-  void finish(Task& task) {
-    const Telling telling(this);
-    std::list<Task> ended;
-    ended.splice(ended.end(), under_way_, task.self);
-    tell(task);
+    if (one->fault == Fault::none) in_memory_.decided.fetch_add(1, std::memory_order_relaxed);
+    finish(*one.release());
   }
 
   // The store goes on, whatever a callback does.
-  void tell(Task& task) noexcept {
+  void finish(store::Unawaited& answered) {
+    const Telling telling(this);
+    const std::unique_ptr<store::Unawaited> one(&answered);
     try {
-      call(task);
+      one->tell();
     } catch (...) {
       thrown_.fetch_add(1, std::memory_order_relaxed);
       if (options_.on_exception) options_.on_exception(std::current_exception());
     }
-  }
-
-  static void call(Task& task) {
-    const auto result = [&task]<class Value>(Value value) -> tl::expected<Value, StoreFault> {
-      if (task.fault != Fault::none) return tl::unexpected(StoreFault(task.fault, task.why));
-      return value;
-    };
-    Decision decision = task.decision();
-    decision.source = task.source;
-    if (auto* const one = std::get_if<Callback<SharedResult>>(&task.done)) return (*one)(result(decision));
-    if (auto* const joint = std::get_if<Callback<JointResult>>(&task.done))
-      return (*joint)(result(JointDecision{decision, task.by}));
-    std::get<Callback<ResetResult>>(task.done)(result(task.forgotten > 0));
   }
 
   // Whether a lease has ended is looked at now and then, while there are any or may soon be.
@@ -369,9 +283,7 @@ class [[gnu::visibility("hidden")]] RedisStore::Impl final : public store::Asker
   std::unique_ptr<redis::Sockets> sockets_;
   redis::SharedStore::Counters in_memory_;
   detail::Mutex mutex_;
-  std::list<Task> tasks_ WEIR_GUARDED_BY(mutex_);  // of all threads
-  std::list<Task> under_way_;                      // of the store's
-  std::list<Leaving> leaving_;
+  std::vector<std::unique_ptr<store::Unawaited>> begun_ WEIR_GUARDED_BY(mutex_);  // by all threads
   std::atomic<std::uint64_t> thrown_{0};
   std::thread thread_;
 };
@@ -385,16 +297,37 @@ void require_countable(const char* where, const Quota& quota, Algorithm algorith
   if (const auto sentence = redis::unsuitable(*rule, format)) refuse(*sentence);
 }
 
-// What `ask` tells the callback that it is given.
-template <class Result, class Impl, class Ask>
-typename Result::value_type wait_for(const Impl& impl, const Ask& ask) {
+// What `begin` tells the callback that it is given.
+template <class Value, class Impl, class Begin>
+Value wait_for(const Impl& impl, Begin begin) {
   impl.require_may_wait();
-  std::promise<Result> promise;
-  ask([&promise](Result result) { promise.set_value(std::move(result)); });
-  Result result = promise.get_future().get();
-  if (!result) throw StoreFault(std::move(result.error()));
-  return *std::move(result);
+  std::promise<detail::Answer<Value>> promise;
+  begin(Callback<detail::Answer<Value>>(
+      [&promise](detail::Answer<Value> answer) { promise.set_value(std::move(answer)); }));
+  detail::Answer<Value> answer = promise.get_future().get();
+  if (answer.fault != Fault::none) throw StoreFault(answer.fault, answer.why);
+  return std::move(answer.value);
 }
+
+// A request about one key, with all that it is about.
+struct OneKey : store::Unawaited {
+  OneKey(const store::Limit& its_limit, std::string its_key, Cost cost, store::Verb what,
+         std::chrono::nanoseconds its_patience)
+      : limit(its_limit), key(std::move(its_key)), check{.limit = &limit, .key = key, .cost = cost} {
+    checks = {&check, 1};
+    verb = what;
+    patience = its_patience;
+  }
+  Decision decided() const {
+    Decision decision = check.decision;
+    decision.source = source;
+    return decision;
+  }
+
+  const store::Limit limit;
+  const std::string key;
+  store::Check check;
+};
 
 }  // namespace
 
@@ -409,35 +342,50 @@ RedisStore::~RedisStore() {
 }
 store::Asker& RedisStore::asker() noexcept { return *impl_; }
 
-void RedisStore::check_all(std::span<const SharedCheck> checks, Callback<JointResult> done) {
+detail::Ready<JointDecision> RedisStore::ready_check_all(std::span<const SharedCheck> checks) {
+  struct Several final : store::Unawaited {
+    void tell() override {
+      Decision decided = fault == Fault::none ? decision() : Decision{};
+      decided.source = source;
+      answer({.value = {decided, by}, .fault = fault, .why = why});
+    }
+    std::deque<store::Limit> limits;
+    std::deque<std::string> keys;
+    std::vector<store::Check> list;
+    Callback<detail::Answer<JointDecision>> answer;
+  };
   const auto refuse = [](const std::string& why) {
     throw std::invalid_argument("weir::RedisStore::check_all: " + why);
   };
   if (checks.empty() || checks.size() > store::kMostChecks) {
     refuse(std::to_string(checks.size()) + " limits are not 1 to " + std::to_string(store::kMostChecks));
   }
-  std::vector<Impl::Named> named;
-  std::chrono::nanoseconds patience = std::chrono::nanoseconds::max();
+  auto asked = std::make_unique<Several>();
+  asked->patience = std::chrono::nanoseconds::max();
   for (const SharedCheck& each : checks) {
     const SharedLimiter::Options& options = each.limiter.options_;
     const Quota& quota = each.quota ? *each.quota : each.limiter.quota_;
-    if (&each.limiter.store_ != this) refuse("limit " + std::to_string(named.size()) + " has another store");
-    const auto same = [&each](const Impl::Named& other) { return other.key == each.key; };
-    if (std::any_of(named.begin(), named.end(), same)) {
-      refuse("limit " + std::to_string(named.size()) + " has the key of another");
-    }
+    const std::string which = "limit " + std::to_string(asked->list.size());
+    if (&each.limiter.store_ != this) refuse(which + " has another store");
+    if (std::count(asked->keys.begin(), asked->keys.end(), each.key) != 0)
+      refuse(which + " has the key of another");
     if (each.quota)
       require_countable("weir::RedisStore::check_all: ", quota, options.algorithm, impl_->format());
-    named.push_back({impl_->limit_of(quota, options), std::string(each.key), each.cost});
-    patience = std::min(patience, options.deadline.value_or(impl_->options().deadline));
+    asked->limits.push_back(impl_->limit_of(quota, options));
+    asked->keys.emplace_back(each.key);
+    asked->list.push_back({.limit = &asked->limits.back(), .key = asked->keys.back(), .cost = each.cost});
+    asked->patience = std::min(asked->patience, options.deadline.value_or(impl_->options().deadline));
   }
-  Impl::Named first = std::move(named.front());
-  named.erase(named.begin());
-  impl_->submit(std::move(first), std::move(named), store::Verb::check, patience, std::move(done));
+  asked->checks = asked->list;
+  return
+      [impl = impl_.get(), asked = std::move(asked)](Callback<detail::Answer<JointDecision>> answer) mutable {
+        asked->answer = std::move(answer);
+        impl->begin(std::move(asked));
+      };
 }
 
 JointDecision RedisStore::check_all(std::span<const SharedCheck> checks) {
-  return wait_for<JointResult>(*impl_, [&](auto&& done) { check_all(checks, std::move(done)); });
+  return wait_for<JointDecision>(*impl_, ready_check_all(checks));
 }
 
 bool RedisStore::ready() const noexcept { return impl_->counters().ready.load(); }
@@ -453,19 +401,27 @@ SharedLimiter::SharedLimiter(Quota quota, RedisStore& store, Options options)
   require_countable("weir::SharedLimiter: ", quota, options.algorithm, store_.impl_->format());
 }
 
-void SharedLimiter::start(std::string_view key, const Quota& quota, Cost cost, Callback<SharedResult> done) {
+void SharedLimiter::begin_check(std::string key, const Quota& quota, Cost cost,
+                                Callback<detail::Answer<Decision>> answer) {
+  struct Checking final : OneKey {
+    using OneKey::OneKey;
+    void tell() override { answer({.value = decided(), .fault = fault, .why = why}); }
+    Callback<detail::Answer<Decision>> answer;
+  };
+  RedisStore::Impl& impl = *store_.impl_;
   if (quota != quota_)
-    require_countable("weir::SharedLimiter::check: ", quota, options_.algorithm, store_.impl_->format());
-  store_.impl_->submit({store_.impl_->limit_of(quota, options_), std::string(key), cost}, {},
-                       store::Verb::check, options_.deadline.value_or(std::chrono::nanoseconds{0}),
-                       std::move(done));
+    require_countable("weir::SharedLimiter::check: ", quota, options_.algorithm, impl.format());
+  auto asked = std::make_unique<Checking>(impl.limit_of(quota, options_), std::move(key), cost,
+                                          store::Verb::check, options_.deadline.value_or(nanoseconds{0}));
+  asked->answer = std::move(answer);
+  impl.begin(std::move(asked));
 }
 
 Decision SharedLimiter::check(std::string_view key, Cost cost) { return check(key, quota_, cost); }
 
 Decision SharedLimiter::check(std::string_view key, const Quota& quota, Cost cost) {
-  return wait_for<SharedResult>(*store_.impl_,
-                                [&](auto&& done) { start(key, quota, cost, std::move(done)); });
+  return wait_for<Decision>(
+      *store_.impl_, [&](auto&& answer) { begin_check(std::string(key), quota, cost, std::move(answer)); });
 }
 
 Reservation SharedLimiter::reserve(std::string_view key, ReserveOptions options, Cost cost) {
@@ -474,6 +430,33 @@ Reservation SharedLimiter::reserve(std::string_view key, ReserveOptions options,
 
 Reservation SharedLimiter::reserve(std::string_view key, const Quota& quota, ReserveOptions options,
                                    Cost cost) {
+  return wait_for<Reservation>(*store_.impl_, [&](auto&& answer) {
+    begin_reserve(std::string(key), quota, options, cost, std::move(answer));
+  });
+}
+
+void SharedLimiter::begin_reserve(std::string key, const Quota& quota, ReserveOptions options, Cost cost,
+                                  Callback<detail::Answer<Reservation>> answer) {
+  struct Reserving final : OneKey {
+    using OneKey::OneKey;
+    void tell() override {
+      detail::Answer<Reservation> told{.value = {}, .fault = fault, .why = why};
+      if (fault == Fault::none) told.value = made();
+      answer(std::move(told));
+    }
+    Reservation made() {
+      // Read after the store has: a moment may be told later than it is, never earlier.
+      const nanoseconds now = impl->now();
+      if (!charged || (asked.id.empty() && asked.wait.count() == 0))
+        return Reservation(now, [&] { return decided(); });
+      kept->set_id(std::move(asked.id));
+      return {now, asked.wait, decided(), 0, std::move(kept)};
+    }
+    RedisStore::Impl* impl = nullptr;
+    store::Reservation asked;
+    std::unique_ptr<store::AskedKept> kept;
+    Callback<detail::Answer<Reservation>> answer;
+  };
   RedisStore::Impl& impl = *store_.impl_;
   if (!core::can_reserve(options_.algorithm)) {
     throw std::invalid_argument("weir::SharedLimiter::reserve: " + core::name_of(options_.algorithm) +
@@ -482,27 +465,16 @@ Reservation SharedLimiter::reserve(std::string_view key, const Quota& quota, Res
   if (quota != quota_)
     require_countable("weir::SharedLimiter::reserve: ", quota, options_.algorithm, impl.format());
   options = store::bounded(options, impl.now());
-  const std::chrono::nanoseconds patience = options_.deadline.value_or(std::chrono::nanoseconds{0});
-  auto kept = std::make_unique<store::AskedKept<StoreFault>>(
-      std::shared_ptr<store::Asker>(&impl, [](store::Asker*) {}), impl.options().clock, patience);
-  const store::Limit limit = impl.limit_of(quota, options_);
-  store::Check check{.limit = &limit, .key = key, .cost = cost};
-  store::Reservation asked{.max_wait = options.max_wait, .hold = options.hold};
-  store::Awaited one;
-  one.checks = {&check, 1};
-  one.verb = store::Verb::reserve;
-  one.reservation = &asked;
-  one.patience = patience;
-  impl.ask({&one, 1});
-  if (one.fault != Fault::none) throw StoreFault(one.fault, one.why);
-  // Read after the store has: a moment may be told later than it is, never earlier.
-  const std::chrono::nanoseconds now = impl.now();
-  Decision decision = check.decision;
-  decision.source = one.source;
-  if (!one.charged || (asked.id.empty() && asked.wait.count() == 0))
-    return Reservation(now, [&] { return decision; });
-  kept->set_id(std::move(asked.id));
-  return {now, asked.wait, decision, 0, std::move(kept), true};
+  const nanoseconds patience = options_.deadline.value_or(nanoseconds{0});
+  auto one = std::make_unique<Reserving>(impl.limit_of(quota, options_), std::move(key), cost,
+                                         store::Verb::reserve, patience);
+  one->impl = &impl;
+  one->asked = {.max_wait = options.max_wait, .hold = options.hold};
+  one->reservation = &one->asked;
+  one->kept = std::make_unique<store::AskedKept>(std::shared_ptr<store::Asker>(&impl, [](store::Asker*) {}),
+                                                 impl.options().clock, patience);
+  one->answer = std::move(answer);
+  impl.begin(std::move(one));
 }
 
 void SharedLimiter::check(std::span<const std::string_view> keys, std::span<Decision> decisions, Cost cost) {
@@ -520,27 +492,36 @@ void SharedLimiter::check(std::span<const KeyCost> keys, std::span<Decision> dec
   }
   if (keys.empty()) return;
   store_.impl_->require_may_wait();
-  std::vector<SharedResult> results(keys.size());
+  std::vector<detail::Answer<Decision>> answers(keys.size());
   std::promise<void> last;
   std::size_t open = keys.size();  // all callbacks come on one thread
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    start(keys[i].key, quota_, keys[i].cost, [&results, &last, &open, i](SharedResult result) {
-      results[i] = std::move(result);
-      if (--open == 0) last.set_value();
-    });
+    begin_check(std::string(keys[i].key), quota_, keys[i].cost,
+                [&answers, &last, &open, i](detail::Answer<Decision> answer) {
+                  answers[i] = std::move(answer);
+                  if (--open == 0) last.set_value();
+                });
   }
   last.get_future().wait();
-  for (std::size_t i = 0; i < keys.size(); ++i) decisions[i] = results[i].value_or(Decision{});
-  for (SharedResult& result : results) {
-    if (!result) throw StoreFault(std::move(result.error()));
+  for (std::size_t i = 0; i < keys.size(); ++i)
+    decisions[i] = answers[i].fault == Fault::none ? answers[i].value : Decision{};
+  for (const auto& each : answers) {
+    if (each.fault != Fault::none) throw StoreFault(each.fault, each.why);
   }
 }
 
 bool SharedLimiter::reset(std::string_view key) {
-  return wait_for<RedisStore::Impl::ResetResult>(*store_.impl_, [&](auto&& done) {
-    store_.impl_->submit({store_.impl_->limit_of(quota_, options_), std::string(key), Cost{}}, {},
-                         store::Verb::reset, std::chrono::nanoseconds{0},
-                         Callback<RedisStore::Impl::ResetResult>(std::move(done)));
+  struct Resetting final : OneKey {
+    using OneKey::OneKey;
+    void tell() override { answer({.value = forgotten > 0, .fault = fault, .why = why}); }
+    Callback<detail::Answer<bool>> answer;
+  };
+  RedisStore::Impl& impl = *store_.impl_;
+  return wait_for<bool>(impl, [&](auto&& answer) {
+    auto asked = std::make_unique<Resetting>(impl.limit_of(quota_, options_), std::string(key), Cost{},
+                                             store::Verb::reset, nanoseconds{0});
+    asked->answer = std::move(answer);
+    impl.begin(std::move(asked));
   });
 }
 

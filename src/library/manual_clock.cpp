@@ -28,6 +28,13 @@ void ManualClock::advance(nanoseconds by) noexcept {
   alarms_.advance(now());
 }
 
+void ManualClock::advance_to(nanoseconds time) noexcept {
+  const detail::Held lock(mutex_);
+  if (time <= now()) return;
+  now_.store(time.count(), std::memory_order_release);
+  alarms_.advance(time);
+}
+
 std::size_t ManualClock::waiting() const noexcept {
   const detail::Held lock(mutex_);
   return alarms_.size();

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "store/kept.hpp"
+#include "library/kept.hpp"
 
 namespace weir::inline v0_1 {
 
@@ -11,14 +11,13 @@ using std::chrono::nanoseconds;
 Reservation::Reservation() noexcept = default;
 
 Reservation::Reservation(nanoseconds now, nanoseconds wait, const Decision& decision, std::size_t by,
-                         std::unique_ptr<store::Kept> kept, bool by_our_clock) noexcept
+                         std::unique_ptr<store::Kept> kept) noexcept
     : decision_(decision),
       at_(now + wait),
       wait_(wait),
       by_(by),
       kept_(std::move(kept)),
-      granted_(decision.allowed()),
-      by_our_clock_(by_our_clock) {}
+      granted_(decision.allowed()) {}
 
 Reservation::Reservation(Reservation&& from) noexcept
     : decision_(from.decision_),
@@ -26,30 +25,23 @@ Reservation::Reservation(Reservation&& from) noexcept
       wait_(from.wait_),
       by_(from.by_),
       kept_(std::move(from.kept_)),
-      granted_(std::exchange(from.granted_, false)),
-      by_our_clock_(from.by_our_clock_) {}
+      granted_(std::exchange(from.granted_, false)) {}
 
 Reservation& Reservation::operator=(Reservation&& from) noexcept {
   if (this == &from) return *this;
-  destroy();
+  cancel();
   decision_ = from.decision_;
   at_ = from.at_;
   wait_ = from.wait_;
   by_ = from.by_;
   kept_ = std::move(from.kept_);
   granted_ = std::exchange(from.granted_, false);
-  by_our_clock_ = from.by_our_clock_;
   return *this;
 }
 
 Reservation::~Reservation() {
   if (kept_) [[unlikely]]
-    destroy();
-}
-
-void Reservation::destroy() noexcept {
-  if (kept_ && by_our_clock_) cancel();
-  kept_.reset();
+    cancel();
 }
 
 nanoseconds Reservation::left() const noexcept {
@@ -60,26 +52,36 @@ bool Reservation::set(Alarm& alarm) const noexcept {
   return kept_ && kept_->clock() != nullptr && kept_->clock()->ring_at(at_, alarm);
 }
 
-std::uint64_t Reservation::cancel() noexcept { return kept_ ? cancel_at(kept_->now()) : 0; }
+bool Reservation::can_cancel() const noexcept { return kept_ && kept_->can_cancel() && kept_->now() < at_; }
 
-std::uint64_t Reservation::cancel_at(nanoseconds now) noexcept {
-  if (!kept_ || at_ <= now) return 0;
-  now = std::max(now, nanoseconds{0});
+std::uint64_t Reservation::cancel() noexcept {
+  if (!kept_) return 0;
+  const nanoseconds now = kept_->now();
+  if (at_ <= now || !kept_->can_cancel()) return 0;
   const std::uint64_t given_back = kept_->cancel(now);
   kept_.reset();
   granted_ = false;
   return given_back;
 }
 
-std::optional<nanoseconds> Reservation::settle(std::optional<std::uint64_t> actual) {
-  return kept_ ? settle_at(kept_->now(), actual) : std::nullopt;
+void Reservation::begin_cancel(Reservation mine, Callback<detail::Answer<std::uint64_t>> answer) {
+  if (!mine.can_cancel()) return answer({});
+  const auto kept = std::exchange(mine.kept_, nullptr);
+  kept->begin_cancel(kept->now(), std::move(answer));
 }
 
-std::optional<nanoseconds> Reservation::settle_at(nanoseconds now, std::optional<std::uint64_t> actual) {
+std::optional<nanoseconds> Reservation::settle(std::optional<std::uint64_t> actual) {
   if (!kept_) return std::nullopt;
-  const auto settled = kept_->settle(std::max(now, nanoseconds{0}), actual);
+  const auto settled = kept_->settle(kept_->now(), actual);
   kept_.reset();
   return settled;
+}
+
+void Reservation::begin_settle(Reservation mine, std::optional<std::uint64_t> actual,
+                               Callback<detail::Answer<std::optional<nanoseconds>>> answer) {
+  if (!mine.kept_) return answer({});
+  const auto kept = std::exchange(mine.kept_, nullptr);
+  kept->begin_settle(kept->now(), actual, std::move(answer));
 }
 
 }  // namespace weir

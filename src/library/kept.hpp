@@ -8,9 +8,13 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <stdexcept>
+#include <utility>
 
 #include "store/clock.hpp"
+#include "weir/callback.hpp"
 #include "weir/clock.hpp"
+#include "weir/completion.hpp"
 #include "weir/reservation.hpp"
 
 namespace weir::inline v0_1::store {
@@ -25,12 +29,31 @@ class Kept {
   // That its moment lies on; null: the steady clock.
   virtual const Clock* clock() const noexcept = 0;
   std::chrono::nanoseconds now() const noexcept { return read(clock()); }
+  // False: the store had no memory for more than its moment.
+  virtual bool can_cancel() const noexcept { return true; }
   // Before its moment; units.
   virtual std::uint64_t cancel(std::chrono::nanoseconds now) noexcept = 0;
   // Without an actual it cost what it was charged. Nothing: it died. Throws std::invalid_argument, with
   // nothing changed.
   virtual std::optional<std::chrono::nanoseconds> settle(std::chrono::nanoseconds now,
                                                          std::optional<std::uint64_t> actual) = 0;
+  // The same without waiting, as the last thing that is asked of it.
+  using Cancelled = detail::Answer<std::uint64_t>;
+  using Settled = detail::Answer<std::optional<std::chrono::nanoseconds>>;
+  virtual void begin_cancel(std::chrono::nanoseconds now, Callback<Cancelled> answer) {
+    answer({.value = cancel(now)});
+  }
+  virtual void begin_settle(std::chrono::nanoseconds now, std::optional<std::uint64_t> actual,
+                            Callback<Settled> answer) {
+    Settled settled;
+    try {
+      settled.value = settle(now, actual);
+    } catch (const std::invalid_argument& refused) {
+      settled.fault = Fault::unsuitable;
+      settled.why = refused.what();
+    }
+    answer(std::move(settled));
+  }
 };
 
 // So that no sum of a moment and one of these wraps.

@@ -6,8 +6,9 @@
 
 #include "core/reservation.hpp"
 #include "core/rule.hpp"
-#include "store/kept.hpp"
-#include "store/local.hpp"
+#include "library/default_limit.hpp"
+#include "library/kept.hpp"
+#include "library/local.hpp"
 #include "weir/limiter.hpp"
 
 namespace weir::inline v0_1 {
@@ -23,6 +24,7 @@ class LocalKept final : public Kept {
   void set_id(std::string id) { reservation_.id = std::move(id); }
 
   const Clock* clock() const noexcept override { return local_->clock; }
+  bool can_cancel() const noexcept override { return !reservation_.id.empty(); }
 
   std::uint64_t cancel(nanoseconds now) noexcept override {
     ask(Verb::cancel, now);
@@ -59,16 +61,6 @@ void require_gcra(const char* where, const Limit& limit) {
 }  // namespace store
 
 Reservation LocalStore::reserve(std::span<const KeyedCheck> checks, ReserveOptions options) {
-  return reserve(store::read(local_->clock), checks, options, true);
-}
-
-Reservation LocalStore::reserve_at(nanoseconds now, std::span<const KeyedCheck> checks,
-                                   ReserveOptions options) {
-  return reserve(store::from_zero(now), checks, options, false);
-}
-
-Reservation LocalStore::reserve(nanoseconds now, std::span<const KeyedCheck> checks, ReserveOptions options,
-                                bool by_our_clock) {
   Asked asked;
   ask("reserve", checks, asked);
   for (std::size_t i = 0; i < checks.size(); ++i) {
@@ -79,12 +71,12 @@ Reservation LocalStore::reserve(nanoseconds now, std::span<const KeyedCheck> che
                                   std::to_string(i) + " are the same limit and key");
     }
   }
-  return reserve(local_, asked.request, now, options, by_our_clock);
+  return reserve(local_, asked.request, store::read(local_->clock), options);
 }
 
 // Well formed, and of gcra alone.
 Reservation LocalStore::reserve(const std::shared_ptr<store::Local>& local, store::Request& request,
-                                nanoseconds now, ReserveOptions options, bool by_our_clock) {
+                                nanoseconds now, ReserveOptions options) {
   options = store::bounded(options, now);
   store::Reservation asked{.max_wait = options.max_wait, .hold = options.hold};
   request.verb = store::Verb::reserve;
@@ -101,32 +93,22 @@ Reservation LocalStore::reserve(const std::shared_ptr<store::Local>& local, stor
     return at_once;
   }
   kept->set_id(std::move(asked.id));
-  return {now, asked.wait, request.decision(), request.by, std::move(kept), by_our_clock};
+  return {now, asked.wait, request.decision(), request.by, std::move(kept)};
 }
 
 Reservation KeyedLimiter::reserve(std::string_view key, ReserveOptions options, Cost cost) {
-  return reserve(now(), key, *limit_, options, cost, true);
-}
-
-Reservation KeyedLimiter::reserve_at(nanoseconds now, std::string_view key, ReserveOptions options,
-                                     Cost cost) {
-  return reserve(store::from_zero(now), key, *limit_, options, cost, false);
+  if (limit_->is_changed()) return reserve(key, limit_->quota(), options, cost);
+  return reserve(now(), key, limit_->first(), options, cost);
 }
 
 Reservation KeyedLimiter::reserve(std::string_view key, const Quota& quota, ReserveOptions options,
                                   Cost cost) {
-  store::require_gcra("KeyedLimiter", *limit_);
-  return reserve(now(), key, with(quota, wall_), options, cost, true);
-}
-
-Reservation KeyedLimiter::reserve_at(nanoseconds now, std::string_view key, const Quota& quota,
-                                     ReserveOptions options, Cost cost) {
-  store::require_gcra("KeyedLimiter", *limit_);
-  return reserve(store::from_zero(now), key, with(quota, nanoseconds{0}), options, cost, false);
+  store::require_gcra("KeyedLimiter", limit_->first());
+  return reserve(now(), key, with("KeyedLimiter::reserve", quota), options, cost);
 }
 
 Reservation KeyedLimiter::reserve(nanoseconds now, std::string_view key, const store::Limit& limit,
-                                  ReserveOptions options, Cost cost, bool by_our_clock) {
+                                  ReserveOptions options, Cost cost) {
   store::require_gcra("KeyedLimiter", limit);
   // As the store would answer it, without a request to it.
   if (options.hold.count() <= 0 || cost.units == 0) {
@@ -138,7 +120,7 @@ Reservation KeyedLimiter::reserve(nanoseconds now, std::string_view key, const s
   }
   store::Check check{.limit = &limit, .key = key, .cost = cost};
   store::Request request{.checks = {&check, 1}};
-  return LocalStore::reserve(local_, request, now, options, by_our_clock);
+  return LocalStore::reserve(local_, request, now, options);
 }
 
 }  // namespace weir

@@ -4,14 +4,16 @@
 #include <array>
 #include <limits>
 #include <new>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
 
 #include "core/rule.hpp"
 #include "core/severity.hpp"
-#include "store/limiter_word.hpp"
-#include "store/local.hpp"
+#include "library/default_limit.hpp"
+#include "library/limiter_word.hpp"
+#include "library/local.hpp"
 #include "store/log_table.hpp"
 #include "store/spin.hpp"
 #include "store/store.hpp"
@@ -20,7 +22,6 @@ namespace weir::inline v0_1 {
 namespace {
 
 using std::chrono::nanoseconds;
-using store::from_zero;
 using store::kInLine;
 using store::kLocked;
 using store::kMostChecks;
@@ -49,10 +50,9 @@ std::uint64_t Limiter::unlocked() const noexcept {
   }
 }
 
-Decision Limiter::check(Cost cost) noexcept { return check_at(read(clock_), cost); }
+Decision Limiter::check(Cost cost) noexcept { return check(read(clock_), cost); }
 
-Decision Limiter::check_at(nanoseconds now, Cost cost) noexcept {
-  now = from_zero(now);
+Decision Limiter::check(nanoseconds now, Cost cost) noexcept {
   std::uint64_t tat = tat_.load(std::memory_order_relaxed);
   for (;;) {
     if (tat >= kInLine) [[unlikely]] {
@@ -69,7 +69,7 @@ Decision Limiter::check_at(nanoseconds now, Cost cost) noexcept {
 void Limiter::check(std::span<const Cost> costs, std::span<Decision> decisions) {
   require_as_many("Limiter::check", costs.size(), decisions.size());
   const nanoseconds at = now();
-  for (std::size_t i = 0; i < costs.size(); ++i) new (&decisions[i]) Decision(check_at(at, costs[i]));
+  for (std::size_t i = 0; i < costs.size(); ++i) new (&decisions[i]) Decision(check(at, costs[i]));
 }
 
 // Two-phase locking in the order of addresses, so that no two threads wait for each other. Acquire and
@@ -83,9 +83,9 @@ JointDecision check_all(std::span<const LimiterCheck> checks) {
     Limiter* limiter;
     std::size_t check;
     nanoseconds now;
-    std::uint64_t tat;
-    std::uint64_t next;
-    bool in_line;
+    std::uint64_t tat = 0;
+    core::gcra::State next{};
+    bool in_line = false;
 
     bool try_lock() {
       tat = limiter->tat_.load(std::memory_order_relaxed);
@@ -93,21 +93,22 @@ JointDecision check_all(std::span<const LimiterCheck> checks) {
                                                                  std::memory_order_relaxed))
         return false;
       in_line = tat == kInLine;
-      if (in_line) tat = limiter->line_->tat;
       return true;
     }
+    core::gcra::Step decide(Cost cost) const {
+      return in_line ? limiter->line_->decide(limiter->quota_, now, cost)
+                     : step_of(limiter->quota_, tat, now, cost);
+    }
     void charge() {
-      tat = next;
-      if (!in_line) return;
-      limiter->line_->tat = tat;
-      limiter->line_->line.read(now);
+      if (in_line) return limiter->line_->charge(next, now);
+      tat = next.tat;
     }
     void unlock() { limiter->tat_.store(in_line ? kInLine : tat, std::memory_order_release); }
   };
   std::array<Part, kMostChecks> room;
   const std::span<Part> parts(room.data(), count);
   for (std::size_t i = 0; i < count; ++i)
-    parts[i] = {&checks[i].limiter, i, checks[i].limiter.now(), 0, 0, false};
+    parts[i] = {.limiter = &checks[i].limiter, .check = i, .now = checks[i].limiter.now()};
   std::sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) { return a.limiter < b.limiter; });
   for (std::size_t i = 1; i < count; ++i) {
     if (parts[i].limiter == parts[i - 1].limiter) refuse("check_all: one limiter comes twice");
@@ -118,8 +119,8 @@ JointDecision check_all(std::span<const LimiterCheck> checks) {
   bool all = true;
   std::array<Decision, kMostChecks> decisions;
   for (Part& part : parts) {
-    const core::gcra::Step step = step_of(part.limiter->quota_, part.tat, part.now, checks[part.check].cost);
-    part.next = step.next.tat;
+    const core::gcra::Step step = part.decide(checks[part.check].cost);
+    part.next = step.next;
     decisions[part.check] = step.decision();
     all = all && step.verdict == Verdict::allowed;
   }
@@ -135,13 +136,9 @@ LocalStore::LocalStore(Options options)
     : local_(std::make_shared<store::Local>(options.memory, options.when_full, options.clock)) {}
 
 JointDecision LocalStore::check_all(std::span<const KeyedCheck> checks) {
-  return check_all_at(read(local_->clock), checks);
-}
-
-JointDecision LocalStore::check_all_at(nanoseconds now, std::span<const KeyedCheck> checks) {
   Asked asked;
   ask("check_all", checks, asked);
-  submit(*local_, asked.request, from_zero(now));
+  submit(*local_, asked.request, read(local_->clock));
   if (asked.request.fault != Fault::none) refuse("LocalStore::check_all: " + asked.request.why);
   return {asked.request.decision(), asked.request.by};
 }
@@ -155,9 +152,12 @@ void LocalStore::ask(const char* where, std::span<const KeyedCheck> checks, Aske
   for (std::size_t i = 0; i < checks.size(); ++i) {
     const KeyedLimiter& limiter = checks[i].limiter;
     if (limiter.local_ != local_) refuse_it("limit " + std::to_string(i) + " has another store");
-    const std::optional<Quota>& quota = checks[i].quota;
+    const store::DefaultLimit& its = *limiter.limit_;
     store::Check& check = asked.checks[i];
-    check.limit = quota ? &asked.own[i].emplace(limiter.with(*quota, limiter.wall_)) : limiter.limit_.get();
+    check.limit = &its.first();
+    if (checks[i].quota || its.is_changed())
+      check.limit = &asked.own[i].emplace(
+          limiter.with("KeyedLimiter::check", checks[i].quota ? *checks[i].quota : its.quota()));
     check.key = checks[i].key;
     check.cost = checks[i].cost;
   }
@@ -165,12 +165,12 @@ void LocalStore::ask(const char* where, std::span<const KeyedCheck> checks, Aske
 }
 
 KeyedLimiter::KeyedLimiter(Quota quota, Algorithm algorithm, const Clock* clock, std::uint64_t id)
-    : quota_(quota), clock_(clock) {
+    : clock_(clock) {
   const auto rule = core::Rule::make(quota, algorithm);
   if (!rule) throw std::invalid_argument(rule.error());
   // The one reading of the wall clock.
   if (clock == nullptr) wall_ = std::chrono::system_clock::now().time_since_epoch() - store::steady_now();
-  limit_ = std::make_unique<const store::Limit>(store::Limit{.rule = rule->on_clock(wall_), .id = id});
+  limit_ = std::make_unique<store::DefaultLimit>(store::Limit{.rule = rule->on_clock(wall_), .id = id});
 }
 
 KeyedLimiter::KeyedLimiter(Quota quota, Options options)
@@ -196,21 +196,26 @@ KeyedLimiter& KeyedLimiter::operator=(KeyedLimiter&&) noexcept = default;
 
 nanoseconds KeyedLimiter::now() const noexcept { return read(clock_); }
 
-// Our limit with another quota, its windows by a clock that is `wall` ahead of that of the check.
-store::Limit KeyedLimiter::with(const Quota& quota, nanoseconds wall) const {
-  store::Limit limit = *limit_;
+// Our limit with another quota.
+store::Limit KeyedLimiter::with(const char* where, const Quota& quota) const {
+  store::Limit limit = limit_->first();
+  if (quota == limit.rule.quota) return limit;
   limit.rule.quota = quota;
-  if (limit.rule.algorithm == Algorithm::gcra || quota == quota_) {
-    limit.rule = limit.rule.on_clock(wall);
-    return limit;
-  }
+  if (limit.rule.algorithm == Algorithm::gcra) return limit;
   if (!core::kept_in_two_words(limit.rule.algorithm))
-    refuse("KeyedLimiter::check: " + core::name_of(limit.rule.algorithm) + " counts by one quota only");
+    refuse(std::string(where) + ": " + core::name_of(limit.rule.algorithm) + " counts by one quota only");
   const auto rule = core::Rule::make(quota, limit.rule.algorithm);
-  if (!rule) refuse("KeyedLimiter::check: " + rule.error());
-  limit.rule = rule->on_clock(wall);
+  if (!rule) refuse(std::string(where) + ": " + rule.error());
+  limit.rule = rule->on_clock(wall_);
   return limit;
 }
+
+void KeyedLimiter::set_quota(const Quota& quota) {
+  static_cast<void>(with("KeyedLimiter::set_quota", quota));
+  limit_->change(quota);
+}
+
+Quota KeyedLimiter::quota() const noexcept { return limit_->quota(); }
 
 Decision KeyedLimiter::decide(nanoseconds now, std::string_view key, const store::Limit& limit,
                               Cost cost) noexcept {
@@ -220,21 +225,13 @@ Decision KeyedLimiter::decide(nanoseconds now, std::string_view key, const store
 }
 
 Decision KeyedLimiter::check(std::string_view key, Cost cost) noexcept {
-  return decide(now(), key, *limit_, cost);
-}
-
-Decision KeyedLimiter::check_at(nanoseconds now, std::string_view key, Cost cost) noexcept {
-  now = from_zero(now);
-  if (!core::goes_by_the_clock(limit_->rule.algorithm)) return decide(now, key, *limit_, cost);
-  return decide(now, key, with(quota_, nanoseconds{0}), cost);
+  if (limit_->is_changed()) [[unlikely]]
+    return check(key, limit_->quota(), cost);
+  return decide(now(), key, limit_->first(), cost);
 }
 
 Decision KeyedLimiter::check(std::string_view key, const Quota& quota, Cost cost) {
-  return decide(now(), key, with(quota, wall_), cost);
-}
-
-Decision KeyedLimiter::check_at(nanoseconds now, std::string_view key, const Quota& quota, Cost cost) {
-  return decide(from_zero(now), key, with(quota, nanoseconds{0}), cost);
+  return decide(now(), key, with("KeyedLimiter::check", quota), cost);
 }
 
 template <class Key>
@@ -271,8 +268,10 @@ void KeyedLimiter::check_each(std::span<const Key> keys, std::span<Decision> dec
           return logs_->check(place, of_key, at);
         });
   } else {
-    const store::Limit& limit = *limit_;
     store::Table& table = local_->embedded.table();
+    std::optional<store::Limit> changed;
+    if (limit_->is_changed()) changed = with("KeyedLimiter::check", limit_->quota());
+    const store::Limit& limit = changed ? *changed : limit_->first();
     by_chunks(
         table, [&](std::string_view key) { return table.locate(key, limit.rule, limit.id); },
         [&](store::Table::Place place, Cost of_key, auto at) {
@@ -288,19 +287,15 @@ void KeyedLimiter::check(std::span<const KeyCost> keys, std::span<Decision> deci
   check_each(keys, decisions, Cost{});
 }
 
-bool KeyedLimiter::reset(std::string_view key) noexcept { return reset_at(now(), key); }
-bool KeyedLimiter::reset_at(nanoseconds now, std::string_view key) noexcept {
-  now = from_zero(now);
-  if (logs_) return logs_->reset(logs_->locate(key), now);
-  store::Check check{.limit = limit_.get(), .key = key};
+bool KeyedLimiter::reset(std::string_view key) noexcept {
+  if (logs_) return logs_->reset(logs_->locate(key), now());
+  store::Check check{.limit = &limit_->first(), .key = key};
   store::Request request{.checks = {&check, 1}, .verb = store::Verb::reset};
-  submit(*local_, request, now);
+  submit(*local_, request, now());
   return request.forgotten != 0;
 }
-std::uint64_t KeyedLimiter::live() const noexcept { return live_at(now()); }
-std::uint64_t KeyedLimiter::live_at(nanoseconds now) const noexcept {
-  now = from_zero(now);
-  return logs_ ? logs_->live(now) : local_->embedded.table().live(now);
+std::uint64_t KeyedLimiter::live() const noexcept {
+  return logs_ ? logs_->live(now()) : local_->embedded.table().live(now());
 }
 std::uint64_t KeyedLimiter::capacity() const noexcept {
   return logs_ ? logs_->capacity() : local_->embedded.table().capacity();

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <atomic>
 #include <mutex>
+#include <optional>
 #include <stdexcept>
+#include <string>
 #include <thread>
 #include <type_traits>
 #include <utility>
@@ -26,9 +28,6 @@ static_assert(std::is_nothrow_move_constructible_v<weir::Reservation>);
 struct OneLimit {
   OneLimit(Quota quota, const Clock& clock) : limiter(quota, clock) {}
   weir::Reservation reserve(ReserveOptions options, Cost cost = {}) { return limiter.reserve(options, cost); }
-  weir::Reservation reserve_at(nanoseconds now, ReserveOptions options) {
-    return limiter.reserve_at(now, options);
-  }
   Decision check(Cost cost = {}) { return limiter.check(cost); }
   void reset() { limiter.reset(); }
   Limiter limiter;
@@ -37,9 +36,6 @@ struct OneKey {
   OneKey(Quota quota, const Clock& clock) : limiter(quota, {.memory = 1_MiB, .clock = &clock}) {}
   weir::Reservation reserve(ReserveOptions options, Cost cost = {}) {
     return limiter.reserve("key", options, cost);
-  }
-  weir::Reservation reserve_at(nanoseconds now, ReserveOptions options) {
-    return limiter.reserve_at(now, "key", options);
   }
   Decision check(Cost cost = {}) { return limiter.check("key", cost); }
   void reset() { limiter.reset("key"); }
@@ -52,9 +48,6 @@ struct OneKeyByAQuota {
   weir::Reservation reserve(ReserveOptions options, Cost cost = {}) {
     return limiter.reserve("key", quota, options, cost);
   }
-  weir::Reservation reserve_at(nanoseconds now, ReserveOptions options) {
-    return limiter.reserve_at(now, "key", quota, options);
-  }
   Decision check(Cost cost = {}) { return limiter.check("key", quota, cost); }
   void reset() { limiter.reset("key"); }
   Quota quota;
@@ -65,10 +58,6 @@ struct OneOfAStore {
       : store({.memory = 1_MiB, .clock = &clock}), limiter(quota, store) {}
   weir::Reservation reserve(ReserveOptions options, Cost cost = {}) {
     return store.reserve({{limiter, "key", cost}}, options);
-  }
-  weir::Reservation reserve_at(nanoseconds now, ReserveOptions options) {
-    const KeyedCheck checks[] = {{limiter, "key"}};
-    return store.reserve_at(now, checks, options);
   }
   Decision check(Cost cost = {}) { return limiter.check("key", cost); }
   void reset() { limiter.reset("key"); }
@@ -245,18 +234,45 @@ TYPED_TEST(EachReservation, waits_and_is_held_for_as_long_as_anybody_asks) {
   EXPECT_EQ(this->kind.reserve({.max_wait = nanoseconds::max()}).wait(), 1s);
 }
 
-TYPED_TEST(EachReservation, of_a_twin_stands_unless_it_is_cancelled) {
+TYPED_TEST(EachReservation, can_be_cancelled_until_its_moment_and_says_so) {
+  EXPECT_FALSE(this->kind.reserve({}).can_cancel()) << "it acts now";
+  EXPECT_TRUE(this->kind.check().allowed());
+  weir::Reservation first = this->kind.reserve({.max_wait = 9s});
+  weir::Reservation second = this->kind.reserve({.max_wait = 9s});
+  EXPECT_TRUE(first.can_cancel());
+  EXPECT_TRUE(second.can_cancel());
+  EXPECT_EQ(second.cancel(), 1U);
+  EXPECT_FALSE(second.can_cancel());
+  this->clock.advance(1s);
+  EXPECT_FALSE(first.can_cancel());
+  EXPECT_EQ(first.cancel(), 0U);
+  EXPECT_TRUE(first.granted());
+}
+
+TYPED_TEST(EachReservation, tells_a_callback_at_once_what_came_back) {
   EXPECT_TRUE(this->kind.check(Cost{2}).allowed());
-  {
-    const weir::Reservation stands = this->kind.reserve_at(100s, {.max_wait = 9s});
-  }
-  weir::Reservation second = this->kind.reserve_at(100s, {.max_wait = 9s, .hold = 9s});
-  EXPECT_EQ(second.at(), 102s);
-  EXPECT_EQ(second.cancel_at(102s), 0U);
-  EXPECT_EQ(second.cancel_at(101s), 1U);
-  weir::Reservation third = this->kind.reserve_at(100s, {.max_wait = 9s, .hold = 9s});
-  EXPECT_EQ(third.at(), 102s);
-  EXPECT_EQ(third.settle_at(103s, 1), 0ns);
+  weir::Reservation waits = this->kind.reserve({.max_wait = 9s, .hold = 9s}, Cost{2});
+  std::vector<std::uint64_t> told;
+  const auto tell = [&](const StoreResult<std::uint64_t>& units) { told.push_back(*units); };
+  waits.cancel(tell);
+  EXPECT_FALSE(waits.granted());
+  waits.cancel(tell);
+  EXPECT_EQ(told, (std::vector<std::uint64_t>{2, 0}));
+
+  weir::Reservation held = this->kind.reserve({.max_wait = 9s, .hold = 9s}, Cost{2});
+  this->clock.advance(2s);
+  std::vector<std::optional<nanoseconds>> settled;
+  held.settle(1, [&](const auto& next) { settled.push_back(*next); });
+  held.settle(1, [&](const auto& next) { settled.push_back(*next); });
+  EXPECT_EQ(settled, (std::vector<std::optional<nanoseconds>>{0ns, std::nullopt}));
+
+  std::string why;
+  this->kind.reserve({.max_wait = 9s, .hold = 9s}).settle(9, [&](const auto& refused) {
+    ASSERT_FALSE(refused.has_value());
+    EXPECT_EQ(refused.error().fault(), Fault::unsuitable);
+    why = refused.error().what();
+  });
+  EXPECT_EQ(why, "weir::Reservation::settle: actual is 9, more than 4 times the burst of 2");
 }
 
 TYPED_TEST(EachReservation, many_threads_never_act_more_than_the_promise) {
@@ -382,16 +398,15 @@ TEST(LimiterReservation, many_that_leave_in_any_order_leave_it_free) {
 }
 
 TEST(LimiterReservation, before_the_clock_began_is_at_its_beginning) {
-  Limiter limiter{Quota::per_second(1).with_burst(3)};
-  EXPECT_TRUE(limiter.check_at(-5s, Cost{3}).allowed());
-  EXPECT_FALSE(limiter.check_at(-5s).allowed());
-  EXPECT_FALSE(limiter.reserve_at(-5s, {}).granted());
   ManualClock clock{-5s};
+  Limiter limiter{Quota::per_second(1).with_burst(3), clock};
+  EXPECT_TRUE(limiter.check(Cost{3}).allowed());
+  EXPECT_FALSE(limiter.check().allowed());
+  EXPECT_FALSE(limiter.reserve().granted());
   KeyedLimiter keyed{Quota::per_second(1).with_burst(3), {.memory = 1_MiB, .clock = &clock}};
   EXPECT_TRUE(keyed.check("k", Cost{3}).allowed());
   EXPECT_FALSE(keyed.check("k").allowed());
-  EXPECT_FALSE(keyed.check_at(-1h, "k").allowed());
-  EXPECT_FALSE(keyed.reserve_at(-1h, "k", {}).granted());
+  EXPECT_FALSE(keyed.reserve("k").granted());
 }
 
 }  // namespace

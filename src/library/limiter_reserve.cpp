@@ -1,5 +1,6 @@
 // What a Limiter reserves: by the rule of line.hpp, under the lock in its word. While something is reserved
-// the tat is in the line, so that every charge tells it by which reading of the clock it was made.
+// the tat is in the line, so that every charge tells it by which reading of the clock it was made; and for
+// good once the quota was changed.
 #include <algorithm>
 #include <memory>
 #include <stdexcept>
@@ -7,9 +8,9 @@
 
 #include "core/moment.hpp"
 #include "core/reservation.hpp"
-#include "store/kept.hpp"
-#include "store/limiter_word.hpp"
-#include "store/local.hpp"
+#include "library/kept.hpp"
+#include "library/limiter_word.hpp"
+#include "library/local.hpp"
 #include "store/settlement.hpp"
 #include "weir/limiter.hpp"
 
@@ -19,38 +20,51 @@ using std::chrono::nanoseconds;
 using store::kInLine;
 using store::kLocked;
 
-// The limiter's tat, wherever it is, for as long as this lives.
+// The limiter's state, wherever it is, for as long as this lives.
 struct Limiter::Locked {
   explicit Locked(Limiter& locked) noexcept : limiter(locked) {
+    std::uint64_t tat = 0;
     do {
       tat = limiter.unlocked();
     } while (!limiter.tat_.compare_exchange_weak(tat, kLocked, std::memory_order_acquire,
                                                  std::memory_order_relaxed));
     in_line = tat == kInLine;
-    if (in_line) tat = limiter.line_->tat;
+    state = in_line ? limiter.line_->state : store::state_of(limiter.quota_, tat);
   }
   ~Locked() {
-    if (in_line) limiter.line_->tat = tat;
-    limiter.tat_.store(in_line ? kInLine : std::min(tat, kInLine - 1), std::memory_order_release);
+    if (in_line) limiter.line_->state = state;
+    limiter.tat_.store(in_line ? kInLine : std::min(state.tat, kInLine - 1), std::memory_order_release);
   }
   Locked(const Locked&) = delete;
   Locked& operator=(const Locked&) = delete;
 
   store::Line& line() { return limiter.line_->line; }
-  std::uint64_t interval() const {
-    return static_cast<std::uint64_t>(limiter.quota_.emission_interval().count());
+  const Quota& quota() const {
+    return limiter.line_ != nullptr ? limiter.line_->quota_or(limiter.quota_) : limiter.quota_;
+  }
+  core::gcra::Step decide(nanoseconds now, Cost cost) const {
+    if (!in_line) return store::step_of(limiter.quota_, state.tat, now, cost);
+    return limiter.line_->decide(limiter.quota_, now, cost);
+  }
+  void charge(const core::gcra::State& next, nanoseconds now) {
+    if (in_line) limiter.line_->charge(next, now);
+    state = next;
+  }
+  void need_line() {
+    if (limiter.line_ == nullptr) limiter.line_ = new store::LimiterLine;
   }
   // What was in the line has drained, or been forgotten, since it was last there.
   void put_in_line() {
     if (!in_line) line().lose();
     in_line = true;
+    limiter.line_->state = state;
   }
   void leave_idle_line(nanoseconds now) {
-    if (in_line && line().is_idle(now)) in_line = false;
+    if (in_line && !limiter.line_->quota && line().is_idle(now)) in_line = false;
   }
 
   Limiter& limiter;
-  std::uint64_t tat = 0;
+  core::gcra::State state;
   bool in_line = false;
 };
 
@@ -59,19 +73,31 @@ Limiter::~Limiter() { delete line_; }
 Decision Limiter::check_lined(nanoseconds now, Cost cost) noexcept {
   Locked locked(*this);
   locked.leave_idle_line(now);
-  const core::gcra::Step step = store::step_of(quota_, locked.tat, now, cost);
-  if (step.changes) {
-    locked.tat = step.next.tat;
-    if (locked.in_line) locked.line().read(now);
-  }
+  const core::gcra::Step step = locked.decide(now, cost);
+  if (step.changes) locked.charge(step.next, now);
   return step.decision();
 }
 
 void Limiter::reset() noexcept {
   Locked locked(*this);
   if (line_ != nullptr) locked.line() = store::Line(locked.line().epoch() + 1);
-  locked.in_line = false;
-  locked.tat = 0;
+  locked.in_line = line_ != nullptr && line_->quota.has_value();
+  locked.state = store::state_of(locked.quota(), 0);
+}
+
+void Limiter::set_quota(Quota quota) {
+  const nanoseconds at = now();
+  Locked locked(*this);
+  locked.need_line();
+  locked.put_in_line();
+  line_->quota = quota;
+  locked.line().count_by(store::Numbers(quota));
+  locked.line().read(at);
+}
+
+Quota Limiter::quota() const noexcept {
+  if (unlocked() != kInLine) return quota_;
+  return Locked(const_cast<Limiter&>(*this)).quota();
 }
 
 namespace store {
@@ -81,8 +107,10 @@ class LimiterKept final : public Kept {
   explicit LimiterKept(Limiter& limiter) : limiter_(limiter) {}
 
   // While the limiter is locked.
-  void charged(Line& line, const OwnUnits& own, nanoseconds now, nanoseconds moment, nanoseconds hold) {
+  void charged(Line& line, const Quota& quota, const OwnUnits& own, nanoseconds now, nanoseconds moment,
+               nanoseconds hold) {
     epoch_ = line.epoch();
+    quota_ = quota;
     own_ = own;
     moment_ = moment;
     until_ = moment + hold;
@@ -97,15 +125,14 @@ class LimiterKept final : public Kept {
     if (locked.line().epoch() != epoch_) return 0;
     core::TwoWords state = known(locked);
     const bool is_kept = locked.line().cancel(own_, moment_, now, 0, state);
-    locked.tat = state.until;
+    locked.state = {state.until, state.word};
     locked.leave_idle_line(now);
     return is_kept ? own_.count : 0;
   }
 
   std::optional<nanoseconds> settle(nanoseconds now, std::optional<std::uint64_t> told) override {
-    const Quota& quota = limiter_.quota_;
     const std::uint64_t actual = told.value_or(own_.count);
-    auto why = too_much(actual, static_cast<std::uint64_t>(quota.burst()));
+    auto why = too_much(actual, static_cast<std::uint64_t>(quota_.burst()));
     if (!why && now >= until_) return std::nullopt;
     if (!why && until_ == moment_) why = without_hold();
     if (why) throw std::invalid_argument("weir::Reservation::settle: " + *why);
@@ -119,23 +146,27 @@ class LimiterKept final : public Kept {
       line.end_hold(own_);
       if (actual > own_.count) {
         line.read(now);
-        state = core::owe(quota, state, actual - own_.count, line.no_earlier(now));
+        const core::TwoWords owed = core::owe(quota_, state, actual - own_.count, line.no_earlier(now));
+        if (owed.word != state.word) line.lose();
+        state = owed;
       }
     }
-    locked.tat = std::min(state.until, kInLine - 1);
+    locked.state = {std::min(state.until, kInLine - 1), state.word};
+    if (locked.in_line) limiter_.line_->state = locked.state;
     locked.leave_idle_line(now);
-    const core::gcra::Step next = step_of(quota, locked.tat, now, Cost{1});
+    const core::gcra::Step next = locked.decide(now, Cost{1});
     return nanoseconds{static_cast<std::int64_t>(next.verdict == Verdict::denied ? next.retry_after : 0)};
   }
 
  private:
   static core::TwoWords known(Limiter::Locked& locked) {
     if (!locked.in_line) locked.line().lose();
-    return {locked.tat, locked.interval()};
+    return {locked.state.tat, locked.state.interval};
   }
 
   Limiter& limiter_;
   std::uint64_t epoch_ = 0;
+  Quota quota_ = Quota::per(1, std::chrono::seconds{1});  // that it was charged by
   OwnUnits own_{};
   nanoseconds moment_{0};
   nanoseconds until_{0};  // it can be settled
@@ -144,37 +175,31 @@ class LimiterKept final : public Kept {
 }  // namespace store
 
 Reservation Limiter::reserve(ReserveOptions options, Cost cost) {
-  return reserve(now(), options, cost, true);
-}
-
-Reservation Limiter::reserve_at(nanoseconds now, ReserveOptions options, Cost cost) {
-  return reserve(store::from_zero(now), options, cost, false);
-}
-
-Reservation Limiter::reserve(nanoseconds now, ReserveOptions options, Cost cost, bool by_our_clock) {
-  if (options.hold.count() > 0 && cost.units != 0) return reserve_later(now, options, cost, by_our_clock);
+  const nanoseconds at = now();
+  if (options.hold.count() > 0 && cost.units != 0) return reserve_later(at, options, cost);
   std::uint64_t tat = unlocked();
   for (;;) {
-    if (tat == kInLine) return reserve_later(now, options, cost, by_our_clock);
-    const core::gcra::Step step = store::step_of(quota_, tat, now, cost);
+    if (tat == kInLine) return reserve_later(at, options, cost);
+    const core::gcra::Step step = store::step_of(quota_, tat, at, cost);
     if (step.verdict == Verdict::denied && options.max_wait.count() > 0)
-      return reserve_later(now, options, cost, by_our_clock);
+      return reserve_later(at, options, cost);
     if (!step.changes || tat_.compare_exchange_weak(tat, step.next.tat, std::memory_order_relaxed))
-      return Reservation(now, [&] { return step.decision(); });
+      return Reservation(at, [&] { return step.decision(); });
     if (tat == kLocked) tat = unlocked();
   }
 }
 
 // A request that is denied now is charged as it would be at its moment (core/moment.hpp), unless it can take
 // over an earlier one.
-Reservation Limiter::reserve_later(nanoseconds now, ReserveOptions options, Cost cost, bool by_our_clock) {
+Reservation Limiter::reserve_later(nanoseconds now, ReserveOptions options, Cost cost) {
   options = store::bounded(options, now);
   if (cost.units == 0) options.hold = nanoseconds{0};
   auto kept = std::make_unique<store::LimiterKept>(*this);
   Locked locked(*this);
-  if (line_ == nullptr) line_ = new store::LimiterLine;
+  locked.need_line();
   store::Line& line = locked.line();
-  core::gcra::Step step = store::step_of(quota_, locked.tat, now, cost);
+  if (locked.in_line) now = line_->no_earlier(quota_, now);
+  core::gcra::Step step = locked.decide(now, cost);
   nanoseconds wait{0};
   std::optional<store::Line::Taken> taken;
   if (step.verdict == Verdict::denied) {
@@ -183,10 +208,10 @@ Reservation Limiter::reserve_later(nanoseconds now, ReserveOptions options, Cost
       taken = line.take_hole(cost.units, now, now + (moment.granted ? moment.wait : options.max_wait));
     if (taken) {
       wait = taken->moment - now;
-      step = store::step_of(quota_, locked.tat, now, Cost{0});
+      step = locked.decide(now, Cost{0});
     } else if (moment.granted) {
       wait = moment.wait;
-      step = store::step_of(quota_, locked.tat, now + wait, cost);
+      step = locked.decide(now + wait, cost);
     } else {
       step.retry_after = static_cast<std::uint64_t>(moment.wait.count());
     }
@@ -195,19 +220,19 @@ Reservation Limiter::reserve_later(nanoseconds now, ReserveOptions options, Cost
   if (step.verdict != Verdict::allowed || (!keeps && !step.changes && !taken))
     return Reservation(now, [&] { return step.decision(); });
   if (!keeps) {
-    locked.tat = step.next.tat;
-    if (locked.in_line) line.read(now);
+    locked.charge(step.next, now);
     return Reservation(now, [&] { return step.decision(); });
   }
-  const core::Charge charge{{locked.tat, locked.interval()}, {step.next.tat, locked.interval()}};
   locked.put_in_line();
-  line.count_by(store::Numbers(quota_));
-  kept->charged(line, taken ? taken->own : line.append(charge, cost.units, store::Numbers(quota_), now), now,
+  const core::gcra::State before = locked.state;
+  locked.charge(step.next, now);
+  const store::Numbers numbers(locked.quota());
+  line.count_by(numbers);
+  const core::Charge charge{{before.tat, before.interval}, {step.next.tat, step.next.interval}};
+  kept->charged(line, locked.quota(), taken ? taken->own : line.append(charge, cost.units, numbers, now), now,
                 now + wait, options.hold);
-  locked.tat = step.next.tat;
-  line.read(now);
-  const Decision as_of_now = store::step_of(quota_, locked.tat, now, Cost{0}).decision();
-  return {now, wait, as_of_now, 0, std::move(kept), by_our_clock};
+  const Decision as_of_now = locked.decide(now, Cost{0}).decision();
+  return {now, wait, as_of_now, 0, std::move(kept)};
 }
 
 }  // namespace weir

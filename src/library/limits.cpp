@@ -7,12 +7,12 @@
 #include <utility>
 
 #include "core/duration.hpp"
+#include "library/asked_kept.hpp"
+#include "library/asker.hpp"
 #include "limits/explain.hpp"
 #include "limits/match.hpp"
 #include "limits/read.hpp"
 #include "limits/set.hpp"
-#include "store/asked_kept.hpp"
-#include "store/asker.hpp"
 #include "store/clock.hpp"
 #include "store/embedded_store.hpp"
 #include "store/spin.hpp"
@@ -47,6 +47,11 @@ class Table final : public store::Asker {
     const nanoseconds now = store::read(clock_);
     store_.submit(requests, {now, now});
   }
+  void begin(std::unique_ptr<store::Unawaited> one) override {
+    store::Awaited& asked = *one;
+    ask({&asked, 1});
+    one->tell();
+  }
 
  private:
   const Clock* clock_;
@@ -69,7 +74,7 @@ limits::Asked asked_of(const LimitsRequest& request, Room& room) {
 }
 
 void require_decided(const store::Request& request) {
-  if (request.fault != Fault::none) throw LimitsFault(request.fault, request.why);
+  if (request.fault != Fault::none) throw StoreFault(request.fault, request.why);
 }
 
 LimitsDecision decision_of(const limits::Set& set, const limits::Matched& matched,
@@ -232,51 +237,106 @@ void Limits::check(std::span<const LimitsRequest> requests, std::span<LimitsDeci
   for (const store::Awaited& each : asked) require_decided(each);
 }
 
-LimitsReservation Limits::reserve(const LimitsRequest& request) { return reserve(request, nullptr); }
-LimitsReservation Limits::reserve(const LimitsRequest& request, ReserveOptions options) {
-  return reserve(request, &options);
+detail::Ready<LimitsDecision> Limits::ready_check(const LimitsRequest& request) {
+  struct Checking final : store::Unawaited {
+    void tell() override {
+      detail::Answer<LimitsDecision> told{.value = {}, .fault = fault, .why = why};
+      if (fault == Fault::none) told.value = decision_of(*set, matched, this);
+      answer(std::move(told));
+    }
+    std::shared_ptr<const limits::Set> set;
+    limits::Matched matched;
+    Callback<detail::Answer<LimitsDecision>> answer;
+  };
+  auto asked = std::make_unique<Checking>();
+  asked->set = impl_->set();
+  Room room;
+  if (!limits::match(*asked->set, asked_of(request, room), impl_->now(), asked->matched))
+    throw std::invalid_argument(asked->matched.error);
+  asked->checks = asked->matched.all();
+  return [store = impl_->store(),
+          asked = std::move(asked)](Callback<detail::Answer<LimitsDecision>> answer) mutable {
+    if (asked->matched.outcome != limits::Matched::Outcome::meets)
+      return answer({.value = decision_of(*asked->set, asked->matched, nullptr)});
+    asked->answer = std::move(answer);
+    store->begin(std::move(asked));
+  };
 }
 
-LimitsReservation Limits::reserve(const LimitsRequest& request, const ReserveOptions* options) {
-  const auto set = impl_->set();
-  Room room;
+// A request that is to be reserved, and what comes of it.
+struct [[gnu::visibility("hidden")]] Limits::Reserving final : store::Unawaited {
+  Reserving(const Impl& impl, const LimitsRequest& request, const ReserveOptions* options)
+      : set(impl.set()), clock(impl.clock()) {
+    Room room;
+    if (!limits::match(*set, asked_of(request, room), impl.now(), matched))
+      throw std::invalid_argument(matched.error);
+    if (!asks()) return;
+    const ReserveOptions bounded = store::bounded(wanted(options), store::read(clock));
+    asked = {.max_wait = bounded.max_wait, .hold = bounded.hold};
+    kept = std::make_unique<store::AskedKept>(impl.store(), clock, nanoseconds{0});
+    checks = matched.all();
+    verb = store::Verb::reserve;
+    reservation = &asked;
+  }
+
+  bool asks() const { return matched.outcome == limits::Matched::Outcome::meets; }
+  void tell() override {
+    detail::Answer<LimitsReservation> told{.value = {}, .fault = fault, .why = why};
+    if (fault == Fault::none) told.value = made();
+    answer(std::move(told));
+  }
+  LimitsReservation made() {
+    // Read after the store has: a moment may be told later than it is, never earlier.
+    const nanoseconds now = store::read(clock);
+    LimitsDecision decided = decision_of(*set, matched, asks() ? this : nullptr);
+    if (!asks() || !decided.allowed() || (asked.id.empty() && asked.wait.count() == 0))
+      return {Reservation(now, [&] { return decided.decision; }), std::move(decided.by)};
+    kept->set_id(std::move(asked.id));
+    return {Reservation(now, asked.wait, decided.decision, by, std::move(kept)), std::move(decided.by)};
+  }
+
+  const std::shared_ptr<const limits::Set> set;
+  const Clock* const clock;
   limits::Matched matched;
-  if (!limits::match(*set, asked_of(request, room), impl_->now(), matched))
-    throw std::invalid_argument(matched.error);
-  if (matched.outcome != limits::Matched::Outcome::meets) {
-    const LimitsDecision decided = decision_of(*set, matched, nullptr);
-    return {Reservation(store::read(impl_->clock()), [&] { return decided.decision; }), decided.by};
+  store::Reservation asked;
+  std::unique_ptr<store::AskedKept> kept;
+  Callback<detail::Answer<LimitsReservation>> answer;
+
+ private:
+  // Nothing in `options`: what the file says.
+  ReserveOptions wanted(const ReserveOptions* options) {
+    const limits::Waiting waiting = limits::prepare_waiting(*set, matched);
+    if (options == nullptr) return {waiting.max_wait.value_or(nanoseconds{0}), waiting.hold};
+    if (waiting.max_wait && options->max_wait > *waiting.max_wait) {
+      throw std::invalid_argument("weir::Limits::reserve: max_wait is above " +
+                                  core::to_text(*waiting.max_wait) +
+                                  ", the least of the limits that the request meets");
+    }
+    if (waiting.hold.count() != 0 && options->hold > waiting.hold) {
+      throw std::invalid_argument("weir::Limits::reserve: hold is above " + core::to_text(waiting.hold) +
+                                  ", the shortest ttl of the limits that the request meets");
+    }
+    return {options->max_wait, options->hold.count() > 0 ? options->hold : waiting.hold};
   }
-  const limits::Waiting waiting = limits::prepare_waiting(*set, matched);
-  if (options != nullptr && waiting.max_wait && options->max_wait > *waiting.max_wait) {
-    throw std::invalid_argument("weir::Limits::reserve: max_wait is above " +
-                                core::to_text(*waiting.max_wait) +
-                                ", the least of the limits that the request meets");
-  }
-  if (options != nullptr && waiting.hold.count() != 0 && options->hold > waiting.hold) {
-    throw std::invalid_argument("weir::Limits::reserve: hold is above " + core::to_text(waiting.hold) +
-                                ", the shortest ttl of the limits that the request meets");
-  }
-  ReserveOptions wanted{.max_wait = waiting.max_wait.value_or(nanoseconds{0}), .hold = waiting.hold};
-  if (options != nullptr)
-    wanted = {options->max_wait, options->hold.count() > 0 ? options->hold : waiting.hold};
-  wanted = store::bounded(wanted, store::read(impl_->clock()));
-  auto kept = std::make_unique<store::AskedKept<LimitsFault>>(impl_->store(), impl_->clock(), nanoseconds{0});
-  store::Reservation asked{.max_wait = wanted.max_wait, .hold = wanted.hold};
-  store::Awaited one;
-  one.checks = matched.all();
-  one.verb = store::Verb::reserve;
-  one.reservation = &asked;
-  impl_->ask({&one, 1});
+};
+
+LimitsReservation Limits::reserve_by(const LimitsRequest& request, const ReserveOptions* options) {
+  Reserving one(*impl_, request, options);
+  store::Awaited& asked = one;
+  if (one.asks()) impl_->ask({&asked, 1});
   require_decided(one);
-  // Read after the store has: a moment may be told later than it is, never earlier.
-  const nanoseconds now = store::read(impl_->clock());
-  LimitsDecision decided = decision_of(*set, matched, &one);
-  if (!decided.allowed() || (asked.id.empty() && asked.wait.count() == 0))
-    return {Reservation(now, [&] { return decided.decision; }), std::move(decided.by)};
-  kept->set_id(std::move(asked.id));
-  return {Reservation(now, asked.wait, decided.decision, one.by, std::move(kept), true),
-          std::move(decided.by)};
+  return one.made();
+}
+
+detail::Ready<LimitsReservation> Limits::ready_reserve(const LimitsRequest& request,
+                                                       const ReserveOptions* options) {
+  auto one = std::make_unique<Reserving>(*impl_, request, options);
+  return [store = impl_->store(),
+          one = std::move(one)](Callback<detail::Answer<LimitsReservation>> answer) mutable {
+    if (!one->asks()) return answer({.value = one->made()});
+    one->answer = std::move(answer);
+    store->begin(std::move(one));
+  };
 }
 
 std::string Limits::explain(const LimitsRequest& request) {
