@@ -55,8 +55,7 @@ class PendingCalls {
     pending_.insert(std::move(call));
   }
   // Calls `pass` with the loop alive until it returns, unless the call was abandoned.
-  template <class Pass>
-  void remove(const std::shared_ptr<PendingCall>& call, const Pass& pass) {
+  void remove(const std::shared_ptr<PendingCall>& call, const std::function<void()>& pass) {
     const Held lock(mutex_);
     if (pending_.erase(call) != 0) pass();
   }

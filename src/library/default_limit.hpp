@@ -14,7 +14,6 @@
 
 #include "store/spin.hpp"
 #include "store/store.hpp"
-#include "weir/lock.hpp"
 #include "weir/quota.hpp"
 
 namespace weir::inline v0_1::store {
@@ -27,10 +26,15 @@ class DefaultLimit {
 
   void change(const Quota& quota) noexcept {
     const auto words = std::bit_cast<Words>(quota);
-    const detail::Held lock(changing_);
-    changes_.fetch_add(1, std::memory_order_relaxed);
+    Spin spin;
+    std::uint64_t before = changes_.load(std::memory_order_relaxed);
+    while (before % 2 != 0 ||
+           !changes_.compare_exchange_weak(before, before + 1, std::memory_order_acq_rel)) {
+      spin.wait();
+      before = changes_.load(std::memory_order_relaxed);
+    }
     for (std::size_t i = 0; i < words.size(); ++i) words_[i].store(words[i], std::memory_order_release);
-    changes_.fetch_add(1, std::memory_order_release);
+    changes_.store(before + 2, std::memory_order_release);
   }
 
   bool is_changed() const noexcept { return changes_.load(std::memory_order_acquire) != 0; }
@@ -55,7 +59,6 @@ class DefaultLimit {
   const Limit first_;
   std::atomic<std::uint64_t> changes_{0};  // begun and ended; odd while one is made
   std::array<std::atomic<std::uint64_t>, std::tuple_size_v<Words>> words_{};
-  SpinLock changing_;  // one at a time; readers look at changes_
 };
 
 }  // namespace weir::store
