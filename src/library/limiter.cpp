@@ -156,8 +156,8 @@ void LocalStore::ask(const char* where, std::span<const KeyedCheck> checks, Aske
     store::Check& check = asked.checks[i];
     check.limit = &its.first();
     if (checks[i].quota || its.is_changed())
-      check.limit = &asked.own[i].emplace(
-          limiter.with("KeyedLimiter::check", checks[i].quota.value_or(its.quota())));
+      check.limit =
+          &asked.own[i].emplace(limiter.with("KeyedLimiter::check", checks[i].quota.value_or(its.quota())));
     check.key = checks[i].key;
     check.cost = checks[i].cost;
   }
