@@ -187,15 +187,20 @@ class Reader {
     fault("max_wait", "missing: how many seconds it may wait, here or as the field 'Prefer: wait=10'");
   }
 
+  void fault_of_hold(std::chrono::nanoseconds most) {
+    fault("hold", "must be a number of seconds from 0 to " + seconds_text(most) +
+                      ", the shortest ttl of the limits that the request meets");
+  }
+
   void refuse(const Refusal& why) {
     using What = Refusal::What;
     switch (why.what) {
       case What::max_wait:
+        if (why.most_hold.count() != 0) fault_of_hold(why.most_hold);
         return fault("max_wait", "must be a number of seconds from 0 to " + seconds_text(why.most) +
                                      ", the least of the limits that the request meets");
       case What::hold:
-        return fault("hold", "must be a number of seconds from 0 to " + seconds_text(why.most) +
-                                 ", the shortest ttl of the limits that the request meets");
+        return fault_of_hold(why.most);
       case What::no_max_wait:
         return fault_of_wait();
       case What::class_name:

@@ -90,10 +90,14 @@ What why_unmatched(const limits::Asked& asked, const limits::Set& set, const lim
 // What the limits that it meets say of waiting, where the request does not.
 bool wait_by_file(const Ask& ask, const limits::Set& set, Question& into, Refusal& refusal) {
   const limits::Waiting waiting = limits::prepare_waiting(set, into.more->matched);
-  if (waiting.max_wait && ask.max_wait && *ask.max_wait > *waiting.max_wait)
-    return refuse_time(refusal, What::max_wait, "the least", *ask.max_wait, *waiting.max_wait);
-  if (waiting.hold.count() != 0 && ask.hold && *ask.hold > waiting.hold)
-    return refuse_time(refusal, What::hold, "the shortest ttl", *ask.hold, waiting.hold);
+  const bool waits_too_long = waiting.max_wait && ask.max_wait && *ask.max_wait > *waiting.max_wait;
+  const bool holds_too_long = waiting.hold.count() != 0 && ask.hold && *ask.hold > waiting.hold;
+  if (waits_too_long) {
+    refuse_time(refusal, What::max_wait, "the least", *ask.max_wait, *waiting.max_wait);
+    if (holds_too_long) refusal.most_hold = waiting.hold;
+    return false;
+  }
+  if (holds_too_long) return refuse_time(refusal, What::hold, "the shortest ttl", *ask.hold, waiting.hold);
   const auto max_wait = ask.max_wait ? ask.max_wait : waiting.max_wait;
   into.reserve(max_wait, ask.hold.value_or(waiting.hold));
   return true;

@@ -61,6 +61,7 @@ struct Refusal {
   std::string sentence{};             // without a full stop
   std::chrono::milliseconds came{0};  // of max_wait and hold, as is the next
   std::chrono::nanoseconds most{0};
+  std::chrono::nanoseconds most_hold{0};  // of max_wait: the hold is above that too; 0: it is not
 };
 
 // By what questions are made.
