@@ -21,9 +21,9 @@ PICTURE = ROOT / "docs/pictures/layers.svg"
 PAGE = ROOT / "docs/architecture.md"
 # From a byte on a socket to a verdict, as docs/architecture.md tells it: five files, and the rule.
 ROADS = {
-    "embedded": ["net/session.cpp", "resp/conversation.cpp", "resp/pipeline.cpp", "store/embedded_store.cpp",
+    "embedded": ["net/session.cpp", "resp/conversation.cpp", "service/asking.cpp", "store/embedded_store.cpp",
                  "store/table.cpp", "core/gcra.hpp"],
-    "shared": ["net/session.cpp", "resp/conversation.cpp", "resp/pipeline.cpp", "redis/shared_store.cpp",
+    "shared": ["net/session.cpp", "resp/conversation.cpp", "service/asking.cpp", "redis/shared_store.cpp",
                "redis/client.cpp", "redis/check.lua"],
 }
 MARKS = "12345\u2605"
