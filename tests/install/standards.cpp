@@ -1,5 +1,5 @@
-// One program of files of two standards: built twice, as C++20 and as C++23, and linked together. Each has the
-// expected of its own standard, and finds in it what the library says.
+// One program of files of two standards: built twice, as C++20 and as C++23, and linked together. Each has
+// the expected of its own standard, and finds in it what the library says.
 #include <weir/limiter.hpp>
 
 #include <string>
@@ -19,5 +19,6 @@ int main() { return in_cpp20() + in_cpp23(); }
 int MINE() {
   const auto quota = weir::Quota::parse("100/min burst 20");
   const auto none = weir::Quota::make({.count = 0, .period = std::chrono::seconds{1}});
-  return quota && quota->burst() == 20 && !none && none.error() == "count: 0 is below the minimum (1)" ? 0 : 1;
+  return quota && quota->burst() == 20 && !none && none.error() == "count: 0 is below the minimum (1)" ? 0
+                                                                                                       : 1;
 }
