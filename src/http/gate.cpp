@@ -69,15 +69,14 @@ void tell_gate(Exchange& exchange, const service::Question& question) {
   if (question.fault != Fault::none) return write_problem(reply, 503, "nobody could decide: " + question.why);
   const limits::Set& set = *exchange.asking->set_of(question);
   const limits::Matched& matched = question.more->matched;
-  const bool listed = matched.outcome == limits::Matched::Outcome::refused;
-  const bool allowed = !listed && (question.checks.empty() || question.allowed());
+  const bool allowed = service::told_of(question, &set).allowed;
   exchange.room.asker.count(question, &set, allowed);
   append_field(reply.fields, "Cache-Control", "no-store");
   append_rate_limit_fields(set, matched, service::asked_of(question), exchange.room.forms(),
                            limits::Time(exchange.service.wall_now()), reply.fields);
   if (allowed) return;
   begin_denial(reply, deny_status(exchange, set));
-  if (listed) {
+  if (matched.outcome == limits::Matched::Outcome::refused) {
     reply.body += "[]";
   } else {
     append_violated(reply.body, set, matched, question, Shown::shown);

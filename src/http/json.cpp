@@ -176,7 +176,7 @@ class Reader {
 
   void ask() {
     if (!faults_.empty()) {
-      if (has_rules_) asker_.drop_last();
+      asker_.drop_rules();
       if (exchange_.kind == Kind::acquire && !says_wait_ && !exchange_.prefers) fault_of_wait();
       return;
     }
@@ -253,7 +253,7 @@ class Reader {
     }
     const limits::Set* const set = asker_.limits();
     if (set == nullptr) {
-      faults_.add(at, "there is no limits file: start weir with --limits FILE");
+      faults_.add(at, std::string(service::kNoLimitsFile));
       return true;
     }
     for (const auto& [name, value] : all) {
@@ -342,13 +342,8 @@ class Reader {
     }
   }
 
-  void begin_rules(std::size_t count) {
-    asker_.begin_rules(count, ask_.explains);
-    has_rules_ = true;
-  }
-
   void read_key(const Members& members) {
-    begin_rules(1);
+    asker_.begin_rules(1, ask_.explains);
     read_one(members, at_);
   }
 
@@ -361,7 +356,7 @@ class Reader {
       faults_.add(at, "must be a list of 1 to " + std::to_string(store::kMostChecks));
       return;
     }
-    begin_rules(all.size());
+    asker_.begin_rules(all.size(), ask_.explains);
     std::size_t count = 0;
     for (const element each : all) {
       const std::string here = at + "/" + std::to_string(count++);
@@ -417,7 +412,6 @@ class Reader {
   limits::Asked as_{.attributes = {}, .costs_an_estimate = true};
   std::vector<limits::NamedCost> costs_;
   std::string_view key_;
-  bool has_rules_ = false;
   bool says_wait_ = false;
 };
 

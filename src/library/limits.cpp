@@ -6,7 +6,6 @@
 #include <optional>
 #include <utility>
 
-#include "core/duration.hpp"
 #include "library/asked_kept.hpp"
 #include "library/asker.hpp"
 #include "limits/explain.hpp"
@@ -307,15 +306,11 @@ struct [[gnu::visibility("hidden")]] Limits::Reserving final : store::Unawaited 
   ReserveOptions wanted(const ReserveOptions* options) {
     const limits::Waiting waiting = limits::prepare_waiting(*set, matched);
     if (options == nullptr) return {waiting.max_wait.value_or(nanoseconds{0}), waiting.hold};
-    if (waiting.max_wait && options->max_wait > *waiting.max_wait) {
-      throw std::invalid_argument("weir::Limits::reserve: max_wait is above " +
-                                  core::to_text(*waiting.max_wait) +
-                                  ", the least of the limits that the request meets");
-    }
-    if (waiting.hold.count() != 0 && options->hold > waiting.hold) {
-      throw std::invalid_argument("weir::Limits::reserve: hold is above " + core::to_text(waiting.hold) +
-                                  ", the shortest ttl of the limits that the request meets");
-    }
+    const auto refuse = [](const std::string& text) {
+      throw std::invalid_argument("weir::Limits::reserve: " + text);
+    };
+    if (waiting.refuses_wait(options->max_wait)) refuse(waiting.wait_too_long());
+    if (waiting.refuses_hold(options->hold)) refuse(waiting.hold_too_long());
     return {options->max_wait, options->hold.count() > 0 ? options->hold : waiting.hold};
   }
 };

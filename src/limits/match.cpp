@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 
+#include "core/duration.hpp"
 #include "core/sha256.hpp"
 
 namespace weir::inline v0_1::limits {
@@ -541,6 +542,14 @@ void mark_common_waits(const Set& set, Matched& matched) {
 }
 
 }  // namespace
+
+std::string Waiting::wait_too_long() const {
+  return "max_wait is above " + core::to_text(*max_wait) + ", the least of the limits that the request meets";
+}
+
+std::string Waiting::hold_too_long() const {
+  return "hold is above " + core::to_text(hold) + ", the shortest ttl of the limits that the request meets";
+}
 
 Waiting prepare_waiting(const Set& set, Matched& matched) {
   if (matched.count > 1) mark_common_waits(set, matched);

@@ -3,7 +3,6 @@
 #include <stdexcept>
 #include <utility>
 
-#include "core/duration.hpp"
 #include "limits/finding.hpp"
 
 namespace weir::inline v0_1::limits {
@@ -58,12 +57,8 @@ std::optional<Trial::Reserved> Trial::reserve(Time now, std::optional<nanosecond
     return std::nullopt;
   };
   const Waiting waiting = prepare_waiting(set_, matched_);
-  if (max_wait && waiting.max_wait && *max_wait > *waiting.max_wait)
-    return fail("max_wait is above " + core::to_text(*waiting.max_wait) +
-                ", the least of the limits that the request meets");
-  if (hold && waiting.hold.count() != 0 && *hold > waiting.hold)
-    return fail("hold is above " + core::to_text(waiting.hold) +
-                ", the shortest ttl of the limits that the request meets");
+  if (waiting.refuses_wait(max_wait)) return fail(waiting.wait_too_long());
+  if (waiting.refuses_hold(hold)) return fail(waiting.hold_too_long());
   store::Reservation asked{.max_wait = max_wait.value_or(waiting.max_wait.value_or(nanoseconds{0})),
                            .hold = hold.value_or(waiting.hold)};
   store::Request request{.checks = matched_.all(), .verb = store::Verb::reserve, .reservation = &asked};

@@ -77,7 +77,8 @@ void run_limits_config(Call& call) {
   service::LimitsInForce* file = call.service.limits.get();
   const std::string what = lower(call.words[1]);
   if (what != "get" && what != "check" && what != "reload") return call.fail_subcommand(what);
-  if (file == nullptr || !call.later.possible()) return call.fail(kNoLimitsFile);
+  if (file == nullptr || !call.later.possible())
+    return call.fail("ERR " + std::string(service::kNoLimitsFile));
   if (what == "get") return call.reply().bulk(file->current()->file().text);
   const bool checks = what == "check";
   const auto ask = [&call, checks](service::LimitsInForce::Told told) {

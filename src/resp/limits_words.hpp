@@ -18,7 +18,6 @@ namespace weir::inline v0_1::resp {
 
 constexpr std::string_view kCostsAreTheFiles =
     "ERR COST by name is for limits of the limits file; of rules, each key costs the same";
-constexpr std::string_view kNoLimitsFile = "ERR there is no limits file: start weir with --limits FILE";
 
 // Whether an option's word, in any letter case, is `name`, of letters in upper case.
 template <std::size_t N>

@@ -52,9 +52,7 @@ class Pipeline {
     error_ = std::move(text);
     return false;
   }
-  bool has_file() {
-    return shared_.asker.has_file() || fail("ERR there is no limits file: start weir with --limits FILE");
-  }
+  bool has_file() { return shared_.asker.has_file() || fail("ERR " + std::string(service::kNoLimitsFile)); }
   void answer(Writer to) const { to.error(error_); }
 
   // Asks what was gathered and writes what is answered; false while some is open.
@@ -69,7 +67,6 @@ class Pipeline {
   bool refuse();
   void write(Writer& to, service::Question& question);
   void write_decision(Writer& to, const service::Question& question, Reply reply);
-  void write_explanation(Writer& to, const service::Question& question);
 
   Shared& shared_;
   service::Asking asking_;

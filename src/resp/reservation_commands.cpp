@@ -21,22 +21,26 @@ constexpr std::string_view kAcquireForm =
     "AS "
     "attribute=value ...";
 
-bool ask(Pipeline& pipeline, const ReservationWords& asked, store::Verb verb, bool silent,
-         std::string_view form) {
+bool ask(Pipeline& pipeline, Arguments words, store::Verb verb, bool silent, std::string_view form) {
+  ReservationWords asked;
+  std::string error;
+  if (!read_reservation_words(words.subspan(1), pipeline.asker().service().options().max_wait, asked, error))
+    return pipeline.fail(std::move(error));
+  if (verb == store::Verb::acquire && !asked.max_wait)
+    return pipeline.fail("ERR missing MAXWAIT: how many milliseconds it may wait; " + std::string(form));
   service::Ask ask{.verb = verb, .max_wait = asked.max_wait, .hold = asked.hold};
   if (!asked.by_file)
     return ask_rules(pipeline, asked.rest, ask, Cost{asked.cost.value_or(1)}, Reply::reservation, silent,
                      form);
   if (!pipeline.has_file()) return false;
-  LimitsWords words;
-  std::string error;
-  if (!read_limits_words(asked.rest, false, pipeline.asker().attributes(), words, error))
+  LimitsWords said;
+  if (!read_limits_words(asked.rest, false, pipeline.asker().attributes(), said, error))
     return pipeline.fail(std::move(error));
-  words.cost = asked.cost.value_or(1);
-  words.class_name = asked.class_name;
-  words.costs_an_estimate = !asked.cost;
-  words.costs = asked.costs;
-  const limits::Asked as = words.asked();
+  said.cost = asked.cost.value_or(1);
+  said.class_name = asked.class_name;
+  said.costs_an_estimate = !asked.cost;
+  said.costs = asked.costs;
+  const limits::Asked as = said.asked();
   ask.as = &as;
   return pipeline.add(ask, Reply::reservation, silent);
 }
@@ -44,22 +48,11 @@ bool ask(Pipeline& pipeline, const ReservationWords& asked, store::Verb verb, bo
 }  // namespace
 
 bool ask_reserve(Pipeline& pipeline, Arguments words, bool silent) {
-  ReservationWords asked;
-  std::string error;
-  if (!read_reservation_words(words.subspan(1), pipeline.asker().service().options().max_wait, asked, error))
-    return pipeline.fail(std::move(error));
-  return ask(pipeline, asked, store::Verb::reserve, silent, kForm);
+  return ask(pipeline, words, store::Verb::reserve, silent, kForm);
 }
 
 bool ask_acquire(Pipeline& pipeline, Arguments words, bool silent) {
-  ReservationWords asked;
-  std::string error;
-  if (!read_reservation_words(words.subspan(1), pipeline.asker().service().options().max_wait, asked, error))
-    return pipeline.fail(std::move(error));
-  if (!asked.max_wait)
-    return pipeline.fail("ERR missing MAXWAIT: how many milliseconds it may wait; " +
-                         std::string(kAcquireForm));
-  return ask(pipeline, asked, store::Verb::acquire, silent, kAcquireForm);
+  return ask(pipeline, words, store::Verb::acquire, silent, kAcquireForm);
 }
 
 bool ask_cancel(Pipeline& pipeline, Arguments words, bool silent) {

@@ -51,7 +51,7 @@ bool ask_rules(Pipeline& pipeline, Arguments words, const service::Ask& ask, Cos
   asker.begin_rules(count);
   for (std::size_t i = 0; i < words.size(); i += 2) {
     if (asker.add_rule(words[i], words[i + 1], cost)) continue;
-    asker.drop_last();
+    asker.drop_rules();
     return pipeline.fail(wrong_rule(asker.refusal(), words[i]));
   }
   return pipeline.add(ask, reply, silent);

@@ -4,7 +4,6 @@
 #include <utility>
 #include <vector>
 
-#include "core/duration.hpp"
 #include "limits/costs.hpp"
 
 namespace weir::inline v0_1::service {
@@ -22,16 +21,8 @@ bool refuse(Refusal& refusal, What what, std::string sentence) {
   return false;
 }
 
-bool refuse_time(Refusal& refusal, What what, std::string_view above, nanoseconds came, nanoseconds most) {
-  std::string sentence = what == What::hold ? "hold" : "max_wait";
-  sentence += " is above " + core::to_text(most) + ", " + std::string(above) +
-              " of the limits that the request meets";
-  refusal = {what, std::move(sentence), std::chrono::floor<std::chrono::milliseconds>(came), most};
-  return false;
-}
-
 bool refuse_without_file(Refusal& refusal) {
-  return refuse(refusal, What::no_limits_file, "there is no limits file: start weir with --limits FILE");
+  return refuse(refusal, What::no_limits_file, std::string(kNoLimitsFile));
 }
 
 bool reserves(Verb verb) { return verb == Verb::reserve || verb == Verb::acquire; }
@@ -90,14 +81,17 @@ What why_unmatched(const limits::Asked& asked, const limits::Set& set, const lim
 // What the limits that it meets say of waiting, where the request does not.
 bool wait_by_file(const Ask& ask, const limits::Set& set, Question& into, Refusal& refusal) {
   const limits::Waiting waiting = limits::prepare_waiting(set, into.more->matched);
-  const bool waits_too_long = waiting.max_wait && ask.max_wait && *ask.max_wait > *waiting.max_wait;
-  const bool holds_too_long = waiting.hold.count() != 0 && ask.hold && *ask.hold > waiting.hold;
-  if (waits_too_long) {
-    refuse_time(refusal, What::max_wait, "the least", *ask.max_wait, *waiting.max_wait);
-    if (holds_too_long) refusal.most_hold = waiting.hold;
+  const auto in_ms = [](nanoseconds time) { return std::chrono::floor<std::chrono::milliseconds>(time); };
+  const bool holds_too_long = waiting.refuses_hold(ask.hold);
+  if (waiting.refuses_wait(ask.max_wait)) {
+    refusal = {What::max_wait, waiting.wait_too_long(), in_ms(*ask.max_wait), *waiting.max_wait,
+               holds_too_long ? waiting.hold : nanoseconds{0}};
     return false;
   }
-  if (holds_too_long) return refuse_time(refusal, What::hold, "the shortest ttl", *ask.hold, waiting.hold);
+  if (holds_too_long) {
+    refusal = {What::hold, waiting.hold_too_long(), in_ms(*ask.hold), waiting.hold};
+    return false;
+  }
   const auto max_wait = ask.max_wait ? ask.max_wait : waiting.max_wait;
   into.reserve(max_wait, ask.hold.value_or(waiting.hold));
   return true;

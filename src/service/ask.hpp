@@ -42,6 +42,8 @@ struct Ask {
   std::span<const limits::NamedCost> actuals{};
 };
 
+constexpr std::string_view kNoLimitsFile = "there is no limits file: start weir with --limits FILE";
+
 // Why something cannot be asked. A front end says it in its own form, or as the sentence is.
 struct Refusal {
   enum class What : std::uint8_t {

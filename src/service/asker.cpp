@@ -21,11 +21,16 @@ Asker::~Asker() {
   for (store::Request* each : questions_) delete static_cast<Question*>(each);
 }
 
+std::unique_ptr<Question> Asker::made() {
+  auto question = std::make_unique<Question>();
+  question->on_answer = &Asking::on_answer;
+  return question;
+}
+
 void Asker::grow() {
-  auto made = std::make_unique<Question>();
-  made->on_answer = &Asking::on_answer;
-  questions_.push_back(made.get());
-  made.release();
+  auto next = made();
+  questions_.push_back(next.get());
+  next.release();
 }
 
 void Asker::renew_limits() {
@@ -79,8 +84,7 @@ void Asker::clear() {
 std::unique_ptr<Question> Asker::take_out(std::size_t i) {
   std::unique_ptr<Question> other;
   if (free_.empty()) {
-    other = std::make_unique<Question>();
-    other->on_answer = &Asking::on_answer;
+    other = made();
   } else {
     other = std::move(free_.back());
     free_.pop_back();

@@ -61,7 +61,7 @@ class Asker {
   bool has_file() const { return limits_.limits() != nullptr; }
 
   // A question about that many limits that the request brings, at most store::kMostChecks: each is added, and
-  // then it is asked; or drop_last(). It can be explained: its rules are kept.
+  // then it is asked; or drop_rules(). It can be explained: its rules are kept.
   void begin_rules(std::size_t count, bool explains = false) {
     Question& question = add();
     question.room(count);
@@ -74,6 +74,10 @@ class Asker {
   // What a rule's text says; null, as the next's false: it is refused, as refusal() says.
   const store::Limit* find_rule(std::string_view text);
   bool add_rule(std::string_view key, std::string_view text, Cost cost);
+  // What was begun, if anything, is not asked.
+  void drop_rules() {
+    if (std::exchange(has_rules_, false)) drop_last();
+  }
 
   // Gathers what is asked; null: it is refused.
   Question* add(const Ask& ask) {
@@ -97,11 +101,7 @@ class Asker {
     return next;
   }
   const Refusal& refusal() const { return refusal_; }
-  // It is not asked.
-  void drop_last() {
-    --size_;
-    has_rules_ = false;
-  }
+  void drop_last() { --size_; }  // it is not asked
 
   std::size_t size() const { return size_; }
   Question& operator[](std::size_t i) { return static_cast<Question&>(*questions_[i]); }
@@ -134,6 +134,7 @@ class Asker {
   static constexpr std::size_t kMostWithMore = 16;
   static constexpr std::size_t kMostKeptKeys = 4096;
 
+  static std::unique_ptr<Question> made();
   void renew_limits();
   void grow();
 

@@ -96,7 +96,7 @@ class Conversation final : public net::Conversation {
       if (words.size() != first + 2) return false;
       asking_.asker().begin_rules(1);
       if (!asking_.asker().add_rule(words[first + 1], words[first], Cost{})) {
-        asking_.asker().drop_last();
+        asking_.asker().drop_rules();
         return refuse();
       }
     }
