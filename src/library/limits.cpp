@@ -306,11 +306,11 @@ struct [[gnu::visibility("hidden")]] Limits::Reserving final : store::Unawaited 
   ReserveOptions wanted(const ReserveOptions* options) {
     const limits::Waiting waiting = limits::prepare_waiting(*set, matched);
     if (options == nullptr) return {waiting.max_wait.value_or(nanoseconds{0}), waiting.hold};
-    const auto refuse = [](const std::string& text) {
-      throw std::invalid_argument("weir::Limits::reserve: " + text);
+    const auto demand = [](const std::optional<std::string>& refused) {
+      if (refused) throw std::invalid_argument("weir::Limits::reserve: " + *refused);
     };
-    if (waiting.refuses_wait(options->max_wait)) refuse(waiting.wait_too_long());
-    if (waiting.refuses_hold(options->hold)) refuse(waiting.hold_too_long());
+    demand(waiting.refuses_wait(options->max_wait));
+    demand(waiting.refuses_hold(options->hold));
     return {options->max_wait, options->hold.count() > 0 ? options->hold : waiting.hold};
   }
 };

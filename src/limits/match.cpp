@@ -543,11 +543,13 @@ void mark_common_waits(const Set& set, Matched& matched) {
 
 }  // namespace
 
-std::string Waiting::wait_too_long() const {
+std::optional<std::string> Waiting::refuses_wait(std::optional<std::chrono::nanoseconds> asked) const {
+  if (!max_wait || !asked || *asked <= *max_wait) return std::nullopt;
   return "max_wait is above " + core::to_text(*max_wait) + ", the least of the limits that the request meets";
 }
 
-std::string Waiting::hold_too_long() const {
+std::optional<std::string> Waiting::refuses_hold(std::optional<std::chrono::nanoseconds> asked) const {
+  if (hold.count() == 0 || !asked || *asked <= hold) return std::nullopt;
   return "hold is above " + core::to_text(hold) + ", the shortest ttl of the limits that the request meets";
 }
 

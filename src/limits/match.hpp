@@ -77,15 +77,9 @@ struct Waiting {
   std::optional<std::chrono::nanoseconds> max_wait{};  // the least; also the most that it may ask for
   std::chrono::nanoseconds hold{0};                    // the shortest; 0: none has a hold
 
-  // Whether the request asks for more than that, and the sentence that says so.
-  bool refuses_wait(std::optional<std::chrono::nanoseconds> asked) const {
-    return max_wait && asked && *asked > *max_wait;
-  }
-  bool refuses_hold(std::optional<std::chrono::nanoseconds> asked) const {
-    return hold.count() != 0 && asked && *asked > hold;
-  }
-  std::string wait_too_long() const;
-  std::string hold_too_long() const;
+  // Why a request cannot ask for as long as that; nothing: it can.
+  std::optional<std::string> refuses_wait(std::optional<std::chrono::nanoseconds> asked) const;
+  std::optional<std::string> refuses_hold(std::optional<std::chrono::nanoseconds> asked) const;
 };
 // Of a request that may wait: it also marks the checks that others have to wait for too
 // (store::Check::waits_with).

@@ -57,8 +57,8 @@ std::optional<Trial::Reserved> Trial::reserve(Time now, std::optional<nanosecond
     return std::nullopt;
   };
   const Waiting waiting = prepare_waiting(set_, matched_);
-  if (waiting.refuses_wait(max_wait)) return fail(waiting.wait_too_long());
-  if (waiting.refuses_hold(hold)) return fail(waiting.hold_too_long());
+  if (auto why = waiting.refuses_wait(max_wait)) return fail(*std::move(why));
+  if (auto why = waiting.refuses_hold(hold)) return fail(*std::move(why));
   store::Reservation asked{.max_wait = max_wait.value_or(waiting.max_wait.value_or(nanoseconds{0})),
                            .hold = hold.value_or(waiting.hold)};
   store::Request request{.checks = matched_.all(), .verb = store::Verb::reserve, .reservation = &asked};

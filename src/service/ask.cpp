@@ -1,6 +1,7 @@
 #include "service/ask.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -81,15 +82,17 @@ What why_unmatched(const limits::Asked& asked, const limits::Set& set, const lim
 // What the limits that it meets say of waiting, where the request does not.
 bool wait_by_file(const Ask& ask, const limits::Set& set, Question& into, Refusal& refusal) {
   const limits::Waiting waiting = limits::prepare_waiting(set, into.more->matched);
-  const auto in_ms = [](nanoseconds time) { return std::chrono::floor<std::chrono::milliseconds>(time); };
-  const bool holds_too_long = waiting.refuses_hold(ask.hold);
-  if (waiting.refuses_wait(ask.max_wait)) {
-    refusal = {What::max_wait, waiting.wait_too_long(), in_ms(*ask.max_wait), *waiting.max_wait,
-               holds_too_long ? waiting.hold : nanoseconds{0}};
+  const auto in_ms = [](std::optional<nanoseconds> time) {
+    return std::chrono::floor<std::chrono::milliseconds>(time.value_or(nanoseconds{0}));
+  };
+  auto no_hold = waiting.refuses_hold(ask.hold);
+  if (auto no_wait = waiting.refuses_wait(ask.max_wait)) {
+    refusal = {What::max_wait, *std::move(no_wait), in_ms(ask.max_wait),
+               waiting.max_wait.value_or(nanoseconds{0}), no_hold ? waiting.hold : nanoseconds{0}};
     return false;
   }
-  if (holds_too_long) {
-    refusal = {What::hold, waiting.hold_too_long(), in_ms(*ask.hold), waiting.hold};
+  if (no_hold) {
+    refusal = {What::hold, *std::move(no_hold), in_ms(ask.hold), waiting.hold};
     return false;
   }
   const auto max_wait = ask.max_wait ? ask.max_wait : waiting.max_wait;
