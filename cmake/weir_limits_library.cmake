@@ -1,7 +1,7 @@
 # weir::limits, the limits of a limits file in a C++ program, beside weir::weir so that users of that alone need no
 # libyaml.
 
-add_library(weir_limits_library $<TARGET_OBJECTS:weir_limits> $<TARGET_OBJECTS:weir_library_limits>)
+add_library(weir_limits_library $<TARGET_OBJECTS:weir_limits> $<TARGET_OBJECTS:weir_service_questions> $<TARGET_OBJECTS:weir_library_limits>)
 add_library(weir::limits ALIAS weir_limits_library)
 set_target_properties(weir_limits_library PROPERTIES EXPORT_NAME limits OUTPUT_NAME weir_limits ${weir_library_version})
 target_compile_features(weir_limits_library PUBLIC cxx_std_20)

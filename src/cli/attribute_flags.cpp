@@ -8,7 +8,7 @@
 
 #include "limits/finding.hpp"
 #include "limits/read.hpp"
-#include "limits/trial.hpp"
+#include "trial/trial.hpp"
 
 namespace weir::inline v0_1::cli {
 namespace {

@@ -12,10 +12,10 @@
 #include "cli/commands.hpp"
 #include "cli/limits_flags.hpp"
 #include "cli/print.hpp"
-#include "limits/explain_json.hpp"
 #include "limits/read.hpp"
 #include "limits/scalars.hpp"
-#include "limits/trial.hpp"
+#include "trial/explain_json.hpp"
+#include "trial/trial.hpp"
 
 namespace weir::inline v0_1::cli {
 namespace {

@@ -12,9 +12,9 @@
 #include "cli/commands.hpp"
 #include "cli/layout_flags.hpp"
 #include "core/printable.hpp"
-#include "limits/tree_json.hpp"
 #include "logs/shell_word.hpp"
 #include "logs/survey.hpp"
+#include "trial/tree_json.hpp"
 
 namespace weir::inline v0_1::cli {
 namespace {

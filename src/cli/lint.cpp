@@ -13,7 +13,7 @@
 #include "core/printable.hpp"
 #include "limits/read.hpp"
 #include "limits/scalars.hpp"
-#include "limits/tree_json.hpp"
+#include "trial/tree_json.hpp"
 
 namespace weir::inline v0_1::cli {
 namespace {

@@ -10,8 +10,8 @@
 #include "cli/commands.hpp"
 #include "cli/option_table.hpp"
 #include "cli/print.hpp"
-#include "limits/case_report.hpp"
 #include "limits/scalars.hpp"
+#include "trial/case_report.hpp"
 
 namespace weir::inline v0_1::cli {
 namespace {

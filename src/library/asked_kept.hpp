@@ -41,14 +41,14 @@ class AskedKept final : public Kept {
   std::optional<std::chrono::nanoseconds> settle(std::chrono::nanoseconds,
                                                  std::optional<std::uint64_t> actual) override {
     reservation_.actual = actual;
-    const Awaited asked = ask(Verb::settle);
+    const Request asked = ask(Verb::settle);
     if (asked.fault == Fault::unsuitable) throw std::invalid_argument(kSettle + asked.why);
     if (asked.fault != Fault::none) throw StoreFault(asked.fault, asked.why);
     return settled(reservation_);
   }
 
   void begin_cancel(std::chrono::nanoseconds, Callback<Cancelled> answer) override {
-    begin<Cancelled>(Verb::cancel, std::move(answer), [](const Unawaited& told) {
+    begin<Cancelled>(Verb::cancel, std::move(answer), [](const Request& told) {
       return Cancelled{told.reservation->given_back, told.fault, told.why};
     });
   }
@@ -56,7 +56,7 @@ class AskedKept final : public Kept {
   void begin_settle(std::chrono::nanoseconds, std::optional<std::uint64_t> actual,
                     Callback<Settled> answer) override {
     reservation_.actual = actual;
-    begin<Settled>(Verb::settle, std::move(answer), [](const Unawaited& told) {
+    begin<Settled>(Verb::settle, std::move(answer), [](const Request& told) {
       const std::string where = told.fault == Fault::unsuitable ? kSettle : "";
       return Settled{settled(*told.reservation), told.fault, where + told.why};
     });
@@ -69,10 +69,11 @@ class AskedKept final : public Kept {
     return answered.wait.count() < 0 ? std::nullopt : std::optional(answered.wait);
   }
 
-  Awaited ask(Verb verb) {
-    Awaited one;
+  Request ask(Verb verb) {
+    Request one;
     fill(one, verb, reservation_);
-    store_->ask({&one, 1});
+    Request* const batch[] = {&one};
+    store_->ask(batch);
     return one;
   }
 
@@ -81,13 +82,15 @@ class AskedKept final : public Kept {
     struct One final : Unawaited {
       One(Reservation its, Callback<Answer> to, Read its_read)
           : mine(std::move(its)), answer(std::move(to)), read(its_read) {}
-      void tell() override { answer(read(*this)); }
+      Request& request() override { return asked; }
+      void tell() override { answer(read(asked)); }
+      Request asked;
       Reservation mine;
       Callback<Answer> answer;
       Read read;
     };
     auto one = std::make_unique<One>(std::move(reservation_), std::move(answer), read);
-    fill(*one, verb, one->mine);
+    fill(one->asked, verb, one->mine);
     store_->begin(std::move(one));
   }
 

@@ -10,25 +10,26 @@
 
 namespace weir::inline v0_1::store {
 
-// The asker has it, and its checks and keys with it, until it is told.
-struct Awaited : Request {
-  void* context = nullptr;  // the asker's
-};
+class Asker;
 
 // A request that nobody waits for: the asker has it until it is answered, tells it so, and destroys it.
-struct Unawaited : Awaited {
+struct Unawaited {
   Unawaited() = default;
   Unawaited(const Unawaited&) = delete;
   Unawaited& operator=(const Unawaited&) = delete;
   virtual ~Unawaited() = default;
+  virtual Request& request() = 0;
   virtual void tell() = 0;
+
+  Asker* asker = nullptr;  // that has it
 };
 
 class Asker {
  public:
   virtual ~Asker() = default;
-  // All are answered when it returns. Their checks and keys stay until then.
-  virtual void ask(std::span<Awaited> batch) = 0;
+  // All are answered when it returns. They stay until then, and their checks and keys. It has their
+  // `context` and `on_answer`, here and in begin().
+  virtual void ask(std::span<Request* const> batch) = 0;
   // Does not wait. It is told once, by the thread that the store answers by, or inside this call.
   virtual void begin(std::unique_ptr<Unawaited> one) = 0;
   // Whether this thread must not wait, because the store answers by it.

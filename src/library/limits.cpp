@@ -9,9 +9,11 @@
 #include "library/asked_kept.hpp"
 #include "library/asker.hpp"
 #include "limits/explain.hpp"
-#include "limits/match.hpp"
 #include "limits/read.hpp"
 #include "limits/set.hpp"
+#include "service/ask.hpp"
+#include "service/question.hpp"
+#include "service/told.hpp"
 #include "store/clock.hpp"
 #include "store/embedded_store.hpp"
 #include "store/spin.hpp"
@@ -39,16 +41,13 @@ class Table final : public store::Asker {
   explicit Table(const Limits::Options& options)
       : clock_(options.clock), store_(options.memory, options.when_full) {}
 
-  void ask(std::span<store::Awaited> batch) override {
-    std::vector<store::Request*> requests;
-    requests.reserve(batch.size());
-    for (store::Awaited& each : batch) requests.push_back(&each);
+  void ask(std::span<store::Request* const> batch) override {
     const nanoseconds now = store::read(clock_);
-    store_.submit(requests, {now, now});
+    store_.submit(batch, {now, now});
   }
   void begin(std::unique_ptr<store::Unawaited> one) override {
-    store::Awaited& asked = *one;
-    ask({&asked, 1});
+    store::Request* const batch[] = {&one->request()};
+    ask(batch);
     one->tell();
   }
 
@@ -57,39 +56,52 @@ class Table final : public store::Asker {
   store::EmbeddedStore store_;
 };
 
-// What a request says, as match() reads it.
-struct Room {
-  std::vector<limits::Attribute> attributes;
-  std::vector<limits::NamedCost> costs;
-};
+// What a request says, as the file's limits take it.
+class Said {
+ public:
+  explicit Said(const LimitsRequest& request) {
+    attributes_.reserve(request.attributes.size());
+    for (const Attribute& each : request.attributes) attributes_.push_back({each.name, each.value});
+    for (const LimitCost& each : request.costs) costs_.push_back({each.limit, each.cost.units});
+    asked_ = {attributes_, request.cost.value_or(Cost{}).units, request.class_name, !request.cost, costs_};
+  }
+  Said(const Said&) = delete;
+  Said& operator=(const Said&) = delete;
 
-limits::Asked asked_of(const LimitsRequest& request, Room& room) {
-  room.attributes.clear();
-  room.costs.clear();
-  for (const Attribute& each : request.attributes) room.attributes.push_back({each.name, each.value});
-  for (const LimitCost& each : request.costs) room.costs.push_back({each.limit, each.cost.units});
-  return {room.attributes, request.cost.value_or(Cost{}).units, request.class_name, !request.cost,
-          room.costs};
-}
+  const limits::Asked& asked() const { return asked_; }
+
+ private:
+  std::vector<limits::Attribute> attributes_;
+  std::vector<limits::NamedCost> costs_;
+  limits::Asked asked_;
+};
 
 void require_decided(const store::Request& request) {
   if (request.fault != Fault::none) throw StoreFault(request.fault, request.why);
 }
 
-LimitsDecision decision_of(const limits::Set& set, const limits::Matched& matched,
-                           const store::Request* answered) {
-  const limits::Answer answer = limits::answer_of(set, matched, answered);
+// Throws std::invalid_argument where it cannot be asked.
+void prepare(const service::Ask& ask, const limits::Set& set, limits::Time now, service::Question& into) {
+  service::Refusal refusal;
+  if (service::prepare(ask, {.set = &set, .now = now}, into, refusal)) return;
+  using What = service::Refusal::What;
+  const bool of_reserve = refusal.what == What::max_wait || refusal.what == What::hold;
+  throw std::invalid_argument((of_reserve ? "weir::Limits::reserve: " : "") + refusal.sentence);
+}
+
+// Whether a store has to be asked.
+bool asks(const service::Question& question) { return !question.checks.empty(); }
+
+LimitsDecision decision_of(const service::Question& question, const limits::Set& set) {
+  const service::Told told = service::told_of(question, &set);
   LimitsDecision decision;
-  decision.by = answer.by;
-  decision.decision = {.verdict = answer.allowed ? Verdict::allowed : Verdict::denied,
-                       .limit = answer.limit,
-                       .remaining = answer.remaining,
-                       .retry_after = answer.retry_after,
-                       .reset_after = answer.reset_after};
-  if (answered != nullptr && !answer.by.empty()) {
-    decision.decision.verdict = answered->decision().verdict;
-    decision.decision.source = answered->source;
-  }
+  decision.by = told.by;
+  decision.decision = {.verdict = told.verdict,
+                       .limit = told.limit,
+                       .remaining = told.remaining,
+                       .retry_after = told.retry_after,
+                       .reset_after = told.reset_after};
+  if (asks(question) && !told.by.empty()) decision.decision.source = question.source;
   return decision;
 }
 
@@ -132,25 +144,24 @@ class [[gnu::visibility("hidden")]] Limits::Impl {
     return set_;
   }
   limits::Time now() const { return wall_time(options_); }
-  void ask(std::span<store::Awaited> batch) {
+  void ask(std::span<store::Request* const> batch) {
     if (!batch.empty()) store_->ask(batch);
+  }
+  void ask(service::Question& question) {
+    store::Request* const batch[] = {&question};
+    if (asks(question)) store_->ask(batch);
+    require_decided(question);
   }
   const std::shared_ptr<store::Asker>& store() const { return store_; }
   const Clock* clock() const { return options_.clock; }
 
   LimitsDecision decide(const LimitsRequest& request, store::Verb verb) {
     const auto in_force = set();
-    Room room;
-    limits::Matched matched;
-    if (!limits::match(*in_force, asked_of(request, room), now(), matched))
-      throw std::invalid_argument(matched.error);
-    if (matched.outcome != limits::Matched::Outcome::meets) return decision_of(*in_force, matched, nullptr);
-    store::Awaited one;
-    one.checks = matched.all();
-    one.verb = verb;
-    ask({&one, 1});
-    require_decided(one);
-    return decision_of(*in_force, matched, &one);
+    const Said said(request);
+    service::Question question;
+    prepare({.verb = verb, .as = &said.asked()}, *in_force, now(), question);
+    ask(question);
+    return decision_of(question, *in_force);
   }
 
  private:
@@ -215,111 +226,92 @@ void Limits::check(std::span<const LimitsRequest> requests, std::span<LimitsDeci
   }
   const auto set = impl_->set();
   const limits::Time now = impl_->now();
-  const auto matched = std::make_unique<limits::Matched[]>(requests.size());
-  Room room;
-  std::vector<store::Awaited> asked;
-  std::vector<std::size_t> which;
+  std::vector<service::Question> questions(requests.size());
+  std::vector<store::Request*> asked;
   for (std::size_t i = 0; i < requests.size(); ++i) {
-    if (!limits::match(*set, asked_of(requests[i], room), now, matched[i]))
-      throw std::invalid_argument(matched[i].error);
-    if (matched[i].outcome != limits::Matched::Outcome::meets) continue;
-    asked.emplace_back().checks = matched[i].all();
-    which.push_back(i);
+    const Said said(requests[i]);
+    prepare({.as = &said.asked()}, *set, now, questions[i]);
+    if (asks(questions[i])) asked.push_back(&questions[i]);
   }
   impl_->ask(asked);
-  std::vector<const store::Request*> answered(requests.size(), nullptr);
-  for (std::size_t k = 0; k < which.size(); ++k) answered[which[k]] = &asked[k];
   for (std::size_t i = 0; i < requests.size(); ++i) {
-    const bool decided = answered[i] == nullptr || answered[i]->fault == Fault::none;
-    decisions[i] = decided ? decision_of(*set, matched[i], answered[i]) : LimitsDecision{};
+    const bool decided = questions[i].fault == Fault::none;
+    decisions[i] = decided ? decision_of(questions[i], *set) : LimitsDecision{};
   }
-  for (const store::Awaited& each : asked) require_decided(each);
+  for (const store::Request* const each : asked) require_decided(*each);
 }
 
 detail::Ready<LimitsDecision> Limits::ready_check(const LimitsRequest& request) {
   struct Checking final : store::Unawaited {
+    store::Request& request() override { return question; }
     void tell() override {
-      detail::Answer<LimitsDecision> told{.value = {}, .fault = fault, .why = why};
-      if (fault == Fault::none) told.value = decision_of(*set, matched, this);
+      detail::Answer<LimitsDecision> told{.value = {}, .fault = question.fault, .why = question.why};
+      if (question.fault == Fault::none) told.value = decision_of(question, *set);
       answer(std::move(told));
     }
     std::shared_ptr<const limits::Set> set;
-    limits::Matched matched;
+    service::Question question;
     Callback<detail::Answer<LimitsDecision>> answer;
   };
-  auto asked = std::make_unique<Checking>();
-  asked->set = impl_->set();
-  Room room;
-  if (!limits::match(*asked->set, asked_of(request, room), impl_->now(), asked->matched))
-    throw std::invalid_argument(asked->matched.error);
-  asked->checks = asked->matched.all();
+  auto one = std::make_unique<Checking>();
+  one->set = impl_->set();
+  const Said said(request);
+  prepare({.as = &said.asked()}, *one->set, impl_->now(), one->question);
   return [store = impl_->store(),
-          asked = std::move(asked)](Callback<detail::Answer<LimitsDecision>> answer) mutable {
-    if (asked->matched.outcome != limits::Matched::Outcome::meets)
-      return answer({.value = decision_of(*asked->set, asked->matched, nullptr)});
-    asked->answer = std::move(answer);
-    store->begin(std::move(asked));
+          one = std::move(one)](Callback<detail::Answer<LimitsDecision>> answer) mutable {
+    one->answer = std::move(answer);
+    if (!asks(one->question)) return one->tell();
+    store->begin(std::move(one));
   };
 }
 
 // A request that is to be reserved, and what comes of it.
 struct [[gnu::visibility("hidden")]] Limits::Reserving final : store::Unawaited {
+  // No options: what the file says.
   Reserving(const Impl& impl, const LimitsRequest& request, const ReserveOptions* options)
       : set(impl.set()), clock(impl.clock()) {
-    Room room;
-    if (!limits::match(*set, asked_of(request, room), impl.now(), matched))
-      throw std::invalid_argument(matched.error);
-    if (!asks()) return;
-    const ReserveOptions bounded = store::bounded(wanted(options), store::read(clock));
-    asked = {.max_wait = bounded.max_wait, .hold = bounded.hold};
+    const Said said(request);
+    service::Ask ask{.verb = store::Verb::reserve, .as = &said.asked()};
+    if (options != nullptr) {
+      ask.max_wait = options->max_wait;
+      if (options->hold.count() > 0) ask.hold = options->hold;
+    }
+    prepare(ask, *set, impl.now(), question);
+    store::Reservation& asked = *question.reservation;
+    const ReserveOptions bounded = store::bounded({asked.max_wait, asked.hold}, store::read(clock));
+    asked.max_wait = bounded.max_wait;
+    asked.hold = bounded.hold;
     kept = std::make_unique<store::AskedKept>(impl.store(), clock, nanoseconds{0});
-    checks = matched.all();
-    verb = store::Verb::reserve;
-    reservation = &asked;
   }
 
-  bool asks() const { return matched.outcome == limits::Matched::Outcome::meets; }
+  store::Request& request() override { return question; }
   void tell() override {
-    detail::Answer<LimitsReservation> told{.value = {}, .fault = fault, .why = why};
-    if (fault == Fault::none) told.value = made();
+    detail::Answer<LimitsReservation> told{.value = {}, .fault = question.fault, .why = question.why};
+    if (question.fault == Fault::none) told.value = made();
     answer(std::move(told));
   }
   LimitsReservation made() {
     // Read after the store has: a moment may be told later than it is, never earlier.
     const nanoseconds now = store::read(clock);
-    LimitsDecision decided = decision_of(*set, matched, asks() ? this : nullptr);
-    if (!asks() || !decided.allowed() || (asked.id.empty() && asked.wait.count() == 0))
+    LimitsDecision decided = decision_of(question, *set);
+    store::Reservation& asked = *question.reservation;
+    if (!decided.allowed() || (asked.id.empty() && asked.wait.count() == 0))
       return {Reservation(now, [&] { return decided.decision; }), std::move(decided.by)};
     kept->set_id(std::move(asked.id));
-    return {Reservation(now, asked.wait, decided.decision, by, std::move(kept)), std::move(decided.by)};
+    return {Reservation(now, asked.wait, decided.decision, question.by, std::move(kept)),
+            std::move(decided.by)};
   }
 
   const std::shared_ptr<const limits::Set> set;
   const Clock* const clock;
-  limits::Matched matched;
-  store::Reservation asked;
+  service::Question question;
   std::unique_ptr<store::AskedKept> kept;
   Callback<detail::Answer<LimitsReservation>> answer;
-
- private:
-  // Nothing in `options`: what the file says.
-  ReserveOptions wanted(const ReserveOptions* options) {
-    const limits::Waiting waiting = limits::prepare_waiting(*set, matched);
-    if (options == nullptr) return {waiting.max_wait.value_or(nanoseconds{0}), waiting.hold};
-    const auto demand = [](const std::optional<std::string>& refused) {
-      if (refused) throw std::invalid_argument("weir::Limits::reserve: " + *refused);
-    };
-    demand(waiting.refuses_wait(options->max_wait));
-    demand(waiting.refuses_hold(options->hold));
-    return {options->max_wait, options->hold.count() > 0 ? options->hold : waiting.hold};
-  }
 };
 
 LimitsReservation Limits::reserve_by(const LimitsRequest& request, const ReserveOptions* options) {
   Reserving one(*impl_, request, options);
-  store::Awaited& asked = one;
-  if (one.asks()) impl_->ask({&asked, 1});
-  require_decided(one);
+  impl_->ask(one.question);
   return one.made();
 }
 
@@ -328,44 +320,28 @@ detail::Ready<LimitsReservation> Limits::ready_reserve(const LimitsRequest& requ
   auto one = std::make_unique<Reserving>(*impl_, request, options);
   return [store = impl_->store(),
           one = std::move(one)](Callback<detail::Answer<LimitsReservation>> answer) mutable {
-    if (!one->asks()) return answer({.value = one->made()});
     one->answer = std::move(answer);
+    if (!asks(one->question)) return one->tell();
     store->begin(std::move(one));
   };
 }
 
 std::string Limits::explain(const LimitsRequest& request) {
   const auto set = impl_->set();
-  Room room;
-  limits::Matched matched;
-  limits::Trace trace;
-  const limits::Asked asked = asked_of(request, room);
-  if (!limits::match(*set, asked, impl_->now(), matched, &trace)) throw std::invalid_argument(matched.error);
-  store::Awaited one;
-  one.checks = matched.all();
-  one.verb = store::Verb::look;
-  if (!one.checks.empty()) impl_->ask({&one, 1});
-  require_decided(one);
-  return limits::to_text(
-      limits::explain(set->file(), trace, room.attributes, one.checks, one.checks.empty() ? nullptr : &one),
-      set->file().name);
+  const Said said(request);
+  service::Question question;
+  prepare({.verb = store::Verb::look, .explains = true, .as = &said.asked()}, *set, impl_->now(), question);
+  impl_->ask(question);
+  return limits::to_text(service::explanation_of(question, said.asked().attributes, *set), set->file().name);
 }
 
 std::uint64_t Limits::reset(std::span<const Attribute> attributes, std::string_view limit) {
   const auto set = impl_->set();
-  Room room;
-  limits::Matched matched;
-  std::vector<store::Check> states;
-  static_cast<void>(asked_of({attributes}, room));
-  if (!limits::find_states(*set, room.attributes, limit, matched, states))
-    throw std::invalid_argument(matched.error);
-  if (states.empty()) return 0;
-  store::Awaited one;
-  one.checks = states;
-  one.verb = store::Verb::reset;
-  impl_->ask({&one, 1});
-  require_decided(one);
-  return one.forgotten;
+  const Said said({attributes});
+  service::Question question;
+  prepare({.verb = store::Verb::reset, .as = &said.asked(), .limit = limit}, *set, impl_->now(), question);
+  impl_->ask(question);
+  return question.forgotten;
 }
 
 void Limits::reload() {

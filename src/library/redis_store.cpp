@@ -104,14 +104,13 @@ class [[gnu::visibility("hidden")]] RedisStore::Impl final : public store::Asker
 
   // Any thread. What all threads have asked since the last turn goes to the store's thread in one piece.
   void begin(std::unique_ptr<store::Unawaited> one) override {
-    if (is_of_a_parent() && one->verb == store::Verb::cancel)
+    store::Request& asked = one->request();
+    if (is_of_a_parent() && asked.verb == store::Verb::cancel)
       return one->tell();  // the parent's, and untouched
     require_own_process();
-    one->context = this;
-    one->on_answer = [](store::Request& request) {
-      auto& its = static_cast<store::Unawaited&>(request);
-      static_cast<Impl*>(its.context)->finish(its);
-    };
+    one->asker = this;
+    asked.context = one.get();
+    asked.on_answer = [](store::Request& request) { finish(request); };
     if (!store_) return decide_here(std::move(one));
     const detail::Held lock(mutex_);
     begun_.push_back(std::move(one));
@@ -128,16 +127,13 @@ class [[gnu::visibility("hidden")]] RedisStore::Impl final : public store::Asker
         "callback");
   }
 
-  void ask(std::span<store::Awaited> batch) override {
+  void ask(std::span<store::Request* const> batch) override {
     require_may_wait();
-    std::vector<store::Request*> requests;
-    requests.reserve(batch.size());
-    for (store::Awaited& each : batch) requests.push_back(&each);
     if (!store_) {
       const std::chrono::nanoseconds now = clock_();
-      local_.submit(requests, {now, now});
-      for (const store::Awaited& each : batch) {
-        if (each.fault == Fault::none) in_memory_.decided.fetch_add(1, std::memory_order_relaxed);
+      local_.submit(batch, {now, now});
+      for (const store::Request* const each : batch) {
+        if (each->fault == Fault::none) in_memory_.decided.fetch_add(1, std::memory_order_relaxed);
       }
       return;
     }
@@ -145,24 +141,24 @@ class [[gnu::visibility("hidden")]] RedisStore::Impl final : public store::Asker
       std::promise<void> answered;
       std::size_t open;  // the store's thread's
     } wait{{}, batch.size()};
-    for (store::Awaited& each : batch) {
-      each.context = &wait;
-      each.on_answer = [](store::Request& request) {
-        Wait& its = *static_cast<Wait*>(static_cast<store::Awaited&>(request).context);
+    for (store::Request* const each : batch) {
+      each->context = &wait;
+      each->on_answer = [](store::Request& request) {
+        Wait& its = *static_cast<Wait*>(request.context);
         if (--its.open == 0) its.answered.set_value();
       };
     }
-    asio::post(context_, [this, &wait, &requests] {
+    asio::post(context_, [this, &wait, batch] {
       const std::chrono::nanoseconds now = clock_();
-      for (const store::Request* const each : requests) {
+      for (const store::Request* const each : batch) {
         for (const store::Check& check : each->checks) {
           if (check.limit->sharing.lease > 1) watch_leases();
         }
       }
       // One more than there are, so that none of those that are answered meanwhile is the last.
       ++wait.open;
-      store_->submit(requests, {now, now});
-      for (store::Request* const each : requests)
+      store_->submit(batch, {now, now});
+      for (const store::Request* const each : batch)
         wait.open -= each->state == store::Request::State::answered ? 1 : 0;
       if (--wait.open == 0) wait.answered.set_value();
     });
@@ -205,8 +201,9 @@ class [[gnu::visibility("hidden")]] RedisStore::Impl final : public store::Asker
     batch.reserve(begun.size());
     bool leases = false;
     for (auto& one : begun) {
-      for (const store::Check& check : one->checks) leases = leases || check.limit->sharing.lease > 1;
-      batch.push_back(one.release());  // its own until it is answered
+      batch.push_back(&one.release()->request());  // its own until it is answered
+      for (const store::Check& check : batch.back()->checks)
+        leases = leases || check.limit->sharing.lease > 1;
     }
     const std::chrono::nanoseconds now = clock_();
     // In two pieces, each a write: Redis works through the first while the second is made. As one, Redis and
@@ -217,20 +214,24 @@ class [[gnu::visibility("hidden")]] RedisStore::Impl final : public store::Asker
     for (const auto piece : {all.first(half), all.subspan(half)}) {
       store_->submit(piece, {now, now});
       for (store::Request* const each : piece) {
-        if (each->state == store::Request::State::answered) finish(static_cast<store::Unawaited&>(*each));
+        if (each->state == store::Request::State::answered) finish(*each);
       }
     }
     if (leases) watch_leases();
   }
 
   void decide_here(std::unique_ptr<store::Unawaited> one) {
-    store::Request* const batch[] = {one.get()};
+    store::Request* const batch[] = {&one.release()->request()};
     const std::chrono::nanoseconds now = clock_();
     local_.submit(batch, {now, now});
-    if (one->fault == Fault::none) in_memory_.decided.fetch_add(1, std::memory_order_relaxed);
-    finish(*one.release());
+    if (batch[0]->fault == Fault::none) in_memory_.decided.fetch_add(1, std::memory_order_relaxed);
+    finish(*batch[0]);
   }
 
+  static void finish(const store::Request& answered) {
+    auto& one = *static_cast<store::Unawaited*>(answered.context);
+    static_cast<Impl*>(one.asker)->finish(one);
+  }
   // The store goes on, whatever a callback does.
   void finish(store::Unawaited& answered) {
     const Telling telling(this);
@@ -310,7 +311,7 @@ Value wait_for(const Impl& impl, Begin begin) {
 }
 
 // A request about one key, with all that it is about.
-struct OneKey : store::Unawaited {
+struct OneKey : store::Unawaited, store::Request {
   OneKey(const store::Limit& its_limit, std::string its_key, Cost cost, store::Verb what,
          std::chrono::nanoseconds its_patience)
       : limit(its_limit), key(std::move(its_key)), check{.limit = &limit, .key = key, .cost = cost} {
@@ -318,6 +319,7 @@ struct OneKey : store::Unawaited {
     verb = what;
     patience = its_patience;
   }
+  Request& request() override { return *this; }
   Decision decided() const {
     Decision decision = check.decision;
     decision.source = source;
@@ -343,7 +345,8 @@ RedisStore::~RedisStore() {
 store::Asker& RedisStore::asker() noexcept { return *impl_; }
 
 detail::Ready<JointDecision> RedisStore::ready_check_all(std::span<const SharedCheck> checks) {
-  struct Several final : store::Unawaited {
+  struct Several final : store::Unawaited, store::Request {
+    Request& request() override { return *this; }
     void tell() override {
       Decision decided = fault == Fault::none ? decision() : Decision{};
       decided.source = source;

@@ -126,10 +126,6 @@ bool by_file(const Ask& ask, const Basis& basis, Question& into, Refusal& refusa
   limits::Trace* const trace = ask.explains ? &more.trace : nullptr;
   if (!limits::match(*basis.set, *ask.as, ask.at != nullptr ? *ask.at : basis.now, more.matched, trace))
     return refuse(refusal, why_unmatched(*ask.as, *basis.set, more.matched), more.matched.error);
-  if (ask.explains) {
-    more.said.clear();
-    for (const limits::Attribute& each : ask.as->attributes) more.said.emplace_back(each.name, each.value);
-  }
   take(into, more.matched.all());
   if (reserves(ask.verb) && !wait_by_file(ask, *basis.set, into, refusal)) return false;
   // With a trace it has its checks all the same, but is charged nothing.
@@ -140,6 +136,8 @@ bool by_file(const Ask& ask, const Basis& basis, Question& into, Refusal& refusa
 }  // namespace
 
 bool prepare(const Ask& ask, const Basis& basis, Question& into, Refusal& refusal) {
+  into.verb = ask.verb;
+  into.reservation = nullptr;
   into.by_file = ask.as != nullptr;
   into.explains = ask.explains;
   switch (ask.verb) {

@@ -73,8 +73,8 @@ struct Basis {
   std::chrono::nanoseconds longest_wait{0};  // of an acquire that says none, but has patience
 };
 
-// Turns `ask` into a question of that verb without a reservation, idle, or answered where no store is needed.
-// False: `refusal` says why not.
+// Turns `ask` into a question that is idle, or answered where no store is needed; it was idle, without a
+// fault. False: `refusal` says why not.
 bool prepare(const Ask& ask, const Basis& basis, Question& into, Refusal& refusal);
 
 }  // namespace weir::service

@@ -83,11 +83,16 @@ class Asker {
   Question* add(const Ask& ask) {
     const bool has_rules = std::exchange(has_rules_, false);
     Question& question = has_rules ? (*this)[size_ - 1] : add();
-    question.verb = ask.verb;
-    question.reservation = nullptr;
-    if (has_rules && ask.verb <= store::Verb::look) return &question;
+    if (has_rules && ask.verb <= store::Verb::look) {
+      question.verb = ask.verb;
+      question.reservation = nullptr;
+      return &question;
+    }
     const Basis basis{limits(), limits_now_, service_.options().max_wait};
-    if (prepare(ask, basis, question, refusal_)) return &question;
+    if (prepare(ask, basis, question, refusal_)) {
+      if (ask.explains && ask.as != nullptr) keep_said(*ask.as, question);
+      return &question;
+    }
     drop_last();
     return nullptr;
   }
@@ -135,6 +140,7 @@ class Asker {
   static constexpr std::size_t kMostKeptKeys = 4096;
 
   static std::unique_ptr<Question> made();
+  static void keep_said(const limits::Asked& asked, Question& question);
   void renew_limits();
   void grow();
 

@@ -78,7 +78,7 @@ void Asking::submit() {
 bool Asking::renew(store::Request& request) {
   auto& question = static_cast<Question&>(request);
   Question::More& more = *question.more;
-  Asker& asker = question.asking->asker_;
+  Asker& asker = static_cast<Asking*>(request.context)->asker_;
   if (asker.size() == 0) asker.begin();
   const limits::Set* const set = asker.limits();
   if (set == nullptr || set == more.set.get()) return false;
@@ -101,7 +101,7 @@ void Asking::await(std::size_t first) {
     if (question.by_file) question.more->set = asker_.limits_set();
     keep_(question);
     if (question.state == State::answered) continue;
-    question.asking = this;
+    question.context = this;
     ++open_;
   }
 }
@@ -113,7 +113,7 @@ void Asking::took_pending() {
 }
 
 void Asking::on_answer(store::Request& request) {
-  Asking& self = *static_cast<Question&>(request).asking;
+  Asking& self = *static_cast<Asking*>(request.context);
   if (--self.open_ == 0) self.resume_();
 }
 

@@ -21,8 +21,6 @@
 
 namespace weir::inline v0_1::service {
 
-class Asking;
-
 // Aligned, so that it lies in four cache lines and not in five: without it a decision took 4 % longer.
 struct alignas(64) Question final : store::Request {
   // What one check of a limit that the request brings does without.
@@ -61,7 +59,6 @@ struct alignas(64) Question final : store::Request {
 
   store::Check check{};  // when there is one
   std::unique_ptr<More> more;
-  Asking* asking = nullptr;  // to which its answer goes when it comes later
   std::uint8_t form = 0;     // the front end's own: how the answer is told
   bool silent = false;       // it is asked, but its answer is not wanted
   bool by_file = false;      // its checks are those of more->matched

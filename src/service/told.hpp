@@ -5,6 +5,7 @@
 #pragma once
 
 #include <chrono>
+#include <span>
 #include <string_view>
 
 #include "limits/explain.hpp"
@@ -58,7 +59,10 @@ inline Told told_of(const Question& question, const limits::Set* set) {
   return told;
 }
 
-// Why; of a question by the limits file that explains.
+// Why; of a question by the limits file that explains. `attributes` are what it was asked about; without them
+// what the question keeps.
+limits::Explanation explanation_of(const Question& question, std::span<const limits::Attribute> attributes,
+                                   const limits::Set& set);
 limits::Explanation explanation_of(const Question& question, const limits::Set& set);
 
 }  // namespace weir::service

@@ -10,11 +10,11 @@
 #include <utility>
 #include <vector>
 
-#include "limits/diff.hpp"
 #include "limits/set.hpp"
 #include "sim/file_replay.hpp"
 #include "sim/naming.hpp"
 #include "sim/series.hpp"
+#include "trial/diff.hpp"
 
 namespace weir::inline v0_1::sim {
 

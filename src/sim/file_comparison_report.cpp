@@ -1,9 +1,9 @@
 #include <fmt/format.h>
 
 #include "core/printable.hpp"
-#include "limits/tree_json.hpp"
 #include "sim/file_comparison.hpp"
 #include "sim/log_words.hpp"
+#include "trial/tree_json.hpp"
 
 namespace weir::inline v0_1::sim {
 namespace {

@@ -78,14 +78,11 @@ FileReplay::Taken FileReplay::take(const logs::Event& event, const logs::Clients
     taken.allowed = false;
     return taken;
   }
-  const limits::Answer answer = trial_.ask(now);
+  const auto answer = trial_.ask(now);
   if (answer.limit < 0) ++totals_.unlimited;
-  // What a `deny` list turns away does not cost too much.
-  const bool turned_away = trial_.matched().outcome == limits::Matched::Outcome::refused;
-  const bool never = !answer.allowed && !answer.retry_after && !turned_away;
   taken.allowed = answer.allowed;
   taken.by = answer.by;
-  taken.verdict = answer.allowed ? Verdict::allowed : never ? Verdict::never : Verdict::denied;
+  taken.verdict = answer.verdict;
   if (answer.retry_after) taken.retry_after_ns = answer.retry_after->count();
   taken.client_number = together_.add(
       {taken.client, event.ns, taken.verdict, taken.retry_after_ns.value_or(0), answer.allowed, event.cost},

@@ -12,12 +12,12 @@
 #include <vector>
 
 #include "limits/set.hpp"
-#include "limits/trial.hpp"
 #include "logs/clients.hpp"
 #include "logs/log_reader.hpp"
 #include "sim/key_tally.hpp"
 #include "sim/report.hpp"
 #include "sim/series.hpp"
+#include "trial/trial.hpp"
 
 namespace weir::inline v0_1::sim {
 

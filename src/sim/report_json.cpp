@@ -1,8 +1,8 @@
 
 #include "core/utc_text.hpp"
-#include "limits/tree_json.hpp"
 #include "sim/log_words.hpp"
 #include "sim/report.hpp"
+#include "trial/tree_json.hpp"
 #include "weir/version.hpp"
 
 namespace weir::inline v0_1::sim {

@@ -156,6 +156,7 @@ struct Request {
   // Called once, by the store's thread, when the answer comes after submit() has returned; never from inside
   // it, and not after cancel(). It may submit, cancel and destroy requests, this one too.
   void (*on_answer)(Request&) = nullptr;
+  void* context = nullptr;  // the asker's own: on_answer finds it by that
 
   // Filled by the store.
   State state = State::idle;

@@ -7,8 +7,8 @@
 #include <span>
 #include <string>
 
-#include "limits/case_run.hpp"
-#include "limits/coverage.hpp"
+#include "trial/case_run.hpp"
+#include "trial/coverage.hpp"
 
 namespace weir::inline v0_1::limits {
 

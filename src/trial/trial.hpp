@@ -19,6 +19,9 @@
 #include "limits/match.hpp"
 #include "limits/set.hpp"
 #include "limits/trace.hpp"
+#include "service/ask.hpp"
+#include "service/question.hpp"
+#include "service/told.hpp"
 #include "store/embedded_store.hpp"
 
 namespace weir::inline v0_1::limits {
@@ -38,27 +41,22 @@ class Trial {
 
   // The request that ask() then asks. False when it is an error. Its texts are viewed.
   bool find(const Asked& asked, Time now);
-  const std::string& error() const { return matched_.error; }
+  const std::string& error() const { return refusal_.sentence; }
   // Times do not go back. Throws std::runtime_error when a limit cannot be counted here.
-  Answer ask(Time now, store::Verb verb = store::Verb::check);
+  service::Told ask(Time now, store::Verb verb = store::Verb::check);
 
   // Charges it and says when to act. What is unsaid is as the limits say. Nothing, with an error(), when it
   // asks for more than they let it, or for what cannot be reserved.
-  struct Reserved {
-    Answer answer;
-    std::chrono::nanoseconds wait{0};  // of one that is granted
-    std::string id{};
-  };
-  std::optional<Reserved> reserve(Time now, std::optional<std::chrono::nanoseconds> max_wait,
-                                  std::optional<std::chrono::nanoseconds> hold);
+  std::optional<service::Told> reserve(Time now, std::optional<std::chrono::nanoseconds> max_wait,
+                                       std::optional<std::chrono::nanoseconds> hold);
   // False, with an error(), when it cannot be.
   bool settle(Time now, const std::string& id, std::optional<std::uint64_t> actual,
               std::span<const NamedCost> costs);
 
-  const Trace& trace() const { return trace_; }
-  const Matched& matched() const { return matched_; }
+  const Trace& trace() const { return question_.more->trace; }
+  const Matched& matched() const { return question_.more->matched; }
   // Of the last answer: a decision for each counted step.
-  std::span<const store::Check> checks() { return matched_.all(); }
+  std::span<const store::Check> checks() const { return question_.checks; }
 
   // What explains an answer later, when others have been given: keep it.
   struct Kept {
@@ -69,14 +67,14 @@ class Trial {
   Explanation explanation(const Kept& kept);
 
  private:
-  void submit(store::Request& request, Time now);
+  bool prepare(const service::Ask& ask, Time now);
+  void submit(Time now);
 
   const Set& set_;
   store::EmbeddedStore store_;
   Asked asked_{};
-  Matched matched_;
-  Trace trace_;
-  std::uint8_t by_ = 0;
+  service::Question question_;
+  service::Refusal refusal_;
 };
 
 }  // namespace weir::limits

@@ -1,4 +1,4 @@
-#include "limits/case_run.hpp"
+#include "trial/case_run.hpp"
 
 #include <algorithm>
 #include <memory>
@@ -10,7 +10,7 @@
 #include "limits/explain.hpp"
 #include "limits/findings.hpp"
 #include "limits/set.hpp"
-#include "limits/trial.hpp"
+#include "trial/trial.hpp"
 
 namespace weir::inline v0_1::limits {
 namespace {
@@ -78,7 +78,7 @@ class Run {
  private:
   // What the last request of a step came to.
   struct Asked {
-    Answer answer;
+    service::Told answer;
     std::optional<nanoseconds> wait{};  // of the last that was granted a moment
   };
 
@@ -92,14 +92,15 @@ class Run {
   const Set& set_;
   Coverage* coverage_;
   Trial trial_;
-  std::vector<Attribute> attributes_;
+  std::vector<Attribute> attributes_;  // of the request that is found, as are the next
+  std::vector<NamedCost> costs_;
   std::string last_id_;  // of what was reserved last
 };
 
 bool Run::find(const CaseRequest& asked, Time now, Failure& failure) {
   attributes_ = attributes_of(asked);
-  const std::vector<NamedCost> costs = costs_of(asked);
-  if (!trial_.find({attributes_, asked.cost, asked.class_of, !asked.says_cost, costs}, now)) {
+  costs_ = costs_of(asked);
+  if (!trial_.find({attributes_, asked.cost, asked.class_of, !asked.says_cost, costs_}, now)) {
     failure.error = trial_.error();
     return false;
   }
@@ -122,10 +123,10 @@ bool Run::ask(const CaseStep& step, Time now, Asked& asked) {
   }
   auto reserved = trial_.reserve(now, step.max_wait, step.hold);
   if (!reserved) return false;
-  asked.answer = reserved->answer;
+  asked.answer = *reserved;
   if (!asked.answer.allowed) return true;
   asked.wait = reserved->wait;
-  last_id_ = std::move(reserved->id);
+  last_id_ = reserved->id;
   return true;
 }
 

@@ -1,4 +1,4 @@
-#include "limits/case_report.hpp"
+#include "trial/case_report.hpp"
 
 #include <gtest/gtest.h>
 

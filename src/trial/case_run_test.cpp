@@ -1,9 +1,9 @@
-#include "limits/case_run.hpp"
+#include "trial/case_run.hpp"
 
 #include <gtest/gtest.h>
 
-#include "limits/case_report.hpp"
 #include "store/table.hpp"
+#include "trial/case_report.hpp"
 
 namespace weir::inline v0_1::limits {
 namespace {

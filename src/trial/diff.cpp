@@ -1,4 +1,4 @@
-#include "limits/diff.hpp"
+#include "trial/diff.hpp"
 
 #include <algorithm>
 #include <array>

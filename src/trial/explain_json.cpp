@@ -1,8 +1,8 @@
-#include "limits/explain_json.hpp"
+#include "trial/explain_json.hpp"
 
 #include <chrono>
 
-#include "limits/tree_json.hpp"
+#include "trial/tree_json.hpp"
 
 namespace weir::inline v0_1::limits {
 namespace {

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "limits/cases.hpp"
-#include "limits/coverage.hpp"
+#include "trial/cases.hpp"
+#include "trial/coverage.hpp"
 
 namespace weir::inline v0_1::limits {
 

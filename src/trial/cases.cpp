@@ -1,4 +1,4 @@
-#include "limits/cases.hpp"
+#include "trial/cases.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "limits/coverage.hpp"
+#include "trial/coverage.hpp"
 
 #include <algorithm>
 

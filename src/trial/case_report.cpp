@@ -1,4 +1,4 @@
-#include "limits/case_report.hpp"
+#include "trial/case_report.hpp"
 
 #include <algorithm>
 #include <array>
@@ -6,7 +6,7 @@
 
 #include "core/printable.hpp"
 #include "limits/finding.hpp"
-#include "limits/tree_json.hpp"
+#include "trial/tree_json.hpp"
 
 namespace weir::inline v0_1::limits {
 namespace {

@@ -1,0 +1,90 @@
+#include "trial/trial.hpp"
+
+#include <stdexcept>
+#include <utility>
+
+#include "limits/finding.hpp"
+
+namespace weir::inline v0_1::limits {
+namespace {
+
+using std::chrono::nanoseconds;
+
+// So that a trial comes out the same each time.
+constexpr core::HashKey kSeed{0x77656972, 0x747269616c};
+
+}  // namespace
+
+std::shared_ptr<const Set> compiled(std::shared_ptr<const File> file) {
+  auto set = Set::make(std::move(file), {});
+  if (!set) throw std::runtime_error(to_text(set.error().front()));
+  return *std::move(set);
+}
+
+Trial::Trial(const Set& set, std::size_t bytes) : set_(set), store_(bytes, weir::WhenFull::deny, kSeed) {}
+
+bool Trial::prepare(const service::Ask& ask, Time now) {
+  question_.state = store::Request::State::idle;
+  question_.fault = Fault::none;
+  return service::prepare(ask, {.set = &set_, .now = now}, question_, refusal_);
+}
+
+bool Trial::find(const Asked& asked, Time now) {
+  asked_ = asked;
+  return prepare({.explains = true, .as = &asked_}, now);
+}
+
+service::Told Trial::ask(Time now, store::Verb verb) {
+  // What a `deny` list turns away is looked at already.
+  if (question_.verb != store::Verb::look) question_.verb = verb;
+  submit(now);
+  if (question_.fault != Fault::none) throw std::runtime_error(question_.why);
+  return service::told_of(question_, &set_);
+}
+
+void Trial::submit(Time now) {
+  if (question_.checks.empty() && question_.verb != store::Verb::settle) return;
+  question_.fault = Fault::none;
+  store::Request* const batch[] = {&question_};
+  const nanoseconds at = now.time_since_epoch();
+  store_.submit(batch, {at, at});
+}
+
+std::optional<service::Told> Trial::reserve(Time now, std::optional<nanoseconds> max_wait,
+                                            std::optional<nanoseconds> hold) {
+  if (!prepare(
+          {.verb = store::Verb::reserve, .explains = true, .as = &asked_, .max_wait = max_wait, .hold = hold},
+          now))
+    return std::nullopt;
+  submit(now);
+  if (question_.fault != Fault::none) {
+    refusal_.sentence = question_.why;
+    return std::nullopt;
+  }
+  return service::told_of(question_, &set_);
+}
+
+bool Trial::settle(Time now, const std::string& id, std::optional<std::uint64_t> actual,
+                   std::span<const NamedCost> costs) {
+  if (!prepare({.verb = store::Verb::settle, .id = id, .actual = actual, .actuals = costs}, now))
+    return false;
+  submit(now);
+  refusal_.sentence = question_.fault != Fault::none            ? question_.why
+                      : question_.reservation->wait.count() < 0 ? "there is no open hold to settle"
+                                                                : "";
+  return refusal_.sentence.empty();
+}
+
+Trial::Kept Trial::keep() {
+  Kept kept{{}, question_.by};
+  for (const store::Check& check : question_.checks) kept.decisions.push_back(check.decision);
+  return kept;
+}
+
+Explanation Trial::explanation(const Kept& kept) {
+  for (std::size_t i = 0; i < kept.decisions.size(); ++i) question_.checks[i].decision = kept.decisions[i];
+  question_.by = kept.by;
+  return service::explanation_of(question_, asked_.attributes, set_);
+}
+
+}  // namespace weir::limits
