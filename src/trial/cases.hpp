@@ -2,7 +2,7 @@
 //
 // Plain values, any thread; reading is pure but for the files. Names of limits are indices into the limits
 // file that the tests are of, which the reader reads too. docs/limits.md has the form. Not for: running them
-// (limits/case_run.hpp).
+// (trial/case_run.hpp).
 #pragma once
 
 #include <chrono>
