@@ -277,6 +277,7 @@ struct [[gnu::visibility("hidden")]] Limits::Reserving final : store::Unawaited 
       if (options->hold.count() > 0) ask.hold = options->hold;
     }
     prepare(ask, *set, impl.now(), question);
+    if (!asks(question)) return;
     store::Reservation& asked = *question.reservation;
     const ReserveOptions bounded = store::bounded({asked.max_wait, asked.hold}, store::read(clock));
     asked.max_wait = bounded.max_wait;

@@ -35,8 +35,8 @@ bool Trial::find(const Asked& asked, Time now) {
 }
 
 service::Told Trial::ask(Time now, store::Verb verb) {
-  // What a `deny` list turns away is looked at already.
-  if (question_.verb != store::Verb::look) question_.verb = verb;
+  // What a `deny` list turns away is charged to nobody.
+  question_.verb = matched().outcome == Matched::Outcome::refused ? store::Verb::look : verb;
   submit(now);
   if (question_.fault != Fault::none) throw std::runtime_error(question_.why);
   return service::told_of(question_, &set_);
