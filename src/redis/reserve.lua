@@ -287,7 +287,7 @@ local function take_from(line, hole, units, latest)
   local at, begin, low, fits = hole.at, begin_of(line, hole), hole.low, hole.units
   if not hole.lasts and at <= 0 then return nil end
   if hole.lasts then
-    at = max(at, 0)
+    at, begin = max(at, 0), from_now(low)
     if begin < at then begin, low = at, digits_of(at) end
     fits = floor(max(hole.ends - begin, 0) / T)
   end

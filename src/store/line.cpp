@@ -189,14 +189,13 @@ std::optional<Line::Taken> Line::take_from(Holes::iterator at, std::uint64_t uni
   Hole& found = at->second;
   const std::uint64_t interval = numbers_.interval;
   nanoseconds moment = found.moment;
-  std::uint64_t begin = end - length(found);
   std::uint64_t low = found.low;
+  std::uint64_t begin = end - length(found);
   std::uint64_t fits = found.units;
   if (!found.lasts && moment <= now) return std::nullopt;
   if (found.lasts) {
     moment = std::max(moment, now);
-    if (begin < static_cast<std::uint64_t>(moment.count()))
-      low = begin = static_cast<std::uint64_t>(moment.count());
+    low = begin = std::max(low, static_cast<std::uint64_t>(moment.count()));
     fits = begin < end ? (end - begin) / interval : 0;
   }
   if (moment > latest || units > fits) return std::nullopt;

@@ -226,6 +226,20 @@ void what_cost_less_goes_back_and_what_cost_more_is_owed(Trial& trial) {
   }
 }
 
+// Half of a unit has drained when the first takes of what was settled, and stays with the rest.
+void what_is_left_of_a_settled_hold_is_taken_and_goes_back_to_the_last_part(Trial& trial) {
+  const Limit limit = trial.limit("5/10s", 1);
+  const Booked held = reserve(trial, limit, "k", 5, 0s, 16s);
+  const Booked waits = reserve(trial, limit, "k", 1, 10s);
+  trial.equal(waits.wait.count(), nanoseconds{2s}.count(), "wait");
+  settle(trial, held.id, 0);
+  trial.world.advance(1s);
+  trial.equal(reserve(trial, limit, "k", 1, 8s).wait.count(), 0, "wait of the first that takes of it");
+  trial.equal(reserve(trial, limit, "k", 2, 8s).wait.count(), 0, "wait of the second");
+  trial.equal(cancel(trial, waits.id), std::uint64_t{1}, "units given back");
+  trial.equal(trial.left(limit, "k"), 2, "left");
+}
+
 void an_estimate_stands_when_nobody_settles_it(Trial& trial) {
   const Limit limit = trial.limit("1/s burst 10", 1);
   const Booked held = reserve(trial, limit, "k", 6, 0s, 2s);
@@ -351,6 +365,8 @@ std::vector<Property> reserve_properties() {
        a_moment_that_was_given_up_goes_to_the_next_that_fits},
       {"what_cost_less_goes_back_and_what_cost_more_is_owed",
        what_cost_less_goes_back_and_what_cost_more_is_owed},
+      {"what_is_left_of_a_settled_hold_is_taken_and_goes_back_to_the_last_part",
+       what_is_left_of_a_settled_hold_is_taken_and_goes_back_to_the_last_part},
       {"an_estimate_stands_when_nobody_settles_it", an_estimate_stands_when_nobody_settles_it},
       {"more_than_may_be_held_is_not_held", more_than_may_be_held_is_not_held},
       {"an_id_dies_with_what_it_charged", an_id_dies_with_what_it_charged},
