@@ -1,5 +1,6 @@
 #include "http/exchange.hpp"
 
+#include "http/gate_request.hpp"
 #include "http/json.hpp"
 
 namespace weir::inline v0_1::http {
@@ -8,6 +9,7 @@ Room::Room(service::Service& service, store::Store& store, waiting::AcquiringSto
            std::string_view forms)
     : asker(service, store, acquiring),
       json(std::make_unique<Json>()),
+      gate_request(std::make_unique<GateRequest>()),
       service_(service),
       forms_chosen_(forms) {
   forms_.choose(forms);

@@ -31,6 +31,7 @@
 namespace weir::inline v0_1::http {
 
 struct Exchange;
+struct GateRequest;
 
 // Shared by the connections of a loop. A connection uses it within one call of feed().
 class Room {
@@ -56,6 +57,7 @@ class Room {
   FieldRoom fields{};
   struct Json;  // json.hpp
   std::unique_ptr<Json> json;
+  std::unique_ptr<GateRequest> gate_request;
 
  private:
   // As many as wait for a store at a time; beyond that they are made and freed each time.

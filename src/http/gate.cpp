@@ -84,12 +84,6 @@ void tell_gate(Exchange& exchange, const service::Question& question) {
   reply.body += "}\n";
 }
 
-// For this thread, so that its memory is used again.
-GateRequest& room_for_request() {
-  thread_local GateRequest request;
-  return request;
-}
-
 void ask(const GateRequest& request, Exchange& exchange) {
   service::Asker& asker = exchange.room.asker;
   const limits::Asked as{.attributes = request.all(), .costs_an_estimate = true};
@@ -126,7 +120,7 @@ void run_gate(const Message& message, Exchange& exchange) {
                          "this gateway has to send its token, in the header that the limits file names");
   }
   exchange.trusted = true;
-  GateRequest& request = room_for_request();
+  GateRequest& request = *exchange.room.gate_request;
   read_gate_request(*gateway->said, message, rest, request);
   if (request.wrong != GateRequest::Wrong::nothing) return deny(exchange, refusal_of(request.wrong));
   if (!request.has_ip)

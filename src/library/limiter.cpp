@@ -9,6 +9,7 @@
 #include <string>
 #include <type_traits>
 
+#include "core/random.hpp"
 #include "core/rule.hpp"
 #include "core/severity.hpp"
 #include "library/default_limit.hpp"
@@ -178,8 +179,7 @@ KeyedLimiter::KeyedLimiter(Quota quota, Options options)
   if (core::kept_in_two_words(options.algorithm)) {
     local_ = std::make_shared<store::Local>(options.memory, options.when_full, options.clock);
   } else {
-    logs_ = std::make_unique<store::LogTable>(quota, options.memory, options.when_full,
-                                              store::Table::random_seed());
+    logs_ = std::make_unique<store::LogTable>(quota, options.memory, options.when_full, core::random_key());
   }
 }
 

@@ -81,12 +81,18 @@ void require_decided(const store::Request& request) {
 }
 
 // Throws std::invalid_argument where it cannot be asked.
-void prepare(const service::Ask& ask, const limits::Set& set, limits::Time now, service::Question& into) {
+void prepare(const service::Ask& ask, const limits::Set& set, limits::Time now, limits::MatchMemory& memory,
+             service::Question& into) {
   service::Refusal refusal;
-  if (service::prepare(ask, {.set = &set, .now = now}, into, refusal)) return;
+  if (service::prepare(ask, {.set = &set, .now = now, .memory = memory}, into, refusal)) return;
   using What = service::Refusal::What;
   const bool of_reserve = refusal.what == What::max_wait || refusal.what == What::hold;
   throw std::invalid_argument((of_reserve ? "weir::Limits::reserve: " : "") + refusal.sentence);
+}
+
+void prepare(const service::Ask& ask, const limits::Set& set, limits::Time now, service::Question& into) {
+  limits::MatchMemory memory;
+  prepare(ask, set, now, memory, into);
 }
 
 // Whether a store has to be asked.
@@ -228,9 +234,10 @@ void Limits::check(std::span<const LimitsRequest> requests, std::span<LimitsDeci
   const limits::Time now = impl_->now();
   std::vector<service::Question> questions(requests.size());
   std::vector<store::Request*> asked;
+  limits::MatchMemory memory;
   for (std::size_t i = 0; i < requests.size(); ++i) {
     const Said said(requests[i]);
-    prepare({.as = &said.asked()}, *set, now, questions[i]);
+    prepare({.as = &said.asked()}, *set, now, memory, questions[i]);
     if (asks(questions[i])) asked.push_back(&questions[i]);
   }
   impl_->ask(asked);

@@ -52,9 +52,11 @@ routes:
       {{"path", "/v1/x"}, {"user", "a"}, {"ip", "192.0.2.1"}, {"n", "3"}},
       {{"path", "/"}, {"ip", "10.0.0.1"}},
   };
+  MatchMemory memory;
   Matched matched;
   const auto all = [&] {
-    for (const auto& request : requests) EXPECT_TRUE(match(*set, {request, 2, "bulk"}, Time(), matched));
+    for (const auto& request : requests)
+      EXPECT_TRUE(match(*set, {request, 2, "bulk"}, Time(), memory, matched));
   };
   all();
   const std::uint64_t before = allocations.load();

@@ -21,9 +21,10 @@ std::string cost_of(const Set& set, std::string_view cost, std::string_view word
   }
   const std::vector<Attribute> attributes = split(words);
   asked.attributes = attributes;
+  MatchMemory memory;
   Matched matched;
   const Time now = std::chrono::sys_days{std::chrono::year{2026} / 11 / 21};
-  if (!match(set, asked, now, matched)) return matched.error;
+  if (!match(set, asked, now, memory, matched)) return matched.error;
   std::string text;
   for (const store::Check& each : matched.all())
     text += (text.empty() ? "" : " ") + std::to_string(each.cost.units);

@@ -82,10 +82,10 @@ gateways:
       "error: unknown attribute 'colour'; known: tenant, user, plan, ip, method, host, path, raw_path, key");
   std::vector<store::Check> states;
   const auto misspelt = split("usr=42");
-  EXPECT_FALSE(find_states(*world.set, misspelt, "", world.matched, states));
+  EXPECT_FALSE(find_states(*world.set, misspelt, "", world.memory, world.matched, states));
   EXPECT_EQ(world.matched.error, "unknown attribute 'usr'; did you mean user?");
   const Asked of_a_log{.attributes = misspelt, .takes_any_attribute = true};
-  EXPECT_TRUE(match(*world.set, of_a_log, world.wall, world.matched));
+  EXPECT_TRUE(match(*world.set, of_a_log, world.wall, world.memory, world.matched));
 }
 
 }  // namespace

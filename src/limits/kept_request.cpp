@@ -17,12 +17,13 @@ void KeptRequest::keep(const Asked& asked) {
   costs_an_estimate_ = asked.costs_an_estimate;
 }
 
-bool KeptRequest::match(const Set& set, Time now, Matched& into, Trace* trace) const {
+bool KeptRequest::match(const Set& set, Time now, MatchMemory& memory, Matched& into, Trace* trace) const {
   std::vector<Attribute> attributes;
   std::vector<NamedCost> costs;
   for (const auto& [name, value] : attributes_) attributes.push_back({name, value});
   for (const auto& [limit, units] : costs_) costs.push_back({limit, units});
-  if (!limits::match(set, {attributes, cost_, class_name_, costs_an_estimate_, costs}, now, into, trace))
+  if (!limits::match(set, {attributes, cost_, class_name_, costs_an_estimate_, costs}, now, memory, into,
+                     trace))
     return false;
   prepare_waiting(set, into);
   return true;

@@ -19,28 +19,29 @@ std::string shortened(std::string_view text) {
   return "'" + std::string(text.substr(0, kShown)) + (text.size() > kShown ? "...'" : "'");
 }
 
-// A limit that a request meets, with what the request makes of its numbers.
-struct Meeting {
-  const Set::Limit* limit = nullptr;
-  Index number = kNone;
-  Step::What what = Step::What::counted;
-  bool shadow = false;
-  bool changed = false;  // by an override; else the next ones are not set
-  // The override that has the number, or kNone.
-  std::array<Index, Set::kMostWindows> window_by;
-  Index leave_by = kNone;
-  Index reserve_by = kNone;
-  Index guarantee_by = kNone;
-  Index cost_by = kNone;
-  std::uint64_t cost = 1;
-  std::size_t key_at = 0;
-  std::size_t key_size = 0;
-  std::size_t tag_at = 0;
-  std::size_t tag_size = 0;
-};
+}  // namespace
 
-// One for each thread, so that it stays in the cache from one request to the next.
-struct Work {
+struct MatchMemory::Work {
+  // A limit that a request meets, with what the request makes of its numbers.
+  struct Meeting {
+    const Set::Limit* limit = nullptr;
+    Index number = kNone;
+    Step::What what = Step::What::counted;
+    bool shadow = false;
+    bool changed = false;  // by an override; else the next ones are not set
+    // The override that has the number, or kNone.
+    std::array<Index, Set::kMostWindows> window_by;
+    Index leave_by = kNone;
+    Index reserve_by = kNone;
+    Index guarantee_by = kNone;
+    Index cost_by = kNone;
+    std::uint64_t cost = 1;
+    std::size_t key_at = 0;
+    std::size_t key_size = 0;
+    std::size_t tag_at = 0;
+    std::size_t tag_size = 0;
+  };
+
   std::vector<Value> values;  // by the numbers of the names
   std::vector<Index> named;   // those of them that are present
   std::vector<Meeting> room;  // for the meetings, which are its first
@@ -61,10 +62,13 @@ struct Work {
   }
 };
 
-Work& work_of_this_thread() {
-  thread_local Work work;
-  return work;
-}
+MatchMemory::MatchMemory() : work_(std::make_unique<Work>()) {}
+MatchMemory::~MatchMemory() = default;
+
+namespace {
+
+using Work = MatchMemory::Work;
+using Meeting = Work::Meeting;
 
 bool fail(std::string& error, std::string text) {
   error = std::move(text);
@@ -443,8 +447,8 @@ bool add_checks_of(const Meeting& meeting, const Work& work, Matched& into, Trac
 
 }  // namespace
 
-bool match(const Set& set, const Asked& asked, Time now, Matched& into, Trace* trace) {
-  Work& work = work_of_this_thread();
+bool match(const Set& set, const Asked& asked, Time now, MatchMemory& memory, Matched& into, Trace* trace) {
+  Work& work = memory.work();
   into.outcome = Matched::Outcome::free;
   into.refused_by = kNone;
   into.skipped_of.clear();
@@ -476,9 +480,9 @@ bool match(const Set& set, const Asked& asked, Time now, Matched& into, Trace* t
   return true;
 }
 
-bool find_states(const Set& set, std::span<const Attribute> attributes, std::string_view name, Matched& into,
-                 std::vector<store::Check>& states) {
-  Work& work = work_of_this_thread();
+bool find_states(const Set& set, std::span<const Attribute> attributes, std::string_view name,
+                 MatchMemory& memory, Matched& into, std::vector<store::Check>& states) {
+  Work& work = memory.work();
   work.key_bytes = 0;
   into.refused_by = kNone;
   if (!take_values(set, attributes, set.takes_any_attribute(), work, into)) return false;

@@ -1,13 +1,14 @@
 // From what a request says of itself to the checks that it has to pass: the route, the limits that it meets,
 // their numbers for it, its keys.
 //
-// Any thread. What it needs while it works belongs to the thread, and `into` may be used again, so that
-// matching allocates nothing once both have grown. Not for: counting; a store answers the checks.
+// Any thread, with memory of its own. That and `into` may be used again, so that matching allocates nothing
+// once both have grown. Not for: counting; a store answers the checks.
 #pragma once
 
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -63,14 +64,30 @@ struct Matched {
   std::vector<store::Limit> own;  // of checks that keep something free; it never moves them
 };
 
+// What matching works in, and leaves for the next request. One thread at a time.
+class MatchMemory {
+ public:
+  MatchMemory();
+  ~MatchMemory();
+  MatchMemory(const MatchMemory&) = delete;
+  MatchMemory& operator=(const MatchMemory&) = delete;
+
+  struct Work;
+  Work& work() { return *work_; }
+
+ private:
+  std::unique_ptr<Work> work_;
+};
+
 // False when the request is an error. `now` is the wall clock's, for what has an end. With a trace, what is
 // denied by a list has its checks all the same, so that they can be looked at.
-bool match(const Set& set, const Asked& asked, Time now, Matched& into, Trace* trace = nullptr);
+bool match(const Set& set, const Asked& asked, Time now, MatchMemory& memory, Matched& into,
+           Trace* trace = nullptr);
 
 // The states of the limit called `name`, or without a name of all that the request meets: to be reset; they
 // view `into`. False when there is no such limit, or an attribute of its `by` is missing.
-bool find_states(const Set& set, std::span<const Attribute> attributes, std::string_view name, Matched& into,
-                 std::vector<store::Check>& states);
+bool find_states(const Set& set, std::span<const Attribute> attributes, std::string_view name,
+                 MatchMemory& memory, Matched& into, std::vector<store::Check>& states);
 
 // What the limits that a request meets say of its waiting, where it does not.
 struct Waiting {

@@ -166,7 +166,7 @@ limits:
 )");
   const std::vector<Attribute> attributes = split("t=x");
   Trace trace;
-  ASSERT_TRUE(match(*world.set, {attributes}, world.wall, world.matched, &trace));
+  ASSERT_TRUE(match(*world.set, {attributes}, world.wall, world.memory, world.matched, &trace));
   ASSERT_EQ(trace.steps.size(), 1U);
   const Step& step = trace.steps[0];
   EXPECT_EQ(step.override_of, kNone);
@@ -174,8 +174,8 @@ limits:
   EXPECT_EQ(step.leave_by, 1U);
   EXPECT_EQ(step.reserve_by, 2U);
   const NamedCost named[] = {{"a", 5}};
-  ASSERT_TRUE(
-      match(*world.set, {.attributes = attributes, .costs = named}, world.wall, world.matched, &trace));
+  ASSERT_TRUE(match(*world.set, {.attributes = attributes, .costs = named}, world.wall, world.memory,
+                    world.matched, &trace));
   EXPECT_EQ(trace.steps[0].cost_by, kNone) << "the request says what it costs";
 }
 

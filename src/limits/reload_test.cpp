@@ -58,6 +58,7 @@ int broken(int traces, bool forgets) {
   std::vector<std::shared_ptr<const Set>> sets;
   while (sets.size() < 100) sets.push_back(compile(file_by(chance)));
   store::EmbeddedStore store{std::size_t{16} << 20, weir::WhenFull::deny, {1, 2}};
+  MatchMemory memory;
   Matched matched;
   nanoseconds now = std::chrono::hours{1};
   int wrong = 0;
@@ -74,8 +75,8 @@ int broken(int traces, bool forgets) {
       }
       now += nanoseconds{chance.up_to(1) == 0 ? chance.up_to(40'000'000) : chance.up_to(2'000'000'000)};
       const std::vector<Attribute> attributes = {{"t", tenant}, {"u", chance.up_to(1) == 0 ? "1" : "2"}};
-      EXPECT_TRUE(
-          match(*set, {attributes, static_cast<std::uint64_t>(1 + chance.up_to(3))}, Time(), matched));
+      EXPECT_TRUE(match(*set, {attributes, static_cast<std::uint64_t>(1 + chance.up_to(3))}, Time(), memory,
+                        matched));
       std::vector<store::Limit> mangled;
       mangled.reserve(matched.count);
       if (forgets) {

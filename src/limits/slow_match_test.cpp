@@ -378,6 +378,7 @@ TEST(SlowMatch, says_the_same_of_any_file_and_request) {
     const auto set = Set::make(reading.file, {});
     ASSERT_TRUE(set) << text;
     const Slow slow(*reading.file, options.now);
+    MatchMemory memory;
     Matched matched;
     for (int i = 0; i < 20; ++i) {
       const Request request = made.request();
@@ -385,7 +386,7 @@ TEST(SlowMatch, says_the_same_of_any_file_and_request) {
       for (const auto& [name, value] : request) attributes.push_back({name, value});
       const std::uint64_t cost = made.below(4);
       const std::string class_name = made.pick(std::vector<std::string>{"", "critical", "default", "bulk"});
-      const bool matches = match(**set, {attributes, cost, class_name}, options.now, matched);
+      const bool matches = match(**set, {attributes, cost, class_name}, options.now, memory, matched);
       if (!matches && matched.error.find("more than 16") != std::string::npos) continue;
       const std::string expected = slow.meets(request, cost, class_name);
       ++kinds[expected.substr(0, expected.find(' ') == 5 ? 4 : expected.find(' '))];

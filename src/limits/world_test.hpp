@@ -57,7 +57,7 @@ struct World {
   std::string ask(std::string_view words, std::uint64_t cost = 1, std::string_view class_name = {},
                   store::Verb verb = store::Verb::check) {
     const std::vector<Attribute> attributes = split(words);
-    if (!match(*set, {attributes, cost, class_name}, wall, matched)) return "error: " + matched.error;
+    if (!match(*set, {attributes, cost, class_name}, wall, memory, matched)) return "error: " + matched.error;
     request = {};
     request.checks = matched.all();
     request.verb = verb;
@@ -101,6 +101,7 @@ struct World {
   std::chrono::nanoseconds now = std::chrono::seconds{1000};
   Time wall = std::chrono::sys_days{std::chrono::year{2026} / 11 / 21};
   store::EmbeddedStore embedded{1 << 20, weir::WhenFull::deny, {1, 2}};
+  MatchMemory memory;
   Matched matched;
   store::Request request;
 };

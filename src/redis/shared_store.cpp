@@ -19,9 +19,9 @@ SharedStore::SharedStore(Endpoint endpoint, Options options, store::EmbeddedStor
       fallback_(local, options.local_share),
       known_(memory, fallback_, {options.remember_denials, options.lease_parts, options.longest_wait}),
       clock_(std::move(clock)),
-      ids_(store::Table::random_seed(), store::Table::random_seed()),
+      ids_(options.random(), options.random()),
       client_(
-          endpoint_, std::string(check_script()), store::Table::random_seed().k0,
+          endpoint_, std::string(check_script()), options.random().k0,
           [this](std::uint64_t tag, const Client::Result& result) { answered(tag, result); },
           options.deadline) {
   client_.also_load(std::string(reserve_script()));

@@ -39,6 +39,7 @@
 #include <vector>
 
 #include "core/clock.hpp"
+#include "core/random.hpp"
 #include "redis/client.hpp"
 #include "redis/fallback.hpp"
 #include "redis/health.hpp"
@@ -65,6 +66,7 @@ class SharedStore final : public store::Store {
     // The furthest moment that anybody reserves here or elsewhere: after a step of the store's clock, what is
     // further off is not owed.
     nanoseconds longest_wait = std::chrono::seconds{60};
+    core::Random random = core::random_key;
   };
 
   // `local` counts for the fallback; it and `memory` are shared by all stores of a process and must outlive

@@ -62,9 +62,14 @@ class SharedWorld {
     std::optional<Told> told{};
     bool cancelled = false;
   };
+  // So that what happens can be repeated: hashes and jitter too.
+  const core::Random random = [made = std::uint64_t{0}]() mutable { return core::HashKey{++made, 2}; };
+
   // What threads of one process share.
   struct Home {
-    store::EmbeddedStore local{store::Table::kLeastBytes};
+    explicit Home(const core::Random& random)
+        : local(store::Table::kLeastBytes, WhenFull::deny, random(), store::Reservations::kMemory, random) {}
+    store::EmbeddedStore local;
     ProcessMemory memory;
   };
 
@@ -72,13 +77,14 @@ class SharedWorld {
     cluster = url.starts_with("redis+cluster");
     requests.resize(1, {0, rule("1/s"), "", Cost{0}, 0s, 0s, false});
     deeds.resize(1);
-    for (std::size_t i = 0; i < processes; ++i) add(url, habits, std::make_shared<Home>());
+    for (std::size_t i = 0; i < processes; ++i) add(url, habits, std::make_shared<Home>(random));
     run(10ms);
   }
   SharedWorld(const SharedWorld&) = delete;
   SharedWorld& operator=(const SharedWorld&) = delete;
 
   void add(const std::string& url, Habits habits, std::shared_ptr<Home> home) {
+    habits.random = random;
     processes_.push_back(std::make_unique<Process>(processes_.size(), url, habits, std::move(home), now));
     processes_.back()->store.client().start(now);
     settle(*processes_.back());

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/random.hpp"
 #include "http/problem.hpp"
 #include "net/dispatcher.hpp"
 #include "server/admin.hpp"
@@ -89,8 +90,7 @@ class Server::Impl {
       : settings_(settings),
         snapshot_(open_snapshot(settings_)),
         embedded_(table_bytes(settings_.memory), settings_.when_full,
-                  snapshot_.file ? snapshot_.file->seed() : store::Table::random_seed(),
-                  settings_.reservation_memory),
+                  snapshot_.file ? snapshot_.file->seed() : core::random_key(), settings_.reservation_memory),
         memory_(settings_.store ? std::make_unique<redis::ProcessMemory>() : nullptr),
         service_(options_from(settings_), embedded_.table()) {
     give_memory_back(settings_.threads);

@@ -60,11 +60,12 @@ void reset_keys(const Ask& ask, Question& into) {
   }
 }
 
-bool reset_by_file(const Ask& ask, const limits::Set& set, Question& into, Refusal& refusal) {
+bool reset_by_file(const Ask& ask, const Basis& basis, Question& into, Refusal& refusal) {
   Question::More& more = into.more_of();
   more.checks.clear();
-  if (!limits::find_states(set, ask.as->attributes, ask.limit, more.matched, more.checks)) {
-    const bool unknown = !ask.limit.empty() && set.find(ask.limit) == nullptr;
+  if (!limits::find_states(*basis.set, ask.as->attributes, ask.limit, basis.memory, more.matched,
+                           more.checks)) {
+    const bool unknown = !ask.limit.empty() && basis.set->find(ask.limit) == nullptr;
     return refuse(refusal, unknown ? What::limit : What::attributes, more.matched.error);
   }
   take(into, more.checks);
@@ -121,10 +122,11 @@ void look(Question& into) {
 
 bool by_file(const Ask& ask, const Basis& basis, Question& into, Refusal& refusal) {
   if (basis.set == nullptr) return refuse_without_file(refusal);
-  if (ask.verb == Verb::reset) return reset_by_file(ask, *basis.set, into, refusal);
+  if (ask.verb == Verb::reset) return reset_by_file(ask, basis, into, refusal);
   Question::More& more = into.more_of();
   limits::Trace* const trace = ask.explains ? &more.trace : nullptr;
-  if (!limits::match(*basis.set, *ask.as, ask.at != nullptr ? *ask.at : basis.now, more.matched, trace))
+  if (!limits::match(*basis.set, *ask.as, ask.at != nullptr ? *ask.at : basis.now, basis.memory, more.matched,
+                     trace))
     return refuse(refusal, why_unmatched(*ask.as, *basis.set, more.matched), more.matched.error);
   take(into, more.matched.all());
   if (reserves(ask.verb) && !wait_by_file(ask, *basis.set, into, refusal)) return false;

@@ -70,6 +70,7 @@ struct Refusal {
 struct Basis {
   const limits::Set* set = nullptr;  // null: there is no limits file
   limits::Time now{};
+  limits::MatchMemory& memory;
   std::chrono::nanoseconds longest_wait{0};  // of an acquire that says none, but has patience
 };
 

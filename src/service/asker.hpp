@@ -54,6 +54,7 @@ class Asker {
     return set_;
   }
   limits::Time limits_now() const { return limits_now_; }
+  limits::MatchMemory& match_memory() { return match_memory_; }
   const std::shared_ptr<const limits::Set>& limits_set() const { return limits_.set(); }
 
   // Room for what a front end parses, until it asks.
@@ -88,7 +89,7 @@ class Asker {
       question.reservation = nullptr;
       return &question;
     }
-    const Basis basis{limits(), limits_now_, service_.options().max_wait};
+    const Basis basis{limits(), limits_now_, match_memory_, service_.options().max_wait};
     if (prepare(ask, basis, question, refusal_)) {
       if (ask.explains && ask.as != nullptr) keep_said(*ask.as, question);
       return &question;
@@ -151,6 +152,7 @@ class Asker {
   const limits::Set* set_ = nullptr;
   bool renewed_ = false;
   limits::Time limits_now_{};
+  limits::MatchMemory match_memory_;
   DecisionCounts counts_;
   std::uint64_t denied_ = 0;  // not told yet
 

@@ -83,7 +83,8 @@ bool Asking::renew(store::Request& request) {
   const limits::Set* const set = asker.limits();
   if (set == nullptr || set == more.set.get()) return false;
   more.set = asker.limits_set();
-  if (more.asked.match(*set, asker.limits_now(), more.matched, question.explains ? &more.trace : nullptr)) {
+  if (more.asked.match(*set, asker.limits_now(), asker.match_memory(), more.matched,
+                       question.explains ? &more.trace : nullptr)) {
     question.checks = more.matched.all();
   } else {
     question.fault = Fault::unsuitable;

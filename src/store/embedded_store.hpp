@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <span>
 
+#include "core/random.hpp"
 #include "core/siphash.hpp"
 #include "store/reservations.hpp"
 #include "store/store.hpp"
@@ -24,9 +25,10 @@ class EmbeddedStore final : public Store {
  public:
   // As Table's, which throws std::invalid_argument and std::system_error.
   explicit EmbeddedStore(std::size_t bytes, WhenFull when_full = WhenFull::deny,
-                         core::HashKey seed = Table::random_seed(),
-                         std::size_t reservation_memory = Reservations::kMemory)
-      : table_(bytes, when_full, seed), reservations_(table_, reservation_memory) {}
+                         core::HashKey seed = core::random_key(),
+                         std::size_t reservation_memory = Reservations::kMemory,
+                         const core::Random& random = core::random_key)
+      : table_(bytes, when_full, seed), reservations_(table_, reservation_memory, random) {}
 
   void submit(std::span<Request* const> batch, Moment when) override;
   void cancel(Request&) override {}

@@ -97,8 +97,8 @@ struct Reservations::Asked {
   std::vector<std::uint64_t> made{};  // the hashes of lines that were made for it
 };
 
-Reservations::Reservations(Table& table, std::size_t memory)
-    : table_(table), memory_(memory), ids_(Table::random_seed(), Table::random_seed()) {
+Reservations::Reservations(Table& table, std::size_t memory, const core::Random& random)
+    : table_(table), memory_(memory), ids_(random(), random()) {
   table.set_lines(this);
 }
 

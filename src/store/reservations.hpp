@@ -25,6 +25,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/random.hpp"
 #include "store/joint_check.hpp"
 #include "store/line.hpp"
 #include "store/reservation_id.hpp"
@@ -56,7 +57,8 @@ class Reservations final : public LinedKeys {
   };
 
   // The table knows it from then on, and must outlive it.
-  explicit Reservations(Table& table, std::size_t memory = kMemory);
+  explicit Reservations(Table& table, std::size_t memory = kMemory,
+                        const core::Random& random = core::random_key);
   ~Reservations();
   Reservations(const Reservations&) = delete;
   Reservations& operator=(const Reservations&) = delete;

@@ -143,7 +143,7 @@ class Segments {
   // The bucket that holds `leaf`'s entries of that number. Certain only while that bucket is locked, because
   // a split of it needs the same lock. `end` is read last: a thread that sees the fields of a later split
   // sees that the earlier one took the leaf away.
-  Owner owner(std::uint32_t leaf, std::uint32_t bucket) const {
+  [[gnu::always_inline]] Owner owner(std::uint32_t leaf, std::uint32_t bucket) const {
     std::uint32_t index = directory_[leaf].load(std::memory_order_acquire);
     const Segment& from = segments_[index];
     if (leaf >= from.mid.load(std::memory_order_acquire) &&

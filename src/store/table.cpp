@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <mutex>
 #include <optional>
-#include <random>
 #include <stdexcept>
 #include <string>
 
@@ -25,12 +24,6 @@ std::size_t Table::at_least(std::size_t bytes) {
   if (bytes >= kLeastBytes) return bytes;
   throw std::invalid_argument("memory: " + std::to_string(bytes) + " bytes is below the minimum (" +
                               std::to_string(kLeastBytes) + ")");
-}
-
-core::HashKey Table::random_seed() {
-  std::random_device source;  // the kernel's generator on every platform we build for
-  const auto word = [&source] { return std::uint64_t{source()} << 32 | source(); };
-  return {word(), word()};
 }
 
 namespace {

@@ -28,6 +28,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/random.hpp"
 #include "core/rule.hpp"
 #include "core/siphash.hpp"
 #include "core/step.hpp"
@@ -71,7 +72,7 @@ class Table {
   // `bytes` is the most that entries may take, at least kLeastBytes, rounded down to whole segments; address
   // space for all of it is reserved now, memory is taken as it is used. Throws std::invalid_argument for
   // less or for more than 2^48, std::system_error when the address space is refused.
-  Table(std::size_t bytes, WhenFull when_full, core::HashKey seed = random_seed())
+  Table(std::size_t bytes, WhenFull when_full, core::HashKey seed = core::random_key())
       : segments_(at_least(bytes)), seed_(seed), when_full_(when_full) {}
 
   // Without it, states have no lines. Before anything is asked; it must live as long as anything is asked.
@@ -154,8 +155,6 @@ class Table {
   // no more leaves, because the splits of both tables are the same halves of the same whole; and what one
   // bucket held, one bucket can hold.
   bool restore_in_place(const Entry& entry, nanoseconds now);
-
-  static core::HashKey random_seed();
 
  private:
   static std::size_t at_least(std::size_t bytes);

@@ -26,7 +26,7 @@ Trial::Trial(const Set& set, std::size_t bytes) : set_(set), store_(bytes, weir:
 bool Trial::prepare(const service::Ask& ask, Time now) {
   question_.state = store::Request::State::idle;
   question_.fault = Fault::none;
-  return service::prepare(ask, {.set = &set_, .now = now}, question_, refusal_);
+  return service::prepare(ask, {.set = &set_, .now = now, .memory = memory_}, question_, refusal_);
 }
 
 bool Trial::find(const Asked& asked, Time now) {

@@ -73,6 +73,7 @@ class Trial {
   const Set& set_;
   store::EmbeddedStore store_;
   Asked asked_{};
+  MatchMemory memory_;
   service::Question question_;
   service::Refusal refusal_;
 };

@@ -41,7 +41,7 @@ class Soak {
     for (std::size_t i = 1; i < shape_.homes.size(); ++i) {
       const bool thread = shape_.homes[i] == shape_.homes[i - 1];
       world_.add(shape_.url, shape_.habits,
-                 thread ? world_.home_of(i - 1) : std::make_shared<SharedWorld::Home>());
+                 thread ? world_.home_of(i - 1) : std::make_shared<SharedWorld::Home>(world_.random));
     }
     ledger_ = std::make_unique<Ledger>(world_, keys_, shape_.homes, shape_.habits.local_share);
     world_.latency = [this] { return way_ + nanoseconds{below(way_.count() / 2 + 1)}; };
