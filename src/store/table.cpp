@@ -219,11 +219,11 @@ void write(Bucket& bucket, int slot, Segments::Segment& segment, core::TwoWords 
 }
 
 // What `next` makes of a key's state, or of none, is its state; an entry that would owe nothing is not made.
-// Nothing when there is no room for one.
+// Nothing when there is no room for one. As of `now`, but no earlier than what was forgotten in the key's
+// place: what it owed until then would be taken for drained at an older `now`.
 template <class Next>
 std::optional<core::TwoWords> change(Segments& segments, Place place, nanoseconds now, const Next& next) {
-  const core::TwoWords fresh = next(core::TwoWords{});
-  const bool owes = core::ahead_of(fresh.until, now) != 0;
+  const bool owes = core::ahead_of(next(core::TwoWords{}, now).until, now) != 0;
   const std::uint32_t leaf = segments.leaf_of(place.tag);
   Bucket& home = segments.guess(leaf, place.bucket);
   {
@@ -231,29 +231,35 @@ std::optional<core::TwoWords> change(Segments& segments, Place place, nanosecond
     const Held held(home);
     const Segments::Owner owner = segments.owner(leaf, place.bucket);
     if (owner.bucket == &home) {
+      const nanoseconds at = std::max(now, as_time(owner.segment->forgotten.load(std::memory_order_relaxed)));
       if (const int slot = home.find(place.tag); slot >= 0) {
-        const core::TwoWords state = next(home.state(slot));
-        write(home, slot, *owner.segment, state, now);
+        const core::TwoWords state = next(home.state(slot), at);
+        write(home, slot, *owner.segment, state, at);
         return state;
       }
       const int slot = home.overflowed() || !owes ? -1 : home.free_slot(now);
       if (slot >= 0) {
-        owner.segment->put(home, slot, place.tag, fresh);
-        return fresh;
+        const core::TwoWords state = next(core::TwoWords{}, at);
+        owner.segment->put(home, slot, place.tag, state);
+        return state;
       }
     }
   }
   for (;;) {
     {
       const Segments::Pair pair = segments.lock_pair(place);
+      nanoseconds at = now;
+      for (const Segments::Owner& owner : pair.homes)
+        at = std::max(at, as_time(owner.segment->forgotten.load(std::memory_order_relaxed)));
       for (const auto [bucket, segment] : pair.homes) {
         bucket->assert_held();
         const int slot = bucket->find(place.tag);
         if (slot < 0) continue;
-        const core::TwoWords state = next(bucket->state(slot));
-        write(*bucket, slot, *segment, state, now);
+        const core::TwoWords state = next(bucket->state(slot), at);
+        write(*bucket, slot, *segment, state, at);
         return state;
       }
+      const core::TwoWords fresh = next(core::TwoWords{}, at);
       if (!owes) return fresh;
       Bucket& first = *pair.homes[0].bucket;
       first.assert_held();
@@ -273,9 +279,9 @@ std::optional<core::TwoWords> change(Segments& segments, Place place, nanosecond
 }  // namespace
 
 core::TwoWords Table::owe(Place place, const Quota& quota, std::uint64_t units, nanoseconds now) {
-  const auto owing = [&](core::TwoWords state) {
-    const core::TwoWords after = core::owe(quota, without_line(state), units, now);
-    return is_lined(state, now) ? core::TwoWords{after.until, after.word | kLined} : after;
+  const auto owing = [&](core::TwoWords state, nanoseconds at) {
+    const core::TwoWords after = core::owe(quota, without_line(state), units, at);
+    return is_lined(state, at) ? core::TwoWords{after.until, after.word | kLined} : after;
   };
   return without_line(change(segments_, place, now, owing).value_or(core::TwoWords{}));
 }
@@ -326,12 +332,12 @@ core::TwoWords Table::state_of(Place place) const {
 }
 
 bool Table::replace(Place place, core::TwoWords state, nanoseconds now) {
-  return change(segments_, place, now, [&](core::TwoWords) { return state; }).has_value();
+  return change(segments_, place, now, [&](core::TwoWords, nanoseconds) { return state; }).has_value();
 }
 
 bool Table::raise(Place place, const Quota& quota, std::uint64_t tat, nanoseconds now) {
-  return change(segments_, place, now, [&](core::TwoWords state) { return raised(state, quota, tat, now); })
-      .has_value();
+  const auto raising = [&](core::TwoWords state, nanoseconds at) { return raised(state, quota, tat, at); };
+  return change(segments_, place, now, raising).has_value();
 }
 
 void Table::give_back(Place place, const Quota& quota, Cost cost, nanoseconds charged_at, nanoseconds now) {
