@@ -7,7 +7,7 @@
    each; three keys, of which two lie at home or away from it, in every combination.
 
    What is left out: memory orders weaker than "one after the other"; splits (segments.pml); several keys of a request
-   (joint.pml); debts that were counted by another quota; more than one slot, so that the search for room is a
+  ; debts that were counted by another quota; more than one slot, so that the search for room is a
    chain and not a tree; the length of time. */
 
 #define BUCKETS 3

@@ -9,7 +9,7 @@
 
    What is left out: memory orders weaker than "one after the other" (threads/split_threads_test.cpp under
    ThreadSanitizer); more than one slot, the search for room and entries that lie in a key's other bucket
-   (bucket.pml); several keys (joint.pml); debts that were counted by another quota; the length of time. */
+   (bucket.pml); several keys; debts that were counted by another quota; the length of time. */
 
 #define LEAVES 4
 #define NUMBERS 2 /* buckets in a segment */
