@@ -33,7 +33,8 @@ plant("idling_earns", GCRA,
       "next = {state.tat + need, interval};", "check.leaves", "check.promise", "check.rest")
 plant("charged_from_arrived", GCRA,
       "next = {std::max(state.tat, static_cast<std::uint64_t>(arrived.count())) + need, interval};",
-      "next = {static_cast<std::uint64_t>(arrived.count()) + need, interval};", "check.leaves", "check.promise")
+      "next = {static_cast<std::uint64_t>(arrived.count()) + need, interval};", "check.leaves", "check.promise",
+      "reservation.order", "reservation.no_barging")
 plant("counted_in_the_old_T", GCRA,
       "next = {std::max(state.tat, static_cast<std::uint64_t>(arrived.count())) + need, interval};",
       "next = {std::max(state.tat, static_cast<std::uint64_t>(arrived.count())) + need, state.interval};",
@@ -56,7 +57,7 @@ plant("remaining_rounded_up", GCRA, "ahead >= room ? 0 : (room - ahead) / interv
 plant("remaining_before_it", GCRA, "      ahead = ahead_of(next.tat, now);", "", "check.remaining", "check.reset_after")
 plant("wraps_before_it_is_compared", GCRA, "if (cost.units - 1 < burst) {  // from 1 to the burst",
       "if (cost.units - 1 < burst) {  // from 1 to the burst\n    (void)0;\n  }\n  if (cost.units != 0) {",
-      "check.nothing_wraps")
+      "check.nothing_wraps", "moment.nothing_wraps")
 plant("a_denial_is_charged", GCRA, "      verdict = Verdict::denied;\n      retry_after = at_most_the_longest(ahead - (",
       "      verdict = Verdict::denied;\n      next.tat += need;\n      retry_after = at_most_the_longest(ahead - (",
       "check.refusal_changes_nothing")
@@ -99,3 +100,40 @@ plant("gives_back_nothing", GCRA,
 plant("gives_back_above_the_burst", GCRA,
       "if (state.interval != interval || cost.units > static_cast<std::uint64_t>(quota.burst())) return state;",
       "if (state.interval != interval) return state;", "give_back.nothing_wraps")
+
+QUOTA = "include/weir/quota.hpp"
+plant("T_rounded_down", QUOTA, "const std::int64_t interval = (period - 1) / rate.count + 1;",
+      "const std::int64_t interval = period / rate.count;", "quota.rounding", "quota.nothing_wraps")
+plant("T_rounded_up_twice", QUOTA, "const std::int64_t interval = (period - 1) / rate.count + 1;",
+      "const std::int64_t interval = period / rate.count + 1;", "quota.rounding")
+plant("faster_than_a_nanosecond", QUOTA, "if (rate.count > period) return {Fault::too_fast, 0};", "", "quota.refused")
+plant("one_part_in_a_hundred", QUOTA, "static_cast<std::uint64_t>(period / 1000)) {",
+      "static_cast<std::uint64_t>(period / 100)) {", "quota.rounding")
+plant("one_part_in_ten_thousand", QUOTA, "static_cast<std::uint64_t>(period / 1000)) {",
+      "static_cast<std::uint64_t>(period / 10000)) {", "quota.up_to_a_million")
+plant("drains_too_long", QUOTA,
+      "if (burst > std::numeric_limits<std::int64_t>::max() / interval) return {Fault::burst_too_long, interval};", "",
+      "quota.ranges")
+plant("period_wraps", QUOTA, "if (std::cmp_greater(time.count(), kMost)) return nanoseconds::min();", "",
+      "period.exact")
+
+SECONDS = "src/core/duration.hpp"
+plant("seconds_rounded_down", SECONDS, "std::chrono::ceil<std::chrono::seconds>",
+      "std::chrono::floor<std::chrono::seconds>",
+      "seconds.rounded_up")
+
+MOMENT = "src/core/moment.hpp"
+plant("waits_too_long", MOMENT, "if (asked <= max_wait) return {true, asked};",
+      "if (asked - std::chrono::nanoseconds{1} <= max_wait) return {true, asked};", "moment.granted")
+plant("moment_early", MOMENT, "if (asked <= max_wait) return {true, asked};",
+      "if (asked <= max_wait) return {true, asked - std::chrono::nanoseconds{1}};", "moment.granted",
+      "reservation.owns")
+plant("refused_for_the_whole_wait", MOMENT, "return {false, asked - max_wait};", "return {false, asked};", "moment.refused")
+plant("acts_at_once", MOMENT, "if (asked <= max_wait) return {true, asked};",
+      "if (asked <= max_wait) return {true, std::chrono::nanoseconds{0}};", "reservation.owns")
+plant("owes_in_the_wrong_T", "src/core/reservation.hpp",
+      "static_cast<unsigned __int128>(units) * state.word + state.until;",
+      "static_cast<unsigned __int128>(units) * static_cast<std::uint64_t>(quota.emission_interval().count()) + state.until;",
+      "settle.owes")
+plant("owes_in_64_bits", "src/core/reservation.hpp", "static_cast<unsigned __int128>(units) * state.word + state.until;",
+      "static_cast<unsigned __int128>(units) * state.word / 2 + state.until;", "settle.owes")

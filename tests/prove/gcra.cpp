@@ -1,13 +1,5 @@
 // GCRA's functions on raw words, for proofs: what ships is called, nothing of it is written again.
-#include "core/gcra.hpp"
-#include "words.hpp"
-
-namespace {
-
-// A quota that was made has these two numbers; which rate they come from matters to nobody here.
-weir::Quota quota_of(i64 interval, i64 burst) { return {{1, nanoseconds{1}}, burst, nanoseconds{interval}}; }
-
-}  // namespace
+#include "quota_of.hpp"
 
 extern "C" void gcra_decide(i64 T, i64 B, u64 tat, u64 stateT, i64 now, u64 cost, i64 arrived, i64 kept,
                             u64* out) {

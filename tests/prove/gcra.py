@@ -1,11 +1,8 @@
 """Statements about a check, a look and what is given back: src/core/gcra.hpp."""
-from z3 import And, If, Implies, Int, Not, Or
+from z3 import And, Not, Or
 
-from proof import ALLOWED, DENIED, LONGEST, NEVER, WORD, Function, statement
-
-TIME = (0, LONGEST)
-AT_LEAST_1 = (1, LONGEST)
-ANY = (0, WORD)
+from proof import ALLOWED, DENIED, LONGEST, NEVER, Function, statement
+from words import ANY, AT_LEAST_1, TIME, ahead, larger, smaller
 
 DECIDE = Function(
     "gcra", "gcra_decide",
@@ -20,18 +17,6 @@ GIVE_BACK = Function(
     {"T": AT_LEAST_1, "B": AT_LEAST_1, "tat": ANY, "stateT": ANY, "now": TIME, "cost": ANY, "charged": TIME},
     ("tat", "interval"),
     lambda T, B: [B * T <= LONGEST])
-
-
-def larger(a, b):
-    return If(a >= b, a, b)
-
-
-def smaller(a, b):
-    return If(a <= b, a, b)
-
-
-def ahead(tat, now):
-    return larger(tat - now, 0)
 
 
 def in_its_own_T(x):

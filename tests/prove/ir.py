@@ -8,9 +8,13 @@ every other statement may take its operations as exact.
 Not for: loops, floating point, memory that somebody else knows. What is not understood ends the program.
 """
 import dataclasses
+import itertools
 import re
 
 import z3
+
+
+FRESH = itertools.count(1)  # one for all machines: two that named alike would define one number twice
 
 
 class Unsupported(Exception):
@@ -166,11 +170,9 @@ class Machine:
         self.wanted_wraps = wanted_wraps  # places, as (file, line), where a wrap is meant
         self.definitions = []
         self.quotients = {}
-        self.fresh = 0
 
     def name(self, what):
-        self.fresh += 1
-        return z3.Int(f"{what}{self.fresh}")
+        return z3.Int(f"{what}{next(FRESH)}")
 
     def divide(self, x, y):
         key = (x.e.get_id(), y.e.get_id())
@@ -340,7 +342,21 @@ class Run:
         low, high = (-2 ** (bits - 1), 2 ** (bits - 1) - 1) if is_signed else (0, 2 ** bits - 1)
         return Num(x.e, max(x.lo, low), min(x.hi, high))
 
-    def arithmetic(self, operation, flags, x, y, bits):
+    def arithmetic(self, operation, flags, x, y, bits, name=None):
+        """What has a flag must not wrap; where only a `select` looks at it, it may, and is then any number."""
+        before = len(self.obligations)
+        whole = self.flagged(operation, flags, x, y, bits)
+        if len(self.obligations) > before and flags and name and self.is_selected(name):
+            fits = self.obligations.pop().goal
+            return pick(fits, whole, Num(self.machine.name("any"), 0, 2 ** bits - 1))
+        return whole
+
+    def is_selected(self, name):
+        uses = [line for block in self.function.blocks.values() for line in block
+                if re.search(re.escape(name) + r"(?![\w.])", line) and not line.startswith(name + " =")]
+        return bool(uses) and all(" = select " in line for line in uses)
+
+    def flagged(self, operation, flags, x, y, bits):
         if operation != "mul" and is_const(y) and y.lo >= 2 ** (bits - 1) and "nuw" not in flags:  # x + -1
             operation, y = ("sub" if operation == "add" else "add"), const(2 ** bits - y.lo)
         if "nsw" in flags and "nuw" not in flags:
@@ -364,7 +380,7 @@ class Run:
             self.oblige(fits, self.told(place))
             return self.unsigned(self.clipped(whole, bits, is_signed), bits), z3.BoolVal(False)
         if operation == "mul":
-            raise Unsupported("a product that may wrap")
+            return self.machine.divide(whole, const(2 ** bits))[1], z3.Not(fits)
         return self.unsigned(whole, bits), z3.Not(fits)
 
     @staticmethod
@@ -423,7 +439,7 @@ class Run:
             flags = re.match(r"((?:nuw |nsw )*)(.*)", rest)
             kind, x, y = self.typed(flags[2])
             return self.arithmetic(operation, flags[1].split(), self.operand(kind, x), self.operand(kind, y),
-                                   bits_of(kind))
+                                   bits_of(kind), name)
         if operation in ("udiv", "urem", "sdiv", "srem"):
             return self.division(operation, rest)
         if operation in ("shl", "lshr", "ashr"):
@@ -540,8 +556,20 @@ class Run:
             raise Unsupported("a comparison of pointers")
         if how[0] == "s":
             x, y = self.signed(x, bits_of(kind)), self.signed(y, bits_of(kind))
+        known = self.known(how if how in ("eq", "ne") else how[1:], x, y)
+        if known is not None:
+            return z3.BoolVal(known)
         return {"eq": lambda: x.e == y.e, "ne": lambda: x.e != y.e, "lt": lambda: x.e < y.e, "le": lambda: x.e <= y.e,
                 "gt": lambda: x.e > y.e, "ge": lambda: x.e >= y.e}[how if how in ("eq", "ne") else how[1:]]()
+
+    @staticmethod
+    def known(how, x, y):
+        """What the bounds alone say of a comparison."""
+        yes, no = {"lt": (x.hi < y.lo, x.lo >= y.hi), "le": (x.hi <= y.lo, x.lo > y.hi),
+                   "gt": (x.lo > y.hi, x.hi <= y.lo), "ge": (x.lo >= y.hi, x.hi < y.lo),
+                   "eq": (is_const(x) and is_const(y) and x.lo == y.lo, x.hi < y.lo or x.lo > y.hi),
+                   "ne": (x.hi < y.lo or x.lo > y.hi, is_const(x) and is_const(y) and x.lo == y.lo)}[how]
+        return True if yes else False if no else None
 
     def convert(self, operation, rest):
         found = re.match(r"(?:nneg |nuw |nsw )*(i\d+) (\S+) to (i\d+)", rest)
@@ -549,7 +577,12 @@ class Run:
         if operation == "trunc":
             if large == 1:
                 return x.e == 1 if x.hi <= 1 else self.machine.divide(x, const(2))[1].e == 1
-            return x if x.hi < 2 ** large else self.machine.divide(x, const(2 ** large))[1]
+            if x.hi < 2 ** large:
+                return x
+            if small == 128:  # of a product; what is cut off has to be 0
+                self.oblige(x.e < 2 ** large, "a number of 128 bits that is cut")
+                return Num(x.e, x.lo, 2 ** large - 1)
+            return self.machine.divide(x, const(2 ** large))[1]
         if small == 1:
             return pick(x, const(1 if operation == "zext" else 2 ** large - 1), const(0))
         return self.unsigned(self.signed(x, small), large) if operation == "sext" else x
@@ -613,7 +646,11 @@ class Run:
             return self.with_overflow(operation[0], operation[1:], *values, bits, self.reports_to(name))
         if operation in ("umin", "umax", "smin", "smax"):
             keys = [self.signed(v, bits) for v in values] if operation[0] == "s" else values
-            first = keys[0].e <= keys[1].e if operation.endswith("min") else keys[0].e >= keys[1].e
+            how = "le" if operation.endswith("min") else "ge"
+            known = self.known(how, *keys)
+            if known is not None:
+                return values[0] if known else values[1]
+            first = keys[0].e <= keys[1].e if how == "le" else keys[0].e >= keys[1].e
             if operation[0] == "u":
                 (a, b), best = keys, min if operation == "umin" else max
                 return Num(pick(first, *values).e, best(a.lo, b.lo), best(a.hi, b.hi))

@@ -21,7 +21,7 @@ LONGEST = 2 ** 63 - 1
 WORD = 2 ** 64 - 1
 ALLOWED, DENIED, NEVER = 0, 1, 2
 
-UNITS = ("gcra",)
+UNITS = ("gcra", "moment", "quota")
 
 # Operations of the source that wrap on purpose: file, and the text of the line.
 WANTED_WRAPS = (
@@ -121,7 +121,6 @@ class Proof:
         if unit not in self.machines:
             machine = ir.Machine(self.program.module(unit), self.program.wanted)
             machine.definitions, machine.quotients = self.definitions, self.quotients
-            machine.prefix = unit
             self.machines[unit] = machine
         return self.machines[unit]
 
@@ -158,12 +157,24 @@ class Proof:
         return Results(values)
 
     def run(self, function, values):
-        arguments = [ir.Num(z3.IntVal(v) if isinstance(v, int) else v, *function.parameters[name])
-                     for name, v in values.items()]
-        arguments = [ir.const(n.e.as_long()) if z3.is_int_value(n.e) else n for n in arguments]
+        arguments = [self.word(value, *function.parameters[name]) for name, value in values.items()]
         _, memory, obligations = self.machine(function.unit).run(function.symbol, [*arguments, ir.Ptr("out", 0)])
         words = {name: memory[("out", 8 * at)][1].e for at, name in enumerate(function.results)}
         return Results(words), obligations
+
+    @staticmethod
+    def word(value, low, high):
+        """An argument as the word that it is passed in."""
+        if isinstance(value, int) or z3.is_int_value(value):
+            return ir.const((value if isinstance(value, int) else value.as_long()) % (WORD + 1))
+        if low < 0:
+            return ir.Num(z3.If(value < 0, value + WORD + 1, value), 0, WORD)
+        return ir.Num(value, low, high)
+
+    def divide(self, value, by):
+        """Quotient and rest, as the source has them when it divides the same."""
+        machine = next(iter(self.machines.values()))
+        return [each.e for each in machine.divide(ir.Num(value, 0, WORD), ir.const(by))]
 
     def call(self, function, inputs=None, **changed):
         """What the source computes of these values, which it has to be defined for."""
