@@ -10,6 +10,7 @@
 #include <stdexcept>
 
 #include "core/rule.hpp"
+#include "logs/zone.hpp"
 #include "sim/replay.hpp"
 #include "sim/round_up.hpp"
 #include "sim/warnings.hpp"
@@ -17,7 +18,7 @@
 namespace weir::inline v0_1::sim {
 namespace {
 
-constexpr std::int64_t kSecond = 1'000'000'000;
+using logs::kSecond;
 
 struct Period {
   const char* name;
