@@ -20,10 +20,10 @@ if(WEIR_SANITIZE)
   target_link_options(weir_flags INTERFACE -fsanitize=${WEIR_SANITIZE})
 endif()
 
-# weir_unity(TARGET): one compilation has several of its sources, because their headers are most of the work. A name in
-# an unnamed namespace is then one for all files of the target.
+# weir_unity(TARGET): one compilation has all of its sources, because headers, and the templates that several sources
+# need, are most of the work. A name in an unnamed namespace is then one for all files of the target.
 function(weir_unity target)
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ${WEIR_UNITY} UNITY_BUILD_BATCH_SIZE 8)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${WEIR_UNITY} UNITY_BUILD_BATCH_SIZE 0)
 endfunction()
 
 # weir_folder(NAME SOURCES ... TESTS ... LINK ...): the static library weir_NAME and its unit tests.

@@ -7,18 +7,11 @@
 #include <map>
 #include <stdexcept>
 
+#include "cli/values.hpp"
 #include "core/regular_file.hpp"
 
 namespace weir::inline v0_1::cli {
 namespace {
-
-constexpr std::string_view kBlanks = " \t\r";
-
-std::string_view trimmed(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(kBlanks);
-  if (first == std::string_view::npos) return "";
-  return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
-}
 
 CLI::Option* find(CLI::App& app, std::string_view name) {
   if (name == "config" || name == "help") return nullptr;

@@ -8,8 +8,6 @@
 namespace weir::inline v0_1::cli {
 namespace {
 
-constexpr unsigned kOwnerOnly = 0600;
-
 sim::DecisionLines::Form form_of(const std::string& path) {
   const bool json = path.ends_with(".jsonl") || path.ends_with(".ndjson") || path.ends_with(".json");
   return json ? sim::DecisionLines::Form::jsonl : sim::DecisionLines::Form::csv;

@@ -41,6 +41,9 @@ class GrowingFile {
   std::string text_;
 };
 
+// Permissions of a file that names clients.
+inline constexpr unsigned kOwnerOnly = 0600;
+
 // A file of what is in memory already.
 void write_file(const std::string& path, std::string bytes, unsigned mode = 0644);
 

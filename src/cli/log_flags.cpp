@@ -341,7 +341,6 @@ void LogRun::attempt(const std::function<void()>& write) {
 }
 
 void LogRun::write_names(const std::function<std::string()>& lines) {
-  constexpr unsigned kOwnerOnly = 0600;
   if (!flags_.names.empty()) attempt([&] { write_file(flags_.names, lines(), kOwnerOnly); });
 }
 

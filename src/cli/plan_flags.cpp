@@ -6,6 +6,7 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "cli/values.hpp"
 #include "core/printable.hpp"
 #include "core/regular_file.hpp"
 #include "core/rule.hpp"
@@ -16,12 +17,6 @@ namespace {
 
 // Of every plan that is not named.
 constexpr std::string_view kRest = "*";
-
-std::string_view trimmed(std::string_view text) {
-  const std::size_t begin = text.find_first_not_of(" \t\r");
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1);
-}
 
 std::string_view unquoted(std::string_view text) {
   return text.size() >= 2 && text.front() == '"' && text.back() == '"' ? text.substr(1, text.size() - 2)

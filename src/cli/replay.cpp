@@ -64,7 +64,6 @@ class Beside {
   }
   // What was interrupted is not all, and so not written. `name`: a client's, as the log has it.
   void finish(const std::function<std::string(std::uint64_t)>& name) {
-    constexpr unsigned kOwnerOnly = 0600;
     if (run_.interrupted()) return;
     if (decisions_) run_.attempt([this] { decisions_->finish(); });
     if (!clients_) return;

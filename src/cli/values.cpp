@@ -44,6 +44,13 @@ std::optional<std::string> rewritten(const std::string& text) {
 
 }  // namespace
 
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view kBlanks = " \t\r";
+  const std::size_t first = text.find_first_not_of(kBlanks);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
+}
+
 std::size_t parse_bytes(const std::string& flag, const std::string& text, std::size_t least) {
   const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
   const std::string_view name = digits == text.size() ? "B" : std::string_view(text).substr(digits);

@@ -7,11 +7,14 @@
 #include <chrono>
 #include <cstddef>
 #include <string>
+#include <string_view>
 
 #include "server/settings.hpp"
 
 namespace weir::inline v0_1::cli {
 
+// Without the blanks at its ends.
+std::string_view trimmed(std::string_view text);
 // "64MiB", up to what the machine has.
 std::size_t parse_bytes(const std::string& flag, const std::string& text, std::size_t least);
 // "500ms".

@@ -5,12 +5,12 @@
 namespace weir::inline v0_1::core {
 namespace {
 
-constexpr std::string_view kBlank = " \t";
+constexpr std::string_view kBlanks = " \t";
 
 std::string_view trimmed(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(kBlank);
+  const std::size_t first = text.find_first_not_of(kBlanks);
   if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kBlank) - first + 1);
+  return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
 }
 
 bool is_port(std::string_view text) {

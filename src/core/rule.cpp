@@ -51,21 +51,21 @@ namespace {
 
 // "min", "90min", "1500ms": the longest unit that the period is whole in, its number left out when it is 1.
 std::string period_text(nanoseconds period) {
-  struct Unit {
+  struct Period {
     std::string_view name;
     std::int64_t ns;
   };
-  constexpr std::array kUnits = {Unit{"d", 86'400'000'000'000},
-                                 Unit{"h", 3'600'000'000'000},
-                                 Unit{"min", 60'000'000'000},
-                                 Unit{"s", 1'000'000'000},
-                                 Unit{"ms", 1'000'000},
-                                 Unit{"us", 1'000},
-                                 Unit{"ns", 1}};
+  constexpr std::array kPeriods = {Period{"d", 86'400'000'000'000},
+                                   Period{"h", 3'600'000'000'000},
+                                   Period{"min", 60'000'000'000},
+                                   Period{"s", 1'000'000'000},
+                                   Period{"ms", 1'000'000},
+                                   Period{"us", 1'000},
+                                   Period{"ns", 1}};
   std::size_t i = 0;
-  while (period.count() % kUnits[i].ns != 0) ++i;
-  const std::int64_t count = period.count() / kUnits[i].ns;
-  return (count == 1 ? "" : std::to_string(count)) + std::string(kUnits[i].name);
+  while (period.count() % kPeriods[i].ns != 0) ++i;
+  const std::int64_t count = period.count() / kPeriods[i].ns;
+  return (count == 1 ? "" : std::to_string(count)) + std::string(kPeriods[i].name);
 }
 
 template <class State>

@@ -19,7 +19,7 @@ using Wide = unsigned __int128;
 constexpr std::int64_t kSecond = 1'000'000'000;
 
 // One window that clients are told of.
-struct Shown {
+struct ShownLimit {
   std::string_view name{};
   nanoseconds window{0};   // a part of the name, unless 0
   std::size_t number = 1;  // a part of the name, unless 1
@@ -28,14 +28,14 @@ struct Shown {
 };
 
 struct List {
-  std::array<Shown, store::kMostChecks> all;
+  std::array<ShownLimit, store::kMostChecks> all;
   std::size_t count = 0;
-  const Shown* by = nullptr;  // the one that decides; null: it is not shown
+  const ShownLimit* by = nullptr;  // the one that decides; null: it is not shown
 
-  std::span<const Shown> shown() const { return {all.data(), count}; }
+  std::span<const ShownLimit> shown() const { return {all.data(), count}; }
 };
 
-void append_name(const Shown& shown, std::string& out) {
+void append_name(const ShownLimit& shown, std::string& out) {
   out += shown.name;
   if (shown.window.count() != 0) {
     out += '-';
@@ -48,7 +48,7 @@ void append_name(const Shown& shown, std::string& out) {
 }
 
 // A structured field's string, of a name that needs no more than its quotes unless it is strange.
-void append_name_string(const Shown& shown, std::string& out) {
+void append_name_string(const ShownLimit& shown, std::string& out) {
   const std::size_t begin = out.size();
   append_name(shown, out);
   const std::string_view name = std::string_view(out).substr(begin);
@@ -62,8 +62,8 @@ void append_name_string(const Shown& shown, std::string& out) {
   append_string(strange, out);
 }
 
-const Quota& quota_of(const Shown& shown) { return shown.check->limit->rule.quota; }
-bool is_gcra(const Shown& shown) { return shown.check->limit->rule.algorithm == Algorithm::gcra; }
+const Quota& quota_of(const ShownLimit& shown) { return shown.check->limit->rule.quota; }
+bool is_gcra(const ShownLimit& shown) { return shown.check->limit->rule.algorithm == Algorithm::gcra; }
 
 std::uint64_t in_seconds(nanoseconds time) {
   return static_cast<std::uint64_t>(std::max<std::int64_t>(core::ceil_to_seconds(time), 0));
@@ -81,13 +81,13 @@ std::uint64_t units_of(std::int64_t units) {
   return static_cast<std::uint64_t>(std::max<std::int64_t>(units, 0));
 }
 
-std::uint64_t window_of(const Shown& shown) {
+std::uint64_t window_of(const ShownLimit& shown) {
   const Quota& quota = quota_of(shown);
   return is_gcra(shown) ? seconds_for(quota, units_of(quota.burst())) : in_seconds(quota.rate().period);
 }
 
 // How long it takes until one unit is there, of a window that has none.
-nanoseconds wait_for_one(const Shown& shown) {
+nanoseconds wait_for_one(const ShownLimit& shown) {
   const Decision& decision = shown.check->decision;
   const Quota& quota = quota_of(shown);
   // A request of one unit passes when what is owed has fallen to this.
@@ -98,7 +98,7 @@ nanoseconds wait_for_one(const Shown& shown) {
   return told ? *decision.retry_after : std::min(wait, *decision.retry_after);
 }
 
-std::uint64_t time_of(const Shown& shown) {
+std::uint64_t time_of(const ShownLimit& shown) {
   const Decision& decision = shown.check->decision;
   if (!is_gcra(shown)) return in_seconds(decision.reset_after);
   if (decision.remaining > 0) return seconds_for(quota_of(shown), units_of(decision.remaining));
@@ -108,7 +108,7 @@ std::uint64_t time_of(const Shown& shown) {
 void append_ratelimit_11(const List& list, std::string& fields) {
   const auto append_list = [&](std::string_view name, const auto& append_parameters) {
     fields += name;
-    for (const Shown& each : list.shown()) {
+    for (const ShownLimit& each : list.shown()) {
       fields += &each == list.all.data() ? " " : ", ";
       append_name_string(each, fields);
       append_parameters(each);
@@ -119,11 +119,11 @@ void append_ratelimit_11(const List& list, std::string& fields) {
     fields += name;
     append_integer(value, fields);
   };
-  append_list("RateLimit-Policy:", [&](const Shown& each) {
+  append_list("RateLimit-Policy:", [&](const ShownLimit& each) {
     append_parameter(";q=", units_of(quota_of(each).burst()));
     append_parameter(";w=", window_of(each));
   });
-  append_list("RateLimit:", [&](const Shown& each) {
+  append_list("RateLimit:", [&](const ShownLimit& each) {
     append_parameter(";r=", units_of(each.check->decision.remaining));
     append_parameter(";t=", time_of(each));
   });
@@ -135,7 +135,7 @@ void append_number(std::string_view name, std::uint64_t value, std::string& fiel
   fields += "\r\n";
 }
 
-void append_draft_06(const Shown& by, std::string& fields) {
+void append_draft_06(const ShownLimit& by, std::string& fields) {
   fields += "RateLimit-Policy: ";
   append_integer(units_of(quota_of(by).burst()), fields);
   append_number(";w=", window_of(by), fields);
@@ -144,7 +144,8 @@ void append_draft_06(const Shown& by, std::string& fields) {
   append_number("RateLimit-Reset: ", in_seconds(by.check->decision.reset_after), fields);
 }
 
-void append_x_rate_limit(const Shown& by, Forms::XRateLimit form, limits::Time now, std::string& fields) {
+void append_x_rate_limit(const ShownLimit& by, Forms::XRateLimit form, limits::Time now,
+                         std::string& fields) {
   const Decision& decision = by.check->decision;
   const std::uint64_t burst = units_of(quota_of(by).burst());
   fields += "X-RateLimit-Limit: ";
@@ -197,15 +198,15 @@ nanoseconds kept_from(const store::Request& answered, const store::Check& check)
   return inside ? nanoseconds{0} : check.limit->rule.kept;
 }
 
-Shown shown_of(const limits::Set& set, const limits::Matched& matched, std::size_t check) {
+ShownLimit shown_of(const limits::Set& set, const limits::Matched& matched, std::size_t check) {
   const limits::NamedLimit& said = *set.limits()[matched.limit_of[check]].said;
-  Shown shown;
+  ShownLimit shown;
   shown.name = said.name;
   if (said.windows.size() > 1) shown.window = matched.checks[check].limit->rule.quota.rate().period;
   return shown;
 }
 
-void add(const store::Request& answered, std::size_t check, Shown shown, List& list) {
+void add(const store::Request& answered, std::size_t check, ShownLimit shown, List& list) {
   // Of a remembered denial nothing else is known.
   if (answered.source == Source::remembered && check != answered.by) return;
   shown.check = &answered.checks[check];
@@ -279,7 +280,7 @@ void append_rate_limit_fields(const store::Request& answered, const Forms& forms
   List list;
   const bool decided = answered.fault == Fault::none;
   for (std::size_t i = 0; decided && i < answered.checks.size(); ++i) {
-    Shown shown;
+    ShownLimit shown;
     shown.name = "limit";
     shown.number = i + 1;
     add(answered, i, shown, list);

@@ -15,7 +15,6 @@
 namespace weir::inline v0_1::limits {
 namespace {
 
-constexpr std::uint64_t kMostUnits = std::numeric_limits<std::int64_t>::max();
 constexpr std::size_t kMostBy = 16;
 
 // What an address called `ip` is grouped by: an IPv6 client owns a /64.

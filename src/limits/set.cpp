@@ -31,7 +31,7 @@ std::uint64_t short_form(std::string_view name) {
   return id == 0 ? 1 : id;
 }
 
-constexpr std::string_view kGuarantee = "guarantee|gcra";
+constexpr std::string_view kGuaranteeState = "guarantee|gcra";
 
 // What a request costs may depend on the request.
 bool cost_varies(const NamedLimit& said) {
@@ -123,7 +123,8 @@ store::Limit Set::count(const NamedLimit& said, const core::Rule& rule, std::str
     limit.when_full =
         said.when_full == limits::WhenFull::allow ? weir::WhenFull::allow : weir::WhenFull::deny;
   const std::uint64_t lowest = said.leave.shares.empty() ? 0 : said.leave.shares.back().millionths;
-  if (state != kGuarantee) limit.lowest_kept = part_of(rule.quota, lowest + said.reserve.share.millionths);
+  if (state != kGuaranteeState)
+    limit.lowest_kept = part_of(rule.quota, lowest + said.reserve.share.millionths);
   // A limit of the file says for itself whether it is leased.
   limit.sharing.lease = said.lease.units;
   limit.sharing.lease_for = said.lease.time;
@@ -162,7 +163,7 @@ void Set::compile(const NamedLimit& said, const Setting& setting) {
   limit.leave = said.leave.shares;
   limit.reserve = said.reserve.share;
   if (said.guarantee.place.line > 0)
-    limit.guarantee = count(said, said.guarantee.rule, kGuarantee, said.guarantee.place, setting);
+    limit.guarantee = count(said, said.guarantee.rule, kGuaranteeState, said.guarantee.place, setting);
   limit.cost = compile(said.cost);
   limit.deny = Conditions(said.deny, names_, lists_);
   limit.allow = Conditions(said.allow, names_, lists_);
@@ -181,7 +182,7 @@ void Set::compile(const NamedLimit& said, const Setting& setting) {
     if (each.leave.place.line > 0) change.leave = each.leave.shares;
     if (each.reserve.place.line > 0) change.reserve = each.reserve.share;
     if (each.guarantee.place.line > 0)
-      change.guarantee = count(said, each.guarantee.rule, kGuarantee, each.guarantee.place, setting);
+      change.guarantee = count(said, each.guarantee.rule, kGuaranteeState, each.guarantee.place, setting);
     if (each.cost.place.line > 0) change.cost = compile(each.cost);
     limit.overrides.push_back(std::move(change));
   }

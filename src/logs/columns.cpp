@@ -51,7 +51,7 @@ std::vector<std::string> cells_of(std::string_view line, char separator) {
   return cells;
 }
 
-bool is_header(std::string_view line, char separator) {
+bool names_a_time(std::string_view line, char separator) {
   if (line.find(separator) == std::string_view::npos || line.find('[') != std::string_view::npos)
     return false;
   const std::vector<std::string> times = names_of("time");
@@ -110,8 +110,8 @@ class Columns final : public Splitter {
 
 }  // namespace
 
-bool is_csv_header(std::string_view line) { return is_header(line, ','); }
-bool is_tsv_header(std::string_view line) { return is_header(line, '\t'); }
+bool is_csv_header(std::string_view line) { return names_a_time(line, ','); }
+bool is_tsv_header(std::string_view line) { return names_a_time(line, '\t'); }
 
 std::unique_ptr<Splitter> make_csv(const std::vector<Slot>& slots, std::string_view line) {
   return std::make_unique<Columns>(slots, ',', line);

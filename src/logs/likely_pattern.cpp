@@ -17,7 +17,7 @@ constexpr std::string_view kAddress =
 constexpr std::size_t kMostLines = 500;
 constexpr std::size_t kMostPatterns = 4;
 
-re2::StringPiece piece_of(std::string_view text) { return {text.data(), text.size()}; }
+re2::StringPiece as_piece(std::string_view text) { return {text.data(), text.size()}; }
 
 // Before an address stands no part of a longer one, nor of a word.
 constexpr std::string_view kBoundary = "(?:|.*?[^0-9A-Za-z.:])";
@@ -83,13 +83,13 @@ class AddressPlaces {
 
   void look_at(std::string_view line) {
     re2::StringPiece when;
-    if (!time_.Match(piece_of(line), 0, line.size(), RE2::UNANCHORED, &when, 1)) return;
+    if (!time_.Match(as_piece(line), 0, line.size(), RE2::UNANCHORED, &when, 1)) return;
     const auto time_at = static_cast<std::size_t>(when.data() - line.data());
     std::map<std::string, bool> seen;
     std::size_t nth = 0;  // of those after the time
     for (std::size_t from = 0; from < line.size();) {
       re2::StringPiece found[2];
-      if (!address_.Match(piece_of(line), from, line.size(), RE2::UNANCHORED, found, 2)) break;
+      if (!address_.Match(as_piece(line), from, line.size(), RE2::UNANCHORED, found, 2)) break;
       const auto at = static_cast<std::size_t>(found[1].data() - line.data());
       from = at + found[1].size();
       const std::string text(found[1].data(), found[1].size());
@@ -144,7 +144,7 @@ bool finds(const std::string& pattern, const Place& place, std::span<const std::
   std::vector<re2::StringPiece> found(number + 1);
   std::vector<std::string> addresses;
   for (const std::string_view line : lines) {
-    if (!regex.compiled().Match(piece_of(line), 0, line.size(), RE2::ANCHOR_BOTH, found.data(),
+    if (!regex.compiled().Match(as_piece(line), 0, line.size(), RE2::ANCHOR_BOTH, found.data(),
                                 static_cast<int>(found.size())))
       continue;
     const std::string text(found[number].data(), found[number].size());
@@ -160,7 +160,7 @@ const TimeForm* form_of(std::span<const std::string_view> lines) {
     const RE2 shape{std::string(each.shape)};
     const auto count =
         static_cast<std::size_t>(std::count_if(lines.begin(), lines.end(), [&](std::string_view line) {
-          return RE2::PartialMatch(piece_of(line), shape);
+          return RE2::PartialMatch(as_piece(line), shape);
         }));
     if (count <= most) continue;
     most = count;

@@ -44,7 +44,7 @@ constexpr std::array<TimeForm, 23> kForms{{
 
 // Counts that nothing but their size tells. Excel's days are small numbers, as a duration is, unless they
 // have a fraction.
-constexpr std::array<std::string_view, 4> kCounts{"filetime", "ticks", "webkit", "excel"};
+constexpr std::array<std::string_view, 4> kCountNames{"filetime", "ticks", "webkit", "excel"};
 
 bool all_read(const std::vector<std::string>& texts, TimeReader reader, std::int64_t from_ns,
               std::int64_t to_ns) {
@@ -77,7 +77,7 @@ std::optional<std::string> time_format_of(const std::vector<std::string>& texts)
     found = format;
   }
   if (found) return found;
-  for (const std::string_view count : kCounts) {
+  for (const std::string_view count : kCountNames) {
     if (count == "excel" && !have_fractions(texts)) continue;
     const TimeReader reader(Zone(), TimeFormat::parse(std::string(count)));
     if (all_read(texts, reader, kYear2000, kYear2080)) return std::string(count);

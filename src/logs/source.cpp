@@ -165,8 +165,8 @@ bool Source::next(Record& record, std::string& key) {
 }
 
 void Source::note_fields(std::string_view line) {
-  constexpr int kMostLines = 20;
-  if (noted_ >= kMostLines) return;
+  constexpr int kMostNoted = 20;
+  if (noted_ >= kMostNoted) return;
   ++noted_;
   for (std::string& name : parser_->fields(line)) {
     if (std::find(stats_.fields.begin(), stats_.fields.end(), name) == stats_.fields.end())

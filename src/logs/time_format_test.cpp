@@ -51,16 +51,16 @@ TEST(TimeFormat, is_read_as_it_says) {
 
 TEST(TimeFormat, refuses_what_is_written_otherwise) {
   constexpr const char* kOther = "the time is not as --time-format says";
-  constexpr const char* kNever = "the time does not exist";
+  constexpr const char* kNotThere = "the time does not exist";
   for (const auto& [format, text, why] : {
            std::tuple{"%d.%m.%Y %H:%M:%S", "21.11.2026 05:49", kOther},
            {"%d.%m.%Y %H:%M:%S", "21.11.2026 05:49:47 CET", kOther},
            {"%d.%m.%Y %H:%M:%S", "2026-11-21 05:49:47", kOther},
-           {"%d.%m.%Y %H:%M:%S", "31.11.2026 05:49:47", kNever},
-           {"%d.%m.%Y %H:%M:%S", "11.21.2026 05:49:47", kNever},
+           {"%d.%m.%Y %H:%M:%S", "31.11.2026 05:49:47", kNotThere},
+           {"%d.%m.%Y %H:%M:%S", "11.21.2026 05:49:47", kNotThere},
            {"%d.%m.%Y %H:%M:%S", "21.11.26 05:49:47", kOther},
-           {"%d.%m.%Y %H:%M:%S", "21.11.2026 24:00:00", kNever},
-           {"%d.%m.%Y %I:%M %p", "21.11.2026 13:00 PM", kNever},
+           {"%d.%m.%Y %H:%M:%S", "21.11.2026 24:00:00", kNotThere},
+           {"%d.%m.%Y %I:%M %p", "21.11.2026 13:00 PM", kNotThere},
            {"%d.%m.%Y %T %Z", "21.11.2026 05:49:47 CET",
             "the time names its zone in letters; --zone Area/City says which it is"},
            {"filetime", "0x1d", kOther},

@@ -16,7 +16,7 @@ using Type = resp::Value::Type;
 constexpr std::chrono::nanoseconds kAskSentinelsEvery = 500ms;
 constexpr std::chrono::nanoseconds kAskClusterEvery = 2s;
 
-bool is(const Value& value, Type type) { return value.type == type; }
+bool has_type(const Value& value, Type type) { return value.type == type; }
 
 class Single final : public Topology {
  public:
@@ -48,10 +48,11 @@ class Sentinel final : public Topology {
   }
 
   Told read(NodeId, const Value& value) override {
-    const bool named = is(value, Type::array) && value.items.size() == 2 && !value.items[0].text.empty();
+    const bool named =
+        has_type(value, Type::array) && value.items.size() == 2 && !value.items[0].text.empty();
     const auto port = named ? port_of(value.items[1].text) : std::nullopt;
     if (!port) {
-      const bool error = is(value, Type::error);
+      const bool error = has_type(value, Type::error);
       const bool refused = error && cause_of(value.text) == Cause::auth;
       return {
           .again = true,
@@ -95,12 +96,13 @@ class Cluster final : public Topology {
     std::vector<bool> serves(nodes_.size());
     bool any = false;
     for (const Value& range : value.items) {
-      if (!is(range, Type::array) || range.items.size() < 3) continue;
+      if (!has_type(range, Type::array) || range.items.size() < 3) continue;
       const auto& [first, last, node] = std::tie(range.items[0], range.items[1], range.items[2]);
-      const bool sane = is(first, Type::integer) && is(last, Type::integer) && first.integer >= 0 &&
-                        first.integer <= last.integer && last.integer < kSlots && is(node, Type::array) &&
-                        node.items.size() >= 2 && is(node.items[1], Type::integer) &&
-                        node.items[1].integer > 0 && node.items[1].integer < 65'536;
+      const bool sane = has_type(first, Type::integer) && has_type(last, Type::integer) &&
+                        first.integer >= 0 && first.integer <= last.integer && last.integer < kSlots &&
+                        has_type(node, Type::array) && node.items.size() >= 2 &&
+                        has_type(node.items[1], Type::integer) && node.items[1].integer > 0 &&
+                        node.items[1].integer < 65'536;
       if (!sane) continue;
       const Address address{host_of(node.items[0].text, nodes_[from].address.host),
                             static_cast<std::uint16_t>(node.items[1].integer)};

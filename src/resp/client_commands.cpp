@@ -16,7 +16,7 @@ namespace {
 
 using net::Client;
 
-constexpr std::uint64_t kMostSeconds = 1'000'000'000;  // in nanoseconds they fit
+constexpr std::uint64_t kMostAge = 1'000'000'000;  // in nanoseconds they fit
 
 std::string seconds(std::chrono::nanoseconds time) {
   return std::to_string(std::chrono::floor<std::chrono::seconds>(time).count());
@@ -82,7 +82,7 @@ bool read_filter(Call& call, std::string_view name, std::string_view value, Filt
     filter.ids.push_back(number);
   } else if (option == "maxage") {
     if (!read_number(call, value, "maxage", number)) return false;
-    filter.least_age = std::chrono::seconds{static_cast<std::int64_t>(std::min(number, kMostSeconds))};
+    filter.least_age = std::chrono::seconds{static_cast<std::int64_t>(std::min(number, kMostAge))};
   } else if (option == "type") {
     return read_type(call, value, filter);
   } else if (option == "addr") {

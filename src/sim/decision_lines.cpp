@@ -2,12 +2,14 @@
 
 #include "core/json_text.hpp"
 #include "core/utc_text.hpp"
+#include "logs/zone.hpp"
 #include "weir/format.hpp"
 
 namespace weir::inline v0_1::sim {
 namespace {
 
-constexpr std::int64_t kSecond = 1'000'000'000;
+using logs::kSecond;
+
 constexpr std::string_view kError = "error";
 
 }  // namespace

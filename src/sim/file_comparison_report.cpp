@@ -13,7 +13,7 @@ using limits::text_or_null;
 using nlohmann::ordered_json;
 using Kind = limits::Difference::Kind;
 
-std::string verdict(const std::string& by) { return by.empty() ? "allowed" : "denied by " + by; }
+std::string verdict_by(const std::string& by) { return by.empty() ? "allowed" : "denied by " + by; }
 
 std::string text_of(const ComparisonReport& log, bool colour) {
   std::string out = "\n" + head_of(log.log, colour) +
@@ -24,7 +24,8 @@ std::string text_of(const ComparisonReport& log, bool colour) {
   if (log.otherwise.empty()) return out + "nobody would be decided otherwise\n";
   out += "\n  requests  before -> after\n";
   for (const auto& each : log.otherwise)
-    out += fmt::format("  {:>8}  {} -> {}\n", each.requests, verdict(each.by_before), verdict(each.by_after));
+    out += fmt::format("  {:>8}  {} -> {}\n", each.requests, verdict_by(each.by_before),
+                       verdict_by(each.by_after));
   out += fmt::format("\n  requests    denied before     after  client ({})\n", log.log.key);
   for (const auto& each : log.clients) {
     out += fmt::format("  {:>8}  {:>15}  {:>8}  {}\n", each.requests, each.denied_before, each.denied_after,

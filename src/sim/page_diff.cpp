@@ -16,7 +16,7 @@ namespace {
 
 using Kind = limits::Difference::Kind;
 
-std::string verdict(const std::string& by) { return by.empty() ? "allowed" : "denied by " + code(by); }
+std::string coded_verdict(const std::string& by) { return by.empty() ? "allowed" : "denied by " + code(by); }
 
 std::string number(std::uint64_t value, const char* unit) {
   return number_cell(static_cast<double>(value), grouped(value), unit);
@@ -69,7 +69,8 @@ std::string otherwise_of(const ComparisonReport& log) {
       "<th scope=\"col\" class=\"left\">after</th><th scope=\"col\">requests</th></tr></thead>\n<tbody>\n";
   for (const auto& each : log.otherwise) {
     out += fmt::format("<tr><td class=\"from\">{}</td><td class=\"left\">{}</td>{}</tr>\n",
-                       verdict(each.by_before), verdict(each.by_after), number(each.requests, "requests"));
+                       coded_verdict(each.by_before), coded_verdict(each.by_after),
+                       number(each.requests, "requests"));
   }
   return out + "</tbody></table>\n";
 }

@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <bit>
 
+#include "logs/zone.hpp"
+
 namespace weir::inline v0_1::sim {
 namespace {
 
-constexpr std::int64_t kSecond = 1'000'000'000;
-constexpr std::size_t kTimelineBins = 120;
+using logs::kSecond;
+
+constexpr std::size_t kClientBins = 120;
 
 }  // namespace
 
@@ -154,7 +157,7 @@ void Replay::watch(const logs::Event& event, std::uint32_t refused) {
   Account& account = accounts_[event.client];
   if (account.watched == 0) {
     if (watched_.size() >= kMostWatched) forget_the_least();
-    watched_.push_back({event.client, 0, Series{1 + rules_.size(), kTimelineBins}});
+    watched_.push_back({event.client, 0, Series{1 + rules_.size(), kClientBins}});
     account.watched = static_cast<std::uint32_t>(watched_.size());
   }
   Watched& watched = watched_[account.watched - 1];

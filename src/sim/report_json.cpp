@@ -12,7 +12,7 @@ using nlohmann::ordered_json;
 
 std::int64_t floor_to_second(std::int64_t ns) { return ns / 1'000'000'000; }
 
-double share(std::uint64_t part, std::uint64_t whole) {
+double part_of(std::uint64_t part, std::uint64_t whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
 }
 
@@ -52,7 +52,7 @@ ordered_json figures_of(const Figures& limit, std::uint64_t requests) {
           {"burst", limit.burst},
           {"per_second", limit.per_second},
           {"denied_requests", limit.denied},
-          {"denied_share", share(limit.denied, requests)},
+          {"denied_share", part_of(limit.denied, requests)},
           {"clients_denied", limit.clients_denied},
           {"bad_clients_denied", limit.bad_denied}};
 }
@@ -132,7 +132,7 @@ std::string json_of(const ReplayReport& report) {
          {"allowed", limit.allowed},
          {"denied", limit.denied},
          {"never", limit.never},
-         {"denied_share", share(limit.denied, requests)},
+         {"denied_share", part_of(limit.denied, requests)},
          {"units_admitted", limit.units_admitted},
          {"clients_denied", limit.clients_denied},
          {"longest_locked_out_s", static_cast<double>(limit.longest_locked_out_ns) / 1e9},

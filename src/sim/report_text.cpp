@@ -40,7 +40,7 @@ class Columns {
   std::vector<std::size_t> widths_;
 };
 
-constexpr std::size_t kNameColumns = 44;
+constexpr std::size_t kWorstColumns = 44;
 
 }  // namespace
 
@@ -158,14 +158,14 @@ std::string text_of(const ReplayReport& report, bool colour) {
     Columns worst;
     worst.row({"client", "requests", "denied", "share", "first denied at"});
     for (const WorstClient& each : limit.worst) {
-      worst.row({cut(core::printable(each.client), kNameColumns), grouped(each.requests),
+      worst.row({cut(core::printable(each.client), kWorstColumns), grouped(each.requests),
                  grouped(each.denied), percent(each.denied, each.requests),
                  core::utc_text(each.first_denied_ns)});
     }
     out += worst.text("  ");
     if (limit.longest_locked_out_client) {
       out += fmt::format("  {}locked out longest: {} for {}{}\n", red,
-                         cut(core::printable(*limit.longest_locked_out_client), kNameColumns),
+                         cut(core::printable(*limit.longest_locked_out_client), kWorstColumns),
                          about(limit.longest_locked_out_ns), plain);
     }
     for (const Top& each : limit.top) out += text_of(each);

@@ -1,9 +1,12 @@
 #include "sim/series.hpp"
 
+#include "logs/zone.hpp"
+
 namespace weir::inline v0_1::sim {
 
+using logs::kSecond;
+
 void Series::reach(std::int64_t ns) {
-  constexpr std::int64_t kSecond = 1'000'000'000;
   const std::int64_t second = ns / kSecond;
   if (counts_[0].empty()) first_bin_ = second / bin_s();
   while (width_ + 1 < kWidths.size() &&

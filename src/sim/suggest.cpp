@@ -10,6 +10,7 @@
 #include <stdexcept>
 
 #include "core/rule.hpp"
+#include "logs/zone.hpp"
 #include "sim/replay.hpp"
 #include "sim/round_up.hpp"
 #include "sim/warnings.hpp"
@@ -17,7 +18,7 @@
 namespace weir::inline v0_1::sim {
 namespace {
 
-constexpr std::int64_t kSecond = 1'000'000'000;
+using logs::kSecond;
 
 struct Period {
   const char* name;
@@ -316,7 +317,7 @@ std::vector<Suggest::Bracket> Suggest::bursts_between(std::span<const Gap> gaps,
 void Suggest::draw_curve(SuggestReport& report) {
   constexpr std::size_t kMostPoints = 1000;
   constexpr double kWide = 1.0 / 500;
-  constexpr double kHigh = 1.0 / 200;
+  constexpr double kTall = 1.0 / 200;
   std::map<std::int64_t, Bracket, std::greater<>> points;  // by interval, slow to fast
   for (const TradeOff& each : report.trade_off) {
     const auto burst = static_cast<std::uint64_t>(each.burst);
@@ -338,7 +339,7 @@ void Suggest::draw_curve(SuggestReport& report) {
       std::vector<Gap> gaps;
       for (auto slow = points.begin(), fast = std::next(slow); fast != points.end(); slow = fast++) {
         if (log_ratio(slow->first, fast->first) <= across * kWide ||
-            log_ratio(slow->second.enough, fast->second.enough) <= up * kHigh ||
+            log_ratio(slow->second.enough, fast->second.enough) <= up * kTall ||
             slow->first - fast->first < 2)
           continue;
         const double middle =
@@ -346,7 +347,7 @@ void Suggest::draw_curve(SuggestReport& report) {
         gaps.push_back({std::clamp(static_cast<std::int64_t>(middle), fast->first + 1, slow->first - 1),
                         {fast->second.too_small, slow->second.enough}});
       }
-      const std::vector<Bracket> found = bursts_between(gaps, up * kHigh / 2);
+      const std::vector<Bracket> found = bursts_between(gaps, up * kTall / 2);
       for (std::size_t i = 0; i < gaps.size(); ++i) points[gaps[i].interval_ns] = found[i];
       halved = !gaps.empty();
     }

@@ -54,7 +54,7 @@ bool mostly(const std::vector<std::string>& names, Like like) {
   return many * 2 > names.size();
 }
 
-std::string listed(const std::vector<std::string>& limits) {
+std::string listed_in_quotes(const std::vector<std::string>& limits) {
   std::string text;
   for (std::size_t i = 0; i < limits.size(); ++i)
     text += (i == 0 ? "" : i + 1 == limits.size() ? " and " : ", ") + ("'" + limits[i] + "'");
@@ -148,14 +148,14 @@ std::vector<std::string> warnings_of(const LogReport& log, const std::vector<std
     out.push_back(
         fmt::format("the log spans {}, less than the period of {}: what would be denied in a whole period "
                     "is not known",
-                    about(log.last_ns - log.first_ns), listed(longer)));
+                    about(log.last_ns - log.first_ns), listed_in_quotes(longer)));
   }
   if (!fast.empty() && log.stats.requests >= kEnough) {
     const char* const stamp = log.stamps_ns >= 60'000'000'000 ? "minute" : "second";
     out.push_back(
         fmt::format("the times are whole {0}s, so requests of one {0} count as simultaneous: {1} may deny "
                     "less live than here; --spread distributes them",
-                    stamp, listed(fast)));
+                    stamp, listed_in_quotes(fast)));
   }
   return out;
 }

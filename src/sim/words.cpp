@@ -79,9 +79,9 @@ std::string rate_in_words(double per_second) {
     const char* name;
     double seconds;
   };
-  constexpr Period kPeriods[] = {{"a second", 1}, {"a minute", 60}, {"an hour", 3600}, {"a day", 86'400}};
-  const Period* period = &kPeriods[0];
-  for (const Period& each : kPeriods) {
+  constexpr Period kSpoken[] = {{"a second", 1}, {"a minute", 60}, {"an hour", 3600}, {"a day", 86'400}};
+  const Period* period = &kSpoken[0];
+  for (const Period& each : kSpoken) {
     period = &each;
     if (per_second * each.seconds >= 0.9999) break;
   }

@@ -5,7 +5,7 @@
 namespace weir::inline v0_1::store {
 namespace {
 
-constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+constexpr std::string_view kLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 constexpr std::size_t kLength = 22;
 
 }  // namespace
@@ -14,10 +14,10 @@ constexpr std::size_t kLength = 22;
 std::string ReservationId::text() const {
   std::string text(kLength, 'A');
   unsigned __int128 rest = static_cast<unsigned __int128>(high) << 64 | low;
-  text[kLength - 1] = kDigits[static_cast<std::size_t>(rest & 3) << 4];
+  text[kLength - 1] = kLetters[static_cast<std::size_t>(rest & 3) << 4];
   rest >>= 2;
   for (std::size_t i = kLength - 1; i > 0; --i, rest >>= 6)
-    text[i - 1] = kDigits[static_cast<std::size_t>(rest & 63)];
+    text[i - 1] = kLetters[static_cast<std::size_t>(rest & 63)];
   return text;
 }
 
@@ -25,7 +25,7 @@ std::optional<ReservationId> ReservationId::read(std::string_view text) {
   if (text.size() != kLength) return std::nullopt;
   unsigned __int128 bits = 0;
   for (std::size_t i = 0; i < kLength; ++i) {
-    const std::size_t digit = kDigits.find(text[i]);
+    const std::size_t digit = kLetters.find(text[i]);
     if (digit == std::string_view::npos) return std::nullopt;
     if (i + 1 < kLength) {
       bits = bits << 6 | digit;

@@ -95,7 +95,7 @@ std::string system_failure(const std::string& path, std::string_view what) {
 bool write_all(int file, const void* data, std::size_t size) {
   const char* at = static_cast<const char*>(data);
   while (size > 0) {
-    const ssize_t n = write(file, at, size);
+    const ssize_t n = ::write(file, at, size);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return false;
     at += n;
