@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "redis/client.hpp"
+#include "redis/told_call_test.hpp"
 #include "redis/wire_test.hpp"
 
 namespace weir::inline v0_1::redis {
@@ -37,7 +38,7 @@ class BusyNode {
   BusyNode(double rate, nanoseconds round_trip, std::size_t processes = 1, nanoseconds patience = 50ms)
       : round_trip_(round_trip), patience_(patience) {
     can_do(rate);
-    for (std::size_t i = 0; i < processes; ++i) processes_.push_back(std::make_unique<Process>(*this, i));
+    for (std::size_t i = 0; i < processes; ++i) processes_.push_back(std::make_unique<Process>(i));
     for (const auto& process : processes_) process->client.start(now);
     run(round_trip + 2ms);
   }
@@ -51,7 +52,7 @@ class BusyNode {
   // It ends, and begins again without what it had learnt.
   void restart(std::size_t process) {
     const double offered = processes_[process]->offered;
-    processes_[process] = std::make_unique<Process>(*this, process);
+    processes_[process] = std::make_unique<Process>(process);
     processes_[process]->offered = offered;
     processes_[process]->client.start(now);
   }
@@ -79,7 +80,7 @@ class BusyNode {
   std::uint64_t asked(std::size_t process = 0) const { return processes_[process]->asked; }
 
   nanoseconds now = 1000s;
-  std::function<void(const Client::Result&)> on_tagged = [](const Client::Result&) {};
+  std::function<void(const Call::Result&)> on_tagged = [](const Call::Result&) {};
 
  private:
   static constexpr nanoseconds kStep = 100us;  // what happens within it happens at once
@@ -90,17 +91,13 @@ class BusyNode {
     std::string text;  // an answer; empty: the time
   };
   struct Process {
-    Process(BusyNode& node, std::size_t number)
-        : client(Endpoint::parse("redis://a").value(), "script", number + 1,
-                 [&node, this](std::uint64_t tag, const Client::Result& result) {
-                   ++tally.by[static_cast<std::size_t>(result.cause)];
-                   if (tag == kTagged) node.on_tagged(result);
-                 }) {
-      client.read_times([](const resp::Value& value) -> std::optional<nanoseconds> {
-        if (value.type != resp::Value::Type::integer) return std::nullopt;
-        return nanoseconds{value.integer};
-      });
-    }
+    explicit Process(std::size_t number)
+        : client({Endpoint::parse("redis://a").value(), {"script"}},
+                 {.seed = number + 1, .read_time = [](const resp::Value& value) {
+                    return value.type == resp::Value::Type::integer
+                               ? std::optional(nanoseconds{value.integer})
+                               : std::nullopt;
+                  }}) {}
     Tally tally;
     double offered = 0;
     double owes = 0;  // calls of `offered`
@@ -138,7 +135,11 @@ class BusyNode {
 
   void call(Process& p, std::uint64_t tag, Rank rank) {
     ++p.tally.offered;
-    p.client.call(tag, 0, command_, now + patience_, now, rank);
+    auto told = std::make_unique<ToldCall>([this, &p, tag](const Call::Result& result) {
+      ++p.tally.by[static_cast<std::size_t>(result.cause)];
+      if (tag == kTagged) on_tagged(result);
+    });
+    p.client.call(std::move(told), 0, command_, now + patience_, now, rank);
   }
 
   void carry_out(Process& p) {

@@ -13,7 +13,7 @@ constexpr std::size_t kBesides = 512;
 
 }  // namespace
 
-std::uint32_t Calls::add(Call fresh) {
+std::uint32_t Calls::add(OpenCall fresh) {
   auto index = static_cast<std::uint32_t>(calls_.size());
   if (free_.empty()) {
     calls_.emplace_back();
@@ -21,25 +21,23 @@ std::uint32_t Calls::add(Call fresh) {
     index = free_.back();
     free_.pop_back();
   }
-  Call& call = calls_[index];
+  OpenCall& call = calls_[index];
   fresh.generation = call.generation;
-  fresh.open = true;
   call = std::move(fresh);
   bytes_ += call.command.size() + kBesides;
   return index;
 }
 
-std::optional<std::uint64_t> Calls::close(std::uint32_t index) {
-  Call& call = calls_[index];
-  if (!call.open) return std::nullopt;
-  call.open = false;
+std::unique_ptr<Call> Calls::close(std::uint32_t index) {
+  OpenCall& call = calls_[index];
+  if (!call.its) return nullptr;
   ++call.generation;
   bytes_ -= call.command.size() + kBesides;
   call.command.clear();
   free_.push_back(index);
   // Most calls are answered in the order of their deadlines: what nothing waits for is gone at once.
   while (!due_.empty() && !waits(due_.front().ref)) pop();
-  return call.tag;
+  return std::move(call.its);
 }
 
 void Calls::schedule(Due due) {

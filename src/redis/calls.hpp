@@ -7,9 +7,12 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "redis/call.hpp"
 
 namespace weir::inline v0_1::redis {
 
@@ -26,8 +29,8 @@ enum class Rank : std::uint8_t {
   first,  // before those; sent at any time before its deadline
 };
 
-struct Call {
-  std::uint64_t tag = 0;
+struct OpenCall {
+  std::unique_ptr<Call> its{};  // null: the number is free
   std::string command{};
   Rank rank = Rank::usual;
   std::uint16_t slot = 0;
@@ -37,7 +40,6 @@ struct Call {
   std::chrono::nanoseconds deadline{0};
   std::uint32_t node = ~std::uint32_t{0};  // that it was sent to
   std::uint32_t generation = 0;
-  bool open = false;
   bool asking = false;  // was sent after an ASKING
   bool held = false;    // back, because the node is busy
 };
@@ -53,19 +55,17 @@ class Calls {
     friend bool operator>(const Due& a, const Due& b) { return a.at > b.at; }
   };
 
-  Call& operator[](std::uint32_t call) { return calls_[call]; }
-  const Call& operator[](std::uint32_t call) const { return calls_[call]; }
+  OpenCall& operator[](std::uint32_t call) { return calls_[call]; }
+  const OpenCall& operator[](std::uint32_t call) const { return calls_[call]; }
   CallRef ref(std::uint32_t call) const { return {call, calls_[call].generation}; }
-  bool waits(CallRef ref) const {
-    return calls_[ref.call].open && calls_[ref.call].generation == ref.generation;
-  }
+  bool waits(CallRef ref) const { return calls_[ref.call].generation == ref.generation; }
   std::size_t open() const { return calls_.size() - free_.size(); }
   // Of the open ones, about.
   std::size_t bytes() const { return bytes_; }
 
-  std::uint32_t add(Call call);
-  // The call has its result; nothing when it had one already. Its tag.
-  std::optional<std::uint64_t> close(std::uint32_t call);
+  std::uint32_t add(OpenCall call);
+  // The call has its result; null when it had one already.
+  std::unique_ptr<Call> close(std::uint32_t call);
 
   void schedule(Due due);
   // The first that is due by `now`, of a call that waits.
@@ -75,7 +75,7 @@ class Calls {
  private:
   void pop();
 
-  std::vector<Call> calls_;
+  std::vector<OpenCall> calls_;
   std::vector<std::uint32_t> free_;
   std::size_t bytes_ = 0;
   std::vector<Due> due_;  // a heap

@@ -339,8 +339,8 @@ TEST(RedisClient, calls_made_inside_on_result) {
   World world("redis://a");
   world.on_done = [&](std::uint64_t tag, Cause) {
     if (tag < 100)
-      world.client.call(tag + 100, 0, array({"CALL", std::to_string(tag + 100)}), world.now + 50ms,
-                        world.now);
+      world.client.call(world.tagged(tag + 100), 0, array({"CALL", std::to_string(tag + 100)}),
+                        world.now + 50ms, world.now);
   };
   world.start().up("a");
   world.call(1);
@@ -364,7 +364,7 @@ TEST(RedisClient, a_call_made_inside_a_timeout_is_another) {
   world.start().up("a");
   world.answer("a");
   world.on_done = [&](std::uint64_t tag, Cause) {
-    if (tag == 1) world.client.call(2, 9000, array({"CALL", "2"}), world.now + 50ms, world.now);
+    if (tag == 1) world.client.call(world.tagged(2), 9000, array({"CALL", "2"}), world.now + 50ms, world.now);
   };
   world.call(1, 0, 10ms);
   world.pass(10ms);

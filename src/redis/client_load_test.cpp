@@ -119,7 +119,7 @@ TEST(RedisLoad, the_first_rank_is_answered_at_any_load) {
   std::uint64_t answered = 0;
   for (int i = 0; i < 200; ++i) {
     node.took();
-    node.on_tagged = [&](const Client::Result& result) { answered += result.cause == Cause::none ? 1 : 0; };
+    node.on_tagged = [&](const Call::Result& result) { answered += result.cause == Cause::none ? 1 : 0; };
     node.call(0, Rank::first);
     node.run(2ms);
   }
@@ -145,10 +145,11 @@ TEST(RedisLoad, what_waits_is_bounded) {
   for (std::uint64_t tag = 1; tag <= 256; ++tag) world.call(tag);  // the first window
   const std::string mebibyte(std::size_t{1} << 20, 'x');
   for (std::uint64_t tag = 301; tag <= 350; ++tag)
-    world.client.call(tag, 0, array({"CALL", std::to_string(tag), mebibyte}), world.now + 50ms, world.now);
+    world.client.call(world.tagged(tag), 0, array({"CALL", std::to_string(tag), mebibyte}), world.now + 50ms,
+                      world.now);
   EXPECT_EQ(world.results.size(), 19U);  // 31 and what has left are 32 MiB
   EXPECT_EQ(world.results.back(), "350 overload (more is asked than is answered in time)");
-  world.client.call(400, 0, array({"CALL", "400"}), world.now + 50ms, world.now, Rank::first);
+  world.client.call(world.tagged(400), 0, array({"CALL", "400"}), world.now + 50ms, world.now, Rank::first);
   EXPECT_EQ(world.results.size(), 19U);
   EXPECT_EQ(world.client.load().waiting, 32U);
 }
@@ -180,7 +181,8 @@ TEST(RedisLoad, what_waits_leaves_in_order_or_is_told_so) {
   for (std::uint64_t tag = 1; tag <= 256; ++tag) world.call(tag, 0, 60ms);
   world.sent("a");
   const auto ranked = [&](std::uint64_t tag, Rank rank, nanoseconds patience) {
-    world.client.call(tag, 0, array({"CALL", std::to_string(tag)}), world.now + patience, world.now, rank);
+    world.client.call(world.tagged(tag), 0, array({"CALL", std::to_string(tag)}), world.now + patience,
+                      world.now, rank);
     world.settle();
   };
   ranked(301, Rank::usual, 20ms);
@@ -213,7 +215,7 @@ TEST(RedisLoad, what_is_cancelled_while_it_waits_is_not_sent) {
   World world("redis://a");
   world.start().up("a");
   for (std::uint64_t tag = 1; tag <= 256; ++tag) world.call(tag);
-  world.client.ask_before_sending([](std::uint64_t tag) { return tag != 301; });
+  world.wanted = [](std::uint64_t tag) { return tag != 301; };
   world.call(301);
   world.call(302);
   world.sent("a");
@@ -345,7 +347,7 @@ TEST(RedisLoad, the_first_rank_of_every_process_is_answered_in_time) {
     node.offer(1e5);
     node.run(1s);
     std::uint64_t answered = 0, asked = 0;
-    node.on_tagged = [&](const Client::Result& result) { answered += result.cause == Cause::none ? 1 : 0; };
+    node.on_tagged = [&](const Call::Result& result) { answered += result.cause == Cause::none ? 1 : 0; };
     for (int i = 0; i < 300; ++i) {
       for (std::size_t process = 0; process < 4; ++process, ++asked) node.call(process, Rank::first);
       node.run(3ms);

@@ -64,8 +64,8 @@ class Soak {
                                              : nanoseconds{static_cast<std::int64_t>(below(60'000'000))};
     open_[tag] = world_.now + patience;
     late_.insert({world_.now + patience, tag});
-    world_.client.call(tag, static_cast<std::uint16_t>(below(kSlots)), array({"CALL", std::to_string(tag)}),
-                       world_.now + patience, world_.now);
+    world_.client.call(world_.tagged(tag), static_cast<std::uint16_t>(below(kSlots)),
+                       array({"CALL", std::to_string(tag)}), world_.now + patience, world_.now);
   }
 
   void step() {

@@ -336,7 +336,7 @@ TEST(RedisClient, an_answer_too_many_answers_no_call_made_inside_on_result) {
   World world("redis://a");
   world.start().up("a");
   world.on_done = [&](std::uint64_t tag, Cause) {
-    if (tag == 1) world.client.call(2, 0, array({"CALL", "2"}), world.now + 50ms, world.now);
+    if (tag == 1) world.client.call(world.tagged(2), 0, array({"CALL", "2"}), world.now + 50ms, world.now);
   };
   world.call(1);
   world.bytes("a", ":1\r\n:1\r\n");

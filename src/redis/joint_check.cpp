@@ -6,6 +6,11 @@
 
 namespace weir::inline v0_1::redis {
 
+bool JointCheck::has(const KeptCheck& check) const {
+  return std::any_of(each.begin(), each.end(),
+                     [&](const Each& other) { return other.check.is_same_key(check); });
+}
+
 void JointCheck::add(KeptCheck check, std::uint16_t slot) {
   std::size_t its_stage = 0;
   if (check.inside != store::Check::kNoGuarantee) {

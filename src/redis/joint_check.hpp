@@ -62,6 +62,7 @@ struct JointCheck {
   std::size_t stage = 0;  // that is being asked
   bool look = false;
 
+  bool has(const KeptCheck& check) const;
   // In the order of the request.
   void add(KeptCheck check, std::uint16_t slot);
   // For append_check() and append_look().

@@ -75,6 +75,7 @@ struct KeptCheck {
   std::uint16_t waits_with = 0;                      // of them, too
 
   std::string_view key() const { return std::string_view(name).substr(name.size() - size); }
+  bool is_same_key(const KeptCheck& other) const { return other.hash == hash && other.name == name; }
   // Alone: it says nothing of other checks.
   Ask ask() const { return {&limit.rule, name, cost, format}; }
   store::Check check() const { return {.limit = &limit, .key = key(), .cost = cost, .shadow = shadow}; }

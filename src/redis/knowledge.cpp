@@ -29,8 +29,7 @@ std::optional<Decision> Knowledge::recall(const core::Rule& rule, std::uint64_t 
   return memory_.denials.recall(hash, rule, cost, now);
 }
 
-// ------------------------------------------------------------------------------------------ the store's
-// clock
+// ------------------------------------------------------------------------------------- the store's clock
 
 void Knowledge::hear_clock(const resp::Value& answer, nanoseconds asked, nanoseconds now) {
   if (const auto theirs = decided_at(answer)) memory_.store_clock.heard(*theirs, asked, now);
@@ -55,8 +54,7 @@ std::optional<nanoseconds> Knowledge::cut(const KeptCheck& check, const core::Ru
   return most;
 }
 
-// ---------------------------------------------------------------------------------------- what is asked
-// there
+// ----------------------------------------------------------------------------------- what is asked there
 
 namespace {
 
@@ -114,13 +112,6 @@ bool Knowledge::wants_lease(const store::Limit& limit, Cost cost) const {
 std::uint64_t Knowledge::units_to_lease(const store::Limit& limit, Cost cost) const {
   return std::min(std::max(limit.sharing.lease / options_.lease_parts, cost.units),
                   static_cast<std::uint64_t>(limit.rule.quota.burst()));
-}
-
-std::optional<Lease> Knowledge::grant(const KeyCall& call, nanoseconds charged_at) {
-  const KeyCheck& check = call.check;
-  return leases_.grant(
-      check.hash, Lease{check.name, check.limit.rule.quota, call.lease, call.ahead ? 0 : check.cost.units,
-                        call.at, charged_at, call.at + check.limit.sharing.lease_for, check.resets});
 }
 
 }  // namespace weir::redis

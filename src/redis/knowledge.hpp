@@ -19,7 +19,6 @@
 #include "redis/fallback.hpp"
 #include "redis/kept_check.hpp"
 #include "redis/leases.hpp"
-#include "redis/merge_queue.hpp"
 #include "redis/pressed_keys.hpp"
 #include "redis/process_memory.hpp"
 #include "resp/value.hpp"
@@ -87,8 +86,10 @@ class Knowledge {
                                      nanoseconds now) {
     return leases_.spend(hash, quota, cost, now, resets);
   }
-  // The units of a call are a lease. What is to be given back: a former one's rest, or these.
-  std::optional<Lease> grant(const KeyCall& call, nanoseconds charged_at);
+  // What is to be given back: a former one's rest, or this one.
+  std::optional<Lease> grant(std::uint64_t hash, Lease lease) {
+    return leases_.grant(hash, std::move(lease));
+  }
   // Those that have ended, or all: what is to be given back.
   std::vector<std::pair<std::uint64_t, Lease>> end_leases(nanoseconds now, bool all) {
     return leases_.end(now, all);

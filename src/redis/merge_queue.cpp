@@ -1,37 +1,10 @@
 #include "redis/merge_queue.hpp"
 
-#include <algorithm>
 #include <utility>
 
 namespace weir::inline v0_1::redis {
 
 using std::chrono::nanoseconds;
-
-nanoseconds KeyCall::deadline() const {
-  nanoseconds least = check.deadline;
-  for (const KeyCheck& each : more) least = std::min(least, each.deadline);
-  return least;
-}
-
-bool KeyCall::cancelled() const {
-  return !ahead && check.ticket.cancelled() &&
-         std::all_of(more.begin(), more.end(), [](const KeyCheck& each) { return each.ticket.cancelled(); });
-}
-
-std::vector<KeyCall> calls_of(std::vector<KeyCheck> checks) {
-  std::vector<KeyCall> calls;
-  for (KeyCheck& check : checks) {
-    KeyCall* const last = calls.empty() ? nullptr : &calls.back();
-    if (last != nullptr && last->check.limit.rule == check.limit.rule &&
-        last->check.cost.units == check.cost.units && last->check.name == check.name &&
-        last->more.size() + 1 < kMostTimes) {
-      last->more.push_back(std::move(check));
-    } else {
-      calls.push_back({.check = std::move(check)});
-    }
-  }
-  return calls;
-}
 
 std::uint64_t MergeQueue::begin(std::uint64_t key) {
   keys_.insert_or_assign(key, Queue{++turns_, nanoseconds::max(), {}});

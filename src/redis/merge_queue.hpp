@@ -26,24 +26,6 @@ struct KeyCheck : KeptCheck {
   bool may_lease;  // it may spend a lease of the key
 };
 
-// A call to the store for a check and for those like it that travel with it.
-struct KeyCall {
-  KeyCheck check;
-  std::vector<KeyCheck> more{};    // of the same key, rule and cost
-  std::uint64_t lease = 0;         // units asked for instead of the cost; 0: the cost
-  bool ahead = false;              // for the lease alone: the check is nobody's
-  bool in_line = false;            // counted among those of its key that wait in order
-  std::uint64_t turn = 0;          // of the queue, whose checks wait for it; 0: it has none
-  std::chrono::nanoseconds at{0};  // when it was asked
-
-  Cost cost() const { return lease != 0 ? Cost{lease} : check.cost; }
-  std::chrono::nanoseconds deadline() const;
-  bool cancelled() const;  // nobody waits for it any more
-};
-
-// In their order, neighbours that are alike in one call.
-std::vector<KeyCall> calls_of(std::vector<KeyCheck> checks);
-
 class MergeQueue {
  public:
   using nanoseconds = std::chrono::nanoseconds;

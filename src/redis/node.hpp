@@ -1,28 +1,48 @@
-// The nodes that a client talks to: what is known of each connection, and what is on its way over it.
+// The nodes that a client talks to: how each connection is, and what is on its way over it.
 //
-// Plain data, one thread. A node is never removed, so that its number stays good; after kMany, one that has
-// left the cluster gives its number to one that joins. Not for: deciding what to do (client.hpp).
+// One thread. A node is never removed, so that its number stays good; after kMany, one that has left the
+// cluster gives its number to one that joins. Not for: deciding what is asked (client.hpp), and how much at a
+// time (admission.hpp).
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
-#include "redis/calls.hpp"
+#include "redis/admission.hpp"
 #include "redis/cause.hpp"
 #include "redis/endpoint.hpp"
-#include "redis/window.hpp"
 
 namespace weir::inline v0_1::redis {
 
 using NodeId = std::uint32_t;
 inline constexpr NodeId kNoNode = ~NodeId{0};
+inline constexpr std::chrono::nanoseconds kAnswerAtMost =
+    std::chrono::milliseconds{500};  // to what is not a call
+
+// Times that differ from one process to the next, so that not all come at once.
+class Jitter {
+ public:
+  explicit Jitter(std::uint64_t seed) : random_((seed * 0x9E3779B97F4A7C15) | 1) {}
+  // Between half as long and half as much again.
+  std::chrono::nanoseconds operator()(std::chrono::nanoseconds about) {
+    random_ ^= random_ << 13;
+    random_ ^= random_ >> 7;
+    random_ ^= random_ << 17;
+    const auto part = random_ % static_cast<std::uint64_t>(about.count());
+    return about / 2 + std::chrono::nanoseconds{static_cast<std::int64_t>(part)};
+  }
+
+ private:
+  std::uint64_t random_;
+};
 
 // A question to a node, in the order in which the answers come. The call's number may be another's by then:
 // then nobody waits for the answer, and it is owed all the same.
@@ -48,13 +68,6 @@ struct Question {
 struct Node {
   using nanoseconds = std::chrono::nanoseconds;
   enum class State : std::uint8_t { down, connecting, greeting, up };
-  // A call for when the node is up, and has room.
-  struct Waiting {
-    CallRef call;
-    bool asking;
-  };
-
-  static constexpr std::size_t kFew = 256;
 
   Address address;
   bool sentinel = false;
@@ -72,23 +85,32 @@ struct Node {
   std::string out{};
   std::string in{};
   std::deque<Question> questions{};
-  std::size_t untaken = 0;                       // how many questions, the last ones, are still in `out`
-  std::array<std::deque<Waiting>, 2> waiting{};  // by rank, in order
-  Window window{};
-  nanoseconds busy_until{0};  // a call that waited could not leave in time lately
+  std::size_t untaken = 0;  // how many questions, the last ones, are still in `out`
+  Admission admission{};
   bool loading_script = false;
   std::string eviction{};  // its maxmemory-policy; empty: it has not said
 
   bool up() const { return state == State::up; }
-  bool has_room() const { return questions.size() < window.size(); }
-  // For calls that come now: what is under way takes a quarter of a deadline, and what waits here may take
-  // half as long. A few may wait anyway, which costs next to nothing.
-  std::size_t room() const {
-    const std::size_t most = window.size() + std::max(window.size() / 2, kFew);
-    return most - std::min(most, questions.size() + waits());
-  }
-  std::deque<Waiting>& lane(Rank rank) { return waiting[rank == Rank::first ? 0 : 1]; }
-  std::size_t waits() const { return waiting[0].size() + waiting[1].size(); }
+  bool has_room() const { return admission.has_room(questions.size()); }
+  std::size_t room() const { return admission.room(questions.size()); }
+
+  // Into `out`: a question about the node itself, or a call.
+  void ask(Question::Kind kind, std::span<const std::string_view> words, nanoseconds now);
+  void send(const OpenCall& call, CallRef ref, nanoseconds now);
+  std::string take_output();
+
+  void go_up(nanoseconds now);
+  // Its connection has ended. What it owed, and the calls that waited, nobody answers any more.
+  struct Lost {
+    std::deque<Question> questions;
+    std::vector<CallRef> calls;  // that waited
+  };
+  Lost go_down(Cause why, std::string what, nanoseconds now, Jitter& jitter);
+  // Calls that waited here.
+  std::vector<CallRef> take_waiting();
+  // When something falls due: a greeting, an answer, or a ping. `silence`: how long it may say nothing while
+  // it owes an answer to a call, or as long as that answer may take.
+  nanoseconds due(nanoseconds silence) const;
 };
 
 class Nodes {
@@ -126,6 +148,16 @@ class Nodes {
     return std::any_of(begin(), end(),
                        [sentinel](const Node& node) { return node.up() && node.sentinel == sentinel; });
   }
+  struct Load {
+    std::size_t under_way = 0;  // answers that are owed, to calls or not
+    std::size_t waiting = 0;    // calls that have not been sent
+  };
+  Load load() const;
+  // How many calls may be made now that their node sends or answers in time; of several nodes, the one with
+  // the most room. Without a node that is up they need none.
+  std::size_t room() const;
+  // How long a bare round trip takes, to the node where it takes longest; 0: not known yet.
+  std::chrono::nanoseconds round_trip() const;
 
  private:
   static constexpr std::size_t kMany = 256;

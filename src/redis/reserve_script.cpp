@@ -82,8 +82,8 @@ std::optional<std::string> cannot_reserve(const core::Rule& rule, Format format)
          "Redis";
 }
 
-void append_reserve(std::string& out, std::span<const ReserveAsk> asks, const ReserveWords& words,
-                    std::optional<nanoseconds> now) {
+void append_reserve(std::string& out, std::string_view prefix, std::span<const ReserveAsk> asks,
+                    const ReserveWords& words, std::optional<nanoseconds> now) {
   resp::Writer to(out);
   const std::size_t keys = 1 + 2 * asks.size();
   to.array(8 + keys + 6 * asks.size());
@@ -93,7 +93,7 @@ void append_reserve(std::string& out, std::span<const ReserveAsk> asks, const Re
   to.bulk(words.record);
   for (const ReserveAsk& each : asks) {
     to.bulk(each.ask.key);
-    to.bulk(each.line);
+    to.bulk(line_in_redis(prefix, each.ask.key));
   }
   to.bulk("reserve");
   append_when(to, now);

@@ -31,10 +31,9 @@ const std::string& reserve_sha();
 // A sentence when a limit has numbers for which the script does not reserve exactly. Beside unsuitable().
 std::optional<std::string> cannot_reserve(const core::Rule& rule, Format format);
 
-// One limit of a reservation. `line` is the name of what is kept beside its state.
+// One limit of a reservation.
 struct ReserveAsk {
   Ask ask;
-  std::string_view line;
   store::Holding holding{};
   // The record keeps them for the one that cancels: the limit's id, and the length of the asker's key.
   std::uint64_t limit_id = 0;
@@ -54,8 +53,8 @@ constexpr std::chrono::nanoseconds kLongestWait = std::chrono::hours{24};
 constexpr std::chrono::nanoseconds kLongestHold = std::chrono::hours{24} * 30;
 
 // `now`, for tests, as in append_check().
-void append_reserve(std::string& out, std::span<const ReserveAsk> asks, const ReserveWords& words,
-                    std::optional<std::chrono::nanoseconds> now = {});
+void append_reserve(std::string& out, std::string_view prefix, std::span<const ReserveAsk> asks,
+                    const ReserveWords& words, std::optional<std::chrono::nanoseconds> now = {});
 
 // What a record says of the states that were charged.
 struct RecordPart {

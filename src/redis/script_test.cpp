@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "redis/reservation_id.hpp"
 #include "redis/reserve_script.hpp"
 #include "redis/simulated_redis_test.hpp"
 
@@ -127,19 +128,19 @@ TEST(Script, a_reservation_says_what_it_may_take_of_each_limit) {
   const core::Rule second = rule("5/min");
   first.kept = 300ms;
   const std::array asks = {ReserveAsk{.ask = {&first, "w:a", Cost{1}},
-                                      .line = "l:a",
                                       .holding = {.settles = false},
                                       .limit_id = 7,
                                       .key_size = 1,
                                       .lowest_kept = 400ms,
                                       .waits_with = 2},
-                           ReserveAsk{.ask = {&second, "w:b", Cost{2}}, .line = "l:b", .key_size = 1}};
+                           ReserveAsk{.ask = {&second, "w:b", Cost{2}}, .key_size = 1}};
   std::string bytes;
-  append_reserve(bytes, asks, {.record = "r", .id = "i", .max_wait = 5ns, .hold = 6ns}, 1'732'147'200s);
+  append_reserve(bytes, "w:", asks, {.record = "r", .id = "i", .max_wait = 5ns, .hold = 6ns}, 1'732'147'200s);
   EXPECT_EQ(words(bytes, reserve_sha()),
-            "5|r|w:a|l:a|w:b|l:b|reserve|1732147200 0|i|5|6|"
-            "|100000000|700000000|100000000|10| 1 7 600000000 2 1|"
-            "|12000000000|60000000000|24000000000|5|any 1 0 60000000000 0 1");
+            "5|r|w:a|" + line_in_redis("w:", "w:a") + "|w:b|" + line_in_redis("w:", "w:b") +
+                "|reserve|1732147200 0|i|5|6|"
+                "|100000000|700000000|100000000|10| 1 7 600000000 2 1|"
+                "|12000000000|60000000000|24000000000|5|any 1 0 60000000000 0 1");
 }
 
 TEST(Script, a_reset_names_its_keys) {

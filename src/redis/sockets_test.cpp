@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "redis/told_call_test.hpp"
 #include "redis/wire_test.hpp"
 #include "weir/redis.hpp"
 
@@ -69,10 +70,8 @@ TEST(Sockets, what_has_come_is_read_before_deadlines_are_looked_at) {
   tcp::acceptor acceptor(context, tcp::endpoint(asio::ip::address_v4::loopback(), 0));
   std::chrono::nanoseconds now = 1000s;
   std::vector<std::string> results;
-  Client client(
-      Endpoint::parse("redis://127.0.0.1:" + std::to_string(acceptor.local_endpoint().port())).value(),
-      "script", 1,
-      [&](std::uint64_t, const Client::Result& result) { results.emplace_back(name_of(result.cause)); }, 1ms);
+  const std::string url = "redis://127.0.0.1:" + std::to_string(acceptor.local_endpoint().port());
+  Client client({Endpoint::parse(url).value(), {"script"}}, {.silence = 1ms});
   Sockets sockets(context, client, nullptr, [&now] { return now; });
   sockets.start();
   context.poll();
@@ -90,7 +89,11 @@ TEST(Sockets, what_has_come_is_read_before_deadlines_are_looked_at) {
       asio::write(redis, asio::buffer(answer_to_greeting(take_command(wire), "sha", "")));
   }
   constexpr std::size_t kCalls = 200;
-  for (std::size_t i = 0; i < kCalls; ++i) client.call(i, 0, array({"CALL"}), now + 1ms, now);
+  for (std::size_t i = 0; i < kCalls; ++i) {
+    auto told = std::make_unique<ToldCall>(
+        [&](const Call::Result& result) { results.emplace_back(name_of(result.cause)); });
+    client.call(std::move(told), 0, array({"CALL"}), now + 1ms, now);
+  }
   sockets.wake(kCalls);
   while (wire.empty()) read();
   // Until the timer has run out. What is posted comes before what the timer leads to.

@@ -15,6 +15,7 @@ using Type = resp::Value::Type;
 // A master that sentinels have replaced still answers until they tell it.
 constexpr std::chrono::nanoseconds kAskSentinelsEvery = 500ms;
 constexpr std::chrono::nanoseconds kAskClusterEvery = 2s;
+constexpr std::chrono::nanoseconds kAskAgain = 100ms;  // while something is wrong
 
 bool has_type(const Value& value, Type type) { return value.type == type; }
 
@@ -42,10 +43,12 @@ class Sentinel final : public Topology {
   bool asks_sentinels() const override { return true; }
   // A sentinel is believed until its master fails: two may disagree, and the master must not change with
   // every question.
-  std::optional<Asks> asks() const override { return Asks{kAskSentinelsEvery, true}; }
   std::vector<std::string_view> question() const override {
     return {"SENTINEL", "GET-MASTER-ADDR-BY-NAME", name_};
   }
+
+ private:
+  std::optional<Asks> asks() const override { return Asks{kAskSentinelsEvery, true}; }
 
   Told read(NodeId, const Value& value) override {
     const bool named =
@@ -72,7 +75,6 @@ class Sentinel final : public Topology {
     return told;
   }
 
- private:
   std::string name_;
   NodeId master_ = kNoNode;
 };
@@ -86,10 +88,12 @@ class Cluster final : public Topology {
     return std::any_of(slots_.begin(), slots_.end(),
                        [this](NodeId id) { return id != kNoNode && nodes_[id].up(); });
   }
-  std::optional<Asks> asks() const override { return Asks{kAskClusterEvery, false}; }
   std::vector<std::string_view> question() const override { return {"CLUSTER", "SLOTS"}; }
   bool redirects() const override { return true; }
   void moved(std::uint16_t slot, NodeId to) override { slots_[slot] = to; }
+
+ private:
+  std::optional<Asks> asks() const override { return Asks{kAskClusterEvery, false}; }
 
   Told read(NodeId from, const Value& value) override {
     std::vector<NodeId> fresh(kSlots, kNoNode);
@@ -121,11 +125,62 @@ class Cluster final : public Topology {
             })};
   }
 
- private:
   std::vector<NodeId> slots_;
 };
 
 }  // namespace
+
+// A node that does not answer keeps us from asking the next for a while only.
+std::chrono::nanoseconds Topology::due() const {
+  const auto how = asks();
+  const bool any = std::any_of(nodes_.begin(), nodes_.end(), [this](const Node& node) {
+    return node.up() && node.sentinel == asks_sentinels() && !node.asked;
+  });
+  if (!how || !any) return nanoseconds::max();
+  if (asking_) return std::max(ask_at_, asked_at_ + kAnswerAtMost);
+  return soon_ ? ask_at_ : ask_at_ + how->every;
+}
+
+std::optional<NodeId> Topology::whom_to_ask(nanoseconds now, Jitter& jitter) {
+  const auto how = asks();
+  if (!how || now < due()) return std::nullopt;
+  if (!how->believes_one || asking_ || std::exchange(another_, false)) ++asked_last_;
+  // One that has left the cluster knows only itself, so it comes last.
+  for (const bool gone : {false, true}) {
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+      const auto id = static_cast<NodeId>((asked_last_ + i) % nodes_.size());
+      Node& node = nodes_[id];
+      if (!node.up() || node.sentinel != asks_sentinels() || node.asked || node.gone != gone) continue;
+      asked_last_ = id;
+      node.asked = asking_ = true;
+      asked_at_ = now;
+      ask_at_ = now + jitter(kAskAgain);
+      return id;
+    }
+  }
+  return std::nullopt;
+}
+
+Topology::Told Topology::answered(NodeId from, const Value& value) {
+  nodes_[from].asked = asking_ = false;
+  told_ = true;
+  Told told = read(from, value);
+  soon_ = told.again;
+  another_ = another_ || told.ask_another;
+  return told;
+}
+
+void Topology::lost(NodeId node) {
+  if (nodes_[node].asked) asking_ = false;
+  soon_ = true;
+  another_ = another_ || node == master();
+}
+
+bool Topology::may_come() const {
+  return !told_ && std::any_of(nodes_.begin(), nodes_.end(), [this](const Node& node) {
+    return node.sentinel == asks_sentinels() && node.state != Node::State::down && !node.ever_failed;
+  });
+}
 
 std::unique_ptr<Topology> Topology::of(const Endpoint& endpoint, Nodes& nodes) {
   switch (endpoint.kind) {

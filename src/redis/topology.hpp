@@ -1,8 +1,8 @@
 // Where a call goes, for each kind of endpoint: one Redis, the master that sentinels name, or the masters of
 // a cluster. What differs between the three is here and nowhere else.
 //
-// One thread, the client's, whose nodes it shares. It sends nothing: it says what to ask, and reads the
-// answer.
+// One thread, the client's, whose nodes it shares. It sends nothing: it says what to ask, when and whom, and
+// reads the answer.
 #pragma once
 
 #include <chrono>
@@ -21,11 +21,7 @@ namespace weir::inline v0_1::redis {
 
 class Topology {
  public:
-  // How a question is asked now and then.
-  struct Asks {
-    std::chrono::nanoseconds every;  // while all is well
-    bool believes_one;               // the same node is asked until there is reason for another
-  };
+  using nanoseconds = std::chrono::nanoseconds;
   // What an answer means.
   struct Told {
     bool again = false;            // something is missing: to be asked again soon
@@ -49,17 +45,46 @@ class Topology {
 
   // The endpoint's addresses, and those that are asked, are sentinels.
   virtual bool asks_sentinels() const { return false; }
-  virtual std::optional<Asks> asks() const { return std::nullopt; }
   virtual std::vector<std::string_view> question() const { return {}; }
-  virtual Told read(NodeId /*from*/, const resp::Value&) { return {}; }
 
   // Nodes send calls on to each other, by MOVED and ASK.
   virtual bool redirects() const { return false; }
   virtual void moved(std::uint16_t /*slot*/, NodeId /*to*/) {}
 
+  // When to ask: when something has changed, and now and then anyway.
+  nanoseconds due() const;
+  // The node to ask, when it is time; it is being asked then.
+  std::optional<NodeId> whom_to_ask(nanoseconds now, Jitter& jitter);
+  Told answered(NodeId from, const resp::Value& value);
+  void ask_soon(bool soon = true) { soon_ = soon; }
+  // The connection to that node has ended.
+  void lost(NodeId node);
+  bool has_answer() const { return told_; }
+  // Whether a call without a node has something to wait for: nothing has been told yet, and a node that could
+  // tell has not failed.
+  bool may_come() const;
+
  protected:
+  // How a question is asked now and then.
+  struct Asks {
+    nanoseconds every;  // while all is well
+    bool believes_one;  // the same node is asked until there is reason for another
+  };
+
   explicit Topology(Nodes& nodes) : nodes_(nodes) {}
   Nodes& nodes_;
+
+ private:
+  virtual std::optional<Asks> asks() const { return std::nullopt; }
+  virtual Told read(NodeId /*from*/, const resp::Value&) { return {}; }
+
+  bool told_ = false;    // the topology, or that there is none
+  bool asking_ = false;  // a question is under way
+  bool soon_ = false;
+  bool another_ = false;  // than the one that was asked last
+  nanoseconds asked_at_{0};
+  nanoseconds ask_at_{0};
+  std::size_t asked_last_ = 0;  // the node
 };
 
 }  // namespace weir::redis

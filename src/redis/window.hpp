@@ -13,7 +13,7 @@
 // half as much under way takes as long as all of it did, it is not that which takes the time: the way has
 // become longer.
 //
-// Plain numbers, one thread. Not for: what waits (node.hpp).
+// Plain numbers, one thread. Not for: what waits (admission.hpp).
 #pragma once
 
 #include <algorithm>

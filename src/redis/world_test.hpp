@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "redis/client.hpp"
+#include "redis/told_call_test.hpp"
 #include "redis/wire_test.hpp"
 
 namespace weir::inline v0_1::redis {
@@ -47,8 +48,7 @@ class World {
   };
 
   explicit World(const std::string& url, std::uint64_t seed = 1)
-      : client(Endpoint::parse(url).value(), "script", seed,
-               [this](std::uint64_t tag, const Client::Result& result) { on_result(tag, result); }) {}
+      : client({Endpoint::parse(url).value(), {"script"}}, {.seed = seed}) {}
   World(const World&) = delete;
   World& operator=(const World&) = delete;
 
@@ -101,8 +101,13 @@ class World {
     answer(host);
     hosts.at(host).log.clear();
   }
+  // A call whose result is noted under that number.
+  std::unique_ptr<Call> tagged(std::uint64_t tag) {
+    return std::make_unique<ToldCall>([this, tag](const Call::Result& result) { on_result(tag, result); },
+                                      [this, tag] { return wanted(tag); });
+  }
   void call(std::uint64_t tag, std::uint16_t slot = 0, nanoseconds deadline = 50ms) {
-    client.call(tag, slot, array({"CALL", std::to_string(tag)}), now + deadline, now);
+    client.call(tagged(tag), slot, array({"CALL", std::to_string(tag)}), now + deadline, now);
     settle();
   }
   void pass(nanoseconds time) {
@@ -141,6 +146,7 @@ class World {
   std::string master = "m";
   std::string call_error;  // of a host that serves, to every call
   std::function<void(std::uint64_t tag, Cause cause)> on_done = [](std::uint64_t, Cause) {};
+  std::function<bool(std::uint64_t tag)> wanted = [](std::uint64_t) { return true; };
   std::function<void(std::uint64_t tag)> on_write = [](std::uint64_t) {};
   Client client;
 
@@ -231,7 +237,7 @@ class World {
     }
   }
 
-  void on_result(std::uint64_t tag, const Client::Result& result) {
+  void on_result(std::uint64_t tag, const Call::Result& result) {
     EXPECT_EQ(++result_count[tag], 1) << "two results for " << tag;
     std::string text = std::to_string(tag) + " ";
     if (result.cause == Cause::none) {

@@ -22,6 +22,7 @@
 #include "redis/server.hpp"
 #include "redis/slot.hpp"
 #include "redis/sockets.hpp"
+#include "redis/told_call_test.hpp"
 #include "redis/wire_test.hpp"
 #include "store/clock.hpp"
 #include "store/table.hpp"
@@ -290,12 +291,9 @@ class RedisAgreementOn : public RedisAgreement, public testing::WithParamInterfa
     if (std::string_view(GetParam()) == "one_server") return RedisAgreement::SetUp();
     if (RedisServer::program().empty()) GTEST_SKIP() << "there is no redis-server";
     cluster_.emplace();
-    client_.emplace(redis::Endpoint::parse(cluster_->url()).value(), std::string(redis::check_script()), 1,
-                    [this](std::uint64_t tag, const redis::Client::Result& result) {
-                      ++answered_;
-                      ASSERT_EQ(result.cause, redis::Cause::none) << result.error;
-                      (*read_)(tag, *result.value);
-                    });
+    client_.emplace(redis::Greeting{redis::Endpoint::parse(cluster_->url()).value(),
+                                    {std::string(redis::check_script())}},
+                    redis::Client::Options{});
     sockets_.emplace(context_, *client_, nullptr, &store::steady_now);
     sockets_->start();
   }
@@ -310,14 +308,18 @@ class RedisAgreementOn : public RedisAgreement, public testing::WithParamInterfa
   void ask_all(std::span<const Question> questions,
                const std::function<void(std::size_t, const Value&)>& read) override {
     if (!client_) return RedisAgreement::ask_all(questions, read);
-    read_ = &read;
-    answered_ = 0;
+    std::size_t answered = 0;
     for (std::size_t i = 0; i < questions.size(); ++i) {
-      client_->call(i, questions[i].slot, questions[i].command,
+      auto told = std::make_unique<redis::ToldCall>([&, i](const redis::Call::Result& result) {
+        ++answered;
+        ASSERT_EQ(result.cause, redis::Cause::none) << result.error;
+        read(i, *result.value);
+      });
+      client_->call(std::move(told), questions[i].slot, questions[i].command,
                     store::steady_now() + std::chrono::seconds{30}, store::steady_now());
       sockets_->wake(1);
     }
-    while (answered_ < questions.size()) context_.run_one();
+    while (answered < questions.size()) context_.run_one();
   }
   void forget_all() override {
     if (!client_) return RedisAgreement::forget_all();
@@ -329,8 +331,6 @@ class RedisAgreementOn : public RedisAgreement, public testing::WithParamInterfa
   boost::asio::io_context context_{1};
   std::optional<redis::Client> client_;
   std::optional<redis::Sockets> sockets_;
-  const std::function<void(std::size_t, const Value&)>* read_ = nullptr;
-  std::size_t answered_ = 0;
 };
 
 INSTANTIATE_TEST_SUITE_P(, RedisAgreementOn, testing::Values("one_server", "cluster"),

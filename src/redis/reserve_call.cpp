@@ -1,0 +1,202 @@
+// Reservations: what is charged for a later moment. Leases, and what waits to be merged, are passed by.
+#include <algorithm>
+#include <optional>
+
+#include "redis/reservation_id.hpp"
+#include "redis/reserve_script.hpp"
+#include "redis/slot.hpp"
+#include "redis/store_calls.hpp"
+#include "store/form.hpp"
+
+namespace weir::inline v0_1::redis {
+
+using std::chrono::nanoseconds;
+using store::Check;
+using store::Request;
+
+namespace {
+
+class ReserveCall final : public StoreCall {
+ public:
+  ReserveCall(StoreParts& in, Request& request, nanoseconds deadline)
+      : StoreCall(in),
+        ticket_(request),
+        deadline_(deadline),
+        max_wait_(std::min(request.reservation->max_wait, kLongestWait)),
+        hold_(std::min(request.reservation->hold, kLongestHold)) {
+    in_.known.may_wait(max_wait_);
+  }
+
+  // The next check of the request; or why there can be no such reservation.
+  std::optional<std::string> add(const Check& check);
+  // A denial of the last one added that is remembered. One that may wait may find a hole, of which a denial
+  // tells nothing; and beyond a guarantee nobody here knows the rule.
+  std::optional<Decision> recall(nanoseconds now) const {
+    const KeptCheck& last = checks_.back();
+    if (max_wait_.count() > 0 || hold_.count() > 0 || last.inside != Check::kNoGuarantee) return std::nullopt;
+    return in_.known.recall(last.limit.rule, last.hash, last.cost, now);
+  }
+  void send(std::unique_ptr<Call> self, nanoseconds now);
+
+ private:
+  ReserveWords words() const { return {record_, id_, max_wait_, hold_}; }
+  std::vector<ReserveAsk> asks() const;
+  void heard(std::unique_ptr<Call> self, const Result& result, nanoseconds now) override;
+  void learn(const ReserveAnswer* told, nanoseconds now);
+  void decide_here(Cause cause, std::string_view error, nanoseconds now);
+
+  Ticket ticket_;
+  nanoseconds deadline_;
+  nanoseconds max_wait_;
+  nanoseconds hold_;
+  nanoseconds asked_{0};
+  std::string id_;
+  std::string record_;  // its name
+  std::vector<KeptCheck> checks_;
+  bool in_line_ = false;  // its keys are counted among those that wait in order
+};
+
+}  // namespace
+
+void reserve(StoreParts& in, Request& request, nanoseconds now) {
+  store::Reservation& asked = *request.reservation;
+  asked.id.clear();
+  asked.wait = nanoseconds{0};
+  auto call = std::make_unique<ReserveCall>(in, request, now + in.patience_of(request));
+  const std::span<Check> checks = request.checks;
+  const bool recalls = !may_be_never(checks);
+  Denied denied;
+  for (std::size_t i = 0; i < checks.size(); ++i) {
+    if (auto sentence = call->add(checks[i]))
+      return refuse(request, i, Fault::unsuitable, *std::move(sentence));
+    const auto denial = recalls ? call->recall(now) : std::nullopt;
+    denied[i] = denial && !checks[i].shadow;
+    if (denied[i]) checks[i].decision = *denial;
+  }
+  if (is_denied(in, request, denied)) {
+    asked.wait = request.decision().retry_after.value_or(nanoseconds{-1});
+    return finish(request);
+  }
+  call->send(std::move(call), now);
+}
+
+namespace {
+
+std::optional<std::string> ReserveCall::add(const Check& check) {
+  if (auto sentence = cannot_reserve(check.limit->rule, in_.endpoint.format)) return sentence;
+  KeptCheck kept = in_.keep(check);
+  if (!checks_.empty() && in_.slot(kept.name) != in_.slot(checks_[0].name))
+    return "the keys of this request lie in different slots of the cluster, and cannot be charged for one "
+           "moment: let them share a {hash tag}";
+  for (const KeptCheck& other : checks_)
+    if (other.is_same_key(kept)) return std::string(kSameKeyTwice);
+  checks_.push_back(std::move(kept));
+  return std::nullopt;
+}
+
+std::vector<ReserveAsk> ReserveCall::asks() const {
+  std::vector<ReserveAsk> made;
+  for (const KeptCheck& check : checks_) {
+    Ask ask = check.ask();
+    ask.shadow = check.shadow;
+    if (check.inside != Check::kNoGuarantee) ask.inside = check.inside;
+    made.push_back({ask, check.limit.holding, check.limit.id, check.size, store::lowest_kept(check.limit),
+                    check.waits_with});
+  }
+  return made;
+}
+
+void ReserveCall::send(std::unique_ptr<Call> self, nanoseconds now) {
+  const std::uint16_t slot = slot_of(checks_[0].name);
+  id_ = reservation_id(in_.ids.next(), slot);
+  record_ = record_in_redis(in_.endpoint.prefix, id_, slot);
+  asked_ = now;
+  const std::uint16_t to = in_.slot(checks_[0].name);
+  in_line_ = in_.client.busy(to);
+  for (KeptCheck& check : checks_) {
+    if (in_line_) in_.lines.stand(check.hash);
+    in_.known.leaves(check, check.cost);
+  }
+  std::string command;
+  append_reserve(command, in_.endpoint.prefix, asks(), words());
+  in_.client.call(std::move(self), to, std::move(command), deadline_, now);
+}
+
+void ReserveCall::heard(std::unique_ptr<Call>, const Result& result, nanoseconds now) {
+  Cause cause = result.cause;
+  std::string error(result.error);
+  ReserveAnswer told;
+  if (cause == Cause::none) {
+    in_.known.hear_clock(*result.value, asked_, now);
+    if (auto read = read_reserve(*result.value, asks(), words())) {
+      told = *std::move(read);
+    } else {
+      cause = Cause::other;
+      error = std::move(read.error());
+    }
+  }
+  learn(cause == Cause::none ? &told : nullptr, now);
+  if (cause != Cause::none) {
+    // It may have been charged, and nobody is told its id. The call leaves after it, over the same connection
+    // or a later one.
+    if (cause == Cause::timeout || cause == Cause::connection || cause == Cause::other)
+      take_back(in_, record_, checks_, now);
+    return decide_here(cause, error, now);
+  }
+  in_.tally.decided(now);
+  Request* const request = ticket_.take();
+  if (request == nullptr) return;  // cancelled
+  for (std::size_t i = 0; i < request->checks.size(); ++i) request->checks[i].decision = told.decisions[i];
+  request->by = told.by;
+  request->charged = told.granted;
+  request->reservation->wait = told.wait;
+  if (told.has_id) request->reservation->id = id_;
+  finish(*request);
+}
+
+void ReserveCall::learn(const ReserveAnswer* told, nanoseconds now) {
+  for (std::size_t i = 0; i < checks_.size(); ++i) {
+    const KeptCheck& check = checks_[i];
+    if (in_line_) in_.lines.leave(check.hash);
+    Knowledge::Answered answered{check.limit.rule, told != nullptr && told->granted};
+    // A grant tells what is owed after it; a denial by the rule what a check would have been told.
+    Decision last;
+    if (told != nullptr && (told->granted || told->by_rule)) {
+      last = (told->granted ? told->decisions : told->at_once)[i];
+      if (!mend(in_, check, check.limit.rule, check.cost, {&last, 1}, now)) answered.last = &last;
+    }
+    in_.known.learn(answered, check, check.cost, asked_, now);
+  }
+}
+
+void ReserveCall::decide_here(Cause cause, std::string_view error, nanoseconds now) {
+  if (cause == Cause::overload && ticket_.cancelled()) return;  // it never left
+  in_.tally.refused(cause, error, now);
+  Request* const request = ticket_.take();
+  if (request == nullptr) return;  // cancelled
+  if (cause == Cause::wrongtype) return refuse(*request, 0, Fault::foreign_value, std::string(error));
+  Tally::count(in_.tally.counters.fallbacks);
+  std::vector<Check> checks;
+  for (KeptCheck& each : checks_) {
+    Check& made = checks.emplace_back(each.check());
+    made.inside = each.inside;
+    made.waits_with = each.waits_with;
+  }
+  Fallback::Reserved reserved = in_.fallback.reserve(checks, *request->reservation, now);
+  if (reserved.fault != Fault::none)
+    return refuse(*request, reserved.by, reserved.fault, std::move(reserved.why));
+  for (std::size_t i = 0; i < checks.size(); ++i) {
+    request->checks[i].decision = checks[i].decision;
+    request->checks[i].hash = checks[i].hash;
+  }
+  request->charged = reserved.charged;
+  request->by = reserved.by;
+  request->source = Source::fallback;
+  request->why = name_of(cause);
+  request->charged_at = now;
+  finish(*request);
+}
+
+}  // namespace
+
+}  // namespace weir::redis

@@ -1,0 +1,98 @@
+// What a shared store asks of Redis: each kind of call is a file, which begins with the request and goes on
+// with the answer.
+//
+//   check_call.cpp      requests of one check, merged where they may be; and leases
+//   joint_call.cpp      requests of several checks, charged all or none
+//   reserve_call.cpp    what is charged for a later moment
+//   undo_call.cpp       what ends a reservation: it is cancelled, or settled
+//   reset_call.cpp      keys that are to be forgotten
+//   give_back_call.cpp  what is given back: of requests, and of leases
+//
+// Each answers its request, at once or when the call is answered. One thread, the store's.
+#pragma once
+
+#include <bitset>
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/severity.hpp"
+#include "redis/call.hpp"
+#include "redis/store_parts.hpp"
+#include "redis/ticket.hpp"
+
+namespace weir::inline v0_1::redis {
+
+class StoreCall : public Call {
+ public:
+  explicit StoreCall(StoreParts& in) : in_(in) {}
+
+ protected:
+  // `self` is this call, which may be asked again.
+  virtual void heard(std::unique_ptr<Call> self, const Result& result, std::chrono::nanoseconds now) = 0;
+
+  StoreParts& in_;
+
+ private:
+  void answered(std::unique_ptr<Call> self, const Result& result) final {
+    StoreParts& in = in_;  // which outlives us
+    heard(std::move(self), result, in.clock());
+    in.wake();
+  }
+};
+
+// The checks of the first three are well formed.
+void check_one(StoreParts& in, store::Request& request, std::chrono::nanoseconds now);
+void check_jointly(StoreParts& in, store::Request& request, std::chrono::nanoseconds now);
+void reserve(StoreParts& in, store::Request& request, std::chrono::nanoseconds now);
+void undo(StoreParts& in, store::Request& request, std::chrono::nanoseconds now);
+void reset(StoreParts& in, store::Request& request, std::chrono::nanoseconds now);
+
+// What has waited long enough to be merged leaves.
+void release_due(StoreParts& in, std::chrono::nanoseconds now);
+// Asks for a lease alone, for those that come later.
+void lease_ahead(StoreParts& in, KeptCheck check, std::chrono::nanoseconds deadline,
+                 std::chrono::nanoseconds now);
+
+// Nobody knows whether these were reserved under that record: if they were, it is taken back.
+void take_back(StoreParts& in, std::string record, std::span<const KeptCheck> checks,
+               std::chrono::nanoseconds now);
+
+void give_back(StoreParts& in, const KeptCheck& check, std::chrono::nanoseconds charged_at,
+               std::chrono::nanoseconds now);
+// All of a lease that was not spent: the script takes off what has melted.
+void give_back(StoreParts& in, std::uint64_t hash, const Lease& lease, std::chrono::nanoseconds now);
+// What was charged while the store's clock was ahead is cut in the store, and told here as the store will say
+// it then. Whether it was.
+bool mend(StoreParts& in, const KeptCheck& check, const core::Rule& rule, Cost cost, std::span<Decision> told,
+          std::chrono::nanoseconds now);
+
+// Of a request of several checks, those that are enforced and that a remembered denial denies. Whether there
+// are any: then the request is answered, but for finish().
+using Denied = std::bitset<store::kMostChecks>;
+inline bool is_denied(StoreParts& in, store::Request& request, const Denied& denied) {
+  if (denied.none()) return false;
+  request.by = static_cast<std::uint8_t>(core::deciding(request.checks.size(), [&](std::size_t i) {
+    return denied[i] ? &request.checks[i].decision : nullptr;
+  }));
+  request.source = Source::remembered;
+  Tally::count(in.tally.counters.remembered);
+  return true;
+}
+
+inline constexpr std::string_view kSameKeyTwice = "two checks of a request have the same limit and key";
+
+// Nobody decides the request: `by` is the check for which.
+inline void refuse(store::Request& request, std::size_t by, Fault fault, std::string why) {
+  request.by = static_cast<std::uint8_t>(by);
+  request.fault = fault;
+  request.why = std::move(why);
+  finish(request);
+}
+
+}  // namespace weir::redis

@@ -1,0 +1,155 @@
+// What ends a reservation: it is cancelled, or settled at what it turned out to cost.
+#include "redis/reservation_id.hpp"
+#include "redis/reserve_script.hpp"
+#include "redis/store_calls.hpp"
+#include "resp/writer.hpp"
+#include "store/settlement.hpp"
+
+namespace weir::inline v0_1::redis {
+
+using std::chrono::nanoseconds;
+using store::Request;
+
+namespace {
+
+// First it asks what the reservation's keys are, as they have to be named beforehand; then the script.
+class UndoCall final : public StoreCall {
+ public:
+  struct What {
+    store::Verb verb;
+    nanoseconds patience;             // for each of the two
+    std::string record;               // its name
+    store::Reservation asked{};       // of a settlement: what it says that each limit cost
+    std::vector<RecordPart> parts{};  // none yet: the record is not known
+  };
+  UndoCall(StoreParts& in, Ticket ticket, What what)
+      : StoreCall(in), ticket_(std::move(ticket)), its_(std::move(what)) {}
+
+  void send(std::unique_ptr<Call> self, nanoseconds now) {
+    std::string command;
+    if (its_.parts.empty()) {
+      resp::Writer to(command);
+      to.array(2);
+      to.bulk("GET");
+      to.bulk(its_.record);
+    } else if (its_.verb == store::Verb::cancel) {
+      append_cancel(command, in_.endpoint.prefix, its_.record, its_.parts);
+    } else {
+      append_settle(command, in_.endpoint.prefix, its_.record, its_.parts, why_.empty());
+    }
+    forget_denials();
+    in_.client.call(std::move(self), in_.slot(its_.record), std::move(command), now + its_.patience, now,
+                    Rank::kept);
+  }
+
+ private:
+  void heard(std::unique_ptr<Call> self, const Result& result, nanoseconds now) override {
+    // What was asked meanwhile may have been denied for what is no longer owed; of a call that was not
+    // answered nobody knows.
+    forget_denials();
+    if (result.cause != Cause::none) return fail(result.cause, result.error);
+    if (its_.parts.empty()) {
+      if (result.value->type == resp::Value::Type::string) take_parts(read_record(result.value->text));
+      if (!its_.parts.empty()) return send(std::move(self), now);
+      // As the embedded store says it of one that is not there.
+      return finish_with([](Request& request) {
+        request.reservation->given_back = 0;
+        request.reservation->wait = nanoseconds{-1};
+      });
+    }
+    its_.verb == store::Verb::cancel ? cancelled(*result.value) : settled(*result.value);
+  }
+
+  // What the record says of them; of a settlement what each cost, or why nothing of it can be settled.
+  void take_parts(Record record) {
+    its_.parts = std::move(record.parts);
+    if (its_.verb != store::Verb::settle || its_.parts.empty()) return;
+    if (!record.is_held) {
+      why_ = store::without_hold();
+      return;
+    }
+    std::vector<store::Settled> charges;
+    for (const RecordPart& part : its_.parts)
+      charges.push_back({part.limit_id, part.units, part.burst, part.settles, part.by_actual});
+    why_ = store::settle_each(its_.asked, charges).value_or("");
+    for (std::size_t i = 0; i < charges.size(); ++i) its_.parts[i].cost = charges[i].cost;
+  }
+
+  void cancelled(const resp::Value& value) {
+    const auto units = read_cancel(value);
+    if (!units) return fail(Cause::other, units.error());
+    finish_with([&](Request& request) { request.reservation->given_back = *units; });
+  }
+
+  void settled(const resp::Value& value) {
+    const auto wait = read_settle(value);
+    if (!wait) return fail(Cause::other, wait.error());
+    finish_with([&](Request& request) {
+      request.reservation->wait = why_.empty() ? *wait : nanoseconds{-1};
+      if (wait->count() < 0 || why_.empty()) return;
+      request.fault = Fault::unsuitable;
+      request.why = std::move(why_);
+    });
+  }
+
+  void fail(Cause cause, std::string_view error) {
+    in_.tally.failed(cause);
+    finish_with([&](Request& request) {
+      request.reservation->given_back = 0;
+      request.reservation->wait = nanoseconds{-1};
+      request.fault = cause == Cause::wrongtype ? Fault::foreign_value : Fault::store_down;
+      request.why = error;
+    });
+  }
+
+  template <class Fill>
+  void finish_with(const Fill& fill) {
+    Request* const request = ticket_.take();
+    if (request == nullptr) return;  // cancelled
+    fill(*request);
+    finish(*request);
+  }
+
+  void forget_denials() {
+    for (const RecordPart& part : its_.parts)
+      in_.known.forget_denial(
+          hash_of(part.limit_id, std::string_view(part.name).substr(part.name.size() - part.key_size)));
+  }
+
+  Ticket ticket_;  // nobody's: that of a reservation whose answer did not come
+  What its_;
+  std::string why_;  // a settlement is refused, if the reservation is there still
+};
+
+}  // namespace
+
+void undo(StoreParts& in, Request& request, nanoseconds now) {
+  const store::Reservation& asked = *request.reservation;
+  const auto slot = slot_of_reservation(asked.id);
+  if (!slot) {
+    // One of the fallback's, or nobody's.
+    in.fallback.undo(request, now);
+    return finish(request);
+  }
+  auto call = std::make_unique<UndoCall>(
+      in, Ticket(request),
+      UndoCall::What{.verb = request.verb,
+                     .patience = in.patience_of(request),
+                     .record = record_in_redis(in.endpoint.prefix, asked.id, *slot),
+                     .asked = {.actual = asked.actual, .actuals = asked.actuals}});
+  call->send(std::move(call), now);
+}
+
+void take_back(StoreParts& in, std::string record, std::span<const KeptCheck> checks, nanoseconds now) {
+  UndoCall::What what{
+      .verb = store::Verb::cancel, .patience = in.options.deadline, .record = std::move(record)};
+  for (const KeptCheck& check : checks) {
+    // As it was charged, without those that cost nothing.
+    if (check.cost.units > 0) what.parts.push_back({check.limit.id, check.size, check.name});
+  }
+  if (what.parts.empty()) return;
+  auto call = std::make_unique<UndoCall>(in, Ticket(), std::move(what));
+  call->send(std::move(call), now);
+}
+
+}  // namespace weir::redis
