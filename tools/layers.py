@@ -32,8 +32,8 @@ ROOMS = {room.name: room for room in [
     Room("waiting", "acquires: those who wait for their moment", {"core", "store"}),
     Room("limits", "the limits file: what it says, and what is wrong with it",
          {"core", "store"}, {"POSIX", "libyaml", "tl"}),
-    Room("limits tools", "trying a limits file out: its tests, explanations, comparisons", {"core", "store", "limits"}, {"JSON"},
-         files={"case_report", "case_run", "cases", "coverage", "diff", "explain_json", "tree_json", "trial"}),
+    Room("limits tools", "trying a limits file out: its tests, explanations, comparisons", {"core", "store", "limits"},
+         files={"case_report", "case_run", "cases", "coverage", "diff", "explain_json", "trial"}),
     Room("service questions", "what is asked and what is told of it, whatever the protocol", {"store", "limits"},
          files={"ask", "question", "told"}),
     Room("library", "what `include/weir` declares: limiters, reservations", {"core", "store"}),
@@ -47,9 +47,9 @@ ROOMS = {room.name: room for room in [
          {"Asio", "OpenSSL", "spdlog", "POSIX"}),
     Room("logs", "reading access logs: formats, times, merging by time",
          {"core"}, {"RE2", "date", "simdjson", "zlib", "zstd", "POSIX"}),
-    Room("sim", "replaying logs: deciding, suggesting, reports", {"core", "limits", "limits tools", "logs"}, {"fmt", "JSON", "POSIX"}),
+    Room("sim", "replaying logs: deciding, suggesting, reports", {"core", "limits", "limits tools", "logs"}, {"fmt", "POSIX"}),
     Room("cli", "`main` and one file for each subcommand",
-         {"core", "net", "resp", "server", "logs", "limits", "limits tools", "sim"}, {"CLI11", "Asio", "JSON", "fmt", "POSIX"}),
+         {"core", "net", "resp", "server", "logs", "limits", "limits tools", "sim"}, {"CLI11", "Asio", "fmt", "POSIX"}),
 ]}
 
 
@@ -62,7 +62,6 @@ LIBRARIES = {
     "Asio": Library(("boost/asio", "boost/system"), {"Boost::headers"}),
     "Beast": Library(("boost/beast",), {"Boost::headers"}),
     "CLI11": Library(("CLI/",), {"CLI11::CLI11"}),
-    "JSON": Library(("nlohmann/",), {"nlohmann_json::nlohmann_json"}),
     "OpenSSL": Library(("openssl/",), {"OpenSSL::SSL", "OpenSSL::Crypto"}),
     "POSIX": Library(("arpa/", "dlfcn.h", "fcntl.h", "fnmatch.h", "malloc.h", "netdb.h", "netinet/", "poll.h", "pthread.h", "sys/", "time.h",
                       "unistd.h")),
