@@ -46,6 +46,22 @@ class JsonWriter {
     shortest,
   };
 
+  // A text that the compiler knows, and knows to stand as it is.
+  class Known {
+   public:
+    template <std::size_t kSize>
+    consteval Known(const char (&text)[kSize])  // NOLINT(google-explicit-constructor): it is its text
+        : text_(text, kSize - 1) {
+      for (const char each : text_) {
+        if (each < ' ' || each > '~' || each == '"' || each == '\\') throw "a text that has to be escaped";
+      }
+    }
+    constexpr std::string_view text() const { return text_; }
+
+   private:
+    std::string_view text_;
+  };
+
   // A member's name that the compiler knows, with all that surrounds it: ,"limit":
   class Name {
    public:
@@ -54,16 +70,13 @@ class JsonWriter {
       static_assert(kSize + 3 <= kMost);
       text_[size_++] = ',';
       text_[size_++] = '"';
-      for (std::size_t i = 0; i + 1 < kSize; ++i) {
-        if (name[i] < ' ' || name[i] > '~' || name[i] == '"' || name[i] == '\\') throw "not as it is";
-        text_[size_++] = name[i];
-      }
+      for (const char each : Known(name).text()) text_[size_++] = each;
       text_[size_++] = '"';
       text_[size_++] = ':';
     }
-    std::string_view text() const { return {text_.data(), size_}; }
 
    private:
+    friend JsonWriter;
     static constexpr std::size_t kMost = 32;
     std::array<char, kMost> text_{};
     std::size_t size_ = 0;
@@ -80,7 +93,10 @@ class JsonWriter {
   void end_array() { out_ += ']'; }
 
   // A member's name; its value is next.
-  void name(const Name& name) { out_ += is_first() ? name.text().substr(1) : name.text(); }
+  void name(const Name& name) {
+    const std::size_t from = out_.back() == '{' ? 1 : 0;
+    out_.append(name.text_.data() + from, name.size_ - from);
+  }
   // One that the compiler does not know.
   void unknown_name(std::string_view name) {
     separate();
@@ -126,9 +142,13 @@ class JsonWriter {
   }
 
   void append(std::string_view text);
+  void append(Known text) {
+    (out_ += '"') += text.text();
+    out_ += '"';
+  }
   void append(const std::string& text) { append(std::string_view(text)); }
   void append(const char* text) { append(std::string_view(text)); }
-  void append(bool truth) { out_ += truth ? "true" : "false"; }
+  void append(bool truth) { out_ += truth ? std::string_view("true") : "false"; }
   void append(std::signed_integral auto number) { append_integer(out_, number); }
   void append(std::unsigned_integral auto number) { append_unsigned(number); }
   void append(double number);

@@ -21,8 +21,9 @@ const limits::Set& set_of(const Exchange& exchange, const Question& question) {
   return *exchange.asking->set_of(question);
 }
 
-std::string_view verdict_of(Verdict verdict) {
-  return verdict == Verdict::allowed ? "allowed" : verdict == Verdict::denied ? "denied" : "never";
+JsonWriter::Known verdict_of(Verdict verdict) {
+  if (verdict == Verdict::allowed) return "allowed";
+  return verdict == Verdict::denied ? JsonWriter::Known("denied") : "never";
 }
 
 void write_decision(JsonWriter& json, std::int64_t limit, std::int64_t remaining,

@@ -16,18 +16,19 @@ bool denies(const store::Request& answered, std::size_t check) {
 }  // namespace
 
 std::string_view own_name(std::size_t number) {
-  constexpr std::array<std::string_view, store::kMostChecks> kOwnNames{
+  static constexpr std::array<std::string_view, store::kMostChecks> kOwnNames{
       "limit",   "limit-2",  "limit-3",  "limit-4",  "limit-5",  "limit-6",  "limit-7",  "limit-8",
       "limit-9", "limit-10", "limit-11", "limit-12", "limit-13", "limit-14", "limit-15", "limit-16"};
   return kOwnNames[number];
 }
 
 void begin_denial(Reply& reply, core::JsonWriter& json, int status) {
+  using Known = core::JsonWriter::Known;
   reply.status = status;
   reply.type = kProblemJson;
   json.begin_object();
-  json.member("type", "https://iana.org/assignments/http-problem-types#quota-exceeded");
-  json.member("title", "Request cannot be satisfied as assigned quota has been exceeded");
+  json.member("type", Known("https://iana.org/assignments/http-problem-types#quota-exceeded"));
+  json.member("title", Known("Request cannot be satisfied as assigned quota has been exceeded"));
   json.member("status", status);
 }
 
