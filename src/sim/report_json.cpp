@@ -154,7 +154,7 @@ void write_criterion(JsonWriter& json, const SuggestReport& report) {
     json.member("deny_requests", *report.deny_requests);
   } else if (report.count_of_clients) {
     json.member("clients", *report.count_of_clients);
-  } else {
+  } else if (report.deny_clients) {
     json.member("deny_clients", *report.deny_clients);
   }
   json.end_object();
