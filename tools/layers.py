@@ -43,12 +43,12 @@ ROOMS = {room.name: room for room in [
          {"core", "store", "limits", "service questions", "service", "net/clients.hpp", "net/conversation.hpp"}, {"Asio", "Beast", "simdjson"}),
     Room("server", "wiring: sockets, conversations and stores, put together", {"core", "store", "waiting", "limits", "resp conversation", "http", "net", "redis", "service"},
          {"Asio", "OpenSSL", "spdlog", "POSIX"}),
-    Room("trial", "trying a limits file out: its tests, explanations, comparisons", {"core", "store", "limits", "service questions"}, {"JSON"}),
+    Room("trial", "trying a limits file out: its tests, explanations, comparisons", {"core", "store", "limits", "service questions"}),
     Room("logs", "reading access logs: formats, times, merging by time",
          {"core"}, {"RE2", "date", "simdjson", "zlib", "zstd", "POSIX"}),
-    Room("sim", "replaying logs: deciding, suggesting, reports", {"core", "limits", "trial", "logs"}, {"fmt", "JSON", "POSIX"}),
+    Room("sim", "replaying logs: deciding, suggesting, reports", {"core", "limits", "trial", "logs"}, {"fmt", "POSIX"}),
     Room("cli", "`main` and one file for each subcommand",
-         {"core", "net", "resp", "server", "logs", "limits", "trial", "sim"}, {"CLI11", "Asio", "JSON", "fmt", "POSIX"}),
+         {"core", "net", "resp", "server", "logs", "limits", "trial", "sim"}, {"CLI11", "Asio", "fmt", "POSIX"}),
 ]}
 
 
@@ -61,7 +61,6 @@ LIBRARIES = {
     "Asio": Library(("boost/asio", "boost/system"), {"Boost::headers"}),
     "Beast": Library(("boost/beast",), {"Boost::headers"}),
     "CLI11": Library(("CLI/",), {"CLI11::CLI11"}),
-    "JSON": Library(("nlohmann/",), {"nlohmann_json::nlohmann_json"}),
     "OpenSSL": Library(("openssl/",), {"OpenSSL::SSL", "OpenSSL::Crypto"}),
     "POSIX": Library(("arpa/", "dlfcn.h", "fcntl.h", "fnmatch.h", "malloc.h", "netdb.h", "netinet/", "poll.h", "pthread.h", "sys/", "time.h",
                       "unistd.h")),

@@ -10,6 +10,7 @@
 #include "cli/commands.hpp"
 #include "cli/server_connection.hpp"
 #include "cli/values.hpp"
+#include "core/json_writer.hpp"
 #include "core/number.hpp"
 #include "weir/quota.hpp"
 
@@ -58,12 +59,16 @@ int check(const CheckFlags& flags) {
   const auto [limited, limit, remaining, retry_after_s, reset_after_s] = answer;
   const char* verdict = limited == 0 ? "allowed" : retry_after_s < 0 ? "never" : "denied";
   if (flags.json) {
-    const std::string retry = retry_after_s < 0 ? "null" : std::to_string(retry_after_s);
-    std::printf(
-        "{\"verdict\":\"%s\",\"limit\":%lld,\"remaining\":%lld,\"retry_after_s\":%s,\"reset_after_s\":%lld}"
-        "\n",
-        verdict, static_cast<long long>(limit), static_cast<long long>(remaining), retry.c_str(),
-        static_cast<long long>(reset_after_s));
+    std::string out;
+    core::JsonWriter json(out);
+    json.begin_object();
+    json.member("verdict", verdict);
+    json.member("limit", limit);
+    json.member("remaining", remaining);
+    json.member("retry_after_s", core::or_null(retry_after_s));
+    json.member("reset_after_s", reset_after_s);
+    json.end_object();
+    std::puts(out.c_str());
   } else {
     std::string text =
         std::string(verdict) + ": " + std::to_string(remaining) + " of " + std::to_string(limit) + " left";

@@ -6,15 +6,14 @@
 #include <atomic>
 #include <cstdio>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 
 #include "cli/commands.hpp"
 #include "cli/layout_flags.hpp"
+#include "core/json_writer.hpp"
 #include "core/printable.hpp"
 #include "logs/shell_word.hpp"
 #include "logs/survey.hpp"
-#include "trial/tree_json.hpp"
 
 namespace weir::inline v0_1::cli {
 namespace {
@@ -87,26 +86,38 @@ std::string text_of(const logs::Survey& survey, const FormatsFlags& flags) {
 }
 
 std::string json_of(const logs::Survey& survey, const FormatsFlags& flags) {
-  nlohmann::ordered_json all = {{"file", flags.file},
-                                {"format", survey.layout.format->name},
-                                {"wrapper", nullptr},
-                                {"known", !survey.guessed},
-                                {"lines", survey.lines},
-                                {"requests", survey.requests},
-                                {"times", resolution(survey.finest_ns)}};
-  if (survey.layout.wrapper != nullptr) all["wrapper"] = survey.layout.wrapper->name;
-  all["fields"] = nlohmann::ordered_json::array();
-  for (const logs::Survey::Seen& seen : survey.fields)
-    all["fields"].push_back({{"name", seen.name},
-                             {"lines", seen.lines},
-                             {"different", seen.different},
-                             {"example", seen.example}});
-  all["keys"] = nlohmann::ordered_json::array();
-  for (const logs::Survey::Key& key : survey.keys)
-    all["keys"].push_back({{"key", key.name}, {"different", key.different}});
-  all["run"] = nullptr;
-  if (survey.command) all["run"] = command_of(survey, flags);
-  return limits::one_line(all) + "\n";
+  std::string out;
+  core::JsonWriter json(out, core::JsonWriter::Spelling::shortest);
+  json.begin_object();
+  json.member("file", flags.file);
+  json.member("format", survey.layout.format->name);
+  json.name("wrapper");
+  survey.layout.wrapper != nullptr ? json.value(survey.layout.wrapper->name) : json.value(nullptr);
+  json.member("known", !survey.guessed);
+  json.member("lines", survey.lines);
+  json.member("requests", survey.requests);
+  json.member("times", resolution(survey.finest_ns));
+  json.begin_array("fields");
+  for (const logs::Survey::Seen& seen : survey.fields) {
+    json.begin_object();
+    json.member("name", seen.name);
+    json.member("lines", seen.lines);
+    json.member("different", seen.different);
+    json.member("example", seen.example);
+    json.end_object();
+  }
+  json.end_array();
+  json.begin_array("keys");
+  for (const logs::Survey::Key& key : survey.keys) {
+    json.begin_object();
+    json.member("key", key.name);
+    json.member("different", key.different);
+    json.end_object();
+  }
+  json.end_array();
+  json.member("run", survey.command ? std::optional(command_of(survey, flags)) : std::nullopt);
+  json.end_object();
+  return out + "\n";
 }
 
 int formats(const FormatsFlags& flags) {

@@ -3,17 +3,16 @@
 #include <chrono>
 #include <cstdio>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "cli/commands.hpp"
 #include "cli/limits_flags.hpp"
+#include "core/json_writer.hpp"
 #include "core/printable.hpp"
 #include "limits/read.hpp"
 #include "limits/scalars.hpp"
-#include "trial/tree_json.hpp"
 
 namespace weir::inline v0_1::cli {
 namespace {
@@ -48,15 +47,30 @@ std::string counted(std::size_t count, const char* what) {
   return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
 }
 
-nlohmann::ordered_json as_json(const Finding& finding) {
+void write(core::JsonWriter& json, const Finding& finding) {
   constexpr const char* kSeverities[] = {"error", "warning", "note"};
-  return {{"severity", kSeverities[static_cast<std::size_t>(finding.severity)]},
-          {"rule", number_of(finding.rule)},
-          {"file", finding.file},
-          {"line", finding.place.line},
-          {"column", finding.place.column},
-          {"path", finding.path},
-          {"text", finding.text}};
+  json.begin_object();
+  json.member("severity", kSeverities[static_cast<std::size_t>(finding.severity)]);
+  json.member("rule", number_of(finding.rule));
+  json.member("file", finding.file);
+  json.member("line", finding.place.line);
+  json.member("column", finding.place.column);
+  json.member("path", finding.path);
+  json.member("text", finding.text);
+  json.end_object();
+}
+
+std::string json_of(const Counts& counts, const std::vector<Finding>& findings) {
+  std::string out;
+  core::JsonWriter json(out, core::JsonWriter::Spelling::shortest);
+  json.begin_object();
+  json.member("errors", counts.errors);
+  json.member("warnings", counts.warnings);
+  json.begin_array("findings");
+  for (const Finding& each : findings) write(json, each);
+  json.end_array();
+  json.end_object();
+  return out;
 }
 
 limits::Deployment served_by(const LintFlags& flags) {
@@ -73,13 +87,13 @@ int lint(const LintFlags& flags) {
   options.deployment = &served;
   const bool colour = wants_colour();
   Counts counts;
-  auto all = nlohmann::ordered_json::array();
+  std::vector<Finding> all;
   for (const std::string& path : flags.files) {
     const limits::Reading reading = limits::read_file(path, options);
     counts.add(reading.findings);
     for (const Finding& finding : reading.findings) {
       if (flags.json) {
-        all.push_back(as_json(finding));
+        all.push_back(finding);
       } else {
         std::puts(shown(finding, colour).c_str());
       }
@@ -89,11 +103,7 @@ int lint(const LintFlags& flags) {
                   counted(reading.file->limits.size(), "limit").c_str(),
                   counted(reading.file->routes.size(), "route").c_str());
   }
-  if (flags.json) {
-    const nlohmann::ordered_json whole = {
-        {"errors", counts.errors}, {"warnings", counts.warnings}, {"findings", std::move(all)}};
-    std::puts(limits::one_line(whole).c_str());
-  }
+  if (flags.json) std::puts(json_of(counts, all).c_str());
   if (std::fflush(stdout) != 0) throw std::runtime_error("cannot write to standard output");
   if (counts.unreadable) return 2;
   return counts.errors > 0 || (flags.strict && counts.warnings > 0) ? 1 : 0;

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "core/json_writer.hpp"
 #include "http/denial.hpp"
 #include "http/rate_limit_fields.hpp"
 #include "limits/explain.hpp"
@@ -10,6 +11,9 @@
 namespace weir::inline v0_1::http {
 namespace {
 
+using core::JsonWriter;
+using core::line_or_null;
+using core::or_null;
 using service::Question;
 using service::Told;
 
@@ -17,133 +21,96 @@ const limits::Set& set_of(const Exchange& exchange, const Question& question) {
   return *exchange.asking->set_of(question);
 }
 
-void append_text_or_null(std::string& out, std::string_view text) {
-  text.empty() ? void(out += "null") : append_json(out, text);
+JsonWriter::Known verdict_of(Verdict verdict) {
+  if (verdict == Verdict::allowed) return "allowed";
+  return verdict == Verdict::denied ? JsonWriter::Known("denied") : "never";
 }
 
-void append_number_or_null(std::string& out, std::int64_t number) {
-  number < 0 ? void(out += "null") : append_json(out, number);
+void write_decision(JsonWriter& json, std::int64_t limit, std::int64_t remaining,
+                    const std::optional<std::chrono::nanoseconds>& retry_after,
+                    std::chrono::nanoseconds reset_after) {
+  json.member("limit", or_null(limit));
+  json.member("remaining", or_null(remaining));
+  json.member("retry_after", retry_after);
+  json.member("reset_after", reset_after);
 }
 
-void append_wait(std::string& out, const std::optional<std::chrono::nanoseconds>& wait) {
-  wait ? append_seconds(out, *wait) : void(out += "null");
+void write_decision(JsonWriter& json, const Decision& decision) {
+  write_decision(json, decision.limit, decision.remaining, decision.retry_after, decision.reset_after);
 }
 
-std::string_view verdict_of(Verdict verdict) {
-  return verdict == Verdict::allowed ? "allowed" : verdict == Verdict::denied ? "denied" : "never";
-}
-
-void append_decision(std::string& out, std::int64_t limit, std::int64_t remaining,
-                     const std::optional<std::chrono::nanoseconds>& retry_after,
-                     std::chrono::nanoseconds reset_after) {
-  out += "\"limit\":";
-  append_number_or_null(out, limit);
-  out += ",\"remaining\":";
-  append_number_or_null(out, remaining);
-  out += ",\"retry_after\":";
-  append_wait(out, retry_after);
-  out += ",\"reset_after\":";
-  append_seconds(out, reset_after);
-}
-
-void append_own_limits(std::string& out, const Question& question) {
+void write_own_limits(JsonWriter& json, const Question& question) {
   const auto& said = question.more->said;
   for (std::size_t i = 0; i < question.checks.size(); ++i) {
     const store::Check& check = question.checks[i];
-    out += i == 0 ? "{\"name\":" : ",{\"name\":";
-    append_json(out, own_name(i));
-    out += ",\"key\":";
-    append_json(out, said[i].first);
-    out += ",\"rate\":";
-    append_json(out, said[i].second);
-    out += ",\"cost\":";
-    append_json(out, static_cast<std::int64_t>(check.cost.units));
-    out += ",\"verdict\":";
-    append_json(out, verdict_of(check.decision.verdict));
-    out += ',';
-    append_decision(out, check.decision.limit, check.decision.remaining, check.decision.retry_after,
-                    check.decision.reset_after);
-    out += '}';
+    json.begin_object();
+    json.member("name", own_name(i));
+    json.member("key", said[i].first);
+    json.member("rate", said[i].second);
+    json.member("cost", check.cost.units);
+    json.member("verdict", verdict_of(check.decision.verdict));
+    write_decision(json, check.decision);
+    json.end_object();
   }
 }
 
-void append_limits_of_file(std::string& out, const limits::Explanation& explanation) {
+void write_limits_of_file(JsonWriter& json, const limits::Explanation& explanation) {
   for (const limits::ExplainedCheck& each : explanation.checks) {
-    out += &each == explanation.checks.data() ? "{\"name\":" : ",{\"name\":";
-    append_json(out, each.limit);
-    out += ",\"line\":";
-    append_json(out, std::int64_t{each.line});
-    out += ",\"window\":";
-    append_text_or_null(out, each.window);
-    out += ",\"key\":";
-    append_json(out, each.key);
-    out += ",\"rate\":";
-    append_text_or_null(out, each.rate);
-    out += ",\"override_line\":";
-    append_number_or_null(out, each.override_line == 0 ? -1 : std::int64_t{each.override_line});
-    out += ",\"reason\":";
-    append_text_or_null(out, each.reason);
-    out += ",\"missing\":";
-    append_text_or_null(out, each.missing);
-    out += each.shadow ? ",\"shadow\":true" : ",\"shadow\":false";
-    out += ",\"verdict\":";
-    append_json(out, limits::verdict_of(each));
+    json.begin_object();
+    json.member("name", each.limit);
+    json.member("line", each.line);
+    json.member("window", or_null(each.window));
+    json.member("key", each.key);
+    json.member("rate", or_null(each.rate));
+    json.member("override_line", line_or_null(each.override_line));
+    json.member("reason", or_null(each.reason));
+    json.member("missing", or_null(each.missing));
+    json.member("shadow", each.shadow);
+    json.member("verdict", limits::verdict_of(each));
     if (each.decision) {
-      out += ",\"cost\":";
-      append_json(out, static_cast<std::int64_t>(each.cost));
-      out += ',';
-      append_decision(out, each.decision->limit, each.decision->remaining, each.decision->retry_after,
-                      each.decision->reset_after);
+      json.member("cost", each.cost);
+      write_decision(json, *each.decision);
     }
-    out += '}';
+    json.end_object();
   }
 }
 
-void append_explanation(std::string& out, const Exchange& exchange, const Question& question) {
+void write_explanation(JsonWriter& json, const Exchange& exchange, const Question& question) {
   if (!question.by_file) {
-    out += ",\"limits\":[";
-    append_own_limits(out, question);
-    out += ']';
-    return;
+    json.begin_array("limits");
+    write_own_limits(json, question);
+    return json.end_array();
   }
   const limits::Explanation explanation = service::explanation_of(question, set_of(exchange, question));
-  out += ",\"route_line\":";
-  append_number_or_null(out, explanation.route_line == 0 ? -1 : std::int64_t{explanation.route_line});
-  out += ",\"class\":";
-  append_text_or_null(out, explanation.class_of);
-  out += ",\"limits\":[";
-  append_limits_of_file(out, explanation);
-  out += ']';
+  json.member("route_line", line_or_null(explanation.route_line));
+  json.member("class", or_null(explanation.class_of));
+  json.begin_array("limits");
+  write_limits_of_file(json, explanation);
+  json.end_array();
 }
 
-void append_denying(std::string& out, const Exchange& exchange, const Question& question) {
-  if (!question.by_file) return append_violated(out, question);
+void write_denying(JsonWriter& json, const Exchange& exchange, const Question& question) {
+  if (!question.by_file) return write_violated(json, question);
   const limits::Set& set = set_of(exchange, question);
   const limits::Matched& matched = question.more->matched;
   if (matched.outcome != limits::Matched::Outcome::refused)
-    return append_violated(out, set, matched, question, Shown::all);
-  out += '[';
-  append_json(out, set.limits()[matched.refused_by].said->name);
-  out += ']';
-}
-
-void append_reservation(std::string& out, const Told& told) {
-  out += ",\"wait\":";
-  append_wait(out, told.wait.count() < 0 ? std::nullopt : std::optional(told.wait));
-  out += ",\"id\":";
-  append_text_or_null(out, told.id);
+    return write_violated(json, set, matched, question, Shown::all);
+  json.begin_array(kViolated);
+  json.value(set.limits()[matched.refused_by].said->name);
+  json.end_array();
 }
 
 // Without its braces.
-void append_members(std::string& out, const Exchange& exchange, const Question& question, const Told& told) {
-  out += told.allowed ? "\"allowed\":true,\"verdict\":" : "\"allowed\":false,\"verdict\":";
-  append_json(out, verdict_of(told.verdict));
-  out += ',';
-  append_decision(out, told.limit, told.remaining, told.retry_after, told.reset_after);
-  out += ",\"by\":";
-  append_text_or_null(out, question.by_file ? told.by : own_name(question.by));
-  if (reserves(exchange.kind)) append_reservation(out, told);
-  if (question.explains) append_explanation(out, exchange, question);
+void write_members(JsonWriter& json, const Exchange& exchange, const Question& question, const Told& told) {
+  json.member("allowed", told.allowed);
+  json.member("verdict", verdict_of(told.verdict));
+  write_decision(json, told.limit, told.remaining, told.retry_after, told.reset_after);
+  json.member("by", or_null(question.by_file ? told.by : own_name(question.by)));
+  if (reserves(exchange.kind)) {
+    json.member("wait", told.wait.count() < 0 ? std::nullopt : std::optional(told.wait));
+    json.member("id", or_null(told.id));
+  }
+  if (question.explains) write_explanation(json, exchange, question);
 }
 
 int status_of(const Exchange& exchange, const Question& question, const Told& told) {
@@ -180,49 +147,67 @@ void append_fields(Exchange& exchange, const Question& question) {
 }
 
 // An answer that decides nothing; false for one that does.
-bool write_number(std::string& out, Kind kind, const Question& question) {
+bool write_number(JsonWriter& json, Kind kind, const Question& question) {
+  if (kind != Kind::reset && kind != Kind::cancel && kind != Kind::settle) return false;
+  json.begin_object();
   if (kind == Kind::reset) {
-    out = "{\"reset\":";
-    append_json(out, static_cast<std::int64_t>(question.forgotten));
+    json.member("reset", question.forgotten);
   } else if (kind == Kind::cancel) {
-    out = "{\"given_back\":";
-    append_json(out, static_cast<std::int64_t>(question.reservation->given_back));
-  } else if (kind == Kind::settle) {
-    out = "{\"wait\":";
-    question.reservation->wait.count() < 0 ? void(out += "-1")
-                                           : append_seconds(out, question.reservation->wait);
+    json.member("given_back", question.reservation->given_back);
+  } else if (const auto wait = question.reservation->wait; wait.count() < 0) {
+    json.member("wait", -1);
   } else {
-    return false;
+    json.member("wait", wait);
   }
-  out += "}\n";
+  json.end_object();
   return true;
 }
 
-void append_result(std::string& out, Exchange& exchange, const Question& question, const Faults& faults) {
-  out += "{\"status\":";
+void write_result(JsonWriter& json, Exchange& exchange, const Question& question, const Faults& faults) {
+  json.begin_object();
   if (!faults.empty()) {
-    out += "400,\"errors\":";
-    append_faults(out, faults);
+    json.member("status", 400);
+    write_faults(json, faults);
   } else if (question.fault != Fault::none) {
-    append_json(out, std::int64_t{status_of(question.fault)});
-    out += ",\"detail\":";
-    append_json(out, sentence_of(question));
+    json.member("status", status_of(question.fault));
+    json.member("detail", sentence_of(question));
   } else {
     const Told told = told_of(exchange, question);
     count(exchange, question, told);
-    append_json(out, std::int64_t{status_of(exchange, question, told)});
-    out += ',';
-    append_members(out, exchange, question, told);
+    json.member("status", status_of(exchange, question, told));
+    write_members(json, exchange, question, told);
   }
-  out += '}';
+  json.end_object();
 }
 
 void tell_of_batch(Exchange& exchange, const Question& question) {
-  std::string& out = exchange.reply.body;
+  JsonWriter json(exchange.reply.body);
   exchange.reply.type = kJson;
-  out += exchange.told == 0 ? "{\"results\":[" : ",";
-  append_result(out, exchange, question, exchange.faults[exchange.told]);
-  if (++exchange.told == exchange.faults.size()) out += "]}\n";
+  if (exchange.told == 0) {
+    json.begin_object();
+    json.begin_array("results");
+  }
+  write_result(json, exchange, question, exchange.faults[exchange.told]);
+  if (++exchange.told < exchange.faults.size()) return;
+  json.end_array();
+  json.end_object();
+  exchange.reply.body += '\n';
+}
+
+void tell_of_one(JsonWriter& json, Exchange& exchange, const Question& question) {
+  exchange.reply.type = kJson;
+  if (write_number(json, exchange.kind, question)) return;
+  const Told told = told_of(exchange, question);
+  count(exchange, question, told);
+  if (exchange.kind != Kind::explain) append_fields(exchange, question);
+  if (const int status = status_of(exchange, question, told); status != 200) {
+    begin_denial(exchange.reply, json, status);
+    write_denying(json, exchange, question);
+  } else {
+    json.begin_object();
+  }
+  write_members(json, exchange, question, told);
+  json.end_object();
 }
 
 }  // namespace
@@ -233,20 +218,9 @@ void tell_answer(Exchange& exchange, const Question& question) {
   if (question.ended) return write_problem(reply, 503, "the wait was ended by CLIENT UNBLOCK");
   if (question.fault != Fault::none)
     return write_problem(reply, status_of(question.fault), sentence_of(question));
-  std::string& out = reply.body;
-  reply.type = kJson;
-  if (write_number(out, exchange.kind, question)) return;
-  const Told told = told_of(exchange, question);
-  count(exchange, question, told);
-  if (exchange.kind != Kind::explain) append_fields(exchange, question);
-  out = "{";
-  if (const int status = status_of(exchange, question, told); status != 200) {
-    begin_denial(reply, status);
-    append_denying(out, exchange, question);
-    out += ',';
-  }
-  append_members(out, exchange, question, told);
-  out += "}\n";
+  JsonWriter json(reply.body);
+  tell_of_one(json, exchange, question);
+  reply.body += '\n';
 }
 
 }  // namespace weir::http

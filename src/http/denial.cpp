@@ -16,49 +16,41 @@ bool denies(const store::Request& answered, std::size_t check) {
 }  // namespace
 
 std::string_view own_name(std::size_t number) {
-  constexpr std::array<std::string_view, store::kMostChecks> kOwnNames{
+  static constexpr std::array<std::string_view, store::kMostChecks> kOwnNames{
       "limit",   "limit-2",  "limit-3",  "limit-4",  "limit-5",  "limit-6",  "limit-7",  "limit-8",
       "limit-9", "limit-10", "limit-11", "limit-12", "limit-13", "limit-14", "limit-15", "limit-16"};
   return kOwnNames[number];
 }
 
-void begin_denial(Reply& reply, int status) {
+void begin_denial(Reply& reply, core::JsonWriter& json, int status) {
+  using Known = core::JsonWriter::Known;
   reply.status = status;
   reply.type = kProblemJson;
-  std::string& body = reply.body;
-  body =
-      "{\"type\":\"https://iana.org/assignments/http-problem-types#quota-exceeded\","
-      "\"title\":\"Request cannot be satisfied as assigned quota has been exceeded\",\"status\":";
-  append_json(body, std::int64_t{status});
-  body += ",\"violated-policies\":";
+  json.begin_object();
+  json.member("type", Known("https://iana.org/assignments/http-problem-types#quota-exceeded"));
+  json.member("title", Known("Request cannot be satisfied as assigned quota has been exceeded"));
+  json.member("status", status);
 }
 
-void append_violated(std::string& out, const limits::Set& set, const limits::Matched& matched,
-                     const store::Request& answered, Shown told) {
-  out += '[';
+void write_violated(core::JsonWriter& json, const limits::Set& set, const limits::Matched& matched,
+                    const store::Request& answered, Shown told) {
+  json.begin_array(kViolated);
   std::string name;
-  char before = 0;
   for (std::size_t i = 0; i < answered.checks.size(); ++i) {
     if (!denies(answered, i) || (told == Shown::shown && !is_shown(set, matched, i))) continue;
-    if (before != 0) out += before;
     name.clear();
     append_shown_name(set, matched, i, name);
-    append_json(out, name);
-    before = ',';
+    json.value(name);
   }
-  out += ']';
+  json.end_array();
 }
 
-void append_violated(std::string& out, const store::Request& answered) {
-  out += '[';
-  char before = 0;
+void write_violated(core::JsonWriter& json, const store::Request& answered) {
+  json.begin_array(kViolated);
   for (std::size_t i = 0; i < answered.checks.size(); ++i) {
-    if (!denies(answered, i)) continue;
-    if (before != 0) out += before;
-    append_json(out, own_name(i));
-    before = ',';
+    if (denies(answered, i)) json.value(own_name(i));
   }
-  out += ']';
+  json.end_array();
 }
 
 }  // namespace weir::http

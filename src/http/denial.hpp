@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/json_writer.hpp"
 #include "http/writer.hpp"
 #include "limits/match.hpp"
 #include "limits/set.hpp"
@@ -16,18 +17,19 @@
 
 namespace weir::inline v0_1::http {
 
-// Begins the reply's body, up to the value of "violated-policies".
-void begin_denial(Reply& reply, int status);
+// Begins the object that is the reply's body, up to "violated-policies".
+void begin_denial(Reply& reply, core::JsonWriter& json, int status);
+constexpr core::JsonWriter::Name kViolated = "violated-policies";
 
 enum class Shown : std::uint8_t {
   all,    // every limit that denies
   shown,  // those that clients are told of
 };
-// The windows that deny, by the names that RateLimit fields give them, as a list.
-void append_violated(std::string& out, const limits::Set& set, const limits::Matched& matched,
-                     const store::Request& answered, Shown told);
+// The windows that deny, by the names that RateLimit fields give them.
+void write_violated(core::JsonWriter& json, const limits::Set& set, const limits::Matched& matched,
+                    const store::Request& answered, Shown told);
 // The same of limits that the request brings.
-void append_violated(std::string& out, const store::Request& answered);
+void write_violated(core::JsonWriter& json, const store::Request& answered);
 
 // The name of the n-th limit that a request brings: limit, limit-2 ...
 std::string_view own_name(std::size_t number);

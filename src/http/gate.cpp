@@ -75,13 +75,16 @@ void tell_gate(Exchange& exchange, const service::Question& question) {
   append_rate_limit_fields(set, matched, service::asked_of(question), exchange.room.forms(),
                            limits::Time(exchange.service.wall_now()), reply.fields);
   if (allowed) return;
-  begin_denial(reply, deny_status(exchange, set));
+  core::JsonWriter json(reply.body);
+  begin_denial(reply, json, deny_status(exchange, set));
   if (matched.outcome == limits::Matched::Outcome::refused) {
-    reply.body += "[]";
+    json.begin_array(kViolated);
+    json.end_array();
   } else {
-    append_violated(reply.body, set, matched, question, Shown::shown);
+    write_violated(json, set, matched, question, Shown::shown);
   }
-  reply.body += "}\n";
+  json.end_object();
+  reply.body += '\n';
 }
 
 void ask(const GateRequest& request, Exchange& exchange) {

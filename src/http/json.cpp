@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "core/json_writer.hpp"
 #include "http/writer.hpp"
 #include "service/ask.hpp"
 
@@ -103,7 +104,7 @@ store::Verb verb_of(Kind kind) {
 
 std::string seconds_text(std::chrono::nanoseconds time) {
   std::string text;
-  append_seconds(text, time);
+  core::append_seconds(text, time);
   return text;
 }
 

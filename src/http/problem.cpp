@@ -6,39 +6,34 @@ namespace weir::inline v0_1::http {
 
 namespace {
 
-void append_fault(std::string& out, std::string_view pointer, std::string_view detail) {
-  if (out.back() != '[') out += ',';
-  out += "{\"pointer\":";
-  append_json(out, pointer);
-  out += ",\"detail\":";
-  append_json(out, core::printable(detail));
-  out += '}';
+void write_fault(core::JsonWriter& json, std::string_view pointer, std::string_view detail) {
+  json.begin_object();
+  json.member("pointer", pointer);
+  json.member("detail", core::printable(detail));
+  json.end_object();
 }
 
 }  // namespace
 
-void append_faults(std::string& out, const Faults& faults) {
-  out += '[';
-  for (const BodyFault& each : faults.told()) append_fault(out, each.pointer, each.detail);
-  if (faults.more() > 0) append_fault(out, "", "and " + std::to_string(faults.more()) + " more errors");
-  out += ']';
+void write_faults(core::JsonWriter& json, const Faults& faults) {
+  json.begin_array("errors");
+  for (const BodyFault& each : faults.told()) write_fault(json, each.pointer, each.detail);
+  if (faults.more() > 0) write_fault(json, "", "and " + std::to_string(faults.more()) + " more errors");
+  json.end_array();
 }
 
 void write_problem(Reply& reply, int status, std::string_view detail, const Faults& faults) {
   reply.status = status;
   reply.type = kProblemJson;
-  std::string& body = reply.body;
-  body = "{\"title\":";
-  append_json(body, reason_of(status));
-  body += ",\"status\":";
-  append_json(body, std::int64_t{status});
-  body += ",\"detail\":";
-  append_json(body, core::printable(detail));
-  if (!faults.empty()) {
-    body += ",\"errors\":";
-    append_faults(body, faults);
-  }
-  body += "}\n";
+  reply.body.clear();
+  core::JsonWriter json(reply.body);
+  json.begin_object();
+  json.member("title", reason_of(status));
+  json.member("status", status);
+  json.member("detail", core::printable(detail));
+  if (!faults.empty()) write_faults(json, faults);
+  json.end_object();
+  reply.body += '\n';
 }
 
 std::string pointer_to(std::string_view parent, std::string_view member) {

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/json_writer.hpp"
 #include "http/writer.hpp"
 
 namespace weir::inline v0_1::http {
@@ -47,8 +48,8 @@ class Faults {
 // Takes the place of whatever the reply's status, type and body were.
 void write_problem(Reply& reply, int status, std::string_view detail, const Faults& faults = {});
 
-// [{"pointer": "/cost", "detail": "..."}]
-void append_faults(std::string& out, const Faults& faults);
+// "errors": [{"pointer": "/cost", "detail": "..."}]
+void write_faults(core::JsonWriter& json, const Faults& faults);
 
 // One more step of a JSON pointer.
 std::string pointer_to(std::string_view parent, std::string_view member);

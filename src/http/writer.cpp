@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <cstdio>
 
+#include "core/json_writer.hpp"
+
 namespace weir::inline v0_1::http {
 namespace {
 
@@ -43,7 +45,7 @@ std::string_view reason_of(int status) {
 
 void append_reply(std::string& out, const Reply& reply, const Framing& framing) {
   out += "HTTP/1.1 ";
-  append_json(out, reply.status);
+  core::append_integer(out, reply.status);
   out += ' ';
   out += reason_of(reply.status);
   out += "\r\n";
@@ -60,7 +62,7 @@ void append_reply(std::string& out, const Reply& reply, const Framing& framing) 
   // A 204 has no body, and says nothing about its length.
   if (reply.status != 204) {
     out += "Content-Length: ";
-    append_json(out, static_cast<std::int64_t>(reply.body.size()));
+    core::append_integer(out, static_cast<std::int64_t>(reply.body.size()));
     out += "\r\n";
   }
   out += reply.fields;

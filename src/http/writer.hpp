@@ -10,8 +10,6 @@
 #include <string>
 #include <string_view>
 
-#include "core/json_text.hpp"
-
 namespace weir::inline v0_1::http {
 
 // What is answered to one request. Used again for the next one, so that its texts keep their memory.
@@ -48,9 +46,6 @@ void append_reply(std::string& out, const Reply& reply, const Framing& framing);
 
 // "name: value"; what cannot stand in a field becomes '?'.
 void append_field(std::string& fields, std::string_view name, std::string_view value);
-
-using core::append_json;
-using core::append_seconds;
 
 // "Sun, 06 Nov 1994 08:49:37 GMT".
 std::string date_text(std::chrono::sys_seconds time);

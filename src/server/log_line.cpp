@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <ctime>
 
+#include "core/json_writer.hpp"
 #include "core/printable.hpp"
 
 namespace weir::inline v0_1::server {
@@ -17,15 +18,6 @@ constexpr std::array<Look, 4> kLooks = {
     {{"debug", "\x1b[36m"}, {"info", "\x1b[32m"}, {"warning", "\x1b[33;1m"}, {"error", "\x1b[31;1m"}}};
 
 const Look& look(LogLevel level) { return kLooks[static_cast<std::size_t>(level)]; }
-
-std::string quoted(std::string_view text) {
-  std::string out = "\"";
-  for (const char c : core::printable(text)) {
-    if (c == '"' || c == '\\') out += '\\';
-    out += c;
-  }
-  return out + '"';
-}
 
 std::string two_digits(long number) {
   return {static_cast<char>('0' + number / 10 % 10), static_cast<char>('0' + number % 10)};
@@ -60,14 +52,20 @@ std::string text_line(const LogLine& line, bool colour) {
 }
 
 std::string json_line(const LogLine& line) {
-  std::string out = R"({"time":")" + log_time(line.time) + R"(","level":")" +
-                    std::string(look(line.level).name) + R"(","message":)" + quoted(line.message);
+  std::string out;
+  core::JsonWriter json(out, core::JsonWriter::Spelling::shortest);
+  json.begin_object();
+  json.member("time", log_time(line.time));
+  json.member("level", look(line.level).name);
+  json.member("message", core::printable(line.message));
   for (const LogField& field : line.fields) {
-    out += ',' + quoted(field.name) + ':';
+    json.unknown_name(core::printable(field.name));
     const auto* const number = std::get_if<std::uint64_t>(&field.value);
-    out += number != nullptr ? std::to_string(*number) : quoted(std::get<std::string_view>(field.value));
+    number != nullptr ? json.value(*number)
+                      : json.value(core::printable(std::get<std::string_view>(field.value)));
   }
-  return out + "}\n";
+  json.end_object();
+  return out + '\n';
 }
 
 }  // namespace weir::server

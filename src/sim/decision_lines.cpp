@@ -1,6 +1,6 @@
 #include "sim/decision_lines.hpp"
 
-#include "core/json_text.hpp"
+#include "core/json_writer.hpp"
 #include "core/utc_text.hpp"
 #include "logs/zone.hpp"
 #include "weir/format.hpp"
@@ -11,6 +11,15 @@ namespace {
 using logs::kSecond;
 
 constexpr std::string_view kError = "error";
+
+void append_time(std::string& to, std::int64_t at) {
+  core::append_utc_text(to, at);
+  if (const std::int64_t ns = at % kSecond; ns != 0) {
+    to.pop_back();
+    core::append_fraction(to, ns);
+    to += 'Z';
+  }
+}
 
 }  // namespace
 
@@ -41,34 +50,32 @@ void DecisionLines::add_limit(const std::string& verdict, const std::string& wai
   append_csv(header_ += ',', verdict);
   append_csv(header_ += ',', wait);
   const auto text_of = [&](std::string_view word) {
-    std::string text = ",";
-    if (form_ == Form::csv) return (text += word) += ',';
-    core::append_json(text, verdict);
-    core::append_json(text += ':', word);
-    core::append_json(text += ',', wait);
-    return text += ':';
+    if (form_ == Form::csv) return ',' + std::string(word) + ',';
+    std::string text = "0";  // what stands before it, which is a number
+    core::JsonWriter json(text);
+    json.unknown_name(verdict);
+    json.value(word);
+    json.unknown_name(wait);
+    return text.substr(1);
   };
   texts_.push_back({text_of(to_text(Verdict::allowed)), text_of(to_text(Verdict::denied)),
                     text_of(to_text(Verdict::never)), text_of(kError)});
 }
 
 void DecisionLines::begin(const logs::Event& event, std::string_view client, std::string& to) const {
-  const bool csv = form_ == Form::csv;
-  if (!csv) to += "{\"time\":\"";
-  core::append_utc_text(to, event.ns);
-  if (const std::int64_t ns = event.ns % kSecond; ns != 0) {
-    to.pop_back();
-    core::append_fraction(to, ns);
-    to += 'Z';
-  }
-  if (csv) {
+  if (form_ == Form::csv) {
+    append_time(to, event.ns);
     append_csv(to += ',', client);
-    to += ',';
-  } else {
-    core::append_json(to += "\",\"client\":", client);
-    to += ",\"cost\":";
+    core::append_integer(to += ',', static_cast<std::int64_t>(event.cost));  // below 2^63
+    return;
   }
-  core::append_json(to, static_cast<std::int64_t>(event.cost));  // below 2^63
+  std::string time;
+  append_time(time, event.ns);
+  core::JsonWriter json(to);
+  json.begin_object();
+  json.member("time", time);
+  json.member("client", client);
+  json.member("cost", event.cost);
 }
 
 void DecisionLines::add_wait(std::optional<std::int64_t> ns, std::string& to) const {
@@ -100,8 +107,10 @@ void DecisionLines::add(const logs::Event& event, std::string_view client, const
     append_csv(to += ',', taken.by);
     to += '\n';
   } else {
-    core::append_json(to += ",\"limit\":", taken.by);
-    to += "}\n";
+    core::JsonWriter json(to);
+    json.member("limit", taken.by);
+    json.end_object();
+    to += '\n';
   }
 }
 

@@ -1,16 +1,16 @@
 #include <fmt/format.h>
 
+#include "core/json_writer.hpp"
 #include "core/printable.hpp"
 #include "sim/file_comparison.hpp"
 #include "sim/log_words.hpp"
-#include "trial/tree_json.hpp"
 
 namespace weir::inline v0_1::sim {
 namespace {
 
-using limits::line_or_null;
-using limits::text_or_null;
-using nlohmann::ordered_json;
+using core::JsonWriter;
+using core::line_or_null;
+using core::or_null;
 using Kind = limits::Difference::Kind;
 
 std::string verdict_by(const std::string& by) { return by.empty() ? "allowed" : "denied by " + by; }
@@ -40,6 +40,51 @@ const char* name_of(Kind kind) {
   return kind == Kind::added ? "added" : kind == Kind::removed ? "removed" : "changed";
 }
 
+void write(JsonWriter& json, const limits::Difference& said) {
+  json.begin_object();
+  json.member("kind", name_of(said.kind));
+  json.member("path", said.path);
+  json.member("before", or_null(said.before));
+  json.member("after", or_null(said.after));
+  json.member("line_before", line_or_null(said.line_before));
+  json.member("line_after", line_or_null(said.line_after));
+  json.member("note", or_null(said.note));
+  json.end_object();
+}
+
+void write(JsonWriter& json, const ComparisonReport& log) {
+  json.begin_object("log");
+  json.member("requests", log.requests);
+  json.member("denied_before", log.denied_before);
+  json.member("denied_after", log.denied_after);
+  json.member("errors_before", log.errors_before);
+  json.member("errors_after", log.errors_after);
+  json.begin_array("otherwise");
+  for (const auto& each : log.otherwise) {
+    json.begin_object();
+    json.member("by_before", or_null(each.by_before));
+    json.member("by_after", or_null(each.by_after));
+    json.member("requests", each.requests);
+    json.end_object();
+  }
+  json.end_array();
+  json.member("clients_changed", log.clients_changed);
+  write_log(json, log.log);
+  json.begin_array("clients");
+  for (const auto& each : log.clients) {
+    json.begin_object();
+    json.member("client", each.client);
+    json.member("requests", each.requests);
+    json.member("denied_before", each.denied_before);
+    json.member("denied_after", each.denied_after);
+    json.end_object();
+  }
+  json.end_array();
+  json.member("units", log.log.units);
+  json.member("clients_seen", log.log.clients);
+  json.end_object();
+}
+
 }  // namespace
 
 std::string text_of(const FileDifference& difference, bool colour) {
@@ -49,45 +94,17 @@ std::string text_of(const FileDifference& difference, bool colour) {
 }
 
 std::string json_of(const FileDifference& difference) {
-  ordered_json said = ordered_json::array();
-  for (const limits::Difference& each : difference.said) {
-    said.push_back({{"kind", name_of(each.kind)},
-                    {"path", each.path},
-                    {"before", text_or_null(each.before)},
-                    {"after", text_or_null(each.after)},
-                    {"line_before", line_or_null(each.line_before)},
-                    {"line_after", line_or_null(each.line_after)},
-                    {"note", text_or_null(each.note)}});
-  }
-  ordered_json json{
-      {"before", difference.before}, {"after", difference.after}, {"differences", std::move(said)}};
-  if (difference.log) {
-    const ComparisonReport& log = *difference.log;
-    ordered_json otherwise = ordered_json::array();
-    for (const auto& each : log.otherwise) {
-      otherwise.push_back({{"by_before", text_or_null(each.by_before)},
-                           {"by_after", text_or_null(each.by_after)},
-                           {"requests", each.requests}});
-    }
-    ordered_json clients = ordered_json::array();
-    for (const auto& each : log.clients) {
-      clients.push_back({{"client", each.client},
-                         {"requests", each.requests},
-                         {"denied_before", each.denied_before},
-                         {"denied_after", each.denied_after}});
-    }
-    json["log"] = {{"requests", log.requests},
-                   {"denied_before", log.denied_before},
-                   {"denied_after", log.denied_after},
-                   {"errors_before", log.errors_before},
-                   {"errors_after", log.errors_after},
-                   {"otherwise", std::move(otherwise)},
-                   {"clients_changed", log.clients_changed}};
-    json["log"].update(json_of(log.log));
-    json["log"]["clients_seen"] = log.log.clients;
-    json["log"]["clients"] = std::move(clients);
-  }
-  return limits::one_line(json);
+  std::string out;
+  JsonWriter json(out, JsonWriter::Spelling::shortest);
+  json.begin_object();
+  json.member("before", difference.before);
+  json.member("after", difference.after);
+  json.begin_array("differences");
+  for (const limits::Difference& each : difference.said) write(json, each);
+  json.end_array();
+  if (difference.log) write(json, *difference.log);
+  json.end_object();
+  return out;
 }
 
 }  // namespace weir::sim

@@ -4,9 +4,9 @@
 // Pure, any thread. Not for: pages (page_html.hpp), which have their own way with text.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 
+#include "core/json_writer.hpp"
 #include "sim/report.hpp"
 
 namespace weir::inline v0_1::sim {
@@ -17,6 +17,7 @@ std::string left_out_in_words(const LogReport& log);
 // The first lines of a report.
 std::string head_of(const LogReport& log, bool colour);
 
-nlohmann::ordered_json json_of(const LogReport& log);
+// Of an object that says more: all but how many clients and units there are.
+void write_log(core::JsonWriter& json, const LogReport& log);
 
 }  // namespace weir::sim

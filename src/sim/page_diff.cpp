@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
+#include "core/json_writer.hpp"
 #include "sim/answer.hpp"
 #include "sim/fewer_bins.hpp"
 #include "sim/naming.hpp"
@@ -118,13 +118,24 @@ std::string said_of(const std::vector<limits::Difference>& said) {
 
 // As a replay's page has it, for the same script.
 std::string data_of(const std::vector<Side>& sides) {
-  nlohmann::json data{{"kind", "diff"},
-                      {"series",
-                       {{"from_s", sides[0].over_time.from_s},
-                        {"bin_s", sides[0].over_time.bin_s},
-                        {"requests", sides[0].over_time.requests}}}};
-  for (const Side& each : sides) data["limits"].push_back({{"series_denied", each.over_time.denied}});
-  return data.dump();
+  std::string out;
+  core::JsonWriter json(out, core::JsonWriter::Spelling::shortest);
+  json.begin_object();
+  json.member("kind", "diff");
+  json.begin_array("limits");
+  for (const Side& each : sides) {
+    json.begin_object();
+    json.array("series_denied", each.over_time.denied);
+    json.end_object();
+  }
+  json.end_array();
+  json.begin_object("series");
+  json.member("bin_s", sides[0].over_time.bin_s);
+  json.member("from_s", sides[0].over_time.from_s);
+  json.array("requests", sides[0].over_time.requests);
+  json.end_object();
+  json.end_object();
+  return out;
 }
 
 }  // namespace

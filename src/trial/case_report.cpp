@@ -4,14 +4,14 @@
 #include <array>
 #include <cstdio>
 
+#include "core/json_writer.hpp"
 #include "core/printable.hpp"
 #include "limits/finding.hpp"
-#include "trial/tree_json.hpp"
 
 namespace weir::inline v0_1::limits {
 namespace {
 
-using nlohmann::ordered_json;
+using core::JsonWriter;
 
 std::string at(const std::string& file, Place place) {
   return file + ":" + std::to_string(place.line) + ":" + std::to_string(place.column);
@@ -79,40 +79,60 @@ std::string text_of(const Coverage& coverage) {
   return out;
 }
 
-ordered_json json_of(const Failure& failure) {
-  ordered_json mismatches = ordered_json::array();
-  for (const Mismatch& each : failure.mismatches)
-    mismatches.push_back({{"what", each.what}, {"expected", each.expected}, {"seen", each.seen}});
-  return {{"line", failure.place.line},
-          {"column", failure.place.column},
-          {"step", failure.title},
-          {"error", failure.error.empty() ? ordered_json(nullptr) : ordered_json(failure.error)},
-          {"mismatches", std::move(mismatches)},
-          {"explanation", failure.explanation}};
+void write(JsonWriter& json, const Failure& failure) {
+  json.begin_object();
+  json.member("line", failure.place.line);
+  json.member("column", failure.place.column);
+  json.member("step", failure.title);
+  json.member("error", core::or_null(failure.error));
+  json.begin_array("mismatches");
+  for (const Mismatch& each : failure.mismatches) {
+    json.begin_object();
+    json.member("what", each.what);
+    json.member("expected", each.expected);
+    json.member("seen", each.seen);
+    json.end_object();
+  }
+  json.end_array();
+  json.member("explanation", failure.explanation);
+  json.end_object();
 }
 
-ordered_json json_of(const CasesResult& file) {
-  ordered_json tests = ordered_json::array();
+void write(JsonWriter& json, const CasesResult& file) {
+  json.begin_object();
+  json.member("file", file.cases->name);
+  json.member("limits", file.cases->file->name);
+  json.begin_array("tests");
   for (const CaseResult& result : file.results) {
-    ordered_json failures = ordered_json::array();
-    for (const Failure& failure : result.failures) failures.push_back(json_of(failure));
-    tests.push_back({{"name", result.one->name},
-                     {"line", result.one->place.line},
-                     {"passed", result.passed()},
-                     {"failures", std::move(failures)}});
+    json.begin_object();
+    json.member("name", result.one->name);
+    json.member("line", result.one->place.line);
+    json.member("passed", result.passed());
+    json.begin_array("failures");
+    for (const Failure& failure : result.failures) write(json, failure);
+    json.end_array();
+    json.end_object();
   }
-  return {{"file", file.cases->name}, {"limits", file.cases->file->name}, {"tests", std::move(tests)}};
+  json.end_array();
+  json.end_object();
 }
 
-ordered_json json_of(const Coverage& coverage) {
-  ordered_json missing = ordered_json::array();
+void write(JsonWriter& json, const Coverage& coverage) {
+  json.begin_object();
+  json.member("limits", coverage.file().name);
+  json.member("met", coverage.done());
+  json.member("of", coverage.all().size());
+  json.begin_array("missing");
   for (const Covered& each : coverage.all()) {
-    if (!each.done) missing.push_back({{"path", each.path}, {"line", each.place.line}, {"never", each.what}});
+    if (each.done) continue;
+    json.begin_object();
+    json.member("path", each.path);
+    json.member("line", each.place.line);
+    json.member("never", each.what);
+    json.end_object();
   }
-  return {{"limits", coverage.file().name},
-          {"met", coverage.done()},
-          {"of", coverage.all().size()},
-          {"missing", std::move(missing)}};
+  json.end_array();
+  json.end_object();
 }
 
 std::string escaped(const std::string& text) {
@@ -178,13 +198,21 @@ std::string text_of(const CaseReport& report, bool every) {
 }
 
 std::string json_of(const CaseReport& report) {
-  ordered_json json{{"tests", report.tests()}, {"failed", report.failed()}, {"files", ordered_json::array()}};
-  for (const CasesResult& file : report.files) json["files"].push_back(json_of(file));
+  std::string out;
+  JsonWriter json(out, JsonWriter::Spelling::shortest);
+  json.begin_object();
+  json.member("tests", report.tests());
+  json.member("failed", report.failed());
+  json.begin_array("files");
+  for (const CasesResult& file : report.files) write(json, file);
+  json.end_array();
   if (!report.coverage.empty()) {
-    json["coverage"] = ordered_json::array();
-    for (const Coverage& coverage : report.coverage) json["coverage"].push_back(json_of(coverage));
+    json.begin_array("coverage");
+    for (const Coverage& coverage : report.coverage) write(json, coverage);
+    json.end_array();
   }
-  return one_line(json);
+  json.end_object();
+  return out;
 }
 
 std::string junit_of(const CaseReport& report) {

@@ -2,52 +2,59 @@
 
 #include <chrono>
 
-#include "trial/tree_json.hpp"
+#include "core/json_writer.hpp"
 
 namespace weir::inline v0_1::limits {
 namespace {
 
-using nlohmann::ordered_json;
+using core::JsonWriter;
+using core::line_or_null;
+using core::or_null;
 
-ordered_json wait_of(const std::optional<std::chrono::nanoseconds>& wait) {
-  if (!wait) return nullptr;
+std::optional<std::int64_t> milliseconds_of(const std::optional<std::chrono::nanoseconds>& wait) {
+  if (!wait) return std::nullopt;
   return std::chrono::ceil<std::chrono::milliseconds>(*wait).count();
 }
 
-ordered_json json_of(const ExplainedCheck& check) {
-  ordered_json json{{"limit", check.limit},
-                    {"line", check.line},
-                    {"window", text_or_null(check.window)},
-                    {"key", check.key},
-                    {"rate", text_or_null(check.rate)},
-                    {"override_line", line_or_null(check.override_line)},
-                    {"reason", text_or_null(check.reason)},
-                    {"missing", text_or_null(check.missing)},
-                    {"verdict", verdict_of(check)}};
-  if (!check.decision) return json;
-  const Decision& decision = *check.decision;
-  json["cost"] = check.cost;
-  json["burst"] = decision.limit;
-  json["remaining"] = decision.remaining;
-  json["retry_after_ms"] = wait_of(decision.retry_after);
-  return json;
+void write(JsonWriter& json, const ExplainedCheck& check) {
+  json.begin_object();
+  json.member("limit", check.limit);
+  json.member("line", check.line);
+  json.member("window", or_null(check.window));
+  json.member("key", check.key);
+  json.member("rate", or_null(check.rate));
+  json.member("override_line", line_or_null(check.override_line));
+  json.member("reason", or_null(check.reason));
+  json.member("missing", or_null(check.missing));
+  json.member("verdict", verdict_of(check));
+  if (check.decision) {
+    json.member("cost", check.cost);
+    json.member("burst", check.decision->limit);
+    json.member("remaining", check.decision->remaining);
+    json.member("retry_after_ms", milliseconds_of(check.decision->retry_after));
+  }
+  json.end_object();
 }
 
 }  // namespace
 
 std::string json_of(const Explanation& explanation, const Answer& answer, const std::string& file) {
-  ordered_json checks = ordered_json::array();
-  for (const ExplainedCheck& check : explanation.checks) checks.push_back(json_of(check));
-  const ordered_json json{{"file", file},
-                          {"route_line", line_or_null(explanation.route_line)},
-                          {"class", text_or_null(explanation.class_of)},
-                          {"allowed", answer.allowed},
-                          {"by", text_or_null(std::string(answer.by))},
-                          {"limit", answer.limit},
-                          {"remaining", answer.remaining},
-                          {"retry_after_ms", wait_of(answer.retry_after)},
-                          {"checks", std::move(checks)}};
-  return one_line(json);
+  std::string out;
+  JsonWriter json(out, JsonWriter::Spelling::shortest);
+  json.begin_object();
+  json.member("file", file);
+  json.member("route_line", line_or_null(explanation.route_line));
+  json.member("class", or_null(explanation.class_of));
+  json.member("allowed", answer.allowed);
+  json.member("by", or_null(answer.by));
+  json.member("limit", answer.limit);
+  json.member("remaining", answer.remaining);
+  json.member("retry_after_ms", milliseconds_of(answer.retry_after));
+  json.begin_array("checks");
+  for (const ExplainedCheck& check : explanation.checks) write(json, check);
+  json.end_array();
+  json.end_object();
+  return out;
 }
 
 }  // namespace weir::limits
