@@ -3,10 +3,6 @@
 // The input is a stream as a client would send it, so that the seeds in corpus/resp can be read and sent with
 // nc. It is parsed three times under each of three sets of bounds: whole, cut where the input's own hash
 // says, and byte by byte. Every word that comes out is then echoed through Writer and parsed as a number.
-//
-//   clang++-19 -std=c++20 -g -O1 -fsanitize=fuzzer,address,undefined -Isrc fuzz/resp_fuzz.cpp \
-//       src/resp/{parser,inline_words,number,reply}.cpp -o resp_fuzz
-//   ./resp_fuzz -max_total_time=60 fuzz/corpus/resp
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>

@@ -1,8 +1,9 @@
 // A bucket of the table: one cache line, three entries, and a lock in one bit of it.
 //
 // What belongs to the entries may be touched only by the lock's holder, and clang checks that (see
-// weir/lock.hpp). A lock is held for some tens of nanoseconds. Only a thread that holds a segment's
-// shape too (store/segments.hpp) may sleep while it waits for one.
+// weir/lock.hpp). A lock is held for some tens of nanoseconds. A thread that waits for one holds no other,
+// but may hold what comes before buckets in the order of locks (docs/architecture.md): a segment's shape, or
+// the lines of keys.
 //
 // Memory orders: lock() acquires and unlock() releases `word`, so a holder sees all that earlier holders
 // wrote, on any machine; while the lock is held nobody else writes `word`, so its holder reads and writes it

@@ -2,9 +2,9 @@
 //
 // A holder that has lost its processor holds it longer. Then the waiting thread sleeps: yielding would let
 // nobody run whose priority is lower, and a thread of high priority (SCHED_FIFO) would keep the holder from
-// the one processor that both may use. Nor does anybody sleep who holds another lock: lock_all() gives back
-// what it has first. Other threads thus wait for one holder that was interrupted, and not for a chain. In a
-// child of fork() a holder may be missing (fork.hpp).
+// the one processor that both may use. Nobody who holds a bucket sleeps for another: lock_all() gives back
+// what it has first. Other threads thus wait for one holder that was interrupted, and not for a chain of
+// buckets. In a child of fork() a holder may be missing (fork.hpp).
 //
 // Any thread; one Spin for each wait.
 #pragma once
