@@ -15,7 +15,7 @@ using store::Request;
 namespace {
 
 // What a check came to.
-struct Answer {
+struct CheckAnswer {
   Decision decision{};
   Source source = Source::store;
   Fault fault = Fault::none;
@@ -24,7 +24,7 @@ struct Answer {
   std::uint64_t local = 0;  // the fallback's hash
 };
 
-void tell(Request* request, const Answer& answer) {
+void tell(Request* request, const CheckAnswer& answer) {
   if (request == nullptr) return;  // cancelled
   Check& check = request->checks[0];
   check.decision = answer.decision;
@@ -38,17 +38,17 @@ void tell(Request* request, const Answer& answer) {
 }
 
 // What a former answer still says.
-std::optional<Answer> without_asking(StoreParts& in, const core::Rule& rule, std::uint64_t hash, Cost cost,
-                                     std::uint32_t resets, bool may_lease, nanoseconds now) {
+std::optional<CheckAnswer> without_asking(StoreParts& in, const core::Rule& rule, std::uint64_t hash,
+                                          Cost cost, std::uint32_t resets, bool may_lease, nanoseconds now) {
   if (const auto denial = in.known.recall(rule, hash, cost, now)) {
-    Tally::count(in.tally.counters.remembered);
-    return Answer{.decision = *denial, .source = Source::remembered};
+    StoreTally::count(in.tally.counters.remembered);
+    return CheckAnswer{.decision = *denial, .source = Source::remembered};
   }
   if (!may_lease) return std::nullopt;
   const auto spent = in.known.spend(hash, rule.quota, cost, resets, now);
   if (!spent) return std::nullopt;
-  Tally::count(in.tally.counters.leased);
-  return Answer{.decision = spent->decision, .source = Source::leased, .charged_at = spent->charged_at};
+  StoreTally::count(in.tally.counters.leased);
+  return CheckAnswer{.decision = spent->decision, .source = Source::leased, .charged_at = spent->charged_at};
 }
 
 // As far as this process has seen.
@@ -86,7 +86,7 @@ class CheckCall final : public StoreCall {
   void heard(std::unique_ptr<Call> self, const Result& result, nanoseconds now) override;
   tl::expected<void, std::string> read(const resp::Value& value, std::span<Decision> decisions) const;
   void grant(nanoseconds charged_at, nanoseconds now);
-  void conclude(KeyCheck& check, Cause cause, const Answer& answer, nanoseconds now);
+  void conclude(KeyCheck& check, Cause cause, const CheckAnswer& answer, nanoseconds now);
 
   KeyCheck check_;
   std::vector<KeyCheck> more_;
@@ -102,7 +102,7 @@ class CheckCall final : public StoreCall {
 void release(StoreParts& in, std::uint64_t hash, std::optional<KeyCheck> foremost, nanoseconds now) {
   std::vector<KeyCheck> waited = in.merging.end(hash);
   if (foremost) waited.insert(waited.begin(), *std::move(foremost));
-  std::vector<std::pair<Ticket, Answer>> settled;
+  std::vector<std::pair<Ticket, CheckAnswer>> settled;
   std::vector<std::unique_ptr<CheckCall>> calls;
   const std::uint32_t resets = in.known.resets_of(hash);
   for (KeyCheck& check : waited) {
@@ -225,7 +225,7 @@ void CheckCall::heard(std::unique_ptr<Call>, const Result& result, nanoseconds n
   Decision one;
   std::vector<Decision> several(more_.empty() ? 0 : 1 + more_.size());
   const std::span<Decision> decisions = more_.empty() ? std::span(&one, 1) : std::span(several);
-  Answer answer{.why = result.error};
+  CheckAnswer answer{.why = result.error};
   std::string unreadable;
   if (cause == Cause::none) {
     in_.known.hear_clock(*result.value, asked_, now);
@@ -252,7 +252,7 @@ void CheckCall::heard(std::unique_ptr<Call>, const Result& result, nanoseconds n
       return release(in_, hash, std::move(check_), now);
     }
     if (granted) decisions[0].remaining += static_cast<std::int64_t>(lease_ - check_.cost.units);
-    if (decided) Tally::count(in_.tally.counters.merged, more_.size());
+    if (decided) StoreTally::count(in_.tally.counters.merged, more_.size());
     answer.decision = decisions[0];
     conclude(check_, cause, answer, now);
     for (std::size_t i = 0; i < more_.size(); ++i) {
@@ -271,8 +271,8 @@ void CheckCall::grant(nanoseconds charged_at, nanoseconds now) {
   if (rest) give_back(in_, check_.hash, *rest, now);
 }
 
-void CheckCall::conclude(KeyCheck& check, Cause cause, const Answer& answer, nanoseconds now) {
-  Tally& tally = in_.tally;
+void CheckCall::conclude(KeyCheck& check, Cause cause, const CheckAnswer& answer, nanoseconds now) {
+  StoreTally& tally = in_.tally;
   if (cause == Cause::none) {
     tally.decided(now);
     return tell(check.ticket.take(), answer);
@@ -282,7 +282,7 @@ void CheckCall::conclude(KeyCheck& check, Cause cause, const Answer& answer, nan
   if (cause == Cause::wrongtype)
     return tell(check.ticket.take(), {.fault = Fault::foreign_value, .why = answer.why});
   if (check.ticket.cancelled()) return;
-  Tally::count(tally.counters.fallbacks);
+  StoreTally::count(tally.counters.fallbacks);
   Check counted = check.check();
   if (const auto decided = Fallback::uncounted(check.limit, check.cost)) {
     counted.decision = *decided;

@@ -31,7 +31,7 @@ bool spend_jointly(StoreParts& in, Request& request, const JointCheck& joint, na
     request.charged_at =
         std::min(request.charged_at, spent->charged_at);  // NOLINT(bugprone-unchecked-optional-access)
   }
-  Tally::count(in.tally.counters.leased);
+  StoreTally::count(in.tally.counters.leased);
   request.by = static_cast<std::uint8_t>(
       core::deciding(checks.size(), [&](std::size_t i) { return &checks[i].decision; }));
   request.source = Source::leased;
@@ -194,7 +194,7 @@ void PartCall::conclude(nanoseconds now) {
     in_.tally.failed(end.cause);
   } else {
     in_.tally.refused(end.cause, end.error, now);
-    if (!joint.ticket.cancelled()) Tally::count(in_.tally.counters.fallbacks);
+    if (!joint.ticket.cancelled()) StoreTally::count(in_.tally.counters.fallbacks);
   }
   for (const JointCheck::Part* const part : end.to_give_back) {
     for (const std::size_t i : part->of) {

@@ -175,7 +175,7 @@ void ReserveCall::decide_here(Cause cause, std::string_view error, nanoseconds n
   Request* const request = ticket_.take();
   if (request == nullptr) return;  // cancelled
   if (cause == Cause::wrongtype) return refuse(*request, 0, Fault::foreign_value, std::string(error));
-  Tally::count(in_.tally.counters.fallbacks);
+  StoreTally::count(in_.tally.counters.fallbacks);
   std::vector<Check> checks;
   for (KeptCheck& each : checks_) {
     Check& made = checks.emplace_back(each.check());

@@ -20,7 +20,7 @@ SharedStore::SharedStore(Endpoint endpoint, Options options, store::EmbeddedStor
 
 void SharedStore::note_state() {
   Health& health = parts_.tally.health;
-  Counters& counters = parts_.tally.counters;
+  StoreCounters& counters = parts_.tally.counters;
   const Client& its = parts_.client;
   health.look(its.ready(), its.has_failed() ? std::string_view(its.last_error()) : "", parts_.clock());
   const Nodes::Load load = its.load();

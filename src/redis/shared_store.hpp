@@ -41,7 +41,7 @@ class SharedStore final : public store::Store {
  public:
   using nanoseconds = std::chrono::nanoseconds;
   using Options = StoreOptions;
-  using Counters = redis::Counters;
+  using Counters = StoreCounters;
 
   // `local` counts for the fallback; it and `memory` are shared by all stores of a process and must outlive
   // this.

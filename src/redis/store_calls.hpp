@@ -81,7 +81,7 @@ inline bool is_denied(StoreParts& in, store::Request& request, const Denied& den
     return denied[i] ? &request.checks[i].decision : nullptr;
   }));
   request.source = Source::remembered;
-  Tally::count(in.tally.counters.remembered);
+  StoreTally::count(in.tally.counters.remembered);
   return true;
 }
 

@@ -18,7 +18,7 @@
 #include "redis/kept_check.hpp"
 #include "redis/knowledge.hpp"
 #include "redis/merge_queue.hpp"
-#include "redis/tally.hpp"
+#include "redis/store_tally.hpp"
 #include "store/reservation_id.hpp"
 #include "store/store.hpp"
 
@@ -74,7 +74,7 @@ struct StoreParts {
   Fallback fallback;
   Knowledge known;
   core::Clock clock;
-  Tally tally;
+  StoreTally tally;
   MergeQueue merging;
   Lines lines;
   store::ReservationIds ids;

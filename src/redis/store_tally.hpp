@@ -14,7 +14,7 @@
 
 namespace weir::inline v0_1::redis {
 
-struct Counters {
+struct StoreCounters {
   using Count = std::atomic<std::uint64_t>;
   Count decided{0};                                  // by the store
   Count remembered{0};                               // denied without asking
@@ -27,11 +27,11 @@ struct Counters {
   std::atomic<bool> ready{false};                    // as health() says
 };
 
-struct Tally {
-  Counters counters;
+struct StoreTally {
+  StoreCounters counters;
   Health health;
 
-  static void count(Counters::Count& counter, std::uint64_t n = 1) {
+  static void count(StoreCounters::Count& counter, std::uint64_t n = 1) {
     counter.fetch_add(n, std::memory_order_relaxed);
   }
   void decided(std::chrono::nanoseconds now) {
