@@ -12,17 +12,18 @@ namespace {
 using Kind = Event::Kind;
 
 constexpr const char* kNames[] = {
-    "check",       "look",        "reserve",          "acquire",    "cancel",
-    "settle",      "reset",       "leave",            "break_connection", "half_open",
-    "stall_out",   "stall_back",  "kill",             "sleep",      "store_break",
-    "store_stall", "store_stall_back", "save",        "store_down", "store_lost",
-    "store_failover", "store_pause", "store_flush",   "store_step"};
+    "check",      "look",       "reserve",          "acquire",     "cancel",           "settle",
+    "reset",      "leave",      "break_connection", "half_open",   "stall_out",        "stall_back",
+    "kill",       "sleep",      "store_break",      "store_stall", "store_stall_back", "save",
+    "store_down", "store_lost", "store_failover",   "store_pause", "store_flush",      "store_step"};
 static_assert(std::size(kNames) == static_cast<std::size_t>(Kind::kinds));
 
 // A plan in the making.
 class Maker {
  public:
-  Maker(std::uint64_t seed, const PlanOptions& options) : options_(options), chance_(seed) { plan_.seed = seed; }
+  Maker(std::uint64_t seed, const PlanOptions& options) : options_(options), chance_(seed) {
+    plan_.seed = seed;
+  }
 
   Plan make() {
     choose_shape();
@@ -90,7 +91,8 @@ class Maker {
     double rate = 0;
     for (const Key& key : plan_.keys) rate += 1e9 / static_cast<double>(key.interval.count());
     rate *= 0.3 + static_cast<double>(chance_.below(300)) / 100;
-    auto gap = std::clamp(nanoseconds{static_cast<std::int64_t>(1e9 / rate)}, nanoseconds{100us}, nanoseconds{50ms});
+    auto gap =
+        std::clamp(nanoseconds{static_cast<std::int64_t>(1e9 / rate)}, nanoseconds{100us}, nanoseconds{50ms});
     if (options_.length > 0ns) gap = options_.length / static_cast<std::int64_t>(options_.requests);
     const nanoseconds start = 500ms;
     nanoseconds at = start;
@@ -125,8 +127,9 @@ class Maker {
       return;
     }
     const bool reserves = key.reserves && chance_.percent(50);
-    Event& event =
-        add(at, !reserves ? (chance_.one_in(30) ? Kind::look : Kind::check) : chance_.percent(60) ? Kind::reserve : Kind::acquire);
+    Event& event = add(at, !reserves             ? (chance_.one_in(30) ? Kind::look : Kind::check)
+                           : chance_.percent(60) ? Kind::reserve
+                                                 : Kind::acquire);
     event.who = client;
     event.keys = {number};
     event.units = any_cost(key);
@@ -154,14 +157,16 @@ class Maker {
       if (!is_shared && kind >= Kind::store_break && kind != Kind::save)
         kind = chance_.one_in(2) ? Kind::kill : Kind::sleep;
       Event& event = add(at, kind);
-      event.who = static_cast<std::uint32_t>(
-          chance_.below(kind <= Kind::stall_back ? plan_.clients : kind <= Kind::save ? plan_.servers : plan_.nodes));
+      event.who = static_cast<std::uint32_t>(chance_.below(kind <= Kind::stall_back ? plan_.clients
+                                                           : kind <= Kind::save     ? plan_.servers
+                                                                                    : plan_.nodes));
       event.time = chance_.one_in(2) ? chance_.between(1ms, 100ms) : chance_.between(100ms, 3s);
       if (kind == Kind::store_step) {
         event.time = chance_.between(1, chance_.one_in(3) ? 3'600'000 : 3'000) * 1ms;
         if (chance_.one_in(2)) event.time = -event.time;
       }
-      if (kind == Kind::kill && chance_.one_in(3)) event.of = static_cast<std::uint32_t>(chance_.between(1, 99));
+      if (kind == Kind::kill && chance_.one_in(3))
+        event.of = static_cast<std::uint32_t>(chance_.between(1, 99));
       faulty_until_ = std::max(faulty_until_, at + (kind == Kind::store_step ? 0ns : event.time));
     }
     // A server saves now and then.
@@ -174,7 +179,8 @@ class Maker {
   // What there is at the end is asked for by everybody: then all have to agree.
   void end() {
     const auto number = static_cast<std::uint32_t>(plan_.keys.size());
-    const auto per_place = static_cast<std::int64_t>(plan_.nodes > 0 ? plan_.clients : plan_.clients / plan_.servers);
+    const auto per_place =
+        static_cast<std::int64_t>(plan_.nodes > 0 ? plan_.clients : plan_.clients / plan_.servers);
     plan_.keys.push_back({"end", per_place, nanoseconds{1h}});
     nanoseconds at = std::max(asked_until_ + plan_.longest_wait, faulty_until_) + kRecovery + 100ms;
     for (int round = 0; round < 2; ++round) {
@@ -201,8 +207,8 @@ const char* name_of(Event::Kind kind) { return kNames[static_cast<std::size_t>(k
 
 std::string to_text(const Event& event) {
   char line[200];
-  std::snprintf(line, sizeof(line), "%12.6f s  #%-6u %-16s who %u", static_cast<double>(event.at.count()) / 1e9,
-                event.number, name_of(event.kind), event.who);
+  std::snprintf(line, sizeof(line), "%12.6f s  #%-6u %-16s who %u",
+                static_cast<double>(event.at.count()) / 1e9, event.number, name_of(event.kind), event.who);
   std::string text = line;
   for (const std::uint32_t key : event.keys) text += " k" + std::to_string(key);
   if (!event.is_fault()) text += " cost " + std::to_string(event.units);
@@ -215,8 +221,9 @@ std::string to_text(const Event& event) {
 std::string Plan::to_text() const {
   constexpr const char* kStores[] = {"embedded", "redis", "cluster"};
   constexpr const char* kOnError[] = {"local", "allow", "deny"};
-  std::string text = std::string(kStores[static_cast<int>(store)]) + ", " + std::to_string(servers) + " servers of " +
-                     std::to_string(loops) + " loops, " + std::to_string(clients) + " clients";
+  std::string text = std::string(kStores[static_cast<int>(store)]) + ", " + std::to_string(servers) +
+                     " servers of " + std::to_string(loops) + " loops, " + std::to_string(clients) +
+                     " clients";
   if (store != Store::embedded) {
     text += std::string(", on_store_error ") + kOnError[static_cast<int>(on_store_error)];
     if (local_share < 1) text += " " + std::to_string(static_cast<int>(local_share * 100)) + "%";

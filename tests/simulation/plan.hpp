@@ -40,23 +40,23 @@ struct Event {
     leave,  // closes its connection, whatever it waits for
     // What goes wrong. `who`: a client's connection.
     break_connection,
-    half_open,      // bytes of either side are lost from now on, and nobody is told
-    stall_out,      // what the client sends is held up for `time`
-    stall_back,     // the answers are
+    half_open,   // bytes of either side are lost from now on, and nobody is told
+    stall_out,   // what the client sends is held up for `time`
+    stall_back,  // the answers are
     // `who`: a server.
-    kill,           // -9, and starts again after `time` from its last snapshot
-    sleep,          // does nothing for `time`
-    store_break,    // its connections to the store are reset
-    store_stall,    // what it sends to the store is held up for `time`
+    kill,         // -9, and starts again after `time` from its last snapshot
+    sleep,        // does nothing for `time`
+    store_break,  // its connections to the store are reset
+    store_stall,  // what it sends to the store is held up for `time`
     store_stall_back,
-    save,           // a snapshot; with `of` it is torn by the next kill
+    save,  // a snapshot; with `of` it is torn by the next kill
     // `who`: a node of the store.
-    store_down,     // for `time`, and keeps what it has
-    store_lost,     // the same, and comes back empty
-    store_failover, // a replica takes over that lags by `time`
-    store_pause,    // runs nothing for `time`
-    store_flush,    // forgets its scripts
-    store_step,     // its clock steps by `time`, which may be below 0
+    store_down,      // for `time`, and keeps what it has
+    store_lost,      // the same, and comes back empty
+    store_failover,  // a replica takes over that lags by `time`
+    store_pause,     // runs nothing for `time`
+    store_flush,     // forgets its scripts
+    store_step,      // its clock steps by `time`, which may be below 0
     kinds,
   };
 

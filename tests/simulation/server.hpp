@@ -1,8 +1,8 @@
 // One process of `weir serve` without its sockets, threads and clocks: event loops with the store, the
 // conversations and what they share, put together as src/server does it.
 //
-// It says what it wants (bytes to a client, a turn, actions of the store's client) by its Surroundings, and is
-// called by the world for everything that happens to it. One thread.
+// It says what it wants (bytes to a client, a turn, actions of the store's client) by its Surroundings, and
+// is called by the world for everything that happens to it. One thread.
 #pragma once
 
 #include <chrono>
@@ -54,9 +54,7 @@ class Server {
     std::unique_ptr<redis::SharedStore> shared;  // null: the store is this process' own
     waiting::AcquiringStore acquiring;
     resp::Shared resp;
-    store::Store& store() {
-      return shared ? static_cast<store::Store&>(*shared) : its.embedded;
-    }
+    store::Store& store() { return shared ? static_cast<store::Store&>(*shared) : its.embedded; }
   };
   struct Session {
     std::size_t loop;
@@ -96,7 +94,8 @@ class Server {
     Session& session = sessions_[connection];
     session.loop = connection % loops.size();
     session.conversation = std::make_unique<resp::Conversation>(
-        service, loops[session.loop]->resp, net::Peer{connection, "10.0.0." + std::to_string(connection % 250)},
+        service, loops[session.loop]->resp,
+        net::Peer{connection, "10.0.0." + std::to_string(connection % 250)},
         [this, connection] { turn_of(connection); });
   }
   void receive(std::uint64_t connection, std::string_view bytes) {
@@ -218,8 +217,8 @@ inline std::unique_ptr<redis::SharedStore> Server::make_shared() {
   const char* const url = cluster ? "redis+cluster://a,b,c?prefix=" : "redis://a?prefix=";
   return std::make_unique<redis::SharedStore>(
       redis::Endpoint::parse(url).value(),
-      redis::SharedStore::Options{.local_share = plan_.local_share, .lease_parts = plan_.loops}, embedded, memory,
-      [this] { return now(); });
+      redis::SharedStore::Options{.local_share = plan_.local_share, .lease_parts = plan_.loops}, embedded,
+      memory, [this] { return now(); });
 }
 
 }  // namespace weir::simulation

@@ -13,7 +13,8 @@
 namespace weir::inline v0_1::simulation {
 
 inline std::vector<Event> shrink(std::vector<Event> events,
-                                 const std::function<bool(const std::vector<Event>&)>& fails, std::size_t tries) {
+                                 const std::function<bool(const std::vector<Event>&)>& fails,
+                                 std::size_t tries) {
   for (std::size_t part = events.size() / 2; part > 0 && tries > 0;) {
     bool went = false;
     for (std::size_t from = 0; from < events.size() && tries > 0;) {

@@ -40,7 +40,8 @@ struct Flags {
 
 History live(const Plan& plan) {
   seeds = Chance(plan.seed);
-  const std::string folder = std::filesystem::temp_directory_path() / ("weir_simulation_" + std::to_string(getpid()));
+  const std::string folder =
+      std::filesystem::temp_directory_path() / ("weir_simulation_" + std::to_string(getpid()));
   History history = World(plan, folder).run();
   std::filesystem::remove_all(folder);
   return history;
@@ -53,7 +54,8 @@ std::string counted(const History& history) {
     allowed += asked.received != kNever && asked.reply.allowed() ? 1 : 0;
   }
   char text[160];
-  std::snprintf(text, sizeof(text), "%zu requests, %llu answered, %llu allowed, %llu faults, %.1f s, digest %016llx",
+  std::snprintf(text, sizeof(text),
+                "%zu requests, %llu answered, %llu allowed, %llu faults, %.1f s, digest %016llx",
                 history.asked.size(), (unsigned long long)replies, (unsigned long long)allowed,
                 (unsigned long long)history.faults, static_cast<double>(history.end.count()) / 1e9,
                 (unsigned long long)history.digest);
@@ -77,7 +79,8 @@ void tell(Plan plan, const Verdict& verdict, const Flags& flags) {
     for (const Event& event : plan.events) std::printf("%s\n", to_text(event).c_str());
     std::printf("%s\n", judge(plan, history).what.c_str());
   }
-  std::printf("%s\nrepeat it: ./dev simulate --seed %llu", plan.to_text().c_str(), (unsigned long long)plan.seed);
+  std::printf("%s\nrepeat it: ./dev simulate --seed %llu", plan.to_text().c_str(),
+              (unsigned long long)plan.seed);
   if (flags.plan.requests != PlanOptions{}.requests) std::printf(" --requests %zu", flags.plan.requests);
   if (flags.plan.length > 0ns)
     std::printf(" --hours %g", std::chrono::duration<double, std::ratio<3600>>(flags.plan.length).count());
@@ -116,9 +119,11 @@ int run(const Flags& flags) {
 }
 
 int usage(std::string_view what) {
-  std::fprintf(stderr, "simulate: unknown '%.*s'; the form is [--seed S] [--seeds N] [--requests N] [--hours H] [--tries N]"
-               " [--quiet] [--repeat] [--go-on]\n",
-               static_cast<int>(what.size()), what.data());
+  std::fprintf(
+      stderr,
+      "simulate: unknown '%.*s'; the form is [--seed S] [--seeds N] [--requests N] [--hours H] [--tries N]"
+      " [--quiet] [--repeat] [--go-on]\n",
+      static_cast<int>(what.size()), what.data());
   return 2;
 }
 

@@ -18,7 +18,8 @@ namespace weir::inline v0_1::simulation {
 class SpanSum {
  public:
   // `starts` in order; each begins with `first` of its own.
-  SpanSum(std::vector<nanoseconds> starts, const std::vector<std::int64_t>& first) : starts_(std::move(starts)) {
+  SpanSum(std::vector<nanoseconds> starts, const std::vector<std::int64_t>& first)
+      : starts_(std::move(starts)) {
     while (leaves_ < starts_.size()) leaves_ *= 2;
     most_.assign(2 * leaves_, std::numeric_limits<std::int64_t>::min() / 4);
     added_.assign(2 * leaves_, 0);
@@ -42,7 +43,8 @@ class SpanSum {
 
  private:
   std::size_t until(nanoseconds latest) const {
-    return static_cast<std::size_t>(std::upper_bound(starts_.begin(), starts_.end(), latest) - starts_.begin());
+    return static_cast<std::size_t>(std::upper_bound(starts_.begin(), starts_.end(), latest) -
+                                    starts_.begin());
   }
   void add(std::size_t node, std::size_t from, std::size_t to, std::size_t end, std::int64_t amount) {
     if (from >= end) return;

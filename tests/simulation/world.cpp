@@ -45,6 +45,16 @@ Reply read_reply(const resp::Value& value) {
   return reply;
 }
 
+// The same without the ids of reservations: those of a server's own are random whatever the seed is.
+std::string without_ids(std::string text) {
+  constexpr std::string_view kLength = "$22\r\n";
+  for (std::size_t at = text.find(kLength); at != std::string::npos; at = text.find(kLength, at + 1)) {
+    const std::size_t from = std::min(text.size(), at + kLength.size());
+    text.replace(from, std::min<std::size_t>(22, text.size() - from), "id");
+  }
+  return text;
+}
+
 // How long a client waits for a reply before it gives its connection up.
 nanoseconds patience_of(const Event& event) { return 1500ms + event.time; }
 
@@ -272,7 +282,7 @@ void World::arrive(std::uint64_t id, Asked& asked, const std::string& bytes) {
     connection.life = machine.life;
     machine.server->accept(id);
   }
-  note("arrive", id, bytes);
+  note("arrive", id, without_ids(bytes));
   asked.arrived = now_;
   asked.life = machine.life;
   connection.unanswered.push_back(&asked);
@@ -282,13 +292,13 @@ void World::arrive(std::uint64_t id, Asked& asked, const std::string& bytes) {
 void World::reply(Machine& machine, std::uint64_t id, std::string bytes) {
   const auto found = connections_.find(id);
   if (found == connections_.end()) return;
-  note("reply", id, bytes);
+  note("reply", id, without_ids(bytes));
   Connection& connection = *found->second;
   connection.leaving += bytes;
   std::vector<std::pair<Asked*, Reply>> told;
   for (;;) {
     const resp::Parsed parsed = connection.parser.parse(connection.leaving);
-    if (parsed.status == resp::Parsed::Status::broken) odd("a reply that is none");
+    if (parsed.status == resp::Parsed::Status::broken) odd("a reply of no form");
     if (parsed.status != resp::Parsed::Status::value) break;
     if (connection.unanswered.empty()) {
       ++history_.replies_too_many;
@@ -367,7 +377,9 @@ void World::start(Machine& machine) {
       });
     });
   };
-  around.reply = [this, &machine](std::uint64_t id, std::string bytes) { reply(machine, id, std::move(bytes)); };
+  around.reply = [this, &machine](std::uint64_t id, std::string bytes) {
+    reply(machine, id, std::move(bytes));
+  };
   around.hang_up = [this, &machine](std::uint64_t id) {
     odd("server " + std::to_string(machine.number) + " closed connection " + std::to_string(id));
   };
@@ -376,8 +388,8 @@ void World::start(Machine& machine) {
   };
   machine.server = std::make_unique<Server>(plan_, *machine.clock, seed, std::move(around));
   if (file) {
-    const auto restored =
-        file->restore_into(machine.server->embedded.table(), machine.server->now(), &machine.server->embedded.reservations());
+    const auto restored = file->restore_into(machine.server->embedded.table(), machine.server->now(),
+                                             &machine.server->embedded.reservations());
     if (!restored) odd(restored.error());
   }
   machine.torn = false;
@@ -387,8 +399,9 @@ void World::start(Machine& machine) {
 
 void World::save(Machine& machine) {
   if (!machine.server || plan_.store != Plan::Store::embedded || machine.asleep_until > now_) return;
-  const auto saved = store::save_snapshot(machine.server->embedded.table(), snapshot_of(machine),
-                                          Clocks(*machine.clock, now_), &machine.server->embedded.reservations());
+  const auto saved =
+      store::save_snapshot(machine.server->embedded.table(), snapshot_of(machine),
+                           Clocks(*machine.clock, now_), &machine.server->embedded.reservations());
   if (!saved) return odd(saved.error());
   machine.saved_at = now_;
 }
@@ -465,7 +478,8 @@ void World::connect(Machine& machine, std::size_t loop, redis::Client::NodeId id
       its.open = !nodes_[its.node]->down;
       note("connect", machine.number);
       machine.server->happen(*machine.server->loops[loop], [&](redis::Client& client) {
-        its.open ? client.connected(id, machine.server->now()) : client.failed(id, "refused", machine.server->now());
+        its.open ? client.connected(id, machine.server->now())
+                 : client.failed(id, "refused", machine.server->now());
       });
     });
   });
@@ -536,7 +550,9 @@ void World::happen(const Event& event) {
   using Kind = Event::Kind;
   if (!event.is_fault()) return ask(event);
   note("fault", event.number);
-  const auto ends = [&](nanoseconds after) { history_.last_fault = std::max(history_.last_fault, now_ + after); };
+  const auto ends = [&](nanoseconds after) {
+    history_.last_fault = std::max(history_.last_fault, now_ + after);
+  };
   ++history_.faults;
   ends(0ns);
   if (event.kind <= Kind::stall_back) {
@@ -572,7 +588,8 @@ void World::happen(const Event& event) {
         return save(machine);
       default:
         disturb(machine.number, event.time);
-        (event.kind == Kind::store_stall ? machine.store_out : machine.store_back).held_until = now_ + event.time;
+        (event.kind == Kind::store_stall ? machine.store_out : machine.store_back).held_until =
+            now_ + event.time;
         return ends(event.time);
     }
   }

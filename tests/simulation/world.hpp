@@ -1,5 +1,5 @@
-// A world: servers, clients, the nodes of the store, the networks between them and the clocks of each machine,
-// in one thread and in virtual time. It lives through a plan and tells what happened.
+// A world: servers, clients, the nodes of the store, the networks between them and the clocks of each
+// machine, in one thread and in virtual time. It lives through a plan and tells what happened.
 //
 // Not for: judging (referee.hpp).
 #pragma once
