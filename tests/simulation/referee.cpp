@@ -285,10 +285,9 @@ class Referee {
     }
     if (key.reserves) {
       for (const auto& spans : history_.asleep) {
-        // Weir promises 10 ms and one interval. That what is read before the timers have their turn takes a
-        // burst of its own is a defect that is known; without it this would be 10ms + key.interval.
+        // What is told late by no more than that is told as it is.
         for (const Span& sleep : spans)
-          extras.push_back({sleep.from, sleep.to + kRecovery, full + 10ms + key.interval});
+          extras.push_back({sleep.from, sleep.to + kRecovery, 10ms + key.interval});
       }
     }
     for (const Asked& asked : history_.asked) {
