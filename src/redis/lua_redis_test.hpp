@@ -78,6 +78,11 @@ class LuaRedis {
     std::map<std::string, double> scores;
   };
   using List = std::deque<std::string>;
+  struct Value {
+    std::variant<std::string, List, SortedSet> data;
+    std::optional<std::int64_t> expires_ms{};
+  };
+  using Keys = std::map<std::string, Value, std::less<>>;
 
   LuaRedis() : lua_(luaL_newstate(), &lua_close) {
     lua_State* const lua = lua_.get();
@@ -112,6 +117,10 @@ class LuaRedis {
     }
   }
   static bool knows(const std::string& name) { return commands().contains(name); }
+  void flush_scripts() { scripts_.clear(); }
+  // All that is kept, as a replica has it, and what a promoted one has from then on.
+  const Keys& keys() const { return keys_; }
+  void keep(Keys keys) { keys_ = std::move(keys); }
   // From now on that is the script of this name, whatever is loaded.
   void load_as(const std::string& sha, const std::string& script) {
     if (luaL_loadbuffer(lua_.get(), script.data(), script.size(), "@script") != 0)
@@ -121,10 +130,6 @@ class LuaRedis {
 
  private:
   struct WrongType {};
-  struct Value {
-    std::variant<std::string, List, SortedSet> data;
-    std::optional<std::int64_t> expires_ms{};
-  };
   using Command = LuaReply (LuaRedis::*)(const Strings&);
 
   static const std::map<std::string, Command, std::less<>>& commands() {
@@ -472,7 +477,7 @@ class LuaRedis {
 
   std::unique_ptr<lua_State, void (*)(lua_State*)> lua_;
   std::map<std::string, int, std::less<>> scripts_;  // in Lua's registry, by sha
-  std::map<std::string, Value, std::less<>> keys_;
+  Keys keys_;
   nanoseconds now_{0};
 };
 

@@ -64,7 +64,18 @@ struct AcquiringStore::Waiting final : Waiter, Queues::Place {
     std::string key = std::to_string(copies[0].limit->id) + ' ';
     return key.append(copies[0].key);
   }
-  nanoseconds interval() const { return copies[0].limit->rule.quota.emission_interval(); }
+  // Of such a one: how long what it was charged takes to drain, and how much of that is left. It drains last
+  // of what its line owed when it came, by a burst after its moment; one that took a hole over drains before
+  // others, at a time that is not known.
+  nanoseconds charged() const {
+    return copies[0].limit->rule.quota.emission_interval() * static_cast<std::int64_t>(copies[0].cost.units);
+  }
+  nanoseconds undrained(nanoseconds now) const {
+    const Quota& quota = copies[0].limit->rule.quota;
+    const nanoseconds full = quota.emission_interval() * static_cast<std::int64_t>(quota.burst());
+    if (copies[0].decision.reset_after > reservation.wait + full) return nanoseconds{0};
+    return std::clamp(full - (now - moment), nanoseconds{0}, charged());
+  }
   // So late adds less than a unit to any span, or less than what a busy machine does.
   bool is_on_time(nanoseconds now) const {
     nanoseconds shortest = nanoseconds::max();
@@ -303,7 +314,7 @@ void AcquiringStore::take_turns() {
 
 void AcquiringStore::advance(nanoseconds now) {
   take_turns();
-  booked_.reset();
+  undrained_.reset();
   waiters_.advance(now);
 }
 
@@ -329,37 +340,29 @@ void AcquiringStore::on_due(Waiting& waiting) {
   finish(waiting);
 }
 
-// The line of a key is charged up to the last moment that waits and a burst beyond it. What of that lies
-// beyond now no other request can be given, so as much may act now, and one unit less for the next moment in
-// line (docs/algorithm.md, "A program that stood still").
+// What has not drained of the charges of those that are overdue is theirs alone, whatever has come since. As
+// many of them as that pays for may act now, those that came first before the others (docs/algorithm.md, "A
+// program that stood still").
 bool AcquiringStore::acts_too_late(const Waiting& waiting, nanoseconds now) {
   if (waiting.is_on_time(now)) return false;
-  if (!booked_) look_at_lines(now);
+  if (!undrained_) look_at_overdue(now);
   const auto line = waiting.line();
   if (!line) return true;
-  nanoseconds& booked = booked_->at(*line);  // NOLINT(bugprone-unchecked-optional-access): it was looked at
-  const nanoseconds takes = waiting.interval() * static_cast<std::int64_t>(waiting.copies[0].cost.units);
-  if (booked < takes) return true;
-  booked -= takes;
+  nanoseconds& undrained =
+      (*undrained_)[*line];  // NOLINT(bugprone-unchecked-optional-access): it was looked at
+  const nanoseconds takes = waiting.charged();
+  if (undrained < takes) return true;
+  undrained -= takes;
   return false;
 }
 
-// Before any of those that are overdue has acted.
-void AcquiringStore::look_at_lines(nanoseconds now) {
-  booked_.emplace();
-  std::unordered_map<std::string, nanoseconds> taken;
+// Before any of them has acted. Those that are on time act as what they are.
+void AcquiringStore::look_at_overdue(nanoseconds now) {
+  undrained_.emplace();
   for (const auto& [number, each] : waiting_) {
-    if (each->queue != nullptr || each->is_asked() || each->ended) continue;
-    const auto line = each->line();
-    if (!line) continue;
-    const auto burst = static_cast<std::int64_t>(each->copies[0].limit->rule.quota.burst());
-    const nanoseconds beyond = each->interval() * (burst - 1);
-    nanoseconds& booked = booked_->try_emplace(*line, nanoseconds::min()).first->second;
-    booked = std::max(booked, std::min(beyond, each->moment - now + beyond));
-    if (each->moment <= now && each->is_on_time(now))
-      taken[*line] += each->interval() * static_cast<std::int64_t>(each->copies[0].cost.units);
+    if (each->queue != nullptr || each->is_asked() || each->ended || each->is_on_time(now)) continue;
+    if (const auto line = each->line()) (*undrained_)[*line] += each->undrained(now);
   }
-  for (const auto& [line, those] : taken) booked_->at(line) -= those;
 }
 
 // What it was charged has drained while nobody acted.

@@ -9,8 +9,9 @@
 // has denied them (queues.hpp), ask again when there is room, and are charged when they are granted. Their
 // order is that of the House.
 //
-// When the program stood still, many moments are overdue at once. As many are told as could have acted in one
-// burst; the others ask for other moments, so that what acts keeps the promise, whatever plain checks come.
+// When the program stood still, many moments are overdue at once. As many are told as what they were charged
+// and has not drained; the others ask for other moments, so that what acts keeps the promise, whatever comes
+// before the timers have their turn.
 //
 // One thread, its loop's, which sets a timer to next_deadline() and then calls advance(). Bounded by a House,
 // which any number of these share, each with a loop of its own. Not for: timers, and what a client is told.
@@ -107,7 +108,7 @@ class AcquiringStore final : public store::Store, private Queues::Owner {
   void take_turns();
   void on_due(Waiting& waiting);
   bool acts_too_late(const Waiting& waiting, nanoseconds now);
-  void look_at_lines(nanoseconds now);
+  void look_at_overdue(nanoseconds now);
   void ask_again(Waiting& waiting, nanoseconds now);
   void on_turn(Waiting& waiting);
   void settle_in(Waiting& waiting);
@@ -128,9 +129,9 @@ class AcquiringStore final : public store::Store, private Queues::Owner {
   std::function<void()> soon_;
   Waiters waiters_;
   std::map<std::uint64_t, std::unique_ptr<Waiting>> waiting_;  // by their numbers
-  // For those of this advance() that are overdue: how far each key's line is booked beyond now, less what
-  // acts.
-  std::optional<std::unordered_map<std::string, nanoseconds>> booked_;
+  // For those of this advance() that are overdue: what of their charges each key's line has not drained, less
+  // what acts.
+  std::optional<std::unordered_map<std::string, nanoseconds>> undrained_;
   detail::Mutex mutex_;
   std::vector<std::uint64_t> turns_ WEIR_GUARDED_BY(mutex_);  // those that are now first
   std::list<std::unique_ptr<Leaving>> leaving_;

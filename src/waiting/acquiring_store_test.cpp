@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <deque>
 #include <memory>
@@ -134,6 +135,97 @@ TEST(AcquiringStore, what_is_overdue_keeps_the_promise) {
       }
     }
   }
+}
+
+// Those whose moments have passed while the program stood still, and how many act when it goes on.
+struct Overdue {
+  explicit Overdue(const std::string& rule) { world.limit.rule = core::Rule::parse(rule).value(); }
+
+  std::int64_t check(std::int64_t times) {
+    std::int64_t allowed = 0;
+    for (std::int64_t i = 0; i < times; ++i) {
+      Asker plain(world.limit, "k", 0s, world.told);
+      plain.verb = Verb::check;
+      Request* const one = &plain;
+      world.store.submit({&one, 1}, {world.now, world.now});
+      allowed += plain.allowed() ? 1 : 0;
+    }
+    return allowed;
+  }
+  void wait(int times) {
+    for (int i = 0; i < times; ++i) askers.push_back(world.ask(60s));
+  }
+  std::int64_t told() const {
+    return std::count_if(world.told.begin(), world.told.end(),
+                         [](const Asker* each) { return each->allowed(); });
+  }
+
+  World world;
+  std::vector<std::unique_ptr<Asker>> askers;
+};
+
+// What is read before the timers have their turn takes what has drained; those that are overdue have none of
+// it, even where others wait after them.
+TEST(AcquiringStore, what_is_read_before_the_timers_leaves_nothing_to_those_that_are_overdue) {
+  Overdue here("1/s burst 3");
+  EXPECT_EQ(here.check(4), 3);
+  here.wait(6);
+  here.world.now += 60s;
+  EXPECT_EQ(here.check(4), 3);
+  here.wait(3);
+  here.world.advance(0s);
+  EXPECT_EQ(here.told(), 0);
+  EXPECT_EQ(here.world.told.size(), 6U) << "denied: their time is up";
+  for (int i = 0; i < 3; ++i) here.world.advance(1s);
+  EXPECT_EQ(here.told(), 3);
+}
+
+TEST(AcquiringStore, as_many_act_at_once_as_have_not_drained) {
+  Overdue here("1/s burst 10");
+  EXPECT_EQ(here.check(11), 10);
+  here.wait(20);
+  here.world.now += 23'500ms;
+  // Of the line six and a half have not drained.
+  EXPECT_EQ(here.check(10), 3);
+  here.world.advance(0s);
+  EXPECT_EQ(here.told(), 6);
+}
+
+// The loops of a server stand still together.
+TEST(AcquiringStore, two_that_stood_still_share_what_has_not_drained) {
+  Overdue here("1/s burst 10");
+  AcquiringStore other{here.world.embedded, here.world.house, [&] { return here.world.now; }, [] {}, [] {}};
+  EXPECT_EQ(here.check(11), 10);
+  for (int i = 0; i < 20; ++i) {
+    here.wait(1);
+    here.askers.push_back(std::make_unique<Asker>(here.world.limit, "k", 60s, here.world.told));
+    Request* const one = here.askers.back().get();
+    other.submit({&one, 1}, {here.world.now, here.world.now});
+  }
+  here.world.now += 41'500ms;
+  here.world.advance(0s);
+  other.advance(here.world.now);
+  // Eight that have not drained, and the first that asks again.
+  EXPECT_EQ(here.told(), 9);
+}
+
+// Five take over the moment of one that cost five. They drain one after the other, so not all of them are
+// there as long as the last is.
+TEST(AcquiringStore, those_that_took_a_hole_over_bring_nothing_when_they_are_overdue) {
+  Overdue here("1/s burst 10");
+  EXPECT_EQ(here.check(11), 10);
+  Asker large(here.world.limit, "k", 60s, here.world.told);
+  large.check.cost = Cost{5};
+  Request* const one = &large;
+  here.world.store.submit({&one, 1}, {here.world.now, here.world.now});
+  here.wait(1);
+  here.world.store.cancel(large);
+  here.wait(5);
+  here.world.now += 13'900ms;
+  const std::int64_t checked = here.check(11);
+  EXPECT_EQ(checked, 7);
+  here.world.advance(0s);
+  EXPECT_EQ(here.told(), 1);
 }
 
 TEST(AcquiringStore, what_cannot_be_in_time_is_denied_at_once_and_not_charged) {

@@ -84,6 +84,33 @@ void who_goes_away_leaves_the_moment_to_the_next(Trial& trial) {
   trial.expect(!second.waits() && second.allowed(), "and who waited has their own");
 }
 
+// A loop that stood still reads what was asked meanwhile before its timers have their turn.
+void what_is_overdue_and_what_is_new_share_a_burst(Trial& trial) {
+  if (nobody_waits_here(trial)) return;
+  const Limit limit = trial.limit("1/s burst 4", 1);
+  const auto act = [&] {
+    int acted = 0;
+    for (int i = 0; i < 5; ++i) acted += trial.ask(limit, "k").allowed() ? 1 : 0;
+    return acted;
+  };
+  trial.equal(act(), 4, "a burst");
+  std::deque<Waiting> old;
+  for (int i = 0; i < 6; ++i) old.emplace_back(trial, limit, "k", 60s);
+  trial.world.stand_still(8500ms);
+  int acted = act();
+  trial.equal(acted, 2, "what has drained");
+  std::deque<Waiting> fresh;
+  for (int i = 0; i < 4; ++i) fresh.emplace_back(trial, limit, "k", 60s);
+  trial.world.advance(0s);
+  for (const Waiting& each : old) acted += each.waits() ? 0 : 1;
+  for (const Waiting& each : fresh) trial.expect(each.waits(), "each waits after those");
+  trial.equal(acted, 3, "what is overdue and has not drained acts, and no more");
+  trial.world.advance(500ms);
+  for (int second = 0; second < 20; ++second) trial.world.advance(1s);
+  for (const Waiting& each : old) trial.expect(each.allowed(), "each that was overdue is granted");
+  for (const Waiting& each : fresh) trial.expect(each.allowed(), "each is granted");
+}
+
 }  // namespace
 
 std::vector<Property> acquire_properties() {
@@ -92,6 +119,7 @@ std::vector<Property> acquire_properties() {
       {"an_acquire_is_answered_when_its_moment_has_come", an_acquire_is_answered_when_its_moment_has_come},
       {"an_acquire_that_cannot_be_in_time_is_denied_at_once",
        an_acquire_that_cannot_be_in_time_is_denied_at_once},
+      {"what_is_overdue_and_what_is_new_share_a_burst", what_is_overdue_and_what_is_new_share_a_burst},
       {"who_goes_away_leaves_the_moment_to_the_next", who_goes_away_leaves_the_moment_to_the_next}};
 }
 

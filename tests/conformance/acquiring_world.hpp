@@ -26,6 +26,7 @@ class AcquiringWorld : public World {
     }
     around_->advance(until - now());
   }
+  void stand_still(nanoseconds time) override { around_->advance(time); }
   void settle() override {
     around_->settle();
     while (std::exchange(turns_, false)) {

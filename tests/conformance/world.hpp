@@ -26,6 +26,8 @@ class World {
   virtual nanoseconds now() const = 0;
   // Time passes; what falls due meanwhile happens when it is due.
   virtual void advance(nanoseconds time) = 0;
+  // Time passes, and what falls due meanwhile is left to the next advance().
+  virtual void stand_still(nanoseconds time) { advance(time); }
   // Whatever can be answered without time passing is answered.
   virtual void settle() = 0;
 

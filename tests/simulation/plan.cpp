@@ -1,0 +1,239 @@
+#include "simulation/plan.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <iterator>
+
+#include "simulation/world.hpp"
+
+namespace weir::inline v0_1::simulation {
+namespace {
+
+using Kind = Event::Kind;
+
+constexpr const char* kNames[] = {
+    "check",      "look",       "reserve",          "acquire",     "cancel",           "settle",
+    "reset",      "leave",      "break_connection", "half_open",   "stall_out",        "stall_back",
+    "kill",       "sleep",      "store_break",      "store_stall", "store_stall_back", "save",
+    "store_down", "store_lost", "store_failover",   "store_pause", "store_flush",      "store_step"};
+static_assert(std::size(kNames) == static_cast<std::size_t>(Kind::kinds));
+
+// A plan in the making.
+class Maker {
+ public:
+  Maker(std::uint64_t seed, const PlanOptions& options) : options_(options), chance_(seed) {
+    plan_.seed = seed;
+  }
+
+  Plan make() {
+    choose_shape();
+    choose_keys();
+    ask();
+    if (!chance_.percent(15)) go_wrong();
+    end();
+    std::stable_sort(plan_.events.begin(), plan_.events.end(),
+                     [](const Event& a, const Event& b) { return a.at < b.at; });
+    return std::move(plan_);
+  }
+
+ private:
+  void choose_shape() {
+    const std::uint64_t store = chance_.below(10);
+    plan_.store = store < 3 ? Plan::Store::embedded : store < 8 ? Plan::Store::redis : Plan::Store::cluster;
+    const bool is_shared = plan_.store != Plan::Store::embedded;
+    plan_.servers = 1 + chance_.below(is_shared ? 4 : 2);
+    plan_.loops = 1 + chance_.below(2);
+    plan_.clients = plan_.servers * (1 + chance_.below(4));
+    plan_.nodes = plan_.store == Plan::Store::embedded ? 0 : plan_.store == Plan::Store::redis ? 1 : 3;
+    constexpr OnStoreError kOnError[] = {OnStoreError::local, OnStoreError::local, OnStoreError::local,
+                                         OnStoreError::allow, OnStoreError::deny};
+    plan_.on_store_error = kOnError[chance_.below(5)];
+    constexpr double kShares[] = {1, 1, 0.5, 0.25, 0.1};
+    plan_.local_share = kShares[chance_.below(5)];
+    if (is_shared && chance_.percent(15)) plan_.lease = static_cast<std::uint64_t>(chance_.between(2, 8));
+    plan_.merge = is_shared && chance_.percent(25);
+    for (std::size_t i = 0; i < plan_.servers + plan_.nodes; ++i)
+      plan_.drift_ppm.push_back(chance_.between(-200, 200));
+  }
+
+  void choose_keys() {
+    const auto count = static_cast<std::size_t>(chance_.between(3, 16));
+    for (std::size_t i = 0; i < count; ++i) {
+      Key key;
+      key.name = "k" + std::to_string(i);
+      key.burst = chance_.one_in(4) ? chance_.between(1, 3) : chance_.between(1, 40);
+      key.interval = chance_.between(2, chance_.one_in(2) ? 20 : 500) * 1ms;
+      key.resets = chance_.percent(10);
+      key.reserves = plan_.lease == 0 && chance_.percent(50);
+      plan_.keys.push_back(key);
+    }
+  }
+
+  Event& add(nanoseconds at, Kind kind) {
+    Event& event = plan_.events.emplace_back();
+    event.at = at;
+    event.kind = kind;
+    event.number = next_++;
+    return event;
+  }
+
+  // Half of what is asked is of a few keys, which are asked for more than they have.
+  std::uint32_t any_key() {
+    const std::size_t hot = std::min<std::size_t>(3, plan_.keys.size());
+    return static_cast<std::uint32_t>(chance_.below(chance_.percent(50) ? hot : plan_.keys.size()));
+  }
+  std::uint64_t any_cost(const Key& key) {
+    if (chance_.percent(70)) return 1;
+    return static_cast<std::uint64_t>(chance_.between(1, key.burst + (chance_.one_in(20) ? 1 : 0)));
+  }
+
+  void ask() {
+    double rate = 0;
+    for (const Key& key : plan_.keys) rate += 1e9 / static_cast<double>(key.interval.count());
+    rate *= 0.3 + static_cast<double>(chance_.below(300)) / 100;
+    auto gap =
+        std::clamp(nanoseconds{static_cast<std::int64_t>(1e9 / rate)}, nanoseconds{100us}, nanoseconds{50ms});
+    if (options_.length > 0ns) gap = options_.length / static_cast<std::int64_t>(options_.requests);
+    const nanoseconds start = 500ms;
+    nanoseconds at = start;
+    std::vector<std::uint32_t> reserved;
+    for (std::size_t i = 0; i < options_.requests; ++i) {
+      at += chance_.between(0ns, 2 * gap);
+      one(at, reserved);
+    }
+    asked_until_ = at;
+  }
+
+  void one(nanoseconds at, std::vector<std::uint32_t>& reserved) {
+    const std::uint32_t number = any_key();
+    const Key& key = plan_.keys[number];
+    const auto client = static_cast<std::uint32_t>(chance_.below(plan_.clients));
+    const std::uint64_t what = chance_.below(100);
+    if (what < 1) {
+      add(at, Kind::leave).who = client;
+      return;
+    }
+    if (what < 12 && !reserved.empty()) {
+      Event& event = add(at, what < 7 ? Kind::cancel : Kind::settle);
+      event.who = client;
+      event.of = reserved[reserved.size() - 1 - chance_.below(std::min<std::size_t>(reserved.size(), 12))];
+      event.units = chance_.below(static_cast<std::uint64_t>(2 * key.burst));
+      return;
+    }
+    if (key.resets && what < 20) {
+      Event& event = add(at, Kind::reset);
+      event.who = client;
+      event.keys = {number};
+      return;
+    }
+    const bool reserves = key.reserves && chance_.percent(50);
+    Event& event = add(at, !reserves             ? (chance_.one_in(30) ? Kind::look : Kind::check)
+                           : chance_.percent(60) ? Kind::reserve
+                                                 : Kind::acquire);
+    event.who = client;
+    event.keys = {number};
+    event.units = any_cost(key);
+    if (reserves) {
+      event.time = chance_.between(0, 1000) * 1ms;
+      if (chance_.percent(50)) event.hold = chance_.between(10, 3000) * 1ms;
+      plan_.longest_wait = std::max(plan_.longest_wait, event.time);
+      if (event.kind == Kind::reserve) reserved.push_back(event.number);
+      return;
+    }
+    if (chance_.percent(15)) {
+      const std::uint32_t other = any_key();
+      if (other != number) event.keys.push_back(other);
+      event.units = 1;
+    }
+  }
+
+  void go_wrong() {
+    const std::size_t count = 3 + chance_.below(10);
+    for (std::size_t i = 0; i < count; ++i) {
+      const nanoseconds at = chance_.between(600ms, std::max<nanoseconds>(asked_until_, 700ms));
+      const bool is_shared = plan_.nodes > 0;
+      const auto first = static_cast<std::uint64_t>(Kind::break_connection);
+      auto kind = static_cast<Kind>(first + chance_.below(static_cast<std::uint64_t>(Kind::kinds) - first));
+      if (!is_shared && kind >= Kind::store_break && kind != Kind::save)
+        kind = chance_.one_in(2) ? Kind::kill : Kind::sleep;
+      Event& event = add(at, kind);
+      event.who = static_cast<std::uint32_t>(chance_.below(kind <= Kind::stall_back ? plan_.clients
+                                                           : kind <= Kind::save     ? plan_.servers
+                                                                                    : plan_.nodes));
+      event.time = chance_.one_in(2) ? chance_.between(1ms, 100ms) : chance_.between(100ms, 3s);
+      if (kind == Kind::store_step) {
+        event.time = chance_.between(1, chance_.one_in(3) ? 3'600'000 : 3'000) * 1ms;
+        if (chance_.one_in(2)) event.time = -event.time;
+      }
+      if (kind == Kind::kill && chance_.one_in(3))
+        event.of = static_cast<std::uint32_t>(chance_.between(1, 99));
+      faulty_until_ = std::max(faulty_until_, at + (kind == Kind::store_step ? 0ns : event.time));
+    }
+    // A server saves now and then.
+    if (plan_.nodes == 0) {
+      for (nanoseconds at = 700ms; at < asked_until_; at += chance_.between(200ms, 5s))
+        add(at, Kind::save).who = static_cast<std::uint32_t>(chance_.below(plan_.servers));
+    }
+  }
+
+  // What there is at the end is asked for by everybody: then all have to agree.
+  void end() {
+    const auto number = static_cast<std::uint32_t>(plan_.keys.size());
+    const auto per_place =
+        static_cast<std::int64_t>(plan_.nodes > 0 ? plan_.clients : plan_.clients / plan_.servers);
+    plan_.keys.push_back({"end", per_place, nanoseconds{1h}});
+    nanoseconds at = std::max(asked_until_ + plan_.longest_wait, faulty_until_) + kRecovery + 100ms;
+    for (int round = 0; round < 2; ++round) {
+      for (std::size_t i = 0; i < plan_.clients; ++i) {
+        Event& event = add(at += 30ms, Kind::check);
+        event.who = static_cast<std::uint32_t>(i);
+        event.keys = {number};
+      }
+    }
+    plan_.length = at + 4s;
+  }
+
+  const PlanOptions options_;
+  Chance chance_;
+  Plan plan_;
+  std::uint32_t next_ = 1;
+  nanoseconds asked_until_{0};
+  nanoseconds faulty_until_{0};
+};
+
+}  // namespace
+
+const char* name_of(Event::Kind kind) { return kNames[static_cast<std::size_t>(kind)]; }
+
+std::string to_text(const Event& event) {
+  char line[200];
+  std::snprintf(line, sizeof(line), "%12.6f s  #%-6u %-16s who %u",
+                static_cast<double>(event.at.count()) / 1e9, event.number, name_of(event.kind), event.who);
+  std::string text = line;
+  for (const std::uint32_t key : event.keys) text += " k" + std::to_string(key);
+  if (!event.is_fault()) text += " cost " + std::to_string(event.units);
+  if (event.time != 0ns) text += " time " + std::to_string(event.time.count() / 1000) + "us";
+  if (event.hold != 0ns) text += " hold " + std::to_string(event.hold.count() / 1000) + "us";
+  if (event.of != 0) text += " of " + std::to_string(event.of);
+  return text;
+}
+
+std::string Plan::to_text() const {
+  constexpr const char* kStores[] = {"embedded", "redis", "cluster"};
+  constexpr const char* kOnError[] = {"local", "allow", "deny"};
+  std::string text = std::string(kStores[static_cast<int>(store)]) + ", " + std::to_string(servers) +
+                     " servers of " + std::to_string(loops) + " loops, " + std::to_string(clients) +
+                     " clients";
+  if (store != Store::embedded) {
+    text += std::string(", on_store_error ") + kOnError[static_cast<int>(on_store_error)];
+    if (local_share < 1) text += " " + std::to_string(static_cast<int>(local_share * 100)) + "%";
+    if (lease > 0) text += ", lease " + std::to_string(lease);
+    if (merge) text += ", merge";
+  }
+  for (const Key& key : keys) text += "\n  " + key.name + "  " + key.rule();
+  return text;
+}
+
+Plan make_plan(std::uint64_t seed, const PlanOptions& options) { return Maker(seed, options).make(); }
+
+}  // namespace weir::simulation

@@ -1,0 +1,107 @@
+// What a seed means: a world, and everything that is asked and that goes wrong in it, as a list.
+//
+// Events are data, so that a failing list can be made shorter (shrink.hpp): each means the same without any
+// of the others, and what refers to another that is gone does nothing.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "simulation/chance.hpp"
+#include "weir/source.hpp"
+
+namespace weir::inline v0_1::simulation {
+
+// One state that is counted, as those that ask know it.
+struct Key {
+  std::string name;
+  std::int64_t burst;
+  nanoseconds interval;
+  bool resets = false;    // it may be reset
+  bool reserves = false;  // it may be reserved from
+  std::string rule() const {
+    return "1/" + std::to_string(interval.count() / 1'000'000) + "ms burst " + std::to_string(burst);
+  }
+};
+
+struct Event {
+  enum class Kind : std::uint8_t {
+    // What clients do. `who`: which.
+    check,
+    look,
+    reserve,
+    acquire,
+    cancel,  // what the event number `of` has reserved
+    settle,  // the same, for `units`
+    reset,
+    leave,  // closes its connection, whatever it waits for
+    // What goes wrong. `who`: a client's connection.
+    break_connection,
+    half_open,   // bytes of either side are lost from now on, and nobody is told
+    stall_out,   // what the client sends is held up for `time`
+    stall_back,  // the answers are
+    // `who`: a server.
+    kill,         // -9, and starts again after `time` from its last snapshot
+    sleep,        // does nothing for `time`
+    store_break,  // its connections to the store are reset
+    store_stall,  // what it sends to the store is held up for `time`
+    store_stall_back,
+    save,  // a snapshot; with `of` it is torn by the next kill
+    // `who`: a node of the store.
+    store_down,      // for `time`, and keeps what it has
+    store_lost,      // the same, and comes back empty
+    store_failover,  // a replica takes over that lags by `time`
+    store_pause,     // runs nothing for `time`
+    store_flush,     // forgets its scripts
+    store_step,      // its clock steps by `time`, which may be below 0
+    kinds,
+  };
+
+  nanoseconds at{0};
+  Kind kind = Kind::check;
+  std::uint32_t number = 0;  // stays what it is when others are taken out
+  std::uint32_t who = 0;
+  std::vector<std::uint32_t> keys{};
+  std::uint64_t units = 1;
+  nanoseconds time{0};  // of reserve and acquire: the longest wait
+  nanoseconds hold{0};
+  std::uint32_t of = 0;
+
+  bool is_fault() const { return kind >= Kind::break_connection; }
+};
+
+const char* name_of(Event::Kind kind);
+std::string to_text(const Event& event);
+
+struct Plan {
+  enum class Store : std::uint8_t { embedded, redis, cluster };
+
+  std::uint64_t seed = 0;
+  Store store = Store::embedded;
+  std::size_t servers = 1;
+  std::size_t loops = 1;  // of each server
+  std::size_t clients = 1;
+  std::size_t nodes = 0;  // of the store
+  OnStoreError on_store_error = OnStoreError::local;
+  double local_share = 1;
+  std::uint64_t lease = 0;
+  bool merge = false;
+  std::vector<std::int64_t> drift_ppm;  // of the servers, then of the nodes
+  std::vector<Key> keys;
+  nanoseconds length{0};
+  nanoseconds longest_wait{0};
+  std::vector<Event> events;  // in the order of time
+
+  std::string to_text() const;
+};
+
+struct PlanOptions {
+  std::size_t requests = 10'000;
+  nanoseconds length{0};  // 0: as the seed says
+};
+Plan make_plan(std::uint64_t seed, const PlanOptions& options);
+
+}  // namespace weir::simulation

@@ -1,0 +1,429 @@
+#include "simulation/referee.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <map>
+#include <optional>
+#include <set>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "redis/slot.hpp"
+#include "simulation/span_sum.hpp"
+#include "simulation/world.hpp"
+
+namespace weir::inline v0_1::simulation {
+namespace {
+
+using Kind = Event::Kind;
+
+constexpr nanoseconds kDeadline = 50ms;  // of a store that is asked (--store-deadline)
+constexpr nanoseconds kRounding = 1ms;   // waits are told in whole milliseconds, rounded up
+// A store that is shared counts in whole microseconds.
+constexpr nanoseconds kTolerance = 4us;
+
+bool overlap(const Span& one, const Span& other) { return one.from <= other.to && other.from <= one.to; }
+
+bool overlaps(const std::vector<Span>& spans, const Span& span) {
+  return std::any_of(spans.begin(), spans.end(), [&](const Span& each) { return overlap(each, span); });
+}
+
+std::vector<Span> joined(std::vector<Span> spans) {
+  std::sort(spans.begin(), spans.end(), [](const Span& a, const Span& b) { return a.from < b.from; });
+  std::vector<Span> all;
+  for (const Span& each : spans) {
+    if (!all.empty() && each.from <= all.back().to) {
+      all.back().to = std::max(all.back().to, each.to);
+    } else {
+      all.push_back(each);
+    }
+  }
+  return all;
+}
+
+std::string seconds(nanoseconds time) {
+  char text[40];
+  std::snprintf(text, sizeof(text), "%.6f s", static_cast<double>(time.count()) / 1e9);
+  return text;
+}
+
+// What acts under one key.
+struct Act {
+  nanoseconds earliest;
+  nanoseconds latest;
+  std::uint64_t units;
+  bool disturbed;  // the fallback may have decided it
+  const Asked* asked;
+};
+
+class Referee {
+ public:
+  Referee(const Plan& plan, const History& history) : plan_(plan), history_(history) {
+    for (const Event& event : plan.events) {
+      if (!event.is_fault()) continue;
+      calm_ = calm_ && event.kind == Kind::save;
+    }
+    for (const Asked& asked : history_.asked) by_event_[asked.event->number] = &asked;
+  }
+
+  Verdict judge() {
+    if (!history_.odd.empty()) return {"odd", history_.odd};
+    if (history_.replies_too_many > 0) return {"answered twice", "more replies than requests"};
+    answers();
+    deadlines();
+    for (std::uint32_t key = 0; key < plan_.keys.size() && verdict_.holds(); ++key) {
+      for (std::size_t place = 0; place < places(); ++place) account(key, place);
+    }
+    if (verdict_.holds()) all_agree();
+    return verdict_;
+  }
+
+ private:
+  void wrong(const char* check, const std::string& what) {
+    if (verdict_.holds()) verdict_ = {check, what};
+  }
+  std::string about(const Asked& asked) const {
+    std::string text = to_text(*asked.event) + " [server " + std::to_string(asked.server) + ", arrived " +
+                       seconds(asked.arrived) + ", departed " + seconds(asked.departed) + "] ->";
+    if (asked.reply.kind == Reply::Kind::values) {
+      for (const std::int64_t value : asked.reply.values) text += " " + std::to_string(value);
+    }
+    if (asked.reply.kind == Reply::Kind::integer) text += " " + std::to_string(asked.reply.integer);
+    return text + " " + asked.reply.text;
+  }
+
+  bool is_shared() const { return plan_.nodes > 0; }
+  std::size_t places() const { return is_shared() ? 1 : plan_.servers; }
+  std::size_t place_of(const Asked& asked) const { return is_shared() ? 0 : asked.server; }
+  // Where a loss has to be for that key to be lost.
+  std::size_t lost_with(const Key& key, std::size_t place) const {
+    if (plan_.store != Plan::Store::cluster) return place;
+    const auto slot = redis::slot_of(key.name);
+    return slot <= 5460 ? 0 : slot <= 10922 ? 1 : 2;
+  }
+  bool disturbed(const Asked& asked) const {
+    return overlaps(history_.disturbed[asked.server], {asked.arrived, asked.departed});
+  }
+
+  // ---------------------------------------------------------------------------------- single answers
+
+  void answers() {
+    for (const Asked& asked : history_.asked) {
+      if (asked.received == kNever) continue;
+      const Event& event = *asked.event;
+      const Reply& reply = asked.reply;
+      if (reply.kind == Reply::Kind::error) {
+        const bool undoes = event.kind == Kind::cancel || event.kind == Kind::settle;
+        if (!undoes && !(event.kind == Kind::reset && disturbed(asked))) wrong("error", about(asked));
+        continue;
+      }
+      const bool decides = event.kind <= Kind::acquire;
+      if (decides != (reply.kind == Reply::Kind::values)) wrong("form", about(asked));
+      if (!decides) continue;
+      const auto& key = std::find_if(event.keys.begin(), event.keys.end(),
+                                     [&](std::uint32_t each) { return plan_.keys[each].name == reply.text; });
+      if (key == event.keys.end()) {
+        wrong("form", about(asked));
+        continue;
+      }
+      const Key& its = plan_.keys[*key];
+      // A fallback tells of its share.
+      if ((reply.values[1] != its.burst && !disturbed(asked)) || reply.values[2] < 0 ||
+          reply.values[2] > its.burst)
+        wrong("numbers", about(asked));
+      if (event.kind == Kind::reserve && reply.allowed() && reply.values[3] * 1'000'000 > event.time.count())
+        wrong("waits longer than it said", about(asked));
+      const bool fits = event.units <= static_cast<std::uint64_t>(reply.values[1]);
+      if (event.kind == Kind::check && reply.allowed() != (reply.values[3] == -1) && fits)
+        wrong("numbers", about(asked));
+    }
+  }
+
+  nanoseconds longest(const Event& event) const {
+    const nanoseconds once = is_shared() ? kDeadline : 0ns;
+    switch (event.kind) {
+      case Kind::cancel:
+      case Kind::settle:
+        return 2 * once;
+      case Kind::acquire:
+        return event.time + 2 * once;
+      default:
+        return once;
+    }
+  }
+
+  void deadlines() {
+    struct Before {
+      nanoseconds left{0};  // the replies to what came earlier over that connection
+      const Asked* asked = nullptr;
+    };
+    std::unordered_map<std::uint64_t, Before> before;
+    for (const Asked& asked : history_.asked) {
+      if (asked.arrived == kNever) continue;
+      const bool answered = asked.departed != kNever;
+      if (!answered && asked.ended != kNever) continue;
+      Before& its = before[asked.connection];
+      const nanoseconds since = std::max(asked.arrived, its.left);
+      const nanoseconds until = answered ? asked.departed : history_.end;
+      // What is asked together is answered together.
+      const bool together =
+          its.left > asked.arrived || (its.asked != nullptr && its.asked->departed == until);
+      its = {std::max(its.left, until), &asked};
+      nanoseconds most =
+          together && is_shared() ? std::max(2 * kDeadline, longest(*asked.event)) : longest(*asked.event);
+      most += most / 1000 + 100us;  // its own clock drifts
+      for (const Span& sleep : history_.asleep[asked.server]) {
+        if (overlap(sleep, {since, until})) most += sleep.to - sleep.from;
+      }
+      if (until - since > most)
+        wrong(answered ? "answered late" : "never answered",
+              about(asked) + ", after " + seconds(until - since));
+    }
+  }
+
+  // --------------------------------------------------------------------------------------- the promise
+
+  // What a granted request has cost in the end, as its client knows: 0 when it did not act.
+  std::uint64_t spent(const Asked& asked) const {
+    const auto undone = undone_.find(asked.event->number);
+    if (undone == undone_.end()) return asked.event->units;
+    return std::min(undone->second, asked.event->units);
+  }
+
+  void note_undone() {
+    if (!undone_.empty()) return;
+    for (const Asked& asked : history_.asked) {
+      const Event& event = *asked.event;
+      // Its client does not act from the moment at which it gives up, unless the moment had come.
+      if (event.kind == Kind::cancel && !(asked.received != kNever && asked.reply.integer == 0))
+        undone_[event.of] = 0;
+      // One that was refused has changed nothing.
+      const bool settles =
+          asked.received == kNever || (asked.reply.kind == Reply::Kind::integer && asked.reply.integer >= 0);
+      if (event.kind == Kind::settle && settles) {
+        const auto [its, first] = undone_.try_emplace(event.of, event.units);
+        its->second = std::min(its->second, event.units);
+      }
+    }
+  }
+
+  // By how much an acquire may be told after its moment: 10 ms or one interval, whichever is longer.
+  nanoseconds late(std::uint32_t key) const {
+    const bool slept = std::any_of(history_.asleep.begin(), history_.asleep.end(),
+                                   [](const auto& spans) { return !spans.empty(); });
+    return slept ? std::max<nanoseconds>(10ms, plan_.keys[key].interval) : 0ns;
+  }
+
+  std::vector<Act> acts_of(std::uint32_t key, std::size_t place) {
+    note_undone();
+    std::vector<Act> acts;
+    for (const Asked& asked : history_.asked) {
+      const Event& event = *asked.event;
+      if (asked.received == kNever || !asked.reply.allowed() || place_of(asked) != place) continue;
+      if (std::find(event.keys.begin(), event.keys.end(), key) == event.keys.end()) continue;
+      Act act{asked.arrived, asked.departed, event.units, disturbed(asked), &asked};
+      if (event.kind == Kind::look) continue;
+      if (event.kind == Kind::reserve) {
+        act.units = spent(asked);
+        const nanoseconds wait{asked.reply.values[3] * 1'000'000};
+        if (wait > 0ns) act.earliest += wait - kRounding;
+        act.latest += wait;
+      }
+      // The clock by which the wait is meant drifts.
+      const nanoseconds drift = (act.latest - asked.departed) / 2000;
+      act.earliest -= drift;
+      act.latest += drift;
+      // It acts when it is told, which is later than its moment by what the answer of the store took.
+      if (event.kind == Kind::acquire) {
+        const nanoseconds waited = asked.departed - asked.arrived;
+        act.earliest = std::max(asked.arrived,
+                                act.latest - waited / 1000 - late(key) - (is_shared() ? 2 * kDeadline : 0ns));
+        act.latest += waited / 1000;
+      }
+      if (act.units > 0) acts.push_back(act);
+    }
+    return acts;
+  }
+
+  // What a span may have on top that has a part of [from, until] in it.
+  struct Extra {
+    nanoseconds from;
+    nanoseconds until;
+    nanoseconds time;  // in which the limit admits it
+  };
+
+  std::vector<Extra> extras_of(std::uint32_t number, std::size_t place) const {
+    const Key& key = plan_.keys[number];
+    const nanoseconds full = key.interval * key.burst;
+    const nanoseconds ahead = key.reserves ? plan_.longest_wait : 0ns;
+    const nanoseconds leased = key.interval * static_cast<std::int64_t>(2 * plan_.lease * plan_.servers);
+    std::vector<Extra> extras;
+    for (const History::Loss& loss : history_.losses) {
+      if (loss.place != lost_with(key, place)) continue;
+      std::uint64_t units = 0;
+      for (const Asked& asked : history_.asked) {
+        const auto& keys = asked.event->keys;
+        if (asked.arrived == kNever || asked.arrived > loss.at || place_of(asked) != place) continue;
+        const nanoseconds done = asked.departed != kNever ? asked.departed : asked.ended;
+        if (done < loss.since || std::find(keys.begin(), keys.end(), number) == keys.end()) continue;
+        units += asked.event->units;
+      }
+      // A reservation that was taken back since is charged again, as it was when the copy was made.
+      const nanoseconds lost =
+          key.interval * static_cast<std::int64_t>(std::min<std::uint64_t>(units, 1'000'000));
+      extras.push_back({loss.at, loss.at + ahead, std::min(full + ahead, lost) + leased});
+    }
+    if (is_shared()) {
+      for (const History::Step& step : history_.steps) {
+        if (step.by > 0ns)
+          extras.push_back({step.at, step.at + ahead,
+                            step.by + leased + (plan_.store == Plan::Store::cluster ? full : 0ns)});
+      }
+    }
+    if (key.reserves) {
+      for (const auto& spans : history_.asleep) {
+        // What is told late by no more than that is told as it is.
+        for (const Span& sleep : spans)
+          extras.push_back({sleep.from, sleep.to + kRecovery, 10ms + key.interval});
+      }
+    }
+    for (const Asked& asked : history_.asked) {
+      if (asked.event->kind != Kind::reset || asked.event->keys[0] != number || asked.arrived == kNever)
+        continue;
+      if (place_of(asked) != place) continue;
+      const nanoseconds done = asked.departed != kNever ? asked.departed : asked.ended;
+      const nanoseconds until = done == kNever ? history_.end : done + 2 * kDeadline;
+      extras.push_back({asked.arrived, until + ahead,
+                        full + ahead + leased + (plan_.store == Plan::Store::cluster ? full : 0ns)});
+    }
+    return extras;
+  }
+
+  std::int64_t drifted(nanoseconds time, std::size_t place) const {
+    std::int64_t ppm = plan_.drift_ppm[is_shared() ? plan_.servers : place];
+    if (is_shared()) {
+      for (std::size_t i = 0; i < plan_.nodes; ++i) ppm = std::max(ppm, plan_.drift_ppm[plan_.servers + i]);
+    }
+    return time.count() + static_cast<std::int64_t>(static_cast<__int128>(time.count()) * ppm / 1'000'000);
+  }
+
+  void account(std::uint32_t number, std::size_t place) {
+    std::vector<Act> acts = acts_of(number, place);
+    if (acts.empty()) return;
+    const std::vector<Extra> extras = extras_of(number, place);
+    if (!is_shared()) return keeps_promise(number, place, acts, extras, {}, "promise");
+    std::vector<Act> by_store;
+    std::copy_if(acts.begin(), acts.end(), std::back_inserter(by_store),
+                 [](const Act& act) { return !act.disturbed; });
+    keeps_promise(number, place, by_store, extras, {}, "promise of the store");
+    if (plan_.on_store_error == OnStoreError::allow) return;
+    std::vector<Extra> with_fallback = extras;
+    std::vector<Span> shared;
+    if (plan_.on_store_error == OnStoreError::local) add_fallback(number, with_fallback, shared);
+    keeps_promise(number, place, acts, with_fallback, shared, "promise with the fallback");
+  }
+
+  // What the fallback of each server may admit while the store may not be heard: its share of the limit.
+  void add_fallback(std::uint32_t number, std::vector<Extra>& extras, std::vector<Span>& shared) const {
+    const Key& key = plan_.keys[number];
+    const nanoseconds ahead = key.reserves ? plan_.longest_wait : 0ns;
+    const auto burst = std::max<std::int64_t>(
+        1, static_cast<std::int64_t>(std::floor(static_cast<double>(key.burst) * plan_.local_share + 1e-9)));
+    for (const auto& spans : history_.disturbed) {
+      std::vector<Span> longer;
+      for (const Span& each : spans) {
+        extras.push_back({each.from, each.to + ahead, key.interval * burst});
+        longer.push_back({each.from - kRounding, each.to + ahead + kRounding});
+      }
+      for (const Span& each : joined(longer)) shared.push_back(each);
+    }
+  }
+
+  // `shared`: spans in which a server counts its share too.
+  void keeps_promise(std::uint32_t number, std::size_t place, std::vector<Act> acts,
+                     const std::vector<Extra>& extras, const std::vector<Span>& shared, const char* check) {
+    if (acts.empty()) return;
+    const Key& key = plan_.keys[number];
+    // What may be admitted from the beginning of the world to that time, burst and extras apart.
+    const auto drained = [&](nanoseconds at) {
+      double more = 0;
+      for (const Span& each : shared) {
+        if (at > each.from) more += static_cast<double>((std::min(at, each.to) - each.from).count());
+      }
+      return drifted(at, place) + static_cast<std::int64_t>(std::ceil(more * plan_.local_share * 1.0002));
+    };
+    std::vector<nanoseconds> starts;
+    for (const Act& act : acts) starts.push_back(act.earliest);
+    std::sort(starts.begin(), starts.end());
+    starts.erase(std::unique(starts.begin(), starts.end()), starts.end());
+    std::vector<std::int64_t> first;
+    for (const nanoseconds start : starts) first.push_back(drained(start));
+    SpanSum sums(starts, first);
+    std::sort(acts.begin(), acts.end(), [](const Act& a, const Act& b) { return a.latest < b.latest; });
+    std::vector<Extra> coming = extras;
+    std::sort(coming.begin(), coming.end(), [](const Extra& a, const Extra& b) { return a.from < b.from; });
+    std::size_t next = 0;
+    const std::int64_t full = (key.interval * key.burst + kTolerance).count();
+    for (const Act& act : acts) {
+      for (; next < coming.size() && coming[next].from <= act.latest; ++next)
+        sums.add(coming[next].until, -coming[next].time.count());
+      sums.add(act.earliest, (key.interval * static_cast<std::int64_t>(act.units)).count());
+      const SpanSum::Most most = sums.most(act.earliest);
+      const std::int64_t over = most.sum - drained(act.latest) - full;
+      if (over <= 0) continue;
+      return wrong(check,
+                   key.name + " " + key.rule() + (is_shared() ? "" : " of server " + std::to_string(place)) +
+                       ": from " + seconds(most.start) + " to " + seconds(act.latest) + " it admitted " +
+                       std::to_string(static_cast<double>(over) / static_cast<double>(key.interval.count())) +
+                       " units more than promised:" + listed(acts, {most.start, act.latest}));
+    }
+  }
+
+  // What lies in a span, for people.
+  std::string listed(const std::vector<Act>& acts, const Span& span) const {
+    std::string text;
+    for (const Act& act : acts) {
+      if (act.earliest < span.from || act.latest > span.to) continue;
+      text += "\n  " + std::to_string(act.units) + " from " + seconds(act.earliest) + " to " +
+              seconds(act.latest) + ": " + about(*act.asked);
+    }
+    return text;
+  }
+
+  // ------------------------------------------------------------------------------------ when all is well
+
+  // After the last fault all servers agree: of a fresh key exactly the burst is admitted.
+  void all_agree() {
+    if (plan_.lease > 0) return;
+    const auto number = static_cast<std::uint32_t>(plan_.keys.size() - 1);
+    for (std::size_t place = 0; place < places(); ++place) {
+      std::int64_t allowed = 0;
+      bool all = true;
+      for (const Asked& asked : history_.asked) {
+        if (asked.event->keys.empty() || asked.event->keys[0] != number || place_of(asked) != place) continue;
+        all = all && asked.received != kNever;
+        allowed += asked.reply.allowed() ? 1 : 0;
+      }
+      if (all && allowed > 0 && allowed != plan_.keys[number].burst)
+        wrong("convergence", "after the last fault " + std::to_string(allowed) + " of " +
+                                 std::to_string(plan_.keys[number].burst) + " were admitted at place " +
+                                 std::to_string(place));
+    }
+  }
+
+  const Plan& plan_;
+  const History& history_;
+  bool calm_ = true;
+  std::unordered_map<std::uint32_t, const Asked*> by_event_;
+  std::unordered_map<std::uint32_t, std::uint64_t> undone_;  // by the reservation's event: what it cost
+  Verdict verdict_;
+};
+
+}  // namespace
+
+Verdict judge(const Plan& plan, const History& history) { return Referee(plan, history).judge(); }
+
+}  // namespace weir::simulation

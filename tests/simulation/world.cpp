@@ -1,0 +1,627 @@
+#include "simulation/world.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+
+namespace weir::inline v0_1::simulation {
+namespace {
+
+constexpr const char* kHosts[] = {"a", "b", "c"};
+
+// What a snapshot reads.
+class Clocks final : public store::SystemClocks {
+ public:
+  Clocks(const MachineClock& clock, nanoseconds world) : clock_(clock), world_(world) {}
+  nanoseconds steady() const override { return clock_.steady(world_); }
+  nanoseconds booted() const override { return clock_.steady(world_); }
+  nanoseconds wall() const override { return clock_.wall(world_); }
+  std::array<char, 16> boot_id() const override { return {'o', 'n', 'e'}; }
+
+ private:
+  const MachineClock& clock_;
+  nanoseconds world_;
+};
+
+Reply read_reply(const resp::Value& value) {
+  using Type = resp::Value::Type;
+  Reply reply;
+  if (value.type == Type::error) {
+    reply.kind = Reply::Kind::error;
+    reply.text = value.text;
+  } else if (value.type == Type::integer) {
+    reply.kind = Reply::Kind::integer;
+    reply.integer = value.integer;
+  } else if (value.type == Type::array && value.items.size() >= 5) {
+    reply.kind = Reply::Kind::values;
+    for (std::size_t i = 0; i < 5; ++i) reply.values[i] = value.items[i].integer;
+    if (value.items.size() == 7 && value.items[5].type == Type::string) reply.id = value.items[5].text;
+    if (value.items.size() > 5) reply.text = value.items.back().text;
+  } else {
+    reply.kind = Reply::Kind::error;
+    reply.text = "a reply of another form";
+  }
+  return reply;
+}
+
+// How long a client waits for a reply before it gives its connection up.
+nanoseconds patience_of(const Event& event) { return 1500ms + event.time; }
+
+}  // namespace
+
+World::World(const Plan& plan, std::string folder)
+    : plan_(plan), folder_(std::move(folder)), chance_(plan.seed ^ 0xC0FFEE), secrets_(plan.seed) {
+  std::filesystem::create_directories(folder_);
+  const auto clock_of = [&](std::size_t machine) {
+    return MachineClock(chance_.between(100s, 1'000'000s), plan_.drift_ppm[machine], 1'700'000'000s);
+  };
+  for (std::size_t i = 0; i < plan_.servers; ++i) {
+    Machine& machine = *machines_.emplace_back(std::make_unique<Machine>());
+    machine.number = i;
+    machine.clock = std::make_unique<MachineClock>(clock_of(i));
+    std::filesystem::remove(snapshot_of(machine));
+  }
+  for (std::size_t i = 0; i < plan_.nodes; ++i)
+    nodes_.push_back(std::make_unique<RedisNode>(clock_of(plan_.servers + i)));
+  of_client_.resize(plan_.clients);
+  history_.disturbed.resize(plan_.servers);
+  history_.asleep.resize(plan_.servers);
+  for (const auto& machine : machines_) start(*machine);
+}
+
+World::~World() = default;
+
+History World::run() {
+  // A replica that lags has what there was so long before.
+  for (const Event& event : plan_.events) {
+    if (event.kind != Event::Kind::store_failover || event.who >= nodes_.size()) continue;
+    later(std::max(0ns, event.at - event.time), [this, &event] { lose(event); });
+  }
+  for (const Event& event : plan_.events) {
+    later(std::max(0ns, event.at - now_), [this, &event] { happen(event); });
+  }
+  while (step(plan_.length)) {
+  }
+  now_ = plan_.length;
+  history_.end = now_;
+  for (const auto& machine : machines_) {
+    if (!machine->server) continue;
+    if (!machine->server->at_rest()) odd("something waits in server " + std::to_string(machine->number));
+  }
+  return std::move(history_);
+}
+
+// ------------------------------------------------------------------------------------------------- time
+
+void World::later(nanoseconds after, std::function<void()> what) {
+  queue_.push({now_ + after, ++order_, std::move(what)});
+}
+
+bool World::step(nanoseconds until) {
+  nanoseconds next = queue_.empty() ? kNever : queue_.top().at;
+  Machine* which = nullptr;
+  Server::Loop* whose = nullptr;
+  for (const auto& machine : machines_) {
+    if (!machine->server) continue;
+    for (const auto& loop : machine->server->loops) {
+      const nanoseconds due = Server::next(*loop);
+      if (due == nanoseconds::max()) continue;
+      const nanoseconds at = std::max({now_, machine->clock->world_at(due), machine->asleep_until});
+      if (at >= next) continue;
+      next = at;
+      which = machine.get();
+      whose = loop.get();
+    }
+  }
+  if (next > until) return false;
+  now_ = next;
+  if (which != nullptr) {
+    note("tick", which->number);
+    which->server->tick(*whose);
+    return true;
+  }
+  const auto what = std::move(const_cast<Happening&>(queue_.top()).what);
+  queue_.pop();
+  what();
+  return true;
+}
+
+void World::note(std::string_view what, std::uint64_t number, std::string_view bytes) {
+  const auto add = [&](std::string_view text) {
+    for (const char each : text)
+      history_.digest = (history_.digest ^ static_cast<unsigned char>(each)) * 0x100000001B3ULL;
+  };
+  add(what);
+  add(bytes);
+  history_.digest = (history_.digest ^ static_cast<std::uint64_t>(now_.count())) * 0x100000001B3ULL;
+  history_.digest = (history_.digest ^ number) * 0x100000001B3ULL;
+}
+
+void World::odd(const std::string& what) {
+  if (history_.odd.empty()) history_.odd = what + ", at " + std::to_string(now_.count()) + " ns";
+}
+
+nanoseconds World::arrival(Way& way, nanoseconds latency, nanoseconds held_until) {
+  way.last = std::max({way.last, now_ + latency, way.held_until + latency, held_until + latency});
+  return way.last;
+}
+nanoseconds World::latency_of_client() { return chance_.between(50us, 2ms); }
+nanoseconds World::latency_of_store() { return chance_.between(20us, 1ms); }
+
+void World::disturb(std::size_t server, nanoseconds for_time) {
+  history_.disturbed[server].push_back({now_, now_ + for_time + kRecovery});
+}
+void World::disturb_all(nanoseconds for_time) {
+  for (std::size_t i = 0; i < plan_.servers; ++i) disturb(i, for_time);
+}
+
+// ----------------------------------------------------------------------------------------------- clients
+
+std::string World::words_of(const Event& event) const {
+  using Kind = Event::Kind;
+  redis::Strings words;
+  const auto keys = [&] {
+    words.emplace_back("KEYS");
+    for (const std::uint32_t key : event.keys) {
+      words.push_back(plan_.keys[key].name);
+      words.push_back(plan_.keys[key].rule());
+    }
+  };
+  const auto number = [&](const char* name, std::int64_t value) {
+    words.emplace_back(name);
+    words.push_back(std::to_string(value));
+  };
+  switch (event.kind) {
+    case Kind::check:
+      words = {"WEIR.THROTTLE"};
+      number("COST", static_cast<std::int64_t>(event.units));
+      keys();
+      break;
+    case Kind::look:
+      words = {"WEIR.THROTTLE"};
+      number("COST", 0);
+      keys();
+      break;
+    case Kind::reserve:
+    case Kind::acquire:
+      words = {event.kind == Kind::reserve ? "WEIR.RESERVE" : "WEIR.ACQUIRE"};
+      number("COST", static_cast<std::int64_t>(event.units));
+      number("MAXWAIT", event.time.count() / 1'000'000);
+      if (event.hold > 0ns) number("HOLD", event.hold.count() / 1'000'000);
+      keys();
+      break;
+    case Kind::cancel:
+    case Kind::settle: {
+      const auto of = by_event_.find(event.of);
+      if (of == by_event_.end() || of->second->reply.id.empty()) return "";
+      words = {event.kind == Kind::cancel ? "WEIR.CANCEL" : "WEIR.SETTLE", of->second->reply.id};
+      if (event.kind == Kind::settle) words.push_back(std::to_string(event.units));
+      break;
+    }
+    case Kind::reset:
+      words = {"WEIR.RESET", plan_.keys[event.keys[0]].name};
+      break;
+    default:
+      return "";
+  }
+  return redis::array(words);
+}
+
+// An acquire blocks its connection, so each has one of its own.
+std::uint64_t World::connection_of(const Event& event) {
+  const bool own = event.kind == Event::Kind::acquire;
+  if (!own && of_client_[event.who] != 0) return of_client_[event.who];
+  const std::uint64_t id = next_connection_++;
+  if (!own) of_client_[event.who] = id;
+  auto& made = connections_[id] = std::make_unique<Connection>();
+  made->client = event.who;
+  made->server = event.who % plan_.servers;
+  made->once = own;
+  made->out.last = now_ + 2 * latency_of_client();  // the greeting of TCP
+  return id;
+}
+
+void World::ask(const Event& event) {
+  if (event.who >= plan_.clients) return;
+  if (event.kind == Event::Kind::leave) {
+    if (const std::uint64_t id = of_client_[event.who]; id != 0) close(id, true);
+    return;
+  }
+  const std::string bytes = words_of(event);
+  if (bytes.empty()) return;
+  const std::uint64_t id = connection_of(event);
+  Connection& connection = *connections_.at(id);
+  Asked& asked = history_.asked.emplace_back();
+  asked.event = &event;
+  asked.server = connection.server;
+  asked.connection = id;
+  asked.sent = now_;
+  by_event_[event.number] = &asked;
+  connection.open.push_back(&asked);
+  send(id, asked, bytes);
+  later(patience_of(event), [this, id, &asked] {
+    if (asked.received == kNever && asked.ended == kNever && connections_.contains(id)) close(id, true);
+  });
+}
+
+void World::send(std::uint64_t id, Asked& asked, std::string bytes) {
+  Connection& connection = *connections_.at(id);
+  if (connection.out.swallows) return;
+  const nanoseconds at = arrival(connection.out, latency_of_client());
+  later(at - now_, [this, id, &asked, bytes = std::move(bytes)] {
+    if (!connections_.contains(id)) return;
+    Machine& machine = *machines_[connections_.at(id)->server];
+    when_awake(machine, [this, id, &asked, bytes] { arrive(id, asked, bytes); });
+  });
+}
+
+void World::arrive(std::uint64_t id, Asked& asked, const std::string& bytes) {
+  const auto found = connections_.find(id);
+  if (found == connections_.end()) return;
+  Connection& connection = *found->second;
+  Machine& machine = *machines_[connection.server];
+  // There is no such process, or no longer: the machine refuses.
+  if (!machine.server || (connection.accepted && connection.life != machine.life)) {
+    later(latency_of_client(), [this, id] {
+      if (connections_.contains(id)) close(id, false);
+    });
+    return;
+  }
+  if (!std::exchange(connection.accepted, true)) {
+    connection.life = machine.life;
+    machine.server->accept(id);
+  }
+  note("arrive", id, bytes);
+  asked.arrived = now_;
+  asked.life = machine.life;
+  connection.unanswered.push_back(&asked);
+  machine.server->receive(id, bytes);
+}
+
+void World::reply(Machine& machine, std::uint64_t id, std::string bytes) {
+  const auto found = connections_.find(id);
+  if (found == connections_.end()) return;
+  note("reply", id, bytes);
+  Connection& connection = *found->second;
+  connection.leaving += bytes;
+  std::vector<std::pair<Asked*, Reply>> told;
+  for (;;) {
+    const resp::Parsed parsed = connection.parser.parse(connection.leaving);
+    if (parsed.status == resp::Parsed::Status::broken) odd("a reply of no form");
+    if (parsed.status != resp::Parsed::Status::value) break;
+    if (connection.unanswered.empty()) {
+      ++history_.replies_too_many;
+    } else {
+      Asked& asked = *connection.unanswered.front();
+      connection.unanswered.pop_front();
+      asked.departed = now_;
+      told.emplace_back(&asked, read_reply(parsed.value));
+    }
+    connection.leaving.erase(0, parsed.used);
+  }
+  (void)machine;
+  if (connection.back.swallows) return;
+  const nanoseconds at = arrival(connection.back, latency_of_client());
+  later(at - now_, [this, id, told = std::move(told)] {
+    const auto still = connections_.find(id);
+    if (still == connections_.end()) return;
+    for (const auto& [asked, what] : told) {
+      asked->received = now_;
+      asked->reply = what;
+      std::erase(still->second->open, asked);
+    }
+    if (still->second->once && still->second->open.empty()) close(id, true);
+  });
+}
+
+void World::close(std::uint64_t id, bool tells_server) {
+  const auto found = connections_.find(id);
+  if (found == connections_.end()) return;
+  note("close", id);
+  const std::unique_ptr<Connection> connection = std::move(found->second);
+  connections_.erase(found);
+  for (Asked* const asked : connection->open) asked->ended = now_;
+  if (of_client_[connection->client] == id) of_client_[connection->client] = 0;
+  Machine& machine = *machines_[connection->server];
+  if (!tells_server || connection->out.swallows || !connection->accepted) return;
+  const nanoseconds at = arrival(connection->out, latency_of_client());
+  later(at - now_, [this, id, &machine, life = connection->life] {
+    when_awake(machine, [&machine, id, life] {
+      if (machine.server && machine.life == life) machine.server->gone(id);
+    });
+  });
+}
+
+// ----------------------------------------------------------------------------------------------- servers
+
+template <class Act>
+void World::when_awake(Machine& machine, Act act) {
+  if (machine.asleep_until <= now_) return act();
+  later(machine.asleep_until - now_, [this, &machine, act] { when_awake(machine, act); });
+}
+
+std::string World::snapshot_of(const Machine& machine) const {
+  return folder_ + "/server" + std::to_string(machine.number) + ".snapshot";
+}
+
+void World::start(Machine& machine) {
+  const std::uint64_t life = ++machine.life;
+  note("start", machine.number);
+  core::HashKey seed{chance_.next(), chance_.next()};
+  std::optional<store::SnapshotFile> file;
+  const Clocks clocks(*machine.clock, now_);
+  if (plan_.store == Plan::Store::embedded && machine.saved_at > 0ns) {
+    auto opened = store::SnapshotFile::open(snapshot_of(machine), clocks);
+    if (opened.has_value() == machine.torn) odd(machine.torn ? "a torn snapshot was taken" : opened.error());
+    if (opened) file.emplace(*std::move(opened));
+    if (file) seed = file->seed();
+  }
+  const auto alive = [&machine, life] { return machine.server && machine.life == life; };
+  Surroundings around;
+  around.world = [this] { return now_; };
+  around.turn = [this, &machine, alive](std::function<void()> what) {
+    later(0ns, [this, &machine, alive, what = std::move(what)] {
+      when_awake(machine, [alive, what] {
+        if (alive()) what();
+      });
+    });
+  };
+  around.reply = [this, &machine](std::uint64_t id, std::string bytes) {
+    reply(machine, id, std::move(bytes));
+  };
+  around.hang_up = [this, &machine](std::uint64_t id) {
+    odd("server " + std::to_string(machine.number) + " closed connection " + std::to_string(id));
+  };
+  around.act = [this, &machine](std::size_t loop, const redis::Client::Action& action) {
+    act(machine, loop, action);
+  };
+  machine.server = std::make_unique<Server>(
+      plan_, *machine.clock, seed, [this] { return core::HashKey{secrets_.next(), secrets_.next()}; },
+      std::move(around));
+  if (file) {
+    const auto restored = file->restore_into(machine.server->embedded.table(), machine.server->now(),
+                                             &machine.server->embedded.reservations());
+    if (!restored) odd(restored.error());
+  }
+  machine.torn = false;
+  machine.saved_at = 0ns;
+  machine.server->start();
+}
+
+void World::save(Machine& machine) {
+  if (!machine.server || plan_.store != Plan::Store::embedded || machine.asleep_until > now_) return;
+  const auto saved =
+      store::save_snapshot(machine.server->embedded.table(), snapshot_of(machine),
+                           Clocks(*machine.clock, now_), &machine.server->embedded.reservations());
+  if (!saved) return odd(saved.error());
+  machine.saved_at = now_;
+}
+
+void World::kill(Machine& machine, nanoseconds for_time, const Event& event) {
+  if (!machine.server) return;
+  note("kill", machine.number);
+  ++machine.life;
+  machine.server.reset();
+  machine.asleep_until = 0ns;
+  for (auto& [where, link] : machine.links) {
+    link.open = false;
+    ++link.generation;
+  }
+  std::vector<std::uint64_t> cut;
+  for (const auto& [id, connection] : connections_) {
+    if (connection->server == machine.number) cut.push_back(id);
+  }
+  for (const std::uint64_t id : cut) close(id, false);
+  disturb(machine.number, for_time);
+  if (plan_.store == Plan::Store::embedded) {
+    machine.torn = machine.saved_at > 0ns && event.of != 0;
+    if (machine.torn) {
+      const auto size = std::filesystem::file_size(snapshot_of(machine));
+      std::filesystem::resize_file(snapshot_of(machine), size * (event.of % 100) / 100);
+    }
+    history_.losses.push_back({machine.number, machine.torn ? 0ns : machine.saved_at, now_});
+  }
+  later(for_time, [this, &machine] { start(machine); });
+}
+
+// ------------------------------------------------------------------------------------------------- store
+
+std::size_t World::node_of(const std::string& host) const {
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    if (host == kHosts[i]) return i;
+  }
+  return 0;
+}
+
+std::string World::map() const {
+  return redis::slots({{0, 5460, "a"}, {5461, 10922, "b"}, {10923, 16383, "c"}});
+}
+
+void World::act(Machine& machine, std::size_t loop, const redis::Client::Action& action) {
+  using Kind = redis::Client::Action::Kind;
+  Machine::Link& link = machine.links[{loop, action.node}];
+  switch (action.kind) {
+    case Kind::close:
+      link.open = false;
+      ++link.generation;
+      return;
+    case Kind::connect:
+      return connect(machine, loop, action.node, action.address.host);
+    case Kind::write:
+      link.wire += machine.server->loops[loop]->shared->client().take_output(action.node);
+      while (!link.wire.empty()) carry(machine, loop, action.node, redis::take_command(link.wire));
+  }
+}
+
+void World::connect(Machine& machine, std::size_t loop, redis::Client::NodeId id, const std::string& host) {
+  Machine::Link& link = machine.links[{loop, id}];
+  link.node = node_of(host);
+  link.open = false;
+  link.wire.clear();
+  link.out = link.back = {};
+  const nanoseconds there = arrival(link.out, latency_of_store(), machine.store_out.held_until);
+  link.back.last = there;
+  const nanoseconds back = arrival(link.back, latency_of_store(), machine.store_back.held_until);
+  later(back - now_, [this, &machine, loop, id, generation = ++link.generation] {
+    when_awake(machine, [this, &machine, loop, id, generation] {
+      Machine::Link& its = machine.links[{loop, id}];
+      if (its.generation != generation || !machine.server) return;
+      its.open = !nodes_[its.node]->down;
+      note("connect", machine.number);
+      machine.server->happen(*machine.server->loops[loop], [&](redis::Client& client) {
+        its.open ? client.connected(id, machine.server->now())
+                 : client.failed(id, "refused", machine.server->now());
+      });
+    });
+  });
+}
+
+void World::carry(Machine& machine, std::size_t loop, redis::Client::NodeId id, redis::Strings command) {
+  Machine::Link& link = machine.links[{loop, id}];
+  const nanoseconds there = arrival(link.out, latency_of_store(), machine.store_out.held_until);
+  const auto run = [this, &machine, loop, id, generation = link.generation,
+                    command = std::move(command)](const auto& self) -> void {
+    Machine::Link& its = machine.links[{loop, id}];
+    RedisNode& node = *nodes_[its.node];
+    // What had left before its process or its connection ended is run all the same.
+    if (node.down) return;
+    // Not at that very time: what came meanwhile goes on in the order in which it came.
+    if (node.free_at >= now_ && node.free_at > 0ns) {
+      later(node.free_at - now_ + 1ns, [self] { self(self); });
+      return;
+    }
+    const std::string answer = node.answer(command, map(), now_);
+    note("store", its.node, answer);
+    if (its.generation != generation) return;
+    const nanoseconds back = arrival(its.back, latency_of_store(), machine.store_back.held_until);
+    later(back - now_, [this, &machine, loop, id, generation, answer] {
+      when_awake(machine, [this, &machine, loop, id, generation, answer] {
+        if (machine.links[{loop, id}].generation != generation || !machine.server) return;
+        machine.server->happen(*machine.server->loops[loop], [&](redis::Client& client) {
+          client.received(id, answer, machine.server->now());
+        });
+      });
+    });
+  };
+  later(there - now_, [run] { run(run); });
+}
+
+void World::cut(Machine& machine, const std::function<bool(const Machine::Link&)>& which) {
+  for (auto& [where, link] : machine.links) {
+    if (!link.open || !which(link)) continue;
+    link.open = false;
+    later(latency_of_store(), [this, &machine, where = where, generation = ++link.generation] {
+      when_awake(machine, [this, &machine, where, generation] {
+        if (machine.links[where].generation != generation || !machine.server) return;
+        machine.server->happen(*machine.server->loops[where.first], [&](redis::Client& client) {
+          client.failed(where.second, "reset by peer", machine.server->now());
+        });
+      });
+    });
+  }
+}
+
+void World::cut_node(std::size_t node) {
+  for (const auto& machine : machines_)
+    cut(*machine, [node](const Machine::Link& link) { return link.node == node; });
+}
+
+void World::lose(const Event& event) {
+  // What the replica has by now is what there is when it takes over.
+  later(event.at - now_, [this, &event, keys = nodes_[event.who]->data().keys()] {
+    history_.losses.push_back({event.who, event.at - event.time, now_});
+    nodes_[event.who]->data().keep(keys);
+    nodes_[event.who]->data().flush_scripts();
+  });
+}
+
+// -------------------------------------------------------------------------------------------- what happens
+
+void World::happen(const Event& event) {
+  using Kind = Event::Kind;
+  if (!event.is_fault()) return ask(event);
+  note("fault", event.number);
+  const auto ends = [&](nanoseconds after) {
+    history_.last_fault = std::max(history_.last_fault, now_ + after);
+  };
+  ++history_.faults;
+  ends(0ns);
+  if (event.kind <= Kind::stall_back) {
+    const std::uint64_t id = of_client_[event.who % plan_.clients];
+    if (id == 0) return;
+    Connection& connection = *connections_.at(id);
+    switch (event.kind) {
+      case Kind::break_connection:
+        return close(id, true);
+      case Kind::half_open:
+        connection.out.swallows = connection.back.swallows = true;
+        return;
+      default:
+        (event.kind == Kind::stall_out ? connection.out : connection.back).held_until = now_ + event.time;
+        return ends(event.time);
+    }
+  }
+  if (event.kind <= Kind::save) {
+    Machine& machine = *machines_[event.who % plan_.servers];
+    switch (event.kind) {
+      case Kind::kill:
+        ends(event.time);
+        return kill(machine, event.time, event);
+      case Kind::sleep:
+        machine.asleep_until = std::max(machine.asleep_until, now_ + event.time);
+        history_.asleep[machine.number].push_back({now_, machine.asleep_until});
+        disturb(machine.number, event.time);
+        return ends(event.time);
+      case Kind::store_break:
+        disturb(machine.number, 0ns);
+        return cut(machine, [](const Machine::Link&) { return true; });
+      case Kind::save:
+        return save(machine);
+      default:
+        disturb(machine.number, event.time);
+        (event.kind == Kind::store_stall ? machine.store_out : machine.store_back).held_until =
+            now_ + event.time;
+        return ends(event.time);
+    }
+  }
+  if (nodes_.empty()) return;
+  const std::size_t number = event.who % nodes_.size();
+  RedisNode& node = *nodes_[number];
+  switch (event.kind) {
+    case Kind::store_down:
+    case Kind::store_lost:
+      if (node.down) return;
+      node.down = true;
+      cut_node(number);
+      disturb_all(event.time);
+      ends(event.time);
+      if (event.kind == Kind::store_lost) {
+        history_.losses.push_back({number, 0ns, now_});
+        node.data().keep({});
+      }
+      later(event.time, [this, &node] {
+        node.down = false;
+        node.data().flush_scripts();
+        note("up", 0);
+      });
+      return;
+    case Kind::store_failover:
+      cut_node(number);
+      return disturb_all(0ns);
+    case Kind::store_pause:
+      node.free_at = std::max(node.free_at, now_ + event.time);
+      disturb_all(event.time);
+      return ends(event.time);
+    case Kind::store_flush:
+      return node.data().flush_scripts();
+    case Kind::store_step:
+      node.clock.step_wall(event.time);
+      history_.steps.push_back({now_, event.time});
+      return;
+    default:
+      return;
+  }
+}
+
+}  // namespace weir::simulation
