@@ -153,7 +153,7 @@ std::map<std::string, std::uint64_t> calls_of(Hiredis& redis) {
 
 void append_one(std::string& out, std::string_view key) {
   static const core::Rule kRule{kQuota};
-  const redis::Ask ask{&kRule, key, Cost{1}};
+  const redis::ScriptCheck ask{&kRule, key, Cost{1}};
   redis::append_check(out, {&ask, 1});
 }
 

@@ -22,7 +22,7 @@ std::string answers(std::string_view input, std::size_t piece, bool guarded) {
   weir::store::EmbeddedStore store(std::size_t{1} << 20, weir::WhenFull::deny, {1, 2});
   weir::service::Service service({.password = guarded ? "pw" : "", .clock = now, .wall_clock = now},
                                  store.table());
-  weir::resp::Shared shared(service, store);
+  weir::resp::RespLoop shared(service, store);
   weir::resp::Conversation conversation(service, shared, {1, "fuzz"}, [] { std::abort(); });
   std::string rest;
   std::string all;

@@ -20,7 +20,7 @@ std::string answers(std::string_view input, std::size_t piece, bool guarded) {
   weir::store::EmbeddedStore store(std::size_t{1} << 20, weir::WhenFull::deny, {1, 2});
   weir::service::Service service({.password = guarded ? "pw" : "", .clock = now, .wall_clock = now},
                                  store.table());
-  weir::http::Room room(service, store);
+  weir::http::HttpLoop room(service, store);
   weir::http::Conversation conversation(service, room, {1, "fuzz"}, [] { std::abort(); });
   std::string rest;
   std::string all;

@@ -53,7 +53,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   ReadOptions options;
   options.now = Time{std::chrono::sys_days{std::chrono::year{2026} / 11 / 21}};
   options.open = [&list](const std::string&, std::size_t) { return list; };
-  const Reading reading = read(text, options);
+  const ReadResult reading = read(text, options);
   if ((reading.file == nullptr) != has_errors(reading.findings)) std::abort();
   for (const Finding& finding : reading.findings) {
     Finding known = finding;

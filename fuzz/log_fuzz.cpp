@@ -10,7 +10,7 @@
 
 #include "core/printable.hpp"
 #include "logs/layout.hpp"
-#include "logs/parser.hpp"
+#include "logs/line_parser.hpp"
 #include "sim/report.hpp"
 
 namespace {
@@ -42,16 +42,16 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       "(?:(?<ip>[^ ]*) )?(?<user>.*?)\\[(?<time>[^]]*)\\](?: (?<a>.*))?(?<bytes>\\d*)");
   if (data[1] == 191) layout.set(regex);
   layout = weir::logs::layout_of({&first, 1}, layout).layout;
-  std::unique_ptr<weir::logs::Parser> parser;
+  std::unique_ptr<weir::logs::LineParser> parser;
   try {
-    parser = std::make_unique<weir::logs::Parser>(layout, wanted, first);
+    parser = std::make_unique<weir::logs::LineParser>(layout, wanted, first);
   } catch (const std::runtime_error&) {
     return 0;
   }
   std::string key;
   for (std::size_t begin = 0; begin < end;) {
     const std::size_t stop = std::min(all.find('\n', begin), end);
-    weir::logs::Record record{-1, ~std::uint64_t{0}};
+    weir::logs::LogRecord record{-1, ~std::uint64_t{0}};
     key.clear();
     std::string_view fault;
     try {

@@ -78,8 +78,8 @@ void check_decisions(const Value& value) {
                            "4/2s algorithm=sliding_window_counter"}) {
     const weir::core::Rule rule = weir::core::Rule::parse(text).value();
     for (const std::uint64_t cost : {0UL, 1UL, 2000UL}) {
-      const std::array asks = {weir::redis::Ask{&rule, "key", weir::Cost{cost}},
-                               weir::redis::Ask{&rule, "other", weir::Cost{1}}};
+      const std::array asks = {weir::redis::ScriptCheck{&rule, "key", weir::Cost{cost}},
+                               weir::redis::ScriptCheck{&rule, "other", weir::Cost{1}}};
       std::array<weir::Decision, 2> decisions;
       for (std::size_t count = 1; count <= asks.size(); ++count) {
         const auto charged = weir::redis::read_check(value, std::span(asks).first(count), decisions);

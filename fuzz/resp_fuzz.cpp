@@ -18,7 +18,7 @@
 namespace {
 
 using weir::resp::Bounds;
-using weir::resp::RequestParser;
+using weir::resp::CommandParser;
 using weir::resp::Writer;
 
 // Longer inputs are not fed byte by byte: the harness itself (not the parser) copies quadratically.
@@ -49,7 +49,7 @@ bool lies_in(std::string_view word, std::string_view bytes) {
 template <typename PieceSize>
 Heard hear(std::string_view stream, const Bounds& bounds, const PieceSize& piece_size) {
   Heard heard;
-  RequestParser parser;
+  CommandParser parser;
   std::size_t fed = 0;
   while (fed < stream.size()) {
     const std::string_view piece = stream.substr(fed, piece_size(fed));
@@ -59,8 +59,8 @@ Heard hear(std::string_view stream, const Bounds& bounds, const PieceSize& piece
     // is an ASan report.
     const std::vector<char> block(heard.leftover.begin(), heard.leftover.end());
     std::string_view input(block.data(), block.size());
-    RequestParser::Status status = parser.next(input, bounds);
-    for (; status == RequestParser::Status::complete; status = parser.next(input, bounds)) {
+    CommandParser::Status status = parser.next(input, bounds);
+    for (; status == CommandParser::Status::complete; status = parser.next(input, bounds)) {
       require(parser.consumed() > 0 && parser.consumed() <= input.size(),
               "a command has bytes, and no foreign ones");
       require(parser.consumed() <= bounds.command_bytes, "a command is within its bound");
@@ -74,12 +74,12 @@ Heard hear(std::string_view stream, const Bounds& bounds, const PieceSize& piece
       input.remove_prefix(parser.consumed());
     }
     require(parser.args().empty() && parser.consumed() == 0, "no command, no words");
-    if (status == RequestParser::Status::malformed) {
+    if (status == CommandParser::Status::malformed) {
       heard.error = parser.error();
       heard.leftover.clear();
       require(heard.error.starts_with("ERR Protocol error: "), "an error says what it is");
       for (const char c : heard.error) require(c >= ' ' && c <= '~', "an error is printable");
-      require(parser.next(stream, bounds) == RequestParser::Status::malformed, "an error stays");
+      require(parser.next(stream, bounds) == CommandParser::Status::malformed, "an error stays");
       break;
     }
     heard.leftover = input;
@@ -126,10 +126,10 @@ void check_echo(const std::vector<std::string>& words) {
     Writer(out, 3).error(word);
     check_error_line(out, word.size());
   }
-  RequestParser parser;
+  CommandParser parser;
   const Bounds wide{.command_bytes = command.size()};
   require(
-      parser.next(command, wide) == RequestParser::Status::complete && parser.consumed() == command.size(),
+      parser.next(command, wide) == CommandParser::Status::complete && parser.consumed() == command.size(),
       "what Writer writes is a command again");
   require(std::vector<std::string>(parser.args().begin(), parser.args().end()) == words,
           "with the same words");

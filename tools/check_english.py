@@ -173,6 +173,39 @@ def found(name, text, allowed):
             yield number + 1, line, what, better
 
 
+# A type that two folders have, each in its own namespace, and one word that means two things: a reader who sees it
+# does not know which. Types that mean the same in both, and why there are two:
+ALIKE = {
+    "Arrival": "net and store may not know each other",
+    "Attribute": "what users of the library include names nothing in src",
+    "Bounds": "what a parser takes, of each parser",
+    "Conversation": "net has the interface, each protocol one that implements it",
+    "Wide": "128 bits",
+}
+# Words of docs/vocabulary.md and docs/architecture.md that no type inside another may have either.
+OWNED = "Ask|Asked|Asker|Asking|Check|Line|Question|Refusal|Request|Reservation|Told|Words"
+TYPE = re.compile(r"^(?:template\s*<[^\n]*>\n)?(?:class|struct|enum(?: class| struct)?|union|using)\s+(?:WEIR_\w+(?:\([^)]*\))?\s+)?"
+                  r"(?:\[\[[^\]]*\]\]\s*)?(?:alignas\([^)]*\)\s*)?([A-Z]\w+)\s*(?:final\s*)?(?:\{|:(?!:)|=(?!\s*(?:\w+::)*\1;))", re.M)
+INSIDE = re.compile(rf"^[ \t]+(?:class|struct|enum(?: class| struct)?|union)\s+({OWNED})\s*(?:final\s*)?(?:\{{|:(?!:))", re.M)
+
+
+def found_in_types():
+    """(file, line number, type, where else) of each type whose name another folder has given away."""
+    places = {}
+    for path in sorted([*SOURCE.glob("src/*/*.[ch]pp"), *SOURCE.glob("include/weir/*.hpp")]):
+        text, name = path.read_text(), str(path.relative_to(SOURCE))
+        if path.stem.endswith("_test"):
+            continue
+        for match in TYPE.finditer(text):
+            places.setdefault(match[1], []).append((name, text.count("\n", 0, match.start()) + 1))
+        for match in INSIDE.finditer(text):
+            yield name, text.count("\n", 0, match.start(1)) + 1, match[1], "a word of docs/vocabulary.md or docs/architecture.md"
+    for type_, found in places.items():
+        apart = {str(pathlib.PurePath(name).parent) for name, _ in found}
+        if len(apart) > 1 and type_ not in ALIKE and any(name.endswith(".hpp") for name, _ in found):
+            yield *found[-1], type_, found[0][0]
+
+
 def main():
     allowed = dict.fromkeys(ALLOWED, False)
     wrong = 0
@@ -180,6 +213,9 @@ def main():
         for number, line, words, better in found(name, text, allowed):
             wrong += 1
             print(f"{name}:{number}: '{words}': {better}\n    {line}")
+    for name, number, type_, other in found_in_types() if not sys.argv[1:] else ():
+        wrong += 1
+        print(f"{name}:{number}: '{type_}': write a name that no other folder has; {other} has it")
     unused = [line for line, used in allowed.items() if not used and not sys.argv[1:]]
     for line in unused:
         print(f"tools/check_english.py: no file has this line any more:\n    {line}")

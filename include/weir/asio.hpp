@@ -106,7 +106,7 @@ class CallOf final : public PendingCall {
   CallOf(Handler handler, const Executor& executor)
       : waiting_(std::in_place, std::move(handler), boost::asio::make_work_guard(executor)) {}
   void abandon() override { waiting_.reset(); }
-  void pass(Answer<Value> answer) {
+  void pass(RawResult<Value> answer) {
     boost::asio::post(waiting_->work.get_executor(),
                       [handler = std::move(waiting_->handler), answer = std::move(answer)]() mutable {
                         std::exception_ptr error;
@@ -140,7 +140,7 @@ auto complete_by_token(ByToken, std::type_identity<Value>, Begin begin, Token&& 
     const auto call = std::make_shared<Call>(std::forward<decltype(handler)>(handler), executor);
     calls->add(call);
     try {
-      begin(Callback<Answer<Value>>([calls, call](Answer<Value> answer) {
+      begin(Callback<RawResult<Value>>([calls, call](RawResult<Value> answer) {
         calls->remove(call, [&] { call->pass(std::move(answer)); });
       }));
     } catch (...) {

@@ -28,7 +28,7 @@ namespace detail {
 
 // What crosses from the library to the program, whatever its expected is (expected.hpp).
 template <class Value>
-struct Answer {
+struct RawResult {
   Value value{};
   Fault fault = Fault::none;
   std::string why{};  // with a fault
@@ -36,7 +36,7 @@ struct Answer {
 
 // A call that is ready to begin, handed what it is to answer.
 template <class Value>
-using Ready = Callback<Callback<Answer<Value>>>;
+using Ready = Callback<Callback<RawResult<Value>>>;
 
 // What is passed last, apart from what is passed before it.
 template <class Type>
@@ -52,8 +52,8 @@ struct ByToken {};
 template <class Value, class Result = StoreResult<Value>, class Begin, class Done>
 auto complete(Begin begin, Done&& done) {
   if constexpr (CallbackFor<Done, Result>) {
-    begin(Callback<Answer<Value>>(
-        [done = std::decay_t<Done>(std::forward<Done>(done))](Answer<Value> answer) mutable {
+    begin(Callback<RawResult<Value>>(
+        [done = std::decay_t<Done>(std::forward<Done>(done))](RawResult<Value> answer) mutable {
           if (answer.fault != Fault::none)
             return done(Result(unexpect, StoreFault(answer.fault, answer.why)));
           done(Result(std::move(answer.value)));

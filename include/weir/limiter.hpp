@@ -35,7 +35,7 @@
 //
 //   weir::ManualClock clock;
 //   weir::KeyedLimiter of_a_log{weir::Quota::per_minute(10), {.clock = &clock}};
-//   clock.advance_to(5min);                                                   // the time of the next line
+//   clock.advance_to(5min);  // the time of the next line
 //   assert(of_a_log.check("10.0.0.1").allowed());
 //
 // A quota may be changed while it is in use: set_quota(). What a key has spent stays spent, in units, and no
@@ -76,10 +76,10 @@ namespace weir::inline v0_1 {
 
 namespace store {
 class DefaultLimit;
-class LimiterKept;
-struct LimiterLine;
+class LimiterHandle;
+struct LimiterSchedule;
 class LogTable;
-struct Local;
+struct LimiterMemory;
 struct Limit;
 struct Request;
 }  // namespace store
@@ -131,20 +131,20 @@ class WEIR_API alignas(64) Limiter {
 
  private:
   friend JointDecision check_all(std::span<const LimiterCheck> checks);
-  friend class store::LimiterKept;
+  friend class store::LimiterHandle;
   std::chrono::nanoseconds now() const noexcept;
   struct Locked;
   std::uint64_t unlocked() const noexcept;
   Decision check(std::chrono::nanoseconds now, Cost cost) noexcept;
-  Decision check_lined(std::chrono::nanoseconds now, Cost cost) noexcept;
+  Decision check_scheduled(std::chrono::nanoseconds now, Cost cost) noexcept;
   Reservation reserve_later(std::chrono::nanoseconds now, ReserveOptions options, Cost cost);
 
   std::atomic<std::uint64_t> tat_{0};
-  const Quota quota_;             // until set_quota(): then it is in the line
+  const Quota quota_;             // until set_quota(): then it is in the schedule
   const Clock* clock_ = nullptr;  // null: the steady clock
   // While the tat is locked. What others have reserved, and the quota since it was changed; null as long as
   // there is neither.
-  store::LimiterLine* line_ = nullptr;
+  store::LimiterSchedule* schedule_ = nullptr;
 };
 static_assert(sizeof(Limiter) == 64);
 
@@ -200,11 +200,11 @@ class WEIR_API LocalStore {
 
  private:
   friend class KeyedLimiter;
-  struct Asked;
-  void ask(const char* where, std::span<const KeyedCheck> checks, Asked& asked) const;
-  static Reservation reserve(const std::shared_ptr<store::Local>& local, store::Request& request,
+  struct JointRequest;
+  void ask(const char* where, std::span<const KeyedCheck> checks, JointRequest& asked) const;
+  static Reservation reserve(const std::shared_ptr<store::LimiterMemory>& local, store::Request& request,
                              std::chrono::nanoseconds now, ReserveOptions options);
-  std::shared_ptr<store::Local> local_;
+  std::shared_ptr<store::LimiterMemory> local_;
 };
 
 // One limit for each key. A key is bytes, any bytes; it is not kept, only 55 bits of a keyed hash of it (64
@@ -295,7 +295,7 @@ class WEIR_API KeyedLimiter {
   const Clock* clock_;
   std::chrono::nanoseconds wall_{0};  // from our clock to the one that windows go by
   std::unique_ptr<store::DefaultLimit> limit_;
-  std::shared_ptr<store::Local> local_;  // one of these two, by the algorithm
+  std::shared_ptr<store::LimiterMemory> local_;  // one of these two, by the algorithm
   std::unique_ptr<store::LogTable> logs_;
 };
 

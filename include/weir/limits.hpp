@@ -50,7 +50,7 @@ namespace weir::inline v0_1 {
 
 class RedisStore;
 namespace store {
-class Asker;
+class BlockingStore;
 }
 
 // One thing that a request says of itself.
@@ -212,8 +212,8 @@ class WEIR_API Limits {
   LimitsReservation reserve_by(const LimitsRequest& request, const ReserveOptions* options);
   detail::Ready<LimitsDecision> ready_check(const LimitsRequest& request);
   detail::Ready<LimitsReservation> ready_reserve(const LimitsRequest& request, const ReserveOptions* options);
-  Limits(const std::string& path, store::Asker& store, const Options& options);
-  static Limits from_text(std::string_view text, store::Asker& store, const Options& options);
+  Limits(const std::string& path, store::BlockingStore& store, const Options& options);
+  static Limits from_text(std::string_view text, store::BlockingStore& store, const Options& options);
   explicit Limits(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };

@@ -74,7 +74,7 @@ namespace weir::inline v0_1 {
 class SharedLimiter;
 class Limits;
 namespace store {
-class Asker;
+class BlockingStore;
 }
 
 // What callbacks are told, where the calls that wait return the value or throw the StoreFault.
@@ -151,7 +151,7 @@ class WEIR_API RedisStore {
  private:
   friend class SharedLimiter;
   friend class Limits;
-  store::Asker& asker() noexcept;  // for weir::Limits
+  store::BlockingStore& asker() noexcept;  // for weir::Limits
   detail::Ready<JointDecision> ready_check_all(std::span<const SharedCheck> checks);
   class Impl;
   std::unique_ptr<Impl> impl_;
@@ -216,7 +216,7 @@ class WEIR_API SharedLimiter {
   template <detail::Completion Done, class Result = SharedResult>
   auto check(std::string_view key, const Quota& quota, Cost cost, Done&& done) {
     auto begin = [limiter = SharedLimiter(*this), key = std::string(key), quota,
-                  cost](Callback<detail::Answer<Decision>> answer) mutable {
+                  cost](Callback<detail::RawResult<Decision>> answer) mutable {
       limiter.begin_check(std::move(key), quota, cost, std::move(answer));
     };
     return detail::complete<Decision, Result>(std::move(begin), std::forward<Done>(done));
@@ -233,7 +233,7 @@ class WEIR_API SharedLimiter {
   template <detail::Completion Done, class Result = StoreResult<Reservation>>
   auto reserve(std::string_view key, const Quota& quota, ReserveOptions options, Cost cost, Done&& done) {
     auto begin = [limiter = SharedLimiter(*this), key = std::string(key), quota, options,
-                  cost](Callback<detail::Answer<Reservation>> answer) mutable {
+                  cost](Callback<detail::RawResult<Reservation>> answer) mutable {
       limiter.begin_reserve(std::move(key), quota, options, cost, std::move(answer));
     };
     return detail::complete<Reservation, Result>(std::move(begin), std::forward<Done>(done));
@@ -253,9 +253,10 @@ class WEIR_API SharedLimiter {
 
  private:
   friend class RedisStore;
-  void begin_check(std::string key, const Quota& quota, Cost cost, Callback<detail::Answer<Decision>> answer);
+  void begin_check(std::string key, const Quota& quota, Cost cost,
+                   Callback<detail::RawResult<Decision>> answer);
   void begin_reserve(std::string key, const Quota& quota, ReserveOptions options, Cost cost,
-                     Callback<detail::Answer<Reservation>> answer);
+                     Callback<detail::RawResult<Reservation>> answer);
 
   Quota quota_;
   RedisStore& store_;

@@ -35,7 +35,7 @@
 namespace weir::inline v0_1 {
 
 namespace store {
-class Kept;
+class ReservationHandle;
 }
 class Alarm;
 class Limiter;
@@ -91,7 +91,7 @@ class WEIR_API Reservation {
   template <class Done, class Result = StoreResult<std::uint64_t>>
   auto cancel(Done&& done) {
     return detail::complete<std::uint64_t, Result>(
-        [mine = std::move(*this)](Callback<detail::Answer<std::uint64_t>> answer) mutable {
+        [mine = std::move(*this)](Callback<detail::RawResult<std::uint64_t>> answer) mutable {
           begin_cancel(std::move(mine), std::move(answer));
         },
         std::forward<Done>(done));
@@ -110,7 +110,7 @@ class WEIR_API Reservation {
   auto settle(std::optional<std::uint64_t> actual, Done&& done) {
     return detail::complete<std::optional<std::chrono::nanoseconds>, Result>(
         [mine = std::move(*this),
-         actual](Callback<detail::Answer<std::optional<std::chrono::nanoseconds>>> answer) mutable {
+         actual](Callback<detail::RawResult<std::optional<std::chrono::nanoseconds>>> answer) mutable {
           begin_settle(std::move(mine), actual, std::move(answer));
         },
         std::forward<Done>(done));
@@ -127,16 +127,16 @@ class WEIR_API Reservation {
   Reservation(std::chrono::nanoseconds now, const Decide& decide) noexcept
       : decision_(decide()), at_(now), granted_(decision_.allowed()) {}
   Reservation(std::chrono::nanoseconds now, std::chrono::nanoseconds wait, const Decision& decision,
-              std::size_t by, std::unique_ptr<store::Kept> kept) noexcept;
-  static void begin_cancel(Reservation mine, Callback<detail::Answer<std::uint64_t>> answer);
+              std::size_t by, std::unique_ptr<store::ReservationHandle> kept) noexcept;
+  static void begin_cancel(Reservation mine, Callback<detail::RawResult<std::uint64_t>> answer);
   static void begin_settle(Reservation mine, std::optional<std::uint64_t> actual,
-                           Callback<detail::Answer<std::optional<std::chrono::nanoseconds>>> answer);
+                           Callback<detail::RawResult<std::optional<std::chrono::nanoseconds>>> answer);
 
   Decision decision_;
   std::chrono::nanoseconds at_{0};
   std::chrono::nanoseconds wait_{0};
   std::size_t by_ = 0;
-  std::unique_ptr<store::Kept> kept_;  // null: there is nothing to cancel or to settle
+  std::unique_ptr<store::ReservationHandle> kept_;  // null: there is nothing to cancel or to settle
   bool granted_ = false;
 };
 

@@ -79,7 +79,7 @@ logs::Wanted::Part part_of(const std::string& attribute) {
 }
 
 std::shared_ptr<const limits::Set> set_of(const std::string& path) {
-  const limits::Reading reading = limits::read_file(path, {});
+  const limits::ReadResult reading = limits::read_file(path, {});
   if (reading.file) return limits::compiled(reading.file);
   std::string text = "the limits file has errors";
   for (const limits::Finding& finding : reading.findings) {

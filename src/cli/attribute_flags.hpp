@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "limits/set.hpp"
-#include "logs/parser.hpp"
+#include "logs/line_parser.hpp"
 
 namespace CLI {  // NOLINT(readability-identifier-naming): another library's
 class App;

@@ -19,9 +19,9 @@ CLI::Option* find(CLI::App& app, std::string_view name) {
 }
 
 // Reads one line; an error is what is wrong with it.
-class Line {
+class ConfigLine {
  public:
-  Line(CLI::App& app, std::string_view text) : app_(app), text_(text) {}
+  ConfigLine(CLI::App& app, std::string_view text) : app_(app), text_(text) {}
 
   Setting read(int number) const {
     if (text_.find('\0') != std::string_view::npos)
@@ -99,7 +99,7 @@ std::vector<Setting> parse_config(CLI::App& app, const std::string& path, std::s
     text.remove_prefix(std::min(end + 1, text.size()));
     if (line.empty() || line[0] == '#') continue;
     try {
-      settings.push_back(Line(app, line).read(number));
+      settings.push_back(ConfigLine(app, line).read(number));
     } catch (const std::runtime_error& error) {
       throw std::runtime_error("config: " + path + ":" + std::to_string(number) + ": " + error.what());
     }

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "logs/parser.hpp"
+#include "logs/line_parser.hpp"
 
 namespace weir::inline v0_1::cli {
 namespace {
@@ -39,7 +39,7 @@ DecisionFile::DecisionFile(const LogFlags& flags, const std::string& path,
 DecisionFile::DecisionFile(const LogFlags& flags, const std::string& path)
     : DecisionFile(flags, path, sim::DecisionLines(form_of(path))) {}
 
-void DecisionFile::add(const logs::Event& event, const logs::Clients& clients, std::size_t key_parts,
+void DecisionFile::add(const logs::Event& event, const logs::ClientIndex& clients, std::size_t key_parts,
                        std::span<const sim::Replay::Answer> answers) {
   const std::string_view key = clients.name(event.client);
   if (naming_ == sim::Naming::as_is && key_parts < 2) {

@@ -21,7 +21,7 @@ class DecisionFile {
   // Of a limits file.
   DecisionFile(const LogFlags& flags, const std::string& path);
 
-  void add(const logs::Event& event, const logs::Clients& clients, std::size_t key_parts,
+  void add(const logs::Event& event, const logs::ClientIndex& clients, std::size_t key_parts,
            std::span<const sim::Replay::Answer> answers);
   void add(const logs::Event& event, const sim::FileReplay::Taken& taken);
   // Without it there is no file.

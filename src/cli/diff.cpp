@@ -23,9 +23,9 @@ struct DiffFlags {
 };
 
 // Every window of both files, with what its file denied.
-std::vector<sim::Tried> tried(const limits::File& before, const limits::File& after,
-                              const sim::ComparisonReport& report) {
-  std::vector<sim::Tried> all;
+std::vector<sim::TriedRule> tried(const limits::File& before, const limits::File& after,
+                                  const sim::ComparisonReport& report) {
+  std::vector<sim::TriedRule> all;
   for (const auto& [file, denied] :
        {std::pair{&before, report.denied_before}, {&after, report.denied_after}}) {
     for (const limits::NamedLimit& limit : file->limits) {

@@ -47,7 +47,7 @@ std::vector<limits::Attribute> attributes_of(const std::vector<std::string>& wor
 }
 
 // "3", or by limit "tpm=3000,rpm=1"; of an empty text nothing is said.
-void take_cost(const std::string& text, limits::Asked& asked, std::vector<limits::NamedCost>& costs) {
+void take_cost(const std::string& text, limits::Description& asked, std::vector<limits::NamedCost>& costs) {
   asked.costs_an_estimate = text.empty() || text.find('=') != std::string::npos;
   if (text.empty()) return;
   std::string error;
@@ -65,7 +65,7 @@ int explain(const ExplainFlags& flags) {
   const limits::Time now = now_of(flags.now);
   limits::ReadOptions options;
   options.now = now;
-  const limits::Reading reading = limits::read_file(flags.file, options);
+  const limits::ReadResult reading = limits::read_file(flags.file, options);
   if (!reading.file) {
     for (const limits::Finding& finding : reading.findings) {
       if (finding.severity == limits::Severity::error) std::fprintf(stderr, "%s\n", to_text(finding).c_str());
@@ -75,7 +75,7 @@ int explain(const ExplainFlags& flags) {
   const std::shared_ptr<const limits::Set> set = limits::compiled(reading.file);
   const std::vector<limits::Attribute> attributes = attributes_of(flags.attributes);
   limits::Trial trial(*set);
-  limits::Asked asked{.attributes = attributes, .class_name = flags.class_of};
+  limits::Description asked{.attributes = attributes, .class_name = flags.class_of};
   std::vector<limits::NamedCost> costs;
   take_cost(flags.cost, asked, costs);
   if (!trial.find(asked, now)) throw std::runtime_error(trial.error());

@@ -41,9 +41,9 @@ void FilterFlags::add_to(CLI::App& app) {
   app.add_option("--until", until, "requests before this time")->type_name("TIME");
 }
 
-void FilterFlags::add_to(logs::LogOptions& options) const {
+void FilterFlags::add_to(logs::LogReaderOptions& options) const {
   for (const std::string& text : where) {
-    options.filter.where.push_back(logs::Condition::parse(text));
+    options.filter.where.push_back(logs::FieldCondition::parse(text));
     options.wanted.also.push_back(part_of(options.filter.where.back().field));
   }
   if (!since.empty()) options.filter.since_ns = read_time("since", since, options.wanted.zone);
@@ -61,10 +61,10 @@ void FilterFlags::check(const logs::LogStats& stats) const {
   }
 }
 
-std::vector<sim::LogReport::Asked> FilterFlags::asked() const {
-  std::vector<sim::LogReport::Asked> all;
+std::vector<sim::LogReport::FilterText> FilterFlags::asked() const {
+  std::vector<sim::LogReport::FilterText> all;
   for (const std::string& text : where) {
-    const std::size_t field = logs::Condition::parse(text).field.size();
+    const std::size_t field = logs::FieldCondition::parse(text).field.size();
     all.push_back({"--where " + text.substr(0, field), text.substr(field)});
   }
   if (!since.empty()) all.push_back({"--since " + since, ""});

@@ -21,12 +21,12 @@ struct FilterFlags {
   void add_to(CLI::App& app);
   // Into options.filter, and its fields into options.wanted, whose time zone is known. Throws
   // std::runtime_error.
-  void add_to(logs::LogOptions& options) const;
+  void add_to(logs::LogReaderOptions& options) const;
   // Throws std::runtime_error when no line of a log that has been read has a value in a field of --where: its
   // name is a mistake.
   void check(const logs::LogStats& stats) const;
   // What a report says of them.
-  std::vector<sim::LogReport::Asked> asked() const;
+  std::vector<sim::LogReport::FilterText> asked() const;
 };
 
 }  // namespace weir::cli

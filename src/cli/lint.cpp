@@ -89,7 +89,7 @@ int lint(const LintFlags& flags) {
   Counts counts;
   std::vector<Finding> all;
   for (const std::string& path : flags.files) {
-    const limits::Reading reading = limits::read_file(path, options);
+    const limits::ReadResult reading = limits::read_file(path, options);
     counts.add(reading.findings);
     for (const Finding& finding : reading.findings) {
       if (flags.json) {

@@ -123,8 +123,8 @@ void LogFlags::refuse_the_log(const std::string& flag, const std::string& path) 
   }
 }
 
-logs::LogOptions LogFlags::options() const {
-  logs::LogOptions options;
+logs::LogReaderOptions LogFlags::options() const {
+  logs::LogReaderOptions options;
   options.files = files;
   options.follow = follow;
   if (follow && spread)
@@ -140,7 +140,7 @@ logs::LogOptions LogFlags::options() const {
   options.wanted.zone = zone_called(zone);
   options.layout = layout.layout(time);
   if (reorder == "all") {
-    options.reorder_ns = logs::LogOptions::kSortAll;
+    options.reorder_ns = logs::LogReaderOptions::kSortAll;
   } else if (reorder == "0") {
     options.reorder_ns = 0;
   } else {
@@ -156,7 +156,7 @@ logs::LogOptions LogFlags::options() const {
 
 namespace {
 
-logs::LogOptions with(logs::LogOptions options, std::vector<logs::Wanted::Part> parts) {
+logs::LogReaderOptions with(logs::LogReaderOptions options, std::vector<logs::Wanted::Part> parts) {
   options.wanted.key = std::move(parts);
   options.wanted.may_lack = true;
   return options;
@@ -169,7 +169,7 @@ LogRun::LogRun(const LogFlags& flags, std::vector<logs::Wanted::Part> parts)
 
 namespace {
 
-logs::LogOptions with_tops(logs::LogOptions options, const std::vector<std::string>& fields) {
+logs::LogReaderOptions with_tops(logs::LogReaderOptions options, const std::vector<std::string>& fields) {
   for (const std::string& each : fields) {
     options.wanted.key.push_back(part_of(each));
     options.wanted.key.back().may_lack = true;
@@ -179,7 +179,7 @@ logs::LogOptions with_tops(logs::LogOptions options, const std::vector<std::stri
 
 }  // namespace
 
-LogRun::LogRun(const LogFlags& flags, logs::LogOptions options)
+LogRun::LogRun(const LogFlags& flags, logs::LogReaderOptions options)
     : flags_(flags),
       reader_(with_tops(std::move(options), flags.tops()), stop),
       terminal_(::isatty(STDERR_FILENO) != 0) {

@@ -55,7 +55,7 @@ struct LogFlags {
   // Throws std::runtime_error when `path`, which is to be written, is one of the logs.
   void refuse_the_log(const std::string& flag, const std::string& path) const;
   // Throws std::runtime_error.
-  logs::LogOptions options() const;
+  logs::LogReaderOptions options() const;
 };
 
 // One run over a log: Ctrl-C ends it early, a terminal shows its progress.
@@ -93,7 +93,7 @@ class LogRun {
   static bool colour();
 
  private:
-  LogRun(const LogFlags& flags, logs::LogOptions options);
+  LogRun(const LogFlags& flags, logs::LogReaderOptions options);
   void decide(std::span<const logs::Event> events,
               const std::function<void(std::span<const logs::Event>)>& each);
   void show(const logs::Progress& at);

@@ -10,7 +10,7 @@
 #include "core/printable.hpp"
 #include "core/regular_file.hpp"
 #include "core/rule.hpp"
-#include "logs/parser.hpp"
+#include "logs/line_parser.hpp"
 
 namespace weir::inline v0_1::cli {
 namespace {
@@ -55,7 +55,7 @@ void PlanFlags::add_to(CLI::App& app) {
       ->type_name("FILE");
 }
 
-Plans::Plans(const PlanFlags& flags, const std::vector<std::string>& limits, const logs::Clients& clients,
+Plans::Plans(const PlanFlags& flags, const std::vector<std::string>& limits, const logs::ClientIndex& clients,
              std::size_t key_parts)
     : flags_(flags), clients_(clients), key_parts_(key_parts) {
   if (!flags.file.empty()) of_client_ = read_plans(flags.file);

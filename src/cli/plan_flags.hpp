@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "logs/clients.hpp"
+#include "logs/client_index.hpp"
 #include "sim/replay.hpp"
 
 namespace CLI {  // NOLINT(readability-identifier-naming): another library's
@@ -28,7 +28,7 @@ struct PlanFlags {
 class Plans {
  public:
   // `limits`: the texts of --limit. `key_parts`: how many make a client. Throws std::runtime_error.
-  Plans(const PlanFlags& flags, const std::vector<std::string>& limits, const logs::Clients& clients,
+  Plans(const PlanFlags& flags, const std::vector<std::string>& limits, const logs::ClientIndex& clients,
         std::size_t key_parts);
 
   std::string name() const;  // of all of them together
@@ -41,7 +41,7 @@ class Plans {
   std::string plan_name(std::uint32_t client) const;
 
   const PlanFlags& flags_;
-  const logs::Clients& clients_;
+  const logs::ClientIndex& clients_;
   std::size_t key_parts_;
   std::vector<sim::Replay::Plan> plans_;
   std::map<std::string, std::size_t, std::less<>> index_;

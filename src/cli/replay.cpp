@@ -102,8 +102,8 @@ int deliver(LogRun& run, const LogFlags& flags, const sim::ReplayReport& report)
 }
 
 // The first of the report's limits is all of the file's together.
-std::vector<sim::Tried> tried(const limits::File& file, const sim::ReplayReport& report) {
-  std::vector<sim::Tried> all;
+std::vector<sim::TriedRule> tried(const limits::File& file, const sim::ReplayReport& report) {
+  std::vector<sim::TriedRule> all;
   for (std::size_t i = 0; i < file.limits.size(); ++i) {
     for (const limits::Window& each : file.limits[i].windows)
       all.push_back({each.rule, report.limits[i + 1].denied});
@@ -125,7 +125,7 @@ int replay_file(const ReplayFlags& flags) {
   std::unique_ptr<DecisionFile> decisions;
   if (!flags.decisions.empty()) decisions = std::make_unique<DecisionFile>(flags.log, flags.decisions);
   Beside beside(flags, run, std::move(decisions), {});
-  const logs::Clients& combinations = run.reader().clients();
+  const logs::ClientIndex& combinations = run.reader().clients();
   const logs::FirstParts parts = parts_of(run);
   const auto so_far = [&] {
     sim::LogReport log = run.report();
@@ -172,7 +172,7 @@ std::vector<core::Rule> rules_of(const std::vector<std::string>& limits) {
 // Runs a replay and reports it. `plans` or nothing: then all of the limits are of every client.
 int replay_with(const ReplayFlags& flags, LogRun& run, logs::FirstParts& parts, sim::Replay& replay,
                 const std::vector<core::Rule>& rules, const Plans* plans) {
-  const logs::Clients& clients = parts.clients();
+  const logs::ClientIndex& clients = parts.clients();
   const std::size_t key_parts = run.key_parts();
   std::unique_ptr<DecisionFile> decisions;
   if (!flags.decisions.empty())
@@ -183,7 +183,7 @@ int replay_with(const ReplayFlags& flags, LogRun& run, logs::FirstParts& parts, 
     log.clients = clients.count();
     sim::ReplayReport report = replay.report(clients, key_parts);
     beside.tell(report.limits);
-    std::vector<sim::Tried> tried;
+    std::vector<sim::TriedRule> tried;
     for (std::size_t i = 0; i < rules.size(); ++i)
       tried.push_back({rules[i], report.limits[i + (plans != nullptr ? 1 : 0)].denied});
     log.warnings = sim::warnings_of(log, sim::some_names(clients, key_parts), tried);

@@ -24,7 +24,7 @@ namespace {
 namespace asio = boost::asio;
 using asio::ip::tcp;
 using boost::system::error_code;
-using Socket = asio::generic::stream_protocol::socket;  // TCP and Unix
+using AnySocket = asio::generic::stream_protocol::socket;  // TCP and Unix
 using Endpoints = std::vector<asio::generic::stream_protocol::endpoint>;
 
 bool means_tls(const ServerAddress& address) {
@@ -150,9 +150,9 @@ struct ServerConnection::Impl {
   std::chrono::nanoseconds patience;
   std::chrono::steady_clock::time_point deadline;
   std::unique_ptr<asio::io_context> context;
-  Socket socket;
+  AnySocket socket;
   std::optional<asio::ssl::context> tls_context;
-  std::optional<asio::ssl::stream<Socket&>> tls;
+  std::optional<asio::ssl::stream<AnySocket&>> tls;
   resp::ReplyParser replies;
   std::string input;
   std::size_t used = 0;  // of it: the last reply

@@ -108,7 +108,7 @@ class Events {
   std::uint64_t requests = 0;  // of the others
 
  private:
-  const logs::Clients& clients_;
+  const logs::ClientIndex& clients_;
   std::size_t parts_;
   std::unordered_set<std::string> bad_names_;
   std::vector<bool> known_;  // of each client so far, whether it is a bad one
@@ -116,7 +116,7 @@ class Events {
 
 // What may be denied, in numbers of this log.
 sim::Criterion criterion_of(const SuggestFlags& flags, sim::SuggestReport& report,
-                            const logs::Clients& clients, std::size_t key_parts) {
+                            const logs::ClientIndex& clients, std::size_t key_parts) {
   sim::Criterion criterion;
   if (report.count_of_clients) {
     criterion.most = *report.count_of_clients;
@@ -177,7 +177,7 @@ int suggest(const SuggestFlags& flags) {
   run.read([&events](std::span<const logs::Event> some) { events.add(some); });
   report.log = run.report();
 
-  const logs::Clients& clients = run.reader().clients();
+  const logs::ClientIndex& clients = run.reader().clients();
   std::uint64_t bad = 0;
   for (std::uint32_t client = 0; client < clients.count(); ++client) bad += events.is_bad(client) ? 1 : 0;
   report.requests = events.requests;
@@ -192,7 +192,7 @@ int suggest(const SuggestFlags& flags) {
   sim::Suggest(events.others, clients.count(), std::move(criterion)).run(report, today);
   if (bad > 0) sim::Suggest::try_on_bad(events.bad, report);
   const logs::Wanted& wanted = run.reader().options().wanted;
-  std::vector<sim::Tried> tried;
+  std::vector<sim::TriedRule> tried;
   for (const sim::Suggestion& each : report.suggestions)
     tried.push_back({core::Rule::parse(each.rounded.limit).value(), each.rounded.denied});
   report.log.warnings = sim::warnings_of(report.log, sim::some_names(clients, wanted.key.size()), tried);

@@ -90,7 +90,7 @@ double parse_share(const std::string& flag, const std::string& text) {
   return static_cast<double>(*number) / 100;
 }
 
-server::Endpoint parse_endpoint(const std::string& flag, const std::string& text) {
+server::HostPort parse_endpoint(const std::string& flag, const std::string& text) {
   const std::size_t colon = text.rfind(':');
   const auto port = colon == std::string::npos
                         ? std::nullopt
@@ -103,7 +103,7 @@ server::Endpoint parse_endpoint(const std::string& flag, const std::string& text
   return {host, static_cast<std::uint16_t>(*port)};
 }
 
-server::Address parse_address(const std::string& flag, const std::string& text) {
+server::ListenAddress parse_address(const std::string& flag, const std::string& text) {
   constexpr std::string_view kUnix = "unix:";
   if (!text.starts_with(kUnix)) return {.tcp = parse_endpoint(flag, text), .unix_socket = {}};
   if (text.size() == kUnix.size()) throw wrong(flag, text, "is missing the path of the Unix socket");

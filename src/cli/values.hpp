@@ -23,8 +23,8 @@ std::chrono::nanoseconds parse_time(const std::string& flag, const std::string& 
 // "50%", a whole number from 1 to 100, as a part of 1.
 double parse_share(const std::string& flag, const std::string& text);
 // "127.0.0.1:6390" or "[::1]:6390".
-server::Endpoint parse_endpoint(const std::string& flag, const std::string& text);
+server::HostPort parse_endpoint(const std::string& flag, const std::string& text);
 // The same, or "unix:/PATH".
-server::Address parse_address(const std::string& flag, const std::string& text);
+server::ListenAddress parse_address(const std::string& flag, const std::string& text);
 
 }  // namespace weir::cli

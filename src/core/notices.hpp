@@ -13,7 +13,7 @@
 #include <string_view>
 #include <utility>
 
-#include "core/clock.hpp"
+#include "core/clock_function.hpp"
 #include "core/repeated.hpp"
 
 namespace weir::inline v0_1::core {
@@ -36,14 +36,14 @@ enum class Notice : std::uint8_t {
 
 class Notices {
  public:
-  struct Told {
+  struct Report {
     Notice notice;
     std::uint64_t times;      // since this was told last
     std::string_view client;  // the address of the last of them; empty: of none, or of several
     std::string_view detail;  // what more there is to say; never a key and never a secret
   };
 
-  explicit Notices(Clock clock) : clock_(std::move(clock)) {}
+  explicit Notices(ClockFunction clock) : clock_(std::move(clock)) {}
 
   void tell(Notice notice, std::string_view client = {}, std::string_view detail = {},
             std::uint64_t times = 1) {
@@ -59,12 +59,12 @@ class Notices {
     }
   }
 
-  std::function<void(const Told&)> sink = [](const Told&) {};
+  std::function<void(const Report&)> sink = [](const Report&) {};
 
  private:
   Repeated& of(Notice notice) { return repeated_[static_cast<std::size_t>(notice)]; }
 
-  Clock clock_;
+  ClockFunction clock_;
   std::array<Repeated, static_cast<std::size_t>(Notice::kCount)> repeated_;
 };
 

@@ -16,7 +16,7 @@ struct World {
   std::vector<std::string> lines;
 
   World() {
-    notices.sink = [this](const Notices::Told& told) {
+    notices.sink = [this](const Notices::Report& told) {
       lines.push_back(std::to_string(static_cast<int>(told.notice)) + " x" + std::to_string(told.times) +
                       " " + std::string(told.client) + " " + std::string(told.detail));
     };

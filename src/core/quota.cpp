@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "core/duration.hpp"
-#include "core/text.hpp"
+#include "core/word.hpp"
 
 namespace weir::inline v0_1 {
 namespace {

@@ -9,7 +9,7 @@
 #include "core/duration.hpp"
 #include "core/fixed_window.hpp"
 #include "core/sliding_window_counter.hpp"
-#include "core/text.hpp"
+#include "core/word.hpp"
 
 namespace weir::inline v0_1::core {
 namespace {

@@ -17,9 +17,9 @@ constexpr std::array<std::uint32_t, 64> kRounds = {
     0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
     0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
 
-using Words = std::array<std::uint32_t, 8>;
+using HashWords = std::array<std::uint32_t, 8>;
 
-void take_block(Words& state, const std::uint8_t* block) {
+void take_block(HashWords& state, const std::uint8_t* block) {
   std::array<std::uint32_t, 64> w{};
   for (std::size_t i = 0; i < 16; ++i) {
     const std::uint8_t* at = block + 4 * i;
@@ -47,15 +47,15 @@ void take_block(Words& state, const std::uint8_t* block) {
     b = a;
     a = first + second;
   }
-  const Words mixed = {a, b, c, d, e, f, g, h};
+  const HashWords mixed = {a, b, c, d, e, f, g, h};
   for (std::size_t i = 0; i < 8; ++i) state[i] += mixed[i];
 }
 
 }  // namespace
 
 Sha256 sha256(std::string_view bytes) {
-  Words state = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
-                 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
+  HashWords state = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
+                     0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
   const std::uint64_t bits = std::uint64_t{8} * bytes.size();
   while (bytes.size() >= 64) {
     take_block(state, reinterpret_cast<const std::uint8_t*>(bytes.data()));

@@ -28,7 +28,7 @@ AdminConversation::AdminConversation(service::Service& service, const Readiness&
                                      net::Peer peer)
     : service_(service), readiness_(readiness), room_(room), peer_(std::move(peer)) {}
 
-std::size_t AdminConversation::feed(std::string_view input, std::string& out, net::Moment) {
+std::size_t AdminConversation::feed(std::string_view input, std::string& out, net::Arrival) {
   busy_ = late_ = false;
   const RequestParser::Status status = parser_.next(input, room_);
   if (status == RequestParser::Status::incomplete) return 0;
@@ -90,6 +90,6 @@ void AdminConversation::write(const Reply& reply, const Framing& framing, std::s
   closing_ = reply.closes || !framing.keep_alive;
 }
 
-void AdminConversation::describe(net::Client& client) const { client.command = "admin"; }
+void AdminConversation::describe(net::ClientInfo& client) const { client.command = "admin"; }
 
 }  // namespace weir::http

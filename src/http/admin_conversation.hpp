@@ -31,7 +31,7 @@ class AdminConversation final : public net::Conversation {
   // `room` is shared by the conversations of a loop. All that is handed in must outlive this.
   AdminConversation(service::Service& service, const Readiness& readiness, FieldRoom& room, net::Peer peer);
 
-  std::size_t feed(std::string_view input, std::string& out, net::Moment when) override;
+  std::size_t feed(std::string_view input, std::string& out, net::Arrival when) override;
   bool waiting() const override { return false; }
   bool busy() const override { return busy_; }
   bool closing() const override { return closing_; }
@@ -40,7 +40,7 @@ class AdminConversation final : public net::Conversation {
   bool unfinished() const override { return false; }
   bool late() const override { return late_; }
   std::size_t kept() const override { return parser_.kept(); }
-  void describe(net::Client& client) const override;
+  void describe(net::ClientInfo& client) const override;
 
  private:
   void answer(const Message& message, Reply& reply);

@@ -8,7 +8,7 @@ namespace weir::inline v0_1::http {
 namespace {
 
 struct Talk {
-  explicit Talk(bool local, service::Options options = {})
+  explicit Talk(bool local, service::ServiceOptions options = {})
       : service(std::move(options), table), peer{1, "192.0.2.1", 1, local} {}
 
   // The status, and after a blank the body, of the answer to a request; all of it is taken.

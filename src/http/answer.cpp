@@ -94,7 +94,7 @@ void write_denying(JsonWriter& json, const Exchange& exchange, const Question& q
   const limits::Set& set = set_of(exchange, question);
   const limits::Matched& matched = question.more->matched;
   if (matched.outcome != limits::Matched::Outcome::refused)
-    return write_violated(json, set, matched, question, Shown::all);
+    return write_violated(json, set, matched, question, Disclosure::all);
   json.begin_array(kViolated);
   json.value(set.limits()[matched.refused_by].said->name);
   json.end_array();
@@ -131,11 +131,11 @@ Told told_of(const Exchange& exchange, const Question& question) {
 
 void count(Exchange& exchange, const Question& question, const Told& told) {
   if (charges(exchange.kind))
-    exchange.room.asker.count(question, exchange.asking->set_of(question), told.allowed);
+    exchange.loop.asker.count(question, exchange.asking->set_of(question), told.allowed);
 }
 
 void append_fields(Exchange& exchange, const Question& question) {
-  const Forms& forms = exchange.room.forms();
+  const Forms& forms = exchange.loop.forms();
   const limits::Time now{exchange.service.wall_now()};
   std::string& fields = exchange.reply.fields;
   if (question.by_file) {
@@ -147,12 +147,12 @@ void append_fields(Exchange& exchange, const Question& question) {
 }
 
 // An answer that decides nothing; false for one that does.
-bool write_number(JsonWriter& json, Kind kind, const Question& question) {
-  if (kind != Kind::reset && kind != Kind::cancel && kind != Kind::settle) return false;
+bool write_number(JsonWriter& json, RequestKind kind, const Question& question) {
+  if (kind != RequestKind::reset && kind != RequestKind::cancel && kind != RequestKind::settle) return false;
   json.begin_object();
-  if (kind == Kind::reset) {
+  if (kind == RequestKind::reset) {
     json.member("reset", question.forgotten);
-  } else if (kind == Kind::cancel) {
+  } else if (kind == RequestKind::cancel) {
     json.member("given_back", question.reservation->given_back);
   } else if (const auto wait = question.reservation->wait; wait.count() < 0) {
     json.member("wait", -1);
@@ -199,7 +199,7 @@ void tell_of_one(JsonWriter& json, Exchange& exchange, const Question& question)
   if (write_number(json, exchange.kind, question)) return;
   const Told told = told_of(exchange, question);
   count(exchange, question, told);
-  if (exchange.kind != Kind::explain) append_fields(exchange, question);
+  if (exchange.kind != RequestKind::explain) append_fields(exchange, question);
   if (const int status = status_of(exchange, question, told); status != 200) {
     begin_denial(exchange.reply, json, status);
     write_denying(json, exchange, question);

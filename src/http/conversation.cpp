@@ -22,29 +22,29 @@ void keep(service::Question& question) {
 
 }  // namespace
 
-Conversation::Conversation(service::Service& service, Room& room, net::Peer peer,
+Conversation::Conversation(service::Service& service, HttpLoop& loop, net::Peer peer,
                            std::function<void()> resume)
     : service_(service),
-      room_(room),
+      loop_(loop),
       peer_(std::move(peer)),
-      asking_(room.asker, std::hash<std::string>{}(peer_.address) | kAddress, &keep, std::move(resume)),
+      asking_(loop.asker, std::hash<std::string>{}(peer_.address) | kAddress, &keep, std::move(resume)),
       parser_([](const Message& head) {
-        const Route* const route = find_route(head.path);
+        const Handler* const route = find_route(head.path);
         return route != nullptr && route->open();
       }),
       trusted_(!asks_who(service)) {}
 
 Conversation::~Conversation() {
-  if (exchange_) room_.put_back(std::move(exchange_));
+  if (exchange_) loop_.put_back(std::move(exchange_));
 }
 
-std::size_t Conversation::feed(std::string_view input, std::string& out, net::Moment when) {
+std::size_t Conversation::feed(std::string_view input, std::string& out, net::Arrival when) {
   if (waiting()) return 0;
   late_ = busy_ = false;
   if (exchange_) {
     settle(*exchange_);
     write(exchange_->reply, out);
-    room_.put_back(std::move(exchange_));
+    loop_.put_back(std::move(exchange_));
   }
   std::size_t used = 0;
   while (!closing_ && !late_ && !waiting() && used < input.size()) {
@@ -52,7 +52,7 @@ std::size_t Conversation::feed(std::string_view input, std::string& out, net::Mo
       busy_ = true;
       break;
     }
-    const RequestParser::Status status = parser_.next(input.substr(used), room_.fields);
+    const RequestParser::Status status = parser_.next(input.substr(used), loop_.fields);
     if (status == RequestParser::Status::incomplete) break;
     if (status == RequestParser::Status::head) {
       refuse_by_head(out);
@@ -78,15 +78,15 @@ std::size_t Conversation::feed(std::string_view input, std::string& out, net::Mo
 }
 
 // A request that is whole.
-void Conversation::take(std::string& out, net::Moment when) {
+void Conversation::take(std::string& out, net::Arrival when) {
   const Message& message = parser_.message();
   framing_ = {.minor = message.minor, .keep_alive = message.keep_alive, .head = message.method == "HEAD"};
   service_.counters.count(&service::Counters::commands);
-  std::unique_ptr<Exchange> exchange = room_.take();
-  const Route* route = nullptr;
+  std::unique_ptr<Exchange> exchange = loop_.take();
+  const Handler* route = nullptr;
   if (!judge(message, route, exchange->reply)) {
     write(exchange->reply, out);
-    return room_.put_back(std::move(exchange));
+    return loop_.put_back(std::move(exchange));
   }
   exchange->peer = &peer_;
   exchange->asking = &asking_;
@@ -98,11 +98,11 @@ void Conversation::take(std::string& out, net::Moment when) {
     return;
   }
   write(exchange->reply, out);
-  room_.put_back(std::move(exchange));
+  loop_.put_back(std::move(exchange));
 }
 
 // What its head says is enough to refuse it. True: it may run.
-bool Conversation::judge(const Message& message, const Route*& route, Reply& reply) {
+bool Conversation::judge(const Message& message, const Handler*& route, Reply& reply) {
   const auto refuse = [&reply](int status, std::string_view detail) {
     write_problem(reply, status, detail);
     return false;
@@ -158,7 +158,7 @@ void Conversation::refuse_by_head(std::string& out) {
   if (message.method.empty()) return;  // it has been judged
   framing_ = {.minor = message.minor, .keep_alive = false, .head = message.method == "HEAD"};
   Reply reply;
-  const Route* route = nullptr;
+  const Handler* route = nullptr;
   // What is answered without being refused, as OPTIONS is, waits for its body and leaves the connection open.
   if (!judge(message, route, reply) && reply.status >= 400) {
     closing_ = true;
@@ -169,7 +169,7 @@ void Conversation::refuse_by_head(std::string& out) {
 
 // Where the next request begins cannot be known.
 void Conversation::fail(std::string& out) {
-  const RequestParser::Refusal& refusal = parser_.refusal();
+  const RequestParser::ParseError& refusal = parser_.refusal();
   // One whose body is thrown away has its answer already.
   if (!parser_.skipping()) {
     framing_ = {.keep_alive = false};
@@ -188,12 +188,12 @@ bool Conversation::settle(Exchange& exchange) {
 }
 
 void Conversation::write(const Reply& reply, std::string& out) {
-  framing_.date = room_.date();  // the room's text is another each second, and an answer may have waited
+  framing_.date = loop_.date();  // the loop's text is another each second, and an answer may have waited
   append_reply(out, reply, framing_);
   if (reply.closes || !framing_.keep_alive) closing_ = true;
 }
 
-void Conversation::describe(net::Client& client) const {
+void Conversation::describe(net::ClientInfo& client) const {
   client.user = trusted_ ? service_.options().user : "";
   client.waits = asking_.acquiring();
   client.command = last_ != nullptr ? std::string(last_->path) : "NULL";

@@ -7,7 +7,7 @@
 // the body is thrown away as it comes.
 //
 // One thread at a time, that of its loop. Not for: sockets, timers, TLS (net/), and what is asked
-// (routes.hpp).
+// (handlers.hpp).
 #pragma once
 
 #include <cstddef>
@@ -17,8 +17,8 @@
 #include <string_view>
 
 #include "http/exchange.hpp"
+#include "http/handlers.hpp"
 #include "http/parser.hpp"
-#include "http/routes.hpp"
 #include "net/conversation.hpp"
 #include "service/service.hpp"
 
@@ -29,11 +29,11 @@ class Conversation final : public net::Conversation {
   // Answers beyond this end a call of feed(), so that what a client does not take stays bounded.
   static constexpr std::size_t kOutputCap = std::size_t{256} << 10;
 
-  // `room` is shared by the conversations of a loop. All that is handed in must outlive this.
-  Conversation(service::Service& service, Room& room, net::Peer peer, std::function<void()> resume);
+  // `loop` is shared by the conversations of a loop. All that is handed in must outlive this.
+  Conversation(service::Service& service, HttpLoop& loop, net::Peer peer, std::function<void()> resume);
   ~Conversation() override;
 
-  std::size_t feed(std::string_view input, std::string& out, net::Moment when) override;
+  std::size_t feed(std::string_view input, std::string& out, net::Arrival when) override;
   bool waiting() const override { return asking_.waiting(); }
   bool ends_with_peer() const override { return asking_.acquiring(); }
   bool end_wait(bool with_error) override { return asking_.end_wait(with_error); }
@@ -45,11 +45,11 @@ class Conversation final : public net::Conversation {
   std::size_t kept() const override {
     return parser_.kept() + (exchange_ ? exchange_->kept() + asking_.kept() : 0);
   }
-  void describe(net::Client& client) const override;
+  void describe(net::ClientInfo& client) const override;
 
  private:
-  void take(std::string& out, net::Moment when);
-  bool judge(const Message& message, const Route*& route, Reply& reply);
+  void take(std::string& out, net::Arrival when);
+  bool judge(const Message& message, const Handler*& route, Reply& reply);
   bool judge_caller(const Message& message, Reply& reply);
   void refuse_by_head(std::string& out);
   void fail(std::string& out);
@@ -57,12 +57,12 @@ class Conversation final : public net::Conversation {
   void write(const Reply& reply, std::string& out);
 
   service::Service& service_;
-  Room& room_;
+  HttpLoop& loop_;
   net::Peer peer_;
   service::Asking asking_;  // on behalf of its peer's address
   RequestParser parser_;
   std::unique_ptr<Exchange> exchange_;  // that waits, or has waited and is not written
-  const Route* last_ = nullptr;
+  const Handler* last_ = nullptr;
   Framing framing_;  // of the request that is being answered
   bool told_to_continue_ = false;
   bool trusted_;

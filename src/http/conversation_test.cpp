@@ -19,7 +19,7 @@ using State = store::Request::State;
 class LateStore final : public store::Store {
  public:
   explicit LateStore(store::Store& inner) : inner_(inner) {}
-  void submit(std::span<store::Request* const> batch, store::Moment) override {
+  void submit(std::span<store::Request* const> batch, store::Arrival) override {
     for (store::Request* each : batch) {
       each->state = State::submitted;
       kept.push_back(each);
@@ -82,7 +82,7 @@ class HttpConversationTest : public ::testing::Test {
   service::Service service{
       {.clock = [] { return std::chrono::nanoseconds{1000s}; }, .wall_clock = [this] { return wall; }},
       embedded.table()};
-  Room room{service, embedded};
+  HttpLoop room{service, embedded};
   int resumed = 0;
   net::Peer peer{1, "test"};
 };
@@ -126,7 +126,7 @@ TEST_F(HttpConversationTest, a_body_that_is_all_wrong_is_told_thirty_two_times_a
 
 TEST_F(HttpConversationTest, a_request_that_waits_holds_up_those_after_it_and_is_resumed_once) {
   LateStore late(embedded);
-  Room late_room{service, late};
+  HttpLoop late_room{service, late};
   Conversation conversation(service, late_room, peer, [this] { ++resumed; });
   std::string input =
       post(R"({"requests":[{"key":"a","limit":"2/s","explain":true},{},{"key":"b","limit":"3/s"}]})") +
@@ -159,7 +159,7 @@ TEST_F(HttpConversationTest, a_request_that_waits_holds_up_those_after_it_and_is
 
 TEST_F(HttpConversationTest, the_date_is_that_of_the_answer) {
   LateStore late(embedded);
-  Room late_room{service, late};
+  HttpLoop late_room{service, late};
   Conversation conversation(service, late_room, peer, [] {});
   std::string input = post(R"({"key":"a","limit":"2/s"})");
   feed(conversation, input);
@@ -174,7 +174,7 @@ TEST_F(HttpConversationTest, the_date_is_that_of_the_answer) {
 
 TEST_F(HttpConversationTest, a_connection_that_goes_cancels_what_it_waits_for) {
   LateStore late(embedded);
-  Room late_room{service, late};
+  HttpLoop late_room{service, late};
   {
     Conversation conversation(service, late_room, peer, [this] { ++resumed; });
     std::string input = post(R"({"requests":[{"key":"a","limit":"2/s"},{"key":"b","limit":"3/s"}]})");
@@ -195,7 +195,7 @@ TEST_F(HttpConversationTest, a_connection_that_goes_cancels_what_it_waits_for) {
 
 TEST_F(HttpConversationTest, what_nobody_could_decide_is_503_and_says_why) {
   LateStore late(embedded);
-  Room late_room{service, late};
+  HttpLoop late_room{service, late};
   Conversation conversation(service, late_room, peer, [this] { ++resumed; });
   std::string input = post(R"({"key":"a","limit":"2/s"})");
   feed(conversation, input);

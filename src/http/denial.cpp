@@ -33,11 +33,11 @@ void begin_denial(Reply& reply, core::JsonWriter& json, int status) {
 }
 
 void write_violated(core::JsonWriter& json, const limits::Set& set, const limits::Matched& matched,
-                    const store::Request& answered, Shown told) {
+                    const store::Request& answered, Disclosure told) {
   json.begin_array(kViolated);
   std::string name;
   for (std::size_t i = 0; i < answered.checks.size(); ++i) {
-    if (!denies(answered, i) || (told == Shown::shown && !is_shown(set, matched, i))) continue;
+    if (!denies(answered, i) || (told == Disclosure::shown && !is_shown(set, matched, i))) continue;
     name.clear();
     append_shown_name(set, matched, i, name);
     json.value(name);

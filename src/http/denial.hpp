@@ -21,13 +21,13 @@ namespace weir::inline v0_1::http {
 void begin_denial(Reply& reply, core::JsonWriter& json, int status);
 constexpr core::JsonWriter::Name kViolated = "violated-policies";
 
-enum class Shown : std::uint8_t {
+enum class Disclosure : std::uint8_t {
   all,    // every limit that denies
   shown,  // those that clients are told of
 };
 // The windows that deny, by the names that RateLimit fields give them.
 void write_violated(core::JsonWriter& json, const limits::Set& set, const limits::Matched& matched,
-                    const store::Request& answered, Shown told);
+                    const store::Request& answered, Disclosure told);
 // The same of limits that the request brings.
 void write_violated(core::JsonWriter& json, const store::Request& answered);
 

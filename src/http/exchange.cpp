@@ -5,8 +5,8 @@
 
 namespace weir::inline v0_1::http {
 
-Room::Room(service::Service& service, store::Store& store, waiting::AcquiringStore* acquiring,
-           std::string_view forms)
+HttpLoop::HttpLoop(service::Service& service, store::Store& store, waiting::AcquiringStore* acquiring,
+                   std::string_view forms)
     : asker(service, store, acquiring),
       json(std::make_unique<Json>()),
       gate_request(std::make_unique<GateRequest>()),
@@ -15,20 +15,20 @@ Room::Room(service::Service& service, store::Store& store, waiting::AcquiringSto
   forms_.choose(forms);
 }
 
-Room::~Room() = default;
+HttpLoop::~HttpLoop() = default;
 
-std::unique_ptr<Exchange> Room::take() {
+std::unique_ptr<Exchange> HttpLoop::take() {
   if (exchanges_.empty()) return std::make_unique<Exchange>(service_, *this);
   std::unique_ptr<Exchange> last = std::move(exchanges_.back());
   exchanges_.pop_back();
   return last;
 }
 
-void Room::put_back(std::unique_ptr<Exchange> exchange) {
+void HttpLoop::put_back(std::unique_ptr<Exchange> exchange) {
   constexpr std::size_t kMostText = std::size_t{64} << 10;
   exchange->gateway = nullptr;
   exchange->tell = nullptr;
-  exchange->kind = Kind::check;
+  exchange->kind = RequestKind::check;
   exchange->prefers.reset();
   exchange->batch = exchange->trusted = false;
   exchange->told = 0;
@@ -38,7 +38,7 @@ void Room::put_back(std::unique_ptr<Exchange> exchange) {
     exchanges_.push_back(std::move(exchange));
 }
 
-const Forms& Room::forms() {
+const Forms& HttpLoop::forms() {
   const limits::Set* const set = asker.limits();
   if (set != nullptr && set->serial() != forms_of_) {
     forms_of_ = set->serial();
@@ -48,7 +48,7 @@ const Forms& Room::forms() {
   return forms_;
 }
 
-std::string_view Room::date() {
+std::string_view HttpLoop::date() {
   const auto now = std::chrono::floor<std::chrono::seconds>(service_.wall_now());
   if (now != dated_) {
     dated_ = now;

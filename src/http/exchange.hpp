@@ -1,6 +1,6 @@
 // One message that is being answered, and what the connections of an event loop share for it.
 //
-// A handler (routes.hpp) reads the message and asks, or replies at once. The conversation has the store
+// A handler (handlers.hpp) reads the message and asks, or replies at once. The conversation has the store
 // answer, and hands each answer to the handler's second half, which writes the reply. An embedded store
 // answers at once, and then one Exchange serves all connections of the loop in turn; one that waits belongs
 // to its connection.
@@ -34,15 +34,15 @@ struct Exchange;
 struct GateRequest;
 
 // Shared by the connections of a loop. A connection uses it within one call of feed().
-class Room {
+class HttpLoop {
  public:
   // `forms`: those of RateLimit fields, whatever the limits file says; empty: as it says. Without `acquiring`
   // nobody waits for a moment.
-  Room(service::Service& service, store::Store& store, waiting::AcquiringStore* acquiring = nullptr,
-       std::string_view forms = {});
-  ~Room();
-  Room(const Room&) = delete;
-  Room& operator=(const Room&) = delete;
+  HttpLoop(service::Service& service, store::Store& store, waiting::AcquiringStore* acquiring = nullptr,
+           std::string_view forms = {});
+  ~HttpLoop();
+  HttpLoop(const HttpLoop&) = delete;
+  HttpLoop& operator=(const HttpLoop&) = delete;
 
   // Another exchange, as new; and one that is done with.
   std::unique_ptr<Exchange> take();
@@ -72,14 +72,16 @@ class Room {
   std::string date_;
 };
 
-enum class Kind : std::uint8_t { check, look, explain, reset, reserve, acquire, cancel, settle };
+enum class RequestKind : std::uint8_t { check, look, explain, reset, reserve, acquire, cancel, settle };
 
-constexpr bool reserves(Kind kind) { return kind == Kind::reserve || kind == Kind::acquire; }
+constexpr bool reserves(RequestKind kind) {
+  return kind == RequestKind::reserve || kind == RequestKind::acquire;
+}
 // It is counted, and a denial is not answered with 200.
-constexpr bool charges(Kind kind) { return kind == Kind::check || reserves(kind); }
+constexpr bool charges(RequestKind kind) { return kind == RequestKind::check || reserves(kind); }
 
 struct Exchange {
-  Exchange(service::Service& for_service, Room& in) : service(for_service), room(in) {}
+  Exchange(service::Service& for_service, HttpLoop& in) : service(for_service), loop(in) {}
   ~Exchange() = default;
   Exchange(const Exchange&) = delete;
   Exchange& operator=(const Exchange&) = delete;
@@ -87,7 +89,7 @@ struct Exchange {
   std::size_t kept() const { return sizeof(Exchange) + reply.body.capacity(); }
 
   service::Service& service;
-  Room& room;
+  HttpLoop& loop;
   const net::Peer* peer = nullptr;
   service::Asking* asking = nullptr;
 
@@ -97,7 +99,7 @@ struct Exchange {
   void (*tell)(Exchange&, const service::Question&) = nullptr;
   const limits::Gateway* gateway = nullptr;  // of the set, when one asks
 
-  Kind kind = Kind::check;
+  RequestKind kind = RequestKind::check;
   std::optional<std::chrono::seconds> prefers;  // to wait at most that long for the answer
   bool trusted = false;  // to be set: its sender may ask, though it showed no credentials
 

@@ -60,7 +60,7 @@ void deny(Exchange& exchange, GateRefusal why, std::string_view detail = {}) {
   append_field(exchange.reply.fields, "Cache-Control", "no-store");
   append_field(exchange.reply.fields, "Proxy-Status",
                "weir; error=http_request_denied; details=\"" + sentence + '"');
-  write_problem(exchange.reply, deny_status(exchange, *exchange.room.asker.limits_set()),
+  write_problem(exchange.reply, deny_status(exchange, *exchange.loop.asker.limits_set()),
                 detail.empty() ? sentence : detail);
 }
 
@@ -70,9 +70,9 @@ void tell_gate(Exchange& exchange, const service::Question& question) {
   const limits::Set& set = *exchange.asking->set_of(question);
   const limits::Matched& matched = question.more->matched;
   const bool allowed = service::told_of(question, &set).allowed;
-  exchange.room.asker.count(question, &set, allowed);
+  exchange.loop.asker.count(question, &set, allowed);
   append_field(reply.fields, "Cache-Control", "no-store");
-  append_rate_limit_fields(set, matched, service::asked_of(question), exchange.room.forms(),
+  append_rate_limit_fields(set, matched, service::asked_of(question), exchange.loop.forms(),
                            limits::Time(exchange.service.wall_now()), reply.fields);
   if (allowed) return;
   core::JsonWriter json(reply.body);
@@ -81,15 +81,15 @@ void tell_gate(Exchange& exchange, const service::Question& question) {
     json.begin_array(kViolated);
     json.end_array();
   } else {
-    write_violated(json, set, matched, question, Shown::shown);
+    write_violated(json, set, matched, question, Disclosure::shown);
   }
   json.end_object();
   reply.body += '\n';
 }
 
 void ask(const GateRequest& request, Exchange& exchange) {
-  service::Asker& asker = exchange.room.asker;
-  const limits::Asked as{.attributes = request.all(), .costs_an_estimate = true};
+  service::Asker& asker = exchange.loop.asker;
+  const limits::Description as{.attributes = request.all(), .costs_an_estimate = true};
   const service::Question* const question = exchange.asking->add({.as = &as}, 0, false);
   if (question == nullptr) {
     const service::Refusal& why = asker.refusal();
@@ -112,7 +112,7 @@ void run_gate(const Message& message, Exchange& exchange) {
   std::string_view rest = message.path.substr(kGate.size());
   const std::string_view name = rest.substr(0, rest.find('/'));
   rest = message.target.substr(static_cast<std::size_t>(name.data() + name.size() - message.target.data()));
-  const limits::Set* const set = exchange.room.asker.limits();
+  const limits::Set* const set = exchange.loop.asker.limits();
   const limits::Set::Gateway* const gateway = set == nullptr ? nullptr : set->gateway(name);
   if (gateway == nullptr)
     return write_problem(exchange.reply, 404, "the limits file has no gateway of this name");
@@ -123,7 +123,7 @@ void run_gate(const Message& message, Exchange& exchange) {
                          "this gateway has to send its token, in the header that the limits file names");
   }
   exchange.trusted = true;
-  GateRequest& request = *exchange.room.gate_request;
+  GateRequest& request = *exchange.loop.gate_request;
   read_gate_request(*gateway->said, message, rest, request);
   if (request.wrong != GateRequest::Wrong::nothing) return deny(exchange, refusal_of(request.wrong));
   if (!request.has_ip)

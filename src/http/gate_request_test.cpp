@@ -14,7 +14,7 @@ namespace {
 using Wrong = GateRequest::Wrong;
 
 limits::Gateway profile(const std::string& text) {
-  const limits::Reading reading = limits::read("version: 1\ngateways:\n  g: { " + text + " }\n", {});
+  const limits::ReadResult reading = limits::read("version: 1\ngateways:\n  g: { " + text + " }\n", {});
   for (const limits::Finding& each : reading.findings) {
     if (each.severity == limits::Severity::error) ADD_FAILURE() << to_text(each);
   }

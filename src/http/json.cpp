@@ -21,7 +21,7 @@ using simdjson::dom::array;
 using simdjson::dom::element;
 using simdjson::dom::object;
 
-enum Member : std::uint8_t {
+enum BodyMember : std::uint8_t {
   kAttributes,
   kKey,
   kLimit,
@@ -40,7 +40,7 @@ constexpr std::array<std::string_view, kMembers> kNames{"attributes", "key",  "l
                                                         "requests",   "cost", "class", "explain",
                                                         "max_wait",   "hold", "id",    "actual"};
 
-constexpr unsigned bit(Member member) { return 1U << member; }
+constexpr unsigned bit(BodyMember member) { return 1U << member; }
 constexpr unsigned kOfCheck =
     bit(kAttributes) | bit(kKey) | bit(kLimit) | bit(kChecks) | bit(kCost) | bit(kClass) | bit(kExplain);
 constexpr unsigned kOfReserve = kOfCheck | bit(kMaxWait) | bit(kHold);
@@ -53,7 +53,7 @@ constexpr unsigned kOfOneCheck = bit(kKey) | bit(kLimit) | bit(kCost);
 struct Members {
   unsigned have = 0;
   std::array<element, kMembers> values{};
-  bool has(Member member) const { return (have & bit(member)) != 0; }
+  bool has(BodyMember member) const { return (have & bit(member)) != 0; }
 };
 
 std::string list_of(unsigned allowed) {
@@ -65,38 +65,38 @@ std::string list_of(unsigned allowed) {
 }
 
 // What may be in a body that asks for one thing.
-unsigned allowed_of(Kind kind) {
+unsigned allowed_of(RequestKind kind) {
   switch (kind) {
-    case Kind::reset:
+    case RequestKind::reset:
       return kOfReset;
-    case Kind::reserve:
-    case Kind::acquire:
+    case RequestKind::reserve:
+    case RequestKind::acquire:
       return kOfReserve;
-    case Kind::cancel:
+    case RequestKind::cancel:
       return kOfCancel;
-    case Kind::settle:
+    case RequestKind::settle:
       return kOfSettle;
     default:
       return kOfCheck;
   }
 }
 
-store::Verb verb_of(Kind kind) {
+store::Verb verb_of(RequestKind kind) {
   switch (kind) {
-    case Kind::check:
+    case RequestKind::check:
       return store::Verb::check;
-    case Kind::look:
-    case Kind::explain:
+    case RequestKind::look:
+    case RequestKind::explain:
       return store::Verb::look;
-    case Kind::reset:
+    case RequestKind::reset:
       return store::Verb::reset;
-    case Kind::reserve:
+    case RequestKind::reserve:
       return store::Verb::reserve;
-    case Kind::acquire:
+    case RequestKind::acquire:
       return store::Verb::acquire;
-    case Kind::cancel:
+    case RequestKind::cancel:
       return store::Verb::cancel;
-    case Kind::settle:
+    case RequestKind::settle:
       return store::Verb::settle;
   }
   return store::Verb::check;
@@ -117,18 +117,18 @@ using service::Refusal;
 class Reader {
  public:
   Reader(Exchange& exchange, Faults& faults, std::string at)
-      : exchange_(exchange), asker_(exchange.room.asker), faults_(faults), at_(std::move(at)) {}
+      : exchange_(exchange), asker_(exchange.loop.asker), faults_(faults), at_(std::move(at)) {}
 
   // Asks what they say; else there are faults.
   void read(const Members& members) {
-    const bool reset = exchange_.kind == Kind::reset;
+    const bool reset = exchange_.kind == RequestKind::reset;
     ask_.verb = verb_of(exchange_.kind);
-    if (exchange_.kind == Kind::cancel || exchange_.kind == Kind::settle) {
+    if (exchange_.kind == RequestKind::cancel || exchange_.kind == RequestKind::settle) {
       read_id(members);
       return ask();
     }
     if (reserves(exchange_.kind)) read_waiting(members);
-    ask_.explains = exchange_.kind == Kind::explain;
+    ask_.explains = exchange_.kind == RequestKind::explain;
     if (members.has(kExplain)) read_flag(members.values[kExplain], ask_.explains);
     if (members.has(kCost) && !read_costs(members, kCost)) {
       read_units(members.values[kCost], pointer_to(at_, "cost"), as_.cost);
@@ -178,7 +178,7 @@ class Reader {
   void ask() {
     if (!faults_.empty()) {
       asker_.drop_rules();
-      if (exchange_.kind == Kind::acquire && !says_wait_ && !exchange_.prefers) fault_of_wait();
+      if (exchange_.kind == RequestKind::acquire && !says_wait_ && !exchange_.prefers) fault_of_wait();
       return;
     }
     if (exchange_.asking->add(ask_, 0, false) == nullptr) refuse(asker_.refusal());
@@ -221,7 +221,7 @@ class Reader {
       return fault("", reset ? "missing 'key' or 'attributes'"
                              : "missing 'attributes', or 'key' and 'limit', or 'checks'");
     }
-    for (const Member each : {kKey, kChecks}) {
+    for (const BodyMember each : {kKey, kChecks}) {
       if (members.has(each))
         fault(kNames[each], "cannot stand beside the other of 'attributes', 'key', 'checks'");
     }
@@ -244,7 +244,7 @@ class Reader {
   }
 
   // Units by limit, as an object. False when the member is something else.
-  bool read_costs(const Members& members, Member member) {
+  bool read_costs(const Members& members, BodyMember member) {
     object all;
     if (members.values[member].get(all) != simdjson::SUCCESS) return false;
     const std::string at = pointer_to(at_, kNames[member]);
@@ -280,7 +280,7 @@ class Reader {
     }
   }
 
-  void read_seconds(const Members& members, Member member, std::chrono::nanoseconds most,
+  void read_seconds(const Members& members, BodyMember member, std::chrono::nanoseconds most,
                     std::optional<std::chrono::nanoseconds>& into) {
     if (!members.has(member)) return;
     double seconds = -1;
@@ -326,7 +326,7 @@ class Reader {
     Cost cost{as_.cost};
     if (members.has(kCost) && at != at_)
       read_units(members.values[kCost], pointer_to(at, "cost"), cost.units);
-    const auto read = [&](Member member, std::string_view& text) {
+    const auto read = [&](BodyMember member, std::string_view& text) {
       const std::string pointer = pointer_to(at, kNames[member]);
       if (members.has(member)) return read_text(members.values[member], pointer, text);
       faults_.add(pointer, "missing");
@@ -375,7 +375,7 @@ class Reader {
   void read_attributes(const Members& members) {
     const std::string at = pointer_to(at_, "attributes");
     if (members.has(kLimit)) {
-      if (exchange_.kind != Kind::reset)
+      if (exchange_.kind != RequestKind::reset)
         return fault("limit", "is only for 'key': the limits file says which limits attributes meet");
       read_text(members.values[kLimit], pointer_to(at_, "limit"), ask_.limit);
     }
@@ -410,7 +410,7 @@ class Reader {
   Faults& faults_;
   std::string at_;
   service::Ask ask_;
-  limits::Asked as_{.attributes = {}, .costs_an_estimate = true};
+  limits::Description as_{.attributes = {}, .costs_an_estimate = true};
   std::vector<limits::NamedCost> costs_;
   std::string_view key_;
   bool says_wait_ = false;
@@ -458,7 +458,7 @@ void read_batch(element requests, Exchange& exchange, Faults& faults) {
 }  // namespace
 
 void read_questions(std::string_view body, Exchange& exchange, Faults& faults) {
-  Room::Json& json = *exchange.room.json;
+  HttpLoop::Json& json = *exchange.loop.json;
   if (json.parser.capacity() > kSmall) {
     json.parser = simdjson::dom::parser();
     json.padded = std::string();
@@ -477,7 +477,8 @@ void read_questions(std::string_view body, Exchange& exchange, Faults& faults) {
   }
   Reader reader(exchange, faults, "");
   Members members;
-  const unsigned allowed = allowed_of(exchange.kind) | (exchange.kind == Kind::check ? bit(kRequests) : 0);
+  const unsigned allowed =
+      allowed_of(exchange.kind) | (exchange.kind == RequestKind::check ? bit(kRequests) : 0);
   if (!reader.collect(root, allowed, members)) return;
   if (members.has(kRequests)) {
     if (members.have != bit(kRequests))

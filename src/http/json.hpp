@@ -14,7 +14,7 @@
 namespace weir::inline v0_1::http {
 
 // What reading takes, kept between bodies as long as they are small.
-struct Room::Json {
+struct HttpLoop::Json {
   simdjson::dom::parser parser;
   std::string padded;
 };

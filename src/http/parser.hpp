@@ -35,7 +35,7 @@ class RequestParser {
     skipped,     // consumed() bytes of such a body, all or some of it or none
     refused,     // not a request, or too large: refusal() says why; nothing after it can be understood
   };
-  struct Refusal {
+  struct ParseError {
     int status = 400;
     std::string_view detail;  // a constant
   };
@@ -60,7 +60,7 @@ class RequestParser {
     if (!skipping_) free_chunks();
   }
   std::size_t consumed() const { return consumed_; }
-  const Refusal& refusal() const { return refusal_; }
+  const ParseError& refusal() const { return refusal_; }
   // More of a body that is thrown away is to come.
   bool skipping() const { return skipping_; }
   // With `head`, or `whole` before a body that is thrown away: the client sends it when it has been told to.
@@ -90,7 +90,7 @@ class RequestParser {
   std::size_t body_ = 0;     // its length, or what is left of it to skip, unless it comes in chunks
   std::unique_ptr<Chunks> chunks_;
   std::size_t consumed_ = 0;
-  Refusal refusal_;
+  ParseError refusal_;
   bool chunked_ = false;
   bool expects_continue_ = false;
   bool skips_ = false;     // its body is thrown away

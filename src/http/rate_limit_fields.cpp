@@ -27,7 +27,7 @@ struct ShownLimit {
   nanoseconds kept{0};  // that the rule keeps from this request
 };
 
-struct List {
+struct ShownLimits {
   std::array<ShownLimit, store::kMostChecks> all;
   std::size_t count = 0;
   const ShownLimit* by = nullptr;  // the one that decides; null: it is not shown
@@ -105,7 +105,7 @@ std::uint64_t time_of(const ShownLimit& shown) {
   return in_seconds(wait_for_one(shown));
 }
 
-void append_ratelimit_11(const List& list, std::string& fields) {
+void append_ratelimit_11(const ShownLimits& list, std::string& fields) {
   const auto append_list = [&](std::string_view name, const auto& append_parameters) {
     fields += name;
     for (const ShownLimit& each : list.shown()) {
@@ -170,7 +170,7 @@ void append_x_rate_limit(const ShownLimit& by, Forms::XRateLimit form, limits::T
   append_number("X-RateLimit-Reset: ", reset, fields);
 }
 
-void append_fields(const List& list, const Forms& forms, limits::Time now, std::string& fields) {
+void append_fields(const ShownLimits& list, const Forms& forms, limits::Time now, std::string& fields) {
   if (forms.rate_limit == Forms::RateLimit::ratelimit_11 && list.count > 0) append_ratelimit_11(list, fields);
   if (list.by == nullptr) return;
   if (forms.rate_limit == Forms::RateLimit::draft_06) append_draft_06(*list.by, fields);
@@ -180,7 +180,7 @@ void append_fields(const List& list, const Forms& forms, limits::Time now, std::
 
 // Only a denial that a wait can end says when; and never earlier than `t` of the limit that denied, which is
 // later where a large cost is denied for the little that it lacks.
-void append_retry_after(const store::Request* answered, const Forms& forms, const List& list,
+void append_retry_after(const store::Request* answered, const Forms& forms, const ShownLimits& list,
                         std::string& fields) {
   if (!forms.retry_after || answered == nullptr || answered->checks.empty() || answered->allowed()) return;
   const auto& retry_after = answered->decision().retry_after;
@@ -206,7 +206,7 @@ ShownLimit shown_of(const limits::Set& set, const limits::Matched& matched, std:
   return shown;
 }
 
-void add(const store::Request& answered, std::size_t check, ShownLimit shown, List& list) {
+void add(const store::Request& answered, std::size_t check, ShownLimit shown, ShownLimits& list) {
   // Of a remembered denial nothing else is known.
   if (answered.source == Source::remembered && check != answered.by) return;
   shown.check = &answered.checks[check];
@@ -265,7 +265,7 @@ void append_shown_name(const limits::Set& set, const limits::Matched& matched, s
 void append_rate_limit_fields(const limits::Set& set, const limits::Matched& matched,
                               const store::Request* answered, const Forms& forms, limits::Time now,
                               std::string& fields) {
-  List list;
+  ShownLimits list;
   const bool counted = matched.outcome == limits::Matched::Outcome::meets && answered != nullptr &&
                        answered->fault == Fault::none;
   for (std::size_t i = 0; counted && i < matched.count; ++i) {
@@ -277,7 +277,7 @@ void append_rate_limit_fields(const limits::Set& set, const limits::Matched& mat
 
 void append_rate_limit_fields(const store::Request& answered, const Forms& forms, limits::Time now,
                               std::string& fields) {
-  List list;
+  ShownLimits list;
   const bool decided = answered.fault == Fault::none;
   for (std::size_t i = 0; decided && i < answered.checks.size(); ++i) {
     ShownLimit shown;

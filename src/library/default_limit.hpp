@@ -25,7 +25,7 @@ class DefaultLimit {
   const Limit& first() const noexcept { return first_; }
 
   void change(const Quota& quota) noexcept {
-    const auto words = std::bit_cast<Words>(quota);
+    const auto words = std::bit_cast<QuotaWords>(quota);
     Spin spin;
     std::uint64_t before = changes_.load(std::memory_order_relaxed);
     while (before % 2 != 0 ||
@@ -45,7 +45,7 @@ class DefaultLimit {
     Spin spin;
     for (;; spin.wait()) {
       const std::uint64_t before = changes_.load(std::memory_order_acquire);
-      Words words;
+      QuotaWords words;
       for (std::size_t i = 0; i < words.size(); ++i) words[i] = words_[i].load(std::memory_order_acquire);
       if (before % 2 == 0 && changes_.load(std::memory_order_relaxed) == before)
         return std::bit_cast<Quota>(words);
@@ -53,12 +53,12 @@ class DefaultLimit {
   }
 
  private:
-  using Words = std::array<std::uint64_t, sizeof(Quota) / sizeof(std::uint64_t)>;
-  static_assert(std::is_trivially_copyable_v<Quota> && sizeof(Words) == sizeof(Quota));
+  using QuotaWords = std::array<std::uint64_t, sizeof(Quota) / sizeof(std::uint64_t)>;
+  static_assert(std::is_trivially_copyable_v<Quota> && sizeof(QuotaWords) == sizeof(Quota));
 
   const Limit first_;
   std::atomic<std::uint64_t> changes_{0};  // begun and ended; odd while one is made
-  std::array<std::atomic<std::uint64_t>, std::tuple_size_v<Words>> words_{};
+  std::array<std::atomic<std::uint64_t>, std::tuple_size_v<QuotaWords>> words_{};
 };
 
 }  // namespace weir::store

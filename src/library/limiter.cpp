@@ -13,8 +13,8 @@
 #include "core/rule.hpp"
 #include "core/severity.hpp"
 #include "library/default_limit.hpp"
+#include "library/limiter_memory.hpp"
 #include "library/limiter_word.hpp"
-#include "library/local.hpp"
 #include "store/log_table.hpp"
 #include "store/spin.hpp"
 #include "store/store.hpp"
@@ -23,7 +23,7 @@ namespace weir::inline v0_1 {
 namespace {
 
 using std::chrono::nanoseconds;
-using store::kInLine;
+using store::kInSchedule;
 using store::kLocked;
 using store::kMostChecks;
 using store::read;
@@ -56,9 +56,9 @@ Decision Limiter::check(Cost cost) noexcept { return check(read(clock_), cost); 
 Decision Limiter::check(nanoseconds now, Cost cost) noexcept {
   std::uint64_t tat = tat_.load(std::memory_order_relaxed);
   for (;;) {
-    if (tat >= kInLine) [[unlikely]] {
+    if (tat >= kInSchedule) [[unlikely]] {
       tat = unlocked();
-      if (tat == kInLine) return check_lined(now, cost);
+      if (tat == kInSchedule) return check_scheduled(now, cost);
     }
     const core::gcra::Step step = step_of(quota_, tat, now, cost);
     if (!step.changes || tat_.compare_exchange_weak(tat, step.next.tat, std::memory_order_relaxed)) {
@@ -86,25 +86,25 @@ JointDecision check_all(std::span<const LimiterCheck> checks) {
     nanoseconds now;
     std::uint64_t tat = 0;
     core::gcra::State next{};
-    bool in_line = false;
+    bool in_schedule = false;
 
     bool try_lock() {
       tat = limiter->tat_.load(std::memory_order_relaxed);
       if (tat == kLocked || !limiter->tat_.compare_exchange_weak(tat, kLocked, std::memory_order_acquire,
                                                                  std::memory_order_relaxed))
         return false;
-      in_line = tat == kInLine;
+      in_schedule = tat == kInSchedule;
       return true;
     }
     core::gcra::Step decide(Cost cost) const {
-      return in_line ? limiter->line_->decide(limiter->quota_, now, cost)
-                     : step_of(limiter->quota_, tat, now, cost);
+      return in_schedule ? limiter->schedule_->decide(limiter->quota_, now, cost)
+                         : step_of(limiter->quota_, tat, now, cost);
     }
     void charge() {
-      if (in_line) return limiter->line_->charge(next, now);
+      if (in_schedule) return limiter->schedule_->charge(next, now);
       tat = next.tat;
     }
-    void unlock() { limiter->tat_.store(in_line ? kInLine : tat, std::memory_order_release); }
+    void unlock() { limiter->tat_.store(in_schedule ? kInSchedule : tat, std::memory_order_release); }
   };
   std::array<Part, kMostChecks> room;
   const std::span<Part> parts(room.data(), count);
@@ -134,17 +134,17 @@ JointDecision check_all(std::span<const LimiterCheck> checks) {
 }
 
 LocalStore::LocalStore(Options options)
-    : local_(std::make_shared<store::Local>(options.memory, options.when_full, options.clock)) {}
+    : local_(std::make_shared<store::LimiterMemory>(options.memory, options.when_full, options.clock)) {}
 
 JointDecision LocalStore::check_all(std::span<const KeyedCheck> checks) {
-  Asked asked;
+  JointRequest asked;
   ask("check_all", checks, asked);
   submit(*local_, asked.request, read(local_->clock));
   if (asked.request.fault != Fault::none) refuse("LocalStore::check_all: " + asked.request.why);
   return {asked.request.decision(), asked.request.by};
 }
 
-void LocalStore::ask(const char* where, std::span<const KeyedCheck> checks, Asked& asked) const {
+void LocalStore::ask(const char* where, std::span<const KeyedCheck> checks, JointRequest& asked) const {
   const auto refuse_it = [&](const std::string& why) {
     refuse("LocalStore::" + std::string(where) + ": " + why);
   };
@@ -177,7 +177,7 @@ KeyedLimiter::KeyedLimiter(Quota quota, Algorithm algorithm, const Clock* clock,
 KeyedLimiter::KeyedLimiter(Quota quota, Options options)
     : KeyedLimiter(quota, options.algorithm, options.clock, 0) {
   if (core::kept_in_two_words(options.algorithm)) {
-    local_ = std::make_shared<store::Local>(options.memory, options.when_full, options.clock);
+    local_ = std::make_shared<store::LimiterMemory>(options.memory, options.when_full, options.clock);
   } else {
     logs_ = std::make_unique<store::LogTable>(quota, options.memory, options.when_full, core::random_key());
   }

@@ -1,6 +1,6 @@
-// What a Limiter reserves: by the rule of line.hpp, under the lock in its word. While something is reserved
-// the tat is in the line, so that every charge tells it by which reading of the clock it was made; and for
-// good once the quota was changed.
+// What a Limiter reserves: by the rule of schedule.hpp, under the lock in its word. While something is
+// reserved the tat is in the schedule, so that every charge tells it by which reading of the clock it was
+// made; and for good once the quota was changed.
 #include <algorithm>
 #include <memory>
 #include <stdexcept>
@@ -8,16 +8,16 @@
 
 #include "core/moment.hpp"
 #include "core/reservation.hpp"
-#include "library/kept.hpp"
+#include "library/limiter_memory.hpp"
 #include "library/limiter_word.hpp"
-#include "library/local.hpp"
+#include "library/reservation_handle.hpp"
 #include "store/settlement.hpp"
 #include "weir/limiter.hpp"
 
 namespace weir::inline v0_1 {
 
 using std::chrono::nanoseconds;
-using store::kInLine;
+using store::kInSchedule;
 using store::kLocked;
 
 // The limiter's state, wherever it is, for as long as this lives.
@@ -28,51 +28,52 @@ struct Limiter::Locked {
       tat = limiter.unlocked();
     } while (!limiter.tat_.compare_exchange_weak(tat, kLocked, std::memory_order_acquire,
                                                  std::memory_order_relaxed));
-    in_line = tat == kInLine;
-    state = in_line ? limiter.line_->state : store::state_of(limiter.quota_, tat);
+    in_schedule = tat == kInSchedule;
+    state = in_schedule ? limiter.schedule_->state : store::state_of(limiter.quota_, tat);
   }
   ~Locked() {
-    if (in_line) limiter.line_->state = state;
-    limiter.tat_.store(in_line ? kInLine : std::min(state.tat, kInLine - 1), std::memory_order_release);
+    if (in_schedule) limiter.schedule_->state = state;
+    limiter.tat_.store(in_schedule ? kInSchedule : std::min(state.tat, kInSchedule - 1),
+                       std::memory_order_release);
   }
   Locked(const Locked&) = delete;
   Locked& operator=(const Locked&) = delete;
 
-  store::Line& line() { return limiter.line_->line; }
+  store::Schedule& schedule() { return limiter.schedule_->schedule; }
   const Quota& quota() const {
-    return limiter.line_ != nullptr ? limiter.line_->quota_or(limiter.quota_) : limiter.quota_;
+    return limiter.schedule_ != nullptr ? limiter.schedule_->quota_or(limiter.quota_) : limiter.quota_;
   }
   core::gcra::Step decide(nanoseconds now, Cost cost) const {
-    if (!in_line) return store::step_of(limiter.quota_, state.tat, now, cost);
-    return limiter.line_->decide(limiter.quota_, now, cost);
+    if (!in_schedule) return store::step_of(limiter.quota_, state.tat, now, cost);
+    return limiter.schedule_->decide(limiter.quota_, now, cost);
   }
   void charge(const core::gcra::State& next, nanoseconds now) {
-    if (in_line) limiter.line_->charge(next, now);
+    if (in_schedule) limiter.schedule_->charge(next, now);
     state = next;
   }
-  void need_line() {
-    if (limiter.line_ == nullptr) limiter.line_ = new store::LimiterLine;
+  void need_schedule() {
+    if (limiter.schedule_ == nullptr) limiter.schedule_ = new store::LimiterSchedule;
   }
-  // What was in the line has drained, or been forgotten, since it was last there.
-  void put_in_line() {
-    if (!in_line) line().lose();
-    in_line = true;
-    limiter.line_->state = state;
+  // What was in the schedule has drained, or been forgotten, since it was last there.
+  void put_in_schedule() {
+    if (!in_schedule) schedule().lose();
+    in_schedule = true;
+    limiter.schedule_->state = state;
   }
-  void leave_idle_line(nanoseconds now) {
-    if (in_line && !limiter.line_->quota && line().is_idle(now)) in_line = false;
+  void leave_idle_schedule(nanoseconds now) {
+    if (in_schedule && !limiter.schedule_->quota && schedule().is_idle(now)) in_schedule = false;
   }
 
   Limiter& limiter;
   core::gcra::State state;
-  bool in_line = false;
+  bool in_schedule = false;
 };
 
-Limiter::~Limiter() { delete line_; }
+Limiter::~Limiter() { delete schedule_; }
 
-Decision Limiter::check_lined(nanoseconds now, Cost cost) noexcept {
+Decision Limiter::check_scheduled(nanoseconds now, Cost cost) noexcept {
   Locked locked(*this);
-  locked.leave_idle_line(now);
+  locked.leave_idle_schedule(now);
   const core::gcra::Step step = locked.decide(now, cost);
   if (step.changes) locked.charge(step.next, now);
   return step.decision();
@@ -80,53 +81,53 @@ Decision Limiter::check_lined(nanoseconds now, Cost cost) noexcept {
 
 void Limiter::reset() noexcept {
   Locked locked(*this);
-  if (line_ != nullptr) locked.line() = store::Line(locked.line().epoch() + 1);
-  locked.in_line = line_ != nullptr && line_->quota.has_value();
+  if (schedule_ != nullptr) locked.schedule() = store::Schedule(locked.schedule().epoch() + 1);
+  locked.in_schedule = schedule_ != nullptr && schedule_->quota.has_value();
   locked.state = store::state_of(locked.quota(), 0);
 }
 
 void Limiter::set_quota(Quota quota) {
   const nanoseconds at = now();
   Locked locked(*this);
-  locked.need_line();
-  locked.put_in_line();
-  line_->quota = quota;
-  locked.line().count_by(store::Numbers(quota));
-  locked.line().read(at);
+  locked.need_schedule();
+  locked.put_in_schedule();
+  schedule_->quota = quota;
+  locked.schedule().count_by(store::QuotaNumbers(quota));
+  locked.schedule().read(at);
 }
 
 Quota Limiter::quota() const noexcept {
-  if (unlocked() != kInLine) return quota_;
+  if (unlocked() != kInSchedule) return quota_;
   return Locked(const_cast<Limiter&>(*this)).quota();
 }
 
 namespace store {
 
-class LimiterKept final : public Kept {
+class LimiterHandle final : public ReservationHandle {
  public:
-  explicit LimiterKept(Limiter& limiter) : limiter_(limiter) {}
+  explicit LimiterHandle(Limiter& limiter) : limiter_(limiter) {}
 
   // While the limiter is locked.
-  void charged(Line& line, const Quota& quota, const OwnUnits& own, nanoseconds now, nanoseconds moment,
-               nanoseconds hold) {
-    epoch_ = line.epoch();
+  void charged(Schedule& schedule, const Quota& quota, const OwnUnits& own, nanoseconds now,
+               nanoseconds moment, nanoseconds hold) {
+    epoch_ = schedule.epoch();
     quota_ = quota;
     own_ = own;
     moment_ = moment;
     until_ = moment + hold;
-    if (moment > now) line.add_moment(moment, now);
-    if (hold.count() != 0) line.hold(own_, until_, now);
+    if (moment > now) schedule.add_moment(moment, now);
+    if (hold.count() != 0) schedule.hold(own_, until_, now);
   }
 
   const Clock* clock() const noexcept override { return limiter_.clock_; }
 
   std::uint64_t cancel(nanoseconds now) noexcept override {
     Limiter::Locked locked(limiter_);
-    if (locked.line().epoch() != epoch_) return 0;
+    if (locked.schedule().epoch() != epoch_) return 0;
     core::TwoWords state = known(locked);
-    const bool is_kept = locked.line().cancel(own_, moment_, now, 0, state);
+    const bool is_kept = locked.schedule().cancel(own_, moment_, now, 0, state);
     locked.state = {state.until, state.word};
-    locked.leave_idle_line(now);
+    locked.leave_idle_schedule(now);
     return is_kept ? own_.count : 0;
   }
 
@@ -137,30 +138,30 @@ class LimiterKept final : public Kept {
     if (!why && until_ == moment_) why = without_hold();
     if (why) throw std::invalid_argument("weir::Reservation::settle: " + *why);
     Limiter::Locked locked(limiter_);
-    Line& line = locked.line();
-    if (line.epoch() != epoch_) return std::nullopt;
+    Schedule& schedule = locked.schedule();
+    if (schedule.epoch() != epoch_) return std::nullopt;
     core::TwoWords state = known(locked);
     if (actual < own_.count) {
-      line.settle(own_, moment_, own_.count - actual, now, 0, state);
+      schedule.settle(own_, moment_, own_.count - actual, now, 0, state);
     } else {
-      line.end_hold(own_);
+      schedule.end_hold(own_);
       if (actual > own_.count) {
-        line.read(now);
-        const core::TwoWords owed = core::owe(quota_, state, actual - own_.count, line.no_earlier(now));
-        if (owed.word != state.word) line.lose();
+        schedule.read(now);
+        const core::TwoWords owed = core::owe(quota_, state, actual - own_.count, schedule.no_earlier(now));
+        if (owed.word != state.word) schedule.lose();
         state = owed;
       }
     }
-    locked.state = {std::min(state.until, kInLine - 1), state.word};
-    if (locked.in_line) limiter_.line_->state = locked.state;
-    locked.leave_idle_line(now);
+    locked.state = {std::min(state.until, kInSchedule - 1), state.word};
+    if (locked.in_schedule) limiter_.schedule_->state = locked.state;
+    locked.leave_idle_schedule(now);
     const core::gcra::Step next = locked.decide(now, Cost{1});
     return nanoseconds{static_cast<std::int64_t>(next.verdict == Verdict::denied ? next.retry_after : 0)};
   }
 
  private:
   static core::TwoWords known(Limiter::Locked& locked) {
-    if (!locked.in_line) locked.line().lose();
+    if (!locked.in_schedule) locked.schedule().lose();
     return {locked.state.tat, locked.state.interval};
   }
 
@@ -179,7 +180,7 @@ Reservation Limiter::reserve(ReserveOptions options, Cost cost) {
   if (options.hold.count() > 0 && cost.units != 0) return reserve_later(at, options, cost);
   std::uint64_t tat = unlocked();
   for (;;) {
-    if (tat == kInLine) return reserve_later(at, options, cost);
+    if (tat == kInSchedule) return reserve_later(at, options, cost);
     const core::gcra::Step step = store::step_of(quota_, tat, at, cost);
     if (step.verdict == Verdict::denied && options.max_wait.count() > 0)
       return reserve_later(at, options, cost);
@@ -194,18 +195,18 @@ Reservation Limiter::reserve(ReserveOptions options, Cost cost) {
 Reservation Limiter::reserve_later(nanoseconds now, ReserveOptions options, Cost cost) {
   options = store::bounded(options, now);
   if (cost.units == 0) options.hold = nanoseconds{0};
-  auto kept = std::make_unique<store::LimiterKept>(*this);
+  auto kept = std::make_unique<store::LimiterHandle>(*this);
   Locked locked(*this);
-  locked.need_line();
-  store::Line& line = locked.line();
-  if (locked.in_line) now = line_->no_earlier(quota_, now);
+  locked.need_schedule();
+  store::Schedule& schedule = locked.schedule();
+  if (locked.in_schedule) now = schedule_->no_earlier(quota_, now);
   core::gcra::Step step = locked.decide(now, cost);
   nanoseconds wait{0};
-  std::optional<store::Line::Taken> taken;
+  std::optional<store::Schedule::Taken> taken;
   if (step.verdict == Verdict::denied) {
     const core::Moment moment = core::moment(step, options.max_wait);
-    if (locked.in_line)
-      taken = line.take_hole(cost.units, now, now + (moment.granted ? moment.wait : options.max_wait));
+    if (locked.in_schedule)
+      taken = schedule.take_hole(cost.units, now, now + (moment.granted ? moment.wait : options.max_wait));
     if (taken) {
       wait = taken->moment - now;
       step = locked.decide(now, Cost{0});
@@ -223,14 +224,15 @@ Reservation Limiter::reserve_later(nanoseconds now, ReserveOptions options, Cost
     locked.charge(step.next, now);
     return Reservation(now, [&] { return step.decision(); });
   }
-  locked.put_in_line();
+  locked.put_in_schedule();
   const core::gcra::State before = locked.state;
   locked.charge(step.next, now);
-  const store::Numbers numbers(locked.quota());
-  line.count_by(numbers);
+  const store::QuotaNumbers numbers(locked.quota());
+  schedule.count_by(numbers);
   const core::Charge charge{{before.tat, before.interval}, {step.next.tat, step.next.interval}};
-  kept->charged(line, locked.quota(), taken ? taken->own : line.append(charge, cost.units, numbers, now), now,
-                now + wait, options.hold);
+  kept->charged(schedule, locked.quota(),
+                taken ? taken->own : schedule.append(charge, cost.units, numbers, now), now, now + wait,
+                options.hold);
   const Decision as_of_now = locked.decide(now, Cost{0}).decision();
   return {now, wait, as_of_now, 0, std::move(kept)};
 }

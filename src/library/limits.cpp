@@ -6,8 +6,8 @@
 #include <optional>
 #include <utility>
 
-#include "library/asked_kept.hpp"
-#include "library/asker.hpp"
+#include "library/blocking_store.hpp"
+#include "library/store_handle.hpp"
 #include "limits/explain.hpp"
 #include "limits/read.hpp"
 #include "limits/set.hpp"
@@ -36,9 +36,9 @@ std::string lines_of(const std::vector<std::string>& errors) {
 }
 
 // The table of this process.
-class Table final : public store::Asker {
+class LocalTable final : public store::BlockingStore {
  public:
-  explicit Table(const Limits::Options& options)
+  explicit LocalTable(const Limits::Options& options)
       : clock_(options.clock), store_(options.memory, options.when_full) {}
 
   void ask(std::span<store::Request* const> batch) override {
@@ -68,12 +68,12 @@ class Said {
   Said(const Said&) = delete;
   Said& operator=(const Said&) = delete;
 
-  const limits::Asked& asked() const { return asked_; }
+  const limits::Description& asked() const { return asked_; }
 
  private:
   std::vector<limits::Attribute> attributes_;
   std::vector<limits::NamedCost> costs_;
-  limits::Asked asked_;
+  limits::Description asked_;
 };
 
 void require_decided(const store::Request& request) {
@@ -118,11 +118,11 @@ LimitsFileError::LimitsFileError(std::vector<std::string> errors)
 
 class [[gnu::visibility("hidden")]] Limits::Impl {
  public:
-  Impl(std::string path, store::Asker* shared, const Options& options)
+  Impl(std::string path, store::BlockingStore* shared, const Options& options)
       : path_(std::move(path)),
         options_(options),
-        store_(shared != nullptr ? std::shared_ptr<store::Asker>(shared, [](store::Asker*) {})
-                                 : std::make_shared<Table>(options)) {
+        store_(shared != nullptr ? std::shared_ptr<store::BlockingStore>(shared, [](store::BlockingStore*) {})
+                                 : std::make_shared<LocalTable>(options)) {
     setting_.on_store_error = options.on_store_error;
     setting_.wall = wall_time(options).time_since_epoch() - store::read(options.clock);
     if (shared == nullptr) {
@@ -158,7 +158,7 @@ class [[gnu::visibility("hidden")]] Limits::Impl {
     if (asks(question)) store_->ask(batch);
     require_decided(question);
   }
-  const std::shared_ptr<store::Asker>& store() const { return store_; }
+  const std::shared_ptr<store::BlockingStore>& store() const { return store_; }
   const Clock* clock() const { return options_.clock; }
 
   LimitsDecision decide(const LimitsRequest& request, store::Verb verb) {
@@ -171,7 +171,7 @@ class [[gnu::visibility("hidden")]] Limits::Impl {
   }
 
  private:
-  void take(limits::Reading reading) {
+  void take(limits::ReadResult reading) {
     std::vector<std::string> errors;
     for (const limits::Finding& each : reading.findings) {
       if (each.severity == limits::Severity::error) errors.push_back(to_text(each));
@@ -188,8 +188,8 @@ class [[gnu::visibility("hidden")]] Limits::Impl {
 
   const std::string path_;  // empty: it came as text
   const Options options_;
-  limits::Setting setting_;
-  const std::shared_ptr<store::Asker> store_;
+  limits::SetOptions setting_;
+  const std::shared_ptr<store::BlockingStore> store_;
   mutable store::SpinLock mutex_;
   std::shared_ptr<const limits::Set> set_ WEIR_GUARDED_BY(mutex_);
 };
@@ -199,7 +199,7 @@ Limits::Limits(const std::string& path, const Options& options)
     : impl_(std::make_unique<Impl>(path, nullptr, options)) {
   impl_->read_file();
 }
-Limits::Limits(const std::string& path, store::Asker& store, const Options& options)
+Limits::Limits(const std::string& path, store::BlockingStore& store, const Options& options)
     : impl_(std::make_unique<Impl>(path, &store, options)) {
   impl_->read_file();
 }
@@ -208,7 +208,7 @@ Limits Limits::from_text(std::string_view text, const Options& options) {
   impl->read_text(text);
   return Limits(std::move(impl));
 }
-Limits Limits::from_text(std::string_view text, store::Asker& store, const Options& options) {
+Limits Limits::from_text(std::string_view text, store::BlockingStore& store, const Options& options) {
   auto impl = std::make_unique<Impl>("", &store, options);
   impl->read_text(text);
   return Limits(std::move(impl));
@@ -252,20 +252,20 @@ detail::Ready<LimitsDecision> Limits::ready_check(const LimitsRequest& request) 
   struct Checking final : store::Unawaited {
     store::Request& request() override { return question; }
     void tell() override {
-      detail::Answer<LimitsDecision> told{.value = {}, .fault = question.fault, .why = question.why};
+      detail::RawResult<LimitsDecision> told{.value = {}, .fault = question.fault, .why = question.why};
       if (question.fault == Fault::none) told.value = decision_of(question, *set);
       answer(std::move(told));
     }
     std::shared_ptr<const limits::Set> set;
     service::Question question;
-    Callback<detail::Answer<LimitsDecision>> answer;
+    Callback<detail::RawResult<LimitsDecision>> answer;
   };
   auto one = std::make_unique<Checking>();
   one->set = impl_->set();
   const Said said(request);
   prepare({.as = &said.asked()}, *one->set, impl_->now(), one->question);
   return [store = impl_->store(),
-          one = std::move(one)](Callback<detail::Answer<LimitsDecision>> answer) mutable {
+          one = std::move(one)](Callback<detail::RawResult<LimitsDecision>> answer) mutable {
     one->answer = std::move(answer);
     if (!asks(one->question)) return one->tell();
     store->begin(std::move(one));
@@ -285,16 +285,16 @@ struct [[gnu::visibility("hidden")]] Limits::Reserving final : store::Unawaited 
     }
     prepare(ask, *set, impl.now(), question);
     if (!asks(question)) return;
-    store::Reservation& asked = *question.reservation;
+    store::ReservationTerms& asked = *question.reservation;
     const ReserveOptions bounded = store::bounded({asked.max_wait, asked.hold}, store::read(clock));
     asked.max_wait = bounded.max_wait;
     asked.hold = bounded.hold;
-    kept = std::make_unique<store::AskedKept>(impl.store(), clock, nanoseconds{0});
+    kept = std::make_unique<store::StoreHandle>(impl.store(), clock, nanoseconds{0});
   }
 
   store::Request& request() override { return question; }
   void tell() override {
-    detail::Answer<LimitsReservation> told{.value = {}, .fault = question.fault, .why = question.why};
+    detail::RawResult<LimitsReservation> told{.value = {}, .fault = question.fault, .why = question.why};
     if (question.fault == Fault::none) told.value = made();
     answer(std::move(told));
   }
@@ -302,7 +302,7 @@ struct [[gnu::visibility("hidden")]] Limits::Reserving final : store::Unawaited 
     // Read after the store has: a moment may be told later than it is, never earlier.
     const nanoseconds now = store::read(clock);
     LimitsDecision decided = decision_of(question, *set);
-    store::Reservation& asked = *question.reservation;
+    store::ReservationTerms& asked = *question.reservation;
     if (!decided.allowed() || (asked.id.empty() && asked.wait.count() == 0))
       return {Reservation(now, [&] { return decided.decision; }), std::move(decided.by)};
     kept->set_id(std::move(asked.id));
@@ -313,8 +313,8 @@ struct [[gnu::visibility("hidden")]] Limits::Reserving final : store::Unawaited 
   const std::shared_ptr<const limits::Set> set;
   const Clock* const clock;
   service::Question question;
-  std::unique_ptr<store::AskedKept> kept;
-  Callback<detail::Answer<LimitsReservation>> answer;
+  std::unique_ptr<store::StoreHandle> kept;
+  Callback<detail::RawResult<LimitsReservation>> answer;
 };
 
 LimitsReservation Limits::reserve_by(const LimitsRequest& request, const ReserveOptions* options) {
@@ -327,7 +327,7 @@ detail::Ready<LimitsReservation> Limits::ready_reserve(const LimitsRequest& requ
                                                        const ReserveOptions* options) {
   auto one = std::make_unique<Reserving>(*impl_, request, options);
   return [store = impl_->store(),
-          one = std::move(one)](Callback<detail::Answer<LimitsReservation>> answer) mutable {
+          one = std::move(one)](Callback<detail::RawResult<LimitsReservation>> answer) mutable {
     one->answer = std::move(answer);
     if (!asks(one->question)) return one->tell();
     store->begin(std::move(one));

@@ -17,11 +17,11 @@
 #include <utility>
 #include <vector>
 
-#include "core/clock.hpp"
+#include "core/clock_function.hpp"
 #include "core/reservation.hpp"
 #include "core/rule.hpp"
-#include "library/asked_kept.hpp"
-#include "library/asker.hpp"
+#include "library/blocking_store.hpp"
+#include "library/store_handle.hpp"
 #include "redis/script.hpp"
 #include "redis/shared_store.hpp"
 #include "redis/sockets.hpp"
@@ -62,7 +62,7 @@ class Telling {
 
 }  // namespace
 
-class [[gnu::visibility("hidden")]] RedisStore::Impl final : public store::Asker {
+class [[gnu::visibility("hidden")]] RedisStore::Impl final : public store::BlockingStore {
  public:
   Impl(std::string_view url, const Options& options)
       : options_(options),
@@ -175,7 +175,7 @@ class [[gnu::visibility("hidden")]] RedisStore::Impl final : public store::Asker
   }
   const Options& options() const { return options_; }
   std::chrono::nanoseconds now() const { return clock_(); }
-  redis::Format format() const { return format_; }
+  redis::ValueFormat format() const { return format_; }
   const redis::SharedStore::Counters& counters() const { return store_ ? store_->counters() : in_memory_; }
   // We are in a child of fork(), where our thread is not.
   bool is_of_a_parent() const { return forks_ != store::forks(); }
@@ -275,8 +275,8 @@ class [[gnu::visibility("hidden")]] RedisStore::Impl final : public store::Asker
   bool watching_leases_ = false;
   const std::uint32_t forks_ = store::forks();
   const Options options_;
-  const core::Clock clock_;
-  redis::Format format_ = redis::Format::weir;
+  const core::ClockFunction clock_;
+  redis::ValueFormat format_ = redis::ValueFormat::weir;
   store::EmbeddedStore local_{64_MiB};
   std::unique_ptr<redis::ProcessMemory> memory_;
   std::optional<asio::ssl::context> tls_;
@@ -291,7 +291,8 @@ class [[gnu::visibility("hidden")]] RedisStore::Impl final : public store::Asker
 
 namespace {
 
-void require_countable(const char* where, const Quota& quota, Algorithm algorithm, redis::Format format) {
+void require_countable(const char* where, const Quota& quota, Algorithm algorithm,
+                       redis::ValueFormat format) {
   const auto refuse = [where](const std::string& why) { throw std::invalid_argument(where + why); };
   const auto rule = core::Rule::make(quota, algorithm);
   if (!rule) refuse(rule.error());
@@ -302,10 +303,10 @@ void require_countable(const char* where, const Quota& quota, Algorithm algorith
 template <class Value, class Impl, class Begin>
 Value wait_for(const Impl& impl, Begin begin) {
   impl.require_may_wait();
-  std::promise<detail::Answer<Value>> promise;
-  begin(Callback<detail::Answer<Value>>(
-      [&promise](detail::Answer<Value> answer) { promise.set_value(std::move(answer)); }));
-  detail::Answer<Value> answer = promise.get_future().get();
+  std::promise<detail::RawResult<Value>> promise;
+  begin(Callback<detail::RawResult<Value>>(
+      [&promise](detail::RawResult<Value> answer) { promise.set_value(std::move(answer)); }));
+  detail::RawResult<Value> answer = promise.get_future().get();
   if (answer.fault != Fault::none) throw StoreFault(answer.fault, answer.why);
   return std::move(answer.value);
 }
@@ -342,7 +343,7 @@ RedisStore::~RedisStore() {
     kLeftAlone->push_back(std::move(impl_));
   }
 }
-store::Asker& RedisStore::asker() noexcept { return *impl_; }
+store::BlockingStore& RedisStore::asker() noexcept { return *impl_; }
 
 detail::Ready<JointDecision> RedisStore::ready_check_all(std::span<const SharedCheck> checks) {
   struct Several final : store::Unawaited, store::Request {
@@ -355,7 +356,7 @@ detail::Ready<JointDecision> RedisStore::ready_check_all(std::span<const SharedC
     std::deque<store::Limit> limits;
     std::deque<std::string> keys;
     std::vector<store::Check> list;
-    Callback<detail::Answer<JointDecision>> answer;
+    Callback<detail::RawResult<JointDecision>> answer;
   };
   const auto refuse = [](const std::string& why) {
     throw std::invalid_argument("weir::RedisStore::check_all: " + why);
@@ -380,11 +381,11 @@ detail::Ready<JointDecision> RedisStore::ready_check_all(std::span<const SharedC
     asked->patience = std::min(asked->patience, options.deadline.value_or(impl_->options().deadline));
   }
   asked->checks = asked->list;
-  return
-      [impl = impl_.get(), asked = std::move(asked)](Callback<detail::Answer<JointDecision>> answer) mutable {
-        asked->answer = std::move(answer);
-        impl->begin(std::move(asked));
-      };
+  return [impl = impl_.get(),
+          asked = std::move(asked)](Callback<detail::RawResult<JointDecision>> answer) mutable {
+    asked->answer = std::move(answer);
+    impl->begin(std::move(asked));
+  };
 }
 
 JointDecision RedisStore::check_all(std::span<const SharedCheck> checks) {
@@ -405,11 +406,11 @@ SharedLimiter::SharedLimiter(Quota quota, RedisStore& store, Options options)
 }
 
 void SharedLimiter::begin_check(std::string key, const Quota& quota, Cost cost,
-                                Callback<detail::Answer<Decision>> answer) {
+                                Callback<detail::RawResult<Decision>> answer) {
   struct Checking final : OneKey {
     using OneKey::OneKey;
     void tell() override { answer({.value = decided(), .fault = fault, .why = why}); }
-    Callback<detail::Answer<Decision>> answer;
+    Callback<detail::RawResult<Decision>> answer;
   };
   RedisStore::Impl& impl = *store_.impl_;
   if (quota != quota_)
@@ -439,11 +440,11 @@ Reservation SharedLimiter::reserve(std::string_view key, const Quota& quota, Res
 }
 
 void SharedLimiter::begin_reserve(std::string key, const Quota& quota, ReserveOptions options, Cost cost,
-                                  Callback<detail::Answer<Reservation>> answer) {
-  struct Reserving final : OneKey {
+                                  Callback<detail::RawResult<Reservation>> answer) {
+  struct ReserveCall final : OneKey {
     using OneKey::OneKey;
     void tell() override {
-      detail::Answer<Reservation> told{.value = {}, .fault = fault, .why = why};
+      detail::RawResult<Reservation> told{.value = {}, .fault = fault, .why = why};
       if (fault == Fault::none) told.value = made();
       answer(std::move(told));
     }
@@ -456,9 +457,9 @@ void SharedLimiter::begin_reserve(std::string key, const Quota& quota, ReserveOp
       return {now, asked.wait, decided(), 0, std::move(kept)};
     }
     RedisStore::Impl* impl = nullptr;
-    store::Reservation asked;
-    std::unique_ptr<store::AskedKept> kept;
-    Callback<detail::Answer<Reservation>> answer;
+    store::ReservationTerms asked;
+    std::unique_ptr<store::StoreHandle> kept;
+    Callback<detail::RawResult<Reservation>> answer;
   };
   RedisStore::Impl& impl = *store_.impl_;
   if (!core::can_reserve(options_.algorithm)) {
@@ -469,13 +470,14 @@ void SharedLimiter::begin_reserve(std::string key, const Quota& quota, ReserveOp
     require_countable("weir::SharedLimiter::reserve: ", quota, options_.algorithm, impl.format());
   options = store::bounded(options, impl.now());
   const nanoseconds patience = options_.deadline.value_or(nanoseconds{0});
-  auto one = std::make_unique<Reserving>(impl.limit_of(quota, options_), std::move(key), cost,
-                                         store::Verb::reserve, patience);
+  auto one = std::make_unique<ReserveCall>(impl.limit_of(quota, options_), std::move(key), cost,
+                                           store::Verb::reserve, patience);
   one->impl = &impl;
   one->asked = {.max_wait = options.max_wait, .hold = options.hold};
   one->reservation = &one->asked;
-  one->kept = std::make_unique<store::AskedKept>(std::shared_ptr<store::Asker>(&impl, [](store::Asker*) {}),
-                                                 impl.options().clock, patience);
+  one->kept = std::make_unique<store::StoreHandle>(
+      std::shared_ptr<store::BlockingStore>(&impl, [](store::BlockingStore*) {}), impl.options().clock,
+      patience);
   one->answer = std::move(answer);
   impl.begin(std::move(one));
 }
@@ -495,12 +497,12 @@ void SharedLimiter::check(std::span<const KeyCost> keys, std::span<Decision> dec
   }
   if (keys.empty()) return;
   store_.impl_->require_may_wait();
-  std::vector<detail::Answer<Decision>> answers(keys.size());
+  std::vector<detail::RawResult<Decision>> answers(keys.size());
   std::promise<void> last;
   std::size_t open = keys.size();  // all callbacks come on one thread
   for (std::size_t i = 0; i < keys.size(); ++i) {
     begin_check(std::string(keys[i].key), quota_, keys[i].cost,
-                [&answers, &last, &open, i](detail::Answer<Decision> answer) {
+                [&answers, &last, &open, i](detail::RawResult<Decision> answer) {
                   answers[i] = std::move(answer);
                   if (--open == 0) last.set_value();
                 });
@@ -517,7 +519,7 @@ bool SharedLimiter::reset(std::string_view key) {
   struct Resetting final : OneKey {
     using OneKey::OneKey;
     void tell() override { answer({.value = forgotten > 0, .fault = fault, .why = why}); }
-    Callback<detail::Answer<bool>> answer;
+    Callback<detail::RawResult<bool>> answer;
   };
   RedisStore::Impl& impl = *store_.impl_;
   return wait_for<bool>(impl, [&](auto&& answer) {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "library/kept.hpp"
+#include "library/reservation_handle.hpp"
 
 namespace weir::inline v0_1 {
 
@@ -11,7 +11,7 @@ using std::chrono::nanoseconds;
 Reservation::Reservation() noexcept = default;
 
 Reservation::Reservation(nanoseconds now, nanoseconds wait, const Decision& decision, std::size_t by,
-                         std::unique_ptr<store::Kept> kept) noexcept
+                         std::unique_ptr<store::ReservationHandle> kept) noexcept
     : decision_(decision),
       at_(now + wait),
       wait_(wait),
@@ -64,7 +64,7 @@ std::uint64_t Reservation::cancel() noexcept {
   return given_back;
 }
 
-void Reservation::begin_cancel(Reservation mine, Callback<detail::Answer<std::uint64_t>> answer) {
+void Reservation::begin_cancel(Reservation mine, Callback<detail::RawResult<std::uint64_t>> answer) {
   if (!mine.can_cancel()) return answer({});
   const auto kept = std::exchange(mine.kept_, nullptr);
   kept->begin_cancel(kept->now(), std::move(answer));
@@ -78,7 +78,7 @@ std::optional<nanoseconds> Reservation::settle(std::optional<std::uint64_t> actu
 }
 
 void Reservation::begin_settle(Reservation mine, std::optional<std::uint64_t> actual,
-                               Callback<detail::Answer<std::optional<nanoseconds>>> answer) {
+                               Callback<detail::RawResult<std::optional<nanoseconds>>> answer) {
   if (!mine.kept_) return answer({});
   const auto kept = std::exchange(mine.kept_, nullptr);
   kept->begin_settle(kept->now(), actual, std::move(answer));

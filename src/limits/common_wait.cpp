@@ -39,11 +39,11 @@ std::vector<Index> CommonWaits::with(Index lifted) const {
   return all;
 }
 
-CommonWaits::Grain CommonWaits::grain_of(std::span<const Entry> entries) {
+CommonWaits::Grain CommonWaits::grain_of(std::span<const ListEntry> entries) {
   Grain grain;
-  for (const Entry& each : entries) {
-    if (each.kind == Entry::Kind::pattern && may_match_an_address(each.text)) grain.spellings = true;
-    if (each.kind != Entry::Kind::network) continue;
+  for (const ListEntry& each : entries) {
+    if (each.kind == ListEntry::Kind::pattern && may_match_an_address(each.text)) grain.spellings = true;
+    if (each.kind != ListEntry::Kind::network) continue;
     auto& longest = each.network.first.v4 ? grain.longest.v4 : grain.longest.v6;
     longest = std::max(longest, int{each.network.bits});
   }

@@ -34,7 +34,7 @@ class CommonWaits {
     core::Prefixes longest{0, 0};
     bool spellings = false;
   };
-  static Grain grain_of(std::span<const Entry> entries);
+  static Grain grain_of(std::span<const ListEntry> entries);
   bool waits_alike(const NamedLimit& limit) const;
 
   const File& file_;

@@ -8,15 +8,15 @@ namespace {
 // Above that many a condition is not worth its place in an index.
 constexpr std::size_t kMostEntries = 4096;
 
-std::string_view beginning_of(const Entry& entry) {
+std::string_view beginning_of(const ListEntry& entry) {
   return std::string_view(entry.text).substr(0, entry.text.find('*'));
 }
 
-std::vector<const Entry*> entries_of(const Condition& said, std::span<const List> lists) {
-  std::vector<const Entry*> all;
-  for (const Entry& each : said.entries) all.push_back(&each);
+std::vector<const ListEntry*> entries_of(const Condition& said, std::span<const List> lists) {
+  std::vector<const ListEntry*> all;
+  for (const ListEntry& each : said.entries) all.push_back(&each);
   for (const Index list : said.lists) {
-    for (const Entry& each : lists[list].entries) all.push_back(&each);
+    for (const ListEntry& each : lists[list].entries) all.push_back(&each);
   }
   return all;
 }
@@ -27,26 +27,26 @@ std::size_t tells(const Condition& said, std::span<const List> lists) {
   for (const Index list : said.lists) size += lists[list].entries.size();
   if (size > kMostEntries) return 0;
   std::size_t least = std::string_view::npos;
-  for (const Entry* each : entries_of(said, lists)) {
-    if (each->kind == Entry::Kind::network) return 0;
+  for (const ListEntry* each : entries_of(said, lists)) {
+    if (each->kind == ListEntry::Kind::network) return 0;
     // A whole text tells more than a pattern that begins with it.
-    least = std::min(least, beginning_of(*each).size() * 2 + (each->kind == Entry::Kind::text ? 1 : 0));
+    least = std::min(least, beginning_of(*each).size() * 2 + (each->kind == ListEntry::Kind::text ? 1 : 0));
   }
   return least;
 }
 
 // Whether a value meets the condition exactly when it begins with what an entry begins with.
 bool is_told_by_beginnings(const Condition& said, std::span<const List> lists) {
-  const std::vector<const Entry*> entries = entries_of(said, lists);
-  return std::all_of(entries.begin(), entries.end(), [](const Entry* each) {
-    return each->kind == Entry::Kind::text ||
-           (each->kind == Entry::Kind::pattern && beginning_of(*each).size() + 1 == each->text.size());
+  const std::vector<const ListEntry*> entries = entries_of(said, lists);
+  return std::all_of(entries.begin(), entries.end(), [](const ListEntry* each) {
+    return each->kind == ListEntry::Kind::text ||
+           (each->kind == ListEntry::Kind::pattern && beginning_of(*each).size() + 1 == each->text.size());
   });
 }
 
 }  // namespace
 
-Conditions::Conditions(const When& said, Names& names, std::span<const ValueSet> lists) {
+Conditions::Conditions(const When& said, AttributeNames& names, std::span<const ValueSet> lists) {
   for (const Condition& each : said) {
     One one{names.add(each.attribute), ValueSet(each.entries), {}};
     for (const Index list : each.lists) one.lists.push_back(&lists[list]);
@@ -54,7 +54,8 @@ Conditions::Conditions(const When& said, Names& names, std::span<const ValueSet>
   }
 }
 
-void Candidates::fill(std::span<const When* const> whens, Names& names, std::span<const List> lists) {
+void Candidates::fill(std::span<const When* const> whens, AttributeNames& names,
+                      std::span<const List> lists) {
   for (Index i = 0; i < whens.size(); ++i) {
     const Condition* best = nullptr;
     std::size_t most = 0;
@@ -74,8 +75,8 @@ void Candidates::fill(std::span<const When* const> whens, Names& names, std::spa
     auto selector = std::find_if(selectors_.begin(), selectors_.end(),
                                  [attribute](const Selector& each) { return each.attribute == attribute; });
     if (selector == selectors_.end()) selector = selectors_.insert(selector, Selector{attribute, {}});
-    for (const Entry* each : entries_of(*best, lists))
-      selector->beginnings.add(beginning_of(*each), each->kind == Entry::Kind::text, i);
+    for (const ListEntry* each : entries_of(*best, lists))
+      selector->beginnings.add(beginning_of(*each), each->kind == ListEntry::Kind::text, i);
   }
   for (Selector& each : selectors_) each.beginnings.seal();
 }

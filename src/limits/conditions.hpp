@@ -9,8 +9,8 @@
 #include <span>
 #include <vector>
 
+#include "limits/attribute_names.hpp"
 #include "limits/file.hpp"
-#include "limits/names.hpp"
 #include "limits/values.hpp"
 
 namespace weir::inline v0_1::limits {
@@ -19,17 +19,17 @@ namespace weir::inline v0_1::limits {
 class Conditions {
  public:
   Conditions() = default;
-  Conditions(const When& said, Names& names, std::span<const ValueSet> lists);
+  Conditions(const When& said, AttributeNames& names, std::span<const ValueSet> lists);
 
   bool empty() const { return all_.empty(); }
-  bool hold(Values values) const {
+  bool hold(AttributeValues values) const {
     return std::all_of(all_.begin(), all_.end(), [values](const One& each) { return each.holds(values); });
   }
 
  private:
   struct One {
-    bool holds(Values values) const {
-      const Value& value = values[attribute];
+    bool holds(AttributeValues values) const {
+      const AttributeValue& value = values[attribute];
       return value.present() &&
              (own.has(value) || std::any_of(lists.begin(), lists.end(),
                                             [&value](const ValueSet* each) { return each->has(value); }));
@@ -46,16 +46,16 @@ class Conditions {
 class Candidates {
  public:
   // `whens` in order; `lists` are the file's.
-  void fill(std::span<const When* const> whens, Names& names, std::span<const List> lists);
+  void fill(std::span<const When* const> whens, AttributeNames& names, std::span<const List> lists);
 
   // Calls visit(span of ascending numbers) several times: every When that holds is among them. One that is
   // certain() holds when it is among them.
   bool certain(Index number) const { return certain_[number] != 0; }
   template <class Visit>
-  void find(Values values, Visit visit) const {
+  void find(AttributeValues values, Visit visit) const {
     if (!always_.empty()) visit(std::span<const Index>(always_));
     for (const Selector& each : selectors_) {
-      const Value& value = values[each.attribute];
+      const AttributeValue& value = values[each.attribute];
       if (value.present()) each.beginnings.find(value.text(), visit);
     }
   }

@@ -52,7 +52,7 @@ bool find_actuals(const Set& set, std::span<const NamedCost> costs, std::vector<
   into.clear();
   if (!judge_costs(set, costs, error)) return false;
   for (const NamedCost& each : costs) {
-    const Set::Limit& limit = *set.find(each.limit);
+    const Set::CompiledLimit& limit = *set.find(each.limit);
     if (limit.said->hold.estimate == 0)
       return refuse(error, "limit " + quoted(each.limit) + " has no hold, so there is nothing to settle");
     store::Actual& actual = into.emplace_back(store::Actual{limit.said->name, {}, each.units});

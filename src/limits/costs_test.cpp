@@ -11,7 +11,7 @@ namespace {
 std::string cost_of(const Set& set, std::string_view cost, std::string_view words) {
   std::vector<NamedCost> costs;
   std::string error;
-  Asked asked{.attributes = {}, .costs_an_estimate = true};
+  Description asked{.attributes = {}, .costs_an_estimate = true};
   if (cost.find('=') != std::string_view::npos) {
     if (!read_costs(cost, costs, error)) return error;
     asked.costs = costs;
@@ -108,7 +108,7 @@ limits:
   changed: { rate: 60/min, hold: { ttl: 60s }, overrides: [{ when: { a: b }, cost: { from: tokens } }] }
 )");
   std::string told;
-  for (const Set::Limit& each : set->limits())
+  for (const Set::CompiledLimit& each : set->limits())
     told += each.said->name + (each.windows[0].limit.holding.by_actual ? " yes, " : " no, ");
   EXPECT_EQ(told, "said yes, unsaid no, number no, from yes, list yes, changed yes, ");
 }

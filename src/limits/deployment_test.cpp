@@ -33,7 +33,7 @@ TEST(Deployment, nobody_waits_longer_than_the_server_lets_them) {
       "limits.yaml:3:29: warning: limits.a.max_wait: '10m' is above --max-wait 1m, the longest that the "
       "server lets anybody wait; it does not start with such a file\n");
   EXPECT_EQ(lint(file, {.max_wait = 10min}), "");
-  const Reading reading = read(file, test_options());
+  const ReadResult reading = read(file, test_options());
   const auto made = Set::make(reading.file, {.max_wait = 60s});
   ASSERT_FALSE(made);
   EXPECT_EQ(to_text(made.error().front()),
@@ -84,7 +84,7 @@ gateways:
   const auto misspelt = split("usr=42");
   EXPECT_FALSE(find_states(*world.set, misspelt, "", world.memory, world.matched, states));
   EXPECT_EQ(world.matched.error, "unknown attribute 'usr'; did you mean user?");
-  const Asked of_a_log{.attributes = misspelt, .takes_any_attribute = true};
+  const Description of_a_log{.attributes = misspelt, .takes_any_attribute = true};
   EXPECT_TRUE(match(*world.set, of_a_log, world.wall, world.memory, world.matched));
 }
 

@@ -14,12 +14,12 @@ namespace {
 
 constexpr std::string_view kMark = "\xEF\xBB\xBF";  // with which some editors begin a UTF-8 file
 
-Place place_of(const yaml_mark_t& mark) {
+Position place_of(const yaml_mark_t& mark) {
   return {static_cast<std::uint32_t>(mark.line + 1), static_cast<std::uint32_t>(mark.column + 1)};
 }
 
 // The first character that no file may contain, and where; the end of `text` when there is none.
-std::size_t first_refused(std::string_view text, Place& place) {
+std::size_t first_refused(std::string_view text, Position& place) {
   std::size_t at = 0;
   place = {1, 1};
   while (at < text.size()) {
@@ -39,7 +39,7 @@ std::size_t first_refused(std::string_view text, Place& place) {
 
 // What is wrong with the bytes of a text, before anything is parsed.
 bool refuse_bytes(std::string_view text, Findings& findings, const Bounds& bounds) {
-  const auto refused = [&findings](FileRule rule, Place place, std::string what) {
+  const auto refused = [&findings](FileRule rule, Position place, std::string what) {
     findings.error(rule, place, "", std::move(what));
     return true;
   };
@@ -48,7 +48,7 @@ bool refuse_bytes(std::string_view text, Findings& findings, const Bounds& bound
                    "more than " + std::to_string(bounds.bytes) + " bytes (1 MiB) are not read");
   if (text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF"))
     return refused(FileRule::yaml, {1, 1}, "this is UTF-16; only UTF-8 is read");
-  Place place;
+  Position place;
   const std::size_t at = first_refused(text, place);
   if (at == text.size()) return false;
   if (text[at] == '\0')
@@ -86,11 +86,11 @@ class Parser {
     yaml_parser_delete(&parser_);
   }
 
-  Node document() {
-    Node root;
+  YamlNode document() {
+    YamlNode root;
     if (!next(YAML_STREAM_START_EVENT) || !next()) return root;
     if (event_.type == YAML_STREAM_END_EVENT) {
-      root.kind = Node::Kind::nothing;
+      root.kind = YamlNode::Kind::nothing;
       return root;
     }
     if (event_.data.document_start.version_directive != nullptr ||
@@ -113,9 +113,9 @@ class Parser {
   }
   bool next(yaml_event_type_t type) { return next() && event_.type == type; }
 
-  Place here() const { return within(place_of(event_.start_mark)); }
+  Position here() const { return within(place_of(event_.start_mark)); }
   // What is missing at the end of a text is missing on its last line.
-  Place within(Place place) const {
+  Position within(Position place) const {
     if (place.line > lines_) place = {lines_, 1};
     return place;
   }
@@ -125,7 +125,7 @@ class Parser {
   void not_yaml() {
     // Of what its reader refuses, libyaml does not say the line.
     const bool of_reader = parser_.problem_mark.index == 0 && parser_.problem_offset != 0;
-    Place place = of_reader ? place_at(parser_.problem_offset) : place_of(parser_.problem_mark);
+    Position place = of_reader ? place_at(parser_.problem_offset) : place_of(parser_.problem_mark);
     const std::size_t at = of_reader ? parser_.problem_offset : byte_at(place);
     const char first = at < text_.size() ? text_[at] : '\0';
     std::string what = "not YAML: ";
@@ -147,8 +147,8 @@ class Parser {
     findings_.error(FileRule::yaml, within(place), "", std::move(what));
   }
 
-  Place place_at(std::size_t offset) const {
-    Place place{1, 1};
+  Position place_at(std::size_t offset) const {
+    Position place{1, 1};
     for (std::size_t at = 0; at < std::min(offset, text_.size()); ++at) {
       const bool first_byte = (static_cast<unsigned char>(text_[at]) & 0xC0U) != 0x80;
       if (text_[at] == '\n') {
@@ -159,7 +159,7 @@ class Parser {
     }
     return place;
   }
-  std::size_t byte_at(Place place) const {
+  std::size_t byte_at(Position place) const {
     std::size_t at = 0;
     for (std::uint32_t line = 1; line < place.line; ++line) {
       at = text_.find('\n', at);
@@ -179,7 +179,7 @@ class Parser {
   }
 
   // Reads the value that the current event begins. False when reading cannot go on.
-  bool value(Node& node, std::size_t depth) {
+  bool value(YamlNode& node, std::size_t depth) {
     node.place = here();
     switch (event_.type) {
       case YAML_ALIAS_EVENT:
@@ -191,11 +191,11 @@ class Parser {
         return scalar(node);
       case YAML_SEQUENCE_START_EVENT:
         refuse_decorated(event_.data.sequence_start.anchor, event_.data.sequence_start.tag);
-        node.kind = Node::Kind::list;
+        node.kind = YamlNode::Kind::list;
         break;
       case YAML_MAPPING_START_EVENT:
         refuse_decorated(event_.data.mapping_start.anchor, event_.data.mapping_start.tag);
-        node.kind = Node::Kind::map;
+        node.kind = YamlNode::Kind::map;
         break;
       default:
         return false;
@@ -205,10 +205,10 @@ class Parser {
                       "maps and lists in each other, more than " + std::to_string(bounds_.depth) + " deep");
       return false;
     }
-    return node.kind == Node::Kind::list ? list(node, depth + 1) : map(node, depth + 1);
+    return node.kind == YamlNode::Kind::list ? list(node, depth + 1) : map(node, depth + 1);
   }
 
-  bool scalar(Node& node) {
+  bool scalar(YamlNode& node) {
     const auto& scalar = event_.data.scalar;
     // `!` alone, and quotes, are told apart by libyaml in `quoted_implicit`; a tag is what has a name.
     refuse_decorated(scalar.anchor, scalar.tag);
@@ -219,12 +219,12 @@ class Parser {
       return true;
     }
     const bool nothing = scalar.length == 0 && scalar.style == YAML_PLAIN_SCALAR_STYLE;
-    node.kind = nothing ? Node::Kind::nothing : Node::Kind::text;
+    node.kind = nothing ? YamlNode::Kind::nothing : YamlNode::Kind::text;
     node.text.assign(reinterpret_cast<const char*>(scalar.value), scalar.length);
     return true;
   }
 
-  bool list(Node& node, std::size_t depth) {
+  bool list(YamlNode& node, std::size_t depth) {
     for (;;) {
       if (!next()) return false;
       if (event_.type == YAML_SEQUENCE_END_EVENT) return true;
@@ -237,15 +237,15 @@ class Parser {
     }
   }
 
-  bool map(Node& node, std::size_t depth) {
+  bool map(YamlNode& node, std::size_t depth) {
     for (;;) {
       if (!next()) return false;
       if (event_.type == YAML_MAPPING_END_EVENT) break;
       const bool plain =
           event_.type == YAML_SCALAR_EVENT && event_.data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
-      Node key;
+      YamlNode key;
       if (!value(key, depth)) return false;
-      Node read;
+      YamlNode read;
       const std::size_t length = path_.size();
       if (!path_.empty()) path_ += '.';
       path_ += core::printable(std::string_view(key.text).substr(0, kMostKey));
@@ -253,12 +253,12 @@ class Parser {
       path_.resize(length);
       if (plain && key.text == "<<") {
         findings_.error(FileRule::plain_yaml, key.place, path_, "the merge key '<<'; write things out");
-      } else if (key.kind == Node::Kind::list || key.kind == Node::Kind::map) {
+      } else if (key.kind == YamlNode::Kind::list || key.kind == YamlNode::Kind::map) {
         findings_.error(FileRule::plain_yaml, key.place, path_,
                         "a key that is a list or a map; a key is a text");
-      } else if (key.kind == Node::Kind::nothing) {
+      } else if (key.kind == YamlNode::Kind::nothing) {
         findings_.error(FileRule::plain_yaml, key.place, path_, "a key that is empty; a key is a text");
-      } else if (key.kind == Node::Kind::text) {
+      } else if (key.kind == YamlNode::Kind::text) {
         node.members.push_back({std::move(key.text), key.place, std::move(read)});
       }
     }
@@ -266,7 +266,7 @@ class Parser {
     return true;
   }
 
-  void refuse_twice(Node& node) {
+  void refuse_twice(YamlNode& node) {
     std::vector<const Member*> members;
     members.reserve(node.members.size());
     for (const Member& member : node.members) members.push_back(&member);
@@ -293,7 +293,7 @@ class Parser {
 
 }  // namespace
 
-Node read_document(std::string_view text, Findings& findings, const Bounds& bounds) {
+YamlNode read_document(std::string_view text, Findings& findings, const Bounds& bounds) {
   if (text.starts_with(kMark)) text.remove_prefix(kMark.size());
   if (refuse_bytes(text, findings, bounds)) return {};
   return Parser(text, findings, bounds).document();

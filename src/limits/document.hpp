@@ -20,7 +20,7 @@ struct Member;
 
 constexpr std::size_t kMostKey = 64;  // bytes of a key that a path shows
 
-struct Node {
+struct YamlNode {
   enum class Kind : std::uint8_t {
     refused,  // and told already
     nothing,  // an empty value
@@ -29,15 +29,15 @@ struct Node {
     map,
   };
   Kind kind = Kind::refused;
-  Place place{};
+  Position place{};
   std::string text;
   std::vector<Member> members;
 };
 
 struct Member {
   std::string key;
-  Place place{};  // of the key
-  Node value;
+  Position place{};  // of the key
+  YamlNode value;
 };
 
 struct Bounds {
@@ -47,6 +47,6 @@ struct Bounds {
 };
 
 // Tells `findings` of everything that is wrong. What cannot be read is Kind::refused.
-Node read_document(std::string_view text, Findings& findings, const Bounds& bounds = {});
+YamlNode read_document(std::string_view text, Findings& findings, const Bounds& bounds = {});
 
 }  // namespace weir::limits

@@ -31,7 +31,7 @@ std::string missing_of(const NamedLimit& limit, std::span<const Attribute> attri
 }
 
 // What is known of a step without its check.
-ExplainedCheck of_file(const File& file, const Step& step, std::span<const Attribute> attributes,
+ExplainedCheck of_file(const File& file, const TraceStep& step, std::span<const Attribute> attributes,
                        bool guarantee) {
   const NamedLimit& limit = file.limits[step.limit];
   ExplainedCheck out;
@@ -57,12 +57,12 @@ ExplainedCheck of_file(const File& file, const Step& step, std::span<const Attri
     }
     out.overridden.emplace_back(what, change.place.line);
   }
-  if (step.what == Step::What::skipped) {
+  if (step.what == TraceStep::What::skipped) {
     out.missing = missing_of(limit, attributes);
   } else {
     out.key = key_text(limit, attributes);
   }
-  if (step.what == Step::What::lifted) out.rate = "unlimited";
+  if (step.what == TraceStep::What::lifted) out.rate = "unlimited";
   return out;
 }
 
@@ -89,11 +89,12 @@ std::string line_of(const ExplainedCheck& check, const std::string& file, bool d
     if (is_first && !check.reason.empty()) text += " (" + check.reason + ")";
   }
   if (!check.key.empty()) text += "  key " + check.key;
-  if (check.what == Step::What::counted && check.cost != 1) text += "  cost " + std::to_string(check.cost);
+  if (check.what == TraceStep::What::counted && check.cost != 1)
+    text += "  cost " + std::to_string(check.cost);
   text += "\n    " + verdict_of(check) + what_remains(check);
   if (!check.missing.empty()) text += ", the request has no '" + check.missing + "'";
-  if (check.what == Step::What::exempt) text += " by `allow`";
-  if (check.what == Step::What::denied) text += " by `deny`";
+  if (check.what == TraceStep::What::exempt) text += " by `allow`";
+  if (check.what == TraceStep::What::denied) text += " by `deny`";
   return core::printable(text.substr(0, text.find('\n'))) + "\n" +
          core::printable(text.substr(text.find('\n') + 1)) + "\n";
 }
@@ -116,10 +117,10 @@ Explanation explain(const File& file, const Trace& trace, std::span<const Attrib
   if (trace.route != kNone) out.route_line = file.routes[trace.route].place.line;
   if (trace.class_of != kNone) out.class_of = file.classes[trace.class_of];
   std::size_t next = 0;
-  for (const Step& step : trace.steps) {
-    const bool counted = step.what == Step::What::counted;
+  for (const TraceStep& step : trace.steps) {
+    const bool counted = step.what == TraceStep::What::counted;
     ExplainedCheck explained = of_file(file, step, attributes, counted && step.window == kNone);
-    if (step.what == Step::What::denied && out.by < 0) out.by = static_cast<int>(out.checks.size());
+    if (step.what == TraceStep::What::denied && out.by < 0) out.by = static_cast<int>(out.checks.size());
     if (counted && next < checks.size()) {
       const store::Check& check = checks[next];
       explained.rate = core::to_text(check.limit->rule);
@@ -138,15 +139,15 @@ Explanation explain(const File& file, const Trace& trace, std::span<const Attrib
 
 std::string verdict_of(const ExplainedCheck& check) {
   switch (check.what) {
-    case Step::What::counted:
+    case TraceStep::What::counted:
       break;
-    case Step::What::skipped:
+    case TraceStep::What::skipped:
       return "skipped";
-    case Step::What::exempt:
+    case TraceStep::What::exempt:
       return "exempt";
-    case Step::What::denied:
+    case TraceStep::What::denied:
       return "denied";
-    case Step::What::lifted:
+    case TraceStep::What::lifted:
       return "unlimited";
   }
   if (!check.decision) return "counted";

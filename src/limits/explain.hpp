@@ -21,7 +21,7 @@ namespace weir::inline v0_1::limits {
 
 // One window of one limit; or a limit that counts nothing here, whose `window` is empty.
 struct ExplainedCheck {
-  Step::What what = Step::What::counted;
+  TraceStep::What what = TraceStep::What::counted;
   std::string limit;
   std::string window;  // its period, "1s"; "guarantee" for what a guarantee counts
   // As counted: "tenant=acme user=42"; of an address its network. Empty: one counter for everybody.

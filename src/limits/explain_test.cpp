@@ -51,10 +51,10 @@ TEST(Explain, says_each_limit_with_its_numbers_their_line_and_the_one_that_decid
   request.checks = checks;
   const Trace trace{0,
                     1,
-                    {{Step::What::exempt, 0},
-                     {Step::What::counted, 1, 0, 0},
-                     {Step::What::lifted, 1, 1, 0},
-                     {Step::What::skipped, 2}}};
+                    {{TraceStep::What::exempt, 0},
+                     {TraceStep::What::counted, 1, 0, 0},
+                     {TraceStep::What::lifted, 1, 1, 0},
+                     {TraceStep::What::skipped, 2}}};
   const std::array<Attribute, 2> attributes{{{"ip", "2001:db8::7"}, {"tenant", "acme"}}};
 
   const Explanation explanation = explain(file, trace, attributes, checks, &request);
@@ -83,23 +83,23 @@ TEST(Explain, says_which_override_has_the_cost_and_the_shares) {
   const store::Limit raised{rule("400/s burst 800")};
   std::array<store::Check, 1> checks{{{&raised, "key", Cost{1}}}};
   const std::array<Attribute, 1> attributes{{{"tenant", "acme"}}};
-  const auto line = [&](Step step) {
+  const auto line = [&](TraceStep step) {
     const Explanation told = explain(file, {kNone, kNone, {step}}, attributes, checks);
     const std::string text = to_text(told, "f");
     const std::size_t from = text.find("f:6") + 3;
     return text.substr(from, text.find("  key") - from) + " " + std::to_string(told.checks[0].override_line);
   };
-  EXPECT_EQ(line({Step::What::counted, 1, 0, 0, 1, 0, kNone}),
+  EXPECT_EQ(line({TraceStep::What::counted, 1, 0, 0, 1, 0, kNone}),
             ", override f:8 (TICKET-4711), override of cost f:9 8");
-  EXPECT_EQ(line({Step::What::counted, 1, 0, kNone, kNone, 1, 0}),
+  EXPECT_EQ(line({TraceStep::What::counted, 1, 0, kNone, kNone, 1, 0}),
             ", override of leave f:9, override of reserve f:8 9");
-  EXPECT_EQ(line({Step::What::counted, 1, 0, kNone, 0}), ", override of cost f:8 (TICKET-4711) 8");
-  EXPECT_EQ(line({Step::What::counted, 1, 0}), " 0");
+  EXPECT_EQ(line({TraceStep::What::counted, 1, 0, kNone, 0}), ", override of cost f:8 (TICKET-4711) 8");
+  EXPECT_EQ(line({TraceStep::What::counted, 1, 0}), " 0");
 }
 
 TEST(Explain, what_deny_names_decides_before_any_store_is_asked) {
   const File file = a_file();
-  const Trace trace{kNone, kNone, {{Step::What::denied, 0}}};
+  const Trace trace{kNone, kNone, {{TraceStep::What::denied, 0}}};
   const std::array<Attribute, 1> attributes{{{"ip", "192.0.2.1"}}};
   const Explanation explanation = explain(file, trace, attributes, {});
   EXPECT_EQ(explanation.by, 0);

@@ -21,11 +21,11 @@
 namespace weir::inline v0_1::limits {
 
 // A line and a column, in characters, both from 1. Line 0: it stands nowhere.
-struct Place {
+struct Position {
   std::uint32_t line = 0;
   std::uint32_t column = 0;
 
-  friend constexpr auto operator<=>(const Place&, const Place&) = default;
+  friend constexpr auto operator<=>(const Position&, const Position&) = default;
 };
 
 using Index = std::uint32_t;
@@ -55,7 +55,7 @@ inline std::chrono::nanoseconds part_of(const Quota& quota, std::uint64_t millio
 }
 
 // What an attribute's value is compared with.
-struct Entry {
+struct ListEntry {
   enum class Kind : std::uint8_t {
     text,     // equal, byte for byte
     pattern,  // `*` stands for any run of characters, none too
@@ -64,22 +64,22 @@ struct Entry {
   Kind kind = Kind::text;
   std::string text;         // as written
   core::Network network{};  // of Kind::network
-  Place place{};            // in the limits file, or in the list's own file
+  Position place{};         // in the limits file, or in the list's own file
 };
 
 struct List {
   std::string name;
-  std::vector<Entry> entries;  // of a list from a file it may be empty, and then matches nothing
+  std::vector<ListEntry> entries;  // of a list from a file it may be empty, and then matches nothing
   std::string file;  // where it was read from, as one can open it; empty: the entries are in the limits file
-  Place place{};
+  Position place{};
 };
 
 // That an attribute has one of several values: one of the entries, or of those of one of the lists.
 struct Condition {
   std::string attribute;
-  std::vector<Entry> entries;
+  std::vector<ListEntry> entries;
   std::vector<Index> lists;  // File::lists
-  Place place{};
+  Position place{};
 };
 
 // All of them hold. An empty one holds always; where that would be no use (deny, allow) empty means none.
@@ -94,7 +94,7 @@ struct By {
 // One rate of a limit, with a state of its own: (limit id, period, algorithm).
 struct Window {
   core::Rule rule;
-  Place place{};
+  Position place{};
 
   std::chrono::nanoseconds period() const { return rule.quota.rate().period; }
 };
@@ -103,31 +103,31 @@ struct Window {
 struct CostCase {
   When when;
   std::uint64_t cost = 1;
-  Place place{};
+  Position place{};
 };
 struct CostRule {
   std::vector<CostCase> cases;  // the first that matches; when none does: 1
   std::string from;             // or the attribute that is the cost; then there are no cases
-  Place place{};                // line 0: unsaid, so 1
+  Position place{};             // line 0: unsaid, so 1
 };
 
 // What a child may count on from its `within`: unsaid when its line is 0.
 struct Guarantee {
   core::Rule rule{Quota::per_second(1)};  // of gcra
-  Place place{};
+  Position place{};
 };
 
 // The shares of the burst that less important classes leave, one for each of File::classes; empty: unsaid.
 // They never shrink, and the first is 0.
 struct Leave {
   std::vector<Share> shares;
-  Place place{};
+  Position place{};
 };
 
 // The share of the burst that only requests inside a guarantee may use: unsaid when its line is 0.
 struct Reserve {
   Share share{};
-  Place place{};
+  Position place{};
 };
 
 // Other numbers for one window, or none at all.
@@ -135,7 +135,7 @@ struct WindowChange {
   Index window = 0;                       // NamedLimit::windows
   bool lifted = false;                    // `unlimited`: this window is not charged
   core::Rule rule{Quota::per_second(1)};  // unless lifted; of the window's period and algorithm
-  Place place{};
+  Position place{};
 };
 
 // Other numbers for some keys. For each window, and for each other thing, the last override that matches and
@@ -149,17 +149,17 @@ struct Override {
   Reserve reserve;
   Guarantee guarantee;
   CostRule cost;
-  Place place{};
-  Place until_place{};
+  Position place{};
+  Position until_place{};
 };
 
 // What decides while the store does not; of a table that is full.
 struct StoreError {
   OnStoreError what = OnStoreError::local;
   Share share{Share::kWhole};  // of local: the share of the numbers that this process hands out alone
-  Place place{};               // line 0: unsaid, so the server's flag holds
+  Position place{};            // line 0: unsaid, so the server's flag holds
 };
-enum class WhenFull : std::uint8_t { unsaid, deny, allow };
+enum class FileWhenFull : std::uint8_t { unsaid, deny, allow };
 
 // RESERVE without a cost takes an estimate, and is settled later.
 struct Hold {
@@ -167,16 +167,16 @@ struct Hold {
   bool says_estimate = false;  // else it is 1
   std::chrono::nanoseconds ttl{0};
   Share at_most{Share::kWhole};  // of the burst
-  Place place{};
-  Place ttl_place{};
-  Place at_most_place{};  // line 0: unsaid
+  Position place{};
+  Position ttl_place{};
+  Position at_most_place{};  // line 0: unsaid
 };
 
 // Units that a server takes from a shared store ahead of time.
-struct Lease {
+struct LeaseTerms {
   std::uint64_t units = 0;  // 0: the limit has no lease
   std::chrono::nanoseconds time = std::chrono::seconds{1};
-  Place place{};
+  Position place{};
 };
 
 struct NamedLimit {
@@ -196,22 +196,22 @@ struct NamedLimit {
   // Before this moment the limit is counted and reported, never enforced. kLongAgo: it is enforced.
   Time shadow_until = kLongAgo;
   StoreError on_store_error;
-  WhenFull when_full = WhenFull::unsaid;
+  FileWhenFull when_full = FileWhenFull::unsaid;
   std::chrono::nanoseconds max_wait{-1};  // below 0: unsaid
   // Clients are told its numbers: unless `show:` says otherwise, those of a limit with a `by`. Nobody should
   // be told a service's whole traffic.
   bool show = false;
   Hold hold;
-  Lease lease;
-  Place place{};
-  Place within_place{};
-  Place shadow_place{};
-  Place max_wait_place{};
+  LeaseTerms lease;
+  Position place{};
+  Position within_place{};
+  Position shadow_place{};
+  Position max_wait_place{};
 
   bool shadow(Time now) const { return now < shadow_until; }
   // Where a part of its burst is first reserved for guarantees; line 0: nowhere.
-  Place reserve_place() const {
-    Place first = reserve.place;
+  Position reserve_place() const {
+    Position first = reserve.place;
     for (const Override& each : overrides)
       if (first.line == 0) first = each.reserve.place;
     return first;
@@ -225,7 +225,7 @@ struct Route {
   // What its requests meet: those, and all that they are within, each once; an ancestor stands before its
   // first child.
   std::vector<Index> meets;
-  Place place{};  // line 0: the file has no routes, and this one stands for them: every limit
+  Position place{};  // line 0: the file has no routes, and this one stands for them: every limit
 };
 
 // How a gateway asks: which headers carry what it knows of the client's request, and who is believed.
@@ -251,7 +251,7 @@ struct Gateway {
   int deny_status = 0;        // 0: as Answers has it
   bool deny_missing = false;  // a request that lacks `ip`, `path`, or what a limit that it meets counts by
   bool keep_odd_paths = false;
-  Place place{};
+  Position place{};
 };
 
 struct Answers {

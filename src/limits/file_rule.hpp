@@ -1,6 +1,6 @@
 // What a limits file has to keep to: one row for each rule, in the order of docs/limits.md, "What is
 // refused", where a rule's number is its place here, from 1. The table there is made of this one
-// (keys_test.cpp).
+// (file_keys_test.cpp).
 #pragma once
 
 #include <array>

@@ -22,7 +22,7 @@ struct Finding {
   Severity severity = Severity::error;
   FileRule rule = FileRule::none;
   std::string file;  // the limits file, or a list's
-  Place place{};
+  Position place{};
   std::string path;  // "limits.user.rate"; empty where no single thing of the file is meant
   std::string text;  // what was written; what is allowed; did you mean
 };

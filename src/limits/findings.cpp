@@ -41,7 +41,7 @@ std::size_t distance(std::string_view a, std::string_view b) {
 
 }  // namespace
 
-void Findings::add(Severity severity, FileRule rule, Place place, std::string path, std::string text) {
+void Findings::add(Severity severity, FileRule rule, Position place, std::string path, std::string text) {
   add_of(file_, {severity, rule, "", place, std::move(path), std::move(text)});
 }
 
@@ -66,10 +66,10 @@ bool Findings::has_error(const std::string& path) const {
 
 std::vector<Finding> Findings::take() {
   // Of one place, in the order in which they were found.
-  std::vector<std::tuple<bool, Place, std::size_t>> order;
+  std::vector<std::tuple<bool, Position, std::size_t>> order;
   for (std::size_t i = 0; i < all_.size(); ++i) {
     const bool other = all_[i].file != file_ || all_[i].place.line == 0;
-    order.emplace_back(other, other ? Place{} : all_[i].place, i);
+    order.emplace_back(other, other ? Position{} : all_[i].place, i);
   }
   std::sort(order.begin(), order.end());
   std::vector<Finding> sorted;

@@ -20,11 +20,11 @@ class Findings {
 
   explicit Findings(std::string file) : file_(std::move(file)) {}
 
-  void add(Severity severity, FileRule rule, Place place, std::string path, std::string text);
-  void error(FileRule rule, Place place, std::string path, std::string text) {
+  void add(Severity severity, FileRule rule, Position place, std::string path, std::string text);
+  void error(FileRule rule, Position place, std::string path, std::string text) {
     add(Severity::error, rule, place, std::move(path), std::move(text));
   }
-  void warn(FileRule rule, Place place, std::string path, std::string text) {
+  void warn(FileRule rule, Position place, std::string path, std::string text) {
     add(Severity::warning, rule, place, std::move(path), std::move(text));
   }
   // Of another file: a list's.

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "core/digits.hpp"
-#include "limits/keys.hpp"
+#include "limits/file_keys.hpp"
 #include "limits/lists.hpp"
 #include "limits/scalars.hpp"
 
@@ -28,7 +28,7 @@ std::string lower(std::string_view text) {
 }
 
 // The name of a field of HTTP, in small letters; told when it cannot be one, or is never read.
-void read_header(Context& context, const Field& field, std::string_view text, std::string& header) {
+void read_header(Context& context, const FileField& field, std::string_view text, std::string& header) {
   const bool right =
       !text.empty() && text.size() <= kLongestHeader && std::all_of(text.begin(), text.end(), [](char c) {
         return core::is_letter(c) || core::is_digit(c) || kMarks.find(c) != std::string_view::npos;
@@ -45,7 +45,7 @@ void read_header(Context& context, const Field& field, std::string_view text, st
   }
 }
 
-void read_named_header(Context& context, const Field& field, std::string& header) {
+void read_named_header(Context& context, const FileField& field, std::string& header) {
   if (!is_text(context, field)) return;
   const std::string_view text = field.text();
   if (lower(text.substr(0, kHeader.size())) != kHeader) {
@@ -55,7 +55,7 @@ void read_named_header(Context& context, const Field& field, std::string& header
   read_header(context, field, text.substr(kHeader.size()), header);
 }
 
-void read_from(Context& context, const Field& gateway, const Field& from, Gateway& read) {
+void read_from(Context& context, const FileField& gateway, const FileField& from, Gateway& read) {
   constexpr std::array kFroms = {std::pair{"x-forwarded", Gateway::From::x_forwarded},
                                  std::pair{"x-original", Gateway::From::x_original},
                                  std::pair{"path", Gateway::From::path}};
@@ -72,12 +72,12 @@ void read_from(Context& context, const Field& gateway, const Field& from, Gatewa
   context.error(FileRule::form, from, quoted(from.text()) + " is none of: x-forwarded, x-original, path");
 }
 
-void read_trusted(Context& context, const Field& trusted, Gateway& read) {
-  for (const Field& item : texts_of(context, trusted)) {
+void read_trusted(Context& context, const FileField& trusted, Gateway& read) {
+  for (const FileField& item : texts_of(context, trusted)) {
     const ReadEntry entry = read_entry(item.text(), item.place());
     if (!entry.wrong.empty()) {
       context.error(entry.rule, item, entry.wrong);
-    } else if (entry.entry.kind != Entry::Kind::network) {
+    } else if (entry.entry.kind != ListEntry::Kind::network) {
       context.error(FileRule::form, item, quoted(item.text()) + " is neither an address nor a CIDR");
     } else {
       if (entry.entry.network.bits == 0)
@@ -91,9 +91,9 @@ void read_trusted(Context& context, const Field& trusted, Gateway& read) {
                   std::to_string(read.trusted.size()) + " proxies; at most " + std::to_string(kMostTrusted));
 }
 
-void read_attributes(Context& context, const Field& attributes, Gateway& read) {
+void read_attributes(Context& context, const FileField& attributes, Gateway& read) {
   if (!is_map(context, attributes)) return;
-  const std::vector<Field> fields = members_of(attributes);
+  const std::vector<FileField> fields = members_of(attributes);
   if (fields.size() > kMostMapped)
     context.error(FileRule::bounds, attributes,
                   std::to_string(fields.size()) + " attributes; at most " + std::to_string(kMostMapped));
@@ -116,10 +116,10 @@ bool is_variable(std::string_view text) {
                      [](char c) { return core::is_letter(c) || core::is_digit(c) || c == '_'; });
 }
 
-void read_token(Context& context, const Field& token, Gateway& read) {
+void read_token(Context& context, const FileField& token, Gateway& read) {
   if (!is_map(context, token)) return;
   const Map map(context, token, keys::kToken);
-  if (const Field header = map["header"]) {
+  if (const FileField header = map["header"]) {
     if (is_text(context, header)) {
       if (header.text().starts_with(kHeader)) {
         context.error(FileRule::form, header,
@@ -132,7 +132,7 @@ void read_token(Context& context, const Field& token, Gateway& read) {
     context.error_at_key(FileRule::form, token,
                          "missing header: the one in which the gateway sends its token");
   }
-  if (const Field env = map["env"]) {
+  if (const FileField env = map["env"]) {
     if (!is_text(context, env)) return;
     read.token_env = env.text();
     if (!is_variable(read.token_env))
@@ -143,7 +143,7 @@ void read_token(Context& context, const Field& token, Gateway& read) {
 }
 
 // One of two words.
-void read_word(Context& context, const Field& field, const std::string& no, const std::string& yes,
+void read_word(Context& context, const FileField& field, const std::string& no, const std::string& yes,
                bool& value) {
   if (!field || !is_text(context, field)) return;
   value = field.text() == yes;
@@ -151,7 +151,7 @@ void read_word(Context& context, const Field& field, const std::string& no, cons
     context.error(FileRule::form, field, quoted(field.text()) + " is none of: " + no + ", " + yes);
 }
 
-Gateway read_gateway(Context& context, const std::string& name, const Field& field) {
+Gateway read_gateway(Context& context, const std::string& name, const FileField& field) {
   Gateway read;
   read.name = name;
   read.place = field.key;
@@ -159,17 +159,17 @@ Gateway read_gateway(Context& context, const std::string& name, const Field& fie
   const Map map(context, field, keys::kGateway);
   if (map["from"] || !map.has_unknown()) read_from(context, field, map["from"], read);
   read.address = read.from == Gateway::From::x_original ? "x-real-ip" : "x-forwarded-for";
-  if (const Field trusted = map["trusted"]) {
+  if (const FileField trusted = map["trusted"]) {
     read_trusted(context, trusted, read);
     if (read.from == Gateway::From::x_original)
       context.findings.warn(FileRule::gateways, trusted.key, trusted.path,
                             "is not used with x-original, where one header has one address");
   }
-  if (const Field attributes = map["attributes"]) read_attributes(context, attributes, read);
-  if (const Field address = map["address"]) read_named_header(context, address, read.address);
-  if (const Field token = map["token"]) read_token(context, token, read);
+  if (const FileField attributes = map["attributes"]) read_attributes(context, attributes, read);
+  if (const FileField address = map["address"]) read_named_header(context, address, read.address);
+  if (const FileField token = map["token"]) read_token(context, token, read);
   std::uint64_t status = 0;
-  if (const Field deny = map["deny_status"];
+  if (const FileField deny = map["deny_status"];
       deny &&
       read_text(context, deny, status, [](std::string_view text) { return read_integer(text, 400, 599); }))
     read.deny_status = static_cast<int>(status);
@@ -180,11 +180,11 @@ Gateway read_gateway(Context& context, const std::string& name, const Field& fie
 
 }  // namespace
 
-std::vector<std::string> mapped_attributes(const Field& gateways) {
+std::vector<std::string> mapped_attributes(const FileField& gateways) {
   std::vector<std::string> names;
-  if (!gateways || gateways.node->kind != Node::Kind::map) return names;
-  for (const Field& gateway : members_of(gateways)) {
-    for (const Field& field : members_of(gateway)) {
+  if (!gateways || gateways.node->kind != YamlNode::Kind::map) return names;
+  for (const FileField& gateway : members_of(gateways)) {
+    for (const FileField& field : members_of(gateway)) {
       if (!field.path.ends_with(".attributes")) continue;
       for (const Member& mapped : field.node->members) names.push_back(mapped.key);
     }
@@ -192,9 +192,9 @@ std::vector<std::string> mapped_attributes(const Field& gateways) {
   return names;
 }
 
-void read_gateways(Context& context, const Field& gateways) {
+void read_gateways(Context& context, const FileField& gateways) {
   if (!is_map(context, gateways)) return;
-  const std::vector<Field> fields = members_of(gateways);
+  const std::vector<FileField> fields = members_of(gateways);
   if (fields.size() > kMostGateways) {
     context.error_at_key(
         FileRule::bounds, gateways,

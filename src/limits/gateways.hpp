@@ -6,15 +6,15 @@
 #include <string>
 #include <vector>
 
-#include "limits/field.hpp"
+#include "limits/file_field.hpp"
 
 namespace weir::inline v0_1::limits {
 
 // What every request of a gateway has from the gateway itself; and what these map beside it.
 inline const std::vector<std::string> kOfGateway = {"ip", "method", "host", "path", "raw_path"};
-std::vector<std::string> mapped_attributes(const Field& gateways);
+std::vector<std::string> mapped_attributes(const FileField& gateways);
 
 // Fills File::gateways.
-void read_gateways(Context& context, const Field& gateways);
+void read_gateways(Context& context, const FileField& gateways);
 
 }  // namespace weir::limits

@@ -51,7 +51,7 @@ std::optional<bool> at_most_exactly(const std::map<std::uint64_t, std::uint64_t>
 }
 
 // What one key may count on: the fastest of the rates and the greatest of the bursts that it may have.
-struct Demand {
+struct Claim {
   std::uint64_t interval_ns = 0;
   std::uint64_t burst = 0;
   bool settled = false;  // what comes before in the file does not count for it
@@ -66,7 +66,7 @@ struct Demand {
 };
 
 // The keys of a child that one of its guarantees is for.
-struct Keys {
+struct FileKeys {
   std::string uncountable{};  // why nobody can count them
   struct Key {
     std::string parent;  // the parent's part; kAny when it is not said
@@ -80,17 +80,17 @@ struct Keys {
 std::set<std::string> values_of(const File& file, const Condition& condition, core::Prefixes group,
                                 std::string& why) {
   std::set<std::string> values;
-  const auto add = [&](const std::vector<Entry>& entries) {
-    for (const Entry& entry : entries) {
-      const bool single = entry.kind == Entry::Kind::text ||
-                          (entry.kind == Entry::Kind::network &&
+  const auto add = [&](const std::vector<ListEntry>& entries) {
+    for (const ListEntry& entry : entries) {
+      const bool single = entry.kind == ListEntry::Kind::text ||
+                          (entry.kind == ListEntry::Kind::network &&
                            entry.network.bits >= (entry.network.first.v4 ? group.v4 : group.v6));
       if (!single) {
         why = quoted(entry.text) + " may be any number of values of " + condition.attribute;
         return;
       }
       std::string value = entry.text;
-      if (entry.kind == Entry::Kind::network) {
+      if (entry.kind == ListEntry::Kind::network) {
         value.clear();
         core::append_address(entry.text.substr(0, entry.text.find('/')), group, value);
       }
@@ -102,8 +102,8 @@ std::set<std::string> values_of(const File& file, const Condition& condition, co
   return values;
 }
 
-Keys keys_of(const File& file, const NamedLimit& child, const NamedLimit& parent, const When& when) {
-  Keys keys;
+FileKeys keys_of(const File& file, const NamedLimit& child, const NamedLimit& parent, const When& when) {
+  FileKeys keys;
   keys.all.push_back({"", ""});
   bool pinned = true;
   for (const By& by : child.by) {
@@ -130,11 +130,11 @@ Keys keys_of(const File& file, const NamedLimit& child, const NamedLimit& parent
       keys.uncountable = "there are more than " + std::to_string(kMostKeys);
       return keys;
     }
-    std::vector<Keys::Key> longer;
+    std::vector<FileKeys::Key> longer;
     longer.reserve(keys.all.size() * values.size());
-    for (const Keys::Key& key : keys.all) {
+    for (const FileKeys::Key& key : keys.all) {
       for (const std::string& value : values) {
-        Keys::Key next = key;
+        FileKeys::Key next = key;
         (of_parent ? next.parent : next.own) += value;
         longer.push_back(std::move(next));
       }
@@ -142,7 +142,7 @@ Keys keys_of(const File& file, const NamedLimit& child, const NamedLimit& parent
     keys.all = std::move(longer);
   }
   if (!pinned) {
-    for (Keys::Key& key : keys.all) key.parent = kAny;
+    for (FileKeys::Key& key : keys.all) key.parent = kAny;
   }
   return keys;
 }
@@ -167,11 +167,11 @@ class Judge {
     bool right = true;
     for (const NamedLimit& child : file_.limits) {
       if (child.within != parent) continue;
-      std::unordered_map<std::string, std::unordered_map<std::string, Demand>>
+      std::unordered_map<std::string, std::unordered_map<std::string, Claim>>
           demands;  // by parent, by own key
       const auto add = [&](const Guarantee& guarantee, const When& when, int from, bool settles) {
         if (guarantee.place.line == 0) return;
-        const Keys keys = keys_of(file_, child, file_.limits[parent], when);
+        const FileKeys keys = keys_of(file_, child, file_.limits[parent], when);
         if (keys.broken) right = false;
         if (!keys.uncountable.empty()) {
           right = false;
@@ -180,7 +180,7 @@ class Judge {
                               "; give it in an override whose when names them as texts");
           return;
         }
-        for (const Keys::Key& key : keys.all) demands[key.parent][key.own].add(guarantee.rule, settles);
+        for (const FileKeys::Key& key : keys.all) demands[key.parent][key.own].add(guarantee.rule, settles);
       };
       for (int i = static_cast<int>(child.overrides.size()) - 1; i >= 0; --i) {
         const Override& change = child.overrides[static_cast<std::size_t>(i)];
@@ -212,12 +212,12 @@ class Judge {
       return a.reserve.share < b.reserve.share;
     };
     for (Index window = 0; window < parent.windows.size(); ++window) {
-      const std::vector<Source> rules = rules_of(parent, window);
-      for (const Source& source : rules) {
+      const std::vector<RuleSource> rules = rules_of(parent, window);
+      for (const RuleSource& source : rules) {
         if (!source.lifted) judge_rate(parent, source);
       }
       judge_pairs(reserves, rules, smaller, smaller_burst,
-                  [&](const NamedReserve& reserve, const Source& source) {
+                  [&](const NamedReserve& reserve, const RuleSource& source) {
                     if (!source.lifted) judge_burst(parent, source, reserve);
                   });
     }
@@ -239,7 +239,7 @@ class Judge {
     return sum;
   }
 
-  void judge_rate(const NamedLimit& parent, const Source& source) {
+  void judge_rate(const NamedLimit& parent, const RuleSource& source) {
     const Quota& quota = source.rule.quota;
     of_each_parent([&](const Sum& sum) {
       if (sum.rates.at_most(static_cast<std::uint64_t>(quota.emission_interval().count()))) return false;
@@ -253,7 +253,7 @@ class Judge {
     });
   }
 
-  void judge_burst(const NamedLimit& parent, const Source& source, const NamedReserve& named) {
+  void judge_burst(const NamedLimit& parent, const RuleSource& source, const NamedReserve& named) {
     const int from = named.from;
     const Reserve& reserve = named.reserve;
     const Wide kept = Wide{static_cast<std::uint64_t>(source.rule.quota.burst())} * reserve.share.millionths;

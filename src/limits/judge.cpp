@@ -28,11 +28,11 @@ bool same(const CostRule& a, const CostRule& b) {
 }
 
 // 20: another window of the same limit, or of the same override, always denies first.
-struct Numbers {
+struct KeyNumbers {
   core::Rule rule;
-  Place place;
+  Position place;
 };
-void judge_windows(const std::string& path, const std::vector<Numbers>& windows, Findings& findings) {
+void judge_windows(const std::string& path, const std::vector<KeyNumbers>& windows, Findings& findings) {
   for (std::size_t i = 0; i < windows.size(); ++i) {
     const Quota& quota = windows[i].rule.quota;
     for (std::size_t j = 0; j < windows.size(); ++j) {
@@ -90,7 +90,7 @@ bool changes_something(const NamedLimit& limit, const Override& change, const Na
 
 // Whether `later` names all that `change` names.
 bool names_all(const Override& later, const Override& change) {
-  const auto named = [](Place a, Place b) { return a.line == 0 || b.line > 0; };
+  const auto named = [](Position a, Position b) { return a.line == 0 || b.line > 0; };
   return std::all_of(change.windows.begin(), change.windows.end(),
                      [&](const WindowChange& window) {
                        return std::any_of(
@@ -132,7 +132,7 @@ void judge_overrides(const NamedLimit& limit, Findings& findings) {
   for (int i = 0; i < static_cast<int>(limit.overrides.size()); ++i) {
     const Override& change = override_of(limit, i);
     const std::string path = path_of(limit, i, nullptr);
-    std::vector<Numbers> windows;
+    std::vector<KeyNumbers> windows;
     for (const WindowChange& window : change.windows) {
       if (!window.lifted) windows.push_back({window.rule, window.place});
     }
@@ -162,7 +162,7 @@ void judge_overrides(const NamedLimit& limit, Findings& findings) {
 struct GreatestCost {
   int from = kOwn;
   std::uint64_t cost = 1;
-  Place place{};
+  Position place{};
 };
 
 // 21
@@ -183,7 +183,7 @@ void judge_cost(const NamedLimit& limit, Findings& findings) {
   const auto greater = [](const GreatestCost& a, const GreatestCost& b) { return a.cost > b.cost; };
   for (Index window = 0; window < limit.windows.size(); ++window) {
     judge_pairs(costs, rules_of(limit, window), greater, smaller_burst,
-                [&](const GreatestCost& cost, const Source& source) {
+                [&](const GreatestCost& cost, const RuleSource& source) {
                   const std::int64_t burst = source.rule.quota.burst();
                   if (source.lifted || cost.cost <= static_cast<std::uint64_t>(burst)) return;
                   findings.error(FileRule::cost, cost.place, path_of(limit, cost.from, "cost"),
@@ -199,7 +199,7 @@ void judge_cost(const NamedLimit& limit, Findings& findings) {
 struct NamedShare {
   int from = kOwn;
   Share share{};
-  Place place{};
+  Position place{};
 };
 
 // 8
@@ -248,7 +248,7 @@ void note_long_hold(const NamedLimit& limit, Findings& findings) {
 // 22
 void judge_hold(const NamedLimit& limit, Findings& findings) {
   if (limit.hold.estimate == 0 || limit.hold.at_most.millionths == 0) return;
-  if (const Place reserve = limit.reserve_place(); limit.hold.at_most_place.line > 0 && reserve.line > 0) {
+  if (const Position reserve = limit.reserve_place(); limit.hold.at_most_place.line > 0 && reserve.line > 0) {
     findings.error(FileRule::hold, limit.hold.at_most_place, "limits." + limit.name + ".hold.at_most",
                    "holds of others could fill it, and refuse what the reserve on line " +
                        std::to_string(reserve.line) +
@@ -256,7 +256,7 @@ void judge_hold(const NamedLimit& limit, Findings& findings) {
     return;
   }
   for (Index window = 0; window < limit.windows.size(); ++window) {
-    for (const Source& source : rules_of(limit, window)) {
+    for (const RuleSource& source : rules_of(limit, window)) {
       if (source.lifted) continue;
       const auto burst = static_cast<std::uint64_t>(source.rule.quota.burst());
       const Wide open = Wide{burst} * limit.hold.at_most.millionths;
@@ -278,7 +278,7 @@ std::string same_when(const When& when) {
   std::set<std::string> all;
   for (const Condition& condition : when) {
     std::set<std::string> values;
-    for (const Entry& entry : condition.entries) values.insert("=" + sized(entry.text));
+    for (const ListEntry& entry : condition.entries) values.insert("=" + sized(entry.text));
     for (const Index list : condition.lists) values.insert("@" + std::to_string(list) + ";");
     std::string text = sized(condition.attribute);
     for (const std::string& value : values) text += value;
@@ -289,13 +289,13 @@ std::string same_when(const When& when) {
   return text;
 }
 
-bool smaller_burst(const Source& a, const Source& b) {
+bool smaller_burst(const RuleSource& a, const RuleSource& b) {
   if (a.lifted != b.lifted) return b.lifted;
   return a.rule.quota.burst() < b.rule.quota.burst();
 }
 
-std::vector<Source> rules_of(const NamedLimit& limit, Index index) {
-  std::vector<Source> all = {{kOwn, false, limit.windows[index].rule, limit.windows[index].place}};
+std::vector<RuleSource> rules_of(const NamedLimit& limit, Index index) {
+  std::vector<RuleSource> all = {{kOwn, false, limit.windows[index].rule, limit.windows[index].place}};
   for (int i = 0; i < static_cast<int>(limit.overrides.size()); ++i) {
     for (const WindowChange& change : override_of(limit, i).windows) {
       if (change.window == index) all.push_back({i, change.lifted, change.rule, change.place});
@@ -356,7 +356,7 @@ void judge_hierarchy(File& file, Findings& findings) {
 
 void judge_limits(const File& file, Findings& findings) {
   for (const NamedLimit& limit : file.limits) {
-    std::vector<Numbers> windows;
+    std::vector<KeyNumbers> windows;
     for (const Window& window : limit.windows) windows.push_back({window.rule, window.place});
     judge_windows("limits." + limit.name + ".rate", windows, findings);
     judge_overrides(limit, findings);

@@ -29,13 +29,13 @@ std::string same_when(const When& when);
 constexpr int kOwn = -1;
 
 // The rules that window `index` may have, in the order of the file: from where, and which.
-struct Source {
+struct RuleSource {
   int from = kOwn;
   bool lifted = false;  // then there is no rule
   core::Rule rule;
-  Place place{};
+  Position place{};
 };
-std::vector<Source> rules_of(const NamedLimit& limit, Index index);
+std::vector<RuleSource> rules_of(const NamedLimit& limit, Index index);
 
 // Calls `judge` with an X and a Y that one request can have together: of two overrides the later wins, unless
 // it does not name the thing. `xs` and `ys` begin with the limit's own and are in the order of the file. Of
@@ -57,7 +57,7 @@ void judge_pairs(const std::vector<X>& xs, const std::vector<Y>& ys, const Worse
   }
 }
 // Of sources: one with a smaller burst; a lifted one is the best.
-bool smaller_burst(const Source& a, const Source& b);
+bool smaller_burst(const RuleSource& a, const RuleSource& b);
 
 // "limits.tenant.overrides[1].rate"; of kOwn "limits.tenant.rate".
 std::string path_of(const NamedLimit& limit, int from, const char* key);

@@ -8,10 +8,10 @@ namespace weir::inline v0_1::limits {
 namespace {
 
 // Of all windows.
-std::vector<Source> rules_of(const NamedLimit& limit) {
-  std::vector<Source> all;
+std::vector<RuleSource> rules_of(const NamedLimit& limit) {
+  std::vector<RuleSource> all;
   for (Index window = 0; window < limit.windows.size(); ++window) {
-    const std::vector<Source> rules = limits::rules_of(limit, window);
+    const std::vector<RuleSource> rules = limits::rules_of(limit, window);
     all.insert(all.end(), rules.begin(), rules.end());
   }
   return all;
@@ -23,9 +23,9 @@ void judge_local_share(const NamedLimit& limit, Findings& findings) {
   if (said.place.line == 0 || said.what != OnStoreError::local) return;
   const auto servers = static_cast<std::int64_t>(Share::kWhole / std::max(said.share.millionths, 1U));
   std::int64_t worst = 0;
-  const Source* of = nullptr;
-  const std::vector<Source> sources = rules_of(limit);
-  for (const Source& source : sources) {
+  const RuleSource* of = nullptr;
+  const std::vector<RuleSource> sources = rules_of(limit);
+  for (const RuleSource& source : sources) {
     if (source.lifted) continue;
     const std::int64_t burst = source.rule.quota.burst();
     if (Wide{static_cast<std::uint64_t>(burst)} * said.share.millionths >= Wide{Share::kWhole}) continue;
@@ -42,9 +42,9 @@ void judge_local_share(const NamedLimit& limit, Findings& findings) {
 
 // 30: of the worst of its numbers.
 void judge_lease_units(const NamedLimit& limit, Findings& findings) {
-  const Source* of = nullptr;
-  const std::vector<Source> sources = rules_of(limit);
-  for (const Source& source : sources) {
+  const RuleSource* of = nullptr;
+  const std::vector<RuleSource> sources = rules_of(limit);
+  for (const RuleSource& source : sources) {
     if (!source.lifted && (of == nullptr || smaller_burst(source, *of))) of = &source;
   }
   if (of == nullptr || limit.lease.units < static_cast<std::uint64_t>(of->rule.quota.burst())) return;

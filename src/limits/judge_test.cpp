@@ -52,7 +52,7 @@ void apply(const Numbers& change, Numbers& to) {
   if (change.reserve) to.reserve = change.reserve;
 }
 
-bool told(const Reading& reading, int rule) {
+bool told(const ReadResult& reading, int rule) {
   return std::any_of(reading.findings.begin(), reading.findings.end(), [rule](const Finding& finding) {
     return number_of(finding.rule) == rule && finding.severity == Severity::error;
   });
@@ -82,7 +82,7 @@ TEST(Judge, agrees_with_every_combination_of_overrides) {
       cost_wrong = cost_wrong || (!has.lifted && has.cost > has.burst);
       share_wrong = share_wrong || has.leave.value_or(0) + has.reserve.value_or(0) >= 100;
     }
-    const Reading reading = read(file, test_options());
+    const ReadResult reading = read(file, test_options());
     EXPECT_EQ(told(reading, 21), cost_wrong) << file << shown(reading.findings);
     EXPECT_EQ(told(reading, 8), share_wrong) << file << shown(reading.findings);
     refused += cost_wrong || share_wrong ? 1 : 0;
@@ -93,7 +93,7 @@ TEST(Judge, agrees_with_every_combination_of_overrides) {
 
 TEST(SameWhen, is_the_same_for_what_says_the_same_and_for_nothing_else) {
   const auto when = [](const std::string& text) {
-    const Reading reading =
+    const ReadResult reading =
         read("version: 1\nlists: { l: [x] }\nroutes: [{ when: " + text + ", limits: [] }]\n", test_options());
     return reading.file == nullptr ? "refused: " + shown(reading.findings)
                                    : same_when(reading.file->routes[0].when);

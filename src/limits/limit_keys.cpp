@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "core/duration.hpp"
-#include "limits/keys.hpp"
+#include "limits/file_keys.hpp"
+#include "limits/file_text.hpp"
 #include "limits/lists.hpp"
 #include "limits/parts.hpp"
-#include "limits/said.hpp"
 #include "limits/scalars.hpp"
 
 namespace weir::inline v0_1::limits {
@@ -20,8 +20,8 @@ constexpr std::size_t kMostBy = 16;
 // What an address called `ip` is grouped by: an IPv6 client owns a /64.
 constexpr core::Prefixes kClients{32, 64};
 
-void read_by(Context& context, const Field& by, NamedLimit& limit) {
-  for (const Field& item : texts_of(context, by)) {
+void read_by(Context& context, const FileField& by, NamedLimit& limit) {
+  for (const FileField& item : texts_of(context, by)) {
     const std::string& name = item.text();
     if (!judge_attribute(context, item, item.place(), name)) continue;
     if (std::any_of(limit.by.begin(), limit.by.end(),
@@ -37,14 +37,14 @@ void read_by(Context& context, const Field& by, NamedLimit& limit) {
                   std::to_string(limit.by.size()) + " attributes; at most " + std::to_string(kMostBy));
 }
 
-void read_group_ip(Context& context, const Field& field, NamedLimit& limit) {
+void read_group_ip(Context& context, const FileField& field, NamedLimit& limit) {
   if (!is_map(context, field)) return;
   if (limit.by.empty())
     context.error_at_key(FileRule::names, field, "the limit has no by, so there is nothing to group");
   const Map map(context, field, keys::kGroupIp);
   core::Prefixes group = kClients;
   const auto bits = [&](const char* key, std::uint64_t most, int& value) {
-    const Field field_of = map[key];
+    const FileField field_of = map[key];
     std::uint64_t read = 0;
     if (field_of && read_text(context, field_of, read,
                               [most](std::string_view text) { return read_integer(text, 1, most); }))
@@ -55,7 +55,7 @@ void read_group_ip(Context& context, const Field& field, NamedLimit& limit) {
   for (By& by : limit.by) by.group = group;
 }
 
-void read_shadow(Context& context, const Field& shadow, NamedLimit& limit) {
+void read_shadow(Context& context, const FileField& shadow, NamedLimit& limit) {
   if (!is_text(context, shadow)) return;
   constexpr std::string_view kUntil = "until ";
   limit.shadow_place = shadow.place();
@@ -71,7 +71,7 @@ void read_shadow(Context& context, const Field& shadow, NamedLimit& limit) {
   }
 }
 
-void read_store_error(Context& context, const Field& field, StoreError& read) {
+void read_store_error(Context& context, const FileField& field, StoreError& read) {
   if (!is_text(context, field)) return;
   const std::string_view text = field.text();
   constexpr std::string_view kLocal = "local";
@@ -92,41 +92,41 @@ void read_store_error(Context& context, const Field& field, StoreError& read) {
   }
 }
 
-void read_hold(Context& context, const Field& field, Hold& hold) {
+void read_hold(Context& context, const FileField& field, Hold& hold) {
   if (!is_map(context, field)) return;
   const Map map(context, field, keys::kHold);
   hold.place = field.key;
   hold.estimate = 1;
-  if (const Field estimate = map["estimate"]) {
+  if (const FileField estimate = map["estimate"]) {
     hold.says_estimate = true;
     read_text(context, estimate, hold.estimate,
               [](std::string_view text) { return read_integer(text, 1, kMostUnits); });
   }
-  if (const Field ttl = map["ttl"]) {
+  if (const FileField ttl = map["ttl"]) {
     hold.ttl_place = ttl.place();
     if (read_text(context, ttl, hold.ttl, read_time_span) && hold.ttl.count() == 0)
       context.error(FileRule::form, ttl, "'" + ttl.text() + "' leaves no time to settle in");
   } else {
     context.error_at_key(FileRule::form, field, "missing ttl: how long a hold may be open");
   }
-  if (const Field at_most = map["at_most"]) {
+  if (const FileField at_most = map["at_most"]) {
     hold.at_most_place = at_most.place();
     if (read_text(context, at_most, hold.at_most, read_share) && hold.at_most.millionths == 0)
       context.error(FileRule::form, at_most, "'0%' allows no hold");
   }
 }
 
-void read_lease(Context& context, const Field& field, Lease& lease) {
+void read_lease(Context& context, const FileField& field, LeaseTerms& lease) {
   if (!is_map(context, field)) return;
   const Map map(context, field, keys::kLease);
   lease.place = field.key;
-  if (const Field units = map["units"]) {
+  if (const FileField units = map["units"]) {
     read_text(context, units, lease.units,
               [](std::string_view text) { return read_integer(text, 2, kMostUnits); });
   } else {
     context.error_at_key(FileRule::form, field, "missing units: how many a server takes at a time");
   }
-  if (const Field time = map["for"]) {
+  if (const FileField time = map["for"]) {
     if (read_text(context, time, lease.time, read_time_span) && lease.time.count() == 0)
       context.error(FileRule::form, time, "'" + time.text() + "' leaves no time to spend it in");
   }
@@ -137,43 +137,43 @@ std::string shadow_text(const NamedLimit& limit) {
   return limit.shadow_until == kNever ? "true" : "until " + to_text(limit.shadow_until);
 }
 
-void read_id(Context& context, const Field& field, NamedLimit& limit) {
+void read_id(Context& context, const FileField& field, NamedLimit& limit) {
   if (!is_text(context, field)) return;
   if (std::string wrong = wrong_name(field.text()); !wrong.empty())
     context.error(FileRule::names, field, std::move(wrong));
   limit.id = field.text();
 }
 
-void read_when_full(Context& context, const Field& field, WhenFull& full) {
+void read_when_full(Context& context, const FileField& field, FileWhenFull& full) {
   if (!is_text(context, field)) return;
-  full = field.text() == "allow" ? WhenFull::allow : WhenFull::deny;
+  full = field.text() == "allow" ? FileWhenFull::allow : FileWhenFull::deny;
   if (field.text() != "allow" && field.text() != "deny")
     context.error(FileRule::form, field, quoted(field.text()) + " is none of: deny, allow");
 }
 
-void read_rate_change(Context& context, const Field& rate, const LimitReading& of, Override& change) {
+void read_rate_change(Context& context, const FileField& rate, const LimitReading& of, Override& change) {
   if (of.limit.windows.empty() && of.windows_right)
     return context.error_at_key(FileRule::override_window, rate, "the limit has no rate");
   change.windows = read_changes(context, rate, of.windows_right ? of.limit.windows : std::vector<Window>{});
 }
 
 template <class Row>
-std::vector<Key> keys_of(std::span<const Row> rows) {
-  std::vector<Key> keys;
+std::vector<FileKey> keys_of(std::span<const Row> rows) {
+  std::vector<FileKey> keys;
   for (const Row& each : rows) keys.push_back(each.key);
   return keys;
 }
 
-void read_overrides(Context& context, const Field& overrides, LimitReading& reading) {
-  static const std::vector<Key> kKeys = keys_of(override_keys());
+void read_overrides(Context& context, const FileField& overrides, LimitReading& reading) {
+  static const std::vector<FileKey> kKeys = keys_of(override_keys());
   if (!is_list(context, overrides)) return;
-  for (const Field& item : items_of(overrides)) {
+  for (const FileField& item : items_of(overrides)) {
     Override& change = reading.limit.overrides.emplace_back();
     change.place = item.place();
     if (!is_map(context, item)) continue;
     const Map map(context, item, kKeys);
     for (const OverrideKey& each : override_keys()) {
-      if (const Field field = map[each.key.name]) each.read(context, field, reading, change);
+      if (const FileField field = map[each.key.name]) each.read(context, field, reading, change);
     }
   }
 }
@@ -194,7 +194,7 @@ constexpr auto kLimitKeys = std::to_array<LimitKey>({
     { "type": "array", "maxItems": 16, "uniqueItems": true, "items": { "$ref": "#/$defs/attribute" } }
   ]
 })"},
-     .read = [](Context& context, const Field& field,
+     .read = [](Context& context, const FileField& field,
                 LimitReading& reading) { read_by(context, field, reading.limit); }},
     {.key = {.name = "group_ip",
              .unsaid = "of `ip`: 32 and 64 bits; else whole",
@@ -208,7 +208,7 @@ constexpr auto kLimitKeys = std::to_array<LimitKey>({
     @
   }
 })"},
-     .read = [](Context& context, const Field& field,
+     .read = [](Context& context, const FileField& field,
                 LimitReading& reading) { read_group_ip(context, field, reading.limit); }},
     {.key = {.name = "rate",
              .unsaid = "none",
@@ -216,7 +216,7 @@ constexpr auto kLimitKeys = std::to_array<LimitKey>({
              .example = "[20/s burst 40, 1000/day]",
              .form = R"({ "$ref": "#/$defs/rates" })"},
      .read =
-         [](Context& context, const Field& field, LimitReading& reading) {
+         [](Context& context, const FileField& field, LimitReading& reading) {
            reading.windows_right = read_windows(context, field, reading.limit.windows);
          }},
     {.key = {.name = "within",
@@ -227,7 +227,7 @@ constexpr auto kLimitKeys = std::to_array<LimitKey>({
              .form =
                  R"({ "description": "The limit that is charged with this one.", "$ref": "#/$defs/name" })"},
      .read =
-         [](Context& context, const Field& field, LimitReading& reading) {
+         [](Context& context, const FileField& field, LimitReading& reading) {
            reading.limit.within = find_name(context, field, context.limits, "limit");
            reading.limit.within_place = field.place();
          },
@@ -239,7 +239,7 @@ constexpr auto kLimitKeys = std::to_array<LimitKey>({
                         "what the one before it does",
              .example = "{ bulk: 50% }",
              .form = R"({ "$ref": "#/$defs/leave" })"},
-     .read = [](Context& context, const Field& field,
+     .read = [](Context& context, const FileField& field,
                 LimitReading& reading) { reading.limit.leave = read_leave(context, field); },
      .of_rate = true,
      .of_gcra = true,
@@ -251,7 +251,7 @@ constexpr auto kLimitKeys = std::to_array<LimitKey>({
              .meaning = "the share of the burst for requests inside a guarantee only",
              .example = "25%",
              .form = R"({ "$ref": "#/$defs/reserve" })"},
-     .read = [](Context& context, const Field& field,
+     .read = [](Context& context, const FileField& field,
                 LimitReading& reading) { reading.limit.reserve = read_reserve(context, field); },
      .of_rate = true,
      .of_gcra = true,
@@ -262,7 +262,7 @@ constexpr auto kLimitKeys = std::to_array<LimitKey>({
              .meaning = "what requests may count on from `within`",
              .example = "200/s burst 100",
              .form = R"({ "$ref": "#/$defs/guarantee" })"},
-     .read = [](Context& context, const Field& field,
+     .read = [](Context& context, const FileField& field,
                 LimitReading& reading) { reading.limit.guarantee = read_guarantee(context, field); },
      .of_rate = true,
      .of_gcra = true,
@@ -276,7 +276,7 @@ constexpr auto kLimitKeys = std::to_array<LimitKey>({
   "type": "array",
   "items": { "$ref": "#/$defs/override" }
 })"},
-     .read = [](Context& context, const Field& field,
+     .read = [](Context& context, const FileField& field,
                 LimitReading& reading) { read_overrides(context, field, reading); },
      .whens =
          [](const NamedLimit& limit, const LimitKey::Visit& visit) {
@@ -290,7 +290,7 @@ constexpr auto kLimitKeys = std::to_array<LimitKey>({
              .meaning = "attributes: such a request is denied, and `deny` wins over `allow`",
              .example = R"({ ip: "@bad_nets" })",
              .form = R"({ "$ref": "#/$defs/when", "description": "Whom it always denies." })"},
-     .read = [](Context& context, const Field& field,
+     .read = [](Context& context, const FileField& field,
                 LimitReading& reading) { reading.limit.deny = read_when(context, field); },
      .said = [](const File& file, const NamedLimit& limit) { return text_of(file, limit.deny); },
      .whens = [](const NamedLimit& limit, const LimitKey::Visit& visit) { visit(limit.deny); }},
@@ -299,7 +299,7 @@ constexpr auto kLimitKeys = std::to_array<LimitKey>({
              .meaning = "attributes: such a request is exempt from this limit",
              .example = "{ ip: 10.0.0.0/8 }",
              .form = R"({ "$ref": "#/$defs/when", "description": "Whom it exempts." })"},
-     .read = [](Context& context, const Field& field,
+     .read = [](Context& context, const FileField& field,
                 LimitReading& reading) { reading.limit.allow = read_when(context, field); },
      .said = [](const File& file, const NamedLimit& limit) { return text_of(file, limit.allow); },
      .whens = [](const NamedLimit& limit, const LimitKey::Visit& visit) { visit(limit.allow); }},
@@ -309,7 +309,7 @@ constexpr auto kLimitKeys = std::to_array<LimitKey>({
                         "that matches; or `{ from: ATTRIBUTE }`",
              .example = "{ from: tokens }",
              .form = R"({ "$ref": "#/$defs/cost" })"},
-     .read = [](Context& context, const Field& field,
+     .read = [](Context& context, const FileField& field,
                 LimitReading& reading) { reading.limit.cost = read_cost(context, field); },
      .of_rate = true,
      .said = [](const File& file, const NamedLimit& limit) { return text_of(file, limit.cost); },
@@ -323,7 +323,7 @@ constexpr auto kLimitKeys = std::to_array<LimitKey>({
   "description": "A request without an attribute of `by` is an error.",
   "enum": [true, false, "true", "false"]
 })"},
-     .read = [](Context& context, const Field& field,
+     .read = [](Context& context, const FileField& field,
                 LimitReading& reading) { read_text(context, field, reading.limit.required, read_switch); },
      .said = [](const File&, const NamedLimit& limit) { return limit.required ? std::string("true") : ""; }},
     {.key = {.name = "shadow",
@@ -334,7 +334,7 @@ constexpr auto kLimitKeys = std::to_array<LimitKey>({
   "description": "Counted and reported, not enforced: `until DATE`, or true.",
   "anyOf": [{ "enum": [true, false, "true", "false"] }, { "type": "string", "pattern": "^until " }]
 })"},
-     .read = [](Context& context, const Field& field,
+     .read = [](Context& context, const FileField& field,
                 LimitReading& reading) { read_shadow(context, field, reading.limit); },
      .said = [](const File&, const NamedLimit& limit) { return shadow_text(limit); },
      .place = [](const NamedLimit& limit) { return limit.shadow_place; }},
@@ -347,7 +347,7 @@ constexpr auto kLimitKeys = std::to_array<LimitKey>({
   "description": "Clients are told its numbers in RateLimit fields; unless said, those of a limit with a `by`.",
   "enum": [true, false, "true", "false"]
 })"},
-     .read = [](Context& context, const Field& field,
+     .read = [](Context& context, const FileField& field,
                 LimitReading& reading) { read_text(context, field, reading.limit.show, read_switch); },
      .said =
          [](const File&, const NamedLimit& limit) {
@@ -359,14 +359,14 @@ constexpr auto kLimitKeys = std::to_array<LimitKey>({
                  "the identity of its state; a limit that is renamed keeps its debts by `id: old-name`",
              .example = "people",
              .form = R"({ "description": "Keeps its debts over a renaming.", "$ref": "#/$defs/name" })"},
-     .read = [](Context& context, const Field& field,
+     .read = [](Context& context, const FileField& field,
                 LimitReading& reading) { read_id(context, field, reading.limit); }},
     {.key = {.name = "on_store_error",
              .unsaid = "the server's flag",
              .meaning = "what decides while a shared store does not: `local`, `local N%`, `allow`, `deny`",
              .example = "local 25%",
              .form = R"({ "type": "string", "pattern": "^(local( [0-9.]+%)?|allow|deny)$" })"},
-     .read = [](Context& context, const Field& field,
+     .read = [](Context& context, const FileField& field,
                 LimitReading& reading) { read_store_error(context, field, reading.limit.on_store_error); },
      .said = [](const File&, const NamedLimit& limit) { return text_of(limit.on_store_error); },
      .place = [](const NamedLimit& limit) { return limit.on_store_error.place; }},
@@ -375,13 +375,13 @@ constexpr auto kLimitKeys = std::to_array<LimitKey>({
              .meaning = "what new keys get while the table is full: `deny`, `allow`",
              .example = "allow",
              .form = R"({ "enum": ["deny", "allow"] })"},
-     .read = [](Context& context, const Field& field,
+     .read = [](Context& context, const FileField& field,
                 LimitReading& reading) { read_when_full(context, field, reading.limit.when_full); },
      .said =
          [](const File&, const NamedLimit& limit) {
-           return limit.when_full == WhenFull::unsaid  ? std::string()
-                  : limit.when_full == WhenFull::allow ? "allow"
-                                                       : "deny";
+           return limit.when_full == FileWhenFull::unsaid  ? std::string()
+                  : limit.when_full == FileWhenFull::allow ? "allow"
+                                                           : "deny";
          }},
     {.key = {.name = "max_wait",
              .unsaid = "none",
@@ -389,7 +389,7 @@ constexpr auto kLimitKeys = std::to_array<LimitKey>({
              .example = "1s",
              .form = R"({ "$ref": "#/$defs/span" })"},
      .read =
-         [](Context& context, const Field& field, LimitReading& reading) {
+         [](Context& context, const FileField& field, LimitReading& reading) {
            read_text(context, field, reading.limit.max_wait, read_time_span);
            reading.limit.max_wait_place = field.place();
          },
@@ -413,7 +413,7 @@ constexpr auto kLimitKeys = std::to_array<LimitKey>({
     @
   }
 })"},
-     .read = [](Context& context, const Field& field,
+     .read = [](Context& context, const FileField& field,
                 LimitReading& reading) { read_hold(context, field, reading.limit.hold); },
      .of_rate = true,
      .of_gcra = true,
@@ -433,7 +433,7 @@ constexpr auto kLimitKeys = std::to_array<LimitKey>({
     @
   }
 })"},
-     .read = [](Context& context, const Field& field,
+     .read = [](Context& context, const FileField& field,
                 LimitReading& reading) { read_lease(context, field, reading.limit.lease); },
      .of_rate = true,
      .of_gcra = true,
@@ -443,11 +443,11 @@ constexpr auto kLimitKeys = std::to_array<LimitKey>({
 
 constexpr auto kOverrideKeys = std::to_array<OverrideKey>({
     {.key = {.name = "when", .form = R"({ "$ref": "#/$defs/when" })"},
-     .read = [](Context& context, const Field& field, const LimitReading&,
+     .read = [](Context& context, const FileField& field, const LimitReading&,
                 Override& change) { change.when = read_when(context, field); }},
     {.key = {.name = "until", .form = R"({ "$ref": "#/$defs/end" })"},
      .read =
-         [](Context& context, const Field& field, const LimitReading&, Override& change) {
+         [](Context& context, const FileField& field, const LimitReading&, Override& change) {
            if (!is_text(context, field)) return;
            change.until_place = field.place();
            read_end(context, field, field.text(), change.until);
@@ -455,26 +455,26 @@ constexpr auto kOverrideKeys = std::to_array<OverrideKey>({
     {.key = {.name = "reason",
              .form = R"({ "type": ["string", "number", "boolean", "null"], "description": "For people." })"},
      .read =
-         [](Context& context, const Field& field, const LimitReading&, Override& change) {
+         [](Context& context, const FileField& field, const LimitReading&, Override& change) {
            if (is_text(context, field)) change.reason = field.text();
          }},
     {.key = {.name = "rate", .form = R"({ "$ref": "#/$defs/changes" })"},
-     .read = [](Context& context, const Field& field, const LimitReading& of,
+     .read = [](Context& context, const FileField& field, const LimitReading& of,
                 Override& change) { read_rate_change(context, field, of, change); }},
     {.key = {.name = "leave", .rule = FileRule::classes, .form = R"({ "$ref": "#/$defs/leave" })"},
-     .read = [](Context& context, const Field& field, const LimitReading&,
+     .read = [](Context& context, const FileField& field, const LimitReading&,
                 Override& change) { change.leave = read_leave(context, field); },
      .of_gcra = true},
     {.key = {.name = "reserve", .rule = FileRule::classes, .form = R"({ "$ref": "#/$defs/reserve" })"},
-     .read = [](Context& context, const Field& field, const LimitReading&,
+     .read = [](Context& context, const FileField& field, const LimitReading&,
                 Override& change) { change.reserve = read_reserve(context, field); },
      .of_gcra = true},
     {.key = {.name = "guarantee", .form = R"({ "$ref": "#/$defs/guarantee" })"},
-     .read = [](Context& context, const Field& field, const LimitReading&,
+     .read = [](Context& context, const FileField& field, const LimitReading&,
                 Override& change) { change.guarantee = read_guarantee(context, field); },
      .of_gcra = true},
     {.key = {.name = "cost", .form = R"({ "$ref": "#/$defs/cost" })"},
-     .read = [](Context& context, const Field& field, const LimitReading&,
+     .read = [](Context& context, const FileField& field, const LimitReading&,
                 Override& change) { change.cost = read_cost(context, field); }},
 });
 
@@ -483,19 +483,19 @@ void refuse_with_windows(Context& context, const Map& map, const NamedLimit& lim
   const auto other = std::find_if(limit.windows.begin(), limit.windows.end(),
                                   [](const Window& each) { return each.rule.algorithm != Algorithm::gcra; });
   if (other == limit.windows.end()) return;
-  const auto refuse = [&](const Field& field) {
+  const auto refuse = [&](const FileField& field) {
     context.error_at_key(FileRule::of_gcra, field,
                          "only gcra can do this; " + quoted(core::to_text(other->rule)) + " counts by " +
                              core::name_of(other->rule.algorithm));
   };
   for (const LimitKey& each : kLimitKeys) {
-    if (const Field field = map[each.key.name]; field && each.of_gcra) refuse(field);
+    if (const FileField field = map[each.key.name]; field && each.of_gcra) refuse(field);
   }
-  const Field overrides = map["overrides"];
-  if (!overrides || overrides.node->kind != Node::Kind::list) return;
-  for (const Field& item : items_of(overrides)) {
-    if (item.node->kind != Node::Kind::map) continue;
-    for (const Field& field : members_of(item)) {
+  const FileField overrides = map["overrides"];
+  if (!overrides || overrides.node->kind != YamlNode::Kind::list) return;
+  for (const FileField& item : items_of(overrides)) {
+    if (item.node->kind != YamlNode::Kind::map) continue;
+    for (const FileField& field : members_of(item)) {
       const std::string key = field.path.substr(field.path.rfind('.') + 1);
       const auto of_gcra = [&key](const OverrideKey& each) { return each.of_gcra && each.key.name == key; };
       if (std::any_of(kOverrideKeys.begin(), kOverrideKeys.end(), of_gcra)) refuse(field);
@@ -507,7 +507,7 @@ void refuse_with_windows(Context& context, const Map& map, const NamedLimit& lim
 void refuse_without_windows(Context& context, const Map& map) {
   if (map["rate"] || (!map["deny"] && !map["allow"])) return;  // of the second, more is told
   for (const LimitKey& each : kLimitKeys) {
-    if (const Field field = map[each.key.name]; field && each.of_rate)
+    if (const FileField field = map[each.key.name]; field && each.of_rate)
       context.error_at_key(FileRule::rate, field, "the limit has no rate");
   }
 }
@@ -517,8 +517,8 @@ void refuse_without_windows(Context& context, const Map& map) {
 std::span<const LimitKey> limit_keys() { return kLimitKeys; }
 std::span<const OverrideKey> override_keys() { return kOverrideKeys; }
 
-NamedLimit read_limit(Context& context, const std::string& name, const Field& field) {
-  static const std::vector<Key> kKeys = keys_of(limit_keys());
+NamedLimit read_limit(Context& context, const std::string& name, const FileField& field) {
+  static const std::vector<FileKey> kKeys = keys_of(limit_keys());
   LimitReading reading;
   NamedLimit& limit = reading.limit;
   limit.name = limit.id = name;
@@ -526,7 +526,7 @@ NamedLimit read_limit(Context& context, const std::string& name, const Field& fi
   if (!is_map(context, field)) return limit;
   const Map map(context, field, kKeys);
   for (const LimitKey& each : kLimitKeys) {
-    if (const Field written = map[each.key.name]) each.read(context, written, reading);
+    if (const FileField written = map[each.key.name]) each.read(context, written, reading);
   }
   if (!map["rate"] && !map["deny"] && !map["allow"] && !map.has_unknown())
     context.error_at_key(FileRule::rate, field, "has neither a rate nor deny or allow");

@@ -9,12 +9,12 @@
 #include <span>
 #include <string>
 
-#include "limits/field.hpp"
+#include "limits/file_field.hpp"
 
 namespace weir::inline v0_1::limits {
 
 // `field` is the map below the limit's name; all names of limits are known already.
-NamedLimit read_limit(Context& context, const std::string& name, const Field& field);
+NamedLimit read_limit(Context& context, const std::string& name, const FileField& field);
 
 // A limit while it is read, in the order of the rows.
 struct LimitReading {
@@ -23,14 +23,14 @@ struct LimitReading {
 };
 
 struct LimitKey {
-  Key key;
-  void (*read)(Context& context, const Field& field, LimitReading& reading);
+  FileKey key;
+  void (*read)(Context& context, const FileField& field, LimitReading& reading);
   bool of_rate = false;  // it says something about a burst
   bool of_gcra = false;  // the other algorithms cannot do it
   // What `weir diff` compares, and where it stands; without a place, that of the limit. Null: it is told in a
   // way of its own.
   std::string (*said)(const File& file, const NamedLimit& limit) = nullptr;
-  Place (*place)(const NamedLimit& limit) = nullptr;
+  Position (*place)(const NamedLimit& limit) = nullptr;
   // Visits the conditions in it, whose lists tests have to meet.
   using Visit = std::function<void(const When&)>;
   void (*whens)(const NamedLimit& limit, const Visit& visit) = nullptr;
@@ -38,8 +38,8 @@ struct LimitKey {
 std::span<const LimitKey> limit_keys();
 
 struct OverrideKey {
-  Key key;
-  void (*read)(Context& context, const Field& field, const LimitReading& of, Override& change);
+  FileKey key;
+  void (*read)(Context& context, const FileField& field, const LimitReading& of, Override& change);
   bool of_gcra = false;
 };
 std::span<const OverrideKey> override_keys();

@@ -3,7 +3,7 @@
 #include <unordered_set>
 
 #include "core/printable.hpp"
-#include "limits/keys.hpp"
+#include "limits/file_keys.hpp"
 #include "limits/scalars.hpp"
 
 namespace weir::inline v0_1::limits {
@@ -17,13 +17,13 @@ constexpr std::size_t kMostEntryBytes = 4096;
 // Takes the entries of one list, and finds what is wrong with them together.
 class Entries {
  public:
-  explicit Entries(std::vector<Entry>& entries) : entries_(entries) {}
+  explicit Entries(std::vector<ListEntry>& entries) : entries_(entries) {}
 
   // Empty, or what is wrong with the next one.
-  ReadEntry add(std::string_view text, Place place) {
+  ReadEntry add(std::string_view text, Position place) {
     ReadEntry read = read_entry(text, place);
     if (!read.wrong.empty()) return read;
-    if (read.entry.kind == Entry::Kind::pattern) {
+    if (read.entry.kind == ListEntry::Kind::pattern) {
       if (!patterns_.insert(read.entry.text).second) {
         read.rule = FileRule::lists;
         read.wrong = "the pattern " + quoted(text) + " a second time";
@@ -46,7 +46,7 @@ class Entries {
   }
 
  private:
-  std::vector<Entry>& entries_;
+  std::vector<ListEntry>& entries_;
   std::unordered_set<std::string> patterns_;
 };
 
@@ -90,7 +90,7 @@ bool read_list_text(Context& context, const std::string& path, const std::string
     const std::string_view entry = trimmed(without_comment(line));
     if (entry.empty()) continue;
     any = true;
-    const Place place{number, static_cast<std::uint32_t>(entry.data() - line.data()) + 1};
+    const Position place{number, static_cast<std::uint32_t>(entry.data() - line.data()) + 1};
     const auto refused = [&](FileRule rule, std::string what) {
       context.findings.add_of(list.file, {Severity::error, rule, "", place, path, std::move(what)});
     };
@@ -107,7 +107,7 @@ bool read_list_text(Context& context, const std::string& path, const std::string
   return any;
 }
 
-void read_list_file(Context& context, const Field& field, List& list) {
+void read_list_file(Context& context, const FileField& field, List& list) {
   if (!is_text(context, field)) return;
   const std::string& folder = context.options.folder;
   const bool absolute = field.text().starts_with('/') || folder.empty();
@@ -129,12 +129,12 @@ void read_list_file(Context& context, const Field& field, List& list) {
                          quoted(list.file) + " has no entries, so it matches nothing");
 }
 
-void read_inline_list(Context& context, const Field& field, List& list) {
-  const std::vector<Field> items = texts_of(context, field);
-  if (field.node->members.empty() && field.node->kind == Node::Kind::list)
+void read_inline_list(Context& context, const FileField& field, List& list) {
+  const std::vector<FileField> items = texts_of(context, field);
+  if (field.node->members.empty() && field.node->kind == YamlNode::Kind::list)
     context.error(FileRule::lists, field, "the list is empty; a list in a file may be");
   Entries entries(list.entries);
-  for (const Field& item : items) {
+  for (const FileField& item : items) {
     if (item.text().starts_with('@')) {
       context.error(FileRule::lists, item,
                     quoted(item.text()) + ": a list holds no other lists; name both where they are used");
@@ -148,12 +148,12 @@ void read_inline_list(Context& context, const Field& field, List& list) {
 
 }  // namespace
 
-ReadEntry read_entry(std::string_view text, Place place) {
+ReadEntry read_entry(std::string_view text, Position place) {
   ReadEntry read;
   read.entry.text = text;
   read.entry.place = place;
   if (text.find('*') != std::string_view::npos) {
-    read.entry.kind = Entry::Kind::pattern;
+    read.entry.kind = ListEntry::Kind::pattern;
     return read;
   }
   const core::ReadNetwork network = core::read_network(text);
@@ -161,7 +161,7 @@ ReadEntry read_entry(std::string_view text, Place place) {
     case core::NetworkFault::not_a_network:
       return read;
     case core::NetworkFault::none:
-      read.entry.kind = Entry::Kind::network;
+      read.entry.kind = ListEntry::Kind::network;
       read.entry.network = network.network;
       return read;
     case core::NetworkFault::bits:
@@ -176,17 +176,17 @@ ReadEntry read_entry(std::string_view text, Place place) {
   return read;
 }
 
-void read_lists(Context& context, const Field& lists) {
+void read_lists(Context& context, const FileField& lists) {
   if (!is_map(context, lists)) return;
-  for (const Field& field : members_of(lists)) {
+  for (const FileField& field : members_of(lists)) {
     const std::string& name = lists.node->members[context.file.lists.size()].key;
     List list{name, {}, "", field.key};
     if (std::string wrong = wrong_name(name); !wrong.empty())
       context.error_at_key(FileRule::names, field, std::move(wrong));
     context.lists.add(name);
-    if (field.node->kind == Node::Kind::map) {
+    if (field.node->kind == YamlNode::Kind::map) {
       const Map map(context, field, keys::kList);
-      if (const Field file = map["file"]) {
+      if (const FileField file = map["file"]) {
         read_list_file(context, file, list);
       } else {
         context.error_at_key(FileRule::lists, field, "missing file; a list is [entries] or { file: NAME }");
@@ -198,24 +198,24 @@ void read_lists(Context& context, const Field& lists) {
   }
 }
 
-When read_when(Context& context, const Field& when) {
+When read_when(Context& context, const FileField& when) {
   When conditions;
   if (!is_map(context, when)) return conditions;
   if (when.node->members.empty())
     context.error(FileRule::form, when, "the map is empty; write attribute: value");
   for (const Member& member : when.node->members) {
-    const Field field{&member.value, when.path + "." + core::printable(member.key.substr(0, 64)),
-                      member.place};
+    const FileField field{&member.value, when.path + "." + core::printable(member.key.substr(0, 64)),
+                          member.place};
     Condition condition{member.key, {}, {}, field.key};
     judge_attribute(context, field, field.key, member.key);
-    if (field.node->kind == Node::Kind::nothing) {
+    if (field.node->kind == YamlNode::Kind::nothing) {
       context.error_at_key(FileRule::form, field, "has no value; write \"\" for an empty text");
       continue;
     }
-    if (field.node->kind == Node::Kind::list && field.node->members.empty())
+    if (field.node->kind == YamlNode::Kind::list && field.node->members.empty())
       context.error(FileRule::lists, field, "the list is empty, so nothing would match");
     Entries entries(condition.entries);
-    for (const Field& value : texts_of(context, field)) {
+    for (const FileField& value : texts_of(context, field)) {
       if (value.text().starts_with('@')) {
         const Index list = context.lists.find(value.text().substr(1));
         if (list == kNone) {

@@ -3,23 +3,23 @@
 // One thread.
 #pragma once
 
-#include "limits/field.hpp"
+#include "limits/file_field.hpp"
 
 namespace weir::inline v0_1::limits {
 
 // A text, a pattern, an address or a CIDR; empty `wrong`, or what is wrong with it, and the number of the
 // rule.
 struct ReadEntry {
-  Entry entry;
+  ListEntry entry;
   FileRule rule = FileRule::none;
   std::string wrong{};
 };
-ReadEntry read_entry(std::string_view text, Place place);
+ReadEntry read_entry(std::string_view text, Position place);
 
 // The whole of `lists:`.
-void read_lists(Context& context, const Field& lists);
+void read_lists(Context& context, const FileField& lists);
 
 // A map from attributes to what they have to be.
-When read_when(Context& context, const Field& when);
+When read_when(Context& context, const FileField& when);
 
 }  // namespace weir::limits

@@ -24,9 +24,9 @@ std::string shortened(std::string_view text) {
 struct MatchMemory::Work {
   // A limit that a request meets, with what the request makes of its numbers.
   struct Meeting {
-    const Set::Limit* limit = nullptr;
+    const Set::CompiledLimit* limit = nullptr;
     Index number = kNone;
-    Step::What what = Step::What::counted;
+    TraceStep::What what = TraceStep::What::counted;
     bool shadow = false;
     bool changed = false;  // by an override; else the next ones are not set
     // The override that has the number, or kNone.
@@ -42,21 +42,21 @@ struct MatchMemory::Work {
     std::size_t tag_size = 0;
   };
 
-  std::vector<Value> values;  // by the numbers of the names
-  std::vector<Index> named;   // those of them that are present
-  std::vector<Meeting> room;  // for the meetings, which are its first
+  std::vector<AttributeValue> values;  // by the numbers of the names
+  std::vector<Index> named;            // those of them that are present
+  std::vector<Meeting> room;           // for the meetings, which are its first
   std::size_t met = 0;
   std::size_t key_bytes = 0;  // of Matched::keys, in use
   std::string scratch;
 
   std::span<const Meeting> meetings() const { return std::span(room).first(met); }
   // Another one. Its fields are set one by one: a whole Meeting copied costs more than finding its limit.
-  Meeting& meet(const Set::Limit& limit, Index number) {
+  Meeting& meet(const Set::CompiledLimit& limit, Index number) {
     if (met == room.size()) room.emplace_back();
     Meeting& meeting = room[met++];
     meeting.limit = &limit;
     meeting.number = number;
-    meeting.what = Step::What::counted;
+    meeting.what = TraceStep::What::counted;
     meeting.changed = false;
     return meeting;
   }
@@ -76,7 +76,7 @@ bool fail(std::string& error, std::string text) {
 }
 
 bool take_values(const Set& set, std::span<const Attribute> attributes, bool any, Work& work, Matched& into) {
-  const Names& names = set.names();
+  const AttributeNames& names = set.names();
   for (const Index each : work.named) work.values[each].clear();
   work.named.clear();
   if (work.values.size() < names.size()) work.values.resize(names.size());
@@ -89,7 +89,7 @@ bool take_values(const Set& set, std::span<const Attribute> attributes, bool any
     const Index number = names.find(name);
     bool twice = false;
     if (number != kNone) {
-      Value& known = work.values[number];
+      AttributeValue& known = work.values[number];
       twice = known.present();
       known.set(value);
       work.named.push_back(number);
@@ -104,7 +104,7 @@ bool take_values(const Set& set, std::span<const Attribute> attributes, bool any
   return true;
 }
 
-Index find_route(const Set& set, Values values) {
+Index find_route(const Set& set, AttributeValues values) {
   Index best = kNone;
   const Candidates& candidates = set.route_candidates();
   candidates.find(values, [&](std::span<const Index> which) {
@@ -147,8 +147,8 @@ void take_last(Index& best, Index number) {
 }
 
 // For each thing that overrides name, the last one that holds.
-void find_overrides(Values values, Time now, Meeting& meeting) {
-  const Set::Limit& limit = *meeting.limit;
+void find_overrides(AttributeValues values, Time now, Meeting& meeting) {
+  const Set::CompiledLimit& limit = *meeting.limit;
   meeting.changed = true;
   meeting.window_by.fill(kNone);
   meeting.leave_by = meeting.reserve_by = meeting.guarantee_by = meeting.cost_by = kNone;
@@ -169,7 +169,7 @@ void find_overrides(Values values, Time now, Meeting& meeting) {
 // error.
 bool find_cost_of_file(const Set& set, const Work& work, const Meeting& meeting,
                        std::optional<std::uint64_t>& each, Matched& into) {
-  const Set::Limit& limit = *meeting.limit;
+  const Set::CompiledLimit& limit = *meeting.limit;
   const Set::Override* change =
       meeting.changed && meeting.cost_by != kNone ? &limit.overrides[meeting.cost_by] : nullptr;
   const Set::Cost& said = change != nullptr && change->cost ? *change->cost : limit.cost;
@@ -179,7 +179,7 @@ bool find_cost_of_file(const Set& set, const Work& work, const Meeting& meeting,
     if (first != said.cases.end()) each = first->second;
     return true;
   }
-  const Value& value = work.values[said.from];
+  const AttributeValue& value = work.values[said.from];
   const auto where = [&limit] { return "limits." + limit.said->name + ".cost: "; };
   if (!value.present()) {
     if (limit.said->hold.estimate != 0) return true;
@@ -200,7 +200,7 @@ bool find_cost_of_file(const Set& set, const Work& work, const Meeting& meeting,
 
 // At each limit: what the request says of it by name, else what the file says, for each unit of the request,
 // else the request's units, else a hold's estimate, else 1.
-bool find_cost(const Set& set, const Asked& asked, const Work& work, Meeting& meeting, Matched& into) {
+bool find_cost(const Set& set, const Description& asked, const Work& work, Meeting& meeting, Matched& into) {
   const NamedLimit& said = *meeting.limit->said;
   for (const NamedCost& named : asked.costs) {
     if (named.limit != said.name) continue;
@@ -231,7 +231,7 @@ char* write(std::string_view text, char* to) {
 
 // A value, so that no two are alike in the keys that they make: its length, then its bytes. What stands for
 // a value that is long, or for a network, is marked by a first character that is not a digit.
-char* write_value(const Value& value, core::Prefixes group, std::string& scratch, char* to) {
+char* write_value(const AttributeValue& value, core::Prefixes group, std::string& scratch, char* to) {
   std::string_view text = value.text();
   if (const core::Address* address = value.address()) [[unlikely]] {
     // An IPv4 address has one spelling.
@@ -254,7 +254,7 @@ char* write_value(const Value& value, core::Prefixes group, std::string& scratch
   return write(text, to);
 }
 
-void append_key(const Set::Limit& limit, Work& work, Matched& into, Meeting& meeting) {
+void append_key(const Set::CompiledLimit& limit, Work& work, Matched& into, Meeting& meeting) {
   const std::size_t begin = work.key_bytes;
   meeting.key_at = meeting.tag_at = begin;
   meeting.key_size = meeting.tag_size = 0;
@@ -276,27 +276,28 @@ void append_key(const Set::Limit& limit, Work& work, Matched& into, Meeting& mee
 }
 
 // The attribute of `by` that the request lacks, or kNone.
-Index missing_of(const Set::Limit& limit, Values values) {
+Index missing_of(const Set::CompiledLimit& limit, AttributeValues values) {
   for (const Set::KeyPart& each : limit.by) {
     if (!values[each.attribute].present()) return each.attribute;
   }
   return kNone;
 }
 
-std::string lacks(const Set& set, const Set::Limit& limit, Index missing) {
+std::string lacks(const Set& set, const Set::CompiledLimit& limit, Index missing) {
   return "limits." + limit.said->name + ": the request has no attribute '" +
          std::string(set.names()[missing]) + "'";
 }
 
-void trace_step(Trace* trace, Step::What what, Index limit, Index window = kNone, Index override_of = kNone) {
+void trace_step(Trace* trace, TraceStep::What what, Index limit, Index window = kNone,
+                Index override_of = kNone) {
   if (trace != nullptr) trace->steps.push_back({what, limit, window, override_of});
 }
 
 // The limits that the request meets, with what the request makes of their numbers.
-bool meet(const Set& set, const Asked& asked, const Route& route, Time now, Work& work, Matched& into) {
+bool meet(const Set& set, const Description& asked, const Route& route, Time now, Work& work, Matched& into) {
   work.met = 0;
   for (const Index number : route.meets) {
-    const Set::Limit& limit = set.limits()[number];
+    const Set::CompiledLimit& limit = set.limits()[number];
     Meeting& meeting = work.meet(limit, number);
     meeting.shadow = limit.said->shadow(now);
     if (const Index missing = missing_of(limit, work.values); missing != kNone) {
@@ -305,7 +306,7 @@ bool meet(const Set& set, const Asked& asked, const Route& route, Time now, Work
         return fail(into.error, lacks(set, limit, missing));
       }
       into.skipped_of.push_back(number);
-      meeting.what = Step::What::skipped;
+      meeting.what = TraceStep::What::skipped;
       continue;
     }
     if (limit.plain && asked.cost <= kMostUnits && asked.costs.empty()) {
@@ -314,17 +315,17 @@ bool meet(const Set& set, const Asked& asked, const Route& route, Time now, Work
       continue;
     }
     if (!limit.deny.empty() && limit.deny.hold(work.values)) {
-      meeting.what = Step::What::denied;
+      meeting.what = TraceStep::What::denied;
       if (meeting.shadow || into.refused_by != kNone) continue;
       into.refused_by = number;
       continue;
     }
     if (!limit.allow.empty() && limit.allow.hold(work.values)) {
-      meeting.what = Step::What::exempt;
+      meeting.what = TraceStep::What::exempt;
       continue;
     }
     if (limit.windows.empty()) {
-      meeting.what = Step::What::lifted;
+      meeting.what = TraceStep::What::lifted;
       continue;
     }
     if (!limit.overrides.empty()) find_overrides(work.values, now, meeting);
@@ -354,7 +355,7 @@ inline bool add_check(const store::Limit& limit, const Meeting& keyed, std::uint
 
 // The share of its burst that a limit keeps from a request like this of a class; kNone: of the lowest.
 std::uint64_t kept_of(const Meeting& meeting, Index class_of) {
-  const Set::Limit& limit = *meeting.limit;
+  const Set::CompiledLimit& limit = *meeting.limit;
   if (!meeting.changed && limit.leave.empty()) return limit.reserve.millionths;
   const std::vector<Share>* leave = &limit.leave;
   if (meeting.changed && meeting.leave_by != kNone) {
@@ -372,8 +373,8 @@ std::uint64_t kept_of(const Meeting& meeting, Index class_of) {
 const store::Limit* guarantee_within(const Work& work, const Meeting& parent, const Meeting*& child) {
   if (!parent.limit->guarantees) return nullptr;
   for (const Meeting& each : work.meetings()) {
-    if (each.what != Step::What::counted || each.limit->said->within != parent.number) continue;
-    const Set::Limit& limit = *each.limit;
+    if (each.what != TraceStep::What::counted || each.limit->said->within != parent.number) continue;
+    const Set::CompiledLimit& limit = *each.limit;
     const store::Limit* found = limit.guarantee ? &*limit.guarantee : nullptr;
     if (each.changed && each.guarantee_by != kNone) {
       if (const auto& changed = limit.overrides[each.guarantee_by].guarantee) found = &*changed;
@@ -386,13 +387,13 @@ const store::Limit* guarantee_within(const Work& work, const Meeting& parent, co
 }
 
 bool add_checks_of(const Meeting& meeting, const Work& work, Matched& into, Trace* trace) {
-  const Set::Limit& limit = *meeting.limit;
+  const Set::CompiledLimit& limit = *meeting.limit;
   if (limit.plain && limit.leave.empty() && limit.reserve.millionths == 0 && !limit.guarantees) {
     for (const Set::Window& window : limit.windows) {
       if (!add_check(window.limit, meeting, meeting.cost, meeting.shadow, store::Check::kNoGuarantee,
                      meeting.number, into))
         return false;
-      trace_step(trace, Step::What::counted, meeting.number, window.number);
+      trace_step(trace, TraceStep::What::counted, meeting.number, window.number);
     }
     return true;
   }
@@ -409,7 +410,7 @@ bool add_checks_of(const Meeting& meeting, const Work& work, Matched& into, Trac
         return each.window == window.number;
       });
       if (change->lifted) {
-        trace_step(trace, Step::What::lifted, meeting.number, window.number, by);
+        trace_step(trace, TraceStep::What::lifted, meeting.number, window.number, by);
         continue;
       }
       counted = &change->limit;
@@ -423,7 +424,7 @@ bool add_checks_of(const Meeting& meeting, const Work& work, Matched& into, Trac
         if (!add_check(*guarantee, *child, meeting.cost, true, store::Check::kNoGuarantee, child->number,
                        into))
           return false;
-        trace_step(trace, Step::What::counted, child->number, kNone,
+        trace_step(trace, TraceStep::What::counted, child->number, kNone,
                    child->changed ? child->guarantee_by : kNone);
       }
     }
@@ -436,7 +437,7 @@ bool add_checks_of(const Meeting& meeting, const Work& work, Matched& into, Trac
     }
     if (!add_check(*counted, meeting, meeting.cost, meeting.shadow, inside, meeting.number, into))
       return false;
-    trace_step(trace, Step::What::counted, meeting.number, window.number, by);
+    trace_step(trace, TraceStep::What::counted, meeting.number, window.number, by);
     if (trace == nullptr || !meeting.changed) continue;
     trace->steps.back().cost_by = meeting.cost_by;
     trace->steps.back().leave_by = meeting.leave_by;
@@ -447,7 +448,8 @@ bool add_checks_of(const Meeting& meeting, const Work& work, Matched& into, Trac
 
 }  // namespace
 
-bool match(const Set& set, const Asked& asked, Time now, MatchMemory& memory, Matched& into, Trace* trace) {
+bool match(const Set& set, const Description& asked, Time now, MatchMemory& memory, Matched& into,
+           Trace* trace) {
   Work& work = memory.work();
   into.outcome = Matched::Outcome::free;
   into.refused_by = kNone;
@@ -470,8 +472,8 @@ bool match(const Set& set, const Asked& asked, Time now, MatchMemory& memory, Ma
     if (trace == nullptr) return true;
   }
   for (const Meeting& each : work.meetings()) {
-    if (each.what != Step::What::counted) {
-      if (each.what != Step::What::lifted) trace_step(trace, each.what, each.number);
+    if (each.what != TraceStep::What::counted) {
+      if (each.what != TraceStep::What::lifted) trace_step(trace, each.what, each.number);
       continue;
     }
     if (!add_checks_of(each, work, into, trace)) return false;
@@ -488,12 +490,12 @@ bool find_states(const Set& set, std::span<const Attribute> attributes, std::str
   if (!take_values(set, attributes, set.takes_any_attribute(), work, into)) return false;
   work.met = 0;
   const auto add = [&](Index number) {
-    const Set::Limit& limit = set.limits()[number];
+    const Set::CompiledLimit& limit = set.limits()[number];
     Meeting& meeting = work.meet(limit, number);
     append_key(limit, work, into, meeting);
   };
   if (!name.empty()) {
-    const Set::Limit* const named = set.find(name);
+    const Set::CompiledLimit* const named = set.find(name);
     if (named == nullptr) return fail(into.error, set.unknown(name));
     if (const Index missing = missing_of(*named, work.values); missing != kNone)
       return fail(into.error, lacks(set, *named, missing));
@@ -532,7 +534,7 @@ void mark_common_waits(const Set& set, Matched& matched) {
   for (const store::Check& each : matched.all())
     if (each.inside != store::Check::kNoGuarantee) guarantees |= 1U << each.inside;
   for (std::size_t i = 0; i < matched.count; ++i) {
-    const Set::Limit& limit = set.limits()[matched.limit_of[i]];
+    const Set::CompiledLimit& limit = set.limits()[matched.limit_of[i]];
     // What a guarantee costs is what the parent says, so it may cost something where its limit costs nothing.
     const bool sure = (guarantees >> i & 1U) == 0 || limit.always_costs;
     std::uint16_t bits = 0;
@@ -547,19 +549,19 @@ void mark_common_waits(const Set& set, Matched& matched) {
 
 }  // namespace
 
-std::optional<std::string> Waiting::refuses_wait(std::optional<std::chrono::nanoseconds> asked) const {
+std::optional<std::string> WaitBounds::refuses_wait(std::optional<std::chrono::nanoseconds> asked) const {
   if (!max_wait || !asked || *asked <= *max_wait) return std::nullopt;
   return "max_wait is above " + core::to_text(*max_wait) + ", the least of the limits that the request meets";
 }
 
-std::optional<std::string> Waiting::refuses_hold(std::optional<std::chrono::nanoseconds> asked) const {
+std::optional<std::string> WaitBounds::refuses_hold(std::optional<std::chrono::nanoseconds> asked) const {
   if (hold.count() == 0 || !asked || *asked <= hold) return std::nullopt;
   return "hold is above " + core::to_text(hold) + ", the shortest ttl of the limits that the request meets";
 }
 
-Waiting prepare_waiting(const Set& set, Matched& matched) {
+WaitBounds prepare_waiting(const Set& set, Matched& matched) {
   if (matched.count > 1) mark_common_waits(set, matched);
-  Waiting waiting;
+  WaitBounds waiting;
   for (std::size_t i = 0; i < matched.count; ++i) {
     const NamedLimit& said = *set.limits()[matched.limit_of[i]].said;
     if (matched.checks[i].shadow) continue;

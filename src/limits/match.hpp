@@ -26,7 +26,7 @@ namespace weir::inline v0_1::limits {
 // More than a request has; each is compared with the others.
 constexpr std::size_t kMostAttributes = 64;
 
-struct Asked {
+struct Description {
   std::span<const Attribute> attributes;
   std::uint64_t cost = 1;          // 0 looks
   std::string_view class_name{};   // empty: it does not say
@@ -81,7 +81,7 @@ class MatchMemory {
 
 // False when the request is an error. `now` is the wall clock's, for what has an end. With a trace, what is
 // denied by a list has its checks all the same, so that they can be looked at.
-bool match(const Set& set, const Asked& asked, Time now, MatchMemory& memory, Matched& into,
+bool match(const Set& set, const Description& asked, Time now, MatchMemory& memory, Matched& into,
            Trace* trace = nullptr);
 
 // The states of the limit called `name`, or without a name of all that the request meets: to be reset; they
@@ -90,7 +90,7 @@ bool find_states(const Set& set, std::span<const Attribute> attributes, std::str
                  MatchMemory& memory, Matched& into, std::vector<store::Check>& states);
 
 // What the limits that a request meets say of its waiting, where it does not.
-struct Waiting {
+struct WaitBounds {
   std::optional<std::chrono::nanoseconds> max_wait{};  // the least; also the most that it may ask for
   std::chrono::nanoseconds hold{0};                    // the shortest; 0: none has a hold
 
@@ -100,7 +100,7 @@ struct Waiting {
 };
 // Of a request that may wait: it also marks the checks that others have to wait for too
 // (store::Check::waits_with).
-Waiting prepare_waiting(const Set& set, Matched& matched);
+WaitBounds prepare_waiting(const Set& set, Matched& matched);
 
 // What to answer, from the verdicts of the store: spec of WEIR.CHECK's six.
 struct Answer {

@@ -168,7 +168,7 @@ limits:
   Trace trace;
   ASSERT_TRUE(match(*world.set, {attributes}, world.wall, world.memory, world.matched, &trace));
   ASSERT_EQ(trace.steps.size(), 1U);
-  const Step& step = trace.steps[0];
+  const TraceStep& step = trace.steps[0];
   EXPECT_EQ(step.override_of, kNone);
   EXPECT_EQ(step.cost_by, 0U);
   EXPECT_EQ(step.leave_by, 1U);

@@ -5,7 +5,7 @@
 
 #include "core/duration.hpp"
 #include "core/printable.hpp"
-#include "limits/keys.hpp"
+#include "limits/file_keys.hpp"
 #include "limits/lists.hpp"
 #include "limits/scalars.hpp"
 
@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view kUnlimited = "unlimited";
 
-bool read_rule(Context& context, const Field& field, core::Rule& rule) {
+bool read_rule(Context& context, const FileField& field, core::Rule& rule) {
   auto read = core::Rule::parse(field.text());
   if (read) {
     rule = *read;
@@ -40,7 +40,7 @@ struct Change {
   core::Rule rule{Quota::per_second(1)};
 };
 
-Change read_change(Context& context, const Field& item) {
+Change read_change(Context& context, const FileField& item) {
   Change change;
   const std::string_view text = item.text();
   if (text == kUnlimited) {
@@ -68,12 +68,12 @@ std::string period_text(const core::Rule& rule) {
   return rate.substr(0, rate.find(' '));
 }
 
-bool read_windows(Context& context, const Field& rate, std::vector<Window>& windows) {
-  const std::vector<Field> items = texts_of(context, rate);
-  bool right = rate.node->kind == Node::Kind::text || items.size() == rate.node->members.size();
-  if (rate.node->kind == Node::Kind::list && rate.node->members.empty())
+bool read_windows(Context& context, const FileField& rate, std::vector<Window>& windows) {
+  const std::vector<FileField> items = texts_of(context, rate);
+  bool right = rate.node->kind == YamlNode::Kind::text || items.size() == rate.node->members.size();
+  if (rate.node->kind == YamlNode::Kind::list && rate.node->members.empty())
     context.error(FileRule::rate, rate, "the list is empty; write a rate such as 10/s burst 20");
-  for (const Field& item : items) {
+  for (const FileField& item : items) {
     core::Rule rule{Quota::per_second(1)};
     if (item.text() == kUnlimited) {
       context.error(FileRule::rate, item,
@@ -104,10 +104,10 @@ bool read_windows(Context& context, const Field& rate, std::vector<Window>& wind
   return right && !windows.empty();
 }
 
-std::vector<WindowChange> read_changes(Context& context, const Field& rate,
+std::vector<WindowChange> read_changes(Context& context, const FileField& rate,
                                        const std::vector<Window>& windows) {
   std::vector<WindowChange> changes;
-  for (const Field& item : texts_of(context, rate)) {
+  for (const FileField& item : texts_of(context, rate)) {
     const Change change = read_change(context, item);
     if (!change.whole) continue;
     bool found = false;
@@ -133,12 +133,12 @@ std::vector<WindowChange> read_changes(Context& context, const Field& rate,
                     quoted(item.text()) +
                         " is for a window that the limit does not have; its periods: " + periods_of(windows));
   }
-  if (rate.node->kind == Node::Kind::list && rate.node->members.empty())
+  if (rate.node->kind == YamlNode::Kind::list && rate.node->members.empty())
     context.error(FileRule::rate, rate, "the list is empty; write a rate, or unlimited");
   return changes;
 }
 
-Leave read_leave(Context& context, const Field& leave) {
+Leave read_leave(Context& context, const FileField& leave) {
   Leave read;
   if (!is_map(context, leave)) return read;
   if (context.classes_wrong) return read;
@@ -147,11 +147,11 @@ Leave read_leave(Context& context, const Field& leave) {
     context.error_at_key(FileRule::classes, leave, "the file has no classes");
     return read;
   }
-  std::vector<Field> given(classes.size());
+  std::vector<FileField> given(classes.size());
   for (const Member& member : leave.node->members) {
     const Index index = context.classes.find(member.key);
-    const Field field{&member.value, leave.path + "." + core::printable(member.key.substr(0, 64)),
-                      member.place, leave.rule};
+    const FileField field{&member.value, leave.path + "." + core::printable(member.key.substr(0, 64)),
+                          member.place, leave.rule};
     if (index == kNone) {
       context.error_at_key(FileRule::classes, field,
                            "no class is called " + quoted(member.key) + meant(member.key, classes));
@@ -181,7 +181,7 @@ Leave read_leave(Context& context, const Field& leave) {
   return read;
 }
 
-Reserve read_reserve(Context& context, const Field& reserve) {
+Reserve read_reserve(Context& context, const FileField& reserve) {
   Reserve read;
   if (!read_text(context, reserve, read.share, read_share)) return read;
   if (read.share.millionths == Share::kWhole)
@@ -191,7 +191,7 @@ Reserve read_reserve(Context& context, const Field& reserve) {
   return read;
 }
 
-Guarantee read_guarantee(Context& context, const Field& guarantee) {
+Guarantee read_guarantee(Context& context, const FileField& guarantee) {
   Guarantee read;
   if (!is_text(context, guarantee) || !read_rule(context, guarantee, read.rule)) return read;
   if (read.rule.algorithm != Algorithm::gcra) {
@@ -203,12 +203,12 @@ Guarantee read_guarantee(Context& context, const Field& guarantee) {
   return read;
 }
 
-CostRule read_cost(Context& context, const Field& cost) {
+CostRule read_cost(Context& context, const FileField& cost) {
   CostRule read;
   const auto integer = [](std::string_view text) { return read_integer(text, 0, kMostUnits); };
-  if (cost.node->kind == Node::Kind::map) {
+  if (cost.node->kind == YamlNode::Kind::map) {
     const Map map(context, cost, keys::kCost);
-    const Field from = map["from"];
+    const FileField from = map["from"];
     if (!from) {
       context.error_at_key(FileRule::form, cost,
                            "missing from; a cost is a number, [{ when, cost }] or { from: ATTRIBUTE }");
@@ -219,7 +219,7 @@ CostRule read_cost(Context& context, const Field& cost) {
     }
     return read;
   }
-  if (cost.node->kind != Node::Kind::list) {
+  if (cost.node->kind != YamlNode::Kind::list) {
     CostCase only{{}, 1, cost.place()};
     if (!read_text(context, cost, only.cost, integer)) return read;
     read.cases.push_back(only);
@@ -228,9 +228,9 @@ CostRule read_cost(Context& context, const Field& cost) {
   }
   if (cost.node->members.empty())
     context.error(FileRule::form, cost, "the list is empty; write a number, or [{ when, cost }]");
-  const Field* rest = nullptr;
-  const std::vector<Field> items = items_of(cost);
-  for (const Field& item : items) {
+  const FileField* rest = nullptr;
+  const std::vector<FileField> items = items_of(cost);
+  for (const FileField& item : items) {
     if (!is_map(context, item)) continue;
     const Map map(context, item, keys::kCostCase);
     CostCase one{{}, 1, item.place()};
@@ -238,12 +238,12 @@ CostRule read_cost(Context& context, const Field& cost) {
       context.error(
           FileRule::reached, item,
           "cannot be reached: the cost on line " + std::to_string(rest->place().line) + " has no when");
-    if (const Field when = map["when"]) {
+    if (const FileField when = map["when"]) {
       one.when = read_when(context, when);
     } else if (rest == nullptr) {
       rest = &item;
     }
-    if (const Field units = map["cost"]) {
+    if (const FileField units = map["cost"]) {
       read_text(context, units, one.cost, integer);
       one.place = units.place();
     } else {
@@ -255,7 +255,7 @@ CostRule read_cost(Context& context, const Field& cost) {
   return read;
 }
 
-void read_end(Context& context, const Field& field, std::string_view text, Time& end) {
+void read_end(Context& context, const FileField& field, std::string_view text, Time& end) {
   auto read = read_time(text);
   if (!read) {
     context.error(FileRule::form, field, std::move(read.error()));

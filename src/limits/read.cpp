@@ -13,11 +13,11 @@
 #include "core/rule.hpp"
 #include "limits/attribute.hpp"
 #include "limits/document.hpp"
-#include "limits/field.hpp"
+#include "limits/file_field.hpp"
+#include "limits/file_keys.hpp"
 #include "limits/gateways.hpp"
 #include "limits/guarantees.hpp"
 #include "limits/judge.hpp"
-#include "limits/keys.hpp"
 #include "limits/limit_keys.hpp"
 #include "limits/lists.hpp"
 #include "limits/scalars.hpp"
@@ -29,11 +29,11 @@ constexpr std::size_t kMostLimits = 1024;
 constexpr std::string_view kDefaultClass = "default";
 
 void read_version(Context& context, const Map& top) {
-  const Field version = top["version"];
+  const FileField version = top["version"];
   if (!version) {
     context.findings.error(FileRule::version, {1, 1}, "version", "missing; write version: 1");
-  } else if (version.node->kind != Node::Kind::text || version.text() != "1") {
-    const bool text = version.node->kind == Node::Kind::text;
+  } else if (version.node->kind != YamlNode::Kind::text || version.text() != "1") {
+    const bool text = version.node->kind == YamlNode::Kind::text;
     context.error_at_key(
         FileRule::version, version,
         (text ? quoted(version.text()) : std::string("this")) + " is not a version; write version: 1");
@@ -41,9 +41,9 @@ void read_version(Context& context, const Map& top) {
 }
 
 // What requests may have: those that are listed, and what gateways give.
-void read_attributes(Context& context, const Field& attributes, const Field& gateways) {
+void read_attributes(Context& context, const FileField& attributes, const FileField& gateways) {
   KnownNames known;
-  for (const Field& name : texts_of(context, attributes)) {
+  for (const FileField& name : texts_of(context, attributes)) {
     if (std::string wrong = wrong_attribute(name.text()); !wrong.empty()) {
       context.error(FileRule::names, name, std::move(wrong));
     } else if (known.find(name.text()) != kNone) {
@@ -61,10 +61,10 @@ void read_attributes(Context& context, const Field& attributes, const Field& gat
   context.file.attributes = known.all();
 }
 
-void read_classes(Context& context, const Field& classes) {
+void read_classes(Context& context, const FileField& classes) {
   File& file = context.file;
-  const std::vector<Field> names = texts_of(context, classes);
-  for (const Field& name : names) {
+  const std::vector<FileField> names = texts_of(context, classes);
+  for (const FileField& name : names) {
     if (std::string wrong = wrong_name(name.text()); !wrong.empty()) {
       context.error(FileRule::names, name, std::move(wrong));
     } else if (context.classes.find(name.text()) != kNone) {
@@ -76,7 +76,7 @@ void read_classes(Context& context, const Field& classes) {
   file.classes = context.classes.all();
   file.default_class = context.classes.find(std::string(kDefaultClass));
   file.ceiling = file.classes.empty() ? kNone : 0;
-  const std::size_t written = classes.node->kind == Node::Kind::text ? 1 : classes.node->members.size();
+  const std::size_t written = classes.node->kind == YamlNode::Kind::text ? 1 : classes.node->members.size();
   context.classes_wrong = names.empty() || file.classes.size() != written;
   if (file.classes.size() > kMostClasses)
     context.error_at_key(
@@ -87,7 +87,7 @@ void read_classes(Context& context, const Field& classes) {
                          "'default' is not among them; it is the class of requests that name none");
 }
 
-Index find_class(Context& context, const Field& field) {
+Index find_class(Context& context, const FileField& field) {
   if (context.classes_wrong || !is_text(context, field)) return kNone;
   if (!context.classes.all().empty()) return find_name(context, field, context.classes, "class");
   context.error(FileRule::classes, field, "the file has no classes");
@@ -95,9 +95,9 @@ Index find_class(Context& context, const Field& field) {
 }
 
 // False when there are more than are read: what comes after them is not looked at.
-bool read_limits(Context& context, const Field& limits) {
+bool read_limits(Context& context, const FileField& limits) {
   if (!is_map(context, limits)) return true;
-  const std::vector<Field> fields = members_of(limits);
+  const std::vector<FileField> fields = members_of(limits);
   if (fields.size() > kMostLimits) {
     context.error_at_key(FileRule::bounds, limits,
                          std::to_string(fields.size()) + " limits; at most " + std::to_string(kMostLimits));
@@ -127,19 +127,19 @@ bool read_limits(Context& context, const Field& limits) {
   return true;
 }
 
-Route read_route(Context& context, const Field& field) {
+Route read_route(Context& context, const FileField& field) {
   Route route;
   route.place = field.place();
   if (!is_map(context, field)) return route;
   const Map map(context, field, keys::kRoute);
-  if (const Field when = map["when"]) route.when = read_when(context, when);
-  if (const Field of_class = map["class"]) route.least_class = find_class(context, of_class);
-  const Field limits = map["limits"];
+  if (const FileField when = map["when"]) route.when = read_when(context, when);
+  if (const FileField of_class = map["class"]) route.least_class = find_class(context, of_class);
+  const FileField limits = map["limits"];
   if (!limits) {
     context.error(FileRule::form, field, "missing limits; write limits: [] for none");
     return route;
   }
-  for (const Field& name : texts_of(context, limits)) {
+  for (const FileField& name : texts_of(context, limits)) {
     const Index index = find_name(context, name, context.limits, "limit");
     if (index == kNone) continue;
     if (std::find(route.limits.begin(), route.limits.end(), index) != route.limits.end()) {
@@ -151,7 +151,7 @@ Route read_route(Context& context, const Field& field) {
   return route;
 }
 
-void read_routes(Context& context, const Field& routes) {
+void read_routes(Context& context, const FileField& routes) {
   File& file = context.file;
   if (!routes) {
     Route& every = file.routes.emplace_back();
@@ -162,7 +162,7 @@ void read_routes(Context& context, const Field& routes) {
   if (routes.node->members.empty())
     context.error(FileRule::form, routes,
                   "the list is empty; without routes every request meets all limits, with limits: [] none");
-  for (const Field& item : items_of(routes)) file.routes.push_back(read_route(context, item));
+  for (const FileField& item : items_of(routes)) file.routes.push_back(read_route(context, item));
 }
 
 // Which headers a form of them writes: two forms that write the same ones cannot both be sent. 0: of no form.
@@ -174,18 +174,18 @@ int headers_of(std::string_view form) {
   return form == "off" ? kRateLimit | kXRateLimit : 0;
 }
 
-void read_answers(Context& context, const Field& field) {
+void read_answers(Context& context, const FileField& field) {
   if (!is_map(context, field)) return;
   const Map map(context, field, keys::kAnswers);
   Answers& answers = context.file.answers;
   std::uint64_t status = 0;
-  if (const Field code = map["status"]; code && read_text(context, code, status, [](std::string_view text) {
-                                          return read_integer(text, 400, 599);
-                                        }))
+  if (const FileField code = map["status"];
+      code &&
+      read_text(context, code, status, [](std::string_view text) { return read_integer(text, 400, 599); }))
     answers.status = static_cast<int>(status);
-  const Field headers = map["headers"];
+  const FileField headers = map["headers"];
   if (!headers) return;
-  for (const Field& header : texts_of(context, headers)) {
+  for (const FileField& header : texts_of(context, headers)) {
     const std::vector<std::string>& known = keys::kHeaders;
     const auto other = std::find_if(
         answers.headers.begin(), answers.headers.end(),
@@ -207,7 +207,7 @@ void read_answers(Context& context, const Field& field) {
 }
 
 // 11. It may be what is left of a limit that has gone.
-void judge_hash_tag(Context& context, const Field& tag) {
+void judge_hash_tag(Context& context, const FileField& tag) {
   const std::string& name = context.file.hash_tag;
   const auto counts_by_it = [&name](const NamedLimit& limit) {
     return std::any_of(limit.by.begin(), limit.by.end(),
@@ -253,7 +253,7 @@ void judge_deployment(Context& context) {
 
 // A file that is something else, by a key that no limits file has: one sentence helps more than its many
 // errors.
-bool is_of_another_kind(Context& context, const Node& root) {
+bool is_of_another_kind(Context& context, const YamlNode& root) {
   constexpr std::array kOthers = {
       std::pair{"tests", "this is a file of tests, which weir test runs"},
       std::pair{"apiVersion", "this is a manifest of Kubernetes; a limits file is what its data holds"}};
@@ -267,14 +267,14 @@ bool is_of_another_kind(Context& context, const Node& root) {
   return false;
 }
 
-void read_top(Context& context, const Node& root) {
-  const Field field{&root, "", {1, 1}};
-  if (root.kind == Node::Kind::refused) return;
-  if (root.kind == Node::Kind::nothing) {
+void read_top(Context& context, const YamlNode& root) {
+  const FileField field{&root, "", {1, 1}};
+  if (root.kind == YamlNode::Kind::refused) return;
+  if (root.kind == YamlNode::Kind::nothing) {
     context.findings.error(FileRule::version, {1, 1}, "version", "missing; write version: 1");
     return;
   }
-  if (root.kind != Node::Kind::map) {
+  if (root.kind != YamlNode::Kind::map) {
     context.findings.error(FileRule::form, root.place, "",
                            "a limits file is a map that begins with version: 1");
     return;
@@ -283,20 +283,20 @@ void read_top(Context& context, const Node& root) {
   const Map top(context, field, keys::kTop);
   File& file = context.file;
   read_version(context, top);
-  if (const Field attributes = top["attributes"]) read_attributes(context, attributes, top["gateways"]);
-  if (const Field classes = top["classes"]) read_classes(context, classes);
-  if (const Field ceiling = top["ceiling"]) file.ceiling = find_class(context, ceiling);
-  if (const Field tag = top["hash_tag"]; tag && is_text(context, tag)) {
+  if (const FileField attributes = top["attributes"]) read_attributes(context, attributes, top["gateways"]);
+  if (const FileField classes = top["classes"]) read_classes(context, classes);
+  if (const FileField ceiling = top["ceiling"]) file.ceiling = find_class(context, ceiling);
+  if (const FileField tag = top["hash_tag"]; tag && is_text(context, tag)) {
     judge_attribute(context, tag, tag.place(), tag.text());
     file.hash_tag = tag.text();
   }
-  if (const Field lists = top["lists"]) read_lists(context, lists);
-  if (const Field limits = top["limits"]; limits && !read_limits(context, limits)) return;
-  if (const Field tag = top["hash_tag"]; tag && wrong_attribute(file.hash_tag).empty())
+  if (const FileField lists = top["lists"]) read_lists(context, lists);
+  if (const FileField limits = top["limits"]; limits && !read_limits(context, limits)) return;
+  if (const FileField tag = top["hash_tag"]; tag && wrong_attribute(file.hash_tag).empty())
     judge_hash_tag(context, tag);
   read_routes(context, top["routes"]);
-  if (const Field gateways = top["gateways"]) read_gateways(context, gateways);
-  if (const Field answers = top["answers"]) read_answers(context, answers);
+  if (const FileField gateways = top["gateways"]) read_gateways(context, gateways);
+  if (const FileField answers = top["answers"]) read_answers(context, answers);
   judge_hierarchy(file, context.findings);
   judge_limits(file, context.findings);
   judge_guarantees(file, context.findings);
@@ -312,7 +312,7 @@ std::string above_max_wait(std::chrono::nanoseconds wait, std::chrono::nanosecon
          ", the longest that the server lets anybody wait; it does not start with such a file";
 }
 
-Reading read(std::string_view text, const ReadOptions& options) {
+ReadResult read(std::string_view text, const ReadOptions& options) {
   const std::string name = options.name.empty() ? "limits.yaml" : options.name;
   Findings findings(name);
   auto file = std::make_shared<File>();
@@ -320,7 +320,7 @@ Reading read(std::string_view text, const ReadOptions& options) {
   file->text = text;
   Context context{options, *file, findings};
   read_top(context, read_document(text, findings));
-  Reading reading{nullptr, findings.take()};
+  ReadResult reading{nullptr, findings.take()};
   if (!has_errors(reading.findings)) reading.file = std::move(file);
   return reading;
 }
@@ -334,14 +334,14 @@ tl::expected<std::string, std::string> read_named(const std::string& path, std::
   return path == "-" ? core::read_to_end(STDIN_FILENO, most) : open(path, most);
 }
 
-Reading read_file(const std::string& path, ReadOptions options) {
+ReadResult read_file(const std::string& path, ReadOptions options) {
   if (options.name.empty()) options.name = path == "-" ? "<stdin>" : path;
   const std::size_t slash = path.rfind('/');
   if (options.folder.empty() && slash != std::string::npos)
     options.folder = path.substr(0, slash == 0 ? 1 : slash);
   const auto text = read_named(path, Bounds{}.bytes, options.open);
   if (!text) {
-    Reading unread;
+    ReadResult unread;
     unread.findings.push_back(
         {Severity::error, FileRule::none, options.name, {}, "", "cannot read it: " + text.error()});
     return unread;

@@ -50,15 +50,15 @@ struct ReadOptions {
 // Why a limit lets nobody wait for so long under that --max-wait.
 std::string above_max_wait(std::chrono::nanoseconds wait, std::chrono::nanoseconds most);
 
-struct Reading {
+struct ReadResult {
   std::shared_ptr<const File> file;  // null when there are errors
   std::vector<Finding> findings;     // in the order of the file's lines, those of list files last
 };
 
-Reading read(std::string_view text, const ReadOptions& options);
+ReadResult read(std::string_view text, const ReadOptions& options);
 
 // The file at `path` and its lists, which are looked for beside it. "-" is the standard input. A file that
 // cannot be opened is the only finding, of rule 0.
-Reading read_file(const std::string& path, ReadOptions options);
+ReadResult read_file(const std::string& path, ReadOptions options);
 
 }  // namespace weir::limits

@@ -43,19 +43,19 @@ answers: { status: 429, headers: [retry-after, ratelimit-11] }
 )";
 
 TEST(Read, the_example_of_the_documentation_is_clean) {
-  const Reading reading = read(kWhole, test_options());
+  const ReadResult reading = read(kWhole, test_options());
   EXPECT_EQ(shown(reading.findings), "");
   ASSERT_NE(reading.file, nullptr);
 }
 
 TEST(Read, gateways_with_what_they_leave_unsaid) {
-  const Reading reading = read(R"(version: 1
+  const ReadResult reading = read(R"(version: 1
 gateways:
   nginx: { from: x-original, attributes: { user: Header.X-User-Id }, deny_status: 403, odd_paths: keep }
   caddy: { from: x-forwarded, trusted: [10.0.0.0/8, "::1"], token: { header: X-Gate-Token, env: GATE_TOKEN } }
   envoy: { from: path, address: header.cf-connecting-ip, on_missing: deny }
 )",
-                               test_options());
+                                  test_options());
   ASSERT_EQ(shown(reading.findings), "");
   ASSERT_NE(reading.file, nullptr);
   const std::vector<Gateway>& all = reading.file->gateways;
@@ -84,14 +84,14 @@ gateways:
 }
 
 TEST(Read, what_counts_by_something_is_shown_unless_it_says_otherwise) {
-  const Reading reading = read(R"(version: 1
+  const ReadResult reading = read(R"(version: 1
 limits:
   edge: { rate: 9/s }
   told: { rate: 9/s, show: true }
   user: { by: [user], rate: 9/s }
   secret: { by: [user], rate: 8/s, show: false }
 )",
-                               test_options());
+                                  test_options());
   ASSERT_NE(reading.file, nullptr);
   std::string shown_ones;
   for (const NamedLimit& each : reading.file->limits) shown_ones += each.show ? each.name + " " : "";

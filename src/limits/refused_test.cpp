@@ -1114,7 +1114,7 @@ limits:
 
 TEST(Refused, is_told_with_its_line_what_was_written_and_what_is_allowed) {
   for (const Refused& row : rows()) {
-    const Reading reading = read(row.file, test_options());
+    const ReadResult reading = read(row.file, test_options());
     EXPECT_EQ(shown(reading.findings), row.told) << row.file;
     EXPECT_EQ(reading.file == nullptr, has_errors(reading.findings)) << row.file;
     const bool of_rule =
@@ -1133,7 +1133,7 @@ TEST(Refused, every_rule_has_an_example) {
   EXPECT_EQ(rules.size(), 33U);
 }
 
-std::string only(const Reading& reading) {
+std::string only(const ReadResult& reading) {
   return reading.findings.size() == 1 ? to_text(reading.findings[0]) : shown(reading.findings);
 }
 
@@ -1171,7 +1171,7 @@ TEST(Refused, more_than_the_bounds) {
 }
 
 TEST(Refused, everything_is_told_at_once_in_the_order_of_the_lines) {
-  const Reading reading =
+  const ReadResult reading =
       read("version: 2\nlimits:\n  a: { rate: x }\n  b: { by: [B], rate: 1/s }\nroutes: [{ limits: [c] }]\n",
            test_options());
   EXPECT_EQ(shown(reading.findings),
@@ -1189,7 +1189,7 @@ TEST(Refused, everything_is_told_at_once_in_the_order_of_the_lines) {
 TEST(Refused, of_very_much_that_is_wrong_the_first_thousand) {
   std::string file = "version: 1\n";
   for (int i = 0; i < 100'000; ++i) file += "k" + std::to_string(i) + ": 1\n";
-  const Reading reading = read(file, test_options());
+  const ReadResult reading = read(file, test_options());
   ASSERT_EQ(reading.findings.size(), 1000U);
   EXPECT_TRUE(has_errors(reading.findings));
 }
@@ -1205,7 +1205,7 @@ TEST(Refused, any_number_of_warnings_is_not_an_error) {
   for (int i = 0; i < 3000; ++i)
     file +=
         "      - { when: { plan: p" + std::to_string(i) + " }, rate: " + std::to_string(10 + i) + "/s }\n";
-  const Reading reading = read(file, test_options());
+  const ReadResult reading = read(file, test_options());
   EXPECT_NE(reading.file, nullptr);
   ASSERT_EQ(reading.findings.size(), 1001U);
   EXPECT_EQ(to_text(reading.findings.back()), "limits.yaml: note: 2000 more findings are left out");
@@ -1214,7 +1214,7 @@ TEST(Refused, any_number_of_warnings_is_not_an_error) {
 // Of numbers that come from different overrides: those that one request can have together.
 TEST(Refused, costs_that_can_meet_a_smaller_burst) {
   const auto told = [](const std::string& overrides) {
-    const Reading reading =
+    const ReadResult reading =
         read("version: 1\nlimits:\n  a: { by: [t], rate: 9/s burst 10, overrides: [" + overrides + "] }\n",
              test_options());
     return shown(reading.findings);

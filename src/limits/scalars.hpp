@@ -14,8 +14,8 @@
 
 namespace weir::inline v0_1::limits {
 
-template <class Value>
-using Read = tl::expected<Value, std::string>;
+template <class AttributeValue>
+using Read = tl::expected<AttributeValue, std::string>;
 
 // Of limits, classes and lists: [a-z][a-z0-9_-]{0,63}. Empty, or what is wrong.
 std::string wrong_name(std::string_view text);

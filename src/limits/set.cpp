@@ -53,18 +53,18 @@ std::uint64_t next_serial() {
 Set::Set(std::shared_ptr<const File> file) : file_(std::move(file)), serial_(next_serial()) {}
 
 tl::expected<std::shared_ptr<const Set>, std::vector<Finding>> Set::make(std::shared_ptr<const File> file,
-                                                                         const Setting& setting) {
+                                                                         const SetOptions& setting) {
   std::shared_ptr<Set> set(new Set(std::move(file)));
   set->compile(setting);
   if (!set->wrong_.empty()) return tl::unexpected(std::move(set->wrong_));
   return set;
 }
 
-void Set::refuse(std::string path, Place place, std::string text) {
+void Set::refuse(std::string path, Position place, std::string text) {
   wrong_.push_back({.file = file_->name, .place = place, .path = std::move(path), .text = std::move(text)});
 }
 
-void Set::compile(const Setting& setting) {
+void Set::compile(const SetOptions& setting) {
   for (const List& each : file_->lists) lists_.emplace_back(each.entries);
   attributes_.assign(file_->attributes.begin(), file_->attributes.end());
   std::sort(attributes_.begin(), attributes_.end());
@@ -77,7 +77,7 @@ void Set::compile(const Setting& setting) {
     for (const Index other : waits.with(i)) limits_[i].waits_with[other] = true;
     limits_[i].always_costs = waits.always_costs(i);
   }
-  for (const Limit& each : limits_) {
+  for (const CompiledLimit& each : limits_) {
     const bool has =
         each.guarantee || std::any_of(each.overrides.begin(), each.overrides.end(),
                                       [](const Override& change) { return change.guarantee.has_value(); });
@@ -103,8 +103,8 @@ void Set::compile(const Setting& setting) {
   }
 }
 
-store::Limit Set::count(const NamedLimit& said, const core::Rule& rule, std::string_view state, Place place,
-                        const Setting& setting) {
+store::Limit Set::count(const NamedLimit& said, const core::Rule& rule, std::string_view state,
+                        Position place, const SetOptions& setting) {
   if (auto why = setting.unsuitable(rule)) refuse("limits." + said.name, place, *std::move(why));
   const auto [known, fresh] = identities_.emplace(identity(said, state), 0);
   const std::string& name = known->first;
@@ -119,9 +119,9 @@ store::Limit Set::count(const NamedLimit& said, const core::Rule& rule, std::str
     if (limit.on_store_error == OnStoreError::local)
       limit.local_share = said.on_store_error.share.millionths / static_cast<double>(Share::kWhole);
   }
-  if (said.when_full != limits::WhenFull::unsaid)
+  if (said.when_full != limits::FileWhenFull::unsaid)
     limit.when_full =
-        said.when_full == limits::WhenFull::allow ? weir::WhenFull::allow : weir::WhenFull::deny;
+        said.when_full == limits::FileWhenFull::allow ? weir::WhenFull::allow : weir::WhenFull::deny;
   const std::uint64_t lowest = said.leave.shares.empty() ? 0 : said.leave.shares.back().millionths;
   if (state != kGuaranteeState)
     limit.lowest_kept = part_of(rule.quota, lowest + said.reserve.share.millionths);
@@ -146,11 +146,11 @@ Set::Cost Set::compile(const CostRule& said) {
   return cost;
 }
 
-void Set::compile(const NamedLimit& said, const Setting& setting) {
+void Set::compile(const NamedLimit& said, const SetOptions& setting) {
   if (said.max_wait > setting.max_wait)
     refuse("limits." + said.name + ".max_wait", said.max_wait_place,
            above_max_wait(said.max_wait, setting.max_wait));
-  Limit limit;
+  CompiledLimit limit;
   limit.said = &said;
   for (const By& each : said.by) {
     if (each.attribute == file_->hash_tag) limit.tag = static_cast<Index>(limit.by.size());
@@ -193,7 +193,7 @@ void Set::compile(const NamedLimit& said, const Setting& setting) {
   limits_.push_back(std::move(limit));
 }
 
-void Set::compile(const limits::Gateway& said, const Setting& setting) {
+void Set::compile(const limits::Gateway& said, const SetOptions& setting) {
   Gateway gateway{&said, {}};
   const std::string path = "gateways." + said.name;
   if (said.token_header.empty()) {
@@ -214,9 +214,9 @@ void Set::compile(const limits::Gateway& said, const Setting& setting) {
   gateways_.push_back(gateway);
 }
 
-const Set::Limit* Set::find(std::string_view name) const {
+const Set::CompiledLimit* Set::find(std::string_view name) const {
   const auto found = std::find_if(limits_.begin(), limits_.end(),
-                                  [name](const Limit& each) { return each.said->name == name; });
+                                  [name](const CompiledLimit& each) { return each.said->name == name; });
   return found == limits_.end() ? nullptr : &*found;
 }
 
@@ -230,7 +230,7 @@ std::string Set::unknown_attribute(std::string_view name) const {
 
 std::string Set::unknown(std::string_view name) const {
   std::vector<std::string> known;
-  for (const Limit& each : limits_) known.push_back(each.said->name);
+  for (const CompiledLimit& each : limits_) known.push_back(each.said->name);
   return "unknown limit " + quoted(name) + meant(name, known);
 }
 
@@ -242,9 +242,10 @@ const Set::Gateway* Set::gateway(std::string_view name) const {
 
 std::vector<std::string> Set::begins_empty_after(const Set& before) const {
   std::vector<std::string> sentences;
-  for (const Limit& now : limits_) {
-    const auto then = std::find_if(before.limits_.begin(), before.limits_.end(),
-                                   [&now](const Limit& each) { return each.said->id == now.said->id; });
+  for (const CompiledLimit& now : limits_) {
+    const auto then =
+        std::find_if(before.limits_.begin(), before.limits_.end(),
+                     [&now](const CompiledLimit& each) { return each.said->id == now.said->id; });
     if (then == before.limits_.end()) continue;
     for (const Window& window : now.windows) {
       const auto same = [&window](const Window& each) { return each.limit.id == window.limit.id; };

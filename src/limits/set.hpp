@@ -17,17 +17,17 @@
 #include <utility>
 #include <vector>
 
+#include "limits/attribute_names.hpp"
 #include "limits/conditions.hpp"
 #include "limits/file.hpp"
 #include "limits/finding.hpp"
-#include "limits/names.hpp"
 #include "limits/values.hpp"
 #include "store/store.hpp"
 
 namespace weir::inline v0_1::limits {
 
 // What the file leaves to the program.
-struct Setting {
+struct SetOptions {
   OnStoreError on_store_error = OnStoreError::local;
   store::Sharing sharing{};
   // How far the clock that windows go by is ahead of the one that requests are decided by.
@@ -77,7 +77,7 @@ class Set {
     Index attribute;
     core::Prefixes group;
   };
-  struct Limit {
+  struct CompiledLimit {
     const NamedLimit* said = nullptr;
     std::vector<KeyPart> by;
     Index tag = kNone;  // which of `by` says where its keys lie in a shared store
@@ -108,7 +108,7 @@ class Set {
   // Refused: rules that the store cannot count; and two identities whose short forms are equal, which
   // practically never happens.
   static tl::expected<std::shared_ptr<const Set>, std::vector<Finding>> make(std::shared_ptr<const File> file,
-                                                                             const Setting& setting);
+                                                                             const SetOptions& setting);
   // It is viewed from within.
   Set(const Set&) = delete;
   Set& operator=(const Set&) = delete;
@@ -116,8 +116,8 @@ class Set {
   const File& file() const { return *file_; }
   // Each set of this process has another, and a later one a greater.
   std::uint64_t serial() const { return serial_; }
-  const Names& names() const { return names_; }
-  const std::vector<Limit>& limits() const { return limits_; }
+  const AttributeNames& names() const { return names_; }
+  const std::vector<CompiledLimit>& limits() const { return limits_; }
   const std::vector<Route>& routes() const { return routes_; }
   // Whether a request may have any attribute, or that one, which nothing here goes by; and a sentence about
   // one that it may not have.
@@ -125,7 +125,7 @@ class Set {
   bool knows_attribute(std::string_view name) const;
   std::string unknown_attribute(std::string_view name) const;
   // Null: the file has none of that name; and a sentence that says so.
-  const Limit* find(std::string_view name) const;
+  const CompiledLimit* find(std::string_view name) const;
   std::string unknown(std::string_view name) const;
   // Null: the file has none of that name.
   const Gateway* gateway(std::string_view name) const;
@@ -139,19 +139,19 @@ class Set {
 
  private:
   explicit Set(std::shared_ptr<const File> file);
-  void compile(const Setting& setting);
-  void compile(const NamedLimit& said, const Setting& setting);
-  store::Limit count(const NamedLimit& said, const core::Rule& rule, std::string_view state, Place place,
-                     const Setting& setting);
-  void compile(const limits::Gateway& said, const Setting& setting);
-  void refuse(std::string path, Place place, std::string text);
+  void compile(const SetOptions& setting);
+  void compile(const NamedLimit& said, const SetOptions& setting);
+  store::Limit count(const NamedLimit& said, const core::Rule& rule, std::string_view state, Position place,
+                     const SetOptions& setting);
+  void compile(const limits::Gateway& said, const SetOptions& setting);
+  void refuse(std::string path, Position place, std::string text);
   Cost compile(const CostRule& said);
 
   std::shared_ptr<const File> file_;
   std::vector<ValueSet> lists_;
-  Names names_;
+  AttributeNames names_;
   std::vector<std::string_view> attributes_;  // File::attributes, in order
-  std::vector<Limit> limits_;
+  std::vector<CompiledLimit> limits_;
   std::vector<Route> routes_;
   std::vector<Gateway> gateways_;
   Candidates route_candidates_;

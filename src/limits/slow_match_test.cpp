@@ -128,21 +128,21 @@ class Slow {
     for (const Condition& each : when) {
       const auto value = request.find(each.attribute);
       if (value == request.end()) return false;
-      std::vector<const Entry*> entries;
-      for (const Entry& entry : each.entries) entries.push_back(&entry);
+      std::vector<const ListEntry*> entries;
+      for (const ListEntry& entry : each.entries) entries.push_back(&entry);
       for (const Index list : each.lists) {
-        for (const Entry& entry : file_.lists[list].entries) entries.push_back(&entry);
+        for (const ListEntry& entry : file_.lists[list].entries) entries.push_back(&entry);
       }
       if (std::none_of(entries.begin(), entries.end(),
-                       [&](const Entry* entry) { return is(*entry, value->second); }))
+                       [&](const ListEntry* entry) { return is(*entry, value->second); }))
         return false;
     }
     return true;
   }
 
-  static bool is(const Entry& entry, std::string_view value) {
-    if (entry.kind == Entry::Kind::text) return entry.text == value;
-    if (entry.kind == Entry::Kind::pattern) return like(entry.text, value);
+  static bool is(const ListEntry& entry, std::string_view value) {
+    if (entry.kind == ListEntry::Kind::text) return entry.text == value;
+    if (entry.kind == ListEntry::Kind::pattern) return like(entry.text, value);
     const auto bits = [](const core::Address& address) {
       std::string text;
       for (std::size_t i = 0; i < (address.v4 ? 4U : 16U); ++i) {
@@ -372,7 +372,7 @@ TEST(SlowMatch, says_the_same_of_any_file_and_request) {
     const std::string text = made.file();
     ReadOptions options;
     options.now = std::chrono::sys_days{std::chrono::year{2026} / 11 / 21};
-    const Reading reading = read(text, options);
+    const ReadResult reading = read(text, options);
     if (!reading.file) continue;  // chance makes errors too
     ++used;
     const auto set = Set::make(reading.file, {});

@@ -12,7 +12,7 @@
 
 namespace weir::inline v0_1::limits {
 
-struct Step {
+struct TraceStep {
   enum class What : std::uint8_t {
     counted,  // by a check: the n-th counted step is the n-th check of the request
     skipped,  // the request lacks an attribute of `by`
@@ -31,10 +31,10 @@ struct Step {
 };
 
 struct Trace {
-  Index route = kNone;      // File::routes; kNone: none matched
-  Index class_of = kNone;   // File::classes; kNone: the file has none
-  std::vector<Step> steps;  // in the order of the route, an ancestor before its child; skipped, exempt and
-                            // denied ones once for each limit
+  Index route = kNone;           // File::routes; kNone: none matched
+  Index class_of = kNone;        // File::classes; kNone: the file has none
+  std::vector<TraceStep> steps;  // in the order of the route, an ancestor before its child; skipped, exempt
+                                 // and denied ones once for each limit
 };
 
 }  // namespace weir::limits

@@ -13,7 +13,7 @@ namespace {
 using namespace std::chrono_literals;
 
 void expect_clean(const std::string& file) {
-  const Reading reading = read(file, test_options());
+  const ReadResult reading = read(file, test_options());
   EXPECT_EQ(shown(reading.findings), "") << file;
   EXPECT_NE(reading.file, nullptr);
 }
@@ -58,21 +58,21 @@ TEST(Users, find_their_places_by_characters) {
 }
 
 TEST(Users, mean_texts_where_yaml_has_other_types) {
-  const Reading reading = read(
+  const ReadResult reading = read(
       "version: 1\nlists: { odd: [no, on, 0o17, 1e3, 12:30:45, null, ~, 2026-11-21, 007, \"\"] }\n"
       "limits: { a: { rate: 1/s, allow: { country: \"@odd\" } } }\n",
       test_options());
   ASSERT_NE(reading.file, nullptr) << shown(reading.findings);
   std::string all;
-  for (const Entry& entry : reading.file->lists[0].entries) {
-    EXPECT_EQ(entry.kind, Entry::Kind::text);
+  for (const ListEntry& entry : reading.file->lists[0].entries) {
+    EXPECT_EQ(entry.kind, ListEntry::Kind::text);
     all += entry.text + ",";
   }
   EXPECT_EQ(all, "no,on,0o17,1e3,12:30:45,null,~,2026-11-21,007,,");
 }
 
 TEST(Users, get_what_they_wrote) {
-  const Reading reading = read(R"(version: 1
+  const ReadResult reading = read(R"(version: 1
 classes: [critical, default, bulk, idle]
 ceiling: default
 hash_tag: tenant
@@ -101,7 +101,7 @@ routes:
   - { limits: user }
 answers: { status: 503, headers: retry-after }
 )",
-                               test_options());
+                                  test_options());
   ASSERT_NE(reading.file, nullptr) << shown(reading.findings);
   const File& file = *reading.file;
   EXPECT_EQ(file.default_class, 1U);
@@ -109,15 +109,15 @@ answers: { status: 503, headers: retry-after }
   EXPECT_EQ(file.hash_tag, "tenant");
   ASSERT_EQ(file.lists[0].entries.size(), 4U);
   EXPECT_EQ(core::to_text(file.lists[0].entries[0].network), "203.0.113.0/24");
-  EXPECT_EQ(file.lists[0].entries[1].place, (Place{4, 1}));
-  EXPECT_EQ(file.lists[0].entries[3].kind, Entry::Kind::pattern);
+  EXPECT_EQ(file.lists[0].entries[1].place, (Position{4, 1}));
+  EXPECT_EQ(file.lists[0].entries[3].kind, ListEntry::Kind::pattern);
   const NamedLimit& user = file.limits[0];
   EXPECT_EQ(user.id, "people");
   EXPECT_EQ(user.by[2].group.v6, 64);
   EXPECT_EQ(user.by[0].group.v6, 128);
   EXPECT_EQ(file.limits[user.within].name, "tenant");
   EXPECT_EQ(core::to_text(user.windows[1].rule), "1000/d");
-  EXPECT_EQ(user.windows[1].place, (Place{11, 27}));
+  EXPECT_EQ(user.windows[1].place, (Position{11, 27}));
   EXPECT_TRUE(user.required);
   ASSERT_EQ(user.leave.shares.size(), 4U);
   EXPECT_EQ(user.leave.shares[0].millionths, 0U);
@@ -128,7 +128,7 @@ answers: { status: 503, headers: retry-after }
   ASSERT_EQ(user.deny.size(), 2U);
   EXPECT_EQ(user.deny[0].lists, std::vector<Index>{0});
   EXPECT_EQ(core::to_text(user.deny[0].entries[1].network), "192.0.2.1");
-  EXPECT_EQ(user.deny[1].entries[0].kind, Entry::Kind::pattern);
+  EXPECT_EQ(user.deny[1].entries[0].kind, ListEntry::Kind::pattern);
   const Override& acme = user.overrides[0];
   EXPECT_EQ(acme.until, Time{std::chrono::sys_days{std::chrono::year{2026} / 12 / 1}} + 30min + 500ms);
   EXPECT_EQ(acme.reason, "#4711");
@@ -140,7 +140,7 @@ answers: { status: 503, headers: retry-after }
   EXPECT_EQ(user.cost.from, "units");
   EXPECT_EQ(user.on_store_error.what, OnStoreError::local);
   EXPECT_EQ(user.on_store_error.share.millionths, 250'000U);
-  EXPECT_EQ(user.when_full, WhenFull::allow);
+  EXPECT_EQ(user.when_full, FileWhenFull::allow);
   EXPECT_EQ(user.max_wait, 1500ms);
   EXPECT_EQ(user.hold.estimate, 7U);
   EXPECT_EQ(user.hold.ttl, 60s);
@@ -155,7 +155,7 @@ answers: { status: 503, headers: retry-after }
 }
 
 TEST(Users, without_routes_every_limit_is_met) {
-  const Reading reading =
+  const ReadResult reading =
       read("version: 1\nlimits:\n  a: { rate: 1/s, within: b }\n  b: { rate: 2/s }\n", test_options());
   ASSERT_NE(reading.file, nullptr);
   ASSERT_EQ(reading.file->routes.size(), 1U);
@@ -200,7 +200,7 @@ TEST(Hostile, files_end_soon_with_something_told) {
         "version: 1\nroutes:\n" + repeated("- limits: [a]\n", kMost),
         "version: 1\nlimits:\n  a:\n    rate: 1/s\n    overrides:\n" + repeated("    - rate: 1/s\n", kMost),
         "version: 1\nlimits:\n  a:\n    rate: 1/s\n    cost:\n" + repeated("    - cost: 9\n", kMost)}) {
-    const Reading reading = read(file, test_options());
+    const ReadResult reading = read(file, test_options());
     EXPECT_FALSE(reading.findings.empty()) << file.substr(0, 100);
     EXPECT_LE(reading.findings.size(), 2001U);
   }

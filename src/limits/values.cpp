@@ -35,7 +35,7 @@ core::Network network_of(const core::Address& address, std::uint8_t bits) {
 
 }  // namespace
 
-const core::Address* Value::address() const {
+const core::Address* AttributeValue::address() const {
   if (kind_ == Kind::unknown) {
     kind_ = Kind::text;
     if (looks_like_address(text_)) {
@@ -82,16 +82,16 @@ Index Beginnings::last_before(std::string_view text) const {
   return after == nodes_.begin() ? kNone : static_cast<Index>(after - nodes_.begin() - 1);
 }
 
-ValueSet::ValueSet(std::span<const Entry> entries) {
-  for (const Entry& each : entries) {
+ValueSet::ValueSet(std::span<const ListEntry> entries) {
+  for (const ListEntry& each : entries) {
     switch (each.kind) {
-      case Entry::Kind::text:
+      case ListEntry::Kind::text:
         few_.push_back(each.text);
         break;
-      case Entry::Kind::pattern:
+      case ListEntry::Kind::pattern:
         patterns_.push_back(each.text);
         break;
-      case Entry::Kind::network:
+      case ListEntry::Kind::network:
         few_networks_.push_back(each.network);
         break;
     }
@@ -117,7 +117,7 @@ ValueSet::ValueSet(std::span<const Entry> entries) {
   }
 }
 
-bool ValueSet::has(const Value& value) const { return has_text(value.text()) || has_address(value); }
+bool ValueSet::has(const AttributeValue& value) const { return has_text(value.text()) || has_address(value); }
 
 bool ValueSet::has_text(std::string_view text) const {
   for (const std::string_view each : few_) {
@@ -136,7 +136,7 @@ bool ValueSet::has_text(std::string_view text) const {
   return found;
 }
 
-bool ValueSet::has_address(const Value& value) const {
+bool ValueSet::has_address(const AttributeValue& value) const {
   if (few_networks_.empty() && many_networks_.empty()) return false;
   const core::Address* address = value.address();
   if (address == nullptr) return false;

@@ -19,12 +19,12 @@
 
 namespace weir::inline v0_1::limits {
 
-class Value {
+class AttributeValue {
  public:
-  Value() = default;
-  explicit Value(std::string_view text) : text_(text), present_(true) {}
+  AttributeValue() = default;
+  explicit AttributeValue(std::string_view text) : text_(text), present_(true) {}
 
-  // In place: a whole Value copied costs more than all else that a request's attribute does.
+  // In place: a whole AttributeValue copied costs more than all else that a request's attribute does.
   void set(std::string_view text) {
     text_ = text;
     present_ = true;
@@ -91,9 +91,9 @@ class Beginnings {
 class ValueSet {
  public:
   // The entries' texts are viewed.
-  explicit ValueSet(std::span<const Entry> entries);
+  explicit ValueSet(std::span<const ListEntry> entries);
 
-  bool has(const Value& value) const;
+  bool has(const AttributeValue& value) const;
 
  private:
   static constexpr std::size_t kFew = 6;
@@ -102,7 +102,7 @@ class ValueSet {
   };
 
   bool has_text(std::string_view text) const;
-  bool has_address(const Value& value) const;
+  bool has_address(const AttributeValue& value) const;
 
   std::vector<std::string_view> few_;
   std::unordered_set<std::string_view> many_;

@@ -14,10 +14,10 @@ std::size_t below(core::Chance& chance, std::size_t bound) {
   return static_cast<std::size_t>(chance.up_to(static_cast<std::int64_t>(bound) - 1));
 }
 
-Entry text(std::string what) { return {.kind = Entry::Kind::text, .text = std::move(what)}; }
-Entry pattern(std::string what) { return {.kind = Entry::Kind::pattern, .text = std::move(what)}; }
-Entry network(const std::string& what) {
-  return {.kind = Entry::Kind::network, .text = what, .network = core::read_network(what).network};
+ListEntry text(std::string what) { return {.kind = ListEntry::Kind::text, .text = std::move(what)}; }
+ListEntry pattern(std::string what) { return {.kind = ListEntry::Kind::pattern, .text = std::move(what)}; }
+ListEntry network(const std::string& what) {
+  return {.kind = ListEntry::Kind::network, .text = what, .network = core::read_network(what).network};
 }
 
 TEST(Pattern, a_star_is_any_run_of_characters) {
@@ -74,7 +74,7 @@ TEST(ValueSet, says_what_its_entries_say_one_by_one) {
                : "2001:db8::" + std::to_string(below(chance, 3)) + ":" + std::to_string(below(chance, 4));
   };
   for (int round = 0; round < 300; ++round) {
-    std::vector<Entry> entries;
+    std::vector<ListEntry> entries;
     for (std::size_t i = below(chance, 30); i > 0; --i) {
       switch (below(chance, 3)) {
         case 0:
@@ -98,12 +98,12 @@ TEST(ValueSet, says_what_its_entries_say_one_by_one) {
       if (below(chance, 8) == 0) value = "::ffff:10.0.1." + std::to_string(below(chance, 4));
       const auto parsed = core::parse_address(value);
       bool expected = false;
-      for (const Entry& each : entries) {
-        expected = expected || (each.kind == Entry::Kind::text && each.text == value) ||
-                   (each.kind == Entry::Kind::pattern && matches_slowly(each.text, value)) ||
-                   (each.kind == Entry::Kind::network && parsed && each.network.has(*parsed));
+      for (const ListEntry& each : entries) {
+        expected = expected || (each.kind == ListEntry::Kind::text && each.text == value) ||
+                   (each.kind == ListEntry::Kind::pattern && matches_slowly(each.text, value)) ||
+                   (each.kind == ListEntry::Kind::network && parsed && each.network.has(*parsed));
       }
-      ASSERT_EQ(set.has(Value(value)), expected) << value;
+      ASSERT_EQ(set.has(AttributeValue(value)), expected) << value;
     }
   }
 }

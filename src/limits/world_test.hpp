@@ -36,7 +36,7 @@ inline std::shared_ptr<const Set> compile(std::string_view text,
     if (found != files.end()) return found->second;
     return tl::unexpected(std::string("No such file or directory"));
   };
-  const Reading reading = read(text, options);
+  const ReadResult reading = read(text, options);
   for (const Finding& each : reading.findings) {
     if (each.severity == Severity::error) ADD_FAILURE() << to_text(each);
   }

@@ -84,8 +84,8 @@ class Columns final : public Splitter {
     return "";
   }
 
-  std::vector<Field> fields(std::string_view line) override {
-    std::vector<Field> fields;
+  std::vector<LineField> fields(std::string_view line) override {
+    std::vector<LineField> fields;
     std::vector<char> scratch(line.size() + 1);
     char* out = scratch.data();
     bool more = true;

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "logs/parser_test.hpp"
+#include "logs/line_parser_test.hpp"
 
 namespace weir::inline v0_1::logs {
 namespace {
@@ -27,10 +27,10 @@ TEST(Columns, by_the_header) {
       {"time,user,x", "user", "", "1795240187,ann,\"never looked at", "ann at +0 ms costs 1"},
   };
   for (const auto& row : rows) {
-    Parser parser = parser_of("csv", wanted(row.key, row.cost), row.header);
+    LineParser parser = parser_of("csv", wanted(row.key, row.cost), row.header);
     EXPECT_EQ(read(parser, row.line), row.answer) << row.line;
   }
-  Parser tabs = parser_of("tsv", wanted("ip"), "ip\ttime");
+  LineParser tabs = parser_of("tsv", wanted("ip"), "ip\ttime");
   EXPECT_EQ(read(tabs, "192.0.2.1\t1795240187"), "192.0.2.1 at +0 ms costs 1");
 }
 

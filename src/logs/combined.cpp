@@ -91,7 +91,7 @@ class Combined final : public Splitter {
       if (const std::string_view fault = tail(rest); !fault.empty()) return fault;
     }
     if (request_parts_) {
-      const Request parts = request_of(found_[request]);
+      const RequestLine parts = request_of(found_[request]);
       found_[method] = parts.method;
       found_[path] = parts.path;
       found_[protocol] = parts.protocol;
@@ -100,10 +100,10 @@ class Combined final : public Splitter {
     return "";
   }
 
-  std::vector<Field> fields(std::string_view line) override {
+  std::vector<LineField> fields(std::string_view line) override {
     Combined all(every_field(line), line);
     std::vector<std::string_view> values(all.names_.size());
-    std::vector<Field> fields;
+    std::vector<LineField> fields;
     if (!all.split(line, values).empty()) return fields;
     for (std::size_t i = 0; i < values.size(); ++i) {
       if (values[i].data() != nullptr) fields.push_back({all.names_[i], std::string(values[i])});

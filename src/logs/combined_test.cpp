@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "logs/parser_test.hpp"
+#include "logs/line_parser_test.hpp"
 
 namespace weir::inline v0_1::logs {
 namespace {
@@ -62,7 +62,7 @@ TEST(Combined, lines_as_servers_write_them) {
       {"ip", "", " " + time + tail, "there is no client before the time"},
   };
   for (const CombinedRow& row : rows) {
-    Parser parser = parser_of("combined", wanted(row.key, row.cost), row.line);
+    LineParser parser = parser_of("combined", wanted(row.key, row.cost), row.line);
     EXPECT_EQ(read(parser, row.line, std::string_view(row.key) == "ip,path" ? 2 : 1), row.answer) << row.line;
   }
 }

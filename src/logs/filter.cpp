@@ -20,14 +20,14 @@ std::optional<double> number_in(std::string_view text) {
 
 }  // namespace
 
-Condition Condition::parse(std::string_view text) {
+FieldCondition FieldCondition::parse(std::string_view text) {
   const auto refused = [text](const std::string& what) {
     return std::runtime_error("where: '" + std::string(text) + "': " + what);
   };
   const std::size_t at = text.find_first_of("!=<>");
   if (at == std::string_view::npos || at == 0)
     throw refused("expected a field, one of = != < > <= >=, and a value, as in status!=429");
-  Condition made;
+  FieldCondition made;
   made.field = text.substr(0, at);
   const bool or_equal = text.substr(at + 1).starts_with('=');
   if (text[at] == '!' && !or_equal) throw refused("missing '=' after '!'");
@@ -52,7 +52,7 @@ Condition Condition::parse(std::string_view text) {
   return made;
 }
 
-bool Condition::holds(std::string_view text) const {
+bool FieldCondition::holds(std::string_view text) const {
   if (compares == Compares::equal) return core::matches_pattern(value, text);
   if (compares == Compares::unequal) return !core::matches_pattern(value, text);
   const std::optional<double> there = number_in(text);

@@ -13,11 +13,11 @@
 namespace weir::inline v0_1::logs {
 
 // `status!=429`, `path=/v1/*`, `bytes>=1000000`.
-struct Condition {
+struct FieldCondition {
   enum class Compares : std::uint8_t { equal, unequal, less, greater, at_most, at_least };
 
   // Throws std::runtime_error.
-  static Condition parse(std::string_view text);
+  static FieldCondition parse(std::string_view text);
   // A field that a line lacks is an empty text, and no number.
   bool holds(std::string_view value) const;
 
@@ -28,7 +28,7 @@ struct Condition {
 };
 
 struct Filter {
-  std::vector<Condition> where;  // all must hold
+  std::vector<FieldCondition> where;  // all must hold
   std::int64_t since_ns = std::numeric_limits<std::int64_t>::min();
   std::int64_t until_ns = std::numeric_limits<std::int64_t>::max();  // not included
 

@@ -7,7 +7,7 @@
 namespace weir::inline v0_1::logs {
 namespace {
 
-TEST(Condition, holds_for_a_value) {
+TEST(FieldCondition, holds_for_a_value) {
   const struct {
     const char* condition;
     const char* value;
@@ -36,12 +36,12 @@ TEST(Condition, holds_for_a_value) {
       {"bytes>=0", "inf", false},
   };
   for (const auto& row : rows) {
-    EXPECT_EQ(Condition::parse(row.condition).holds(row.value), row.holds)
+    EXPECT_EQ(FieldCondition::parse(row.condition).holds(row.value), row.holds)
         << row.condition << " " << row.value;
   }
 }
 
-TEST(Condition, says_what_is_wrong_with_it) {
+TEST(FieldCondition, says_what_is_wrong_with_it) {
   const struct {
     const char* condition;
     const char* wrong;
@@ -56,7 +56,7 @@ TEST(Condition, says_what_is_wrong_with_it) {
   };
   for (const auto& row : rows) {
     try {
-      Condition::parse(row.condition);
+      FieldCondition::parse(row.condition);
       ADD_FAILURE() << row.condition;
     } catch (const std::runtime_error& error) {
       EXPECT_STREQ(error.what(), row.wrong);
@@ -75,7 +75,7 @@ TEST(Filter, takes_times_from_since_and_before_until) {
 
 TEST(Filter, takes_what_every_condition_holds_for) {
   Filter filter;
-  filter.where = {Condition::parse("status!=429"), Condition::parse("path=/v1/*")};
+  filter.where = {FieldCondition::parse("status!=429"), FieldCondition::parse("path=/v1/*")};
   const auto takes = [&filter](std::string_view status, std::string_view path) {
     const std::string_view values[] = {status, path};
     return filter.takes(0, values);

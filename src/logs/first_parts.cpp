@@ -21,7 +21,7 @@ std::uint32_t FirstParts::client_of(std::uint32_t combination) {
         end_value(begin, key);
       }
     }
-    client_.push_back(clients_.number(key, Clients::hash(key)));
+    client_.push_back(clients_.number(key, ClientIndex::hash(key)));
   }
   return client_[combination];
 }

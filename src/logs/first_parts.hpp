@@ -8,26 +8,26 @@
 #include <string_view>
 #include <vector>
 
-#include "logs/clients.hpp"
+#include "logs/client_index.hpp"
 
 namespace weir::inline v0_1::logs {
 
 class FirstParts {
  public:
   // `parts` fields, the first `first` of which make a client.
-  FirstParts(const Clients& combinations, std::size_t parts, std::size_t first)
+  FirstParts(const ClientIndex& combinations, std::size_t parts, std::size_t first)
       : combinations_(combinations), parts_(parts), first_(first) {}
 
-  const Clients& clients() const { return first_ == parts_ ? combinations_ : clients_; }
+  const ClientIndex& clients() const { return first_ == parts_ ? combinations_ : clients_; }
   std::uint32_t client_of(std::uint32_t combination);
   // The values of the fields after the first ones.
   std::vector<std::string_view> rest(std::uint32_t combination) const;
 
  private:
-  const Clients& combinations_;
+  const ClientIndex& combinations_;
   std::size_t parts_;
   std::size_t first_;
-  Clients clients_;                    // of the first parts
+  ClientIndex clients_;                // of the first parts
   std::vector<std::uint32_t> client_;  // of each combination so far
 };
 

@@ -1,7 +1,7 @@
 // Lines as each program's documentation shows them, and lines that are almost that.
 #include <gtest/gtest.h>
 
-#include "logs/parser_test.hpp"
+#include "logs/line_parser_test.hpp"
 
 namespace weir::inline v0_1::logs {
 namespace {
@@ -69,7 +69,7 @@ std::string found(const std::vector<std::string>& lines, const char* key = "ip")
   for (const std::string& line : padded) views.push_back(std::string_view(line).substr(0, line.size() - 64));
   const Found layout = layout_of(views, {});
   std::string text = name_of(layout.layout) + (layout.guessed ? "?" : "") + ":";
-  Parser parser(layout.layout, wanted(key), views[layout.line]);
+  LineParser parser(layout.layout, wanted(key), views[layout.line]);
   for (const std::string& line : lines) text += " " + read(parser, line);
   return text;
 }

@@ -104,12 +104,12 @@ class Haproxy final : public Splitter {
     return "";
   }
 
-  std::vector<Field> fields(std::string_view line) override {
+  std::vector<LineField> fields(std::string_view line) override {
     std::vector<Slot> slots;
     for (const std::string& name : names_) slots.push_back({name, {name}, "", false});
     Haproxy all(slots);
     std::vector<std::string_view> values(slots.size());
-    std::vector<Field> fields;
+    std::vector<LineField> fields;
     if (!all.split(line, values).empty()) return fields;
     for (std::size_t i = 0; i < values.size(); ++i) {
       if (values[i].data() != nullptr) fields.push_back({names_[i], std::string(values[i])});
@@ -158,7 +158,7 @@ class Haproxy final : public Splitter {
     const std::size_t end = rest.rfind('"');
     found_[request] = rest.substr(0, end);
     if (places_.end() <= method) return "";
-    const Request parts = request_of(found_[request]);
+    const RequestLine parts = request_of(found_[request]);
     found_[method] = parts.method;
     found_[path] = parts.path;
     found_[protocol] = parts.protocol;

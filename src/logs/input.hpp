@@ -1,6 +1,7 @@
 // The bytes of a log: a file or standard input; plain, gzip or zstd, recognised by the first bytes.
 //
-// One thread at a time; the object owns the descriptor and the decoder. Not for: lines (src/logs/source.hpp).
+// One thread at a time; the object owns the descriptor and the decoder. Not for: lines
+// (src/logs/log_source.hpp).
 #pragma once
 
 #include <atomic>

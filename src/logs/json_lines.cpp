@@ -69,8 +69,8 @@ class JsonLines final : public Splitter {
     return "";
   }
 
-  std::vector<Field> fields(std::string_view line) override {
-    std::vector<Field> all;
+  std::vector<LineField> fields(std::string_view line) override {
+    std::vector<LineField> all;
     ondemand::document document;
     ondemand::object object;
     if (open(line, document, object)) list(object, "", all);
@@ -162,7 +162,7 @@ class JsonLines final : public Splitter {
   }
 
   // As many as there are up to a bound, in their order.
-  bool list(ondemand::object& object, const std::string& prefix, std::vector<Field>& all) {
+  bool list(ondemand::object& object, const std::string& prefix, std::vector<LineField>& all) {
     for (auto member : object) {
       std::string_view name;
       ondemand::value value;
@@ -172,7 +172,7 @@ class JsonLines final : public Splitter {
     return true;
   }
 
-  bool list(ondemand::value& value, const std::string& name, std::vector<Field>& all) {
+  bool list(ondemand::value& value, const std::string& name, std::vector<LineField>& all) {
     ondemand::json_type type{};
     if (all.size() >= kMostFields || value.type().get(type) != SUCCESS) return false;
     if (type == ondemand::json_type::object) {
@@ -204,7 +204,7 @@ class JsonLines final : public Splitter {
   }
 
   std::size_t request_slot_;  // our own, of the member from which
-  std::vector<std::pair<std::size_t, std::string_view Request::*>> parts_;  // these slots are taken
+  std::vector<std::pair<std::size_t, std::string_view RequestLine::*>> parts_;  // these slots are taken
   std::string_view request_;
   std::string escaped_;
   MemberTree wanted_;

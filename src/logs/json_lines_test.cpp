@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "logs/parser_test.hpp"
+#include "logs/line_parser_test.hpp"
 
 namespace weir::inline v0_1::logs {
 namespace {
@@ -52,7 +52,7 @@ TEST(JsonLines, members_by_name) {
       {"ip", "", R"(nonsense)", "the line is not a JSON object"},
   };
   for (const JsonRow& row : rows) {
-    Parser parser = parser_of("jsonl", wanted(row.key, row.cost), row.line);
+    LineParser parser = parser_of("jsonl", wanted(row.key, row.cost), row.line);
     EXPECT_EQ(read(parser, row.line), row.answer) << row.line;
   }
 }

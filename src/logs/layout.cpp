@@ -10,66 +10,69 @@
 #include "logs/haproxy.hpp"
 #include "logs/json_lines.hpp"
 #include "logs/w3c.hpp"
-#include "logs/words.hpp"
+#include "logs/word_splitter.hpp"
 
 namespace weir::inline v0_1::logs {
 namespace {
 
 // The first that fits a line is its format.
 constexpr std::array kFormats = {
-    Format{"combined", "the common and combined formats of Apache and nginx",
-           "192.0.2.1 - - [21/Nov/2026:05:49:47 +0000] \"GET / HTTP/1.1\" 200 512", fits_combined,
-           make_combined},
-    Format{"jsonl", "one JSON object a line",
-           "{\"time\":\"2026-11-21T05:49:47Z\",\"client_ip\":\"192.0.2.1\"}", fits_json, make_json},
-    Format{"haproxy", "HAProxy's option httplog and option tcplog",
-           "192.0.2.1:40312 [21/Nov/2026:05:49:47.123] web app/a1 0/0/1/2/3 200 512 - - ---- 1/1/0/0/0 0/0 "
-           "\"GET / HTTP/1.1\"",
-           fits_haproxy, make_haproxy},
-    Format{
+    LogFormat{"combined", "the common and combined formats of Apache and nginx",
+              "192.0.2.1 - - [21/Nov/2026:05:49:47 +0000] \"GET / HTTP/1.1\" 200 512", fits_combined,
+              make_combined},
+    LogFormat{"jsonl", "one JSON object a line",
+              "{\"time\":\"2026-11-21T05:49:47Z\",\"client_ip\":\"192.0.2.1\"}", fits_json, make_json},
+    LogFormat{
+        "haproxy", "HAProxy's option httplog and option tcplog",
+        "192.0.2.1:40312 [21/Nov/2026:05:49:47.123] web app/a1 0/0/1/2/3 200 512 - - ---- 1/1/0/0/0 0/0 "
+        "\"GET / HTTP/1.1\"",
+        fits_haproxy, make_haproxy},
+    LogFormat{
         "alb", "AWS Application Load Balancer",
         "http 2026-11-21T05:49:47.593000Z app/lb/1 192.0.2.1:40312 10.0.0.1:80 0.000 0.001 0.000 200 200 34 "
         "512 \"GET http://example.org:80/ HTTP/1.1\" \"curl\" - - ...",
         fits_alb, make_alb},
-    Format{"elb", "AWS Classic Load Balancer",
-           "2026-11-21T05:49:47.593000Z lb 192.0.2.1:40312 10.0.0.1:80 0.000 0.001 0.000 200 200 0 512 \"GET "
-           "http://example.org:80/ HTTP/1.1\" \"curl\" - -",
-           fits_elb, make_elb},
-    Format{"envoy", "Envoy's default text",
-           "[2026-11-21T05:49:47.593Z] \"GET / HTTP/1.1\" 200 - 0 512 3 1 \"192.0.2.1\" \"curl\" \"id\" "
-           "\"example.org\" \"10.0.0.1:80\"",
-           fits_envoy, make_envoy},
-    Format{
+    LogFormat{
+        "elb", "AWS Classic Load Balancer",
+        "2026-11-21T05:49:47.593000Z lb 192.0.2.1:40312 10.0.0.1:80 0.000 0.001 0.000 200 200 0 512 \"GET "
+        "http://example.org:80/ HTTP/1.1\" \"curl\" - -",
+        fits_elb, make_elb},
+    LogFormat{"envoy", "Envoy's default text",
+              "[2026-11-21T05:49:47.593Z] \"GET / HTTP/1.1\" 200 - 0 512 3 1 \"192.0.2.1\" \"curl\" \"id\" "
+              "\"example.org\" \"10.0.0.1:80\"",
+              fits_envoy, make_envoy},
+    LogFormat{
         "istio", "Istio's default text",
         "[2026-11-21T05:49:47.593Z] \"GET / HTTP/1.1\" 200 - via_upstream - \"-\" 0 512 3 1 \"-\" \"curl\" "
         "\"id\" \"example.org\" \"10.0.0.1:80\" inbound|80|| 127.0.0.1:1 10.0.0.1:80 192.0.2.1:40312 - "
         "default",
         fits_istio, make_istio},
-    Format{"squid", "Squid's native format",
-           "1795240187.593 3 192.0.2.1 TCP_MISS/200 512 GET http://example.org/ - HIER_DIRECT/10.0.0.1 "
-           "text/html",
-           fits_squid, make_squid},
-    Format{"w3c", "the W3C's extended format of CloudFront and IIS",
-           "2026-11-21 05:49:47 192.0.2.1 under a line such as #Fields: date time c-ip", fits_w3c, make_w3c},
-    Format{"zeek", "Zeek's TSV",
-           "1795240187.593<TAB>192.0.2.1 under a line such as #fields<TAB>ts<TAB>id.orig_h", fits_zeek,
-           make_zeek},
-    Format{"csv", "columns with commas between, after a header",
-           "2026-11-21T05:49:47Z,192.0.2.1 under a header such as time,ip", nullptr, make_csv},
-    Format{"tsv", "columns with tabs between, after a header",
-           "2026-11-21T05:49:47Z<TAB>192.0.2.1 under a header such as time<TAB>ip", nullptr, make_tsv},
+    LogFormat{"squid", "Squid's native format",
+              "1795240187.593 3 192.0.2.1 TCP_MISS/200 512 GET http://example.org/ - HIER_DIRECT/10.0.0.1 "
+              "text/html",
+              fits_squid, make_squid},
+    LogFormat{"w3c", "the W3C's extended format of CloudFront and IIS",
+              "2026-11-21 05:49:47 192.0.2.1 under a line such as #Fields: date time c-ip", fits_w3c,
+              make_w3c},
+    LogFormat{"zeek", "Zeek's TSV",
+              "1795240187.593<TAB>192.0.2.1 under a line such as #fields<TAB>ts<TAB>id.orig_h", fits_zeek,
+              make_zeek},
+    LogFormat{"csv", "columns with commas between, after a header",
+              "2026-11-21T05:49:47Z,192.0.2.1 under a header such as time,ip", nullptr, make_csv},
+    LogFormat{"tsv", "columns with tabs between, after a header",
+              "2026-11-21T05:49:47Z<TAB>192.0.2.1 under a header such as time<TAB>ip", nullptr, make_tsv},
 };
 
-constexpr Format kRegex{"regex", "lines of --regex", "", nullptr, nullptr};
+constexpr LogFormat kRegex{"regex", "lines of --regex", "", nullptr, nullptr};
 
-const Format* format_that_fits(std::string_view line) {
-  for (const Format& format : kFormats) {
+const LogFormat* format_that_fits(std::string_view line) {
+  for (const LogFormat& format : kFormats) {
     if (format.fits != nullptr && format.fits(line)) return &format;
   }
   return nullptr;
 }
 
-const Format* format_of(std::string_view line, const Layout& asked) {
+const LogFormat* format_of(std::string_view line, const Layout& asked) {
   if (asked.format == nullptr) return format_that_fits(line);
   const bool fits = asked.regex ? asked.regex->fits(line) : asked.format->fits(line);
   return fits ? asked.format : nullptr;
@@ -89,7 +92,7 @@ class Finder {
     }
     if (piece) return std::nullopt;
     if (asked_.wrapper != nullptr) return std::nullopt;
-    const Format* const format = format_of(line, asked_);
+    const LogFormat* const format = format_of(line, asked_);
     if (format == nullptr) return std::nullopt;
     return Layout{format, nullptr, asked_.regex, {}};
   }
@@ -107,7 +110,7 @@ class Finder {
     begun.clear();
     const std::size_t size = whole.size();
     whole.append(kSlack, '\0');
-    const Format* const format = format_of(std::string_view(whole).substr(0, size), asked_);
+    const LogFormat* const format = format_of(std::string_view(whole).substr(0, size), asked_);
     if (format == nullptr) return std::nullopt;
     return Layout{format, &wrapper, asked_.regex, std::move(whole)};
   }
@@ -117,7 +120,7 @@ class Finder {
 };
 
 // What a file is read as of which no line has the shape of anything: the reasons then say what is missing.
-const Format* likeliest(std::string_view line) {
+const LogFormat* likeliest(std::string_view line) {
   if (line.starts_with('{')) return find_format("jsonl");
   if (line.find('\t') != std::string_view::npos) return find_format("tsv");
   const bool comma = line.find(',') != std::string_view::npos;
@@ -126,18 +129,18 @@ const Format* likeliest(std::string_view line) {
 
 }  // namespace
 
-std::span<const Format> formats() { return kFormats; }
+std::span<const LogFormat> formats() { return kFormats; }
 
 std::vector<std::string> format_names() {
   std::vector<std::string> names{"auto"};
-  for (const Format& each : kFormats) names.emplace_back(each.name);
+  for (const LogFormat& each : kFormats) names.emplace_back(each.name);
   for (const std::string_view each : wrapper_names()) names.emplace_back(each);
   return names;
 }
 
-const Format* find_format(std::string_view name) {
+const LogFormat* find_format(std::string_view name) {
   const auto found = std::find_if(kFormats.begin(), kFormats.end(),
-                                  [name](const Format& format) { return format.name == name; });
+                                  [name](const LogFormat& format) { return format.name == name; });
   return found == kFormats.end() ? nullptr : &*found;
 }
 

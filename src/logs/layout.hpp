@@ -16,7 +16,7 @@
 
 namespace weir::inline v0_1::logs {
 
-struct Format {
+struct LogFormat {
   std::string_view name;
   std::string_view about;
   std::string_view example;
@@ -28,11 +28,11 @@ struct Format {
 // The lines that tell a file's layout: programs say a few words before their first request.
 inline constexpr std::size_t kFirstLines = 100;
 
-std::span<const Format> formats();
+std::span<const LogFormat> formats();
 std::vector<std::string> format_names();  // what Layout::set() takes
 
 struct Layout {
-  const Format* format = nullptr;        // null: not known yet
+  const LogFormat* format = nullptr;     // null: not known yet
   const Wrapper* wrapper = nullptr;      // null: none, or not known yet
   std::shared_ptr<const Regex> regex{};  // of --regex, which `format` then is
   std::string sample{};                  // what is inside the wrapper of a line that has the shape
@@ -43,8 +43,8 @@ struct Layout {
   std::string_view example() const { return regex ? regex->pattern() : format->example; }
 };
 
-const Format* find_format(std::string_view name);  // null when there is none
-std::string name_of(const Layout& layout);         // "combined", "combined in syslog"
+const LogFormat* find_format(std::string_view name);  // null when there is none
+std::string name_of(const Layout& layout);            // "combined", "combined in syslog"
 
 // How a file is laid out whose first lines, none of them empty, are these: as the first of them that has the
 // shape of a format, and which one that is. `asked` is what is known before.

@@ -45,7 +45,7 @@ void Reorder::sort(Second& second) {
 struct LogReader::Batch {
   static constexpr std::size_t kRows = 4096;
   struct Row {
-    Record record;
+    LogRecord record;
     std::uint64_t hash;
     std::uint32_t key_begin;
     std::uint32_t key_size;
@@ -109,7 +109,7 @@ class LogReader::Channel {
 // line's included, is the least.
 class LogReader::Merge {
  public:
-  Merge(const LogOptions& options, LogStats& stats, const std::atomic<bool>& stop)
+  Merge(const LogReaderOptions& options, LogStats& stats, const std::atomic<bool>& stop)
       : options_(options), stats_(stats), stop_(stop) {
     for (const std::string& path : options.files) {
       total_ += Input::size_of(path);
@@ -123,7 +123,7 @@ class LogReader::Merge {
     }
   }
 
-  bool next(Record& record, std::string& key) {
+  bool next(LogRecord& record, std::string& key) {
     if (files_.size() == 1) return files_[0].source->next(record, key);
     if (current_ == nullptr && !choose()) return false;
     record = current_->ahead;
@@ -148,16 +148,17 @@ class LogReader::Merge {
  private:
   struct File {
     std::string path;
-    std::int64_t greatest = 0;       // of its lines so far and of the next one
-    std::unique_ptr<Source> source;  // open only while it is being read: a year of rotated logs is 365 files
-    Record ahead{};
+    std::int64_t greatest = 0;  // of its lines so far and of the next one
+    std::unique_ptr<LogSource>
+        source;  // open only while it is being read: a year of rotated logs is 365 files
+    LogRecord ahead{};
     std::string ahead_key;
     bool ended = false;
   };
 
   void open(File& file) {
-    file.source = std::make_unique<Source>(file.path, options_.wanted, options_.filter, options_.layout,
-                                           stats_, stop_, options_.follow);
+    file.source = std::make_unique<LogSource>(file.path, options_.wanted, options_.filter, options_.layout,
+                                              stats_, stop_, options_.follow);
   }
 
   void look_ahead(File& file) {
@@ -198,13 +199,13 @@ class LogReader::Merge {
   std::int64_t first_time(const std::string& path) const {
     if (path == "-") return 0;
     LogStats not_yet;
-    Record record{};
+    LogRecord record{};
     std::string key;
-    Source source(path, options_.wanted, options_.filter, options_.layout, not_yet, stop_);
+    LogSource source(path, options_.wanted, options_.filter, options_.layout, not_yet, stop_);
     return source.next(record, key) ? record.ns : 0;
   }
 
-  const LogOptions& options_;
+  const LogReaderOptions& options_;
   LogStats& stats_;
   const std::atomic<bool>& stop_;
   std::vector<File> files_;
@@ -234,7 +235,7 @@ void refuse_twice(const std::vector<std::string>& files) {
 
 }  // namespace
 
-LogReader::LogReader(LogOptions options, const std::atomic<bool>& stop)
+LogReader::LogReader(LogReaderOptions options, const std::atomic<bool>& stop)
     : options_(std::move(options)), stop_(stop) {
   if (std::count(options_.files.begin(), options_.files.end(), "-") > 1) {
     throw std::runtime_error("standard input (-) can be read only once");
@@ -263,9 +264,9 @@ void LogReader::run(const std::function<void(std::span<const Event>)>& each,
           more = !stop_.load(std::memory_order_relaxed) && merge.next(row.record, batch->keys);
           if (!more) break;
           row.key_size = static_cast<std::uint32_t>(batch->keys.size()) - row.key_begin;
-          row.hash = Clients::hash(std::string_view(batch->keys).substr(row.key_begin));
+          row.hash = ClientIndex::hash(std::string_view(batch->keys).substr(row.key_begin));
           batch->rows.push_back(row);
-          if (batch->keys.size() > Source::kLongestLine) break;
+          if (batch->keys.size() > LogSource::kLongestLine) break;
         }
         more = more || (merge.waiting() && !stop_.load(std::memory_order_relaxed));
         batch->progress = merge.progress();

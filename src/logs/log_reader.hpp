@@ -14,19 +14,19 @@
 #include <string>
 #include <vector>
 
-#include "logs/clients.hpp"
-#include "logs/source.hpp"
+#include "logs/client_index.hpp"
+#include "logs/log_source.hpp"
 
 namespace weir::inline v0_1::logs {
 
 struct Event {
   std::int64_t ns;  // since 1970
   std::uint64_t cost;
-  std::uint32_t client;     // its number in Clients
+  std::uint32_t client;     // its number in ClientIndex
   std::uint32_t order = 0;  // Reorder's own
 };
 
-struct LogOptions {
+struct LogReaderOptions {
   static constexpr std::int64_t kSortAll = std::numeric_limits<std::int64_t>::max();
 
   std::vector<std::string> files;
@@ -53,7 +53,7 @@ class Reorder {
   void take(Event event, LogStats& stats, Each&& each) {
     if (event.ns < newest_) {
       // With kSortAll, newest_ - window_ would overflow.
-      if (window_ == LogOptions::kSortAll || event.ns >= newest_ - window_) {
+      if (window_ == LogReaderOptions::kSortAll || event.ns >= newest_ - window_) {
         ++stats.reordered;
       } else {
         ++stats.clamped;
@@ -68,7 +68,7 @@ class Reorder {
     add(event);
     if (event.ns > newest_) {
       newest_ = event.ns;
-      if (window_ != LogOptions::kSortAll) release(newest_ - window_, each);
+      if (window_ != LogReaderOptions::kSortAll) release(newest_ - window_, each);
     }
   }
 
@@ -77,7 +77,7 @@ class Reorder {
   void pass(std::int64_t ns, Each&& each) {
     if (ns <= newest_) return;
     newest_ = ns;
-    if (window_ != LogOptions::kSortAll) release(newest_ - window_, each);
+    if (window_ != LogReaderOptions::kSortAll) release(newest_ - window_, each);
   }
 
   template <class Each>
@@ -108,7 +108,7 @@ class Reorder {
       for (const Event& event : node.mapped().events) each(event);
       node.mapped().events.clear();
       node.mapped().sorted = true;
-      if (window_ != LogOptions::kSortAll) spare_.push_back(std::move(node));
+      if (window_ != LogReaderOptions::kSortAll) spare_.push_back(std::move(node));
     }
   }
 
@@ -122,7 +122,7 @@ class Reorder {
 
 class LogReader {
  public:
-  LogReader(LogOptions options, const std::atomic<bool>& stop);
+  LogReader(LogReaderOptions options, const std::atomic<bool>& stop);
 
   // Passes on every event, until the end or until `stop` is set; calls `progress` every few thousand lines,
   // and several times a second while a log that is followed does not grow. Throws std::runtime_error for a
@@ -130,20 +130,20 @@ class LogReader {
   void run(const std::function<void(std::span<const Event>)>& each,
            const std::function<void(const Progress&)>& progress);
 
-  const Clients& clients() const { return clients_; }
+  const ClientIndex& clients() const { return clients_; }
   // What was found so far.
   const LogStats& stats() const { return stats_; }
   bool interrupted() const { return stop_.load(std::memory_order_relaxed); }
-  const LogOptions& options() const { return options_; }
+  const LogReaderOptions& options() const { return options_; }
 
  private:
   struct Batch;
   class Channel;
   class Merge;
 
-  LogOptions options_;
+  LogReaderOptions options_;
   const std::atomic<bool>& stop_;
-  Clients clients_;
+  ClientIndex clients_;
   LogStats stats_;
 };
 

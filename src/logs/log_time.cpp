@@ -145,7 +145,7 @@ TimeFault TimeReader::read(std::string_view text, std::int64_t& ns) {
 }
 
 TimeFault TimeReader::read_format(const TimeFormat& format, std::string_view text, std::int64_t& ns) {
-  TimeFormat::Moment moment;
+  TimeFormat::ClockReading moment;
   if (const TimeFault fault = format.read(text, moment)) return fault;
   if (moment.names_zone && !zone_.is_place())
     return "the time names its zone in letters; --zone Area/City says which it is";

@@ -73,9 +73,9 @@ std::string why(const RE2& compiled) {
 
 re2::StringPiece piece_of(std::string_view text) { return {text.data(), text.size()}; }
 
-class Matched final : public Splitter {
+class RegexSplitter final : public Splitter {
  public:
-  Matched(std::shared_ptr<const Regex> regex, const std::vector<Slot>& slots)
+  RegexSplitter(std::shared_ptr<const Regex> regex, const std::vector<Slot>& slots)
       : regex_(std::move(regex)), places_(slots, regex_->names()), groups_(regex_->names().size()) {}
 
   std::string_view split(std::string_view line, std::span<std::string_view> values) override {
@@ -87,8 +87,8 @@ class Matched final : public Splitter {
     return "";
   }
 
-  std::vector<Field> fields(std::string_view line) override {
-    std::vector<Field> fields;
+  std::vector<LineField> fields(std::string_view line) override {
+    std::vector<LineField> fields;
     if (!match(line, groups_.size())) return fields;
     for (std::size_t i = 0; i < groups_.size(); ++i) {
       if (groups_[i].data() != nullptr && !regex_->names()[i].empty())
@@ -139,7 +139,7 @@ bool Regex::has_time() const {
 bool Regex::fits(std::string_view line) const { return RE2::FullMatch(piece_of(line), *compiled_); }
 
 std::unique_ptr<Splitter> make_regex(std::shared_ptr<const Regex> regex, const std::vector<Slot>& slots) {
-  return std::make_unique<Matched>(std::move(regex), slots);
+  return std::make_unique<RegexSplitter>(std::move(regex), slots);
 }
 
 }  // namespace weir::logs

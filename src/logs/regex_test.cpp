@@ -5,7 +5,7 @@
 #include <stdexcept>
 
 #include "logs/layout.hpp"
-#include "logs/parser_test.hpp"
+#include "logs/line_parser_test.hpp"
 
 namespace weir::inline v0_1::logs {
 namespace {
@@ -25,7 +25,7 @@ std::string read_with(const std::string& pattern, const std::vector<std::string>
   for (const std::string& line : padded) views.push_back(std::string_view(line).substr(0, line.size() - 64));
   const Found found = layout_of(views, layout_with(pattern));
   std::string text = name_of(found.layout) + (found.guessed ? "?" : "") + ":";
-  Parser parser(found.layout, wanted(key), views[found.line]);
+  LineParser parser(found.layout, wanted(key), views[found.line]);
   for (const std::string& line : lines) text += " " + read(parser, line);
   return text;
 }

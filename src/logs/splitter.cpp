@@ -87,31 +87,32 @@ std::string_view without_port(std::string_view address) {
   return digits(address.substr(colon + 1)) ? address.substr(0, colon) : address;
 }
 
-Request request_of(std::string_view line) {
-  Request request;
+RequestLine request_of(std::string_view line) {
+  RequestLine request;
   request.method = take_word(line);
   request.path = take_word(line);
   request.protocol = take_word(line);
   return request;
 }
 
-std::string_view Request::* request_part(const Slot& slot) {
+std::string_view RequestLine::* request_part(const Slot& slot) {
   for (const std::string& name : slot.names) {
-    if (name == "method") return &Request::method;
-    if (name == "path") return &Request::path;
-    if (name == "protocol") return &Request::protocol;
+    if (name == "method") return &RequestLine::method;
+    if (name == "path") return &RequestLine::path;
+    if (name == "protocol") return &RequestLine::protocol;
   }
   return nullptr;
 }
 
-void add_request_parts(std::vector<Field>& fields) {
+void add_request_parts(std::vector<LineField>& fields) {
   const auto there = [&fields](const std::string& name) {
-    return std::find_if(fields.begin(), fields.end(), [&](const Field& each) { return each.name == name; });
+    return std::find_if(fields.begin(), fields.end(),
+                        [&](const LineField& each) { return each.name == name; });
   };
   const auto request = there("request");
   if (request == fields.end()) return;
   const std::string line = request->value;
-  const Request parts = request_of(line);
+  const RequestLine parts = request_of(line);
   for (const auto& [name, part] :
        {std::pair{"method", parts.method}, {"path", parts.path}, {"protocol", parts.protocol}}) {
     const std::vector<std::string> names = names_of(name);

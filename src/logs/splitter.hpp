@@ -1,6 +1,6 @@
 // One line of a log -> the texts of the fields that are wanted. Each format is a Splitter.
 //
-// A Splitter belongs to one file and one thread. Not for: what the texts mean (src/logs/parser.hpp).
+// A Splitter belongs to one file and one thread. Not for: what the texts mean (src/logs/line_parser.hpp).
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ struct Slot {
   bool required = true;
 };
 
-struct Field {
+struct LineField {
   std::string name;
   std::string value;
 };
@@ -50,7 +50,7 @@ class Splitter {
   virtual std::string_view split(std::string_view line, std::span<std::string_view> values) = 0;
 
   // All fields of a line that split() takes, for messages and `weir formats`.
-  virtual std::vector<Field> fields(std::string_view line) = 0;
+  virtual std::vector<LineField> fields(std::string_view line) = 0;
 
   // Whether the file's first line is not a request.
   virtual bool header() const { return false; }
@@ -73,17 +73,17 @@ std::pair<std::string_view, std::optional<int>> element_name(std::string_view na
 std::string_view without_port(std::string_view address);
 
 // "GET /a HTTP/1.1".
-struct Request {
+struct RequestLine {
   std::string_view method;
   std::string_view path;
   std::string_view protocol;
 };
-Request request_of(std::string_view line);
+RequestLine request_of(std::string_view line);
 // Which part of a request a slot asks for: its method, path or protocol; null for none.
-std::string_view Request::* request_part(const Slot& slot);
+std::string_view RequestLine::* request_part(const Slot& slot);
 
 // Adds the parts of the field `request` to a line's fields, unless the line has them under another name.
-void add_request_parts(std::vector<Field>& fields);
+void add_request_parts(std::vector<LineField>& fields);
 
 // For formats that know the names of their fields before a line comes: which field each slot is.
 class Places {
@@ -99,7 +99,7 @@ class Places {
   struct Place {
     std::optional<std::size_t> field;
     std::optional<int> element;
-    std::string_view Request::* part = nullptr;  // of the field, which is a request
+    std::string_view RequestLine::* part = nullptr;  // of the field, which is a request
   };
   std::vector<Place> places_;
   std::vector<bool> wanted_;

@@ -15,8 +15,8 @@
 #include "logs/likely_keys.hpp"
 #include "logs/likely_pattern.hpp"
 #include "logs/likely_times.hpp"
+#include "logs/log_source.hpp"
 #include "logs/log_time.hpp"
-#include "logs/source.hpp"
 
 namespace weir::inline v0_1::logs {
 namespace {
@@ -156,8 +156,8 @@ class Surveyor {
   static constexpr std::size_t kClientSlot = 1;
   static constexpr std::size_t kForwardedSlot = 2;
 
-  void take(const std::vector<Field>& fields) {
-    for (const Field& field : fields) {
+  void take(const std::vector<LineField>& fields) {
+    for (const LineField& field : fields) {
       const auto [place, is_new] = numbers_.try_emplace(field.name, survey_.fields.size());
       if (is_new) {
         survey_.fields.push_back({field.name, "", 0, 0});
@@ -254,8 +254,8 @@ bool reads(const std::string& path, const Layout& asked, const Command& command,
     if (!command.regex.empty()) layout.set(std::make_shared<const Regex>(command.regex));
     if (!command.format.empty()) layout.set(command.format);
     const Filter all;
-    Source source(path, wanted, all, layout, stats, stop);
-    Record record{};
+    LogSource source(path, wanted, all, layout, stats, stop);
+    LogRecord record{};
     std::string key;
     while (stats.read < Survey::kMostLines && source.next(record, key)) {
       ++stats.requests;

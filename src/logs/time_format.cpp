@@ -56,7 +56,7 @@ class Reading {
     return rest_.empty() ? nullptr : kOther;
   }
 
-  TimeFault finish(TimeFormat::Moment& moment) const {
+  TimeFault finish(TimeFormat::ClockReading& moment) const {
     const int hour = half_ < 0 ? hour_ : hour_ % 12 + half_ * 12;
     if (hour > 23 || (half_ >= 0 && (hour_ < 1 || hour_ > 12)) || minute_ > 59 || second_ > 60) return kNever;
     const std::chrono::year_month_day date{std::chrono::year{year_},
@@ -257,7 +257,7 @@ TimeFormat TimeFormat::parse(const std::string& text) {
   return format;
 }
 
-TimeFault TimeFormat::read_count(std::string_view text, Moment& moment) const {
+TimeFault TimeFormat::read_count(std::string_view text, ClockReading& moment) const {
   constexpr std::int64_t kMost = 4'000'000'000'000'000'000;
   std::int64_t whole = 0;
   const char* const end = text.data() + text.size();
@@ -287,7 +287,7 @@ TimeFault TimeFormat::read_count(std::string_view text, Moment& moment) const {
   return nullptr;
 }
 
-TimeFault TimeFormat::read(std::string_view text, Moment& moment) const {
+TimeFault TimeFormat::read(std::string_view text, ClockReading& moment) const {
   moment = {};
   if (count_ != nullptr) return read_count(text, moment);
   Reading reading(text);

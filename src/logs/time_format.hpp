@@ -19,13 +19,13 @@ class TimeFormat {
   static TimeFormat parse(const std::string& text);
 
   // What a text says: a moment on a clock, or, where it says the zone, that too.
-  struct Moment {
+  struct ClockReading {
     std::int64_t second = 0;  // since 1970, as that clock shows it
     std::int64_t ns = 0;      // within the second
     std::optional<std::int32_t> zone_s;
     bool names_zone = false;  // in letters that say no offset: CEST
   };
-  TimeFault read(std::string_view text, Moment& moment) const;
+  TimeFault read(std::string_view text, ClockReading& moment) const;
 
  private:
   struct Count {
@@ -36,7 +36,7 @@ class TimeFormat {
   };
   static const Count* count_called(std::string_view name);
 
-  TimeFault read_count(std::string_view text, Moment& moment) const;
+  TimeFault read_count(std::string_view text, ClockReading& moment) const;
 
   std::string pattern_;
   const Count* count_ = nullptr;  // in place of a pattern

@@ -33,8 +33,8 @@ class Commented final : public Splitter {
     return "";
   }
 
-  std::vector<Field> fields(std::string_view line) override {
-    std::vector<Field> fields;
+  std::vector<LineField> fields(std::string_view line) override {
+    std::vector<LineField> fields;
     if (line.starts_with('#') || !places_ || !take(line)) return fields;
     for (std::size_t i = 0; i < names_.size(); ++i) {
       if (!names_[i].empty()) fields.push_back({names_[i], std::string(found_[i])});

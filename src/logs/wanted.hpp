@@ -25,7 +25,7 @@ struct Wanted {
     bool may_lack = false;                 // a line need not have this one
   };
   std::vector<Part> key;    // empty: the client's address, where the format has it
-  std::vector<Part> also;   // further fields, whose values Parser::also() tells; a line may lack them
+  std::vector<Part> also;   // further fields, whose values LineParser::also() tells; a line may lack them
   bool may_lack = false;    // a line need not have the fields of the key; it lacks one that is empty or "-"
   core::Prefixes prefixes;  // of that address
   std::string cost;         // empty: 1 for each line

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "logs/parser_test.hpp"
+#include "logs/line_parser_test.hpp"
 
 namespace weir::inline v0_1::logs {
 namespace {
@@ -20,8 +20,8 @@ TEST(Wanted, refuses_malformed_keys) {
 }
 
 TEST(Wanted, parts_of_a_key_do_not_run_together) {
-  Parser parser = parser_of("csv", wanted("a,b"), "time,a,b");
-  Record record{};
+  LineParser parser = parser_of("csv", wanted("a,b"), "time,a,b");
+  LogRecord record{};
   std::string one;
   std::string other;
   ASSERT_EQ(parser.parse("1795240187,x,yz", record, one), "");
@@ -37,8 +37,8 @@ std::string values(const char* format, const std::string& header, std::string li
               {"user", false, {}, {}},
               {"path", false, {}, {"uri"}},
               {"header.referer", false, {}, {"referer"}}};
-  Parser parser = parser_of(format, made, header);
-  Record record{};
+  LineParser parser = parser_of(format, made, header);
+  LogRecord record{};
   std::string key;
   const std::size_t size = line.size();
   line.append(64, '\0');
@@ -53,7 +53,7 @@ std::string values(const char* format, const std::string& header, std::string li
 TEST(Wanted, a_path_has_one_spelling_when_asked) {
   Wanted made = wanted("path");
   made.key[0].path = true;
-  Parser parser =
+  LineParser parser =
       parser_of("combined", made, "192.0.2.1 - - [21/Nov/2026:05:49:47 +0000] \"GET / HTTP/1.1\" 200 512");
   const auto path_of = [&](const std::string& target) {
     const std::string told =
@@ -81,8 +81,8 @@ TEST(Wanted, further_fields_are_told_of_each_line) {
   Wanted made = wanted("ip");
   made.also = {{"status", false, {}, {}}, {"path", false, {}, {"uri"}, true}, {"nobody", false, {}, {}}};
   const auto told = [&](const char* format, const std::string& header, std::string line) {
-    Parser parser = parser_of(format, made, header);
-    Record record{};
+    LineParser parser = parser_of(format, made, header);
+    LogRecord record{};
     std::string key;
     const std::size_t size = line.size();
     line.append(64, '\0');

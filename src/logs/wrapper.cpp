@@ -235,10 +235,10 @@ class Wrapped final : public Splitter {
     return "";
   }
 
-  std::vector<Field> fields(std::string_view line) override {
+  std::vector<LineField> fields(std::string_view line) override {
     // The last piece of a line was joined with the others by split().
     Unwrapped found;
-    std::vector<Field> fields;
+    std::vector<LineField> fields;
     if (line.data() == line_.data() && line.size() == line_.size()) {
       found = last_;
     } else if (!unwrapper_.unwrap(line, found).empty()) {

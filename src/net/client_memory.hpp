@@ -49,7 +49,7 @@ struct ClientMemory {
 };
 
 // What one session is charged.
-struct Charge {
+struct MemoryCharge {
   std::size_t rest = 0;    // for being connected
   std::size_t beyond = 0;  // for what it makes us keep besides
 
@@ -60,7 +60,7 @@ struct Charge {
     return bytes <= kFree ? 0 : (bytes + kPage - 1) / kPage * kPage;
   }
   std::size_t sum() const { return rest + beyond; }
-  bool operator==(const Charge&) const = default;
+  bool operator==(const MemoryCharge&) const = default;
 };
 
 // The sessions of one loop that keep more than themselves, in the order in which they are to be closed. Of

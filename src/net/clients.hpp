@@ -22,7 +22,7 @@ struct Peer {
   bool local = false;  // of this machine: by loopback, or by a Unix socket
 };
 
-struct Client {
+struct ClientInfo {
   Peer peer;
   std::chrono::nanoseconds age{0};   // since it came
   std::chrono::nanoseconds idle{0};  // since it sent something
@@ -43,8 +43,8 @@ class Clients {
  public:
   // Those of a moment, shared by all that asked meanwhile.
   struct List {
-    std::vector<Client> rows{};  // by id
-    std::string text{};          // of all of them, once it has been written
+    std::vector<ClientInfo> rows{};  // by id
+    std::string text{};              // of all of them, once it has been written
   };
   using Rows = std::shared_ptr<List>;
 

@@ -14,7 +14,7 @@
 namespace weir::inline v0_1::net {
 
 // When all bytes of a read had arrived, and the present time, both on the loop's clock.
-struct Moment {
+struct Arrival {
   std::chrono::nanoseconds arrived;
   std::chrono::nanoseconds now;
 };
@@ -25,7 +25,7 @@ class Conversation {
 
   // Takes whole messages from the front of `input` and appends their answers to `out`. Returns how many bytes
   // it took; the rest is half a message, or for a later call.
-  virtual std::size_t feed(std::string_view input, std::string& out, Moment when) = 0;
+  virtual std::size_t feed(std::string_view input, std::string& out, Arrival when) = 0;
 
   // Answers are outstanding: feed() would take nothing. When they have come the conversation is busy(), and
   // calls its `resume` (dispatcher.hpp), once; the session then feeds it in a turn of its own.
@@ -49,7 +49,7 @@ class Conversation {
   // The bytes that this peer makes it keep, besides itself.
   virtual std::size_t kept() const = 0;
   // Adds what it knows of its peer.
-  virtual void describe(Client& client) const = 0;
+  virtual void describe(ClientInfo& client) const = 0;
 };
 
 }  // namespace weir::net

@@ -9,7 +9,7 @@
 
 namespace weir::inline v0_1::net {
 
-Dispatcher::Dispatcher(std::vector<Loop*> loops, std::size_t most_connections, Counters& counters)
+Dispatcher::Dispatcher(std::vector<Loop*> loops, std::size_t most_connections, LoopCounters& counters)
     : loops_(std::move(loops)), most_connections_(most_connections), counters_(counters) {}
 
 void Dispatcher::take(Accepted accepted, const Protocol& protocol) {

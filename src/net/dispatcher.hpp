@@ -15,7 +15,7 @@ namespace weir::inline v0_1::net {
 
 class Dispatcher {
  public:
-  Dispatcher(std::vector<Loop*> loops, std::size_t most_connections, Counters& counters);
+  Dispatcher(std::vector<Loop*> loops, std::size_t most_connections, LoopCounters& counters);
 
   // `protocol` outlives the connection.
   void take(Accepted accepted, const Protocol& protocol);
@@ -25,7 +25,7 @@ class Dispatcher {
 
   std::vector<Loop*> loops_;
   std::size_t most_connections_;
-  Counters& counters_;
+  LoopCounters& counters_;
   std::size_t next_loop_ = 0;
   std::uint64_t last_id_ = 0;
 };

@@ -15,7 +15,7 @@ namespace {
 
 class Silent final : public Conversation {
  public:
-  std::size_t feed(std::string_view input, std::string&, Moment) override { return input.size(); }
+  std::size_t feed(std::string_view input, std::string&, Arrival) override { return input.size(); }
   bool waiting() const override { return false; }
   bool busy() const override { return false; }
   bool closing() const override { return false; }
@@ -23,7 +23,7 @@ class Silent final : public Conversation {
   bool unfinished() const override { return false; }
   bool late() const override { return false; }
   std::size_t kept() const override { return 0; }
-  void describe(net::Client&) const override {}
+  void describe(net::ClientInfo&) const override {}
 };
 
 // The far end of a connection that the dispatcher takes.
@@ -52,10 +52,10 @@ class FarEnd {
 
 TEST(Dispatcher, deals_connections_to_the_loops_in_turn_up_to_the_most) {
   const auto clock = [] { return std::chrono::nanoseconds{0}; };
-  Counters counters;
+  LoopCounters counters;
   core::Notices notices(clock);
   std::vector<std::string> told;
-  notices.sink = [&](const core::Notices::Told& notice) { told.emplace_back(notice.client); };
+  notices.sink = [&](const core::Notices::Report& notice) { told.emplace_back(notice.client); };
   Loop first(0, clock, std::chrono::seconds{30}, counters, notices);
   Loop second(1, clock, std::chrono::seconds{30}, counters, notices);
   const auto run = [&] {

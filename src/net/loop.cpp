@@ -10,7 +10,7 @@
 
 namespace weir::inline v0_1::net {
 
-Loop::Loop(std::size_t which, Clock now, std::chrono::nanoseconds stalled, Counters& counted,
+Loop::Loop(std::size_t which, Clock now, std::chrono::nanoseconds stalled, LoopCounters& counted,
            core::Notices& told)
     : number(which), clock(std::move(now)), stall_timeout(stalled), counters(counted), notices(told) {
   counters.loops.push_back(this);
@@ -81,7 +81,8 @@ void Loop::turn(const std::function<void()>& work) {
     if (const auto alive = weak.lock()) alive->on_answers();
 }
 
-void Loop::charge(Session& session, std::chrono::nanoseconds since, const Charge& from, const Charge& to) {
+void Loop::charge(Session& session, std::chrono::nanoseconds since, const MemoryCharge& from,
+                  const MemoryCharge& to) {
   if (from.beyond != to.beyond) holders.change(session, since, from.beyond, to.beyond);
   ClientMemory& memory = counters.memory;
   memory.change(from.sum(), to.sum());

@@ -27,7 +27,7 @@ struct Loop;
 
 // What all loops of a program count together. Relaxed: people read them, and for what is decided by `now`,
 // `delayed` and `memory` one more or less does not matter.
-struct Counters {
+struct LoopCounters {
   std::atomic<std::uint64_t> received{0};
   std::atomic<std::uint64_t> rejected{0};
   std::atomic<std::uint64_t> now{0};
@@ -42,7 +42,7 @@ struct Loop {
   using Clock = std::function<std::chrono::nanoseconds()>;
 
   // `number` identifies the loop in its program. A connection that stalls for `stall_timeout` is closed.
-  Loop(std::size_t number, Clock clock, std::chrono::nanoseconds stall_timeout, Counters& counters,
+  Loop(std::size_t number, Clock clock, std::chrono::nanoseconds stall_timeout, LoopCounters& counters,
        core::Notices& notices);
   ~Loop();
   Loop(const Loop&) = delete;
@@ -69,7 +69,8 @@ struct Loop {
   void turn(const std::function<void()>& work);
   // What a session keeps has changed. Above the bound for all, the largest holders are closed in a later
   // turn.
-  void charge(Session& session, std::chrono::nanoseconds since, const Charge& from, const Charge& to);
+  void charge(Session& session, std::chrono::nanoseconds since, const MemoryCharge& from,
+              const MemoryCharge& to);
 
   // When it last did something by itself, as it does every second while it runs; on its clock. Any thread.
   std::chrono::nanoseconds beat() const { return beat_.load(std::memory_order_relaxed); }
@@ -77,7 +78,7 @@ struct Loop {
   const std::size_t number;
   const Clock clock;
   const std::chrono::nanoseconds stall_timeout;
-  Counters& counters;
+  LoopCounters& counters;
   core::Notices& notices;
 
   std::vector<char> read_buffer = std::vector<char>(kReadBytes);

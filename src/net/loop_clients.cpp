@@ -43,13 +43,13 @@ void LoopClients::make_list() {
   };
   const auto end = [this, found, askers = std::exchange(askers_, {})]() mutable {
     std::sort(found->rows.begin(), found->rows.end(),
-              [](const Client& a, const Client& b) { return a.peer.id < b.peer.id; });
+              [](const ClientInfo& a, const ClientInfo& b) { return a.peer.id < b.peer.id; });
     hand_out(found, std::move(askers), 0);
   };
   go_on(std::make_shared<Tour>(Tour{mine_, visit, end}), 0);
 }
 
-void LoopClients::hand_out(Rows list, std::vector<Asker> askers, std::size_t next) {
+void LoopClients::hand_out(Rows list, std::vector<ListCallback> askers, std::size_t next) {
   askers[next](list);
   askers[next] = nullptr;  // what it holds
   if (++next < askers.size()) {

@@ -28,13 +28,13 @@ class LoopClients final : public Clients {
   void post(std::function<void()> call) override;
 
  private:
-  using Asker = std::function<void(const Rows&)>;
+  using ListCallback = std::function<void(const Rows&)>;
 
   void make_list();
-  void hand_out(Rows list, std::vector<Asker> askers, std::size_t next);
+  void hand_out(Rows list, std::vector<ListCallback> askers, std::size_t next);
 
   Loop& mine_;
-  std::vector<Asker> askers_;  // of the next list
+  std::vector<ListCallback> askers_;  // of the next list
   bool making_ = false;
 };
 

@@ -43,7 +43,7 @@ TEST(LoopClients, lists_those_of_every_loop_in_a_later_turn_of_its_own) {
   LoopClients clients(world.second);
   std::string ids;
   clients.list([&](const Clients::Rows& found) {
-    for (const Client& each : found->rows) ids += std::to_string(each.peer.id) + " ";
+    for (const ClientInfo& each : found->rows) ids += std::to_string(each.peer.id) + " ";
   });
   EXPECT_EQ(ids, "");
   for (int i = 0; i < 4; ++i) world.turn();

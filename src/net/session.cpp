@@ -187,7 +187,7 @@ void Session::shake_hands() {
 }
 
 void Session::tell_of_refusal() {
-  const Socket::Refusal refusal = socket_->refusal();
+  const Socket::HandshakeFailure refusal = socket_->refusal();
   if (refusal.plain) return loop_.notices.tell(core::Notice::plain_client, peer_.address);
   if (!refusal.why.empty()) loop_.notices.tell(core::Notice::tls_refused, peer_.address, refusal.why);
 }
@@ -214,7 +214,7 @@ void Session::read() {
 }
 
 // Runs what has come so far, and sends the replies. The state is `reading` afterwards when more may be read.
-void Session::converse(std::string_view fresh, Moment when) {
+void Session::converse(std::string_view fresh, Arrival when) {
   std::string& out = loop_.replies;
   out.clear();
   const std::size_t used = feed(fresh, out, when);
@@ -225,7 +225,7 @@ void Session::converse(std::string_view fresh, Moment when) {
 // The peer is to send the rest of something.
 bool Session::owing() const { return !rest_.empty() || conversation_->unfinished(); }
 
-std::size_t Session::feed(std::string_view fresh, std::string& out, Moment when) {
+std::size_t Session::feed(std::string_view fresh, std::string& out, Arrival when) {
   if (rest_.empty()) {
     const std::size_t used = conversation_->feed(fresh, out, when);
     if (used < fresh.size()) rest_.assign(fresh.substr(used));
@@ -337,7 +337,7 @@ void Session::discard() {
 // When the bytes just read had all arrived. A client that sends faster than we read has its bytes waiting in
 // the kernel while we work; what was counted there after the last read is older than this one. Never more
 // than kPatience back: permissions that pile up during a stall of ours are not to be handed out all at once.
-Moment Session::arrival(const Socket::Outcome& got) {
+Arrival Session::arrival(const Socket::Outcome& got) {
   constexpr std::chrono::milliseconds kPatience{1};
   const std::chrono::nanoseconds now = loop_.clock();
   const bool waited = got.taken <= unread_;
@@ -367,23 +367,23 @@ void Session::account() {
   const std::size_t kept =
       rest_.capacity() + untaken_.capacity() + socket_->kept() + (conversation_ ? conversation_->kept() : 0);
   // After nearly every request: it keeps nothing to speak of, as before.
-  if (open && kept <= Charge::kFree && charge_.beyond == 0 && charge_.rest != 0) return;
-  Charge now;
-  if (open) now = {.rest = kConnection + socket_->at_rest(), .beyond = Charge::steps(kept)};
+  if (open && kept <= MemoryCharge::kFree && charge_.beyond == 0 && charge_.rest != 0) return;
+  MemoryCharge now;
+  if (open) now = {.rest = kConnection + socket_->at_rest(), .beyond = MemoryCharge::steps(kept)};
   if (now == charge_) return;
   if (charge_.beyond == 0) keeps_since_ = loop_.clock();
   loop_.charge(*this, keeps_since_, charge_, now);
   charge_ = now;
 }
 
-Client Session::client() const {
+ClientInfo Session::client() const {
   const std::chrono::nanoseconds now = loop_.clock();
-  Client client{.peer = peer_,
-                .age = now - came_,
-                .idle = now - last_heard(),
-                .memory = charge_.sum(),
-                .input = rest_.size(),
-                .output = untaken_.size() - std::min(untaken_.size(), written_)};
+  ClientInfo client{.peer = peer_,
+                    .age = now - came_,
+                    .idle = now - last_heard(),
+                    .memory = charge_.sum(),
+                    .input = rest_.size(),
+                    .output = untaken_.size() - std::min(untaken_.size(), written_)};
   if (conversation_) conversation_->describe(client);
   return client;
 }

@@ -48,7 +48,7 @@ class Session final : public std::enable_shared_from_this<Session>, private Poll
 
   State state() const { return state_; }
   std::uint64_t id() const { return peer_.id; }
-  Client client() const;
+  ClientInfo client() const;
   // When it sent something, or came.
   std::chrono::nanoseconds last_heard() const { return std::max(came_, unread_since_); }
 
@@ -70,7 +70,7 @@ class Session final : public std::enable_shared_from_this<Session>, private Poll
   void tell_of_refusal();
   void tell_of_stall();
   void read();
-  void converse(std::string_view fresh, Moment when);
+  void converse(std::string_view fresh, Arrival when);
   void delay(std::string_view out, std::chrono::nanoseconds now);
   void end_delay();
   void write(std::string_view out);
@@ -83,8 +83,8 @@ class Session final : public std::enable_shared_from_this<Session>, private Poll
   void discard();
 
   bool owing() const;
-  std::size_t feed(std::string_view fresh, std::string& out, Moment when);
-  Moment arrival(const Socket::Outcome& got);
+  std::size_t feed(std::string_view fresh, std::string& out, Arrival when);
+  Arrival arrival(const Socket::Outcome& got);
   void watch(Want want);
   void note_progress(bool progress, bool owing, std::chrono::nanoseconds now);
   void account();
@@ -103,7 +103,7 @@ class Session final : public std::enable_shared_from_this<Session>, private Poll
   std::size_t left_to_drain_ = 0;
   std::chrono::nanoseconds stalled_since_;  // 0: not stalled
   std::chrono::nanoseconds delayed_since_{0};
-  Charge charge_;
+  MemoryCharge charge_;
   std::size_t leaving_ = 0;                  // what it was charged when it was closed
   std::chrono::nanoseconds keeps_since_{0};  // more than itself
   State state_ = State::handshaking;

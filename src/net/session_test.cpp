@@ -688,7 +688,7 @@ TEST_F(SessionTest, the_rest_of_a_long_read_does_not_keep_the_memory_of_all) {
 
 TEST_F(SessionTest, above_the_bound_the_largest_is_closed_and_told_why) {
   std::vector<std::string> told;
-  notices.sink = [&](const core::Notices::Told& each) {
+  notices.sink = [&](const core::Notices::Report& each) {
     told.push_back(std::string(each.client) + " " + std::string(each.detail));
   };
   start();
@@ -740,7 +740,7 @@ TEST_F(SessionTest, a_list_shows_what_the_session_and_its_conversation_know) {
   now += seconds{2};
   receives("");
   wire.room = 2;
-  const Client client = session->client();
+  const ClientInfo client = session->client();
   EXPECT_EQ(client.peer.id, 7U);
   EXPECT_EQ(client.peer.address, "10.0.0.7");
   EXPECT_EQ(client.age, seconds{7});

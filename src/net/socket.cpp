@@ -113,7 +113,7 @@ class TlsSocket final : public PlainSocket {
     return shaken;
   }
 
-  Refusal refusal() const override {
+  HandshakeFailure refusal() const override {
     const char* const why = reason_ == 0 ? nullptr : ERR_reason_error_string(reason_);
     const int reason = ERR_GET_REASON(reason_);
     const bool plain = reason == SSL_R_HTTP_REQUEST || reason == SSL_R_HTTPS_PROXY_REQUEST ||

@@ -38,11 +38,11 @@ class Socket {
 
   virtual Outcome handshake() = 0;  // a plain one has none
   // Why the handshake failed, in OpenSSL's words; empty when it has not, or when the peer just went.
-  struct Refusal {
+  struct HandshakeFailure {
     bool plain = false;  // what came was not TLS
     std::string_view why;
   };
-  virtual Refusal refusal() const { return {}; }
+  virtual HandshakeFailure refusal() const { return {}; }
   virtual Outcome receive(std::span<char> buffer) = 0;
   // Bytes that could not be written must begin the next call's.
   virtual Outcome send(std::string_view bytes) = 0;

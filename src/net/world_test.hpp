@@ -129,7 +129,7 @@ struct Talk {
   bool ends_with_peer = false;
   bool busy = false;
   bool closing = false;
-  std::vector<Moment> fed;
+  std::vector<Arrival> fed;
   std::function<void()> resume;
 
   void answer() {
@@ -143,7 +143,7 @@ class FakeConversation final : public Conversation {
  public:
   explicit FakeConversation(Talk& talk) : talk_(talk) {}
 
-  std::size_t feed(std::string_view input, std::string& out, Moment when) override {
+  std::size_t feed(std::string_view input, std::string& out, Arrival when) override {
     EXPECT_FALSE(talk_.waiting);
     EXPECT_FALSE(talk_.closing);
     talk_.fed.push_back(when);
@@ -167,7 +167,7 @@ class FakeConversation final : public Conversation {
   bool late() const override { return talk_.late; }
   bool ends_with_peer() const override { return talk_.ends_with_peer; }
   std::size_t kept() const override { return talk_.kept; }
-  void describe(Client& client) const override { client.name = "talker"; }
+  void describe(ClientInfo& client) const override { client.name = "talker"; }
 
  private:
   void run(std::string_view line, std::string& out) {
@@ -258,7 +258,7 @@ struct World {
   Session::State state() const { return session->state(); }
 
   std::chrono::nanoseconds now = std::chrono::seconds{1000};
-  Counters counters;
+  LoopCounters counters;
   core::Notices notices{[this] { return now; }};
   Wire wire;
   Talk talk;

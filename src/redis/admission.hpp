@@ -1,9 +1,9 @@
 // Which calls a node is sent now, and which wait here: no node is asked more than it answers in time.
 //
-// How many answers it may owe, the window says (window.hpp). What waits leaves by rank, and then in order. Of
-// the usual rank a call is passed over when it has less time left than an answer takes of late, and while
-// that happens, what comes after those that wait is not taken. docs/overload.md tells how this acts together
-// with what else keeps a busy store deciding.
+// How many answers it may owe, the window says (send_window.hpp). What waits leaves by rank, and then in
+// order. Of the usual rank a call is passed over when it has less time left than an answer takes of late, and
+// while that happens, what comes after those that wait is not taken. docs/overload.md tells how this acts
+// together with what else keeps a busy store deciding.
 //
 // One thread, the client's. Not for: sending, and what becomes of a call that is not sent (client.hpp).
 #pragma once
@@ -16,7 +16,7 @@
 #include <optional>
 
 #include "redis/calls.hpp"
-#include "redis/window.hpp"
+#include "redis/send_window.hpp"
 
 namespace weir::inline v0_1::redis {
 
@@ -77,7 +77,7 @@ class Admission {
     return window.needed(patience) + (calls.waits(next) ? now - (call.deadline - call.patience) : patience);
   }
 
-  Window window{};
+  SendWindow window{};
 
  private:
   static constexpr std::size_t kFew = 256;

@@ -183,7 +183,7 @@ void CheckCall::send(std::unique_ptr<CheckCall> self, nanoseconds now) {
   in_.known.leaves(check_, cost());
   std::string command;
   command.reserve(192 + check_.name.size());
-  const Ask one{&check_.limit.rule, check_.name, cost(), in_.endpoint.format};
+  const ScriptCheck one{&check_.limit.rule, check_.name, cost(), in_.endpoint.format};
   if (more_.empty()) {
     append_check(command, {&one, 1});
   } else {
@@ -212,7 +212,7 @@ Rank CheckCall::rank(std::uint16_t slot, nanoseconds now) {
 
 tl::expected<void, std::string> CheckCall::read(const resp::Value& value,
                                                 std::span<Decision> decisions) const {
-  const Ask ask{&check_.limit.rule, check_.name, cost(), in_.endpoint.format};
+  const ScriptCheck ask{&check_.limit.rule, check_.name, cost(), in_.endpoint.format};
   const auto nothing = [](auto) {};
   return more_.empty() ? read_check(value, {&ask, 1}, decisions).map(nothing)
                        : read_times(value, ask, decisions).map(nothing);

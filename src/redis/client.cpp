@@ -12,7 +12,7 @@ namespace {
 using namespace std::chrono_literals;
 using resp::Value;
 using Type = resp::Value::Type;
-using Kind = Question::Kind;
+using Kind = SentCommand::Kind;
 using State = Node::State;
 
 constexpr int kMostHops = 16;
@@ -170,7 +170,7 @@ void Client::received(NodeId id, std::string_view bytes, nanoseconds now) {
     // A question that has not left yet cannot have been answered either.
     if (node.questions.size() == node.untaken)
       return go_down(id, Cause::connection, "an answer that nobody asked for", now);
-    const Question question = node.questions.front();
+    const SentCommand question = node.questions.front();
     node.questions.pop_front();
     answer(id, question, parsed.value, now);
     if (node.state == State::down) return;
@@ -179,7 +179,7 @@ void Client::received(NodeId id, std::string_view bytes, nanoseconds now) {
   send_waiting(id, now);
 }
 
-void Client::answer(NodeId id, const Question& question, const Value& value, nanoseconds now) {
+void Client::answer(NodeId id, const SentCommand& question, const Value& value, nanoseconds now) {
   Node& node = nodes_[id];
   const bool error = value.type == Type::error;
   switch (question.kind) {
@@ -227,7 +227,7 @@ void Client::answer(NodeId id, const Question& question, const Value& value, nan
   }
 }
 
-void Client::answer_call(NodeId id, const Question& question, const Value& value, nanoseconds now) {
+void Client::answer_call(NodeId id, const SentCommand& question, const Value& value, nanoseconds now) {
   const std::uint32_t index = question.call.call;
   OpenCall& call = calls_[index];
   if (value.type != Type::error) {
@@ -299,7 +299,7 @@ bool Client::redirect(NodeId id, std::uint32_t index, std::string_view error, na
 }
 
 void Client::learn_topology(NodeId id, const Value& value, nanoseconds now) {
-  const Topology::Told told = topology_->answered(id, value);
+  const Topology::Meaning told = topology_->answered(id, value);
   if (!told.error.empty()) last_.error = nodes_[id].address.text() + ": " + greeting_.shown(told.error);
   last_.cause = told.cause.value_or(last_.cause);
   if (told.no_longer_master != kNoNode) {
@@ -315,7 +315,7 @@ void Client::learn_topology(NodeId id, const Value& value, nanoseconds now) {
 // ------------------------------------------------------------------------------------------- connections
 
 void Client::start(nanoseconds now) {
-  for (const Address& address : greeting_.endpoint.addresses) {
+  for (const NodeAddress& address : greeting_.endpoint.addresses) {
     const NodeId id = nodes_.at(address, topology_->asks_sentinels());
     topology_->seed(id);
     if (nodes_[id].state == State::down) connect(id, now);
@@ -363,7 +363,7 @@ void Client::go_down(NodeId id, Cause cause, std::string_view why, nanoseconds n
   const Node::Lost lost = node.go_down(last_.cause, last_.error, now, jitter_);
   // A result may lead to a call at once, and that to another error.
   const Failure its = last_;
-  for (const Question& each : lost.questions) {
+  for (const SentCommand& each : lost.questions) {
     if (each.kind != Kind::call || !calls_.waits(each.call)) continue;
     const bool late = cause == Cause::timeout && calls_[each.call.call].deadline <= now;
     finish(each.call.call, {late ? Cause::timeout : its.cause, its.error, nullptr});

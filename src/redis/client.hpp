@@ -10,9 +10,9 @@
 // is owed all the same: it is told from the next by its order, and dropped. The connection ends when nothing
 // at all has come for as long as an answer may take, and all calls that were sent over it fail with it.
 //
-// No node is sent more than it answers in time (window.hpp). The rest waits here, by rank and then in order.
-// Of the usual rank a call is passed over when it has less time left than an answer takes; it fails at its
-// deadline, as `overload`: it was not sent. What waits is bounded by kMostBytes.
+// No node is sent more than it answers in time (send_window.hpp). The rest waits here, by rank and then in
+// order. Of the usual rank a call is passed over when it has less time left than an answer takes; it fails at
+// its deadline, as `overload`: it was not sent. What waits is bounded by kMostBytes.
 //
 // The circuit breaker is the connection: a call for a node that has failed and is not up again fails at once,
 // with the node's last cause, and the node is tried again after 10 to 600 ms, with jitter; the greeting,
@@ -49,7 +49,7 @@ class Client {
   struct Action {
     enum class Kind : std::uint8_t { connect, close, write } kind;
     NodeId node;
-    Address address;  // of connect
+    NodeAddress address;  // of connect
   };
 
   struct Options {
@@ -141,8 +141,8 @@ class Client {
   void send(NodeId id, std::uint32_t call, bool asking, nanoseconds now);
   void send_waiting(NodeId id, nanoseconds now);
   void finish(std::uint32_t call, const Call::Result& result);
-  void answer(NodeId id, const Question& question, const resp::Value& value, nanoseconds now);
-  void answer_call(NodeId id, const Question& question, const resp::Value& value, nanoseconds now);
+  void answer(NodeId id, const SentCommand& question, const resp::Value& value, nanoseconds now);
+  void answer_call(NodeId id, const SentCommand& question, const resp::Value& value, nanoseconds now);
   void answer_late(NodeId id, const resp::Value& value, nanoseconds now);
   void load_scripts(NodeId id, nanoseconds now);
   void end_if_refused(NodeId id, Cause cause, std::string_view error, nanoseconds now);
@@ -150,7 +150,7 @@ class Client {
   void learn_topology(NodeId id, const resp::Value& value, nanoseconds now);
 
   // Nodes and time.
-  void ask(NodeId id, Question::Kind kind, std::span<const std::string_view> words, nanoseconds now);
+  void ask(NodeId id, SentCommand::Kind kind, std::span<const std::string_view> words, nanoseconds now);
   void wants_write(NodeId id);
   void connect(NodeId id, nanoseconds now);
   void go_up(NodeId id, nanoseconds now);

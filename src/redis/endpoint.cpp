@@ -63,8 +63,8 @@ std::string shown(std::string_view text) {
 }
 
 // "host", "host:port", "[::1]:port"; otherwise what is wrong.
-tl::expected<Address, std::string> address(std::string_view text, std::uint16_t port) {
-  Address found{"", port};
+tl::expected<NodeAddress, std::string> address(std::string_view text, std::uint16_t port) {
+  NodeAddress found{"", port};
   std::string_view rest = text;
   if (text.starts_with('[')) {
     const std::size_t close = text.find(']');
@@ -133,7 +133,7 @@ tl::expected<Endpoint, std::string> Endpoint::parse(std::string_view url) {
       continue;
     }
     if (name == "format" && value == "redis-cell") {
-      endpoint.format = Format::redis_cell;
+      endpoint.format = ValueFormat::redis_cell;
       continue;
     }
     if (name == "sentinel_user" || name == "sentinel_password") {
@@ -152,7 +152,7 @@ tl::expected<Endpoint, std::string> Endpoint::parse(std::string_view url) {
           "'?'");
     endpoint.database = *database;
   }
-  if (endpoint.format != Format::weir) endpoint.prefix = "";
+  if (endpoint.format != ValueFormat::weir) endpoint.prefix = "";
   endpoint.prefix = std::move(prefix).value_or(endpoint.prefix);
   if (!endpoint.sentinel_user.empty() && endpoint.sentinel_password.empty())
     return wrong("sentinel_user needs a sentinel_password");
@@ -206,7 +206,7 @@ tl::expected<Endpoint, std::string> Endpoint::parse(std::string_view url) {
   return endpoint;
 }
 
-std::string Address::text() const {
+std::string NodeAddress::text() const {
   if (port == 0) return shown(host);
   const bool v6 = host.find(':') != std::string::npos;
   return (v6 ? "[" + shown(host) + "]" : shown(host)) + ":" + std::to_string(port);
@@ -223,7 +223,7 @@ std::string Endpoint::text() const {
   if (!master.empty()) text += "/" + shown(master);
   if (database != 0)
     text += addresses[0].port == 0 ? "?db=" + std::to_string(database) : "/" + std::to_string(database);
-  if (format == Format::redis_cell)
+  if (format == ValueFormat::redis_cell)
     text += (text.find('?') == std::string::npos ? "?" : "&") + std::string("format=redis-cell");
   return text;
 }

@@ -12,7 +12,7 @@
 // &sentinel_user=TEXT. In users, passwords and prefix %41 is A; write everything but letters and digits so.
 // '?' must be written so, and after it '&' too.
 //
-// ?format=redis-cell shares limits with redis-cell and throttled: format.hpp.
+// ?format=redis-cell shares limits with redis-cell and throttled: value_format.hpp.
 //
 // Plain values. Nothing here prints a password; text() is for people and logs.
 #pragma once
@@ -23,23 +23,23 @@
 #include <tl/expected.hpp>
 #include <vector>
 
-#include "redis/format.hpp"
+#include "redis/value_format.hpp"
 
 namespace weir::inline v0_1::redis {
 
-struct Address {
+struct NodeAddress {
   std::string host;  // with port 0: the path of a Unix socket
   std::uint16_t port = 0;
 
   // "10.0.0.1:6379", "[::1]:6379", "/run/redis.sock"; one line, whatever the host.
   std::string text() const;
-  friend bool operator==(const Address&, const Address&) = default;
-  friend auto operator<=>(const Address&, const Address&) = default;
+  friend bool operator==(const NodeAddress&, const NodeAddress&) = default;
+  friend auto operator<=>(const NodeAddress&, const NodeAddress&) = default;
 };
 
 struct Endpoint {
   enum class Kind : std::uint8_t { single, sentinel, cluster } kind = Kind::single;
-  std::vector<Address> addresses;
+  std::vector<NodeAddress> addresses;
   bool tls = false;
   std::string user;
   std::string password;
@@ -47,7 +47,7 @@ struct Endpoint {
   std::string master;  // of sentinel: the name that it watches the master under
   std::string sentinel_user;
   std::string sentinel_password;
-  Format format = Format::weir;
+  ValueFormat format = ValueFormat::weir;
   std::string prefix = "weir:";  // with another format unless given: none
 
   // An error names what is wrong. It shows no more than a host, because anything else may be a password that

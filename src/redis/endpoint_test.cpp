@@ -13,7 +13,7 @@ std::string told(const Endpoint& endpoint) {
   std::string text = endpoint.kind == Endpoint::Kind::single    ? "single"
                      : endpoint.kind == Endpoint::Kind::cluster ? "cluster"
                                                                 : "sentinel";
-  for (const Address& address : endpoint.addresses)
+  for (const NodeAddress& address : endpoint.addresses)
     text += " " + address.host + "|" + std::to_string(address.port);
   if (endpoint.tls) text += " tls";
   if (!endpoint.user.empty()) text += " user=" + endpoint.user;
@@ -22,7 +22,7 @@ std::string told(const Endpoint& endpoint) {
   if (!endpoint.master.empty()) text += " master=" + endpoint.master;
   if (!endpoint.sentinel_user.empty()) text += " sentinel_user=" + endpoint.sentinel_user;
   if (!endpoint.sentinel_password.empty()) text += " sentinel_password=" + endpoint.sentinel_password;
-  if (endpoint.format == Format::redis_cell) text += " redis-cell";
+  if (endpoint.format == ValueFormat::redis_cell) text += " redis-cell";
   if (endpoint.prefix != "weir:") text += " prefix=" + endpoint.prefix;
   return text;
 }

@@ -6,7 +6,7 @@
 #include <limits>
 #include <vector>
 
-#include "store/form.hpp"
+#include "store/check_rules.hpp"
 
 namespace weir::inline v0_1::redis {
 
@@ -126,7 +126,7 @@ bool Fallback::count(std::span<store::Check> checks, nanoseconds now, store::Ver
   return passes;
 }
 
-Fallback::Reserved Fallback::reserve(std::span<store::Check> checks, store::Reservation& asked,
+Fallback::Reserved Fallback::reserve(std::span<store::Check> checks, store::ReservationTerms& asked,
                                      nanoseconds now) {
   std::vector<std::size_t> counted;  // by the embedded store
   Reserved told{.charged = true};

@@ -47,7 +47,7 @@ class Fallback {
     Fault fault = Fault::none;
     std::string why{};
   };
-  Reserved reserve(std::span<store::Check> checks, store::Reservation& asked, nanoseconds now);
+  Reserved reserve(std::span<store::Check> checks, store::ReservationTerms& asked, nanoseconds now);
   // Cancels or settles what reserve() has given the id of.
   void undo(store::Request& request, nanoseconds now);
   // What count() charged at `charged_at`: the checks with a hash of its.

@@ -24,7 +24,8 @@ void send(StoreParts& in, std::uint64_t hash, std::string_view name, std::string
                  now + in.options.deadline, now, Rank::first);
 }
 
-void give_back(StoreParts& in, std::uint64_t hash, const Ask& ask, nanoseconds charged_at, nanoseconds now) {
+void give_back(StoreParts& in, std::uint64_t hash, const ScriptCheck& ask, nanoseconds charged_at,
+               nanoseconds now) {
   in.known.forget_denial(hash);
   std::string command;
   append_give_back(command, ask, in.line_of(ask.key), charged_at);

@@ -8,7 +8,7 @@
 namespace weir::inline v0_1::redis {
 namespace {
 
-using Kind = Question::Kind;
+using Kind = SentCommand::Kind;
 
 constexpr std::size_t kLongestShown = 200;
 
@@ -27,7 +27,7 @@ void Greeting::say(Node& node, std::chrono::nanoseconds now) const {
   // that shows in the answer to the first call.
   node.ask(Kind::last_greeting, Words{"SCRIPT", "LOAD", scripts.front()}, now);
   node.ask(Kind::eviction_policy, Setup::kQuestion, now);
-  if (endpoint.format == Format::weir && endpoint.prefix.empty())
+  if (endpoint.format == ValueFormat::weir && endpoint.prefix.empty())
     node.ask(Kind::modules, Words{"MODULE", "LIST"}, now);
 }
 

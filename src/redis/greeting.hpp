@@ -18,7 +18,7 @@ struct Greeting {
   // The first is loaded with each connection, the others where Redis says that it does not know one.
   std::vector<std::string> scripts;
 
-  // The last of it that matters is Question::Kind::last_greeting.
+  // The last of it that matters is SentCommand::Kind::last_greeting.
   void say(Node& node, std::chrono::nanoseconds now) const;
   // One line that is no longer than it helps, without a password.
   std::string shown(std::string_view why) const;

@@ -50,8 +50,8 @@ class PartCall final : public StoreCall {
 
  private:
   void heard(std::unique_ptr<Call> self, const Result& result, nanoseconds now) override;
-  void read(const resp::Value& value, std::span<const Ask> asks, std::span<Decision> decisions);
-  void learn(std::span<const Ask> asks, std::span<const Decision> decisions, nanoseconds now);
+  void read(const resp::Value& value, std::span<const ScriptCheck> asks, std::span<Decision> decisions);
+  void learn(std::span<const ScriptCheck> asks, std::span<const Decision> decisions, nanoseconds now);
   void conclude(nanoseconds now);
 
   std::shared_ptr<JointCheck> joint_;
@@ -133,7 +133,7 @@ void PartCall::send(std::unique_ptr<Call> self, nanoseconds now) {
 void PartCall::heard(std::unique_ptr<Call>, const Result& result, nanoseconds now) {
   part_.cause = result.cause;
   part_.error = result.error;
-  std::vector<Ask> asks;
+  std::vector<ScriptCheck> asks;
   std::array<Decision, store::kMostChecks> decisions;
   if (part_.cause == Cause::none) {
     in_.known.hear_clock(*result.value, part_.asked, now);
@@ -146,7 +146,8 @@ void PartCall::heard(std::unique_ptr<Call>, const Result& result, nanoseconds no
   conclude(now);
 }
 
-void PartCall::read(const resp::Value& value, std::span<const Ask> asks, std::span<Decision> decisions) {
+void PartCall::read(const resp::Value& value, std::span<const ScriptCheck> asks,
+                    std::span<Decision> decisions) {
   const auto passes = joint_->look ? read_look(value, asks, decisions) : read_check(value, asks, decisions);
   if (!passes) {
     part_.cause = Cause::other;
@@ -165,7 +166,8 @@ void PartCall::read(const resp::Value& value, std::span<const Ask> asks, std::sp
   }
 }
 
-void PartCall::learn(std::span<const Ask> asks, std::span<const Decision> decisions, nanoseconds now) {
+void PartCall::learn(std::span<const ScriptCheck> asks, std::span<const Decision> decisions,
+                     nanoseconds now) {
   for (std::size_t i = 0; i < part_.of.size(); ++i) {
     JointCheck::Each& each = joint_->each[part_.of[i]];
     const KeptCheck& check = each.check;

@@ -24,10 +24,10 @@ void JointCheck::add(KeptCheck check, std::uint16_t slot) {
   each.push_back({.check = std::move(check), .part = static_cast<std::size_t>(part - parts.begin())});
 }
 
-std::vector<Ask> JointCheck::asks(const Part& part) const {
-  std::vector<Ask> made;
+std::vector<ScriptCheck> JointCheck::asks(const Part& part) const {
+  std::vector<ScriptCheck> made;
   for (const std::size_t i : part.of) {
-    Ask& ask = made.emplace_back(each[i].check.ask());
+    ScriptCheck& ask = made.emplace_back(each[i].check.ask());
     ask.shadow = each[i].check.shadow;
     const auto guarantee = std::find(part.of.begin(), part.of.end(), each[i].check.inside);
     if (guarantee != part.of.end()) ask.inside = static_cast<std::size_t>(guarantee - part.of.begin());

@@ -66,7 +66,7 @@ struct JointCheck {
   // In the order of the request.
   void add(KeptCheck check, std::uint16_t slot);
   // For append_check() and append_look().
-  std::vector<Ask> asks(const Part& part) const;
+  std::vector<ScriptCheck> asks(const Part& part) const;
   // The stage is answered: the next one knows which of its checks are inside. False when there is none, or
   // nobody waits for it any more.
   bool next_stage();

@@ -69,7 +69,7 @@ struct KeptCheck {
   Cost cost;
   std::uint32_t resets;     // of the key, before the store was asked
   std::uint32_t stamp = 0;  // DenialMemory's, when the store was asked
-  Format format = Format::weir;
+  ValueFormat format = ValueFormat::weir;
   bool shadow = false;
   std::uint8_t inside = store::Check::kNoGuarantee;  // of its request's checks
   std::uint16_t waits_with = 0;                      // of them, too
@@ -77,7 +77,7 @@ struct KeptCheck {
   std::string_view key() const { return std::string_view(name).substr(name.size() - size); }
   bool is_same_key(const KeptCheck& other) const { return other.hash == hash && other.name == name; }
   // Alone: it says nothing of other checks.
-  Ask ask() const { return {&limit.rule, name, cost, format}; }
+  ScriptCheck ask() const { return {&limit.rule, name, cost, format}; }
   store::Check check() const { return {.limit = &limit, .key = key(), .cost = cost, .shadow = shadow}; }
   // As if it were inside its guarantee, if it may be.
   core::Rule at_best() const {

@@ -124,7 +124,7 @@ TEST(Lookup, nobody_waits_for_a_name_that_dns_does_not_answer) {
     boost::asio::io_context context;
     store::EmbeddedStore local{store::Table::kLeastBytes};
     ProcessMemory memory;
-    const core::Clock clock = [] { return store::steady_now(); };
+    const core::ClockFunction clock = [] { return store::steady_now(); };
     SharedStore store(Endpoint::parse("redis://never.test").value(), {}, local, memory, clock);
     Sockets sockets(context, store.client(), nullptr, clock);
     sockets.start();

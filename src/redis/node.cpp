@@ -18,7 +18,7 @@ constexpr nanoseconds kPingAfter = 1s;
 
 }  // namespace
 
-void Node::ask(Question::Kind kind, std::span<const std::string_view> words, nanoseconds now) {
+void Node::ask(SentCommand::Kind kind, std::span<const std::string_view> words, nanoseconds now) {
   resp::Writer request(out);
   request.array(words.size());
   for (const std::string_view word : words) request.bulk(word);
@@ -28,7 +28,7 @@ void Node::ask(Question::Kind kind, std::span<const std::string_view> words, nan
 
 void Node::send(const OpenCall& call, CallRef ref, nanoseconds now) {
   out += call.command;
-  questions.push_back({Question::Kind::call, ref, now, call.patience, questions.size() + 1});
+  questions.push_back({SentCommand::Kind::call, ref, now, call.patience, questions.size() + 1});
   ++untaken;
 }
 
@@ -72,10 +72,10 @@ nanoseconds Node::due(nanoseconds silence) const {
   if (state == State::down) return retry_at;
   if (state != State::up) return tried_at + kConnectAtMost;
   if (questions.empty()) return heard + kPingAfter;
-  const Question& first = questions.front();
+  const SentCommand& first = questions.front();
   // The answers before it may have taken their time.
   return std::max(first.sent_at, heard) +
-         (first.kind == Question::Kind::call ? std::max(silence, first.patience) : kAnswerAtMost);
+         (first.kind == SentCommand::Kind::call ? std::max(silence, first.patience) : kAnswerAtMost);
 }
 
 Nodes::Load Nodes::load() const {

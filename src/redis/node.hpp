@@ -46,7 +46,7 @@ class Jitter {
 
 // A question to a node, in the order in which the answers come. The call's number may be another's by then:
 // then nobody waits for the answer, and it is owed all the same.
-struct Question {
+struct SentCommand {
   enum class Kind : std::uint8_t {
     call,
     asking,
@@ -69,7 +69,7 @@ struct Node {
   using nanoseconds = std::chrono::nanoseconds;
   enum class State : std::uint8_t { down, connecting, greeting, up };
 
-  Address address;
+  NodeAddress address;
   bool sentinel = false;
   bool gone = false;  // no longer in the cluster: not to be connected again
   State state = State::down;
@@ -84,7 +84,7 @@ struct Node {
   nanoseconds heard{0};     // the last bytes
   std::string out{};
   std::string in{};
-  std::deque<Question> questions{};
+  std::deque<SentCommand> questions{};
   std::size_t untaken = 0;  // how many questions, the last ones, are still in `out`
   Admission admission{};
   bool loading_script = false;
@@ -95,14 +95,14 @@ struct Node {
   std::size_t room() const { return admission.room(questions.size()); }
 
   // Into `out`: a question about the node itself, or a call.
-  void ask(Question::Kind kind, std::span<const std::string_view> words, nanoseconds now);
+  void ask(SentCommand::Kind kind, std::span<const std::string_view> words, nanoseconds now);
   void send(const OpenCall& call, CallRef ref, nanoseconds now);
   std::string take_output();
 
   void go_up(nanoseconds now);
   // Its connection has ended. What it owed, and the calls that waited, nobody answers any more.
   struct Lost {
-    std::deque<Question> questions;
+    std::deque<SentCommand> questions;
     std::vector<CallRef> calls;  // that waited
   };
   Lost go_down(Cause why, std::string what, nanoseconds now, Jitter& jitter);
@@ -122,7 +122,7 @@ class Nodes {
   auto end() const { return nodes_.end(); }
 
   // The node of that address; a new one when it is not known yet.
-  NodeId at(const Address& address, bool sentinel) {
+  NodeId at(const NodeAddress& address, bool sentinel) {
     for (NodeId id = 0; id < size(); ++id) {
       if (nodes_[id].address == address && nodes_[id].sentinel == sentinel) {
         nodes_[id].gone = false;

@@ -21,7 +21,7 @@ std::string host_of(std::string_view said, const std::string& asked);
 // "MOVED 3999 127.0.0.1:6381": the slot and where it is.
 struct Redirect {
   std::uint16_t slot;
-  Address to;
+  NodeAddress to;
 };
 std::optional<Redirect> redirect_of(std::string_view error, const std::string& asked);
 

@@ -24,10 +24,10 @@
 --
 -- A record is 'weir1r MOMENT UNTIL COUNT', then a line of words for each limit, then the names of the states, one
 -- after the other. The words: limit's id, lengths of key and of name, T, burst, units, end, low, number, moved and
--- generation (those of OwnUnits in src/store/line.hpp), whether it is held, settles (2: not by an actual without a
+-- generation (those of OwnUnits in src/store/schedule.hpp), whether it is held, settles (2: not by an actual without a
 -- name), is a shadow's, and the epoch of its line.
 --
--- A line is one sorted set, the rule that of src/store/line.hpp. The score says what a member is; each range is
+-- A line is one sorted set, the rule that of src/store/schedule.hpp. The score says what a member is; each range is
 -- searched by time or by number. Here us are those since 1.5 x 10^15 us (2017), rounded up, and good until 2109:
 --
 --   0               'EPOCH T burst generation units moved held until tat'  the numbers that holes were charged by; how

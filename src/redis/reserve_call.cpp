@@ -6,7 +6,7 @@
 #include "redis/reserve_script.hpp"
 #include "redis/slot.hpp"
 #include "redis/store_calls.hpp"
-#include "store/form.hpp"
+#include "store/check_rules.hpp"
 
 namespace weir::inline v0_1::redis {
 
@@ -59,7 +59,7 @@ class ReserveCall final : public StoreCall {
 }  // namespace
 
 void reserve(StoreParts& in, Request& request, nanoseconds now) {
-  store::Reservation& asked = *request.reservation;
+  store::ReservationTerms& asked = *request.reservation;
   asked.id.clear();
   asked.wait = nanoseconds{0};
   auto call = std::make_unique<ReserveCall>(in, request, now + in.patience_of(request));
@@ -97,7 +97,7 @@ std::optional<std::string> ReserveCall::add(const Check& check) {
 std::vector<ReserveAsk> ReserveCall::asks() const {
   std::vector<ReserveAsk> made;
   for (const KeptCheck& check : checks_) {
-    Ask ask = check.ask();
+    ScriptCheck ask = check.ask();
     ask.shadow = check.shadow;
     if (check.inside != Check::kNoGuarantee) ask.inside = check.inside;
     made.push_back({ask, check.limit.holding, check.limit.id, check.size, store::lowest_kept(check.limit),

@@ -70,10 +70,10 @@ const std::string& reserve_sha() {
   return kSha;
 }
 
-std::optional<std::string> cannot_reserve(const core::Rule& rule, Format format) {
+std::optional<std::string> cannot_reserve(const core::Rule& rule, ValueFormat format) {
   if (!core::can_reserve(rule.algorithm))
     return core::name_of(rule.algorithm) + " cannot be reserved: only gcra can";
-  if (format == Format::redis_cell)
+  if (format == ValueFormat::redis_cell)
     return "the format of redis-cell has no room for reservations: they would not see each other";
   const Quota& quota = rule.quota;
   if (quota.burst() <= kMostToDrain / quota.emission_interval().count()) return std::nullopt;
@@ -125,8 +125,8 @@ void append_reserve(std::string& out, std::string_view prefix, std::span<const R
   }
 }
 
-Record read_record(std::string_view text) {
-  Record record;
+ReservationRecord read_record(std::string_view text) {
+  ReservationRecord record;
   std::vector<RecordPart>& parts = record.parts;
   const auto line = [&] {
     const std::string_view one = text.substr(0, text.find('\n'));
@@ -189,10 +189,10 @@ void append_settle(std::string& out, std::string_view prefix, std::string_view r
 
 namespace {
 
-// What each limit says of the states that the script found, as store::JointCheck tells it.
-class Told {
+// What each limit says of the states that the script found, as store::AllOrNoneCheck tells it.
+class Verdicts {
  public:
-  Told(std::span<const ReserveAsk> asks, std::vector<core::TwoWords> states, nanoseconds now)
+  Verdicts(std::span<const ReserveAsk> asks, std::vector<core::TwoWords> states, nanoseconds now)
       : states_(std::move(states)), now_(now), decisions(asks.size()) {
     for (const ReserveAsk& each : asks) asks_.push_back(each.ask);
   }
@@ -229,7 +229,7 @@ class Told {
     decisions[i].reset_after = owed.reset_after;
   }
 
-  std::vector<Ask> asks_;
+  std::vector<ScriptCheck> asks_;
   std::vector<core::TwoWords> states_;
   nanoseconds now_;
 
@@ -262,7 +262,7 @@ tl::expected<ReserveAnswer, std::string> read_reserve(const Value& reply, std::s
     if (!state) return not_ours(reply);
     states.push_back(*state);
   }
-  Told each(asks, std::move(states), *now);
+  Verdicts each(asks, std::move(states), *now);
   each.at(*now);
   const bool granted = reply.items[0].integer == 1;
   const bool by_rule = how != "hole" && how != "held";

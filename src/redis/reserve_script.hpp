@@ -29,11 +29,11 @@ std::string_view reserve_script();
 const std::string& reserve_sha();
 
 // A sentence when a limit has numbers for which the script does not reserve exactly. Beside unsuitable().
-std::optional<std::string> cannot_reserve(const core::Rule& rule, Format format);
+std::optional<std::string> cannot_reserve(const core::Rule& rule, ValueFormat format);
 
 // One limit of a reservation.
 struct ReserveAsk {
-  Ask ask;
+  ScriptCheck ask;
   store::Holding holding{};
   // The record keeps them for the one that cancels: the limit's id, and the length of the asker's key.
   std::uint64_t limit_id = 0;
@@ -61,19 +61,19 @@ struct RecordPart {
   std::uint64_t limit_id;
   std::size_t key_size;  // the name ends with the key
   std::string name;
-  // As store::Settled has them; `cost` is what it is settled at.
+  // As store::SettledCharge has them; `cost` is what it is settled at.
   std::uint64_t burst = 0;
   std::uint64_t units = 0;
   bool settles = true;
   bool by_actual = true;
   std::uint64_t cost = 0;
 };
-struct Record {
+struct ReservationRecord {
   bool is_held = false;
   std::vector<RecordPart> parts{};
 };
 // Without parts for anything else.
-Record read_record(std::string_view text);
+ReservationRecord read_record(std::string_view text);
 
 void append_cancel(std::string& out, std::string_view prefix, std::string_view record,
                    std::span<const RecordPart> parts, std::optional<std::chrono::nanoseconds> now = {});
@@ -86,7 +86,7 @@ struct ReserveAnswer {
   bool granted = false;
   bool has_id = false;               // it can be cancelled or settled
   bool by_rule = true;               // neither a hole nor what is held has decided
-  std::chrono::nanoseconds wait{0};  // as store::Reservation
+  std::chrono::nanoseconds wait{0};  // as store::ReservationTerms
   std::uint8_t by = 0;
   std::vector<Decision> decisions{};  // as store::Request's
   std::vector<Decision> at_once{};    // what a check would have been told
@@ -97,7 +97,8 @@ tl::expected<ReserveAnswer, std::string> read_reserve(const resp::Value& reply,
 // The units that were given back.
 tl::expected<std::uint64_t, std::string> read_cancel(const resp::Value& reply);
 
-// As store::Reservation::wait; below 0 also when there is none. Of one without costs 0 says that it is there.
+// As store::ReservationTerms::wait; below 0 also when there is none. Of one without costs 0 says that it is
+// there.
 tl::expected<std::chrono::nanoseconds, std::string> read_settle(const resp::Value& reply);
 
 }  // namespace weir::redis

@@ -38,7 +38,7 @@ class ResetCall final : public StoreCall {
     const std::span<const std::string> names = std::span(names_).last(asked_);
     std::vector<std::string> lines;
     for (const std::string& name : names) {
-      if (in_.endpoint.format == Format::weir) lines.push_back(in_.line_of(name));
+      if (in_.endpoint.format == ValueFormat::weir) lines.push_back(in_.line_of(name));
     }
     std::string command;
     append_reset(command, names, lines, in_.endpoint.format);

@@ -70,11 +70,11 @@ std::string_view mark_of(Algorithm algorithm) {
 
 }  // namespace
 
-std::string marks_of(const Ask& ask, bool look) {
+std::string marks_of(const ScriptCheck& ask, bool look) {
   std::string marks;
   if (look) marks += "look ";
   if (ask.shadow) marks += "shadow ";
-  if (ask.inside != Ask::kAlone && ask.rule->kept.count() != 0) {
+  if (ask.inside != ScriptCheck::kAlone && ask.rule->kept.count() != 0) {
     const Quota& quota = ask.rule->quota;
     marks += "inside " + std::to_string(ask.inside + 1) + " " +
              std::to_string(quota.burst() * quota.emission_interval().count()) + " ";
@@ -84,12 +84,13 @@ std::string marks_of(const Ask& ask, bool look) {
 
 namespace {
 
-void append_limit(resp::Writer& to, const Ask& ask, bool look = false) {
+void append_limit(resp::Writer& to, const ScriptCheck& ask, bool look = false) {
   const core::Rule& rule = *ask.rule;
   // Above the limit one cost is as good as another, and this one the script can count.
   const std::uint64_t limit = limit_of(rule);
   const std::uint64_t cost = std::min(ask.cost.units, limit + 1);
-  const std::string_view word = ask.format == Format::redis_cell ? "redis-cell" : word_for(rule.algorithm);
+  const std::string_view word =
+      ask.format == ValueFormat::redis_cell ? "redis-cell" : word_for(rule.algorithm);
   if (std::string text = marks_of(ask, look); text.empty()) {
     to.bulk(word);
   } else {
@@ -155,11 +156,11 @@ std::string_view without_line(std::string_view text) {
 
 }  // namespace
 
-std::optional<core::TwoWords> read_state(const Value& value, const Ask& ask, nanoseconds now) {
+std::optional<core::TwoWords> read_state(const Value& value, const ScriptCheck& ask, nanoseconds now) {
   const core::Rule& rule = *ask.rule;
   if (value.type == Value::Type::null) return core::TwoWords{};
   if (value.type != Value::Type::string) return std::nullopt;
-  if (ask.format == Format::redis_cell) {
+  if (ask.format == ValueFormat::redis_cell) {
     constexpr std::size_t kTimeDigits = 19;
     const std::optional<std::uint64_t> tat = read_number(value);
     if (!tat || value.text.size() != kTimeDigits) return std::nullopt;
@@ -220,7 +221,7 @@ std::optional<Decision> decide_log(const Value& value, const core::Rule& rule, n
   return look ? core::look(found, decision) : decision;
 }
 
-std::optional<Decision> decide_as_core(const Value& state, const Ask& ask, const core::Rule& rule,
+std::optional<Decision> decide_as_core(const Value& state, const ScriptCheck& ask, const core::Rule& rule,
                                        nanoseconds now, bool look) {
   if (rule.algorithm == Algorithm::sliding_window_log) return decide_log(state, rule, now, ask.cost, look);
   const std::optional<core::TwoWords> words = read_state(state, ask, now);
@@ -251,13 +252,13 @@ const std::string& check_sha() {
   return kSha;
 }
 
-std::optional<std::string> unsuitable(const core::Rule& rule, Format format) {
+std::optional<std::string> unsuitable(const core::Rule& rule, ValueFormat format) {
   const auto above = [&](std::string_view field, std::int64_t value, std::int64_t most) {
     return std::string(field) + ": " + std::to_string(value) + " is above the most that " +
            core::name_of(rule.algorithm) + " counts in Redis (" + std::to_string(most) + ")";
   };
   const auto [count, period] = rule.quota.rate();
-  if (format == Format::redis_cell) {
+  if (format == ValueFormat::redis_cell) {
     if (rule.algorithm != Algorithm::gcra)
       return "algorithm: " + core::name_of(rule.algorithm) +
              " has no form in the format of redis-cell; gcra has";
@@ -292,13 +293,13 @@ std::optional<std::string> unsuitable(const core::Rule& rule, Format format) {
 
 namespace {
 
-resp::Writer begin(std::string& out, std::span<const Ask> asks, std::size_t more_words) {
+resp::Writer begin(std::string& out, std::span<const ScriptCheck> asks, std::size_t more_words) {
   resp::Writer to(out);
   to.array(3 + asks.size() * (1 + kWordsOfLimit) + more_words);
   to.bulk("EVALSHA");
   to.bulk(check_sha());
   to.number(asks.size());
-  for (const Ask& ask : asks) to.bulk(ask.key);
+  for (const ScriptCheck& ask : asks) to.bulk(ask.key);
   return to;
 }
 
@@ -321,19 +322,20 @@ tl::unexpected<std::string> not_ours(const Value& reply) {
   return tl::unexpected(std::string("the store's answer is not that of weir's script"));
 }
 
-void append_check(std::string& out, std::span<const Ask> asks, std::optional<nanoseconds> now) {
+void append_check(std::string& out, std::span<const ScriptCheck> asks, std::optional<nanoseconds> now) {
   resp::Writer to = begin(out, asks, now ? 1 : 0);
-  for (const Ask& ask : asks) append_limit(to, ask);
+  for (const ScriptCheck& ask : asks) append_limit(to, ask);
   append_time(to, now);
 }
 
-void append_look(std::string& out, std::span<const Ask> asks, std::optional<nanoseconds> now) {
+void append_look(std::string& out, std::span<const ScriptCheck> asks, std::optional<nanoseconds> now) {
   resp::Writer to = begin(out, asks, now ? 1 : 0);
-  for (const Ask& ask : asks) append_limit(to, ask, true);
+  for (const ScriptCheck& ask : asks) append_limit(to, ask, true);
   append_time(to, now);
 }
 
-void append_times(std::string& out, const Ask& ask, std::size_t times, std::optional<nanoseconds> now) {
+void append_times(std::string& out, const ScriptCheck& ask, std::size_t times,
+                  std::optional<nanoseconds> now) {
   resp::Writer to = begin(out, {&ask, 1}, now ? 3 : 2);
   append_limit(to, ask);
   to.bulk("times");
@@ -344,7 +346,7 @@ void append_times(std::string& out, const Ask& ask, std::size_t times, std::opti
 namespace {
 
 // What changes the state of gcra of one key, beside which its line may lie.
-void append_change(std::string& out, const char* what, const Ask& ask, std::string_view line,
+void append_change(std::string& out, const char* what, const ScriptCheck& ask, std::string_view line,
                    std::uint64_t first, std::uint64_t second, std::optional<nanoseconds> now) {
   const std::size_t keys = line.empty() ? 1 : 2;
   resp::Writer to(out);
@@ -354,7 +356,7 @@ void append_change(std::string& out, const char* what, const Ask& ask, std::stri
   to.number(keys);
   to.bulk(ask.key);
   if (!line.empty()) to.bulk(line);
-  to.bulk(ask.format == Format::redis_cell ? std::string(what) + " redis-cell" : what);
+  to.bulk(ask.format == ValueFormat::redis_cell ? std::string(what) + " redis-cell" : what);
   to.number(static_cast<std::uint64_t>(ask.rule->quota.emission_interval().count()));
   to.number(first);
   to.number(second);
@@ -363,21 +365,21 @@ void append_change(std::string& out, const char* what, const Ask& ask, std::stri
 
 }  // namespace
 
-void append_give_back(std::string& out, const Ask& ask, std::string_view line, nanoseconds charged_at,
+void append_give_back(std::string& out, const ScriptCheck& ask, std::string_view line, nanoseconds charged_at,
                       std::optional<nanoseconds> now) {
   const auto interval = static_cast<std::uint64_t>(ask.rule->quota.emission_interval().count());
   append_change(out, "give_back", ask, line, ask.cost.units * interval,
                 static_cast<std::uint64_t>(charged_at.count()), now);
 }
 
-void append_cap(std::string& out, const Ask& ask, std::string_view line, nanoseconds full, nanoseconds most,
-                std::optional<nanoseconds> now) {
+void append_cap(std::string& out, const ScriptCheck& ask, std::string_view line, nanoseconds full,
+                nanoseconds most, std::optional<nanoseconds> now) {
   append_change(out, "cap", ask, line, static_cast<std::uint64_t>(full.count()),
                 static_cast<std::uint64_t>(most.count()), now);
 }
 
 void append_reset(std::string& out, std::span<const std::string> keys, std::span<const std::string> lines,
-                  Format format) {
+                  ValueFormat format) {
   resp::Writer to(out);
   to.array(5 + keys.size() + lines.size());
   to.bulk("EVALSHA");
@@ -386,7 +388,7 @@ void append_reset(std::string& out, std::span<const std::string> keys, std::span
   for (const std::string& key : keys) to.bulk(key);
   for (const std::string& line : lines) to.bulk(line);
   to.bulk("reset");
-  to.bulk(format == Format::redis_cell ? "redis-cell" : "weir " + std::to_string(lines.size()));
+  to.bulk(format == ValueFormat::redis_cell ? "redis-cell" : "weir " + std::to_string(lines.size()));
 }
 
 std::optional<nanoseconds> decided_at(const Value& reply) {
@@ -397,16 +399,17 @@ std::optional<nanoseconds> decided_at(const Value& reply) {
   return read_time(reply.items[1], reply.items[2]);
 }
 
-core::Rule rule_of(std::span<const Ask> asks, std::span<const Decision> decisions, std::size_t which) {
+core::Rule rule_of(std::span<const ScriptCheck> asks, std::span<const Decision> decisions,
+                   std::size_t which) {
   core::Rule rule = *asks[which].rule;
   const std::size_t inside = asks[which].inside;
-  if (inside != Ask::kAlone && decisions[inside].allowed()) rule.kept = nanoseconds{0};
+  if (inside != ScriptCheck::kAlone && decisions[inside].allowed()) rule.kept = nanoseconds{0};
   return rule;
 }
 
 namespace {
 
-tl::expected<bool, std::string> read_decisions(const Value& reply, std::span<const Ask> asks,
+tl::expected<bool, std::string> read_decisions(const Value& reply, std::span<const ScriptCheck> asks,
                                                std::span<Decision> decisions, bool look) {
   const std::optional<nanoseconds> now = decided_at(reply);
   if (!now || reply.items.size() != kFirstState + asks.size() || decisions.size() < asks.size()) {
@@ -431,14 +434,14 @@ tl::expected<bool, std::string> read_decisions(const Value& reply, std::span<con
 
 }  // namespace
 
-void tell_uncharged(const Value& reply, std::span<const Ask> asks, std::span<Decision> decisions) {
+void tell_uncharged(const Value& reply, std::span<const ScriptCheck> asks, std::span<Decision> decisions) {
   const nanoseconds now = decided_at(reply).value_or(nanoseconds{0});
   for (std::size_t i = 0; i < asks.size(); ++i) {
     if (!decisions[i].allowed() || asks[i].cost.units == 0) continue;
     // Of a key that is asked for twice the second answer counts the first.
     std::size_t first = 0;
     while (asks[first].key != asks[i].key) ++first;
-    Ask looks = asks[i];
+    ScriptCheck looks = asks[i];
     looks.cost = Cost{0};
     const auto found =
         decide_as_core(reply.items[kFirstState + first], looks, rule_of(asks, decisions, i), now, true);
@@ -446,17 +449,17 @@ void tell_uncharged(const Value& reply, std::span<const Ask> asks, std::span<Dec
   }
 }
 
-tl::expected<bool, std::string> read_check(const Value& reply, std::span<const Ask> asks,
+tl::expected<bool, std::string> read_check(const Value& reply, std::span<const ScriptCheck> asks,
                                            std::span<Decision> decisions) {
   return read_decisions(reply, asks, decisions, false);
 }
 
-tl::expected<bool, std::string> read_look(const Value& reply, std::span<const Ask> asks,
+tl::expected<bool, std::string> read_look(const Value& reply, std::span<const ScriptCheck> asks,
                                           std::span<Decision> decisions) {
   return read_decisions(reply, asks, decisions, true);
 }
 
-tl::expected<std::size_t, std::string> read_times(const Value& reply, const Ask& ask,
+tl::expected<std::size_t, std::string> read_times(const Value& reply, const ScriptCheck& ask,
                                                   std::span<Decision> decisions) {
   const std::optional<nanoseconds> now = decided_at(reply);
   if (!now || reply.items.size() != kFirstState + 1) return not_ours(reply);

@@ -16,7 +16,7 @@
 #include <tl/expected.hpp>
 
 #include "core/rule.hpp"
-#include "redis/format.hpp"
+#include "redis/value_format.hpp"
 #include "resp/value.hpp"
 #include "weir/decision.hpp"
 #include "weir/quota.hpp"
@@ -24,11 +24,11 @@
 namespace weir::inline v0_1::redis {
 
 // One limit of a request.
-struct Ask {
+struct ScriptCheck {
   const core::Rule* rule;
   std::string_view key;
   Cost cost;
-  Format format = Format::weir;
+  ValueFormat format = ValueFormat::weir;
   // As store::Check has them; `inside` is the number of an earlier ask of the same call.
   bool shadow = false;
   std::size_t inside = kAlone;
@@ -45,22 +45,22 @@ std::string sha_of(std::string_view text);
 
 // A sentence when a rule has numbers that the script does not count exactly, because a number in Lua has 53
 // bits, or when the format has no way to write its states. Such a rule must not be asked for.
-std::optional<std::string> unsuitable(const core::Rule& rule, Format format = Format::weir);
+std::optional<std::string> unsuitable(const core::Rule& rule, ValueFormat format = ValueFormat::weir);
 
 // Appends the EVALSHA that checks all limits of one request at one moment, and charges all or none. Keys are
 // names in Redis; in a cluster they must share a slot. A sliding window log may not be asked for twice.
 // `now`, for tests, is the time since 1970 instead of the server's, in whole microseconds.
-void append_check(std::string& out, std::span<const Ask> asks,
+void append_check(std::string& out, std::span<const ScriptCheck> asks,
                   std::optional<std::chrono::nanoseconds> now = {});
 
 // The same without charging: for read_look().
-void append_look(std::string& out, std::span<const Ask> asks,
+void append_look(std::string& out, std::span<const ScriptCheck> asks,
                  std::optional<std::chrono::nanoseconds> now = {});
 
 // One limit that is asked for several times at this moment, by requests that have nothing to do with each
 // other: `times` is at most kMostTimes, and the rule's algorithm no sliding window log.
 constexpr std::size_t kMostTimes = 256;
-void append_times(std::string& out, const Ask& ask, std::size_t times,
+void append_times(std::string& out, const ScriptCheck& ask, std::size_t times,
                   std::optional<std::chrono::nanoseconds> now = {});
 
 // Gives back what a check by gcra charged when the store's clock was at `charged_at`, as far as it is still
@@ -68,13 +68,14 @@ void append_times(std::string& out, const Ask& ask, std::size_t times,
 // promise (the proof is that of leases.hpp). Nothing when the T has changed, and while anything is kept under
 // `line` (reservation_id.hpp): those who wait or hold count on what was owed before them. It may be empty.
 // The answer has nothing to read.
-void append_give_back(std::string& out, const Ask& ask, std::string_view line,
+void append_give_back(std::string& out, const ScriptCheck& ask, std::string_view line,
                       std::chrono::nanoseconds charged_at, std::optional<std::chrono::nanoseconds> now = {});
 
 // Cuts what is owed beyond `full`, or beyond `most` while anything is kept under `line`: after a step of the
 // store's clock. The answer has nothing to read.
-void append_cap(std::string& out, const Ask& ask, std::string_view line, std::chrono::nanoseconds full,
-                std::chrono::nanoseconds most, std::optional<std::chrono::nanoseconds> now = {});
+void append_cap(std::string& out, const ScriptCheck& ask, std::string_view line,
+                std::chrono::nanoseconds full, std::chrono::nanoseconds most,
+                std::optional<std::chrono::nanoseconds> now = {});
 
 // Forgets what is charged to these keys, all of one slot: the answer is how many had something to forget. One
 // that holds something else stays as it is and makes the answer an error, WRONGTYPE, once the others are
@@ -82,30 +83,31 @@ void append_cap(std::string& out, const Ask& ask, std::string_view line, std::ch
 // which take Redis some 3 ms, during which it does nothing else.
 constexpr std::size_t kMostReset = 1'000;
 void append_reset(std::string& out, std::span<const std::string> keys, std::span<const std::string> lines,
-                  Format format = Format::weir);
+                  ValueFormat format = ValueFormat::weir);
 
 // Fills one decision for each ask and says whether nothing stops the request, that is, whether it was
 // charged. The decisions say what each limit would have answered alone after those before it, as store::Table
 // does; those of a denied request that allowed, what is there without it. Otherwise the error that Redis
 // answered, or a sentence.
-tl::expected<bool, std::string> read_check(const resp::Value& reply, std::span<const Ask> asks,
+tl::expected<bool, std::string> read_check(const resp::Value& reply, std::span<const ScriptCheck> asks,
                                            std::span<Decision> decisions);
 // Of decisions that allowed, read from `reply`, when the request is not charged after all: what is there
 // without it.
-void tell_uncharged(const resp::Value& reply, std::span<const Ask> asks, std::span<Decision> decisions);
+void tell_uncharged(const resp::Value& reply, std::span<const ScriptCheck> asks,
+                    std::span<Decision> decisions);
 // Of append_look: as core::look() says it, and whether nothing would stop the request.
-tl::expected<bool, std::string> read_look(const resp::Value& reply, std::span<const Ask> asks,
+tl::expected<bool, std::string> read_look(const resp::Value& reply, std::span<const ScriptCheck> asks,
                                           std::span<Decision> decisions);
 // What stands before an algorithm's name: check.lua has the meaning.
-std::string marks_of(const Ask& ask, bool look);
+std::string marks_of(const ScriptCheck& ask, bool look);
 // A state as core has it; nothing when the text is not what a script would have let pass, or holds a log.
-std::optional<core::TwoWords> read_state(const resp::Value& value, const Ask& ask,
+std::optional<core::TwoWords> read_state(const resp::Value& value, const ScriptCheck& ask,
                                          std::chrono::nanoseconds now);
 // The rule that decides the ask of this number, once those before it are decided.
-core::Rule rule_of(std::span<const Ask> asks, std::span<const Decision> decisions, std::size_t which);
+core::Rule rule_of(std::span<const ScriptCheck> asks, std::span<const Decision> decisions, std::size_t which);
 // Of append_times: fills `decisions`, as many as there were times, with what the requests would have been
 // answered one after the other, and says how many of them are allowed: the first ones.
-tl::expected<std::size_t, std::string> read_times(const resp::Value& reply, const Ask& ask,
+tl::expected<std::size_t, std::string> read_times(const resp::Value& reply, const ScriptCheck& ask,
                                                   std::span<Decision> decisions);
 
 // Of an answer that no script of weir's has given: Redis' own error, or a sentence.

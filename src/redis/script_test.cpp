@@ -74,7 +74,7 @@ TEST(Script, what_is_sent) {
   for (const auto& row : rows) {
     const core::Rule asked = rule(row.rule);
     std::string bytes;
-    append_check(bytes, std::array{Ask{&asked, "k", Cost{row.cost}}});
+    append_check(bytes, std::array{ScriptCheck{&asked, "k", Cost{row.cost}}});
     EXPECT_EQ(words(bytes), "1|k|" + std::string(row.words)) << row.rule << " cost " << row.cost;
   }
 }
@@ -83,7 +83,8 @@ TEST(Script, what_is_sent_of_classes_guarantees_and_shadows) {
   core::Rule bulk = rule("10/s");
   bulk.kept = 250ms;
   const core::Rule window = rule("9/min algorithm=fixed_window");
-  std::array asks = {Ask{&window, "a", Cost{1}}, Ask{&bulk, "b", Cost{1}}, Ask{&bulk, "c", Cost{11}}};
+  std::array asks = {ScriptCheck{&window, "a", Cost{1}}, ScriptCheck{&bulk, "b", Cost{1}},
+                     ScriptCheck{&bulk, "c", Cost{11}}};
   asks[0].shadow = true;
   asks[1].inside = 0;
   asks[2].shadow = true;
@@ -105,14 +106,14 @@ TEST(Script, what_is_sent_of_classes_guarantees_and_shadows) {
   append_check(plain, std::span(asks).subspan(1, 1));
   EXPECT_EQ(words(plain), "1|b|gcra|100000000|1000000000|100000000");
   plain.clear();
-  append_check(plain, std::array{Ask{&bulk, "b", Cost{1}}});
+  append_check(plain, std::array{ScriptCheck{&bulk, "b", Cost{1}}});
   EXPECT_EQ(words(plain), "1|b|gcra|100000000|750000000|100000000");
 }
 
 TEST(Script, keys_come_first_then_the_limits_and_the_time_for_tests) {
   const core::Rule first = rule("10/s");
   const core::Rule second = rule("5/min algorithm=fixed_window");
-  const std::array asks = {Ask{&first, "a b\r\n", Cost{1}}, Ask{&second, "", Cost{2}}};
+  const std::array asks = {ScriptCheck{&first, "a b\r\n", Cost{1}}, ScriptCheck{&second, "", Cost{2}}};
   std::string bytes = "PING\r\n";
   append_check(bytes, asks, 1'732'147'200'123'456'789ns);
   ASSERT_TRUE(bytes.starts_with("PING\r\n*14\r\n$7\r\nEVALSHA\r\n$40\r\n"));
@@ -191,8 +192,8 @@ Read read(const std::string& bytes, const core::Rule& asked, std::uint64_t cost)
   const resp::Parsed parsed = parser.parse(bytes);
   EXPECT_EQ(parsed.status, resp::Parsed::Status::value) << bytes << parsed.why;
   Read result;
-  result.charged =
-      read_check(parsed.value, std::array{Ask{&asked, "k", Cost{cost}}}, std::span(&result.decision, 1));
+  result.charged = read_check(parsed.value, std::array{ScriptCheck{&asked, "k", Cost{cost}}},
+                              std::span(&result.decision, 1));
   return result;
 }
 
@@ -238,7 +239,7 @@ TEST(Script, the_decision_is_made_of_the_state_before) {
 TEST(Script, all_limits_have_to_allow) {
   const core::Rule gcra = rule("10/s");
   const core::Rule window = rule("10/s algorithm=fixed_window");
-  const std::array asks = {Ask{&gcra, "a", Cost{1}}, Ask{&window, "b", Cost{2}}};
+  const std::array asks = {ScriptCheck{&gcra, "a", Cost{1}}, ScriptCheck{&window, "b", Cost{2}}};
   resp::ReplyParser parser;
   const std::string bytes =
       "*5\r\n:0\r\n" + bulk("1732147200") + bulk("0") + "$-1\r\n" + bulk("weir1f 1732147201000000000 9");

@@ -28,7 +28,7 @@ struct Booking {
            (its.id.empty() ? "" : " with an id") + (request.why.empty() ? "" : " (" + request.why + ")");
   }
   store::Request request;
-  store::Reservation its;
+  store::ReservationTerms its;
 };
 
 struct Reserve : Booking {

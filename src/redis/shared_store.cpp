@@ -5,7 +5,7 @@
 #include "core/rule.hpp"
 #include "redis/script.hpp"
 #include "redis/store_calls.hpp"
-#include "store/form.hpp"
+#include "store/check_rules.hpp"
 
 namespace weir::inline v0_1::redis {
 
@@ -15,7 +15,7 @@ using store::Request;
 using store::Verb;
 
 SharedStore::SharedStore(Endpoint endpoint, Options options, store::EmbeddedStore& local,
-                         ProcessMemory& memory, core::Clock clock)
+                         ProcessMemory& memory, core::ClockFunction clock)
     : parts_(std::move(endpoint), options, local, memory, std::move(clock)) {}
 
 void SharedStore::note_state() {
@@ -29,7 +29,7 @@ void SharedStore::note_state() {
   counters.ready.store(health.view().state == Health::State::ready, std::memory_order_relaxed);
 }
 
-void SharedStore::submit(std::span<Request* const> batch, store::Moment when) {
+void SharedStore::submit(std::span<Request* const> batch, store::Arrival when) {
   for (Request* const each : batch) {
     Request& request = *each;
     request.state = Request::State::idle;

@@ -29,7 +29,7 @@
 #include <span>
 #include <utility>
 
-#include "core/clock.hpp"
+#include "core/clock_function.hpp"
 #include "redis/store_parts.hpp"
 #include "redis/ticket.hpp"
 #include "store/embedded_store.hpp"
@@ -46,11 +46,11 @@ class SharedStore final : public store::Store {
   // `local` counts for the fallback; it and `memory` are shared by all stores of a process and must outlive
   // this.
   SharedStore(Endpoint endpoint, Options options, store::EmbeddedStore& local, ProcessMemory& memory,
-              core::Clock clock);
+              core::ClockFunction clock);
 
   // The calls of a batch leave in one write. A reset of many keys is one call for each slot; of very many,
   // one after the other, each with the request's patience, so that Redis is held up by none of them.
-  void submit(std::span<store::Request* const> batch, store::Moment when) override;
+  void submit(std::span<store::Request* const> batch, store::Arrival when) override;
   void cancel(store::Request& pending) override { Ticket::cancel(pending); }
   // Needs the keys and limits of the request again. Of a request that was charged partly in Redis and partly
   // by the fallback only the part of the one that `source` names goes back: charged_at is of its clock.

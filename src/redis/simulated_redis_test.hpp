@@ -213,7 +213,7 @@ class SimulatedRedis {
     } else if (found.kind != LuaReply::Kind::nil) {
       return std::nullopt;
     }
-    const Format format = part.alone ? Format::redis_cell : Format::weir;
+    const ValueFormat format = part.alone ? ValueFormat::redis_cell : ValueFormat::weir;
     return read_state(value, {.rule = &part.rule, .key = part.key, .cost = part.cost, .format = format}, now);
   }
 

@@ -48,7 +48,7 @@ class Sockets::Connection : public std::enable_shared_from_this<Connection> {
   Connection& operator=(const Connection&) = delete;
   virtual ~Connection() = default;
 
-  virtual void open(const Address& address) = 0;
+  virtual void open(const NodeAddress& address) = 0;
   virtual void flush() = 0;
   // Whether bytes have come that have not been read.
   virtual bool has_unread() = 0;
@@ -88,7 +88,7 @@ class Sockets::StreamConnection final : public Connection {
   StreamConnection(Sockets& sockets, Client::NodeId node, Arguments&&... arguments)
       : Connection(sockets, node), stream_(sockets.context_, std::forward<Arguments>(arguments)...) {}
 
-  void open(const Address& address) override {
+  void open(const NodeAddress& address) override {
     if constexpr (std::is_same_v<Stream, Local::socket>) {
       stream_.async_connect(Local::endpoint(address.host),
                             [self = self()](const error_code& error) { self->opened(error); });
@@ -203,7 +203,8 @@ class Sockets::StreamConnection final : public Connection {
   std::size_t number_ = 0;  // of the address among those that the host has
 };
 
-Sockets::Sockets(asio::io_context& context, Client& client, asio::ssl::context* tls, core::Clock clock)
+Sockets::Sockets(asio::io_context& context, Client& client, asio::ssl::context* tls,
+                 core::ClockFunction clock)
     : context_(context), client_(client), tls_(tls), clock_(std::move(clock)), timer_(context) {}
 
 Sockets::~Sockets() { stop(); }
@@ -265,7 +266,7 @@ void Sockets::pump() {
   arm();
 }
 
-void Sockets::open(Client::NodeId node, const Address& address) {
+void Sockets::open(Client::NodeId node, const NodeAddress& address) {
   std::shared_ptr<Connection> connection;
   if (address.port == 0) {
     connection = std::make_shared<StreamConnection<Local::socket>>(*this, node);

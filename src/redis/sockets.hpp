@@ -14,7 +14,7 @@
 #include <string>
 #include <unordered_map>
 
-#include "core/clock.hpp"
+#include "core/clock_function.hpp"
 #include "net/tls.hpp"
 #include "redis/client.hpp"
 
@@ -29,7 +29,7 @@ class Sockets {
  public:
   // `tls` may be null when the endpoint has none. `clock` is the one that the Client is told.
   Sockets(boost::asio::io_context& context, Client& client, boost::asio::ssl::context* tls,
-          core::Clock clock);
+          core::ClockFunction clock);
   ~Sockets();
   Sockets(const Sockets&) = delete;
   Sockets& operator=(const Sockets&) = delete;
@@ -51,12 +51,12 @@ class Sockets {
   void arm();
   void tick();
   bool has_unread() const;
-  void open(Client::NodeId node, const Address& address);
+  void open(Client::NodeId node, const NodeAddress& address);
 
   boost::asio::io_context& context_;
   Client& client_;
   boost::asio::ssl::context* tls_;
-  core::Clock clock_;
+  core::ClockFunction clock_;
   boost::asio::steady_timer timer_;
   std::chrono::nanoseconds armed_for_{0};
   int reads_first_ = 0;  // how often the tick that is due has waited for what has come

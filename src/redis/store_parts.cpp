@@ -13,7 +13,7 @@ namespace weir::inline v0_1::redis {
 using std::chrono::nanoseconds;
 
 StoreParts::StoreParts(Endpoint its_endpoint, StoreOptions its_options, store::EmbeddedStore& local,
-                       ProcessMemory& memory, core::Clock its_clock)
+                       ProcessMemory& memory, core::ClockFunction its_clock)
     : endpoint(std::move(its_endpoint)),
       options(its_options),
       fallback(local, options.local_share),
@@ -47,7 +47,7 @@ std::uint16_t StoreParts::slot(std::string_view name) const {
 }
 
 std::string StoreParts::line_of(std::string_view name) const {
-  return endpoint.format == Format::weir ? line_in_redis(endpoint.prefix, name) : std::string();
+  return endpoint.format == ValueFormat::weir ? line_in_redis(endpoint.prefix, name) : std::string();
 }
 
 nanoseconds StoreParts::patience_of(const store::Request& request) const {

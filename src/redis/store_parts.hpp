@@ -11,7 +11,7 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "core/clock.hpp"
+#include "core/clock_function.hpp"
 #include "core/random.hpp"
 #include "redis/client.hpp"
 #include "redis/fallback.hpp"
@@ -55,7 +55,7 @@ struct StoreParts {
   using nanoseconds = std::chrono::nanoseconds;
 
   StoreParts(Endpoint its_endpoint, StoreOptions its_options, store::EmbeddedStore& local,
-             ProcessMemory& memory, core::Clock its_clock);
+             ProcessMemory& memory, core::ClockFunction its_clock);
   StoreParts(const StoreParts&) = delete;
   StoreParts& operator=(const StoreParts&) = delete;
 
@@ -73,7 +73,7 @@ struct StoreParts {
   StoreOptions options;
   Fallback fallback;
   Knowledge known;
-  core::Clock clock;
+  core::ClockFunction clock;
   StoreTally tally;
   MergeQueue merging;
   Lines lines;

@@ -50,7 +50,7 @@ class Sentinel final : public Topology {
  private:
   std::optional<Asks> asks() const override { return Asks{kAskSentinelsEvery, true}; }
 
-  Told read(NodeId, const Value& value) override {
+  Meaning read(NodeId, const Value& value) override {
     const bool named =
         has_type(value, Type::array) && value.items.size() == 2 && !value.items[0].text.empty();
     const auto port = named ? port_of(value.items[1].text) : std::nullopt;
@@ -63,7 +63,7 @@ class Sentinel final : public Topology {
           .error = error ? std::string(value.text) : "this sentinel knows no master named '" + name_ + "'",
           .cause = refused ? Cause::auth : Cause::connection};
     }
-    Told told;
+    Meaning told;
     const NodeId found = nodes_.at({std::string(value.items[0].text), *port}, false);
     if (found != master_) {
       told.no_longer_master = std::exchange(master_, found);
@@ -95,7 +95,7 @@ class Cluster final : public Topology {
  private:
   std::optional<Asks> asks() const override { return Asks{kAskClusterEvery, false}; }
 
-  Told read(NodeId from, const Value& value) override {
+  Meaning read(NodeId from, const Value& value) override {
     std::vector<NodeId> fresh(kSlots, kNoNode);
     std::vector<bool> serves(nodes_.size());
     bool any = false;
@@ -108,8 +108,8 @@ class Cluster final : public Topology {
                         has_type(node.items[1], Type::integer) && node.items[1].integer > 0 &&
                         node.items[1].integer < 65'536;
       if (!sane) continue;
-      const Address address{host_of(node.items[0].text, nodes_[from].address.host),
-                            static_cast<std::uint16_t>(node.items[1].integer)};
+      const NodeAddress address{host_of(node.items[0].text, nodes_[from].address.host),
+                                static_cast<std::uint16_t>(node.items[1].integer)};
       const NodeId owner = nodes_.at(address, false);
       serves.resize(nodes_.size());
       serves[owner] = any = true;
@@ -161,10 +161,10 @@ std::optional<NodeId> Topology::whom_to_ask(nanoseconds now, Jitter& jitter) {
   return std::nullopt;
 }
 
-Topology::Told Topology::answered(NodeId from, const Value& value) {
+Topology::Meaning Topology::answered(NodeId from, const Value& value) {
   nodes_[from].asked = asking_ = false;
   told_ = true;
-  Told told = read(from, value);
+  Meaning told = read(from, value);
   soon_ = told.again;
   another_ = another_ || told.ask_another;
   return told;

@@ -23,7 +23,7 @@ class Topology {
  public:
   using nanoseconds = std::chrono::nanoseconds;
   // What an answer means.
-  struct Told {
+  struct Meaning {
     bool again = false;            // something is missing: to be asked again soon
     bool ask_another = false;      // not the same node
     std::string error{};           // why the answer is of no use
@@ -55,7 +55,7 @@ class Topology {
   nanoseconds due() const;
   // The node to ask, when it is time; it is being asked then.
   std::optional<NodeId> whom_to_ask(nanoseconds now, Jitter& jitter);
-  Told answered(NodeId from, const resp::Value& value);
+  Meaning answered(NodeId from, const resp::Value& value);
   void ask_soon(bool soon = true) { soon_ = soon; }
   // The connection to that node has ended.
   void lost(NodeId node);
@@ -76,7 +76,7 @@ class Topology {
 
  private:
   virtual std::optional<Asks> asks() const { return std::nullopt; }
-  virtual Told read(NodeId /*from*/, const resp::Value&) { return {}; }
+  virtual Meaning read(NodeId /*from*/, const resp::Value&) { return {}; }
 
   bool told_ = false;    // the topology, or that there is none
   bool asking_ = false;  // a question is under way

@@ -19,7 +19,7 @@ class UndoCall final : public StoreCall {
     store::Verb verb;
     nanoseconds patience;             // for each of the two
     std::string record;               // its name
-    store::Reservation asked{};       // of a settlement: what it says that each limit cost
+    store::ReservationTerms asked{};  // of a settlement: what it says that each limit cost
     std::vector<RecordPart> parts{};  // none yet: the record is not known
   };
   UndoCall(StoreParts& in, Ticket ticket, What what)
@@ -61,14 +61,14 @@ class UndoCall final : public StoreCall {
   }
 
   // What the record says of them; of a settlement what each cost, or why nothing of it can be settled.
-  void take_parts(Record record) {
+  void take_parts(ReservationRecord record) {
     its_.parts = std::move(record.parts);
     if (its_.verb != store::Verb::settle || its_.parts.empty()) return;
     if (!record.is_held) {
       why_ = store::without_hold();
       return;
     }
-    std::vector<store::Settled> charges;
+    std::vector<store::SettledCharge> charges;
     for (const RecordPart& part : its_.parts)
       charges.push_back({part.limit_id, part.units, part.burst, part.settles, part.by_actual});
     why_ = store::settle_each(its_.asked, charges).value_or("");
@@ -124,7 +124,7 @@ class UndoCall final : public StoreCall {
 }  // namespace
 
 void undo(StoreParts& in, Request& request, nanoseconds now) {
-  const store::Reservation& asked = *request.reservation;
+  const store::ReservationTerms& asked = *request.reservation;
   const auto slot = slot_of_reservation(asked.id);
   if (!slot) {
     // One of the fallback's, or nobody's.

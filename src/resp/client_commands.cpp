@@ -14,7 +14,7 @@
 namespace weir::inline v0_1::resp {
 namespace {
 
-using net::Client;
+using net::ClientInfo;
 
 constexpr std::uint64_t kMostAge = 1'000'000'000;  // in nanoseconds they fit
 
@@ -23,7 +23,7 @@ std::string seconds(std::chrono::nanoseconds time) {
 }
 
 // The fields of Redis that mean something here and those that its clients insist on, in its order.
-std::string line_of(const Client& client) {
+std::string line_of(const ClientInfo& client) {
   return "id=" + std::to_string(client.peer.id) + " addr=" + address_of(client.peer) +
          " name=" + client.name + " age=" + seconds(client.age) + " idle=" + seconds(client.idle) +
          " flags=" +
@@ -38,7 +38,7 @@ std::string line_of(const Client& client) {
 }
 
 // What a filter is compared with; all that are given must hold. Every connection is of type `normal`.
-struct Filter {
+struct ClientFilter {
   std::vector<std::uint64_t> ids{};
   std::optional<std::string> address{};
   std::optional<std::string> user{};
@@ -46,7 +46,7 @@ struct Filter {
   bool normal = true;
   std::uint64_t not_this = 0;
 
-  bool matches(const Client& client) const {
+  bool matches(const ClientInfo& client) const {
     return normal && client.peer.id != not_this &&
            (ids.empty() || std::find(ids.begin(), ids.end(), client.peer.id) != ids.end()) &&
            (!address || *address == address_of(client.peer)) && (!user || *user == client.user) &&
@@ -55,7 +55,7 @@ struct Filter {
 };
 
 // False when the word is not a positive number; then the error is told.
-bool read_number(Call& call, std::string_view word, std::string_view what, std::uint64_t& number) {
+bool read_number(RunningCommand& call, std::string_view word, std::string_view what, std::uint64_t& number) {
   const auto parsed = core::parse_integer(word);
   if (!parsed || *parsed <= 0) {
     call.fail("ERR " + std::string(what) + " should be greater than 0");
@@ -65,7 +65,7 @@ bool read_number(Call& call, std::string_view word, std::string_view what, std::
   return true;
 }
 
-bool read_type(Call& call, std::string_view word, Filter& filter) {
+bool read_type(RunningCommand& call, std::string_view word, ClientFilter& filter) {
   const std::string type = lower(word);
   filter.normal = type == "normal";
   if (filter.normal || type == "master" || type == "replica" || type == "slave" || type == "pubsub")
@@ -74,7 +74,7 @@ bool read_type(Call& call, std::string_view word, Filter& filter) {
   return false;
 }
 
-bool read_filter(Call& call, std::string_view name, std::string_view value, Filter& filter) {
+bool read_filter(RunningCommand& call, std::string_view name, std::string_view value, ClientFilter& filter) {
   const std::string option = lower(name);
   std::uint64_t number = 0;
   if (option == "id") {
@@ -98,32 +98,32 @@ bool read_filter(Call& call, std::string_view name, std::string_view value, Filt
   return true;
 }
 
-void tell(Call& call, Filter filter) {
-  call.later.list(call.silent(), [filter = std::move(filter)](Writer& to, net::Clients::List& list) {
+void tell(RunningCommand& call, ClientFilter filter) {
+  call.deferred.list(call.silent(), [filter = std::move(filter)](Writer& to, net::Clients::List& list) {
     std::string text;
-    for (const Client& each : list.rows) {
+    for (const ClientInfo& each : list.rows) {
       if (filter.matches(each)) text += line_of(each);
     }
     to.verbatim(text);
   });
 }
 
-void tell_all(Call& call) {
-  call.later.list(call.silent(), [](Writer& to, net::Clients::List& list) {
+void tell_all(RunningCommand& call) {
+  call.deferred.list(call.silent(), [](Writer& to, net::Clients::List& list) {
     if (list.text.empty()) {
-      for (const Client& each : list.rows) list.text += line_of(each);
+      for (const ClientInfo& each : list.rows) list.text += line_of(each);
     }
     to.verbatim(list.text);
   });
 }
 
 // One that closes itself gets its reply first.
-void kill(Call& call, const Filter& filter, std::function<void(Writer&, std::size_t)> reply) {
+void kill(RunningCommand& call, const ClientFilter& filter, std::function<void(Writer&, std::size_t)> reply) {
   Caller& caller = call.caller;
   const auto itself = std::make_shared<bool>(false);
-  call.later.close(
+  call.deferred.close(
       call.silent(),
-      [filter, itself, id = caller.peer.id](const Client& client) {
+      [filter, itself, id = caller.peer.id](const ClientInfo& client) {
         const bool found = filter.matches(client);
         *itself = *itself || (found && client.peer.id == id);
         return found && client.peer.id != id;
@@ -142,12 +142,12 @@ std::string address_of(const net::Peer& peer) {
   return (v6 ? "[" + host + "]" : host) + ":" + std::to_string(peer.port);
 }
 
-void run_client_info(Call& call) { tell(call, {.ids = {call.caller.peer.id}}); }
+void run_client_info(RunningCommand& call) { tell(call, {.ids = {call.caller.peer.id}}); }
 
-void run_client_list(Call& call) {
+void run_client_list(RunningCommand& call) {
   const Arguments words = call.words;
   if (words.size() == 2) return tell_all(call);
-  Filter filter;
+  ClientFilter filter;
   const std::string option = lower(words[2]);
   if (option == "type" && words.size() == 4) {
     if (read_type(call, words[3], filter)) tell(call, std::move(filter));
@@ -162,7 +162,7 @@ void run_client_list(Call& call) {
 }
 
 // CLIENT KILL ADDRESS, or pairs of a filter and its value.
-void run_client_kill(Call& call) {
+void run_client_kill(RunningCommand& call) {
   const Arguments words = call.words;
   if (words.size() == 3) {
     return kill(call, {.address = std::string(words[2])}, [](Writer& to, std::size_t closed) {
@@ -170,7 +170,7 @@ void run_client_kill(Call& call) {
     });
   }
   if (words.size() % 2 != 0 || words.size() < 4) return call.fail("ERR syntax error");
-  Filter filter{.not_this = call.caller.peer.id};
+  ClientFilter filter{.not_this = call.caller.peer.id};
   for (std::size_t i = 2; i < words.size(); i += 2) {
     if (!read_filter(call, words[i], words[i + 1], filter)) return;
   }
@@ -178,7 +178,7 @@ void run_client_kill(Call& call) {
 }
 
 // CLIENT UNBLOCK ID [TIMEOUT | ERROR]
-void run_client_unblock(Call& call) {
+void run_client_unblock(RunningCommand& call) {
   const Arguments words = call.words;
   if (words.size() != 3 && words.size() != 4) return call.fail_arity("client|unblock");
   const auto id = core::parse_integer(words[2]);
@@ -186,7 +186,7 @@ void run_client_unblock(Call& call) {
   const std::string how = words.size() == 4 ? lower(words[3]) : "timeout";
   if (how != "timeout" && how != "error")
     return call.fail("ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR");
-  call.later.end_wait(call.silent(), static_cast<std::uint64_t>(*id), how == "error");
+  call.deferred.end_wait(call.silent(), static_cast<std::uint64_t>(*id), how == "error");
 }
 
 }  // namespace weir::resp

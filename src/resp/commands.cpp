@@ -193,11 +193,11 @@ std::string lower(std::string_view text) {
   return result;
 }
 
-void Call::fail_arity(std::string_view name) const {
+void RunningCommand::fail_arity(std::string_view name) const {
   fail("ERR wrong number of arguments for '" + std::string(name) + "' command");
 }
 
-void Call::fail_subcommand(std::string_view name) const {
+void RunningCommand::fail_subcommand(std::string_view name) const {
   fail("ERR unknown subcommand '" + std::string(name.substr(0, 32)) + "'");
 }
 

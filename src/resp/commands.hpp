@@ -12,7 +12,7 @@
 #include <string_view>
 
 #include "net/clients.hpp"
-#include "resp/later.hpp"
+#include "resp/deferred_reply.hpp"
 #include "resp/pipeline.hpp"
 #include "resp/throttle.hpp"
 #include "resp/transaction.hpp"
@@ -40,12 +40,12 @@ struct Caller {
 };
 
 // One command that runs.
-struct Call {
+struct RunningCommand {
   service::Service& service;
   Caller& caller;
   Transaction& transaction;
   Pipeline& pipeline;
-  Later& later;
+  DeferredReply& deferred;
   Arguments words;  // with the name
   std::string& out;
   bool slow = false;  // to be set: it took long, so the other connections are next
@@ -75,7 +75,7 @@ constexpr bool has(Flags flags, Flags flag) {
 
 struct Command {
   // Gathers what its words ask. False: nothing was gathered, and pipeline.answer() is the reply.
-  using Ask = bool (*)(Pipeline&, Arguments words, bool silent);
+  using Gather = bool (*)(Pipeline&, Arguments words, bool silent);
   // The positions of its keys among the words; 0: it has none. As Redis counts: a last of -1 is the last
   // word.
   struct Keys {
@@ -88,8 +88,8 @@ struct Command {
   int arity;              // as Redis counts it: with the name, negative is a minimum
   Keys keys;
   Flags flags;
-  Ask ask;             // of a decision, which is gathered with those around it; null for all others
-  void (*run)(Call&);  // of the others; null for a decision
+  Gather ask;                    // of a decision, which is gathered with those around it; null for all others
+  void (*run)(RunningCommand&);  // of the others; null for a decision
   std::string_view summary;
 
   bool allowed_in_multi(Arguments with) const;
@@ -109,40 +109,40 @@ std::string address_of(const net::Peer& peer);
 std::string lower(std::string_view text);
 
 // connection_commands.cpp
-void run_ping(Call& call);
-void run_echo(Call& call);
-void run_quit(Call& call);
-void run_reset_connection(Call& call);
-void run_hello(Call& call);
-void run_auth(Call& call);
-void run_select(Call& call);
-void run_client(Call& call);
+void run_ping(RunningCommand& call);
+void run_echo(RunningCommand& call);
+void run_quit(RunningCommand& call);
+void run_reset_connection(RunningCommand& call);
+void run_hello(RunningCommand& call);
+void run_auth(RunningCommand& call);
+void run_select(RunningCommand& call);
+void run_client(RunningCommand& call);
 // client_commands.cpp
-void run_client_info(Call& call);
-void run_client_list(Call& call);
-void run_client_kill(Call& call);
-void run_client_unblock(Call& call);
+void run_client_info(RunningCommand& call);
+void run_client_list(RunningCommand& call);
+void run_client_kill(RunningCommand& call);
+void run_client_unblock(RunningCommand& call);
 // server_commands.cpp
-void run_command(Call& call);
-void run_info(Call& call);
-void run_config(Call& call);
-void run_time(Call& call);
-void run_dbsize(Call& call);
-void run_shutdown(Call& call);
-void run_lastsave(Call& call);
-void run_bgsave(Call& call);
+void run_command(RunningCommand& call);
+void run_info(RunningCommand& call);
+void run_config(RunningCommand& call);
+void run_time(RunningCommand& call);
+void run_dbsize(RunningCommand& call);
+void run_shutdown(RunningCommand& call);
+void run_lastsave(RunningCommand& call);
+void run_bgsave(RunningCommand& call);
 // slow_log_command.cpp
-void run_slowlog(Call& call);
+void run_slowlog(RunningCommand& call);
 // transaction_commands.cpp
-void run_multi(Call& call);
-void run_exec(Call& call);
-void run_discard(Call& call);
+void run_multi(RunningCommand& call);
+void run_exec(RunningCommand& call);
+void run_discard(RunningCommand& call);
 // limits_commands.cpp
 bool ask_check(Pipeline& pipeline, Arguments words, bool silent);
 bool ask_look(Pipeline& pipeline, Arguments words, bool silent);
-void run_explain(Call& call);
-void run_reset(Call& call);
-void run_limits_config(Call& call);
+void run_explain(RunningCommand& call);
+void run_reset(RunningCommand& call);
+void run_limits_config(RunningCommand& call);
 // reservation_commands.cpp
 bool ask_acquire(Pipeline& pipeline, Arguments words, bool silent);
 bool ask_reserve(Pipeline& pipeline, Arguments words, bool silent);
@@ -154,9 +154,9 @@ bool ask_gcra(Pipeline& pipeline, Arguments words, bool silent);
 bool ask_throttle(Pipeline& pipeline, Arguments words, bool silent);
 // Asks `ask` about those keys and their rules, each at that cost; false: the words are wrong, and
 // pipeline.answer() says how, with the command's form.
-bool ask_rules(Pipeline& pipeline, Arguments words, const service::Ask& ask, Cost cost, Reply reply,
+bool ask_rules(Pipeline& pipeline, Arguments words, const service::Ask& ask, Cost cost, ReplyForm reply,
                bool silent, std::string_view form);
-void run_del(Call& call);
-void refuse_script(Call& call);
+void run_del(RunningCommand& call);
+void refuse_script(RunningCommand& call);
 
 }  // namespace weir::resp

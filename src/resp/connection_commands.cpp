@@ -20,7 +20,7 @@ bool is_name(std::string_view name) {
 
 // A right password is answered at once, unless too many wrong ones come from the same address: nobody can
 // lock out a client elsewhere that knows it. A wrong one is answered late.
-bool log_in(Call& call, std::string_view user, std::string_view password) {
+bool log_in(RunningCommand& call, std::string_view user, std::string_view password) {
   service::Service& service = call.service;
   const std::string& address = call.caller.peer.address;
   if (!service.guesses.may_come_from(address)) {
@@ -41,7 +41,7 @@ bool log_in(Call& call, std::string_view user, std::string_view password) {
   return false;
 }
 
-void set_reply_mode(Call& call, std::string_view mode) {
+void set_reply_mode(RunningCommand& call, std::string_view mode) {
   Replies& replies = call.caller.replies;
   if (mode == "on") {
     replies = Replies::on;
@@ -57,20 +57,20 @@ void set_reply_mode(Call& call, std::string_view mode) {
 
 }  // namespace
 
-void run_ping(Call& call) {
+void run_ping(RunningCommand& call) {
   if (call.words.size() > 2) return call.fail_arity("ping");
   if (call.words.size() == 2) return call.reply().bulk(call.words[1]);
   call.reply().simple("PONG");
 }
 
-void run_echo(Call& call) { call.reply().bulk(call.words[1]); }
+void run_echo(RunningCommand& call) { call.reply().bulk(call.words[1]); }
 
-void run_quit(Call& call) {
+void run_quit(RunningCommand& call) {
   call.reply().simple("OK");
   call.caller.closing = true;
 }
 
-void run_reset_connection(Call& call) {
+void run_reset_connection(RunningCommand& call) {
   call.transaction.discard();
   Caller& caller = call.caller;
   caller.authenticated = !call.service.credentials.required();
@@ -80,7 +80,7 @@ void run_reset_connection(Call& call) {
   call.reply().simple("RESET");
 }
 
-void run_hello(Call& call) {
+void run_hello(RunningCommand& call) {
   const Arguments words = call.words;
   Caller& caller = call.caller;
   int protocol = caller.protocol;
@@ -135,7 +135,7 @@ void run_hello(Call& call) {
   to.array(0);
 }
 
-void run_auth(Call& call) {
+void run_auth(RunningCommand& call) {
   if (call.words.size() > 3) return call.fail("ERR syntax error");
   if (!call.service.credentials.required()) {
     return call.fail(
@@ -146,13 +146,13 @@ void run_auth(Call& call) {
   if (log_in(call, named ? call.words[1] : "default", call.words[named ? 2 : 1])) call.reply().simple("OK");
 }
 
-void run_select(Call& call) {
+void run_select(RunningCommand& call) {
   if (!core::parse_integer(call.words[1])) return call.fail("ERR invalid DB index");
   if (call.words[1] != "0") return call.fail("ERR DB index is out of range");
   call.reply().simple("OK");
 }
 
-void run_client(Call& call) {
+void run_client(RunningCommand& call) {
   const Arguments words = call.words;
   Caller& caller = call.caller;
   const std::string what = lower(words[1]);
@@ -164,7 +164,7 @@ void run_client(Call& call) {
   }
   if (what == "getname") return caller.name.empty() ? call.reply().null() : call.reply().bulk(caller.name);
   if (what == "id") return call.reply().integer(static_cast<std::int64_t>(caller.peer.id));
-  if (call.later.possible()) {
+  if (call.deferred.possible()) {
     if (what == "info") return run_client_info(call);
     if (what == "list") return run_client_list(call);
     if (what == "kill") return run_client_kill(call);

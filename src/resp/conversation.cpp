@@ -4,35 +4,35 @@
 
 namespace weir::inline v0_1::resp {
 
-Conversation::Conversation(service::Service& service, Shared& shared, net::Peer peer,
+Conversation::Conversation(service::Service& service, RespLoop& loop, net::Peer peer,
                            std::function<void()> resume, net::Clients* clients)
     : service_(service),
       caller_{.peer = std::move(peer), .authenticated = !service.credentials.required()},
-      pipeline_(shared, caller_.peer.id + 1, resume),
-      later_(clients, std::move(resume)) {}
+      pipeline_(loop, caller_.peer.id + 1, resume),
+      deferred_(clients, std::move(resume)) {}
 
-std::size_t Conversation::feed(std::string_view input, std::string& out, net::Moment when) {
+std::size_t Conversation::feed(std::string_view input, std::string& out, net::Arrival when) {
   pipeline_.asking().begin({when.arrived, when.now});
   slow_ = false;
   caller_.guessed = false;
   std::size_t used = 0;
   std::uint64_t ran = 0;
-  if (!settle(out) || later_.waiting()) return 0;
+  if (!settle(out) || deferred_.waiting()) return 0;
   if (waits_since_.count() != 0) {
     if (when.now - waits_since_ >= service::SlowLog::kSlow && !has(last_->flags, Flags::waits))
       note(when.now - waits_since_, {std::string(last_->name), "... (and what it waited for)"});
     waits_since_ = {};
   }
-  if (later_.answered()) later_.write(Writer(out, caller_.protocol));
+  if (deferred_.answered()) deferred_.write(Writer(out, caller_.protocol));
   while (goes_on(out)) {
     if (transaction_.running()) {
       run_transaction(out);
       continue;
     }
-    const RequestParser::Status status =
+    const CommandParser::Status status =
         parser_.next(input.substr(used), caller_.authenticated ? Bounds{} : kUnauthenticated);
-    if (status == RequestParser::Status::incomplete) break;
-    if (status == RequestParser::Status::malformed) {
+    if (status == CommandParser::Status::incomplete) break;
+    if (status == CommandParser::Status::malformed) {
       if (settle(out)) fail_protocol(parser_.error(), out);
       break;
     }
@@ -90,7 +90,7 @@ void Conversation::execute(const Command* command, std::string_view bytes, std::
   }
   if (caller_.replies == Replies::skip_next) caller_.replies = Replies::skip_this;
   const std::size_t before = out.size();
-  Call call{service_, caller_, transaction_, pipeline_, later_, words, out};
+  RunningCommand call{service_, caller_, transaction_, pipeline_, deferred_, words, out};
   const auto refuse = [&](std::string_view text) {
     transaction_.refuse();
     call.fail(text);
@@ -112,7 +112,7 @@ void Conversation::execute(const Command* command, std::string_view bytes, std::
 
 // What a client may queue is bounded like one command. EXEC announces a reply for each, so nothing that
 // keeps one back may be among them.
-void Conversation::queue(const Command& command, std::string_view bytes, Call& call) {
+void Conversation::queue(const Command& command, std::string_view bytes, RunningCommand& call) {
   const bool allowed = command.allowed_in_multi(call.words);
   if (allowed && transaction_.queue(bytes)) return call.reply().simple("QUEUED");
   transaction_.refuse();
@@ -120,7 +120,7 @@ void Conversation::queue(const Command& command, std::string_view bytes, Call& c
 }
 
 // A decision comes here when it could not be gathered.
-void Conversation::run(const Command& command, Call& call) {
+void Conversation::run(const Command& command, RunningCommand& call) {
   if (command.ask != nullptr) return pipeline_.answer(call.reply());
   const std::chrono::nanoseconds began = service_.now();
   command.run(call);
@@ -144,7 +144,7 @@ void Conversation::note(std::chrono::nanoseconds took, std::vector<std::string> 
 void Conversation::run_transaction(std::string& out) {
   while (transaction_.next()) {
     if (!goes_on(out)) return;
-    const RequestParser& parser = transaction_.parser();
+    const CommandParser& parser = transaction_.parser();
     const Arguments words = parser.args();
     const Command& command = *find_command(words[0]);
     if (gather(command, words, transaction_.silent())) {
@@ -154,7 +154,7 @@ void Conversation::run_transaction(std::string& out) {
     }
     if (!settle(out)) return;
     const std::size_t before = out.size();
-    Call call{service_, caller_, transaction_, pipeline_, later_, words, out};
+    RunningCommand call{service_, caller_, transaction_, pipeline_, deferred_, words, out};
     run(command, call);
     if (transaction_.silent()) out.resize(before);
     transaction_.advance();
@@ -169,7 +169,7 @@ void Conversation::fail_protocol(std::string_view text, std::string& out) {
   caller_.closing = true;
 }
 
-void Conversation::describe(net::Client& client) const {
+void Conversation::describe(net::ClientInfo& client) const {
   client.name = caller_.name;
   client.user = caller_.authenticated ? service_.options().user : "";
   client.protocol = caller_.protocol;

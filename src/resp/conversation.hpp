@@ -18,7 +18,7 @@
 
 #include "net/conversation.hpp"
 #include "resp/commands.hpp"
-#include "resp/later.hpp"
+#include "resp/deferred_reply.hpp"
 #include "resp/parser.hpp"
 #include "resp/pipeline.hpp"
 #include "resp/transaction.hpp"
@@ -33,20 +33,20 @@ class Conversation final : public net::Conversation {
 
   // `shared` is by the conversations of a loop. Without `clients` the commands about other connections
   // are unknown. All that is handed in must outlive this.
-  Conversation(service::Service& service, Shared& shared, net::Peer peer, std::function<void()> resume,
+  Conversation(service::Service& service, RespLoop& loop, net::Peer peer, std::function<void()> resume,
                net::Clients* clients = nullptr);
 
-  std::size_t feed(std::string_view input, std::string& out, net::Moment when) override;
-  bool waiting() const override { return pipeline_.asking().waiting() || later_.waiting(); }
+  std::size_t feed(std::string_view input, std::string& out, net::Arrival when) override;
+  bool waiting() const override { return pipeline_.asking().waiting() || deferred_.waiting(); }
   bool ends_with_peer() const override { return pipeline_.asking().acquiring(); }
   bool end_wait(bool with_error) override { return pipeline_.asking().end_wait(with_error); }
-  bool busy() const override { return busy_ || pipeline_.asking().answered() || later_.answered(); }
+  bool busy() const override { return busy_ || pipeline_.asking().answered() || deferred_.answered(); }
   bool closing() const override { return caller_.closing; }
   bool trusted() const override { return caller_.authenticated; }
   bool unfinished() const override { return transaction_.open(); }
   bool late() const override { return caller_.guessed; }
   std::size_t kept() const override { return asked_ + transaction_.kept() + parser_.kept(); }
-  void describe(net::Client& client) const override;
+  void describe(net::ClientInfo& client) const override;
 
  private:
   bool goes_on(const std::string& out) const {
@@ -56,18 +56,18 @@ class Conversation final : public net::Conversation {
   bool gather(const Command& command, Arguments words, bool silent);
   bool settle(std::string& out) { return pipeline_.settle(Writer(out, caller_.protocol)); }
   void execute(const Command* command, std::string_view bytes, std::string& out);
-  void queue(const Command& command, std::string_view bytes, Call& call);
-  void run(const Command& command, Call& call);
+  void queue(const Command& command, std::string_view bytes, RunningCommand& call);
+  void run(const Command& command, RunningCommand& call);
   void run_transaction(std::string& out);
   void note(std::chrono::nanoseconds took, std::vector<std::string> words);
   void fail_protocol(std::string_view text, std::string& out);
 
   service::Service& service_;
   Caller caller_;
-  RequestParser parser_;
+  CommandParser parser_;
   Transaction transaction_;
   Pipeline pipeline_;
-  Later later_;
+  DeferredReply deferred_;
   const Command* last_ = nullptr;            // that was run or gathered; null: none, or an unknown one
   std::chrono::nanoseconds waits_since_{0};  // for answers; 0: it waits for none
   std::size_t asked_ = 0;  // bytes of the commands whose answers it waits for: the store has their words

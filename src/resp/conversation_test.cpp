@@ -19,9 +19,9 @@ namespace {
 using namespace std::chrono_literals;
 
 struct Talk {
-  explicit Talk(service::Options options = {}, core::Clock clock = nullptr)
+  explicit Talk(service::ServiceOptions options = {}, core::ClockFunction clock = nullptr)
       : service(with_clock(std::move(options), std::move(clock)), embedded.table()) {}
-  service::Options with_clock(service::Options options, core::Clock clock) {
+  service::ServiceOptions with_clock(service::ServiceOptions options, core::ClockFunction clock) {
     options.clock = clock ? std::move(clock) : [this] { return now; };
     options.wall_clock = [] { return 1'700'000'000'123'456'789ns; };
     return options;
@@ -36,8 +36,8 @@ struct Talk {
   std::chrono::nanoseconds now = 1000s;
   store::EmbeddedStore embedded{1_MiB, WhenFull::deny, {1, 2}};
   service::Service service;
-  Shared shared{service, embedded};
-  Conversation conversation{service, shared, {7, "127.0.0.1"}, [] { FAIL() << "nothing is awaited"; }};
+  RespLoop loop{service, embedded};
+  Conversation conversation{service, loop, {7, "127.0.0.1"}, [] { FAIL() << "nothing is awaited"; }};
   std::string rest;
 };
 
@@ -246,7 +246,7 @@ TEST(Conversation, http_at_the_wrong_port_runs_nothing) {
   }
 }
 
-service::Options guarded() { return {.user = "app", .password = "secret"}; }
+service::ServiceOptions guarded() { return {.user = "app", .password = "secret"}; }
 
 TEST(Conversation, nothing_without_the_password) {
   Talk talk(guarded());
@@ -267,7 +267,7 @@ TEST(Conversation, a_wrong_password_is_answered_late_and_nothing_runs_before_tha
   for (const std::string guess : {"AUTH app guess\r\n", "AUTH guess\r\n", "HELLO 3 AUTH app guess\r\n"}) {
     Talk talk(guarded());
     std::vector<std::string> told;
-    talk.service.notices.sink = [&](const core::Notices::Told& each) { told.emplace_back(each.client); };
+    talk.service.notices.sink = [&](const core::Notices::Report& each) { told.emplace_back(each.client); };
     EXPECT_EQ(talk.say(guess + "AUTH app secret\r\nPING\r\n"), wrong) << guess;
     EXPECT_TRUE(talk.conversation.late());
     EXPECT_TRUE(talk.conversation.busy()) << "the rest is run after it";
@@ -371,7 +371,7 @@ class LateStore final : public store::Store {
  public:
   explicit LateStore(store::Store& inner) : inner_(inner) {}
 
-  void submit(std::span<store::Request* const> batch, store::Moment when) override {
+  void submit(std::span<store::Request* const> batch, store::Arrival when) override {
     submits.push_back(batch.size());
     when_ = when;
     for (store::Request* each : batch) {
@@ -442,12 +442,12 @@ class LateStore final : public store::Store {
   }
 
   store::Store& inner_;
-  store::Moment when_{};
+  store::Arrival when_{};
   std::vector<Held> held_;
 };
 
 struct LateTalk : Talk {
-  explicit LateTalk(service::Options options = {}) : Talk(std::move(options)) {}
+  explicit LateTalk(service::ServiceOptions options = {}) : Talk(std::move(options)) {}
   std::string say(const std::string& bytes) {
     std::string out;
     rest += bytes;
@@ -469,7 +469,7 @@ struct LateTalk : Talk {
 
   LateStore store{embedded};
   std::size_t resumed = 0;
-  Shared late_shared{service, store};
+  RespLoop late_shared{service, store};
   Conversation late{service, late_shared, {8, "127.0.0.1"}, [this] { ++resumed; }};
 };
 
@@ -651,7 +651,7 @@ TEST(SlowLog, tells_what_waited_and_not_what_came_after_it) {
 }
 
 TEST(SlowLog, has_no_password) {
-  service::Options options;
+  service::ServiceOptions options;
   options.password = "secret";
   auto time = std::make_shared<std::chrono::nanoseconds>(1s);
   Talk talk(options, [time] { return *time += 20ms; });
@@ -684,13 +684,13 @@ class LateClients final : public net::Clients {
     return true;
   }
 
-  std::vector<net::Client> rows;
+  std::vector<net::ClientInfo> rows;
   std::vector<std::uint64_t> closed;
   std::vector<std::function<void()>> turns;
 };
 
 struct ClientTalk : Talk {
-  explicit ClientTalk(service::Options options = {}) : Talk(std::move(options)) {
+  explicit ClientTalk(service::ServiceOptions options = {}) : Talk(std::move(options)) {
     clients.rows = {
         {.peer = {7, "127.0.0.1", 70}, .age = 10s, .name = "me", .user = "default"},
         {.peer = {8, "10.0.0.8", 80}, .age = 90s, .idle = 5s, .memory = 2048, .name = "b", .user = "app"},
@@ -726,7 +726,7 @@ struct ClientTalk : Talk {
 
   LateClients clients;
   std::size_t resumed = 0;
-  Conversation mine{service, shared, {7, "127.0.0.1", 70, true}, [this] { ++resumed; }, &clients};
+  Conversation mine{service, loop, {7, "127.0.0.1", 70, true}, [this] { ++resumed; }, &clients};
 };
 
 TEST(Clients, are_listed_when_every_loop_has_told_and_what_follows_waits) {
@@ -816,7 +816,7 @@ TEST(Clients, one_that_has_gone_is_told_nothing) {
   LateClients clients;
   Talk talk;
   {
-    Conversation gone(talk.service, talk.shared, {9, "127.0.0.1"}, [] { FAIL() << "it has gone"; }, &clients);
+    Conversation gone(talk.service, talk.loop, {9, "127.0.0.1"}, [] { FAIL() << "it has gone"; }, &clients);
     std::string out;
     gone.feed("CLIENT LIST\r\n", out, {talk.now, talk.now});
     EXPECT_TRUE(gone.waiting());
@@ -837,12 +837,12 @@ TEST(Shutdown, is_taken_from_this_machine_unless_all_are_allowed) {
       "others\r\n";
   for (const bool local : {false, true}) {
     for (const bool allowed : {false, true}) {
-      service::Options options;
+      service::ServiceOptions options;
       options.allow_shutdown = allowed;
       Talk talk(options);
       int ended = 0;
       talk.service.shut_down = [&](bool) { ++ended; };
-      Conversation one(talk.service, talk.shared, {9, "x", 1, local}, [] {});
+      Conversation one(talk.service, talk.loop, {9, "x", 1, local}, [] {});
       std::string out;
       one.feed("SHUTDOWN\r\n", out, {talk.now, talk.now});
       EXPECT_EQ(out, local || allowed ? "" : refused);
@@ -853,7 +853,7 @@ TEST(Shutdown, is_taken_from_this_machine_unless_all_are_allowed) {
 }
 
 TEST(Snapshots, are_begun_and_dated_on_request) {
-  service::Options options;
+  service::ServiceOptions options;
   options.snapshots = true;
   Talk talk(options);
   int begun = 0;

@@ -17,8 +17,8 @@ bool ask(Pipeline& pipeline, Arguments words, store::Verb verb, bool silent) {
   std::string error;
   if (!read_limits_words(words.subspan(1), false, pipeline.asker().attributes(), read, error))
     return pipeline.fail(std::move(error));
-  const limits::Asked as = read.asked();
-  return pipeline.add({.verb = verb, .as = &as}, Reply::six, silent);
+  const limits::Description as = read.asked();
+  return pipeline.add({.verb = verb, .as = &as}, ReplyForm::six, silent);
 }
 
 }  // namespace
@@ -32,7 +32,7 @@ bool ask_look(Pipeline& pipeline, Arguments words, bool silent) {
 }
 
 // The answer is written by the pipeline, when it has come.
-void run_explain(Call& call) {
+void run_explain(RunningCommand& call) {
   Pipeline& pipeline = call.pipeline;
   const auto fail = [&call] { call.pipeline.answer(call.reply()); };
   if (!pipeline.has_file()) return fail();
@@ -40,7 +40,7 @@ void run_explain(Call& call) {
   std::string error;
   if (!read_limits_words(call.words.subspan(1), true, pipeline.asker().attributes(), read, error))
     return call.fail(error);
-  const limits::Asked as = read.asked();
+  const limits::Description as = read.asked();
   service::Ask ask{.verb = store::Verb::look, .explains = true, .as = &as};
   limits::Time at{};
   if (!read.now.empty()) {
@@ -49,10 +49,10 @@ void run_explain(Call& call) {
     at = *time;
     ask.at = &at;
   }
-  if (!pipeline.add(ask, Reply::explanation, call.silent())) fail();
+  if (!pipeline.add(ask, ReplyForm::explanation, call.silent())) fail();
 }
 
-void run_reset(Call& call) {
+void run_reset(RunningCommand& call) {
   const Arguments words = call.words;
   if (words.size() == 2) return run_del(call);
   if (lower(words[1]) != "as") return call.fail_arity("weir.reset");
@@ -68,24 +68,24 @@ void run_reset(Call& call) {
   LimitsWords read;
   std::string error;
   if (!read_limits_words(rest, false, pipeline.asker().attributes(), read, error)) return call.fail(error);
-  const limits::Asked as = read.asked();
+  const limits::Description as = read.asked();
   ask.as = &as;
-  if (!pipeline.add(ask, Reply::forgotten, call.silent())) fail();
+  if (!pipeline.add(ask, ReplyForm::forgotten, call.silent())) fail();
 }
 
-void run_limits_config(Call& call) {
+void run_limits_config(RunningCommand& call) {
   service::LimitsInForce* file = call.service.limits.get();
   const std::string what = lower(call.words[1]);
   if (what != "get" && what != "check" && what != "reload") return call.fail_subcommand(what);
-  if (file == nullptr || !call.later.possible())
+  if (file == nullptr || !call.deferred.possible())
     return call.fail("ERR " + std::string(service::kNoLimitsFile));
   if (what == "get") return call.reply().bulk(file->current()->file().text);
   const bool checks = what == "check";
-  const auto ask = [&call, checks](service::LimitsInForce::Told told) {
+  const auto ask = [&call, checks](service::LimitsInForce::OnRead told) {
     using Reading = service::LimitsInForce::Reading;
     call.service.read_limits(checks ? Reading::check : Reading::reload, std::move(told));
   };
-  call.later.read(call.silent(), ask, [checks](Writer& to, const Later::Lines& errors) {
+  call.deferred.read(call.silent(), ask, [checks](Writer& to, const DeferredReply::Lines& errors) {
     if (checks) {
       to.array(errors.size());
       for (const std::string& each : errors) to.bulk(each);

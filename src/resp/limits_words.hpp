@@ -39,7 +39,7 @@ struct LimitsWords {
   std::string_view now{};  // EXPLAIN's; empty: it does not say
   std::span<const limits::Attribute> attributes{};
 
-  limits::Asked asked() const { return {attributes, cost, class_name, costs_an_estimate, costs}; }
+  limits::Description asked() const { return {attributes, cost, class_name, costs_an_estimate, costs}; }
 };
 
 // Where the attributes are put: too much to be made for every request.

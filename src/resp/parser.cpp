@@ -54,7 +54,7 @@ bool equals_ignoring_case(std::string_view text, std::string_view lower) {
 
 }  // namespace
 
-RequestParser::Status RequestParser::next(std::string_view input, const Bounds& bounds) {
+CommandParser::Status CommandParser::next(std::string_view input, const Bounds& bounds) {
   if (phase_ == Phase::fresh && next_small(input, bounds)) [[likely]] {
     return Status::complete;
   }
@@ -65,7 +65,7 @@ RequestParser::Status RequestParser::next(std::string_view input, const Bounds& 
 // keeps no state and refuses nothing: whatever is not of this form, it leaves to next_any, which
 // starts again from the front. Lengths of up to three digits are read by hand, because a call to
 // memchr costs more than the whole header.
-bool RequestParser::next_small(std::string_view input, const Bounds& bounds) {
+bool CommandParser::next_small(std::string_view input, const Bounds& bounds) {
   const char* at = input.data();
   const char* const end = at + input.size();
   if (input.size() < 4 || at[0] != '*' || !is_crlf(at + 2)) return false;
@@ -105,7 +105,7 @@ bool RequestParser::next_small(std::string_view input, const Bounds& bounds) {
 
 // Any command, whole or in pieces. Each step either advances phase_ and returns complete, or says
 // why it cannot.
-RequestParser::Status RequestParser::next_any(std::string_view input, const Bounds& bounds) {
+CommandParser::Status CommandParser::next_any(std::string_view input, const Bounds& bounds) {
   if (phase_ == Phase::failed) return Status::malformed;
   if (phase_ == Phase::fresh || phase_ == Phase::fresh_after_large) {
     start();
@@ -128,18 +128,18 @@ RequestParser::Status RequestParser::next_any(std::string_view input, const Boun
   return finish(position_);
 }
 
-RequestParser::Status RequestParser::read_count(std::string_view input, const Bounds& bounds) {
+CommandParser::Status CommandParser::read_count(std::string_view input, const Bounds& bounds) {
   std::string_view number;
   switch (find_line(input, bounds, number)) {
-    case Line::incomplete:
+    case LineStatus::incomplete:
       return Status::incomplete;
-    case Line::too_long:
+    case LineStatus::too_long:
       return fail("too big mbulk count string");
-    case Line::too_large:
+    case LineStatus::too_large:
       return fail(kTooLarge);
-    case Line::broken:
+    case LineStatus::broken:
       return fail("invalid multibulk length");
-    case Line::found:
+    case LineStatus::found:
       break;
   }
   const auto count = core::parse_integer(number);
@@ -152,7 +152,7 @@ RequestParser::Status RequestParser::read_count(std::string_view input, const Bo
   return Status::complete;
 }
 
-RequestParser::Status RequestParser::read_length(std::string_view input, const Bounds& bounds) {
+CommandParser::Status CommandParser::read_length(std::string_view input, const Bounds& bounds) {
   // Reported at the first byte, not at the end of its line as in Redis: a client that lost count learns it
   // now.
   if (position_ < input.size() && position_ <= last_header_cr(bounds) && input[position_] != '$') {
@@ -160,15 +160,15 @@ RequestParser::Status RequestParser::read_length(std::string_view input, const B
   }
   std::string_view number;
   switch (find_line(input, bounds, number)) {
-    case Line::incomplete:
+    case LineStatus::incomplete:
       return Status::incomplete;
-    case Line::too_long:
+    case LineStatus::too_long:
       return fail("too big bulk count string");
-    case Line::too_large:
+    case LineStatus::too_large:
       return fail(kTooLarge);
-    case Line::broken:
+    case LineStatus::broken:
       return fail("invalid bulk length");
-    case Line::found:
+    case LineStatus::found:
       break;
   }
   const auto length = core::parse_integer(number);
@@ -184,7 +184,7 @@ RequestParser::Status RequestParser::read_length(std::string_view input, const B
   return Status::complete;
 }
 
-RequestParser::Status RequestParser::read_word(std::string_view input) {
+CommandParser::Status CommandParser::read_word(std::string_view input) {
   const std::size_t end = position_ + word_length_;
   if (input.size() < end + 2) return Status::incomplete;
   // Redis skips these two bytes unread. A client that miscounted is better told so than given wrong answers.
@@ -198,8 +198,8 @@ RequestParser::Status RequestParser::read_word(std::string_view input) {
 
 // Finds the CRLF of the header line at position_, continuing where the last call stopped, and steps past
 // it. The bounds are on where the line *ends*, so that the answer does not depend on how the input was cut.
-RequestParser::Line RequestParser::find_line(std::string_view input, const Bounds& bounds,
-                                             std::string_view& number) {
+CommandParser::LineStatus CommandParser::find_line(std::string_view input, const Bounds& bounds,
+                                                   std::string_view& number) {
   const std::size_t line_last = position_ + std::min(bounds.inline_bytes, kMaxBytes);
   const std::size_t command_last = last_header_cr(bounds);
   const std::size_t last = std::min(line_last, command_last);  // the last place where the CR may be
@@ -207,17 +207,17 @@ RequestParser::Line RequestParser::find_line(std::string_view input, const Bound
   std::size_t at = scanned_;
   while (at < input.size() && at <= last && input[at] != '\r' && input[at] != '\n') ++at;
   scanned_ = at;
-  if (at > last) return line_last <= command_last ? Line::too_long : Line::too_large;
-  if (at == input.size()) return Line::incomplete;
-  if (input[at] == '\n') return Line::broken;
-  if (at + 1 == input.size()) return Line::incomplete;
-  if (input[at + 1] != '\n') return Line::broken;
+  if (at > last) return line_last <= command_last ? LineStatus::too_long : LineStatus::too_large;
+  if (at == input.size()) return LineStatus::incomplete;
+  if (input[at] == '\n') return LineStatus::broken;
+  if (at + 1 == input.size()) return LineStatus::incomplete;
+  if (input[at + 1] != '\n') return LineStatus::broken;
   number = input.substr(position_ + 1, at - position_ - 1);
   position_ = scanned_ = at + 2;
-  return Line::found;
+  return LineStatus::found;
 }
 
-RequestParser::Status RequestParser::next_inline(std::string_view input, const Bounds& bounds) {
+CommandParser::Status CommandParser::next_inline(std::string_view input, const Bounds& bounds) {
   const std::size_t last =
       std::min({bounds.inline_bytes, std::max<std::size_t>(bounds.command_bytes, 1) - 1, kMaxBytes});
   const std::string_view allowed = input.substr(0, last + 1);
@@ -237,7 +237,7 @@ RequestParser::Status RequestParser::next_inline(std::string_view input, const B
   return finish(line_feed + 1);
 }
 
-void RequestParser::start() {
+void CommandParser::start() {
   if (phase_ == Phase::fresh_after_large) {
     // Not `= {}`, which is an empty list assigned: it keeps the capacity.
     many_ = decltype(many_)();
@@ -250,7 +250,7 @@ void RequestParser::start() {
   unquoted_.clear();
 }
 
-void RequestParser::add_arg(std::string_view word) {
+void CommandParser::add_arg(std::string_view word) {
   if (count_ < kFew) {
     few_[count_] = word;
   } else {
@@ -260,14 +260,14 @@ void RequestParser::add_arg(std::string_view word) {
   ++count_;
 }
 
-RequestParser::Status RequestParser::finish(std::size_t consumed) {
+CommandParser::Status CommandParser::finish(std::size_t consumed) {
   consumed_ = consumed;
   const std::size_t kept = std::max({many_.capacity(), places_.capacity(), unquoted_.capacity()});
   phase_ = kept > kKeptElements ? Phase::fresh_after_large : Phase::fresh;
   return Status::complete;
 }
 
-RequestParser::Status RequestParser::fail(std::string_view text) {
+CommandParser::Status CommandParser::fail(std::string_view text) {
   start();
   phase_ = Phase::failed;
   error_ = "ERR Protocol error: ";

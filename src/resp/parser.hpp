@@ -38,17 +38,17 @@ inline constexpr Bounds kUnauthenticated{.args = 10,
                                          .command_bytes = 16 * kKiB,
                                          .authenticated = false};
 
-class RequestParser {
+class CommandParser {
  public:
   enum class Status { complete, incomplete, malformed };
 
-  RequestParser() = default;
+  CommandParser() = default;
   // Moving keeps args() valid; a copy would refer to the other parser's unescaped words.
-  RequestParser(RequestParser&&) = default;
-  RequestParser& operator=(RequestParser&&) = default;
-  RequestParser(const RequestParser&) = delete;
-  RequestParser& operator=(const RequestParser&) = delete;
-  ~RequestParser() = default;
+  CommandParser(CommandParser&&) = default;
+  CommandParser& operator=(CommandParser&&) = default;
+  CommandParser(const CommandParser&) = delete;
+  CommandParser& operator=(const CommandParser&) = delete;
+  ~CommandParser() = default;
 
   // Parses the first command of `input`, which holds every byte received and not yet consumed.
   //
@@ -94,7 +94,7 @@ class RequestParser {
     word,
     failed
   };
-  enum class Line : std::uint8_t { found, incomplete, broken, too_long, too_large };
+  enum class LineStatus : std::uint8_t { found, incomplete, broken, too_long, too_large };
 
   // Where a word lies while the command is unfinished and its bytes may still move.
   struct Place {
@@ -108,7 +108,7 @@ class RequestParser {
   Status read_count(std::string_view input, const Bounds& bounds);
   Status read_length(std::string_view input, const Bounds& bounds);
   Status read_word(std::string_view input);
-  Line find_line(std::string_view input, const Bounds& bounds, std::string_view& number);
+  LineStatus find_line(std::string_view input, const Bounds& bounds, std::string_view& number);
   void start();
   void add_arg(std::string_view word);
   Status finish(std::size_t consumed);

@@ -38,19 +38,19 @@ struct Heard {
 // its size, so that the address sanitizer sees a single byte read too far.
 Heard hear(std::initializer_list<std::string_view> pieces, const Bounds& bounds = {}) {
   Heard heard;
-  RequestParser parser;
+  CommandParser parser;
   for (const std::string_view piece : pieces) {
     heard.leftover += piece;
     const std::vector<char> buffer(heard.leftover.begin(), heard.leftover.end());
     std::string_view input(buffer.data(), buffer.size());
-    RequestParser::Status status;
-    while ((status = parser.next(input, bounds)) == RequestParser::Status::complete) {
+    CommandParser::Status status;
+    while ((status = parser.next(input, bounds)) == CommandParser::Status::complete) {
       const auto args = parser.args();
       if (!args.empty()) heard.commands.emplace_back(args.begin(), args.end());
       input.remove_prefix(parser.consumed());
     }
     heard.leftover = input;
-    if (status == RequestParser::Status::malformed) {
+    if (status == CommandParser::Status::malformed) {
       heard.error = parser.error();
       heard.leftover.clear();
       break;
@@ -70,7 +70,7 @@ std::ostream& operator<<(std::ostream& out, const Heard& heard) {
   return out << "error: '" << heard.error << "' leftover: " << testing::PrintToString(heard.leftover);
 }
 
-TEST(RequestParser, words_are_any_bytes) {
+TEST(CommandParser, words_are_any_bytes) {
   const Command rows[] = {
       {"PING"},
       {"CL.THROTTLE", "key:000000000001", "15", "30", "60"},
@@ -91,11 +91,11 @@ TEST(RequestParser, words_are_any_bytes) {
   for (const Command& row : rows) EXPECT_EQ(hear(command(row)), commands({row}));
 }
 
-TEST(RequestParser, what_carries_no_command_is_ignored) {
+TEST(CommandParser, what_carries_no_command_is_ignored) {
   for (const std::string_view nothing : {"*0\r\n", "*-1\r\n", "*-10\r\n", "*-9223372036854775808\r\n", "\r\n",
                                          "\n", "   \r\n", " \t \n", "\r\r\n"}) {
-    RequestParser parser;
-    EXPECT_EQ(parser.next(nothing, {}), RequestParser::Status::complete) << nothing;
+    CommandParser parser;
+    EXPECT_EQ(parser.next(nothing, {}), CommandParser::Status::complete) << nothing;
     EXPECT_TRUE(parser.args().empty()) << nothing;
     EXPECT_EQ(parser.consumed(), nothing.size()) << nothing;
     EXPECT_EQ(hear(std::string(nothing) + command({"PING"})), commands({{"PING"}})) << nothing;
@@ -103,7 +103,7 @@ TEST(RequestParser, what_carries_no_command_is_ignored) {
 }
 
 // The texts are Redis 7.0.15's, measured, but for the ones marked "ours".
-TEST(RequestParser, what_is_not_a_command_gets_one_error) {
+TEST(CommandParser, what_is_not_a_command_gets_one_error) {
   const struct {
     std::string stream;
     std::string_view error;
@@ -172,16 +172,16 @@ TEST(RequestParser, what_is_not_a_command_gets_one_error) {
   }
 }
 
-TEST(RequestParser, stays_in_error) {
-  RequestParser parser;
-  EXPECT_EQ(parser.next("*x\r\n", {}), RequestParser::Status::malformed);
-  EXPECT_EQ(parser.next(command({"PING"}), {}), RequestParser::Status::malformed);
+TEST(CommandParser, stays_in_error) {
+  CommandParser parser;
+  EXPECT_EQ(parser.next("*x\r\n", {}), CommandParser::Status::malformed);
+  EXPECT_EQ(parser.next(command({"PING"}), {}), CommandParser::Status::malformed);
   EXPECT_EQ(parser.error(), "ERR Protocol error: invalid multibulk length");
   EXPECT_TRUE(parser.args().empty());
   EXPECT_EQ(parser.consumed(), 0U);
 }
 
-TEST(RequestParser, inline_lines_are_split_as_redis_splits_them) {
+TEST(CommandParser, inline_lines_are_split_as_redis_splits_them) {
   const struct {
     std::string line;
     Command words;
@@ -219,7 +219,7 @@ TEST(RequestParser, inline_lines_are_split_as_redis_splits_them) {
   for (const auto& row : rows) EXPECT_EQ(hear(row.line), commands({row.words})) << row.line;
 }
 
-TEST(RequestParser, the_longest_inline_line_and_one_byte_more) {
+TEST(CommandParser, the_longest_inline_line_and_one_byte_more) {
   const std::string longest(64 * kKiB, 'A');
   EXPECT_EQ(hear(longest + "\n"), commands({{longest}}));
   EXPECT_EQ(hear(longest).leftover.size(), longest.size());
@@ -247,7 +247,7 @@ std::vector<Command> varied_commands() {
           {"QUIT"}};
 }
 
-TEST(RequestParser, a_stream_cut_anywhere_holds_the_same_commands) {
+TEST(CommandParser, a_stream_cut_anywhere_holds_the_same_commands) {
   const std::string stream = varied_stream();
   const std::string_view view = stream;
   const Heard expected = commands(varied_commands());
@@ -257,7 +257,7 @@ TEST(RequestParser, a_stream_cut_anywhere_holds_the_same_commands) {
   }
 }
 
-TEST(RequestParser, a_stream_cut_at_any_two_places_holds_the_same_commands) {
+TEST(CommandParser, a_stream_cut_at_any_two_places_holds_the_same_commands) {
   const std::string stream = command({"GET", "a\r\n"}) + "*0\r\nECHO \"\\x41\"\r\n\r\n" +
                              command({"SET", "", std::string(12, 'v')}) + "P\n";
   const std::string_view view = stream;
@@ -272,12 +272,12 @@ TEST(RequestParser, a_stream_cut_at_any_two_places_holds_the_same_commands) {
   }
 }
 
-TEST(RequestParser, every_prefix_of_a_command_is_unfinished) {
+TEST(CommandParser, every_prefix_of_a_command_is_unfinished) {
   for (const std::string& wire : {command({"CL.THROTTLE", "key", "15", "30", "60"}),
                                   command(Command(20, "word")), "ECHO \"a b\" c\r\n"s}) {
     for (std::size_t size = 0; size < wire.size(); ++size) {
-      RequestParser parser;
-      ASSERT_EQ(parser.next(std::string_view(wire).substr(0, size), {}), RequestParser::Status::incomplete)
+      CommandParser parser;
+      ASSERT_EQ(parser.next(std::string_view(wire).substr(0, size), {}), CommandParser::Status::incomplete)
           << size;
       ASSERT_TRUE(parser.args().empty());
       ASSERT_EQ(parser.consumed(), 0U);
@@ -286,7 +286,7 @@ TEST(RequestParser, every_prefix_of_a_command_is_unfinished) {
 }
 
 // Looking again from the front at every byte would read 5 * 10^11 bytes of each: 5 s or more even for memchr.
-TEST(RequestParser, a_mebibyte_sent_byte_by_byte_is_parsed_once) {
+TEST(CommandParser, a_mebibyte_sent_byte_by_byte_is_parsed_once) {
   const std::string streams[] = {
       command({"SET", std::string(kRoom / 2, 'a'), std::string(kRoom / 2 - 32, 'b')}),
       command(Command(kRoom / 7, "w")),  // seven bytes a word
@@ -295,17 +295,17 @@ TEST(RequestParser, a_mebibyte_sent_byte_by_byte_is_parsed_once) {
   const Bounds bounds{.inline_bytes = kKiB * kKiB};
   const auto started = std::chrono::steady_clock::now();
   for (const std::string& stream : streams) {
-    RequestParser parser;
+    CommandParser parser;
     for (std::size_t size = 1; size < stream.size(); ++size) {
-      ASSERT_EQ(parser.next({stream.data(), size}, bounds), RequestParser::Status::incomplete);
+      ASSERT_EQ(parser.next({stream.data(), size}, bounds), CommandParser::Status::incomplete);
     }
-    ASSERT_EQ(parser.next(stream, bounds), RequestParser::Status::complete);
+    ASSERT_EQ(parser.next(stream, bounds), CommandParser::Status::complete);
     EXPECT_EQ(parser.consumed(), stream.size());
   }
   const std::string header = "*" + std::string(kRoom, '1');
-  RequestParser parser;
+  CommandParser parser;
   for (std::size_t size = 1; size < header.size(); ++size) {
-    ASSERT_EQ(parser.next({header.data(), size}, bounds), RequestParser::Status::incomplete);
+    ASSERT_EQ(parser.next({header.data(), size}, bounds), CommandParser::Status::incomplete);
   }
   EXPECT_LT(std::chrono::steady_clock::now() - started, std::chrono::seconds(3));
 }
@@ -317,19 +317,19 @@ std::size_t resident_bytes() {
   return resident * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 }
 
-TEST(RequestParser, ten_thousand_promises_of_a_million_words_cost_nothing) {
-  EXPECT_LE(sizeof(RequestParser), 512U);
+TEST(CommandParser, ten_thousand_promises_of_a_million_words_cost_nothing) {
+  EXPECT_LE(sizeof(CommandParser), 512U);
   const std::size_t before = resident_bytes();
-  std::vector<RequestParser> parsers(kParsers);
-  for (RequestParser& parser : parsers) {
-    ASSERT_EQ(parser.next("*262144\r\n$524288\r\n", {}), RequestParser::Status::incomplete);
+  std::vector<CommandParser> parsers(kParsers);
+  for (CommandParser& parser : parsers) {
+    ASSERT_EQ(parser.next("*262144\r\n$524288\r\n", {}), CommandParser::Status::incomplete);
   }
   // The parsers themselves, and 16 MiB for the test's own allocator: one vector of a million words
   // would take 8 MiB.
-  EXPECT_LE(resident_bytes(), before + kParsers * sizeof(RequestParser) + 16 * kKiB * kKiB);
+  EXPECT_LE(resident_bytes(), before + kParsers * sizeof(CommandParser) + 16 * kKiB * kKiB);
 }
 
-TEST(RequestParser, a_command_is_bounded_as_a_whole) {
+TEST(CommandParser, a_command_is_bounded_as_a_whole) {
   const Bounds bounds{.args = 100, .bulk_bytes = 100, .inline_bytes = 100, .command_bytes = 64};
   // "*1\r\n$52\r\n" and the CRLF after the word are eleven bytes.
   EXPECT_EQ(hear(command({std::string(53, 'x')}), bounds), commands({{std::string(53, 'x')}}));
@@ -345,7 +345,7 @@ TEST(RequestParser, a_command_is_bounded_as_a_whole) {
   for (const auto& row : rows) EXPECT_EQ(hear(row.stream, bounds).error, row.error) << row.stream;
 }
 
-TEST(RequestParser, bounds_hold_for_commands_that_arrive_whole) {
+TEST(CommandParser, bounds_hold_for_commands_that_arrive_whole) {
   const Bounds bounds{.args = 3, .bulk_bytes = 20, .inline_bytes = 32, .command_bytes = 48};
   const struct {
     Command words;
@@ -361,7 +361,7 @@ TEST(RequestParser, bounds_hold_for_commands_that_arrive_whole) {
   for (const auto& row : rows) EXPECT_EQ(hear(command(row.words), bounds).error, row.error);
 }
 
-TEST(RequestParser, a_bound_is_met_at_the_same_byte_however_the_input_is_cut) {
+TEST(CommandParser, a_bound_is_met_at_the_same_byte_however_the_input_is_cut) {
   const Bounds bounds{.args = 5, .bulk_bytes = 60, .inline_bytes = 32, .command_bytes = 64};
   const struct {
     std::string_view rest;  // what follows the first of two words
@@ -389,7 +389,7 @@ TEST(RequestParser, a_bound_is_met_at_the_same_byte_however_the_input_is_cut) {
   }
 }
 
-TEST(RequestParser, without_a_password_little_is_accepted) {
+TEST(CommandParser, without_a_password_little_is_accepted) {
   EXPECT_EQ(hear(command(Command(10, "w")), kUnauthenticated), commands({Command(10, "w")}));
   EXPECT_EQ(hear(command({std::string(16000, 'x')}), kUnauthenticated),
             commands({{std::string(16000, 'x')}}));
@@ -413,7 +413,7 @@ TEST(RequestParser, without_a_password_little_is_accepted) {
   }
 }
 
-TEST(RequestParser, words_are_views_into_the_input_unless_they_were_quoted) {
+TEST(CommandParser, words_are_views_into_the_input_unless_they_were_quoted) {
   const struct {
     std::string stream;
     bool in_input;
@@ -421,9 +421,9 @@ TEST(RequestParser, words_are_views_into_the_input_unless_they_were_quoted) {
       {command({"ECHO", "a"}), true}, {command(Command(17, "w")), true},         {"ECHO a\n", true},
       {"ECHO \"a\" b\n", false},      {command({"ECHO", "after quotes"}), true}, {"ECHO \"\"\n", true},
   };
-  RequestParser parser;
+  CommandParser parser;
   for (const auto& row : rows) {
-    ASSERT_EQ(parser.next(row.stream, {}), RequestParser::Status::complete);
+    ASSERT_EQ(parser.next(row.stream, {}), CommandParser::Status::complete);
     EXPECT_EQ(parser.args_in_input(), row.in_input) << row.stream;
     for (const std::string_view word : parser.args()) {
       const bool inside = word.data() >= row.stream.data() &&
@@ -433,23 +433,23 @@ TEST(RequestParser, words_are_views_into_the_input_unless_they_were_quoted) {
   }
 }
 
-TEST(RequestParser, moving_it_keeps_its_words_and_its_progress) {
+TEST(CommandParser, moving_it_keeps_its_words_and_its_progress) {
   for (const std::string& stream : {command({"ECHO", "a"}), command(Command(20, "w")), "ECHO \"a\"\n"s,
                                     "ECHO 'a longer word than fits inside'\n"s}) {
-    auto first = std::make_unique<RequestParser>();
-    ASSERT_EQ(first->next(std::string_view(stream).substr(0, 7), {}), RequestParser::Status::incomplete);
-    auto second = std::make_unique<RequestParser>(std::move(*first));
+    auto first = std::make_unique<CommandParser>();
+    ASSERT_EQ(first->next(std::string_view(stream).substr(0, 7), {}), CommandParser::Status::incomplete);
+    auto second = std::make_unique<CommandParser>(std::move(*first));
     first.reset();
-    ASSERT_EQ(second->next(stream, {}), RequestParser::Status::complete);
+    ASSERT_EQ(second->next(stream, {}), CommandParser::Status::complete);
     const auto args = second->args();
     const Command words(args.begin(), args.end());
-    const RequestParser third(std::move(*second));
+    const CommandParser third(std::move(*second));
     second.reset();
     EXPECT_EQ(Command(third.args().begin(), third.args().end()), words);
   }
 }
 
-TEST(RequestParser, a_browser_at_the_wrong_port_is_recognised) {
+TEST(CommandParser, a_browser_at_the_wrong_port_is_recognised) {
   const struct {
     std::string_view line;
     bool http;
@@ -466,8 +466,8 @@ TEST(RequestParser, a_browser_at_the_wrong_port_is_recognised) {
       {"\r\n", false},
   };
   for (const auto& row : rows) {
-    RequestParser parser;
-    ASSERT_EQ(parser.next(row.line, {}), RequestParser::Status::complete);
+    CommandParser parser;
+    ASSERT_EQ(parser.next(row.line, {}), CommandParser::Status::complete);
     EXPECT_EQ(looks_like_http(parser.args()), row.http) << row.line;
   }
 }

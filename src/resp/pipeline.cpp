@@ -66,12 +66,12 @@ void write_explained(Writer& to, const limits::Explanation& explanation) {
 
 // A reply says which key decided.
 void Pipeline::keep(Question& question) {
-  const auto reply = static_cast<Reply>(question.form);
-  if (!question.by_file && (reply == Reply::six || reply == Reply::reservation)) question.keep_keys();
+  const auto reply = static_cast<ReplyForm>(question.form);
+  if (!question.by_file && (reply == ReplyForm::six || reply == ReplyForm::reservation)) question.keep_keys();
 }
 
 bool Pipeline::refuse() {
-  const Refusal& why = shared_.asker.refusal();
+  const Refusal& why = loop_.asker.refusal();
   const auto most = std::chrono::floor<std::chrono::milliseconds>(why.most).count();
   switch (why.what) {
     case Refusal::What::max_wait:
@@ -92,36 +92,36 @@ void Pipeline::write(Writer& to, Question& question) {
                                              : "UNBLOCKED client unblocked via CLIENT UNBLOCK");
     return;
   }
-  switch (const auto reply = static_cast<Reply>(question.form)) {
-    case Reply::five:
-      shared_.asker.count(question, question.check.decision.allowed());
+  switch (const auto reply = static_cast<ReplyForm>(question.form)) {
+    case ReplyForm::five:
+      loop_.asker.count(question, question.check.decision.allowed());
       if (!question.silent) to.five_integers(five_integers(question.check.decision));
       break;
-    case Reply::six:
-    case Reply::reservation:
+    case ReplyForm::six:
+    case ReplyForm::reservation:
       write_decision(to, question, reply);
       break;
-    case Reply::explanation:
+    case ReplyForm::explanation:
       if (!question.silent) write_explained(to, service::explanation_of(question, *asking_.set_of(question)));
       break;
-    case Reply::forgotten:
+    case ReplyForm::forgotten:
       if (!question.silent) to.integer(static_cast<std::int64_t>(question.forgotten));
       break;
-    case Reply::cancelled:
+    case ReplyForm::cancelled:
       if (!question.silent) to.integer(static_cast<std::int64_t>(question.reservation->given_back));
       break;
-    case Reply::settled:
+    case ReplyForm::settled:
       if (!question.silent) to.integer(in_ms_or_never(question.reservation->wait));
       break;
   }
 }
 
-void Pipeline::write_decision(Writer& to, const Question& question, Reply reply) {
+void Pipeline::write_decision(Writer& to, const Question& question, ReplyForm reply) {
   const limits::Set* const set = question.by_file ? asking_.set_of(question) : nullptr;
   const service::Told told = service::told_of(question, set);
-  if (question.verb != store::Verb::look) shared_.asker.count(question, set, told.allowed);
+  if (question.verb != store::Verb::look) loop_.asker.count(question, set, told.allowed);
   if (question.silent) return;
-  if (reply == Reply::six) return to.six(five_in_ms(told), told.by);
+  if (reply == ReplyForm::six) return to.six(five_in_ms(told), told.by);
   const std::array<std::int64_t, 5> numbers = {told.allowed ? 0 : 1, told.limit, told.remaining,
                                                in_ms_or_never(told.wait), ceil_to_ms(told.reset_after)};
   to.seven(numbers, told.id, told.by);

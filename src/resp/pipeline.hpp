@@ -10,7 +10,7 @@
 #include <string_view>
 #include <utility>
 
-#include "resp/shared.hpp"
+#include "resp/resp_loop.hpp"
 #include "resp/writer.hpp"
 #include "service/ask.hpp"
 #include "service/asking.hpp"
@@ -19,7 +19,7 @@
 namespace weir::inline v0_1::resp {
 
 // How a question is replied to.
-enum class Reply : std::uint8_t {
+enum class ReplyForm : std::uint8_t {
   five,         // CL.THROTTLE's integers, in seconds
   six,          // WEIR.THROTTLE's and WEIR.CHECK's, in milliseconds, and what decides
   explanation,  // WEIR.EXPLAIN's
@@ -31,19 +31,20 @@ enum class Reply : std::uint8_t {
 
 class Pipeline {
  public:
-  Pipeline(Shared& shared, std::uint64_t client, std::function<void()> resume)
-      : shared_(shared), asking_(shared.asker, client, &Pipeline::keep, std::move(resume)) {}
+  Pipeline(RespLoop& loop, std::uint64_t client, std::function<void()> resume)
+      : loop_(loop), asking_(loop.asker, client, &Pipeline::keep, std::move(resume)) {}
 
-  ThrottleParser& parser() { return shared_.parser; }
-  service::Asker& asker() { return shared_.asker; }
+  ThrottleParser& parser() { return loop_.parser; }
+  service::Asker& asker() { return loop_.asker; }
   service::Asking& asking() { return asking_; }
   const service::Asking& asking() const { return asking_; }
 
   void check(const Throttle& throttle, bool silent) {
-    asking_.add(*throttle.limit, throttle.key, throttle.cost, static_cast<std::uint8_t>(Reply::five), silent);
+    asking_.add(*throttle.limit, throttle.key, throttle.cost, static_cast<std::uint8_t>(ReplyForm::five),
+                silent);
   }
   // False: it is refused, and answer() is the reply.
-  bool add(const service::Ask& ask, Reply reply, bool silent) {
+  bool add(const service::Ask& ask, ReplyForm reply, bool silent) {
     return asking_.add(ask, static_cast<std::uint8_t>(reply), silent) != nullptr || refuse();
   }
 
@@ -52,13 +53,13 @@ class Pipeline {
     error_ = std::move(text);
     return false;
   }
-  bool has_file() { return shared_.asker.has_file() || fail("ERR " + std::string(service::kNoLimitsFile)); }
+  bool has_file() { return loop_.asker.has_file() || fail("ERR " + std::string(service::kNoLimitsFile)); }
   void answer(Writer to) const { to.error(error_); }
 
   // Asks what was gathered and writes what is answered; false while some is open.
   bool settle(Writer to) {
     const bool all = asking_.settle([this, &to](service::Question& question) { write(to, question); });
-    if (shared_.asker.size() == 0) shared_.parser.forget();
+    if (loop_.asker.size() == 0) loop_.parser.forget();
     return all;
   }
 
@@ -66,9 +67,9 @@ class Pipeline {
   static void keep(service::Question& question);
   bool refuse();
   void write(Writer& to, service::Question& question);
-  void write_decision(Writer& to, const service::Question& question, Reply reply);
+  void write_decision(Writer& to, const service::Question& question, ReplyForm reply);
 
-  Shared& shared_;
+  RespLoop& loop_;
   service::Asking asking_;
   std::string error_;
 };

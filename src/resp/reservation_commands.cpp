@@ -30,7 +30,7 @@ bool ask(Pipeline& pipeline, Arguments words, store::Verb verb, bool silent, std
     return pipeline.fail("ERR missing MAXWAIT: how many milliseconds it may wait; " + std::string(form));
   service::Ask ask{.verb = verb, .max_wait = asked.max_wait, .hold = asked.hold};
   if (!asked.by_file)
-    return ask_rules(pipeline, asked.rest, ask, Cost{asked.cost.value_or(1)}, Reply::reservation, silent,
+    return ask_rules(pipeline, asked.rest, ask, Cost{asked.cost.value_or(1)}, ReplyForm::reservation, silent,
                      form);
   if (!pipeline.has_file()) return false;
   LimitsWords said;
@@ -40,9 +40,9 @@ bool ask(Pipeline& pipeline, Arguments words, store::Verb verb, bool silent, std
   said.class_name = asked.class_name;
   said.costs_an_estimate = !asked.cost;
   said.costs = asked.costs;
-  const limits::Asked as = said.asked();
+  const limits::Description as = said.asked();
   ask.as = &as;
-  return pipeline.add(ask, Reply::reservation, silent);
+  return pipeline.add(ask, ReplyForm::reservation, silent);
 }
 
 }  // namespace
@@ -56,7 +56,7 @@ bool ask_acquire(Pipeline& pipeline, Arguments words, bool silent) {
 }
 
 bool ask_cancel(Pipeline& pipeline, Arguments words, bool silent) {
-  return pipeline.add({.verb = store::Verb::cancel, .id = words[1]}, Reply::cancelled, silent);
+  return pipeline.add({.verb = store::Verb::cancel, .id = words[1]}, ReplyForm::cancelled, silent);
 }
 
 bool ask_settle(Pipeline& pipeline, Arguments words, bool silent) {
@@ -74,7 +74,7 @@ bool ask_settle(Pipeline& pipeline, Arguments words, bool silent) {
       return pipeline.fail(not_in_range("actual", words[2], 0, std::numeric_limits<std::int64_t>::max()));
     ask.actual = static_cast<std::uint64_t>(units);
   }
-  return pipeline.add(ask, Reply::settled, silent);
+  return pipeline.add(ask, ReplyForm::settled, silent);
 }
 
 }  // namespace weir::resp

@@ -31,7 +31,7 @@ const Command* find_listed(std::string_view name) {
   return found != nullptr && !has(found->flags, Flags::unlisted) ? found : nullptr;
 }
 
-void tell_docs(Call& call) {
+void tell_docs(RunningCommand& call) {
   const Arguments words = call.words;
   std::vector<const Command*> shown;
   for (const Command& each : listed_commands()) {
@@ -52,7 +52,7 @@ void tell_docs(Call& call) {
 
 }  // namespace
 
-void run_command(Call& call) {
+void run_command(RunningCommand& call) {
   const Arguments words = call.words;
   const std::string what = words.size() > 1 ? lower(words[1]) : "";
   Writer to = call.reply();
@@ -74,7 +74,7 @@ void run_command(Call& call) {
   for (const Command& each : listed_commands()) describe(to, each);
 }
 
-void run_info(Call& call) {
+void run_info(RunningCommand& call) {
   std::vector<std::string> sections;
   for (const std::string_view word : call.words.subspan(1)) sections.push_back(lower(word));
   const Info info = tell_info(call.service.metrics.rows(), sections);
@@ -82,12 +82,12 @@ void run_info(Call& call) {
   call.reply().verbatim(info.text);
 }
 
-void run_config(Call& call) {
+void run_config(RunningCommand& call) {
   const Arguments words = call.words;
   if (lower(words[1]) != "get" || words.size() < 3) {
     return call.fail("ERR CONFIG supports only GET; settings are given when the server starts");
   }
-  const service::Options& options = call.service.options();
+  const service::ServiceOptions& options = call.service.options();
   const std::array<std::pair<std::string_view, std::string>, 7> known = {{
       {"save", options.snapshots ? "snapshot" : ""},
       {"appendonly", "no"},
@@ -112,7 +112,7 @@ void run_config(Call& call) {
   }
 }
 
-void run_time(Call& call) {
+void run_time(RunningCommand& call) {
   const auto now = std::chrono::floor<std::chrono::microseconds>(call.service.wall_now()).count();
   Writer to = call.reply();
   to.array(2);
@@ -120,14 +120,14 @@ void run_time(Call& call) {
   to.bulk(std::to_string(now % 1'000'000));
 }
 
-void run_dbsize(Call& call) {
+void run_dbsize(RunningCommand& call) {
   call.slow = true;
   call.reply().integer(static_cast<std::int64_t>(call.service.live_keys()));
 }
 
-void run_lastsave(Call& call) { call.reply().integer(call.service.last_saved().count()); }
+void run_lastsave(RunningCommand& call) { call.reply().integer(call.service.last_saved().count()); }
 
-void run_bgsave(Call& call) {
+void run_bgsave(RunningCommand& call) {
   if (call.words.size() > 2 || (call.words.size() == 2 && lower(call.words[1]) != "schedule"))
     return call.fail("ERR syntax error");
   if (!call.service.options().snapshots)
@@ -136,7 +136,7 @@ void run_bgsave(Call& call) {
   call.reply().simple("Background saving started");
 }
 
-void run_shutdown(Call& call) {
+void run_shutdown(RunningCommand& call) {
   const std::string how = call.words.size() > 1 ? lower(call.words[1]) : "save";
   if (how != "save" && how != "nosave") return call.fail("ERR syntax error");
   if (!call.caller.peer.local && !call.service.options().allow_shutdown) {

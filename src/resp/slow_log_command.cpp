@@ -10,7 +10,7 @@ namespace {
 
 using service::SlowLog;
 
-void get(Call& call) {
+void get(RunningCommand& call) {
   std::size_t count = 10;
   if (call.words.size() == 3) {
     const auto given = core::parse_integer(call.words[2]);
@@ -34,7 +34,7 @@ void get(Call& call) {
 
 }  // namespace
 
-void run_slowlog(Call& call) {
+void run_slowlog(RunningCommand& call) {
   const std::string what = lower(call.words[1]);
   SlowLog& log = call.service.slow_log;
   if (what == "get" && call.words.size() <= 3) return get(call);

@@ -42,7 +42,7 @@ bool ask_gcra(Pipeline& pipeline, Arguments words, bool silent) {
   return gather(pipeline, pipeline.parser().gcra(words), silent);
 }
 
-bool ask_rules(Pipeline& pipeline, Arguments words, const service::Ask& ask, Cost cost, Reply reply,
+bool ask_rules(Pipeline& pipeline, Arguments words, const service::Ask& ask, Cost cost, ReplyForm reply,
                bool silent, std::string_view form) {
   const std::size_t count = words.size() / 2;
   if (count == 0 || words.size() % 2 != 0 || count > store::kMostChecks)
@@ -69,18 +69,18 @@ bool ask_throttle(Pipeline& pipeline, Arguments words, bool silent) {
     rest = rest.subspan(2);
   }
   if (!rest.empty() && is_word(rest[0], "KEYS")) rest = rest.subspan(1);
-  return ask_rules(pipeline, rest, {}, cost, Reply::six, silent,
+  return ask_rules(pipeline, rest, {}, cost, ReplyForm::six, silent,
                    "the form is WEIR.THROTTLE [COST n] [KEYS] key rule [key rule ...]");
 }
 
 // The answer is written by the pipeline, when it has come.
-void run_del(Call& call) {
-  call.pipeline.add({.verb = store::Verb::reset, .keys = call.words.subspan(1)}, Reply::forgotten,
+void run_del(RunningCommand& call) {
+  call.pipeline.add({.verb = store::Verb::reset, .keys = call.words.subspan(1)}, ReplyForm::forgotten,
                     call.silent());
 }
 
 // The rate limiters of many languages come as a script that they send to Redis; their users meet this text.
-void refuse_script(Call& call) {
+void refuse_script(RunningCommand& call) {
   call.transaction.refuse();
   call.fail(
       "ERR weir runs no scripts; a rate limiter that sends one needs Redis itself. Send CL.THROTTLE key "

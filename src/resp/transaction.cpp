@@ -13,13 +13,13 @@ std::size_t Transaction::run(bool silent) {
   open_ = false;
   running_ = true;
   silent_ = silent;
-  parser_ = std::make_unique<RequestParser>();
+  parser_ = std::make_unique<CommandParser>();
   return commands_;
 }
 
 bool Transaction::next() {
   return at_ < queued_.size() &&
-         parser_->next(std::string_view(queued_).substr(at_), Bounds{}) == RequestParser::Status::complete;
+         parser_->next(std::string_view(queued_).substr(at_), Bounds{}) == CommandParser::Status::complete;
 }
 
 }  // namespace weir::resp

@@ -35,7 +35,7 @@ class Transaction {
   bool silent() const { return silent_; }
   // The next command to run, whose words stay where they are until advance(); nothing after the last.
   bool next();
-  RequestParser& parser() { return *parser_; }
+  CommandParser& parser() { return *parser_; }
   void advance() { at_ += parser_->consumed(); }
   void end() { *this = Transaction(); }
 
@@ -51,7 +51,7 @@ class Transaction {
   std::string queued_;
   std::size_t commands_ = 0;
   std::size_t at_ = 0;
-  std::unique_ptr<RequestParser> parser_;  // while it runs
+  std::unique_ptr<CommandParser> parser_;  // while it runs
 };
 
 }  // namespace weir::resp

@@ -3,13 +3,13 @@
 
 namespace weir::inline v0_1::resp {
 
-void run_multi(Call& call) {
+void run_multi(RunningCommand& call) {
   if (call.transaction.open()) return call.fail("ERR MULTI calls can not be nested");
   call.transaction.begin();
   call.reply().simple("OK");
 }
 
-void run_exec(Call& call) {
+void run_exec(RunningCommand& call) {
   Transaction& transaction = call.transaction;
   if (!transaction.open()) return call.fail("ERR EXEC without MULTI");
   if (transaction.broken()) {
@@ -19,7 +19,7 @@ void run_exec(Call& call) {
   call.reply().array(transaction.run(call.caller.silent()));
 }
 
-void run_discard(Call& call) {
+void run_discard(RunningCommand& call) {
   if (!call.transaction.open()) return call.fail("ERR DISCARD without MULTI");
   call.transaction.discard();
   call.reply().simple("OK");

@@ -46,7 +46,7 @@ Admin::Admin(const Settings& settings, service::Service& service,
       loop_(kNumber, service.options().clock, settings.stall_timeout, connections_, service.notices),
       dispatcher_({&loop_}, kMostConnections + kLeaving, connections_) {
   connections_.memory.most = kMostMemory;
-  for (const Address& wanted : settings.admin) open(wanted, settings);
+  for (const ListenAddress& wanted : settings.admin) open(wanted, settings);
   for (const auto& listener : listeners_) {
     listener->start(
         [this](net::Accepted accepted) {
@@ -67,7 +67,7 @@ Admin::~Admin() {
   loop_.close_sessions();
 }
 
-void Admin::open(const Address& wanted, const Settings& settings) {
+void Admin::open(const ListenAddress& wanted, const Settings& settings) {
   if (!wanted.unix_socket.empty()) {
     listeners_.push_back(net::listen_unix(loop_.context, "admin", wanted.unix_socket));
     addresses_.push_back("admin unix:" + listeners_.back()->address());

@@ -34,12 +34,12 @@ class Admin {
   std::uint64_t connections() const { return connections_.now.load(std::memory_order_relaxed); }
 
  private:
-  void open(const Address& wanted, const Settings& settings);
+  void open(const ListenAddress& wanted, const Settings& settings);
 
   service::Service& service_;
   const http::AdminConversation::Readiness readiness_;
   http::FieldRoom room_{};
-  net::Counters connections_;
+  net::LoopCounters connections_;
   net::Protocol protocol_;
   net::Loop loop_;
   net::Dispatcher dispatcher_;

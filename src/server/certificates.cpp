@@ -15,9 +15,9 @@ namespace weir::inline v0_1::server {
 namespace {
 
 using net::Certificate;
-using Time = std::chrono::system_clock::time_point;
+using WallTime = std::chrono::system_clock::time_point;
 
-std::string utc(Time time) {
+std::string utc(WallTime time) {
   const std::time_t seconds = std::chrono::system_clock::to_time_t(time);
   std::tm parts{};
   gmtime_r(&seconds, &parts);
@@ -25,9 +25,9 @@ std::string utc(Time time) {
   return {text.data(), std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts)};
 }
 
-bool valid(const Certificate& each, Time now) { return each.from <= now && now <= each.until; }
+bool valid(const Certificate& each, WallTime now) { return each.from <= now && now <= each.until; }
 
-void warn(const std::string& flag, const std::string& file, const Certificate& each, Time now) {
+void warn(const std::string& flag, const std::string& file, const Certificate& each, WallTime now) {
   spdlog::warn("{}: '{}': the certificate of {} {} {}", flag, file, each.subject,
                now > each.until ? "expired at" : "is not valid before",
                utc(now > each.until ? each.until : each.from));
@@ -42,7 +42,7 @@ std::optional<boost::asio::ssl::context> store_tls(const Settings& settings) {
 }
 
 void warn_of_dates(const Settings& settings) {
-  const Time now = std::chrono::system_clock::now();
+  const WallTime now = std::chrono::system_clock::now();
   const auto ours = [&](const std::string& flag, const std::string& file) {
     for (const Certificate& each : net::certificates(file)) {
       if (!valid(each, now)) warn(flag, file, each, now);

@@ -21,7 +21,7 @@ namespace {
 // password, since gateways pass on their clients' own.
 bool reaches_the_gate(const Settings& settings) {
   if (settings.insecure || !settings.tls_ca.empty()) return false;
-  return std::any_of(settings.http.begin(), settings.http.end(), [](const Address& each) {
+  return std::any_of(settings.http.begin(), settings.http.end(), [](const ListenAddress& each) {
     return each.unix_socket.empty() &&
            !net::resolve("http", each.tcp.host, each.tcp.port).address().is_loopback();
   });
@@ -35,15 +35,15 @@ std::unique_ptr<service::LimitsInForce> open_limits(const Settings& settings,
   if (settings.limits == "-")
     throw std::runtime_error(
         "limits: '-' is the standard input; a server needs a file that it can read again");
-  limits::Setting setting{.on_store_error = settings.on_store_error,
-                          .sharing = service.options().sharing,
-                          .wall = service.wall_ahead(),
-                          .max_wait = settings.max_wait,
-                          .unsuitable = [](const core::Rule& rule) -> std::optional<std::string> {
-                            if (core::kept_in_two_words(rule.algorithm)) return std::nullopt;
-                            return core::name_of(rule.algorithm) +
-                                   " cannot be counted by the table of this process; it needs --store";
-                          }};
+  limits::SetOptions setting{.on_store_error = settings.on_store_error,
+                             .sharing = service.options().sharing,
+                             .wall = service.wall_ahead(),
+                             .max_wait = settings.max_wait,
+                             .unsuitable = [](const core::Rule& rule) -> std::optional<std::string> {
+                               if (core::kept_in_two_words(rule.algorithm)) return std::nullopt;
+                               return core::name_of(rule.algorithm) +
+                                      " cannot be counted by the table of this process; it needs --store";
+                             }};
   if (settings.store) {
     setting.unsuitable = [format = settings.store->format](const core::Rule& rule) {
       return redis::unsuitable(rule, format);

@@ -34,10 +34,10 @@ LimitsWatch::~LimitsWatch() {
   if (inotify_ >= 0) close(inotify_);
 }
 
-void LimitsWatch::ask(Reading what, Told told) {
+void LimitsWatch::ask(Reading what, OnRead told) {
   {
     const detail::Held lock(mutex_);
-    const auto waiting = what == Reading::check ? &Asked::check : &Asked::reload;
+    const auto waiting = what == Reading::check ? &Callbacks::check : &Callbacks::reload;
     if (!ends_) (asked_.*waiting).push_back(std::exchange(told, nullptr));
   }
   if (told) return told({std::string(kEnds)});
@@ -45,8 +45,8 @@ void LimitsWatch::ask(Reading what, Told told) {
 }
 
 void LimitsWatch::end() {
-  Asked asked;
-  Asked reading;
+  Callbacks asked;
+  Callbacks reading;
   {
     const detail::Held lock(mutex_);
     ends_ = true;
@@ -56,7 +56,7 @@ void LimitsWatch::end() {
   limits_.give_up();
   wake();
   for (const auto* each : {&asked.check, &asked.reload, &reading.check, &reading.reload})
-    for (const Told& told : *each) told({std::string(kEnds)});
+    for (const OnRead& told : *each) told({std::string(kEnds)});
 }
 
 void LimitsWatch::wake() {
@@ -92,19 +92,19 @@ void LimitsWatch::read_if(bool changed) {
     checks = !reading_.check.empty();
   }
   if (reloads) {
-    tell(&Asked::reload, limits_.reload());
+    tell(&Callbacks::reload, limits_.reload());
     watch_directories();
   }
-  if (checks) tell(&Asked::check, limits_.check());
+  if (checks) tell(&Callbacks::check, limits_.check());
 }
 
-void LimitsWatch::tell(std::vector<Told> Asked::* which, const std::vector<std::string>& errors) {
-  std::vector<Told> those;
+void LimitsWatch::tell(std::vector<OnRead> Callbacks::* which, const std::vector<std::string>& errors) {
+  std::vector<OnRead> those;
   {
     const detail::Held lock(mutex_);
     those.swap(reading_.*which);
   }
-  for (const Told& told : those) told(errors);
+  for (const OnRead& told : those) told(errors);
 }
 
 void LimitsWatch::wait() {

@@ -28,23 +28,23 @@ class LimitsWatch {
   LimitsWatch& operator=(const LimitsWatch&) = delete;
 
   using Reading = service::LimitsInForce::Reading;
-  using Told = service::LimitsInForce::Told;
+  using OnRead = service::LimitsInForce::OnRead;
 
   // Reads the file, changed or not. Returns at once; `told` is called by the thread of this, or after end()
   // by the caller's.
-  void ask(Reading what, Told told);
+  void ask(Reading what, OnRead told);
   // All that wait are told that the server is shutting down, and nothing is read any more.
   void end();
 
  private:
-  struct Asked {
-    std::vector<Told> check;
-    std::vector<Told> reload;
+  struct Callbacks {
+    std::vector<OnRead> check;
+    std::vector<OnRead> reload;
   };
 
   void run();
   void read_if(bool changed);  // or somebody asks
-  void tell(std::vector<Told> Asked::* which, const std::vector<std::string>& errors);
+  void tell(std::vector<OnRead> Callbacks::* which, const std::vector<std::string>& errors);
   void wait();
   void wake();
   void watch_directories();
@@ -55,9 +55,9 @@ class LimitsWatch {
   int wake_;
   std::atomic<bool> ends_{false};
   detail::Mutex mutex_;
-  Asked asked_ WEIR_GUARDED_BY(mutex_);    // for the next reading
-  Asked reading_ WEIR_GUARDED_BY(mutex_);  // for the one that is being made
-  bool evented_ = false;                   // of the thread
+  Callbacks asked_ WEIR_GUARDED_BY(mutex_);    // for the next reading
+  Callbacks reading_ WEIR_GUARDED_BY(mutex_);  // for the one that is being made
+  bool evented_ = false;                       // of the thread
   std::thread thread_;
 };
 

@@ -25,7 +25,7 @@ class Watched : public testing::Test {
   }
   ~Watched() override { std::filesystem::remove_all(folder_); }
 
-  service::LimitsInForce::Told note(Lines& told, std::promise<void>& done) {
+  service::LimitsInForce::OnRead note(Lines& told, std::promise<void>& done) {
     return [&](const Lines& errors) {
       told = errors;
       done.set_value();

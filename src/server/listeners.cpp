@@ -59,13 +59,13 @@ Listeners::Listeners(asio::io_context& context, const Settings& settings, net::P
     resp_.tcp.tls = http_.tcp.tls = &*tls_;
   }
   const bool password = !settings.password.empty();
-  for (const Endpoint& wanted : settings.resp)
+  for (const HostPort& wanted : settings.resp)
     addresses_.push_back(open_tcp(context, "resp", wanted, password, resp_));
   if (!settings.unix_socket.empty())
     addresses_.push_back(open_unix(context, "unix-socket", settings.unix_socket, resp_));
   const std::string scheme = tls_ ? "https://" : "http://";
   const bool asks_who = password || !settings.http_token.empty();
-  for (const Address& wanted : settings.http) {
+  for (const ListenAddress& wanted : settings.http) {
     addresses_.push_back(wanted.unix_socket.empty()
                              ? scheme + open_tcp(context, "http", wanted.tcp, asks_who, http_)
                              : "http unix:" + open_unix(context, "http", wanted.unix_socket, http_));
@@ -74,7 +74,7 @@ Listeners::Listeners(asio::io_context& context, const Settings& settings, net::P
     throw std::runtime_error("nothing to listen on: give --resp, --unix-socket or --http");
 }
 
-std::string Listeners::open_tcp(asio::io_context& context, const std::string& flag, const Endpoint& wanted,
+std::string Listeners::open_tcp(asio::io_context& context, const std::string& flag, const HostPort& wanted,
                                 bool asks_who, const Spoken& spoken) {
   const auto endpoint = net::resolve(flag, wanted.host, wanted.port);
   check_reach(flag, endpoint, asks_who, settings_);

@@ -44,7 +44,7 @@ class Listeners {
     const net::Protocol* protocol;
   };
 
-  std::string open_tcp(boost::asio::io_context& context, const std::string& flag, const Endpoint& wanted,
+  std::string open_tcp(boost::asio::io_context& context, const std::string& flag, const HostPort& wanted,
                        bool asks_who, const Spoken& spoken);
   std::string open_unix(boost::asio::io_context& context, const std::string& flag, const std::string& path,
                         const Spoken& spoken);

@@ -20,7 +20,7 @@ using Counters = redis::SharedStore::Counters;
 
 }  // namespace
 
-void add_connection_rows(service::Metrics& metrics, const net::Counters& connections) {
+void add_connection_rows(service::Metrics& metrics, const net::LoopCounters& connections) {
   const auto add = [&](Section section, Type type, std::string name, std::string help,
                        const std::atomic<std::uint64_t>& counter, std::string exported) {
     metrics.add({section, type, std::move(name), std::move(help),

@@ -13,7 +13,7 @@
 
 namespace weir::inline v0_1::server {
 
-void add_connection_rows(service::Metrics& metrics, const net::Counters& connections);
+void add_connection_rows(service::Metrics& metrics, const net::LoopCounters& connections);
 
 // Of the embedded store, which must outlive the rows.
 void add_reservation_rows(service::Metrics& metrics, const store::Reservations& reservations);

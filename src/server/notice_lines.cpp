@@ -11,13 +11,13 @@
 namespace weir::inline v0_1::server {
 namespace {
 
-struct Words {
+struct NoticeText {
   std::string_view name;  // for programs that read the log
   std::string_view what;
 };
 
 // In the order of core::Notice.
-constexpr std::array<Words, static_cast<std::size_t>(core::Notice::kCount)> kWords = {{
+constexpr std::array<NoticeText, static_cast<std::size_t>(core::Notice::kCount)> kTexts = {{
     {"cannot_accept", "cannot accept a connection"},
     {"too_many_connections", "connection refused: --max-connections are open"},
     {"plain_client", "connection closed: not TLS, at a listener that speaks TLS"},
@@ -35,8 +35,8 @@ constexpr std::array<Words, static_cast<std::size_t>(core::Notice::kCount)> kWor
 
 }  // namespace
 
-void write_notice(const core::Notices::Told& told) {
-  const Words& words = kWords[static_cast<std::size_t>(told.notice)];
+void write_notice(const core::Notices::Report& told) {
+  const NoticeText& words = kTexts[static_cast<std::size_t>(told.notice)];
   std::string line(words.what);
   if (!told.detail.empty()) line += ": " + std::string(told.detail);
   if (!told.client.empty()) line += "; client " + std::string(told.client);

@@ -5,6 +5,6 @@
 
 namespace weir::inline v0_1::server {
 
-void write_notice(const core::Notices::Told& told);
+void write_notice(const core::Notices::Report& told);
 
 }  // namespace weir::server

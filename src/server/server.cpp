@@ -67,7 +67,7 @@ std::size_t table_bytes(std::size_t memory) {
                                                             : store::Table::kLeastBytes;
 }
 
-service::Options options_from(const Settings& settings) {
+service::ServiceOptions options_from(const Settings& settings) {
   return {.user = settings.user,
           .password = settings.password,
           .http_token = settings.http_token,
@@ -328,7 +328,7 @@ class Server::Impl {
   enum class Stage : std::uint8_t { starting, serving, draining };
   std::atomic<Stage> stage_{Stage::starting};
   waiting::House house_{settings_.max_waiters};
-  net::Counters connections_;
+  net::LoopCounters connections_;
   std::atomic<std::uint64_t> open_resp_{0};
   std::atomic<std::uint64_t> open_http_{0};
   std::vector<std::unique_ptr<Worker>> workers_;

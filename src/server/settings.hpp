@@ -14,24 +14,24 @@
 
 namespace weir::inline v0_1::server {
 
-struct Endpoint {
+struct HostPort {
   std::string host;
   std::uint16_t port = 0;  // 0: any free one
 };
 
 // Where to listen: TCP, or a Unix socket.
-struct Address {
-  Endpoint tcp;
+struct ListenAddress {
+  HostPort tcp;
   std::string unix_socket;  // its path; empty: TCP
 };
 
 struct Settings {
   std::string commit;  // of the sources, to be told
-  std::vector<Endpoint> resp;
+  std::vector<HostPort> resp;
   std::string unix_socket;
-  std::vector<Address> http;
-  std::vector<Address> admin;      // metrics and health
-  bool ready_needs_store = false;  // /readyz says no while the store does not decide
+  std::vector<ListenAddress> http;
+  std::vector<ListenAddress> admin;  // metrics and health
+  bool ready_needs_store = false;    // /readyz says no while the store does not decide
   unsigned threads = 1;
   std::size_t memory = 64_MiB;
   WhenFull when_full = WhenFull::deny;

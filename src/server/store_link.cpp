@@ -12,7 +12,7 @@ namespace {
 // For so long a round trip must have been longer than the deadline until it is said: some pings.
 constexpr auto kFarFor = std::chrono::seconds{3};
 
-void log(const std::optional<StoreStatus::Line>& line) {
+void log(const std::optional<StoreStatus::Message>& line) {
   if (!line) return;
   line->warns ? spdlog::warn(line->text) : spdlog::info(line->text);
 }
@@ -20,7 +20,7 @@ void log(const std::optional<StoreStatus::Line>& line) {
 }  // namespace
 
 StoreLink::StoreLink(std::size_t loop, boost::asio::io_context& context, redis::SharedStore& store,
-                     const Settings& settings, core::Clock clock, StoreStatus& status)
+                     const Settings& settings, core::ClockFunction clock, StoreStatus& status)
     : loop_(loop),
       store_(store),
       status_(status),

@@ -13,7 +13,7 @@
 #include <string>
 #include <utility>
 
-#include "core/clock.hpp"
+#include "core/clock_function.hpp"
 #include "redis/shared_store.hpp"
 #include "redis/sockets.hpp"
 #include "server/settings.hpp"
@@ -25,7 +25,7 @@ class StoreLink {
  public:
   // Throws what store_tls() throws.
   StoreLink(std::size_t loop, boost::asio::io_context& context, redis::SharedStore& store,
-            const Settings& settings, core::Clock clock, StoreStatus& status);
+            const Settings& settings, core::ClockFunction clock, StoreStatus& status);
 
   // For the connections that are opened from then on.
   void use(boost::asio::ssl::context tls);
@@ -44,7 +44,7 @@ class StoreLink {
   const std::size_t loop_;
   redis::SharedStore& store_;
   StoreStatus& status_;
-  core::Clock clock_;
+  core::ClockFunction clock_;
   const std::chrono::nanoseconds deadline_;
   std::optional<boost::asio::ssl::context> tls_;
   redis::Sockets sockets_;

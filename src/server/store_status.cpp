@@ -32,8 +32,8 @@ StoreStatus::View StoreStatus::worst() const {
   return find_worst();
 }
 
-std::optional<StoreStatus::Line> StoreStatus::note(std::size_t loop, const redis::Health& health,
-                                                   nanoseconds now) {
+std::optional<StoreStatus::Message> StoreStatus::note(std::size_t loop, const redis::Health& health,
+                                                      nanoseconds now) {
   const detail::Held lock(mutex_);
   loops_[loop] = {health.view(), health.not_decided()};
   const View& worst = find_worst();
@@ -49,14 +49,14 @@ std::optional<StoreStatus::Line> StoreStatus::note(std::size_t loop, const redis
   return note_trouble(worst, now);
 }
 
-std::optional<StoreStatus::Line> StoreStatus::note_ready(nanoseconds now) {
+std::optional<StoreStatus::Message> StoreStatus::note_ready(nanoseconds now) {
   if (!ready_since_) ready_since_ = now;
   if (told_.state == State::ready || (warned_at_ && now < *ready_since_ + kReadyFor)) return std::nullopt;
   told_ = {.state = State::ready};
-  return Line{false, "store " + store_ + ": ready"};
+  return Message{false, "store " + store_ + ": ready"};
 }
 
-std::optional<StoreStatus::Line> StoreStatus::note_trouble(const View& trouble, nanoseconds now) {
+std::optional<StoreStatus::Message> StoreStatus::note_trouble(const View& trouble, nanoseconds now) {
   ready_since_.reset();
   const bool again = told_ == trouble;
   if (warned_at_ && now < *warned_at_ + (again ? kAgainAfter : kNewsAfter)) return std::nullopt;
@@ -66,38 +66,39 @@ std::optional<StoreStatus::Line> StoreStatus::note_trouble(const View& trouble, 
   told_ = trouble;
   warned_at_ = now;
   const std::string what = std::string(name_of(trouble.state)) + ": " + trouble.why;
-  return Line{true, "store " + store_ + ": " + (again ? "still " : "") + what + "; --on-store-error decides" +
-                        (again ? ", " + std::to_string(since) + " requests since this was last said" : "")};
+  return Message{true,
+                 "store " + store_ + ": " + (again ? "still " : "") + what + "; --on-store-error decides" +
+                     (again ? ", " + std::to_string(since) + " requests since this was last said" : "")};
 }
 
-std::optional<StoreStatus::Line> StoreStatus::note_eviction(std::string_view policy) {
+std::optional<StoreStatus::Message> StoreStatus::note_eviction(std::string_view policy) {
   const detail::Held lock(mutex_);
   if (policy == std::exchange(eviction_, policy)) return std::nullopt;
   if (policy == "noeviction")
-    return Line{false, "store " + store_ + ": maxmemory-policy is noeviction now: no limit is evicted"};
-  return Line{true, "store " + store_ + ": maxmemory-policy is " + std::string(policy) +
-                        ": under pressure it evicts limits that are in use, and those keys start from "
-                        "nothing; noeviction keeps them"};
+    return Message{false, "store " + store_ + ": maxmemory-policy is noeviction now: no limit is evicted"};
+  return Message{true, "store " + store_ + ": maxmemory-policy is " + std::string(policy) +
+                           ": under pressure it evicts limits that are in use, and those keys start from "
+                           "nothing; noeviction keeps them"};
 }
 
-std::optional<StoreStatus::Line> StoreStatus::note_round_trip(nanoseconds round_trip, nanoseconds deadline,
-                                                              nanoseconds now) {
+std::optional<StoreStatus::Message> StoreStatus::note_round_trip(nanoseconds round_trip, nanoseconds deadline,
+                                                                 nanoseconds now) {
   if (round_trip < deadline) return std::nullopt;
   if (far_.happened(now) == 0) return std::nullopt;
   const auto rounded = std::chrono::ceil<std::chrono::milliseconds>(round_trip);
-  return Line{true, "store " + store_ + ": a round trip takes " + core::to_text(rounded) +
-                        ", and --store-deadline is " + core::to_text(deadline) +
-                        ": no answer comes in time, and --on-store-error decides every check; raise "
-                        "--store-deadline"};
+  return Message{true, "store " + store_ + ": a round trip takes " + core::to_text(rounded) +
+                           ", and --store-deadline is " + core::to_text(deadline) +
+                           ": no answer comes in time, and --on-store-error decides every check; raise "
+                           "--store-deadline"};
 }
 
-std::optional<StoreStatus::Line> StoreStatus::note_redis_cell() {
+std::optional<StoreStatus::Message> StoreStatus::note_redis_cell() {
   const detail::Held lock(mutex_);
   if (std::exchange(redis_cell_told_, true)) return std::nullopt;
-  return Line{true, "store " + store_ +
-                        ": the module redis-cell is loaded, and the keys of weir have no prefix: "
-                        "redis-cell aborts Redis when it is asked for one; expected a prefix, or "
-                        "?format=redis-cell"};
+  return Message{true, "store " + store_ +
+                           ": the module redis-cell is loaded, and the keys of weir have no prefix: "
+                           "redis-cell aborts Redis when it is asked for one; expected a prefix, or "
+                           "?format=redis-cell"};
 }
 
 }  // namespace weir::server

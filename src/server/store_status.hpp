@@ -24,7 +24,7 @@ class StoreStatus {
   using View = redis::Health::View;
 
   // A line for the log.
-  struct Line {
+  struct Message {
     bool warns;
     std::string text;
   };
@@ -36,14 +36,14 @@ class StoreStatus {
 
   // What a loop sees now; to be called at a change and every second or so. What is to be logged of it: when
   // the store begins to decide, when it ceases and why, at once; and again at intervals while it does not.
-  std::optional<Line> note(std::size_t loop, const redis::Health& health, nanoseconds now);
+  std::optional<Message> note(std::size_t loop, const redis::Health& health, nanoseconds now);
   // Of a loop that has learnt the store's maxmemory-policy.
-  std::optional<Line> note_eviction(std::string_view policy);
+  std::optional<Message> note_eviction(std::string_view policy);
   // Of a loop that has measured a bare round trip; 0: not yet. Every so often, while it is longer than the
   // deadline, as no check is decided by the store then.
-  std::optional<Line> note_round_trip(nanoseconds round_trip, nanoseconds deadline, nanoseconds now);
+  std::optional<Message> note_round_trip(nanoseconds round_trip, nanoseconds deadline, nanoseconds now);
   // Of a loop that has found the module redis-cell where what weir writes would be fatal to it.
-  std::optional<Line> note_redis_cell();
+  std::optional<Message> note_redis_cell();
 
  private:
   struct Loop {
@@ -52,8 +52,8 @@ class StoreStatus {
   };
 
   const View& find_worst() const WEIR_REQUIRES(mutex_);
-  std::optional<Line> note_ready(nanoseconds now) WEIR_REQUIRES(mutex_);
-  std::optional<Line> note_trouble(const View& trouble, nanoseconds now) WEIR_REQUIRES(mutex_);
+  std::optional<Message> note_ready(nanoseconds now) WEIR_REQUIRES(mutex_);
+  std::optional<Message> note_trouble(const View& trouble, nanoseconds now) WEIR_REQUIRES(mutex_);
 
   const std::string store_;
   mutable detail::Mutex mutex_;

@@ -23,7 +23,7 @@ std::unique_ptr<redis::SharedStore> shared_of(const Settings& settings, const se
 
 Worker::Worker(std::size_t number, const Settings& settings, service::Service& service,
                store::EmbeddedStore& embedded, redis::ProcessMemory* memory, StoreStatus& status,
-               waiting::House& house, net::Counters& connections)
+               waiting::House& house, net::LoopCounters& connections)
     : service_(service),
       embedded_(embedded),
       shared_(shared_of(settings, service, embedded, memory)),
@@ -33,7 +33,7 @@ Worker::Worker(std::size_t number, const Settings& settings, service::Service& s
       resp_(service, store(), &acquiring_),
       room_(service, store(), &acquiring_, settings.headers),
       loop_(number, service.options().clock, settings.stall_timeout, connections, service.notices) {
-  const core::Clock& clock = service.options().clock;
+  const core::ClockFunction& clock = service.options().clock;
   if (!settings.store) return;
   link_.emplace(number, loop_.context, *shared_, settings, clock, status);
   loop_.poller.set_brake({[this] { return shared_->client().room(); }, settings.store_options.deadline},

@@ -18,7 +18,7 @@
 #include "net/loop.hpp"
 #include "net/loop_clients.hpp"
 #include "redis/shared_store.hpp"
-#include "resp/shared.hpp"
+#include "resp/resp_loop.hpp"
 #include "server/every.hpp"
 #include "server/settings.hpp"
 #include "server/store_link.hpp"
@@ -34,7 +34,7 @@ class Worker {
   // `memory` and `status` are for all loops. Throws what StoreLink throws.
   Worker(std::size_t number, const Settings& settings, service::Service& service,
          store::EmbeddedStore& embedded, redis::ProcessMemory* memory, StoreStatus& status,
-         waiting::House& house, net::Counters& connections);
+         waiting::House& house, net::LoopCounters& connections);
 
   net::Loop& loop() { return loop_; }
   const redis::SharedStore* shared() const { return shared_.get(); }  // null without --store
@@ -64,8 +64,8 @@ class Worker {
   // Before the loop, whose connections ask until they end.
   std::unique_ptr<redis::SharedStore> shared_;
   waiting::AcquiringStore acquiring_;
-  resp::Shared resp_;
-  http::Room room_;
+  resp::RespLoop resp_;
+  http::HttpLoop room_;
   net::Loop loop_;
   net::LoopClients clients_{loop_};
   boost::asio::steady_timer next_moment_{loop_.context};

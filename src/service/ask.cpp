@@ -36,7 +36,7 @@ void take(Question& into, std::span<store::Check> checks) {
 
 bool settle_or_cancel(const Ask& ask, const Basis& basis, Question& into, Refusal& refusal) {
   into.checks = {};
-  store::Reservation& about = into.more_of().reservation;
+  store::ReservationTerms& about = into.more_of().reservation;
   into.reservation = &about;
   about.id = ask.id;
   about.actual = ask.actual;
@@ -72,7 +72,7 @@ bool reset_by_file(const Ask& ask, const Basis& basis, Question& into, Refusal& 
   return true;
 }
 
-What why_unmatched(const limits::Asked& asked, const limits::Set& set, const limits::Matched& matched) {
+What why_unmatched(const limits::Description& asked, const limits::Set& set, const limits::Matched& matched) {
   if (matched.lacks_required) return What::required;
   const auto& classes = set.file().classes;
   const bool known = asked.class_name.empty() ||
@@ -82,7 +82,7 @@ What why_unmatched(const limits::Asked& asked, const limits::Set& set, const lim
 
 // What the limits that it meets say of waiting, where the request does not.
 bool wait_by_file(const Ask& ask, const limits::Set& set, Question& into, Refusal& refusal) {
-  const limits::Waiting waiting = limits::prepare_waiting(set, into.more->matched);
+  const limits::WaitBounds waiting = limits::prepare_waiting(set, into.more->matched);
   const auto in_ms = [](std::optional<nanoseconds> time) {
     return std::chrono::floor<std::chrono::milliseconds>(time.value_or(nanoseconds{0}));
   };

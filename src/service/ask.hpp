@@ -25,7 +25,7 @@ namespace weir::inline v0_1::service {
 struct Ask {
   store::Verb verb = store::Verb::check;
   bool explains = false;                     // why, too
-  const limits::Asked* as = nullptr;         // by the limits file
+  const limits::Description* as = nullptr;   // by the limits file
   std::span<const std::string_view> keys{};  // of a reset: the states that have no limit's name
   std::string_view id{};                     // of cancel and settle
   std::string_view limit{};                  // of a reset by the file: that limit alone; empty: all

@@ -61,7 +61,7 @@ bool Asker::add_rule(std::string_view key, std::string_view text, Cost cost) {
   return check.limit != nullptr;
 }
 
-void Asker::keep_said(const limits::Asked& asked, Question& question) {
+void Asker::keep_said(const limits::Description& asked, Question& question) {
   question.more->said.clear();
   for (const limits::Attribute& each : asked.attributes)
     question.more->said.emplace_back(each.name, each.value);

@@ -141,7 +141,7 @@ class Asker {
   static constexpr std::size_t kMostKeptKeys = 4096;
 
   static std::unique_ptr<Question> made();
-  static void keep_said(const limits::Asked& asked, Question& question);
+  static void keep_said(const limits::Description& asked, Question& question);
   void renew_limits();
   void grow();
 

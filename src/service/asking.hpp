@@ -29,7 +29,7 @@ class Asking {
   using Keep = void (*)(Question& question);
 
   // `resume` is called by the store's thread when the last open question is answered; never from inside
-  // settle(). `asker` must outlive this. `client` is on whose behalf it reserves (store::Reservation).
+  // settle(). `asker` must outlive this. `client` is on whose behalf it reserves (store::ReservationTerms).
   Asking(Asker& asker, std::uint64_t client, Keep keep, std::function<void()> resume)
       : asker_(asker), client_(client), keep_(keep), resume_(std::move(resume)) {}
   ~Asking();
@@ -40,7 +40,7 @@ class Asking {
 
   // When the next questions arrived, and what time it is. The first settle() goes by this `now`; a later one
   // reads the clock.
-  void begin(store::Moment when) {
+  void begin(store::Arrival when) {
     when_ = when;
     fresh_ = true;
     asker_.begin();
@@ -133,7 +133,7 @@ class Asking {
   std::uint64_t client_;
   Keep keep_;
   std::function<void()> resume_;
-  store::Moment when_{};
+  store::Arrival when_{};
   bool fresh_ = false;  // when_.now is now
   bool lets_wait_ = true;
   bool acquires_ = false;                           // the last of what was gathered

@@ -75,7 +75,7 @@ class DecisionCounts {
 
  private:
   using Numbers = Row<std::atomic<std::uint64_t>>;
-  struct Asked {
+  struct RequestTraits {
     std::size_t of_class = 0;
     std::uint64_t cost = 0;
     bool near = false;
@@ -101,7 +101,7 @@ class DecisionCounts {
     // Fifths, rounded up: five times what remains may be more than a number holds.
     return decision.allowed() && decision.remaining < decision.limit / 5 + (decision.limit % 5 != 0 ? 1 : 0);
   }
-  void say(Numbers& row, Said said, const Asked& asked) {
+  void say(Numbers& row, Said said, const RequestTraits& asked) {
     grow(row.decisions[static_cast<std::size_t>(said)][asked.of_class]);
     grow(row.cost[static_cast<std::size_t>(said)], asked.cost);
     if (asked.near) grow(row.near);

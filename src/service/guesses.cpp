@@ -16,7 +16,7 @@ std::string key_of(std::string_view address) {
 
 }  // namespace
 
-Guesses::Guesses(core::Clock clock) : clock_(std::move(clock)) {}
+Guesses::Guesses(core::ClockFunction clock) : clock_(std::move(clock)) {}
 
 bool Guesses::may_come_from(std::string_view address) { return ask(address, Cost{0}).remaining > 0; }
 

@@ -8,7 +8,7 @@
 
 #include <string_view>
 
-#include "core/clock.hpp"
+#include "core/clock_function.hpp"
 #include "store/store.hpp"
 #include "store/table.hpp"
 
@@ -19,7 +19,7 @@ class Guesses {
   // Of an IPv4 address, or of the /64 of IPv6 that one client has.
   static constexpr unsigned kASecond = 256;
 
-  explicit Guesses(core::Clock clock);
+  explicit Guesses(core::ClockFunction clock);
 
   bool may_come_from(std::string_view address);
   void came_from(std::string_view address);  // another, wrong
@@ -27,7 +27,7 @@ class Guesses {
  private:
   Decision ask(std::string_view address, Cost cost);
 
-  const core::Clock clock_;
+  const core::ClockFunction clock_;
   const store::Limit limit_{.rule = {Quota::per_second(kASecond)}};
   store::Table wrong_{store::Table::kLeastBytes, WhenFull::deny};
 };

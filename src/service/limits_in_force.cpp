@@ -36,7 +36,7 @@ LimitsInForce::Compiled LimitsInForce::compile() const {
     return limits::read_from_disk(path, most);
   };
   options.given_up = &given_up_;
-  limits::Reading reading = limits::read_file(options_.path, std::move(options));
+  limits::ReadResult reading = limits::read_file(options_.path, std::move(options));
   if (given_up_.load(std::memory_order_relaxed)) {
     compiled.errors.emplace_back("the reading was given up");
     return compiled;
@@ -46,8 +46,8 @@ LimitsInForce::Compiled LimitsInForce::compile() const {
     if (each.severity == limits::Severity::warning) compiled.warnings.push_back(to_text(each));
   }
   if (!reading.file) return compiled;
-  const auto warn_without_store = [&](const limits::NamedLimit& limit, limits::Place place, const char* key,
-                                      const char* text) {
+  const auto warn_without_store = [&](const limits::NamedLimit& limit, limits::Position place,
+                                      const char* key, const char* text) {
     if (options_.shared || place.line == 0) return;
     compiled.warnings.push_back(to_text(limits::Finding{.severity = limits::Severity::warning,
                                                         .rule = limits::FileRule::needs_store,

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "core/clock.hpp"
+#include "core/clock_function.hpp"
 #include "limits/set.hpp"
 #include "service/metrics.hpp"
 #include "weir/lock.hpp"
@@ -25,9 +25,9 @@ class LimitsInForce {
  public:
   struct Options {
     std::string path;
-    limits::Setting setting{};
+    limits::SetOptions setting{};
     bool shared = false;  // there is a store that may fail
-    core::Clock wall_clock;
+    core::ClockFunction wall_clock;
     // What is to be logged of a reload.
     std::function<void(bool warns, const std::string& line)> log = [](bool, const std::string&) {};
   };
@@ -39,7 +39,7 @@ class LimitsInForce {
 
   // What an operator may ask for, and how it is told: what is wrong with the file, in lines.
   enum class Reading : std::uint8_t { check, reload };
-  using Told = std::function<void(const std::vector<std::string>& errors)>;
+  using OnRead = std::function<void(const std::vector<std::string>& errors)>;
 
   // Reads the file and its lists; what is wrong with it, in lines, and then what was in force before stays.
   std::vector<std::string> reload();

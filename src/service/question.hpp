@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "limits/kept_request.hpp"
+#include "limits/kept_description.hpp"
 #include "limits/match.hpp"
 #include "limits/trace.hpp"
 #include "store/store.hpp"
@@ -34,8 +34,8 @@ struct alignas(64) Question final : store::Request {
     limits::Trace trace;                     // of an explanation
     // Of an explanation: attributes with their values, or keys with their rules.
     std::vector<std::pair<std::string, std::string>> said;
-    store::Reservation reservation;
-    limits::KeptRequest asked;  // of one that may wait in line while the limits change
+    store::ReservationTerms reservation;
+    limits::KeptDescription asked;  // of one that may wait in line while the limits change
   };
 
   More& more_of() {

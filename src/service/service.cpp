@@ -23,7 +23,7 @@ std::uint64_t resident_bytes() {
 
 }  // namespace
 
-Service::Service(Options from, const store::Table& table)
+Service::Service(ServiceOptions from, const store::Table& table)
     : credentials(from.user, from.password),
       token({}, from.http_token),
       guesses(from.clock),

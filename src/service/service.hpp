@@ -13,7 +13,7 @@
 #include <memory>
 #include <string>
 
-#include "core/clock.hpp"
+#include "core/clock_function.hpp"
 #include "core/notices.hpp"
 #include "service/counters.hpp"
 #include "service/credentials.hpp"
@@ -27,7 +27,7 @@
 
 namespace weir::inline v0_1::service {
 
-struct Options {
+struct ServiceOptions {
   std::string user = "default";
   std::string password{};    // empty: none is required
   std::string http_token{};  // a bearer's; empty: there is none
@@ -46,17 +46,17 @@ struct Options {
   bool allow_shutdown = false;     // from other machines
   std::string commit = "unknown";  // of the sources
 
-  core::Clock clock = store::steady_now;  // by which everything is decided
-  core::Clock wall_clock = [] { return std::chrono::system_clock::now().time_since_epoch(); };
+  core::ClockFunction clock = store::steady_now;  // by which everything is decided
+  core::ClockFunction wall_clock = [] { return std::chrono::system_clock::now().time_since_epoch(); };
 };
 
 class Service {
  public:
-  Service(Options from, const store::Table& table);
+  Service(ServiceOptions from, const store::Table& table);
   Service(const Service&) = delete;
   Service& operator=(const Service&) = delete;
 
-  const Options& options() const { return options_; }
+  const ServiceOptions& options() const { return options_; }
   std::chrono::nanoseconds now() const { return options_.clock(); }
   std::chrono::nanoseconds wall_now() const { return options_.wall_clock(); }
   // How far the wall clock was ahead of the other at the start: windows lie by it, and stepping the wall
@@ -80,8 +80,8 @@ class Service {
   std::function<std::chrono::seconds()> last_saved = [] { return std::chrono::seconds{0}; };
   std::unique_ptr<LimitsInForce> limits;  // null: there is no limits file
   // Reads it, where that holds up no event loop. Any thread; `told` may be called by any, at once or later.
-  std::function<void(LimitsInForce::Reading, LimitsInForce::Told)> read_limits =
-      [this](LimitsInForce::Reading what, const LimitsInForce::Told& told) {
+  std::function<void(LimitsInForce::Reading, LimitsInForce::OnRead)> read_limits =
+      [this](LimitsInForce::Reading what, const LimitsInForce::OnRead& told) {
         told(what == LimitsInForce::Reading::check ? limits->check() : limits->reload());
       };
 
@@ -90,7 +90,7 @@ class Service {
 
   void describe();
 
-  Options options_;
+  ServiceOptions options_;
   const store::Table& table_;
   std::chrono::nanoseconds started_ = now();
   const std::chrono::nanoseconds wall_ahead_ = wall_now() - started_;

@@ -10,7 +10,7 @@
 
 #include "core/printable.hpp"
 #include "sim/fewer_bins.hpp"
-#include "sim/words.hpp"
+#include "sim/number_text.hpp"
 
 namespace weir::inline v0_1::sim {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "logs/parser.hpp"
+#include "logs/line_parser.hpp"
 
 namespace weir::inline v0_1::sim {
 namespace {
@@ -35,7 +35,7 @@ FileComparison::FileComparison(const std::shared_ptr<const limits::Set>& before,
   }
 }
 
-void FileComparison::take(const logs::Event& event, const logs::Clients& clients) {
+void FileComparison::take(const logs::Event& event, const logs::ClientIndex& clients) {
   const FileReplay::Taken before = before_.take(event, clients);
   const FileReplay::Taken after = after_.take(event, clients);
   ++totals_.requests;

@@ -55,7 +55,7 @@ class FileComparison {
                  const std::shared_ptr<const limits::Set>& after, const std::vector<std::string>& attributes,
                  bool costs_an_estimate = false);
 
-  void take(const logs::Event& event, const logs::Clients& clients);
+  void take(const logs::Event& event, const logs::ClientIndex& clients);
   // `log`: what the reader of the log says; its key and its clients are those of the files.
   ComparisonReport report(LogReport log) const;
   // The names of some clients, enough to see of what kind they are.

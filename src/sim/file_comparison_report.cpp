@@ -3,7 +3,7 @@
 #include "core/json_writer.hpp"
 #include "core/printable.hpp"
 #include "sim/file_comparison.hpp"
-#include "sim/log_words.hpp"
+#include "sim/log_report.hpp"
 
 namespace weir::inline v0_1::sim {
 namespace {

@@ -6,7 +6,7 @@
 #include "core/rule.hpp"
 #include "core/severity.hpp"
 #include "limits/explain.hpp"
-#include "logs/parser.hpp"
+#include "logs/line_parser.hpp"
 #include "sim/naming.hpp"
 
 namespace weir::inline v0_1::sim {
@@ -57,7 +57,7 @@ std::string FileReplay::key() const {
   return text.empty() ? "nothing" : text;
 }
 
-FileReplay::Taken FileReplay::take(const logs::Event& event, const logs::Clients& clients) {
+FileReplay::Taken FileReplay::take(const logs::Event& event, const logs::ClientIndex& clients) {
   const std::vector<std::string_view> all = logs::values_of(clients.name(event.client), attributes_.size());
   values_.clear();
   for (std::size_t i = 0; i < all.size(); ++i) {
@@ -101,7 +101,7 @@ FileReplay::Taken FileReplay::take(const logs::Event& event, const logs::Clients
 
 // The windows of a limit count as one: the worst of their verdicts.
 void FileReplay::take_limits(const logs::Event& event, bool charged) {
-  const std::vector<limits::Step>& steps = trial_.trace().steps;
+  const std::vector<limits::TraceStep>& steps = trial_.trace().steps;
   std::size_t next = 0;
   for (std::size_t i = 0; i < steps.size();) {
     const limits::Index limit = steps[i].limit;
@@ -109,8 +109,8 @@ void FileReplay::take_limits(const logs::Event& event, bool charged) {
     const store::Check* worst = nullptr;
     bool refused = false;
     for (; i < steps.size() && steps[i].limit == limit; ++i) {
-      refused = refused || steps[i].what == limits::Step::What::denied;
-      if (steps[i].what != limits::Step::What::counted) continue;
+      refused = refused || steps[i].what == limits::TraceStep::What::denied;
+      if (steps[i].what != limits::TraceStep::What::counted) continue;
       const store::Check& check = trial_.checks()[next++];
       if (steps[i].window == limits::kNone) continue;  // what a guarantee counts
       if (worst == nullptr || core::decides(check.decision, worst->decision)) worst = &check;

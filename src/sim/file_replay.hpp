@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "limits/set.hpp"
-#include "logs/clients.hpp"
+#include "logs/client_index.hpp"
 #include "logs/log_reader.hpp"
 #include "sim/key_tally.hpp"
 #include "sim/report.hpp"
@@ -39,7 +39,7 @@ class FileReplay {
     std::string client{};             // what the limits count by
     std::uint64_t client_number = 0;  // for a pseudonym
   };
-  Taken take(const logs::Event& event, const logs::Clients& clients);
+  Taken take(const logs::Event& event, const logs::ClientIndex& clients);
 
   // What was found so far, without the `log` part.
   ReplayReport report() const;

@@ -2,7 +2,7 @@
 
 namespace weir::inline v0_1::sim {
 
-void KeyTally::count(const Request& request, std::uint32_t number) {
+void KeyTally::count(const DecidedRequest& request, std::uint32_t number) {
   Key& key = keys_[number];
   ++key.requests;
   if (request.charged) {

@@ -19,7 +19,7 @@ namespace weir::inline v0_1::sim {
 class KeyTally {
  public:
   // One request of a key: what the limit made of it, and the units that were charged, if any were.
-  struct Request {
+  struct DecidedRequest {
     std::string_view key;  // tells keys apart
     std::int64_t ns;
     Verdict verdict;
@@ -29,7 +29,7 @@ class KeyTally {
   };
   // `name`: the key as reports show it, called for a key that is new. Returns the key's number.
   template <class Name>
-  std::uint64_t add(const Request& request, Name name) {
+  std::uint64_t add(const DecidedRequest& request, Name name) {
     const auto next = static_cast<std::uint32_t>(keys_.size());
     const auto [at, fresh] = index_.try_emplace(std::string(request.key), next);
     if (fresh) keys_.push_back({name(), 0, {}});
@@ -53,7 +53,7 @@ class KeyTally {
     std::uint32_t requests;
     Standing standing;
   };
-  void count(const Request& request, std::uint32_t number);
+  void count(const DecidedRequest& request, std::uint32_t number);
 
   std::unordered_map<std::string, std::uint32_t> index_;
   std::vector<Key> keys_;

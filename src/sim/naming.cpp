@@ -2,7 +2,7 @@
 
 #include "core/address.hpp"
 #include "core/printable.hpp"
-#include "logs/parser.hpp"
+#include "logs/line_parser.hpp"
 
 namespace weir::inline v0_1::sim {
 namespace {
@@ -33,7 +33,7 @@ std::string names_line(std::string_view name, std::uint64_t number, std::string_
   return pseudonym(number, kind) + "\t" + core::printable(name) + "\n";
 }
 
-std::string names_of(const logs::Clients& clients, std::size_t key_parts) {
+std::string names_of(const logs::ClientIndex& clients, std::size_t key_parts) {
   std::string lines;
   for (std::uint32_t i = 0; i < clients.count(); ++i)
     lines += names_line(logs::shown(clients.name(i), key_parts), i);
@@ -51,7 +51,7 @@ void leave_out_texts(LogReport& log) {
     each.text.clear();
   }
   for (std::string& each : log.stats.broken) each = without_folder(each);
-  for (LogReport::Asked& each : log.asked) each.value.clear();
+  for (LogReport::FilterText& each : log.asked) each.value.clear();
 }
 
 ReplayReport with_names(ReplayReport report, Naming naming) {

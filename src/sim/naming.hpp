@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "logs/clients.hpp"
+#include "logs/client_index.hpp"
 #include "sim/report.hpp"
 
 namespace weir::inline v0_1::sim {
@@ -29,7 +29,7 @@ std::string called(std::string_view name, std::uint64_t number, Naming naming,
 // Of the names file: "client 7<tab>name". What is not printable in the name is escaped.
 std::string names_line(std::string_view name, std::uint64_t number, std::string_view kind = "client");
 // All of it.
-std::string names_of(const logs::Clients& clients, std::size_t key_parts);
+std::string names_of(const logs::ClientIndex& clients, std::size_t key_parts);
 
 // What clients of a limit of a limits file are: "client" where all limits are taken together (0), or else
 // "user key" for the limit `user`.

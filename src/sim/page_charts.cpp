@@ -7,8 +7,8 @@
 #include <chrono>
 #include <cmath>
 
+#include "sim/number_text.hpp"
 #include "sim/page_html.hpp"
-#include "sim/words.hpp"
 
 namespace weir::inline v0_1::sim {
 namespace {

@@ -4,8 +4,8 @@
 
 #include "core/printable.hpp"
 #include "core/utc_text.hpp"
-#include "sim/log_words.hpp"
-#include "sim/words.hpp"
+#include "sim/log_report.hpp"
+#include "sim/number_text.hpp"
 #include "weir/version.hpp"
 
 namespace weir::inline v0_1::sim {

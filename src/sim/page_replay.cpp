@@ -5,9 +5,9 @@
 
 #include "sim/answer.hpp"
 #include "sim/fewer_bins.hpp"
+#include "sim/number_text.hpp"
 #include "sim/page_charts.hpp"
 #include "sim/page_html.hpp"
-#include "sim/words.hpp"
 
 namespace weir::inline v0_1::sim {
 namespace {

@@ -182,7 +182,8 @@ void Replay::forget_the_least() {
   }
 }
 
-LimitReport Replay::report_of(std::size_t limit, const logs::Clients& clients, std::size_t key_parts) const {
+LimitReport Replay::report_of(std::size_t limit, const logs::ClientIndex& clients,
+                              std::size_t key_parts) const {
   const PerLimit& its = limits_[limit];
   LimitReport report;
   report.limit = names_[limit];
@@ -212,7 +213,7 @@ Replay::Denials Replay::denials(std::size_t limit, const std::vector<bool>& good
   return denials;
 }
 
-ReplayReport Replay::report(const logs::Clients& clients, std::size_t key_parts) const {
+ReplayReport Replay::report(const logs::ClientIndex& clients, std::size_t key_parts) const {
   ReplayReport report;
   report.parts = plan_of_ != nullptr;
   report.from_s = over_time_.from_s();

@@ -12,7 +12,7 @@
 
 #include "core/rule.hpp"
 #include "core/sliding_window_log.hpp"
-#include "logs/clients.hpp"
+#include "logs/client_index.hpp"
 #include "logs/log_reader.hpp"
 #include "sim/exact_gcra.hpp"
 #include "sim/report.hpp"
@@ -88,7 +88,7 @@ class Replay {
   }
 
   // What was found so far, without the `log` part.
-  ReplayReport report(const logs::Clients& clients, std::size_t key_parts) const;
+  ReplayReport report(const logs::ClientIndex& clients, std::size_t key_parts) const;
 
   struct Denials {
     std::uint64_t requests;
@@ -117,7 +117,7 @@ class Replay {
   Answer decide(std::size_t limit, Client& client, const logs::Event& event);
   void watch(const logs::Event& event, std::uint32_t refused);
   void forget_the_least();
-  LimitReport report_of(std::size_t limit, const logs::Clients& clients, std::size_t key_parts) const;
+  LimitReport report_of(std::size_t limit, const logs::ClientIndex& clients, std::size_t key_parts) const;
 
   struct Account {
     std::uint32_t requests = 0;

@@ -28,7 +28,7 @@ TEST(Reorder, sorts_within_its_window_and_clamps_beyond) {
       {-1, {100, 5, 1, 5}, {{1, 2}, {5, 1}, {5, 3}, {100, 0}}, 3, 0},  // all
   };
   for (const auto& row : rows) {
-    logs::Reorder reorder(row.window_s < 0 ? logs::LogOptions::kSortAll : row.window_s * kSecond);
+    logs::Reorder reorder(row.window_s < 0 ? logs::LogReaderOptions::kSortAll : row.window_s * kSecond);
     logs::LogStats stats;
     std::vector<std::pair<int, int>> given;
     const auto each = [&given](const logs::Event& event) {
@@ -138,7 +138,7 @@ TEST(Replay, locked_out_from_the_first_denied_to_when_it_would_pass) {
   };
   for (const LockOut& row : rows) {
     Replay replay({core::Rule::parse(row.limit).value()}, 1);
-    logs::Clients clients;
+    logs::ClientIndex clients;
     clients.number("x", 0);
     std::string answers;
     for (const auto& [ms, cost] : row.requests) {
@@ -151,8 +151,8 @@ TEST(Replay, locked_out_from_the_first_denied_to_when_it_would_pass) {
 
 TEST(Replay, limits_side_by_side_do_not_touch) {
   Replay replay({core::Rule::parse("1/s").value(), core::Rule::parse("3/s").value()}, 5);
-  logs::Clients clients;
-  for (const char* name : {"a", "b"}) clients.number(name, logs::Clients::hash(name));
+  logs::ClientIndex clients;
+  for (const char* name : {"a", "b"}) clients.number(name, logs::ClientIndex::hash(name));
   std::vector<std::uint32_t> refused;
   for (const std::uint32_t client : {0U, 0U, 1U, 0U, 0U}) refused.push_back(replay.take({0, 1, client}));
   EXPECT_EQ(refused, (std::vector<std::uint32_t>{0, 1, 0, 1, 3}));
@@ -168,14 +168,14 @@ TEST(Replay, limits_side_by_side_do_not_touch) {
 }
 
 TEST(Clients, keep_their_numbers_and_names_as_they_grow) {
-  logs::Clients clients;
+  logs::ClientIndex clients;
   for (std::uint32_t i = 0; i < 50'000; ++i) {
     const std::string name = "client " + std::to_string(i) + std::string(i % 1000 == 0 ? 20'000 : 0, 'x');
-    ASSERT_EQ(clients.number(name, logs::Clients::hash(name)), i);
+    ASSERT_EQ(clients.number(name, logs::ClientIndex::hash(name)), i);
   }
   for (std::uint32_t i = 0; i < 50'000; i += 7) {
     const std::string name(clients.name(i));
-    ASSERT_EQ(clients.number(name, logs::Clients::hash(name)), i);
+    ASSERT_EQ(clients.number(name, logs::ClientIndex::hash(name)), i);
   }
   EXPECT_EQ(clients.count(), 50'000);
 }

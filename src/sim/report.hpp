@@ -72,11 +72,11 @@ struct LogReport {
   std::uint64_t clients = 0;
   std::uint64_t units = 0;
   std::int64_t stamps_ns = 1;  // every time is a multiple of it: 1, or a whole second or minute
-  struct Asked {
+  struct FilterText {
     std::string what;   // "--where status", "--since 2026-11-21"
     std::string value;  // "!=429": what a reader of a page need not see
   };
-  std::vector<Asked> asked;           // what leaves requests out
+  std::vector<FilterText> asked;      // what leaves requests out
   std::vector<std::string> warnings;  // what a reader has to know before any number (sim/warnings.hpp)
 };
 

@@ -2,7 +2,7 @@
 
 #include "core/json_writer.hpp"
 #include "core/utc_text.hpp"
-#include "sim/log_words.hpp"
+#include "sim/log_report.hpp"
 #include "sim/report.hpp"
 #include "weir/version.hpp"
 
@@ -170,7 +170,7 @@ void write_log(JsonWriter& json, const LogReport& log) {
   json.member("cost", log.cost);
   json.member("reorder", log.reorder);
   json.begin_array("asked");
-  for (const LogReport::Asked& each : log.asked) json.value(each.what + each.value);
+  for (const LogReport::FilterText& each : log.asked) json.value(each.what + each.value);
   json.end_array();
   write_lines(json, log.stats);
   const bool any = log.stats.requests > 0;

@@ -4,9 +4,9 @@
 
 #include "core/printable.hpp"
 #include "core/utc_text.hpp"
-#include "sim/log_words.hpp"
+#include "sim/log_report.hpp"
+#include "sim/number_text.hpp"
 #include "sim/report.hpp"
-#include "sim/words.hpp"
 
 namespace weir::inline v0_1::sim {
 namespace {

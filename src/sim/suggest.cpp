@@ -20,16 +20,17 @@ namespace {
 
 using logs::kSecond;
 
-struct Period {
+struct SuggestedPeriod {
   const char* name;
   std::int64_t ns;
 };
-constexpr std::array kPeriods = {Period{"s", kSecond}, Period{"min", 60 * kSecond},
-                                 Period{"h", 3600 * kSecond}, Period{"d", 86'400 * kSecond}};
+constexpr std::array kPeriods = {SuggestedPeriod{"s", kSecond}, SuggestedPeriod{"min", 60 * kSecond},
+                                 SuggestedPeriod{"h", 3600 * kSecond},
+                                 SuggestedPeriod{"d", 86'400 * kSecond}};
 
 struct Step125 {
   std::int64_t count;
-  Period per;
+  SuggestedPeriod per;
 };
 // The rates of the trade-off, slow to fast; it ends where a faster one needs no smaller burst.
 constexpr std::array kLadder = {
@@ -225,7 +226,7 @@ Suggestion Suggest::suggestion(std::int64_t count, std::int64_t period_ns, const
 }
 
 void Suggest::suggest_periods(SuggestReport& report) {
-  for (const Period& period : kPeriods) {
+  for (const SuggestedPeriod& period : kPeriods) {
     auto count = smallest_count(period.ns);
     if (!count) continue;
     // Not every rate above a thousand a microsecond fits whole nanoseconds (Quota::make). Of the counts with

@@ -5,7 +5,7 @@
 #include <stdexcept>
 
 #include "core/printable.hpp"
-#include "sim/log_words.hpp"
+#include "sim/log_report.hpp"
 
 namespace weir::inline v0_1::sim {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "logs/parser.hpp"
+#include "logs/line_parser.hpp"
 #include "sim/report.hpp"
 
 namespace weir::inline v0_1::sim {

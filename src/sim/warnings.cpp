@@ -6,8 +6,8 @@
 #include <array>
 
 #include "core/digits.hpp"
-#include "logs/parser.hpp"
-#include "sim/words.hpp"
+#include "logs/line_parser.hpp"
+#include "sim/number_text.hpp"
 
 namespace weir::inline v0_1::sim {
 namespace {
@@ -118,7 +118,7 @@ bool drains_fast(const core::Rule& rule, std::int64_t stamps_ns) {
 
 }  // namespace
 
-std::vector<std::string> some_names(const logs::Clients& clients, std::size_t key_parts) {
+std::vector<std::string> some_names(const logs::ClientIndex& clients, std::size_t key_parts) {
   std::vector<std::string> names;
   for (std::uint32_t i = 0; i < std::min(clients.count(), kSample); ++i)
     names.push_back(logs::shown(clients.name(i), key_parts));
@@ -131,7 +131,7 @@ bool beyond_the_log(const LogReport& log, nanoseconds period) {
 }
 
 std::vector<std::string> warnings_of(const LogReport& log, const std::vector<std::string>& names,
-                                     std::span<const Tried> tried) {
+                                     std::span<const TriedRule> tried) {
   std::vector<std::string> out = about_the_lines(log.stats);
   for (std::string& each : about_the_clients(log, names)) out.push_back(std::move(each));
   std::vector<std::string> longer;

@@ -9,21 +9,21 @@
 #include <vector>
 
 #include "core/rule.hpp"
-#include "logs/clients.hpp"
+#include "logs/client_index.hpp"
 #include "sim/report.hpp"
 
 namespace weir::inline v0_1::sim {
 
 // The names of some clients, as reports show them; enough to see of what kind they are.
-std::vector<std::string> some_names(const logs::Clients& clients, std::size_t key_parts);
+std::vector<std::string> some_names(const logs::ClientIndex& clients, std::size_t key_parts);
 
-struct Tried {
+struct TriedRule {
   core::Rule rule;
   std::uint64_t denied;  // requests of the log
 };
 
 std::vector<std::string> warnings_of(const LogReport& log, const std::vector<std::string>& names,
-                                     std::span<const Tried> tried);
+                                     std::span<const TriedRule> tried);
 
 // Whether the log is shorter than the period that the limit counts by, by more than a twentieth: a log of a
 // day need not have a request in its first and its last hour.

@@ -28,7 +28,7 @@ std::vector<std::string> warned(const Log& said) {
   log.first_ns = 1'500'000'000 * kSecond;
   log.last_ns = log.first_ns + said.span_s * kSecond;
   log.stamps_ns = said.stamps_ns;
-  std::vector<Tried> tried;
+  std::vector<TriedRule> tried;
   for (const char* const each : said.limits) tried.push_back({core::Rule::parse(each).value(), said.denied});
   return warnings_of(log, said.names, tried);
 }

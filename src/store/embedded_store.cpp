@@ -4,7 +4,7 @@
 #include <string>
 
 #include "core/reservation.hpp"
-#include "store/form.hpp"
+#include "store/check_rules.hpp"
 
 namespace weir::inline v0_1::store {
 namespace {
@@ -38,7 +38,7 @@ bool is_for_the_table(std::span<const Check> checks) {
 }  // namespace
 
 // Twice over the batch: the memory of the next keys is on its way before the first is decided.
-void EmbeddedStore::submit(std::span<Request* const> batch, Moment when) {
+void EmbeddedStore::submit(std::span<Request* const> batch, Arrival when) {
   for (std::size_t located = 0, answered = 0; answered < batch.size();) {
     for (std::size_t keys = 0; located < batch.size() && keys < kAhead; ++located) {
       locate(*batch[located]);
@@ -55,7 +55,7 @@ void EmbeddedStore::locate(Request& request) const {
   }
 }
 
-void EmbeddedStore::answer(Request& request, Moment when) {
+void EmbeddedStore::answer(Request& request, Arrival when) {
   request.state = Request::State::answered;
   request.charged = false;
   request.by = 0;
@@ -90,7 +90,7 @@ void EmbeddedStore::answer(Request& request, Moment when) {
   request.charged = check.decision.allowed();
 }
 
-void EmbeddedStore::check_all(Request& request, Moment when) {
+void EmbeddedStore::check_all(Request& request, Arrival when) {
   const std::span<Check> checks = request.checks;
   if (!is_for_the_table(checks)) [[unlikely]]
     return refuse(request, why_not(checks));
@@ -102,13 +102,13 @@ void EmbeddedStore::check_all(Request& request, Moment when) {
   request.by = deciding(checks);
 }
 
-void EmbeddedStore::reset(Request& request, Moment when) {
+void EmbeddedStore::reset(Request& request, Arrival when) {
   request.forgotten = 0;
   for (const Check& check : request.checks)
     request.forgotten += reservations_.reset(check.hash, when.now) ? 1 : 0;
 }
 
-void EmbeddedStore::reserve(Request& request, Moment when) {
+void EmbeddedStore::reserve(Request& request, Arrival when) {
   const bool is_plain = request.checks.size() == 1 && request.checks[0].is_plain();
   if (!is_plain && !is_for_the_table(request.checks)) return refuse(request, why_not(request.checks));
   for (const Check& check : request.checks) {

@@ -30,7 +30,7 @@ class EmbeddedStore final : public Store {
                          const core::Random& random = core::random_key)
       : table_(bytes, when_full, seed), reservations_(table_, reservation_memory, random) {}
 
-  void submit(std::span<Request* const> batch, Moment when) override;
+  void submit(std::span<Request* const> batch, Arrival when) override;
   void cancel(Request&) override {}
   // What an algorithm cannot give back (core::can_give_back) stays charged.
   void give_back(const Request& charged, std::chrono::nanoseconds now) override;
@@ -43,10 +43,10 @@ class EmbeddedStore final : public Store {
 
  private:
   void locate(Request& request) const;
-  void answer(Request& request, Moment when);
-  void check_all(Request& request, Moment when);
-  void reset(Request& request, Moment when);
-  void reserve(Request& request, Moment when);
+  void answer(Request& request, Arrival when);
+  void check_all(Request& request, Arrival when);
+  void reset(Request& request, Arrival when);
+  void reserve(Request& request, Arrival when);
 
   Table table_;
   Reservations reservations_;

@@ -5,7 +5,7 @@
 #include <new>
 
 #include "core/rule.hpp"
-#include "store/form.hpp"
+#include "store/check_rules.hpp"
 
 namespace weir::inline v0_1::store {
 namespace {
@@ -138,7 +138,7 @@ std::optional<bool> check_in_place(const Segments& segments, std::span<Check> ch
   const std::span<Cell> cells(room.data(), checks.size());
   std::uint32_t guarantees = 0;  // by check
   for (std::size_t i = 0; i < cells.size(); ++i) {
-    const Place place = Segments::place_of(checks[i].hash);
+    const KeyPlace place = Segments::place_of(checks[i].hash);
     const std::uint32_t leaf = segments.leaf_of(place.tag);
     const Owner owner = segments.owner(leaf, place.bucket);
     if (owner.bucket == nullptr) return std::nullopt;

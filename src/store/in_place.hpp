@@ -2,7 +2,7 @@
 // lies. That is nearly every request, and mostly the buckets that are the keys' homes are all that is locked,
 // as for one check.
 //
-// Any thread. Not for: every other request, which is left as it is for JointCheck (joint_check.hpp).
+// Any thread. Not for: every other request, which is left as it is for JointCheck (all_or_none_check.hpp).
 #pragma once
 
 #include <chrono>

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/chance_test.hpp"
-#include "store/joint_check.hpp"
+#include "store/all_or_none_check.hpp"
 
 namespace weir::inline v0_1::store {
 namespace {
@@ -21,7 +21,7 @@ constexpr std::uint32_t kBucketsUsed = 12;
 std::uint64_t hash_of(std::uint64_t key) {
   const auto home = static_cast<std::uint32_t>(key % kBucketsUsed);
   const auto other = static_cast<std::uint32_t>((home + 1 + 2 * (key / kBucketsUsed % 5)) % kBucketsUsed);
-  const Place place = Segments::place((key + 1) << 20 | ((home ^ other) & ~1U) | (home & 1U), home);
+  const KeyPlace place = Segments::place((key + 1) << 20 | ((home ^ other) & ~1U) | (home & 1U), home);
   return place.tag << 22 | place.bucket;
 }
 
@@ -66,13 +66,13 @@ TEST(InPlace, decides_as_a_joint_check_does_and_changes_nothing_when_it_cannot) 
         charged = *short_way;
         ++in_place;
       } else {
-        JointCheck joint(one, WhenFull::deny, checks, arrived, at);
+        AllOrNoneCheck joint(one, WhenFull::deny, checks, arrived, at);
         while (!joint.round()) {
         }
         charged = joint.charged();
         ++left;
       }
-      JointCheck joint(other, WhenFull::deny, same, arrived, at);
+      AllOrNoneCheck joint(other, WhenFull::deny, same, arrived, at);
       while (!joint.round()) {
       }
       ASSERT_EQ(charged, joint.charged()) << "world " << world << ", turn " << turn;

@@ -8,8 +8,8 @@
 
 #include "core/moment.hpp"
 #include "core/reservation.hpp"
-#include "store/form.hpp"
-#include "store/lined.hpp"
+#include "store/check_rules.hpp"
+#include "store/scheduled.hpp"
 #include "store/settlement.hpp"
 
 namespace weir::inline v0_1::store {
@@ -17,8 +17,8 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-// Of a key; what its lines are found by.
-std::uint64_t line_key(std::uint64_t hash) { return Segments::hash_of(Segments::place_of(hash)); }
+// Of a key; what its schedules are found by.
+std::uint64_t schedule_key(std::uint64_t hash) { return Segments::hash_of(Segments::place_of(hash)); }
 
 bool looks(std::span<const Check> checks) {
   return std::all_of(checks.begin(), checks.end(), [](const Check& each) { return each.cost.units == 0; });
@@ -58,24 +58,24 @@ class Reservations::Locked {
   std::uint64_t wanted_ = 0;
 };
 
-// A line while something is done with it, under its lock. What it then has lost or gained is counted.
+// A schedule while something is done with it, under its lock. What it then has lost or gained is counted.
 class Reservations::Used {
  public:
-  Used(Reservations& book, Line& line, std::uint64_t hash)
-      : book_(book), line_(line), place_(Table::place_of(hash)), holes_(line.holes()) {}
+  Used(Reservations& book, Schedule& schedule, std::uint64_t hash)
+      : book_(book), schedule_(schedule), place_(Table::place_of(hash)), holes_(schedule.holes()) {}
   ~Used() {
-    book_.holes_.fetch_add(line_.holes() - holes_, std::memory_order_relaxed);
-    book_.lost_holes_.fetch_add(line_.take_lost(), std::memory_order_relaxed);
+    book_.holes_.fetch_add(schedule_.holes() - holes_, std::memory_order_relaxed);
+    book_.lost_holes_.fetch_add(schedule_.take_lost(), std::memory_order_relaxed);
   }
   Used(const Used&) = delete;
   Used& operator=(const Used&) = delete;
 
-  Line* operator->() { return &line_; }
-  // The key's state, if it is still the one that the line knows; otherwise the line has lost it.
+  Schedule* operator->() { return &schedule_; }
+  // The key's state, if it is still the one that the schedule knows; otherwise the schedule has lost it.
   core::TwoWords state(nanoseconds now) {
     before_ = book_.table_.state_of(place_);
-    if (!is_lined(before_, now)) line_.lose();
-    return without_line(before_);
+    if (!is_scheduled(before_, now)) schedule_.lose();
+    return without_schedule(before_);
   }
   // False when another thread has found that state drained, and has taken its place.
   bool set(core::TwoWords after) {
@@ -85,67 +85,67 @@ class Reservations::Used {
 
  private:
   Reservations& book_;
-  Line& line_;
+  Schedule& schedule_;
   Table::Place place_;
   std::size_t holes_;
   core::TwoWords before_{};
 };
 
-struct Reservations::Asked {
+struct Reservations::Draft {
   std::vector<Part> parts{};
   ReservationMemory::Share share{};
-  std::vector<std::uint64_t> made{};  // the hashes of lines that were made for it
+  std::vector<std::uint64_t> made{};  // the hashes of schedules that were made for it
 };
 
 Reservations::Reservations(Table& table, std::size_t memory, const core::Random& random)
     : table_(table), memory_(memory), ids_(random(), random()) {
-  table.set_lines(this);
+  table.set_schedules(this);
 }
 
-Reservations::~Reservations() { table_.set_lines(nullptr); }
+Reservations::~Reservations() { table_.set_schedules(nullptr); }
 
-Line* Reservations::find_line(Stripe& stripe, std::uint64_t hash) {
-  const auto found = stripe.lines.find(line_key(hash));
-  return found != stripe.lines.end() ? &found->second.line : nullptr;
+Schedule* Reservations::find_schedule(Stripe& stripe, std::uint64_t hash) {
+  const auto found = stripe.schedules.find(schedule_key(hash));
+  return found != stripe.schedules.end() ? &found->second.schedule : nullptr;
 }
 
-Line* Reservations::find_line(std::uint64_t hash) {
+Schedule* Reservations::find_schedule(std::uint64_t hash) {
   Stripe& stripe = stripe_of(hash);
   stripe.mutex.assert_held();
-  return find_line(stripe, hash);
+  return find_schedule(stripe, hash);
 }
 
-Line* Reservations::find_line(const Part& part) {
-  Line* const line = find_line(part.hash);
-  return line != nullptr && line->epoch() == part.epoch ? line : nullptr;
+Schedule* Reservations::find_schedule(const Part& part) {
+  Schedule* const schedule = find_schedule(part.hash);
+  return schedule != nullptr && schedule->epoch() == part.epoch ? schedule : nullptr;
 }
 
 // Null when there is no room for it.
-Line* Reservations::make_line(std::uint64_t hash, nanoseconds until, std::uint64_t client) {
-  auto share = memory_.take(client, Line::kBytes, ReservationMemory::Kind::wait);
+Schedule* Reservations::make_schedule(std::uint64_t hash, nanoseconds until, std::uint64_t client) {
+  auto share = memory_.take(client, Schedule::kBytes, ReservationMemory::Kind::wait);
   if (!share) return nullptr;
   Stripe& stripe = stripe_of(hash);
   stripe.mutex.assert_held();
   const std::uint64_t epoch = epochs_.fetch_add(1, std::memory_order_relaxed) + 1;
-  const auto [made, is_new] =
-      stripe.lines.try_emplace(line_key(hash), KeyLine{Line(epoch, &memory_), std::move(share)});
-  stripe.due.emplace(until, line_key(hash));
-  made->second.line.keep_until(until);
-  made->second.line.add_fixed_moment(stripe.fixed_until);
-  return &made->second.line;
+  const auto [made, is_new] = stripe.schedules.try_emplace(
+      schedule_key(hash), KeySchedule{Schedule(epoch, &memory_), std::move(share)});
+  stripe.due.emplace(until, schedule_key(hash));
+  made->second.schedule.keep_until(until);
+  made->second.schedule.add_fixed_moment(stripe.fixed_until);
+  return &made->second.schedule;
 }
 
-Lines Reservations::find_lines(std::span<const Check> checks) {
-  Lines lines{};
-  for (std::size_t i = 0; i < checks.size(); ++i) lines[i] = find_line(checks[i].hash);
-  return lines;
+Schedules Reservations::find_schedules(std::span<const Check> checks) {
+  Schedules schedules{};
+  for (std::size_t i = 0; i < checks.size(); ++i) schedules[i] = find_schedule(checks[i].hash);
+  return schedules;
 }
 
-void Reservations::unmake(std::span<const std::uint64_t> lines) {
-  for (const std::uint64_t hash : lines) {
+void Reservations::unmake(std::span<const std::uint64_t> schedules) {
+  for (const std::uint64_t hash : schedules) {
     Stripe& stripe = stripe_of(hash);
     stripe.mutex.assert_held();
-    stripe.lines.erase(hash);
+    stripe.schedules.erase(hash);
   }
 }
 
@@ -153,14 +153,14 @@ void Reservations::clear_away(Stripe& stripe, nanoseconds now) {
   while (!stripe.due.empty() && stripe.due.begin()->first <= now) {
     const std::uint64_t hash = stripe.due.begin()->second;
     stripe.due.erase(stripe.due.begin());
-    const auto found = stripe.lines.find(hash);
-    if (found == stripe.lines.end()) continue;
-    if (found->second.line.until() > now) {
-      stripe.due.emplace(found->second.line.until(), hash);
+    const auto found = stripe.schedules.find(hash);
+    if (found == stripe.schedules.end()) continue;
+    if (found->second.schedule.until() > now) {
+      stripe.due.emplace(found->second.schedule.until(), hash);
       continue;
     }
-    holes_.fetch_sub(found->second.line.holes(), std::memory_order_relaxed);
-    stripe.lines.erase(found);
+    holes_.fetch_sub(found->second.schedule.holes(), std::memory_order_relaxed);
+    stripe.schedules.erase(found);
   }
 }
 
@@ -186,11 +186,11 @@ void Reservations::clear_away_all(nanoseconds now) {
 bool Reservations::check_all(std::span<Check> checks, nanoseconds arrived, nanoseconds now) {
   Locked locked(*this, checks);
   locked.clear_away(now);
-  return table_.check_all(checks, arrived, now, find_lines(checks));
+  return table_.check_all(checks, arrived, now, find_schedules(checks));
 }
 
-void Reservations::reserve(Request& request, Moment when) {
-  Reservation& asked = *request.reservation;
+void Reservations::reserve(Request& request, Arrival when) {
+  ReservationTerms& asked = *request.reservation;
   asked.id.clear();
   asked.wait = nanoseconds{0};
   if ((asked.hold.count() == 0 || looks(request.checks)) && reserve_now(request, when)) return;
@@ -198,7 +198,7 @@ void Reservations::reserve(Request& request, Moment when) {
 }
 
 // As a plain check; false when that was denied and its moment may be soon enough.
-bool Reservations::reserve_now(Request& request, Moment when) {
+bool Reservations::reserve_now(Request& request, Arrival when) {
   Check& first = request.checks[0];
   if (request.checks.size() == 1 && first.is_plain()) {
     // Built in its place: an assignment would copy it (core::StepOf).
@@ -211,7 +211,7 @@ bool Reservations::reserve_now(Request& request, Moment when) {
   }
   const Decision& decision = request.decision();
   if (decision.allowed()) return true;
-  Reservation& asked = *request.reservation;
+  ReservationTerms& asked = *request.reservation;
   asked.wait = decision.retry_after.value_or(nanoseconds{-1});
   if (!decision.retry_after) return true;
   // What others have settled may be there to act now.
@@ -219,14 +219,14 @@ bool Reservations::reserve_now(Request& request, Moment when) {
          (request.checks.size() != 1 || holes_.load(std::memory_order_relaxed) == 0);
 }
 
-void Reservations::reserve_later(Request& request, Moment when) {
-  Asked asked;
+void Reservations::reserve_later(Request& request, Arrival when) {
+  Draft asked;
   make_room(request, when.now);
   Locked locked(*this, request.checks);
   locked.clear_away(when.now);
   if (!take_memory(request, asked, when.now)) return;
   decide(request, when, asked);
-  Reservation& reservation = *request.reservation;
+  ReservationTerms& reservation = *request.reservation;
   if (request.charged && (reservation.wait.count() != 0 || reservation.hold.count() != 0))
     return keep(request, asked, when.now);
   unmake(asked.made);
@@ -234,34 +234,34 @@ void Reservations::reserve_later(Request& request, Moment when) {
 
 namespace {
 
-ReservationMemory::Kind kind_of(const Reservation& asked) {
+ReservationMemory::Kind kind_of(const ReservationTerms& asked) {
   return asked.hold.count() != 0 ? ReservationMemory::Kind::hold : ReservationMemory::Kind::wait;
 }
 
 }  // namespace
 
-// Of one reservation, beside its lines.
+// Of one reservation, beside its schedules.
 std::size_t Reservations::bytes_of(const Request& request) {
-  const std::size_t hold = request.reservation->hold.count() != 0 ? Line::kHoldBytes : 0;
-  return kRecordBytes + request.checks.size() * (kPartBytes + Line::kMomentBytes + hold);
+  const std::size_t hold = request.reservation->hold.count() != 0 ? Schedule::kHoldBytes : 0;
+  return kRecordBytes + request.checks.size() * (kPartBytes + Schedule::kMomentBytes + hold);
 }
 
 // What is over elsewhere keeps its memory until somebody needs it. Under no lock.
 void Reservations::make_room(const Request& request, nanoseconds now) {
-  const std::size_t most = bytes_of(request) + request.checks.size() * Line::kBytes;
+  const std::size_t most = bytes_of(request) + request.checks.size() * Schedule::kBytes;
   if (!memory_.take(request.reservation->client, most, kind_of(*request.reservation))) clear_away_all(now);
 }
 
 // Before anything is charged. Without it, one that is only to wait is kept without an id; false for others.
-bool Reservations::take_memory(Request& request, Asked& asked, nanoseconds now) {
-  const Reservation& reservation = *request.reservation;
+bool Reservations::take_memory(Request& request, Draft& asked, nanoseconds now) {
+  const ReservationTerms& reservation = *request.reservation;
   const bool holds = reservation.hold.count() != 0;
   auto full = ReservationMemory::Full::no;
   asked.share = memory_.take(reservation.client, bytes_of(request), kind_of(reservation), full);
   for (const Check& check : request.checks) {
-    if (!asked.share || find_line(check.hash) != nullptr) continue;
-    if (make_line(check.hash, now, reservation.client) != nullptr) {
-      asked.made.push_back(line_key(check.hash));
+    if (!asked.share || find_schedule(check.hash) != nullptr) continue;
+    if (make_schedule(check.hash, now, reservation.client) != nullptr) {
+      asked.made.push_back(schedule_key(check.hash));
     } else {
       asked.share = {};
       full = ReservationMemory::Full::all;
@@ -273,49 +273,49 @@ bool Reservations::take_memory(Request& request, Asked& asked, nanoseconds now) 
   return false;
 }
 
-void Reservations::decide(Request& request, Moment when, Asked& asked) {
-  Reservation& reservation = *request.reservation;
-  const Lines lines = find_lines(request.checks);
+void Reservations::decide(Request& request, Arrival when, Draft& asked) {
+  ReservationTerms& reservation = *request.reservation;
+  const Schedules schedules = find_schedules(request.checks);
   for (std::size_t i = 0; i < request.checks.size(); ++i) {
-    if (lines[i] == nullptr) continue;
+    if (schedules[i] == nullptr) continue;
     const Check& check = request.checks[i];
-    Used used(*this, *lines[i], check.hash);
+    Used used(*this, *schedules[i], check.hash);
     used.state(when.now);
-    used->count_by(Numbers(check.limit->rule.quota));
+    used->count_by(QuotaNumbers(check.limit->rule.quota));
   }
-  if (!holds_fit(request, when.now, lines)) {
+  if (!holds_fit(request, when.now, schedules)) {
     request.charged = false;
     return;
   }
-  if (take_hole(request, when.now, lines, asked)) return;
-  Reserving reserving{.max_wait = reservation.max_wait,
-                      .keeps = static_cast<bool>(asked.share),
-                      .holds = reservation.hold.count() != 0};
-  request.charged = table_.reserve_all(request.checks, when.arrived, when.now, lines, reserving);
+  if (take_hole(request, when.now, schedules, asked)) return;
+  JointReservation reserving{.max_wait = reservation.max_wait,
+                             .keeps = static_cast<bool>(asked.share),
+                             .holds = reservation.hold.count() != 0};
+  request.charged = table_.reserve_all(request.checks, when.arrived, when.now, schedules, reserving);
   request.by = reserving.by;
   reservation.wait = reserving.wait;
   for (std::size_t i = 0; request.charged && i < request.checks.size(); ++i) {
     const Check& check = request.checks[i];
     const core::Charge& charge = reserving.charges[i];
-    if (charge.after.until == 0 || check.cost.units == 0 || lines[i] == nullptr) continue;
+    if (charge.after.until == 0 || check.cost.units == 0 || schedules[i] == nullptr) continue;
     const Quota& quota = check.limit->rule.quota;
-    asked.parts.push_back({line_key(check.hash), lines[i]->epoch(), quota,
-                           lines[i]->append(charge, check.cost.units, Numbers(quota), when.now),
+    asked.parts.push_back({schedule_key(check.hash), schedules[i]->epoch(), quota,
+                           schedules[i]->append(charge, check.cost.units, QuotaNumbers(quota), when.now),
                            check.limit->holding.settles, check.shadow, check.limit->holding.by_actual,
                            check.limit->id});
   }
 }
 
 // Of one that is to be held: whether each of its limits has room for another open hold.
-bool Reservations::holds_fit(Request& request, nanoseconds now, const Lines& lines) {
-  Reservation& asked = *request.reservation;
+bool Reservations::holds_fit(Request& request, nanoseconds now, const Schedules& schedules) {
+  ReservationTerms& asked = *request.reservation;
   if (asked.hold.count() == 0) return true;
   nanoseconds longest{0};
   for (std::size_t i = 0; i < request.checks.size(); ++i) {
     const Check& check = request.checks[i];
     const Holding& holding = check.limit->holding;
-    if (!holding.settles || check.shadow || lines[i] == nullptr) continue;
-    const nanoseconds wait = lines[i]->until_hold_fits(check.cost.units, holding.at_most, now);
+    if (!holding.settles || check.shadow || schedules[i] == nullptr) continue;
+    const nanoseconds wait = schedules[i]->until_hold_fits(check.cost.units, holding.at_most, now);
     if (wait.count() == 0 || longest.count() < 0 || (wait.count() > 0 && wait <= longest)) continue;
     longest = wait;
     request.by = static_cast<std::uint8_t>(i);
@@ -330,16 +330,16 @@ bool Reservations::holds_fit(Request& request, nanoseconds now, const Lines& lin
 }
 
 // A moment that somebody gave up, unless the request's own would be earlier.
-bool Reservations::take_hole(Request& request, nanoseconds now, const Lines& lines, Asked& asked) {
+bool Reservations::take_hole(Request& request, nanoseconds now, const Schedules& schedules, Draft& asked) {
   Check& check = request.checks[0];
   const core::Rule& rule = check.limit->rule;
-  if (request.checks.size() != 1 || lines[0] == nullptr || !check.is_plain() || !core::may_wait(rule))
+  if (request.checks.size() != 1 || schedules[0] == nullptr || !check.is_plain() || !core::may_wait(rule))
     return false;
-  Used used(*this, *lines[0], check.hash);
+  Used used(*this, *schedules[0], check.hash);
   if (!used->has_holes(now)) return false;
   table_.look_all(request.checks, now);
   if (check.decision.verdict != Verdict::denied || !check.decision.retry_after) return false;
-  Reservation& reservation = *request.reservation;
+  ReservationTerms& reservation = *request.reservation;
   const nanoseconds latest = now + std::min(*check.decision.retry_after, reservation.max_wait);
   const auto taken = used->take_hole(check.cost.units, now, latest);
   if (!taken) return false;
@@ -349,14 +349,14 @@ bool Reservations::take_hole(Request& request, nanoseconds now, const Lines& lin
   request.charged = true;
   request.by = 0;
   reservation.wait = taken->moment - now;
-  asked.parts.push_back({line_key(check.hash), used->epoch(), rule.quota, taken->own,
+  asked.parts.push_back({schedule_key(check.hash), used->epoch(), rule.quota, taken->own,
                          check.limit->holding.settles, false, check.limit->holding.by_actual,
                          check.limit->id});
   return true;
 }
 
-void Reservations::keep(Request& request, Asked& asked, nanoseconds now) {
-  Reservation& reservation = *request.reservation;
+void Reservations::keep(Request& request, Draft& asked, nanoseconds now) {
+  ReservationTerms& reservation = *request.reservation;
   const nanoseconds moment = now + reservation.wait;
   const nanoseconds until = moment + reservation.hold;
   if (!asked.share) {
@@ -364,9 +364,9 @@ void Reservations::keep(Request& request, Asked& asked, nanoseconds now) {
     for (const Check& check : request.checks) {
       Stripe& stripe = stripe_of(check.hash);
       stripe.mutex.assert_held();
-      if (Line* const line = find_line(stripe, check.hash)) {
-        line->add_fixed_moment(moment);
-        line->keep_until(moment);
+      if (Schedule* const schedule = find_schedule(stripe, check.hash)) {
+        schedule->add_fixed_moment(moment);
+        schedule->keep_until(moment);
       } else {
         stripe.fixed_until = std::max(stripe.fixed_until, moment);
       }
@@ -374,11 +374,11 @@ void Reservations::keep(Request& request, Asked& asked, nanoseconds now) {
     return;
   }
   for (Part& part : asked.parts) {
-    Line& line = *find_line(part.hash);
-    line.keep_until(std::max(until, nanoseconds{static_cast<std::int64_t>(std::min<std::uint64_t>(
-                                        part.own.end, std::numeric_limits<std::int64_t>::max()))}));
-    if (moment > now) line.add_moment(moment, now);
-    if (reservation.hold.count() != 0 && part.settles && !part.shadow) line.hold(part.own, until, now);
+    Schedule& schedule = *find_schedule(part.hash);
+    schedule.keep_until(std::max(until, nanoseconds{static_cast<std::int64_t>(std::min<std::uint64_t>(
+                                            part.own.end, std::numeric_limits<std::int64_t>::max()))}));
+    if (moment > now) schedule.add_moment(moment, now);
+    if (reservation.hold.count() != 0 && part.settles && !part.shadow) schedule.hold(part.own, until, now);
   }
   open_.fetch_add(1, std::memory_order_relaxed);
   const ReservationId id = ids_.next();
@@ -405,7 +405,7 @@ std::optional<Reservations::Record> Reservations::take_record(ReservationId id, 
 }
 
 void Reservations::cancel(Request& request, nanoseconds now) {
-  Reservation& asked = *request.reservation;
+  ReservationTerms& asked = *request.reservation;
   asked.given_back = 0;
   const auto id = ReservationId::read(asked.id);
   auto record = id ? take_record(*id, now, true) : std::nullopt;
@@ -420,15 +420,15 @@ void Reservations::cancel(Request& request, nanoseconds now) {
 
 // The last reservation of a key goes back as if it had never been; any other leaves its moment to the next.
 bool Reservations::cancel(const Part& part, const Record& record, std::uint64_t client, nanoseconds now) {
-  Line* const line = find_line(part);
-  if (line == nullptr) return false;
-  Used used(*this, *line, part.hash);
+  Schedule* const schedule = find_schedule(part);
+  if (schedule == nullptr) return false;
+  Used used(*this, *schedule, part.hash);
   core::TwoWords state = used.state(now);
   return used->cancel(part.own, record.moment, now, client, state) && used.set(state);
 }
 
 void Reservations::settle(Request& request, nanoseconds now) {
-  Reservation& asked = *request.reservation;
+  ReservationTerms& asked = *request.reservation;
   asked.wait = nanoseconds{-1};
   const auto id = ReservationId::read(asked.id);
   if (!id) return;
@@ -448,7 +448,7 @@ void Reservations::settle(Request& request, nanoseconds now) {
     // Unless all that it charged has been forgotten since: then there is none.
     const Locked locked(*this, refused);
     const bool is_there = std::any_of(refused.begin(), refused.end(),
-                                      [this](const Part& part) { return find_line(part) != nullptr; });
+                                      [this](const Part& part) { return find_schedule(part) != nullptr; });
     return is_there ? refuse(request, *std::move(why)) : void();
   }
   const auto record = take_record(*id, now, false);
@@ -459,26 +459,26 @@ void Reservations::settle(Request& request, nanoseconds now) {
 }
 
 // What each part cost; or why nothing is settled.
-std::optional<std::string> Reservations::settle_parts(const Record& record, const Reservation& asked,
+std::optional<std::string> Reservations::settle_parts(const Record& record, const ReservationTerms& asked,
                                                       std::vector<std::uint64_t>& costs) {
   if (record.parts.empty()) return std::nullopt;  // it was charged nothing
   if (record.until == record.moment) return without_hold();
-  std::vector<Settled> charges;
+  std::vector<SettledCharge> charges;
   for (const Part& part : record.parts)
     charges.push_back({part.limit, part.own.count, static_cast<std::uint64_t>(part.quota.burst()),
                        part.settles, part.by_actual});
   auto why = settle_each(asked, charges);
-  for (const Settled& each : charges) costs.push_back(each.cost);
+  for (const SettledCharge& each : charges) costs.push_back(each.cost);
   return why;
 }
 
-void Reservations::settle(const Part& part, std::uint64_t actual, nanoseconds moment, Reservation& asked,
+void Reservations::settle(const Part& part, std::uint64_t actual, nanoseconds moment, ReservationTerms& asked,
                           nanoseconds now) {
-  Line* const line = find_line(part);
-  if (line == nullptr) return;
+  Schedule* const schedule = find_schedule(part);
+  if (schedule == nullptr) return;
   asked.wait = std::max(asked.wait, nanoseconds{0});
   if (!part.settles) return;
-  Used used(*this, *line, part.hash);
+  Used used(*this, *schedule, part.hash);
   core::TwoWords state = used.state(now);
   if (actual < part.own.count) {
     used->settle(part.own, moment, part.own.count - actual, now, asked.client, state);
@@ -498,16 +498,18 @@ void Reservations::settle(const Part& part, std::uint64_t actual, nanoseconds mo
 void Reservations::give_back(const Check& charged, nanoseconds charged_at, nanoseconds now) {
   Stripe& stripe = stripe_of(charged.hash);
   const Held lock(stripe.mutex);
-  if (Line* const line = find_line(stripe, charged.hash); line != nullptr && !line->is_idle(now)) return;
+  if (Schedule* const schedule = find_schedule(stripe, charged.hash);
+      schedule != nullptr && !schedule->is_idle(now))
+    return;
   table_.give_back(Table::place_of(charged.hash), charged.limit->rule.quota, charged.cost, charged_at, now);
 }
 
 bool Reservations::reset(std::uint64_t hash, nanoseconds now) {
   Stripe& stripe = stripe_of(hash);
   const Held lock(stripe.mutex);
-  if (const auto found = stripe.lines.find(line_key(hash)); found != stripe.lines.end()) {
-    holes_.fetch_sub(found->second.line.holes(), std::memory_order_relaxed);
-    stripe.lines.erase(found);
+  if (const auto found = stripe.schedules.find(schedule_key(hash)); found != stripe.schedules.end()) {
+    holes_.fetch_sub(found->second.schedule.holes(), std::memory_order_relaxed);
+    stripe.schedules.erase(found);
   }
   return table_.reset(Table::place_of(hash), now);
 }

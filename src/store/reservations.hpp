@@ -3,13 +3,13 @@
 // Any thread may call anything at any time. Plain checks know nothing of it: they see what reservations have
 // charged, so they never pass those who wait, and take no holes.
 //
-// Locks: the lines of the keys of a request are locked while it is decided, in the order of their stripes; a
-// shelf of reservations is locked alone, or after lines. The table's own come last.
+// Locks: the schedules of the keys of a request are locked while it is decided, in the order of their
+// stripes; a shelf of reservations is locked alone, or after schedules. The table's own come last.
 //
 // Bounded by a ReservationMemory: what is over is cleared away as others come. A reservation that finds it
 // full waits without an id, so that it can be neither cancelled nor settled; one with a hold is refused.
 //
-// Not for: waiting until a moment comes; what may be taken back of a reservation, and how (line.hpp).
+// Not for: waiting until a moment comes; what may be taken back of a reservation, and how (schedule.hpp).
 #pragma once
 
 #include <array>
@@ -26,10 +26,10 @@
 #include <vector>
 
 #include "core/random.hpp"
-#include "store/joint_check.hpp"
-#include "store/line.hpp"
+#include "store/all_or_none_check.hpp"
 #include "store/reservation_id.hpp"
 #include "store/reservation_memory.hpp"
+#include "store/schedule.hpp"
 #include "store/sorted_chunks.hpp"
 #include "store/spin.hpp"
 #include "store/store.hpp"
@@ -37,12 +37,12 @@
 
 namespace weir::inline v0_1::store {
 
-class Reservations final : public LinedKeys {
+class Reservations final : public ScheduledKeys {
  public:
   using nanoseconds = std::chrono::nanoseconds;
 
   static constexpr std::size_t kMemory = std::size_t{64} << 20;
-  // About the bytes that what is kept of one takes, beside its lines' own.
+  // About the bytes that what is kept of one takes, beside its schedules' own.
   static constexpr std::size_t kRecordBytes = 224;
   static constexpr std::size_t kPartBytes = 160;
 
@@ -65,11 +65,11 @@ class Reservations final : public LinedKeys {
 
   // The three verbs. The checks of the first have their hashes and are well formed, and all their limits are
   // gcra's.
-  void reserve(Request& request, Moment when);
+  void reserve(Request& request, Arrival when);
   void cancel(Request& request, nanoseconds now);
   void settle(Request& request, nanoseconds now);
 
-  // Of keys that have lines.
+  // Of keys that have schedules.
   bool check_all(std::span<Check> checks, nanoseconds arrived, nanoseconds now) override;
 
   // Table::give_back() of what a check has charged. Nothing while a moment of the key is ahead, a hole waits
@@ -96,7 +96,7 @@ class Reservations final : public LinedKeys {
   // What a reservation has charged to one key.
   struct Part {
     std::uint64_t hash = 0;
-    std::uint64_t epoch = 0;  // of the key's line
+    std::uint64_t epoch = 0;  // of the key's schedule
     Quota quota = Quota::per(1, std::chrono::seconds{1});
     OwnUnits own{};
     bool settles = true;
@@ -115,57 +115,57 @@ class Reservations final : public LinedKeys {
     std::unordered_map<ReservationId, Record, ReservationId::Hash> records WEIR_GUARDED_BY(mutex);
     SortedChunks<std::pair<nanoseconds, ReservationId>> due WEIR_GUARDED_BY(mutex);  // by Record::until
   };
-  struct KeyLine {
-    Line line;
+  struct KeySchedule {
+    Schedule schedule;
     ReservationMemory::Share share;
   };
   struct Stripe {
     SpinLock mutex;
     // By Segments::hash_of() the key's place.
-    std::unordered_map<std::uint64_t, KeyLine> lines WEIR_GUARDED_BY(mutex);
-    // Some time up to Line::until().
+    std::unordered_map<std::uint64_t, KeySchedule> schedules WEIR_GUARDED_BY(mutex);
+    // Some time up to Schedule::until().
     std::multimap<nanoseconds, std::uint64_t> due WEIR_GUARDED_BY(mutex);
-    // The latest moment of those that wait without an id and without a line.
+    // The latest moment of those that wait without an id and without a schedule.
     nanoseconds fixed_until WEIR_GUARDED_BY(mutex){0};
   };
   // Stripes, locked.
   class Locked;
 
-  // A line while it is used, and its key's state.
+  // A schedule while it is used, and its key's state.
   class Used;
   // What is asked for beside the checks, while it is decided.
-  struct Asked;
+  struct Draft;
 
   template <class Archive>
   static void transfer(Archive& archive, Part& part);
   void put_back(ReservationId id, Record record);
   Stripe& stripe_of(std::uint64_t hash) { return stripes_[hash >> 58]; }
   Shelf& shelf_of(ReservationId id) { return shelves_[id.low % kStripes]; }
-  static Line* find_line(Stripe& stripe, std::uint64_t hash) WEIR_REQUIRES(stripe.mutex);
+  static Schedule* find_schedule(Stripe& stripe, std::uint64_t hash) WEIR_REQUIRES(stripe.mutex);
   // Under the locks of their stripes, as what is asked holds them.
-  Line* find_line(std::uint64_t hash);
-  Line* find_line(const Part& part);
-  Line* make_line(std::uint64_t hash, nanoseconds until, std::uint64_t client);
-  Lines find_lines(std::span<const Check> checks);
-  void unmake(std::span<const std::uint64_t> lines);
+  Schedule* find_schedule(std::uint64_t hash);
+  Schedule* find_schedule(const Part& part);
+  Schedule* make_schedule(std::uint64_t hash, nanoseconds until, std::uint64_t client);
+  Schedules find_schedules(std::span<const Check> checks);
+  void unmake(std::span<const std::uint64_t> schedules);
   void clear_away(Stripe& stripe, nanoseconds now) WEIR_REQUIRES(stripe.mutex);
   void clear_away(Shelf& shelf, nanoseconds now) WEIR_REQUIRES(shelf.mutex);
   void clear_away_all(nanoseconds now);
 
-  bool reserve_now(Request& request, Moment when);
-  void reserve_later(Request& request, Moment when);
+  bool reserve_now(Request& request, Arrival when);
+  void reserve_later(Request& request, Arrival when);
   static std::size_t bytes_of(const Request& request);
   void make_room(const Request& request, nanoseconds now);
-  bool take_memory(Request& request, Asked& asked, nanoseconds now);
-  void decide(Request& request, Moment when, Asked& asked);
-  bool holds_fit(Request& request, nanoseconds now, const Lines& lines);
-  bool take_hole(Request& request, nanoseconds now, const Lines& lines, Asked& asked);
-  void keep(Request& request, Asked& asked, nanoseconds now);
+  bool take_memory(Request& request, Draft& asked, nanoseconds now);
+  void decide(Request& request, Arrival when, Draft& asked);
+  bool holds_fit(Request& request, nanoseconds now, const Schedules& schedules);
+  bool take_hole(Request& request, nanoseconds now, const Schedules& schedules, Draft& asked);
+  void keep(Request& request, Draft& asked, nanoseconds now);
   std::optional<Record> take_record(ReservationId id, nanoseconds now, bool before_its_moment);
   bool cancel(const Part& part, const Record& record, std::uint64_t client, nanoseconds now);
-  static std::optional<std::string> settle_parts(const Record& record, const Reservation& asked,
+  static std::optional<std::string> settle_parts(const Record& record, const ReservationTerms& asked,
                                                  std::vector<std::uint64_t>& costs);
-  void settle(const Part& part, std::uint64_t actual, nanoseconds moment, Reservation& asked,
+  void settle(const Part& part, std::uint64_t actual, nanoseconds moment, ReservationTerms& asked,
               nanoseconds now);
 
   Table& table_;

@@ -2,9 +2,9 @@
 // read by two archives, of which one writes and the other reads.
 //
 // Little endian, numbers of 64 bits. Times and tats are told from the moment of copying on, so that they can
-// be restored under another clock. For each stripe the number of its lines, and of each line the key's hash,
-// the line's epoch, the key's state and the line; then for each shelf the number of its records, and of each
-// record the id, its moment, until when it can be settled, and its parts.
+// be restored under another clock. For each stripe the number of its schedules, and of each schedule the
+// key's hash, the schedule's epoch, the key's state and the schedule; then for each shelf the number of its
+// records, and of each record the id, its moment, until when it can be settled, and its parts.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -101,7 +101,7 @@ void transfer(Archive& archive, core::TwoWords& state) {
 }
 
 template <class Archive>
-void transfer(Archive& archive, Numbers& numbers) {
+void transfer(Archive& archive, QuotaNumbers& numbers) {
   archive.number(numbers.interval);
   archive.number(numbers.burst);
 }
@@ -149,7 +149,7 @@ void transfer(Archive& archive, List& list, const Each& each) {
 
 // Its moments too: one that was settled before its moment has no record any more, and is still to come.
 template <class Archive>
-void Line::transfer(Archive& archive) {
+void Schedule::transfer(Archive& archive) {
   archive.time(until_);
   archive.time(latest_);
   archive.time(fixed_until_);
@@ -214,25 +214,25 @@ void Reservations::transfer(Archive& archive, Part& part) {
   archive.flag(part.shadow);
 }
 
-// Lines first, each with the state of its key, and then the records. A record whose reservation was granted
-// in between has a number that its line does not know; one that was taken back in between is not there any
-// more: either is forgotten.
+// Schedules first, each with the state of its key, and then the records. A record whose reservation was
+// granted in between has a number that its schedule does not know; one that was taken back in between is not
+// there any more: either is forgotten.
 void Reservations::copy(nanoseconds now, const std::function<bool(std::string_view)>& put) {
   Writing out(now);
   for (Stripe& stripe : stripes_) {
     {
       const Held lock(stripe.mutex);
       clear_away(stripe, now);
-      out.size(stripe.lines.size());
-      for (auto& [key, kept] : stripe.lines) {
-        Line& line = kept.line;
+      out.size(stripe.schedules.size());
+      for (auto& [key, kept] : stripe.schedules) {
+        Schedule& schedule = kept.schedule;
         std::uint64_t hash = key;
-        std::uint64_t epoch = line.epoch();
+        std::uint64_t epoch = schedule.epoch();
         core::TwoWords state = table_.state_of(Table::place_of(hash));
         out.number(hash);
         out.number(epoch);
         store::transfer(out, state);
-        line.transfer(out);
+        schedule.transfer(out);
       }
     }
     if (!put(out.take())) return;
@@ -257,25 +257,26 @@ void Reservations::copy(nanoseconds now, const std::function<bool(std::string_vi
 
 bool Reservations::restore(std::string_view bytes, nanoseconds then, nanoseconds now) {
   Reading in(bytes, then);
-  // By the key's hash and the line's former epoch.
-  std::map<std::pair<std::uint64_t, std::uint64_t>, const Line*> known;
+  // By the key's hash and the schedule's former epoch.
+  std::map<std::pair<std::uint64_t, std::uint64_t>, const Schedule*> known;
   for (std::size_t i = 0; i < stripes_.size(); ++i) {
     for (std::size_t left = in.size(0); left > 0 && in.good(); --left) {
       std::uint64_t hash = 0;
       std::uint64_t epoch = 0;
       core::TwoWords state;
-      Line line(epochs_.fetch_add(1, std::memory_order_relaxed) + 1, &memory_);
+      Schedule schedule(epochs_.fetch_add(1, std::memory_order_relaxed) + 1, &memory_);
       in.number(hash);
       in.number(epoch);
       store::transfer(in, state);
-      line.transfer(in);
-      if (!in.good() || line.until() <= now || !table_.replace(Table::place_of(hash), state, now)) continue;
+      schedule.transfer(in);
+      if (!in.good() || schedule.until() <= now || !table_.replace(Table::place_of(hash), state, now))
+        continue;
       Stripe& stripe = stripe_of(hash);
       const Held lock(stripe.mutex);
-      stripe.due.emplace(line.until(), hash);
-      holes_.fetch_add(line.holes(), std::memory_order_relaxed);
-      KeyLine kept{std::move(line), memory_.take(0, Line::kBytes, ReservationMemory::Kind::wait)};
-      known[{hash, epoch}] = &stripe.lines.insert_or_assign(hash, std::move(kept)).first->second.line;
+      stripe.due.emplace(schedule.until(), hash);
+      holes_.fetch_add(schedule.holes(), std::memory_order_relaxed);
+      KeySchedule kept{std::move(schedule), memory_.take(0, Schedule::kBytes, ReservationMemory::Kind::wait)};
+      known[{hash, epoch}] = &stripe.schedules.insert_or_assign(hash, std::move(kept)).first->second.schedule;
     }
   }
   for (std::size_t i = 0; i < shelves_.size(); ++i) {

@@ -23,7 +23,7 @@ struct World {
   EmbeddedStore store{1_MiB, WhenFull::deny, kSeed};
   nanoseconds now = 1000s;
 
-  std::vector<std::int64_t> ask(Verb verb, std::span<Check> checks, Reservation* reservation) {
+  std::vector<std::int64_t> ask(Verb verb, std::span<Check> checks, ReservationTerms* reservation) {
     Request request{.checks = checks, .verb = verb, .reservation = reservation};
     Request* const one = &request;
     store.submit({&one, 1}, {now, now});
@@ -44,17 +44,17 @@ struct World {
   }
   std::string reserve(const Limit& limit, std::uint64_t cost, nanoseconds max_wait, nanoseconds hold = 0s) {
     Check check{.limit = &limit, .key = "k", .cost = Cost{cost}};
-    Reservation reservation{.max_wait = max_wait, .hold = hold};
+    ReservationTerms reservation{.max_wait = max_wait, .hold = hold};
     ask(Verb::reserve, {&check, 1}, &reservation);
     return reservation.id;
   }
   std::uint64_t cancel(const std::string& id) {
-    Reservation reservation{.id = id};
+    ReservationTerms reservation{.id = id};
     ask(Verb::cancel, {}, &reservation);
     return reservation.given_back;
   }
   nanoseconds settle(const std::string& id, std::uint64_t actual) {
-    Reservation reservation{.id = id, .actual = actual};
+    ReservationTerms reservation{.id = id, .actual = actual};
     ask(Verb::settle, {}, &reservation);
     return reservation.wait;
   }
@@ -120,7 +120,7 @@ TEST(ReservationsCopy, goes_on_as_the_store_that_was_copied) {
         world.now += passes;
         std::vector<Check> checks = {{.limit = &limits[limit], .key = "k", .cost = Cost{units}}};
         if (two) checks.push_back({.limit = &limits[1 - limit], .key = "k", .cost = Cost{units}});
-        Reservation reservation{.max_wait = wait, .hold = hold, .id = id, .actual = units};
+        ReservationTerms reservation{.max_wait = wait, .hold = hold, .id = id, .actual = units};
         if (what < 5) {
           auto said = world.ask(Verb::reserve, checks, &reservation);
           made = reservation.id;

@@ -30,7 +30,7 @@ struct World {
   EmbeddedStore store{1_MiB, WhenFull::deny, {1, 2}};
   nanoseconds now = 1000s;
 
-  Request ask(Verb verb, std::span<Check> checks, Reservation* reservation) {
+  Request ask(Verb verb, std::span<Check> checks, ReservationTerms* reservation) {
     Request request{.checks = checks, .verb = verb, .reservation = reservation};
     Request* const one = &request;
     store.submit({&one, 1}, {now, now});
@@ -38,7 +38,7 @@ struct World {
     return request;
   }
   Answer reserve(std::vector<Check> checks, nanoseconds max_wait, nanoseconds hold = 0s) {
-    Reservation reservation{.max_wait = max_wait, .hold = hold};
+    ReservationTerms reservation{.max_wait = max_wait, .hold = hold};
     const Request request = ask(Verb::reserve, checks, &reservation);
     EXPECT_EQ(request.fault, Fault::none) << request.why;
     EXPECT_EQ(request.allowed(), request.decision().allowed());
@@ -54,12 +54,12 @@ struct World {
     return ask(verb, {&one, 1}, nullptr).checks[0].decision;
   }
   std::uint64_t cancel(const std::string& id) {
-    Reservation reservation{.id = id};
+    ReservationTerms reservation{.id = id};
     ask(Verb::cancel, {}, &reservation);
     return reservation.given_back;
   }
   nanoseconds settle(const std::string& id, std::uint64_t actual) {
-    Reservation reservation{.id = id, .actual = actual};
+    ReservationTerms reservation{.id = id, .actual = actual};
     EXPECT_EQ(ask(Verb::settle, {}, &reservation).fault, Fault::none);
     return reservation.wait;
   }
@@ -285,7 +285,7 @@ TEST(Reservations, refuse_to_cost_more_than_four_bursts) {
   World world;
   const Limit one = limit("1/s burst 10");
   const Answer held = world.reserve(one, 10, 0s, 60s);
-  Reservation settlement{.id = held.id, .actual = 41};
+  ReservationTerms settlement{.id = held.id, .actual = 41};
   const Request refused = world.ask(Verb::settle, {}, &settlement);
   EXPECT_EQ(refused.fault, Fault::unsuitable);
   EXPECT_EQ(refused.why, "actual is 41, more than 4 times the burst of 10");
@@ -303,7 +303,7 @@ TEST(Reservations, are_settled_by_limit_and_an_error_that_is_found_late_changes_
     return std::to_string(world.check(tokens, 0).remaining) + " " +
            std::to_string(world.check(requests, 0).remaining);
   };
-  const auto settle = [&](Reservation asked) {
+  const auto settle = [&](ReservationTerms asked) {
     asked.id = held.id;
     const Request request = world.ask(Verb::settle, {}, &asked);
     return request.fault == Fault::none ? std::to_string(asked.wait.count()) : request.why;
@@ -324,7 +324,7 @@ TEST(Reservations, that_are_settled_without_an_actual_cost_what_was_charged) {
   const Limit one{.rule = core::Rule::parse("1/s burst 10").value(), .holding = {.at_most = 4}};
   const Answer held = world.reserve(one, 4, 0s, 60s);
   EXPECT_FALSE(world.reserve(one, 4, 0s, 60s).granted);
-  Reservation settlement{.id = held.id};
+  ReservationTerms settlement{.id = held.id};
   EXPECT_EQ(world.ask(Verb::settle, {}, &settlement).fault, Fault::none);
   EXPECT_EQ(world.check(one, 0).remaining, 6);
   EXPECT_TRUE(world.reserve(one, 4, 0s, 60s).granted) << "its hold has ended";
@@ -335,7 +335,7 @@ TEST(Reservations, that_were_granted_without_a_hold_say_so) {
   const Limit one = limit("1/s burst 1");
   world.reserve(one, 1, 0s);
   const Answer waits = world.reserve(one, 1, 10s);
-  Reservation settlement{.id = waits.id, .actual = 1};
+  ReservationTerms settlement{.id = waits.id, .actual = 1};
   const Request refused = world.ask(Verb::settle, {}, &settlement);
   EXPECT_EQ(refused.fault, Fault::unsuitable);
   EXPECT_EQ(refused.why, "the reservation was granted without a hold, so there is nothing to settle");
@@ -436,7 +436,7 @@ TEST(Reservations, are_gcras_alone) {
   World world;
   const Limit window = limit("1/s algorithm=fixed_window");
   Check check{.limit = &window, .key = "k"};
-  Reservation reservation;
+  ReservationTerms reservation;
   const Request refused = world.ask(Verb::reserve, {&check, 1}, &reservation);
   EXPECT_EQ(refused.fault, Fault::unsuitable);
   EXPECT_EQ(refused.why, "fixed_window cannot be reserved: only gcra can");
@@ -445,14 +445,15 @@ TEST(Reservations, are_gcras_alone) {
 struct Book {
   explicit Book(std::size_t memory) : reservations(table, memory) {}
 
-  Reservation reserve(std::uint64_t client, nanoseconds hold, nanoseconds now = 1s, std::uint64_t cost = 1) {
-    Reservation asked{.max_wait = 100s, .hold = hold, .client = client};
+  ReservationTerms reserve(std::uint64_t client, nanoseconds hold, nanoseconds now = 1s,
+                           std::uint64_t cost = 1) {
+    ReservationTerms asked{.max_wait = 100s, .hold = hold, .client = client};
     Check check{.limit = &one, .key = "k", .cost = Cost{cost}, .hash = table.hash("k", Algorithm::gcra, 0)};
     request = Request{.checks = {&check, 1}, .reservation = &asked};
     reservations.reserve(request, {now, now});
     return asked;
   }
-  std::uint64_t cancel(Reservation& made, nanoseconds now = 1s) {
+  std::uint64_t cancel(ReservationTerms& made, nanoseconds now = 1s) {
     Request cancelled{.reservation = &made};
     reservations.cancel(cancelled, now);
     return made.given_back;
@@ -464,11 +465,12 @@ struct Book {
   Request request{};
 };
 
-constexpr std::size_t kOneWait = Reservations::kRecordBytes + Reservations::kPartBytes + Line::kMomentBytes;
+constexpr std::size_t kOneWait =
+    Reservations::kRecordBytes + Reservations::kPartBytes + Schedule::kMomentBytes;
 
 TEST(Reservations, that_find_no_memory_wait_without_an_id_and_are_counted) {
-  Book book(Line::kBytes + 4 * kOneWait + Line::kHoleBytes - 1);
-  std::vector<Reservation> made;
+  Book book(Schedule::kBytes + 4 * kOneWait + Schedule::kHoleBytes - 1);
+  std::vector<ReservationTerms> made;
   for (int i = 0; i < 6; ++i) made.push_back(book.reserve(0, 0s));
   // The first acts at once, four wait with an id, and the sixth waits without.
   EXPECT_TRUE(made[0].id.empty());
@@ -514,14 +516,15 @@ TEST(Reservations, one_client_takes_half_of_their_memory_and_holds_three_quarter
   EXPECT_FALSE(held.reserve(++client, 0s).id.empty()) << "those that only wait have the last quarter";
 }
 
-// There was room for the reservation and not for the line of its key, and nobody looked for what was over.
+// There was room for the reservation and not for the schedule of its key, and nobody looked for what was
+// over.
 TEST(Reservations, whatever_is_over_makes_room) {
   for (std::size_t more = 0; more < 2048; more += 64) {
     Book book(16'384 + more);
     std::size_t held = 0;
     nanoseconds now = 1s;
     const auto hold = [&](int key, nanoseconds time) {
-      Reservation asked{.hold = time};
+      ReservationTerms asked{.hold = time};
       Check check{
           .limit = &book.one, .key = {}, .hash = book.table.hash(std::to_string(key), Algorithm::gcra, 0)};
       Request request{.checks = {&check, 1}, .reservation = &asked};
@@ -537,19 +540,19 @@ TEST(Reservations, whatever_is_over_makes_room) {
 
 TEST(Reservations, give_their_memory_back_when_they_are_over) {
   Book book(1_MiB);
-  std::vector<Reservation> made;
+  std::vector<ReservationTerms> made;
   for (int i = 0; i < 100; ++i) made.push_back(book.reserve(7, i % 2 ? 60s : 0s));
   for (std::size_t i = 1; i < made.size(); i += 3) book.cancel(made[i]);
   EXPECT_GT(book.reservations.memory().bytes(), 0U);
   // Nothing looks for what is over but those who come: other keys of the same stripes and shelves.
   for (int i = 0; i < 10'000; ++i) {
-    Reservation asked{.max_wait = 100s, .hold = 1ns};
+    ReservationTerms asked{.max_wait = 100s, .hold = 1ns};
     Check check{
         .limit = &book.one, .key = {}, .hash = book.table.hash(std::to_string(i), Algorithm::gcra, 0)};
     Request request{.checks = {&check, 1}, .reservation = &asked};
     book.reservations.reserve(request, {10'000s + 2s * i, 10'000s + 2s * i});
   }
-  EXPECT_LT(book.reservations.memory().bytes(), 200 * (kOneWait + Line::kBytes + Line::kHoldBytes));
+  EXPECT_LT(book.reservations.memory().bytes(), 200 * (kOneWait + Schedule::kBytes + Schedule::kHoldBytes));
 }
 
 // As many holes as there are reservations between them, and not as many as have left.
@@ -557,10 +560,10 @@ TEST(Reservations, a_fleet_that_leaves_leaves_the_key_as_free_as_it_was) {
   for (const int order : {1, -1, 7}) {
     Book book(64_MiB);
     constexpr int kFleet = 5000;
-    std::vector<Reservation> made;
+    std::vector<ReservationTerms> made;
     const Limit fast = limit("200/s burst 10");
     const auto ask = [&](nanoseconds max_wait) {
-      Reservation asked{.max_wait = max_wait, .client = 7};
+      ReservationTerms asked{.max_wait = max_wait, .client = 7};
       Check check{.limit = &fast, .key = "k", .hash = book.table.hash("k", Algorithm::gcra, 0)};
       Request request{.checks = {&check, 1}, .reservation = &asked};
       book.reservations.reserve(request, {1s, 1s});
@@ -591,7 +594,7 @@ TEST(Reservations, of_many_threads_are_all_or_none_and_each_is_cancelled_once) {
     threads.emplace_back([&, t] {
       for (int i = 0; i < 500; ++i) {
         Check checks[2] = {{.limit = t % 2 ? &a : &b, .key = "k"}, {.limit = t % 2 ? &b : &a, .key = "k"}};
-        Reservation reservation{.max_wait = 3600s};
+        ReservationTerms reservation{.max_wait = 3600s};
         Request request{.checks = checks, .verb = Verb::reserve, .reservation = &reservation};
         Request* const one = &request;
         store.submit({&one, 1}, {1s, 1s});

@@ -48,7 +48,7 @@ Segments::Segments(std::size_t bytes) {
 
 Segments::~Segments() { munmap(mapping_, mapping_bytes_); }
 
-Segments::Pair Segments::lock_pair(Place place) const {
+Segments::Pair Segments::lock_pair(KeyPlace place) const {
   for (;;) {
     const Homes found = homes(place);
     if (found[0].bucket == nullptr || found[1].bucket == nullptr) continue;
@@ -57,7 +57,7 @@ Segments::Pair Segments::lock_pair(Place place) const {
   }
 }
 
-Segments::Room Segments::make_room(Place place, nanoseconds now, std::span<const Bucket* const> claimed) {
+Segments::Room Segments::make_room(KeyPlace place, nanoseconds now, std::span<const Bucket* const> claimed) {
   const std::uint32_t leaf = leaf_of(place.tag);
   for (;;) {
     Segment& segment = segment_for(leaf);
@@ -68,7 +68,7 @@ Segments::Room Segments::make_room(Place place, nanoseconds now, std::span<const
   }
 }
 
-Segments::Room Segments::make_room_in(Segment& segment, Place place, nanoseconds now,
+Segments::Room Segments::make_room_in(Segment& segment, KeyPlace place, nanoseconds now,
                                       std::span<const Bucket* const> claimed) {
   const auto search = [&](std::uint32_t root)
                           WEIR_REQUIRES(segment.shape) { return displace(segment, root, now, claimed); };
@@ -215,7 +215,7 @@ std::uint64_t Segments::live(nanoseconds now, std::uint32_t most_segments) const
   return found * all / read;
 }
 
-std::uint32_t Segments::copy(std::uint32_t leaf, nanoseconds now, std::vector<Entry>& out) const {
+std::uint32_t Segments::copy(std::uint32_t leaf, nanoseconds now, std::vector<TableEntry>& out) const {
   for (;;) {
     Segment& segment = segment_for(leaf);
     const Held held_shape(segment.shape);
@@ -227,7 +227,7 @@ std::uint32_t Segments::copy(std::uint32_t leaf, nanoseconds now, std::vector<En
 }
 
 void Segments::copy_bucket(Segment& segment, std::uint32_t number, nanoseconds now,
-                           std::vector<Entry>& out) const {
+                           std::vector<TableEntry>& out) const {
   Bucket& bucket = bucket_at(index_of(segment), number);
   const Held held(bucket);
   for (int slot = 0; slot < Bucket::kSlots; ++slot) {

@@ -32,13 +32,13 @@
 namespace weir::inline v0_1::store {
 
 // Where a key's entry can be; good for its table as long as that lives.
-struct Place {
+struct KeyPlace {
   std::uint64_t tag;     // 42 bits
   std::uint32_t bucket;  // 14 bits; the key's home, which is looked into first
 };
 
 // An entry without its time: how far ahead of now its first word stands, and the second.
-struct Entry {
+struct TableEntry {
   std::uint64_t tag;
   std::uint32_t bucket;  // where it lies, at home or not
   std::uint64_t ahead;
@@ -114,15 +114,15 @@ class Segments {
   // The place of a key with this tag, one of whose buckets this is. The two differ in bit 0, and home is the
   // one that has bit 0 of the tag (a bit that neither apart() nor leaf_of() uses): an entry tells its home
   // wherever it lies, and two keys with one tag and the same two buckets are one key, which finds its entry.
-  static constexpr Place place(std::uint64_t tag, std::uint32_t bucket) {
+  static constexpr KeyPlace place(std::uint64_t tag, std::uint32_t bucket) {
     const std::uint32_t away = (bucket ^ static_cast<std::uint32_t>(tag)) & 1U;
     return {tag, bucket ^ (apart(tag) & (0U - away))};
   }
-  static constexpr Place place_of(std::uint64_t hash) {
+  static constexpr KeyPlace place_of(std::uint64_t hash) {
     return place(hash >> 22, static_cast<std::uint32_t>(hash) & kBucketMask);
   }
   // One hash of those that have this place, always the same.
-  static constexpr std::uint64_t hash_of(Place place) { return place.tag << 22 | place.bucket; }
+  static constexpr std::uint64_t hash_of(KeyPlace place) { return place.tag << 22 | place.bucket; }
   std::uint32_t leaf_of(std::uint64_t tag) const {
     return static_cast<std::uint32_t>((static_cast<unsigned __int128>(tag << 22) * leaves_) >> 64);
   }
@@ -130,7 +130,7 @@ class Segments {
   // Asks the processor to fetch both buckets of the key. With 16 keys prefetched before the first is decided
   // a check of a million random keys took 65 ns; with only the first bucket 108, with neither 212
   // (bench/table.cpp, then).
-  void prefetch(Place place) const {
+  void prefetch(KeyPlace place) const {
     const std::uint32_t segment = directory_[leaf_of(place.tag)].load(std::memory_order_relaxed);
     __builtin_prefetch(&bucket_at(segment, place.bucket), 1);
     __builtin_prefetch(&bucket_at(segment, other(place.bucket, place.tag)), 1);
@@ -154,11 +154,11 @@ class Segments {
     return {&bucket_at(index, bucket), &segments_[index]};
   }
   // Both of a key's.
-  Homes homes(Place place) const {
+  Homes homes(KeyPlace place) const {
     const std::uint32_t leaf = leaf_of(place.tag);
     return {owner(leaf, place.bucket), owner(leaf, other(place.bucket, place.tag))};
   }
-  Pair lock_pair(Place place) const;
+  Pair lock_pair(KeyPlace place) const;
 
   // Makes room for a key whose buckets have none: by moving others to their other buckets, or else by
   // splitting the segment. `claimed` are buckets in which a free slot is spoken for, one for each time that
@@ -170,7 +170,7 @@ class Segments {
     split,   // the segment was split, which happens less than leaves() times: look again
     missed,  // another thread filled a slot meanwhile: look again
   };
-  Room make_room(Place place, nanoseconds now, std::span<const Bucket* const> claimed = {});
+  Room make_room(KeyPlace place, nanoseconds now, std::span<const Bucket* const> claimed = {});
 
   // Splits the segment that holds the tag, if it covers more than one leaf; false when it does not.
   bool split_at(std::uint64_t tag);
@@ -182,7 +182,7 @@ class Segments {
   // found.
   std::uint64_t live(nanoseconds now, std::uint32_t most_segments) const;
   // Table::copy_segment().
-  std::uint32_t copy(std::uint32_t leaf, nanoseconds now, std::vector<Entry>& out) const;
+  std::uint32_t copy(std::uint32_t leaf, nanoseconds now, std::vector<TableEntry>& out) const;
 
  private:
   enum class Search { failed, found, missed };
@@ -201,7 +201,7 @@ class Segments {
   std::uint32_t index_of(const Segment& segment) const {
     return static_cast<std::uint32_t>(&segment - segments_);
   }
-  Room make_room_in(Segment& segment, Place place, nanoseconds now, std::span<const Bucket* const> claimed)
+  Room make_room_in(Segment& segment, KeyPlace place, nanoseconds now, std::span<const Bucket* const> claimed)
       WEIR_REQUIRES(segment.shape);
   Search displace(Segment& segment, std::uint32_t root, nanoseconds now,
                   std::span<const Bucket* const> claimed) WEIR_REQUIRES(segment.shape);
@@ -210,8 +210,8 @@ class Segments {
   bool split(Segment& segment) WEIR_REQUIRES(segment.shape);
   void split_bucket(Segment& lower, Segment& upper, std::uint32_t number)
       WEIR_REQUIRES(lower.shape, upper.shape);
-  void copy_bucket(Segment& segment, std::uint32_t number, nanoseconds now, std::vector<Entry>& out) const
-      WEIR_REQUIRES(segment.shape);
+  void copy_bucket(Segment& segment, std::uint32_t number, nanoseconds now,
+                   std::vector<TableEntry>& out) const WEIR_REQUIRES(segment.shape);
 
   std::uint32_t leaves_;
   std::size_t mapping_bytes_;

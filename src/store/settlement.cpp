@@ -8,10 +8,10 @@ namespace {
 constexpr std::uint64_t kMostBursts = 4;
 
 // Why one of the limits that are named cannot be settled.
-std::optional<std::string> settle_named(std::span<const Actual> actuals, std::span<Settled> charges) {
+std::optional<std::string> settle_named(std::span<const Actual> actuals, std::span<SettledCharge> charges) {
   for (const Actual& actual : actuals) {
     bool known = false;
-    for (Settled& each : charges) {
+    for (SettledCharge& each : charges) {
       if (!each.settles ||
           std::find(actual.limits.begin(), actual.limits.end(), each.limit) == actual.limits.end())
         continue;
@@ -26,18 +26,18 @@ std::optional<std::string> settle_named(std::span<const Actual> actuals, std::sp
 
 }  // namespace
 
-std::optional<std::string> settle_each(const Reservation& asked, std::span<Settled> charges) {
-  const auto settles = [](const Settled& each) { return each.settles; };
+std::optional<std::string> settle_each(const ReservationTerms& asked, std::span<SettledCharge> charges) {
+  const auto settles = [](const SettledCharge& each) { return each.settles; };
   if (std::none_of(charges.begin(), charges.end(), settles))
     return "no limit that the reservation was charged to has a hold, so there is nothing to settle";
   const bool has_own = std::any_of(charges.begin(), charges.end(),
-                                   [](const Settled& each) { return each.settles && each.by_actual; });
-  for (Settled& each : charges) {
+                                   [](const SettledCharge& each) { return each.settles && each.by_actual; });
+  for (SettledCharge& each : charges) {
     const bool is_told = asked.actual && asked.actuals.empty() && (each.by_actual || !has_own);
     each.cost = each.settles && is_told ? *asked.actual : each.charged;
   }
   if (auto why = settle_named(asked.actuals, charges)) return why;
-  for (const Settled& each : charges) {
+  for (const SettledCharge& each : charges) {
     if (!each.settles || each.cost <= each.charged) continue;
     if (auto why = too_much(each.cost, each.burst)) return why;
   }

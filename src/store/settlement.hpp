@@ -1,6 +1,6 @@
 // What a settlement comes to at each limit that a reservation has charged: one rule for every store.
 //
-// Pure functions, any thread. Not for: what then goes back (line.hpp).
+// Pure functions, any thread. Not for: what then goes back (schedule.hpp).
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 namespace weir::inline v0_1::store {
 
 // One charge of a reservation.
-struct Settled {
+struct SettledCharge {
   std::uint64_t limit = 0;    // Limit::id
   std::uint64_t charged = 0;  // units
   std::uint64_t burst = 0;
@@ -23,7 +23,7 @@ struct Settled {
 };
 
 // Why nothing of it can be settled; nothing when it can.
-std::optional<std::string> settle_each(const Reservation& asked, std::span<Settled> charges);
+std::optional<std::string> settle_each(const ReservationTerms& asked, std::span<SettledCharge> charges);
 
 // Why one that was granted without a hold cannot be settled.
 std::string without_hold();

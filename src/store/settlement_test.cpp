@@ -8,19 +8,19 @@ namespace weir::inline v0_1::store {
 namespace {
 
 // What each of them cost, or why nothing is settled.
-std::string settled(const Reservation& asked, std::vector<Settled> charges) {
+std::string settled(const ReservationTerms& asked, std::vector<SettledCharge> charges) {
   if (auto why = settle_each(asked, charges)) return *why;
   std::string text;
-  for (const Settled& each : charges) text += (text.empty() ? "" : " ") + std::to_string(each.cost);
+  for (const SettledCharge& each : charges) text += (text.empty() ? "" : " ") + std::to_string(each.cost);
   return text;
 }
 
 // tpm with two windows, rpm whose hold says no estimate, and a limit without a hold.
 constexpr std::uint64_t kTpm = 1, kTpmOfDay = 2, kRpm = 3, kOther = 4;
-const std::vector<Settled> kAll = {{kTpm, 2000, 60'000},
-                                   {kTpmOfDay, 2000, 1'000'000},
-                                   {kRpm, 1, 60, true, false},
-                                   {kOther, 1, 10, false, true}};
+const std::vector<SettledCharge> kAll = {{kTpm, 2000, 60'000},
+                                         {kTpmOfDay, 2000, 1'000'000},
+                                         {kRpm, 1, 60, true, false},
+                                         {kOther, 1, 10, false, true}};
 const Actual kTpmIs1500{"tpm", {kTpm, kTpmOfDay}, 1500};
 
 TEST(Settlement, says_what_each_limit_cost) {

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "core/regular_file.hpp"
-#include "store/furthest.hpp"
+#include "store/greatest.hpp"
 
 namespace weir::inline v0_1::store {
 namespace {
@@ -285,7 +285,7 @@ bool SnapshotFile::each_entry(const Visit& visit) const {
     for (const Record& r : std::span(records).first(n)) {
       if (r.ahead <= passed) continue;
       const auto bucket = static_cast<std::uint32_t>(r.place & ((1U << kBucketBits) - 1));
-      visit(Entry{r.place >> kBucketBits, bucket, r.ahead - passed, r.word});
+      visit(TableEntry{r.place >> kBucketBits, bucket, r.ahead - passed, r.word});
     }
   }
   return true;
@@ -294,13 +294,13 @@ bool SnapshotFile::each_entry(const Visit& visit) const {
 tl::expected<SnapshotFile::Restored, std::string> SnapshotFile::restore_into(Table& table, nanoseconds now,
                                                                              Reservations* reservations) {
   const auto each_debt = [this](const auto& visit) {
-    return each_entry([&](const Entry& entry) { visit(entry.ahead); });
+    return each_entry([&](const TableEntry& entry) { visit(entry.ahead); });
   };
   // The first nine tenths of what the table has room for always find a place; of the last, some may not.
   const std::uint64_t room = table.capacity();
   const std::uint64_t sure = room - room / 10;
-  Furthest surely;
-  Furthest perhaps;
+  Greatest surely;
+  Greatest perhaps;
   if (records_ > sure &&
       (!find_furthest(sure, each_debt, surely) || !find_furthest(room, each_debt, perhaps))) {
     return tl::unexpected(system_failure(path_, "cannot read"));
@@ -308,12 +308,12 @@ tl::expected<SnapshotFile::Restored, std::string> SnapshotFile::restore_into(Tab
   // A table of few keys does not take all its memory; one of many needs it in any case.
   const bool in_place = surely.all > sure;
   Restored restored;
-  const auto restore = [&](const Entry& entry) {
+  const auto restore = [&](const TableEntry& entry) {
     const bool done = in_place ? table.restore_in_place(entry, now) : table.restore(entry, now);
     ++(done ? restored.keys : restored.dropped);
   };
-  std::vector<Entry> last;
-  const bool whole = each_entry([&](const Entry& entry) {
+  std::vector<TableEntry> last;
+  const bool whole = each_entry([&](const TableEntry& entry) {
     const bool has_room = perhaps.takes(entry.ahead);
     if (surely.takes(entry.ahead)) {
       restore(entry);
@@ -324,8 +324,9 @@ tl::expected<SnapshotFile::Restored, std::string> SnapshotFile::restore_into(Tab
     }
   });
   if (!whole) return tl::unexpected(system_failure(path_, "cannot read"));
-  std::sort(last.begin(), last.end(), [](const Entry& a, const Entry& b) { return a.ahead > b.ahead; });
-  for (const Entry& entry : last) restore(entry);
+  std::sort(last.begin(), last.end(),
+            [](const TableEntry& a, const TableEntry& b) { return a.ahead > b.ahead; });
+  for (const TableEntry& entry : last) restore(entry);
   // After the table, in which a key's entry is of another moment than what is known of its reservations.
   if (reservations != nullptr && !reserved_.empty() && !reservations->restore(reserved_, now - passed_, now))
     return tl::unexpected(failure(path_, "damaged: its reservations cannot be read"));

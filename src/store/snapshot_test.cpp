@@ -98,7 +98,7 @@ TEST_F(Snapshot, holds_the_reservations_of_its_table) {
   EmbeddedStore store(1_MiB);
   const auto reserve = [&](EmbeddedStore& in, nanoseconds now) {
     Check check{.limit = &limit, .key = "k"};
-    Reservation reservation{.max_wait = 24h};
+    ReservationTerms reservation{.max_wait = 24h};
     Request request{.checks = {&check, 1}, .verb = Verb::reserve, .reservation = &reservation};
     Request* const one = &request;
     in.submit({&one, 1}, {now, now});
@@ -123,7 +123,7 @@ TEST_F(Snapshot, holds_the_reservations_of_its_table) {
   EmbeddedStore other(2_MiB, WhenFull::deny, file->seed());
   ASSERT_TRUE(file->restore_into(other.table(), 5s, &other.reservations()));
   EXPECT_EQ(other.reservations().counts().open, 2U);
-  Reservation reservation{.id = id};
+  ReservationTerms reservation{.id = id};
   Request request{.verb = Verb::cancel, .reservation = &reservation};
   Request* const one = &request;
   other.submit({&one, 1}, {5s, 5s});

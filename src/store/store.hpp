@@ -110,7 +110,7 @@ struct Actual {
 
 // What the verbs about reservations ask beside the checks, and their answers. One or more that are enforced
 // and of a class that keeps something free (core::may_wait): as with a max_wait of 0.
-struct Reservation {
+struct ReservationTerms {
   // Asked by reserve.
   std::chrono::nanoseconds max_wait{0};  // the furthest moment, from now
   std::chrono::nanoseconds hold{0};      // how long after its moment it can still be settled
@@ -150,7 +150,7 @@ struct Request {
   // Fault::unsuitable.
   std::span<Check> checks{};
   Verb verb = Verb::check;
-  Reservation* reservation = nullptr;  // of the verbs that have one, and the asker's as the checks are
+  ReservationTerms* reservation = nullptr;  // of the verbs that have one, and the asker's as the checks are
   // The longest that the answer may take, from `when.now` of submit(); 0: as the store does otherwise.
   std::chrono::nanoseconds patience{0};
   // Called once, by the store's thread, when the answer comes after submit() has returned; never from inside
@@ -176,7 +176,7 @@ struct Request {
 };
 
 // When a batch of requests came and what time it is, on the clock of the store's owner.
-struct Moment {
+struct Arrival {
   std::chrono::nanoseconds arrived;  // since when its requester has been waiting; at most `now`
   std::chrono::nanoseconds now;
 };
@@ -192,7 +192,7 @@ class Store {
   // wait to be merged. Each decision is what its check would have been told alone, but that one
   // which allows what others deny tells what is there without it; when the source is `remembered`, only the
   // one that decides is known. A whole read buffer is one call.
-  virtual void submit(std::span<Request* const> batch, Moment when) = 0;
+  virtual void submit(std::span<Request* const> batch, Arrival when) = 0;
 
   // The asker of a submitted request has gone: on_answer is not called, and the request is idle and the
   // asker's again when cancel() returns. What has been charged by then, or is being charged, stays charged.

@@ -7,9 +7,9 @@
 #include <string>
 
 #include "core/reservation.hpp"
+#include "store/all_or_none_check.hpp"
 #include "store/in_place.hpp"
-#include "store/joint_check.hpp"
-#include "store/lined.hpp"
+#include "store/scheduled.hpp"
 
 namespace weir::inline v0_1::store {
 namespace {
@@ -36,7 +36,7 @@ namespace {
                                                    nanoseconds now) WEIR_REQUIRES(bucket) {
   const nanoseconds forgotten = as_time(segment.forgotten.load(std::memory_order_relaxed));
   const nanoseconds no_earlier = std::max(now, forgotten);
-  const core::Step step = core::decide(rule, without_line(rule, bucket.state(slot)), no_earlier, cost,
+  const core::Step step = core::decide(rule, without_schedule(rule, bucket.state(slot)), no_earlier, cost,
                                        std::max(arrived, forgotten));
   if (step.changes) {
     segment.forget(static_cast<std::uint64_t>(no_earlier.count()));
@@ -47,7 +47,7 @@ namespace {
 
 }  // namespace
 
-Decision Table::check(Place place, const Limit& limit, Cost cost, nanoseconds arrived, nanoseconds now) {
+Decision Table::check(KeyPlace place, const Limit& limit, Cost cost, nanoseconds arrived, nanoseconds now) {
   const core::Rule& rule = limit.rule;
   const std::uint32_t leaf = segments_.leaf_of(place.tag);
   Bucket* guess = &segments_.guess(leaf, place.bucket);
@@ -93,7 +93,7 @@ namespace {
 
 // Of a key without an entry: false when it is to be charged and has no slot; then the soonest that one is
 // free.
-bool decide_fresh(const Segments::Pair& pair, Place place, nanoseconds now, core::Step& step,
+bool decide_fresh(const Segments::Pair& pair, KeyPlace place, nanoseconds now, core::Step& step,
                   std::uint64_t& soonest) {
   if (!step.changes) return true;
   for (const auto [bucket, segment] : pair.homes) {
@@ -112,37 +112,38 @@ bool decide_fresh(const Segments::Pair& pair, Place place, nanoseconds now, core
 
 }  // namespace
 
-// The general case: both buckets locked, a debt that was counted by another quota, a line, whatever it takes
-// to find room. It begins again only after a split, of which there are less than leaves(), or when another
-// thread took the room that was there.
-Decision Table::check_pair(Place place, const Limit& limit, Cost cost, nanoseconds arrived, nanoseconds now) {
+// The general case: both buckets locked, a debt that was counted by another quota, a schedule, whatever it
+// takes to find room. It begins again only after a split, of which there are less than leaves(), or when
+// another thread took the room that was there.
+Decision Table::check_pair(KeyPlace place, const Limit& limit, Cost cost, nanoseconds arrived,
+                           nanoseconds now) {
   const core::Rule& rule = limit.rule;
   for (;;) {
     std::uint64_t soonest = ~std::uint64_t{0};
     core::Step step{};
-    bool has_line = false;
+    bool has_schedule = false;
     {
       const Segments::Pair pair = segments_.lock_pair(place);
       nanoseconds forgotten{0};
       for (const auto [bucket, segment] : pair.homes) {
         bucket->assert_held();
         forgotten = std::max(forgotten, as_time(segment->forgotten.load(std::memory_order_relaxed)));
-        const int slot = has_line ? -1 : bucket->find(place.tag);
+        const int slot = has_schedule ? -1 : bucket->find(place.tag);
         if (slot < 0) continue;
         const core::TwoWords state = bucket->state(slot);
         if (!core::counted_by_another_quota(rule, state))
           return bucket->decide(slot, rule, cost, arrived, now);
-        has_line = is_lined(state, now);
-        if (!has_line) return decide_by_another_quota(*bucket, slot, *segment, rule, cost, arrived, now);
+        has_schedule = is_scheduled(state, now);
+        if (!has_schedule) return decide_by_another_quota(*bucket, slot, *segment, rule, cost, arrived, now);
       }
-      if (!has_line) {
+      if (!has_schedule) {
         step = core::decide(rule, {}, std::max(now, forgotten), cost, std::max(arrived, forgotten));
         if (decide_fresh(pair, place, now, step, soonest)) return step.decision();
       }
     }
-    if (has_line) {
+    if (has_schedule) {
       Check check{.limit = &limit, .key = {}, .cost = cost, .hash = Segments::hash_of(place)};
-      check_lined({&check, 1}, arrived, now);
+      check_scheduled({&check, 1}, arrived, now);
       return check.decision;
     }
     if (segments_.make_room(place, now) != Segments::Room::none) continue;
@@ -153,9 +154,9 @@ Decision Table::check_pair(Place place, const Limit& limit, Cost cost, nanosecon
   }
 }
 
-bool Table::check_lined(std::span<Check> checks, nanoseconds arrived, nanoseconds now) {
-  return lines_ != nullptr ? lines_->check_all(checks, arrived, now)
-                           : check_all(checks, arrived, now, Lines{});
+bool Table::check_scheduled(std::span<Check> checks, nanoseconds arrived, nanoseconds now) {
+  return schedules_ != nullptr ? schedules_->check_all(checks, arrived, now)
+                               : check_all(checks, arrived, now, Schedules{});
 }
 
 bool Table::check_all(std::span<Check> checks, nanoseconds arrived, nanoseconds now) {
@@ -163,32 +164,33 @@ bool Table::check_all(std::span<Check> checks, nanoseconds arrived, nanoseconds 
     throw std::invalid_argument("check_all: at most " + std::to_string(kMostChecks) + " checks");
   }
   if (const auto charged = check_in_place(segments_, checks, arrived, now)) return *charged;
-  JointCheck joint(segments_, when_full_, checks, arrived, now);
+  AllOrNoneCheck joint(segments_, when_full_, checks, arrived, now);
   while (!joint.round()) {
   }
-  if (joint.needs_lines()) return check_lined(checks, arrived, now);
+  if (joint.needs_schedules()) return check_scheduled(checks, arrived, now);
   refused_.fetch_add(joint.refused(), std::memory_order_relaxed);
   return joint.charged();
 }
 
-bool Table::check_all(std::span<Check> checks, nanoseconds arrived, nanoseconds now, const Lines& lines) {
-  JointCheck joint(segments_, when_full_, checks, arrived, now, &lines);
-  while (!joint.round()) {
-  }
-  refused_.fetch_add(joint.refused(), std::memory_order_relaxed);
-  return joint.charged();
-}
-
-bool Table::reserve_all(std::span<Check> checks, nanoseconds arrived, nanoseconds now, const Lines& lines,
-                        Reserving& reserving) {
-  JointCheck joint(segments_, when_full_, checks, arrived, now, &lines, &reserving);
+bool Table::check_all(std::span<Check> checks, nanoseconds arrived, nanoseconds now,
+                      const Schedules& schedules) {
+  AllOrNoneCheck joint(segments_, when_full_, checks, arrived, now, &schedules);
   while (!joint.round()) {
   }
   refused_.fetch_add(joint.refused(), std::memory_order_relaxed);
   return joint.charged();
 }
 
-bool Table::exchange(Place place, core::TwoWords before, core::TwoWords after) {
+bool Table::reserve_all(std::span<Check> checks, nanoseconds arrived, nanoseconds now,
+                        const Schedules& schedules, JointReservation& reserving) {
+  AllOrNoneCheck joint(segments_, when_full_, checks, arrived, now, &schedules, &reserving);
+  while (!joint.round()) {
+  }
+  refused_.fetch_add(joint.refused(), std::memory_order_relaxed);
+  return joint.charged();
+}
+
+bool Table::exchange(KeyPlace place, core::TwoWords before, core::TwoWords after) {
   const Segments::Pair pair = segments_.lock_pair(place);
   for (const auto [bucket, segment] : pair.homes) {
     bucket->assert_held();
@@ -206,7 +208,7 @@ namespace {
 void write(Bucket& bucket, int slot, Segments::Segment& segment, core::TwoWords state, nanoseconds now)
     WEIR_REQUIRES(bucket) {
   // As decide_by_another_quota() does.
-  if ((state.word ^ bucket.state(slot).word) & ~kLined)
+  if ((state.word ^ bucket.state(slot).word) & ~kScheduled)
     segment.forget(static_cast<std::uint64_t>(now.count()));
   bucket.set(slot, state);
 }
@@ -215,7 +217,7 @@ void write(Bucket& bucket, int slot, Segments::Segment& segment, core::TwoWords 
 // Nothing when there is no room for one. As of `now`, but no earlier than what was forgotten in the key's
 // place: what it owed until then would be taken for drained at an older `now`.
 template <class Next>
-std::optional<core::TwoWords> change(Segments& segments, Place place, nanoseconds now, const Next& next) {
+std::optional<core::TwoWords> change(Segments& segments, KeyPlace place, nanoseconds now, const Next& next) {
   const bool owes = core::ahead_of(next(core::TwoWords{}, now).until, now) != 0;
   const std::uint32_t leaf = segments.leaf_of(place.tag);
   Bucket& home = segments.guess(leaf, place.bucket);
@@ -271,21 +273,21 @@ std::optional<core::TwoWords> change(Segments& segments, Place place, nanosecond
 
 }  // namespace
 
-core::TwoWords Table::owe(Place place, const Quota& quota, std::uint64_t units, nanoseconds now) {
+core::TwoWords Table::owe(KeyPlace place, const Quota& quota, std::uint64_t units, nanoseconds now) {
   const auto owing = [&](core::TwoWords state, nanoseconds at) {
-    const core::TwoWords after = core::owe(quota, without_line(state), units, at);
-    return is_lined(state, at) ? core::TwoWords{after.until, after.word | kLined} : after;
+    const core::TwoWords after = core::owe(quota, without_schedule(state), units, at);
+    return is_scheduled(state, at) ? core::TwoWords{after.until, after.word | kScheduled} : after;
   };
-  return without_line(change(segments_, place, now, owing).value_or(core::TwoWords{}));
+  return without_schedule(change(segments_, place, now, owing).value_or(core::TwoWords{}));
 }
 
 void Table::look_all(std::span<Check> checks, nanoseconds now) {
-  JointCheck joint(segments_, when_full_, checks, now, now);
+  AllOrNoneCheck joint(segments_, when_full_, checks, now, now);
   while (!joint.look()) {
   }
 }
 
-bool Table::reset(Place place, nanoseconds now) {
+bool Table::reset(KeyPlace place, nanoseconds now) {
   const Segments::Pair pair = segments_.lock_pair(place);
   bool forgot = false;
   for (const auto [bucket, segment] : pair.homes) {
@@ -300,12 +302,12 @@ bool Table::reset(Place place, nanoseconds now) {
 
 namespace {
 
-core::TwoWords raised(core::TwoWords lined, const Quota& quota, std::uint64_t tat, nanoseconds now) {
-  const core::TwoWords state = without_line(lined);
+core::TwoWords raised(core::TwoWords scheduled, const Quota& quota, std::uint64_t tat, nanoseconds now) {
+  const core::TwoWords state = without_schedule(scheduled);
   const auto interval = static_cast<std::uint64_t>(quota.emission_interval().count());
   const std::uint64_t ahead = core::ahead_of(state.until, now);
   if (ahead == 0) return {std::max(state.until, tat), interval};
-  if (state.word == interval) return {std::max(state.until, tat), lined.word};
+  if (state.word == interval) return {std::max(state.until, tat), scheduled.word};
   // Counted by another quota: whole units are owed.
   const std::uint64_t units = (ahead - 1) / state.word + 1;
   // More than the whole burst, still at its former pace.
@@ -315,7 +317,7 @@ core::TwoWords raised(core::TwoWords lined, const Quota& quota, std::uint64_t ta
 
 }  // namespace
 
-core::TwoWords Table::state_of(Place place) const {
+core::TwoWords Table::state_of(KeyPlace place) const {
   const Segments::Pair pair = segments_.lock_pair(place);
   for (const auto [bucket, segment] : pair.homes) {
     bucket->assert_held();
@@ -324,23 +326,24 @@ core::TwoWords Table::state_of(Place place) const {
   return {};
 }
 
-bool Table::replace(Place place, core::TwoWords state, nanoseconds now) {
+bool Table::replace(KeyPlace place, core::TwoWords state, nanoseconds now) {
   return change(segments_, place, now, [&](core::TwoWords, nanoseconds) { return state; }).has_value();
 }
 
-bool Table::raise(Place place, const Quota& quota, std::uint64_t tat, nanoseconds now) {
+bool Table::raise(KeyPlace place, const Quota& quota, std::uint64_t tat, nanoseconds now) {
   const auto raising = [&](core::TwoWords state, nanoseconds at) { return raised(state, quota, tat, at); };
   return change(segments_, place, now, raising).has_value();
 }
 
-void Table::give_back(Place place, const Quota& quota, Cost cost, nanoseconds charged_at, nanoseconds now) {
+void Table::give_back(KeyPlace place, const Quota& quota, Cost cost, nanoseconds charged_at,
+                      nanoseconds now) {
   const Segments::Pair pair = segments_.lock_pair(place);
   for (const auto [bucket, segment] : pair.homes) {
     bucket->assert_held();
     const int slot = bucket->find(place.tag);
     if (slot < 0) continue;
     const core::TwoWords state = bucket->state(slot);
-    const auto [tat, interval] = without_line(state);
+    const auto [tat, interval] = without_schedule(state);
     const core::gcra::State left = core::gcra::give_back(quota, {tat, interval}, now, cost, charged_at);
     bucket->set(slot, {left.tat, state.word});
   }
@@ -353,7 +356,7 @@ std::uint32_t Table::copy_segment(std::uint32_t leaf, nanoseconds now, std::vect
 
 // Anywhere is: in either of its buckets, its home first.
 bool Table::put_back(const Entry& entry, bool anywhere, nanoseconds now) {
-  const Place place = Segments::place(entry.tag, entry.bucket);
+  const KeyPlace place = Segments::place(entry.tag, entry.bucket);
   const core::TwoWords state{static_cast<std::uint64_t>(now.count()) + entry.ahead, entry.word};
   const Segments::Pair pair = segments_.lock_pair(place);
   Bucket& home = *pair.homes[0].bucket;

@@ -41,26 +41,26 @@
 
 namespace weir::inline v0_1::store {
 
-class Line;
-struct Reserving;
-using Lines = std::array<Line*, kMostChecks>;
+class Schedule;
+struct JointReservation;
+using Schedules = std::array<Schedule*, kMostChecks>;
 
-// What keeps the lines of keys (lined.hpp), asked for the checks of one that has a line.
-class LinedKeys {
+// What keeps the schedules of keys (scheduled.hpp), asked for the checks of one that has a schedule.
+class ScheduledKeys {
  public:
-  // Locks the lines of the checks' keys and lets Table::check_all() decide with them.
+  // Locks the schedules of the checks' keys and lets Table::check_all() decide with them.
   virtual bool check_all(std::span<Check> checks, std::chrono::nanoseconds arrived,
                          std::chrono::nanoseconds now) = 0;
 
  protected:
-  ~LinedKeys() = default;
+  ~ScheduledKeys() = default;
 };
 
 class Table {
  public:
   using nanoseconds = std::chrono::nanoseconds;
-  using Place = store::Place;
-  using Entry = store::Entry;
+  using Place = store::KeyPlace;
+  using Entry = store::TableEntry;
 
   static constexpr std::size_t kSegmentBytes = Segments::kSegmentBytes;
   static constexpr std::size_t kLeastBytes = kSegmentBytes;
@@ -75,8 +75,9 @@ class Table {
   Table(std::size_t bytes, WhenFull when_full, core::HashKey seed = core::random_key())
       : segments_(at_least(bytes)), seed_(seed), when_full_(when_full) {}
 
-  // Without it, states have no lines. Before anything is asked; it must live as long as anything is asked.
-  void set_lines(LinedKeys* lines) { lines_ = lines; }
+  // Without it, states have no schedules. Before anything is asked; it must live as long as anything is
+  // asked.
+  void set_schedules(ScheduledKeys* schedules) { schedules_ = schedules; }
 
   // What place_of() makes a key's place of. The id 0 with gcra leaves the hash of the key alone, which is
   // what snapshots of one limit have always held.
@@ -102,15 +103,15 @@ class Table {
   }
 
   // Several limits of one request: charged all, or none when any of them is enforced and not allowed. Each
-  // check's hash is hash(), and they are not malformed() (store/form.hpp). The decisions say what each would
-  // have answered alone after those before it. At most kMostChecks.
+  // check's hash is hash(), and they are not malformed() (store/check_rules.hpp). The decisions say what each
+  // would have answered alone after those before it. At most kMostChecks.
   bool check_all(std::span<Check> checks, nanoseconds arrived, nanoseconds now);
-  // With the lines of all their keys.
-  bool check_all(std::span<Check> checks, nanoseconds arrived, nanoseconds now, const Lines& lines);
+  // With the schedules of all their keys.
+  bool check_all(std::span<Check> checks, nanoseconds arrived, nanoseconds now, const Schedules& schedules);
   // The same for the moment at which all allow, from `now` on; all limits are gcra's. Each check's hash is
   // set.
-  bool reserve_all(std::span<Check> checks, nanoseconds arrived, nanoseconds now, const Lines& lines,
-                   Reserving& reserving);
+  bool reserve_all(std::span<Check> checks, nanoseconds arrived, nanoseconds now, const Schedules& schedules,
+                   JointReservation& reserving);
   // Puts one state in the place of another; false when the key's is not that one.
   bool exchange(Place place, core::TwoWords before, core::TwoWords after);
   // core::owe() for the key: its state after that. It is lost when there is no room for the key.
@@ -125,7 +126,7 @@ class Table {
   // in another T is counted in this one first. False when there is no room, which is not for when_full to
   // decide.
   bool raise(Place place, const Quota& quota, std::uint64_t tat, nanoseconds now);
-  // What is kept of a key, with the bit of its line; nothing of one that is not here.
+  // What is kept of a key, with the bit of its schedule; nothing of one that is not here.
   core::TwoWords state_of(Place place) const;
   // Puts a state in the place of what is kept of the key. False when there is no room.
   bool replace(Place place, core::TwoWords state, nanoseconds now);
@@ -159,13 +160,13 @@ class Table {
  private:
   static std::size_t at_least(std::size_t bytes);
   bool put_back(const Entry& entry, bool anywhere, nanoseconds now);
-  bool check_lined(std::span<Check> checks, nanoseconds arrived, nanoseconds now);
+  bool check_scheduled(std::span<Check> checks, nanoseconds arrived, nanoseconds now);
   Decision check_pair(Place place, const Limit& limit, Cost cost, nanoseconds arrived, nanoseconds now);
 
   Segments segments_;
   core::HashKey seed_;
   WhenFull when_full_;
-  LinedKeys* lines_ = nullptr;
+  ScheduledKeys* schedules_ = nullptr;
   std::atomic<std::uint64_t> refused_{0};
 };
 

@@ -365,7 +365,7 @@ TEST(Table, two_keys_that_meet_share_one_limit_wherever_their_entry_is_moved) {
         }
       }
     };
-    const auto charge = [&](Place place) { EXPECT_TRUE(table.check(place, kOnce, {}, 1s).allowed()); };
+    const auto charge = [&](KeyPlace place) { EXPECT_TRUE(table.check(place, kOnce, {}, 1s).allowed()); };
     charge(Table::place_of(one_is_first ? one : two));
     for (std::uint64_t number : {1U, 2U, 3U}) charge(key_of(third, home, number));
     for (std::uint64_t number : {4U, 5U}) charge(key_of(home, third, number));
@@ -393,7 +393,7 @@ TEST(Table, two_keys_that_meet_are_charged_together_in_one_request) {
 
 TEST(Table, a_restored_key_is_found_from_its_home_wherever_it_lay) {
   for (const std::uint32_t lay : {0U, 1U}) {
-    const Place key = Segments::place(0x123'4567'89abU, 42);
+    const KeyPlace key = Segments::place(0x123'4567'89abU, 42);
     const std::uint32_t bucket = lay == 0 ? key.bucket : Segments::other(key.bucket, key.tag);
     for (const bool in_place : {false, true}) {
       Table table(1_MiB, WhenFull::deny, kSeed);

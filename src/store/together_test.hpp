@@ -9,7 +9,7 @@
 namespace weir::inline v0_1::store {
 
 struct Charge {
-  Place place;
+  KeyPlace place;
   const Quota* quota;
   Cost cost;
 };

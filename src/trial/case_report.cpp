@@ -13,7 +13,7 @@ namespace {
 
 using core::JsonWriter;
 
-std::string at(const std::string& file, Place place) {
+std::string at(const std::string& file, Position place) {
   return file + ":" + std::to_string(place.line) + ":" + std::to_string(place.column);
 }
 

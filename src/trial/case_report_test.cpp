@@ -89,7 +89,7 @@ TEST(CaseReport, of_coverage_names_what_is_missing) {
   world.report.files.clear();
   world.report.coverage.emplace_back(world.file);
   const std::array<store::Check, 1> checks{{{nullptr, "", {}, {Verdict::allowed, 1, 0, {}, {}}}}};
-  world.report.coverage[0].add_decided({kNone, kNone, {{Step::What::counted, 0, 0}}}, checks);
+  world.report.coverage[0].add_decided({kNone, kNone, {{TraceStep::What::counted, 0, 0}}}, checks);
   EXPECT_EQ(text_of(world.report, false),
             "coverage of l.yaml: 1 of 2, 50.0 %\n"
             "  l.yaml:5:3: limits.user: never denied\n");

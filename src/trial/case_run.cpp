@@ -30,9 +30,9 @@ std::vector<NamedCost> costs_of(const CaseRequest& asked) {
   return costs;
 }
 
-template <class Value>
-void compare(Failure& failure, const char* what, const std::optional<Value>& expected, const Value& seen,
-             std::string (*text)(const Value&)) {
+template <class AttributeValue>
+void compare(Failure& failure, const char* what, const std::optional<AttributeValue>& expected,
+             const AttributeValue& seen, std::string (*text)(const AttributeValue&)) {
   if (expected && *expected != seen) failure.mismatches.push_back({what, text(*expected), text(seen)});
 }
 
@@ -77,15 +77,15 @@ class Run {
 
  private:
   // What the last request of a step came to.
-  struct Asked {
+  struct StepOutcome {
     service::Told answer;
     std::optional<nanoseconds> wait{};  // of the last that was granted a moment
   };
 
   bool find(const CaseRequest& asked, Time now, Failure& failure);
-  bool ask(const CaseStep& step, Time now, Asked& asked);
+  bool ask(const CaseStep& step, Time now, StepOutcome& asked);
   void ask_times(const CaseStep& step, Time now, Failure& failure);
-  std::string explanation(const Trial::Kept& kept) {
+  std::string explanation(const Trial::KeptAnswer& kept) {
     return to_text(trial_.explanation(kept), set_.file().name);
   }
 
@@ -116,7 +116,7 @@ bool expects(const Expected& expected, const std::string& error) {
   return expected.error && error.find(*expected.error) != std::string::npos;
 }
 
-bool Run::ask(const CaseStep& step, Time now, Asked& asked) {
+bool Run::ask(const CaseStep& step, Time now, StepOutcome& asked) {
   if (!step.reserves) {
     asked.answer = trial_.ask(now);
     return true;
@@ -133,9 +133,9 @@ bool Run::ask(const CaseStep& step, Time now, Asked& asked) {
 void Run::ask_times(const CaseStep& step, Time now, Failure& failure) {
   if (!find(step.asked, now, failure)) return;
   std::uint64_t allowed = 0;
-  Asked last;
+  StepOutcome last;
   Answer compared;
-  Trial::Kept kept;
+  Trial::KeptAnswer kept;
   bool any_denied = false;
   for (std::uint64_t i = 0; i < step.times; ++i) {
     if (!ask(step, now, last)) {
@@ -190,10 +190,10 @@ void Run::explain(const CaseExplain& one, Time now, Failure& failure) {
     const bool names_lifted =
         std::any_of(expected.rates.begin(), expected.rates.end(),
                     [](const std::string& each) { return each.starts_with("unlimited"); });
-    for (const Step& step : trial_.trace().steps) {
-      if (names_lifted && step.what == Step::What::lifted && step.limit == expected.limit)
+    for (const TraceStep& step : trial_.trace().steps) {
+      if (names_lifted && step.what == TraceStep::What::lifted && step.limit == expected.limit)
         rates.push_back(unlimited_text(set_.file().limits[step.limit].windows[step.window]));
-      if (step.what != Step::What::counted) continue;
+      if (step.what != TraceStep::What::counted) continue;
       const store::Check& check = trial_.checks()[next++];
       if (step.limit == expected.limit && step.window != kNone)
         rates.push_back(core::to_text(check.limit->rule));

@@ -23,7 +23,7 @@ struct Mismatch {
 
 // A step, or an explain, that failed.
 struct Failure {
-  Place place{};
+  Position place{};
   std::string title;  // "step 2, at 1s"
   std::vector<Mismatch> mismatches;
   std::string error;        // why the request could not be decided; there are no mismatches then

@@ -7,7 +7,7 @@
 #include "core/duration.hpp"
 #include "core/rule.hpp"
 #include "limits/document.hpp"
-#include "limits/field.hpp"
+#include "limits/file_field.hpp"
 #include "limits/read.hpp"
 #include "limits/scalars.hpp"
 
@@ -16,13 +16,15 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-constexpr std::array kTop = {Key{"limits"}, Key{"now"}, Key{"tests"}};
-constexpr std::array kCase = {Key{"name"}, Key{"now"}, Key{"steps"}, Key{"explain"}};
-constexpr std::array kStep = {Key{"at"},      Key{"times"},    Key{"as"},   Key{"cost"},   Key{"class"},
-                              Key{"reserve"}, Key{"max_wait"}, Key{"hold"}, Key{"settle"}, Key{"expect"}};
-constexpr std::array kExpect = {Key{"allowed"},   Key{"denied"}, Key{"by"},   Key{"retry_after"},
-                                Key{"remaining"}, Key{"wait"},   Key{"error"}};
-constexpr std::array kExplain = {Key{"as"}, Key{"cost"}, Key{"class"}, Key{"expect"}};
+constexpr std::array kTop = {FileKey{"limits"}, FileKey{"now"}, FileKey{"tests"}};
+constexpr std::array kCase = {FileKey{"name"}, FileKey{"now"}, FileKey{"steps"}, FileKey{"explain"}};
+constexpr std::array kStep = {FileKey{"at"},     FileKey{"times"},   FileKey{"as"},       FileKey{"cost"},
+                              FileKey{"class"},  FileKey{"reserve"}, FileKey{"max_wait"}, FileKey{"hold"},
+                              FileKey{"settle"}, FileKey{"expect"}};
+constexpr std::array kExpect = {FileKey{"allowed"},     FileKey{"denied"},    FileKey{"by"},
+                                FileKey{"retry_after"}, FileKey{"remaining"}, FileKey{"wait"},
+                                FileKey{"error"}};
+constexpr std::array kExplain = {FileKey{"as"}, FileKey{"cost"}, FileKey{"class"}, FileKey{"expect"}};
 
 constexpr std::uint64_t kMostTimes = 1'000'000;
 
@@ -45,15 +47,15 @@ Read<nanoseconds> read_retry(std::string_view text) {
 }
 
 // What is expected of a thing that need not be said.
-template <class Value, class Reader>
-void read_if(Context& context, const Field& field, std::optional<Value>& value, Reader reader) {
-  Value read{};
+template <class AttributeValue, class Reader>
+void read_if(Context& context, const FileField& field, std::optional<AttributeValue>& value, Reader reader) {
+  AttributeValue read{};
   if (field && read_text(context, field, read, reader)) value = read;
 }
 
-void read_as(Context& context, const Field& as, CaseRequest& asked) {
+void read_as(Context& context, const FileField& as, CaseRequest& asked) {
   if (!is_map(context, as)) return;
-  for (const Field& attribute : members_of(as)) {
+  for (const FileField& attribute : members_of(as)) {
     const std::string name = attribute.path.substr(as.path.size() + 1);
     if (std::string wrong = wrong_attribute(name); !wrong.empty()) {
       context.error_at_key(kRule, attribute, std::move(wrong));
@@ -64,7 +66,7 @@ void read_as(Context& context, const Field& as, CaseRequest& asked) {
 }
 
 // A limit of the file; told when there is none of that name.
-Index limit_called(Context& context, const Field& field, const std::string& name) {
+Index limit_called(Context& context, const FileField& field, const std::string& name) {
   const Index limit = context.limits.find(name);
   if (limit == kNone)
     context.error_at_key(kRule, field,
@@ -72,8 +74,8 @@ Index limit_called(Context& context, const Field& field, const std::string& name
   return limit;
 }
 
-void read_costs(Context& context, const Field& costs, CaseRequest& asked) {
-  for (const Field& cost : members_of(costs)) {
+void read_costs(Context& context, const FileField& costs, CaseRequest& asked) {
+  for (const FileField& cost : members_of(costs)) {
     const std::string name = cost.path.substr(costs.path.size() + 1);
     std::uint64_t units = 0;
     if (limit_called(context, cost, name) != kNone && read_text(context, cost, units, read_units))
@@ -82,20 +84,20 @@ void read_costs(Context& context, const Field& costs, CaseRequest& asked) {
 }
 
 // An integer, or units by limit.
-void read_cost(Context& context, const Field& cost, CaseRequest& asked) {
-  if (cost.node->kind == Node::Kind::map) return read_costs(context, cost, asked);
+void read_cost(Context& context, const FileField& cost, CaseRequest& asked) {
+  if (cost.node->kind == YamlNode::Kind::map) return read_costs(context, cost, asked);
   asked.says_cost = read_text(context, cost, asked.cost, read_units);
 }
 
-CaseRequest read_asked(Context& context, const Field& field, const Map& map) {
+CaseRequest read_asked(Context& context, const FileField& field, const Map& map) {
   CaseRequest asked;
-  if (const Field as = map["as"]) {
+  if (const FileField as = map["as"]) {
     read_as(context, as, asked);
   } else {
     context.error_at_key(kRule, field, "missing as: the attributes of the request");
   }
-  if (const Field cost = map["cost"]) read_cost(context, cost, asked);
-  if (const Field class_of = map["class"]) {
+  if (const FileField cost = map["cost"]) read_cost(context, cost, asked);
+  if (const FileField class_of = map["class"]) {
     if (context.classes.all().empty()) {
       context.error(kRule, class_of, "the limits file has no classes");
     } else if (find_name(context, class_of, context.classes, "class") != kNone) {
@@ -107,24 +109,24 @@ CaseRequest read_asked(Context& context, const Field& field, const Map& map) {
 
 // What only a reservation has.
 void read_reservation(Context& context, const Map& map, CaseStep& step) {
-  if (const Field reserve = map["reserve"]) read_text(context, reserve, step.reserves, read_switch);
+  if (const FileField reserve = map["reserve"]) read_text(context, reserve, step.reserves, read_switch);
   read_if(context, map["max_wait"], step.max_wait, read_time_span);
   read_if(context, map["hold"], step.hold, read_time_span);
   step.reserves = step.reserves || step.max_wait || step.hold;
 }
 
-void read_settle(Context& context, const Map& map, const Field& settle, CaseStep& step) {
+void read_settle(Context& context, const Map& map, const FileField& settle, CaseStep& step) {
   step.settles = true;
   read_cost(context, settle, step.asked);
   for (const char* key : {"as", "times", "cost", "class", "reserve", "max_wait", "hold"}) {
-    if (const Field other = map[key])
+    if (const FileField other = map[key])
       context.error_at_key(kRule, other,
                            "a step that settles asks for nothing else; it settles what was "
                            "reserved last");
   }
 }
 
-void read_expect(Context& context, const Field& field, CaseStep& step) {
+void read_expect(Context& context, const FileField& field, CaseStep& step) {
   if (!is_map(context, field)) return;
   const Map map(context, field, kExpect);
   Expected& expected = step.expected;
@@ -136,8 +138,8 @@ void read_expect(Context& context, const Field& field, CaseStep& step) {
   read_if(context, map["wait"], expected.wait, read_time_span);
   if (expected.wait && !step.reserves)
     context.error(kRule, map["wait"], "only a step that reserves waits; write reserve: true");
-  if (const Field error = map["error"]; error && is_text(context, error)) expected.error = error.text();
-  if (const Field by = map["by"]; by && find_name(context, by, context.limits, "limit") != kNone)
+  if (const FileField error = map["error"]; error && is_text(context, error)) expected.error = error.text();
+  if (const FileField by = map["by"]; by && find_name(context, by, context.limits, "limit") != kNone)
     expected.by = by.text();
   const std::uint64_t allowed = expected.allowed.value_or(0);
   const std::uint64_t sum = allowed + expected.denied.value_or(0);
@@ -148,31 +150,31 @@ void read_expect(Context& context, const Field& field, CaseStep& step) {
                       std::to_string(step.times) + (step.times == 1 ? " request" : " requests"));
 }
 
-CaseStep read_step(Context& context, const Field& field, nanoseconds before, Time now) {
+CaseStep read_step(Context& context, const FileField& field, nanoseconds before, Time now) {
   CaseStep step;
   step.at = before;
   step.place = field.place();
   if (!is_map(context, field)) return step;
   const Map map(context, field, kStep);
-  if (const Field at = map["at"]; at && read_text(context, at, step.at, read_time_span)) {
+  if (const FileField at = map["at"]; at && read_text(context, at, step.at, read_time_span)) {
     if (step.at < before)
       context.error(kRule, at,
                     "'" + at.text() + "' is before the step before it, at " + core::to_text(before));
     if (step.at > kNever - now) context.error(kRule, at, "'" + at.text() + "' is after the year 2261");
   }
-  if (const Field times = map["times"]) read_text(context, times, step.times, read_times);
-  if (const Field settle = map["settle"]) {
+  if (const FileField times = map["times"]) read_text(context, times, step.times, read_times);
+  if (const FileField settle = map["settle"]) {
     read_settle(context, map, settle, step);
   } else {
     step.asked = read_asked(context, field, map);
     read_reservation(context, map, step);
   }
-  if (const Field expect = map["expect"]) read_expect(context, expect, step);
+  if (const FileField expect = map["expect"]) read_expect(context, expect, step);
   return step;
 }
 
 // A rate, or unlimited for one window of the limit or all.
-void read_expected_rate(Context& context, const Field& rate, const NamedLimit& limit,
+void read_expected_rate(Context& context, const FileField& rate, const NamedLimit& limit,
                         std::vector<std::string>& rates) {
   constexpr std::string_view kUnlimited = "unlimited";
   const std::string_view text = rate.text();
@@ -190,19 +192,19 @@ void read_expected_rate(Context& context, const Field& rate, const NamedLimit& l
     context.error(kRule, rate, limits::quoted(text) + " names no window of " + limits::quoted(limit.name));
 }
 
-CaseExplain read_explain(Context& context, const Field& field) {
+CaseExplain read_explain(Context& context, const FileField& field) {
   CaseExplain explain;
   explain.place = field.place();
   if (!is_map(context, field)) return explain;
   const Map map(context, field, kExplain);
   explain.asked = read_asked(context, field, map);
-  const Field expect = map["expect"];
+  const FileField expect = map["expect"];
   if (!expect) context.error_at_key(kRule, field, "missing expect: for each limit its rates");
   if (!expect || !is_map(context, expect)) return explain;
-  for (const Field& limit : members_of(expect)) {
+  for (const FileField& limit : members_of(expect)) {
     const std::string name = limit.path.substr(expect.path.size() + 1);
     ExpectedRates rates{limit_called(context, limit, name), {}, limit.place()};
-    for (const Field& rate : texts_of(context, limit)) {
+    for (const FileField& rate : texts_of(context, limit)) {
       if (rates.limit != kNone)
         read_expected_rate(context, rate, context.file.limits[rates.limit], rates.rates);
     }
@@ -213,37 +215,37 @@ CaseExplain read_explain(Context& context, const Field& field) {
 }
 
 // One map, or a list of them.
-void read_explains(Context& context, const Field& field, Case& one) {
-  if (field.node->kind != Node::Kind::list) {
+void read_explains(Context& context, const FileField& field, Case& one) {
+  if (field.node->kind != YamlNode::Kind::list) {
     one.explains.push_back(read_explain(context, field));
     return;
   }
-  for (const Field& item : items_of(field)) one.explains.push_back(read_explain(context, item));
+  for (const FileField& item : items_of(field)) one.explains.push_back(read_explain(context, item));
 }
 
-Case read_case(Context& context, const Field& field, const Time* now) {
+Case read_case(Context& context, const FileField& field, const Time* now) {
   Case one;
   one.place = field.place();
   if (!is_map(context, field)) return one;
   const Map map(context, field, kCase);
-  if (const Field name = map["name"]) {
+  if (const FileField name = map["name"]) {
     if (is_text(context, name)) one.name = name.text();
   } else {
     context.error_at_key(kRule, field, "missing name");
   }
   if (now != nullptr) one.now = *now;
-  if (const Field own = map["now"]) {
+  if (const FileField own = map["now"]) {
     read_text(context, own, one.now, read_time);
   } else if (now == nullptr) {
     context.error_at_key(kRule, field,
                          "missing now: when the test begins, such as 2026-12-01T12:00:00Z; here or for "
                          "all tests of the file");
   }
-  const Field steps = map["steps"];
-  const Field explain = map["explain"];
+  const FileField steps = map["steps"];
+  const FileField explain = map["explain"];
   if (!steps && !explain) context.error_at_key(kRule, field, "tests nothing; write steps or explain");
   if (steps && is_list(context, steps)) {
-    for (const Field& item : items_of(steps))
+    for (const FileField& item : items_of(steps))
       one.steps.push_back(
           read_step(context, item, one.steps.empty() ? nanoseconds{0} : one.steps.back().at, one.now));
   }
@@ -251,10 +253,10 @@ Case read_case(Context& context, const Field& field, const Time* now) {
   return one;
 }
 
-void read_tests(Context& context, const Field& tests, const Time* now, Cases& cases) {
+void read_tests(Context& context, const FileField& tests, const Time* now, Cases& cases) {
   if (!is_list(context, tests)) return;
   KnownNames names;
-  for (const Field& item : items_of(tests)) {
+  for (const FileField& item : items_of(tests)) {
     Case one = read_case(context, item, now);
     if (!one.name.empty() && names.find(one.name) != kNone)
       context.error_at_key(kRule, item, "a second test is called " + limits::quoted(one.name));
@@ -265,9 +267,9 @@ void read_tests(Context& context, const Field& tests, const Time* now, Cases& ca
 }
 
 // The limits file that the tests are of. Null and told when there is none, or when it has errors.
-std::shared_ptr<const File> read_limits(Context& context, const Map& map, const Field& whole,
+std::shared_ptr<const File> read_limits(Context& context, const Map& map, const FileField& whole,
                                         const ReadOptions& options, std::vector<Finding>& theirs) {
-  const Field limits = map["limits"];
+  const FileField limits = map["limits"];
   if (!limits) {
     context.error_at_key(kRule, whole,
                          map["tests"]
@@ -280,7 +282,8 @@ std::shared_ptr<const File> read_limits(Context& context, const Map& map, const 
   ReadOptions reading = options;
   reading.name = "";
   reading.folder = "";
-  Reading read = read_file(beside ? options.folder + "/" + limits.text() : limits.text(), std::move(reading));
+  ReadResult read =
+      read_file(beside ? options.folder + "/" + limits.text() : limits.text(), std::move(reading));
   if (read.file) return read.file;
   std::erase_if(read.findings, [](const Finding& finding) { return finding.severity != Severity::error; });
   theirs = std::move(read.findings);
@@ -300,14 +303,14 @@ CasesReading read_cases(std::string_view text, const ReadOptions& options) {
   auto cases = std::make_shared<Cases>();
   cases->name = options.name;
   std::vector<Finding> theirs;
-  const Node node = read_document(text, findings);
+  const YamlNode node = read_document(text, findings);
   File none;  // but for the limits that the tests are of
   Context context{options, none, findings};
-  const Field whole{&node, "", node.place};
-  if (node.kind != Node::Kind::refused && is_map(context, whole)) {
+  const FileField whole{&node, "", node.place};
+  if (node.kind != YamlNode::Kind::refused && is_map(context, whole)) {
     const Map map(context, whole, kTop);
     Time now{};
-    const Field said = map["now"];
+    const FileField said = map["now"];
     if (said) read_text(context, said, now, read_time);
     ReadOptions at = options;
     at.now = now;
@@ -316,7 +319,7 @@ CasesReading read_cases(std::string_view text, const ReadOptions& options) {
       none.limits = cases->file->limits;
       for (const NamedLimit& limit : cases->file->limits) context.limits.add(limit.name);
       for (const std::string& name : cases->file->classes) context.classes.add(name);
-      if (const Field tests = map["tests"]) {
+      if (const FileField tests = map["tests"]) {
         // A time that is wrong is told once, not once for each test.
         read_tests(context, tests, said ? &now : nullptr, *cases);
       } else {

@@ -39,7 +39,7 @@ struct Expected {
   std::optional<std::int64_t> remaining;
   std::optional<std::chrono::nanoseconds> wait;  // of the last reservation that was granted
   std::optional<std::string> error;              // a part of what is wrong with the request
-  Place place{};
+  Position place{};
 
   static constexpr std::chrono::nanoseconds kNoRetry{-1};
 };
@@ -53,7 +53,7 @@ struct CaseStep {
   std::optional<std::chrono::nanoseconds> hold;
   bool settles = false;  // it asks nothing: it settles what was reserved last, at the cost that it says
   Expected expected;
-  Place place{};
+  Position place{};
 };
 
 // How a window is called that an override lifts: "unlimited/1d".
@@ -64,13 +64,13 @@ std::string unlimited_text(const Window& window);
 struct ExpectedRates {
   Index limit = kNone;
   std::vector<std::string> rates;
-  Place place{};
+  Position place{};
 };
 
 struct CaseExplain {
   CaseRequest asked;
   std::vector<ExpectedRates> expected;
-  Place place{};
+  Position place{};
 };
 
 struct Case {
@@ -78,7 +78,7 @@ struct Case {
   Time now{};
   std::vector<CaseStep> steps;
   std::vector<CaseExplain> explains;
-  Place place{};
+  Position place{};
 };
 
 struct Cases {

@@ -22,7 +22,7 @@ Coverage::Coverage(std::shared_ptr<const File> file) : file_(std::move(file)) {
       entries.push_back(item(path, "met", list.place));
       continue;
     }
-    for (const Entry& entry : list.entries)
+    for (const ListEntry& entry : list.entries)
       entries.push_back(item(path + "." + entry.text, "met", entry.place));
   }
   for (const NamedLimit& limit : file_->limits) {
@@ -47,12 +47,12 @@ Coverage::Coverage(std::shared_ptr<const File> file) : file_(std::move(file)) {
   }
 }
 
-Coverage::At Coverage::item(std::string path, std::string what, Place place) {
+Coverage::At Coverage::item(std::string path, std::string what, Position place) {
   all_.push_back({std::move(path), std::move(what), place});
   return all_.size() - 1;
 }
 
-Coverage::Both Coverage::both(const std::string& path, Place place) {
+Coverage::Both Coverage::both(const std::string& path, Position place) {
   const At allowed = item(path, "allowed", place);
   return {allowed, item(path, "denied", place)};
 }
@@ -70,18 +70,18 @@ void Coverage::saw(const Both& which, bool allowed) {
 void Coverage::add_met(const Trace& trace) {
   // A route that the file does not have is not an item.
   if (trace.route != kNone && routes_[trace.route] < all_.size()) all_[routes_[trace.route]].done = true;
-  for (const Step& step : trace.steps) {
+  for (const TraceStep& step : trace.steps) {
     if (step.override_of != kNone) all_[limits_[step.limit].overrides[step.override_of]].done = true;
   }
 }
 
 void Coverage::add_decided(const Trace& trace, std::span<const store::Check> decided) {
   std::size_t next = 0;
-  for (const Step& step : trace.steps) {
+  for (const TraceStep& step : trace.steps) {
     const OfLimit& limit = limits_[step.limit];
-    if (step.what == Step::What::denied) saw(limit.whole, false);
-    if (step.what == Step::What::exempt) saw(limit.whole, true);
-    if (step.what != Step::What::counted || next == decided.size()) continue;
+    if (step.what == TraceStep::What::denied) saw(limit.whole, false);
+    if (step.what == TraceStep::What::exempt) saw(limit.whole, true);
+    if (step.what != TraceStep::What::counted || next == decided.size()) continue;
     const bool allowed = decided[next++].decision.allowed();
     if (step.window == kNone) continue;
     saw(limit.whole, allowed);
@@ -94,7 +94,7 @@ void Coverage::add_values(std::span<const Attribute> attributes) {
     const auto found = std::find_if(attributes.begin(), attributes.end(),
                                     [&each](const Attribute& one) { return one.name == each.attribute; });
     if (found == attributes.end()) continue;
-    const Value value(found->value);
+    const AttributeValue value(found->value);
     const List& list = file_->lists[each.list];
     const std::vector<At>& items = lists_[each.list];
     for (std::size_t i = 0; i < list.entries.size(); ++i) {

@@ -22,7 +22,7 @@ namespace weir::inline v0_1::limits {
 struct Covered {
   std::string path;  // "limits.user.rate[1]"
   std::string what;  // that it has to have done: "allowed", "denied", "met"
-  Place place{};
+  Position place{};
   bool done = false;
 };
 
@@ -58,8 +58,8 @@ class Coverage {
     Index list;
   };
 
-  At item(std::string path, std::string what, Place place);
-  Both both(const std::string& path, Place place);
+  At item(std::string path, std::string what, Position place);
+  Both both(const std::string& path, Position place);
   void asks(const When& when);
   void saw(const Both& which, bool allowed);
 

@@ -8,9 +8,9 @@
 #include "core/duration.hpp"
 #include "core/printable.hpp"
 #include "core/rule.hpp"
+#include "limits/file_text.hpp"
 #include "limits/findings.hpp"
 #include "limits/limit_keys.hpp"
-#include "limits/said.hpp"
 #include "limits/scalars.hpp"
 
 namespace weir::inline v0_1::limits {
@@ -55,7 +55,7 @@ class Flat {
 
   void add_list(const List& list) {
     std::vector<std::string> entries;
-    for (const Entry& each : list.entries) entries.push_back(each.text);
+    for (const ListEntry& each : list.entries) entries.push_back(each.text);
     std::sort(entries.begin(), entries.end());
     constexpr std::size_t kMostShown = 20;
     const std::size_t rest = entries.size() - std::min(entries.size(), kMostShown);

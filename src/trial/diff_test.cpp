@@ -33,7 +33,7 @@ const std::string kFile =
 std::string changed(const std::string& after) {
   std::vector<std::shared_ptr<const File>> files;
   for (const std::string& text : {kFile, after}) {
-    const Reading reading = read(text, {});
+    const ReadResult reading = read(text, {});
     for (const Finding& finding : reading.findings) {
       if (finding.severity == Severity::error) ADD_FAILURE() << to_text(finding);
     }

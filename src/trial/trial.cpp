@@ -29,7 +29,7 @@ bool Trial::prepare(const service::Ask& ask, Time now) {
   return service::prepare(ask, {.set = &set_, .now = now, .memory = memory_}, question_, refusal_);
 }
 
-bool Trial::find(const Asked& asked, Time now) {
+bool Trial::find(const Description& asked, Time now) {
   asked_ = asked;
   return prepare({.explains = true, .as = &asked_}, now);
 }
@@ -75,13 +75,13 @@ bool Trial::settle(Time now, const std::string& id, std::optional<std::uint64_t>
   return refusal_.sentence.empty();
 }
 
-Trial::Kept Trial::keep() {
-  Kept kept{{}, question_.by};
+Trial::KeptAnswer Trial::keep() {
+  KeptAnswer kept{{}, question_.by};
   for (const store::Check& check : question_.checks) kept.decisions.push_back(check.decision);
   return kept;
 }
 
-Explanation Trial::explanation(const Kept& kept) {
+Explanation Trial::explanation(const KeptAnswer& kept) {
   for (std::size_t i = 0; i < kept.decisions.size(); ++i) question_.checks[i].decision = kept.decisions[i];
   question_.by = kept.by;
   return service::explanation_of(question_, asked_.attributes, set_);

@@ -40,7 +40,7 @@ class Trial {
   explicit Trial(const Set& set, std::size_t bytes = kMostBytes);
 
   // The request that ask() then asks. False when it is an error. Its texts are viewed.
-  bool find(const Asked& asked, Time now);
+  bool find(const Description& asked, Time now);
   const std::string& error() const { return refusal_.sentence; }
   // Times do not go back. Throws std::runtime_error when a limit cannot be counted here.
   service::Told ask(Time now, store::Verb verb = store::Verb::check);
@@ -59,12 +59,12 @@ class Trial {
   std::span<const store::Check> checks() const { return question_.checks; }
 
   // What explains an answer later, when others have been given: keep it.
-  struct Kept {
+  struct KeptAnswer {
     std::vector<Decision> decisions;
     std::uint8_t by = 0;
   };
-  Kept keep();
-  Explanation explanation(const Kept& kept);
+  KeptAnswer keep();
+  Explanation explanation(const KeptAnswer& kept);
 
  private:
   bool prepare(const service::Ask& ask, Time now);
@@ -72,7 +72,7 @@ class Trial {
 
   const Set& set_;
   store::EmbeddedStore store_;
-  Asked asked_{};
+  Description asked_{};
   MatchMemory memory_;
   service::Question question_;
   service::Refusal refusal_;

@@ -22,10 +22,10 @@ constexpr std::chrono::seconds kLookAgain{1};
 // asked is a request of its own, with copies of the checks: its answer may come when the asker has gone, and
 // then what was charged has to be given up.
 struct AcquiringStore::Waiting final : Waiter, Queues::Place {
-  struct Asked final : Request {
-    explicit Asked(Waiting& its) : waiting(its) {
+  struct InnerRequest final : Request {
+    explicit InnerRequest(Waiting& its) : waiting(its) {
       on_answer = [](Request& request) {
-        Waiting& self = static_cast<Asked&>(request).waiting;
+        Waiting& self = static_cast<InnerRequest&>(request).waiting;
         self.store.on_answered(self, self.store.clock_());
       };
     }
@@ -85,7 +85,7 @@ struct AcquiringStore::Waiting final : Waiter, Queues::Place {
   }
 
   // The settlement of its reservation at nothing, whatever its limits are.
-  store::Reservation at_no_cost(std::string id) const {
+  store::ReservationTerms at_no_cost(std::string id) const {
     store::Actual nothing;
     for (const store::Check& each : copies) nothing.limits.push_back(each.limit->id);
     return {.id = std::move(id), .actuals = {std::move(nothing)}};
@@ -117,11 +117,11 @@ struct AcquiringStore::Waiting final : Waiter, Queues::Place {
   AcquiringStore& store;
   Request* asker;  // null: it has gone
   Renew renew;
-  store::Reservation reservation;
+  store::ReservationTerms reservation;
   std::vector<store::Check> copies;
   std::vector<store::Limit> limits;
   std::string texts;
-  Asked asked;
+  InnerRequest asked;
   nanoseconds max_wait{0};
   nanoseconds deadline{0};
   std::optional<nanoseconds> denied;  // it is asked only what remains: it is denied, with that wait
@@ -135,7 +135,7 @@ struct AcquiringStore::Waiting final : Waiter, Queues::Place {
 
 // A reservation that is being given up.
 struct AcquiringStore::Leaving final : Request {
-  Leaving(AcquiringStore& its, store::Reservation its_which, Verb how)
+  Leaving(AcquiringStore& its, store::ReservationTerms its_which, Verb how)
       : store(its), which(std::move(its_which)) {
     verb = how;
     reservation = &which;
@@ -145,11 +145,11 @@ struct AcquiringStore::Leaving final : Request {
     };
   }
   AcquiringStore& store;
-  store::Reservation which;
+  store::ReservationTerms which;
   std::list<std::unique_ptr<Leaving>>::iterator place;
 };
 
-AcquiringStore::AcquiringStore(store::Store& other, House& house, core::Clock clock,
+AcquiringStore::AcquiringStore(store::Store& other, House& house, core::ClockFunction clock,
                                std::function<void()> changed, std::function<void()> soon)
     : other_(other),
       house_(house),
@@ -167,7 +167,7 @@ AcquiringStore::~AcquiringStore() {
     if (each->state == Request::State::submitted) other_.cancel(*each);
 }
 
-void AcquiringStore::submit(std::span<Request* const> batch, store::Moment when) {
+void AcquiringStore::submit(std::span<Request* const> batch, store::Arrival when) {
   for (Request* const each : batch) {
     if (each->verb == Verb::acquire) {
       acquire(*each, when, nullptr);
@@ -177,7 +177,7 @@ void AcquiringStore::submit(std::span<Request* const> batch, store::Moment when)
   }
 }
 
-void AcquiringStore::acquire(Request& request, store::Moment when, Renew renew) {
+void AcquiringStore::acquire(Request& request, store::Arrival when, Renew renew) {
   auto made = std::make_unique<Waiting>(*this, request, renew);
   Waiting& waiting = *made;
   waiting_.emplace(waiting.number, std::move(made));
@@ -211,7 +211,7 @@ void AcquiringStore::line_up(Waiting& waiting, nanoseconds now) {
   settle_in(waiting);
 }
 
-void AcquiringStore::ask(Waiting& waiting, store::Moment when) {
+void AcquiringStore::ask(Waiting& waiting, store::Arrival when) {
   Request* const one = &waiting.asked;
   waiting.asked.fault = Fault::none;
   other_.submit({&one, 1}, when);
@@ -326,7 +326,7 @@ void AcquiringStore::wait_until(Waiting& waiting, nanoseconds time) {
 
 void AcquiringStore::on_due(Waiting& waiting) {
   if (waiting.queue != nullptr) return on_turn(waiting);
-  store::Reservation& reservation = waiting.reservation;
+  store::ReservationTerms& reservation = waiting.reservation;
   if (waiting.ended) {
     give_up({.id = std::exchange(reservation.id, {})}, Verb::cancel);
     return deny(waiting, std::max(nanoseconds{1}, waiting.moment - clock_()));
@@ -367,7 +367,7 @@ void AcquiringStore::look_at_overdue(nanoseconds now) {
 
 // What it was charged has drained while nobody acted.
 void AcquiringStore::ask_again(Waiting& waiting, nanoseconds now) {
-  store::Reservation& reservation = waiting.reservation;
+  store::ReservationTerms& reservation = waiting.reservation;
   std::string before = std::exchange(reservation.id, {});
   if (reservation.hold.count() > 0) give_up(waiting.at_no_cost(std::move(before)), Verb::settle);
   reservation.max_wait = std::max(nanoseconds{0}, waiting.deadline - now);
@@ -502,13 +502,13 @@ void AcquiringStore::end_all_after(nanoseconds moment) {
 
 // Of one whose asker has gone before it was granted.
 void AcquiringStore::take_back(Waiting& waiting) {
-  store::Reservation& reservation = waiting.reservation;
+  store::ReservationTerms& reservation = waiting.reservation;
   if (reservation.id.empty()) return other_.give_back(waiting.asked, clock_());
   if (reservation.wait.count() > 0) return give_up({.id = std::move(reservation.id)}, Verb::cancel);
   give_up(waiting.at_no_cost(std::move(reservation.id)), Verb::settle);
 }
 
-void AcquiringStore::give_up(store::Reservation which, Verb verb) {
+void AcquiringStore::give_up(store::ReservationTerms which, Verb verb) {
   leaving_.push_back(std::make_unique<Leaving>(*this, std::move(which), verb));
   Leaving& leaving = *leaving_.back();
   leaving.place = std::prev(leaving_.end());

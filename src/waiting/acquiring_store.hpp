@@ -31,7 +31,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "core/clock.hpp"
+#include "core/clock_function.hpp"
 #include "store/store.hpp"
 #include "waiting/queues.hpp"
 #include "weir/lock.hpp"
@@ -70,18 +70,18 @@ class AcquiringStore final : public store::Store, private Queues::Owner {
   // `changed` is called when next_deadline() may have become earlier; `soon` by any thread when advance() is
   // to be called. All that is handed in must outlive this; no request may be submitted to it when it is
   // destroyed.
-  AcquiringStore(store::Store& other, House& house, core::Clock clock, std::function<void()> changed,
+  AcquiringStore(store::Store& other, House& house, core::ClockFunction clock, std::function<void()> changed,
                  std::function<void()> soon);
   ~AcquiringStore() override;
   AcquiringStore(const AcquiringStore&) = delete;
   AcquiringStore& operator=(const AcquiringStore&) = delete;
 
-  void submit(std::span<store::Request* const> batch, store::Moment when) override;
+  void submit(std::span<store::Request* const> batch, store::Arrival when) override;
   // Of one that waits in line: fits it to the limits that are in force now, and says whether they are others.
   // It then has other checks, or none and nobody denies it, or a fault.
   using Renew = bool (*)(store::Request&);
   // As submit(). Those who wait in line are renewed before they ask again.
-  void acquire(store::Request& request, store::Moment when, Renew renew);
+  void acquire(store::Request& request, store::Arrival when, Renew renew);
   void cancel(store::Request& pending) override;
   void give_back(const store::Request& charged, nanoseconds now) override { other_.give_back(charged, now); }
 
@@ -100,7 +100,7 @@ class AcquiringStore final : public store::Store, private Queues::Owner {
 
   bool renewed(Waiting& waiting, nanoseconds now);
   void line_up(Waiting& waiting, nanoseconds now);
-  void ask(Waiting& waiting, store::Moment when);
+  void ask(Waiting& waiting, store::Arrival when);
   void on_answered(Waiting& waiting, nanoseconds since);
   bool waits_for_room(Waiting& waiting, nanoseconds since);
   void wait_for_moment(Waiting& waiting, nanoseconds since);
@@ -118,12 +118,12 @@ class AcquiringStore final : public store::Store, private Queues::Owner {
   void deny_in_line(Waiting& waiting, nanoseconds wait);
   void finish(Waiting& waiting);
   void take_back(Waiting& waiting);
-  void give_up(store::Reservation which, store::Verb verb);
+  void give_up(store::ReservationTerms which, store::Verb verb);
   void remove(Waiting& waiting);
 
   store::Store& other_;
   House& house_;
-  core::Clock clock_;
+  core::ClockFunction clock_;
   std::function<void()> changed_;
   nanoseconds last_moment_ = nanoseconds::max();
   std::function<void()> soon_;

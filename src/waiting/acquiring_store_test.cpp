@@ -37,7 +37,7 @@ struct Asker : Request {
   std::string key;
   std::vector<Asker*>& told;
   store::Check check;
-  store::Reservation which;
+  store::ReservationTerms which;
 };
 
 // One unit a second, one at once.
@@ -259,7 +259,7 @@ TEST(AcquiringStore, a_hold_is_told_its_id_when_its_moment_has_come) {
   world.advance(1s);
   ASSERT_EQ(world.told.size(), 1U);
   EXPECT_EQ(held->which.id.size(), 22U);
-  store::Reservation which{.id = held->which.id, .actual = 3};
+  store::ReservationTerms which{.id = held->which.id, .actual = 3};
   Request settle{.verb = Verb::settle, .reservation = &which};
   Request* const one = &settle;
   world.store.submit({&one, 1}, {world.now, world.now});
@@ -341,7 +341,7 @@ TEST(AcquiringStore, one_may_be_destroyed_by_what_another_is_told) {
 class Slow final : public store::Store {
  public:
   explicit Slow(store::Store& other) : other_(other) {}
-  void submit(std::span<Request* const> batch, store::Moment) override {
+  void submit(std::span<Request* const> batch, store::Arrival) override {
     for (Request* each : batch) {
       each->state = Request::State::submitted;
       asked.push_back(each);

@@ -25,7 +25,7 @@ using store::Verb;
 class Counting final : public store::Store {
  public:
   explicit Counting(store::Store& other) : other_(other) {}
-  void submit(std::span<Request* const> batch, store::Moment when) override {
+  void submit(std::span<Request* const> batch, store::Arrival when) override {
     for (const Request* each : batch) ++asked[each->verb];
     other_.submit(batch, when);
   }
@@ -40,7 +40,7 @@ class Counting final : public store::Store {
 struct Asker : Request {
   std::vector<std::string> keys;
   std::vector<Check> its;
-  store::Reservation which;
+  store::ReservationTerms which;
   std::vector<Asker*>* told = nullptr;
   nanoseconds told_at{-1};
   const nanoseconds* now = nullptr;
@@ -391,7 +391,7 @@ TEST(Classes, one_that_goes_while_it_is_asked_is_not_charged) {
   class Late final : public store::Store {
    public:
     explicit Late(store::Store& other) : other_(other) {}
-    void submit(std::span<Request* const> batch, store::Moment) override {
+    void submit(std::span<Request* const> batch, store::Arrival) override {
       for (Request* each : batch) {
         each->state = Request::State::submitted;
         waiting.push_back(each);

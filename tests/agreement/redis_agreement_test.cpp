@@ -31,7 +31,7 @@
 namespace weir::inline v0_1 {
 namespace {
 
-using redis::Ask;
+using redis::ScriptCheck;
 using resp::Value;
 using std::chrono::nanoseconds;
 
@@ -61,7 +61,7 @@ class Model {
  public:
   static constexpr std::int64_t kMostLog = 200;
 
-  bool check_all(std::span<const Ask> asks, nanoseconds now, std::span<Decision> decisions) {
+  bool check_all(std::span<const ScriptCheck> asks, nanoseconds now, std::span<Decision> decisions) {
     std::map<std::string, core::TwoWords> words_before;
     std::map<std::string, Log> logs_before;
     bool all = true;
@@ -103,7 +103,7 @@ class Model {
 
  private:
   // What is there.
-  Decision found(const Ask& ask, nanoseconds now) {
+  Decision found(const ScriptCheck& ask, nanoseconds now) {
     if (ask.rule->algorithm != Algorithm::sliding_window_log)
       return decide(*ask.rule, words_[std::string(ask.key)], now, Cost{0}).decision();
     Log& log = logs_[std::string(ask.key)];
@@ -155,7 +155,7 @@ class RedisAgreement : public testing::Test {
   virtual void forget_all() { ask({"FLUSHALL"}); }
 
   // One request at the server's own time, or at `now`.
-  tl::expected<bool, std::string> check(std::span<const Ask> asks, std::span<Decision> decisions,
+  tl::expected<bool, std::string> check(std::span<const ScriptCheck> asks, std::span<Decision> decisions,
                                         std::optional<nanoseconds> now = {}) {
     Question question{redis::slot_of(asks[0].key), {}};
     redis::append_check(question.command, asks, now);
@@ -166,7 +166,7 @@ class RedisAgreement : public testing::Test {
   }
   Decision check(const core::Rule& rule, std::string_view key, std::uint64_t cost,
                  std::optional<nanoseconds> now = {}) {
-    const std::array asks = {Ask{&rule, key, Cost{cost}}};
+    const std::array asks = {ScriptCheck{&rule, key, Cost{cost}}};
     std::array<Decision, 1> decisions;
     const auto charged = check(asks, decisions, now);
     if (!charged) throw std::runtime_error(charged.error());
@@ -175,10 +175,10 @@ class RedisAgreement : public testing::Test {
 
   // Decides by the model now, and by the script when there is enough for one write. The asks' rules must live
   // until the next settle().
-  void step(Model& model, std::span<const Ask> asks, std::int64_t now) {
+  void step(Model& model, std::span<const ScriptCheck> asks, std::int64_t now) {
     Pending& pending = pending_.emplace_back();
     pending.now = now;
-    for (const Ask& each : asks) {
+    for (const ScriptCheck& each : asks) {
       const std::size_t i = pending.count++;
       pending.keys[i] = each.key;
       pending.rules[i] = *each.rule;
@@ -190,7 +190,7 @@ class RedisAgreement : public testing::Test {
     if (pending_.size() == kBatch) settle();
   }
   // The same for one limit that is asked for several times, by requests of their own.
-  void step_times(Model& model, const Ask& ask, std::size_t times, std::int64_t now) {
+  void step_times(Model& model, const ScriptCheck& ask, std::size_t times, std::int64_t now) {
     Pending& pending = pending_.emplace_back();
     pending.now = now;
     pending.count = 1;
@@ -256,7 +256,7 @@ class RedisAgreement : public testing::Test {
   static std::size_t to_count(bool all) { return all ? 1 : 0; }
 
   void compare(const Pending& pending, const Value& reply) {
-    std::vector<Ask> asks;
+    std::vector<ScriptCheck> asks;
     for (std::size_t i = 0; i < pending.count; ++i) {
       asks.push_back({&*pending.rules[i], pending.keys[i], pending.costs[i]});
     }
@@ -273,7 +273,7 @@ class RedisAgreement : public testing::Test {
       why += " core: " + text_of(pending.decisions[i]) + " script: " + text_of(decisions[i]);
     }
     if (why.empty() || ++wrong_ > 5) return;
-    for (const Ask& each : asks) {
+    for (const ScriptCheck& each : asks) {
       why += "\n  " + std::string(each.key) + " " + to_text(*each.rule) + " cost " +
              std::to_string(each.cost.units);
     }
@@ -352,13 +352,13 @@ TEST_P(RedisAgreementOn, every_trace_of_up_to_four_requests) {
         const std::string key = std::string(name(algorithm)) + std::to_string(trace);
         // Across a full second, in every step with it and with the windows.
         std::int64_t now = kBegin + kSecond - unit * static_cast<std::int64_t>(trace % 7);
-        step(model, std::array{Ask{&rules[0], key, Cost{2}}}, now);
+        step(model, std::array{ScriptCheck{&rules[0], key, Cost{2}}}, now);
         std::size_t rest = trace;
         for (int i = 0; i < depth; ++i, rest /= choices) {
           now += gaps[rest % gaps.size()];
           const std::uint64_t cost = costs[rest / gaps.size() % costs.size()];
           const core::Rule& rule = rules[rest / gaps.size() / costs.size() % rules.size()];
-          step(model, std::array{Ask{&rule, key, Cost{cost}}}, now);
+          step(model, std::array{ScriptCheck{&rule, key, Cost{cost}}}, now);
         }
         if (algorithm == Algorithm::sliding_window_log) continue;
         const core::Rule& rule = rules[trace / 7 % rules.size()];
@@ -461,7 +461,7 @@ TEST_P(RedisAgreementOn, long_random_traces_with_changing_quotas_and_several_lim
       }
       now = std::min(now, kEnd);
 
-      std::vector<Ask> asks;
+      std::vector<ScriptCheck> asks;
       for (Subject& each : subjects) {
         if (&each != &subject && chance.up_to(1) == 0) continue;
         const core::Rule& rule = each.rules[each.rule];
@@ -511,7 +511,7 @@ TEST_P(RedisAgreementOn, several_limits_are_charged_as_the_table_charges_them) {
   int allowed = 0, inside = 0;
   for (int i = 0; i < 8'000; ++i) {
     now += kUs * chance.up_to(8);
-    std::vector<Ask> asks;
+    std::vector<ScriptCheck> asks;
     std::deque<store::Limit> limits;
     std::vector<store::Check> checks;
     std::deque<std::string> keys;
@@ -571,7 +571,7 @@ TEST_F(RedisAgreement, what_is_given_back_keeps_the_promise) {
         Charge& charge = charges[static_cast<std::size_t>(
             chance.up_to(static_cast<std::int64_t>(std::min<std::size_t>(charges.size(), 4)) - 1))];
         if (!std::exchange(charge.kept, false)) continue;
-        const Ask one{&rule, key, charge.cost};
+        const ScriptCheck one{&rule, key, charge.cost};
         redis::append_give_back(connection_->out, one, "", nanoseconds{charge.at}, nanoseconds{now});
         connection_->flush();
         EXPECT_EQ(redis::decided_at(connection_->receive()), nanoseconds{now});
@@ -609,7 +609,7 @@ TEST_F(RedisAgreement, nothing_is_given_back_where_nothing_is_owed) {
   const core::Rule slower{quota_of(10, 2 * kSecond)};
   const auto give_back = [this](const core::Rule& of, std::uint64_t cost, std::int64_t charged,
                                 std::int64_t now) {
-    const Ask one{&of, "key", Cost{cost}};
+    const ScriptCheck one{&of, "key", Cost{cost}};
     redis::append_give_back(connection_->out, one, "", nanoseconds{charged}, nanoseconds{now});
     connection_->flush();
     EXPECT_TRUE(redis::decided_at(connection_->receive()));
@@ -630,7 +630,7 @@ TEST_F(RedisAgreement, nothing_is_given_back_where_nothing_is_owed) {
   ask({"SET", "key", "weir1g 99999999999999999999 1000000000"});
   EXPECT_EQ(give_back(rule, 1, kBegin, kBegin), "weir1g 99999999999999999999 1000000000");
   const auto refused = [&] {
-    const Ask one{&rule, "key", Cost{1}};
+    const ScriptCheck one{&rule, "key", Cost{1}};
     redis::append_give_back(connection_->out, one, "", nanoseconds{kBegin}, nanoseconds{kBegin});
     connection_->flush();
     return std::string(connection_->receive().text);
@@ -768,7 +768,7 @@ TEST_F(RedisAgreement, a_foreign_value_is_refused_and_nothing_is_charged) {
     for (const std::uint64_t cost : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{8}}) {
       for (const bool first : {false, true}) {
         std::array<Decision, 2> decisions;
-        std::array asks = {Ask{&good, "good", Cost{1}}, Ask{&rule, "key", Cost{cost}}};
+        std::array asks = {ScriptCheck{&good, "good", Cost{1}}, ScriptCheck{&rule, "key", Cost{cost}}};
         if (first) std::swap(asks[0], asks[1]);
         const auto charged = check(asks, decisions, nanoseconds{kBegin});
         if (is_state) {
@@ -786,12 +786,12 @@ TEST_F(RedisAgreement, a_foreign_value_is_refused_and_nothing_is_charged) {
     EXPECT_EQ(ask({"DUMP", "key"}).text, before) << what;
     // Alone, and by the shorter way.
     std::array<Decision, 1> decisions;
-    const auto alone = check(std::array{Ask{&rule, "key", Cost{1}}}, decisions, nanoseconds{kBegin});
+    const auto alone = check(std::array{ScriptCheck{&rule, "key", Cost{1}}}, decisions, nanoseconds{kBegin});
     ASSERT_FALSE(alone) << what;
     EXPECT_TRUE(alone.error().starts_with("WRONGTYPE key 1 of")) << alone.error();
     if (rule.algorithm != Algorithm::sliding_window_log) {
       // And several times.
-      const Ask one{&rule, "key", Cost{1}};
+      const ScriptCheck one{&rule, "key", Cost{1}};
       redis::append_times(connection_->out, one, 3, nanoseconds{kBegin});
       connection_->flush();
       std::array<Decision, 3> times;
@@ -969,7 +969,7 @@ TEST_F(RedisAgreement, a_log_is_asked_for_once) {
   const core::Rule window = rule_of(Algorithm::fixed_window, 7, 14 * kSecond);
   std::array<Decision, 2> decisions;
   for (const core::Rule* first : {&log, &window}) {
-    const std::array asks = {Ask{first, "key", Cost{1}}, Ask{&log, "key", Cost{1}}};
+    const std::array asks = {ScriptCheck{first, "key", Cost{1}}, ScriptCheck{&log, "key", Cost{1}}};
     const auto charged = check(asks, decisions);
     ASSERT_FALSE(charged);
     EXPECT_EQ(charged.error(), "ERR key 2 of this request is asked for twice");
@@ -979,7 +979,7 @@ TEST_F(RedisAgreement, a_log_is_asked_for_once) {
 
 TEST_F(RedisAgreement, a_script_that_was_flushed_is_an_error_and_comes_back) {
   const core::Rule rule{quota_of(5, kSecond)};
-  const std::array asks = {Ask{&rule, "key", Cost{1}}};
+  const std::array asks = {ScriptCheck{&rule, "key", Cost{1}}};
   std::array<Decision, 1> decisions;
   ASSERT_TRUE(check(asks, decisions));
   ask({"SCRIPT", "FLUSH"});
@@ -998,7 +998,7 @@ TEST_F(RedisAgreement, many_connections_are_admitted_exactly_the_limit) {
     std::atomic<int> admitted{0};
     const auto work = [&] {
       RedisConnection connection(*server_);
-      const std::array asks = {Ask{&rule, name(algorithm), Cost{1}}};
+      const std::array asks = {ScriptCheck{&rule, name(algorithm), Cost{1}}};
       std::array<Decision, 1> decisions;
       for (int batch = 0; batch < 25; ++batch) {
         for (int i = 0; i < 10; ++i) redis::append_check(connection.out, asks);

@@ -20,8 +20,8 @@
 namespace weir::inline v0_1 {
 namespace {
 
-using redis::Ask;
-using redis::Format;
+using redis::ScriptCheck;
+using redis::ValueFormat;
 using resp::Value;
 using std::chrono::nanoseconds;
 
@@ -99,8 +99,8 @@ class BesideRedisCell : public testing::Test {
   // By weir.
   tl::expected<Decision, std::string> check(const core::Rule& rule, const std::string& key,
                                             std::uint64_t cost, std::int64_t now,
-                                            Format format = Format::redis_cell) {
-    const std::array asks = {Ask{&rule, key, Cost{cost}, format}};
+                                            ValueFormat format = ValueFormat::redis_cell) {
+    const std::array asks = {ScriptCheck{&rule, key, Cost{cost}, format}};
     std::array<Decision, 1> decisions;
     redis::append_check(connection_->out, asks, nanoseconds{now});
     connection_->flush();
@@ -110,7 +110,7 @@ class BesideRedisCell : public testing::Test {
   }
   std::string give_back(const core::Rule& rule, const std::string& key, std::uint64_t cost, std::int64_t at,
                         std::int64_t now) {
-    redis::append_give_back(connection_->out, {&rule, key, Cost{cost}, Format::redis_cell}, "",
+    redis::append_give_back(connection_->out, {&rule, key, Cost{cost}, ValueFormat::redis_cell}, "",
                             nanoseconds{at}, nanoseconds{now});
     connection_->flush();
     return std::string(connection_->receive().text);
@@ -216,7 +216,7 @@ TEST_F(BesideRedisCell, asked_alternately_both_keep_one_promise) {
 // Which the stand-in is there to notice.
 TEST_F(BesideRedisCell, weirs_own_values_without_a_prefix_would_end_redis) {
   const core::Rule rule = rule_of(1, kSecond, 5);
-  ASSERT_TRUE(check(rule, "user:42", 1, kBegin, Format::weir));
+  ASSERT_TRUE(check(rule, "user:42", 1, kBegin, ValueFormat::weir));
   cell_->throttle("user:42", {5, 1, kSecond}, 1, kBegin);
   EXPECT_EQ(cell_->panicked, get("user:42"));
 }
@@ -289,8 +289,8 @@ TEST_F(BesideRedisCell, what_can_not_be_a_tat_is_not_touched) {
       ASSERT_EQ(alone.has_value(), is_tat) << what << " cost " << cost;
       if (is_tat) continue;
       EXPECT_EQ(alone.error(), "WRONGTYPE key 1 of this request holds no state of redis-cell") << what;
-      const std::array both = {Ask{&rule, "other", Cost{1}, Format::redis_cell},
-                               Ask{&rule, "key", Cost{cost}, Format::redis_cell}};
+      const std::array both = {ScriptCheck{&rule, "other", Cost{1}, ValueFormat::redis_cell},
+                               ScriptCheck{&rule, "key", Cost{cost}, ValueFormat::redis_cell}};
       std::array<Decision, 3> decisions;
       redis::append_check(connection_->out, both, nanoseconds{kBegin});
       redis::append_times(connection_->out, both[1], 3, nanoseconds{kBegin});
@@ -325,7 +325,7 @@ TEST_F(BesideRedisCell, what_can_not_be_a_tat_is_not_touched) {
 
 TEST_F(BesideRedisCell, a_reset_forgets_tats_and_leaves_the_rest) {
   const auto reset = [this](const std::vector<std::string>& keys) {
-    redis::append_reset(connection_->out, keys, {}, Format::redis_cell);
+    redis::append_reset(connection_->out, keys, {}, ValueFormat::redis_cell);
     connection_->flush();
     const Value& said = connection_->receive();
     return said.type == Value::Type::integer ? std::to_string(said.integer) : std::string(said.text);

@@ -50,7 +50,7 @@ class RedisKnowledge : public testing::Test {
     world_ = std::make_unique<RedisWorld>(std::move(redis), false, store::Sharing{});
   }
 
-  Answer ask(Verb verb, std::vector<Check> checks, store::Reservation reservation = {},
+  Answer ask(Verb verb, std::vector<Check> checks, store::ReservationTerms reservation = {},
              nanoseconds patience = 50ms) {
     Request request{.checks = checks, .verb = verb, .reservation = &reservation, .patience = patience};
     request.on_answer = [](Request&) {};
@@ -128,7 +128,7 @@ TEST_F(RedisKnowledge, what_was_held_is_settled_by_limit_or_at_what_was_charged)
               " ";
     return text;
   };
-  const auto settled = [&](store::Reservation asked) {
+  const auto settled = [&](store::ReservationTerms asked) {
     ask(Verb::reset, both(1));
     asked.id = ask(Verb::reserve, both(2), {.hold = 60s}).id;
     EXPECT_EQ(left(), "2 8 ");

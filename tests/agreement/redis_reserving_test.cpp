@@ -67,10 +67,10 @@ class Subject {
 
   Answer ask(const Asked& asked, std::size_t process) {
     std::vector<Check> checks = asked.checks;
-    store::Reservation reservation{.max_wait = nanoseconds{asked.max_wait},
-                                   .hold = nanoseconds{asked.hold},
-                                   .actual = asked.actual,
-                                   .actuals = asked.actuals};
+    store::ReservationTerms reservation{.max_wait = nanoseconds{asked.max_wait},
+                                        .hold = nanoseconds{asked.hold},
+                                        .actual = asked.actual,
+                                        .actuals = asked.actuals};
     const bool undoes = asked.verb == Verb::cancel || asked.verb == Verb::settle;
     if (undoes) reservation.id = ids_.at(asked.id);
     Request request{.checks = checks, .verb = asked.verb, .reservation = &reservation};
@@ -453,7 +453,7 @@ TEST_F(RedisReserving, a_check_gives_nothing_back_while_a_reservation_of_its_key
   RedisWorld world(std::make_unique<RealRedis>(), false, {}, {.remember_denials = false});
   const store::Limit limit{.rule = {Quota::per_second(1).with_burst(10)}};
   Check check{.limit = &limit, .key = "k", .cost = Cost{4}};
-  store::Reservation held{.hold = std::chrono::seconds{60}};
+  store::ReservationTerms held{.hold = std::chrono::seconds{60}};
   const auto ask = [&](Verb verb, std::uint64_t cost) {
     check.cost = Cost{cost};
     Request request{.checks = {&check, 1}, .verb = verb, .reservation = &held};

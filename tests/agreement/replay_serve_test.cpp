@@ -50,7 +50,7 @@ TEST(ReplayAndServe, decide_alike) {
       std::filesystem::temp_directory_path() / ("weir_replay_serve_" + std::to_string(getpid()));
   std::ofstream(path) << make_log(random, 20'000);
 
-  logs::LogOptions options;
+  logs::LogReaderOptions options;
   options.files = {path};
   options.wanted.set_key("ip");
   options.wanted.cost = "units";
@@ -72,7 +72,7 @@ TEST(ReplayAndServe, decide_alike) {
   nanoseconds now{0};
   store::EmbeddedStore embedded(16_MiB, WhenFull::deny, {1, 2});
   service::Service service({.clock = [&now] { return now; }}, embedded.table());
-  resp::Shared shared(service, embedded);
+  resp::RespLoop shared(service, embedded);
   resp::Conversation conversation(service, shared, {1, "log"}, [] {});
 
   std::uint64_t denied = 0;

@@ -29,14 +29,14 @@ class Reserving {
 
   struct Told {
     bool granted = false;
-    std::int64_t wait = 0;  // as store::Reservation::wait
+    std::int64_t wait = 0;  // as store::ReservationTerms::wait
     std::string id{};
     std::uint8_t by = 0;
     std::vector<Decision> decisions{};
   };
 
   Told reserve(const std::vector<Ask>& asks, std::int64_t now, std::int64_t max_wait, std::int64_t hold = 0) {
-    store::Reservation reservation{.max_wait = nanoseconds{max_wait}, .hold = nanoseconds{hold}};
+    store::ReservationTerms reservation{.max_wait = nanoseconds{max_wait}, .hold = nanoseconds{hold}};
     Told told = submit(asks, store::Verb::reserve, &reservation, now);
     told.wait = reservation.wait.count();
     told.id = reservation.id;
@@ -55,13 +55,13 @@ class Reserving {
     return request.forgotten;
   }
   std::uint64_t cancel(const std::string& id, std::int64_t now) {
-    store::Reservation reservation{.id = id};
+    store::ReservationTerms reservation{.id = id};
     submit({}, store::Verb::cancel, &reservation, now);
     return reservation.given_back;
   }
   // -2: it was granted without a hold.
   std::int64_t settle(const std::string& id, std::uint64_t actual, std::int64_t now) {
-    store::Reservation reservation{.id = id, .actual = actual};
+    store::ReservationTerms reservation{.id = id, .actual = actual};
     store::Request request{.verb = store::Verb::settle, .reservation = &reservation};
     store::Request* const batch[] = {&request};
     store_.submit(batch, {nanoseconds{now}, nanoseconds{now}});
@@ -71,7 +71,7 @@ class Reserving {
   }
 
  private:
-  Told submit(const std::vector<Ask>& asks, store::Verb verb, store::Reservation* reservation,
+  Told submit(const std::vector<Ask>& asks, store::Verb verb, store::ReservationTerms* reservation,
               std::int64_t now) {
     std::vector<store::Check> checks;
     for (const Ask& each : asks)

@@ -82,7 +82,7 @@ TEST(SixteenRows, through_the_wire) {
   nanoseconds now = kStart;
   store::EmbeddedStore embedded(1_MiB);
   service::Service service({.clock = [&now] { return now; }}, embedded.table());
-  resp::Shared shared(service, embedded);
+  resp::RespLoop shared(service, embedded);
   resp::Conversation conversation(service, shared, {1, "test"}, [] {});
   const auto seconds = [](int ms) { return ms < 0 ? -1 : (ms + 999) / 1000; };
   for (std::size_t i = 0; i < kRows.size(); ++i) {

@@ -28,7 +28,7 @@ class Conversation final : public net::Conversation {
   Conversation(service::Asker& asker, std::uint64_t client, std::function<void()> resume)
       : asking_(asker, client, [](service::Question& kept) { kept.keep_keys(); }, std::move(resume)) {}
 
-  std::size_t feed(std::string_view input, std::string& out, net::Moment when) override {
+  std::size_t feed(std::string_view input, std::string& out, net::Arrival when) override {
     asking_.begin({when.arrived, when.now});
     std::size_t used = 0;
     while (settle(out)) {
@@ -48,7 +48,7 @@ class Conversation final : public net::Conversation {
   std::size_t kept() const override { return asking_.kept(); }
   bool ends_with_peer() const override { return asking_.acquiring(); }
   bool end_wait(bool with_error) override { return asking_.end_wait(with_error); }
-  void describe(net::Client&) const override {}
+  void describe(net::ClientInfo&) const override {}
 
  private:
   using Words = std::vector<std::string_view>;
@@ -89,7 +89,7 @@ class Conversation final : public net::Conversation {
       if (const std::size_t at = words[i].find('='); at != std::string_view::npos)
         attributes.push_back({words[i].substr(0, at), words[i].substr(at + 1)});
     }
-    const limits::Asked as{attributes};
+    const limits::Description as{attributes};
     if (!attributes.empty()) {
       ask.as = &as;
     } else {

@@ -30,7 +30,7 @@ struct Talk {
                            embedded.table()};
   service::Asker asker{service, embedded};
   line_protocol::Conversation lines{asker, 1, [] {}};
-  resp::Shared shared{service, embedded};
+  resp::RespLoop shared{service, embedded};
   resp::Conversation resp{service, shared, {7, "127.0.0.1"}, [] {}};
 };
 

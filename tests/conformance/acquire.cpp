@@ -11,11 +11,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
-class Waiting : public Question {
+class Waiting : public TestRequest {
  public:
   Waiting(Trial& its_trial, const Limit& limit, const std::string& key, nanoseconds max_wait,
           std::uint64_t units = 1)
-      : Question({{limit, key, units}}, Verb::acquire) {
+      : TestRequest({{limit, key, units}}, Verb::acquire) {
     booking.max_wait = max_wait;
     its_trial.submit({this});
     its_trial.world.settle();
@@ -33,7 +33,7 @@ void a_store_in_which_nobody_waits_says_so(Trial& trial) {
     trial.skipped = "requests wait in this store";
     return;
   }
-  Question question(trial.limit("1/s", 1), "k");
+  TestRequest question(trial.limit("1/s", 1), "k");
   question.verb = Verb::acquire;
   question.reservation = &question.booking;
   trial.ask(question);

@@ -32,7 +32,7 @@ void when_one_is_not_allowed_none_is_charged(Trial& trial) {
         if (cost == 2) trial.ask(narrow, parts[bad].key);
         parts[bad].cost = cost;
         const std::string before = all_left(trial, parts);
-        Question question(parts);
+        TestRequest question(parts);
         trial.ask(question);
         trial.equal(static_cast<std::size_t>(question.by), bad, run + " by");
         trial.expect(question.decision().verdict == (cost == 2 ? Verdict::denied : Verdict::never),
@@ -54,7 +54,7 @@ void a_denied_request_tells_of_the_others_what_is_so(Trial& trial) {
     for (std::size_t i = 0; i < 3; ++i) parts.push_back({wide, run + std::to_string(i), 2});
     parts[bad].limit = narrow;
     for (const Part& part : parts) trial.ask(part.limit, part.key);
-    Question question(parts);
+    TestRequest question(parts);
     trial.ask(question);
     trial.expect(question.decision().verdict == Verdict::denied, run + " is denied");
     for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -73,7 +73,7 @@ void when_all_are_allowed_all_are_charged(Trial& trial) {
     std::vector<Part> parts;
     for (std::size_t i = 0; i < size; ++i)
       parts.push_back({limit, std::to_string(size) + ":" + std::to_string(i), 1 + i % 3});
-    Question question(parts);
+    TestRequest question(parts);
     trial.ask(question);
     trial.expect(question.charged, "all are charged");
     for (const Part& part : parts)
@@ -108,7 +108,7 @@ void the_most_severe_check_decides(Trial& trial) {
       parts.push_back({trial.limit(text, 3), run + std::to_string(parts.size()), cost});
       trial.ask(parts.back().limit, parts.back().key);
     }
-    Question question(parts);
+    TestRequest question(parts);
     trial.ask(question);
     trial.equal(static_cast<std::size_t>(question.by), row.by, run);
   }
@@ -134,7 +134,7 @@ void each_check_is_told_what_it_would_be_told_alone(Trial& trial) {
       if (!used.emplace(key, true).second) continue;
       parts.push_back({limits[which], key, random() % 4});
     }
-    Question question(parts);
+    TestRequest question(parts);
     trial.ask(question);
     expect_told(trial, question, model.ask(parts, trial.world.now()), "step " + std::to_string(step));
     if (!trial.violations.empty()) return;
@@ -152,7 +152,7 @@ void a_refused_algorithm_charges_nothing_of_its_request(Trial& trial) {
   for (const bool first : {true, false}) {
     std::vector<Part> parts = {{good, "a"}, {good, "c"}};
     parts.insert(first ? parts.begin() : parts.end(), {log, "b"});
-    Question question(parts);
+    TestRequest question(parts);
     trial.ask(question);
     trial.expect(question.fault == Fault::unsuitable, "the request is refused");
     trial.equal(trial.left(good, "a"), 5, "left of the first");

@@ -11,9 +11,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-std::deque<Question> random_questions(Trial& trial, core::Chance& random, std::size_t count) {
+std::deque<TestRequest> random_questions(Trial& trial, core::Chance& random, std::size_t count) {
   const Limit limits[] = {trial.limit("9/s", 1), trial.limit("7/s burst 5", 2)};
-  std::deque<Question> questions;
+  std::deque<TestRequest> questions;
   for (std::size_t i = 0; i < count; ++i) {
     std::vector<Part> parts = {{limits[0], std::to_string(random() % 3), random() % 4}};
     if (trial.world.keeps_order_of_several() && random() % 3 == 0)
@@ -23,7 +23,7 @@ std::deque<Question> random_questions(Trial& trial, core::Chance& random, std::s
   return questions;
 }
 
-void as_the_model_says(Trial& trial, Model& model, const std::deque<Question>& questions) {
+void as_the_model_says(Trial& trial, Model& model, const std::deque<TestRequest>& questions) {
   for (std::size_t i = 0; i < questions.size() && trial.violations.empty(); ++i) {
     const std::vector<Decision> should = model.ask(questions[i].parts, trial.world.now());
     const std::string what = "request " + std::to_string(i);
@@ -40,9 +40,9 @@ void a_batch_is_decided_in_order(Trial& trial) {
   core::Chance random;
   Model model;
   for (int turn = 0; turn < 20; ++turn) {
-    std::deque<Question> questions = random_questions(trial, random, 1 + random() % 40);
-    std::vector<Question*> batch;
-    for (Question& question : questions) batch.push_back(&question);
+    std::deque<TestRequest> questions = random_questions(trial, random, 1 + random() % 40);
+    std::vector<TestRequest*> batch;
+    for (TestRequest& question : questions) batch.push_back(&question);
     trial.submit(batch);
     trial.settle();
     as_the_model_says(trial, model, questions);
@@ -55,9 +55,9 @@ void batches_are_decided_in_the_order_in_which_they_came(Trial& trial) {
   core::Chance random;
   Model model;
   for (int turn = 0; turn < 20; ++turn) {
-    std::deque<Question> questions = random_questions(trial, random, 30);
+    std::deque<TestRequest> questions = random_questions(trial, random, 30);
     for (std::size_t at = 0; at < questions.size();) {
-      std::vector<Question*> batch;
+      std::vector<TestRequest*> batch;
       for (std::size_t size = random() % 5; size > 0 && at < questions.size(); --size)
         batch.push_back(&questions[at++]);
       trial.submit(batch);
@@ -77,8 +77,8 @@ void an_empty_batch_is_nothing(Trial& trial) {
 void of_a_thousand_the_first_ones_pass(Trial& trial) {
   const Limit limit = trial.limit("300/h", 1);
   const Limit own = trial.limit("1/h", 2);
-  std::deque<Question> questions;
-  std::vector<Question*> batch;
+  std::deque<TestRequest> questions;
+  std::vector<TestRequest*> batch;
   for (std::size_t i = 0; i < 1'000; ++i) {
     std::vector<Part> parts = {{limit, "shared"}};
     if (trial.world.keeps_order_of_several() && i % 2 == 0) parts.push_back({own, std::to_string(i)});
@@ -94,7 +94,7 @@ void an_answer_keeps_nothing_of_the_one_before(Trial& trial) {
   const Limit one = trial.limit("1/h", 1);
   const Limit five = trial.limit("5/h", 2);
   trial.ask(one, "a");
-  Question question({{five, "a"}, {one, "a"}});
+  TestRequest question({{five, "a"}, {one, "a"}});
   trial.ask(question);
   trial.expect(question.by == 1 && !question.charged, "the second check decides");
   question.parts = {{five, "a"}};
@@ -111,7 +111,7 @@ void an_answer_keeps_nothing_of_the_one_before(Trial& trial) {
 
 void the_asker_may_submit_again_in_on_answer(Trial& trial) {
   const Limit limit = trial.limit("100/h", 1);
-  Question question(limit, "key");
+  TestRequest question(limit, "key");
   int asked = 0;
   const std::function<void()> again = [&] {
     while (asked < 20) {
@@ -130,10 +130,10 @@ void the_asker_may_submit_again_in_on_answer(Trial& trial) {
 
 void the_asker_may_destroy_a_request_in_on_answer(Trial& trial) {
   const Limit limit = trial.limit("100/h", 1);
-  std::vector<std::unique_ptr<Question>> questions(30);
-  std::vector<Question*> batch;
+  std::vector<std::unique_ptr<TestRequest>> questions(30);
+  std::vector<TestRequest*> batch;
   for (auto& question : questions) {
-    question = std::make_unique<Question>(limit, "key");
+    question = std::make_unique<TestRequest>(limit, "key");
     question->then = [&question] { question.reset(); };
     batch.push_back(question.get());
   }
@@ -145,12 +145,12 @@ void the_asker_may_destroy_a_request_in_on_answer(Trial& trial) {
 void the_asker_may_cancel_others_in_on_answer(Trial& trial) {
   const Limit limit = trial.limit("100/h", 1);
   for (const bool one_key : {true, false}) {
-    std::deque<Question> questions;
-    std::vector<Question*> batch;
+    std::deque<TestRequest> questions;
+    std::vector<TestRequest*> batch;
     for (std::size_t i = 0; i < 10; ++i) {
       batch.push_back(&questions.emplace_back(limit, one_key ? "key" : std::to_string(i)));
       questions.back().then = [&] {
-        for (Question& other : questions)
+        for (TestRequest& other : questions)
           if (other.pending) trial.cancel(other);
       };
     }
@@ -163,8 +163,8 @@ void the_asker_may_cancel_others_in_on_answer(Trial& trial) {
 void a_cancelled_request_is_not_answered(Trial& trial) {
   const Limit limit = trial.limit("100/h", 1);
   for (const bool one_key : {true, false}) {
-    std::deque<Question> questions;
-    std::vector<Question*> batch;
+    std::deque<TestRequest> questions;
+    std::vector<TestRequest*> batch;
     for (std::size_t i = 0; i < 9; ++i)
       batch.push_back(&questions.emplace_back(limit, one_key ? "key" : std::to_string(i)));
     trial.submit(batch);
@@ -182,11 +182,11 @@ void a_cancelled_request_is_not_answered(Trial& trial) {
 void the_memory_of_a_cancelled_request_is_the_askers(Trial& trial) {
   const Limit limit = trial.limit("100/h", 1);
   for (int i = 0; i < 5; ++i) {
-    auto question = std::make_unique<Question>(std::vector<Part>{{limit, "a"}, {limit, "b"}});
+    auto question = std::make_unique<TestRequest>(std::vector<Part>{{limit, "a"}, {limit, "b"}});
     trial.submit({question.get()});
     if (question->pending) trial.cancel(*question);
     question.reset();
-    Question next(limit, "a");
+    TestRequest next(limit, "a");
     trial.ask(next);
     trial.expect(next.allowed(), "the next one is answered");
   }
@@ -195,7 +195,7 @@ void the_memory_of_a_cancelled_request_is_the_askers(Trial& trial) {
 
 void a_cancelled_request_can_be_submitted_again(Trial& trial) {
   const Limit limit = trial.limit("100/h", 1);
-  Question question(limit, "key");
+  TestRequest question(limit, "key");
   for (int i = 0; i < 5; ++i) {
     trial.submit({&question});
     if (question.pending) trial.cancel(question);

@@ -11,13 +11,13 @@ namespace weir::inline v0_1::store::conformance {
 
 struct Booked {
   bool granted = false;
-  nanoseconds wait{0};  // as Reservation has it
+  nanoseconds wait{0};  // as ReservationTerms has it
   std::string id{};
   std::uint8_t by = 0;
 };
 
 inline Booked reserve(Trial& trial, std::vector<Part> parts, nanoseconds max_wait, nanoseconds hold = {}) {
-  Question question(std::move(parts), Verb::reserve);
+  TestRequest question(std::move(parts), Verb::reserve);
   question.booking.max_wait = max_wait;
   question.booking.hold = hold;
   trial.ask(question);
@@ -31,7 +31,7 @@ inline Booked reserve(Trial& trial, const Limit& limit, const std::string& key, 
 }
 
 inline std::uint64_t cancel(Trial& trial, const std::string& id) {
-  Question question({}, Verb::cancel);
+  TestRequest question({}, Verb::cancel);
   question.booking.id = id;
   trial.ask(question);
   trial.expect(question.fault == Fault::none, "nobody could cancel: " + question.why);
@@ -39,7 +39,7 @@ inline std::uint64_t cancel(Trial& trial, const std::string& id) {
 }
 
 inline nanoseconds settle(Trial& trial, const std::string& id, std::uint64_t actual) {
-  Question question({}, Verb::settle);
+  TestRequest question({}, Verb::settle);
   question.booking.id = id;
   question.booking.actual = actual;
   trial.ask(question);

@@ -79,7 +79,7 @@ void a_shadow_check_stops_nobody_and_decides_nothing(Trial& trial) {
     if (first) std::swap(parts[0], parts[1]);
     const std::size_t by = first ? 1 : 0;
     for (int i = 0; i < 4; ++i) {
-      Question question(parts);
+      TestRequest question(parts);
       trial.ask(question);
       trial.expect(question.allowed() && question.charged, "it passes");
       trial.equal(static_cast<std::size_t>(question.by), by, "by");
@@ -93,12 +93,12 @@ void a_shadow_check_stops_nobody_and_decides_nothing(Trial& trial) {
 void a_shadow_check_is_charged_only_with_the_request(Trial& trial) {
   const Limit wide = trial.limit("9/h", 1);
   const Limit narrow = trial.limit("2/h", 2);
-  Question denied({{narrow, "k", 3}, {wide, "k", 4, true}});
+  TestRequest denied({{narrow, "k", 3}, {wide, "k", 4, true}});
   trial.ask(denied);
   trial.expect(!denied.allowed(), "the request is denied");
   trial.equal(trial.left(wide, "k"), 9, "left of the shadow's limit");
   // What it would have denied is not charged, and given back is what was.
-  Question passes({{narrow, "k", 1}, {wide, "k", 10, true}, {wide, "l", 3, true}});
+  TestRequest passes({{narrow, "k", 1}, {wide, "k", 10, true}, {wide, "l", 3, true}});
   trial.ask(passes);
   trial.expect(passes.charged, "the request passes");
   trial.equal(trial.left(wide, "k"), 9, "left where it would have denied");
@@ -113,11 +113,11 @@ void a_shadow_check_is_charged_only_with_the_request(Trial& trial) {
 void a_request_of_shadow_checks_alone_passes(Trial& trial) {
   const Limit narrow = trial.limit("2/h", 2);
   for (int i = 0; i < 4; ++i) {
-    Question one({{narrow, "k", 1, true}});
+    TestRequest one({{narrow, "k", 1, true}});
     trial.ask(one);
     trial.expect(one.allowed() && one.charged, "one passes");
     trial.expect(one.decision().allowed() == (i < 2), "and says what it would have answered");
-    Question two({{narrow, "a", 1, true}, {narrow, "b", 3, true}});
+    TestRequest two({{narrow, "a", 1, true}, {narrow, "b", 3, true}});
     trial.ask(two);
     trial.expect(two.allowed(), "two pass");
   }
@@ -140,7 +140,7 @@ void a_guaranteed_request_uses_what_others_keep_free(Trial& trial) {
   for (int i = 0; i < 6; ++i) trial.expect(trial.ask(parent, "").allowed(), "others fill what is theirs");
   trial.expect(!trial.ask(parent, "").allowed(), "and no more");
   for (int i = 0; i < 4; ++i) {
-    Question question(inside(parent, guarantee, child, "a"));
+    TestRequest question(inside(parent, guarantee, child, "a"));
     trial.ask(question);
     trial.equal(question.allowed(), i < 3, "request " + std::to_string(i));
     if (i == 3) trial.equal(static_cast<int>(question.by), 2, "it is the parent that denies it");
@@ -160,12 +160,12 @@ void a_guarantee_is_charged_only_with_the_request(Trial& trial) {
     const std::string key = colocate.empty() ? "a" : "b";
     const std::int64_t before = trial.left(leaving(parent, 0h), "");
     for (int i = 0; i < 5; ++i) {
-      Question question(inside(parent, guarantee, child, key, colocate));
+      TestRequest question(inside(parent, guarantee, child, key, colocate));
       trial.ask(question);
       trial.equal(question.allowed(), i < 2, "request " + std::to_string(i));
       trial.settle();
     }
-    Question look({{guarantee, key, 0, false, Check::kNoGuarantee, colocate}});
+    TestRequest look({{guarantee, key, 0, false, Check::kNoGuarantee, colocate}});
     trial.ask(look);
     trial.equal(look.decision().remaining, 1, "left of the guarantee");
     if (colocate.empty()) trial.equal(trial.left(leaving(parent, 0h), ""), before - 2, "left of the parent");
@@ -180,7 +180,7 @@ void a_guarantee_that_no_check_may_name_is_refused(Trial& trial) {
                             {{limit, "a", 1, false}, {other, "a", 1, false, 0}},
                             {{limit, "a", 1, true}, {other, "a", 1, false, 1}},
                             {{limit, "a", 1, true}, {other, "a", 1, false, 7}}}) {
-    Question question(parts);
+    TestRequest question(parts);
     trial.ask(question);
     trial.expect(question.fault == Fault::unsuitable, "the request is refused");
     trial.equal(trial.left(limit, "a"), 5, "left");
@@ -191,7 +191,7 @@ void a_look_tells_what_a_check_would_be_told(Trial& trial) {
   const Limit limit = trial.limit("1/s burst 5", 1);
   const Limit bulk = leaving(limit, 2s);
   const auto look = [&](const Limit& its, std::uint64_t cost) {
-    Question question({{its, "k", cost}}, Verb::look);
+    TestRequest question({{its, "k", cost}}, Verb::look);
     trial.ask(question);
     return shown(question.decision());
   };
@@ -223,7 +223,7 @@ void a_look_tells_of_every_algorithm(Trial& trial) {
       model.ask(charge, trial.world.now());
       trial.ask(limit, key, taken);
       for (std::uint64_t cost = 0; cost < 7; ++cost) {
-        Question question({{limit, key, cost}}, Verb::look);
+        TestRequest question({{limit, key, cost}}, Verb::look);
         trial.ask(question);
         expect_told(trial, question, model.ask({{limit, key, cost}}, trial.world.now(), true),
                     key + " after " + std::to_string(taken) + ", " + std::to_string(cost));
@@ -263,7 +263,7 @@ void any_mixture_of_them_is_told_what_the_model_says(Trial& trial) {
       parts.push_back(part);
     }
     const bool look = random() % 4 == 0;
-    Question question(parts, look ? Verb::look : Verb::check);
+    TestRequest question(parts, look ? Verb::look : Verb::check);
     trial.ask(question);
     trial.settle();
     expect_told(trial, question, model.ask(parts, trial.world.now(), look), "step " + std::to_string(step));

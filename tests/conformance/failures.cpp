@@ -16,10 +16,10 @@ void a_foreign_value_is_a_fault_and_charges_nothing(Trial& trial) {
     trial.skipped = "nothing but weir writes into it";
     return;
   }
-  Question alone(limit, "foreign");
-  Question before({{limit, "a"}, {limit, "foreign"}});
-  Question after({{limit, "foreign"}, {limit, "a"}});
-  for (Question* const question : {&alone, &before, &after}) {
+  TestRequest alone(limit, "foreign");
+  TestRequest before({{limit, "a"}, {limit, "foreign"}});
+  TestRequest after({{limit, "foreign"}, {limit, "a"}});
+  for (TestRequest* const question : {&alone, &before, &after}) {
     trial.ask(*question);
     trial.expect(question->fault == Fault::foreign_value, "a foreign value is a fault");
     trial.expect(!question->allowed(), "a fault does not allow");
@@ -41,11 +41,11 @@ void a_reset_leaves_a_foreign_value_and_forgets_the_rest(Trial& trial) {
       for (const std::size_t used : {std::size_t{0}, others / 2, others - 1})
         if (used < others) trial.ask(limit, parts[used].key);
       parts.insert(parts.begin() + static_cast<std::ptrdiff_t>(place), {limit, "foreign"});
-      Question reset(parts, Verb::reset);
+      TestRequest reset(parts, Verb::reset);
       trial.ask(reset);
       trial.expect(reset.fault == Fault::foreign_value, "a foreign value is a fault of a reset too");
       trial.expect(!reset.why.empty(), "which says why");
-      Question after(limit, "foreign");
+      TestRequest after(limit, "foreign");
       trial.ask(after);
       trial.expect(after.fault == Fault::foreign_value, "and is still there");
       for (const std::size_t used : {std::size_t{0}, others / 2, others - 1})
@@ -61,7 +61,8 @@ void an_answer_takes_no_longer_than_the_askers_patience(Trial& trial) {
     return;
   }
   const Limit limit = trial.limit("5/h", 1);
-  Question patient(limit, "a"), hasty(limit, "b"), usual(limit, "c"), several({{limit, "a"}, {limit, "b"}});
+  TestRequest patient(limit, "a"), hasty(limit, "b"), usual(limit, "c"),
+      several({{limit, "a"}, {limit, "b"}});
   patient.patience = 30ms;
   hasty.patience = 10ms;
   several.patience = 20ms;
@@ -74,7 +75,7 @@ void an_answer_takes_no_longer_than_the_askers_patience(Trial& trial) {
   trial.expect(!patient.pending, "answered after 30 ms");
   trial.world.advance(10s);
   trial.settle();
-  for (const Question* const question : {&patient, &hasty, &usual, &several})
+  for (const TestRequest* const question : {&patient, &hasty, &usual, &several})
     trial.expect(question->source == Source::fallback && question->fault == Fault::none,
                  "the fallback decided");
 }
@@ -99,7 +100,7 @@ void the_fallback_is_the_limits(Trial& trial) {
     std::string verdicts;
     ++key;
     for (int i = 0; i < 5; ++i) {
-      Question question(limit, std::to_string(key), row.cost);
+      TestRequest question(limit, std::to_string(key), row.cost);
       question.patience = 5ms;
       trial.submit({&question});
       trial.world.advance(5ms);
@@ -119,13 +120,13 @@ void a_reset_that_did_not_arrive_says_so(Trial& trial) {
     trial.skipped = kNothingSilent;
     return;
   }
-  Question one({{limit, "a"}}, Verb::reset);
-  Question many({{limit, "a"}, {limit, "b"}, {limit, "c"}}, Verb::reset);
+  TestRequest one({{limit, "a"}}, Verb::reset);
+  TestRequest many({{limit, "a"}, {limit, "b"}, {limit, "c"}}, Verb::reset);
   one.patience = many.patience = 10ms;
   trial.submit({&one, &many});
   trial.world.advance(10ms);
   trial.settle();
-  for (const Question* const reset : {&one, &many})
+  for (const TestRequest* const reset : {&one, &many})
     trial.expect(reset->fault == Fault::store_down, "a reset that did not arrive is a fault");
 }
 
@@ -136,8 +137,8 @@ void a_late_answer_answers_nobody(Trial& trial) {
     trial.skipped = kNothingSilent;
     return;
   }
-  std::deque<Question> questions;
-  std::vector<Question*> batch;
+  std::deque<TestRequest> questions;
+  std::vector<TestRequest*> batch;
   for (int i = 0; i < 4; ++i) {
     batch.push_back(&questions.emplace_back(limit, "a"));
     batch.back()->patience = 10ms;
@@ -150,7 +151,7 @@ void a_late_answer_answers_nobody(Trial& trial) {
   trial.world.advance(10s);
   trial.equal(questions[0].answers, 1, "answers of the first");
   trial.equal(questions[1].answers, 0, "answers of the cancelled one");
-  Question next(limit, "b", 2);
+  TestRequest next(limit, "b", 2);
   trial.ask(next);
   trial.expect(next.source == Source::store, "the store decides again");
   trial.equal(next.decision().remaining, 3, "left of the next one's key");
@@ -163,9 +164,9 @@ void requests_can_be_cancelled_while_the_store_is_silent(Trial& trial) {
   }
   const Limit limit = trial.limit("5/h", 1);
   for (int i = 0; i < 3; ++i) {
-    auto one = std::make_unique<Question>(limit, "a");
-    auto two = std::make_unique<Question>(std::vector<Part>{{limit, "a"}, {limit, "b"}});
-    auto reset = std::make_unique<Question>(std::vector<Part>{{limit, "a"}}, Verb::reset);
+    auto one = std::make_unique<TestRequest>(limit, "a");
+    auto two = std::make_unique<TestRequest>(std::vector<Part>{{limit, "a"}, {limit, "b"}});
+    auto reset = std::make_unique<TestRequest>(std::vector<Part>{{limit, "a"}}, Verb::reset);
     trial.submit({one.get(), two.get(), reset.get()});
     trial.world.advance(1ms);
     for (const auto& question : {one.get(), two.get(), reset.get()})

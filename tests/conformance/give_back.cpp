@@ -10,7 +10,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-void give_back(Trial& trial, Question& charged) {
+void give_back(Trial& trial, TestRequest& charged) {
   trial.give_back(charged);
   trial.settle();
 }
@@ -25,8 +25,8 @@ void what_has_not_drained_comes_back(Trial& trial) {
        {Row{0s, 6}, Row{1s, 6}, Row{3s, 6}, Row{4s, 6}, Row{5s, 7}, Row{8s, 10}, Row{60s, 10}}) {
     const Limit limit = trial.limit("1/s burst 10", 1);
     const std::string key = std::to_string(after.count());
-    Question first(limit, key, 4);
-    Question second(limit, key, 4);
+    TestRequest first(limit, key, 4);
+    TestRequest second(limit, key, 4);
     trial.ask(first);
     trial.ask(second);
     trial.world.advance(after);
@@ -38,7 +38,7 @@ void what_has_not_drained_comes_back(Trial& trial) {
 void all_of_a_request_comes_back_at_once(Trial& trial) {
   const Limit limit = trial.limit("3/h burst 10", 1);
   const Limit other = trial.limit("7/min", 2);
-  Question question({{limit, "a", 6}, {limit, "b", 10}, {other, "a", 7}});
+  TestRequest question({{limit, "a", 6}, {limit, "b", 10}, {other, "a", 7}});
   trial.ask(question);
   give_back(trial, question);
   for (const Part& part : question.parts) {
@@ -51,10 +51,10 @@ void all_of_a_request_comes_back_at_once(Trial& trial) {
 void what_was_not_charged_gives_nothing_back(Trial& trial) {
   const Limit limit = trial.limit("10/h", 1);
   trial.ask(limit, "key", 8);
-  Question denied(limit, "key", 3);
-  Question look(limit, "key", 0);
-  Question never(limit, "key", 11);
-  for (Question* const question : {&denied, &look, &never}) {
+  TestRequest denied(limit, "key", 3);
+  TestRequest look(limit, "key", 0);
+  TestRequest never(limit, "key", 11);
+  for (TestRequest* const question : {&denied, &look, &never}) {
     trial.ask(*question);
     give_back(trial, *question);
     trial.equal(trial.left(limit, "key"), 2, "left");
@@ -65,7 +65,7 @@ void what_was_not_charged_gives_nothing_back(Trial& trial) {
 void under_changed_numbers_nothing_comes_back(Trial& trial) {
   const Limit slow = trial.limit("1/s burst 10", 1);
   const Limit fast = trial.limit("2/s burst 10", 1);
-  Question question(slow, "key", 4);
+  TestRequest question(slow, "key", 4);
   trial.ask(question);
   trial.ask(fast, "key", 1);
   give_back(trial, question);
@@ -75,7 +75,7 @@ void under_changed_numbers_nothing_comes_back(Trial& trial) {
 // After the key was forgotten, its new debt is somebody else's.
 void never_more_than_is_owed_comes_back(Trial& trial) {
   const Limit limit = trial.limit("1/s burst 10", 1);
-  Question question(limit, "key", 8);
+  TestRequest question(limit, "key", 8);
   trial.ask(question);
   trial.world.advance(2s);
   trial.reset({{limit, "key"}});
@@ -99,7 +99,7 @@ void other_algorithms_keep_what_was_charged(Trial& trial) {
       const std::string text = rate + " algorithm=" + algorithm;
       const Limit limit = trial.limit(text, 1);
       if (trial.world.refuses(limit.rule)) continue;
-      Question question(limit, text, cost);
+      TestRequest question(limit, text, cost);
       trial.ask(question);
       give_back(trial, question);
       trial.equal(trial.left(limit, text), left, "left of " + text);
@@ -112,7 +112,7 @@ void the_promise_holds_for_what_was_not_given_back(Trial& trial) {
   core::Chance random;
   struct Admitted {
     nanoseconds at;
-    std::unique_ptr<Question> question;
+    std::unique_ptr<TestRequest> question;
   };
   for (int trace = 0; trace < 30; ++trace) {
     const auto burst = static_cast<std::int64_t>(1 + random() % 8);
@@ -121,7 +121,7 @@ void the_promise_holds_for_what_was_not_given_back(Trial& trial) {
     const std::string key = std::to_string(trace);
     std::vector<Admitted> admitted;
     for (int step = 0; step < 80; ++step) {
-      auto question = std::make_unique<Question>(limit, key, 1 + random() % 3);
+      auto question = std::make_unique<TestRequest>(limit, key, 1 + random() % 3);
       trial.ask(*question);
       if (question->charged) admitted.push_back({trial.world.now(), std::move(question)});
       if (!admitted.empty() && random() % 3 == 0) {

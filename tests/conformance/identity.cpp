@@ -16,7 +16,7 @@ void limits_of_one_key_have_separate_states(Trial& trial) {
     for (std::size_t j = 0; j < limits.size(); ++j)
       trial.equal(trial.left(limits[j], "key"), j <= i ? 8 - static_cast<std::int64_t>(j) : 9, "left");
   }
-  Question together({{limits[0], "key", 2}, {limits[1], "key", 1}});
+  TestRequest together({{limits[0], "key", 2}, {limits[1], "key", 1}});
   trial.ask(together);
   trial.expect(together.charged, "both limits of the key are charged");
   trial.equal(trial.left(limits[0], "key"), 6, "left of the first limit");
@@ -99,7 +99,7 @@ void what_is_not_admitted_changes_nothing_for_other_numbers(Trial& trial) {
       trial.world.advance(10ms);
       const Decision refused = trial.ask(wide, key, cost);
       trial.expect(cost == 0 || !refused.allowed(), "the wide one has no room");
-      Question both({{wide, key, cost == 0 ? 1000 : cost}, {beside, key, 1}});
+      TestRequest both({{wide, key, cost == 0 ? 1000 : cost}, {beside, key, 1}});
       trial.ask(both);
       trial.expect(!both.charged, "nor beside another");
       trial.expect(trial.ask(narrow, key).verdict == Verdict::denied, "and the narrow one's debt stays");
@@ -119,7 +119,7 @@ void one_key_twice_in_a_request_is_refused(Trial& trial) {
   for (const auto& parts : {std::vector<Part>{{limit, "a"}, {limit, "a"}},
                             {{limit, "a"}, {limit, "b"}, {other, "a"}, {limit, "a", 0}},
                             {{other, "a"}, {limit, "b"}, {again, "b"}}}) {
-    Question question(parts);
+    TestRequest question(parts);
     trial.ask(question);
     trial.expect(question.fault == Fault::unsuitable, "a request that names a state twice is refused");
     for (const Part& part : parts)

@@ -18,7 +18,7 @@ class Later : public Store {
  public:
   explicit Later(Store& inner) : inner_(inner) {}
 
-  void submit(std::span<Request* const> batch, Moment when) override {
+  void submit(std::span<Request* const> batch, Arrival when) override {
     for (Request* const request : batch) {
       waiting_.push_back(std::make_unique<Kept>(*request, when));
       request->state = Request::State::submitted;
@@ -43,7 +43,7 @@ class Later : public Store {
  protected:
   // A request with checks, keys and limits of its own, because those of the asker are lent only.
   struct Kept {
-    Kept(Request& request, Moment moment)
+    Kept(Request& request, Arrival moment)
         : asked(&request), when(moment), checks(request.checks.begin(), request.checks.end()) {
       copy.verb = request.verb;
       copy.reservation = request.reservation;
@@ -56,7 +56,7 @@ class Later : public Store {
     }
 
     Request* asked;
-    Moment when;
+    Arrival when;
     Request copy;
     std::vector<Check> checks;
     std::deque<Limit> limits;
@@ -85,7 +85,7 @@ class Later : public Store {
     asked.on_answer(asked);
   }
 
-  void ask_inner(Request& request, Moment when) {
+  void ask_inner(Request& request, Arrival when) {
     Request* const batch[] = {&request};
     inner_.submit(batch, when);
   }

@@ -47,7 +47,7 @@ class Model {
 };
 
 // That the question was told what the model says.
-inline void expect_told(Trial& trial, const Question& question, const std::vector<Decision>& should,
+inline void expect_told(Trial& trial, const TestRequest& question, const std::vector<Decision>& should,
                         const std::string& what) {
   for (std::size_t i = 0; i < should.size(); ++i) {
     if (question.source == Source::remembered && i != question.by) continue;

@@ -279,17 +279,17 @@ void what_cannot_be_reserved_is_unsuitable(Trial& trial) {
   for (const char* const algorithm : {"fixed_window", "sliding_window_counter", "sliding_window_log"}) {
     const Limit other = trial.limit(std::string("5/s algorithm=") + algorithm, 2);
     if (trial.world.refuses(other.rule)) continue;
-    Question question({{other, "k"}}, Verb::reserve);
+    TestRequest question({{other, "k"}}, Verb::reserve);
     trial.ask(question);
     trial.expect(question.fault == Fault::unsuitable, std::string(algorithm) + " has no moments");
   }
-  Question twice({{limit, "k"}, {limit, "k"}}, Verb::reserve);
+  TestRequest twice({{limit, "k"}, {limit, "k"}}, Verb::reserve);
   trial.ask(twice);
   trial.expect(twice.fault == Fault::unsuitable, "the same limit and key twice");
   const Booked waits = reserve(trial, limit, "k", 1, 0s, 0s);
   trial.expect(waits.granted, "it is granted");
   trial.ask(limit, "k", 4);
-  Question unheld({}, Verb::settle);
+  TestRequest unheld({}, Verb::settle);
   unheld.booking.id = reserve(trial, limit, "k", 1, 10s).id;
   trial.ask(unheld);
   trial.expect(unheld.fault == Fault::unsuitable, "what was granted without a hold is not settled");

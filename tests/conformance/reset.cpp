@@ -50,10 +50,10 @@ void a_reset_keeps_its_place_among_the_checks(Trial& trial) {
     return;
   }
   const Limit limit = trial.limit("2/h", 1);
-  Question before(limit, "key", 2);
-  Question denied(limit, "key", 1);
-  Question reset({{limit, "key"}}, Verb::reset);
-  Question after(limit, "key", 1);
+  TestRequest before(limit, "key", 2);
+  TestRequest denied(limit, "key", 1);
+  TestRequest reset({{limit, "key"}}, Verb::reset);
+  TestRequest after(limit, "key", 1);
   trial.submit({&before, &denied, &reset, &after});
   trial.settle();
   trial.expect(before.allowed() && !denied.allowed(), "before the reset the key is used up");

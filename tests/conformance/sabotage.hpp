@@ -68,7 +68,7 @@ class AnswersAfterCancel : public Later {
 
 class AnswersInsideSubmit : public Later {
   using Later::Later;
-  void submit(std::span<Request* const> batch, Moment when) override {
+  void submit(std::span<Request* const> batch, Arrival when) override {
     Later::submit(batch, when);
     run();
   }
@@ -243,7 +243,7 @@ class IgnoresMaxWait : public Later {
 class ReservesWithoutCharging : public Later {
   using Later::Later;
   void decide(Kept& kept) override {
-    Reservation* const asked = kept.copy.reservation;
+    ReservationTerms* const asked = kept.copy.reservation;
     if (kept.copy.verb != Verb::reserve) return Later::decide(kept);
     const nanoseconds max_wait = std::exchange(asked->max_wait, nanoseconds{0});
     Later::decide(kept);
@@ -308,7 +308,7 @@ class CancelsTwice : public Later {
 class HandsAMomentOutTwice : public Later {
   using Later::Later;
   void decide(Kept& kept) override {
-    Reservation* const asked = kept.copy.reservation;
+    ReservationTerms* const asked = kept.copy.reservation;
     const bool is_free = kept.copy.verb == Verb::reserve && free_units_ >= kept.checks[0].cost.units;
     Later::decide(kept);
     if (kept.copy.verb == Verb::cancel) free_units_ = asked->given_back;
@@ -333,7 +333,7 @@ class SettlesNothing : public Later {
 class HoldsForever : public Later {
   using Later::Later;
   void decide(Kept& kept) override {
-    Reservation* const asked = kept.copy.reservation;
+    ReservationTerms* const asked = kept.copy.reservation;
     if (asked != nullptr && asked->hold.count() > 0) asked->hold = std::chrono::hours{1};
     Later::decide(kept);
   }

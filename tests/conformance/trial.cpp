@@ -13,7 +13,7 @@ void Trial::Lent::spoil() {
   for (Limit& limit : limits) limit = Limit{core::Rule{Quota::per_day(1)}, 0xbad};
 }
 
-Question::~Question() {
+TestRequest::~TestRequest() {
   if (pending) trial->cancel(*this);
 }
 
@@ -41,7 +41,7 @@ Limit Trial::limit(std::string_view rule, std::uint64_t id) const {
   return limit(core::Rule::parse(rule).value(), id);
 }
 
-std::unique_ptr<Trial::Lent> Trial::lend(Question& question) {
+std::unique_ptr<Trial::Lent> Trial::lend(TestRequest& question) {
   auto lent = std::make_unique<Lent>();
   for (const Part& part : question.parts) {
     lent->keys.push_back(part.key);
@@ -61,10 +61,10 @@ std::unique_ptr<Trial::Lent> Trial::lend(Question& question) {
   return lent;
 }
 
-void Trial::submit(std::span<Question* const> batch, nanoseconds arrived) {
+void Trial::submit(std::span<TestRequest* const> batch, nanoseconds arrived) {
   std::vector<std::unique_ptr<Lent>> lent;
   std::vector<Request*> requests;
-  for (Question* const question : batch) {
+  for (TestRequest* const question : batch) {
     lent.push_back(lend(*question));
     question->trial = this;
     question->on_answer = &Trial::answered;
@@ -80,7 +80,7 @@ void Trial::submit(std::span<Question* const> batch, nanoseconds arrived) {
     each->spoil();
     spoiled_.push_back(std::move(each));
   }
-  for (Question* const question : batch) {
+  for (TestRequest* const question : batch) {
     if (question->state == Request::State::answered) {
       question->pending = false;
       owed_.erase(question);
@@ -93,7 +93,7 @@ void Trial::submit(std::span<Question* const> batch, nanoseconds arrived) {
 }
 
 void Trial::answered(Request& request) {
-  auto& question = static_cast<Question&>(request);
+  auto& question = static_cast<TestRequest&>(request);
   Trial& trial = *question.trial;
   trial.expect(!trial.inside_, "on_answer is never called from inside submit()");
   trial.expect(question.pending,
@@ -111,7 +111,7 @@ void Trial::answered(Request& request) {
 }
 
 // What holds for every answer.
-void Trial::examine(const Question& question) {
+void Trial::examine(const TestRequest& question) {
   if (question.fault != Fault::none) {
     expect(!question.charged, "what nobody could decide is not charged");
     expect(!question.why.empty(), "a fault comes with a sentence");
@@ -125,8 +125,8 @@ void Trial::examine(const Question& question) {
   examine_checks(question);
 }
 
-void Trial::examine_reservation(const Question& question) {
-  const Reservation& its = question.booking;
+void Trial::examine_reservation(const TestRequest& question) {
+  const ReservationTerms& its = question.booking;
   if (question.checks.empty()) {
     const bool cancels = question.verb == Verb::cancel;
     return expect(cancels || its.wait.count() >= -1, "a settlement tells a wait, or -1");
@@ -145,7 +145,7 @@ void Trial::examine_reservation(const Question& question) {
       "an id is at most 64 of A-Z, a-z, 0-9, - and _");
 }
 
-void Trial::examine_checks(const Question& question) {
+void Trial::examine_checks(const TestRequest& question) {
   const auto checks = question.checks;
   if (question.by >= checks.size()) return expect(false, "the check that decides is one of the request's");
   const bool one_known = question.source == Source::remembered;
@@ -170,14 +170,14 @@ void Trial::examine_checks(const Question& question) {
   if (question.source == Source::store) equal(question.charged, question.allowed(), "charged by the store");
 }
 
-void Trial::cancel(Question& question) {
+void Trial::cancel(TestRequest& question) {
   world.store().cancel(question);
   expect(question.state != Request::State::submitted, "after cancel() the store does not have the request");
   question.pending = false;
   owed_.erase(&question);
 }
 
-void Trial::give_back(Question& charged) {
+void Trial::give_back(TestRequest& charged) {
   spoiled_.push_back(lend(charged));
   world.store().give_back(charged, world.now());
   spoiled_.back()->spoil();
@@ -188,21 +188,21 @@ void Trial::settle() {
   expect(owed_.empty(), "every request is answered");
 }
 
-void Trial::ask(Question& question) {
+void Trial::ask(TestRequest& question) {
   submit({&question});
   world.settle();
   expect(!question.pending, "a request is answered");
 }
 
 Decision Trial::ask(const Limit& limit, std::string_view key, std::uint64_t cost) {
-  Question question(limit, std::string(key), cost);
+  TestRequest question(limit, std::string(key), cost);
   ask(question);
   if (question.fault != Fault::none) expect(false, "nobody could decide: " + question.why);
   return question.decision();
 }
 
 std::uint64_t Trial::reset(std::vector<Part> parts) {
-  Question question(std::move(parts), Verb::reset);
+  TestRequest question(std::move(parts), Verb::reset);
   ask(question);
   if (question.fault != Fault::none) expect(false, "a reset failed: " + question.why);
   return question.forgotten;

@@ -36,21 +36,21 @@ struct Part {
 class Trial;
 
 // A request that owns what it asks for. One that ends without an answer cancels itself.
-class Question : public Request {
+class TestRequest : public Request {
  public:
-  explicit Question(std::vector<Part> wanted, Verb asked = Verb::check) : parts(std::move(wanted)) {
+  explicit TestRequest(std::vector<Part> wanted, Verb asked = Verb::check) : parts(std::move(wanted)) {
     verb = asked;
     if (verb >= Verb::reserve) reservation = &booking;
   }
-  Question(const Limit& limit, std::string key, std::uint64_t cost = 1)
-      : Question({{limit, std::move(key), cost}}) {}
-  Question(const Question&) = delete;
-  Question& operator=(const Question&) = delete;
-  ~Question();
+  TestRequest(const Limit& limit, std::string key, std::uint64_t cost = 1)
+      : TestRequest({{limit, std::move(key), cost}}) {}
+  TestRequest(const TestRequest&) = delete;
+  TestRequest& operator=(const TestRequest&) = delete;
+  ~TestRequest();
 
   std::vector<Part> parts;
   std::vector<Check> room;       // what `checks` is of
-  Reservation booking;           // what `reservation` points to
+  ReservationTerms booking;      // what `reservation` points to
   std::function<void()> then{};  // called by on_answer; may destroy this
   bool pending = false;          // on_answer is owed
   int answers = 0;
@@ -81,16 +81,16 @@ class Trial {
   Limit limit(std::string_view rule, std::uint64_t id = 0) const;
 
   // As the store's; submit() does not wait.
-  void submit(std::span<Question* const> batch, nanoseconds arrived);
-  void submit(std::span<Question* const> batch) { submit(batch, world.now()); }
-  void submit(std::initializer_list<Question*> batch) { submit(std::span(batch.begin(), batch.size())); }
-  void cancel(Question& question);
-  void give_back(Question& charged);
+  void submit(std::span<TestRequest* const> batch, nanoseconds arrived);
+  void submit(std::span<TestRequest* const> batch) { submit(batch, world.now()); }
+  void submit(std::initializer_list<TestRequest*> batch) { submit(std::span(batch.begin(), batch.size())); }
+  void cancel(TestRequest& question);
+  void give_back(TestRequest& charged);
   // Afterwards nothing is owed an answer.
   void settle();
 
   // Asks and waits.
-  void ask(Question& question);
+  void ask(TestRequest& question);
   Decision ask(const Limit& limit, std::string_view key, std::uint64_t cost = 1);
   std::int64_t left(const Limit& limit, std::string_view key) { return ask(limit, key, 0).remaining; }
   std::uint64_t reset(std::vector<Part> parts);
@@ -103,14 +103,14 @@ class Trial {
     void spoil();
   };
   static void answered(Request& request);
-  void examine(const Question& question);
-  void examine_checks(const Question& question);
-  void examine_reservation(const Question& question);
-  static std::unique_ptr<Lent> lend(Question& question);
+  void examine(const TestRequest& question);
+  void examine_checks(const TestRequest& question);
+  void examine_reservation(const TestRequest& question);
+  static std::unique_ptr<Lent> lend(TestRequest& question);
 
   bool inside_ = false;  // submit()
   std::vector<std::unique_ptr<Lent>> spoiled_;
-  std::set<const Question*> owed_;
+  std::set<const TestRequest*> owed_;
 };
 
 // "allowed, 4 left, reset after 1000000000": all of a decision, for messages and comparisons.

@@ -90,7 +90,7 @@ void every_algorithm_counts_as_the_rule_says_or_is_refused(Trial& trial) {
         "5/s algorithm=sliding_window_log", "5/s algorithm=sliding_window_counter"}) {
     const Limit limit = trial.limit(text, 7);
     if (trial.world.refuses(limit.rule)) {
-      Question question(limit, "key");
+      TestRequest question(limit, "key");
       trial.ask(question);
       trial.expect(question.fault == Fault::unsuitable, std::string(text) + " is refused");
       continue;
@@ -120,7 +120,7 @@ void large_numbers_are_exact_or_refused(Trial& trial) {
         Row{1, nanoseconds{kEnd}, 1}, Row{1'000'000'000, 1s, 1'000'000'000}, Row{1, 24h, 100'000}}) {
     const Limit limit = trial.limit(core::Rule{Quota::make({row.count, row.period}, row.burst).value()});
     const std::string what = std::to_string(row.burst) + " at once";
-    Question question(limit, what, static_cast<std::uint64_t>(row.burst));
+    TestRequest question(limit, what, static_cast<std::uint64_t>(row.burst));
     trial.ask(question);
     if (trial.world.refuses(limit.rule)) {
       trial.expect(question.fault == Fault::unsuitable, what + " is refused");

@@ -20,7 +20,7 @@
 #include "net/conversation.hpp"
 #include "redis/shared_store.hpp"
 #include "resp/conversation.hpp"
-#include "resp/shared.hpp"
+#include "resp/resp_loop.hpp"
 #include "service/service.hpp"
 #include "simulation/machine_clock.hpp"
 #include "simulation/plan.hpp"
@@ -54,7 +54,7 @@ class Server {
     std::size_t number;
     std::unique_ptr<redis::SharedStore> shared;  // null: the store is this process' own
     waiting::AcquiringStore acquiring;
-    resp::Shared resp;
+    resp::RespLoop resp;
     store::Store& store() { return shared ? static_cast<store::Store&>(*shared) : its.embedded; }
   };
   struct Session {

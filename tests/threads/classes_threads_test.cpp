@@ -25,7 +25,7 @@ constexpr int kRequests = 2'000;  // of each loop
 
 struct Asker : Request {
   Check check;
-  store::Reservation which;
+  store::ReservationTerms which;
   bool told = false;
 };
 

@@ -24,7 +24,7 @@ namespace {
 using std::chrono::nanoseconds;
 using namespace std::chrono_literals;
 
-constexpr store::Place kPlace = store::Segments::place(0x123456789, 77);
+constexpr store::KeyPlace kPlace = store::Segments::place(0x123456789, 77);
 
 // One way to wait for a lock: what its holder does, and what the other thread does.
 struct Way {

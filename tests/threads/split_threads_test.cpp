@@ -13,7 +13,7 @@ namespace {
 using namespace std::chrono_literals;
 
 // A key of that leaf, of 16 MiB and thus 16 leaves: the tag's first four bits.
-Place of_leaf(std::uint64_t leaf) { return Segments::place(leaf << 38 | 0x123, 77); }
+KeyPlace of_leaf(std::uint64_t leaf) { return Segments::place(leaf << 38 | 0x123, 77); }
 
 struct Paused {
   std::atomic<int> stores{0};

@@ -1,0 +1,62 @@
+// A reply that needs another thread: which clients the other event loops have, closing some of them, reading
+// a file.
+//
+// One connection's, on the thread of its loop. While it waits the conversation runs nothing. Destroying it
+// forgets what was asked.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "net/clients.hpp"
+#include "resp/writer.hpp"
+
+namespace weir::inline v0_1::resp {
+
+class DeferredReply {
+ public:
+  using Rows = net::Clients::Rows;
+
+  // Without `clients` nothing can be asked. `resume` is called when the reply has come.
+  DeferredReply(net::Clients* clients, std::function<void()> resume)
+      : clients_(clients), resume_(std::move(resume)) {}
+
+  bool possible() const { return clients_ != nullptr; }
+  void list(bool silent, std::function<void(Writer&, net::Clients::List&)> reply);
+  // Closes those of which `which` says so.
+  void close(bool silent, std::function<bool(const net::ClientInfo&)> which,
+             std::function<void(Writer&, std::size_t)> reply);
+
+  void end_wait(bool silent, std::uint64_t id, bool with_error);
+  // What another thread reads: `ask` gives it what is to be called with the lines, by any thread.
+  using Lines = std::vector<std::string>;
+  void read(bool silent, const std::function<void(std::function<void(const Lines&)>)>& ask,
+            std::function<void(Writer&, const Lines&)> reply);
+
+  bool waiting() const { return open_; }
+  bool answered() const { return !open_ && reply_ != nullptr; }
+  void write(Writer to);
+
+ private:
+  // What is called only if this still exists.
+  template <class RunningCommand>
+  auto unless_gone(RunningCommand call) {
+    return [alive = std::weak_ptr<int>(alive_), call = std::move(call)](auto&& value) {
+      if (!alive.expired()) call(std::forward<decltype(value)>(value));
+    };
+  }
+  void finish(std::function<void(Writer&)> reply);
+
+  net::Clients* clients_;
+  std::function<void()> resume_;
+  std::shared_ptr<int> alive_ = std::make_shared<int>();
+  std::function<void(Writer&)> reply_;
+  bool open_ = false;
+  bool silent_ = false;
+};
+
+}  // namespace weir::resp

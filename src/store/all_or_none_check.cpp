@@ -1,0 +1,371 @@
+#include "store/all_or_none_check.hpp"
+
+#include <algorithm>
+#include <new>
+#include <utility>
+
+#include "core/rule.hpp"
+#include "store/check_rules.hpp"
+#include "store/scheduled.hpp"
+
+namespace weir::inline v0_1::store {
+
+using std::chrono::nanoseconds;
+
+AllOrNoneCheck::AllOrNoneCheck(Segments& segments, WhenFull when_full, std::span<Check> checks,
+                               nanoseconds arrived, nanoseconds now, const Schedules* schedules,
+                               JointReservation* reserving)
+    : segments_(segments),
+      when_full_(when_full),
+      checks_(checks),
+      arrived_(arrived),
+      now_(now),
+      schedules_(schedules),
+      reserving_(reserving) {
+  for (std::size_t i = 0; i < checks.size(); ++i) {
+    const KeyPlace place = Segments::place_of(checks[i].hash);
+    const auto same = [&](const Key& key) {
+      return key.place.tag == place.tag && key.place.bucket == place.bucket;
+    };
+    const auto found = std::find_if(keys().begin(), keys().end(), same);
+    key_of_[i] = static_cast<std::uint8_t>(found - keys().begin());
+    if (checks[i].inside != Check::kNoGuarantee) guarantees_ |= 1U << checks[i].inside;
+    if (found != keys().end()) continue;
+    segments.prefetch(place);
+    new (&keys_[count_++]) Key{.place = place, .first_check = i};
+  }
+}
+
+std::span<Bucket*> AllOrNoneCheck::find_homes(std::span<Bucket*> buckets) {
+  std::size_t homes = 0;
+  for (Key& key : keys()) {
+    key.homes = segments_.homes(key.place);
+    for (const Segments::Owner& owner : key.homes) {
+      if (owner.bucket == nullptr) return {};  // a split that another thread has just finished
+      buckets[homes++] = owner.bucket;
+    }
+  }
+  return buckets.first(homes);
+}
+
+bool AllOrNoneCheck::look() {
+  std::array<Bucket*, 2 * kMostChecks> room;
+  const std::span<Bucket*> buckets = find_homes(room);
+  if (buckets.empty()) return false;
+  const HeldAll held(buckets);
+  if (!homes_still_hold()) return false;
+  find_keys();
+  for (std::size_t i = 0; i < checks_.size(); ++i) {
+    const Key& key = keys_[key_of_[i]];
+    const DecidingRule rule(checks_, i);
+    const bool late = !key.known || core::counted_by_another_quota(*rule, key.state);
+    new (&checks_[i].decision)
+        Decision(core::look(*rule, key.state, late ? key.no_earlier(now_) : now_, checks_[i].cost));
+  }
+  return true;
+}
+
+bool AllOrNoneCheck::round() {
+  std::array<Bucket*, 2 * kMostChecks> room;
+  const std::span<Bucket*> buckets = find_homes(room);
+  if (buckets.empty()) return false;
+  {
+    const HeldAll held(buckets);
+    if (!homes_still_hold()) return false;
+    find_keys();
+    needs_schedules_ = schedules_ == nullptr &&
+                       std::any_of(keys_, keys_ + count_, [](const Key& key) { return key.scheduled; });
+    if (needs_schedules_) return true;
+    charged_ = reserving_ != nullptr ? reserve() : decide(now_);
+    if (!charged_) {
+      tell_uncharged();
+      return true;
+    }
+    if (find_slots()) {
+      write();
+      return true;
+    }
+  }
+  return make_room();
+}
+
+bool AllOrNoneCheck::homes_still_hold() const {
+  return std::all_of(keys_, keys_ + count_,
+                     [&](const Key& key) { return segments_.homes(key.place) == key.homes; });
+}
+
+void AllOrNoneCheck::find_keys() {
+  for (Key& key : keys()) key.find(checks_[key.first_check].limit->rule.algorithm == Algorithm::gcra, now_);
+}
+
+void AllOrNoneCheck::Key::find(bool can_be_scheduled, nanoseconds now) {
+  known = false;
+  claims = false;
+  charged = false;
+  scheduled = false;
+  recounted = false;
+  state = {};
+  slot = -1;
+  for (std::size_t which = 0; which < homes.size() && !known; ++which) {
+    Bucket& candidate = *homes[which].bucket;
+    candidate.assert_held();
+    const int found = candidate.find(place.tag);
+    if (found < 0) continue;
+    known = true;
+    home = which;
+    slot = found;
+    claims = candidate.is_free(found, now);
+    state = candidate.state(found);
+    if (!can_be_scheduled) continue;
+    scheduled = is_scheduled(state, now);
+    state = without_schedule(state);
+  }
+}
+
+nanoseconds AllOrNoneCheck::Key::no_earlier(nanoseconds now) const {
+  std::uint64_t least = 0;
+  for (const Segments::Owner& owner : homes) {
+    least = std::max(least, owner.segment->forgotten.load(std::memory_order_relaxed));
+  }
+  return std::max(now, nanoseconds{static_cast<std::int64_t>(least)});
+}
+
+// Whether nothing stops the request at that time.
+bool AllOrNoneCheck::decide(nanoseconds at) {
+  find_keys();
+  bool all = true;
+  for (std::size_t i = 0; i < checks_.size(); ++i) {
+    charge(i, keys_[key_of_[i]], at);
+    all = all && (checks_[i].shadow || checks_[i].decision.allowed());
+  }
+  return all;
+}
+
+// Whether nothing stops it at a moment that is soon enough; it is charged as of that.
+bool AllOrNoneCheck::reserve() {
+  reserving_->wait = nanoseconds{0};
+  const bool allowed = decide(now_);
+  reserving_->by = deciding(checks_);
+  if (allowed) return true;
+
+  const core::Moment moment = find_moment();
+  reserving_->wait = moment.wait;
+  if (moment.granted) {
+    // False only where two checks have keys of one hash, and thus one state.
+    const bool all = decide(now_ + moment.wait);
+    tell_as_of_now();
+    return all;
+  }
+  reserving_->by = moment.by;
+  tell_uncharged();
+  if (moment.wait < nanoseconds{0}) return false;
+  Decision& decides = checks_[moment.by].decision;
+  decides.verdict = Verdict::denied;
+  decides.retry_after = moment.wait;
+  return false;
+}
+
+// When every check has been decided as of now.
+core::Moment AllOrNoneCheck::find_moment() const {
+  std::array<core::Demand, kMostChecks> demands;
+  for (std::size_t i = 0; i < checks_.size(); ++i) {
+    const Check& check = checks_[i];
+    const Key& key = keys_[key_of_[i]];
+    const bool late = !key.known || core::counted_by_another_quota(check.limit->rule, found_[i]);
+    // A guarantee for which there is no room guarantees nothing.
+    const bool alone = check.inside == Check::kNoGuarantee || keys_[key_of_[check.inside]].shut_out;
+    demands[i] = {.rule = &check.limit->rule,
+                  .state = found_[i],
+                  .cost = check.cost,
+                  .no_earlier = late ? key.no_earlier(now_) : nanoseconds{0},
+                  .shadow = check.shadow,
+                  .inside = alone ? core::Demand::kAlone : check.inside,
+                  .waits_with = check.waits_with,
+                  .lowest_kept = lowest_kept(*check.limit)};
+  }
+  return core::moment(std::span(demands).first(checks_.size()), now_, reserving_->max_wait);
+}
+
+// What was decided for a later moment, in times from now.
+void AllOrNoneCheck::tell_as_of_now() {
+  for (std::size_t i = 0; i < checks_.size(); ++i) {
+    const Decision now =
+        core::decide(checks_[i].limit->rule, keys_[key_of_[i]].state, now_, Cost{0}).decision();
+    Decision& decision = checks_[i].decision;
+    decision.remaining = now.remaining;
+    decision.reset_after = now.reset_after;
+    if (decision.retry_after) *decision.retry_after += reserving_->wait;
+  }
+}
+
+// The request is denied: of the checks that would have allowed it, what is there without it.
+void AllOrNoneCheck::tell_uncharged() {
+  for (std::size_t i = 0; i < checks_.size(); ++i) {
+    const Key& key = keys_[key_of_[i]];
+    const DecidingRule rule(checks_, i);
+    const core::TwoWords state = found_[key.first_check];
+    const bool late = !key.known || core::counted_by_another_quota(*rule, state);
+    tell_without(checks_[i], *rule, state, late ? key.no_earlier(now_) : now_);
+  }
+}
+
+void AllOrNoneCheck::charge(std::size_t which, Key& key, nanoseconds at) {
+  Check& check = checks_[which];
+  found_[which] = key.state;
+  const DecidingRule rule(checks_, which);
+  const bool recounts = core::counted_by_another_quota(*rule, key.state);
+  const bool late = recounts || (!key.known && !key.charged);
+  const nanoseconds arrived = at != now_ || (guarantees_ >> which & 1U) != 0 ? at : arrived_;
+  const core::Step step = core::decide(*rule, key.state, late ? key.no_earlier(at) : at, check.cost,
+                                       late ? key.no_earlier(arrived) : arrived);
+  if (reserving_ != nullptr) reserving_->charges[which] = {key.state, step.next};
+  if (key.shut_out && step.changes) {
+    check.decision = without_room(check, key);
+    return;
+  }
+  new (&check.decision) Decision(step.decision());
+  if (!step.changes) return;
+  key.state = step.next;
+  key.charged = true;
+  key.recounted = key.recounted || recounts;
+}
+
+// Whether every new key that is charged has a slot.
+bool AllOrNoneCheck::find_slots() {
+  bool all = true;
+  for (Key& key : keys()) {
+    if (!key.known && key.charged && !key.unstored) all = find_slot(key) && all;
+  }
+  return all;
+}
+
+// In the bucket that is claimed for the key, or else in its other one: a free slot that no other key has.
+bool AllOrNoneCheck::find_slot(Key& key) {
+  key.soonest = ~std::uint64_t{0};
+  for (const std::size_t which : {key.home, 1 - key.home}) {
+    Bucket& bucket = *key.homes[which].bucket;
+    bucket.assert_held();
+    for (int slot = 0; slot < Bucket::kSlots; ++slot) {
+      const auto taken = std::find_if(keys().begin(), keys().end(), [&](const Key& other) {
+        return other.slot == slot && &other.bucket() == &bucket;
+      });
+      const bool is_taken = taken != keys().end();
+      const std::uint64_t ahead =
+          std::max(bucket.ahead(slot, now_), is_taken ? core::ahead_of(taken->state.until, now_) : 0);
+      if (is_taken || ahead != 0) {
+        key.soonest = std::min(key.soonest, std::max<std::uint64_t>(ahead, 1));
+        continue;
+      }
+      key.home = which;
+      key.slot = slot;
+      key.claims = true;
+      return true;
+    }
+  }
+  return false;
+}
+
+void AllOrNoneCheck::write() {
+  for (std::size_t i = 0; reserving_ != nullptr && i < checks_.size(); ++i) {
+    const Key& key = keys_[key_of_[i]];
+    if (key.slot < 0 || !checks_[i].decision.allowed()) reserving_->charges[i] = {};
+  }
+  const bool keeps =
+      reserving_ != nullptr && reserving_->keeps && (reserving_->holds || reserving_->wait.count() > 0);
+  for (Key& key : keys()) {
+    if (key.slot < 0) continue;
+    Bucket& bucket = key.bucket();
+    bucket.assert_held();
+    if (schedules_ != nullptr && key.charged) tell_schedule(key);
+    core::TwoWords state = key.state;
+    if ((key.scheduled && !key.recounted) || (key.charged && keeps)) state.word |= kScheduled;
+    if (key.known) {
+      if (key.recounted) key.homes[key.home].segment->forget(static_cast<std::uint64_t>(now_.count()));
+      bucket.set(key.slot, state);
+      continue;
+    }
+    key.homes[key.home].segment->put(bucket, key.slot, key.place.tag, state);
+    if (key.home == 1) {
+      Bucket& first = *key.homes[0].bucket;
+      first.assert_held();
+      first.mark_overflowed();
+    }
+  }
+}
+
+void AllOrNoneCheck::tell_schedule(const Key& key) const {
+  Schedule* const schedule = (*schedules_)[key.first_check];
+  if (schedule == nullptr) return;
+  if (key.recounted) schedule->lose();
+  schedule->read(now_);
+}
+
+// For every key without a slot. True when that decides the request.
+bool AllOrNoneCheck::make_room() {
+  if (had_room_) ++missed_;
+  had_room_ = false;
+  std::array<const Bucket*, kMostChecks> claimed;
+  std::size_t claims = 0;
+  for (const Key& key : keys()) {
+    if (key.claims) claimed[claims++] = &key.bucket();
+  }
+  for (Key& key : keys()) {
+    if (key.known || !key.charged || key.unstored || key.slot >= 0) continue;
+    const Segments::Room room = missed_ > kMostMissed
+                                    ? Segments::Room::none
+                                    : segments_.make_room(key.place, now_, std::span(claimed).first(claims));
+    switch (room) {
+      case Segments::Room::first:
+      case Segments::Room::second:
+        key.home = room == Segments::Room::first ? 0 : 1;
+        claimed[claims++] = &key.bucket();
+        break;
+      case Segments::Room::split:
+        return false;  // the claims are looked for again, in the segments as they are then
+      case Segments::Room::missed:
+        ++missed_;
+        return false;
+      case Segments::Room::none:
+        if (refuse(key)) return true;
+    }
+  }
+  had_room_ = true;
+  return false;
+}
+
+// True when the whole request is refused: charging the others alone would not be all or none.
+bool AllOrNoneCheck::refuse(Key& key) {
+  ++refused_;
+  if (checks_[key.first_check].limit->when_full.value_or(when_full_) == WhenFull::allow) {
+    key.unstored = true;
+    return false;
+  }
+  if (only_shadow(key)) {
+    key.shut_out = true;
+    return false;
+  }
+  charged_ = false;
+  for (Check& check : checks_.subspan(key.first_check)) {
+    if (!check.shadow) check.decision = without_room(check, key);
+  }
+  tell_uncharged();
+  if (reserving_ != nullptr) {
+    reserving_->by = static_cast<std::uint8_t>(key.first_check);
+    reserving_->wait = nanoseconds{static_cast<std::int64_t>(key.soonest)};
+  }
+  return true;
+}
+
+bool AllOrNoneCheck::only_shadow(const Key& key) const {
+  for (std::size_t i = 0; i < checks_.size(); ++i) {
+    if (&keys_[key_of_[i]] == &key && !checks_[i].shadow) return false;
+  }
+  return true;
+}
+
+Decision AllOrNoneCheck::without_room(const Check& check, const Key& key) {
+  const nanoseconds wait{static_cast<std::int64_t>(key.soonest)};
+  return {Verdict::denied, check.limit->rule.quota.burst(), 0, wait, nanoseconds{0}};
+}
+
+}  // namespace weir::store

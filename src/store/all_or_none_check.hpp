@@ -1,0 +1,153 @@
+// Several checks of one request, charged all or none, wherever their keys are; most requests need less
+// (in_place.hpp).
+//
+// In rounds: lock every bucket that any of the keys may be in, decide all, and if all are allowed find each
+// new key a slot and write everything; if a new key finds none, unlock, make room, begin again.
+//
+// It ends. A slot that a key found, or for which room was made, stays claimed by it from round to round, and
+// making room for the next key counts claimed slots as taken (Segments::make_room): in no bucket do the free
+// slots fall below those claimed there, except by another thread. So the round after room was made for every
+// key has a slot for every key, or
+// - a segment was split meanwhile, which happens less often than the table has leaves;
+// - another thread filled a claimed slot: kMostMissed times, then `when_full` decides; or
+// - there was no room for a key, and `when_full` has decided for it: it is allowed without an entry, it ends
+//   the request, or, where only shadow checks have the key, it stays denied and asks for room no more.
+// A thread that is alone thus needs two rounds, one for each split, and one for each shadow check without
+// room.
+//
+// A reservation is decided so too: first as of now, then as of its moment (core/moment.hpp).
+//
+// One thread, for one call. Not for: finding out which check decides (core/severity.hpp).
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "core/moment.hpp"
+#include "core/reservation.hpp"
+#include "core/step.hpp"
+#include "store/schedule.hpp"
+#include "store/segments.hpp"
+#include "store/store.hpp"
+#include "weir/memory.hpp"
+
+namespace weir::inline v0_1::store {
+
+// The schedules of the checks' keys, by check; null where there is none. Their locks are held.
+using Schedules = std::array<Schedule*, kMostChecks>;
+
+// What a reservation asks of its checks, and gets.
+struct JointReservation {
+  std::chrono::nanoseconds max_wait{0};
+  // It will be kept in the keys' schedules if it is to wait, or to be held.
+  bool keeps = false;
+  bool holds = false;
+  // By check: what was charged. Nothing for one that was not, or for which the table had no room.
+  std::array<core::Charge, kMostChecks> charges{};
+  std::chrono::nanoseconds wait{0};  // as ReservationTerms::wait
+  std::uint8_t by = 0;               // as Request::by
+};
+
+class AllOrNoneCheck {
+ public:
+  using nanoseconds = std::chrono::nanoseconds;
+
+  // At most kMostChecks, each with its hash. They, the segments, the schedules and what is `reserving` must
+  // outlive this. Without schedules it ends at a key that has one (needs_schedules()); a look does not need
+  // them.
+  AllOrNoneCheck(Segments& segments, WhenFull when_full, std::span<Check> checks, nanoseconds arrived,
+                 nanoseconds now, const Schedules* schedules = nullptr,
+                 JointReservation* reserving = nullptr);
+  AllOrNoneCheck(const AllOrNoneCheck&) = delete;
+  AllOrNoneCheck& operator=(const AllOrNoneCheck&) = delete;
+
+  // Another round; true when everything is decided.
+  bool round();
+  // Decides without charging; false when that has to begin again, as for a round.
+  bool look();
+
+  bool charged() const { return charged_; }
+  // Nothing was decided: the keys' schedules have to be locked first.
+  bool needs_schedules() const { return needs_schedules_; }
+  // New keys that when_full had to decide.
+  std::uint64_t refused() const { return refused_; }
+
+ private:
+  // How often claimed slots may be lost. The table is then so full, and so busy, that more would not help.
+  static constexpr int kMostMissed = 16;
+
+  // One key of the request, however often it is named.
+  struct Key {
+    KeyPlace place;
+    std::size_t first_check;
+    Segments::Homes homes{};
+    std::size_t home = 0;  // which of the two has its entry, or is claimed for it
+    int slot = -1;         // there; -1: none
+    bool known = false;    // it has an entry in the table
+    bool claims = false;   // that slot is free, but for this key
+    bool charged = false;
+    bool scheduled = false;     // its state has a schedule
+    bool recounted = false;     // by another quota than its debt was counted by
+    bool unstored = false;      // allowed for lack of room, by when_full
+    bool shut_out = false;      // denied for lack of room, which stops nobody: a shadow check's
+    core::TwoWords state{};     // after the checks so far
+    std::uint64_t soonest = 0;  // without a slot: until the first of its six is free, ns
+
+    Bucket& bucket() const { return *homes[home].bucket; }
+    // For a key that is not in the table, or is recounted: not before what was forgotten in its place.
+    nanoseconds no_earlier(nanoseconds now) const;
+    void find(bool can_be_scheduled, nanoseconds now);
+  };
+
+  // A key is made when it is used: making all of them took longer than deciding three.
+  union KeyStorage {
+    KeyStorage() {}
+    std::array<Key, kMostChecks> keys;
+  };
+
+  std::span<Key> keys() { return {keys_, count_}; }
+  // Every bucket that any of the keys may be in; empty when a split has just been finished.
+  std::span<Bucket*> find_homes(std::span<Bucket*> buckets);
+  bool homes_still_hold() const;
+  void find_keys();
+  bool decide(nanoseconds at);
+  bool reserve();
+  core::Moment find_moment() const;
+  void tell_as_of_now();
+  void tell_uncharged();
+  void charge(std::size_t which, Key& key, nanoseconds at);
+  bool find_slots();
+  bool find_slot(Key& key);
+  void write();
+  void tell_schedule(const Key& key) const;
+  bool make_room();
+  bool refuse(Key& key);
+  bool only_shadow(const Key& key) const;
+  static Decision without_room(const Check& check, const Key& key);
+
+  Segments& segments_;
+  WhenFull when_full_;
+  std::span<Check> checks_;
+  nanoseconds arrived_;
+  nanoseconds now_;
+  KeyStorage room_;
+  Key* const keys_ = room_.keys.data();
+  std::array<std::uint8_t, kMostChecks> key_of_;   // by check
+  std::array<core::TwoWords, kMostChecks> found_;  // by check: its key's state before the request
+  // By check. They are charged as of now: charged from when it came, a request that waited would come into
+  // the parent, which may be busy, later than it counts in its guarantee, which is not.
+  std::uint32_t guarantees_ = 0;
+  std::size_t count_ = 0;
+  const Schedules* schedules_;
+  JointReservation* reserving_;
+  bool needs_schedules_ = false;
+  bool had_room_ = false;  // for every key, when the last round ended
+  int missed_ = 0;
+  bool charged_ = false;
+  std::uint64_t refused_ = 0;
+};
+
+}  // namespace weir::store

@@ -1,0 +1,359 @@
+#include "store/schedule.hpp"
+
+#include <algorithm>
+
+namespace weir::inline v0_1::store {
+
+using std::chrono::nanoseconds;
+
+bool Schedule::is_idle(nanoseconds now) {
+  drop_ended(now, kLooked);
+  return holds_.empty() && !has_holes(now) && !is_anybody_ahead(now);
+}
+
+void Schedule::lose() {
+  ++generation_;
+  clear_holes();
+  words_.clear();
+}
+
+void Schedule::count_by(const QuotaNumbers& numbers) {
+  if (numbers_ == numbers) return;
+  numbers_ = numbers;
+  clear_holes();
+}
+
+void Schedule::clear_holes() {
+  lost_ += holes();
+  passing_.clear();
+  lasting_.clear();
+  by_moment_.clear();
+}
+
+OwnUnits Schedule::append(const core::Charge& charge, std::uint64_t units, const QuotaNumbers& numbers,
+                          nanoseconds now) {
+  const std::uint64_t end = charge.after.until;
+  const std::uint64_t begin = end - units * numbers.interval;
+  // A debt that was counted by another T begins where it has been recounted.
+  const bool recounted =
+      charge.before.word != numbers.interval && core::ahead_of(charge.before.until, now) != 0;
+  const std::uint64_t low = recounted ? begin : std::min(charge.before.until, begin);
+  const std::uint64_t number = units_ + 1;
+  units_ += units;
+  return {++grants_, number, units, low, end, moved_, generation_, numbers, false};
+}
+
+void Schedule::add_moment(nanoseconds moment, nanoseconds now) {
+  moments_.erase(moments_.begin(), moments_.upper_bound(now));
+  moments_.insert(moment);
+}
+
+void Schedule::remove_moment(nanoseconds moment) {
+  if (const auto found = moments_.find(moment); found != moments_.end()) moments_.erase(found);
+}
+
+bool Schedule::is_anybody_ahead(nanoseconds now) {
+  moments_.erase(moments_.begin(), moments_.upper_bound(now));
+  return !moments_.empty() || fixed_until_ > now;
+}
+
+void Schedule::put(std::uint64_t end, Hole hole) {
+  if (!hole.lasts) by_moment_.emplace(hole.moment, end);
+  (hole.lasts ? lasting_ : passing_).emplace(end, std::move(hole));
+}
+
+std::optional<Schedule::Holes::iterator> Schedule::find_hole(std::uint64_t end) {
+  for (Holes* const holes : {&lasting_, &passing_}) {
+    if (const auto found = holes->find(end); found != holes->end()) return found;
+  }
+  return std::nullopt;
+}
+
+Schedule::Hole Schedule::remove(Holes::iterator at) {
+  Hole hole = std::move(at->second);
+  if (!hole.lasts) by_moment_.erase({hole.moment, at->first});
+  (hole.lasts ? lasting_ : passing_).erase(at);
+  return hole;
+}
+
+// Those that have drained, and those whose moment has come without anybody to take them.
+void Schedule::drop_passed(nanoseconds now) {
+  while (!lasting_.empty() && core::ahead_of(lasting_.begin()->first, now) < numbers_.interval)
+    remove(lasting_.begin());
+  const auto n = static_cast<std::uint64_t>(now.count());
+  while (!by_moment_.empty() && by_moment_.begin()->first <= now) {
+    const std::uint64_t end = by_moment_.begin()->second;
+    Hole hole = remove(passing_.find(end));
+    const std::uint64_t apart = hole.units * numbers_.interval;
+    const std::uint64_t passed = (n - static_cast<std::uint64_t>(hole.moment.count())) / apart + 1;
+    if (passed >= hole.count) continue;
+    hole.count -= passed;
+    hole.moment += nanoseconds{static_cast<std::int64_t>(passed * apart)};
+    hole.number += passed * hole.units;
+    hole.low = end - length(hole);
+    put(end, std::move(hole));
+  }
+}
+
+bool Schedule::has_holes(nanoseconds now) {
+  drop_passed(now);
+  return holes() != 0;
+}
+
+// Of those that pass: with the one before it, the one after it, or both.
+bool Schedule::join(std::uint64_t end, const Hole& hole) {
+  const auto joins = [&](const Hole& first, std::uint64_t first_end, const Hole& second) {
+    return first.units == second.units && second.low == first_end &&
+           second.moment == first.moment + step(first) * static_cast<std::int64_t>(first.count);
+  };
+  bool joined = false;
+  Hole whole{hole.moment, hole.low, hole.units, hole.count, hole.number, hole.lasts, {}};
+  if (hole.low == end - length(hole)) {
+    const auto before = passing_.find(hole.low);
+    if (before != passing_.end() && joins(before->second, before->first, whole)) {
+      Hole first = remove(before);
+      first.count += whole.count;
+      whole = std::move(first);
+      joined = true;
+    }
+  }
+  const auto after = passing_.upper_bound(end);
+  if (after != passing_.end() && after->second.low == after->first - length(after->second) &&
+      joins(whole, end, after->second)) {
+    end = after->first;
+    Hole second = remove(after);
+    whole.count += second.count;
+    if (!whole.share) whole.share = std::move(second.share);
+    joined = true;
+  }
+  if (joined) put(end, std::move(whole));
+  return joined;
+}
+
+// Those that last are for any cost: the ones that touch are one.
+void Schedule::join_lasting(std::uint64_t& end, Hole& hole) {
+  auto near = lasting_.lower_bound(hole.low);
+  if (near != lasting_.end() && near->first == hole.low) {
+    hole.low = near->second.low;
+    hole.number = near->second.number;
+    hole.share = std::move(near->second.share);
+    near = lasting_.erase(near);
+  }
+  if (near != lasting_.end() && near->second.low == end) {
+    end = near->first;
+    hole.moment = near->second.moment;
+    if (!hole.share) hole.share = std::move(near->second.share);
+    lasting_.erase(near);
+  }
+  hole.units = (end - hole.low) / numbers_.interval;
+}
+
+bool Schedule::add(std::uint64_t end, Hole hole, std::uint64_t client) {
+  if (hole.lasts) {
+    join_lasting(end, hole);
+  } else if (join(end, hole)) {
+    return true;
+  }
+  if (memory_ != nullptr && !hole.share) {
+    hole.share = memory_->take(client, kHoleBytes, ReservationMemory::Kind::wait);
+    if (!hole.share) {
+      ++lost_;
+      return false;
+    }
+  }
+  if (const auto same = find_hole(end)) remove(*same);
+  put(end, std::move(hole));
+  return true;
+}
+
+std::optional<Schedule::Taken> Schedule::take_hole(std::uint64_t units, nanoseconds now, nanoseconds latest) {
+  drop_passed(now);
+  auto passing = by_moment_.begin();
+  auto lasting = lasting_.begin();
+  for (std::size_t looked = 0; looked < kLooked; ++looked) {
+    const bool passes =
+        passing != by_moment_.end() &&
+        (lasting == lasting_.end() || *passing < std::pair(lasting->second.moment, lasting->first));
+    if (!passes && lasting == lasting_.end()) break;
+    const auto at = passes ? passing_.find((passing++)->second) : lasting++;
+    if (at->second.moment > latest) break;
+    if (auto taken = take_from(at, units, now, latest)) return taken;
+  }
+  return std::nullopt;
+}
+
+// The first units of a hole; what remains of it stays.
+std::optional<Schedule::Taken> Schedule::take_from(Holes::iterator at, std::uint64_t units, nanoseconds now,
+                                                   nanoseconds latest) {
+  const std::uint64_t end = at->first;
+  Hole& found = at->second;
+  const std::uint64_t interval = numbers_.interval;
+  nanoseconds moment = found.moment;
+  std::uint64_t low = found.low;
+  std::uint64_t begin = end - length(found);
+  std::uint64_t fits = found.units;
+  if (!found.lasts && moment <= now) return std::nullopt;
+  if (found.lasts) {
+    moment = std::max(moment, now);
+    low = begin = std::max(low, static_cast<std::uint64_t>(moment.count()));
+    fits = begin < end ? (end - begin) / interval : 0;
+  }
+  if (moment > latest || units > fits) return std::nullopt;
+  const Taken taken{
+      {++grants_, found.number, units, low, begin + units * interval, moved_, generation_, numbers_, false},
+      moment};
+  Hole hole = remove(at);
+  const std::uint64_t rest = fits - units;
+  if (rest != 0) {
+    Hole left{.moment = hole.moment,
+              .low = taken.own.end,
+              .units = rest,
+              .count = 1,
+              .number = hole.number + units,
+              .lasts = hole.lasts};
+    const std::uint64_t left_end = hole.lasts ? end : taken.own.end + rest * interval;
+    if (hole.count == 1) {
+      left.share = std::move(hole.share);
+      put(left_end, std::move(left));
+    } else {
+      add(left_end, std::move(left), hole.share.client());
+    }
+  }
+  if (hole.count > 1) {
+    --hole.count;
+    hole.moment += step(hole);
+    hole.number += hole.units;
+    hole.low = end - length(hole);
+    put(end, std::move(hole));
+  }
+  return taken;
+}
+
+// What came after these holes has been taken back, so they are the last of the schedule now, and their units
+// go back too; not those of one that was settled before its moment, which is still to come.
+void Schedule::take_last(core::TwoWords& state, nanoseconds now) {
+  while (const auto found = find_hole(state.until)) {
+    if ((*found)->second.lasts && (*found)->second.moment > now) return;
+    state.until = remove(*found).low;
+  }
+}
+
+void Schedule::hold(OwnUnits& own, nanoseconds until, nanoseconds now) {
+  drop_ended(now, 2);
+  own.held = true;
+  keep({own.number, until, own.count});
+}
+
+bool Schedule::keep(const Hold& hold) {
+  if (!holds_.insert(hold)) return false;
+  by_until_.insert({hold.until, hold.number});
+  held_units_ += hold.units;
+  return true;
+}
+
+std::optional<Schedule::Holds::Place> Schedule::find_hold(const OwnUnits& own) const {
+  if (!own.held) return std::nullopt;
+  const Holds::Place found = holds_.find_from({.number = own.number});
+  return holds_.is_end(found) || holds_[found].number != own.number ? std::nullopt : std::optional(found);
+}
+
+// How a hold's units ended when they were charged, less what has gone back of those before it since.
+std::uint64_t Schedule::end_of(const OwnUnits& own) const {
+  return own.end - (moved_ - own.moved - words_.sum_from(own.number));
+}
+
+void Schedule::close(Holds::Place place, std::uint64_t moved) {
+  const Hold hold = holds_[place];
+  const std::uint64_t word = words_.take(hold.number) + moved;
+  moved_ += moved;
+  if (word != 0 && holds_.front() < hold) words_.add(holds_[holds_.before(place)].number, word);
+  by_until_.erase(by_until_.find_from({hold.until, hold.number}));
+  held_units_ -= hold.units;
+  holds_.erase(place);
+}
+
+void Schedule::drop_ended(nanoseconds now, std::size_t most) {
+  for (; most > 0 && !by_until_.empty() && by_until_.front().first <= now; --most)
+    close(holds_.find_from({.number = by_until_.front().second}), 0);
+}
+
+nanoseconds Schedule::until_hold_fits(std::uint64_t units, std::uint64_t at_most, nanoseconds now) {
+  if (at_most == ~std::uint64_t{0}) return nanoseconds{0};
+  if (units > at_most) return nanoseconds{-1};
+  drop_ended(now, holds_.size());
+  unsigned __int128 held = held_units_;
+  nanoseconds wait{0};
+  std::size_t looked = 0;
+  for (auto at = by_until_.begin(); !by_until_.is_end(at); at = by_until_.next(at)) {
+    if (held + units <= at_most || ++looked > kLooked) break;
+    const auto& [until, number] = by_until_[at];
+    held -= holds_[holds_.find_from({.number = number})].units;
+    wait = until - now;
+  }
+  return wait;
+}
+
+bool Schedule::cancel(const OwnUnits& own, nanoseconds moment, nanoseconds now, std::uint64_t client,
+                      core::TwoWords& state) {
+  remove_moment(moment);
+  end_hold(own);
+  if (own.generation != generation_) return false;
+  now = no_earlier(now);
+  drop_passed(now);
+  if (state.until == own.end) {
+    state.until = own.low;
+    take_last(state, now);
+    return true;
+  }
+  if (own.numbers != numbers_ || moment <= now) {
+    ++lost_;
+    return false;
+  }
+  return add(own.end, {.moment = moment, .low = own.low, .units = own.count, .number = own.number}, client);
+}
+
+// One that is settled before its moment is still to act at it, and those who come later do not act before.
+void Schedule::settle(const OwnUnits& own, nanoseconds moment, std::uint64_t less, nanoseconds now,
+                      std::uint64_t client, core::TwoWords& state) {
+  const auto hold = find_hold(own);
+  if (!hold) return;
+  now = no_earlier(now);
+  const bool lives = own.generation == generation_;
+  const std::uint64_t end = lives ? end_of(own) : 0;
+  const std::uint64_t interval = own.numbers.interval;
+  const auto back = static_cast<std::uint64_t>(
+      std::min<unsigned __int128>(core::ahead_of(end, now), static_cast<unsigned __int128>(less) * interval));
+  if (back == 0) return close(*hold, 0);
+  if (state.until == end && moment <= now) {
+    close(*hold, 0);
+    drop_passed(now);
+    state.until -= back;
+    return take_last(state, now);
+  }
+  if (!has_holes(now) && !is_anybody_ahead(now) && words_.size() < kMostWords) {
+    close(*hold, back);
+    state.until -= back;
+    return;
+  }
+  close(*hold, 0);
+  const std::uint64_t units = back / interval;
+  if (units == 0 || own.numbers != numbers_) return;
+  // The last of them; the first, where those become one with a hole before them.
+  std::uint64_t stop = end;
+  std::uint64_t number = own.number + (own.count - std::min(units, own.count));
+  const std::uint64_t begin = end - own.count * interval;
+  if (begin >= static_cast<std::uint64_t>(now.count()) && lasting_.contains(begin)) {
+    stop = begin + units * interval;
+    number = own.number;
+  }
+  const std::uint64_t burst = numbers_.burst * interval;
+  const nanoseconds from{static_cast<std::int64_t>(stop > burst ? stop - burst : 0)};
+  add(stop, {.moment = from, .low = stop - units * interval, .units = units, .number = number, .lasts = true},
+      client);
+}
+
+void Schedule::end_hold(const OwnUnits& own) {
+  if (const auto hold = find_hold(own)) close(*hold, 0);
+}
+
+}  // namespace weir::store
