@@ -63,6 +63,7 @@ struct History {
   std::vector<Loss> losses;
   // Of the clock by which the store counts.
   struct Step {
+    std::size_t place;
     nanoseconds at;
     nanoseconds by;
   };

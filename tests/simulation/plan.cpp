@@ -12,10 +12,11 @@ namespace {
 using Kind = Event::Kind;
 
 constexpr const char* kNames[] = {
-    "check",      "look",       "reserve",          "acquire",     "cancel",           "settle",
-    "reset",      "leave",      "break_connection", "half_open",   "stall_out",        "stall_back",
-    "kill",       "sleep",      "store_break",      "store_stall", "store_stall_back", "save",
-    "store_down", "store_lost", "store_failover",   "store_pause", "store_flush",      "store_step"};
+    "check",     "look",       "reserve",          "acquire",        "cancel",      "settle",
+    "reset",     "leave",      "break_connection", "half_open",      "stall_out",   "stall_back",
+    "kill",      "sleep",      "reload",           "store_break",    "store_stall", "store_stall_back",
+    "save",      "store_down", "store_lost",       "store_failover", "store_pause", "store_flush",
+    "store_step"};
 static_assert(std::size(kNames) == static_cast<std::size_t>(Kind::kinds));
 
 // A plan in the making.
@@ -29,10 +30,11 @@ class Maker {
     choose_shape();
     choose_keys();
     ask();
-    if (!chance_.percent(15)) go_wrong();
+    go_wrong();
     end();
-    std::stable_sort(plan_.events.begin(), plan_.events.end(),
-                     [](const Event& a, const Event& b) { return a.at < b.at; });
+    std::sort(plan_.events.begin(), plan_.events.end(), [](const Event& a, const Event& b) {
+      return a.at != b.at ? a.at < b.at : a.number < b.number;
+    });
     return std::move(plan_);
   }
 
@@ -52,19 +54,27 @@ class Maker {
     plan_.local_share = kShares[chance_.below(5)];
     if (is_shared && chance_.percent(15)) plan_.lease = static_cast<std::uint64_t>(chance_.between(2, 8));
     plan_.merge = is_shared && chance_.percent(25);
+    plan_.by_file = plan_.store != Plan::Store::cluster && chance_.percent(30);
+    settles_ = plan_.lease == 0 && chance_.percent(25);
     for (std::size_t i = 0; i < plan_.servers + plan_.nodes; ++i)
       plan_.drift_ppm.push_back(chance_.between(-200, 200));
   }
 
   void choose_keys() {
-    const auto count = static_cast<std::size_t>(chance_.between(3, 16));
+    // A request may meet 16 limits of a file.
+    const auto count = static_cast<std::size_t>(chance_.between(3, plan_.by_file ? 15 : 16));
     for (std::size_t i = 0; i < count; ++i) {
       Key key;
       key.name = "k" + std::to_string(i);
       key.burst = chance_.one_in(4) ? chance_.between(1, 3) : chance_.between(1, 40);
       key.interval = chance_.between(2, chance_.one_in(2) ? 20 : 500) * 1ms;
       key.resets = chance_.percent(10);
-      key.reserves = plan_.lease == 0 && chance_.percent(50);
+      key.reserves = plan_.lease == 0 && chance_.percent(settles_ ? 90 : 50);
+      if (plan_.by_file && key.reserves) key.at_most = key.burst;
+      if (plan_.by_file && key.burst > 3) {
+        if (chance_.percent(40)) key.leaves = key.burst / 2;
+        if (key.reserves && chance_.percent(50)) key.at_most = key.burst / 2;
+      }
       plan_.keys.push_back(key);
     }
   }
@@ -83,7 +93,7 @@ class Maker {
     return static_cast<std::uint32_t>(chance_.below(chance_.percent(50) ? hot : plan_.keys.size()));
   }
   std::uint64_t any_cost(const Key& key) {
-    if (chance_.percent(70)) return 1;
+    if (chance_.percent(settles_ ? 40 : 70)) return 1;
     return static_cast<std::uint64_t>(chance_.between(1, key.burst + (chance_.one_in(20) ? 1 : 0)));
   }
 
@@ -96,7 +106,7 @@ class Maker {
     if (options_.length > 0ns) gap = options_.length / static_cast<std::int64_t>(options_.requests);
     const nanoseconds start = 500ms;
     nanoseconds at = start;
-    std::vector<std::uint32_t> reserved;
+    std::vector<Reserved> reserved;
     for (std::size_t i = 0; i < options_.requests; ++i) {
       at += chance_.between(0ns, 2 * gap);
       one(at, reserved);
@@ -104,7 +114,11 @@ class Maker {
     asked_until_ = at;
   }
 
-  void one(nanoseconds at, std::vector<std::uint32_t>& reserved) {
+  struct Reserved {
+    std::uint32_t event;
+    std::uint64_t units;
+  };
+  void one(nanoseconds at, std::vector<Reserved>& reserved) {
     const std::uint32_t number = any_key();
     const Key& key = plan_.keys[number];
     const auto client = static_cast<std::uint32_t>(chance_.below(plan_.clients));
@@ -113,14 +127,17 @@ class Maker {
       add(at, Kind::leave).who = client;
       return;
     }
-    if (what < 12 && !reserved.empty()) {
+    if (what < (settles_ ? 40 : 12) && !reserved.empty()) {
       Event& event = add(at, what < 7 ? Kind::cancel : Kind::settle);
       event.who = client;
-      event.of = reserved[reserved.size() - 1 - chance_.below(std::min<std::size_t>(reserved.size(), 12))];
-      event.units = chance_.below(static_cast<std::uint64_t>(2 * key.burst));
+      const Reserved& of =
+          reserved[reserved.size() - 1 - chance_.below(std::min<std::size_t>(reserved.size(), 12))];
+      event.of = of.event;
+      event.units = chance_.below(
+          settles_ && !chance_.one_in(10) ? of.units : static_cast<std::uint64_t>(2 * key.burst));
       return;
     }
-    if (key.resets && what < 20) {
+    if (key.resets && what < (settles_ ? 42 : 20)) {
       Event& event = add(at, Kind::reset);
       event.who = client;
       event.keys = {number};
@@ -133,11 +150,12 @@ class Maker {
     event.who = client;
     event.keys = {number};
     event.units = any_cost(key);
+    event.bulk = plan_.by_file && chance_.percent(30);
     if (reserves) {
       event.time = chance_.between(0, 1000) * 1ms;
-      if (chance_.percent(50)) event.hold = chance_.between(10, 3000) * 1ms;
+      if (chance_.percent(settles_ ? 90 : 50)) event.hold = chance_.between(10, 3000) * 1ms;
       plan_.longest_wait = std::max(plan_.longest_wait, event.time);
-      if (event.kind == Kind::reserve) reserved.push_back(event.number);
+      if (event.kind == Kind::reserve) reserved.push_back({event.number, event.units});
       return;
     }
     if (chance_.percent(15)) {
@@ -149,13 +167,16 @@ class Maker {
 
   void go_wrong() {
     const std::size_t count = 3 + chance_.below(10);
+    // Some are well for most of their time.
+    const nanoseconds first_at = chance_.percent(20) ? asked_until_ * 3 / 4 : 600ms;
     for (std::size_t i = 0; i < count; ++i) {
-      const nanoseconds at = chance_.between(600ms, std::max<nanoseconds>(asked_until_, 700ms));
+      const nanoseconds at = chance_.between(first_at, std::max<nanoseconds>(asked_until_, first_at + 100ms));
       const bool is_shared = plan_.nodes > 0;
       const auto first = static_cast<std::uint64_t>(Kind::break_connection);
       auto kind = static_cast<Kind>(first + chance_.below(static_cast<std::uint64_t>(Kind::kinds) - first));
       if (!is_shared && kind >= Kind::store_break && kind != Kind::save)
         kind = chance_.one_in(2) ? Kind::kill : Kind::sleep;
+      if (kind == Kind::reload && !plan_.by_file) kind = Kind::break_connection;
       Event& event = add(at, kind);
       event.who = static_cast<std::uint32_t>(chance_.below(kind <= Kind::stall_back ? plan_.clients
                                                            : kind <= Kind::save     ? plan_.servers
@@ -165,6 +186,7 @@ class Maker {
         event.time = chance_.between(1, chance_.one_in(3) ? 3'600'000 : 3'000) * 1ms;
         if (chance_.one_in(2)) event.time = -event.time;
       }
+      if (kind == Kind::reload) event.of = static_cast<std::uint32_t>(chance_.below(Plan::kForms));
       if (kind == Kind::kill && chance_.one_in(3))
         event.of = static_cast<std::uint32_t>(chance_.between(1, 99));
       faulty_until_ = std::max(faulty_until_, at + (kind == Kind::store_step ? 0ns : event.time));
@@ -196,6 +218,7 @@ class Maker {
   const PlanOptions options_;
   Chance chance_;
   Plan plan_;
+  bool settles_ = false;  // much of what is asked costs less than was reserved
   std::uint32_t next_ = 1;
   nanoseconds asked_until_{0};
   nanoseconds faulty_until_{0};
@@ -215,6 +238,7 @@ std::string to_text(const Event& event) {
   if (event.time != 0ns) text += " time " + std::to_string(event.time.count() / 1000) + "us";
   if (event.hold != 0ns) text += " hold " + std::to_string(event.hold.count() / 1000) + "us";
   if (event.of != 0) text += " of " + std::to_string(event.of);
+  if (event.bulk) text += " bulk";
   return text;
 }
 
@@ -230,8 +254,29 @@ std::string Plan::to_text() const {
     if (lease > 0) text += ", lease " + std::to_string(lease);
     if (merge) text += ", merge";
   }
+  if (by_file) return text + ", by this limits file:\n" + limits_file(0);
   for (const Key& key : keys) text += "\n  " + key.name + "  " + key.rule();
   return text;
+}
+
+std::string Plan::limits_file(std::uint32_t form) const {
+  std::string text = "version: 1\nclasses: [critical, default, bulk]\nlimits:\n";
+  const auto add = [&](const Key& key) {
+    Key its = key;
+    if (form == 2 && !key.reserves && key.burst > 1 && key.name != "end") its.burst /= 2;
+    text += "  " + key.name + ":\n    by: [" + key.name + "]\n    rate: " + its.rule() + "\n";
+    if (key.reserves) text += "    max_wait: 1s\n";
+    if (key.leaves > 0) text += "    leave: { bulk: 50% }\n";
+    if (key.reserves)
+      text += std::string("    hold: { estimate: 1, ttl: 3s") +
+              (key.at_most < key.burst ? ", at_most: 50%" : "") + " }\n";
+  };
+  if (form == 1) {
+    std::for_each(keys.rbegin(), keys.rend(), add);
+  } else {
+    std::for_each(keys.begin(), keys.end(), add);
+  }
+  return form == 3 ? text + "    rat: 1/s\n" : text;
 }
 
 Plan make_plan(std::uint64_t seed, const PlanOptions& options) { return Maker(seed, options).make(); }

@@ -22,6 +22,10 @@ struct Key {
   nanoseconds interval;
   bool resets = false;    // it may be reset
   bool reserves = false;  // it may be reserved from
+  // By a limits file: what it leaves free of the class bulk, and how much of it may be held at a time, in
+  // units.
+  std::int64_t leaves = 0;
+  std::int64_t at_most = 0;  // 0: no bound
   std::string rule() const {
     return "1/" + std::to_string(interval.count() / 1'000'000) + "ms burst " + std::to_string(burst);
   }
@@ -46,6 +50,7 @@ struct Event {
     // `who`: a server.
     kill,         // -9, and starts again after `time` from its last snapshot
     sleep,        // does nothing for `time`
+    reload,       // of the limits file, in the form `of`
     store_break,  // its connections to the store are reset
     store_stall,  // what it sends to the store is held up for `time`
     store_stall_back,
@@ -69,12 +74,16 @@ struct Event {
   nanoseconds time{0};  // of reserve and acquire: the longest wait
   nanoseconds hold{0};
   std::uint32_t of = 0;
+  bool bulk = false;  // its class
 
   bool is_fault() const { return kind >= Kind::break_connection; }
 };
 
 const char* name_of(Event::Kind kind);
 std::string to_text(const Event& event);
+
+// How long what a limits file lets reserve may be settled, where the request does not say.
+inline constexpr nanoseconds kTtl = 3s;
 
 struct Plan {
   enum class Store : std::uint8_t { embedded, redis, cluster };
@@ -89,6 +98,7 @@ struct Plan {
   double local_share = 1;
   std::uint64_t lease = 0;
   bool merge = false;
+  bool by_file = false;                 // the rules are in a limits file, and not in the requests
   std::vector<std::int64_t> drift_ppm;  // of the servers, then of the nodes
   std::vector<Key> keys;
   nanoseconds length{0};
@@ -96,10 +106,14 @@ struct Plan {
   std::vector<Event> events;  // in the order of time
 
   std::string to_text() const;
+  // The limits file: 0 as it was, 1 in another order, 2 with half of the burst where nobody reserves, 3 with
+  // an error.
+  static constexpr std::uint32_t kForms = 4;
+  std::string limits_file(std::uint32_t form) const;
 };
 
 struct PlanOptions {
-  std::size_t requests = 10'000;
+  std::size_t requests = 16'500;
   nanoseconds length{0};  // 0: as the seed says
 };
 Plan make_plan(std::uint64_t seed, const PlanOptions& options);

@@ -22,6 +22,8 @@ using Kind = Event::Kind;
 
 constexpr nanoseconds kDeadline = 50ms;  // of a store that is asked (--store-deadline)
 constexpr nanoseconds kRounding = 1ms;   // waits are told in whole milliseconds, rounded up
+constexpr nanoseconds kLease =
+    1100ms;  // how long units that are taken ahead may be spent (--lease-for), and a look
 // A store that is shared counts in whole microseconds.
 constexpr nanoseconds kTolerance = 4us;
 
@@ -62,11 +64,8 @@ struct Act {
 class Referee {
  public:
   Referee(const Plan& plan, const History& history) : plan_(plan), history_(history) {
-    for (const Event& event : plan.events) {
-      if (!event.is_fault()) continue;
-      calm_ = calm_ && event.kind == Kind::save;
-    }
     for (const Asked& asked : history_.asked) by_event_[asked.event->number] = &asked;
+    for (const History::Step& step : history_.steps) stepped_back_ = stepped_back_ || step.by < 0ns;
   }
 
   Verdict judge() {
@@ -76,6 +75,10 @@ class Referee {
     deadlines();
     for (std::uint32_t key = 0; key < plan_.keys.size() && verdict_.holds(); ++key) {
       for (std::size_t place = 0; place < places(); ++place) account(key, place);
+    }
+    if (verdict_.holds()) denials();
+    for (std::uint32_t key = 0; key < plan_.keys.size() && verdict_.holds(); ++key) {
+      for (std::size_t place = 0; place < places(); ++place) holds(key, place);
     }
     if (verdict_.holds()) all_agree();
     return verdict_;
@@ -131,12 +134,13 @@ class Referee {
       }
       const Key& its = plan_.keys[*key];
       // A fallback tells of its share.
-      if ((reply.values[1] != its.burst && !disturbed(asked)) || reply.values[2] < 0 ||
+      const bool reloads = plan_.by_file && reply.values[1] == its.burst / 2;
+      if ((reply.values[1] != its.burst && !reloads && !disturbed(asked)) || reply.values[2] < 0 ||
           reply.values[2] > its.burst)
         wrong("numbers", about(asked));
       if (event.kind == Kind::reserve && reply.allowed() && reply.values[3] * 1'000'000 > event.time.count())
         wrong("waits longer than it said", about(asked));
-      const bool fits = event.units <= static_cast<std::uint64_t>(reply.values[1]);
+      const bool fits = static_cast<std::int64_t>(event.units) <= reply.values[1] - left_free(event, its);
       if (event.kind == Kind::check && reply.allowed() != (reply.values[3] == -1) && fits)
         wrong("numbers", about(asked));
     }
@@ -193,13 +197,22 @@ class Referee {
     return std::min(undone->second, asked.event->units);
   }
 
+  // Its client does not act from the moment at which it gives up, unless the moment had come. An error does
+  // not say whether it had.
+  bool gives_up(const Asked& cancel) const {
+    if (cancel.received != kNever && cancel.reply.kind == Reply::Kind::integer && cancel.reply.integer == 0)
+      return false;
+    const Asked& of = *by_event_.at(cancel.event->of);
+    const nanoseconds wait{of.reply.values[3] * 1'000'000};
+    // By a clock that has stepped back it had not.
+    return stepped_back_ || cancel.sent <= of.departed + wait + wait / 2000;
+  }
+
   void note_undone() {
     if (!undone_.empty()) return;
     for (const Asked& asked : history_.asked) {
       const Event& event = *asked.event;
-      // Its client does not act from the moment at which it gives up, unless the moment had come.
-      if (event.kind == Kind::cancel && !(asked.received != kNever && asked.reply.integer == 0))
-        undone_[event.of] = 0;
+      if (event.kind == Kind::cancel && gives_up(asked)) undone_[event.of] = 0;
       // One that was refused has changed nothing.
       const bool settles =
           asked.received == kNever || (asked.reply.kind == Reply::Kind::integer && asked.reply.integer >= 0);
@@ -258,7 +271,9 @@ class Referee {
   std::vector<Extra> extras_of(std::uint32_t number, std::size_t place) const {
     const Key& key = plan_.keys[number];
     const nanoseconds full = key.interval * key.burst;
-    const nanoseconds ahead = key.reserves ? plan_.longest_wait : 0ns;
+    const nanoseconds booked = key.reserves ? plan_.longest_wait : 0ns;
+    // How long what was granted before may yet act.
+    const nanoseconds ahead = std::max(booked, plan_.lease > 0 ? kLease + kDeadline : 0ns);
     const nanoseconds leased = key.interval * static_cast<std::int64_t>(2 * plan_.lease * plan_.servers);
     std::vector<Extra> extras;
     for (const History::Loss& loss : history_.losses) {
@@ -274,13 +289,18 @@ class Referee {
       // A reservation that was taken back since is charged again, as it was when the copy was made.
       const nanoseconds lost =
           key.interval * static_cast<std::int64_t>(std::min<std::uint64_t>(units, 1'000'000));
-      extras.push_back({loss.at, loss.at + ahead, std::min(full + ahead, lost) + leased});
+      extras.push_back({loss.at, loss.at + ahead, std::min(full + booked, lost) + leased});
     }
     if (is_shared()) {
       for (const History::Step& step : history_.steps) {
+        if (step.place != lost_with(key, place)) continue;
         if (step.by > 0ns)
           extras.push_back({step.at, step.at + ahead,
                             step.by + leased + (plan_.store == Plan::Store::cluster ? full : 0ns)});
+        // What was told before a step back acts when it was told to. What takes over a moment between these
+        // afterwards acts as much later as the clock has stepped.
+        if (step.by < 0ns && key.reserves)
+          extras.push_back({step.at, step.at + ahead, std::min(-step.by, booked + full)});
       }
     }
     if (key.reserves) {
@@ -297,7 +317,7 @@ class Referee {
       const nanoseconds done = asked.departed != kNever ? asked.departed : asked.ended;
       const nanoseconds until = done == kNever ? history_.end : done + 2 * kDeadline;
       extras.push_back({asked.arrived, until + ahead,
-                        full + ahead + leased + (plan_.store == Plan::Store::cluster ? full : 0ns)});
+                        full + booked + leased + (plan_.store == Plan::Store::cluster ? full : 0ns)});
     }
     return extras;
   }
@@ -314,6 +334,12 @@ class Referee {
     std::vector<Act> acts = acts_of(number, place);
     if (acts.empty()) return;
     const std::vector<Extra> extras = extras_of(number, place);
+    if (plan_.keys[number].leaves > 0) {
+      std::vector<Act> bulk;
+      std::copy_if(acts.begin(), acts.end(), std::back_inserter(bulk),
+                   [](const Act& act) { return !act.disturbed && act.asked->event->bulk; });
+      keeps_promise(number, place, bulk, extras, {}, "promise of the class", plan_.keys[number].leaves);
+    }
     if (!is_shared()) return keeps_promise(number, place, acts, extras, {}, "promise");
     std::vector<Act> by_store;
     std::copy_if(acts.begin(), acts.end(), std::back_inserter(by_store),
@@ -326,6 +352,15 @@ class Referee {
     keeps_promise(number, place, acts, with_fallback, shared, "promise with the fallback");
   }
 
+  // The fallback continues from what the store has said last. Where nobody else asks the store, it admits no
+  // more than that would have, until the store answers again and does not know of it.
+  bool continues(const Span& disturbed) const {
+    return plan_.servers == 1 && plan_.local_share == 1 &&
+           std::none_of(plan_.events.begin(), plan_.events.end(), [&](const Event& event) {
+             return event.kind == Kind::kill && event.at <= disturbed.to;
+           });
+  }
+
   // What the fallback of each server may admit while the store may not be heard: its share of the limit.
   void add_fallback(std::uint32_t number, std::vector<Extra>& extras, std::vector<Span>& shared) const {
     const Key& key = plan_.keys[number];
@@ -335,8 +370,9 @@ class Referee {
     for (const auto& spans : history_.disturbed) {
       std::vector<Span> longer;
       for (const Span& each : spans) {
-        extras.push_back({each.from, each.to + ahead, key.interval * burst});
-        longer.push_back({each.from - kRounding, each.to + ahead + kRounding});
+        const nanoseconds from = continues(each) ? each.to - kRecovery : each.from;
+        extras.push_back({from, each.to + ahead, key.interval * burst});
+        longer.push_back({from - kRounding, each.to + ahead + kRounding});
       }
       for (const Span& each : joined(longer)) shared.push_back(each);
     }
@@ -344,7 +380,8 @@ class Referee {
 
   // `shared`: spans in which a server counts its share too.
   void keeps_promise(std::uint32_t number, std::size_t place, std::vector<Act> acts,
-                     const std::vector<Extra>& extras, const std::vector<Span>& shared, const char* check) {
+                     const std::vector<Extra>& extras, const std::vector<Span>& shared, const char* check,
+                     std::int64_t leaves = 0) {
     if (acts.empty()) return;
     const Key& key = plan_.keys[number];
     // What may be admitted from the beginning of the world to that time, burst and extras apart.
@@ -366,7 +403,7 @@ class Referee {
     std::vector<Extra> coming = extras;
     std::sort(coming.begin(), coming.end(), [](const Extra& a, const Extra& b) { return a.from < b.from; });
     std::size_t next = 0;
-    const std::int64_t full = (key.interval * key.burst + kTolerance).count();
+    const std::int64_t full = (key.interval * (key.burst - leaves) + kTolerance).count();
     for (const Act& act : acts) {
       for (; next < coming.size() && coming[next].from <= act.latest; ++next)
         sums.add(coming[next].until, -coming[next].time.count());
@@ -393,6 +430,132 @@ class Referee {
     return text;
   }
 
+  // ------------------------------------------------------------------------------------------ the denials
+
+  // The longest that a key can owe, if all that may have been charged was, and nothing has gone back.
+  struct Owed {
+    struct Charge {
+      nanoseconds from;
+      nanoseconds until;
+      std::uint64_t units;
+    };
+    std::vector<Charge> charges{};
+    std::size_t next = 0;
+    nanoseconds until{0};
+  };
+
+  nanoseconds calm_until() const {
+    nanoseconds until = history_.end;
+    for (const Event& event : plan_.events) {
+      if (event.is_fault() && event.kind != Kind::save) until = std::min(until, event.at);
+    }
+    return until;
+  }
+
+  // As long as nothing has gone wrong and nothing is forgotten, no more is held of a key than may be.
+  void holds(std::uint32_t number, std::size_t place) {
+    const Key& key = plan_.keys[number];
+    if (key.at_most == 0 || key.resets) return;
+    const nanoseconds calm = calm_until();
+    std::unordered_map<std::uint32_t, nanoseconds> ended;  // by event
+    for (const Asked& asked : history_.asked) {
+      const Event& event = *asked.event;
+      if (event.kind != Kind::cancel && event.kind != Kind::settle) continue;
+      const auto [its, first] = ended.try_emplace(event.of, asked.sent);
+      its->second = std::min(its->second, asked.sent);
+    }
+    std::vector<std::tuple<nanoseconds, std::int64_t, const Asked*>> changes;
+    for (const Asked& asked : history_.asked) {
+      const Event& event = *asked.event;
+      const bool reserves = event.kind == Kind::reserve || event.kind == Kind::acquire;
+      if (!reserves || event.keys[0] != number || place_of(asked) != place) continue;
+      if (asked.received == kNever || !asked.reply.allowed() || asked.departed > calm) continue;
+      const nanoseconds hold = event.hold > 0ns ? event.hold : kTtl;
+      nanoseconds until = asked.arrived + hold - hold / 1000;
+      const auto found = ended.find(event.number);
+      if (found != ended.end()) until = std::min(until, found->second);
+      if (until <= asked.departed) continue;
+      const auto units = static_cast<std::int64_t>(event.units);
+      changes.emplace_back(asked.departed, units, &asked);
+      changes.emplace_back(until, -units, &asked);
+    }
+    std::sort(changes.begin(), changes.end());
+    std::int64_t held = 0;
+    for (const auto& [at, units, asked] : changes) {
+      held += units;
+      if (held > key.at_most)
+        return wrong("held", about(*asked) + ": " + std::to_string(held) + " units are held, and at most " +
+                                 std::to_string(key.at_most) + " may be");
+    }
+  }
+
+  // As long as nothing has gone wrong, what is denied has a key without room for it. With leases others may
+  // have what is left.
+  void denials() {
+    if (plan_.lease > 0) return;
+    const nanoseconds calm = calm_until();
+    std::map<std::pair<std::uint32_t, std::size_t>, Owed> owed;
+    std::vector<const Asked*> denied;
+    for (const Asked& asked : history_.asked) {
+      if (asked.arrived == kNever) continue;
+      const Event& event = *asked.event;
+      const bool is_told = asked.departed <= calm && asked.received != kNever;
+      const bool is_denied = is_told && asked.reply.denied() && !disturbed(asked);
+      const bool is_never =
+          event.keys.size() == 1 && event.units > static_cast<std::uint64_t>(plan_.keys[event.keys[0]].burst);
+      if (is_denied && !is_never) denied.push_back(&asked);
+      // Over several nodes each is charged, and where another denies it is given back.
+      if (is_denied && (event.keys.size() == 1 || plan_.store != Plan::Store::cluster)) continue;
+      const nanoseconds until = std::min(asked.departed, asked.arrived + (is_shared() ? 2 * kDeadline : 0ns));
+      if (event.kind == Kind::settle) {
+        const Event& of = *by_event_.at(event.of)->event;
+        if (event.units > of.units)
+          owed[{of.keys[0], place_of(asked)}].charges.push_back(
+              {asked.arrived, until, event.units - of.units});
+      }
+      if (event.kind != Kind::check && event.kind != Kind::reserve && event.kind != Kind::acquire) continue;
+      for (const std::uint32_t key : event.keys)
+        owed[{key, place_of(asked)}].charges.push_back({asked.arrived, until, event.units});
+    }
+    for (auto& [where, its] : owed) {
+      std::sort(its.charges.begin(), its.charges.end(),
+                [](const auto& a, const auto& b) { return a.from < b.from; });
+    }
+    std::sort(denied.begin(), denied.end(),
+              [](const Asked* a, const Asked* b) { return a->departed < b->departed; });
+    for (const Asked* const each : denied) has_reason(*each, owed);
+  }
+
+  // What a request has to leave, rounded up.
+  static std::int64_t left_free(const Event& event, const Key& key) {
+    return event.bulk && key.leaves > 0 ? (key.burst + 1) / 2 : 0;
+  }
+
+  void has_reason(const Asked& asked, std::map<std::pair<std::uint32_t, std::size_t>, Owed>& owed) {
+    const Event& event = *asked.event;
+    nanoseconds nearest = kNever;
+    for (const std::uint32_t number : event.keys) {
+      const Key& key = plan_.keys[number];
+      Owed& its = owed[{number, place_of(asked)}];
+      for (; its.next < its.charges.size() && its.charges[its.next].from <= asked.departed; ++its.next) {
+        const Owed::Charge& charge = its.charges[its.next];
+        const nanoseconds takes = key.interval * static_cast<std::int64_t>(charge.units);
+        its.until = std::max(its.until, charge.until) + takes + takes / 4000;  // by a clock that is slow
+      }
+      // An acquire is denied at once when too many wait.
+      const nanoseconds wait = event.kind == Kind::reserve && !event.bulk ? event.time : 0ns;
+      nanoseconds owes = std::max(0ns, its.until - asked.arrived);
+      owes += kTolerance;
+      const nanoseconds room =
+          key.interval * (key.burst - left_free(event, key) - static_cast<std::int64_t>(event.units)) + wait -
+          owes;
+      nearest = std::min(nearest, room);
+      if (key.at_most > 0 && event.kind != Kind::check) return;  // others may hold too much
+    }
+    if (nearest >= 0ns)
+      wrong("denied for nothing", about(asked) + ", with room for " + seconds(nearest) + " at each key");
+  }
+
   // ------------------------------------------------------------------------------------ when all is well
 
   // After the last fault all servers agree: of a fresh key exactly the burst is admitted.
@@ -416,7 +579,7 @@ class Referee {
 
   const Plan& plan_;
   const History& history_;
-  bool calm_ = true;
+  bool stepped_back_ = false;
   std::unordered_map<std::uint32_t, const Asked*> by_event_;
   std::unordered_map<std::uint32_t, std::uint64_t> undone_;  // by the reservation's event: what it cost
   Verdict verdict_;

@@ -46,6 +46,7 @@ class Server {
   static constexpr std::size_t kMemory = std::size_t{1} << 20;
   static constexpr std::size_t kReservationMemory = std::size_t{1} << 20;
   static constexpr std::size_t kMostWaiters = 200;
+  static constexpr nanoseconds kLeasesEvery = 100ms;
 
   struct Loop {
     Loop(Server& server, std::size_t its_number);
@@ -55,6 +56,7 @@ class Server {
     std::unique_ptr<redis::SharedStore> shared;  // null: the store is this process' own
     waiting::AcquiringStore acquiring;
     resp::RespLoop resp;
+    std::optional<nanoseconds> leases_at{};  // when to look for those that have ended
     store::Store& store() { return shared ? static_cast<store::Store&>(*shared) : its.embedded; }
   };
   struct Session {
@@ -64,9 +66,10 @@ class Server {
     bool turning = false;
   };
 
-  // `seed` is the table's; whatever else is random comes from `random`.
+  // `seed` is the table's; whatever else is random comes from `random`. `limits_file`: its path, if there is
+  // one.
   Server(const Plan& plan, const MachineClock& clock, core::HashKey seed, core::Random random,
-         Surroundings surroundings)
+         Surroundings surroundings, const std::string& limits_file)
       : plan_(plan),
         clock_(clock),
         random_(std::move(random)),
@@ -78,6 +81,16 @@ class Server {
                  .clock = [this] { return now(); },
                  .wall_clock = [this] { return clock_.wall(surroundings_.world()); }},
                 embedded.table()) {
+    if (plan.by_file) {
+      service.limits = std::make_unique<service::LimitsInForce>(
+          service::LimitsInForce::Options{.path = limits_file,
+                                          .setting = {.on_store_error = plan.on_store_error,
+                                                      .sharing = service.options().sharing,
+                                                      .wall = service.wall_ahead(),
+                                                      .max_wait = service.options().max_wait},
+                                          .shared = plan.nodes > 0,
+                                          .wall_clock = service.options().wall_clock});
+    }
     for (std::size_t i = 0; i < plan.loops; ++i) loops.push_back(std::make_unique<Loop>(*this, i));
   }
   Server(const Server&) = delete;
@@ -120,11 +133,16 @@ class Server {
   static nanoseconds next(const Loop& loop) {
     nanoseconds next = loop.acquiring.next_deadline().value_or(nanoseconds::max());
     if (loop.shared) next = std::min(next, loop.shared->client().next_tick());
+    if (loop.leases_at) next = std::min(next, *loop.leases_at);
     return next;
   }
   void tick(Loop& loop) {
     if (loop.shared && loop.shared->client().next_tick() <= now()) loop.shared->client().tick(now());
     if (const auto due = loop.acquiring.next_deadline(); due && *due <= now()) loop.acquiring.advance(now());
+    if (loop.leases_at && *loop.leases_at <= now()) {
+      loop.leases_at.reset();
+      loop.shared->end_leases(false);
+    }
     settle(loop);
   }
   // Something happened to the store's connection.
@@ -180,6 +198,7 @@ class Server {
       for (const redis::Client::Action& action : actions) surroundings_.act(loop.number, action);
     }
     loop.shared->note_state();
+    if (!loop.leases_at && loop.shared->has_leases()) loop.leases_at = now() + kLeasesEvery;
     settling_ = false;
   }
 

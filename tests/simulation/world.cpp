@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <vector>
 
 namespace weir::inline v0_1::simulation {
 namespace {
@@ -43,6 +44,18 @@ Reply read_reply(const resp::Value& value) {
     reply.text = "a reply of another form";
   }
   return reply;
+}
+
+// A file that was not written as far as its end, or not everywhere.
+void tear(const std::string& path, std::uint32_t how) {
+  const auto size = std::filesystem::file_size(path);
+  const auto at = size * (how % 100) / 100;
+  if (how % 2 == 0) return std::filesystem::resize_file(path, at);
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekg(static_cast<std::streamoff>(at));
+  const int before = file.get();
+  file.seekp(static_cast<std::streamoff>(at));
+  file.put(static_cast<char>(~before));
 }
 
 // How long a client waits for a reply before it gives its connection up.
@@ -162,24 +175,31 @@ std::string World::words_of(const Event& event) const {
   using Kind = Event::Kind;
   redis::Strings words;
   const auto keys = [&] {
+    if (plan_.by_file) {
+      if (event.bulk) words.insert(words.end(), {"CLASS", "bulk"});
+      if (event.kind != Kind::check && event.kind != Kind::look) words.emplace_back("AS");
+      for (const std::uint32_t key : event.keys) words.push_back(plan_.keys[key].name + "=x");
+      return;
+    }
     words.emplace_back("KEYS");
     for (const std::uint32_t key : event.keys) {
       words.push_back(plan_.keys[key].name);
       words.push_back(plan_.keys[key].rule());
     }
   };
+  const char* const check = plan_.by_file ? "WEIR.CHECK" : "WEIR.THROTTLE";
   const auto number = [&](const char* name, std::int64_t value) {
     words.emplace_back(name);
     words.push_back(std::to_string(value));
   };
   switch (event.kind) {
     case Kind::check:
-      words = {"WEIR.THROTTLE"};
+      words = {check};
       number("COST", static_cast<std::int64_t>(event.units));
       keys();
       break;
     case Kind::look:
-      words = {"WEIR.THROTTLE"};
+      words = {check};
       number("COST", 0);
       keys();
       break;
@@ -200,7 +220,12 @@ std::string World::words_of(const Event& event) const {
       break;
     }
     case Kind::reset:
-      words = {"WEIR.RESET", plan_.keys[event.keys[0]].name};
+      words = {"WEIR.RESET"};
+      if (plan_.by_file) {
+        keys();
+      } else {
+        words.push_back(plan_.keys[event.keys[0]].name);
+      }
       break;
     default:
       return "";
@@ -345,6 +370,20 @@ std::string World::snapshot_of(const Machine& machine) const {
   return folder_ + "/server" + std::to_string(machine.number) + ".snapshot";
 }
 
+std::string World::limits_of(const Machine& machine) const {
+  return folder_ + "/server" + std::to_string(machine.number) + ".yaml";
+}
+
+void World::reload(Machine& machine, std::uint32_t form) {
+  if (!plan_.by_file) return;
+  const bool is_wrong = form + 1 == Plan::kForms;
+  if (!is_wrong) machine.limits_form = form;
+  std::ofstream(limits_of(machine)) << plan_.limits_file(form);
+  if (!machine.server) return;
+  const std::vector<std::string> errors = machine.server->service.limits->reload();
+  if (errors.empty() == is_wrong) odd(is_wrong ? "a wrong limits file was taken" : errors[0]);
+}
+
 void World::start(Machine& machine) {
   const std::uint64_t life = ++machine.life;
   note("start", machine.number);
@@ -378,7 +417,8 @@ void World::start(Machine& machine) {
   };
   machine.server = std::make_unique<Server>(
       plan_, *machine.clock, seed, [this] { return core::HashKey{secrets_.next(), secrets_.next()}; },
-      std::move(around));
+      std::move(around), limits_of(machine));
+  reload(machine, machine.limits_form);
   if (file) {
     const auto restored = file->restore_into(machine.server->embedded.table(), machine.server->now(),
                                              &machine.server->embedded.reservations());
@@ -416,10 +456,7 @@ void World::kill(Machine& machine, nanoseconds for_time, const Event& event) {
   disturb(machine.number, for_time);
   if (plan_.store == Plan::Store::embedded) {
     machine.torn = machine.saved_at > 0ns && event.of != 0;
-    if (machine.torn) {
-      const auto size = std::filesystem::file_size(snapshot_of(machine));
-      std::filesystem::resize_file(snapshot_of(machine), size * (event.of % 100) / 100);
-    }
+    if (machine.torn) tear(snapshot_of(machine), event.of);
     history_.losses.push_back({machine.number, machine.torn ? 0ns : machine.saved_at, now_});
   }
   later(for_time, [this, &machine] { start(machine); });
@@ -496,7 +533,7 @@ void World::carry(Machine& machine, std::size_t loop, redis::Client::NodeId id, 
     if (its.generation != generation) return;
     const nanoseconds back = arrival(its.back, latency_of_store(), machine.store_back.held_until);
     later(back - now_, [this, &machine, loop, id, generation, answer] {
-      when_awake(machine, [this, &machine, loop, id, generation, answer] {
+      when_awake(machine, [&machine, loop, id, generation, answer] {
         if (machine.links[{loop, id}].generation != generation || !machine.server) return;
         machine.server->happen(*machine.server->loops[loop], [&](redis::Client& client) {
           client.received(id, answer, machine.server->now());
@@ -511,11 +548,11 @@ void World::cut(Machine& machine, const std::function<bool(const Machine::Link&)
   for (auto& [where, link] : machine.links) {
     if (!link.open || !which(link)) continue;
     link.open = false;
-    later(latency_of_store(), [this, &machine, where = where, generation = ++link.generation] {
-      when_awake(machine, [this, &machine, where, generation] {
-        if (machine.links[where].generation != generation || !machine.server) return;
-        machine.server->happen(*machine.server->loops[where.first], [&](redis::Client& client) {
-          client.failed(where.second, "reset by peer", machine.server->now());
+    later(latency_of_store(), [this, &machine, link_of = where, generation = ++link.generation] {
+      when_awake(machine, [&machine, link_of, generation] {
+        if (machine.links[link_of].generation != generation || !machine.server) return;
+        machine.server->happen(*machine.server->loops[link_of.first], [&](redis::Client& client) {
+          client.failed(link_of.second, "reset by peer", machine.server->now());
         });
       });
     });
@@ -578,6 +615,8 @@ void World::happen(const Event& event) {
         return cut(machine, [](const Machine::Link&) { return true; });
       case Kind::save:
         return save(machine);
+      case Kind::reload:
+        return reload(machine, event.of);
       default:
         disturb(machine.number, event.time);
         (event.kind == Kind::store_stall ? machine.store_out : machine.store_back).held_until =
@@ -617,7 +656,7 @@ void World::happen(const Event& event) {
       return node.data().flush_scripts();
     case Kind::store_step:
       node.clock.step_wall(event.time);
-      history_.steps.push_back({now_, event.time});
+      history_.steps.push_back({number, now_, event.time});
       return;
     default:
       return;

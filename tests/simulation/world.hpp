@@ -60,6 +60,7 @@ class World {
     Way store_out{}, store_back{};  // what holds up all of them
     nanoseconds saved_at{0};
     bool torn = false;
+    std::uint32_t limits_form = 0;  // of the limits file that it last went by
     std::size_t number = 0;
   };
   struct Connection {
@@ -102,7 +103,9 @@ class World {
   void start(Machine& machine);
   void kill(Machine& machine, nanoseconds for_time, const Event& event);
   void save(Machine& machine);
+  void reload(Machine& machine, std::uint32_t form);
   std::string snapshot_of(const Machine& machine) const;
+  std::string limits_of(const Machine& machine) const;
   void reply(Machine& machine, std::uint64_t connection, std::string bytes);
   template <class Act>
   void when_awake(Machine& machine, Act act);

@@ -1,0 +1,117 @@
+"""Planted defects: each is one change of the source that ./dev simulate has to find.
+
+`unseen` says why the simulation does not find one. That is checked too: one that is found is no longer to be called
+unseen.
+"""
+import dataclasses
+
+
+@dataclasses.dataclass(frozen=True)
+class Defect:
+    file: str
+    search: str
+    replace: str
+    unseen: str
+
+
+DEFECTS = {}
+
+
+def plant(name, file, search, replace, unseen=""):
+    DEFECTS[name] = Defect(file, search, replace, unseen)
+
+
+# Reservations in the process.
+LINE = "src/store/schedule.cpp"
+plant("cancel_gives_back_at_once", LINE,
+      "  return add(own.end, {.moment = moment, .low = own.low, .units = own.count, .number = own.number}, client);",
+      "  state.until -= own.count * numbers_.interval;\n  return client != 0 || now.count() != 0;")
+plant("settle_gives_back_what_has_drained", LINE,
+      "std::min<unsigned __int128>(core::ahead_of(end, now), static_cast<unsigned __int128>(less) * interval));",
+      "static_cast<unsigned __int128>(less) * interval);")
+plant("settle_moves_up_those_who_wait", LINE,
+      "if (!has_holes(now) && !is_anybody_ahead(now) && words_.size() < kMostWords) {",
+      "if (!has_holes(now) && words_.size() < kMostWords) {")
+plant("settle_by_the_end_it_once_left", LINE,
+      "return own.end - (moved_ - own.moved - words_.sum_from(own.number));", "return own.end;")
+plant("settle_lags", LINE,
+      "  if (!hold) return;\n  now = no_earlier(now);\n  const bool lives", "  if (!hold) return;\n  const bool lives",
+      "clocks of one process never go back, and one thread reads them in order")
+plant("hole_is_taken_twice", LINE, "const std::uint64_t rest = fits - units;", "const std::uint64_t rest = fits;")
+plant("hole_that_lasts_has_not_drained", LINE, "low = begin = std::max(low, static_cast<std::uint64_t>(moment.count()));",
+      "begin = low;")
+plant("cancel_takes_a_settled_moment_along", LINE,
+      "if ((*found)->second.lasts && (*found)->second.moment > now) return;", "(void)now;",
+      "it breaks an order, of which the referee knows nothing, and no promise")
+BOOK = "src/store/reservations.cpp"
+plant("cancel_after_the_moment", BOOK,
+      "found == shelf.records.end() || (before_its_moment && found->second.moment <= now)",
+      "found == shelf.records.end() || (before_its_moment && now.count() < 0)")
+plant("hole_is_further_than_the_wait", BOOK, "const nanoseconds latest = now + std::min(*check.decision.retry_after, reservation.max_wait);",
+      "const nanoseconds latest = now + *check.decision.retry_after;")
+plant("settle_of_what_was_forgotten", BOOK, "if (!is_scheduled(before_, now)) schedule_.lose();",
+      "if (!is_scheduled(before_, now) && schedule_.holds() > 1000) schedule_.lose();",
+      "numbers of a key do not change, and what a reset adds is allowed for")
+
+# Those who wait.
+WAITING = "src/waiting/acquiring_store.cpp"
+plant("all_that_is_overdue_acts", WAITING, "if (waiting.is_on_time(now)) return false;",
+      "if (waiting.is_on_time(now) || now.count() > 0) return false;")
+plant("what_is_overdue_has_not_drained", WAITING, "return std::clamp(full - (now - moment), nanoseconds{0}, charged());",
+      "return std::clamp(full + now * 0, nanoseconds{0}, charged());")
+plant("who_has_gone_still_waits", WAITING, "  if (waiting.in_house) house_.leave();\n", "")
+plant("who_has_gone_keeps_the_moment", WAITING,
+      "  } else {\n    give_up({.id = waiting.reservation.id}, Verb::cancel);\n  }\n  remove(waiting);", "  }\n  remove(waiting);",
+      "what a client that went away might have left to others is not known outside of weir")
+
+plant("nobody_is_told_of_a_turn", WAITING, "    waiting.looks_again = false;\n    waiters_.add(waiting, nanoseconds{0});",
+      "    waiting.looks_again = false;")
+
+# By a limits file.
+plant("a_class_leaves_nothing", "src/core/gcra.hpp",
+      "const std::uint64_t room = burst * interval - static_cast<std::uint64_t>(kept.count());",
+      "const std::uint64_t room = burst * interval - 0 * static_cast<std::uint64_t>(kept.count());")
+plant("as_much_is_held_as_is_asked_for", LINE, "if (at_most == ~std::uint64_t{0}) return nanoseconds{0};",
+      "if (at_most != 0) return nanoseconds{0};")
+plant("redis_as_much_is_held_as_is_asked_for", "src/redis/reserve.lua",
+      "local held = line.held\n  if held + units <= at_most then return 0 end", "if line.held >= 0 then return 0 end\n  local held = 0")
+plant("a_hold_is_counted_after_its_end", LINE, "  held_units_ -= hold.units;\n", "")
+
+# In Redis.
+RESERVE = "src/redis/reserve.lua"
+plant("redis_cancel_gives_back_at_once", RESERVE,
+      "add_hole(line, {moment = moment, stop = part.stop, low = part.low, units = part.units, many = 1,\n"
+      "                    number = part.number, lasts = false})",
+      "move_back(part, digits_of(states[part.i].tat - part.units * part.T))")
+plant("redis_settle_gives_back_what_has_drained", RESERVE,
+      "local back = min(max(stop, 0), (part.units - part.actual) * part.T)",
+      "local back = (part.units - part.actual) * part.T")
+plant("redis_settle_by_the_end_it_once_left", RESERVE, "return from_now(part.stop) - gone", "return from_now(part.stop)",
+      "it takes two holds of a key that are nearly drained; in the process one seed of 200 has that")
+plant("redis_settle_moves_up_those_who_wait", RESERVE, "if not has_holes(line) and not is_anybody_ahead(line) and",
+      "if not has_holes(line) and")
+plant("redis_hole_is_taken_twice", RESERVE, "local rest = fits - units", "local rest = fits")
+plant("redis_loss_leaves_the_holes", RESERVE, "if state.tat == 0 or state.mark ~= ' @' .. epoch then lose(line) end", "")
+CHECK = "src/redis/check.lua"
+plant("redis_idling_earns", CHECK, "    if ahead < 0 then ahead = 0 end\n", "")
+plant("redis_charges_what_another_limit_denies", CHECK, "if answer[1] == 1 then\n  for key", "if true then\n  for key")
+plant("redis_merged_count_as_one", CHECK, "      need = need * count\n", "")
+
+# Around Redis.
+plant("a_share_is_the_whole", "src/redis/fallback.cpp", "if (share >= 1) return quota;", "if (share > 0) return quota;")
+plant("the_fallback_begins_afresh", "src/redis/fallback.cpp", "if (debt == 0) return;", "if (debt > 0) return;")
+plant("the_fallback_knows_nothing_of_what_is_booked", "src/redis/fallback.cpp",
+      "left == 0 && answer.reset_after > full) return answer.reset_after;",
+      "left == 0 && answer.reset_after > full) return full;")
+plant("a_lease_does_not_melt", "src/redis/leases.hpp",
+      "spent + (elapsed <= 0 ? 0 : static_cast<std::uint64_t>((elapsed - 1) / interval + 1));",
+      "spent + (elapsed <= interval ? 0 : 0);")
+plant("a_lease_is_given_back_whole", "src/redis/give_back_call.cpp", "Cost{lease.units - lease.spent}", "Cost{lease.units}")
+plant("merged_are_told_as_the_first", "src/redis/check_call.cpp", "answer.decision = decisions[i + 1];",
+      "answer.decision = decisions[i * 0];")
+plant("a_denial_does_not_drain", "src/redis/denial_memory.cpp",
+      "if (decide_ahead(rule, denial.ahead, latest, cost).verdict != Verdict::denied) return std::nullopt;", "")
+plant("a_deadline_finishes_nothing", "src/redis/client.cpp",
+      "finish(index, {Cause::timeout, error, nullptr});", "(void)error;")
+plant("a_torn_snapshot_is_taken", "src/store/snapshot.cpp", "if (trailer.checksum != checksum.finish())",
+      "if (trailer.checksum != checksum.finish() && header.version == 0)")
