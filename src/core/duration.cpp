@@ -43,6 +43,28 @@ constexpr std::array kUnits = {
     Unit{"weeks", 7 * kDay},
 };
 
+// What the digits after a point come to, each a tenth of the one before it.
+struct Fraction {
+  std::uint64_t ns = 0;  // below the unit
+  bool more = false;     // and a part of a nanosecond
+};
+
+// With one digit more before them.
+constexpr Fraction with_digit(Fraction after, unsigned digit, nanoseconds unit) {
+  const std::uint64_t tenths = after.ns + digit * static_cast<std::uint64_t>(unit.count());
+  return {tenths / 10, after.more || tenths % 10 != 0};
+}
+
+// front x unit and the fraction, rounded up to the nanosecond.
+constexpr ScaledNumber times(std::uint64_t front, Fraction fraction, nanoseconds unit) {
+  const unsigned __int128 value =
+      static_cast<unsigned __int128>(front) * static_cast<std::uint64_t>(unit.count()) + fraction.ns +
+      (fraction.more ? 1 : 0);
+  if (value > static_cast<unsigned __int128>(std::numeric_limits<std::int64_t>::max()))
+    return {NumberFault::out_of_range, nanoseconds{0}};
+  return {NumberFault::none, nanoseconds{static_cast<std::int64_t>(value)}};
+}
+
 }  // namespace
 
 ScaledNumber parse_scaled(std::string_view digits, nanoseconds unit) {
@@ -82,36 +104,23 @@ ScaledNumber parse_scaled(std::string_view digits, nanoseconds unit) {
   if (at != digits.size()) return kNotANumber;
   if (significant.empty()) return {NumberFault::none, nanoseconds{0}};
 
-  // Split at the point. 19 digits before and 17 after it keep every product below within 128 bits; later
-  // digits are far below a nanosecond and only round up.
+  // Split at the point. What has more than 19 digits before it is out of range.
   constexpr std::int64_t kFront = 19;
-  constexpr std::int64_t kFractionDigits = 17;
   const auto length = static_cast<std::int64_t>(significant.size());
-  if (length + point > kFront) return kOutOfRange;
-  unsigned __int128 front = 0;
-  unsigned __int128 decimals = 0;
-  bool inexact = false;
-  for (std::int64_t place = 0; place < length + point; ++place) {
-    front = front * 10 +
-            static_cast<unsigned>(place < length ? significant[static_cast<std::size_t>(place)] - '0' : 0);
-  }
-  for (std::int64_t digit = 0; digit < kFractionDigits; ++digit) {
-    const std::int64_t place = length + point + digit;
-    const bool given = place >= 0 && place < length;
-    decimals =
-        decimals * 10 + static_cast<unsigned>(given ? significant[static_cast<std::size_t>(place)] - '0' : 0);
-  }
-  for (std::int64_t place = std::max<std::int64_t>(0, length + point + kFractionDigits); place < length;
-       ++place) {
-    inexact = inexact || significant[static_cast<std::size_t>(place)] != '0';
-  }
-  constexpr unsigned __int128 kOne = 100'000'000'000'000'000;  // 10^kFractionDigits
-  const auto scale = static_cast<unsigned __int128>(unit.count());
-  decimals *= scale;
-  const unsigned __int128 value = front * scale + decimals / kOne + (decimals % kOne != 0 || inexact ? 1 : 0);
-  if (value > static_cast<unsigned __int128>(std::numeric_limits<std::int64_t>::max())) return kOutOfRange;
-  const auto whole = static_cast<std::int64_t>(value);
-  return {NumberFault::none, nanoseconds{negative ? -whole : whole}};
+  const std::int64_t split = length + point;
+  if (split > kFront) return kOutOfRange;
+  const auto digit_at = [&](std::int64_t place) {
+    return static_cast<unsigned>(place < length ? significant[static_cast<std::size_t>(place)] - '0' : 0);
+  };
+  std::uint64_t front = 0;
+  for (std::int64_t place = 0; place < split; ++place) front = front * 10 + digit_at(place);
+  Fraction decimals;
+  for (std::int64_t place = length; place-- > std::max<std::int64_t>(0, split);)
+    decimals = with_digit(decimals, digit_at(place), unit);
+  for (std::int64_t zeros = -split; zeros > 0 && decimals.ns != 0; --zeros)
+    decimals = with_digit(decimals, 0, unit);
+  const ScaledNumber value = times(front, decimals, unit);
+  return {value.fault, negative ? -value.value : value.value};
 }
 
 ScaledNumber read_duration(std::string_view text) {

@@ -126,6 +126,11 @@ TEST(Duration, decimal_seconds_are_exact_and_rounded_up) {
   }
 }
 
+TEST(Duration, every_digit_counts_when_it_is_rounded_up) {
+  EXPECT_EQ(parse_duration("0.00000000000000165w"), 1ns);   // 0.99792
+  EXPECT_EQ(parse_duration("0.000000000000001659w"), 2ns);  // 1.0033632
+}
+
 TEST(Duration, time_to_text_and_back) {
   const std::vector<std::pair<nanoseconds, std::string>> rows = {
       {0s, "0s"},

@@ -51,7 +51,7 @@ constexpr Step decide(const Quota& quota, State state, nanoseconds now, Cost cos
   if (state.end <= n) {
     const auto ahead = static_cast<std::uint64_t>(phase.count());
     const bool now_opens = opens == Opens::at_first_request;
-    window = {now_opens ? n + period : ((n + ahead) / period + 1) * period - ahead, 0};
+    window = {n + period - (now_opens ? 0 : (n + ahead) % period), 0};
   }
   std::uint64_t room = limit - std::min(window.used, limit);
 

@@ -52,7 +52,7 @@ constexpr Step decide(const Quota& quota, State state, nanoseconds now, Cost cos
   std::uint64_t cur = 0;
   if (state.end <= n) {
     const auto ahead = static_cast<std::uint64_t>(phase.count());
-    end = ((n + ahead) / period + 1) * period - ahead;
+    end = n + period - (n + ahead) % period;
   } else if (state.end - n > period) {
     end = state.end - period;
     prev = state.counts >> 32;

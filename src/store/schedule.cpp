@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/freed_units.hpp"
+
 namespace weir::inline v0_1::store {
 
 using std::chrono::nanoseconds;
@@ -194,9 +196,10 @@ std::optional<Schedule::Taken> Schedule::take_from(Holes::iterator at, std::uint
   std::uint64_t fits = found.units;
   if (!found.lasts && moment <= now) return std::nullopt;
   if (found.lasts) {
-    moment = std::max(moment, now);
-    low = begin = std::max(low, static_cast<std::uint64_t>(moment.count()));
-    fits = begin < end ? (end - begin) / interval : 0;
+    const core::FreeUnits free = core::free_units(low, end, moment, interval, now);
+    moment = free.moment;
+    low = begin = free.begin;
+    fits = free.count;
   }
   if (moment > latest || units > fits) return std::nullopt;
   const Taken taken{
@@ -321,8 +324,7 @@ void Schedule::settle(const OwnUnits& own, nanoseconds moment, std::uint64_t les
   const bool lives = own.generation == generation_;
   const std::uint64_t end = lives ? end_of(own) : 0;
   const std::uint64_t interval = own.numbers.interval;
-  const auto back = static_cast<std::uint64_t>(
-      std::min<unsigned __int128>(core::ahead_of(end, now), static_cast<unsigned __int128>(less) * interval));
+  const std::uint64_t back = core::undrained(end, less, interval, now);
   if (back == 0) return close(*hold, 0);
   if (state.until == end && moment <= now) {
     close(*hold, 0);
@@ -346,8 +348,7 @@ void Schedule::settle(const OwnUnits& own, nanoseconds moment, std::uint64_t les
     stop = begin + units * interval;
     number = own.number;
   }
-  const std::uint64_t burst = numbers_.burst * interval;
-  const nanoseconds from{static_cast<std::int64_t>(stop > burst ? stop - burst : 0)};
+  const nanoseconds from = core::first_moment(stop, numbers_.burst * interval);
   add(stop, {.moment = from, .low = stop - units * interval, .units = units, .number = number, .lasts = true},
       client);
 }

@@ -137,3 +137,100 @@ plant("owes_in_the_wrong_T", "src/core/reservation.hpp",
       "settle.owes")
 plant("owes_in_64_bits", "src/core/reservation.hpp", "static_cast<unsigned __int128>(units) * state.word + state.until;",
       "static_cast<unsigned __int128>(units) * state.word / 2 + state.until;", "settle.owes")
+
+FIXED = "src/core/fixed_window.hpp"
+plant("window_from_a_multiple_in_two_steps", FIXED, "window = {n + period - (now_opens ? 0 : (n + ahead) % period), 0};",
+      "window = {now_opens ? n + period : ((n + ahead) / period + 1) * period - ahead, 0};", "window.nothing_wraps")
+plant("window_one_unit_too_many", FIXED, "} else if (cost.units > room) {", "} else if (cost.units > room + 1) {",
+      "window.admits", "window.promise", "window.nothing_wraps")
+plant("window_one_unit_too_few", FIXED, "} else if (cost.units > room) {", "} else if (cost.units >= room) {",
+      "window.admits", "window.remaining")
+plant("window_phase_backwards", FIXED, "window = {n + period - (now_opens ? 0 : (n + ahead) % period), 0};",
+      "window = {n + period - (now_opens ? 0 : (n + period - ahead) % period), 0};", "window.leaves")
+plant("window_begins_with_its_last_moment", FIXED, "  if (state.end <= n) {", "  if (state.end < n) {", "window.admits",
+      "window.retry_after")
+plant("window_counts_each_request_as_one", FIXED, "    window.used += cost.units;", "    window.used += 1;", "window.leaves",
+      "window.promise")
+plant("window_opens_each_time", FIXED, "  if (state.end <= n) {", "  if (state.end <= n || state.used == 0 || cost.units == 1) {",
+      "window.promise", "window.admits")
+plant("window_remembers_a_look", FIXED, "  } else if (cost.units != 0) {", "  } else {", "window.refusal_changes_nothing")
+plant("window_waits_a_nanosecond_more", FIXED, "  const std::uint64_t left = at_most_the_longest(window.end - n);",
+      "  const std::uint64_t left = at_most_the_longest(window.end - n + 1);", "window.retry_after", "window.reset_after")
+plant("window_remaining_before_it", FIXED, "    room -= cost.units;", "", "window.remaining")
+plant("window_resets_what_is_empty", FIXED, "window.used != 0 ? left : 0, next", "left, next", "window.reset_after")
+
+COUNTER = "src/core/sliding_window_counter.hpp"
+plant("counter_rounded_down", COUNTER, "Wide{prev} * left + (period - 1)) / period) : 0;", "Wide{prev} * left) / period) : 0;",
+      "counter.admits", "counter.promise")
+plant("counter_in_64_bits", COUNTER, "static_cast<std::uint64_t>((Wide{prev} * left + (period - 1)) / period) : 0;",
+      "(prev * left + (period - 1)) / period : 0;", "counter.nothing_wraps")
+plant("counter_without_the_one_before", COUNTER, "if (cur + weighed <= spare) {", "if (cur <= spare) {", "counter.admits",
+      "counter.promise")
+plant("counter_weighs_more_than_all", COUNTER, "until_end < period ? until_end : period;  // P - e", "until_end;  // P - e",
+      "counter.admits", "counter.nothing_wraps")
+plant("counter_weighs_what_has_passed", COUNTER, "until_end < period ? until_end : period;  // P - e",
+      "until_end < period ? period - until_end : period;  // P - e", "counter.admits", "counter.retry_after")
+plant("counter_forgets_the_one_before", COUNTER, "      next = {end + period, prev << 32 | cur};",
+      "      next = {end + period, cur};", "counter.leaves", "counter.remaining")
+plant("counter_counts_touch", COUNTER, "      next = {end + period, prev << 32 | cur};",
+      "      next = {end + period, prev << 31 | cur};", "counter.nothing_wraps")
+plant("counter_ends_with_its_window", COUNTER, "      next = {end + period, prev << 32 | cur};",
+      "      next = {end, prev << 32 | cur};", "counter.leaves", "counter.reset_after")
+plant("counter_charges_a_denial", COUNTER, "      verdict = Verdict::denied;\n",
+      "      verdict = Verdict::denied;\n      next.counts = prev << 32 | cur;\n", "counter.refusal_changes_nothing")
+plant("counter_retries_late", COUNTER, "? until_end - static_cast<std::uint64_t>(Wide{spare - cur} * period / prev)",
+      "? until_end + 1 - static_cast<std::uint64_t>(Wide{spare - cur} * period / prev)", "counter.retry_after")
+plant("counter_retries_early", COUNTER, ": until_end + period - static_cast<std::uint64_t>(Wide{spare} * period / cur);",
+      ": until_end + period - static_cast<std::uint64_t>((Wide{spare} * period + cur - 1) / cur);", "counter.retry_after")
+plant("counter_remaining_of_the_limit", COUNTER, "taken < limit ? limit - taken : 0,", "taken < limit ? limit - cur : 0,",
+      "counter.remaining")
+plant("counter_resets_early", COUNTER, "cur != 0 ? until_end + period : prev != 0 ? until_end : 0;",
+      "cur != 0 ? until_end + period - 1 : prev != 0 ? until_end : 0;",
+      "counter.reset_after")
+
+FREED = "src/core/freed_units.hpp"
+plant("settle_in_64_bits", FREED, "static_cast<unsigned __int128>(less) * interval));", "less * interval));",
+      "settle.nothing_wraps")
+plant("settle_gives_back_what_has_drained", FREED, "std::min<unsigned __int128>(ahead_of(end, now), ",
+      "std::min<unsigned __int128>(end, ", "settle.gives_back", "settle.mints_nothing", "settle.moves_up",
+      "settle.hole_is_owned")
+plant("settle_gives_back_one_more", FREED, "static_cast<unsigned __int128>(less) * interval));",
+      "static_cast<unsigned __int128>(less) * interval + interval));", "settle.gives_back", "settle.mints_nothing",
+      "settle.hole_is_owned")
+plant("settle_gives_back_nothing", FREED, "static_cast<unsigned __int128>(less) * interval));",
+      "static_cast<unsigned __int128>(less) * 0));", "settle.gives_back")
+plant("hole_acts_early", FREED, "end > drains ? end - drains : 0", "end > drains ? end - drains - 1 : 0", "settle.hole")
+plant("hole_begins_before_its_moment", FREED, "std::max(low, static_cast<std::uint64_t>(moment.count()));", "low;",
+      "settle.hole")
+plant("hole_at_a_moment_that_has_passed", FREED, "moment = std::max(first, now);", "moment = first;", "settle.hole")
+plant("hole_rounded_up", FREED, "? (end - begin) / interval : 0", "? (end - begin - 1) / interval + 1 : 0", "settle.hole")
+
+MOMENTS = "src/core/moment.cpp"
+plant("two_decided_by_the_first", MOMENTS, "if (demand.shadow || (any && !decides(its, all.decision))) continue;",
+      "if (demand.shadow || any) continue;", "moments.granted", "moments.refused")
+plant("two_a_nanosecond_early", MOMENTS, "    moment += *retry_after;", "    moment += *retry_after - nanoseconds{1};",
+      "moments.granted", "moments.lift")
+plant("two_without_a_bound", MOMENTS, "if (demand.cost.units == 0 || !is_lifted || all_wait) return nanoseconds{0};",
+      "if (demand.cost.units == 0 || is_lifted || all_wait) return nanoseconds{0};", "moments.lift")
+plant("two_bound_without_the_lowest_class", MOMENTS, "                             static_cast<std::uint64_t>(demand.lowest_kept.count());",
+      "                             0 * static_cast<std::uint64_t>(demand.lowest_kept.count());", "moments.lift")
+plant("two_bound_without_the_cost", MOMENTS, "(room - std::min(room, need))};", "(room)};", "moments.lift")
+plant("two_bound_wraps", MOMENTS, "(room - std::min(room, need))};", "(room - need)};", "moments.nothing_wraps",
+      "moments.lift")
+plant("two_all_wait_for_it", MOMENTS, "(demand.waits_with >> awaited & 1) != 0;", "demand.waits_with == 0;", "moments.lift")
+plant("two_lifts_of_a_look", MOMENTS, "if (demand.cost.units == 0 || !is_lifted", "if (!is_lifted", "moments.refused")
+plant("two_wait_a_nanosecond_more", MOMENTS, "std::max(Late{moment - now - max_wait, by}",
+      "std::max(Late{moment - now - max_wait + nanoseconds{1}, by}", "moments.refused")
+plant("two_told_of_the_whole_wait", MOMENTS, "  return {false, late.first, late.second};",
+      "  return {false, late.first + max_wait, late.second};", "moments.wait")
+
+NUMBER = "src/core/duration.cpp"
+plant("number_without_the_rest", NUMBER, "after.more || tenths % 10 != 0};", "tenths % 10 != 0};", "number.fraction")
+plant("number_rounded_down_at_a_digit", NUMBER, "after.more || tenths % 10 != 0};", "after.more};", "number.fraction")
+plant("number_of_eleven_digits", NUMBER, "  return {tenths / 10, after.more", "  return {tenths / 9, after.more",
+      "number.fraction")
+plant("number_rounded_down", NUMBER, "(fraction.more ? 1 : 0);", "0;", "number.rounded_up")
+plant("number_of_any_unit", NUMBER, "  const std::uint64_t tenths = after.ns + digit *",
+      "  const std::uint64_t tenths = after.ns + 10000 * digit *", "number.nothing_wraps", "number.fraction")
+plant("number_of_292_years_and_more", NUMBER, "  if (value > static_cast<unsigned __int128>(std::numeric_limits<std::int64_t>::max()))",
+      "  if (value > static_cast<unsigned __int128>(std::numeric_limits<std::uint64_t>::max()))", "number.rounded_up")

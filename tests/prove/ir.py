@@ -27,6 +27,7 @@ class Num:
     e: object
     lo: int
     hi: int
+    zeros: int = 0  # how many of its last bits are 0, as far as a shift said so
 
 
 def const(value):
@@ -125,12 +126,12 @@ class Function:
     def __init__(self, line):
         found = re.match(r'define .*?@([\w.$]+|"[^"]+")\((.*)\)[^()]*\{$', line)
         self.name = found[1]
-        self.parameters = re.findall(r"(%[\w.]+)(?:,|$)", re.sub(r"\([^()]*\)", "", found[2]))
+        self.parameters = re.findall(r"(%[-\w.$]+)(?:,|$)", re.sub(r"\([^()]*\)", "", found[2]))
         self.blocks = {}
         self.entry = self.at = None
 
     def add(self, line):
-        if found := re.match(r"([\w.]+):", line):
+        if found := re.match(r"([-\w.$]+):", line):
             self.at = "%" + found[1]
             self.entry = self.entry or self.at
             self.blocks[self.at] = []
@@ -148,7 +149,7 @@ class Function:
 
 
 def successors(line):
-    return re.findall(r"label (%[\w.]+)", line) if line.startswith(("br ", "switch ")) else []
+    return re.findall(r"label (%[-\w.$]+)", line) if line.startswith(("br ", "switch ")) else []
 
 
 SIZE = {"ptr": 64}
@@ -295,6 +296,8 @@ class Run:
             return const(0)
         if text in ("poison", "undef") and kind.startswith("{"):
             return tuple(None for _ in kind.split(","))
+        if text in ("poison", "undef"):  # any number, if anybody looks at it
+            return Num(self.machine.name("any"), 0, 2 ** bits_of(kind) - 1)
         raise Unsupported(f"the operand {kind} {text}")
 
     def signed(self, x, bits):
@@ -390,7 +393,7 @@ class Run:
     # Instructions.
 
     def step(self, line):
-        if found := re.match(r"(%[\w.]+) = (.*)", line):
+        if found := re.match(r"(%[-\w.$]+) = (.*)", line):
             self.values[found[1]] = self.evaluate(found[2], found[1])
         elif line.startswith("store "):
             kind, value, rest = self.typed(line[6:])
@@ -426,7 +429,7 @@ class Run:
         kind, value, rest = self.typed(line[7:])
         on = self.operand(kind, value)
         default, others = successors(line)[0], []
-        for number, target in re.findall(r"i\d+ (-?\d+), label (%[\w.]+)", rest.split("[", 1)[1]):
+        for number, target in re.findall(r"i\d+ (-?\d+), label (%[-\w.$]+)", rest.split("[", 1)[1]):
             others.append((on.e == int(number) % 2 ** bits_of(kind), target))
         none = z3.Not(z3.Or([condition for condition, _ in others])) if others else z3.BoolVal(True)
         self.branch(others + [(none, default)])
@@ -453,11 +456,13 @@ class Run:
             kind, x, rest = self.typed(rest)
             return pick(self.operand("i1", condition), self.operand(kind, x), self.operand(kind, self.typed(rest)[1]))
         if operation in ("zext", "sext", "trunc"):
-            return self.convert(operation, rest)
+            return self.convert(operation, rest, name)
         if operation == "freeze":
             return self.operand(*self.typed(rest)[:2])
         if operation == "phi":
             return self.phi(rest)
+        if operation == "ptrtoint":  # what a check is told of where it went wrong
+            return Num(self.machine.name("any"), 0, 2 ** 64 - 1)
         if operation == "extractvalue":
             _, value, index = self.typed(rest)
             return self.operand("", value)[int(index)]
@@ -521,12 +526,20 @@ class Run:
         kind, x, by = self.typed(flags[2])
         bits, x, by = bits_of(kind), self.operand(kind, x), self.operand(kind, by)
         if not is_const(by):
-            raise Unsupported("a shift by a value")
+            if by.hi - by.lo > 16:
+                raise Unsupported("a shift by a value")
+            shifted = self.shifted(operation, flags[1].split(), x, by.hi, bits)
+            for some in range(by.lo, by.hi):
+                shifted = pick(by.e == some, self.shifted(operation, flags[1].split(), x, some, bits), shifted)
+            return shifted
+        return self.shifted(operation, flags[1].split(), x, by.lo, bits)
+
+    def shifted(self, operation, flags, x, by, bits):
         if operation == "shl":
-            return self.arithmetic("mul", flags[1].split(), x, const(2 ** by.lo), bits)
+            return dataclasses.replace(self.arithmetic("mul", flags, x, const(2 ** by), bits), zeros=by)
         if operation == "ashr" and x.hi >= 2 ** (bits - 1):
             raise Unsupported("a signed shift")
-        return self.machine.divide(x, const(2 ** by.lo))[0]
+        return self.machine.divide(x, const(2 ** by))[0] if by else x
 
     def logic(self, operation, rest):
         kind, x, y = self.typed(rest.removeprefix("disjoint "))
@@ -539,8 +552,19 @@ class Run:
             return any_of([x, y]) if not (z3.is_false(x) and z3.is_false(y)) else x
         if operation == "or" and rest.startswith("disjoint "):
             return Num(x.e + y.e, x.lo + y.lo, x.hi + y.hi)
+        if operation == "or" and x.zeros:  # y has to lie in the bits that are 0 in x
+            bit = 2 ** x.zeros
+            self.oblige(z3.BoolVal(True) if y.hi < bit else y.e < bit, "bits that must not meet")
+            return Num(x.e + y.e, x.lo + y.lo, x.hi + min(y.hi, bit - 1))
         if operation == "and" and is_const(y) and y.lo & (y.lo + 1) == 0:
             return self.machine.divide(x, const(y.lo + 1))[1] if x.hi > y.lo else x
+        if operation == "and" and max(x.hi, y.hi) < 16:  # bit by bit
+            whole = const(0)
+            for at in range(min(x.hi, y.hi).bit_length()):
+                one, other = (self.machine.divide(self.machine.divide(v, const(2 ** at))[0], const(2))[1] for v in (x, y))
+                bit = z3.If(z3.And(one.e == 1, other.e == 1), z3.IntVal(2 ** at), z3.IntVal(0))
+                whole = Num(whole.e + bit, 0, whole.hi + 2 ** at)
+            return whole
         if operation == "xor" and is_const(y) and y.lo == 2 ** bits_of(kind) - 1:
             return Num(y.e - x.e, y.lo - x.hi, y.lo - x.lo)
         raise Unsupported(f"{operation} {rest}")
@@ -571,7 +595,7 @@ class Run:
                    "ne": (x.hi < y.lo or x.lo > y.hi, is_const(x) and is_const(y) and x.lo == y.lo)}[how]
         return True if yes else False if no else None
 
-    def convert(self, operation, rest):
+    def convert(self, operation, rest, name):
         found = re.match(r"(?:nneg |nuw |nsw )*(i\d+) (\S+) to (i\d+)", rest)
         x, small, large = self.operand(found[1], found[2]), bits_of(found[1]), bits_of(found[3])
         if operation == "trunc":
@@ -580,6 +604,9 @@ class Run:
             if x.hi < 2 ** large:
                 return x
             if small == 128:  # of a product; what is cut off has to be 0
+                if self.is_selected(name):  # where it fits; else it is any number
+                    return pick(x.e < 2 ** large, Num(x.e, x.lo, 2 ** large - 1),
+                                Num(self.machine.name("any"), 0, 2 ** large - 1))
                 self.oblige(x.e < 2 ** large, "a number of 128 bits that is cut")
                 return Num(x.e, x.lo, 2 ** large - 1)
             return self.machine.divide(x, const(2 ** large))[1]
@@ -590,7 +617,7 @@ class Run:
     def phi(self, rest):
         kind = rest.split()[0]
         result = None
-        for value, source in re.findall(r"\[ (\S+), (%[\w.]+) \]", rest):
+        for value, source in re.findall(r"\[ (\S+), (%[-\w.$]+) \]", rest):
             edge = self.edges.get((source, self.block), z3.BoolVal(False))
             if z3.is_false(edge):
                 continue
@@ -624,7 +651,7 @@ class Run:
     def arguments(self, inside):
         rest, values = re.sub(r"\([^()]*\)", "", inside), []
         while rest:
-            parts = re.match(r"(\{[^}]*\}|\S+) ([^,]*?)(%[\w.]+|-?\d+|true|false|@[\w.]+)(?:, (.*))?$", rest)
+            parts = re.match(r"(\{[^}]*\}|\S+) ([^,]*?)(%[-\w.$]+|-?\d+|true|false|@[\w.]+)(?:, (.*))?$", rest)
             if not parts:
                 raise Unsupported("the arguments " + inside)
             values.append(self.operand(parts[1], parts[3]))
@@ -667,7 +694,7 @@ class Run:
         """The check that is told when this operation overflows, if that is what the second part is for."""
         for block in self.function.blocks.values():
             for at, line in enumerate(block):
-                if re.match(rf"(%[\w.]+) = extractvalue .* {re.escape(name)}, 1$", line):
+                if re.match(rf"(%[-\w.$]+) = extractvalue .* {re.escape(name)}, 1$", line):
                     flag = line.split(" = ")[0]
                     for later in block[at:]:
                         if later.startswith(f"br i1 {flag},"):

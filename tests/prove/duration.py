@@ -1,0 +1,45 @@
+"""Statements about the number of a duration, as in "1.5h": src/core/duration.cpp."""
+from z3 import And, Or
+
+from proof import LONGEST, Function, statement
+from words import ANY
+
+UNIT = (1, 7 * 86_400 * 10 ** 9)
+NONE, _, OUT_OF_RANGE = range(3)
+
+WITH_DIGIT = Function("duration", "with_digit", {"unit": UNIT, "ns": ANY, "more": (0, 1), "digit": (0, 9)},
+                      ("ns", "more"), lambda unit, ns: [ns < unit])
+TIMES = Function("duration", "times", {"unit": UNIT, "front": (0, 10 ** 19 - 1), "ns": ANY, "more": (0, 1)},
+                 ("fault", "value"), lambda unit, ns: [ns < unit])
+
+
+@statement("number.nothing_wraps",
+           "Of a number of at most 19 digits before its point, times any unit up to a week, no operation wraps, whatever "
+           "comes after the point.")
+def _(p):
+    p.wraps_nothing(WITH_DIGIT)
+    p.wraps_nothing(TIMES)
+
+
+@statement("number.fraction",
+           "With each digit before them, what the digits after a point come to stays whole nanoseconds below the unit and a "
+           "part of one that is above 0 exactly when that is noted.")
+def _(p):
+    x = p.inputs(WITH_DIGIT)
+    f = p.call(WITH_DIGIT, x)
+    # The part is `part` / `size`; what the digits come to is then (digit x unit + ns + part / size) / 10.
+    part, size = p.number("part"), p.number("size", 1)
+    p.given(part < size, (part >= 1) == (x.more == 1))
+    rest = (x.digit * x.unit + x.ns) * size + part - f.ns * 10 * size  # of 10 x size
+    p.show("whole", And(f.ns < x.unit, rest >= 0, rest < 10 * size))
+    p.show("a part", (f.more == 1) == (rest >= 1))
+
+
+@statement("number.rounded_up",
+           "A number times its unit is rounded up to the nanosecond, and refused exactly when that is above 2^63 - 1 ns.")
+def _(p):
+    x = p.inputs(TIMES)
+    n = p.call(TIMES, x)
+    whole = x.front * x.unit + x.ns + x.more
+    p.show("rounded up", n.value == whole, n.fault == NONE)
+    p.show("refused", And((n.fault == OUT_OF_RANGE) == (whole > LONGEST), Or(n.fault == NONE, n.fault == OUT_OF_RANGE)))
