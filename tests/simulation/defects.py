@@ -22,25 +22,27 @@ def plant(name, file, search, replace, unseen=""):
 
 
 # Reservations in the process.
-LINE = "src/store/schedule.cpp"
-plant("cancel_gives_back_at_once", LINE,
+SCHEDULE = "src/store/schedule.cpp"
+plant("cancel_gives_back_at_once", SCHEDULE,
       "  return add(own.end, {.moment = moment, .low = own.low, .units = own.count, .number = own.number}, client);",
       "  state.until -= own.count * numbers_.interval;\n  return client != 0 || now.count() != 0;")
-plant("settle_gives_back_what_has_drained", LINE,
-      "std::min<unsigned __int128>(core::ahead_of(end, now), static_cast<unsigned __int128>(less) * interval));",
+FREED = "src/core/freed_units.hpp"
+plant("settle_gives_back_what_has_drained", FREED,
+      "std::min<unsigned __int128>(ahead_of(end, now), static_cast<unsigned __int128>(less) * interval));",
       "static_cast<unsigned __int128>(less) * interval);")
-plant("settle_moves_up_those_who_wait", LINE,
+plant("settle_moves_up_those_who_wait", SCHEDULE,
       "if (!has_holes(now) && !is_anybody_ahead(now) && words_.size() < kMostWords) {",
       "if (!has_holes(now) && words_.size() < kMostWords) {")
-plant("settle_by_the_end_it_once_left", LINE,
+plant("settle_by_the_end_it_once_left", SCHEDULE,
       "return own.end - (moved_ - own.moved - words_.sum_from(own.number));", "return own.end;")
-plant("settle_lags", LINE,
+plant("settle_lags", SCHEDULE,
       "  if (!hold) return;\n  now = no_earlier(now);\n  const bool lives", "  if (!hold) return;\n  const bool lives",
       "clocks of one process never go back, and one thread reads them in order")
-plant("hole_is_taken_twice", LINE, "const std::uint64_t rest = fits - units;", "const std::uint64_t rest = fits;")
-plant("hole_that_lasts_has_not_drained", LINE, "low = begin = std::max(low, static_cast<std::uint64_t>(moment.count()));",
-      "begin = low;")
-plant("cancel_takes_a_settled_moment_along", LINE,
+plant("hole_is_taken_twice", SCHEDULE, "const std::uint64_t rest = fits - units;", "const std::uint64_t rest = fits;")
+plant("hole_that_lasts_has_not_drained", FREED,
+      "const std::uint64_t begin = std::max(low, static_cast<std::uint64_t>(moment.count()));",
+      "const std::uint64_t begin = low;")
+plant("cancel_takes_a_settled_moment_along", SCHEDULE,
       "if ((*found)->second.lasts && (*found)->second.moment > now) return;", "(void)now;",
       "it breaks an order, of which the referee knows nothing, and no promise")
 BOOK = "src/store/reservations.cpp"
@@ -65,17 +67,18 @@ plant("who_has_gone_keeps_the_moment", WAITING,
       "what a client that went away might have left to others is not known outside of weir")
 
 plant("nobody_is_told_of_a_turn", WAITING, "    waiting.looks_again = false;\n    waiters_.add(waiting, nanoseconds{0});",
-      "    waiting.looks_again = false;")
+      "    waiting.looks_again = false;", "how soon one in line is granted is not judged")
 
 # By a limits file.
 plant("a_class_leaves_nothing", "src/core/gcra.hpp",
       "const std::uint64_t room = burst * interval - static_cast<std::uint64_t>(kept.count());",
       "const std::uint64_t room = burst * interval - 0 * static_cast<std::uint64_t>(kept.count());")
-plant("as_much_is_held_as_is_asked_for", LINE, "if (at_most == ~std::uint64_t{0}) return nanoseconds{0};",
+plant("as_much_is_held_as_is_asked_for", SCHEDULE, "if (at_most == ~std::uint64_t{0}) return nanoseconds{0};",
       "if (at_most != 0) return nanoseconds{0};")
 plant("redis_as_much_is_held_as_is_asked_for", "src/redis/reserve.lua",
       "local held = line.held\n  if held + units <= at_most then return 0 end", "if line.held >= 0 then return 0 end\n  local held = 0")
-plant("a_hold_is_counted_after_its_end", LINE, "  held_units_ -= hold.units;\n", "")
+plant("a_hold_is_counted_after_its_end", SCHEDULE, "  held_units_ -= hold.units;\n", "",
+      "whether others hold too much is not judged where that is why a request is denied")
 
 # In Redis.
 RESERVE = "src/redis/reserve.lua"
@@ -87,22 +90,24 @@ plant("redis_settle_gives_back_what_has_drained", RESERVE,
       "local back = min(max(stop, 0), (part.units - part.actual) * part.T)",
       "local back = (part.units - part.actual) * part.T")
 plant("redis_settle_by_the_end_it_once_left", RESERVE, "return from_now(part.stop) - gone", "return from_now(part.stop)",
-      "it takes two holds of a key that are nearly drained; in the process one seed of 200 has that")
+      "it takes two holds that are settled when the second has nearly drained, and no seed of 200 has that in Redis")
 plant("redis_settle_moves_up_those_who_wait", RESERVE, "if not has_holes(line) and not is_anybody_ahead(line) and",
       "if not has_holes(line) and")
 plant("redis_hole_is_taken_twice", RESERVE, "local rest = fits - units", "local rest = fits")
-plant("redis_loss_leaves_the_holes", RESERVE, "if state.tat == 0 or state.mark ~= ' @' .. epoch then lose(line) end", "")
+plant("redis_loss_leaves_the_holes", RESERVE, "if state.tat == 0 or state.mark ~= ' @' .. epoch then lose(line) end", "",
+      "numbers of a key do not change, and what a reset or a loss adds is allowed for")
 CHECK = "src/redis/check.lua"
 plant("redis_idling_earns", CHECK, "    if ahead < 0 then ahead = 0 end\n", "")
 plant("redis_charges_what_another_limit_denies", CHECK, "if answer[1] == 1 then\n  for key", "if true then\n  for key")
 plant("redis_merged_count_as_one", CHECK, "      need = need * count\n", "")
 
 # Around Redis.
-plant("a_share_is_the_whole", "src/redis/fallback.cpp", "if (share >= 1) return quota;", "if (share > 0) return quota;")
+plant("every_share_is_the_whole", "src/redis/fallback.cpp", "if (share >= 1) return quota;", "if (share > 0) return quota;")
 plant("the_fallback_begins_afresh", "src/redis/fallback.cpp", "if (debt == 0) return;", "if (debt > 0) return;")
 plant("the_fallback_knows_nothing_of_what_is_booked", "src/redis/fallback.cpp",
       "left == 0 && answer.reset_after > full) return answer.reset_after;",
-      "left == 0 && answer.reset_after > full) return full;")
+      "left == 0 && answer.reset_after > full) return full;",
+      "it takes a long queue, a pause, and one server alone with a store: one seed in some hundreds")
 plant("a_lease_does_not_melt", "src/redis/leases.hpp",
       "spent + (elapsed <= 0 ? 0 : static_cast<std::uint64_t>((elapsed - 1) / interval + 1));",
       "spent + (elapsed <= interval ? 0 : 0);")

@@ -56,6 +56,7 @@ class Maker {
     plan_.merge = is_shared && chance_.percent(25);
     plan_.by_file = plan_.store != Plan::Store::cluster && chance_.percent(30);
     settles_ = plan_.lease == 0 && chance_.percent(25);
+    waits_ = !settles_ || chance_.percent(50);
     for (std::size_t i = 0; i < plan_.servers + plan_.nodes; ++i)
       plan_.drift_ppm.push_back(chance_.between(-200, 200));
   }
@@ -152,7 +153,7 @@ class Maker {
     event.units = any_cost(key);
     event.bulk = plan_.by_file && chance_.percent(30);
     if (reserves) {
-      event.time = chance_.between(0, 1000) * 1ms;
+      event.time = waits_ ? chance_.between(0, 1000) * 1ms : 0ms;
       if (chance_.percent(settles_ ? 90 : 50)) event.hold = chance_.between(10, 3000) * 1ms;
       plan_.longest_wait = std::max(plan_.longest_wait, event.time);
       if (event.kind == Kind::reserve) reserved.push_back({event.number, event.units});
@@ -193,7 +194,8 @@ class Maker {
     }
     // A server saves now and then.
     if (plan_.nodes == 0) {
-      for (nanoseconds at = 700ms; at < asked_until_; at += chance_.between(200ms, 5s))
+      for (nanoseconds at = 700ms; at < asked_until_;
+           at += std::max(chance_.between(200ms, 5s), asked_until_ / 2000))
         add(at, Kind::save).who = static_cast<std::uint32_t>(chance_.below(plan_.servers));
     }
   }
@@ -219,6 +221,7 @@ class Maker {
   Chance chance_;
   Plan plan_;
   bool settles_ = false;  // much of what is asked costs less than was reserved
+  bool waits_ = true;
   std::uint32_t next_ = 1;
   nanoseconds asked_until_{0};
   nanoseconds faulty_until_{0};

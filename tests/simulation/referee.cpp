@@ -213,9 +213,10 @@ class Referee {
     for (const Asked& asked : history_.asked) {
       const Event& event = *asked.event;
       if (event.kind == Kind::cancel && gives_up(asked)) undone_[event.of] = 0;
-      // One that was refused has changed nothing.
-      const bool settles =
-          asked.received == kNever || (asked.reply.kind == Reply::Kind::integer && asked.reply.integer >= 0);
+      // One that was refused has changed nothing; an error of the store does not say whether it has.
+      const bool is_error = asked.reply.kind == Reply::Kind::error && disturbed(asked);
+      const bool settles = asked.received == kNever || is_error ||
+                           (asked.reply.kind == Reply::Kind::integer && asked.reply.integer >= 0);
       if (event.kind == Kind::settle && settles) {
         const auto [its, first] = undone_.try_emplace(event.of, event.units);
         its->second = std::min(its->second, event.units);
@@ -506,7 +507,10 @@ class Referee {
       if (is_denied && !is_never) denied.push_back(&asked);
       // Over several nodes each is charged, and where another denies it is given back.
       if (is_denied && (event.keys.size() == 1 || plan_.store != Plan::Store::cluster)) continue;
-      const nanoseconds until = std::min(asked.departed, asked.arrived + (is_shared() ? 2 * kDeadline : 0ns));
+      // What is in line is charged when it is granted.
+      const bool in_line = event.kind == Kind::acquire && event.bulk;
+      const nanoseconds until = std::min(
+          asked.departed, asked.arrived + (is_shared() ? 2 * kDeadline : 0ns) + (in_line ? event.time : 0ns));
       if (event.kind == Kind::settle) {
         const Event& of = *by_event_.at(event.of)->event;
         if (event.units > of.units)
