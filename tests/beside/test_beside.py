@@ -25,7 +25,8 @@ class Beside(unittest.TestCase):
     def test_a_program_does_not_differ_from_itself(self):
         code, told = beside(WEIR, "--pipelines", "240")
         self.assertEqual(code, 0, told)
-        self.assertRegex(told, r"\d+ pipelines \(.*\) in \d+ s: 0 differences\n$")
+        # Of leases, who answers first decides: what comes of it does not happen again.
+        self.assertRegex(told, r"\d+ pipelines \(.*\) in \d+ s: 0 differences(, \d+ by chance)?\n$")
 
     def test_one_that_answers_otherwise_is_told_by_the_question_that_shows_it(self):
         with Folder() as folder:
