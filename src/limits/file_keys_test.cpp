@@ -34,7 +34,8 @@ void expect_written(const std::string& name, const std::string& text) {
   std::string made;
   while (std::getline(should, made)) {
     std::getline(is, line);
-    ASSERT_EQ(line, made) << "WEIR_WRITE=1 weir_limits_tests --gtest_filter='Keys.*' writes docs/" << name;
+    ASSERT_EQ(line, made) << "WEIR_WRITE=1 weir_limits_tests --gtest_filter='FileKeys.*' writes docs/"
+                          << name;
   }
   EXPECT_EQ(read(name).size(), text.size());
 }
