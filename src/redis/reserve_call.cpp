@@ -70,8 +70,9 @@ void reserve(StoreParts& in, Request& request, nanoseconds now) {
     if (auto sentence = call->add(checks[i]))
       return refuse(request, i, Fault::unsuitable, *std::move(sentence));
     const auto denial = recalls ? call->recall(now) : std::nullopt;
-    denied[i] = denial && !checks[i].shadow;
-    if (denied[i]) checks[i].decision = *denial;
+    if (!denial || checks[i].shadow) continue;
+    denied[i] = true;
+    checks[i].decision = *denial;
   }
   if (is_denied(in, request, denied)) {
     asked.wait = request.decision().retry_after.value_or(nanoseconds{-1});
