@@ -39,6 +39,7 @@ KeptCheck StoreParts::keep(const store::Check& check) const {
                  .inside = check.inside,
                  .waits_with = check.waits_with};
   kept.limit.name = {};  // the asker's
+  kept.limit.rule.phase = nanoseconds{0};  // windows go by the store's own clock
   return kept;
 }
 

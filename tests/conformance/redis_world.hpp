@@ -149,8 +149,8 @@ class RedisWorld : public World {
   }
 
  private:
-  // 2100-01-01.
-  static constexpr nanoseconds kWallAhead = std::chrono::seconds{4'102'444'800};
+  // In 2100, and no whole number of any period.
+  static constexpr nanoseconds kWallAhead = std::chrono::milliseconds{4'102'444'803'217};
 
   redis::Client& client() { return store_.client(); }
 
