@@ -97,50 +97,7 @@ local floor, format, match, sub = math.floor, string.format, string.match, strin
 
 -- include times.lua
 
-local function subtract(as, an, bs, bn)
-  if an < bn then return as - bs - 1, an - bn + 1e9 end
-  return as - bs, an - bn
-end
-
-local function less(as, an, bs, bn)
-  return as < bs or as == bs and an < bn
-end
-
--- a / b rounded down, and whether something is left over; nothing for a b of 0 and from 9 x 10^15 on. The first
--- guess is wrong by 4 at the most.
-local function divide(as, an, bs, bn)
-  local q = floor((as * 1e9 + an) / (bs * 1e9 + bn))
-  if not (q <= 9e15 + 4) then return nil end
-  while q > 0 and less(as, an, times(q, bs, bn)) do q = q - 1 end
-  while not less(as, an, times(q + 1, bs, bn)) do q = q + 1 end
-  return q, less(0, 0, subtract(as, an, times(q, bs, bn)))
-end
-
--- How far (as, an) is ahead of now, nothing when that is 2^63 ns or more: no rule makes such a time.
-local function ahead_of(as, an)
-  if not less(s, n, as, an) then return 0, 0 end
-  local ds, dn = subtract(as, an, s, n)
-  if less(9223372036, 854775807, ds, dn) then return nil end
-  return ds, dn
-end
-
--- A value of another type is read as the error's text, which is not a state. Other errors end the script.
-local function read(...)
-  local value = redis.pcall(...)
-  if not value or not value.err then return value end
-  if not string.find(value.err, 'WRONGTYPE', 1, true) then error(value.err) end
-  return value.err
-end
-
--- The seconds of a tat alone: in ns it has 19 digits from 2001 to 2286. redis-cell's key ends with its tat and
--- throttled's within a second, so an integer that was over more than a minute ago is something else.
-local tat_alone = '^(%d%d%d%d%d%d%d%d%d%d)%d%d%d%d%d%d%d%d%d$'
-
--- Its tat, its T, and the mark of its line, with the space before it.
-local function gcra_state(text)
-  local tat, of, mark = match(text, '^weir1g (%d+) (%d+)(.*)$')
-  if tat and (mark == '' or match(mark, '^ @[%w_-]+$')) then return tat, of, mark end
-end
+-- include debts.lua
 
 -- Each takes the state's text, or false, and the place of its words in ARGV, and returns whether the request is
 -- allowed and, if it is to be changed, the new text. Nothing at all means: this text is not ours.
@@ -188,15 +145,6 @@ function decide.gcra(text, at)
   return true, format('weir1g %d%09d %s%s', ts, tn, T, mark)
 end
 decide['redis-cell'] = decide.gcra
-
--- The tat of a state, its T and the mark of its line, which redis-cell's does not tell; false for any other text.
-local function tat_of(text)
-  if match(kind, 'redis%-cell$') then return s - (match(text, tat_alone) or 0) <= 60 and text end
-  return gcra_state(text)
-end
-local function with_tat(ts, tn, of, mark)
-  return of and format('weir1g %d%09d %s%s', ts, tn, of, mark or '') or format('%d%09d', ts, tn)
-end
 
 -- What was charged at a time drains first, so at + need - now is still owed of it. That is what goes back, and not
 -- more: what has drained meanwhile others have been admitted for. A debt in another T stays as it is.

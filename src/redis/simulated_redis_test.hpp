@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "core/rule.hpp"
+#include "redis/charge_script.hpp"
 #include "redis/lua_redis_test.hpp"
 #include "redis/reserve_script.hpp"
 #include "redis/script.hpp"
@@ -124,6 +125,11 @@ inline Deed read_deed(const Strings& words) {
       // A record, then for each limit its state and its line.
       deed.name = words[argv];
       for (std::size_t i = 1; i < keys; i += 2) deed.parts.push_back({words[3 + i], rule("1/s"), Cost{0}});
+      return deed;
+    }
+    if (words[1] == charge_sha()) {
+      deed.name = "charge";
+      for (std::size_t i = 0; i < keys; ++i) deed.parts.push_back({words[3 + i], rule("1/s"), Cost{0}});
       return deed;
     }
     if (words[argv] == "reset") {

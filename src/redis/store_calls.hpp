@@ -4,6 +4,7 @@
 //   check_call.cpp      requests of one check, merged where they may be; and leases
 //   joint_call.cpp      requests of several checks, charged all or none
 //   reserve_call.cpp    what is charged for a later moment
+//   charge_call.cpp     what is charged afterwards
 //   undo_call.cpp       what ends a reservation: it is cancelled, or settled
 //   reset_call.cpp      keys that are to be forgotten
 //   give_back_call.cpp  what is given back: of requests, and of leases
@@ -46,10 +47,11 @@ class StoreCall : public Call {
   }
 };
 
-// The checks of the first three are well formed.
+// The checks of the first four are well formed.
 void check_one(StoreParts& in, store::Request& request, std::chrono::nanoseconds now);
 void check_jointly(StoreParts& in, store::Request& request, std::chrono::nanoseconds now);
 void reserve(StoreParts& in, store::Request& request, std::chrono::nanoseconds now);
+void charge(StoreParts& in, store::Request& request, std::chrono::nanoseconds now);
 void undo(StoreParts& in, store::Request& request, std::chrono::nanoseconds now);
 void reset(StoreParts& in, store::Request& request, std::chrono::nanoseconds now);
 

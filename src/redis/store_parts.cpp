@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "redis/charge_script.hpp"
 #include "redis/reservation_id.hpp"
 #include "redis/reserve_script.hpp"
 #include "redis/script.hpp"
@@ -20,7 +21,8 @@ StoreParts::StoreParts(Endpoint its_endpoint, StoreOptions its_options, store::E
       known(memory, fallback, {options.remember_denials, options.lease_parts, options.longest_wait}),
       clock(std::move(its_clock)),
       ids(options.random(), options.random()),
-      client({endpoint, {std::string(check_script()), std::string(reserve_script())}},
+      client({endpoint,
+              {std::string(check_script()), std::string(reserve_script()), std::string(charge_script())}},
              {.seed = options.random().k0,
               .silence = options.deadline,
               .read_time = [](const resp::Value& value) { return decided_at(value); },

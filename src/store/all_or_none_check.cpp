@@ -14,14 +14,15 @@ using std::chrono::nanoseconds;
 
 AllOrNoneCheck::AllOrNoneCheck(Segments& segments, WhenFull when_full, std::span<Check> checks,
                                nanoseconds arrived, nanoseconds now, const Schedules* schedules,
-                               JointReservation* reserving)
+                               JointReservation* reserving, Charging* charging)
     : segments_(segments),
       when_full_(when_full),
       checks_(checks),
       arrived_(arrived),
       now_(now),
       schedules_(schedules),
-      reserving_(reserving) {
+      reserving_(reserving),
+      charging_(charging) {
   for (std::size_t i = 0; i < checks.size(); ++i) {
     const KeyPlace place = Segments::place_of(checks[i].hash);
     const auto same = [&](const Key& key) {
@@ -215,9 +216,12 @@ void AllOrNoneCheck::charge(std::size_t which, Key& key, nanoseconds at) {
   const DecidingRule rule(checks_, which);
   const bool recounts = core::counted_by_another_quota(*rule, key.state);
   const bool late = recounts || (!key.known && !key.charged);
-  const nanoseconds arrived = at != now_ || (guarantees_ >> which & 1U) != 0 ? at : arrived_;
-  const core::Step step = core::decide(*rule, key.state, late ? key.no_earlier(at) : at, check.cost,
-                                       late ? key.no_earlier(arrived) : arrived);
+  const nanoseconds arrived = at != now_ || is_guarantee(which) ? at : arrived_;
+  const nanoseconds as_of = late ? key.no_earlier(at) : at;
+  const core::Step step =
+      charging_ != nullptr && !is_guarantee(which)
+          ? charging_->charge(which, *rule, key.state, as_of, check, key.unstored)
+          : core::decide(*rule, key.state, as_of, check.cost, late ? key.no_earlier(arrived) : arrived);
   if (reserving_ != nullptr) reserving_->charges[which] = {key.state, step.next};
   if (key.shut_out && step.changes) {
     check.decision = without_room(check, key);
@@ -336,7 +340,8 @@ bool AllOrNoneCheck::make_room() {
 // True when the whole request is refused: charging the others alone would not be all or none.
 bool AllOrNoneCheck::refuse(Key& key) {
   ++refused_;
-  if (checks_[key.first_check].limit->when_full.value_or(when_full_) == WhenFull::allow) {
+  if (charging_ != nullptr ||
+      checks_[key.first_check].limit->when_full.value_or(when_full_) == WhenFull::allow) {
     key.unstored = true;
     return false;
   }

@@ -15,7 +15,8 @@
 // A thread that is alone thus needs two rounds, one for each split, and one for each shadow check without
 // room.
 //
-// A reservation is decided so too: first as of now, then as of its moment (core/moment.hpp).
+// A reservation is decided so too: first as of now, then as of its moment (core/moment.hpp). What is charged
+// afterwards (charging.hpp) always passes, and a key without room loses it.
 //
 // One thread, for one call. Not for: finding out which check decides (core/severity.hpp).
 #pragma once
@@ -29,6 +30,7 @@
 #include "core/moment.hpp"
 #include "core/reservation.hpp"
 #include "core/step.hpp"
+#include "store/charging.hpp"
 #include "store/schedule.hpp"
 #include "store/segments.hpp"
 #include "store/store.hpp"
@@ -59,8 +61,8 @@ class AllOrNoneCheck {
   // outlive this. Without schedules it ends at a key that has one (needs_schedules()); a look does not need
   // them.
   AllOrNoneCheck(Segments& segments, WhenFull when_full, std::span<Check> checks, nanoseconds arrived,
-                 nanoseconds now, const Schedules* schedules = nullptr,
-                 JointReservation* reserving = nullptr);
+                 nanoseconds now, const Schedules* schedules = nullptr, JointReservation* reserving = nullptr,
+                 Charging* charging = nullptr);
   AllOrNoneCheck(const AllOrNoneCheck&) = delete;
   AllOrNoneCheck& operator=(const AllOrNoneCheck&) = delete;
 
@@ -119,6 +121,7 @@ class AllOrNoneCheck {
   void tell_as_of_now();
   void tell_uncharged();
   void charge(std::size_t which, Key& key, nanoseconds at);
+  bool is_guarantee(std::size_t which) const { return (guarantees_ >> which & 1U) != 0; }
   bool find_slots();
   bool find_slot(Key& key);
   void write();
@@ -143,6 +146,7 @@ class AllOrNoneCheck {
   std::size_t count_ = 0;
   const Schedules* schedules_;
   JointReservation* reserving_;
+  Charging* charging_;
   bool needs_schedules_ = false;
   bool had_room_ = false;  // for every key, when the last round ended
   int missed_ = 0;

@@ -31,6 +31,12 @@ inline bool is_inside_well(std::span<const Check> checks, std::size_t which) {
   return inside == Check::kNoGuarantee || (inside < which && checks[inside].shadow);
 }
 
+// Whether a later check is inside it.
+inline bool is_guarantee(std::span<const Check> checks, std::size_t which) {
+  return std::any_of(checks.begin(), checks.end(),
+                     [which](const Check& other) { return other.inside == which; });
+}
+
 // Why no store decides such checks; nothing when they are well formed.
 inline std::optional<std::string> malformed(std::span<const Check> checks) {
   if (checks.empty() || checks.size() > kMostChecks) {

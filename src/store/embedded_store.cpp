@@ -4,6 +4,7 @@
 #include <string>
 
 #include "core/reservation.hpp"
+#include "store/charging.hpp"
 #include "store/check_rules.hpp"
 
 namespace weir::inline v0_1::store {
@@ -69,6 +70,8 @@ void EmbeddedStore::answer(Request& request, Arrival when) {
         return check_all(request, when);
       case Verb::reset:
         return reset(request, when);
+      case Verb::charge:
+        return charge(request, when);
       case Verb::reserve:
         return reserve(request, when);
       case Verb::cancel:
@@ -117,6 +120,14 @@ void EmbeddedStore::reserve(Request& request, Arrival when) {
     return refuse(request, core::name_of(algorithm) + " cannot be reserved: only gcra can");
   }
   reservations_.reserve(request, when);
+}
+
+void EmbeddedStore::charge(Request& request, Arrival when) {
+  if (!is_for_the_table(request.checks)) return refuse(request, why_not(request.checks));
+  if (auto why = cannot_charge(request.checks)) return refuse(request, *std::move(why));
+  Charging charging{*request.charge};
+  table_.charge_all(request.checks, when.now, charging);
+  charging.tell(request);
 }
 
 void EmbeddedStore::give_back(const Request& charged, std::chrono::nanoseconds now) {

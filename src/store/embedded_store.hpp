@@ -47,6 +47,7 @@ class EmbeddedStore final : public Store {
   void check_all(Request& request, Arrival when);
   void reset(Request& request, Arrival when);
   void reserve(Request& request, Arrival when);
+  void charge(Request& request, Arrival when);
 
   Table table_;
   Reservations reservations_;

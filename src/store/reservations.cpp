@@ -183,10 +183,11 @@ void Reservations::clear_away_all(nanoseconds now) {
   }
 }
 
-bool Reservations::check_all(std::span<Check> checks, nanoseconds arrived, nanoseconds now) {
+bool Reservations::check_all(std::span<Check> checks, nanoseconds arrived, nanoseconds now,
+                             Charging* charging) {
   Locked locked(*this, checks);
   locked.clear_away(now);
-  return table_.check_all(checks, arrived, now, find_schedules(checks));
+  return table_.check_all(checks, arrived, now, find_schedules(checks), charging);
 }
 
 void Reservations::reserve(Request& request, Arrival when) {

@@ -17,6 +17,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/overdraft.hpp"
 #include "core/rule.hpp"
 #include "weir/decision.hpp"
 #include "weir/memory.hpp"
@@ -89,6 +90,7 @@ enum class Verb : std::uint8_t {
   check,  // charge all checks or none; a cost of 0 looks
   look,   // the verdict that `check` would come to now; nothing is charged, and what remains is what is there
   reset,  // forget what was charged to the keys
+  charge,  // record what happened outside, whether there was room or not; it has a `charge`
   // The next three have a `reservation`. gcra's alone: any other algorithm is Fault::unsuitable.
   reserve,  // charge all checks or none for the moment at which all allow; a cost of 0 looks
   cancel,   // take a reservation back before its moment; no checks
@@ -136,6 +138,19 @@ struct ReservationTerms {
       0;  // by cancel: units; 0 when there is no such reservation, or its moment has come
 };
 
+// What happened outside, and what came of telling it.
+struct ChargeTerms {
+  // Asked. With Form::remaining `units` are left at each limit; with Form::cost each check has its cost.
+  core::Outside outside{};
+
+  // Answered, of the check `by`: the one with the longest wait, of those the one with the most owed.
+  std::uint64_t charged = 0;    // units that are owed now and were not
+  std::uint64_t overdraft = 0;  // units owed beyond the limit
+  std::chrono::nanoseconds wait{0};
+  std::chrono::nanoseconds reset_after{0};
+  std::uint64_t dropped = 0;  // of all checks: units that would be owed for too long, or had no room
+};
+
 // One question and its answer. It stays where it is until it is answered or cancelled, and so do its checks;
 // the keys' bytes and the limits are needed only until submit() returns, and again during give_back(). Once
 // answered or cancelled it may be submitted again. Derive from it for what belongs to the asker.
@@ -151,6 +166,7 @@ struct Request {
   std::span<Check> checks{};
   Verb verb = Verb::check;
   ReservationTerms* reservation = nullptr;  // of the verbs that have one, and the asker's as the checks are
+  ChargeTerms* charge = nullptr;            // of the verb that has it, and the same
   // The longest that the answer may take, from `when.now` of submit(); 0: as the store does otherwise.
   std::chrono::nanoseconds patience{0};
   // Called once, by the store's thread, when the answer comes after submit() has returned; never from inside

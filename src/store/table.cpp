@@ -154,9 +154,10 @@ Decision Table::check_pair(KeyPlace place, const Limit& limit, Cost cost, nanose
   }
 }
 
-bool Table::check_scheduled(std::span<Check> checks, nanoseconds arrived, nanoseconds now) {
-  return schedules_ != nullptr ? schedules_->check_all(checks, arrived, now)
-                               : check_all(checks, arrived, now, Schedules{});
+bool Table::check_scheduled(std::span<Check> checks, nanoseconds arrived, nanoseconds now,
+                            Charging* charging) {
+  return schedules_ != nullptr ? schedules_->check_all(checks, arrived, now, charging)
+                               : check_all(checks, arrived, now, Schedules{}, charging);
 }
 
 bool Table::check_all(std::span<Check> checks, nanoseconds arrived, nanoseconds now) {
@@ -172,9 +173,20 @@ bool Table::check_all(std::span<Check> checks, nanoseconds arrived, nanoseconds 
   return joint.charged();
 }
 
+void Table::charge_all(std::span<Check> checks, nanoseconds now, Charging& charging) {
+  AllOrNoneCheck joint(segments_, when_full_, checks, now, now, nullptr, nullptr, &charging);
+  while (!joint.round()) {
+  }
+  if (joint.needs_schedules()) {
+    check_scheduled(checks, now, now, &charging);
+    return;
+  }
+  refused_.fetch_add(joint.refused(), std::memory_order_relaxed);
+}
+
 bool Table::check_all(std::span<Check> checks, nanoseconds arrived, nanoseconds now,
-                      const Schedules& schedules) {
-  AllOrNoneCheck joint(segments_, when_full_, checks, arrived, now, &schedules);
+                      const Schedules& schedules, Charging* charging) {
+  AllOrNoneCheck joint(segments_, when_full_, checks, arrived, now, &schedules, nullptr, charging);
   while (!joint.round()) {
   }
   refused_.fetch_add(joint.refused(), std::memory_order_relaxed);

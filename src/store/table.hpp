@@ -42,6 +42,7 @@
 namespace weir::inline v0_1::store {
 
 class Schedule;
+struct Charging;
 struct JointReservation;
 using Schedules = std::array<Schedule*, kMostChecks>;
 
@@ -50,7 +51,7 @@ class ScheduledKeys {
  public:
   // Locks the schedules of the checks' keys and lets Table::check_all() decide with them.
   virtual bool check_all(std::span<Check> checks, std::chrono::nanoseconds arrived,
-                         std::chrono::nanoseconds now) = 0;
+                         std::chrono::nanoseconds now, Charging* charging) = 0;
 
  protected:
   ~ScheduledKeys() = default;
@@ -106,8 +107,11 @@ class Table {
   // check's hash is hash(), and they are not malformed() (store/check_rules.hpp). The decisions say what each
   // would have answered alone after those before it. At most kMostChecks.
   bool check_all(std::span<Check> checks, nanoseconds arrived, nanoseconds now);
-  // With the schedules of all their keys.
-  bool check_all(std::span<Check> checks, nanoseconds arrived, nanoseconds now, const Schedules& schedules);
+  // With the schedules of all their keys, and for what is charged afterwards, if it is that.
+  bool check_all(std::span<Check> checks, nanoseconds arrived, nanoseconds now, const Schedules& schedules,
+                 Charging* charging = nullptr);
+  // All of them, whether there is room or not. Each check's hash is set, and they are not malformed().
+  void charge_all(std::span<Check> checks, nanoseconds now, Charging& charging);
   // The same for the moment at which all allow, from `now` on; all limits are gcra's. Each check's hash is
   // set.
   bool reserve_all(std::span<Check> checks, nanoseconds arrived, nanoseconds now, const Schedules& schedules,
@@ -160,7 +164,8 @@ class Table {
  private:
   static std::size_t at_least(std::size_t bytes);
   bool put_back(const Entry& entry, bool anywhere, nanoseconds now);
-  bool check_scheduled(std::span<Check> checks, nanoseconds arrived, nanoseconds now);
+  bool check_scheduled(std::span<Check> checks, nanoseconds arrived, nanoseconds now,
+                       Charging* charging = nullptr);
   Decision check_pair(Place place, const Limit& limit, Cost cost, nanoseconds arrived, nanoseconds now);
 
   Segments segments_;

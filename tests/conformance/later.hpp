@@ -47,6 +47,7 @@ class Later : public Store {
         : asked(&request), when(moment), checks(request.checks.begin(), request.checks.end()) {
       copy.verb = request.verb;
       copy.reservation = request.reservation;
+      copy.charge = request.charge;
       for (Check& check : checks) {
         check.limit = &limits.emplace_back(*check.limit);
         check.key = keys.emplace_back(check.key);

@@ -330,6 +330,35 @@ class SettlesNothing : public Later {
   }
 };
 
+// As a check would: what there is no room for is not charged.
+class ChargesOnlyWhatHasRoom : public Later {
+  using Later::Later;
+  void decide(Kept& kept) override {
+    Later::decide(kept);
+    if (kept.copy.verb != Verb::charge || kept.copy.charge->overdraft == 0) return;
+    kept.copy.verb = Verb::reset;
+    ask_inner(kept.copy, kept.when);
+    kept.copy.verb = Verb::charge;
+    kept.copy.charged = true;
+  }
+};
+
+class TakesWhatIsLeftForACost : public Later {
+  using Later::Later;
+  void decide(Kept& kept) override {
+    if (kept.copy.charge != nullptr) kept.copy.charge->outside.form = core::Outside::Form::cost;
+    Later::decide(kept);
+  }
+};
+
+class LetsAnybodyOweForEver : public Later {
+  using Later::Later;
+  void decide(Kept& kept) override {
+    if (kept.copy.charge != nullptr) kept.copy.charge->outside.overdraft = nanoseconds::max();
+    Later::decide(kept);
+  }
+};
+
 class HoldsForever : public Later {
   using Later::Later;
   void decide(Kept& kept) override {

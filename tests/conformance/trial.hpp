@@ -41,6 +41,7 @@ class TestRequest : public Request {
   explicit TestRequest(std::vector<Part> wanted, Verb asked = Verb::check) : parts(std::move(wanted)) {
     verb = asked;
     if (verb >= Verb::reserve) reservation = &booking;
+    if (verb == Verb::charge) charge = &charging;
   }
   TestRequest(const Limit& limit, std::string key, std::uint64_t cost = 1)
       : TestRequest({{limit, std::move(key), cost}}) {}
@@ -51,6 +52,7 @@ class TestRequest : public Request {
   std::vector<Part> parts;
   std::vector<Check> room;       // what `checks` is of
   ReservationTerms booking;      // what `reservation` points to
+  ChargeTerms charging;          // what `charge` points to
   std::function<void()> then{};  // called by on_answer; may destroy this
   bool pending = false;          // on_answer is owed
   int answers = 0;

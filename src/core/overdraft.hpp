@@ -1,0 +1,61 @@
+// What happened outside is charged afterwards, whether there was room or not: a debt that nobody was asked
+// for, up to a bound, and the next ones wait for it.
+//
+// By gcra, with `owed` for tat - now:
+//
+//   cost n:       owed := max(owed, min(owed + n x T, burst x T + overdraft))
+//   remaining n:  owed := max(owed, (burst - n) x T)
+//
+// By a fixed window: used := used + n, or max(used, limit - n), in the window that runs. Each only raises
+// what is owed, so it admits nothing. docs/algorithm.md, "What is charged afterwards".
+//
+// Pure functions of values: no clock, no lock, no allocation, any thread. Not for: reservations that cost
+// more than they were charged (core/reservation.hpp).
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+
+#include "core/rule.hpp"
+#include "core/step.hpp"
+#include "weir/algorithm.hpp"
+#include "weir/decision.hpp"
+
+namespace weir::inline v0_1::core {
+
+// A state says how much was used, and may say that it was more than the limit.
+constexpr bool can_overdraw(Algorithm algorithm) {
+  return algorithm == Algorithm::gcra || algorithm == Algorithm::fixed_window ||
+         algorithm == Algorithm::fixed_window_clock;
+}
+
+// What is told of the outside.
+struct Outside {
+  enum class Form : std::uint8_t {
+    cost,       // `units` were used
+    remaining,  // `units` are left
+  };
+  Form form = Form::cost;
+  std::uint64_t units = 1;
+  std::chrono::nanoseconds overdraft{0};  // how much beyond the burst may be owed, as a time
+};
+
+struct Overdrawn {
+  TwoWords next;
+  bool changes = false;                     // whether `next` differs from what was there
+  std::uint64_t charged = 0;                // units that are owed now and were not
+  std::uint64_t dropped = 0;                // units of the cost that lay beyond the bound
+  std::uint64_t overdraft = 0;              // units owed beyond the burst, rounded up
+  std::chrono::nanoseconds wait{0};         // until one more unit is admitted
+  std::chrono::nanoseconds reset_after{0};  // until it is as if never used
+};
+
+// The most that gcra may owe with such an overdraft, ns: a tat stays below 2^64.
+std::uint64_t most_owed(const Rule& rule, std::chrono::nanoseconds overdraft);
+
+// By an algorithm that can_overdraw(). A gcra debt that was counted in another T is counted in this one
+// first, in whole units, where anything is charged.
+Overdrawn overdraw(const Rule& rule, TwoWords state, std::chrono::nanoseconds now, const Outside& outside);
+
+}  // namespace weir::core

@@ -1,0 +1,151 @@
+// What is charged afterwards. A call is the keys of one slot; each passes, so none waits for another.
+#include <algorithm>
+#include <array>
+#include <map>
+#include <vector>
+
+#include "redis/charge_script.hpp"
+#include "redis/store_calls.hpp"
+#include "store/charging.hpp"
+#include "store/check_rules.hpp"
+
+namespace weir::inline v0_1::redis {
+
+using std::chrono::nanoseconds;
+using store::Check;
+using store::Request;
+
+namespace {
+
+// A request while its keys are being charged, slot by slot.
+struct OpenCharge {
+  struct Each {
+    KeptCheck check;
+    std::optional<core::Outside> outside;  // nothing: a guarantee, which is charged as by a check
+  };
+
+  Ticket ticket;
+  nanoseconds deadline;
+  std::vector<Each> each{};
+  std::array<core::Overdrawn, store::kMostChecks> told{};
+  std::size_t open = 0;  // slots
+  bool local = false;    // the fallback has charged some
+  Fault fault = Fault::none;
+  std::size_t by = 0;  // with a fault: the check that has it
+  std::string why{};
+};
+
+class ChargeCall final : public StoreCall {
+ public:
+  ChargeCall(StoreParts& in, std::shared_ptr<OpenCharge> charge)
+      : StoreCall(in), charge_(std::move(charge)) {}
+
+  void add(std::size_t which) { of_.push_back(which); }
+  void send(std::unique_ptr<Call> self, nanoseconds now) {
+    asked_ = now;
+    std::string command;
+    append_charge(command, charges());
+    in_.client.call(std::move(self), in_.slot(charge_->each[of_[0]].check.name), std::move(command),
+                    charge_->deadline, now);
+  }
+
+ private:
+  std::vector<ScriptCharge> charges() const {
+    std::vector<ScriptCharge> made;
+    for (const std::size_t i : of_) {
+      const OpenCharge::Each& each = charge_->each[i];
+      made.push_back({each.check.ask(), each.outside});
+    }
+    return made;
+  }
+
+  void heard(std::unique_ptr<Call>, const Result& result, nanoseconds now) override {
+    if (result.cause == Cause::none) {
+      in_.known.hear_clock(*result.value, asked_, now);
+      read(*result.value, now);
+    } else {
+      fail(result.cause, std::string(result.error), now);
+    }
+    if (--charge_->open == 0) conclude();
+  }
+
+  void read(const resp::Value& value, nanoseconds now) {
+    std::array<Decision, store::kMostChecks> decisions;
+    std::array<core::Overdrawn, store::kMostChecks> told;
+    if (auto why = read_charge(value, charges(), decisions, told))
+      return fail(Cause::other, *std::move(why), now);
+    in_.tally.decided(now);
+    for (std::size_t i = 0; i < of_.size(); ++i) {
+      charge_->told[of_[i]] = told[i];
+      const KeptCheck& check = charge_->each[of_[i]].check;
+      in_.known.learn_of_look(check.limit.rule, decisions[i], check, now);
+    }
+  }
+
+  // Where a limit counts here while the store is away, it is owed here; elsewhere nobody has charged it.
+  void fail(Cause cause, std::string why, nanoseconds now) {
+    in_.tally.refused(cause, why, now);
+    if (charge_->fault != Fault::none || charge_->ticket.cancelled()) return;
+    const auto counts_here = [this](std::size_t i) {
+      return charge_->each[i].check.limit.on_store_error == OnStoreError::local;
+    };
+    const auto not_here = std::find_if_not(of_.begin(), of_.end(), counts_here);
+    if (cause == Cause::wrongtype || not_here != of_.end()) {
+      charge_->fault = cause == Cause::wrongtype ? Fault::foreign_value : Fault::store_down;
+      charge_->by = cause == Cause::wrongtype ? of_[0] : *not_here;
+      charge_->why = std::move(why);
+      return;
+    }
+    StoreTally::count(in_.tally.counters.fallbacks);
+    charge_->local = true;
+    for (const std::size_t i : of_) {
+      if (!charge_->each[i].outside) continue;
+      const KeptCheck& check = charge_->each[i].check;
+      charge_->told[i] = in_.fallback.charge(check.limit, check.key(), *charge_->each[i].outside, now);
+    }
+  }
+
+  void conclude() {
+    OpenCharge& its = *charge_;
+    Request* const request = its.ticket.take();
+    if (request == nullptr) return;  // cancelled: what is charged stays
+    store::Charging charging{*request->charge, its.told};
+    charging.tell(*request);
+    request->source = its.local ? Source::fallback : Source::store;
+    request->fault = its.fault;
+    request->why = std::move(its.why);
+    if (its.fault != Fault::none) request->by = static_cast<std::uint8_t>(its.by);
+    finish(*request);
+  }
+
+  std::shared_ptr<OpenCharge> charge_;
+  std::vector<std::size_t> of_;
+  nanoseconds asked_{0};
+};
+
+}  // namespace
+
+void charge(StoreParts& in, Request& request, nanoseconds now) {
+  if (auto why = store::cannot_charge(request.checks))
+    return refuse(request, 0, Fault::unsuitable, *std::move(why));
+  const auto its = std::make_shared<OpenCharge>(
+      OpenCharge{.ticket = Ticket(request), .deadline = now + in.patience_of(request)});
+  const store::Charging asked{*request.charge};
+  std::map<std::uint16_t, std::unique_ptr<ChargeCall>> calls;  // by slot
+  for (std::size_t i = 0; i < request.checks.size(); ++i) {
+    const Check& check = request.checks[i];
+    KeptCheck kept = in.keep(check);
+    const auto same = [&kept](const OpenCharge::Each& other) { return other.check.is_same_key(kept); };
+    if (std::any_of(its->each.begin(), its->each.end(), same))
+      return refuse(request, i, Fault::unsuitable, std::string(kSameKeyTwice));
+    auto& call = calls[in.slot(kept.name)];
+    if (!call) call = std::make_unique<ChargeCall>(in, its);
+    call->add(i);
+    its->each.push_back({std::move(kept), std::nullopt});
+    if (!store::is_guarantee(request.checks, i)) its->each.back().outside = asked.outside(check);
+  }
+  its->open = calls.size();
+  for (auto& [slot, call] : calls) call->send(std::move(call), now);
+}
+
+}  // namespace weir::redis

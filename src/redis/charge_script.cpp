@@ -1,0 +1,98 @@
+#include "redis/charge_script.hpp"
+
+#include <algorithm>
+
+#include "resp/writer.hpp"
+
+namespace weir::inline v0_1::redis {
+
+extern const char* const kChargeScript;  // charge.lua, put into a string by CMake
+
+namespace {
+
+using std::chrono::nanoseconds;
+
+constexpr std::size_t kFirstBefore = 3;
+constexpr std::size_t kWordsOfCharge = 4;
+// A number in Lua has 53 bits; a window counts no further than this anyway.
+constexpr std::uint64_t kMostCounted = 9'000'000'000'000'000;
+
+void append_gcra(resp::Writer& to, const ScriptCharge& charge) {
+  const core::Rule& rule = *charge.ask.rule;
+  const std::string alone = charge.ask.format == ValueFormat::redis_cell ? " redis-cell" : "";
+  const auto interval = static_cast<std::uint64_t>(rule.quota.emission_interval().count());
+  const auto burst = static_cast<std::uint64_t>(rule.quota.burst());
+  if (!charge.outside) {
+    to.bulk("gcra" + alone);
+    to.number(interval);
+    to.number(burst * interval);
+    return to.number(std::min(charge.ask.cost.units, burst + 1) * interval);
+  }
+  const core::Outside& outside = *charge.outside;
+  if (outside.form == core::Outside::Form::remaining) {
+    to.bulk("left" + alone);
+    to.number(interval);
+    to.number((burst - std::min(outside.units, burst)) * interval);
+    return to.number(0);
+  }
+  const std::uint64_t most = core::most_owed(rule, outside.overdraft);
+  const auto need = static_cast<unsigned __int128>(outside.units) * interval;
+  to.bulk("charge" + alone);
+  to.number(interval);
+  to.number(most);
+  to.number(static_cast<std::uint64_t>(std::min<unsigned __int128>(need, most)));
+}
+
+void append_window(resp::Writer& to, const ScriptCharge& charge) {
+  const core::Rule& rule = *charge.ask.rule;
+  const core::Outside& outside = *charge.outside;
+  const auto limit = static_cast<std::uint64_t>(rule.quota.rate().count);
+  const bool cost = outside.form == core::Outside::Form::cost;
+  const std::string word =
+      rule.algorithm == Algorithm::fixed_window ? " fixed_window" : " fixed_window_clock";
+  to.bulk((cost ? "charge" : "left") + word);
+  to.number(cost ? std::min(outside.units, kMostCounted) : limit - std::min(outside.units, limit));
+  to.number(limit);
+  to.number(static_cast<std::uint64_t>(rule.quota.rate().period.count()));
+}
+
+}  // namespace
+
+std::string_view charge_script() { return kChargeScript; }
+
+const std::string& charge_sha() {
+  static const std::string kSha = sha_of(charge_script());
+  return kSha;
+}
+
+void append_charge(std::string& out, std::span<const ScriptCharge> charges, std::optional<nanoseconds> now) {
+  resp::Writer to(out);
+  to.array(3 + charges.size() * (1 + kWordsOfCharge) + (now ? 1 : 0));
+  to.bulk("EVALSHA");
+  to.bulk(charge_sha());
+  to.number(charges.size());
+  for (const ScriptCharge& each : charges) to.bulk(each.ask.key);
+  for (const ScriptCharge& each : charges)
+    each.ask.rule->algorithm == Algorithm::gcra ? append_gcra(to, each) : append_window(to, each);
+  if (!now) return;
+  const std::int64_t us = now->count() / 1000;
+  to.bulk(std::to_string(us / 1'000'000) + " " + std::to_string(us % 1'000'000));
+}
+
+std::optional<std::string> read_charge(const resp::Value& reply, std::span<const ScriptCharge> charges,
+                                       std::span<Decision> decisions, std::span<core::Overdrawn> told) {
+  const std::optional<nanoseconds> now = decided_at(reply);
+  if (!now || reply.items.size() != kFirstBefore + charges.size()) return not_ours(reply).value();
+  for (std::size_t i = 0; i < charges.size(); ++i) {
+    const auto& [ask, outside] = charges[i];
+    const std::optional<core::TwoWords> state = read_state(reply.items[kFirstBefore + i], ask, *now);
+    if (!state) return not_ours(reply).value();
+    told[i] = outside ? core::overdraw(*ask.rule, *state, *now, *outside) : core::Overdrawn{};
+    const core::TwoWords after =
+        outside ? told[i].next : core::decide(*ask.rule, *state, *now, ask.cost).next;
+    decisions[i] = core::decide(*ask.rule, after, *now, Cost{0}).decision();
+  }
+  return std::nullopt;
+}
+
+}  // namespace weir::redis

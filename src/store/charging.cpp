@@ -1,0 +1,36 @@
+#include "store/charging.hpp"
+
+namespace weir::inline v0_1::store {
+
+void Charging::tell(Request& request) const {
+  terms.charged = terms.overdraft = terms.dropped = 0;
+  terms.wait = terms.reset_after = std::chrono::nanoseconds{0};
+  const core::Overdrawn* longest = nullptr;
+  for (std::size_t i = 0; i < request.checks.size(); ++i) {
+    const core::Overdrawn& each = told[i];
+    terms.dropped += each.dropped;
+    if (request.checks[i].shadow) continue;
+    if (longest != nullptr &&
+        (each.wait < longest->wait || (each.wait == longest->wait && each.overdraft <= longest->overdraft)))
+      continue;
+    longest = &each;
+    request.by = static_cast<std::uint8_t>(i);
+  }
+  request.charged = true;
+  if (longest == nullptr) return;
+  terms.charged = longest->charged;
+  terms.overdraft = longest->overdraft;
+  terms.wait = longest->wait;
+  terms.reset_after = longest->reset_after;
+}
+
+std::optional<std::string> cannot_charge(std::span<const Check> checks) {
+  for (const Check& check : checks) {
+    const Algorithm algorithm = check.limit->rule.algorithm;
+    if (core::can_overdraw(algorithm)) continue;
+    return core::name_of(algorithm) + " cannot be charged afterwards: gcra and fixed windows can";
+  }
+  return std::nullopt;
+}
+
+}  // namespace weir::store

@@ -1,0 +1,47 @@
+// What is charged afterwards, whether there was room or not, at each limit of a request: one rule for every
+// store.
+//
+// Pure, any thread. Not for: where a state lies, and what one charge comes to (core/overdraft.hpp).
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "core/overdraft.hpp"
+#include "core/rule.hpp"
+#include "core/step.hpp"
+#include "store/store.hpp"
+
+namespace weir::inline v0_1::store {
+
+struct Charging {
+  ChargeTerms& terms;
+  std::array<core::Overdrawn, kMostChecks> told{};  // by check; nothing of a guarantee
+
+  // What is told of the outside at a check.
+  core::Outside outside(const Check& check) const {
+    core::Outside outside = terms.outside;
+    if (outside.form == core::Outside::Form::cost) outside.units = check.cost.units;
+    return outside;
+  }
+  // `lost`: there is no room for what is charged.
+  core::Step charge(std::size_t which, const core::Rule& rule, core::TwoWords state,
+                    std::chrono::nanoseconds now, const Check& check, bool lost) {
+    core::Overdrawn& each = told[which];
+    each = core::overdraw(rule, state, now, outside(check));
+    if (lost) each = {.next = state, .dropped = each.charged + each.dropped};
+    const core::Step found = core::decide(rule, each.next, now, Cost{0});
+    return {Verdict::allowed, found.limit, found.remaining, 0, found.reset_after, each.next, each.changes};
+  }
+  // The request has its answer.
+  void tell(Request& request) const;
+};
+
+// Why no store charges such checks; nothing when it does.
+std::optional<std::string> cannot_charge(std::span<const Check> checks);
+
+}  // namespace weir::store
