@@ -96,6 +96,7 @@ void add_serve_flags(CLI::App& app, ServeFlags& flags) {
   size("--client-memory", flags.client_memory, "most that they make it keep; the largest are closed");
   time("--stall-timeout", flags.stall_timeout, "close after this long with half a command or unread replies");
   time("--max-wait", flags.max_wait, "the longest that a reservation may ask to wait, up to 24h");
+  time("--max-overdraft", flags.max_overdraft, "longest that charges may lock a limit beyond its burst");
   app.add_option("--user", s.user, "name for AUTH")
       ->type_name("NAME")
       ->envname("WEIR_USER")
@@ -166,6 +167,7 @@ Settings settings_from(const ServeFlags& flags, const CLI::App& app) {
   if (settings.max_wait > std::chrono::hours{24})
     throw std::runtime_error("max-wait: " + flags.max_wait + " is above the maximum (24h)");
   settings.store_options.longest_wait = settings.max_wait;
+  settings.max_overdraft = parse_time("max-overdraft", flags.max_overdraft, std::chrono::nanoseconds{0});
   if (settings.tls_cert.empty() != settings.tls_key.empty()) {
     throw std::runtime_error("tls-cert and tls-key must be given together");
   }

@@ -25,6 +25,7 @@ struct ServeFlags {
   std::string snapshot_every = "60s";
   std::string stall_timeout = "30s";
   std::string max_wait = "60s";
+  std::string max_overdraft = "24h";
   std::string log_level = "info";
   std::string log_format = "text";
   std::string config;

@@ -146,6 +146,19 @@ void append_fields(Exchange& exchange, const Question& question) {
   }
 }
 
+void write_charged(JsonWriter& json, Exchange& exchange, const Question& question) {
+  const store::ChargeTerms& its = *question.charge;
+  if (its.dropped != 0) exchange.service.counters.count(&service::Counters::dropped, its.dropped);
+  const Told told = told_of(exchange, question);
+  json.begin_object();
+  json.member("charged", its.charged);
+  json.member("owed", its.overdraft);
+  json.member("wait", its.wait);
+  json.member("reset_after", its.reset_after);
+  json.member("by", or_null(question.by_file ? told.by : own_name(question.by)));
+  json.end_object();
+}
+
 // An answer that decides nothing; false for one that does.
 bool write_number(JsonWriter& json, RequestKind kind, const Question& question) {
   if (kind != RequestKind::reset && kind != RequestKind::cancel && kind != RequestKind::settle) return false;
@@ -196,6 +209,7 @@ void tell_of_batch(Exchange& exchange, const Question& question) {
 
 void tell_of_one(JsonWriter& json, Exchange& exchange, const Question& question) {
   exchange.reply.type = kJson;
+  if (exchange.kind == RequestKind::charge) return write_charged(json, exchange, question);
   if (write_number(json, exchange.kind, question)) return;
   const Told told = told_of(exchange, question);
   count(exchange, question, told);

@@ -72,7 +72,17 @@ class HttpLoop {
   std::string date_;
 };
 
-enum class RequestKind : std::uint8_t { check, look, explain, reset, reserve, acquire, cancel, settle };
+enum class RequestKind : std::uint8_t {
+  check,
+  look,
+  explain,
+  reset,
+  reserve,
+  acquire,
+  cancel,
+  settle,
+  charge
+};
 
 constexpr bool reserves(RequestKind kind) {
   return kind == RequestKind::reserve || kind == RequestKind::acquire;

@@ -38,6 +38,7 @@ constexpr std::array kRoutes{
     Handler{"/v1/acquire", false, kPost, true, &run_api<RequestKind::acquire>},
     Handler{"/v1/cancel", false, kPost, true, &run_api<RequestKind::cancel>},
     Handler{"/v1/settle", false, kPost, true, &run_api<RequestKind::settle>},
+    Handler{"/v1/charge", false, kPost, true, &run_api<RequestKind::charge>},
     Handler{kGate, true, {}, false, &run_gate},
     Handler{"/openapi.json", false, "GET, HEAD, OPTIONS", false, &run_open_api},
 };

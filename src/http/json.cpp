@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "core/duration.hpp"
 #include "core/json_writer.hpp"
 #include "http/writer.hpp"
 #include "service/ask.hpp"
@@ -34,11 +35,13 @@ enum BodyMember : std::uint8_t {
   kHold,
   kId,
   kActual,
+  kRemaining,
+  kWindow,
   kMembers
 };
-constexpr std::array<std::string_view, kMembers> kNames{"attributes", "key",  "limit", "checks",
-                                                        "requests",   "cost", "class", "explain",
-                                                        "max_wait",   "hold", "id",    "actual"};
+constexpr std::array<std::string_view, kMembers> kNames{
+    "attributes", "key",      "limit", "checks", "requests", "cost",      "class",
+    "explain",    "max_wait", "hold",  "id",     "actual",   "remaining", "window"};
 
 constexpr unsigned bit(BodyMember member) { return 1U << member; }
 constexpr unsigned kOfCheck =
@@ -46,6 +49,8 @@ constexpr unsigned kOfCheck =
 constexpr unsigned kOfReserve = kOfCheck | bit(kMaxWait) | bit(kHold);
 constexpr unsigned kOfCancel = bit(kId);
 constexpr unsigned kOfSettle = bit(kId) | bit(kActual);
+constexpr unsigned kOfCharge =
+    bit(kAttributes) | bit(kKey) | bit(kLimit) | bit(kChecks) | bit(kCost) | bit(kRemaining) | bit(kWindow);
 constexpr unsigned kOfReset = bit(kAttributes) | bit(kKey) | bit(kLimit);
 constexpr unsigned kOfOneCheck = bit(kKey) | bit(kLimit) | bit(kCost);
 
@@ -76,6 +81,8 @@ unsigned allowed_of(RequestKind kind) {
       return kOfCancel;
     case RequestKind::settle:
       return kOfSettle;
+    case RequestKind::charge:
+      return kOfCharge;
     default:
       return kOfCheck;
   }
@@ -98,6 +105,8 @@ store::Verb verb_of(RequestKind kind) {
       return store::Verb::cancel;
     case RequestKind::settle:
       return store::Verb::settle;
+    case RequestKind::charge:
+      return store::Verb::charge;
   }
   return store::Verb::check;
 }
@@ -128,6 +137,7 @@ class Reader {
       return ask();
     }
     if (reserves(exchange_.kind)) read_waiting(members);
+    if (exchange_.kind == RequestKind::charge) read_outside(members);
     ask_.explains = exchange_.kind == RequestKind::explain;
     if (members.has(kExplain)) read_flag(members.values[kExplain], ask_.explains);
     if (members.has(kCost) && !read_costs(members, kCost)) {
@@ -299,6 +309,21 @@ class Reader {
     says_wait_ = members.has(kMaxWait);
   }
 
+  void read_outside(const Members& members) {
+    as_.costs_an_estimate = false;
+    if (members.has(kRemaining)) {
+      if (members.has(kCost)) fault("remaining", "cannot stand beside 'cost'");
+      ask_.form = core::Outside::Form::remaining;
+      read_units(members.values[kRemaining], pointer_to(at_, "remaining"), ask_.remaining);
+    }
+    if (!members.has(kWindow)) return;
+    if (!members.has(kAttributes)) return fault("window", "is only for 'attributes'");
+    std::string_view period;
+    if (!read_text(members.values[kWindow], pointer_to(at_, "window"), period)) return;
+    ask_.window = core::parse_duration(period);
+    if (!ask_.window) fault("window", "must be a period, as in 1min");
+  }
+
   void read_id(const Members& members) {
     if (!members.has(kId)) {
       fault("id", "missing");
@@ -375,7 +400,7 @@ class Reader {
   void read_attributes(const Members& members) {
     const std::string at = pointer_to(at_, "attributes");
     if (members.has(kLimit)) {
-      if (exchange_.kind != RequestKind::reset)
+      if (exchange_.kind != RequestKind::reset && exchange_.kind != RequestKind::charge)
         return fault("limit", "is only for 'key': the limits file says which limits attributes meet");
       read_text(members.values[kLimit], pointer_to(at_, "limit"), ask_.limit);
     }

@@ -105,6 +105,16 @@ std::string_view open_api() {
         }
       }
     },
+    "/v1/charge": {
+      "post": {
+        "summary": "Record what happened outside, whether there was room or not",
+        "requestBody": {"required": true, "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Charge"}}}},
+        "responses": {
+          "200": {"description": "What that came to, at the limit with the longest wait", "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Charged"}}}},
+          "default": {"$ref": "#/components/responses/Problem"}
+        }
+      }
+    },
     "/openapi.json": {
       "get": {"summary": "This description", "responses": {"200": {"description": "OpenAPI 3.1", "content": {"application/json": {}}}}}
     }
@@ -171,6 +181,31 @@ std::string_view open_api() {
       "Settle": {
         "type": "object", "additionalProperties": false, "required": ["id"],
         "properties": {"id": {"type": "string", "maxLength": 64}, "actual": {"$ref": "#/components/schemas/Actual"}}
+      },
+      "Charge": {
+        "type": "object",
+        "additionalProperties": false,
+        "oneOf": [{"required": ["attributes"]}, {"required": ["key", "limit"]}, {"required": ["checks"]}],
+        "properties": {
+          "attributes": {"$ref": "#/components/schemas/Attributes"},
+          "key": {"type": "string"},
+          "limit": {"type": "string", "description": "With key its rate; with attributes the name of one limit"},
+          "checks": {"$ref": "#/components/schemas/Check/properties/checks"},
+          "cost": {"$ref": "#/components/schemas/Costs"},
+          "remaining": {"type": "integer", "minimum": 0, "description": "The units that the other side says are left, instead of a cost"},
+          "window": {"type": "string", "description": "Of a limit with several windows, the one that is told of", "examples": ["1min"]}
+        }
+      },
+      "Charged": {
+        "type": "object",
+        "required": ["charged", "owed", "wait", "reset_after", "by"],
+        "properties": {
+          "charged": {"type": "integer", "minimum": 0, "description": "Units that are owed now and were not"},
+          "owed": {"type": "integer", "minimum": 0, "description": "Units beyond the limit"},
+          "wait": {"$ref": "#/components/schemas/Seconds", "description": "Until one more unit is admitted"},
+          "reset_after": {"$ref": "#/components/schemas/Seconds"},
+          "by": {"type": ["string", "null"]}
+        }
       },
       "Batch": {
         "type": "object", "additionalProperties": false, "required": ["requests"],

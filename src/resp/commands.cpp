@@ -36,6 +36,10 @@ constexpr std::array kCommands = {
             "take a reservation back before its moment"},
     Command{"WEIR.SETTLE", -2, kNoKeys, Flags::none, ask_settle, nullptr,
             "id [actual | limit=units,...]: charges a reservation what it turned out to cost"},
+    Command{
+        "WEIR.CHARGE", -3, kNoKeys, Flags::none, ask_charge, nullptr,
+        "what happened outside: [COST n | REMAINING n] [LIMIT name] [WINDOW period] [KEYS] key rule ..., or "
+        "AS attribute=value ..."},
     Command{"WEIR.CHECK", -2, kNoKeys, Flags::none, ask_check, nullptr,
             "[COST n] [CLASS name] attr=value ...: decides one request by the limits file"},
     Command{"WEIR.LOOK", -2, kNoKeys, Flags::none, ask_look, nullptr,

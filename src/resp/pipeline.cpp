@@ -67,7 +67,9 @@ void write_explained(Writer& to, const limits::Explanation& explanation) {
 // A reply says which key decided.
 void Pipeline::keep(Question& question) {
   const auto reply = static_cast<ReplyForm>(question.form);
-  if (!question.by_file && (reply == ReplyForm::six || reply == ReplyForm::reservation)) question.keep_keys();
+  if (!question.by_file &&
+      (reply == ReplyForm::six || reply == ReplyForm::reservation || reply == ReplyForm::charged))
+    question.keep_keys();
 }
 
 bool Pipeline::refuse() {
@@ -110,10 +112,26 @@ void Pipeline::write(Writer& to, Question& question) {
     case ReplyForm::cancelled:
       if (!question.silent) to.integer(static_cast<std::int64_t>(question.reservation->given_back));
       break;
+    case ReplyForm::charged:
+      write_charged(to, question);
+      break;
     case ReplyForm::settled:
       if (!question.silent) to.integer(in_ms_or_never(question.reservation->wait));
       break;
   }
+}
+
+void Pipeline::write_charged(Writer& to, const Question& question) {
+  const store::ChargeTerms& its = *question.charge;
+  if (its.dropped != 0) loop_.asker.service().counters.count(&service::Counters::dropped, its.dropped);
+  if (question.silent) return;
+  const limits::Set* const set = question.by_file ? asking_.set_of(question) : nullptr;
+  to.array(5);
+  to.integer(static_cast<std::int64_t>(its.charged));
+  to.integer(static_cast<std::int64_t>(its.overdraft));
+  to.integer(ceil_to_ms(its.wait));
+  to.integer(ceil_to_ms(its.reset_after));
+  to.bulk(service::told_of(question, set).by);
 }
 
 void Pipeline::write_decision(Writer& to, const Question& question, ReplyForm reply) {

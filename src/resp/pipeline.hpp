@@ -26,6 +26,7 @@ enum class ReplyForm : std::uint8_t {
   forgotten,    // how many keys had something to forget
   reservation,  // WEIR.RESERVE's seven
   cancelled,    // the units that went back
+  charged,      // WEIR.CHARGE's four integers, and of which limit they are
   settled,      // the milliseconds until one more unit would be admitted
 };
 
@@ -68,6 +69,7 @@ class Pipeline {
   bool refuse();
   void write(Writer& to, service::Question& question);
   void write_decision(Writer& to, const service::Question& question, ReplyForm reply);
+  void write_charged(Writer& to, const service::Question& question);
 
   RespLoop& loop_;
   service::Asking asking_;

@@ -74,6 +74,7 @@ service::ServiceOptions options_from(const Settings& settings) {
           .on_store_error = settings.on_store_error,
           .sharing = settings.store_sharing,
           .max_wait = settings.max_wait,
+          .max_overdraft = settings.max_overdraft,
           .threads = settings.threads,
           .memory = settings.memory,
           .max_connections = settings.max_connections,

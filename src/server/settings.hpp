@@ -43,8 +43,9 @@ struct Settings {
   // for this long is closed. Idle connections are left alone: clients keep pools.
   std::chrono::seconds stall_timeout{30};
   std::chrono::milliseconds max_wait = std::chrono::seconds{60};  // that a reservation may ask for
-  bool allow_shutdown = false;                                    // from beyond loopback and the Unix socket
-  bool insecure = false;  // allows a listener beyond loopback without password and TLS
+  std::chrono::nanoseconds max_overdraft = std::chrono::hours{24};
+  bool allow_shutdown = false;  // from beyond loopback and the Unix socket
+  bool insecure = false;        // allows a listener beyond loopback without password and TLS
 
   std::string user = "default";
   std::string password;

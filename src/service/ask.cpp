@@ -120,6 +120,24 @@ void look(Question& into) {
   into.reservation->id.clear();
 }
 
+// Of what is told of a limit, and not of a request.
+bool is_of_one(const Ask& ask) { return ask.form == core::Outside::Form::remaining; }
+
+bool charge(const Ask& ask, const Basis& basis, Question& into, Refusal& refusal) {
+  if (ask.as == nullptr && is_of_one(ask) && into.checks.size() != 1)
+    return refuse(refusal, What::limit, "what remains is told of one key");
+  into.charge = &into.more_of().charge;
+  *into.charge = {.outside = {ask.form, ask.remaining, basis.overdraft}};
+  return true;
+}
+
+bool keep_one(const Ask& ask, const limits::Set& set, Question& into, Refusal& refusal) {
+  auto why = limits::keep_one(set, {ask.limit, ask.window, is_of_one(ask)}, into.more->matched);
+  if (why) return refuse(refusal, What::limit, *std::move(why));
+  take(into, into.more->matched.all());
+  return true;
+}
+
 bool by_file(const Ask& ask, const Basis& basis, Question& into, Refusal& refusal) {
   if (basis.set == nullptr) return refuse_without_file(refusal);
   if (ask.verb == Verb::reset) return reset_by_file(ask, basis, into, refusal);
@@ -129,6 +147,7 @@ bool by_file(const Ask& ask, const Basis& basis, Question& into, Refusal& refusa
                      trace))
     return refuse(refusal, why_unmatched(*ask.as, *basis.set, more.matched), more.matched.error);
   take(into, more.matched.all());
+  if (ask.verb == Verb::charge) return keep_one(ask, *basis.set, into, refusal);
   if (reserves(ask.verb) && !wait_by_file(ask, *basis.set, into, refusal)) return false;
   // With a trace it has its checks all the same, but is charged nothing.
   if (ask.explains && more.matched.outcome == limits::Matched::Outcome::refused) look(into);
@@ -151,6 +170,8 @@ bool prepare(const Ask& ask, const Basis& basis, Question& into, Refusal& refusa
       if (ask.as != nullptr) return by_file(ask, basis, into, refusal);
       reset_keys(ask, into);
       return true;
+    case Verb::charge:
+      return (ask.as == nullptr || by_file(ask, basis, into, refusal)) && charge(ask, basis, into, refusal);
     case Verb::cancel:
     case Verb::settle:
       return settle_or_cancel(ask, basis, into, refusal);

@@ -14,6 +14,7 @@
 #include <string_view>
 
 #include "limits/match.hpp"
+#include "limits/one_limit.hpp"
 #include "limits/set.hpp"
 #include "service/question.hpp"
 #include "store/store.hpp"
@@ -28,8 +29,8 @@ struct Ask {
   const limits::Description* as = nullptr;   // by the limits file
   std::span<const std::string_view> keys{};  // of a reset: the states that have no limit's name
   std::string_view id{};                     // of cancel and settle
-  std::string_view limit{};                  // of a reset by the file: that limit alone; empty: all
-  const limits::Time* at = nullptr;          // by which the file's dates go; null: now
+  std::string_view limit{};          // of a reset and of charge by the file: that limit alone; empty: all
+  const limits::Time* at = nullptr;  // by which the file's dates go; null: now
 
   // Of reserve and acquire; nothing: as the limits say, or else 0.
   std::optional<std::chrono::nanoseconds> max_wait{};
@@ -40,6 +41,11 @@ struct Ask {
   // Of settle: what it cost, or what it cost at single limits.
   std::optional<std::uint64_t> actual{};
   std::span<const limits::NamedCost> actuals{};
+
+  // Of charge: what happened, of one window of the limit where that is said.
+  core::Outside::Form form = core::Outside::Form::cost;
+  std::uint64_t remaining = 0;
+  std::optional<std::chrono::nanoseconds> window{};
 };
 
 constexpr std::string_view kNoLimitsFile = "there is no limits file: start weir with --limits FILE";
@@ -51,7 +57,7 @@ struct Refusal {
     attributes,   // a limit does not take them
     required,     // an attribute that a limit requires is missing
     class_name,   // the file has no such class
-    limit,        // the file has no such limit
+    limit,        // the file has no such limit, or it is not clear which is meant
     actual,       // what it cost at single limits
     max_wait,     // more than `most`, the least of the limits that it meets
     no_max_wait,  // an acquire for which nobody says how long it may wait
@@ -72,6 +78,7 @@ struct Basis {
   limits::Time now{};
   limits::MatchMemory& memory;
   std::chrono::nanoseconds longest_wait{0};  // of an acquire that says none, but has patience
+  std::chrono::nanoseconds overdraft{0};     // the most beyond a burst that may be charged afterwards
 };
 
 // Turns `ask` into a question that is idle, or answered where no store is needed; it was idle, without a

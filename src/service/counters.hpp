@@ -23,6 +23,7 @@ enum class GateRefusal : std::uint8_t {
 struct Counters {
   std::atomic<std::uint64_t> commands{0};
   std::atomic<std::uint64_t> denied{0};
+  std::atomic<std::uint64_t> dropped{0};  // units charged afterwards that nobody will owe
   std::atomic<std::uint64_t> protocol_errors{0};
   std::atomic<std::uint64_t> auth_failures{0};
   std::atomic<std::uint64_t> auth_refused{0};

@@ -35,6 +35,7 @@ struct alignas(64) Question final : store::Request {
     // Of an explanation: attributes with their values, or keys with their rules.
     std::vector<std::pair<std::string, std::string>> said;
     store::ReservationTerms reservation;
+    store::ChargeTerms charge;
     limits::KeptDescription asked;  // of one that may wait in line while the limits change
   };
 

@@ -96,6 +96,9 @@ void Service::describe() {
   });
   counted(Section::stats, Type::counter, "denied", &Counters::denied, "Requests answered with a denial",
           "weir_denied_total");
+  counted(Section::stats, Type::counter, "overdraft_dropped_units", &Counters::dropped,
+          "Units charged afterwards beyond max-overdraft, or for which there was no room",
+          "weir_overdraft_dropped_units_total");
   metrics.add({Section::stats, Type::counter, "refused_for_lack_of_room",
                "Requests of new keys that the full table could not take",
                number([this] { return table_.refused(); }), false, "weir_table_full_total"});

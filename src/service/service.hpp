@@ -38,6 +38,9 @@ struct ServiceOptions {
 
   std::chrono::milliseconds max_wait = std::chrono::seconds{60};  // that a reservation may ask for
 
+  // How long what is charged afterwards may lock a limit beyond its burst.
+  std::chrono::nanoseconds max_overdraft = std::chrono::hours{24};
+
   // What CONFIG and INFO report.
   unsigned threads = 1;
   std::size_t memory = 0;

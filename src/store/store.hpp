@@ -165,6 +165,14 @@ struct Request {
   // Fault::unsuitable.
   std::span<Check> checks{};
   Verb verb = Verb::check;
+  // Filled by the store, as are those at the end; here they take no room of their own.
+  State state = State::idle;
+  // A check that passes: what it costs was charged to all that allowed it, which are all but shadow checks.
+  bool charged = false;
+  std::uint8_t by = 0;  // the enforced check that decides: core's order of severity (core::deciding)
+  Source source = Source::store;  // who decided
+  Fault fault = Fault::none;      // why nobody could; the decisions say nothing then
+  // Of the asker again.
   ReservationTerms* reservation = nullptr;  // of the verbs that have one, and the asker's as the checks are
   ChargeTerms* charge = nullptr;            // of the verb that has it, and the same
   // The longest that the answer may take, from `when.now` of submit(); 0: as the store does otherwise.
@@ -175,12 +183,6 @@ struct Request {
   void* context = nullptr;  // the asker's own: on_answer finds it by that
 
   // Filled by the store.
-  State state = State::idle;
-  // A check that passes: what it costs was charged to all that allowed it, which are all but shadow checks.
-  bool charged = false;
-  std::uint8_t by = 0;  // the enforced check that decides: core's order of severity (core::deciding)
-  Source source = Source::store;           // who decided
-  Fault fault = Fault::none;               // why nobody could; the decisions say nothing then
   std::uint64_t forgotten = 0;             // of a reset: keys that had something to forget
   std::chrono::nanoseconds charged_at{0};  // on the store's clock, for give_back()
   std::string why{};                       // with a fault: a sentence for people

@@ -1,0 +1,82 @@
+#include "limits/one_limit.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <functional>
+
+#include "core/duration.hpp"
+#include "limits/findings.hpp"
+#include "store/check_rules.hpp"
+
+namespace weir::inline v0_1::limits {
+namespace {
+
+// The checks that are left are those of which that is so.
+template <class Holds>
+void keep(Matched& matched, const Holds& holds) {
+  std::size_t left = 0;
+  for (std::size_t i = 0; i < matched.count; ++i) {
+    if (!holds(i)) continue;
+    matched.checks[left] = matched.checks[i];
+    matched.checks[left].inside = store::Check::kNoGuarantee;
+    matched.limit_of[left++] = matched.limit_of[i];
+  }
+  matched.count = left;
+}
+
+// The names of all, each once, in the order of the request.
+template <class NameOf>
+std::string list(const Matched& matched, const NameOf& name_of) {
+  std::string all;
+  std::string last;
+  for (std::size_t i = 0; i < matched.count; ++i) {
+    const std::string name = name_of(i);
+    if (name != last) all += (all.empty() ? "" : ", ") + name;
+    last = name;
+  }
+  return all;
+}
+
+std::string period_of(const store::Check& check) {
+  std::string text;
+  core::append_window(check.limit->rule.quota.rate().period, text);
+  return text;
+}
+
+}  // namespace
+
+std::optional<std::string> keep_one(const Set& set, const OneLimit& which, Matched& matched) {
+  const Set::CompiledLimit* const named = which.name.empty() ? nullptr : set.find(which.name);
+  if (!which.name.empty() && named == nullptr) return set.unknown(which.name);
+  if (named == nullptr && !which.needs_one && !which.window) return std::nullopt;
+  const auto is_meant = [&](std::size_t i) {
+    return !store::is_guarantee(matched.all(), i) &&
+           (named == nullptr || &set.limits()[matched.limit_of[i]] == named);
+  };
+  // Before any is gone: a check tells by its place which guarantee it is inside.
+  std::array<bool, store::kMostChecks> meant{};
+  for (std::size_t i = 0; i < matched.count; ++i) meant[i] = is_meant(i);
+  keep(matched, [&](std::size_t i) { return meant[i]; });
+  const auto begin = matched.limit_of.begin();
+  const auto end = begin + static_cast<std::ptrdiff_t>(matched.count);
+  if (std::adjacent_find(begin, end, std::not_equal_to<>()) != end) {
+    return "say which limit; the request meets " +
+           list(matched, [&](std::size_t i) { return set.limits()[matched.limit_of[i]].said->name; });
+  }
+  const auto periods = [&] {
+    return list(matched, [&](std::size_t i) { return period_of(matched.checks[i]); });
+  };
+  if (matched.count == 0) return std::nullopt;
+  const std::string name = quoted(set.limits()[matched.limit_of[0]].said->name);
+  if (which.window) {
+    const std::string all = periods();
+    keep(matched,
+         [&](std::size_t i) { return matched.checks[i].limit->rule.quota.rate().period == *which.window; });
+    if (matched.count == 0) return "limit " + name + " has no such window; it has " + all;
+  }
+  if (which.needs_one && matched.count > 1) return "say which window; limit " + name + " has " + periods();
+  return std::nullopt;
+}
+
+}  // namespace weir::limits

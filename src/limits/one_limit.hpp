@@ -1,0 +1,28 @@
+// Leaves one limit of those that a request meets, and one window of it where that matters: for what is told
+// of that limit alone.
+//
+// Pure, any thread. Not for: which limits a request meets (match.hpp).
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "limits/match.hpp"
+#include "limits/set.hpp"
+
+namespace weir::inline v0_1::limits {
+
+// Which one is meant, as far as it is said.
+struct OneLimit {
+  std::string_view name{};  // empty: it does not say
+  std::optional<std::chrono::nanoseconds> window{};
+  bool needs_one = false;  // it is told of one window
+};
+
+// Why it is not clear, or not there; nothing: the others are gone from `matched`, and none is left where the
+// request does not meet it. Of a limit that is left alone its guarantees are gone too.
+std::optional<std::string> keep_one(const Set& set, const OneLimit& which, Matched& matched);
+
+}  // namespace weir::limits

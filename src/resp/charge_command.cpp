@@ -1,0 +1,106 @@
+// WEIR.CHARGE: what happened outside, which nobody was asked for.
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "core/duration.hpp"
+#include "core/number.hpp"
+#include "limits/costs.hpp"
+#include "resp/commands.hpp"
+#include "resp/limits_words.hpp"
+
+namespace weir::inline v0_1::resp {
+namespace {
+
+constexpr std::string_view kChargeForm =
+    "the form is WEIR.CHARGE [COST n | REMAINING n] [LIMIT name] [WINDOW period] [KEYS] key rule [key rule "
+    "...], or ... AS attribute=value ...";
+
+struct ChargeWords {
+  service::Ask ask{.verb = store::Verb::charge};
+  std::optional<std::uint64_t> cost{};
+  std::vector<limits::NamedCost> costs{};
+  bool remains = false;
+  bool by_file = false;
+  Arguments rest{};  // keys and rules, or attributes
+};
+
+bool fail(std::string& error, std::string text) {
+  error = std::move(text);
+  return false;
+}
+
+bool read_units(std::string_view name, std::string_view value, std::uint64_t& into, std::string& error) {
+  const std::int64_t units = core::parse_integer(value).value_or(-1);
+  if (units < 0) return fail(error, not_in_range(name, value, 0, std::numeric_limits<std::int64_t>::max()));
+  into = static_cast<std::uint64_t>(units);
+  return true;
+}
+
+// False: it is no option's, or the option is wrong, and then there is an error.
+bool read_option(std::string_view name, std::string_view value, ChargeWords& into, std::string& error) {
+  const auto twice = [&] { return fail(error, "ERR " + std::string(name) + " is given twice"); };
+  if (is_word(name, "COST")) {
+    if (into.cost || !into.costs.empty()) return twice();
+    if (value.find('=') == std::string_view::npos)
+      return read_units("COST", value, into.cost.emplace(0), error);
+    std::string why;
+    return limits::read_costs(value, into.costs, why) || fail(error, "ERR COST: " + why);
+  }
+  if (is_word(name, "LIMIT") || is_word(name, "WINDOW")) {
+    if (value.empty()) return fail(error, "ERR missing the value of " + std::string(name));
+    if (is_word(name, "LIMIT")) {
+      if (!into.ask.limit.empty()) return twice();
+      into.ask.limit = value;
+      return true;
+    }
+    if (into.ask.window) return twice();
+    into.ask.window = core::parse_duration(value);
+    return into.ask.window ||
+           fail(error, "ERR WINDOW: '" + std::string(value.substr(0, 32)) + "' is not a period, as in 1min");
+  }
+  if (lower(name) != "remaining") return false;
+  if (into.remains) return twice();
+  into.remains = true;
+  into.ask.form = core::Outside::Form::remaining;
+  return read_units("REMAINING", value, into.ask.remaining, error);
+}
+
+bool read_words(Arguments words, ChargeWords& into, std::string& error) {
+  while (words.size() > 1 && read_option(words[0], words[1], into, error)) words = words.subspan(2);
+  if (!error.empty()) return false;
+  into.by_file = !words.empty() && is_word(words[0], "AS");
+  if (!words.empty() && (into.by_file || is_word(words[0], "KEYS"))) words = words.subspan(1);
+  into.rest = words;
+  if (into.remains && (into.cost || !into.costs.empty()))
+    return fail(error, "ERR COST and REMAINING: it is one or the other");
+  if (into.by_file) return true;
+  if (!into.costs.empty()) return fail(error, std::string(kCostsAreTheFiles));
+  if (!into.ask.limit.empty() || into.ask.window)
+    return fail(error, "ERR LIMIT and WINDOW are for limits of the limits file, after AS");
+  return true;
+}
+
+}  // namespace
+
+bool ask_charge(Pipeline& pipeline, Arguments words, bool silent) {
+  ChargeWords asked;
+  std::string error;
+  if (!read_words(words.subspan(1), asked, error)) return pipeline.fail(std::move(error));
+  const std::uint64_t cost = asked.cost.value_or(1);
+  if (!asked.by_file)
+    return ask_rules(pipeline, asked.rest, asked.ask, Cost{cost}, ReplyForm::charged, silent, kChargeForm);
+  if (!pipeline.has_file()) return false;
+  LimitsWords said;
+  if (!read_limits_words(asked.rest, false, pipeline.asker().attributes(), said, error))
+    return pipeline.fail(std::move(error));
+  said.cost = cost;
+  said.costs_an_estimate = false;
+  said.costs = asked.costs;
+  const limits::Description as = said.asked();
+  asked.ask.as = &as;
+  return pipeline.add(asked.ask, ReplyForm::charged, silent);
+}
+
+}  // namespace weir::resp
