@@ -65,6 +65,7 @@
 #include <string_view>
 
 #include "weir/algorithm.hpp"
+#include "weir/charge.hpp"
 #include "weir/clock.hpp"
 #include "weir/decision.hpp"
 #include "weir/memory.hpp"
@@ -117,6 +118,10 @@ class WEIR_API alignas(64) Limiter {
   //
   // What cancel() gives back is as KeyedLimiter::reserve() has it.
   [[nodiscard]] Reservation reserve(ReserveOptions options = {}, Cost cost = {});
+
+  // Records what happened outside, whether there was room or not (weir/charge.hpp). Takes a lock. Cannot
+  // fail.
+  Charged charge(Outside outside = {}) noexcept;
 
   // From now on it counts by this quota, also what was charged before: a debt of 10 units stays one of 10,
   // and drains at the new rate as soon as a request has been admitted under it. Moments that were promised
@@ -264,6 +269,13 @@ class WEIR_API KeyedLimiter {
   [[nodiscard]] Reservation reserve(std::string_view key, const Quota& quota, ReserveOptions options = {},
                                     Cost cost = {});
 
+  // Records what happened outside under the key, whether there was room or not (weir/charge.hpp); a key for
+  // which the memory has no room loses it. Throws std::invalid_argument for the sliding windows, which cannot
+  // say that more was used than their limit.
+  Charged charge(std::string_view key, Outside outside = {});
+  // The same with a quota of this call, as check() has it.
+  Charged charge(std::string_view key, const Quota& quota, Outside outside = {});
+
   // From now on this is the quota of all calls that bring none of their own, for every key; each keeps its
   // debt in units, as check() with a quota has it. Requests that other threads are asking meanwhile are
   // decided by the one quota or the other. Allocates nothing; from then on a check copies the quota. Throws
@@ -289,6 +301,7 @@ class WEIR_API KeyedLimiter {
                   Cost cost) noexcept;
   Reservation reserve(std::chrono::nanoseconds now, std::string_view key, const store::Limit& limit,
                       ReserveOptions options, Cost cost);
+  Charged charge(std::string_view key, const store::Limit& limit, Outside outside);
   template <class Key>
   void check_each(std::span<const Key> keys, std::span<Decision> decisions, Cost cost);
 

@@ -36,6 +36,7 @@
 #include <utility>
 #include <vector>
 
+#include "weir/charge.hpp"
 #include "weir/clock.hpp"
 #include "weir/completion.hpp"
 #include "weir/decision.hpp"
@@ -91,6 +92,20 @@ struct LimitsReservation {
   std::string by{};  // the name of the limit that decides; empty where none applies
 
   [[nodiscard]] bool granted() const noexcept { return reservation.granted(); }
+};
+
+// What happened outside, and at which limit: views what it is made of.
+struct LimitsCharge {
+  std::string_view limit{};  // its name; empty: all that the request meets, or the only one
+  // One of the windows of that limit, by its period.
+  std::optional<std::chrono::nanoseconds> window{};
+  std::optional<Remaining> remaining{};  // what is left there, instead of what was used
+  std::chrono::nanoseconds overdraft = Outside{}.overdraft;
+};
+
+struct LimitsCharged {
+  Charged charged{};
+  std::string by{};  // the name of the limit with the longest wait; empty where none applies
 };
 
 // A limits file that cannot be used. what() has all that is wrong with it, a line each.
@@ -192,6 +207,13 @@ class WEIR_API Limits {
     return detail::complete<LimitsReservation, Result>(ready_reserve(request, &options),
                                                        std::forward<Done>(done));
   }
+
+  // Records what happened outside, whether there was room or not (weir/charge.hpp): what the request cost,
+  // which is 1 unless it says more, times what each limit says; or what is left at one window of one limit.
+  // Throws as check() does, std::invalid_argument also where it is not clear which limit or window is meant;
+  // StoreFault where nobody keeps it.
+  LimitsCharged charge(const LimitsRequest& request, const LimitsCharge& charge);
+  LimitsCharged charge(const LimitsRequest& request) { return charge(request, LimitsCharge{}); }
 
   // What check() would say now; nothing is charged, and `remaining` is what is left before it.
   [[nodiscard]] LimitsDecision look(const LimitsRequest& request);

@@ -60,6 +60,7 @@
 
 #include "weir/algorithm.hpp"
 #include "weir/callback.hpp"
+#include "weir/charge.hpp"
 #include "weir/clock.hpp"
 #include "weir/completion.hpp"
 #include "weir/decision.hpp"
@@ -201,6 +202,13 @@ class WEIR_API SharedLimiter {
   [[nodiscard]] Reservation reserve(std::string_view key, ReserveOptions options = {}, Cost cost = {});
   [[nodiscard]] Reservation reserve(std::string_view key, const Quota& quota, ReserveOptions options = {},
                                     Cost cost = {});
+
+  // Records what happened outside under the key, whether there was room or not (weir/charge.hpp). Waits at
+  // most the deadline. While the store is away it is kept here, where on_store_error is `local`. Throws
+  // StoreFault where nobody keeps it (store_down), and as check() does; std::invalid_argument for a quota
+  // that cannot be counted, and for the sliding windows.
+  Charged charge(std::string_view key, Outside outside = {}) { return charge(key, quota_, outside); }
+  Charged charge(std::string_view key, const Quota& quota, Outside outside = {});
 
   // Does not wait. `done` is a callback, void(SharedResult), or a token: it is called once, on the store's
   // thread or on this one, as callbacks are (above). The key and the quota need not live longer than this

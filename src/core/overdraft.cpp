@@ -82,7 +82,8 @@ Overdrawn overdraw_window(const Rule& rule, TwoWords state, nanoseconds now, con
 std::uint64_t most_owed(const Rule& rule, nanoseconds overdraft) {
   constexpr auto kMost = static_cast<std::uint64_t>(nanoseconds::max().count());
   const std::uint64_t full = static_cast<std::uint64_t>(rule.quota.burst()) * interval_of(rule);
-  return full + std::min(static_cast<std::uint64_t>(overdraft.count()), kMost - full);
+  return full +
+         std::min(static_cast<std::uint64_t>(std::max(overdraft.count(), std::int64_t{0})), kMost - full);
 }
 
 Overdrawn overdraw(const Rule& rule, TwoWords state, nanoseconds now, const Outside& outside) {

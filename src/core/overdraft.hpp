@@ -20,6 +20,7 @@
 #include "core/rule.hpp"
 #include "core/step.hpp"
 #include "weir/algorithm.hpp"
+#include "weir/charge.hpp"
 #include "weir/decision.hpp"
 
 namespace weir::inline v0_1::core {
@@ -29,17 +30,6 @@ constexpr bool can_overdraw(Algorithm algorithm) {
   return algorithm == Algorithm::gcra || algorithm == Algorithm::fixed_window ||
          algorithm == Algorithm::fixed_window_clock;
 }
-
-// What is told of the outside.
-struct Outside {
-  enum class Form : std::uint8_t {
-    cost,       // `units` were used
-    remaining,  // `units` are left
-  };
-  Form form = Form::cost;
-  std::uint64_t units = 1;
-  std::chrono::nanoseconds overdraft{0};  // how much beyond the burst may be owed, as a time
-};
 
 struct Overdrawn {
   TwoWords next;

@@ -147,7 +147,7 @@ void append_fields(Exchange& exchange, const Question& question) {
 }
 
 void write_charged(JsonWriter& json, Exchange& exchange, const Question& question) {
-  const store::ChargeTerms& its = *question.charge;
+  const Charged& its = question.charge->told;
   if (its.dropped != 0) exchange.service.counters.count(&service::Counters::dropped, its.dropped);
   const Told told = told_of(exchange, question);
   json.begin_object();

@@ -313,7 +313,7 @@ class Reader {
     as_.costs_an_estimate = false;
     if (members.has(kRemaining)) {
       if (members.has(kCost)) fault("remaining", "cannot stand beside 'cost'");
-      ask_.form = core::Outside::Form::remaining;
+      ask_.form = Outside::Form::remaining;
       read_units(members.values[kRemaining], pointer_to(at_, "remaining"), ask_.remaining);
     }
     if (!members.has(kWindow)) return;

@@ -234,6 +234,27 @@ Decision KeyedLimiter::check(std::string_view key, const Quota& quota, Cost cost
   return decide(now(), key, with("KeyedLimiter::check", quota), cost);
 }
 
+Charged KeyedLimiter::charge(std::string_view key, Outside outside) {
+  if (limit_->is_changed()) return charge(key, limit_->quota(), outside);
+  return charge(key, limit_->first(), outside);
+}
+
+Charged KeyedLimiter::charge(std::string_view key, const Quota& quota, Outside outside) {
+  return charge(key, with("KeyedLimiter::charge", quota), outside);
+}
+
+Charged KeyedLimiter::charge(std::string_view key, const store::Limit& limit, Outside outside) {
+  const std::string why = core::can_overdraw(limit.rule.algorithm)
+                              ? std::string()
+                              : core::name_of(limit.rule.algorithm) + " cannot be charged afterwards";
+  if (!why.empty()) refuse("KeyedLimiter::charge: " + why);
+  store::Check check{.limit = &limit, .key = key, .cost = Cost{outside.units}};
+  store::ChargeTerms terms{.outside = outside};
+  store::Request request{.checks = {&check, 1}, .verb = store::Verb::charge, .charge = &terms};
+  submit(*local_, request, now());
+  return terms.told;
+}
+
 template <class Key>
 void KeyedLimiter::check_each(std::span<const Key> keys, std::span<Decision> decisions, Cost cost) {
   require_as_many("KeyedLimiter::check", keys.size(), decisions.size());

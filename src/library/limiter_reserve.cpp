@@ -7,6 +7,7 @@
 #include <string>
 
 #include "core/moment.hpp"
+#include "core/overdraft.hpp"
 #include "core/reservation.hpp"
 #include "library/limiter_memory.hpp"
 #include "library/limiter_word.hpp"
@@ -84,6 +85,18 @@ void Limiter::reset() noexcept {
   if (schedule_ != nullptr) locked.schedule() = store::Schedule(locked.schedule().epoch() + 1);
   locked.in_schedule = schedule_ != nullptr && schedule_->quota.has_value();
   locked.state = store::state_of(locked.quota(), 0);
+}
+
+Charged Limiter::charge(Outside outside) noexcept {
+  const nanoseconds at = now();
+  Locked locked(*this);
+  locked.leave_idle_schedule(at);
+  const nanoseconds as_of = locked.in_schedule ? schedule_->no_earlier(quota_, at) : at;
+  const core::Rule rule{locked.quota()};
+  const core::Overdrawn told =
+      core::overdraw(rule, {locked.state.tat, locked.state.interval}, as_of, outside);
+  if (told.changes) locked.charge({told.next.until, told.next.word}, as_of);
+  return {told.charged, told.overdraft, told.wait, told.reset_after, told.dropped};
 }
 
 void Limiter::set_quota(Quota quota) {

@@ -59,11 +59,13 @@ class LocalTable final : public store::BlockingStore {
 // What a request says, as the file's limits take it.
 class Said {
  public:
-  explicit Said(const LimitsRequest& request) {
+  // `unless_said`: its cost where it says none; nothing: as the limits' holds say.
+  explicit Said(const LimitsRequest& request, std::optional<Cost> unless_said = {}) {
+    const std::optional<Cost> cost = request.cost ? request.cost : unless_said;
     attributes_.reserve(request.attributes.size());
     for (const Attribute& each : request.attributes) attributes_.push_back({each.name, each.value});
     for (const LimitCost& each : request.costs) costs_.push_back({each.limit, each.cost.units});
-    asked_ = {attributes_, request.cost.value_or(Cost{}).units, request.class_name, !request.cost, costs_};
+    asked_ = {attributes_, cost.value_or(Cost{}).units, request.class_name, !cost, costs_};
   }
   Said(const Said&) = delete;
   Said& operator=(const Said&) = delete;
@@ -332,6 +334,22 @@ detail::Ready<LimitsReservation> Limits::ready_reserve(const LimitsRequest& requ
     if (!asks(one->question)) return one->tell();
     store->begin(std::move(one));
   };
+}
+
+LimitsCharged Limits::charge(const LimitsRequest& request, const LimitsCharge& charge) {
+  const auto set = impl_->set();
+  const Said said(request, Cost{});
+  service::Ask ask{.verb = store::Verb::charge, .as = &said.asked(), .limit = charge.limit};
+  ask.window = charge.window;
+  ask.overdraft = charge.overdraft;
+  if (charge.remaining) {
+    ask.form = Outside::Form::remaining;
+    ask.remaining = charge.remaining->units;
+  }
+  service::Question question;
+  prepare(ask, *set, impl_->now(), question);
+  impl_->ask(question);
+  return {question.charge->told, std::string(service::told_of(question, set.get()).by)};
 }
 
 std::string Limits::explain(const LimitsRequest& request) {

@@ -482,6 +482,31 @@ void SharedLimiter::begin_reserve(std::string key, const Quota& quota, ReserveOp
   impl.begin(std::move(one));
 }
 
+Charged SharedLimiter::charge(std::string_view key, const Quota& quota, Outside outside) {
+  struct ChargeCall final : OneKey {
+    using OneKey::OneKey;
+    void tell() override { answer({.value = terms.told, .fault = fault, .why = why}); }
+    store::ChargeTerms terms;
+    Callback<detail::RawResult<Charged>> answer;
+  };
+  RedisStore::Impl& impl = *store_.impl_;
+  if (!core::can_overdraw(options_.algorithm)) {
+    throw std::invalid_argument("weir::SharedLimiter::charge: " + core::name_of(options_.algorithm) +
+                                " cannot be charged afterwards");
+  }
+  if (quota != quota_)
+    require_countable("weir::SharedLimiter::charge: ", quota, options_.algorithm, impl.format());
+  return wait_for<Charged>(impl, [&](auto&& answer) {
+    auto asked =
+        std::make_unique<ChargeCall>(impl.limit_of(quota, options_), std::string(key), Cost{outside.units},
+                                     store::Verb::charge, options_.deadline.value_or(nanoseconds{0}));
+    asked->terms.outside = outside;
+    asked->charge = &asked->terms;
+    asked->answer = std::move(answer);
+    impl.begin(std::move(asked));
+  });
+}
+
 void SharedLimiter::check(std::span<const std::string_view> keys, std::span<Decision> decisions, Cost cost) {
   std::vector<KeyCost> with_cost;
   with_cost.reserve(keys.size());

@@ -21,7 +21,7 @@ namespace {
 struct OpenCharge {
   struct Each {
     KeptCheck check;
-    std::optional<core::Outside> outside;  // nothing: a guarantee, which is charged as by a check
+    std::optional<Outside> outside;  // nothing: a guarantee, which is charged as by a check
   };
 
   Ticket ticket;
@@ -109,9 +109,9 @@ class ChargeCall final : public StoreCall {
     OpenCharge& its = *charge_;
     Request* const request = its.ticket.take();
     if (request == nullptr) return;  // cancelled: what is charged stays
-    store::Charging charging{*request->charge, its.told};
-    charging.tell(*request);
     request->source = its.local ? Source::fallback : Source::store;
+    const store::Charging charging{*request->charge, its.told};
+    charging.tell(*request);
     request->fault = its.fault;
     request->why = std::move(its.why);
     if (its.fault != Fault::none) request->by = static_cast<std::uint8_t>(its.by);

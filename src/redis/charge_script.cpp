@@ -28,8 +28,8 @@ void append_gcra(resp::Writer& to, const ScriptCharge& charge) {
     to.number(burst * interval);
     return to.number(std::min(charge.ask.cost.units, burst + 1) * interval);
   }
-  const core::Outside& outside = *charge.outside;
-  if (outside.form == core::Outside::Form::remaining) {
+  const Outside& outside = *charge.outside;
+  if (outside.form == Outside::Form::remaining) {
     to.bulk("left" + alone);
     to.number(interval);
     to.number((burst - std::min(outside.units, burst)) * interval);
@@ -45,9 +45,9 @@ void append_gcra(resp::Writer& to, const ScriptCharge& charge) {
 
 void append_window(resp::Writer& to, const ScriptCharge& charge) {
   const core::Rule& rule = *charge.ask.rule;
-  const core::Outside& outside = *charge.outside;
+  const Outside& outside = *charge.outside;
   const auto limit = static_cast<std::uint64_t>(rule.quota.rate().count);
-  const bool cost = outside.form == core::Outside::Form::cost;
+  const bool cost = outside.form == Outside::Form::cost;
   const std::string word =
       rule.algorithm == Algorithm::fixed_window ? " fixed_window" : " fixed_window_clock";
   to.bulk((cost ? "charge" : "left") + word);

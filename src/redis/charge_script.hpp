@@ -20,7 +20,7 @@ namespace weir::inline v0_1::redis {
 // One limit of a request. Without `outside` it is a guarantee, which is charged its cost where it has room.
 struct ScriptCharge {
   ScriptCheck ask;
-  std::optional<core::Outside> outside{};
+  std::optional<Outside> outside{};
 };
 
 // The script's text and its name.

@@ -179,11 +179,11 @@ Fallback::Reserved Fallback::reserve(std::span<store::Check> checks, store::Rese
   return told;
 }
 
-core::Overdrawn Fallback::charge(const store::Limit& limit, std::string_view key, core::Outside outside,
+core::Overdrawn Fallback::charge(const store::Limit& limit, std::string_view key, Outside outside,
                                  nanoseconds now) {
   const store::Limit here{.rule = scaled(limit), .id = limit.id};
   // What is left of the whole is left of the share in proportion, rounded down.
-  if (outside.form == core::Outside::Form::remaining) {
+  if (outside.form == Outside::Form::remaining) {
     const auto whole = static_cast<std::uint64_t>(limit.rule.quota.burst());
     const auto units = static_cast<Wide>(std::min(outside.units, whole));
     outside.units = static_cast<std::uint64_t>(units * static_cast<Wide>(here.rule.quota.burst()) / whole);
@@ -194,11 +194,11 @@ core::Overdrawn Fallback::charge(const store::Limit& limit, std::string_view key
   store::Request* const batch[] = {&request};
   embedded_.submit(batch, {now, now});
   return {.next = {},
-          .charged = terms.charged,
-          .dropped = terms.dropped,
-          .overdraft = terms.overdraft,
-          .wait = terms.wait,
-          .reset_after = terms.reset_after};
+          .charged = terms.told.charged,
+          .dropped = terms.told.dropped,
+          .overdraft = terms.told.overdraft,
+          .wait = terms.told.wait,
+          .reset_after = terms.told.reset_after};
 }
 
 void Fallback::undo(store::Request& request, nanoseconds now) {

@@ -63,7 +63,7 @@ bool read_option(std::string_view name, std::string_view value, ChargeWords& int
   if (lower(name) != "remaining") return false;
   if (into.remains) return twice();
   into.remains = true;
-  into.ask.form = core::Outside::Form::remaining;
+  into.ask.form = Outside::Form::remaining;
   return read_units("REMAINING", value, into.ask.remaining, error);
 }
 

@@ -122,7 +122,7 @@ void Pipeline::write(Writer& to, Question& question) {
 }
 
 void Pipeline::write_charged(Writer& to, const Question& question) {
-  const store::ChargeTerms& its = *question.charge;
+  const Charged& its = question.charge->told;
   if (its.dropped != 0) loop_.asker.service().counters.count(&service::Counters::dropped, its.dropped);
   if (question.silent) return;
   const limits::Set* const set = question.by_file ? asking_.set_of(question) : nullptr;

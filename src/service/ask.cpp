@@ -121,13 +121,13 @@ void look(Question& into) {
 }
 
 // Of what is told of a limit, and not of a request.
-bool is_of_one(const Ask& ask) { return ask.form == core::Outside::Form::remaining; }
+bool is_of_one(const Ask& ask) { return ask.form == Outside::Form::remaining; }
 
 bool charge(const Ask& ask, const Basis& basis, Question& into, Refusal& refusal) {
   if (ask.as == nullptr && is_of_one(ask) && into.checks.size() != 1)
     return refuse(refusal, What::limit, "what remains is told of one key");
   into.charge = &into.more_of().charge;
-  *into.charge = {.outside = {ask.form, ask.remaining, basis.overdraft}};
+  *into.charge = {.outside = {ask.form, ask.remaining, ask.overdraft.value_or(basis.overdraft)}};
   return true;
 }
 

@@ -43,9 +43,10 @@ struct Ask {
   std::span<const limits::NamedCost> actuals{};
 
   // Of charge: what happened, of one window of the limit where that is said.
-  core::Outside::Form form = core::Outside::Form::cost;
+  Outside::Form form = Outside::Form::cost;
   std::uint64_t remaining = 0;
   std::optional<std::chrono::nanoseconds> window{};
+  std::optional<std::chrono::nanoseconds> overdraft{};  // nothing: as its asker's service has it
 };
 
 constexpr std::string_view kNoLimitsFile = "there is no limits file: start weir with --limits FILE";

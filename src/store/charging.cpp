@@ -3,12 +3,13 @@
 namespace weir::inline v0_1::store {
 
 void Charging::tell(Request& request) const {
-  terms.charged = terms.overdraft = terms.dropped = 0;
-  terms.wait = terms.reset_after = std::chrono::nanoseconds{0};
+  Charged& answer = terms.told;
+  answer = {};
+  answer.source = request.source;
   const core::Overdrawn* longest = nullptr;
   for (std::size_t i = 0; i < request.checks.size(); ++i) {
     const core::Overdrawn& each = told[i];
-    terms.dropped += each.dropped;
+    answer.dropped += each.dropped;
     if (request.checks[i].shadow) continue;
     if (longest != nullptr &&
         (each.wait < longest->wait || (each.wait == longest->wait && each.overdraft <= longest->overdraft)))
@@ -18,10 +19,10 @@ void Charging::tell(Request& request) const {
   }
   request.charged = true;
   if (longest == nullptr) return;
-  terms.charged = longest->charged;
-  terms.overdraft = longest->overdraft;
-  terms.wait = longest->wait;
-  terms.reset_after = longest->reset_after;
+  answer.charged = longest->charged;
+  answer.overdraft = longest->overdraft;
+  answer.wait = longest->wait;
+  answer.reset_after = longest->reset_after;
 }
 
 std::optional<std::string> cannot_charge(std::span<const Check> checks) {

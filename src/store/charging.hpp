@@ -23,9 +23,9 @@ struct Charging {
   std::array<core::Overdrawn, kMostChecks> told{};  // by check; nothing of a guarantee
 
   // What is told of the outside at a check.
-  core::Outside outside(const Check& check) const {
-    core::Outside outside = terms.outside;
-    if (outside.form == core::Outside::Form::cost) outside.units = check.cost.units;
+  Outside outside(const Check& check) const {
+    Outside outside = terms.outside;
+    if (outside.form == Outside::Form::cost) outside.units = check.cost.units;
     return outside;
   }
   // `lost`: there is no room for what is charged.

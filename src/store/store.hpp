@@ -141,14 +141,10 @@ struct ReservationTerms {
 // What happened outside, and what came of telling it.
 struct ChargeTerms {
   // Asked. With Form::remaining `units` are left at each limit; with Form::cost each check has its cost.
-  core::Outside outside{};
+  Outside outside{};
 
-  // Answered, of the check `by`: the one with the longest wait, of those the one with the most owed.
-  std::uint64_t charged = 0;    // units that are owed now and were not
-  std::uint64_t overdraft = 0;  // units owed beyond the limit
-  std::chrono::nanoseconds wait{0};
-  std::chrono::nanoseconds reset_after{0};
-  std::uint64_t dropped = 0;  // of all checks: units that would be owed for too long, or had no room
+  // Answered, of the check `by`: of the one with the longest wait, of those the one with the most owed.
+  Charged told{};  // what is dropped is of all of them
 };
 
 // One question and its answer. It stays where it is until it is answered or cancelled, and so do its checks;

@@ -13,19 +13,18 @@ namespace weir::inline v0_1::store::conformance {
 namespace {
 
 using namespace std::chrono_literals;
-using core::Outside;
 
 constexpr Outside kCost{Outside::Form::cost, 1, 24h};
 
-ChargeTerms charge(Trial& trial, std::vector<Part> parts, Outside outside = kCost) {
+Charged charge(Trial& trial, std::vector<Part> parts, Outside outside = kCost) {
   TestRequest question(std::move(parts), Verb::charge);
   question.charging.outside = outside;
   trial.ask(question);
   trial.expect(question.fault == Fault::none, "nobody could charge: " + question.why);
-  return question.charging;
+  return question.charging.told;
 }
 
-std::string text_of(const ChargeTerms& told) {
+std::string text_of(const Charged& told) {
   return std::to_string(told.charged) + " charged, " + std::to_string(told.overdraft) + " over, wait " +
          std::to_string(told.wait.count()) + " ns, reset after " + std::to_string(told.reset_after.count()) +
          " ns, " + std::to_string(told.dropped) + " dropped";
@@ -56,7 +55,7 @@ void what_is_left_outside_is_no_more_here(Trial& trial) {
 void what_lies_beyond_the_overdraft_is_dropped(Trial& trial) {
   const Limit limit = trial.limit("1/s burst 4", 1);
   const Outside short_one{Outside::Form::cost, 1, 10s};
-  const ChargeTerms told = charge(trial, {{limit, "k", std::uint64_t{1} << 62}}, short_one);
+  const Charged told = charge(trial, {{limit, "k", std::uint64_t{1} << 62}}, short_one);
   trial.equal(told.charged, 14U, "charged");
   trial.equal(told.dropped, (std::uint64_t{1} << 62) - 14, "dropped");
   trial.equal(told.wait.count(), nanoseconds{11s}.count(), "wait");
@@ -73,7 +72,7 @@ void a_charge_is_told_of_the_limit_with_the_longest_wait(Trial& trial) {
   question.charging.outside = kCost;
   trial.ask(question);
   trial.equal(int{question.by}, 1, "by");
-  trial.equal(text_of(question.charging),
+  trial.equal(text_of(question.charging.told),
               "12 charged, 2 over, wait 3000000000 ns, reset after 12000000000 ns, 0 dropped", "told");
   trial.expect(!trial.ask(fast, "k").allowed(), "the other is charged too");
 }
@@ -109,8 +108,8 @@ void charges_of_sliding_windows_are_refused(Trial& trial) {
 // What core::overdraw() and core::decide() say of the states, which are kept here as they leave them.
 class ChargeModel {
  public:
-  ChargeTerms charge(const std::vector<Part>& parts, Outside outside, nanoseconds now) {
-    ChargeTerms told;
+  Charged charge(const std::vector<Part>& parts, Outside outside, nanoseconds now) {
+    Charged told;
     const core::Overdrawn* longest = nullptr;
     std::vector<core::Overdrawn> all(parts.size());
     for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -186,7 +185,7 @@ void charges_among_checks_are_what_core_says(Trial& trial) {
           parts.push_back({limit_of(4), key, random() % 9, random() % 2 == 0, Check::kNoGuarantee, "k"});
         Outside outside{random() % 2 == 0 ? Outside::Form::cost : Outside::Form::remaining, random() % 7,
                         std::chrono::seconds{random() % 20}};
-        const ChargeTerms told = charge(trial, parts, outside);
+        const Charged told = charge(trial, parts, outside);
         trial.equal(text_of(told), text_of(model.charge(parts, outside, trial.world.now())), what);
       }
       if (random() % 2 == 0) trial.world.advance(1ms * (random() % 4'000));

@@ -335,7 +335,7 @@ class ChargesOnlyWhatHasRoom : public Later {
   using Later::Later;
   void decide(Kept& kept) override {
     Later::decide(kept);
-    if (kept.copy.verb != Verb::charge || kept.copy.charge->overdraft == 0) return;
+    if (kept.copy.verb != Verb::charge || kept.copy.charge->told.overdraft == 0) return;
     kept.copy.verb = Verb::reset;
     ask_inner(kept.copy, kept.when);
     kept.copy.verb = Verb::charge;
@@ -346,7 +346,7 @@ class ChargesOnlyWhatHasRoom : public Later {
 class TakesWhatIsLeftForACost : public Later {
   using Later::Later;
   void decide(Kept& kept) override {
-    if (kept.copy.charge != nullptr) kept.copy.charge->outside.form = core::Outside::Form::cost;
+    if (kept.copy.charge != nullptr) kept.copy.charge->outside.form = Outside::Form::cost;
     Later::decide(kept);
   }
 };

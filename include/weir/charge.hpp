@@ -1,0 +1,57 @@
+// What happened outside and no limiter was asked for: a cost that is known only afterwards, calls that
+// another program made, what a vendor says is left.
+//
+//   limiter.charge(weir::Cost{1500});      // so much was used, whether there was room or not
+//   limiter.charge(weir::Remaining{12});   // the answer's header says so
+//
+// A charge never denies and never waits: it raises what is owed, and those who ask next are denied, or wait,
+// until that has drained. It admits nothing, so the promise holds for all that was admitted.
+//
+// What is owed beyond the burst is an overdraft. It is bounded, as a time: what would drain later is dropped.
+//
+// Plain values, any thread.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+#include "weir/quota.hpp"
+#include "weir/source.hpp"
+#include "weir/version.hpp"
+
+namespace weir::inline v0_1 {
+
+// The units that are left, as the other side says.
+struct Remaining {
+  std::uint64_t units = 0;
+};
+
+// What is told of the outside.
+struct Outside {
+  enum class Form : std::uint8_t {
+    cost,       // `units` were used
+    remaining,  // `units` are left
+  };
+  Form form = Form::cost;
+  std::uint64_t units = 1;
+  // For how long, at most, what is owed then may take to drain beyond the burst; not below 0.
+  std::chrono::nanoseconds overdraft = std::chrono::hours{24};
+
+  constexpr Outside() noexcept = default;
+  constexpr Outside(Cost used) noexcept : units(used.units) {}
+  constexpr Outside(Remaining left) noexcept : form(Form::remaining), units(left.units) {}
+  constexpr Outside(Form said, std::uint64_t of_units, std::chrono::nanoseconds at_most) noexcept
+      : form(said), units(of_units), overdraft(at_most) {}
+};
+
+// What a charge came to.
+struct Charged {
+  std::uint64_t charged = 0;                // units that are owed now and were not
+  std::uint64_t overdraft = 0;              // units owed beyond the limit, rounded up
+  std::chrono::nanoseconds wait{0};         // until one more unit is admitted
+  std::chrono::nanoseconds reset_after{0};  // until it is as if never used
+  std::uint64_t dropped = 0;                // units that would be owed for too long, or had no room
+  Source source = Source::store;            // who keeps it
+};
+
+}  // namespace weir
