@@ -1,7 +1,7 @@
 // What happened outside and no limiter was asked for: a cost that is known only afterwards, calls that
 // another program made, what a vendor says is left.
 //
-//   limiter.charge(weir::Cost{1500});      // so much was used, whether there was room or not
+//   limiter.charge(weir::Cost{1500});      // they were used, whether there was room or not
 //   limiter.charge(weir::Remaining{12});   // the answer's header says so
 //
 // A charge never denies and never waits: it raises what is owed, and those who ask next are denied, or wait,

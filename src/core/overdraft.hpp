@@ -7,7 +7,7 @@
 //   remaining n:  owed := max(owed, (burst - n) x T)
 //
 // By a fixed window: used := used + n, or max(used, limit - n), in the window that runs. Each only raises
-// what is owed, so it admits nothing. docs/algorithm.md, "What is charged afterwards".
+// what is owed, so it admits nothing. docs/algorithm.md has it under that name.
 //
 // Pure functions of values: no clock, no lock, no allocation, any thread. Not for: reservations that cost
 // more than they were charged (core/reservation.hpp).

@@ -154,7 +154,7 @@ TEST(Overdraft, a_window_that_is_over_owes_nothing) {
   EXPECT_EQ(told.reset_after, 50s);
 }
 
-// Whatever was told of the outside before, whoever passes a check fits beside all of it.
+// Whatever was charged before, a request that passes a check fits beside all of it.
 TEST(Overdraft, what_is_admitted_after_it_keeps_the_promise) {
   std::mt19937_64 random(7);
   const auto below = [&](std::uint64_t n) { return random() % n; };

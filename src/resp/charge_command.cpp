@@ -38,7 +38,7 @@ bool read_units(std::string_view name, std::string_view value, std::uint64_t& in
   return true;
 }
 
-// False: it is no option's, or the option is wrong, and then there is an error.
+// False: it is not the name of an option, or the option is wrong, and then there is an error.
 bool read_option(std::string_view name, std::string_view value, ChargeWords& into, std::string& error) {
   const auto twice = [&] { return fail(error, "ERR " + std::string(name) + " is given twice"); };
   if (is_word(name, "COST")) {

@@ -351,7 +351,7 @@ class TakesWhatIsLeftForACost : public Later {
   }
 };
 
-class LetsAnybodyOweForEver : public Later {
+class DropsNothing : public Later {
   using Later::Later;
   void decide(Kept& kept) override {
     if (kept.copy.charge != nullptr) kept.copy.charge->outside.overdraft = nanoseconds::max();

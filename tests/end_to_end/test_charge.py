@@ -1,0 +1,124 @@
+"""What happened outside: WEIR.CHARGE and /v1/charge."""
+import json
+import unittest
+import urllib.error
+import urllib.request
+
+from server import Error, OneServerWithLimits, run as run_tests
+
+FILE = """\
+version: 1
+attributes: [model, user]
+limits:
+  rpm:    { by: [model], rate: 300/min burst 10 }
+  tpm:    { by: [model], rate: [1000/min burst 1000, 20000/d algorithm=fixed_window] }
+  window: { by: [user], rate: 100/min algorithm=sliding_window_counter }
+routes:
+  - { when: { model: "*" }, limits: [rpm, tpm] }
+  - { limits: [window] }
+"""
+
+
+class TestCharge(OneServerWithLimits):
+    limits = FILE
+    flags = ("--http", "127.0.0.1:0")
+
+    def setUp(self):
+        super().setUp()
+        self.key = self.id()
+
+    def charge(self, *words):
+        return self.client.ask("WEIR.CHARGE", *words)
+
+    def fails(self, sentence, *words):
+        self.assertEqual(self.charge(*words), Error(sentence))
+
+    def post(self, body):
+        request = urllib.request.Request(f"http://127.0.0.1:{self.server.ports[1]}/v1/charge",
+                                         json.dumps(body).encode(), {"Content-Type": "application/json"})
+        try:
+            with urllib.request.urlopen(request) as reply:
+                return reply.status, json.load(reply)
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, json.load(error)
+
+    def test_it_is_charged_without_room_and_the_next_are_denied(self):
+        self.assertEqual(self.charge(self.key, "1/h burst 4"), [1, 0, 0, 3_600_000, self.key.encode()])
+        charged, owed, wait, reset, by = self.charge("COST", "7", self.key, "1/h burst 4")
+        self.assertEqual((charged, owed, by), (7, 4, self.key.encode()))
+        self.assertTrue(4.9 < wait / 3_600_000 <= 5 and 7.9 < reset / 3_600_000 <= 8, (wait, reset))
+        self.assertEqual(self.client.ask("WEIR.THROTTLE", self.key, "1/h burst 4")[0], 1)
+
+    def test_what_is_left_outside(self):
+        self.assertEqual(self.charge("REMAINING", "1", self.key, "1/h burst 4")[:2], [3, 0])
+        self.assertEqual(self.charge("remaining", "3", self.key, "1/h burst 4")[:2], [0, 0])
+        self.assertEqual(self.client.ask("WEIR.THROTTLE", "COST", "0", self.key, "1/h burst 4")[2], 1)
+
+    def test_by_the_file_all_limits_are_charged_and_the_longest_wait_is_told(self):
+        self.assertEqual(self.charge("COST", "rpm=3,tpm=1500", "AS", "model=a")[0::4], [1500, b"tpm"])
+        self.assertEqual(self.client.ask("WEIR.LOOK", "model=a")[0], 1)
+        self.assertEqual(self.charge("AS", "model=b")[0::4], [1, b"rpm"], "the first of equals")
+
+    def test_what_is_left_is_told_of_one_window(self):
+        self.fails("ERR say which limit; the request meets rpm, tpm", "REMAINING", "3", "AS", "model=c")
+        self.fails("ERR say which window; limit 'tpm' has 1min, 1d", "REMAINING", "3", "LIMIT", "tpm", "AS",
+                   "model=c")
+        self.fails("ERR limit 'tpm' has no such window; it has 1min, 1d", "REMAINING", "3", "LIMIT", "tpm",
+                   "WINDOW", "1h", "AS", "model=c")
+        self.assertEqual(self.charge("REMAINING", "3", "LIMIT", "tpm", "WINDOW", "day", "AS", "model=c")[0::4],
+                         [19_997, b"tpm"])
+        self.assertEqual(self.charge("REMAINING", "4", "LIMIT", "rpm", "AS", "model=c")[0::4], [6, b"rpm"])
+
+    def test_nothing_that_applies(self):
+        self.fails("ERR sliding_window_counter cannot be charged afterwards: gcra and fixed windows can", "AS",
+                   "user=u")
+        self.assertEqual(self.charge("LIMIT", "window", "AS", "model=d"), [0, 0, 0, 0, b""])
+
+    def test_wrong_words(self):
+        form = ("the form is WEIR.CHARGE [COST n | REMAINING n] [LIMIT name] [WINDOW period] [KEYS] key rule "
+                "[key rule ...], or ... AS attribute=value ...")
+        self.fails("ERR wrong number of arguments for 'weir.charge' command", "k")
+        self.fails(f"ERR missing the rule of key 'z'; {form}", "k", "1/s", "z")
+        self.fails("ERR COST: 'x' is not an integer from 0 to 9223372036854775807", "COST", "x", "k", "1/s")
+        self.fails("ERR REMAINING: '-1' is not an integer from 0 to 9223372036854775807", "REMAINING", "-1", "k",
+                   "1/s")
+        self.fails("ERR COST is given twice", "COST", "1", "COST", "2", "k", "1/s")
+        self.fails("ERR COST and REMAINING: it is one or the other", "COST", "1", "REMAINING", "2", "k", "1/s")
+        self.fails("ERR what remains is told of one key", "REMAINING", "2", "k", "1/s", "j", "1/s")
+        self.fails("ERR LIMIT and WINDOW are for limits of the limits file, after AS", "LIMIT", "x", "k", "1/s")
+        self.fails("ERR WINDOW: 'x' is not a period, as in 1min", "WINDOW", "x", "AS", "model=a")
+        self.fails("ERR unknown limit 'x'; known: rpm, tpm, window", "LIMIT", "x", "AS", "model=a")
+        self.fails("ERR COST by name is for limits of the limits file; of rules, each key costs the same", "COST",
+                   "rpm=1", "k", "1/s")
+
+    def test_what_lies_beyond_the_overdraft_is_dropped_and_counted(self):
+        before = self.server.info()["overdraft_dropped_units"]
+        self.assertEqual(self.charge("COST", "1000000", self.key, "1/s burst 10")[:2], [86_410, 86_400])
+        self.assertEqual(int(self.server.info()["overdraft_dropped_units"]) - int(before), 1_000_000 - 86_410)
+
+    def test_over_http(self):
+        status, body = self.post({"key": self.key, "limit": "1/s burst 4", "cost": 6})
+        self.assertEqual((status, body), (200, {"charged": 6, "owed": 2, "wait": 3, "reset_after": 6, "by": "limit"}))
+        status, body = self.post({"attributes": {"model": "h"}, "limit": "tpm", "window": "1d", "remaining": 1})
+        self.assertEqual((status, body["charged"], body["by"]), (200, 19_999, "tpm"))
+        status, body = self.post({"attributes": {"model": "h"}, "cost": {"rpm": 3, "tpm": 5000}})
+        self.assertEqual((status, body["charged"], body["by"]), (200, 5000, "tpm"))
+
+    def test_wrong_bodies(self):
+        def errors(body):
+            status, reply = self.post(body)
+            self.assertEqual(status, 400, reply)
+            return [(each["pointer"], each["detail"]) for each in reply["errors"]]
+
+        self.assertEqual(errors({"attributes": {"model": "h"}, "remaining": 1}),
+                         [("/limit", "say which limit; the request meets rpm, tpm")])
+        self.assertEqual(errors({"attributes": {"model": "h"}, "remaining": 1, "cost": 2, "window": "x"}),
+                         [("/remaining", "cannot stand beside 'cost'"), ("/window", "must be a period, as in 1min")])
+        self.assertEqual(errors({"key": "k", "limit": "1/s", "window": "1d"}),
+                         [("/window", "is only for 'attributes'")])
+        self.assertEqual(errors({"key": "k", "limit": "1/s", "max_wait": 1})[0][0], "/max_wait")
+
+
+if __name__ == "__main__":
+    run_tests()
