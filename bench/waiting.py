@@ -33,6 +33,7 @@ KINDS = {
     "throttle": ("CL.THROTTLE KEY 999999 1000000 1", 6, None),
     "reserve": ("WEIR.RESERVE MAXWAIT 5000 KEY 1000000/s", 9, 1.25),
     "file": ("WEIR.RESERVE AS user=KEY", 9, None),
+    "charge": ("WEIR.CHARGE KEY 1000000/s", 7, 1.1),
 }
 
 

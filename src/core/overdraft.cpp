@@ -8,10 +8,10 @@ namespace weir::inline v0_1::core {
 namespace {
 
 using std::chrono::nanoseconds;
-using Wide = unsigned __int128;
 
 constexpr std::uint64_t kMostUsed = std::numeric_limits<std::uint32_t>::max();
 
+// Rounded up.
 std::uint64_t units_of(std::uint64_t time, std::uint64_t interval) {
   return time / interval + (time % interval != 0 ? 1 : 0);
 }
@@ -20,35 +20,62 @@ std::uint64_t interval_of(const Rule& rule) {
   return static_cast<std::uint64_t>(rule.quota.emission_interval().count());
 }
 
+// What is owed of a state, in this T; as much as anybody may owe where it is more.
+std::uint64_t owed_of(TwoWords state, std::uint64_t ahead, std::uint64_t interval, std::uint64_t most) {
+  if (ahead == 0 || state.word == interval) return ahead;
+  const std::uint64_t units = units_of(ahead, state.word);
+  return units > most / interval ? most : units * interval;
+}
+
+void tell_owed(const Rule& rule, nanoseconds now, Overdrawn& told) {
+  const std::uint64_t interval = interval_of(rule);
+  const auto burst = static_cast<std::uint64_t>(rule.quota.burst());
+  const std::uint64_t left = ahead_of(told.next.until, now);
+  told.reset_after = nanoseconds{static_cast<std::int64_t>(at_most_the_longest(left))};
+  if (left == 0) return;
+  if (told.next.word != interval || rule.kept.count() != 0) {
+    const std::uint64_t units = units_of(left, told.next.word);
+    told.overdraft = units - std::min(units, burst);
+    told.wait = until_one_more(rule, told.next, now);
+    return;
+  }
+  const std::uint64_t full = burst * interval;
+  if (left > full) told.overdraft = units_of(left - full, interval);
+  if (left > full - interval)
+    told.wait = nanoseconds{static_cast<std::int64_t>(at_most_the_longest(left - (full - interval)))};
+}
+
 Overdrawn overdraw_gcra(const Rule& rule, TwoWords state, nanoseconds now, const Outside& outside) {
   const std::uint64_t interval = interval_of(rule);
   const auto burst = static_cast<std::uint64_t>(rule.quota.burst());
   const std::uint64_t ahead = ahead_of(state.until, now);
-  const bool recounts = ahead != 0 && state.word != interval;
-  const std::uint64_t owed_units = ahead == 0 ? 0 : units_of(ahead, state.word);
-  const Wide owed = recounts ? static_cast<Wide>(owed_units) * interval : ahead;
+  const std::uint64_t most = most_owed(rule, outside.overdraft);
+  const std::uint64_t owed = owed_of(state, ahead, interval, most);
 
   Overdrawn told{.next = state};
-  Wide after = owed;
+  std::uint64_t after = owed;
   if (outside.form == Outside::Form::cost) {
-    const Wide most = std::max<Wide>(owed, most_owed(rule, outside.overdraft));
-    after = std::min(owed + static_cast<Wide>(outside.units) * interval, most);
-    told.charged = static_cast<std::uint64_t>((after - owed) / interval);
-    told.dropped = outside.units - told.charged;
+    const std::uint64_t room = most - std::min(owed, most);
+    told.charged = outside.units;
+    if (outside.units <= room / interval) {
+      after += outside.units * interval;
+    } else {
+      after += room;
+      told.charged = room / interval;
+      told.dropped = outside.units - told.charged;
+    }
   } else {
     const std::uint64_t used = burst - std::min(outside.units, burst);
-    after = std::max(owed, static_cast<Wide>(used) * interval);
-    if (after > owed) told.charged = used - owed_units;
+    if (used * interval > owed) {
+      after = used * interval;
+      told.charged = used - (ahead == 0 ? 0 : units_of(ahead, state.word));
+    }
   }
   if (after > owed) {
-    told.next = {static_cast<std::uint64_t>(now.count()) + static_cast<std::uint64_t>(after), interval};
+    told.next = {static_cast<std::uint64_t>(now.count()) + after, interval};
     told.changes = true;
   }
-  const std::uint64_t left = ahead_of(told.next.until, now);
-  const std::uint64_t left_units = left == 0 ? 0 : units_of(left, told.next.word);
-  told.overdraft = left_units - std::min(left_units, burst);
-  told.wait = until_one_more(rule, told.next, now);
-  told.reset_after = nanoseconds{static_cast<std::int64_t>(at_most_the_longest(left))};
+  tell_owed(rule, now, told);
   return told;
 }
 

@@ -99,9 +99,8 @@ class ChargeCall final : public StoreCall {
     StoreTally::count(in_.tally.counters.fallbacks);
     charge_->local = true;
     for (const std::size_t i : of_) {
-      if (!charge_->each[i].outside) continue;
-      const KeptCheck& check = charge_->each[i].check;
-      charge_->told[i] = in_.fallback.charge(check.limit, check.key(), *charge_->each[i].outside, now);
+      const auto& [check, outside] = charge_->each[i];
+      if (outside) charge_->told[i] = in_.fallback.charge(check.limit, check.key(), *outside, now);
     }
   }
 
@@ -130,7 +129,6 @@ void charge(StoreParts& in, Request& request, nanoseconds now) {
     return refuse(request, 0, Fault::unsuitable, *std::move(why));
   const auto its = std::make_shared<OpenCharge>(
       OpenCharge{.ticket = Ticket(request), .deadline = now + in.patience_of(request)});
-  const store::Charging asked{*request.charge};
   std::map<std::uint16_t, std::unique_ptr<ChargeCall>> calls;  // by slot
   for (std::size_t i = 0; i < request.checks.size(); ++i) {
     const Check& check = request.checks[i];
@@ -142,7 +140,8 @@ void charge(StoreParts& in, Request& request, nanoseconds now) {
     if (!call) call = std::make_unique<ChargeCall>(in, its);
     call->add(i);
     its->each.push_back({std::move(kept), std::nullopt});
-    if (!store::is_guarantee(request.checks, i)) its->each.back().outside = asked.outside(check);
+    if (!store::is_guarantee(request.checks, i))
+      its->each.back().outside = store::outside_of(*request.charge, check);
   }
   its->open = calls.size();
   for (auto& [slot, call] : calls) call->send(std::move(call), now);

@@ -43,9 +43,7 @@ void append_gcra(resp::Writer& to, const ScriptCharge& charge) {
   to.number(static_cast<std::uint64_t>(std::min<unsigned __int128>(need, most)));
 }
 
-void append_window(resp::Writer& to, const ScriptCharge& charge) {
-  const core::Rule& rule = *charge.ask.rule;
-  const Outside& outside = *charge.outside;
+void append_window(resp::Writer& to, const core::Rule& rule, const Outside& outside) {
   const auto limit = static_cast<std::uint64_t>(rule.quota.rate().count);
   const bool cost = outside.form == Outside::Form::cost;
   const std::string word =
@@ -73,7 +71,9 @@ void append_charge(std::string& out, std::span<const ScriptCharge> charges, std:
   to.number(charges.size());
   for (const ScriptCharge& each : charges) to.bulk(each.ask.key);
   for (const ScriptCharge& each : charges)
-    each.ask.rule->algorithm == Algorithm::gcra ? append_gcra(to, each) : append_window(to, each);
+    each.ask.rule->algorithm == Algorithm::gcra
+        ? append_gcra(to, each)
+        : append_window(to, *each.ask.rule, each.outside.value_or(Outside{Cost{0}}));
   if (!now) return;
   const std::int64_t us = now->count() / 1000;
   to.bulk(std::to_string(us / 1'000'000) + " " + std::to_string(us % 1'000'000));

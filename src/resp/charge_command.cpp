@@ -60,7 +60,8 @@ bool read_option(std::string_view name, std::string_view value, ChargeWords& int
     return into.ask.window ||
            fail(error, "ERR WINDOW: '" + std::string(value.substr(0, 32)) + "' is not a period, as in 1min");
   }
-  if (lower(name) != "remaining") return false;
+  constexpr std::string_view kRemaining = "remaining";
+  if (name.size() != kRemaining.size() || lower(name) != kRemaining) return false;
   if (into.remains) return twice();
   into.remains = true;
   into.ask.form = Outside::Form::remaining;

@@ -125,13 +125,11 @@ void Pipeline::write_charged(Writer& to, const Question& question) {
   const Charged& its = question.charge->told;
   if (its.dropped != 0) loop_.asker.service().counters.count(&service::Counters::dropped, its.dropped);
   if (question.silent) return;
-  const limits::Set* const set = question.by_file ? asking_.set_of(question) : nullptr;
-  to.array(5);
-  to.integer(static_cast<std::int64_t>(its.charged));
-  to.integer(static_cast<std::int64_t>(its.overdraft));
-  to.integer(ceil_to_ms(its.wait));
-  to.integer(ceil_to_ms(its.reset_after));
-  to.bulk(service::told_of(question, set).by);
+  const std::array<std::int64_t, 4> numbers = {static_cast<std::int64_t>(its.charged),
+                                               static_cast<std::int64_t>(its.overdraft), ceil_to_ms(its.wait),
+                                               ceil_to_ms(its.reset_after)};
+  to.four(numbers, question.by_file ? service::told_of(question, asking_.set_of(question)).by
+                                    : question.checks[question.by].key);
 }
 
 void Pipeline::write_decision(Writer& to, const Question& question, ReplyForm reply) {

@@ -85,6 +85,14 @@ void Writer::five_integers(const std::array<std::int64_t, 5>& values) {
   out_.append(buffer, static_cast<std::size_t>(at - buffer));
 }
 
+void Writer::four(const std::array<std::int64_t, 4>& values, std::string_view by) {
+  char buffer[kFiveHeader.size() + 5 * kMaxLine + kShort + 2];
+  std::memcpy(buffer, kFiveHeader.data(), kFiveHeader.size());
+  char* at = buffer + kFiveHeader.size();
+  for (const std::int64_t value : values) at = write_integer_line(at, value);
+  append_with_bulk(buffer, at, by);
+}
+
 void Writer::six(const std::array<std::int64_t, 5>& values, std::string_view by) {
   char buffer[kSixHeader.size() + 6 * kMaxLine + kShort + 2];
   std::memcpy(buffer, kSixHeader.data(), kSixHeader.size());

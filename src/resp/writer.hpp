@@ -47,7 +47,9 @@ class Writer {
 
   // The answer to CL.THROTTLE, in one append: this is the reply that the server sends most.
   void five_integers(const std::array<std::int64_t, 5>& values);
-  // The same and who decided, as WEIR.* answers.
+  // Four integers and of which limit they are, as WEIR.CHARGE answers.
+  void four(const std::array<std::int64_t, 4>& values, std::string_view by);
+  // The five and who decided, as WEIR.* answers.
   void six(const std::array<std::int64_t, 5>& values, std::string_view by);
   // The same with the id of a reservation, at most 64 bytes; null when it is empty.
   void seven(const std::array<std::int64_t, 5>& values, std::string_view id, std::string_view by);

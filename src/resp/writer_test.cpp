@@ -25,6 +25,12 @@ std::string written(int protocol, const Write& write) {
   return out;
 }
 
+TEST(Writer, four_numbers_and_whose_they_are) {
+  std::string out;
+  Writer(out).four({7, -1, 0, 25'200'000}, "a key");
+  EXPECT_EQ(out, "*5\r\n:7\r\n:-1\r\n:0\r\n:25200000\r\n$5\r\na key\r\n");
+}
+
 TEST(Writer, each_kind_of_value_in_both_protocols) {
   const struct {
     const char* what;

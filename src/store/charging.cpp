@@ -3,13 +3,11 @@
 namespace weir::inline v0_1::store {
 
 void Charging::tell(Request& request) const {
-  Charged& answer = terms.told;
-  answer = {};
-  answer.source = request.source;
+  std::uint64_t dropped = 0;
   const core::Overdrawn* longest = nullptr;
   for (std::size_t i = 0; i < request.checks.size(); ++i) {
     const core::Overdrawn& each = told[i];
-    answer.dropped += each.dropped;
+    dropped += each.dropped;
     if (request.checks[i].shadow) continue;
     if (longest != nullptr &&
         (each.wait < longest->wait || (each.wait == longest->wait && each.overdraft <= longest->overdraft)))
@@ -18,11 +16,8 @@ void Charging::tell(Request& request) const {
     request.by = static_cast<std::uint8_t>(i);
   }
   request.charged = true;
-  if (longest == nullptr) return;
-  answer.charged = longest->charged;
-  answer.overdraft = longest->overdraft;
-  answer.wait = longest->wait;
-  answer.reset_after = longest->reset_after;
+  terms.told = charged_of(longest != nullptr ? *longest : core::Overdrawn{}, request.source);
+  terms.told.dropped = dropped;
 }
 
 std::optional<std::string> cannot_charge(std::span<const Check> checks) {

@@ -18,21 +18,25 @@
 
 namespace weir::inline v0_1::store {
 
+// What is told of the outside at a check.
+inline Outside outside_of(const ChargeTerms& terms, const Check& check) {
+  Outside outside = terms.outside;
+  if (outside.form == Outside::Form::cost) outside.units = check.cost.units;
+  return outside;
+}
+inline Charged charged_of(const core::Overdrawn& told, Source source) {
+  return {told.charged, told.overdraft, told.wait, told.reset_after, told.dropped, source};
+}
+
 struct Charging {
   ChargeTerms& terms;
   std::array<core::Overdrawn, kMostChecks> told{};  // by check; nothing of a guarantee
 
-  // What is told of the outside at a check.
-  Outside outside(const Check& check) const {
-    Outside outside = terms.outside;
-    if (outside.form == Outside::Form::cost) outside.units = check.cost.units;
-    return outside;
-  }
   // `lost`: there is no room for what is charged.
   core::Step charge(std::size_t which, const core::Rule& rule, core::TwoWords state,
                     std::chrono::nanoseconds now, const Check& check, bool lost) {
     core::Overdrawn& each = told[which];
-    each = core::overdraw(rule, state, now, outside(check));
+    each = core::overdraw(rule, state, now, outside_of(terms, check));
     if (lost) each = {.next = state, .dropped = each.charged + each.dropped};
     const core::Step found = core::decide(rule, each.next, now, Cost{0});
     return {Verdict::allowed, found.limit, found.remaining, 0, found.reset_after, each.next, each.changes};

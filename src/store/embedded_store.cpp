@@ -123,9 +123,21 @@ void EmbeddedStore::reserve(Request& request, Arrival when) {
 }
 
 void EmbeddedStore::charge(Request& request, Arrival when) {
+  const Check& first = request.checks[0];
+  const core::Rule& rule = first.limit->rule;
+  ChargeTerms& terms = *request.charge;
+  if (request.checks.size() == 1 && first.is_plain() && core::can_overdraw(rule.algorithm)) {
+    const auto told =
+        table_.charge_in_place(Table::place_of(first.hash), rule, outside_of(terms, first), when.now);
+    if (told) {
+      terms.told = charged_of(*told, Source::store);
+      request.charged = true;
+      return;
+    }
+  }
   if (!is_for_the_table(request.checks)) return refuse(request, why_not(request.checks));
   if (auto why = cannot_charge(request.checks)) return refuse(request, *std::move(why));
-  Charging charging{*request.charge};
+  Charging charging{terms};
   table_.charge_all(request.checks, when.now, charging);
   charging.tell(request);
 }

@@ -173,6 +173,30 @@ bool Table::check_all(std::span<Check> checks, nanoseconds arrived, nanoseconds 
   return joint.charged();
 }
 
+std::optional<core::Overdrawn> Table::charge_in_place(KeyPlace place, const core::Rule& rule,
+                                                      const Outside& outside, nanoseconds now) {
+  const std::uint32_t leaf = segments_.leaf_of(place.tag);
+  Bucket& home = segments_.guess(leaf, place.bucket);
+  const Held held(home);
+  const Segments::Owner owner = segments_.owner(leaf, place.bucket);
+  if (owner.bucket != &home) return std::nullopt;
+  if (const int slot = home.find(place.tag); slot >= 0) {
+    const core::TwoWords state = home.state(slot);
+    if (core::counted_by_another_quota(rule, state)) return std::nullopt;
+    const core::Overdrawn told = core::overdraw(rule, state, now, outside);
+    if (told.changes) home.set(slot, told.next);
+    return told;
+  }
+  if (home.overflowed()) return std::nullopt;
+  const nanoseconds forgotten = as_time(owner.segment->forgotten.load(std::memory_order_relaxed));
+  const core::Overdrawn told = core::overdraw(rule, {}, std::max(now, forgotten), outside);
+  if (!told.changes) return told;
+  const int slot = home.free_slot(now);
+  if (slot < 0) return std::nullopt;
+  owner.segment->put(home, slot, place.tag, told.next);
+  return told;
+}
+
 void Table::charge_all(std::span<Check> checks, nanoseconds now, Charging& charging) {
   AllOrNoneCheck joint(segments_, when_full_, checks, now, now, nullptr, nullptr, &charging);
   while (!joint.round()) {

@@ -24,6 +24,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -110,6 +111,10 @@ class Table {
   // With the schedules of all their keys, and for what is charged afterwards, if it is that.
   bool check_all(std::span<Check> checks, nanoseconds arrived, nanoseconds now, const Schedules& schedules,
                  Charging* charging = nullptr);
+  // One, where its key lies in its first bucket and has no schedule, and its debt is in the same T; nothing
+  // where it is not that simple, and then nothing was charged.
+  std::optional<core::Overdrawn> charge_in_place(Place place, const core::Rule& rule, const Outside& outside,
+                                                 nanoseconds now);
   // All of them, whether there is room or not. Each check's hash is set, and they are not malformed().
   void charge_all(std::span<Check> checks, nanoseconds now, Charging& charging);
   // The same for the moment at which all allow, from `now` on; all limits are gcra's. Each check's hash is
