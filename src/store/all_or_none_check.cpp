@@ -311,7 +311,7 @@ bool AllOrNoneCheck::make_room() {
   }
   for (Key& key : keys()) {
     if (key.known || !key.charged || key.unstored || key.slot >= 0) continue;
-    const Segments::Room room = missed_ > kMostMissed
+    const Segments::Room room = missed_ > Segments::kMostMissed
                                     ? Segments::Room::none
                                     : segments_.make_room(key.place, now_, std::span(claimed).first(claims));
     switch (room) {
