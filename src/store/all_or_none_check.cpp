@@ -280,6 +280,8 @@ void AllOrNoneCheck::write() {
     core::TwoWords state = key.state;
     if ((key.scheduled && !key.recounted) || (key.charged && keeps)) state.word |= kScheduled;
     if (key.known) {
+      // As of now, even what was decided for a later moment: any new key of the segment would be decided no
+      // earlier, and have to wait for that moment too.
       if (key.recounted) key.homes[key.home].segment->forget(static_cast<std::uint64_t>(now_.count()));
       bucket.set(key.slot, state);
       continue;

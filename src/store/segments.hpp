@@ -225,7 +225,7 @@ class Segments {
   std::atomic<std::uint32_t> used_{1};
 };
 
-// Room for one key, made again where another thread has taken it: but not for ever, as two that move one
+// Room for one key, made again where another thread has taken it: but not forever, as two that move one
 // entry back and forth between their keys' buckets could. One thread.
 class RoomForKey {
  public:

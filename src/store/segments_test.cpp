@@ -44,7 +44,7 @@ class RoomForTwoKeys : public ::testing::Test {
   Segments segments_{Segments::kSegmentBytes};
 };
 
-TEST_F(RoomForTwoKeys, is_not_taken_from_each_other_for_ever) {
+TEST_F(RoomForTwoKeys, is_not_taken_from_each_other_without_end) {
   EXPECT_EQ(Segments::place(tag(3, 100), 1).bucket, 1U);
   RoomForKey first(segments_, Segments::place(tag(3, 100), 1), kNow);   // belongs into 1 and 2
   RoomForKey second(segments_, Segments::place(tag(3, 101), 0), kNow);  // into 0 and 3

@@ -221,6 +221,8 @@ plant("two_all_wait_for_it", MOMENTS, "(demand.waits_with >> awaited & 1) != 0;"
 plant("two_lifts_of_a_look", MOMENTS, "if (demand.cost.units == 0 || !is_lifted", "if (!is_lifted", "moments.refused")
 plant("two_wait_a_nanosecond_more", MOMENTS, "std::max(Late{moment - now - max_wait, by}",
       "std::max(Late{moment - now - max_wait + nanoseconds{1}, by}", "moments.refused")
+plant("two_denied_for_nothing_at_the_end", MOMENTS, "*retry_after > max_wait ? *retry_after - max_wait : nanoseconds{-1}",
+      "*retry_after - max_wait", "moments.wait")
 plant("two_told_of_the_whole_wait", MOMENTS, "  return {false, late.first, late.second};",
       "  return {false, late.first + max_wait, late.second};", "moments.wait")
 

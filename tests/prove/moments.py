@@ -91,7 +91,8 @@ def _(p):
 
 @statement("moments.refused",
            "A reservation under two limits is refused only when one of them would never pass, when the moment is further than "
-           "max_wait or than the clock goes, or when the lift would be too long; below 0 is for never.")
+           "max_wait or than the clock goes, or when the lift would be too long; below 0 is for never, and for a moment that the "
+           "clock does not reach.")
 def _(p):
     x, one, two = asked(p)
     m = p.call(TWO, x)
@@ -101,6 +102,7 @@ def _(p):
                            Not(two.absorbs(moment))))
     never = Or(one.never, two.never)
     p.show("below 0", (signed(m.wait) < 0) == never, Or(never, moment <= LONGEST))
+    p.show("or at the clock's end", Or(never, moment > LONGEST), signed(m.wait) < 0)
 
 
 @statement("moments.wait",
@@ -111,7 +113,7 @@ def _(p):
     x, one, two = asked(p)
     m = p.call(TWO, x)
     wait = signed(m.wait)
-    p.show("never 0", wait != 0, m.granted == 0, larger(one.asks, two.asks) <= LONGEST)
+    p.show("never 0", wait != 0, m.granted == 0)
     p.given(m.granted == 0, wait >= 1, x.now + wait <= LONGEST, m.wait == wait, larger(one.asks, two.asks) <= LONGEST)
     p.show("enough", p.call(TWO, x, now=x.now + m.wait).granted == 1)
     p.show("least", p.call(TWO, x, now=x.now + m.wait - 1).granted == 0)
