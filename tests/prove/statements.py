@@ -5,4 +5,5 @@ import moment  # noqa: F401
 import windows  # noqa: F401
 import settle  # noqa: F401
 import moments  # noqa: F401
+import three  # noqa: F401
 import duration  # noqa: F401
