@@ -1,4 +1,5 @@
-// The moment of a reservation under three limits, and under one with a guarantee, on raw words. All are of gcra's.
+// The moment of a reservation under three limits, and under one with a guarantee, on raw words. All are of
+// gcra's.
 #include <array>
 
 #include "core/moment.cpp"
@@ -18,10 +19,10 @@ void tell(const weir::core::Moment& moment, u64* out) {
 
 }  // namespace
 
-extern "C" void moment_three(i64 T1, i64 B1, u64 tat1, u64 stateT1, u64 cost1, i64 lowest1, u64 waits1, i64 T2,
-                             i64 B2, u64 tat2, u64 stateT2, u64 cost2, i64 lowest2, u64 waits2, i64 T3,
-                             i64 B3, u64 tat3, u64 stateT3, u64 cost3, i64 lowest3, u64 waits3, i64 now,
-                             i64 max_wait, u64* out) {
+extern "C" void moment_three(i64 T1, i64 B1, u64 tat1, u64 stateT1, u64 cost1, i64 lowest1, u64 waits1,
+                             i64 T2, i64 B2, u64 tat2, u64 stateT2, u64 cost2, i64 lowest2, u64 waits2,
+                             i64 T3, i64 B3, u64 tat3, u64 stateT3, u64 cost3, i64 lowest3, u64 waits3,
+                             i64 now, i64 max_wait, u64* out) {
   const Rule first{quota_of(T1, B1)};
   const Rule second{quota_of(T2, B2)};
   const Rule third{quota_of(T3, B3)};
@@ -46,9 +47,9 @@ extern "C" void moment_three(i64 T1, i64 B1, u64 tat1, u64 stateT1, u64 cost1, i
 }
 
 // The first is a guarantee, which is checked and not enforced; the second, with its class, is inside of it.
-extern "C" void moment_guaranteed(i64 T1, i64 B1, u64 tat1, u64 stateT1, u64 cost1, i64 lowest1, i64 T2, i64 B2,
-                                  u64 tat2, u64 stateT2, u64 cost2, i64 lowest2, u64 inside, i64 kept, i64 now,
-                                  i64 max_wait, u64* out) {
+extern "C" void moment_guaranteed(i64 T1, i64 B1, u64 tat1, u64 stateT1, u64 cost1, i64 lowest1, i64 T2,
+                                  i64 B2, u64 tat2, u64 stateT2, u64 cost2, i64 lowest2, u64 inside, i64 kept,
+                                  i64 now, i64 max_wait, u64* out) {
   const Rule guarantee{quota_of(T1, B1)};
   Rule parent{quota_of(T2, B2)};
   parent.kept = nanoseconds{kept};

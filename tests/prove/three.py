@@ -1,10 +1,10 @@
 """Statements about a reservation under three limits, and inside a guarantee: core/moment.cpp."""
-from z3 import And, Not, Or
+from z3 import And, Not, Or, Real
 
 from gcra import DECIDE
 from moments import ONE, PLAIN, Limit, in_its_own_T, in_range
 from proof import ALLOWED, LONGEST, Function, statement
-from words import TIME, larger, signed
+from words import ANY, AT_LEAST_1, TIME, ahead, larger, signed
 
 WAITS = (0, 7)
 THREE = Function(
@@ -48,7 +48,8 @@ def _(p):
 
 @statement("three.granted",
            "Under three limits, each in the T of its debt, a reservation that is granted acts at the first time from now on "
-           "at which plain checks of all would pass, at most max_wait from now.")
+           "at which plain checks of all would pass, at most max_wait from now.",
+           long=True)
 def _(p):
     x, limits, latest = asked(p)
     m = p.call(THREE, x)
@@ -89,9 +90,22 @@ def _(p):
     p.show("never 0", signed(m.wait) != 0)
 
 
+@statement("three.wait",
+           "A reservation under three limits that is refused is told how long it has to wait until the same would be granted, "
+           "and 1 ns less is not enough.")
+def _(p):
+    x, _, latest = asked(p)
+    m = p.call(THREE, x)
+    wait = signed(m.wait)
+    p.given(m.granted == 0, wait >= 1, x.now + wait <= LONGEST, m.wait == wait, latest <= LONGEST)
+    p.show("enough", p.call(THREE, x, now=x.now + m.wait).granted == 1)
+    p.show("least", p.call(THREE, x, now=x.now + m.wait - 1).granted == 0)
+
+
 @statement("guarantee.keeps_nothing_free",
-           "While its guarantee allows it, a request is granted or refused by the parent as one that keeps nothing free, "
-           "and may wait; otherwise as one of its class, which may not wait unless it keeps nothing free anyway.")
+           "A request that its guarantee allows acts at once exactly when one that keeps nothing free passes the parent, and "
+           "later only when such a one does; without it, one of a class that keeps something free is granted exactly when "
+           "one of that class passes at once.")
 def _(p):
     x = p.inputs(GUARANTEED)
     for which in (1, 2):
@@ -110,3 +124,31 @@ def _(p):
     moment = x.now + m.wait
     p.given(moment <= LONGEST)
     p.show("at a moment at which it passes", passes(0, 2, moment), inside, m.granted == 1)
+
+
+@statement("guarantee.passes",
+           "Let D be the parent's debt, g_i that of guarantee i in its units, and R what the parent keeps free of those "
+           "outside. With D <= burst x T - R + T x (g_1 + ... + g_n), and T x the guarantees' bursts at most R, a request "
+           "that its guarantee allows, and that costs no more in the parent, passes the parent; and this holds again after "
+           "it, and after one outside.")
+def _(p):
+    x = p.inputs(DECIDE)
+    own = {name: p.number(f"{name}_g", *bounds) for name, bounds in
+           {"T": AT_LEAST_1, "B": AT_LEAST_1, "tat": ANY, "cost": AT_LEAST_1}.items()}
+    share, now = p.number("R", 0, LONGEST), x.now
+    # T x g of this guarantee, and of all others together.
+    mine, others, after = Real("mine"), Real("others"), Real("after")
+    p.given(own["B"] * own["T"] <= LONGEST, x.arrived == now, x.cost >= 1, x.cost <= own["cost"],
+            Or(x.tat <= now, x.stateT == x.T), own["tat"] - now <= LONGEST)
+    debt, owed = ahead(x.tat, now), ahead(own["tat"], now)
+    p.given(mine * own["T"] == x.T * owed, others >= 0, others <= share - x.T * own["B"], share <= x.B * x.T,
+            debt <= x.B * x.T - share + mine + others)
+    g = p.call(DECIDE, T=own["T"], B=own["B"], tat=own["tat"], stateT=own["T"], now=now, cost=own["cost"], arrived=now, kept=0)
+    inside = p.call(DECIDE, x, kept=0)
+    p.show("one outside", ahead(p.call(DECIDE, x).tat, now) <= x.B * x.T - share + mine + others, x.kept >= share)
+    p.given(g.verdict == ALLOWED)
+    p.lemma("its guarantee has room", mine <= x.T * (own["B"] - own["cost"]))
+    p.show("passes", inside.verdict == ALLOWED)
+    p.given(after * own["T"] == x.T * ahead(g.tat, now))
+    p.lemma("its guarantee is charged", after == mine + x.T * own["cost"])
+    p.show("and again", ahead(inside.tat, now) <= x.B * x.T - share + after + others)
