@@ -214,6 +214,8 @@ plant("hole_at_a_moment_that_has_passed", FREED, "moment = std::max(first, now);
 plant("hole_rounded_up", FREED, "? (end - begin) / interval : 0", "? (end - begin - 1) / interval + 1 : 0", "settle.hole")
 
 MOMENTS = "src/core/moment.cpp"
+plant("three_told_less", MOMENTS, "  return {false, late.first, late.second};", "  return {false, late.first / 2, late.second};",
+      "three.refused")
 plant("two_decided_by_the_first", MOMENTS, "if (demand.shadow || (any && !decides(its, all.decision))) continue;",
       "if (demand.shadow || any) continue;", "moments.granted", "moments.refused")
 plant("two_a_nanosecond_early", MOMENTS, "    moment += *retry_after;", "    moment += *retry_after - nanoseconds{1};",
@@ -231,9 +233,9 @@ plant("two_lifts_of_a_look", MOMENTS, "if (demand.cost.units == 0 || !is_lifted"
 plant("two_wait_a_nanosecond_more", MOMENTS, "std::max(Late{moment - now - max_wait, by}",
       "std::max(Late{moment - now - max_wait + nanoseconds{1}, by}", "moments.refused")
 plant("two_denied_for_nothing_at_the_end", MOMENTS, "*retry_after > max_wait ? *retry_after - max_wait : nanoseconds{-1}",
-      "*retry_after - max_wait", "moments.wait", "three.refused")
+      "*retry_after - max_wait", "moments.refused")
 plant("two_told_of_the_whole_wait", MOMENTS, "  return {false, late.first, late.second};",
-      "  return {false, late.first + max_wait, late.second};", "moments.wait", "three.wait")
+      "  return {false, late.first + max_wait, late.second};", "moments.wait")
 
 plant("a_shadow_decides", MOMENTS, "if (demand.shadow || (any && !decides(its, all.decision))) continue;",
       "if (any && !decides(its, all.decision)) continue;", "moments.shadow")

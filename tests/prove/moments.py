@@ -96,7 +96,7 @@ def _(p):
 @statement("moments.refused",
            "A reservation under two limits is refused only when one of them would never pass, when the moment is further than "
            "max_wait or than the clock goes, or when the lift would be too long; below 0 is for never, and for a moment that the "
-           "clock does not reach.")
+           "clock does not reach, of which nobody is told 0.")
 def _(p):
     x, one, two = asked(p)
     m = p.call(TWO, x)
@@ -107,6 +107,7 @@ def _(p):
     never = Or(one.never, two.never)
     p.show("below 0", (signed(m.wait) < 0) == never, Or(never, moment <= LONGEST))
     p.show("or at the clock's end", Or(never, moment > LONGEST), signed(m.wait) < 0)
+    p.show("never 0 there", m.wait != 0, moment > LONGEST)
 
 
 @statement("moments.wait",

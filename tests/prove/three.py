@@ -90,18 +90,6 @@ def _(p):
     p.show("never 0", signed(m.wait) != 0)
 
 
-@statement("three.wait",
-           "A reservation under three limits that is refused is told how long it has to wait until the same would be granted, "
-           "and 1 ns less is not enough.")
-def _(p):
-    x, _, latest = asked(p)
-    m = p.call(THREE, x)
-    wait = signed(m.wait)
-    p.given(m.granted == 0, wait >= 1, x.now + wait <= LONGEST, m.wait == wait, latest <= LONGEST)
-    p.show("enough", p.call(THREE, x, now=x.now + m.wait).granted == 1)
-    p.show("least", p.call(THREE, x, now=x.now + m.wait - 1).granted == 0)
-
-
 @statement("guarantee.keeps_nothing_free",
            "A request that its guarantee allows acts at once exactly when one that keeps nothing free passes the parent, and "
            "later only when such a one does; without it, one of a class that keeps something free is granted exactly when "
