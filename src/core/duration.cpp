@@ -43,6 +43,9 @@ constexpr std::array kUnits = {
     Unit{"weeks", 7 * kDay},
 };
 
+// What digits come to with one more after them.
+constexpr std::uint64_t then_digit(std::uint64_t front, unsigned digit) { return front * 10 + digit; }
+
 // What the digits after a point come to, each a tenth of the one before it.
 struct Fraction {
   std::uint64_t ns = 0;  // below the unit
@@ -63,6 +66,19 @@ constexpr ScaledNumber times(std::uint64_t front, Fraction fraction, nanoseconds
   if (value > static_cast<unsigned __int128>(std::numeric_limits<std::int64_t>::max()))
     return {NumberFault::out_of_range, nanoseconds{0}};
   return {NumberFault::none, nanoseconds{static_cast<std::int64_t>(value)}};
+}
+
+// What the parts of a duration come to.
+struct Sum {
+  std::uint64_t ns = 0;
+  bool too_long = false;
+};
+
+// With one part more, which is not below 0. What is too long stays so.
+constexpr Sum with_part(Sum before, ScaledNumber part, std::uint64_t most) {
+  if (before.too_long || part.fault == NumberFault::out_of_range) return {0, true};
+  const std::uint64_t ns = before.ns + static_cast<std::uint64_t>(part.value.count());
+  return {ns, ns > most};
 }
 
 }  // namespace
@@ -113,7 +129,7 @@ ScaledNumber parse_scaled(std::string_view digits, nanoseconds unit) {
     return static_cast<unsigned>(place < length ? significant[static_cast<std::size_t>(place)] - '0' : 0);
   };
   std::uint64_t front = 0;
-  for (std::int64_t place = 0; place < split; ++place) front = front * 10 + digit_at(place);
+  for (std::int64_t place = 0; place < split; ++place) front = then_digit(front, digit_at(place));
   Fraction decimals;
   for (std::int64_t place = length; place-- > std::max<std::int64_t>(0, split);)
     decimals = with_digit(decimals, digit_at(place), unit);
@@ -130,8 +146,7 @@ ScaledNumber read_duration(std::string_view text) {
   // The least int64 is one further from 0 than the greatest.
   const std::uint64_t most =
       static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()) + (negative ? 1 : 0);
-  std::uint64_t sum = 0;
-  bool too_long = false;
+  Sum sum;
   std::int64_t unit_before = 0;
   do {
     const std::size_t unit_at = text.find_first_not_of("0123456789.");
@@ -147,14 +162,12 @@ ScaledNumber read_duration(std::string_view text) {
     const ScaledNumber part = parse_scaled(digits, nanoseconds{unit->ns});
     if (part.fault == NumberFault::not_a_number) return part;
     // -2^63 ns has a part alone that is below 2^63, so no part of a text of ours is out of range.
-    too_long = too_long || part.fault == NumberFault::out_of_range;
-    sum += static_cast<std::uint64_t>(part.value.count());
-    too_long = too_long || sum > most;
+    sum = with_part(sum, part, most);
     unit_before = unit->ns;
     text.remove_prefix(end);
   } while (!text.empty());
-  if (too_long) return {NumberFault::out_of_range, nanoseconds{0}};
-  return {NumberFault::none, nanoseconds{static_cast<std::int64_t>(negative ? 0 - sum : sum)}};
+  if (sum.too_long) return {NumberFault::out_of_range, nanoseconds{0}};
+  return {NumberFault::none, nanoseconds{static_cast<std::int64_t>(negative ? 0 - sum.ns : sum.ns)}};
 }
 
 std::optional<nanoseconds> parse_duration(std::string_view text) {

@@ -23,6 +23,13 @@ constexpr std::uint64_t undrained(std::uint64_t end, std::uint64_t less, std::ui
       std::min<unsigned __int128>(ahead_of(end, now), static_cast<unsigned __int128>(less) * interval));
 }
 
+// Where units end that ended at `end` when all that is left of a schedule had moved up by `then`. It has by
+// `moved` now, of which `later` moved only what comes after them.
+constexpr std::uint64_t end_after_moves(std::uint64_t end, std::uint64_t then, std::uint64_t moved,
+                                        std::uint64_t later) {
+  return end - (moved - then - later);
+}
+
 // The first moment at which anybody may act whose interval ends at `end`: `drains` later, burst x T, at most.
 constexpr std::chrono::nanoseconds first_moment(std::uint64_t end, std::uint64_t drains) {
   return std::chrono::nanoseconds{static_cast<std::int64_t>(end > drains ? end - drains : 0)};

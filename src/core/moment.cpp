@@ -94,8 +94,9 @@ Moment moment(std::span<const Demand> demands, nanoseconds now, nanoseconds max_
   for (std::size_t rounds = 0; rounds <= demands.size() && !decided.decision.allowed(); ++rounds) {
     const auto retry_after = decided.decision.retry_after;
     if (!retry_after) return {false, nanoseconds{-1}, by};
-    // Some quotas drain for centuries, longer than a clock has left.
-    if (*retry_after > nanoseconds::max() - moment) return {false, *retry_after - max_wait, by};
+    // Some quotas drain for centuries, longer than a clock has left; who would wait that long waits in vain.
+    if (*retry_after > nanoseconds::max() - moment)
+      return {false, *retry_after > max_wait ? *retry_after - max_wait : nanoseconds{-1}, by};
     awaited = decided.by;
     moment += *retry_after;
     decided = as_of(demands, moment);

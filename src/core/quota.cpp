@@ -28,6 +28,17 @@ std::optional<std::int64_t> parse_count(std::string_view digits) {
   return value;
 }
 
+// Of the counts that have this T, or a longer one, the lowest with this: it is slowed least.
+constexpr std::int64_t lowest_count(std::int64_t period, std::int64_t interval) {
+  return (period - 1) / interval + 1;
+}
+// Of the counts with this T those up to this one are slowed by at most 0.1 %.
+constexpr std::int64_t highest_count(std::int64_t period, std::int64_t interval) {
+  const std::uint64_t most_taken =
+      static_cast<std::uint64_t>(period) + static_cast<std::uint64_t>(period / 1000);  // below 2^64
+  return static_cast<std::int64_t>(most_taken / static_cast<std::uint64_t>(interval));
+}
+
 }  // namespace
 
 // The count nearest to rate.count that whole nanoseconds keep, the lower of two that are equally near. An
@@ -36,21 +47,17 @@ std::optional<std::int64_t> parse_count(std::string_view digits) {
 // count is only refused when its interval is below 1000 ns.
 std::int64_t Quota::nearest_count(Rate rate, std::int64_t interval) {
   const std::int64_t period = rate.period.count();
-  const auto lowest_of = [period](std::int64_t t) { return (period - 1) / t + 1; };
   const auto works = [rate](std::int64_t count) {
     return judge({count, rate.period}, 1).fault == Fault::none;
   };
   std::int64_t shorter = interval - 1;
-  while (shorter > 0 && !works(lowest_of(shorter))) --shorter;
+  while (shorter > 0 && !works(lowest_count(period, shorter))) --shorter;
   std::int64_t longer = interval;
-  while (!works(lowest_of(longer))) ++longer;  // at the latest one unit for each period
-  // Kept are counts whose count x interval is at most this, below 2^64.
-  const std::uint64_t most_taken =
-      static_cast<std::uint64_t>(period) + static_cast<std::uint64_t>(period / 1000);
-  const auto kept = static_cast<std::int64_t>(most_taken / static_cast<std::uint64_t>(longer));
-  const std::int64_t below = longer == 1 ? kept : std::min(kept, lowest_of(longer - 1) - 1);
+  while (!works(lowest_count(period, longer))) ++longer;  // at the latest one unit for each period
+  const std::int64_t kept = highest_count(period, longer);
+  const std::int64_t below = longer == 1 ? kept : std::min(kept, lowest_count(period, longer - 1) - 1);
   if (shorter < 1) return below;
-  const std::int64_t above = lowest_of(shorter);
+  const std::int64_t above = lowest_count(period, shorter);
   return above - rate.count < rate.count - below ? above : below;
 }
 

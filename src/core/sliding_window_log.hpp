@@ -43,10 +43,23 @@ struct State {
   friend constexpr bool operator==(const State&, const State&) = default;
 };
 
+// Whether what was admitted at one time counts no more at another.
+constexpr bool has_left(std::uint64_t admitted, std::uint64_t period, std::uint64_t at) {
+  return admitted + period <= at;
+}
+// How long until it has.
+constexpr std::uint64_t until_it_leaves(std::uint64_t admitted, std::uint64_t period, nanoseconds now) {
+  return at_most_the_longest(ahead_of(admitted + period, now));
+}
+// How many of the units that count have to leave before the cost fits beside the others; 0: it fits.
+constexpr std::uint64_t excess_of(std::uint64_t limit, std::uint64_t used, std::uint64_t cost) {
+  return cost > limit - std::min(used, limit) ? used + cost - limit : 0;
+}
+
 // How long until the log equals none.
 constexpr std::uint64_t reset_after(const Quota& quota, const State& log, nanoseconds now) {
   const auto period = static_cast<std::uint64_t>(quota.rate().period.count());
-  return log.count != 0 ? at_most_the_longest(ahead_of(log.newest + period, now)) : 0;
+  return log.count != 0 ? until_it_leaves(log.newest, period, now) : 0;
 }
 
 // Decides one request and, if it is allowed, records it; otherwise changes nothing. The ring must have
@@ -67,25 +80,21 @@ inline Decision decide(const Quota& quota, State& log, std::span<Entry> ring, na
 
   std::uint64_t left = 0;  // entries that have left
   std::uint64_t used = log.used;
-  if (log.count != 0 && log.newest + period <= at) {
+  if (log.count != 0 && has_left(log.newest, period, at)) {
     left = log.count;
     used = 0;
   }
-  for (; left < log.count && entry(left).at + period <= at; ++left) used -= entry(left).units;
+  for (; left < log.count && has_left(entry(left).at, period, at); ++left) used -= entry(left).units;
 
   Verdict verdict = Verdict::allowed;
   std::optional<nanoseconds> retry_after;
   if (cost.units > limit) {
     verdict = Verdict::never;
-  } else if (cost.units > limit - std::min(used, limit)) {
-    if (cost.units != 0) {
-      verdict = Verdict::denied;
-      // The request fits when this much has left.
-      const std::uint64_t excess = used + cost.units - limit;
-      std::uint64_t i = left;
-      for (std::uint64_t gone = entry(i).units; gone < excess; gone += entry(i).units) ++i;
-      retry_after = nanoseconds{static_cast<std::int64_t>(at_most_the_longest(entry(i).at + period - n))};
-    }
+  } else if (const std::uint64_t excess = excess_of(limit, used, cost.units); excess != 0) {
+    verdict = Verdict::denied;
+    std::uint64_t i = left;
+    for (std::uint64_t gone = entry(i).units; gone < excess; gone += entry(i).units) ++i;
+    retry_after = nanoseconds{static_cast<std::int64_t>(until_it_leaves(entry(i).at, period, now))};
   } else if (cost.units != 0) {
     log.head = static_cast<std::uint32_t>((log.head + left) % ring.size());
     log.count -= static_cast<std::uint32_t>(left);

@@ -284,6 +284,8 @@ void AllOrNoneCheck::write() {
     core::TwoWords state = key.state;
     if ((key.scheduled && !key.recounted) || (key.charged && keeps)) state.word |= kScheduled;
     if (key.known) {
+      // As of now, even what was decided for a later moment: any new key of the segment would be decided no
+      // earlier, and have to wait for that moment too.
       if (key.recounted) key.homes[key.home].segment->forget(static_cast<std::uint64_t>(now_.count()));
       bucket.set(key.slot, state);
       continue;
@@ -315,7 +317,7 @@ bool AllOrNoneCheck::make_room() {
   }
   for (Key& key : keys()) {
     if (key.known || !key.charged || key.unstored || key.slot >= 0) continue;
-    const Segments::Room room = missed_ > kMostMissed
+    const Segments::Room room = missed_ > Segments::kMostMissed
                                     ? Segments::Room::none
                                     : segments_.make_room(key.place, now_, std::span(claimed).first(claims));
     switch (room) {

@@ -9,7 +9,7 @@
 // slots fall below those claimed there, except by another thread. So the round after room was made for every
 // key has a slot for every key, or
 // - a segment was split meanwhile, which happens less often than the table has leaves;
-// - another thread filled a claimed slot: kMostMissed times, then `when_full` decides; or
+// - another thread filled a claimed slot: Segments::kMostMissed times, then `when_full` decides; or
 // - there was no room for a key, and `when_full` has decided for it: it is allowed without an entry, it ends
 //   the request, or, where only shadow checks have the key, it stays denied and asks for room no more.
 // A thread that is alone thus needs two rounds, one for each split, and one for each shadow check without
@@ -78,9 +78,6 @@ class AllOrNoneCheck {
   std::uint64_t refused() const { return refused_; }
 
  private:
-  // How often claimed slots may be lost. The table is then so full, and so busy, that more would not help.
-  static constexpr int kMostMissed = 16;
-
   // One key of the request, however often it is named.
   struct Key {
     KeyPlace place;

@@ -407,6 +407,12 @@ TEST(Reservations, for_longer_than_a_clock_has_left_are_denied) {
   const Answer denied = world.reserve(ages, 1, 60s);
   EXPECT_FALSE(denied.granted);
   EXPECT_GT(denied.wait, 24h);
+  for (const nanoseconds patience : {nanoseconds{100'000 * 24h}, nanoseconds::max()}) {
+    const Answer patient = world.reserve(ages, 1, patience);
+    EXPECT_FALSE(patient.granted);
+    EXPECT_EQ(patient.wait, -1ns);
+    EXPECT_GT(patient.decisions[0].retry_after, 24h);
+  }
 }
 
 TEST(Reservations, of_a_lower_class_do_not_wait) {
@@ -430,6 +436,36 @@ TEST(Reservations, after_the_limit_has_changed_act_as_a_check_that_comes_at_thei
   const Answer granted = world.reserve(fast, 1, 10s);
   EXPECT_EQ(granted.wait, 2s);
   EXPECT_EQ(world.reserve(fast, 1, 10s).wait, 2100ms);
+}
+
+// The debt is counted in the narrow T as of the moment, 91 s from now, when 91 of its 100 units will have
+// drained in the wide one. Until then it says less than is owed, and wide checks are admitted for it, more
+// than the greatest burst, each time again. Nothing is lost the other way: by a T that is shorter than that
+// of the debt, what is left until the moment counts for more units.
+TEST(Reservations, that_wait_in_a_longer_T_than_that_of_the_debt_let_others_have_units_twice) {
+  World world;
+  const Limit wide = limit("1/s burst 100");
+  const Limit narrow = limit("1/10s burst 10");
+  for (const int admits : {100, 80, 80, 80}) {
+    int admitted = 0;
+    while (world.check(wide).allowed()) ++admitted;
+    EXPECT_EQ(admitted, admits);
+    EXPECT_EQ(world.reserve(narrow, 1, 1000s).wait, 91s);
+  }
+}
+
+TEST(Reservations, that_wait_in_a_shorter_T_than_that_of_the_debt_let_nobody_have_more) {
+  World world;
+  const Limit fast = limit("1/s burst 10");
+  const Limit slow = limit("1/10s burst 100");
+  int admitted = 0;
+  while (world.check(slow).allowed()) ++admitted;
+  EXPECT_EQ(admitted, 100);
+  for (int round = 0; round < 4; ++round) {
+    EXPECT_TRUE(world.reserve(fast, 1, 1000s).granted);
+    EXPECT_FALSE(world.check(slow).allowed());
+    EXPECT_FALSE(world.check(fast).allowed());
+  }
 }
 
 TEST(Reservations, are_gcras_alone) {

@@ -262,7 +262,7 @@ std::optional<Schedule::Holds::Place> Schedule::find_hold(const OwnUnits& own) c
 
 // How a hold's units ended when they were charged, less what has gone back of those before it since.
 std::uint64_t Schedule::end_of(const OwnUnits& own) const {
-  return own.end - (moved_ - own.moved - words_.sum_from(own.number));
+  return core::end_after_moves(own.end, own.moved, moved_, words_.sum_from(own.number));
 }
 
 void Schedule::close(Holds::Place place, std::uint64_t moved) {

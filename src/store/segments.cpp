@@ -141,6 +141,13 @@ bool Segments::move(Segment& segment, std::uint32_t from, std::uint32_t to, std:
   return true;
 }
 
+bool RoomForKey::make() {
+  if (made_ > Segments::kMostMissed) return false;
+  const Segments::Room room = segments_.make_room(place_, now_);
+  if (room != Segments::Room::split) ++made_;
+  return room != Segments::Room::none;
+}
+
 bool Segments::split_at(std::uint64_t tag) {
   const std::uint32_t leaf = leaf_of(tag);
   for (;;) {

@@ -171,6 +171,9 @@ class Segments {
     missed,  // another thread filled a slot meanwhile: look again
   };
   Room make_room(KeyPlace place, nanoseconds now, std::span<const Bucket* const> claimed = {});
+  // How often room that was made may be lost to others. The table is then so full, and so busy, that more
+  // would not help.
+  static constexpr int kMostMissed = 16;
 
   // Splits the segment that holds the tag, if it covers more than one leaf; false when it does not.
   bool split_at(std::uint64_t tag);
@@ -220,6 +223,23 @@ class Segments {
   Segment* segments_;
   std::atomic<std::uint32_t>* directory_;  // leaf -> index of the segment that covers it
   std::atomic<std::uint32_t> used_{1};
+};
+
+// Room for one key, made again where another thread has taken it: but not forever, as two that move one
+// entry back and forth between their keys' buckets could. One thread.
+class RoomForKey {
+ public:
+  RoomForKey(Segments& segments, KeyPlace place, std::chrono::nanoseconds now)
+      : segments_(segments), place_(place), now_(now) {}
+
+  // False when there is none, or when it was lost more than kMostMissed times; else look again.
+  bool make();
+
+ private:
+  Segments& segments_;
+  KeyPlace place_;
+  std::chrono::nanoseconds now_;
+  int made_ = 0;
 };
 
 }  // namespace weir::store

@@ -113,11 +113,12 @@ bool decide_fresh(const Segments::Pair& pair, KeyPlace place, nanoseconds now, c
 }  // namespace
 
 // The general case: both buckets locked, a debt that was counted by another quota, a schedule, whatever it
-// takes to find room. It begins again only after a split, of which there are less than leaves(), or when
-// another thread took the room that was there.
+// takes to find room. It begins again only after a split, of which there are less than leaves(), or as often
+// as RoomForKey lets others take the room that was made.
 Decision Table::check_pair(KeyPlace place, const Limit& limit, Cost cost, nanoseconds arrived,
                            nanoseconds now) {
   const core::Rule& rule = limit.rule;
+  RoomForKey room(segments_, place, now);
   for (;;) {
     std::uint64_t soonest = ~std::uint64_t{0};
     core::Step step{};
@@ -146,7 +147,7 @@ Decision Table::check_pair(KeyPlace place, const Limit& limit, Cost cost, nanose
       check_scheduled({&check, 1}, arrived, now);
       return check.decision;
     }
-    if (segments_.make_room(place, now) != Segments::Room::none) continue;
+    if (room.make()) continue;
     refused_.fetch_add(1, std::memory_order_relaxed);
     if (limit.when_full.value_or(when_full_) == WhenFull::allow) return step.decision();
     return {Verdict::denied, rule.quota.burst(), 0, as_time(core::at_most_the_longest(soonest)),
@@ -276,6 +277,7 @@ std::optional<core::TwoWords> change(Segments& segments, KeyPlace place, nanosec
       }
     }
   }
+  RoomForKey room(segments, place, now);
   for (;;) {
     {
       const Segments::Pair pair = segments.lock_pair(place);
@@ -303,7 +305,7 @@ std::optional<core::TwoWords> change(Segments& segments, KeyPlace place, nanosec
         return fresh;
       }
     }
-    if (segments.make_room(place, now) == Segments::Room::none) return std::nullopt;
+    if (!room.make()) return std::nullopt;
   }
 }
 
@@ -418,9 +420,9 @@ bool Table::put_back(const Entry& entry, bool anywhere, nanoseconds now) {
 }
 
 bool Table::restore(const Entry& entry, nanoseconds now) {
+  RoomForKey room(segments_, Segments::place(entry.tag, entry.bucket), now);
   while (!put_back(entry, true, now)) {
-    if (segments_.make_room(Segments::place(entry.tag, entry.bucket), now) == Segments::Room::none)
-      return false;
+    if (!room.make()) return false;
   }
   return true;
 }

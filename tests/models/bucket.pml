@@ -4,11 +4,12 @@
 
    Three threads with one operation each: one charges a key whose buckets are full, one charges any key under a clock
    that is ahead, and one charges, owes for, resets or copies. Three buckets in a segment of one leaf, one slot in
-   each; three keys, of which two lie at home or away from it, in every combination.
+   each; three keys, of which two lie at home or away from it, in every combination. Or two threads that charge, owe
+   for or restore two new keys, for which room is made by moving the same entry, there and back.
 
    What is left out: memory orders weaker than "one after the other"; splits (segments.pml); several keys of a request
-  ; debts that were counted by another quota; more than one slot, so that the search for room is a
-   chain and not a tree; the length of time. */
+   (joint.pml); debts that were counted by another quota; more than one slot, so that the search for room is a chain and
+   not a tree; kMostMissed is 1; the length of time. */
 
 #define BUCKETS 3
 #define NODES 3   /* of a search for room */
@@ -16,7 +17,9 @@
 #define A 1       /* the keys; 0: an empty slot */
 #define B 2
 #define C 3
-#define KEYS 3
+#define D 4
+#define KEYS 4
+#define MOST_MISSED 1
 #define THREADS 3
 
 bool locked[BUCKETS], overflowed[BUCKETS];
@@ -24,8 +27,8 @@ byte tag[BUCKETS], until[BUCKETS];
 byte forgotten, search_after;
 bool shape;
 
-byte home[4], other[4];  /* by key */
-byte charged_to[4];      /* by key: the tat that its last charge left, wherever that is now; 0 when it was reset */
+byte home[5], other[5];  /* by key */
+byte charged_to[5];      /* by key: the tat that its last charge left, wherever that is now; 0 when it was reset */
 byte ended;
 
 #define MAX(a, b) ((a) > (b) -> (a) : (b))
@@ -207,6 +210,19 @@ inline make_room(key, now) {
   fi
 }
 
+/* src/store/segments.cpp: RoomForKey::make
+   Leaves `room`: look again. */
+inline make(key, now) {
+#ifdef ROOM_IS_MADE_FOR_EVER
+  make_room(key, now)
+#else
+  if
+  :: made > MOST_MISSED -> room = false
+  :: else -> make_room(key, now); made++
+  fi
+#endif
+}
+
 /* src/store/table.cpp: Table::check_pair */
 inline check_pair(key, now) {
   do
@@ -234,7 +250,7 @@ inline check_pair(key, now) {
      if
      :: done -> break
      :: else ->
-        make_room(key, now);
+        make(key, now);
         if
         :: room
         :: else -> break /* when_full decides */
@@ -330,7 +346,7 @@ inline change(key, now) {
      if
      :: done -> break
      :: else ->
-        make_room(key, now);
+        make(key, now);
         if
         :: room
         :: else -> break /* it is lost, as Table::owe() says */
@@ -354,6 +370,46 @@ inline reset(key) {
   charged_to[key] = 0;
   unlock(other[key]);
   unlock(home[key])
+}
+
+/* src/store/table.cpp: Table::put_back
+   Of what is kept of a key the further in debt stays; leaves `done`. */
+inline put_back(key, new_until) {
+  lock_pair(key);
+  atomic {
+    if
+    :: tag[home[key]] == key -> until[home[key]] = MAX(until[home[key]], new_until); done = true
+    :: tag[other[key]] == key -> until[other[key]] = MAX(until[other[key]], new_until); done = true
+    :: tag[home[key]] != key && tag[other[key]] != key && until[home[key]] <= 1 ->
+       put(home[key], key, new_until); done = true
+    :: tag[home[key]] != key && tag[other[key]] != key && until[home[key]] > 1 && until[other[key]] <= 1 ->
+       put(other[key], key, new_until); overflowed[home[key]] = true; done = true
+    :: else
+    fi;
+    if
+    :: done -> charged_to[key] = MAX(charged_to[key], new_until)
+    :: else
+    fi
+  };
+  unlock(other[key]);
+  unlock(home[key])
+}
+
+/* src/store/table.cpp: Table::restore
+   By a clock that says 1. */
+inline restore(key, new_until) {
+  do
+  :: put_back(key, new_until);
+     if
+     :: done -> break
+     :: else ->
+        make(key, 1);
+        if
+        :: room
+        :: else -> break
+        fi
+     fi
+  od
 }
 
 /* src/store/segments.cpp: Segments::copy_bucket
@@ -390,7 +446,7 @@ inline any_key() {
 }
 
 proctype charges(byte key; byte now) {
-  byte low, high, next, no_earlier, nodes, at;
+  byte low, high, next, no_earlier, nodes, at, made;
   byte node[NODES], moved[NODES];
   bool got, done, found, missed, room;
   if
@@ -402,7 +458,7 @@ proctype charges(byte key; byte now) {
 }
 
 proctype does_anything(byte now) {
-  byte key, low, high, next, no_earlier, base, nodes, at, live, copied;
+  byte key, low, high, next, no_earlier, base, nodes, at, live, copied, made;
   byte node[NODES], moved[NODES];
   bool got, done, found, missed, room;
   if
@@ -410,6 +466,19 @@ proctype does_anything(byte now) {
   :: any_key(); change(key, now)
   :: any_key(); reset(key)
   :: copy()
+  fi;
+  ended++
+}
+
+/* Each wants the slot of the entry that the other one has moved out of its way. */
+proctype makes_room_too() {
+  byte low, high, next, no_earlier, base, nodes, at, made;
+  byte node[NODES], moved[NODES];
+  bool got, done, found, missed, room;
+  if
+  :: check(D, 1)
+  :: change(D, 1)
+  :: restore(D, 3)
   fi;
   ended++
 }
@@ -455,9 +524,20 @@ init {
     :: true
 #endif
     fi;
-    run charges(C, 1);
-    run charges(0, 2);
-    run does_anything(1);
+    if
+    :: home[D] = 0; other[D] = 0;
+       run charges(C, 1);
+       run charges(0, 2);
+       run does_anything(1)
+    :: home[C] == 0 && home[B] == 2 && overflowed[home[C]] ->
+       /* A lies in 0 and may in 1, which is free; C belongs into 0 and D into 1, and either into 2, where B stays. */
+       home[A] = 0; other[A] = 1; tag[1] = 0; until[1] = 0; tag[2] = B; until[2] = 3; charged_to[B] = 3;
+       home[B] = 2; other[B] = 1;
+       home[C] = 0; other[C] = 2; home[D] = 1; other[D] = 2;
+       ended = 1;
+       run charges(C, 1);
+       run makes_room_too()
+    fi;
     ended == THREADS;
     find_all() /* each key has one entry, or none when all that it owed has drained and was forgotten */
   }

@@ -114,6 +114,10 @@ plant("one_part_in_ten_thousand", QUOTA, "static_cast<std::uint64_t>(period / 10
 plant("drains_too_long", QUOTA,
       "if (burst > std::numeric_limits<std::int64_t>::max() / interval) return {Fault::burst_too_long, interval};", "",
       "quota.ranges")
+plant("lowest_count_rounded_down", "src/core/quota.cpp", "  return (period - 1) / interval + 1;", "  return period / interval;",
+      "quota.nearest")
+plant("highest_count_of_a_hundredth", "src/core/quota.cpp", "static_cast<std::uint64_t>(period / 1000);  // below",
+      "static_cast<std::uint64_t>(period / 100);  // below", "quota.nearest")
 plant("period_wraps", QUOTA, "if (std::cmp_greater(time.count(), kMost)) return nanoseconds::min();", "",
       "period.exact")
 
@@ -199,6 +203,10 @@ plant("settle_gives_back_one_more", FREED, "static_cast<unsigned __int128>(less)
       "settle.hole_is_owned")
 plant("settle_gives_back_nothing", FREED, "static_cast<unsigned __int128>(less) * interval));",
       "static_cast<unsigned __int128>(less) * 0));", "settle.gives_back")
+plant("account_of_all_that_moved", FREED, "return end - (moved - then - later);", "return end - (moved - then);",
+      "settle.account", "settle.nothing_wraps")
+plant("account_of_nothing", FREED, "return end - (moved - then - later);", "return end - 0 * (moved - then - later);",
+      "settle.account")
 plant("hole_acts_early", FREED, "end > drains ? end - drains : 0", "end > drains ? end - drains - 1 : 0", "settle.hole")
 plant("hole_begins_before_its_moment", FREED, "std::max(low, static_cast<std::uint64_t>(moment.count()));", "low;",
       "settle.hole")
@@ -206,25 +214,59 @@ plant("hole_at_a_moment_that_has_passed", FREED, "moment = std::max(first, now);
 plant("hole_rounded_up", FREED, "? (end - begin) / interval : 0", "? (end - begin - 1) / interval + 1 : 0", "settle.hole")
 
 MOMENTS = "src/core/moment.cpp"
+plant("three_told_less", MOMENTS, "  return {false, late.first, late.second};", "  return {false, late.first / 2, late.second};",
+      "three.refused")
 plant("two_decided_by_the_first", MOMENTS, "if (demand.shadow || (any && !decides(its, all.decision))) continue;",
       "if (demand.shadow || any) continue;", "moments.granted", "moments.refused")
 plant("two_a_nanosecond_early", MOMENTS, "    moment += *retry_after;", "    moment += *retry_after - nanoseconds{1};",
-      "moments.granted", "moments.lift")
+      "moments.granted", "moments.lift", "three.granted")
 plant("two_without_a_bound", MOMENTS, "if (demand.cost.units == 0 || !is_lifted || all_wait) return nanoseconds{0};",
       "if (demand.cost.units == 0 || is_lifted || all_wait) return nanoseconds{0};", "moments.lift")
 plant("two_bound_without_the_lowest_class", MOMENTS, "                             static_cast<std::uint64_t>(demand.lowest_kept.count());",
       "                             0 * static_cast<std::uint64_t>(demand.lowest_kept.count());", "moments.lift")
 plant("two_bound_without_the_cost", MOMENTS, "(room - std::min(room, need))};", "(room)};", "moments.lift")
 plant("two_bound_wraps", MOMENTS, "(room - std::min(room, need))};", "(room - need)};", "moments.nothing_wraps",
-      "moments.lift")
-plant("two_all_wait_for_it", MOMENTS, "(demand.waits_with >> awaited & 1) != 0;", "demand.waits_with == 0;", "moments.lift")
+      "moments.lift", "three.nothing_wraps")
+plant("two_all_wait_for_it", MOMENTS, "(demand.waits_with >> awaited & 1) != 0;", "demand.waits_with == 0;", "moments.lift",
+      "three.lift")
 plant("two_lifts_of_a_look", MOMENTS, "if (demand.cost.units == 0 || !is_lifted", "if (!is_lifted", "moments.refused")
 plant("two_wait_a_nanosecond_more", MOMENTS, "std::max(Late{moment - now - max_wait, by}",
       "std::max(Late{moment - now - max_wait + nanoseconds{1}, by}", "moments.refused")
+plant("two_denied_for_nothing_at_the_end", MOMENTS, "*retry_after > max_wait ? *retry_after - max_wait : nanoseconds{-1}",
+      "*retry_after - max_wait", "moments.refused")
 plant("two_told_of_the_whole_wait", MOMENTS, "  return {false, late.first, late.second};",
       "  return {false, late.first + max_wait, late.second};", "moments.wait")
 
+plant("a_shadow_decides", MOMENTS, "if (demand.shadow || (any && !decides(its, all.decision))) continue;",
+      "if (any && !decides(its, all.decision)) continue;", "moments.shadow")
+plant("a_shadow_is_not_lifted_too_far", MOMENTS, "    if (demand.shadow) continue;\n", "", "moments.shadow")
+plant("a_guarantee_guarantees_nothing", MOMENTS, "if (demand.inside != Demand::kAlone && decided.allows(demand.inside)) "
+      "rule.kept = nanoseconds{0};", "", "guarantee.keeps_nothing_free")
+plant("a_lower_class_waits", MOMENTS, "if (!demand.shadow && !may_wait(rule_of(demand, decided))) max_wait = nanoseconds{0};",
+      ";", "guarantee.keeps_nothing_free")
+plant("kept_inside_a_guarantee", GCRA,
+      "const std::uint64_t room = burst * interval - static_cast<std::uint64_t>(kept.count());",
+      "const std::uint64_t room = burst * interval;", "guarantee.passes")
+
+LOG = "src/core/sliding_window_log.hpp"
+plant("log_leaves_late", LOG, "return admitted + period <= at;", "return admitted + period < at;", "log.counts",
+      "log.retry_after")
+plant("log_waits_a_nanosecond_more", LOG, "at_most_the_longest(ahead_of(admitted + period, now))",
+      "at_most_the_longest(ahead_of(admitted + period, now) + 1)", "log.retry_after")
+plant("log_one_unit_too_many", LOG, "return cost > limit - std::min(used, limit) ? used + cost - limit : 0;",
+      "return cost > limit - std::min(used, limit) + 1 ? used + cost - limit : 0;", "log.admits")
+plant("log_of_a_lowered_limit", LOG, "return cost > limit - std::min(used, limit) ? used + cost - limit : 0;",
+      "return cost > limit - used ? used + cost - limit : 0;", "log.nothing_wraps")
+plant("log_frees_one_too_few", LOG, "return cost > limit - std::min(used, limit) ? used + cost - limit : 0;",
+      "return cost > limit - std::min(used, limit) ? used + cost - limit - 1 : 0;", "log.admits")
+
 NUMBER = "src/core/duration.cpp"
+plant("number_of_digits_that_are_skipped", NUMBER, "{ return front * 10 + digit; }", "{ return front * 9 + digit; }",
+      "number.digits")
+plant("duration_of_parts_that_wrap", NUMBER, "return {ns, ns > most};", "return {ns, ns > 2 * most};", "duration.sum")
+plant("duration_forgets_a_part_that_is_too_long", NUMBER,
+      "if (before.too_long || part.fault == NumberFault::out_of_range) return {0, true};",
+      "if (part.fault == NumberFault::out_of_range) return {0, true};", "duration.sum")
 plant("number_without_the_rest", NUMBER, "after.more || tenths % 10 != 0};", "tenths % 10 != 0};", "number.fraction")
 plant("number_rounded_down_at_a_digit", NUMBER, "after.more || tenths % 10 != 0};", "after.more};", "number.fraction")
 plant("number_of_eleven_digits", NUMBER, "  return {tenths / 10, after.more", "  return {tenths / 9, after.more",

@@ -483,12 +483,16 @@ class Run:
 
     def element(self, rest):
         words = [word.strip() for word in re.sub(r"^(inbounds |nuw |nusw )*", "", rest).split(",")]
-        if len(words) != 3 or not re.fullmatch(r"i\d+", words[0]):
+        if len(words) != 3:
             raise Unsupported("getelementptr " + rest)
         base = self.operand("ptr", words[1].split()[-1])
         index = self.operand("i64", words[2].split()[-1])
         if not is_const(index):
             raise Unsupported("an address that depends on a value")
+        if index.lo == 0:
+            return base
+        if not re.fullmatch(r"i\d+", words[0]):
+            raise Unsupported("getelementptr " + rest)
         offset = index.lo - 2 ** 64 if index.lo >= 2 ** 63 else index.lo
         return Ptr(base.object, base.offset + offset * (bits_of(words[0]) // 8))
 
@@ -558,11 +562,12 @@ class Run:
             return Num(x.e + y.e, x.lo + y.lo, x.hi + min(y.hi, bit - 1))
         if operation == "and" and is_const(y) and y.lo & (y.lo + 1) == 0:
             return self.machine.divide(x, const(y.lo + 1))[1] if x.hi > y.lo else x
-        if operation == "and" and max(x.hi, y.hi) < 16:  # bit by bit
+        if operation in ("and", "or") and max(x.hi, y.hi) < 16:  # bit by bit
             whole = const(0)
-            for at in range(min(x.hi, y.hi).bit_length()):
+            joined = z3.And if operation == "and" else z3.Or
+            for at in range((min if operation == "and" else max)(x.hi, y.hi).bit_length()):
                 one, other = (self.machine.divide(self.machine.divide(v, const(2 ** at))[0], const(2))[1] for v in (x, y))
-                bit = z3.If(z3.And(one.e == 1, other.e == 1), z3.IntVal(2 ** at), z3.IntVal(0))
+                bit = z3.If(joined(one.e == 1, other.e == 1), z3.IntVal(2 ** at), z3.IntVal(0))
                 whole = Num(whole.e + bit, 0, whole.hi + 2 ** at)
             return whole
         if operation == "xor" and is_const(y) and y.lo == 2 ** bits_of(kind) - 1:

@@ -21,7 +21,7 @@ TWO = Function(
 
 
 class Limit:
-    """One of the two, and what a reservation under it alone would be."""
+    """One of several, and what a reservation under it alone would be."""
 
     def __init__(self, x, which):
         for name in ONE:
@@ -43,11 +43,15 @@ class Limit:
         return Or(self.cost == 0, self.tat >= moment, moment - self.now <= least)
 
 
+def in_its_own_T(x, which):
+    return Or(getattr(x, f"tat{which}") <= x.now, getattr(x, f"stateT{which}") == getattr(x, f"T{which}"))
+
+
 def asked(p):
     """A request of two limits that are both in the T of their debt."""
     x = p.inputs(TWO)
     for which in (1, 2):
-        p.given(Or(getattr(x, f"tat{which}") <= x.now, getattr(x, f"stateT{which}") == getattr(x, f"T{which}")))
+        p.given(in_its_own_T(x, which))
     return x, Limit(x, 1), Limit(x, 2)
 
 
@@ -91,7 +95,8 @@ def _(p):
 
 @statement("moments.refused",
            "A reservation under two limits is refused only when one of them would never pass, when the moment is further than "
-           "max_wait or than the clock goes, or when the lift would be too long; below 0 is for never.")
+           "max_wait or than the clock goes, or when the lift would be too long; below 0 is for never, and for a moment that the "
+           "clock does not reach, of which nobody is told 0.")
 def _(p):
     x, one, two = asked(p)
     m = p.call(TWO, x)
@@ -101,6 +106,8 @@ def _(p):
                            Not(two.absorbs(moment))))
     never = Or(one.never, two.never)
     p.show("below 0", (signed(m.wait) < 0) == never, Or(never, moment <= LONGEST))
+    p.show("or at the clock's end", Or(never, moment > LONGEST), signed(m.wait) < 0)
+    p.show("never 0 there", m.wait != 0, moment > LONGEST)
 
 
 @statement("moments.wait",
@@ -111,7 +118,31 @@ def _(p):
     x, one, two = asked(p)
     m = p.call(TWO, x)
     wait = signed(m.wait)
-    p.show("never 0", wait != 0, m.granted == 0, larger(one.asks, two.asks) <= LONGEST)
+    p.show("never 0", wait != 0, m.granted == 0)
     p.given(m.granted == 0, wait >= 1, x.now + wait <= LONGEST, m.wait == wait, larger(one.asks, two.asks) <= LONGEST)
     p.show("enough", p.call(TWO, x, now=x.now + m.wait).granted == 1)
     p.show("least", p.call(TWO, x, now=x.now + m.wait - 1).granted == 0)
+
+
+PLAIN = {name: bounds for name, bounds in ONE.items() if name != "waits"}
+ALONE = Function("moments", "moment_alone", PLAIN | {"now": TIME, "max_wait": TIME}, ("granted", "wait"),
+                 lambda now, T, B, tat, stateT, lowest: in_range(now, T, B, tat, stateT, lowest))
+BESIDE_SHADOW = [Function("moments", f"moment_{where}_shadow",
+                          {f"{name}{which}": bounds for which in (1, 2) for name, bounds in PLAIN.items()}
+                          | {"now": TIME, "max_wait": TIME},
+                          ("granted", "wait", "by"), TWO.contract) for where in ("before", "after")]
+
+
+@statement("moments.shadow",
+           "A limit that is checked but not enforced changes nothing of a reservation: it is granted, and waits or is told to "
+           "wait, as under the other limit alone, whichever of them comes first; each in the T of its debt.")
+def _(p):
+    for by, function in enumerate(BESIDE_SHADOW):
+        x = p.inputs(function)
+        for which in (1, 2):
+            p.given(in_its_own_T(x, which))
+        m = p.call(function, x)
+        alone = p.call(ALONE, **{name: getattr(x, f"{name}1") for name in PLAIN}, now=x.now, max_wait=x.max_wait)
+        p.show(f"granted, {function.symbol}", m.granted == alone.granted)
+        p.show(f"wait, {function.symbol}", m.wait == alone.wait)
+        p.show(f"by, {function.symbol}", m.by == by)

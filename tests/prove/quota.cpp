@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "core/duration.hpp"
+#include "core/quota.cpp"
 
 using i64 = std::int64_t;
 using u64 = std::uint64_t;
@@ -26,4 +27,12 @@ extern "C" void period_of_days(i64 time, u64* out) {
 
 extern "C" void seconds_of(i64 time, u64* out) {
   out[0] = static_cast<u64>(weir::core::ceil_to_seconds(nanoseconds{time}));
+}
+
+extern "C" void lowest_count(i64 period, i64 T, u64* out) {
+  out[0] = static_cast<u64>(weir::lowest_count(period, T));
+}
+
+extern "C" void highest_count(i64 period, i64 T, u64* out) {
+  out[0] = static_cast<u64>(weir::highest_count(period, T));
 }

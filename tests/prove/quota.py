@@ -2,7 +2,7 @@
 from z3 import And, Not
 
 from proof import LONGEST, Function, statement
-from words import SIGNED, signed
+from words import AT_LEAST_1, SIGNED, signed
 
 NONE, COUNT, PERIOD, _, TOO_FAST, TOO_COARSE = range(6)
 
@@ -11,11 +11,16 @@ JUDGE = Function("quota", "quota_judge", {"count": SIGNED, "period": SIGNED, "bu
 OF_SECONDS = Function("quota", "period_of_seconds", {"time": SIGNED}, ("period",), lambda: [])
 OF_DAYS = Function("quota", "period_of_days", {"time": SIGNED}, ("period",), lambda: [])
 SECONDS = Function("quota", "seconds_of", {"time": SIGNED}, ("seconds",), lambda: [])
+LOWEST = Function("quota", "lowest_count", {"period": AT_LEAST_1, "T": AT_LEAST_1}, ("count",), lambda: [])
+HIGHEST = Function("quota", "highest_count", {"period": AT_LEAST_1, "T": AT_LEAST_1}, ("count",), lambda: [])
 
 
-@statement("quota.nothing_wraps", "Whatever the three numbers of a quota, no operation of judging them wraps.")
+@statement("quota.nothing_wraps",
+           "Whatever the three numbers of a quota, no operation of judging them wraps, nor of finding the counts that have "
+           "one T.")
 def _(p):
-    p.wraps_nothing(JUDGE)
+    for function in (JUDGE, LOWEST, HIGHEST):
+        p.wraps_nothing(function)
 
 
 @statement("quota.rounding",
@@ -55,6 +60,26 @@ def _(p):
     q = p.call(JUDGE, x)
     p.given(x.count * 1000 <= x.period)
     p.show("fine enough", q.fault != TOO_COARSE)
+
+
+@statement("quota.nearest",
+           "Of the counts that have one T, the lowest is (period - 1) / T + 1 rounded down and is made if any is, one less has "
+           "a longer T, and made are exactly those up to (period + period / 1000) / T: by which the search goes for the "
+           "count that a refusal names.")
+def _(p):
+    x = p.inputs(JUDGE)
+    q = p.call(JUDGE, x)
+    p.given(q.fault == NONE)
+    lowest, highest = p.call(LOWEST, x, T=q.T).count, p.call(HIGHEST, x, T=q.T).count
+    p.lemma("no higher", And(lowest >= 1, lowest <= x.count))
+    p.show("up to the highest", x.count <= highest)
+    first = p.call(JUDGE, x, count=lowest)
+    p.lemma("has this T", first.T == q.T)
+    p.show("is made", first.fault == NONE)
+    p.show("one less has a longer one", p.call(JUDGE, x, count=lowest - 1).T > q.T, lowest >= 2)
+    other = p.number("other", 1, LONGEST)
+    second = p.call(JUDGE, x, count=other)
+    p.show("all up to the highest", second.fault == NONE, second.T == q.T, other <= highest, other <= x.period)
 
 
 @statement("period.exact",

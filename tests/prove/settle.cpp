@@ -16,3 +16,7 @@ extern "C" void free_units(u64 T, u64 low, u64 end, i64 first, i64 now, u64* out
   out[1] = free.begin;
   out[2] = free.count;
 }
+
+extern "C" void end_after_moves(u64 end, u64 then, u64 moved, u64 later, u64* out) {
+  out[0] = weir::core::end_after_moves(end, then, moved, later);
+}

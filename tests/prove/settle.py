@@ -10,13 +10,15 @@ FIRST = Function("settle", "first_moment", {"drains": AT_LEAST_1, "end": ANY}, (
                  lambda drains, end: [end - drains <= LONGEST])
 FREE = Function("settle", "free_units", {"T": AT_LEAST_1, "low": ANY, "end": ANY, "first": TIME, "now": TIME},
                 ("moment", "begin", "count"), lambda: [])
+MOVED = Function("settle", "end_after_moves", {"end": ANY, "then": ANY, "moved": ANY, "later": ANY}, ("end",),
+                 lambda end, then, moved, later: [then + later <= moved, moved - then - later <= end])
 
 
 @statement("settle.nothing_wraps",
            "Whatever the end of a reservation, the units, T and the reading, no operation of giving back wraps, and no "
            "product of 128 bits is cut.")
 def _(p):
-    for function in (UNDRAINED, FIRST, FREE):
+    for function in (UNDRAINED, FIRST, FREE, MOVED):
         p.wraps_nothing(function)
 
 
@@ -62,6 +64,21 @@ def _(p):
     p.show("after the reservation's own", begin - back >= x.end - back)
     p.show("no earlier than its moment", begin - back >= moment)
     p.show("by its moment + burst x T", until - back <= moment + drains)
+
+
+@statement("settle.account",
+           "The end of an open hold's units is what it was when they were charged, less what has gone back of holds before "
+           "it since: it is the same when nothing has, moves up by r when one before it gives back r, and stays when one "
+           "after it does and that is added to what moved only those.")
+def _(p):
+    x = p.inputs(MOVED)
+    end = p.call(MOVED, x).end
+    back = p.number("r")
+    p.given(x.moved + back <= WORD)
+    p.show("none yet", end == x.end, x.moved == x.then + x.later)
+    p.show("one after it", p.call(MOVED, x, moved=x.moved + back, later=x.later + back).end == end)
+    p.given(back <= end)
+    p.show("one before it", p.call(MOVED, x, moved=x.moved + back).end == end - back)
 
 
 @statement("settle.hole",

@@ -1,10 +1,12 @@
 // The windows that count in two words, on raw words.
 #include "core/fixed_window.hpp"
 #include "core/sliding_window_counter.hpp"
+#include "core/sliding_window_log.hpp"
 #include "quota_of.hpp"
 
 namespace fixed_window = weir::core::fixed_window;
 namespace sliding_window_counter = weir::core::sliding_window_counter;
+namespace sliding_window_log = weir::core::sliding_window_log;
 
 namespace {
 
@@ -45,4 +47,16 @@ extern "C" void counter(i64 limit, i64 P, u64 end, u64 counts, i64 now, u64 cost
                                                    weir::Cost{cost}, nanoseconds{phase});
   tell(step, out);
   out[6] = step.next.counts;
+}
+
+extern "C" void log_has_left(i64 P, u64 admitted, u64 at, u64* out) {
+  out[0] = sliding_window_log::has_left(admitted, static_cast<u64>(P), at) ? 1 : 0;
+}
+
+extern "C" void log_until_it_leaves(i64 P, u64 admitted, i64 now, u64* out) {
+  out[0] = sliding_window_log::until_it_leaves(admitted, static_cast<u64>(P), nanoseconds{now});
+}
+
+extern "C" void log_excess(u64 limit, u64 used, u64 cost, u64* out) {
+  out[0] = sliding_window_log::excess_of(limit, used, cost);
 }
