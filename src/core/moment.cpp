@@ -87,8 +87,11 @@ Late longest_rest(std::span<const Demand> demands, const AsOf& decided, nanoseco
 Moment moment(std::span<const Demand> demands, nanoseconds now, nanoseconds max_wait) {
   AsOf decided = as_of(demands, now);
   const std::uint8_t by = decided.by;
-  for (const Demand& demand : demands)
-    if (!demand.shadow && !may_wait(rule_of(demand, decided))) max_wait = nanoseconds{0};
+  for (const Demand& demand : demands) {
+    if (demand.shadow) continue;
+    const bool recounts = demand.cost.units != 0 && !may_recount_ahead(*demand.rule, demand.state, now);
+    if (recounts || !may_wait(rule_of(demand, decided))) max_wait = nanoseconds{0};
+  }
   nanoseconds moment = now;
   std::uint8_t awaited = by;
   for (std::size_t rounds = 0; rounds <= demands.size() && !decided.decision.allowed(); ++rounds) {

@@ -24,6 +24,14 @@ namespace weir::inline v0_1::core {
 // more important ones may not: its debt would fill that room.
 constexpr bool may_wait(const Rule& rule) { return rule.kept.count() == 0; }
 
+// Whether a debt may be counted in the rule's T as of a moment that has not come: not one in a shorter T.
+// Until the moment more units of it drain than the longer T would say, so for those who come before that it
+// would be fewer than it is.
+constexpr bool may_recount_ahead(const Rule& rule, TwoWords state, std::chrono::nanoseconds now) {
+  return state.word >= static_cast<std::uint64_t>(rule.quota.emission_interval().count()) ||
+         ahead_of(state.until, now) == 0;
+}
+
 struct Moment {
   bool granted = false;
   // Granted: until the moment. Otherwise the shortest time after which the same request would be granted if

@@ -217,6 +217,9 @@ Reservation Limiter::reserve_later(nanoseconds now, ReserveOptions options, Cost
   nanoseconds wait{0};
   std::optional<store::Schedule::Taken> taken;
   if (step.verdict == Verdict::denied) {
+    const core::Rule rule{locked.quota()};
+    if (!core::may_recount_ahead(rule, {locked.state.tat, locked.state.interval}, now))
+      options.max_wait = nanoseconds{0};
     const core::Moment moment = core::moment(step, options.max_wait);
     if (locked.in_schedule)
       taken = schedule.take_hole(cost.units, now, now + (moment.granted ? moment.wait : options.max_wait));

@@ -582,7 +582,9 @@ if ARGV[1] == 'reserve' then
     end
     for i = 1, count do
       local its = limits[i]
-      if not its.shadow and room_of(i) ~= its.whole then most = 0 end
+      local state = states[i]
+      local is_shorter = its.need > 0 and state.tat > 0 and state.T + 0 < its.interval
+      if not its.shadow and (is_shorter or room_of(i) ~= its.whole) then most = 0 end
     end
     moment = retry
     all = decide_all(moment)

@@ -347,6 +347,49 @@ void the_promise_holds_at_the_moments_of_acting(Trial& trial) {
   trial.expect(cancelled > 50 && settled > 20, "there was something to see");
 }
 
+// One key under two quotas in turn. Of what acts, at most what both admit together, in any span: what waits
+// is not fewer units for the other quota.
+void what_waits_is_not_fewer_units_by_other_numbers(Trial& trial) {
+  core::Chance random;
+  for (int trace = 0; trace < 120; ++trace) {
+    const std::string key = std::to_string(trace);
+    std::vector<Limit> limits;
+    for (int i = 0; i < 2; ++i) {
+      const std::int64_t burst = 1 + random.up_to(40);
+      const nanoseconds interval = 1ms * (1 + random.up_to(15));
+      limits.push_back(trial.limit(core::Rule{Quota::make({1, interval}, burst).value()}, 1));
+    }
+    std::vector<Admitted> acts;
+    for (int step = 0; step < 150; ++step) {
+      const Limit& limit = limits[random() % limits.size()];
+      const std::int64_t units = 1 + random.up_to(std::min<std::int64_t>(limit.rule.quota.burst(), 3) - 1);
+      if (random() % 8 == 0) trial.world.advance(microseconds{random.up_to(9'000)});
+      if (random() % 3 == 0) {
+        const Booked booked = reserve(trial, limit, key, static_cast<std::uint64_t>(units), 400ms);
+        if (booked.granted) acts.push_back({(trial.world.now() + booked.wait).count(), units});
+      } else if (trial.ask(limit, key, static_cast<std::uint64_t>(units)).allowed()) {
+        acts.push_back({trial.world.now().count(), units});
+      }
+    }
+    std::sort(acts.begin(), acts.end(), [](Admitted a, Admitted b) { return a.at < b.at; });
+    for (std::size_t first = 0; first < acts.size(); ++first) {
+      std::int64_t units = 0;
+      for (std::size_t last = first; last < acts.size(); ++last) {
+        units += acts[last].cost;
+        std::int64_t most = 0;
+        for (const Limit& limit : limits) {
+          const Quota& quota = limit.rule.quota;
+          most += quota.burst() + (acts[last].at - acts[first].at) / quota.emission_interval().count();
+        }
+        if (units <= most) continue;
+        return trial.expect(false, std::to_string(units) + " units act, and both admit " +
+                                       std::to_string(most) + ", in trace " + key);
+      }
+    }
+    trial.world.advance(10s);
+  }
+}
+
 }  // namespace
 
 std::vector<Property> reserve_properties() {
@@ -371,7 +414,8 @@ std::vector<Property> reserve_properties() {
       {"more_than_may_be_held_is_not_held", more_than_may_be_held_is_not_held},
       {"an_id_dies_with_what_it_charged", an_id_dies_with_what_it_charged},
       {"what_cannot_be_reserved_is_unsuitable", what_cannot_be_reserved_is_unsuitable},
-      {"the_promise_holds_at_the_moments_of_acting", the_promise_holds_at_the_moments_of_acting}};
+      {"the_promise_holds_at_the_moments_of_acting", the_promise_holds_at_the_moments_of_acting},
+      {"what_waits_is_not_fewer_units_by_other_numbers", what_waits_is_not_fewer_units_by_other_numbers}};
 }
 
 }  // namespace weir::store::conformance
