@@ -57,6 +57,8 @@ class Maker {
     plan_.by_file = plan_.store != Plan::Store::cluster && chance_.percent(30);
     settles_ = plan_.lease == 0 && chance_.percent(25);
     waits_ = !settles_ || chance_.percent(50);
+    const std::uint64_t http = std::vector<std::uint64_t>{0, 30, 50, 100}[chance_.below(4)];
+    for (std::size_t i = 0; i < plan_.clients; ++i) plan_.http.push_back(chance_.percent(http));
     for (std::size_t i = 0; i < plan_.servers + plan_.nodes; ++i)
       plan_.drift_ppm.push_back(chance_.between(-200, 200));
   }
@@ -250,7 +252,7 @@ std::string Plan::to_text() const {
   constexpr const char* kOnError[] = {"local", "allow", "deny"};
   std::string text = std::string(kStores[static_cast<int>(store)]) + ", " + std::to_string(servers) +
                      " servers of " + std::to_string(loops) + " loops, " + std::to_string(clients) +
-                     " clients";
+                     " clients, " + std::to_string(std::count(http.begin(), http.end(), true)) + " by HTTP";
   if (store != Store::embedded) {
     text += std::string(", on_store_error ") + kOnError[static_cast<int>(on_store_error)];
     if (local_share < 1) text += " " + std::to_string(static_cast<int>(local_share * 100)) + "%";

@@ -93,7 +93,8 @@ struct Plan {
   std::size_t servers = 1;
   std::size_t loops = 1;  // of each server
   std::size_t clients = 1;
-  std::size_t nodes = 0;  // of the store
+  std::vector<bool> http{};  // of each client: what it speaks; the others speak RESP
+  std::size_t nodes = 0;     // of the store
   OnStoreError on_store_error = OnStoreError::local;
   double local_share = 1;
   std::uint64_t lease = 0;

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "core/random.hpp"
+#include "http/conversation.hpp"
 #include "net/conversation.hpp"
 #include "redis/shared_store.hpp"
 #include "resp/conversation.hpp"
@@ -36,7 +37,7 @@ struct Surroundings {
   // To be called soon: the server's next turn.
   std::function<void(std::function<void()>)> turn;
   // A reply leaves for the client of that connection; and that connection ends.
-  std::function<void(std::uint64_t connection, std::string bytes)> reply;
+  std::function<void(std::uint64_t connection, const std::string& bytes)> reply;
   std::function<void(std::uint64_t connection)> hang_up;
   std::function<void(std::size_t loop, const redis::Client::Action& action)> act;
 };
@@ -56,12 +57,13 @@ class Server {
     std::unique_ptr<redis::SharedStore> shared;  // null: the store is this process' own
     waiting::AcquiringStore acquiring;
     resp::RespLoop resp;
+    http::HttpLoop http;
     std::optional<nanoseconds> leases_at{};  // when to look for those that have ended
     store::Store& store() { return shared ? static_cast<store::Store&>(*shared) : its.embedded; }
   };
   struct Session {
     std::size_t loop;
-    std::unique_ptr<resp::Conversation> conversation;
+    std::unique_ptr<net::Conversation> conversation;
     std::string rest{};  // not taken yet
     bool turning = false;
   };
@@ -107,13 +109,17 @@ class Server {
   }
 
   // A client's connection.
-  void accept(std::uint64_t connection) {
+  void accept(std::uint64_t connection, bool is_http) {
     Session& session = sessions_[connection];
     session.loop = connection % loops.size();
-    session.conversation = std::make_unique<resp::Conversation>(
-        service, loops[session.loop]->resp,
-        net::Peer{connection, "10.0.0." + std::to_string(connection % 250)},
-        [this, connection] { turn_of(connection); });
+    Loop& loop = *loops[session.loop];
+    const net::Peer peer{connection, "10.0.0." + std::to_string(connection % 250)};
+    const auto resume = [this, connection] { turn_of(connection); };
+    if (is_http) {
+      session.conversation = std::make_unique<http::Conversation>(service, loop.http, peer, resume);
+    } else {
+      session.conversation = std::make_unique<resp::Conversation>(service, loop.resp, peer, resume);
+    }
   }
   void receive(std::uint64_t connection, std::string_view bytes) {
     const auto found = sessions_.find(connection);
@@ -178,7 +184,7 @@ class Server {
     const bool closes = session.conversation->closing();
     if (!closes && !session.conversation->waiting() && session.conversation->busy()) turn_of(connection);
     settle(loop);
-    if (!out.empty()) surroundings_.reply(connection, std::move(out));
+    if (!out.empty()) surroundings_.reply(connection, out);
     if (closes) surroundings_.hang_up(connection);
   }
   void turn_of(std::uint64_t connection) {
@@ -233,7 +239,8 @@ inline Server::Loop::Loop(Server& server, std::size_t its_number)
               its.settle(*this);
             });
           }),
-      resp(server.service, store(), &acquiring) {}
+      resp(server.service, store(), &acquiring),
+      http(server.service, store(), &acquiring) {}
 
 inline std::unique_ptr<redis::SharedStore> Server::make_shared() {
   if (plan_.store == Plan::Store::embedded) return nullptr;

@@ -25,27 +25,6 @@ class Clocks final : public store::SystemClocks {
   nanoseconds world_;
 };
 
-Reply read_reply(const resp::Value& value) {
-  using Type = resp::Value::Type;
-  Reply reply;
-  if (value.type == Type::error) {
-    reply.kind = Reply::Kind::error;
-    reply.text = value.text;
-  } else if (value.type == Type::integer) {
-    reply.kind = Reply::Kind::integer;
-    reply.integer = value.integer;
-  } else if (value.type == Type::array && value.items.size() >= 5) {
-    reply.kind = Reply::Kind::values;
-    for (std::size_t i = 0; i < 5; ++i) reply.values[i] = value.items[i].integer;
-    if (value.items.size() == 7 && value.items[5].type == Type::string) reply.id = value.items[5].text;
-    if (value.items.size() > 5) reply.text = value.items.back().text;
-  } else {
-    reply.kind = Reply::Kind::error;
-    reply.text = "a reply of another form";
-  }
-  return reply;
-}
-
 // A file that was not written as far as its end, or not everywhere.
 void tear(const std::string& path, std::uint32_t how) {
   const auto size = std::filesystem::file_size(path);
@@ -171,66 +150,9 @@ void World::disturb_all(nanoseconds for_time) {
 
 // ----------------------------------------------------------------------------------------------- clients
 
-std::string World::words_of(const Event& event) const {
-  using Kind = Event::Kind;
-  redis::Strings words;
-  const auto keys = [&] {
-    if (plan_.by_file) {
-      if (event.bulk) words.insert(words.end(), {"CLASS", "bulk"});
-      if (event.kind != Kind::check && event.kind != Kind::look) words.emplace_back("AS");
-      for (const std::uint32_t key : event.keys) words.push_back(plan_.keys[key].name + "=x");
-      return;
-    }
-    words.emplace_back("KEYS");
-    for (const std::uint32_t key : event.keys) {
-      words.push_back(plan_.keys[key].name);
-      words.push_back(plan_.keys[key].rule());
-    }
-  };
-  const char* const check = plan_.by_file ? "WEIR.CHECK" : "WEIR.THROTTLE";
-  const auto number = [&](const char* name, std::int64_t value) {
-    words.emplace_back(name);
-    words.push_back(std::to_string(value));
-  };
-  switch (event.kind) {
-    case Kind::check:
-      words = {check};
-      number("COST", static_cast<std::int64_t>(event.units));
-      keys();
-      break;
-    case Kind::look:
-      words = {check};
-      number("COST", 0);
-      keys();
-      break;
-    case Kind::reserve:
-    case Kind::acquire:
-      words = {event.kind == Kind::reserve ? "WEIR.RESERVE" : "WEIR.ACQUIRE"};
-      number("COST", static_cast<std::int64_t>(event.units));
-      number("MAXWAIT", event.time.count() / 1'000'000);
-      if (event.hold > 0ns) number("HOLD", event.hold.count() / 1'000'000);
-      keys();
-      break;
-    case Kind::cancel:
-    case Kind::settle: {
-      const auto of = by_event_.find(event.of);
-      if (of == by_event_.end() || of->second->reply.id.empty()) return "";
-      words = {event.kind == Kind::cancel ? "WEIR.CANCEL" : "WEIR.SETTLE", of->second->reply.id};
-      if (event.kind == Kind::settle) words.push_back(std::to_string(event.units));
-      break;
-    }
-    case Kind::reset:
-      words = {"WEIR.RESET"};
-      if (plan_.by_file) {
-        keys();
-      } else {
-        words.push_back(plan_.keys[event.keys[0]].name);
-      }
-      break;
-    default:
-      return "";
-  }
-  return redis::array(words);
+std::string_view World::id_of(const Event& event) const {
+  const auto of = by_event_.find(event.of);
+  return of == by_event_.end() ? std::string_view() : of->second->reply.id;
 }
 
 // An acquire blocks its connection, so each has one of its own.
@@ -239,7 +161,7 @@ std::uint64_t World::connection_of(const Event& event) {
   if (!own && of_client_[event.who] != 0) return of_client_[event.who];
   const std::uint64_t id = next_connection_++;
   if (!own) of_client_[event.who] = id;
-  auto& made = connections_[id] = std::make_unique<Connection>();
+  auto& made = connections_[id] = std::make_unique<Connection>(protocol_of(event.who));
   made->client = event.who;
   made->server = event.who % plan_.servers;
   made->once = own;
@@ -253,7 +175,7 @@ void World::ask(const Event& event) {
     if (const std::uint64_t id = of_client_[event.who]; id != 0) close(id, true);
     return;
   }
-  const std::string bytes = words_of(event);
+  const std::string bytes = request_of(plan_, event, protocol_of(event.who), id_of(event));
   if (bytes.empty()) return;
   const std::uint64_t id = connection_of(event);
   Connection& connection = *connections_.at(id);
@@ -295,7 +217,7 @@ void World::arrive(std::uint64_t id, Asked& asked, const std::string& bytes) {
   }
   if (!std::exchange(connection.accepted, true)) {
     connection.life = machine.life;
-    machine.server->accept(id);
+    machine.server->accept(id, connection.protocol == Protocol::http);
   }
   note("arrive", id, bytes);
   asked.arrived = now_;
@@ -304,28 +226,26 @@ void World::arrive(std::uint64_t id, Asked& asked, const std::string& bytes) {
   machine.server->receive(id, bytes);
 }
 
-void World::reply(Machine& machine, std::uint64_t id, std::string bytes) {
+void World::reply(std::uint64_t id, const std::string& bytes) {
   const auto found = connections_.find(id);
   if (found == connections_.end()) return;
   note("reply", id, bytes);
   Connection& connection = *found->second;
   connection.leaving += bytes;
   std::vector<std::pair<Asked*, Reply>> told;
-  for (;;) {
-    const resp::Parsed parsed = connection.parser.parse(connection.leaving);
-    if (parsed.status == resp::Parsed::Status::broken) odd("a reply of no form");
-    if (parsed.status != resp::Parsed::Status::value) break;
+  const auto asked_first = [&] {
+    return connection.unanswered.empty() ? nullptr : connection.unanswered.front()->event;
+  };
+  while (auto read = connection.replies.next(plan_, asked_first(), connection.leaving)) {
     if (connection.unanswered.empty()) {
       ++history_.replies_too_many;
-    } else {
-      Asked& asked = *connection.unanswered.front();
-      connection.unanswered.pop_front();
-      asked.departed = now_;
-      told.emplace_back(&asked, read_reply(parsed.value));
+      continue;
     }
-    connection.leaving.erase(0, parsed.used);
+    Asked& asked = *connection.unanswered.front();
+    connection.unanswered.pop_front();
+    asked.departed = now_;
+    told.emplace_back(&asked, *std::move(read));
   }
-  (void)machine;
   if (connection.back.swallows) return;
   const nanoseconds at = arrival(connection.back, latency_of_client());
   later(at - now_, [this, id, told = std::move(told)] {
@@ -406,9 +326,7 @@ void World::start(Machine& machine) {
       });
     });
   };
-  around.reply = [this, &machine](std::uint64_t id, std::string bytes) {
-    reply(machine, id, std::move(bytes));
-  };
+  around.reply = [this](std::uint64_t id, const std::string& bytes) { reply(id, bytes); };
   around.hang_up = [this, &machine](std::uint64_t id) {
     odd("server " + std::to_string(machine.number) + " closed connection " + std::to_string(id));
   };

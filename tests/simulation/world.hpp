@@ -16,8 +16,8 @@
 #include <utility>
 #include <vector>
 
-#include "resp/value.hpp"
 #include "simulation/chance.hpp"
+#include "simulation/dialect.hpp"
 #include "simulation/history.hpp"
 #include "simulation/machine_clock.hpp"
 #include "simulation/plan.hpp"
@@ -64,8 +64,11 @@ class World {
     std::size_t number = 0;
   };
   struct Connection {
-    std::size_t client;
-    std::size_t server;
+    explicit Connection(Protocol its) : protocol(its), replies(its) {}
+    const Protocol protocol;
+    Replies replies;
+    std::size_t client = 0;
+    std::size_t server = 0;
     std::uint64_t life = 0;
     Way out{}, back{};
     bool once = false;  // it is closed after its first reply
@@ -73,8 +76,6 @@ class World {
     std::deque<Asked*> unanswered{};  // arrived, in order
     std::deque<Asked*> open{};        // asked, in order, and not received
     std::string leaving{};            // of the server: half a reply
-    std::string coming{};             // to the client: half a reply
-    resp::ReplyParser parser{};
   };
   struct Happening {
     nanoseconds at;
@@ -93,7 +94,10 @@ class World {
 
   // Clients.
   void ask(const Event& event);
-  std::string words_of(const Event& event) const;
+  Protocol protocol_of(std::size_t client) const {
+    return plan_.http.at(client) ? Protocol::http : Protocol::resp;
+  }
+  std::string_view id_of(const Event& event) const;
   std::uint64_t connection_of(const Event& event);
   void send(std::uint64_t connection, Asked& asked, std::string bytes);
   void arrive(std::uint64_t connection, Asked& asked, const std::string& bytes);
@@ -106,7 +110,7 @@ class World {
   void reload(Machine& machine, std::uint32_t form);
   std::string snapshot_of(const Machine& machine) const;
   std::string limits_of(const Machine& machine) const;
-  void reply(Machine& machine, std::uint64_t connection, std::string bytes);
+  void reply(std::uint64_t connection, const std::string& bytes);
   template <class Act>
   void when_awake(Machine& machine, Act act);
 
