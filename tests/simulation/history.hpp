@@ -54,6 +54,12 @@ struct History {
   // By server: when its answers may be the fallback's.
   std::vector<std::vector<Span>> disturbed;
   std::vector<std::vector<Span>> asleep;
+  // By server: of the limits file, since when it went by it.
+  struct Form {
+    nanoseconds at;
+    std::uint32_t form;
+  };
+  std::vector<std::vector<Form>> forms;
   // States that were lost: of a server's own store or of a node; what was charged since `since` is gone.
   struct Loss {
     std::size_t place;

@@ -11,12 +11,32 @@ namespace {
 
 using Kind = Event::Kind;
 
-constexpr const char* kNames[] = {
-    "check",     "look",       "reserve",          "acquire",        "cancel",      "settle",
-    "reset",     "leave",      "break_connection", "half_open",      "stall_out",   "stall_back",
-    "kill",      "sleep",      "reload",           "store_break",    "store_stall", "store_stall_back",
-    "save",      "store_down", "store_lost",       "store_failover", "store_pause", "store_flush",
-    "store_step"};
+constexpr const char* kNames[] = {"check",
+                                  "look",
+                                  "reserve",
+                                  "acquire",
+                                  "cancel",
+                                  "settle",
+                                  "reset",
+                                  "leave",
+                                  "break_connection",
+                                  "half_open",
+                                  "stall_out",
+                                  "stall_back",
+                                  "kill",
+                                  "sleep",
+                                  "upgrade",
+                                  "reload",
+                                  "store_break",
+                                  "store_stall",
+                                  "store_stall_back",
+                                  "save",
+                                  "store_down",
+                                  "store_lost",
+                                  "store_failover",
+                                  "store_pause",
+                                  "store_flush",
+                                  "store_step"};
 static_assert(std::size(kNames) == static_cast<std::size_t>(Kind::kinds));
 
 // A plan in the making.
@@ -168,8 +188,24 @@ class Maker {
     }
   }
 
+  // One server after the other starts with another limits file.
+  void upgrade() {
+    const auto form = static_cast<std::uint32_t>(chance_.between(Plan::half_burst, Plan::half_rate));
+    nanoseconds at = chance_.between(700ms, std::max<nanoseconds>(asked_until_ * 2 / 3, 700ms));
+    for (std::size_t i = 0; i < plan_.servers; ++i) {
+      Event& event = add(at, Kind::upgrade);
+      event.who = static_cast<std::uint32_t>(i);
+      event.of = form;
+      event.time = chance_.between(10ms, 500ms);
+      faulty_until_ = std::max(faulty_until_, at + event.time);
+      at += event.time + chance_.between(0ms, 1500ms);
+    }
+  }
+
   void go_wrong() {
     const std::size_t count = 3 + chance_.below(10);
+    const bool upgrades = plan_.by_file && chance_.percent(50);
+    if (upgrades) upgrade();
     // Some are well for most of their time.
     const nanoseconds first_at = chance_.percent(20) ? asked_until_ * 3 / 4 : 600ms;
     for (std::size_t i = 0; i < count; ++i) {
@@ -179,7 +215,7 @@ class Maker {
       auto kind = static_cast<Kind>(first + chance_.below(static_cast<std::uint64_t>(Kind::kinds) - first));
       if (!is_shared && kind >= Kind::store_break && kind != Kind::save)
         kind = chance_.one_in(2) ? Kind::kill : Kind::sleep;
-      if (kind == Kind::reload && !plan_.by_file) kind = Kind::break_connection;
+      if ((kind == Kind::reload && !plan_.by_file) || kind == Kind::upgrade) kind = Kind::break_connection;
       Event& event = add(at, kind);
       event.who = static_cast<std::uint32_t>(chance_.below(kind <= Kind::stall_back ? plan_.clients
                                                            : kind <= Kind::save     ? plan_.servers
@@ -189,7 +225,8 @@ class Maker {
         event.time = chance_.between(1, chance_.one_in(3) ? 3'600'000 : 3'000) * 1ms;
         if (chance_.one_in(2)) event.time = -event.time;
       }
-      if (kind == Kind::reload) event.of = static_cast<std::uint32_t>(chance_.below(Plan::kForms));
+      if (kind == Kind::reload)
+        event.of = static_cast<std::uint32_t>(chance_.below(upgrades ? Plan::half_burst : Plan::forms));
       if (kind == Kind::kill && chance_.one_in(3))
         event.of = static_cast<std::uint32_t>(chance_.between(1, 99));
       faulty_until_ = std::max(faulty_until_, at + (kind == Kind::store_step ? 0ns : event.time));
@@ -267,21 +304,35 @@ std::string Plan::to_text() const {
 std::string Plan::limits_file(std::uint32_t form) const {
   std::string text = "version: 1\nclasses: [critical, default, bulk]\nlimits:\n";
   const auto add = [&](const Key& key) {
-    Key its = key;
-    if (form == 2 && !key.reserves && key.burst > 1 && key.name != "end") its.burst /= 2;
-    text += "  " + key.name + ":\n    by: [" + key.name + "]\n    rate: " + its.rule() + "\n";
+    text += "  " + key.name + ":\n    by: [" + key.name + "]\n    rate: " + rate_by(key, form) + "\n";
     if (key.reserves) text += "    max_wait: 1s\n";
     if (key.leaves > 0) text += "    leave: { bulk: 50% }\n";
     if (key.reserves)
       text += std::string("    hold: { estimate: 1, ttl: 3s") +
               (key.at_most < key.burst ? ", at_most: 50%" : "") + " }\n";
   };
-  if (form == 1) {
+  if (form == reversed) {
     std::for_each(keys.rbegin(), keys.rend(), add);
   } else {
     std::for_each(keys.begin(), keys.end(), add);
   }
-  return form == 3 ? text + "    rat: 1/s\n" : text;
+  return form == wrong ? text + "    rat: 1/s\n" : text;
+}
+
+// Whatever the form, it is of the same period: a state belongs to that.
+std::string Plan::rate_by(const Key& key, std::uint32_t form) const {
+  const Key its = by_form(key, form);
+  const nanoseconds period = 2 * key.interval;
+  return std::to_string(period / its.interval) + "/" + std::to_string(period / 1ms) + "ms burst " +
+         std::to_string(its.burst);
+}
+
+Key Plan::by_form(const Key& key, std::uint32_t form) const {
+  Key its = key;
+  if (key.reserves || key.name == "end") return its;
+  if (form == half_burst && key.burst > 1) its.burst /= 2;
+  if (form == half_rate) its.interval *= 2;
+  return its;
 }
 
 Plan make_plan(std::uint64_t seed, const PlanOptions& options) { return Maker(seed, options).make(); }

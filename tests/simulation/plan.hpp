@@ -50,6 +50,7 @@ struct Event {
     // `who`: a server.
     kill,         // -9, and starts again after `time` from its last snapshot
     sleep,        // does nothing for `time`
+    upgrade,      // ends, and starts again after `time` with the limits file in the form `of`
     reload,       // of the limits file, in the form `of`
     store_break,  // its connections to the store are reset
     store_stall,  // what it sends to the store is held up for `time`
@@ -107,10 +108,13 @@ struct Plan {
   std::vector<Event> events;  // in the order of time
 
   std::string to_text() const;
-  // The limits file: 0 as it was, 1 in another order, 2 with half of the burst where nobody reserves, 3 with
-  // an error.
-  static constexpr std::uint32_t kForms = 4;
+  // The limits file: as it was, in another order, with half of the burst or half of the rate where nobody
+  // reserves, and with an error.
+  enum Form : std::uint32_t { usual, reversed, half_burst, half_rate, wrong, forms };
   std::string limits_file(std::uint32_t form) const;
+  // That key's numbers by that form.
+  Key by_form(const Key& key, std::uint32_t form) const;
+  std::string rate_by(const Key& key, std::uint32_t form) const;
 };
 
 struct PlanOptions {

@@ -269,8 +269,7 @@ class Referee {
     nanoseconds time;  // in which the limit admits it
   };
 
-  std::vector<Extra> extras_of(std::uint32_t number, std::size_t place) const {
-    const Key& key = plan_.keys[number];
+  std::vector<Extra> extras_of(const Key& key, std::uint32_t number, std::size_t place) const {
     const nanoseconds full = key.interval * key.burst;
     const nanoseconds booked = key.reserves ? plan_.longest_wait : 0ns;
     // How long what was granted before may yet act.
@@ -331,26 +330,55 @@ class Referee {
     return time.count() + static_cast<std::int64_t>(static_cast<__int128>(time.count()) * ppm / 1'000'000);
   }
 
+  // When all servers of that place had gone over to another limits file, which it then was; kNever: not yet.
+  History::Form last_form(std::size_t place) const {
+    History::Form last{0ns, Plan::usual};
+    for (std::size_t i = 0; i < plan_.servers; ++i) {
+      if (!is_shared() && i != place) continue;
+      const auto& forms = history_.forms[i];
+      if (forms.empty() || (last.at > 0ns && forms.back().form != last.form)) return {kNever, Plan::usual};
+      auto since = forms.end() - 1;
+      while (since != forms.begin() && (since - 1)->form == since->form) --since;
+      last = {std::max(last.at, since->at), since->form};
+    }
+    return last;
+  }
+
+  // Under two files in turn, a key has the greater burst and the smaller interval. Once all go by one, it has
+  // that one's.
+  void account_by_last_file(std::uint32_t number, std::size_t place, const std::vector<Act>& acts) {
+    const History::Form last = last_form(place);
+    if (last.at == kNever || last.form < Plan::half_burst || last.form >= Plan::wrong) return;
+    const Key key = plan_.by_form(plan_.keys[number], last.form);
+    std::vector<Act> since;
+    std::copy_if(acts.begin(), acts.end(), std::back_inserter(since), [&](const Act& act) {
+      return !act.disturbed && act.earliest > last.at + kRecovery + kLease;
+    });
+    keeps_promise(key, place, since, extras_of(key, number, place), {}, "promise of the last limits file");
+  }
+
   void account(std::uint32_t number, std::size_t place) {
     std::vector<Act> acts = acts_of(number, place);
     if (acts.empty()) return;
-    const std::vector<Extra> extras = extras_of(number, place);
-    if (plan_.keys[number].leaves > 0) {
+    const Key& key = plan_.keys[number];
+    const std::vector<Extra> extras = extras_of(key, number, place);
+    if (plan_.by_file) account_by_last_file(number, place, acts);
+    if (key.leaves > 0) {
       std::vector<Act> bulk;
       std::copy_if(acts.begin(), acts.end(), std::back_inserter(bulk),
                    [](const Act& act) { return !act.disturbed && act.asked->event->bulk; });
-      keeps_promise(number, place, bulk, extras, {}, "promise of the class", plan_.keys[number].leaves);
+      keeps_promise(key, place, bulk, extras, {}, "promise of the class", key.leaves);
     }
-    if (!is_shared()) return keeps_promise(number, place, acts, extras, {}, "promise");
+    if (!is_shared()) return keeps_promise(key, place, acts, extras, {}, "promise");
     std::vector<Act> by_store;
     std::copy_if(acts.begin(), acts.end(), std::back_inserter(by_store),
                  [](const Act& act) { return !act.disturbed; });
-    keeps_promise(number, place, by_store, extras, {}, "promise of the store");
+    keeps_promise(key, place, by_store, extras, {}, "promise of the store");
     if (plan_.on_store_error == OnStoreError::allow) return;
     std::vector<Extra> with_fallback = extras;
     std::vector<Span> shared;
     if (plan_.on_store_error == OnStoreError::local) add_fallback(number, with_fallback, shared);
-    keeps_promise(number, place, acts, with_fallback, shared, "promise with the fallback");
+    keeps_promise(key, place, acts, with_fallback, shared, "promise with the fallback");
   }
 
   // The fallback continues from what the store has said last. Where nobody else asks the store, it admits no
@@ -380,11 +408,10 @@ class Referee {
   }
 
   // `shared`: spans in which a server counts its share too.
-  void keeps_promise(std::uint32_t number, std::size_t place, std::vector<Act> acts,
+  void keeps_promise(const Key& key, std::size_t place, std::vector<Act> acts,
                      const std::vector<Extra>& extras, const std::vector<Span>& shared, const char* check,
                      std::int64_t leaves = 0) {
     if (acts.empty()) return;
-    const Key& key = plan_.keys[number];
     // What may be admitted from the beginning of the world to that time, burst and extras apart.
     const auto drained = [&](nanoseconds at) {
       double more = 0;

@@ -59,6 +59,7 @@ World::World(const Plan& plan, std::string folder)
   of_client_.resize(plan_.clients);
   history_.disturbed.resize(plan_.servers);
   history_.asleep.resize(plan_.servers);
+  history_.forms.resize(plan_.servers);
   for (const auto& machine : machines_) start(*machine);
 }
 
@@ -296,8 +297,11 @@ std::string World::limits_of(const Machine& machine) const {
 
 void World::reload(Machine& machine, std::uint32_t form) {
   if (!plan_.by_file) return;
-  const bool is_wrong = form + 1 == Plan::kForms;
-  if (!is_wrong) machine.limits_form = form;
+  const bool is_wrong = form == Plan::wrong;
+  if (!is_wrong) {
+    machine.limits_form = form;
+    if (machine.server) history_.forms[machine.number].push_back({now_, form});
+  }
   std::ofstream(limits_of(machine)) << plan_.limits_file(form);
   if (!machine.server) return;
   const std::vector<std::string> errors = machine.server->service.limits->reload();
@@ -373,7 +377,7 @@ void World::kill(Machine& machine, nanoseconds for_time, const Event& event) {
   for (const std::uint64_t id : cut) close(id, false);
   disturb(machine.number, for_time);
   if (plan_.store == Plan::Store::embedded) {
-    machine.torn = machine.saved_at > 0ns && event.of != 0;
+    machine.torn = machine.saved_at > 0ns && event.of != 0 && event.kind == Event::Kind::kill;
     if (machine.torn) tear(snapshot_of(machine), event.of);
     history_.losses.push_back({machine.number, machine.torn ? 0ns : machine.saved_at, now_});
   }
@@ -520,6 +524,9 @@ void World::happen(const Event& event) {
   if (event.kind <= Kind::save) {
     Machine& machine = *machines_[event.who % plan_.servers];
     switch (event.kind) {
+      case Kind::upgrade:
+        machine.limits_form = event.of;
+        [[fallthrough]];
       case Kind::kill:
         ends(event.time);
         return kill(machine, event.time, event);
