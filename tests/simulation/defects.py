@@ -69,6 +69,12 @@ plant("who_has_gone_keeps_the_moment", WAITING,
 plant("nobody_is_told_of_a_turn", WAITING, "    waiting.looks_again = false;\n    waiters_.add(waiting, nanoseconds{0});",
       "    waiting.looks_again = false;", "how soon one in line is granted is not judged")
 
+# A snapshot on a disk.
+SNAPSHOT = "src/store/snapshot.cpp"
+plant("a_snapshot_is_not_synced", SNAPSHOT, "if (failed == nullptr && !disk.sync(file)) failed", "if (failed != nullptr && !disk.sync(file)) failed")
+plant("its_name_is_not_synced", SNAPSHOT, "if (!disk.sync_folder_of(path)) return", "if (file < 0) return")
+plant("half_a_snapshot_takes_its_place", SNAPSHOT, 'failed = "cannot write";', "records = 0;")
+
 # By a limits file.
 plant("a_class_leaves_nothing", "src/core/gcra.hpp",
       "const std::uint64_t room = burst * interval - static_cast<std::uint64_t>(kept.count());",

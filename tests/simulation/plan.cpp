@@ -24,7 +24,11 @@ constexpr const char* kNames[] = {"check",
                                   "stall_out",
                                   "stall_back",
                                   "kill",
+                                  "power_loss",
                                   "sleep",
+                                  "disk_slow",
+                                  "disk_full",
+                                  "disk_broken",
                                   "upgrade",
                                   "reload",
                                   "store_break",
@@ -213,8 +217,12 @@ class Maker {
       const bool is_shared = plan_.nodes > 0;
       const auto first = static_cast<std::uint64_t>(Kind::break_connection);
       auto kind = static_cast<Kind>(first + chance_.below(static_cast<std::uint64_t>(Kind::kinds) - first));
-      if (!is_shared && kind >= Kind::store_break && kind != Kind::save)
-        kind = chance_.one_in(2) ? Kind::kill : Kind::sleep;
+      constexpr Kind kOfServers[] = {Kind::kill, Kind::power_loss, Kind::sleep, Kind::disk_slow,
+                                     Kind::disk_full};
+      if (!is_shared && kind >= Kind::store_break && kind != Kind::save) kind = kOfServers[chance_.below(5)];
+      // Without a snapshot and a limits file nobody uses a disk.
+      if (is_shared && !plan_.by_file && kind >= Kind::disk_slow && kind <= Kind::disk_broken)
+        kind = Kind::store_stall_back;
       if ((kind == Kind::reload && !plan_.by_file) || kind == Kind::upgrade) kind = Kind::break_connection;
       Event& event = add(at, kind);
       event.who = static_cast<std::uint32_t>(chance_.below(kind <= Kind::stall_back ? plan_.clients

@@ -49,7 +49,11 @@ struct Event {
     stall_back,  // the answers are
     // `who`: a server.
     kill,         // -9, and starts again after `time` from its last snapshot
+    power_loss,   // the same, and of its disk only what was synced is there
     sleep,        // does nothing for `time`
+    disk_slow,    // for `time` a write or a read takes up to 2 s
+    disk_full,    // for `time`
+    disk_broken,  // for `time` nothing can be read
     upgrade,      // ends, and starts again after `time` with the limits file in the form `of`
     reload,       // of the limits file, in the form `of`
     store_break,  // its connections to the store are reset

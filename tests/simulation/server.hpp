@@ -68,10 +68,10 @@ class Server {
     bool turning = false;
   };
 
-  // `seed` is the table's; whatever else is random comes from `random`. `limits_file`: its path, if there is
-  // one.
+  // `seed` is the table's; whatever else is random comes from `random`. `open`: of the limits file, if there
+  // is one.
   Server(const Plan& plan, const MachineClock& clock, core::HashKey seed, core::Random random,
-         Surroundings surroundings, const std::string& limits_file)
+         Surroundings surroundings, limits::OpenFile open)
       : plan_(plan),
         clock_(clock),
         random_(std::move(random)),
@@ -85,13 +85,14 @@ class Server {
                 embedded.table()) {
     if (plan.by_file) {
       service.limits = std::make_unique<service::LimitsInForce>(
-          service::LimitsInForce::Options{.path = limits_file,
+          service::LimitsInForce::Options{.path = "limits.yaml",
                                           .setting = {.on_store_error = plan.on_store_error,
                                                       .sharing = service.options().sharing,
                                                       .wall = service.wall_ahead(),
                                                       .max_wait = service.options().max_wait},
                                           .shared = plan.nodes > 0,
-                                          .wall_clock = service.options().wall_clock});
+                                          .wall_clock = service.options().wall_clock,
+                                          .open = std::move(open)});
     }
     for (std::size_t i = 0; i < plan.loops; ++i) loops.push_back(std::make_unique<Loop>(*this, i));
   }

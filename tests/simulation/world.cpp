@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <filesystem>
-#include <fstream>
 #include <vector>
 
 namespace weir::inline v0_1::simulation {
@@ -25,16 +23,14 @@ class Clocks final : public store::SystemClocks {
   nanoseconds world_;
 };
 
-// A file that was not written as far as its end, or not everywhere.
-void tear(const std::string& path, std::uint32_t how) {
-  const auto size = std::filesystem::file_size(path);
-  const auto at = size * (how % 100) / 100;
-  if (how % 2 == 0) return std::filesystem::resize_file(path, at);
-  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
-  file.seekg(static_cast<std::streamoff>(at));
-  const int before = file.get();
-  file.seekp(static_cast<std::streamoff>(at));
-  file.put(static_cast<char>(~before));
+const std::string kSnapshot = "weir.snapshot";
+const std::string kLimits = "limits.yaml";
+
+// As a disk does it that has lost or changed what it has.
+void tear(std::string& bytes, std::uint32_t how) {
+  const std::size_t at = bytes.size() * (how % 100) / 100;
+  if (how % 2 == 0) return bytes.resize(at);
+  bytes[at] = static_cast<char>(~bytes[at]);
 }
 
 // How long a client waits for a reply before it gives its connection up.
@@ -42,9 +38,7 @@ nanoseconds patience_of(const Event& event) { return 1500ms + event.time; }
 
 }  // namespace
 
-World::World(const Plan& plan, std::string folder)
-    : plan_(plan), folder_(std::move(folder)), chance_(plan.seed ^ 0xC0FFEE), secrets_(plan.seed) {
-  std::filesystem::create_directories(folder_);
+World::World(const Plan& plan) : plan_(plan), chance_(plan.seed ^ 0xC0FFEE), secrets_(plan.seed) {
   const auto clock_of = [&](std::size_t machine) {
     return MachineClock(chance_.between(100s, 1'000'000s), plan_.drift_ppm[machine], 1'700'000'000s);
   };
@@ -52,7 +46,8 @@ World::World(const Plan& plan, std::string folder)
     Machine& machine = *machines_.emplace_back(std::make_unique<Machine>());
     machine.number = i;
     machine.clock = std::make_unique<MachineClock>(clock_of(i));
-    std::filesystem::remove(snapshot_of(machine));
+    machine.disk = std::make_unique<SimulatedDisk>(
+        chance_.next(), [this, &machine](nanoseconds time) { pass(machine, time); });
   }
   for (std::size_t i = 0; i < plan_.nodes; ++i)
     nodes_.push_back(std::make_unique<RedisNode>(clock_of(plan_.servers + i)));
@@ -287,40 +282,74 @@ void World::when_awake(Machine& machine, Act act) {
   later(machine.asleep_until - now_, [this, &machine, act] { when_awake(machine, act); });
 }
 
-std::string World::snapshot_of(const Machine& machine) const {
-  return folder_ + "/server" + std::to_string(machine.number) + ".snapshot";
+// The world goes on while a thread of that machine waits for its disk.
+void World::pass(Machine& machine, nanoseconds time) {
+  const std::uint64_t life = machine.life;
+  for (nanoseconds until = now_ + time; now_ < plan_.length; until = std::max(until, machine.asleep_until)) {
+    until = std::min(until, plan_.length);
+    while (step(until)) {
+    }
+    now_ = std::max(now_, until);
+    if (machine.asleep_until <= now_) break;
+  }
+  if (machine.life != life || !machine.server) throw SimulatedDisk::Killed();
 }
 
-std::string World::limits_of(const Machine& machine) const {
-  return folder_ + "/server" + std::to_string(machine.number) + ".yaml";
+tl::expected<std::string, std::string> World::read_limits(Machine& machine, std::size_t most) {
+  machine.reading.form = machine.form;
+  auto read = machine.disk->read_whole(kLimits, most);
+  machine.reading.failed = !read;
+  return read;
 }
 
+// Each server reads its file again, once it is another one.
 void World::reload(Machine& machine, std::uint32_t form) {
   if (!plan_.by_file) return;
-  const bool is_wrong = form == Plan::wrong;
-  if (!is_wrong) {
-    machine.limits_form = form;
-    if (machine.server) history_.forms[machine.number].push_back({now_, form});
+  machine.disk->put(kLimits, plan_.limits_file(machine.form = form));
+  if (form != Plan::wrong) machine.limits_form = form;
+  const auto server = machine.server;
+  if (!server) return;
+  if (machine.reading.under_way) {
+    return later(50ms, [this, &machine, life = machine.life] {
+      if (machine.life == life) reload(machine, machine.form);
+    });
   }
-  std::ofstream(limits_of(machine)) << plan_.limits_file(form);
-  if (!machine.server) return;
-  const std::vector<std::string> errors = machine.server->service.limits->reload();
-  if (errors.empty() == is_wrong) odd(is_wrong ? "a wrong limits file was taken" : errors[0]);
+  machine.reading.under_way = true;
+  try {
+    const std::vector<std::string> errors = server->service.limits->reload();
+    const bool is_wrong = machine.reading.failed || machine.reading.form == Plan::wrong;
+    if (errors.empty() == is_wrong) odd(is_wrong ? "a wrong limits file was taken" : errors[0]);
+    if (!is_wrong) history_.forms[machine.number].push_back({now_, machine.reading.form});
+    machine.reading.under_way = false;
+  } catch (const SimulatedDisk::Killed&) {
+    // Whoever killed it has begun another life.
+  }
 }
 
-void World::start(Machine& machine) {
-  const std::uint64_t life = ++machine.life;
-  note("start", machine.number);
-  core::HashKey seed{chance_.next(), chance_.next()};
-  std::optional<store::SnapshotFile> file;
-  const Clocks clocks(*machine.clock, now_);
-  if (plan_.store == Plan::Store::embedded && machine.saved_at > 0ns) {
-    auto opened = store::SnapshotFile::open(snapshot_of(machine), clocks);
-    if (opened.has_value() == machine.torn) odd(machine.torn ? "a torn snapshot was taken" : opened.error());
-    if (opened) file.emplace(*std::move(opened));
-    if (file) seed = file->seed();
+// False: the disk does not let it start.
+bool World::opens(Machine& machine, const store::SystemClocks& clocks,
+                  std::optional<store::SnapshotFile>& file) {
+  const bool broken = machine.disk->broken;
+  if (!machine.disk->has(kSnapshot)) {
+    if (machine.saved_at > 0ns) odd("a snapshot that was saved is gone");
+    return !broken;
   }
-  const auto alive = [&machine, life] { return machine.server && machine.life == life; };
+  auto opened = store::SnapshotFile::open(kSnapshot, clocks, *machine.disk);
+  if (opened.has_value() == (broken || machine.torn))
+    odd(opened ? "a torn snapshot was taken" : opened.error());
+  if (broken) return false;
+  if (opened) {
+    file.emplace(*std::move(opened));
+  } else {
+    machine.disk->remove(kSnapshot);
+    machine.saved_at = 0ns;
+  }
+  machine.torn = false;
+  return true;
+}
+
+std::unique_ptr<Server> World::make_server(Machine& machine, core::HashKey seed) {
+  const auto alive = [&machine, life = machine.life] { return machine.server && machine.life == life; };
   Surroundings around;
   around.world = [this] { return now_; };
   around.turn = [this, &machine, alive](std::function<void()> what) {
@@ -337,27 +366,52 @@ void World::start(Machine& machine) {
   around.act = [this, &machine](std::size_t loop, const redis::Client::Action& action) {
     act(machine, loop, action);
   };
-  machine.server = std::make_unique<Server>(
+  return std::make_unique<Server>(
       plan_, *machine.clock, seed, [this] { return core::HashKey{secrets_.next(), secrets_.next()}; },
-      std::move(around), limits_of(machine));
-  reload(machine, machine.limits_form);
+      std::move(around),
+      [this, &machine](const std::string&, std::size_t most) { return read_limits(machine, most); });
+}
+
+void World::start(Machine& machine) {
+  ++machine.life;
+  note("start", machine.number);
+  core::HashKey seed{chance_.next(), chance_.next()};
+  const Clocks clocks(*machine.clock, now_);
+  std::optional<store::SnapshotFile> file;
+  // Until it serves, nobody notices how long that takes.
+  const bool slow = std::exchange(machine.disk->slow, false);
+  const bool starts = opens(machine, clocks, file);
+  if (starts) {
+    machine.server = make_server(machine, file ? file->seed() : seed);
+    reload(machine, machine.limits_form);
+  }
+  machine.disk->slow = slow;
+  if (!starts) return later(100ms, [this, &machine] { start(machine); });
+  Server& server = *machine.server;
   if (file) {
-    const auto restored = file->restore_into(machine.server->embedded.table(), machine.server->now(),
-                                             &machine.server->embedded.reservations());
+    const auto restored =
+        file->restore_into(server.embedded.table(), server.now(), &server.embedded.reservations());
     if (!restored) odd(restored.error());
   }
-  machine.torn = false;
-  machine.saved_at = 0ns;
-  machine.server->start();
+  server.start();
 }
 
 void World::save(Machine& machine) {
-  if (!machine.server || plan_.store != Plan::Store::embedded || machine.asleep_until > now_) return;
-  const auto saved =
-      store::save_snapshot(machine.server->embedded.table(), snapshot_of(machine),
-                           Clocks(*machine.clock, now_), &machine.server->embedded.reservations());
-  if (!saved) return odd(saved.error());
-  machine.saved_at = now_;
+  const auto server = machine.server;
+  if (!server || machine.saving || plan_.store != Plan::Store::embedded || machine.asleep_until > now_)
+    return;
+  const nanoseconds began = now_;
+  machine.saving = true;
+  try {
+    const auto saved = store::save_snapshot(server->embedded.table(), kSnapshot, Clocks(*machine.clock, now_),
+                                            &server->embedded.reservations(), *machine.disk);
+    machine.saving = false;
+    if (saved) machine.saved_at = began;
+    if (!saved && saved.error() != "snapshot 'weir.snapshot': cannot write: No space left on device")
+      odd(saved.error());
+  } catch (const SimulatedDisk::Killed&) {
+    // Whoever killed it has begun another life.
+  }
 }
 
 void World::kill(Machine& machine, nanoseconds for_time, const Event& event) {
@@ -365,6 +419,7 @@ void World::kill(Machine& machine, nanoseconds for_time, const Event& event) {
   note("kill", machine.number);
   ++machine.life;
   machine.server.reset();
+  machine.saving = machine.reading.under_way = false;
   machine.asleep_until = 0ns;
   for (auto& [where, link] : machine.links) {
     link.open = false;
@@ -376,9 +431,14 @@ void World::kill(Machine& machine, nanoseconds for_time, const Event& event) {
   }
   for (const std::uint64_t id : cut) close(id, false);
   disturb(machine.number, for_time);
+  machine.disk->close_all();
+  if (event.kind == Event::Kind::power_loss) machine.disk->lose_power();
   if (plan_.store == Plan::Store::embedded) {
-    machine.torn = machine.saved_at > 0ns && event.of != 0 && event.kind == Event::Kind::kill;
-    if (machine.torn) tear(snapshot_of(machine), event.of);
+    std::string* const snapshot = machine.disk->bytes_of(kSnapshot);
+    if (event.kind == Event::Kind::kill && event.of != 0 && snapshot != nullptr) {
+      tear(*snapshot, event.of);
+      machine.torn = true;
+    }
     history_.losses.push_back({machine.number, machine.torn ? 0ns : machine.saved_at, now_});
   }
   later(for_time, [this, &machine] { start(machine); });
@@ -528,8 +588,20 @@ void World::happen(const Event& event) {
         machine.limits_form = event.of;
         [[fallthrough]];
       case Kind::kill:
+      case Kind::power_loss:
         ends(event.time);
         return kill(machine, event.time, event);
+      case Kind::disk_slow:
+      case Kind::disk_full:
+      case Kind::disk_broken: {
+        SimulatedDisk& disk = *machine.disk;
+        bool& what = event.kind == Kind::disk_slow   ? disk.slow
+                     : event.kind == Kind::disk_full ? disk.full
+                                                     : disk.broken;
+        what = true;
+        later(event.time, [&what] { what = false; });
+        return ends(event.time);
+      }
       case Kind::sleep:
         machine.asleep_until = std::max(machine.asleep_until, now_ + event.time);
         history_.asleep[machine.number].push_back({now_, machine.asleep_until});

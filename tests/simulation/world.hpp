@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <queue>
 #include <string>
 #include <string_view>
@@ -23,13 +24,13 @@
 #include "simulation/plan.hpp"
 #include "simulation/redis_node.hpp"
 #include "simulation/server.hpp"
+#include "simulation/simulated_disk.hpp"
 
 namespace weir::inline v0_1::simulation {
 
 class World {
  public:
-  // `folder` is for files; nobody else writes there.
-  World(const Plan& plan, std::string folder);
+  explicit World(const Plan& plan);
   ~World();
   World(const World&) = delete;
   World& operator=(const World&) = delete;
@@ -46,7 +47,8 @@ class World {
   };
   struct Machine {
     std::unique_ptr<MachineClock> clock;
-    std::unique_ptr<Server> server;  // null: it is not running
+    std::unique_ptr<SimulatedDisk> disk;
+    std::shared_ptr<Server> server;  // null: it is not running
     std::uint64_t life = 0;
     nanoseconds asleep_until{0};
     struct Link {  // of a loop to a node of the store
@@ -58,9 +60,16 @@ class World {
     };
     std::map<std::pair<std::size_t, redis::Client::NodeId>, Link> links;
     Way store_out{}, store_back{};  // what holds up all of them
-    nanoseconds saved_at{0};
-    bool torn = false;
-    std::uint32_t limits_form = 0;  // of the limits file that it last went by
+    nanoseconds saved_at{0};        // what the snapshot is of; 0: there is none
+    bool torn = false;              // the snapshot, by somebody else
+    bool saving = false;
+    std::uint32_t limits_form = 0;  // to start with
+    std::uint32_t form = 0;         // of the limits file on the disk
+    struct {
+      bool under_way = false;
+      bool failed = false;
+      std::uint32_t form = 0;
+    } reading{};  // of the limits file
     std::size_t number = 0;
   };
   struct Connection {
@@ -105,11 +114,13 @@ class World {
 
   // Servers.
   void start(Machine& machine);
+  bool opens(Machine& machine, const store::SystemClocks& clocks, std::optional<store::SnapshotFile>& file);
+  std::unique_ptr<Server> make_server(Machine& machine, core::HashKey seed);
+  tl::expected<std::string, std::string> read_limits(Machine& machine, std::size_t most);
+  void pass(Machine& machine, nanoseconds time);
   void kill(Machine& machine, nanoseconds for_time, const Event& event);
   void save(Machine& machine);
   void reload(Machine& machine, std::uint32_t form);
-  std::string snapshot_of(const Machine& machine) const;
-  std::string limits_of(const Machine& machine) const;
   void reply(std::uint64_t connection, const std::string& bytes);
   template <class Act>
   void when_awake(Machine& machine, Act act);
@@ -131,7 +142,6 @@ class World {
   std::string map() const;
 
   const Plan& plan_;
-  const std::string folder_;
   Chance chance_;
   Chance secrets_;  // of the servers: hashes, ids and jitter
   nanoseconds now_{0};
