@@ -37,7 +37,7 @@ plant("settle_by_the_end_it_once_left", SCHEDULE,
       "return own.end - (moved_ - own.moved - words_.sum_from(own.number));", "return own.end;")
 plant("settle_lags", SCHEDULE,
       "  if (!hold) return;\n  now = no_earlier(now);\n  const bool lives", "  if (!hold) return;\n  const bool lives",
-      "clocks of one process never go back, and one thread reads them in order")
+      "")
 plant("hole_is_taken_twice", SCHEDULE, "const std::uint64_t rest = fits - units;", "const std::uint64_t rest = fits;")
 plant("hole_that_lasts_has_not_drained", FREED,
       "const std::uint64_t begin = std::max(low, static_cast<std::uint64_t>(moment.count()));",
@@ -53,7 +53,7 @@ plant("hole_is_further_than_the_wait", BOOK, "const nanoseconds latest = now + s
       "const nanoseconds latest = now + *check.decision.retry_after;")
 plant("settle_of_what_was_forgotten", BOOK, "if (!is_scheduled(before_, now)) schedule_.lose();",
       "if (!is_scheduled(before_, now) && schedule_.holds() > 1000) schedule_.lose();",
-      "numbers of a key do not change, and what a reset adds is allowed for")
+      "")
 
 # Those who wait.
 WAITING = "src/waiting/acquiring_store.cpp"

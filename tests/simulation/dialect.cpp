@@ -69,7 +69,7 @@ class Words {
     if (plan_.by_file && event_.kind != Kind::check && event_.kind != Kind::look) words_.emplace_back("AS");
     for (const std::uint32_t key : event_.keys) {
       words_.push_back(plan_.keys[key].name + (plan_.by_file ? "=x" : ""));
-      if (!plan_.by_file) words_.push_back(plan_.keys[key].rule());
+      if (!plan_.by_file) words_.push_back(plan_.keys[key].rule(event_.slower && plan_.keys[key].changes));
     }
   }
 
@@ -118,7 +118,8 @@ std::string body_of(const Plan& plan, const Event& event) {
     const Key& key = plan.keys[each];
     body += body.empty() ? "" : ",";
     body += plan.by_file ? "\"" + key.name + "\":\"x\""
-                         : "{\"key\":\"" + key.name + "\",\"limit\":\"" + key.rule() + "\"," + cost + "}";
+                         : "{\"key\":\"" + key.name + "\",\"limit\":\"" +
+                               key.rule(event.slower && key.changes) + "\"," + cost + "}";
   }
   if (event.kind == Kind::reset) {
     return plan.by_file ? "{\"attributes\":{" + body + "}}"

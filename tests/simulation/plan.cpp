@@ -81,10 +81,27 @@ class Maker {
     plan_.by_file = plan_.store != Plan::Store::cluster && chance_.percent(30);
     settles_ = plan_.lease == 0 && chance_.percent(25);
     waits_ = !settles_ || chance_.percent(50);
+    if (plan_.store == Plan::Store::redis && chance_.percent(12)) stand_alone();
+    plan_.lags = !is_shared && plan_.loops > 1 && chance_.percent(60);
+    if (chance_.percent(20)) plan_.reservation_memory = std::size_t{16} << 10;
+    if (chance_.percent(20)) plan_.waiters = 5;
     const std::uint64_t http = std::vector<std::uint64_t>{0, 30, 50, 100}[chance_.below(4)];
     for (std::size_t i = 0; i < plan_.clients; ++i) plan_.http.push_back(chance_.percent(http));
     for (std::size_t i = 0; i < plan_.servers + plan_.nodes; ++i)
       plan_.drift_ppm.push_back(chance_.between(-200, 200));
+  }
+
+  // One server with a store of its own, which is away often, while much is booked ahead: what the fallback
+  // then admits can be told to the unit.
+  void stand_alone() {
+    alone_ = true;
+    plan_.servers = 1;
+    plan_.clients = 1 + chance_.below(6);
+    plan_.on_store_error = OnStoreError::local;
+    plan_.local_share = 1;
+    plan_.lease = 0;
+    settles_ = plan_.by_file = false;
+    waits_ = true;
   }
 
   void choose_keys() {
@@ -96,7 +113,8 @@ class Maker {
       key.burst = chance_.one_in(4) ? chance_.between(1, 3) : chance_.between(1, 40);
       key.interval = chance_.between(2, chance_.one_in(2) ? 20 : 500) * 1ms;
       key.resets = chance_.percent(10);
-      key.reserves = plan_.lease == 0 && chance_.percent(settles_ ? 90 : 50);
+      key.reserves = plan_.lease == 0 && chance_.percent(settles_ || alone_ ? 90 : 50);
+      key.changes = !plan_.by_file && chance_.percent(15);
       if (plan_.by_file && key.reserves) key.at_most = key.burst;
       if (plan_.by_file && key.burst > 3) {
         if (chance_.percent(40)) key.leaves = key.burst / 2;
@@ -185,6 +203,7 @@ class Maker {
       if (event.kind == Kind::reserve) reserved.push_back({event.number, event.units});
       return;
     }
+    event.slower = key.changes && chance_.percent(30);
     if (chance_.percent(15)) {
       const std::uint32_t other = any_key();
       if (other != number) event.keys.push_back(other);
@@ -217,6 +236,9 @@ class Maker {
       const bool is_shared = plan_.nodes > 0;
       const auto first = static_cast<std::uint64_t>(Kind::break_connection);
       auto kind = static_cast<Kind>(first + chance_.below(static_cast<std::uint64_t>(Kind::kinds) - first));
+      constexpr Kind kOfAlone[] = {Kind::store_down, Kind::store_pause, Kind::store_stall,
+                                   Kind::store_stall_back, Kind::store_break};
+      if (alone_) kind = kOfAlone[chance_.below(5)];
       constexpr Kind kOfServers[] = {Kind::kill, Kind::power_loss, Kind::sleep, Kind::disk_slow,
                                      Kind::disk_full};
       if (!is_shared && kind >= Kind::store_break && kind != Kind::save) kind = kOfServers[chance_.below(5)];
@@ -269,6 +291,7 @@ class Maker {
   Plan plan_;
   bool settles_ = false;  // much of what is asked costs less than was reserved
   bool waits_ = true;
+  bool alone_ = false;
   std::uint32_t next_ = 1;
   nanoseconds asked_until_{0};
   nanoseconds faulty_until_{0};
@@ -289,6 +312,7 @@ std::string to_text(const Event& event) {
   if (event.hold != 0ns) text += " hold " + std::to_string(event.hold.count() / 1000) + "us";
   if (event.of != 0) text += " of " + std::to_string(event.of);
   if (event.bulk) text += " bulk";
+  if (event.slower) text += " slower";
   return text;
 }
 

@@ -22,12 +22,14 @@ struct Key {
   nanoseconds interval;
   bool resets = false;    // it may be reset
   bool reserves = false;  // it may be reserved from
+  bool changes = false;   // some ask by half of its rate
   // By a limits file: what it leaves free of the class bulk, and how much of it may be held at a time, in
   // units.
   std::int64_t leaves = 0;
   std::int64_t at_most = 0;  // 0: no bound
-  std::string rule() const {
-    return "1/" + std::to_string(interval.count() / 1'000'000) + "ms burst " + std::to_string(burst);
+  std::string rule(bool slower = false) const {
+    return "1/" + std::to_string(interval.count() * (slower ? 2 : 1) / 1'000'000) + "ms burst " +
+           std::to_string(burst);
   }
 };
 
@@ -79,7 +81,8 @@ struct Event {
   nanoseconds time{0};  // of reserve and acquire: the longest wait
   nanoseconds hold{0};
   std::uint32_t of = 0;
-  bool bulk = false;  // its class
+  bool bulk = false;    // its class
+  bool slower = false;  // by half of the rate
 
   bool is_fault() const { return kind >= Kind::break_connection; }
 };
@@ -89,6 +92,8 @@ std::string to_text(const Event& event);
 
 // How long what a limits file lets reserve may be settled, where the request does not say.
 inline constexpr nanoseconds kTtl = 3s;
+// The longest that a thread stands still between its clock and what it decides by it.
+inline constexpr nanoseconds kLag = 5ms;
 
 struct Plan {
   enum class Store : std::uint8_t { embedded, redis, cluster };
@@ -104,6 +109,9 @@ struct Plan {
   double local_share = 1;
   std::uint64_t lease = 0;
   bool merge = false;
+  bool lags = false;  // threads stand still between their clock and what they decide by it
+  std::size_t reservation_memory = std::size_t{1} << 20;
+  std::size_t waiters = 200;
   bool by_file = false;                 // the rules are in a limits file, and not in the requests
   std::vector<std::int64_t> drift_ppm;  // of the servers, then of the nodes
   std::vector<Key> keys;

@@ -45,8 +45,6 @@ struct Surroundings {
 class Server {
  public:
   static constexpr std::size_t kMemory = std::size_t{1} << 20;
-  static constexpr std::size_t kReservationMemory = std::size_t{1} << 20;
-  static constexpr std::size_t kMostWaiters = 200;
   static constexpr nanoseconds kLeasesEvery = 100ms;
 
   struct Loop {
@@ -76,7 +74,7 @@ class Server {
         clock_(clock),
         random_(std::move(random)),
         surroundings_(std::move(surroundings)),
-        embedded(kMemory, WhenFull::deny, seed, kReservationMemory, random_),
+        embedded(kMemory, WhenFull::deny, seed, plan.reservation_memory, random_),
         service({.on_store_error = plan.on_store_error,
                  .sharing = {.lease = plan.lease, .merge = plan.merge},
                  .threads = static_cast<unsigned>(plan.loops),
@@ -122,11 +120,13 @@ class Server {
       session.conversation = std::make_unique<resp::Conversation>(service, loop.resp, peer, resume);
     }
   }
-  void receive(std::uint64_t connection, std::string_view bytes) {
+  std::size_t loop_of(std::uint64_t connection) const { return sessions_.at(connection).loop; }
+  // `read`: what its loop's clock showed when it had these bytes.
+  void receive(std::uint64_t connection, std::string_view bytes, nanoseconds read) {
     const auto found = sessions_.find(connection);
     if (found == sessions_.end()) return;
     found->second.rest += bytes;
-    feed(connection, found->second);
+    feed(connection, found->second, read);
   }
   void gone(std::uint64_t connection) {
     const auto found = sessions_.find(connection);
@@ -159,7 +159,14 @@ class Server {
     settle(loop);
   }
 
-  std::size_t waiting() const { return house.waiting(); }
+  // What has a bound and is beyond it; empty: nothing.
+  std::string beyond() const {
+    const store::ReservationMemory& reserved = embedded.reservations().memory();
+    if (embedded.table().allocated_bytes() > kMemory) return "the table is above its memory";
+    if (reserved.bytes() > plan_.reservation_memory) return "reservations are above their memory";
+    if (house.waiting() > plan_.waiters) return "more wait than may";
+    return "";
+  }
   // Nothing that was asked is open.
   bool at_rest() const {
     for (const auto& loop : loops) {
@@ -176,11 +183,11 @@ class Server {
   }
 
  private:
-  void feed(std::uint64_t connection, Session& session) {
+  void feed(std::uint64_t connection, Session& session, nanoseconds read) {
     if (session.conversation->waiting()) return;
     std::string out;
     Loop& loop = *loops[session.loop];
-    const std::size_t used = session.conversation->feed(session.rest, out, {now(), now()});
+    const std::size_t used = session.conversation->feed(session.rest, out, {read, read});
     session.rest.erase(0, used);
     const bool closes = session.conversation->closing();
     if (!closes && !session.conversation->waiting() && session.conversation->busy()) turn_of(connection);
@@ -195,7 +202,7 @@ class Server {
       const auto found = sessions_.find(connection);
       if (found == sessions_.end()) return;
       found->second.turning = false;
-      feed(connection, found->second);
+      feed(connection, found->second, now());
     });
   }
   void settle(Loop& loop) {
@@ -221,7 +228,7 @@ class Server {
   store::EmbeddedStore embedded;
   redis::ProcessMemory memory;
   service::Service service;
-  waiting::House house{kMostWaiters};
+  waiting::House house{plan_.waiters};
   std::vector<std::unique_ptr<Loop>> loops;
 
  private:

@@ -107,12 +107,17 @@ bool World::step(nanoseconds until) {
   if (which != nullptr) {
     note("tick", which->number);
     which->server->tick(*whose);
+    check_bounds(*which);
     return true;
   }
   const auto what = std::move(const_cast<Happening&>(queue_.top()).what);
   queue_.pop();
   what();
   return true;
+}
+
+void World::check_bounds(const Machine& machine) {
+  if (const std::string what = machine.server ? machine.server->beyond() : ""; !what.empty()) odd(what);
 }
 
 void World::note(std::string_view what, std::uint64_t number, std::string_view bytes) {
@@ -215,17 +220,26 @@ void World::arrive(std::uint64_t id, Asked& asked, const std::string& bytes) {
     connection.life = machine.life;
     machine.server->accept(id, connection.protocol == Protocol::http);
   }
+  nanoseconds& stuck_until = machine.stuck_until[machine.server->loop_of(id)];
+  if (stuck_until > now_)
+    return later(stuck_until - now_, [this, id, &asked, bytes] { arrive(id, asked, bytes); });
   note("arrive", id, bytes);
   asked.arrived = now_;
   asked.life = machine.life;
   connection.unanswered.push_back(&asked);
-  machine.server->receive(id, bytes);
+  const nanoseconds read = machine.server->now();
+  if (!plan_.lags || !chance_.percent(5)) return machine.server->receive(id, bytes, read);
+  stuck_until = now_ + chance_.between(10us, kLag);
+  later(stuck_until - now_, [&machine, id, bytes, read, life = machine.life] {
+    if (machine.server && machine.life == life) machine.server->receive(id, bytes, read);
+  });
 }
 
 void World::reply(std::uint64_t id, const std::string& bytes) {
   const auto found = connections_.find(id);
   if (found == connections_.end()) return;
   note("reply", id, bytes);
+  check_bounds(*machines_[found->second->server]);
   Connection& connection = *found->second;
   connection.leaving += bytes;
   std::vector<std::pair<Asked*, Reply>> told;
@@ -383,17 +397,18 @@ void World::start(Machine& machine) {
   const bool starts = opens(machine, clocks, file);
   if (starts) {
     machine.server = make_server(machine, file ? file->seed() : seed);
+    if (file) restore(*machine.server, *file);
     reload(machine, machine.limits_form);
   }
   machine.disk->slow = slow;
   if (!starts) return later(100ms, [this, &machine] { start(machine); });
-  Server& server = *machine.server;
-  if (file) {
-    const auto restored =
-        file->restore_into(server.embedded.table(), server.now(), &server.embedded.reservations());
-    if (!restored) odd(restored.error());
-  }
-  server.start();
+  machine.server->start();
+}
+
+void World::restore(Server& server, store::SnapshotFile& file) {
+  const auto restored =
+      file.restore_into(server.embedded.table(), server.now(), &server.embedded.reservations());
+  if (!restored) odd(restored.error());
 }
 
 void World::save(Machine& machine) {
@@ -421,6 +436,7 @@ void World::kill(Machine& machine, nanoseconds for_time, const Event& event) {
   machine.server.reset();
   machine.saving = machine.reading.under_way = false;
   machine.asleep_until = 0ns;
+  machine.stuck_until.clear();
   for (auto& [where, link] : machine.links) {
     link.open = false;
     ++link.generation;

@@ -63,8 +63,9 @@ class World {
     nanoseconds saved_at{0};        // what the snapshot is of; 0: there is none
     bool torn = false;              // the snapshot, by somebody else
     bool saving = false;
-    std::uint32_t limits_form = 0;  // to start with
-    std::uint32_t form = 0;         // of the limits file on the disk
+    std::map<std::size_t, nanoseconds> stuck_until{};  // by loop
+    std::uint32_t limits_form = 0;                     // to start with
+    std::uint32_t form = 0;                            // of the limits file on the disk
     struct {
       bool under_way = false;
       bool failed = false;
@@ -100,6 +101,7 @@ class World {
   void happen(const Event& event);
   void note(std::string_view what, std::uint64_t number, std::string_view bytes = {});
   void odd(const std::string& what);
+  void check_bounds(const Machine& machine);
 
   // Clients.
   void ask(const Event& event);
@@ -116,6 +118,7 @@ class World {
   void start(Machine& machine);
   bool opens(Machine& machine, const store::SystemClocks& clocks, std::optional<store::SnapshotFile>& file);
   std::unique_ptr<Server> make_server(Machine& machine, core::HashKey seed);
+  void restore(Server& server, store::SnapshotFile& file);
   tl::expected<std::string, std::string> read_limits(Machine& machine, std::size_t most);
   void pass(Machine& machine, nanoseconds time);
   void kill(Machine& machine, nanoseconds for_time, const Event& event);
