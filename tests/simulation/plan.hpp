@@ -50,7 +50,7 @@ struct Event {
     stall_out,   // what the client sends is held up for `time`
     stall_back,  // the answers are
     // `who`: a server.
-    kill,         // -9, and starts again after `time` from its last snapshot
+    kill,         // -9, and starts again after `time` from its last snapshot, which `of` has torn
     power_loss,   // the same, and of its disk only what was synced is there
     sleep,        // does nothing for `time`
     disk_slow,    // for `time` a write or a read takes up to 2 s
@@ -61,7 +61,7 @@ struct Event {
     store_break,  // its connections to the store are reset
     store_stall,  // what it sends to the store is held up for `time`
     store_stall_back,
-    save,  // a snapshot; with `of` it is torn by the next kill
+    save,  // a snapshot
     // `who`: a node of the store.
     store_down,      // for `time`, and keeps what it has
     store_lost,      // the same, and comes back empty
@@ -93,7 +93,7 @@ std::string to_text(const Event& event);
 // How long what a limits file lets reserve may be settled, where the request does not say.
 inline constexpr nanoseconds kTtl = 3s;
 // The longest that a thread stands still between its clock and what it decides by it.
-inline constexpr nanoseconds kLag = 5ms;
+inline constexpr nanoseconds kLag = 200ms;
 
 struct Plan {
   enum class Store : std::uint8_t { embedded, redis, cluster };

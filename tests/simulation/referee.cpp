@@ -181,9 +181,10 @@ class Referee {
       nanoseconds most =
           together && is_shared() ? std::max(2 * kDeadline, longest(*asked.event)) : longest(*asked.event);
       most += most / 1000 + 100us;  // its own clock drifts
-      if (plan_.lags) most += kLag;
-      for (const Span& sleep : history_.asleep[asked.server]) {
-        if (overlap(sleep, {since, until})) most += sleep.to - sleep.from;
+      for (const auto* const spans : {&history_.asleep, &history_.stuck}) {
+        for (const Span& span : (*spans)[asked.server]) {
+          if (overlap(span, {since, until})) most += span.to - span.from;
+        }
       }
       if (until - since > most)
         wrong(answered ? "answered late" : "never answered",
@@ -541,8 +542,11 @@ class Referee {
       if (is_denied && (event.keys.size() == 1 || plan_.store != Plan::Store::cluster)) continue;
       // What is in line is charged when it is granted.
       const bool in_line = event.kind == Kind::acquire && event.bulk;
-      const nanoseconds until = std::min(
-          asked.departed, asked.arrived + (is_shared() ? 2 * kDeadline : 0ns) + (in_line ? event.time : 0ns));
+      const nanoseconds until = std::min(asked.departed, asked.arrived +
+                                                             (is_shared()  ? 2 * kDeadline
+                                                              : plan_.lags ? kLag
+                                                                           : 0ns) +
+                                                             (in_line ? event.time : 0ns));
       if (event.kind == Kind::settle) {
         const Event& of = *by_event_.at(event.of)->event;
         if (event.units > of.units)

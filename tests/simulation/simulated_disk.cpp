@@ -12,11 +12,6 @@ void SimulatedDisk::put(const std::string& path, std::string bytes) {
   names_[path] = synced_names_[path] = file;
 }
 
-std::string* SimulatedDisk::bytes_of(const std::string& path) {
-  const auto found = names_.find(path);
-  return found == names_.end() ? nullptr : &found->second->bytes;
-}
-
 void SimulatedDisk::lose_power() {
   close_all();
   Names all = names_;

@@ -35,7 +35,7 @@ class SimulatedDisk final : public store::Disk {
   // By somebody else than weir, who syncs.
   void put(const std::string& path, std::string bytes);
   bool has(const std::string& path) const { return names_.contains(path); }
-  std::string* bytes_of(const std::string& path);
+  const std::string& bytes_of(const std::string& path) const { return names_.at(path)->bytes; }
   // What the process had open is closed; and the machine has no power.
   void close_all() { open_.clear(); }
   void lose_power();

@@ -27,10 +27,11 @@ const std::string kSnapshot = "weir.snapshot";
 const std::string kLimits = "limits.yaml";
 
 // As a disk does it that has lost or changed what it has.
-void tear(std::string& bytes, std::uint32_t how) {
+std::string torn(std::string bytes, std::uint32_t how) {
   const std::size_t at = bytes.size() * (how % 100) / 100;
-  if (how % 2 == 0) return bytes.resize(at);
+  if (how % 2 == 0) return bytes.substr(0, at);
   bytes[at] = static_cast<char>(~bytes[at]);
+  return bytes;
 }
 
 // How long a client waits for a reply before it gives its connection up.
@@ -54,6 +55,7 @@ World::World(const Plan& plan) : plan_(plan), chance_(plan.seed ^ 0xC0FFEE), sec
   of_client_.resize(plan_.clients);
   history_.disturbed.resize(plan_.servers);
   history_.asleep.resize(plan_.servers);
+  history_.stuck.resize(plan_.servers);
   history_.forms.resize(plan_.servers);
   for (const auto& machine : machines_) start(*machine);
 }
@@ -220,17 +222,20 @@ void World::arrive(std::uint64_t id, Asked& asked, const std::string& bytes) {
     connection.life = machine.life;
     machine.server->accept(id, connection.protocol == Protocol::http);
   }
-  nanoseconds& stuck_until = machine.stuck_until[machine.server->loop_of(id)];
-  if (stuck_until > now_)
-    return later(stuck_until - now_, [this, id, &asked, bytes] { arrive(id, asked, bytes); });
+  Machine::Stuck& stuck = machine.stuck[machine.server->loop_of(id)];
+  if (stuck.until > now_)
+    return later(stuck.until - now_, [this, id, &asked, bytes] { arrive(id, asked, bytes); });
   note("arrive", id, bytes);
   asked.arrived = now_;
   asked.life = machine.life;
   connection.unanswered.push_back(&asked);
   const nanoseconds read = machine.server->now();
-  if (!plan_.lags || !chance_.percent(5)) return machine.server->receive(id, bytes, read);
-  stuck_until = now_ + chance_.between(10us, kLag);
-  later(stuck_until - now_, [&machine, id, bytes, read, life = machine.life] {
+  if (!plan_.lags || stuck.again > now_ || !chance_.percent(15))
+    return machine.server->receive(id, bytes, read);
+  stuck.until = now_ + chance_.between(10us, chance_.one_in(2) ? kLag : 5ms);
+  stuck.again = stuck.until + chance_.between(0ms, 500ms);
+  history_.stuck[machine.number].push_back({now_, stuck.until});
+  later(stuck.until - now_, [&machine, id, bytes, read, life = machine.life] {
     if (machine.server && machine.life == life) machine.server->receive(id, bytes, read);
   });
 }
@@ -336,7 +341,7 @@ void World::reload(Machine& machine, std::uint32_t form) {
     if (!is_wrong) history_.forms[machine.number].push_back({now_, machine.reading.form});
     machine.reading.under_way = false;
   } catch (const SimulatedDisk::Killed&) {
-    // Whoever killed it has begun another life.
+    // It has begun another life meanwhile.
   }
 }
 
@@ -356,6 +361,7 @@ bool World::opens(Machine& machine, const store::SystemClocks& clocks,
     file.emplace(*std::move(opened));
   } else {
     machine.disk->remove(kSnapshot);
+    machine.disk->sync_folder_of(kSnapshot);
     machine.saved_at = 0ns;
   }
   machine.torn = false;
@@ -425,7 +431,7 @@ void World::save(Machine& machine) {
     if (!saved && saved.error() != "snapshot 'weir.snapshot': cannot write: No space left on device")
       odd(saved.error());
   } catch (const SimulatedDisk::Killed&) {
-    // Whoever killed it has begun another life.
+    // It has begun another life meanwhile.
   }
 }
 
@@ -436,7 +442,7 @@ void World::kill(Machine& machine, nanoseconds for_time, const Event& event) {
   machine.server.reset();
   machine.saving = machine.reading.under_way = false;
   machine.asleep_until = 0ns;
-  machine.stuck_until.clear();
+  machine.stuck.clear();
   for (auto& [where, link] : machine.links) {
     link.open = false;
     ++link.generation;
@@ -450,9 +456,8 @@ void World::kill(Machine& machine, nanoseconds for_time, const Event& event) {
   machine.disk->close_all();
   if (event.kind == Event::Kind::power_loss) machine.disk->lose_power();
   if (plan_.store == Plan::Store::embedded) {
-    std::string* const snapshot = machine.disk->bytes_of(kSnapshot);
-    if (event.kind == Event::Kind::kill && event.of != 0 && snapshot != nullptr) {
-      tear(*snapshot, event.of);
+    if (event.kind == Event::Kind::kill && event.of != 0 && machine.disk->has(kSnapshot)) {
+      machine.disk->put(kSnapshot, torn(machine.disk->bytes_of(kSnapshot), event.of));
       machine.torn = true;
     }
     history_.losses.push_back({machine.number, machine.torn ? 0ns : machine.saved_at, now_});
@@ -574,71 +579,65 @@ void World::lose(const Event& event) {
 // -------------------------------------------------------------------------------------------- what happens
 
 void World::happen(const Event& event) {
-  using Kind = Event::Kind;
   if (!event.is_fault()) return ask(event);
   note("fault", event.number);
-  const auto ends = [&](nanoseconds after) {
-    history_.last_fault = std::max(history_.last_fault, now_ + after);
-  };
+  if (event.kind == Event::Kind::save) return save(*machines_[event.who % plan_.servers]);
   ++history_.faults;
-  ends(0ns);
-  if (event.kind <= Kind::stall_back) {
-    const std::uint64_t id = of_client_[event.who % plan_.clients];
-    if (id == 0) return;
-    Connection& connection = *connections_.at(id);
-    switch (event.kind) {
-      case Kind::break_connection:
-        return close(id, true);
-      case Kind::half_open:
-        connection.out.swallows = connection.back.swallows = true;
-        return;
-      default:
-        (event.kind == Kind::stall_out ? connection.out : connection.back).held_until = now_ + event.time;
-        return ends(event.time);
-    }
+  if (event.kind <= Event::Kind::stall_back) return happen_to_client(event);
+  if (event.kind <= Event::Kind::store_stall_back)
+    return happen_to(*machines_[event.who % plan_.servers], event);
+  if (!nodes_.empty()) happen_to_node(event.who % nodes_.size(), event);
+}
+
+void World::happen_to_client(const Event& event) {
+  const std::uint64_t id = of_client_[event.who % plan_.clients];
+  if (id == 0) return;
+  Connection& connection = *connections_.at(id);
+  if (event.kind == Event::Kind::break_connection) return close(id, true);
+  if (event.kind == Event::Kind::half_open) {
+    connection.out.swallows = connection.back.swallows = true;
+  } else {
+    (event.kind == Event::Kind::stall_out ? connection.out : connection.back).held_until = now_ + event.time;
   }
-  if (event.kind <= Kind::save) {
-    Machine& machine = *machines_[event.who % plan_.servers];
-    switch (event.kind) {
-      case Kind::upgrade:
-        machine.limits_form = event.of;
-        [[fallthrough]];
-      case Kind::kill:
-      case Kind::power_loss:
-        ends(event.time);
-        return kill(machine, event.time, event);
-      case Kind::disk_slow:
-      case Kind::disk_full:
-      case Kind::disk_broken: {
-        SimulatedDisk& disk = *machine.disk;
-        bool& what = event.kind == Kind::disk_slow   ? disk.slow
-                     : event.kind == Kind::disk_full ? disk.full
-                                                     : disk.broken;
-        what = true;
-        later(event.time, [&what] { what = false; });
-        return ends(event.time);
-      }
-      case Kind::sleep:
-        machine.asleep_until = std::max(machine.asleep_until, now_ + event.time);
-        history_.asleep[machine.number].push_back({now_, machine.asleep_until});
-        disturb(machine.number, event.time);
-        return ends(event.time);
-      case Kind::store_break:
-        disturb(machine.number, 0ns);
-        return cut(machine, [](const Machine::Link&) { return true; });
-      case Kind::save:
-        return save(machine);
-      case Kind::reload:
-        return reload(machine, event.of);
-      default:
-        disturb(machine.number, event.time);
-        (event.kind == Kind::store_stall ? machine.store_out : machine.store_back).held_until =
-            now_ + event.time;
-        return ends(event.time);
+}
+
+void World::happen_to(Machine& machine, const Event& event) {
+  using Kind = Event::Kind;
+  switch (event.kind) {
+    case Kind::upgrade:
+      machine.limits_form = event.of;
+      [[fallthrough]];
+    case Kind::kill:
+    case Kind::power_loss:
+      return kill(machine, event.time, event);
+    case Kind::disk_slow:
+    case Kind::disk_full:
+    case Kind::disk_broken: {
+      SimulatedDisk& disk = *machine.disk;
+      bool& what = event.kind == Kind::disk_slow   ? disk.slow
+                   : event.kind == Kind::disk_full ? disk.full
+                                                   : disk.broken;
+      what = true;
+      return later(event.time, [&what] { what = false; });
     }
+    case Kind::sleep:
+      machine.asleep_until = std::max(machine.asleep_until, now_ + event.time);
+      history_.asleep[machine.number].push_back({now_, machine.asleep_until});
+      return disturb(machine.number, event.time);
+    case Kind::store_break:
+      disturb(machine.number, 0ns);
+      return cut(machine, [](const Machine::Link&) { return true; });
+    case Kind::reload:
+      return reload(machine, event.of);
+    default:
+      disturb(machine.number, event.time);
+      (event.kind == Kind::store_stall ? machine.store_out : machine.store_back).held_until =
+          now_ + event.time;
   }
-  if (nodes_.empty()) return;
-  const std::size_t number = event.who % nodes_.size();
+}
+
+void World::happen_to_node(std::size_t number, const Event& event) {
+  using Kind = Event::Kind;
   RedisNode& node = *nodes_[number];
   switch (event.kind) {
     case Kind::store_down:
@@ -647,32 +646,26 @@ void World::happen(const Event& event) {
       node.down = true;
       cut_node(number);
       disturb_all(event.time);
-      ends(event.time);
       if (event.kind == Kind::store_lost) {
         history_.losses.push_back({number, 0ns, now_});
         node.data().keep({});
       }
-      later(event.time, [this, &node] {
+      return later(event.time, [this, &node] {
         node.down = false;
         node.data().flush_scripts();
         note("up", 0);
       });
-      return;
     case Kind::store_failover:
       cut_node(number);
       return disturb_all(0ns);
     case Kind::store_pause:
       node.free_at = std::max(node.free_at, now_ + event.time);
-      disturb_all(event.time);
-      return ends(event.time);
+      return disturb_all(event.time);
     case Kind::store_flush:
       return node.data().flush_scripts();
-    case Kind::store_step:
+    default:
       node.clock.step_wall(event.time);
       history_.steps.push_back({number, now_, event.time});
-      return;
-    default:
-      return;
   }
 }
 

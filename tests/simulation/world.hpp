@@ -63,9 +63,13 @@ class World {
     nanoseconds saved_at{0};        // what the snapshot is of; 0: there is none
     bool torn = false;              // the snapshot, by somebody else
     bool saving = false;
-    std::map<std::size_t, nanoseconds> stuck_until{};  // by loop
-    std::uint32_t limits_form = 0;                     // to start with
-    std::uint32_t form = 0;                            // of the limits file on the disk
+    struct Stuck {
+      nanoseconds until{0};
+      nanoseconds again{0};  // not before that
+    };
+    std::map<std::size_t, Stuck> stuck{};  // by loop
+    std::uint32_t limits_form = 0;         // to start with
+    std::uint32_t form = 0;                // of the limits file on the disk
     struct {
       bool under_way = false;
       bool failed = false;
@@ -99,6 +103,9 @@ class World {
   void later(nanoseconds after, std::function<void()> what);
   bool step(nanoseconds until);
   void happen(const Event& event);
+  void happen_to_client(const Event& event);
+  void happen_to(Machine& machine, const Event& event);
+  void happen_to_node(std::size_t number, const Event& event);
   void note(std::string_view what, std::uint64_t number, std::string_view bytes = {});
   void odd(const std::string& what);
   void check_bounds(const Machine& machine);
