@@ -200,6 +200,9 @@ class Maker {
     if (reserves) {
       event.time = waits_ ? chance_.between(0, 1000) * 1ms : 0ms;
       if (chance_.percent(settles_ ? 90 : 50)) event.hold = chance_.between(10, 3000) * 1ms;
+      // What was reserved by other numbers for later keeps the promise of those alone.
+      event.slower = key.changes && chance_.percent(50);
+      if (event.slower) event.time = 0ms;
       plan_.longest_wait = std::max(plan_.longest_wait, event.time);
       if (event.kind == Kind::reserve) reserved.push_back({event.number, event.units});
       return;
