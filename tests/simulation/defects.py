@@ -37,7 +37,7 @@ plant("settle_by_the_end_it_once_left", SCHEDULE,
       "return own.end - (moved_ - own.moved - words_.sum_from(own.number));", "return own.end;")
 plant("settle_lags", SCHEDULE,
       "  if (!hold) return;\n  now = no_earlier(now);\n  const bool lives", "  if (!hold) return;\n  const bool lives",
-      "")
+      "a key has to idle under a hold, and others to empty it while the thread that settles stands still")
 plant("hole_is_taken_twice", SCHEDULE, "const std::uint64_t rest = fits - units;", "const std::uint64_t rest = fits;")
 plant("hole_that_lasts_has_not_drained", FREED,
       "const std::uint64_t begin = std::max(low, static_cast<std::uint64_t>(moment.count()));",
@@ -53,9 +53,9 @@ plant("hole_is_further_than_the_wait", BOOK, "const nanoseconds latest = now + s
       "const nanoseconds latest = now + *check.decision.retry_after;")
 plant("settle_of_what_was_forgotten", BOOK, "if (!is_scheduled(before_, now)) schedule_.lose();",
       "if (!is_scheduled(before_, now) && schedule_.holds() > 1000) schedule_.lose();",
-      "")
-
-plant("cancel_lags", SCHEDULE, "return false;\n  now = no_earlier(now);\n  drop_passed(now);", "return false;\n  drop_passed(now);")
+      "few keys have open holds when their numbers change, and what a reset adds is allowed for")
+plant("cancel_lags", SCHEDULE, "return false;\n  now = no_earlier(now);\n  drop_passed(now);", "return false;\n  drop_passed(now);",
+      "few clients cancel within what a thread lags by")
 plant("reservations_take_more_than_their_memory", "src/store/reservation_memory.cpp",
       "if (bytes > bound || seen > bound - bytes) return false;", "if (bytes > bound) return false;")
 
@@ -145,8 +145,7 @@ plant("a_share_scales_the_count", "src/redis/fallback.cpp",
 plant("the_fallback_begins_afresh", "src/redis/fallback.cpp", "if (debt == 0) return;", "if (debt > 0) return;")
 plant("the_fallback_knows_nothing_of_what_is_booked", "src/redis/fallback.cpp",
       "left == 0 && answer.reset_after > full) return answer.reset_after;",
-      "left == 0 && answer.reset_after > full) return full;",
-      "it takes a long queue, a pause, and one server alone with a store: one seed in some hundreds")
+      "left == 0 && answer.reset_after > full) return full;")
 plant("a_lease_does_not_melt", "src/redis/leases.hpp",
       "spent + (elapsed <= 0 ? 0 : static_cast<std::uint64_t>((elapsed - 1) / interval + 1));",
       "spent + (elapsed <= interval ? 0 : 0);")

@@ -83,7 +83,7 @@ class Maker {
     waits_ = !settles_ || chance_.percent(50);
     if (plan_.store == Plan::Store::redis && chance_.percent(12)) stand_alone();
     if (!is_shared && settles_) plan_.loops = 2;
-    plan_.lags = !is_shared && plan_.loops > 1;
+    plan_.lags = !is_shared && plan_.loops > 1 && chance_.percent(40);
     if (chance_.percent(20)) plan_.reservation_memory = std::size_t{16} << 10;
     if (chance_.percent(20)) plan_.waiters = 5;
     const std::uint64_t http = std::vector<std::uint64_t>{0, 30, 50, 100}[chance_.below(4)];
