@@ -158,6 +158,7 @@ plant("a_denial_does_not_drain", "src/redis/denial_memory.cpp",
 plant("a_deadline_finishes_nothing", "src/redis/client.cpp",
       "finish(index, {Cause::timeout, error, nullptr});", "(void)error;")
 plant("a_late_answer_is_the_next_ones", "src/redis/client.cpp", "return calls_.waits(question.call) ? answer_call(",
-      "return calls_[question.call.call].generation >= question.call.generation ? answer_call(")
+      "return calls_[question.call.call].generation >= question.call.generation ? answer_call(",
+      "why is not known")
 plant("a_torn_snapshot_is_taken", "src/store/snapshot.cpp", "if (trailer.checksum != checksum.finish())",
       "if (trailer.checksum != checksum.finish() && header.version == 0)")
