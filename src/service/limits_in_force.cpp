@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "core/sha256.hpp"
-#include "limits/read.hpp"
 #include "service/decision_metrics.hpp"
 
 namespace weir::inline v0_1::service {
@@ -31,9 +30,9 @@ LimitsInForce::Compiled LimitsInForce::compile() const {
   compiled.stamps.emplace(options_.path, stamp_of(options_.path));
   limits::ReadOptions options;
   options.now = now();
-  options.open = [&compiled](const std::string& path, std::size_t most) {
+  options.open = [this, &compiled](const std::string& path, std::size_t most) {
     compiled.stamps.emplace(path, stamp_of(path));
-    return limits::read_from_disk(path, most);
+    return options_.open(path, most);
   };
   options.given_up = &given_up_;
   limits::ReadResult reading = limits::read_file(options_.path, std::move(options));

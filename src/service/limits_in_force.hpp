@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "core/clock_function.hpp"
+#include "limits/read.hpp"
 #include "limits/set.hpp"
 #include "service/metrics.hpp"
 #include "weir/lock.hpp"
@@ -28,6 +29,7 @@ class LimitsInForce {
     limits::SetOptions setting{};
     bool shared = false;  // there is a store that may fail
     core::ClockFunction wall_clock;
+    limits::OpenFile open = limits::read_from_disk;
     // What is to be logged of a reload.
     std::function<void(bool warns, const std::string& line)> log = [](bool, const std::string&) {};
   };

@@ -1,7 +1,5 @@
 #include "store/snapshot.hpp"
 
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,7 +15,6 @@
 #include <utility>
 #include <vector>
 
-#include "core/regular_file.hpp"
 #include "store/greatest.hpp"
 
 namespace weir::inline v0_1::store {
@@ -92,10 +89,10 @@ std::string system_failure(const std::string& path, std::string_view what) {
   return failure(path, std::string(what) + ": " + std::strerror(code));
 }
 
-bool write_all(int file, const void* data, std::size_t size) {
+bool write_all(Disk& disk, int file, const void* data, std::size_t size) {
   const char* at = static_cast<const char*>(data);
   while (size > 0) {
-    const ssize_t n = ::write(file, at, size);
+    const std::ptrdiff_t n = disk.write(file, at, size);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return false;
     at += n;
@@ -104,10 +101,10 @@ bool write_all(int file, const void* data, std::size_t size) {
   return true;
 }
 
-bool read_all(int file, void* data, std::size_t size) {
+bool read_all(Disk& disk, int file, void* data, std::size_t size) {
   char* at = static_cast<char*>(data);
   while (size > 0) {
-    const ssize_t n = read(file, at, size);
+    const std::ptrdiff_t n = disk.read(file, at, size);
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) return false;
     at += n;
@@ -116,23 +113,13 @@ bool read_all(int file, void* data, std::size_t size) {
   return true;
 }
 
-bool sync_directory_of(const std::string& path) {
-  const std::size_t slash = path.rfind('/');
-  const std::string directory = slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
-  const int file = open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (file < 0) return false;
-  const bool done = fsync(file) == 0;
-  close(file);
-  return done;
-}
-
 // False with errno set when the disk refuses.
-bool write_file(const Table& table, Reservations* reservations, const SystemClocks& clocks, int file,
-                std::uint64_t& records) {
+bool write_file(const Table& table, Reservations* reservations, const SystemClocks& clocks, Disk& disk,
+                int file, std::uint64_t& records) {
   Checksum checksum;
   const auto put = [&](const void* data, std::size_t size) {
     checksum.add(data, size);
-    return write_all(file, data, size);
+    return write_all(disk, file, data, size);
   };
   Header header;
   const auto [now, stamp] = read_instant(clocks);
@@ -161,32 +148,32 @@ bool write_file(const Table& table, Reservations* reservations, const SystemCloc
   }
   if (!done || !put(&reserved_bytes, sizeof reserved_bytes) || !put(&records, sizeof records)) return false;
   const std::uint64_t sum = checksum.finish();
-  return write_all(file, &sum, sizeof sum);
+  return write_all(disk, file, &sum, sizeof sum);
 }
 
 }  // namespace
 
 tl::expected<std::uint64_t, std::string> save_snapshot(const Table& table, const std::string& path,
-                                                       const SystemClocks& clocks,
-                                                       Reservations* reservations) {
+                                                       const SystemClocks& clocks, Reservations* reservations,
+                                                       Disk& disk) {
   std::string temporary = path + std::string(kTemporary) + std::string(kUnique, 'X');
-  const int file = mkostemp(temporary.data(), O_CLOEXEC);  // of mode 0600
+  const int file = disk.create(temporary);
   if (file < 0) return tl::unexpected(system_failure(path, "cannot create a file beside it"));
   std::uint64_t records = 0;
   const char* failed = nullptr;
-  if (!write_file(table, reservations, clocks, file, records)) failed = "cannot write";
-  if (failed == nullptr && fsync(file) != 0) failed = "cannot sync";
+  if (!write_file(table, reservations, clocks, disk, file, records)) failed = "cannot write";
+  if (failed == nullptr && !disk.sync(file)) failed = "cannot sync";
   std::string error = failed != nullptr ? system_failure(path, failed) : "";
-  close(file);
-  if (failed == nullptr && rename(temporary.c_str(), path.c_str()) != 0) {
+  disk.close(file);
+  if (failed == nullptr && !disk.rename(temporary, path)) {
     failed = "cannot rename";
     error = system_failure(path, failed);
   }
   if (failed != nullptr) {
-    unlink(temporary.c_str());
+    disk.remove(temporary);
     return tl::unexpected(std::move(error));
   }
-  if (!sync_directory_of(path)) return tl::unexpected(system_failure(path, "cannot sync its directory"));
+  if (!disk.sync_folder_of(path)) return tl::unexpected(system_failure(path, "cannot sync its directory"));
   return records;
 }
 
@@ -203,20 +190,20 @@ void remove_leftovers(const std::string& path) {
 }
 
 tl::expected<SnapshotFile, std::string> SnapshotFile::open(const std::string& path,
-                                                           const SystemClocks& clocks) {
-  const auto opened = core::open_regular_file(path);
+                                                           const SystemClocks& clocks, Disk& disk) {
+  const auto opened = disk.open(path);
   if (!opened) return tl::unexpected(failure(path, "cannot open: " + opened.error()));
   const int descriptor = *opened;
-  SnapshotFile file(path, descriptor);
-  struct stat about{};
-  if (fstat(descriptor, &about) != 0) return tl::unexpected(system_failure(path, "cannot read"));
-  const auto size = static_cast<std::uint64_t>(about.st_size);
+  SnapshotFile file(path, disk, descriptor);
+  const std::int64_t told = disk.size(descriptor);
+  if (told < 0) return tl::unexpected(system_failure(path, "cannot read"));
+  const auto size = static_cast<std::uint64_t>(told);
   const auto damaged = [&](std::string_view how) {
     return tl::unexpected(failure(path, "damaged: " + std::string(how)));
   };
   Header header;
   if (size < sizeof(Header) + sizeof(Trailer)) return damaged("it is too short to be a snapshot");
-  if (!read_all(descriptor, &header, sizeof header))
+  if (!read_all(disk, descriptor, &header, sizeof header))
     return tl::unexpected(system_failure(path, "cannot read"));
   const Header expected;
   if (header.magic != expected.magic) return damaged("it does not begin as a snapshot does");
@@ -225,8 +212,8 @@ tl::expected<SnapshotFile, std::string> SnapshotFile::open(const std::string& pa
                                             "; this program reads " + std::to_string(expected.version)));
   }
   Trailer trailer{};
-  if (lseek(descriptor, -static_cast<off_t>(sizeof trailer), SEEK_END) < 0 ||
-      !read_all(descriptor, &trailer, sizeof trailer) || lseek(descriptor, sizeof header, SEEK_SET) < 0)
+  if (!disk.seek(descriptor, size - sizeof trailer) ||
+      !read_all(disk, descriptor, &trailer, sizeof trailer) || !disk.seek(descriptor, sizeof header))
     return tl::unexpected(system_failure(path, "cannot read"));
   const std::uint64_t body = size - sizeof header - sizeof trailer;
   if (trailer.reserved_bytes > body || (body - trailer.reserved_bytes) % sizeof(Record) != 0 ||
@@ -238,7 +225,7 @@ tl::expected<SnapshotFile, std::string> SnapshotFile::open(const std::string& pa
   std::vector<Record> records(kPiece / sizeof(Record));
   for (std::uint64_t left = trailer.records; left > 0;) {
     const auto n = std::min<std::uint64_t>(left, records.size());
-    if (!read_all(descriptor, records.data(), n * sizeof(Record)))
+    if (!read_all(disk, descriptor, records.data(), n * sizeof(Record)))
       return tl::unexpected(system_failure(path, "cannot read"));
     checksum.add(records.data(), n * sizeof(Record));
     left -= n;
@@ -248,7 +235,7 @@ tl::expected<SnapshotFile, std::string> SnapshotFile::open(const std::string& pa
     }
   }
   file.reserved_.resize(trailer.reserved_bytes);
-  if (!read_all(descriptor, file.reserved_.data(), file.reserved_.size()))
+  if (!read_all(disk, descriptor, file.reserved_.data(), file.reserved_.size()))
     return tl::unexpected(system_failure(path, "cannot read"));
   checksum.add(file.reserved_.data(), file.reserved_.size());
   checksum.add(&trailer, offsetof(Trailer, checksum));
@@ -262,6 +249,7 @@ tl::expected<SnapshotFile, std::string> SnapshotFile::open(const std::string& pa
 
 SnapshotFile::SnapshotFile(SnapshotFile&& other) noexcept
     : path_(std::move(other.path_)),
+      disk_(other.disk_),
       descriptor_(std::exchange(other.descriptor_, -1)),
       seed_(other.seed_),
       records_(other.records_),
@@ -269,18 +257,18 @@ SnapshotFile::SnapshotFile(SnapshotFile&& other) noexcept
       passed_(other.passed_) {}
 
 SnapshotFile::~SnapshotFile() {
-  if (descriptor_ >= 0) close(descriptor_);
+  if (descriptor_ >= 0) disk_.close(descriptor_);
 }
 
 // Every entry that has not been paid by now.
 template <class Visit>
 bool SnapshotFile::each_entry(const Visit& visit) const {
-  if (lseek(descriptor_, sizeof(Header), SEEK_SET) < 0) return false;
+  if (!disk_.seek(descriptor_, sizeof(Header))) return false;
   std::vector<Record> records(kPiece / sizeof(Record));
   const auto passed = static_cast<std::uint64_t>(passed_.count());
   for (std::uint64_t left = records_; left > 0;) {
     const auto n = std::min<std::uint64_t>(left, records.size());
-    if (!read_all(descriptor_, records.data(), n * sizeof(Record))) return false;
+    if (!read_all(disk_, descriptor_, records.data(), n * sizeof(Record))) return false;
     left -= n;
     for (const Record& r : std::span(records).first(n)) {
       if (r.ahead <= passed) continue;

@@ -24,6 +24,7 @@
 #include <string>
 #include <tl/expected.hpp>
 
+#include "store/disk.hpp"
 #include "store/reservations.hpp"
 #include "store/snapshot_time.hpp"
 #include "store/table.hpp"
@@ -33,7 +34,8 @@ namespace weir::inline v0_1::store {
 // Returns the number of keys saved. `reservations`: those of the table, if they are to be saved with it.
 tl::expected<std::uint64_t, std::string> save_snapshot(const Table& table, const std::string& path,
                                                        const SystemClocks& clocks = {},
-                                                       Reservations* reservations = nullptr);
+                                                       Reservations* reservations = nullptr,
+                                                       Disk& disk = system_disk());
 
 // Removes what was left beside the file by programs that were killed while they saved. Not while another may
 // be saving.
@@ -43,7 +45,8 @@ void remove_leftovers(const std::string& path);
 class SnapshotFile {
  public:
   static tl::expected<SnapshotFile, std::string> open(const std::string& path,
-                                                      const SystemClocks& clocks = {});
+                                                      const SystemClocks& clocks = {},
+                                                      Disk& disk = system_disk());
 
   SnapshotFile(SnapshotFile&& other) noexcept;
   SnapshotFile& operator=(SnapshotFile&& other) = delete;
@@ -60,11 +63,13 @@ class SnapshotFile {
                                                    Reservations* reservations = nullptr);
 
  private:
-  SnapshotFile(std::string path, int descriptor) : path_(std::move(path)), descriptor_(descriptor) {}
+  SnapshotFile(std::string path, Disk& disk, int descriptor)
+      : path_(std::move(path)), disk_(disk), descriptor_(descriptor) {}
   template <class Visit>
   bool each_entry(const Visit& visit) const;
 
   std::string path_;
+  Disk& disk_;
   int descriptor_;
   core::HashKey seed_;
   std::uint64_t records_ = 0;

@@ -34,10 +34,11 @@ plant("settle_moves_up_those_who_wait", SCHEDULE,
       "if (!has_holes(now) && !is_anybody_ahead(now) && words_.size() < kMostWords) {",
       "if (!has_holes(now) && words_.size() < kMostWords) {")
 plant("settle_by_the_end_it_once_left", SCHEDULE,
-      "return own.end - (moved_ - own.moved - words_.sum_from(own.number));", "return own.end;")
+      "return own.end - (moved_ - own.moved - words_.sum_from(own.number));", "return own.end;",
+      "it takes two holds of a key, settled one after the other while the key is full: no seed of 200 has that")
 plant("settle_lags", SCHEDULE,
       "  if (!hold) return;\n  now = no_earlier(now);\n  const bool lives", "  if (!hold) return;\n  const bool lives",
-      "clocks of one process never go back, and one thread reads them in order")
+      "a key has to idle under a hold, and others to empty it while the thread that settles stands still")
 plant("hole_is_taken_twice", SCHEDULE, "const std::uint64_t rest = fits - units;", "const std::uint64_t rest = fits;")
 plant("hole_that_lasts_has_not_drained", FREED,
       "const std::uint64_t begin = std::max(low, static_cast<std::uint64_t>(moment.count()));",
@@ -53,7 +54,11 @@ plant("hole_is_further_than_the_wait", BOOK, "const nanoseconds latest = now + s
       "const nanoseconds latest = now + *check.decision.retry_after;")
 plant("settle_of_what_was_forgotten", BOOK, "if (!is_scheduled(before_, now)) schedule_.lose();",
       "if (!is_scheduled(before_, now) && schedule_.holds() > 1000) schedule_.lose();",
-      "numbers of a key do not change, and what a reset adds is allowed for")
+      "few keys have open holds when their numbers change, and what a reset adds is allowed for")
+plant("cancel_lags", SCHEDULE, "return false;\n  now = no_earlier(now);\n  drop_passed(now);", "return false;\n  drop_passed(now);",
+      "few clients cancel within what a thread lags by")
+plant("reservations_take_more_than_their_memory", "src/store/reservation_memory.cpp",
+      "if (bytes > bound || seen > bound - bytes) return false;", "if (bytes > bound) return false;")
 
 # Those who wait.
 WAITING = "src/waiting/acquiring_store.cpp"
@@ -68,6 +73,39 @@ plant("who_has_gone_keeps_the_moment", WAITING,
 
 plant("nobody_is_told_of_a_turn", WAITING, "    waiting.looks_again = false;\n    waiters_.add(waiting, nanoseconds{0});",
       "    waiting.looks_again = false;", "how soon one in line is granted is not judged")
+
+plant("an_acquire_acts_before_its_moment", WAITING, "waiting.moment = since + waiting.reservation.wait;",
+      "waiting.moment = since + waiting.reservation.wait / 2;")
+plant("more_wait_than_may", "src/waiting/acquiring_store.hpp",
+      "if (waiting_.fetch_add(1, std::memory_order_relaxed) < most_) return true;",
+      "if (waiting_.fetch_add(1, std::memory_order_relaxed) <= most_) return true;")
+
+# Of GCRA, and numbers that change.
+GCRA = "src/core/gcra.hpp"
+plant("idling_earns", GCRA, "next = {std::max(state.tat, static_cast<std::uint64_t>(arrived.count())) + need, interval};",
+      "next = {std::min(state.tat - 1, static_cast<std::uint64_t>(arrived.count())) + need, interval};")
+plant("a_part_of_a_unit_is_forgiven", GCRA, "const std::uint64_t owed = (ahead - 1) / state.interval + 1;",
+      "const std::uint64_t owed = ahead / state.interval;")
+plant("a_denial_recounts", GCRA,
+      "  return {verdict, quota.burst(), room, retry_after, at_most_the_longest(ahead), state, false};",
+      "  const State next{static_cast<std::uint64_t>(now.count()) + owed * interval, interval};\n"
+      "  return {verdict, quota.burst(), room, retry_after, at_most_the_longest(ahead), next, verdict == Verdict::denied};")
+plant("a_state_belongs_to_its_burst", "src/limits/set.cpp", "identities_.emplace(identity(said, state), 0);",
+      "identities_.emplace(identity(said, state) + std::to_string(rule.quota.burst()), 0);")
+
+# Over HTTP.
+plant("over_http_every_cost_is_one", "src/http/json.cpp", '      read_units(members.values[kCost], pointer_to(at, "cost"), cost.units);',
+      "      cost.units = 1;")
+plant("over_http_a_denial_is_200", "src/http/answer.cpp", "if (told.allowed || !charges(exchange.kind)) return 200;",
+      "if (told.allowed || exchange.told == 0) return 200;")
+
+# A snapshot on a disk.
+SNAPSHOT = "src/store/snapshot.cpp"
+plant("a_snapshot_is_not_synced", SNAPSHOT, "if (failed == nullptr && !disk.sync(file)) failed", "if (failed != nullptr && !disk.sync(file)) failed")
+plant("its_name_is_not_synced", SNAPSHOT, "if (!disk.sync_folder_of(path)) return", "if (file < 0) return")
+plant("half_a_snapshot_takes_its_place", SNAPSHOT, 'failed = "cannot write";', "records = 0;")
+plant("half_of_a_snapshot_is_restored", SNAPSHOT, "if (r.ahead <= passed) continue;",
+      "if (r.ahead <= passed || r.place % 2 == 0) continue;")
 
 # By a limits file.
 plant("a_class_leaves_nothing", "src/core/gcra.hpp",
@@ -103,11 +141,12 @@ plant("redis_merged_count_as_one", CHECK, "      need = need * count\n", "")
 
 # Around Redis.
 plant("every_share_is_the_whole", "src/redis/fallback.cpp", "if (share >= 1) return quota;", "if (share > 0) return quota;")
+plant("a_share_scales_the_count", "src/redis/fallback.cpp",
+      "std::min((whole_interval * kMillion + part - 1) / part, kMostTime);", "std::min(whole_interval, kMostTime);")
 plant("the_fallback_begins_afresh", "src/redis/fallback.cpp", "if (debt == 0) return;", "if (debt > 0) return;")
 plant("the_fallback_knows_nothing_of_what_is_booked", "src/redis/fallback.cpp",
       "left == 0 && answer.reset_after > full) return answer.reset_after;",
-      "left == 0 && answer.reset_after > full) return full;",
-      "it takes a long queue, a pause, and one server alone with a store: one seed in some hundreds")
+      "left == 0 && answer.reset_after > full) return full;")
 plant("a_lease_does_not_melt", "src/redis/leases.hpp",
       "spent + (elapsed <= 0 ? 0 : static_cast<std::uint64_t>((elapsed - 1) / interval + 1));",
       "spent + (elapsed <= interval ? 0 : 0);")
@@ -118,5 +157,8 @@ plant("a_denial_does_not_drain", "src/redis/denial_memory.cpp",
       "if (decide_ahead(rule, denial.ahead, latest, cost).verdict != Verdict::denied) return std::nullopt;", "")
 plant("a_deadline_finishes_nothing", "src/redis/client.cpp",
       "finish(index, {Cause::timeout, error, nullptr});", "(void)error;")
+plant("a_late_answer_is_the_next_ones", "src/redis/client.cpp", "return calls_.waits(question.call) ? answer_call(",
+      "return calls_[question.call.call].generation >= question.call.generation ? answer_call(",
+      "why is not known")
 plant("a_torn_snapshot_is_taken", "src/store/snapshot.cpp", "if (trailer.checksum != checksum.finish())",
       "if (trailer.checksum != checksum.finish() && header.version == 0)")

@@ -54,6 +54,13 @@ struct History {
   // By server: when its answers may be the fallback's.
   std::vector<std::vector<Span>> disturbed;
   std::vector<std::vector<Span>> asleep;
+  std::vector<std::vector<Span>> stuck;  // one of its threads
+  // By server: of the limits file, since when it went by it.
+  struct Form {
+    nanoseconds at;
+    std::uint32_t form;
+  };
+  std::vector<std::vector<Form>> forms;
   // States that were lost: of a server's own store or of a node; what was charged since `since` is gone.
   struct Loss {
     std::size_t place;
@@ -68,7 +75,6 @@ struct History {
     nanoseconds by;
   };
   std::vector<Step> steps;
-  nanoseconds last_fault{0};  // when the last had ended
   nanoseconds end{0};
   std::uint64_t faults = 0;
   std::uint64_t replies_too_many = 0;

@@ -11,12 +11,36 @@ namespace {
 
 using Kind = Event::Kind;
 
-constexpr const char* kNames[] = {
-    "check",     "look",       "reserve",          "acquire",        "cancel",      "settle",
-    "reset",     "leave",      "break_connection", "half_open",      "stall_out",   "stall_back",
-    "kill",      "sleep",      "reload",           "store_break",    "store_stall", "store_stall_back",
-    "save",      "store_down", "store_lost",       "store_failover", "store_pause", "store_flush",
-    "store_step"};
+constexpr const char* kNames[] = {"check",
+                                  "look",
+                                  "reserve",
+                                  "acquire",
+                                  "cancel",
+                                  "settle",
+                                  "reset",
+                                  "leave",
+                                  "break_connection",
+                                  "half_open",
+                                  "stall_out",
+                                  "stall_back",
+                                  "kill",
+                                  "power_loss",
+                                  "sleep",
+                                  "disk_slow",
+                                  "disk_full",
+                                  "disk_broken",
+                                  "upgrade",
+                                  "reload",
+                                  "store_break",
+                                  "store_stall",
+                                  "store_stall_back",
+                                  "save",
+                                  "store_down",
+                                  "store_lost",
+                                  "store_failover",
+                                  "store_pause",
+                                  "store_flush",
+                                  "store_step"};
 static_assert(std::size(kNames) == static_cast<std::size_t>(Kind::kinds));
 
 // A plan in the making.
@@ -57,8 +81,28 @@ class Maker {
     plan_.by_file = plan_.store != Plan::Store::cluster && chance_.percent(30);
     settles_ = plan_.lease == 0 && chance_.percent(25);
     waits_ = !settles_ || chance_.percent(50);
+    if (plan_.store == Plan::Store::redis && chance_.percent(12)) stand_alone();
+    if (!is_shared && settles_) plan_.loops = 2;
+    plan_.lags = !is_shared && plan_.loops > 1 && chance_.percent(40);
+    if (chance_.percent(20)) plan_.reservation_memory = std::size_t{16} << 10;
+    if (chance_.percent(20)) plan_.waiters = 5;
+    const std::uint64_t http = std::vector<std::uint64_t>{0, 30, 50, 100}[chance_.below(4)];
+    for (std::size_t i = 0; i < plan_.clients; ++i) plan_.http.push_back(chance_.percent(http));
     for (std::size_t i = 0; i < plan_.servers + plan_.nodes; ++i)
       plan_.drift_ppm.push_back(chance_.between(-200, 200));
+  }
+
+  // One server with a store of its own, which is away often, while much is booked ahead: what the fallback
+  // then admits can be told to the unit.
+  void stand_alone() {
+    alone_ = true;
+    plan_.servers = 1;
+    plan_.clients = 1 + chance_.below(6);
+    plan_.on_store_error = OnStoreError::local;
+    plan_.local_share = 1;
+    plan_.lease = 0;
+    settles_ = plan_.by_file = false;
+    waits_ = true;
   }
 
   void choose_keys() {
@@ -70,7 +114,8 @@ class Maker {
       key.burst = chance_.one_in(4) ? chance_.between(1, 3) : chance_.between(1, 40);
       key.interval = chance_.between(2, chance_.one_in(2) ? 20 : 500) * 1ms;
       key.resets = chance_.percent(10);
-      key.reserves = plan_.lease == 0 && chance_.percent(settles_ ? 90 : 50);
+      key.reserves = plan_.lease == 0 && chance_.percent(settles_ || alone_ ? 90 : 50);
+      key.changes = !plan_.by_file && chance_.percent(15);
       if (plan_.by_file && key.reserves) key.at_most = key.burst;
       if (plan_.by_file && key.burst > 3) {
         if (chance_.percent(40)) key.leaves = key.burst / 2;
@@ -155,10 +200,14 @@ class Maker {
     if (reserves) {
       event.time = waits_ ? chance_.between(0, 1000) * 1ms : 0ms;
       if (chance_.percent(settles_ ? 90 : 50)) event.hold = chance_.between(10, 3000) * 1ms;
+      // What was reserved by other numbers for later keeps the promise of those alone.
+      event.slower = key.changes && chance_.percent(50);
+      if (event.slower) event.time = 0ms;
       plan_.longest_wait = std::max(plan_.longest_wait, event.time);
       if (event.kind == Kind::reserve) reserved.push_back({event.number, event.units});
       return;
     }
+    event.slower = key.changes && chance_.percent(30);
     if (chance_.percent(15)) {
       const std::uint32_t other = any_key();
       if (other != number) event.keys.push_back(other);
@@ -166,8 +215,24 @@ class Maker {
     }
   }
 
+  // One server after the other starts with another limits file.
+  void upgrade() {
+    const auto form = static_cast<std::uint32_t>(chance_.between(Plan::half_burst, Plan::half_rate));
+    nanoseconds at = chance_.between(700ms, std::max<nanoseconds>(asked_until_ * 2 / 3, 700ms));
+    for (std::size_t i = 0; i < plan_.servers; ++i) {
+      Event& event = add(at, Kind::upgrade);
+      event.who = static_cast<std::uint32_t>(i);
+      event.of = form;
+      event.time = chance_.between(10ms, 500ms);
+      faulty_until_ = std::max(faulty_until_, at + event.time);
+      at += event.time + chance_.between(0ms, 1500ms);
+    }
+  }
+
   void go_wrong() {
     const std::size_t count = 3 + chance_.below(10);
+    const bool upgrades = plan_.by_file && chance_.percent(50);
+    if (upgrades) upgrade();
     // Some are well for most of their time.
     const nanoseconds first_at = chance_.percent(20) ? asked_until_ * 3 / 4 : 600ms;
     for (std::size_t i = 0; i < count; ++i) {
@@ -175,9 +240,16 @@ class Maker {
       const bool is_shared = plan_.nodes > 0;
       const auto first = static_cast<std::uint64_t>(Kind::break_connection);
       auto kind = static_cast<Kind>(first + chance_.below(static_cast<std::uint64_t>(Kind::kinds) - first));
-      if (!is_shared && kind >= Kind::store_break && kind != Kind::save)
-        kind = chance_.one_in(2) ? Kind::kill : Kind::sleep;
-      if (kind == Kind::reload && !plan_.by_file) kind = Kind::break_connection;
+      constexpr Kind kOfAlone[] = {Kind::store_down, Kind::store_pause, Kind::store_stall,
+                                   Kind::store_stall_back, Kind::store_break};
+      if (alone_) kind = kOfAlone[chance_.below(5)];
+      constexpr Kind kOfServers[] = {Kind::kill, Kind::power_loss, Kind::sleep, Kind::disk_slow,
+                                     Kind::disk_full};
+      if (!is_shared && kind >= Kind::store_break && kind != Kind::save) kind = kOfServers[chance_.below(5)];
+      // Without a snapshot and a limits file nobody uses a disk.
+      if (is_shared && !plan_.by_file && kind >= Kind::disk_slow && kind <= Kind::disk_broken)
+        kind = Kind::store_stall_back;
+      if ((kind == Kind::reload && !plan_.by_file) || kind == Kind::upgrade) kind = Kind::break_connection;
       Event& event = add(at, kind);
       event.who = static_cast<std::uint32_t>(chance_.below(kind <= Kind::stall_back ? plan_.clients
                                                            : kind <= Kind::save     ? plan_.servers
@@ -187,7 +259,8 @@ class Maker {
         event.time = chance_.between(1, chance_.one_in(3) ? 3'600'000 : 3'000) * 1ms;
         if (chance_.one_in(2)) event.time = -event.time;
       }
-      if (kind == Kind::reload) event.of = static_cast<std::uint32_t>(chance_.below(Plan::kForms));
+      if (kind == Kind::reload)
+        event.of = static_cast<std::uint32_t>(chance_.below(upgrades ? Plan::half_burst : Plan::forms));
       if (kind == Kind::kill && chance_.one_in(3))
         event.of = static_cast<std::uint32_t>(chance_.between(1, 99));
       faulty_until_ = std::max(faulty_until_, at + (kind == Kind::store_step ? 0ns : event.time));
@@ -222,6 +295,7 @@ class Maker {
   Plan plan_;
   bool settles_ = false;  // much of what is asked costs less than was reserved
   bool waits_ = true;
+  bool alone_ = false;
   std::uint32_t next_ = 1;
   nanoseconds asked_until_{0};
   nanoseconds faulty_until_{0};
@@ -242,6 +316,7 @@ std::string to_text(const Event& event) {
   if (event.hold != 0ns) text += " hold " + std::to_string(event.hold.count() / 1000) + "us";
   if (event.of != 0) text += " of " + std::to_string(event.of);
   if (event.bulk) text += " bulk";
+  if (event.slower) text += " slower";
   return text;
 }
 
@@ -250,7 +325,7 @@ std::string Plan::to_text() const {
   constexpr const char* kOnError[] = {"local", "allow", "deny"};
   std::string text = std::string(kStores[static_cast<int>(store)]) + ", " + std::to_string(servers) +
                      " servers of " + std::to_string(loops) + " loops, " + std::to_string(clients) +
-                     " clients";
+                     " clients, " + std::to_string(std::count(http.begin(), http.end(), true)) + " by HTTP";
   if (store != Store::embedded) {
     text += std::string(", on_store_error ") + kOnError[static_cast<int>(on_store_error)];
     if (local_share < 1) text += " " + std::to_string(static_cast<int>(local_share * 100)) + "%";
@@ -265,21 +340,35 @@ std::string Plan::to_text() const {
 std::string Plan::limits_file(std::uint32_t form) const {
   std::string text = "version: 1\nclasses: [critical, default, bulk]\nlimits:\n";
   const auto add = [&](const Key& key) {
-    Key its = key;
-    if (form == 2 && !key.reserves && key.burst > 1 && key.name != "end") its.burst /= 2;
-    text += "  " + key.name + ":\n    by: [" + key.name + "]\n    rate: " + its.rule() + "\n";
+    text += "  " + key.name + ":\n    by: [" + key.name + "]\n    rate: " + rate_by(key, form) + "\n";
     if (key.reserves) text += "    max_wait: 1s\n";
     if (key.leaves > 0) text += "    leave: { bulk: 50% }\n";
     if (key.reserves)
       text += std::string("    hold: { estimate: 1, ttl: 3s") +
               (key.at_most < key.burst ? ", at_most: 50%" : "") + " }\n";
   };
-  if (form == 1) {
+  if (form == reversed) {
     std::for_each(keys.rbegin(), keys.rend(), add);
   } else {
     std::for_each(keys.begin(), keys.end(), add);
   }
-  return form == 3 ? text + "    rat: 1/s\n" : text;
+  return form == wrong ? text + "    rat: 1/s\n" : text;
+}
+
+// Whatever the form, it is of the same period: a state belongs to that.
+std::string Plan::rate_by(const Key& key, std::uint32_t form) const {
+  const Key its = by_form(key, form);
+  const nanoseconds period = 2 * key.interval;
+  return std::to_string(period / its.interval) + "/" + std::to_string(period / 1ms) + "ms burst " +
+         std::to_string(its.burst);
+}
+
+Key Plan::by_form(const Key& key, std::uint32_t form) const {
+  Key its = key;
+  if (key.reserves || key.name == "end") return its;
+  if (form == half_burst && key.burst > 1) its.burst /= 2;
+  if (form == half_rate) its.interval *= 2;
+  return its;
 }
 
 Plan make_plan(std::uint64_t seed, const PlanOptions& options) { return Maker(seed, options).make(); }

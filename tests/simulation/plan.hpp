@@ -22,12 +22,14 @@ struct Key {
   nanoseconds interval;
   bool resets = false;    // it may be reset
   bool reserves = false;  // it may be reserved from
+  bool changes = false;   // some ask by half of its rate
   // By a limits file: what it leaves free of the class bulk, and how much of it may be held at a time, in
   // units.
   std::int64_t leaves = 0;
   std::int64_t at_most = 0;  // 0: no bound
-  std::string rule() const {
-    return "1/" + std::to_string(interval.count() / 1'000'000) + "ms burst " + std::to_string(burst);
+  std::string rule(bool slower = false) const {
+    return "1/" + std::to_string(interval.count() * (slower ? 2 : 1) / 1'000'000) + "ms burst " +
+           std::to_string(burst);
   }
 };
 
@@ -48,13 +50,18 @@ struct Event {
     stall_out,   // what the client sends is held up for `time`
     stall_back,  // the answers are
     // `who`: a server.
-    kill,         // -9, and starts again after `time` from its last snapshot
+    kill,         // -9, and starts again after `time` from its last snapshot, which `of` has torn
+    power_loss,   // the same, and of its disk only what was synced is there
     sleep,        // does nothing for `time`
+    disk_slow,    // for `time` a write or a read takes up to 2 s
+    disk_full,    // for `time`
+    disk_broken,  // for `time` nothing can be read
+    upgrade,      // ends, and starts again after `time` with the limits file in the form `of`
     reload,       // of the limits file, in the form `of`
     store_break,  // its connections to the store are reset
     store_stall,  // what it sends to the store is held up for `time`
     store_stall_back,
-    save,  // a snapshot; with `of` it is torn by the next kill
+    save,  // a snapshot
     // `who`: a node of the store.
     store_down,      // for `time`, and keeps what it has
     store_lost,      // the same, and comes back empty
@@ -74,7 +81,8 @@ struct Event {
   nanoseconds time{0};  // of reserve and acquire: the longest wait
   nanoseconds hold{0};
   std::uint32_t of = 0;
-  bool bulk = false;  // its class
+  bool bulk = false;    // its class
+  bool slower = false;  // by half of the rate
 
   bool is_fault() const { return kind >= Kind::break_connection; }
 };
@@ -84,6 +92,8 @@ std::string to_text(const Event& event);
 
 // How long what a limits file lets reserve may be settled, where the request does not say.
 inline constexpr nanoseconds kTtl = 3s;
+// The longest that a thread stands still between its clock and what it decides by it.
+inline constexpr nanoseconds kLag = 200ms;
 
 struct Plan {
   enum class Store : std::uint8_t { embedded, redis, cluster };
@@ -93,11 +103,15 @@ struct Plan {
   std::size_t servers = 1;
   std::size_t loops = 1;  // of each server
   std::size_t clients = 1;
-  std::size_t nodes = 0;  // of the store
+  std::vector<bool> http{};  // of each client: what it speaks; the others speak RESP
+  std::size_t nodes = 0;     // of the store
   OnStoreError on_store_error = OnStoreError::local;
   double local_share = 1;
   std::uint64_t lease = 0;
   bool merge = false;
+  bool lags = false;  // threads stand still between their clock and what they decide by it
+  std::size_t reservation_memory = std::size_t{1} << 20;
+  std::size_t waiters = 200;
   bool by_file = false;                 // the rules are in a limits file, and not in the requests
   std::vector<std::int64_t> drift_ppm;  // of the servers, then of the nodes
   std::vector<Key> keys;
@@ -106,10 +120,13 @@ struct Plan {
   std::vector<Event> events;  // in the order of time
 
   std::string to_text() const;
-  // The limits file: 0 as it was, 1 in another order, 2 with half of the burst where nobody reserves, 3 with
-  // an error.
-  static constexpr std::uint32_t kForms = 4;
+  // The limits file: as it was, in another order, with half of the burst or half of the rate where nobody
+  // reserves, and with an error.
+  enum Form : std::uint32_t { usual, reversed, half_burst, half_rate, wrong, forms };
   std::string limits_file(std::uint32_t form) const;
+  // That key's numbers by that form.
+  Key by_form(const Key& key, std::uint32_t form) const;
+  std::string rate_by(const Key& key, std::uint32_t form) const;
 };
 
 struct PlanOptions {

@@ -120,6 +120,8 @@ class Referee {
       const Reply& reply = asked.reply;
       if (reply.kind == Reply::Kind::error) {
         const bool undoes = event.kind == Kind::cancel || event.kind == Kind::settle;
+        const bool is_full = reply.text.find("memory for reservations is full") != std::string::npos;
+        if (is_full && (event.hold > 0ns || plan_.by_file)) continue;
         if (!undoes && !(event.kind == Kind::reset && disturbed(asked))) wrong("error", about(asked));
         continue;
       }
@@ -179,8 +181,10 @@ class Referee {
       nanoseconds most =
           together && is_shared() ? std::max(2 * kDeadline, longest(*asked.event)) : longest(*asked.event);
       most += most / 1000 + 100us;  // its own clock drifts
-      for (const Span& sleep : history_.asleep[asked.server]) {
-        if (overlap(sleep, {since, until})) most += sleep.to - sleep.from;
+      for (const auto* const spans : {&history_.asleep, &history_.stuck}) {
+        for (const Span& span : (*spans)[asked.server]) {
+          if (overlap(span, {since, until})) most += span.to - span.from;
+        }
       }
       if (until - since > most)
         wrong(answered ? "answered late" : "never answered",
@@ -228,7 +232,7 @@ class Referee {
   nanoseconds late(std::uint32_t key) const {
     const bool slept = std::any_of(history_.asleep.begin(), history_.asleep.end(),
                                    [](const auto& spans) { return !spans.empty(); });
-    return slept ? std::max<nanoseconds>(10ms, plan_.keys[key].interval) : 0ns;
+    return (slept ? std::max<nanoseconds>(10ms, plan_.keys[key].interval) : 0ns) + (plan_.lags ? kLag : 0ns);
   }
 
   std::vector<Act> acts_of(std::uint32_t key, std::size_t place) {
@@ -269,14 +273,15 @@ class Referee {
     nanoseconds time;  // in which the limit admits it
   };
 
-  std::vector<Extra> extras_of(std::uint32_t number, std::size_t place) const {
-    const Key& key = plan_.keys[number];
+  std::vector<Extra> extras_of(const Key& key, std::uint32_t number, std::size_t place) const {
     const nanoseconds full = key.interval * key.burst;
     const nanoseconds booked = key.reserves ? plan_.longest_wait : 0ns;
     // How long what was granted before may yet act.
     const nanoseconds ahead = std::max(booked, plan_.lease > 0 ? kLease + kDeadline : 0ns);
     const nanoseconds leased = key.interval * static_cast<std::int64_t>(2 * plan_.lease * plan_.servers);
     std::vector<Extra> extras;
+    // Under two rates in turn, what a reading lags by counts twice.
+    if (key.changes && plan_.lags) extras.push_back({0ns, kNever, 2 * kLag});
     for (const History::Loss& loss : history_.losses) {
       if (loss.place != lost_with(key, place)) continue;
       std::uint64_t units = 0;
@@ -300,6 +305,7 @@ class Referee {
                             step.by + leased + (plan_.store == Plan::Store::cluster ? full : 0ns)});
         // What was told before a step back acts when it was told to. What takes over a moment between these
         // afterwards acts as much later as the clock has stepped.
+        if (step.by < 0ns && key.changes) extras.push_back({step.at, step.at, -2 * step.by});
         if (step.by < 0ns && key.reserves)
           extras.push_back({step.at, step.at + ahead, std::min(-step.by, booked + full)});
       }
@@ -323,34 +329,62 @@ class Referee {
     return extras;
   }
 
+  // By the clock that may have counted: a shared store's or, in the fallback, a server's.
   std::int64_t drifted(nanoseconds time, std::size_t place) const {
-    std::int64_t ppm = plan_.drift_ppm[is_shared() ? plan_.servers : place];
-    if (is_shared()) {
-      for (std::size_t i = 0; i < plan_.nodes; ++i) ppm = std::max(ppm, plan_.drift_ppm[plan_.servers + i]);
-    }
+    const std::vector<std::int64_t>& all = plan_.drift_ppm;
+    const std::int64_t ppm = is_shared() ? *std::max_element(all.begin(), all.end()) : all[place];
     return time.count() + static_cast<std::int64_t>(static_cast<__int128>(time.count()) * ppm / 1'000'000);
+  }
+
+  // When all servers of that place had gone over to another limits file, which it then was; kNever: not yet.
+  History::Form last_form(std::size_t place) const {
+    History::Form last{0ns, Plan::usual};
+    for (std::size_t i = 0; i < plan_.servers; ++i) {
+      if (!is_shared() && i != place) continue;
+      const auto& forms = history_.forms[i];
+      if (forms.empty() || (last.at > 0ns && forms.back().form != last.form)) return {kNever, Plan::usual};
+      auto since = forms.end() - 1;
+      while (since != forms.begin() && (since - 1)->form == since->form) --since;
+      last = {std::max(last.at, since->at), since->form};
+    }
+    return last;
+  }
+
+  // Under two files in turn, a key has the greater burst and the smaller interval. Once all go by one, it has
+  // that one's.
+  void account_by_last_file(std::uint32_t number, std::size_t place, const std::vector<Act>& acts) {
+    const History::Form last = last_form(place);
+    if (last.at == kNever || last.form < Plan::half_burst || last.form >= Plan::wrong) return;
+    const Key key = plan_.by_form(plan_.keys[number], last.form);
+    std::vector<Act> since;
+    std::copy_if(acts.begin(), acts.end(), std::back_inserter(since), [&](const Act& act) {
+      return !act.disturbed && act.earliest > last.at + kRecovery + kLease;
+    });
+    keeps_promise(key, place, since, extras_of(key, number, place), {}, "promise of the last limits file");
   }
 
   void account(std::uint32_t number, std::size_t place) {
     std::vector<Act> acts = acts_of(number, place);
     if (acts.empty()) return;
-    const std::vector<Extra> extras = extras_of(number, place);
-    if (plan_.keys[number].leaves > 0) {
+    const Key& key = plan_.keys[number];
+    const std::vector<Extra> extras = extras_of(key, number, place);
+    if (plan_.by_file) account_by_last_file(number, place, acts);
+    if (key.leaves > 0) {
       std::vector<Act> bulk;
       std::copy_if(acts.begin(), acts.end(), std::back_inserter(bulk),
                    [](const Act& act) { return !act.disturbed && act.asked->event->bulk; });
-      keeps_promise(number, place, bulk, extras, {}, "promise of the class", plan_.keys[number].leaves);
+      keeps_promise(key, place, bulk, extras, {}, "promise of the class", key.leaves);
     }
-    if (!is_shared()) return keeps_promise(number, place, acts, extras, {}, "promise");
+    if (!is_shared()) return keeps_promise(key, place, acts, extras, {}, "promise");
     std::vector<Act> by_store;
     std::copy_if(acts.begin(), acts.end(), std::back_inserter(by_store),
                  [](const Act& act) { return !act.disturbed; });
-    keeps_promise(number, place, by_store, extras, {}, "promise of the store");
+    keeps_promise(key, place, by_store, extras, {}, "promise of the store");
     if (plan_.on_store_error == OnStoreError::allow) return;
     std::vector<Extra> with_fallback = extras;
     std::vector<Span> shared;
     if (plan_.on_store_error == OnStoreError::local) add_fallback(number, with_fallback, shared);
-    keeps_promise(number, place, acts, with_fallback, shared, "promise with the fallback");
+    keeps_promise(key, place, acts, with_fallback, shared, "promise with the fallback");
   }
 
   // The fallback continues from what the store has said last. Where nobody else asks the store, it admits no
@@ -380,11 +414,10 @@ class Referee {
   }
 
   // `shared`: spans in which a server counts its share too.
-  void keeps_promise(std::uint32_t number, std::size_t place, std::vector<Act> acts,
+  void keeps_promise(const Key& key, std::size_t place, std::vector<Act> acts,
                      const std::vector<Extra>& extras, const std::vector<Span>& shared, const char* check,
                      std::int64_t leaves = 0) {
     if (acts.empty()) return;
-    const Key& key = plan_.keys[number];
     // What may be admitted from the beginning of the world to that time, burst and extras apart.
     const auto drained = [&](nanoseconds at) {
       double more = 0;
@@ -509,8 +542,11 @@ class Referee {
       if (is_denied && (event.keys.size() == 1 || plan_.store != Plan::Store::cluster)) continue;
       // What is in line is charged when it is granted.
       const bool in_line = event.kind == Kind::acquire && event.bulk;
-      const nanoseconds until = std::min(
-          asked.departed, asked.arrived + (is_shared() ? 2 * kDeadline : 0ns) + (in_line ? event.time : 0ns));
+      const nanoseconds until = std::min(asked.departed, asked.arrived +
+                                                             (is_shared()  ? 2 * kDeadline
+                                                              : plan_.lags ? kLag
+                                                                           : 0ns) +
+                                                             (in_line ? event.time : 0ns));
       if (event.kind == Kind::settle) {
         const Event& of = *by_event_.at(event.of)->event;
         if (event.units > of.units)
@@ -540,6 +576,7 @@ class Referee {
     nanoseconds nearest = kNever;
     for (const std::uint32_t number : event.keys) {
       const Key& key = plan_.keys[number];
+      if (key.changes) return;  // what is owed drains by either rate
       Owed& its = owed[{number, place_of(asked)}];
       for (; its.next < its.charges.size() && its.charges[its.next].from <= asked.departed; ++its.next) {
         const Owed::Charge& charge = its.charges[its.next];

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "core/random.hpp"
+#include "http/conversation.hpp"
 #include "net/conversation.hpp"
 #include "redis/shared_store.hpp"
 #include "resp/conversation.hpp"
@@ -36,7 +37,7 @@ struct Surroundings {
   // To be called soon: the server's next turn.
   std::function<void(std::function<void()>)> turn;
   // A reply leaves for the client of that connection; and that connection ends.
-  std::function<void(std::uint64_t connection, std::string bytes)> reply;
+  std::function<void(std::uint64_t connection, const std::string& bytes)> reply;
   std::function<void(std::uint64_t connection)> hang_up;
   std::function<void(std::size_t loop, const redis::Client::Action& action)> act;
 };
@@ -44,8 +45,6 @@ struct Surroundings {
 class Server {
  public:
   static constexpr std::size_t kMemory = std::size_t{1} << 20;
-  static constexpr std::size_t kReservationMemory = std::size_t{1} << 20;
-  static constexpr std::size_t kMostWaiters = 200;
   static constexpr nanoseconds kLeasesEvery = 100ms;
 
   struct Loop {
@@ -56,25 +55,26 @@ class Server {
     std::unique_ptr<redis::SharedStore> shared;  // null: the store is this process' own
     waiting::AcquiringStore acquiring;
     resp::RespLoop resp;
+    http::HttpLoop http;
     std::optional<nanoseconds> leases_at{};  // when to look for those that have ended
     store::Store& store() { return shared ? static_cast<store::Store&>(*shared) : its.embedded; }
   };
   struct Session {
     std::size_t loop;
-    std::unique_ptr<resp::Conversation> conversation;
+    std::unique_ptr<net::Conversation> conversation;
     std::string rest{};  // not taken yet
     bool turning = false;
   };
 
-  // `seed` is the table's; whatever else is random comes from `random`. `limits_file`: its path, if there is
-  // one.
+  // `seed` is the table's; whatever else is random comes from `random`. `open`: of the limits file, if there
+  // is one.
   Server(const Plan& plan, const MachineClock& clock, core::HashKey seed, core::Random random,
-         Surroundings surroundings, const std::string& limits_file)
+         Surroundings surroundings, limits::OpenFile open)
       : plan_(plan),
         clock_(clock),
         random_(std::move(random)),
         surroundings_(std::move(surroundings)),
-        embedded(kMemory, WhenFull::deny, seed, kReservationMemory, random_),
+        embedded(kMemory, WhenFull::deny, seed, plan.reservation_memory, random_),
         service({.on_store_error = plan.on_store_error,
                  .sharing = {.lease = plan.lease, .merge = plan.merge},
                  .threads = static_cast<unsigned>(plan.loops),
@@ -83,13 +83,14 @@ class Server {
                 embedded.table()) {
     if (plan.by_file) {
       service.limits = std::make_unique<service::LimitsInForce>(
-          service::LimitsInForce::Options{.path = limits_file,
+          service::LimitsInForce::Options{.path = "limits.yaml",
                                           .setting = {.on_store_error = plan.on_store_error,
                                                       .sharing = service.options().sharing,
                                                       .wall = service.wall_ahead(),
                                                       .max_wait = service.options().max_wait},
                                           .shared = plan.nodes > 0,
-                                          .wall_clock = service.options().wall_clock});
+                                          .wall_clock = service.options().wall_clock,
+                                          .open = std::move(open)});
     }
     for (std::size_t i = 0; i < plan.loops; ++i) loops.push_back(std::make_unique<Loop>(*this, i));
   }
@@ -107,19 +108,25 @@ class Server {
   }
 
   // A client's connection.
-  void accept(std::uint64_t connection) {
+  void accept(std::uint64_t connection, bool is_http) {
     Session& session = sessions_[connection];
     session.loop = connection % loops.size();
-    session.conversation = std::make_unique<resp::Conversation>(
-        service, loops[session.loop]->resp,
-        net::Peer{connection, "10.0.0." + std::to_string(connection % 250)},
-        [this, connection] { turn_of(connection); });
+    Loop& loop = *loops[session.loop];
+    const net::Peer peer{connection, "10.0.0." + std::to_string(connection % 250)};
+    const auto resume = [this, connection] { turn_of(connection); };
+    if (is_http) {
+      session.conversation = std::make_unique<http::Conversation>(service, loop.http, peer, resume);
+    } else {
+      session.conversation = std::make_unique<resp::Conversation>(service, loop.resp, peer, resume);
+    }
   }
-  void receive(std::uint64_t connection, std::string_view bytes) {
+  std::size_t loop_of(std::uint64_t connection) const { return sessions_.at(connection).loop; }
+  // `read`: what its loop's clock showed when it had these bytes.
+  void receive(std::uint64_t connection, std::string_view bytes, nanoseconds read) {
     const auto found = sessions_.find(connection);
     if (found == sessions_.end()) return;
     found->second.rest += bytes;
-    feed(connection, found->second);
+    feed(connection, found->second, read);
   }
   void gone(std::uint64_t connection) {
     const auto found = sessions_.find(connection);
@@ -152,7 +159,14 @@ class Server {
     settle(loop);
   }
 
-  std::size_t waiting() const { return house.waiting(); }
+  // What has a bound and is beyond it; empty: nothing.
+  std::string beyond() const {
+    const store::ReservationMemory& reserved = embedded.reservations().memory();
+    if (embedded.table().allocated_bytes() > kMemory) return "the table is above its memory";
+    if (reserved.bytes() > plan_.reservation_memory) return "reservations are above their memory";
+    if (house.waiting() > plan_.waiters) return "more wait than may";
+    return "";
+  }
   // Nothing that was asked is open.
   bool at_rest() const {
     for (const auto& loop : loops) {
@@ -169,16 +183,16 @@ class Server {
   }
 
  private:
-  void feed(std::uint64_t connection, Session& session) {
+  void feed(std::uint64_t connection, Session& session, nanoseconds read) {
     if (session.conversation->waiting()) return;
     std::string out;
     Loop& loop = *loops[session.loop];
-    const std::size_t used = session.conversation->feed(session.rest, out, {now(), now()});
+    const std::size_t used = session.conversation->feed(session.rest, out, {read, read});
     session.rest.erase(0, used);
     const bool closes = session.conversation->closing();
     if (!closes && !session.conversation->waiting() && session.conversation->busy()) turn_of(connection);
     settle(loop);
-    if (!out.empty()) surroundings_.reply(connection, std::move(out));
+    if (!out.empty()) surroundings_.reply(connection, out);
     if (closes) surroundings_.hang_up(connection);
   }
   void turn_of(std::uint64_t connection) {
@@ -188,7 +202,7 @@ class Server {
       const auto found = sessions_.find(connection);
       if (found == sessions_.end()) return;
       found->second.turning = false;
-      feed(connection, found->second);
+      feed(connection, found->second, now());
     });
   }
   void settle(Loop& loop) {
@@ -214,7 +228,7 @@ class Server {
   store::EmbeddedStore embedded;
   redis::ProcessMemory memory;
   service::Service service;
-  waiting::House house{kMostWaiters};
+  waiting::House house{plan_.waiters};
   std::vector<std::unique_ptr<Loop>> loops;
 
  private:
@@ -233,7 +247,8 @@ inline Server::Loop::Loop(Server& server, std::size_t its_number)
               its.settle(*this);
             });
           }),
-      resp(server.service, store(), &acquiring) {}
+      resp(server.service, store(), &acquiring),
+      http(server.service, store(), &acquiring) {}
 
 inline std::unique_ptr<redis::SharedStore> Server::make_shared() {
   if (plan_.store == Plan::Store::embedded) return nullptr;

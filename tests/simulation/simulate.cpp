@@ -1,10 +1,7 @@
 // ./dev simulate: worlds by seed, each judged, and the first that fails made shorter.
-#include <unistd.h>
-
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <limits>
 #include <string>
 #include <string_view>
@@ -27,13 +24,7 @@ struct Flags {
   bool go_on = false;   // with the seeds after one that fails
 };
 
-History live(const Plan& plan) {
-  const std::string folder =
-      std::filesystem::temp_directory_path() / ("weir_simulation_" + std::to_string(getpid()));
-  History history = World(plan, folder).run();
-  std::filesystem::remove_all(folder);
-  return history;
-}
+History live(const Plan& plan) { return World(plan).run(); }
 
 std::string counted(const History& history) {
   std::uint64_t replies = 0, allowed = 0;

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <filesystem>
-#include <fstream>
 #include <vector>
 
 namespace weir::inline v0_1::simulation {
@@ -25,37 +23,15 @@ class Clocks final : public store::SystemClocks {
   nanoseconds world_;
 };
 
-Reply read_reply(const resp::Value& value) {
-  using Type = resp::Value::Type;
-  Reply reply;
-  if (value.type == Type::error) {
-    reply.kind = Reply::Kind::error;
-    reply.text = value.text;
-  } else if (value.type == Type::integer) {
-    reply.kind = Reply::Kind::integer;
-    reply.integer = value.integer;
-  } else if (value.type == Type::array && value.items.size() >= 5) {
-    reply.kind = Reply::Kind::values;
-    for (std::size_t i = 0; i < 5; ++i) reply.values[i] = value.items[i].integer;
-    if (value.items.size() == 7 && value.items[5].type == Type::string) reply.id = value.items[5].text;
-    if (value.items.size() > 5) reply.text = value.items.back().text;
-  } else {
-    reply.kind = Reply::Kind::error;
-    reply.text = "a reply of another form";
-  }
-  return reply;
-}
+const std::string kSnapshot = "weir.snapshot";
+const std::string kLimits = "limits.yaml";
 
-// A file that was not written as far as its end, or not everywhere.
-void tear(const std::string& path, std::uint32_t how) {
-  const auto size = std::filesystem::file_size(path);
-  const auto at = size * (how % 100) / 100;
-  if (how % 2 == 0) return std::filesystem::resize_file(path, at);
-  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
-  file.seekg(static_cast<std::streamoff>(at));
-  const int before = file.get();
-  file.seekp(static_cast<std::streamoff>(at));
-  file.put(static_cast<char>(~before));
+// As a disk does it that has lost or changed what it has.
+std::string torn(std::string bytes, std::uint32_t how) {
+  const std::size_t at = bytes.size() * (how % 100) / 100;
+  if (how % 2 == 0) return bytes.substr(0, at);
+  bytes[at] = static_cast<char>(~bytes[at]);
+  return bytes;
 }
 
 // How long a client waits for a reply before it gives its connection up.
@@ -63,9 +39,7 @@ nanoseconds patience_of(const Event& event) { return 1500ms + event.time; }
 
 }  // namespace
 
-World::World(const Plan& plan, std::string folder)
-    : plan_(plan), folder_(std::move(folder)), chance_(plan.seed ^ 0xC0FFEE), secrets_(plan.seed) {
-  std::filesystem::create_directories(folder_);
+World::World(const Plan& plan) : plan_(plan), chance_(plan.seed ^ 0xC0FFEE), secrets_(plan.seed) {
   const auto clock_of = [&](std::size_t machine) {
     return MachineClock(chance_.between(100s, 1'000'000s), plan_.drift_ppm[machine], 1'700'000'000s);
   };
@@ -73,13 +47,16 @@ World::World(const Plan& plan, std::string folder)
     Machine& machine = *machines_.emplace_back(std::make_unique<Machine>());
     machine.number = i;
     machine.clock = std::make_unique<MachineClock>(clock_of(i));
-    std::filesystem::remove(snapshot_of(machine));
+    machine.disk = std::make_unique<SimulatedDisk>(
+        chance_.next(), [this, &machine](nanoseconds time) { pass(machine, time); });
   }
   for (std::size_t i = 0; i < plan_.nodes; ++i)
     nodes_.push_back(std::make_unique<RedisNode>(clock_of(plan_.servers + i)));
   of_client_.resize(plan_.clients);
   history_.disturbed.resize(plan_.servers);
   history_.asleep.resize(plan_.servers);
+  history_.stuck.resize(plan_.servers);
+  history_.forms.resize(plan_.servers);
   for (const auto& machine : machines_) start(*machine);
 }
 
@@ -132,12 +109,17 @@ bool World::step(nanoseconds until) {
   if (which != nullptr) {
     note("tick", which->number);
     which->server->tick(*whose);
+    check_bounds(*which);
     return true;
   }
   const auto what = std::move(const_cast<Happening&>(queue_.top()).what);
   queue_.pop();
   what();
   return true;
+}
+
+void World::check_bounds(const Machine& machine) {
+  if (const std::string what = machine.server ? machine.server->beyond() : ""; !what.empty()) odd(what);
 }
 
 void World::note(std::string_view what, std::uint64_t number, std::string_view bytes) {
@@ -171,66 +153,9 @@ void World::disturb_all(nanoseconds for_time) {
 
 // ----------------------------------------------------------------------------------------------- clients
 
-std::string World::words_of(const Event& event) const {
-  using Kind = Event::Kind;
-  redis::Strings words;
-  const auto keys = [&] {
-    if (plan_.by_file) {
-      if (event.bulk) words.insert(words.end(), {"CLASS", "bulk"});
-      if (event.kind != Kind::check && event.kind != Kind::look) words.emplace_back("AS");
-      for (const std::uint32_t key : event.keys) words.push_back(plan_.keys[key].name + "=x");
-      return;
-    }
-    words.emplace_back("KEYS");
-    for (const std::uint32_t key : event.keys) {
-      words.push_back(plan_.keys[key].name);
-      words.push_back(plan_.keys[key].rule());
-    }
-  };
-  const char* const check = plan_.by_file ? "WEIR.CHECK" : "WEIR.THROTTLE";
-  const auto number = [&](const char* name, std::int64_t value) {
-    words.emplace_back(name);
-    words.push_back(std::to_string(value));
-  };
-  switch (event.kind) {
-    case Kind::check:
-      words = {check};
-      number("COST", static_cast<std::int64_t>(event.units));
-      keys();
-      break;
-    case Kind::look:
-      words = {check};
-      number("COST", 0);
-      keys();
-      break;
-    case Kind::reserve:
-    case Kind::acquire:
-      words = {event.kind == Kind::reserve ? "WEIR.RESERVE" : "WEIR.ACQUIRE"};
-      number("COST", static_cast<std::int64_t>(event.units));
-      number("MAXWAIT", event.time.count() / 1'000'000);
-      if (event.hold > 0ns) number("HOLD", event.hold.count() / 1'000'000);
-      keys();
-      break;
-    case Kind::cancel:
-    case Kind::settle: {
-      const auto of = by_event_.find(event.of);
-      if (of == by_event_.end() || of->second->reply.id.empty()) return "";
-      words = {event.kind == Kind::cancel ? "WEIR.CANCEL" : "WEIR.SETTLE", of->second->reply.id};
-      if (event.kind == Kind::settle) words.push_back(std::to_string(event.units));
-      break;
-    }
-    case Kind::reset:
-      words = {"WEIR.RESET"};
-      if (plan_.by_file) {
-        keys();
-      } else {
-        words.push_back(plan_.keys[event.keys[0]].name);
-      }
-      break;
-    default:
-      return "";
-  }
-  return redis::array(words);
+std::string_view World::id_of(const Event& event) const {
+  const auto of = by_event_.find(event.of);
+  return of == by_event_.end() ? std::string_view() : of->second->reply.id;
 }
 
 // An acquire blocks its connection, so each has one of its own.
@@ -239,7 +164,7 @@ std::uint64_t World::connection_of(const Event& event) {
   if (!own && of_client_[event.who] != 0) return of_client_[event.who];
   const std::uint64_t id = next_connection_++;
   if (!own) of_client_[event.who] = id;
-  auto& made = connections_[id] = std::make_unique<Connection>();
+  auto& made = connections_[id] = std::make_unique<Connection>(protocol_of(event.who));
   made->client = event.who;
   made->server = event.who % plan_.servers;
   made->once = own;
@@ -253,7 +178,7 @@ void World::ask(const Event& event) {
     if (const std::uint64_t id = of_client_[event.who]; id != 0) close(id, true);
     return;
   }
-  const std::string bytes = words_of(event);
+  const std::string bytes = request_of(plan_, event, protocol_of(event.who), id_of(event));
   if (bytes.empty()) return;
   const std::uint64_t id = connection_of(event);
   Connection& connection = *connections_.at(id);
@@ -295,37 +220,47 @@ void World::arrive(std::uint64_t id, Asked& asked, const std::string& bytes) {
   }
   if (!std::exchange(connection.accepted, true)) {
     connection.life = machine.life;
-    machine.server->accept(id);
+    machine.server->accept(id, connection.protocol == Protocol::http);
   }
+  Machine::Stuck& stuck = machine.stuck[machine.server->loop_of(id)];
+  if (stuck.until > now_)
+    return later(stuck.until - now_, [this, id, &asked, bytes] { arrive(id, asked, bytes); });
   note("arrive", id, bytes);
   asked.arrived = now_;
   asked.life = machine.life;
   connection.unanswered.push_back(&asked);
-  machine.server->receive(id, bytes);
+  const nanoseconds read = machine.server->now();
+  if (!plan_.lags || stuck.again > now_ || !chance_.percent(15))
+    return machine.server->receive(id, bytes, read);
+  stuck.until = now_ + chance_.between(10us, chance_.one_in(2) ? kLag : 5ms);
+  stuck.again = stuck.until + chance_.between(0ms, 500ms);
+  history_.stuck[machine.number].push_back({now_, stuck.until});
+  later(stuck.until - now_, [&machine, id, bytes, read, life = machine.life] {
+    if (machine.server && machine.life == life) machine.server->receive(id, bytes, read);
+  });
 }
 
-void World::reply(Machine& machine, std::uint64_t id, std::string bytes) {
+void World::reply(std::uint64_t id, const std::string& bytes) {
   const auto found = connections_.find(id);
   if (found == connections_.end()) return;
   note("reply", id, bytes);
+  check_bounds(*machines_[found->second->server]);
   Connection& connection = *found->second;
   connection.leaving += bytes;
   std::vector<std::pair<Asked*, Reply>> told;
-  for (;;) {
-    const resp::Parsed parsed = connection.parser.parse(connection.leaving);
-    if (parsed.status == resp::Parsed::Status::broken) odd("a reply of no form");
-    if (parsed.status != resp::Parsed::Status::value) break;
+  const auto asked_first = [&] {
+    return connection.unanswered.empty() ? nullptr : connection.unanswered.front()->event;
+  };
+  while (auto read = connection.replies.next(plan_, asked_first(), connection.leaving)) {
     if (connection.unanswered.empty()) {
       ++history_.replies_too_many;
-    } else {
-      Asked& asked = *connection.unanswered.front();
-      connection.unanswered.pop_front();
-      asked.departed = now_;
-      told.emplace_back(&asked, read_reply(parsed.value));
+      continue;
     }
-    connection.leaving.erase(0, parsed.used);
+    Asked& asked = *connection.unanswered.front();
+    connection.unanswered.pop_front();
+    asked.departed = now_;
+    told.emplace_back(&asked, *std::move(read));
   }
-  (void)machine;
   if (connection.back.swallows) return;
   const nanoseconds at = arrival(connection.back, latency_of_client());
   later(at - now_, [this, id, told = std::move(told)] {
@@ -366,37 +301,75 @@ void World::when_awake(Machine& machine, Act act) {
   later(machine.asleep_until - now_, [this, &machine, act] { when_awake(machine, act); });
 }
 
-std::string World::snapshot_of(const Machine& machine) const {
-  return folder_ + "/server" + std::to_string(machine.number) + ".snapshot";
+// The world goes on while a thread of that machine waits for its disk.
+void World::pass(Machine& machine, nanoseconds time) {
+  const std::uint64_t life = machine.life;
+  for (nanoseconds until = now_ + time; now_ < plan_.length; until = std::max(until, machine.asleep_until)) {
+    until = std::min(until, plan_.length);
+    while (step(until)) {
+    }
+    now_ = std::max(now_, until);
+    if (machine.asleep_until <= now_) break;
+  }
+  if (machine.life != life || !machine.server) throw SimulatedDisk::Killed();
 }
 
-std::string World::limits_of(const Machine& machine) const {
-  return folder_ + "/server" + std::to_string(machine.number) + ".yaml";
+tl::expected<std::string, std::string> World::read_limits(Machine& machine, std::size_t most) {
+  machine.reading.form = machine.form;
+  auto read = machine.disk->read_whole(kLimits, most);
+  machine.reading.failed = !read;
+  return read;
 }
 
+// Each server reads its file again, once it is another one.
 void World::reload(Machine& machine, std::uint32_t form) {
   if (!plan_.by_file) return;
-  const bool is_wrong = form + 1 == Plan::kForms;
-  if (!is_wrong) machine.limits_form = form;
-  std::ofstream(limits_of(machine)) << plan_.limits_file(form);
-  if (!machine.server) return;
-  const std::vector<std::string> errors = machine.server->service.limits->reload();
-  if (errors.empty() == is_wrong) odd(is_wrong ? "a wrong limits file was taken" : errors[0]);
+  machine.disk->put(kLimits, plan_.limits_file(machine.form = form));
+  if (form != Plan::wrong) machine.limits_form = form;
+  const auto server = machine.server;
+  if (!server) return;
+  if (machine.reading.under_way) {
+    return later(50ms, [this, &machine, life = machine.life] {
+      if (machine.life == life) reload(machine, machine.form);
+    });
+  }
+  machine.reading.under_way = true;
+  try {
+    const std::vector<std::string> errors = server->service.limits->reload();
+    const bool is_wrong = machine.reading.failed || machine.reading.form == Plan::wrong;
+    if (errors.empty() == is_wrong) odd(is_wrong ? "a wrong limits file was taken" : errors[0]);
+    if (!is_wrong) history_.forms[machine.number].push_back({now_, machine.reading.form});
+    machine.reading.under_way = false;
+  } catch (const SimulatedDisk::Killed&) {
+    // It has begun another life meanwhile.
+  }
 }
 
-void World::start(Machine& machine) {
-  const std::uint64_t life = ++machine.life;
-  note("start", machine.number);
-  core::HashKey seed{chance_.next(), chance_.next()};
-  std::optional<store::SnapshotFile> file;
-  const Clocks clocks(*machine.clock, now_);
-  if (plan_.store == Plan::Store::embedded && machine.saved_at > 0ns) {
-    auto opened = store::SnapshotFile::open(snapshot_of(machine), clocks);
-    if (opened.has_value() == machine.torn) odd(machine.torn ? "a torn snapshot was taken" : opened.error());
-    if (opened) file.emplace(*std::move(opened));
-    if (file) seed = file->seed();
+// False: the disk does not let it start.
+bool World::opens(Machine& machine, const store::SystemClocks& clocks,
+                  std::optional<store::SnapshotFile>& file) {
+  const bool broken = machine.disk->broken;
+  if (!machine.disk->has(kSnapshot)) {
+    if (machine.saved_at > 0ns) odd("a snapshot that was saved is gone");
+    return !broken;
   }
-  const auto alive = [&machine, life] { return machine.server && machine.life == life; };
+  auto opened = store::SnapshotFile::open(kSnapshot, clocks, *machine.disk);
+  if (opened.has_value() == (broken || machine.torn))
+    odd(opened ? "a torn snapshot was taken" : opened.error());
+  if (broken) return false;
+  if (opened) {
+    file.emplace(*std::move(opened));
+  } else {
+    machine.disk->remove(kSnapshot);
+    machine.disk->sync_folder_of(kSnapshot);
+    machine.saved_at = 0ns;
+  }
+  machine.torn = false;
+  return true;
+}
+
+std::unique_ptr<Server> World::make_server(Machine& machine, core::HashKey seed) {
+  const auto alive = [&machine, life = machine.life] { return machine.server && machine.life == life; };
   Surroundings around;
   around.world = [this] { return now_; };
   around.turn = [this, &machine, alive](std::function<void()> what) {
@@ -406,36 +379,60 @@ void World::start(Machine& machine) {
       });
     });
   };
-  around.reply = [this, &machine](std::uint64_t id, std::string bytes) {
-    reply(machine, id, std::move(bytes));
-  };
+  around.reply = [this](std::uint64_t id, const std::string& bytes) { reply(id, bytes); };
   around.hang_up = [this, &machine](std::uint64_t id) {
     odd("server " + std::to_string(machine.number) + " closed connection " + std::to_string(id));
   };
   around.act = [this, &machine](std::size_t loop, const redis::Client::Action& action) {
     act(machine, loop, action);
   };
-  machine.server = std::make_unique<Server>(
+  return std::make_unique<Server>(
       plan_, *machine.clock, seed, [this] { return core::HashKey{secrets_.next(), secrets_.next()}; },
-      std::move(around), limits_of(machine));
-  reload(machine, machine.limits_form);
-  if (file) {
-    const auto restored = file->restore_into(machine.server->embedded.table(), machine.server->now(),
-                                             &machine.server->embedded.reservations());
-    if (!restored) odd(restored.error());
+      std::move(around),
+      [this, &machine](const std::string&, std::size_t most) { return read_limits(machine, most); });
+}
+
+void World::start(Machine& machine) {
+  ++machine.life;
+  note("start", machine.number);
+  core::HashKey seed{chance_.next(), chance_.next()};
+  const Clocks clocks(*machine.clock, now_);
+  std::optional<store::SnapshotFile> file;
+  // Until it serves, nobody notices how long that takes.
+  const bool slow = std::exchange(machine.disk->slow, false);
+  const bool starts = opens(machine, clocks, file);
+  if (starts) {
+    machine.server = make_server(machine, file ? file->seed() : seed);
+    if (file) restore(*machine.server, *file);
+    reload(machine, machine.limits_form);
   }
-  machine.torn = false;
-  machine.saved_at = 0ns;
+  machine.disk->slow = slow;
+  if (!starts) return later(100ms, [this, &machine] { start(machine); });
   machine.server->start();
 }
 
+void World::restore(Server& server, store::SnapshotFile& file) {
+  const auto restored =
+      file.restore_into(server.embedded.table(), server.now(), &server.embedded.reservations());
+  if (!restored) odd(restored.error());
+}
+
 void World::save(Machine& machine) {
-  if (!machine.server || plan_.store != Plan::Store::embedded || machine.asleep_until > now_) return;
-  const auto saved =
-      store::save_snapshot(machine.server->embedded.table(), snapshot_of(machine),
-                           Clocks(*machine.clock, now_), &machine.server->embedded.reservations());
-  if (!saved) return odd(saved.error());
-  machine.saved_at = now_;
+  const auto server = machine.server;
+  if (!server || machine.saving || plan_.store != Plan::Store::embedded || machine.asleep_until > now_)
+    return;
+  const nanoseconds began = now_;
+  machine.saving = true;
+  try {
+    const auto saved = store::save_snapshot(server->embedded.table(), kSnapshot, Clocks(*machine.clock, now_),
+                                            &server->embedded.reservations(), *machine.disk);
+    machine.saving = false;
+    if (saved) machine.saved_at = began;
+    if (!saved && saved.error() != "snapshot 'weir.snapshot': cannot write: No space left on device")
+      odd(saved.error());
+  } catch (const SimulatedDisk::Killed&) {
+    // It has begun another life meanwhile.
+  }
 }
 
 void World::kill(Machine& machine, nanoseconds for_time, const Event& event) {
@@ -443,7 +440,9 @@ void World::kill(Machine& machine, nanoseconds for_time, const Event& event) {
   note("kill", machine.number);
   ++machine.life;
   machine.server.reset();
+  machine.saving = machine.reading.under_way = false;
   machine.asleep_until = 0ns;
+  machine.stuck.clear();
   for (auto& [where, link] : machine.links) {
     link.open = false;
     ++link.generation;
@@ -454,9 +453,13 @@ void World::kill(Machine& machine, nanoseconds for_time, const Event& event) {
   }
   for (const std::uint64_t id : cut) close(id, false);
   disturb(machine.number, for_time);
+  machine.disk->close_all();
+  if (event.kind == Event::Kind::power_loss) machine.disk->lose_power();
   if (plan_.store == Plan::Store::embedded) {
-    machine.torn = machine.saved_at > 0ns && event.of != 0;
-    if (machine.torn) tear(snapshot_of(machine), event.of);
+    if (event.kind == Event::Kind::kill && event.of != 0 && machine.disk->has(kSnapshot)) {
+      machine.disk->put(kSnapshot, torn(machine.disk->bytes_of(kSnapshot), event.of));
+      machine.torn = true;
+    }
     history_.losses.push_back({machine.number, machine.torn ? 0ns : machine.saved_at, now_});
   }
   later(for_time, [this, &machine] { start(machine); });
@@ -576,56 +579,65 @@ void World::lose(const Event& event) {
 // -------------------------------------------------------------------------------------------- what happens
 
 void World::happen(const Event& event) {
-  using Kind = Event::Kind;
   if (!event.is_fault()) return ask(event);
   note("fault", event.number);
-  const auto ends = [&](nanoseconds after) {
-    history_.last_fault = std::max(history_.last_fault, now_ + after);
-  };
+  if (event.kind == Event::Kind::save) return save(*machines_[event.who % plan_.servers]);
   ++history_.faults;
-  ends(0ns);
-  if (event.kind <= Kind::stall_back) {
-    const std::uint64_t id = of_client_[event.who % plan_.clients];
-    if (id == 0) return;
-    Connection& connection = *connections_.at(id);
-    switch (event.kind) {
-      case Kind::break_connection:
-        return close(id, true);
-      case Kind::half_open:
-        connection.out.swallows = connection.back.swallows = true;
-        return;
-      default:
-        (event.kind == Kind::stall_out ? connection.out : connection.back).held_until = now_ + event.time;
-        return ends(event.time);
-    }
+  if (event.kind <= Event::Kind::stall_back) return happen_to_client(event);
+  if (event.kind <= Event::Kind::store_stall_back)
+    return happen_to(*machines_[event.who % plan_.servers], event);
+  if (!nodes_.empty()) happen_to_node(event.who % nodes_.size(), event);
+}
+
+void World::happen_to_client(const Event& event) {
+  const std::uint64_t id = of_client_[event.who % plan_.clients];
+  if (id == 0) return;
+  Connection& connection = *connections_.at(id);
+  if (event.kind == Event::Kind::break_connection) return close(id, true);
+  if (event.kind == Event::Kind::half_open) {
+    connection.out.swallows = connection.back.swallows = true;
+  } else {
+    (event.kind == Event::Kind::stall_out ? connection.out : connection.back).held_until = now_ + event.time;
   }
-  if (event.kind <= Kind::save) {
-    Machine& machine = *machines_[event.who % plan_.servers];
-    switch (event.kind) {
-      case Kind::kill:
-        ends(event.time);
-        return kill(machine, event.time, event);
-      case Kind::sleep:
-        machine.asleep_until = std::max(machine.asleep_until, now_ + event.time);
-        history_.asleep[machine.number].push_back({now_, machine.asleep_until});
-        disturb(machine.number, event.time);
-        return ends(event.time);
-      case Kind::store_break:
-        disturb(machine.number, 0ns);
-        return cut(machine, [](const Machine::Link&) { return true; });
-      case Kind::save:
-        return save(machine);
-      case Kind::reload:
-        return reload(machine, event.of);
-      default:
-        disturb(machine.number, event.time);
-        (event.kind == Kind::store_stall ? machine.store_out : machine.store_back).held_until =
-            now_ + event.time;
-        return ends(event.time);
+}
+
+void World::happen_to(Machine& machine, const Event& event) {
+  using Kind = Event::Kind;
+  switch (event.kind) {
+    case Kind::upgrade:
+      machine.limits_form = event.of;
+      [[fallthrough]];
+    case Kind::kill:
+    case Kind::power_loss:
+      return kill(machine, event.time, event);
+    case Kind::disk_slow:
+    case Kind::disk_full:
+    case Kind::disk_broken: {
+      SimulatedDisk& disk = *machine.disk;
+      bool& what = event.kind == Kind::disk_slow   ? disk.slow
+                   : event.kind == Kind::disk_full ? disk.full
+                                                   : disk.broken;
+      what = true;
+      return later(event.time, [&what] { what = false; });
     }
+    case Kind::sleep:
+      machine.asleep_until = std::max(machine.asleep_until, now_ + event.time);
+      history_.asleep[machine.number].push_back({now_, machine.asleep_until});
+      return disturb(machine.number, event.time);
+    case Kind::store_break:
+      disturb(machine.number, 0ns);
+      return cut(machine, [](const Machine::Link&) { return true; });
+    case Kind::reload:
+      return reload(machine, event.of);
+    default:
+      disturb(machine.number, event.time);
+      (event.kind == Kind::store_stall ? machine.store_out : machine.store_back).held_until =
+          now_ + event.time;
   }
-  if (nodes_.empty()) return;
-  const std::size_t number = event.who % nodes_.size();
+}
+
+void World::happen_to_node(std::size_t number, const Event& event) {
+  using Kind = Event::Kind;
   RedisNode& node = *nodes_[number];
   switch (event.kind) {
     case Kind::store_down:
@@ -634,32 +646,26 @@ void World::happen(const Event& event) {
       node.down = true;
       cut_node(number);
       disturb_all(event.time);
-      ends(event.time);
       if (event.kind == Kind::store_lost) {
         history_.losses.push_back({number, 0ns, now_});
         node.data().keep({});
       }
-      later(event.time, [this, &node] {
+      return later(event.time, [this, &node] {
         node.down = false;
         node.data().flush_scripts();
         note("up", 0);
       });
-      return;
     case Kind::store_failover:
       cut_node(number);
       return disturb_all(0ns);
     case Kind::store_pause:
       node.free_at = std::max(node.free_at, now_ + event.time);
-      disturb_all(event.time);
-      return ends(event.time);
+      return disturb_all(event.time);
     case Kind::store_flush:
       return node.data().flush_scripts();
-    case Kind::store_step:
+    default:
       node.clock.step_wall(event.time);
       history_.steps.push_back({number, now_, event.time});
-      return;
-    default:
-      return;
   }
 }
 

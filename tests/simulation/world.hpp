@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <queue>
 #include <string>
 #include <string_view>
@@ -16,20 +17,20 @@
 #include <utility>
 #include <vector>
 
-#include "resp/value.hpp"
 #include "simulation/chance.hpp"
+#include "simulation/dialect.hpp"
 #include "simulation/history.hpp"
 #include "simulation/machine_clock.hpp"
 #include "simulation/plan.hpp"
 #include "simulation/redis_node.hpp"
 #include "simulation/server.hpp"
+#include "simulation/simulated_disk.hpp"
 
 namespace weir::inline v0_1::simulation {
 
 class World {
  public:
-  // `folder` is for files; nobody else writes there.
-  World(const Plan& plan, std::string folder);
+  explicit World(const Plan& plan);
   ~World();
   World(const World&) = delete;
   World& operator=(const World&) = delete;
@@ -46,7 +47,8 @@ class World {
   };
   struct Machine {
     std::unique_ptr<MachineClock> clock;
-    std::unique_ptr<Server> server;  // null: it is not running
+    std::unique_ptr<SimulatedDisk> disk;
+    std::shared_ptr<Server> server;  // null: it is not running
     std::uint64_t life = 0;
     nanoseconds asleep_until{0};
     struct Link {  // of a loop to a node of the store
@@ -58,14 +60,29 @@ class World {
     };
     std::map<std::pair<std::size_t, redis::Client::NodeId>, Link> links;
     Way store_out{}, store_back{};  // what holds up all of them
-    nanoseconds saved_at{0};
-    bool torn = false;
-    std::uint32_t limits_form = 0;  // of the limits file that it last went by
+    nanoseconds saved_at{0};        // what the snapshot is of; 0: there is none
+    bool torn = false;              // the snapshot, by somebody else
+    bool saving = false;
+    struct Stuck {
+      nanoseconds until{0};
+      nanoseconds again{0};  // not before that
+    };
+    std::map<std::size_t, Stuck> stuck{};  // by loop
+    std::uint32_t limits_form = 0;         // to start with
+    std::uint32_t form = 0;                // of the limits file on the disk
+    struct {
+      bool under_way = false;
+      bool failed = false;
+      std::uint32_t form = 0;
+    } reading{};  // of the limits file
     std::size_t number = 0;
   };
   struct Connection {
-    std::size_t client;
-    std::size_t server;
+    explicit Connection(Protocol its) : protocol(its), replies(its) {}
+    const Protocol protocol;
+    Replies replies;
+    std::size_t client = 0;
+    std::size_t server = 0;
     std::uint64_t life = 0;
     Way out{}, back{};
     bool once = false;  // it is closed after its first reply
@@ -73,8 +90,6 @@ class World {
     std::deque<Asked*> unanswered{};  // arrived, in order
     std::deque<Asked*> open{};        // asked, in order, and not received
     std::string leaving{};            // of the server: half a reply
-    std::string coming{};             // to the client: half a reply
-    resp::ReplyParser parser{};
   };
   struct Happening {
     nanoseconds at;
@@ -88,12 +103,19 @@ class World {
   void later(nanoseconds after, std::function<void()> what);
   bool step(nanoseconds until);
   void happen(const Event& event);
+  void happen_to_client(const Event& event);
+  void happen_to(Machine& machine, const Event& event);
+  void happen_to_node(std::size_t number, const Event& event);
   void note(std::string_view what, std::uint64_t number, std::string_view bytes = {});
   void odd(const std::string& what);
+  void check_bounds(const Machine& machine);
 
   // Clients.
   void ask(const Event& event);
-  std::string words_of(const Event& event) const;
+  Protocol protocol_of(std::size_t client) const {
+    return plan_.http.at(client) ? Protocol::http : Protocol::resp;
+  }
+  std::string_view id_of(const Event& event) const;
   std::uint64_t connection_of(const Event& event);
   void send(std::uint64_t connection, Asked& asked, std::string bytes);
   void arrive(std::uint64_t connection, Asked& asked, const std::string& bytes);
@@ -101,12 +123,15 @@ class World {
 
   // Servers.
   void start(Machine& machine);
+  bool opens(Machine& machine, const store::SystemClocks& clocks, std::optional<store::SnapshotFile>& file);
+  std::unique_ptr<Server> make_server(Machine& machine, core::HashKey seed);
+  void restore(Server& server, store::SnapshotFile& file);
+  tl::expected<std::string, std::string> read_limits(Machine& machine, std::size_t most);
+  void pass(Machine& machine, nanoseconds time);
   void kill(Machine& machine, nanoseconds for_time, const Event& event);
   void save(Machine& machine);
   void reload(Machine& machine, std::uint32_t form);
-  std::string snapshot_of(const Machine& machine) const;
-  std::string limits_of(const Machine& machine) const;
-  void reply(Machine& machine, std::uint64_t connection, std::string bytes);
+  void reply(std::uint64_t connection, const std::string& bytes);
   template <class Act>
   void when_awake(Machine& machine, Act act);
 
@@ -127,7 +152,6 @@ class World {
   std::string map() const;
 
   const Plan& plan_;
-  const std::string folder_;
   Chance chance_;
   Chance secrets_;  // of the servers: hashes, ids and jitter
   nanoseconds now_{0};
