@@ -203,9 +203,12 @@ class Sockets::StreamConnection final : public Connection {
   std::size_t number_ = 0;  // of the address among those that the host has
 };
 
-Sockets::Sockets(asio::io_context& context, Client& client, asio::ssl::context* tls,
+Sockets::Sockets(asio::io_context& context, net::Timers& timers, Client& client, asio::ssl::context* tls,
                  core::ClockFunction clock)
-    : context_(context), client_(client), tls_(tls), clock_(std::move(clock)), timer_(context) {}
+    : context_(context), client_(client), tls_(tls), clock_(std::move(clock)), timer_(timers.make([this] {
+        armed_for_ = std::chrono::nanoseconds{0};
+        tick();
+      })) {}
 
 Sockets::~Sockets() { stop(); }
 
@@ -217,8 +220,7 @@ void Sockets::start() {
 void Sockets::stop() {
   stopped_ = true;
   *alive_ = false;
-  error_code ignored;
-  timer_.cancel(ignored);
+  timer_->stop();
   for (auto& [node, connection] : std::exchange(connections_, {})) connection->close();
 }
 
@@ -292,12 +294,7 @@ void Sockets::arm() {
   armed_for_ = std::max(next, now + nanoseconds{1});
   const nanoseconds wait = std::min<nanoseconds>(armed_for_ - now, std::chrono::seconds{1});
   armed_for_ = now + wait;
-  timer_.expires_after(wait);
-  timer_.async_wait([this, alive = alive_](const error_code& error) {
-    if (error || !*alive) return;
-    armed_for_ = nanoseconds{0};
-    tick();
-  });
+  timer_->set(wait);
 }
 
 bool Sockets::has_unread() const {
@@ -314,13 +311,9 @@ void Sockets::tick() {
   if (reads_first_ < kReadsFirst && !(was_quiet && quiet_)) {
     ++reads_first_;
     armed_for_ = std::chrono::nanoseconds{0};
-    timer_.expires_after(std::chrono::nanoseconds{0});
-    timer_.async_wait([this, alive = alive_](const error_code& error) {
-      if (error || !*alive) return;
-      // It may have been on its way when arm() set the timer again, which a further turn then takes.
-      armed_for_ = std::chrono::nanoseconds{0};
-      tick();
-    });
+    // arm() may set it again, which a further turn then takes.
+    armed_for_ = std::chrono::nanoseconds{0};
+    timer_->set(std::chrono::nanoseconds{0});
     return;
   }
   reads_first_ = 0;

@@ -6,7 +6,6 @@
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ssl/context.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -15,6 +14,7 @@
 #include <unordered_map>
 
 #include "core/clock_function.hpp"
+#include "net/timer.hpp"
 #include "net/tls.hpp"
 #include "redis/client.hpp"
 
@@ -28,8 +28,8 @@ std::optional<boost::asio::ssl::context> tls_for(const Endpoint& endpoint, const
 class Sockets {
  public:
   // `tls` may be null when the endpoint has none. `clock` is the one that the Client is told.
-  Sockets(boost::asio::io_context& context, Client& client, boost::asio::ssl::context* tls,
-          core::ClockFunction clock);
+  Sockets(boost::asio::io_context& context, net::Timers& timers, Client& client,
+          boost::asio::ssl::context* tls, core::ClockFunction clock);
   ~Sockets();
   Sockets(const Sockets&) = delete;
   Sockets& operator=(const Sockets&) = delete;
@@ -57,7 +57,7 @@ class Sockets {
   Client& client_;
   boost::asio::ssl::context* tls_;
   core::ClockFunction clock_;
-  boost::asio::steady_timer timer_;
+  const std::unique_ptr<net::Timer> timer_;
   std::chrono::nanoseconds armed_for_{0};
   int reads_first_ = 0;  // how often the tick that is due has waited for what has come
   bool quiet_ = false;   // nothing had come when it looked last

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <boost/asio/ssl/context.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <cstddef>
 #include <functional>
@@ -17,6 +16,7 @@
 #include "net/dispatcher.hpp"
 #include "net/loop.hpp"
 #include "net/loop_clients.hpp"
+#include "net/timer.hpp"
 #include "redis/shared_store.hpp"
 #include "resp/resp_loop.hpp"
 #include "server/every.hpp"
@@ -34,7 +34,8 @@ class Worker {
   // `memory` and `status` are for all loops. Throws what StoreLink throws.
   Worker(std::size_t number, const Settings& settings, service::Service& service,
          store::EmbeddedStore& embedded, redis::ProcessMemory* memory, StoreStatus& status,
-         waiting::House& house, net::LoopCounters& connections);
+         waiting::House& house, net::LoopCounters& connections,
+         const net::MakeTimers& make_timers = net::asio_timers);
 
   net::Loop& loop() { return loop_; }
   const redis::SharedStore* shared() const { return shared_.get(); }  // null without --store
@@ -68,9 +69,10 @@ class Worker {
   http::HttpLoop room_;
   net::Loop loop_;
   net::LoopClients clients_{loop_};
-  boost::asio::steady_timer next_moment_{loop_.context};
+  const std::unique_ptr<net::Timer> next_moment_ = loop_.timers->make([this] { advance(); });
+  const std::unique_ptr<net::Timer> next_look_ = loop_.timers->make([this] { end_store(); });
   std::optional<StoreLink> link_;
-  Every leases_{loop_.context};
+  Every leases_{*loop_.timers};
   bool watches_leases_ = false;
 };
 

@@ -294,7 +294,7 @@ class RedisAgreementOn : public RedisAgreement, public testing::WithParamInterfa
     client_.emplace(redis::Greeting{redis::Endpoint::parse(cluster_->url()).value(),
                                     {std::string(redis::check_script())}},
                     redis::Client::Options{});
-    sockets_.emplace(context_, *client_, nullptr, &store::steady_now);
+    sockets_.emplace(context_, *net::asio_timers(context_), *client_, nullptr, &store::steady_now);
     sockets_->start();
   }
   void TearDown() override {
