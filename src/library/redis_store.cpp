@@ -25,6 +25,7 @@
 #include "redis/script.hpp"
 #include "redis/shared_store.hpp"
 #include "redis/sockets.hpp"
+#include "redis/streams.hpp"
 #include "store/clock.hpp"
 #include "store/embedded_store.hpp"
 #include "store/fork.hpp"
@@ -83,7 +84,7 @@ class [[gnu::visibility("hidden")]] RedisStore::Impl final : public store::Block
     memory_ = std::make_unique<redis::ProcessMemory>();
     store_ = std::make_unique<redis::SharedStore>(std::move(*endpoint), shared, local_, *memory_, clock_);
     sockets_ = std::make_unique<redis::Sockets>(context_, *net::asio_timers(context_), store_->client(),
-                                                tls_ ? &*tls_ : nullptr, clock_);
+                                                redis::streams(context_, tls_ ? &*tls_ : nullptr), clock_);
     store_->on_work([this](std::size_t calls) { sockets_->wake(calls); });
     sockets_->on_change([this] { store_->note_state(); });
     asio::post(context_, [this] { sockets_->start(); });

@@ -1,7 +1,6 @@
 // How a loop waits for a time: a timer calls one function each time that it runs out.
 //
-// The thread of the loop. Not for: the time of day, and which time it is; whoever decides by a clock is
-// handed one (core/clock_function.hpp).
+// The thread of the loop. Not for: telling the time (core/clock_function.hpp).
 #pragma once
 
 #include <boost/asio/io_context.hpp>

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "redis/streams.hpp"
 #include "server/certificates.hpp"
 
 namespace weir::inline v0_1::server {
@@ -20,14 +21,15 @@ void log(const std::optional<StoreStatus::Message>& line) {
 }  // namespace
 
 StoreLink::StoreLink(net::Loop& loop, redis::SharedStore& store, const Settings& settings,
-                     core::ClockFunction clock, StoreStatus& status)
+                     core::ClockFunction clock, StoreStatus& status, redis::Sockets::Open open)
     : number_(loop.number),
       store_(store),
       status_(status),
       clock_(clock),
       deadline_(settings.store_options.deadline),
       tls_(store_tls(settings)),
-      sockets_(loop.context, *loop.timers, store.client(), tls_ ? &*tls_ : nullptr, clock) {
+      sockets_(loop.context, *loop.timers, store.client(),
+               open ? std::move(open) : redis::streams(loop.context, tls_ ? &*tls_ : nullptr), clock) {
   store_.on_work([this](std::size_t calls) { sockets_.wake(calls); });
   sockets_.on_change([this] {
     note();

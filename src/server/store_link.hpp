@@ -23,9 +23,9 @@ namespace weir::inline v0_1::server {
 
 class StoreLink {
  public:
-  // Throws what store_tls() throws.
+  // `open`: how connections are made; empty: as the settings say. Throws what store_tls() throws.
   StoreLink(net::Loop& loop, redis::SharedStore& store, const Settings& settings, core::ClockFunction clock,
-            StoreStatus& status);
+            StoreStatus& status, redis::Sockets::Open open);
 
   // For the connections that are opened from then on.
   void use(boost::asio::ssl::context tls);

@@ -28,14 +28,19 @@
 
 namespace weir::inline v0_1::server {
 
+// What a worker reaches the world outside of the program by.
+struct Outside {
+  net::MakeTimers make_timers = net::asio_timers;
+  redis::Sockets::Open open_connection{};  // to the store; empty: as the settings say
+};
+
 class Worker {
  public:
   // With a store in the settings, this loop has its own view of it and its own connections to it; `embedded`,
   // `memory` and `status` are for all loops. Throws what StoreLink throws.
   Worker(std::size_t number, const Settings& settings, service::Service& service,
          store::EmbeddedStore& embedded, redis::ProcessMemory* memory, StoreStatus& status,
-         waiting::House& house, net::LoopCounters& connections,
-         const net::MakeTimers& make_timers = net::asio_timers);
+         waiting::House& house, net::LoopCounters& connections, Outside outside = {});
 
   net::Loop& loop() { return loop_; }
   const redis::SharedStore* shared() const { return shared_.get(); }  // null without --store
