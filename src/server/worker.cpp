@@ -69,9 +69,13 @@ void Worker::advance() {
   wake();
 }
 
-void Worker::run() {
+void Worker::start() {
   loop_.start_sweeping();
   if (link_) link_->start();
+}
+
+void Worker::run() {
+  start();
   loop_.context.run();
 }
 

@@ -50,7 +50,8 @@ class Worker {
   std::unique_ptr<net::Conversation> converse(const net::Peer& peer, std::function<void()> resume);
   std::unique_ptr<net::Conversation> converse_http(const net::Peer& peer, std::function<void()> resume);
 
-  void run();  // returns after let_end() or make_end()
+  void run();    // returns after let_end() or make_end()
+  void start();  // what run() does first; then the loop's context is to be run
   // For the store's connections from then on.
   void use(boost::asio::ssl::context store_tls);
   // Answers what has arrived, then closes; those that wait for a moment after that are denied.
