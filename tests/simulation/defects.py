@@ -134,7 +134,7 @@ plant("who_has_gone_is_not_looked_for", SESSION, "      if (ends_with_peer_) ret
       "what a client that went away keeps waiting, and for how long, is not known outside of weir")
 plant("a_brake_is_never_let_go", "src/net/poller.hpp",
       "    if (brake_ && brake_->holds && brake_->brake.sockets(brake_->clock()) > 0) serve();\n", "    (void)brake_;\n",
-      "no seed asks for so much at once that the store has no room")
+      "in no seed has the store no room for what is asked at once")
 SOCKETS = "src/redis/sockets.cpp"
 plant("deadlines_are_not_waited_for", SOCKETS, "  timer_->set(wait);\n", "")
 plant("deadlines_are_looked_at_before_what_has_come", SOCKETS, "if (reads_first_ < kReadsFirst && !(was_quiet && quiet_)) {",
