@@ -5,7 +5,6 @@
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <deque>
 #include <exception>
 #include <future>
@@ -22,9 +21,11 @@
 #include "core/rule.hpp"
 #include "library/blocking_store.hpp"
 #include "library/store_handle.hpp"
+#include "net/timer.hpp"
 #include "redis/script.hpp"
 #include "redis/shared_store.hpp"
 #include "redis/sockets.hpp"
+#include "redis/streams.hpp"
 #include "store/clock.hpp"
 #include "store/embedded_store.hpp"
 #include "store/fork.hpp"
@@ -82,7 +83,8 @@ class [[gnu::visibility("hidden")]] RedisStore::Impl final : public store::Block
                                              .local_share = options.local_share};
     memory_ = std::make_unique<redis::ProcessMemory>();
     store_ = std::make_unique<redis::SharedStore>(std::move(*endpoint), shared, local_, *memory_, clock_);
-    sockets_ = std::make_unique<redis::Sockets>(context_, store_->client(), tls_ ? &*tls_ : nullptr, clock_);
+    sockets_ = std::make_unique<redis::Sockets>(context_, *net::asio_timers(context_), store_->client(),
+                                                redis::streams(context_, tls_ ? &*tls_ : nullptr), clock_);
     store_->on_work([this](std::size_t calls) { sockets_->wake(calls); });
     sockets_->on_change([this] { store_->note_state(); });
     asio::post(context_, [this] { sockets_->start(); });
@@ -247,11 +249,7 @@ class [[gnu::visibility("hidden")]] RedisStore::Impl final : public store::Block
   // Whether a lease has ended is looked at now and then, while there are any or may soon be.
   void watch_leases() {
     if (std::exchange(watching_leases_, true)) return;
-    lease_timer_.expires_after(std::chrono::milliseconds{100});
-    lease_timer_.async_wait([this](const boost::system::error_code& stopped) {
-      watching_leases_ = false;
-      if (!stopped && (store_->end_leases(false) || !store_->empty())) watch_leases();
-    });
+    lease_timer_->set(std::chrono::milliseconds{100});
   }
 
   void end_when_empty() {
@@ -259,19 +257,21 @@ class [[gnu::visibility("hidden")]] RedisStore::Impl final : public store::Block
     if (store_->empty()) store_->end_leases(true);
     if (store_->empty()) {
       sockets_->stop();
-      lease_timer_.cancel();
+      lease_timer_->stop();
       guard_.reset();
       return;
     }
     // No longer than the deadline.
-    end_timer_.expires_after(std::chrono::milliseconds{1});
-    end_timer_.async_wait([this](const boost::system::error_code&) { end_when_empty(); });
+    end_timer_->set(std::chrono::milliseconds{1});
   }
 
   asio::io_context context_{1};
   asio::executor_work_guard<asio::io_context::executor_type> guard_ = asio::make_work_guard(context_);
-  asio::steady_timer end_timer_{context_};
-  asio::steady_timer lease_timer_{context_};
+  const std::unique_ptr<net::Timer> end_timer_ = net::asio_timer(context_, [this] { end_when_empty(); });
+  const std::unique_ptr<net::Timer> lease_timer_ = net::asio_timer(context_, [this] {
+    watching_leases_ = false;
+    if (store_->end_leases(false) || !store_->empty()) watch_leases();
+  });
   bool watching_leases_ = false;
   const std::uint32_t forks_ = store::forks();
   const Options options_;

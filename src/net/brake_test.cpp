@@ -185,7 +185,7 @@ struct PollerBrake : testing::Test {
 
   std::array<Reader, 10> readers;
   boost::asio::io_context context;
-  Poller poller{context};
+  Poller poller{context, *asio_timers(context)};
   std::size_t room = 0;
   nanoseconds now = 1s;
 };

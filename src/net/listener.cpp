@@ -5,11 +5,12 @@
 #include <unistd.h>
 
 #include <boost/asio/local/stream_protocol.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <stdexcept>
 #include <type_traits>
 #include <utility>
+
+#include "net/timer.hpp"
 
 namespace weir::inline v0_1::net {
 namespace {
@@ -33,7 +34,9 @@ class AsioListener final : public Listener {
 
   AsioListener(asio::io_context& context, const std::string& flag,
                const typename Protocol::endpoint& endpoint, std::string address)
-      : acceptor_(context), pause_(context), address_(std::move(address)) {
+      : acceptor_(context),
+        pause_(asio_timer(context, [this] { accept_next(); })),
+        address_(std::move(address)) {
     error_code error;
     acceptor_.open(endpoint.protocol(), error);
     if constexpr (kTcp) {
@@ -65,7 +68,7 @@ class AsioListener final : public Listener {
     stopped_ = true;
     error_code ignored;
     acceptor_.close(ignored);
-    pause_.cancel();
+    pause_->stop();
   }
 
  private:
@@ -82,10 +85,7 @@ class AsioListener final : public Listener {
 
   void wait_a_little(const error_code& error) {
     trouble_(error.message());
-    pause_.expires_after(std::chrono::milliseconds{100});
-    pause_.async_wait([this](const error_code& stopped) {
-      if (!stopped) accept_next();
-    });
+    pause_->set(std::chrono::milliseconds{100});
   }
 
   void take(Socket socket) {
@@ -114,7 +114,7 @@ class AsioListener final : public Listener {
   }
 
   Acceptor acceptor_;
-  asio::steady_timer pause_;
+  std::unique_ptr<Timer> pause_;
   std::string address_;
   std::function<void(Accepted)> take_;
   std::function<void(const std::string&)> trouble_;

@@ -11,8 +11,18 @@
 namespace weir::inline v0_1::net {
 
 Loop::Loop(std::size_t which, Clock now, std::chrono::nanoseconds stalled, LoopCounters& counted,
-           core::Notices& told)
-    : number(which), clock(std::move(now)), stall_timeout(stalled), counters(counted), notices(told) {
+           core::Notices& told, const MakeTimers& make_timers)
+    : number(which),
+      clock(std::move(now)),
+      stall_timeout(stalled),
+      counters(counted),
+      notices(told),
+      timers(make_timers(context)),
+      sweep_timer_(timers->make([this] {
+        sweep();
+        hurried_ = counters.delayed.load(std::memory_order_relaxed) > 0;
+        start_sweeping();
+      })) {
   counters.loops.push_back(this);
 }
 
@@ -22,15 +32,9 @@ void Loop::start_sweeping() {
   constexpr std::chrono::nanoseconds kOften = std::chrono::milliseconds{100};
   if (draining_) return;
   beat_.store(clock(), std::memory_order_relaxed);
-  sweep_timer_.expires_after(
+  sweep_timer_->set(
       hurried_ ? kOften
                : std::clamp<std::chrono::nanoseconds>(stall_timeout / 8, kOften, std::chrono::seconds{1}));
-  sweep_timer_.async_wait([this](const boost::system::error_code& error) {
-    if (error) return;
-    sweep();
-    hurried_ = counters.delayed.load(std::memory_order_relaxed) > 0;
-    start_sweeping();
-  });
 }
 
 void Loop::hurry() {
@@ -47,7 +51,7 @@ void Loop::sweep() {
 
 void Loop::drain() {
   draining_ = true;
-  sweep_timer_.cancel();
+  sweep_timer_->stop();
   for (const auto& session : open_sessions()) session->drain();
 }
 

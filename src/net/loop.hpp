@@ -6,7 +6,6 @@
 
 #include <atomic>
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -19,6 +18,7 @@
 #include "core/notices.hpp"
 #include "net/client_memory.hpp"
 #include "net/poller.hpp"
+#include "net/timer.hpp"
 
 namespace weir::inline v0_1::net {
 
@@ -42,8 +42,9 @@ struct Loop {
   using Clock = std::function<std::chrono::nanoseconds()>;
 
   // `number` identifies the loop in its program. A connection that stalls for `stall_timeout` is closed.
+  // `make_timers`: what time is to its timers.
   Loop(std::size_t number, Clock clock, std::chrono::nanoseconds stall_timeout, LoopCounters& counters,
-       core::Notices& notices);
+       core::Notices& notices, const MakeTimers& make_timers = asio_timers);
   ~Loop();
   Loop(const Loop&) = delete;
   Loop& operator=(const Loop&) = delete;
@@ -87,7 +88,8 @@ struct Loop {
   std::unordered_set<std::shared_ptr<Session>> sessions;
   // One thread runs it, so what it watches needs no locks; others only post to it.
   boost::asio::io_context context{BOOST_ASIO_CONCURRENCY_HINT_UNSAFE_IO};
-  Poller poller{context};
+  const std::unique_ptr<Timers> timers;
+  Poller poller{context, *timers};
   Holders holders;
 
  private:
@@ -95,7 +97,7 @@ struct Loop {
   void relieve();
   std::vector<std::shared_ptr<Session>> open_sessions() const;
 
-  boost::asio::steady_timer sweep_timer_{context};
+  const std::unique_ptr<Timer> sweep_timer_;
   std::atomic<std::chrono::nanoseconds> beat_{std::chrono::nanoseconds::max()};  // not yet
   bool hurried_ = false;
   bool draining_ = false;

@@ -16,7 +16,6 @@
 #include <array>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/basic_stream_descriptor.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
@@ -26,6 +25,7 @@
 #include <utility>
 
 #include "net/brake.hpp"
+#include "net/timer.hpp"
 
 namespace weir::inline v0_1::net {
 
@@ -43,7 +43,12 @@ class Poller {
     ~Watched() = default;
   };
 
-  explicit Poller(boost::asio::io_context& context) : epoll_(context, open()), again_(context) { wait(); }
+  Poller(boost::asio::io_context& context, Timers& timers)
+      : epoll_(context, open()), again_(timers.make([this] {
+          if (brake_->holds && epoll_.is_open()) serve();
+        })) {
+    wait();
+  }
 
   // From now on `brake` says how many sockets are served, by that clock.
   void set_brake(Brake brake, std::function<std::chrono::nanoseconds()> clock) {
@@ -73,7 +78,7 @@ class Poller {
   void stop() {
     boost::system::error_code ignored;
     epoll_.close(ignored);
-    again_.cancel(ignored);
+    again_->stop();
   }
 
  private:
@@ -151,16 +156,13 @@ class Poller {
     Braked& its = *brake_;
     its.holds = true;
     if (its.brake.take_mark(now)) eventfd_write(its.mark, 1);
-    again_.expires_after(its.brake.look_again() - now);
-    again_.async_wait([this](const boost::system::error_code& error) {
-      if (!error && brake_->holds && epoll_.is_open()) serve();
-    });
+    again_->set(its.brake.look_again() - now);
   }
 
   static constexpr std::size_t kMost = Brake::kMost;
   using Descriptor = boost::asio::posix::basic_stream_descriptor<boost::asio::io_context::executor_type>;
   Descriptor epoll_;
-  boost::asio::steady_timer again_;
+  std::unique_ptr<Timer> again_;
   std::unique_ptr<Braked> brake_;
 };
 

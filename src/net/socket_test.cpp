@@ -102,7 +102,7 @@ class SocketTest : public ::testing::TestWithParam<bool> {
   }
 
   boost::asio::io_context context_;
-  Poller poller_{context_};
+  Poller poller_{context_, *asio_timers(context_)};
   ssl::context client_{ssl::context::tls_client};
   std::unique_ptr<ssl::context> tls_;
   std::unique_ptr<Socket> socket_;
@@ -261,7 +261,7 @@ TEST(TlsSocketTest, what_is_not_tls_breaks_the_handshake) {
   int ends[2];
   ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
   boost::asio::io_context context;
-  Poller poller(context);
+  Poller poller(context, *asio_timers(context));
   const auto tls = server_tls();
   const auto socket = tls_socket(poller, ends[0], *tls);
   EXPECT_EQ(socket->handshake().status, Status::again);

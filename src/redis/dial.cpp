@@ -37,7 +37,10 @@ Dial::Endpoints Dial::order(const Endpoints& found, std::size_t first) {
 }
 
 Dial::Dial(asio::io_context& context, Endpoints endpoints, Done done)
-    : context_(context), endpoints_(std::move(endpoints)), done_(std::move(done)), next_(context) {
+    : context_(context),
+      endpoints_(std::move(endpoints)),
+      done_(std::move(done)),
+      next_(net::asio_timer(context, [this] { try_next(); })) {
   sockets_.reserve(endpoints_.size());
 }
 
@@ -57,10 +60,7 @@ void Dial::try_next() {
   });
   if (sockets_.size() == endpoints_.size()) return;
   // Also puts off the attempt that was due, when another one's failure has led to this.
-  next_.expires_after(kAllWithin / (endpoints_.size() - 1));
-  next_.async_wait([self = shared_from_this()](error_code cancelled) {
-    if (!cancelled && self->done_) self->try_next();
-  });
+  next_->set(kAllWithin / (endpoints_.size() - 1));
 }
 
 void Dial::tried(std::size_t number, const error_code& error) {
@@ -81,7 +81,7 @@ void Dial::finish(const error_code& error, tcp::socket socket, std::size_t numbe
 
 void Dial::cancel() {
   done_ = {};
-  next_.cancel();
+  next_->stop();
   error_code ignored;
   for (tcp::socket& each : sockets_) each.close(ignored);
 }

@@ -7,13 +7,14 @@
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <boost/system/error_code.hpp>
 #include <cstddef>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
+
+#include "net/timer.hpp"
 
 namespace weir::inline v0_1::redis {
 
@@ -46,7 +47,7 @@ class Dial : public std::enable_shared_from_this<Dial> {
   Done done_;                                          // empty: done or cancelled
   std::vector<boost::asio::ip::tcp::socket> sockets_;  // by the number of their address
   std::size_t open_ = 0;                               // attempts without an outcome
-  boost::asio::steady_timer next_;
+  std::unique_ptr<net::Timer> next_;
 };
 
 }  // namespace weir::redis

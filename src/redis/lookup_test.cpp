@@ -15,7 +15,7 @@
 
 #include "redis/hosts_test.hpp"
 #include "redis/shared_store.hpp"
-#include "redis/sockets.hpp"
+#include "redis/streams.hpp"
 #include "store/clock.hpp"
 #include "weir/redis.hpp"
 
@@ -126,7 +126,7 @@ TEST(Lookup, nobody_waits_for_a_name_that_dns_does_not_answer) {
     ProcessMemory memory;
     const core::ClockFunction clock = [] { return store::steady_now(); };
     SharedStore store(Endpoint::parse("redis://never.test").value(), {}, local, memory, clock);
-    Sockets sockets(context, store.client(), nullptr, clock);
+    Sockets sockets(context, *net::asio_timers(context), store.client(), streams(context, nullptr), clock);
     sockets.start();
     dns().await_one();
     context.run_for(i * 600ms);  // until it has given up and tried again

@@ -1,34 +1,33 @@
-// The sockets of a Client: TCP, TLS and Unix, on an event loop of Boost.Asio.
+// What a Client wants of its connections, done: what it says is sent, what comes is handed to it, and it is
+// ticked when it wants to be.
 //
 // Everything runs on the thread of the io_context; the Client must outlive it. Calls made in one turn of the
-// loop travel in one write.
+// loop travel in one write. Not for: descriptors (streams.hpp).
 #pragma once
 
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/ssl/context.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <chrono>
+#include <cstddef>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 
 #include "core/clock_function.hpp"
-#include "net/tls.hpp"
+#include "net/timer.hpp"
 #include "redis/client.hpp"
 
 namespace weir::inline v0_1::redis {
 
-// For connections to the endpoint; nothing when it has no TLS. Throws as net::client_tls() does, for the
-// flags store-tls-ca, store-tls-cert and store-tls-key, and std::invalid_argument for a certificate without
-// TLS.
-std::optional<boost::asio::ssl::context> tls_for(const Endpoint& endpoint, const net::TlsFiles& files);
-
 class Sockets {
  public:
-  // `tls` may be null when the endpoint has none. `clock` is the one that the Client is told.
-  Sockets(boost::asio::io_context& context, Client& client, boost::asio::ssl::context* tls,
+  class Connection;
+  // Begins a connection to that address of the node; it says how that ends, and not from here.
+  using Open = std::function<std::shared_ptr<Connection>(Sockets&, Client::NodeId, const NodeAddress&)>;
+
+  // `clock` is the one that the Client is told. The timers are not kept.
+  Sockets(boost::asio::io_context& context, net::Timers& timers, Client& client, Open open,
           core::ClockFunction clock);
   ~Sockets();
   Sockets(const Sockets&) = delete;
@@ -43,21 +42,16 @@ class Sockets {
   void stop();
 
  private:
-  class Connection;
-  template <class Stream>
-  class StreamConnection;
-
   void pump();
   void arm();
   void tick();
   bool has_unread() const;
-  void open(Client::NodeId node, const NodeAddress& address);
 
   boost::asio::io_context& context_;
   Client& client_;
-  boost::asio::ssl::context* tls_;
+  const Open open_;
   core::ClockFunction clock_;
-  boost::asio::steady_timer timer_;
+  const std::unique_ptr<net::Timer> timer_;
   std::chrono::nanoseconds armed_for_{0};
   int reads_first_ = 0;  // how often the tick that is due has waited for what has come
   bool quiet_ = false;   // nothing had come when it looked last
@@ -68,6 +62,48 @@ class Sockets {
   bool waking_ = false;
   bool stopped_ = false;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // for handlers that outlive us
+};
+
+// One connection. When it has ended it says so once, and never calls again; close() keeps it from saying so.
+class Sockets::Connection : public std::enable_shared_from_this<Connection> {
+ public:
+  Connection(Sockets& sockets, Client::NodeId node) : sockets_(sockets), node_(node) {}
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+  virtual ~Connection() = default;
+
+  // There may be something to send.
+  virtual void flush() = 0;
+  // Whether bytes have come that have not been read.
+  virtual bool has_unread() = 0;
+  void close() {
+    closed_ = true;
+    shut();
+  }
+
+ protected:
+  virtual void shut() = 0;
+
+  bool closed() const { return closed_; }
+  // With which of the addresses that its host has it is to begin. The next attempt begins with another than
+  // one that has been of no use, until one has answered.
+  std::size_t first_address() { return sockets_.first_address_[node_]++; }
+  // The one with that number has been connected to, or is the last that could not be.
+  void tried(std::size_t number) {
+    number_ = number;
+    sockets_.first_address_[node_] = number + 1;
+  }
+  void opened();
+  std::string take_output() { return sockets_.client_.take_output(node_); }
+  void received(std::string_view bytes);
+  void ended(const std::string& why);
+
+ private:
+  Sockets& sockets_;
+  const Client::NodeId node_;
+  bool closed_ = false;
+  bool heard_ = false;
+  std::size_t number_ = 0;  // of the address
 };
 
 }  // namespace weir::redis

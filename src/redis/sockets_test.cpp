@@ -1,4 +1,4 @@
-#include "redis/sockets.hpp"
+#include "redis/streams.hpp"
 
 #include <gtest/gtest.h>
 
@@ -72,7 +72,8 @@ TEST(Sockets, what_has_come_is_read_before_deadlines_are_looked_at) {
   std::vector<std::string> results;
   const std::string url = "redis://127.0.0.1:" + std::to_string(acceptor.local_endpoint().port());
   Client client({Endpoint::parse(url).value(), {"script"}}, {.silence = 1ms});
-  Sockets sockets(context, client, nullptr, [&now] { return now; });
+  Sockets sockets(context, *net::asio_timers(context), client, streams(context, nullptr),
+                  [&now] { return now; });
   sockets.start();
   context.poll();
   tcp::socket redis = acceptor.accept();

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "net/certificates.hpp"
-#include "redis/sockets.hpp"
+#include "redis/streams.hpp"
 
 namespace weir::inline v0_1::server {
 namespace {

@@ -1,49 +1,45 @@
 // Does something again and again, until it is stopped.
 //
-// The thread of the context, which must outlive it. stop() holds even when the timer has run out already and
-// its handler is waiting its turn: cancelling a timer does not take that back, and a handler that then waits
-// for the next time keeps its loop from ever ending. Not for: what is to happen once.
+// The thread of the timers' loop. Not for: what is to happen once.
 #pragma once
 
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <chrono>
-#include <cstdint>
 #include <functional>
+#include <memory>
 #include <utility>
+
+#include "net/timer.hpp"
 
 namespace weir::inline v0_1::server {
 
 class Every {
  public:
-  explicit Every(boost::asio::io_context& context) : next_(context) {}
+  explicit Every(net::Timers& timers) : next_(timers.make([this] { call(); })) {}
 
   // First after `interval`. What an earlier start() began ends; it must not be what calls this.
   void start(std::chrono::nanoseconds interval, std::function<void()> what) {
+    stop();
+    goes_on_ = true;
     interval_ = interval;
     what_ = std::move(what);
-    wait(++started_);
+    next_->set(interval_);
   }
 
   void stop() {
-    ++started_;
-    next_.cancel();
+    goes_on_ = false;
+    next_->stop();
   }
 
  private:
-  void wait(std::uint64_t started) {
-    next_.expires_after(interval_);
-    next_.async_wait([this, started](const boost::system::error_code& error) {
-      if (error || started != started_) return;
-      what_();
-      if (started == started_) wait(started);
-    });
+  void call() {
+    what_();
+    if (goes_on_) next_->set(interval_);
   }
 
-  boost::asio::steady_timer next_;
+  const std::unique_ptr<net::Timer> next_;
   std::chrono::nanoseconds interval_{0};
   std::function<void()> what_;
-  std::uint64_t started_ = 0;  // how often it was started or stopped
+  bool goes_on_ = false;
 };
 
 }  // namespace weir::server

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <boost/asio/io_context.hpp>
 #include <chrono>
 
 namespace weir::inline v0_1::server {
@@ -11,7 +12,7 @@ using namespace std::chrono_literals;
 
 TEST(Every, does_it_until_it_is_stopped) {
   boost::asio::io_context loop;
-  Every every(loop);
+  Every every(*net::asio_timers(loop));
   int done = 0;
   every.start(1us, [&] {
     if (++done == 5) every.stop();
@@ -24,12 +25,11 @@ TEST(Every, does_it_until_it_is_stopped) {
 // us.
 TEST(Every, a_loop_ends_although_it_is_stopped_when_the_time_has_just_come) {
   boost::asio::io_context loop;
-  boost::asio::steady_timer first(loop);
-  Every every(loop);
+  Every every(*net::asio_timers(loop));
   int done = 0;
   every.start(1ns, [&] { ++done; });
-  first.expires_at(std::chrono::steady_clock::time_point::min());
-  first.async_wait([&](const boost::system::error_code&) { every.stop(); });
+  const auto first = net::asio_timer(loop, [&] { every.stop(); });
+  first->set(-1s);
   loop.run_for(10s);
   EXPECT_TRUE(loop.stopped());
   EXPECT_EQ(done, 0);
@@ -37,7 +37,7 @@ TEST(Every, a_loop_ends_although_it_is_stopped_when_the_time_has_just_come) {
 
 TEST(Every, started_again_it_does_the_new_alone) {
   boost::asio::io_context loop;
-  Every every(loop);
+  Every every(*net::asio_timers(loop));
   int old = 0;
   int done = 0;
   every.start(1us, [&] { ++old; });

@@ -121,11 +121,11 @@ class Server::Impl {
     // Before the addresses are printed: a signal that comes from then on ends in order.
     shutdown_ = std::make_unique<Shutdown>(main_context(), shutdown_steps());
     reload_ = std::make_unique<Reload>(main_context(), [this] { reload(); });
-    watch_ = std::make_unique<Watch>(main_context(), embedded_.table(), service_.notices);
+    watch_ = std::make_unique<Watch>(main_timers(), embedded_.table(), service_.notices);
     warn_of_dates(settings_);
     std::vector<boost::asio::io_context*> contexts;
     for (const auto& worker : workers_) contexts.push_back(&worker->loop().context);
-    manager_ = std::make_unique<ServiceManager>(main_context(), std::move(contexts));
+    manager_ = std::make_unique<ServiceManager>(main_timers(), std::move(contexts));
   }
 
   std::vector<std::string> addresses() const {
@@ -211,6 +211,7 @@ class Server::Impl {
   }
 
   boost::asio::io_context& main_context() { return workers_.front()->loop().context; }
+  net::Timers& main_timers() { return *workers_.front()->loop().timers; }
 
   void add_rows() {
     add_connection_rows(service_.metrics, connections_);

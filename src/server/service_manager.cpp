@@ -26,8 +26,8 @@ std::string taken_from_environment(const char* name) {
 
 }  // namespace
 
-ServiceManager::ServiceManager(boost::asio::io_context& context, std::vector<boost::asio::io_context*> loops)
-    : loops_(std::move(loops)), next_(context), socket_(taken_from_environment("NOTIFY_SOCKET")) {
+ServiceManager::ServiceManager(net::Timers& timers, std::vector<boost::asio::io_context*> loops)
+    : loops_(std::move(loops)), next_(timers), socket_(taken_from_environment("NOTIFY_SOCKET")) {
   const std::string of = taken_from_environment("WATCHDOG_PID");
   const std::int64_t longest = core::parse_integer(taken_from_environment("WATCHDOG_USEC")).value_or(0);
   if (longest > 0 && (of.empty() || core::parse_integer(of) == getpid()))

@@ -2,7 +2,7 @@
 // loops are alive. By sd_notify(3)'s protocol, which that page allows a program to speak itself: datagrams of
 // `NAME=value` lines to the socket that NOTIFY_SOCKET names. Does nothing where none is named.
 //
-// The thread of `context`, but for the constructor. The contexts are not owned and must outlive it.
+// The thread of the timers, but for the constructor. The contexts are not owned and must outlive it.
 #pragma once
 
 #include <atomic>
@@ -19,9 +19,9 @@ namespace weir::inline v0_1::server {
 
 class ServiceManager {
  public:
-  // `loops` are those that must be alive; `context` is one of them. Reads the environment, and takes it away:
-  // a program that we start is not to speak in our name.
-  ServiceManager(boost::asio::io_context& context, std::vector<boost::asio::io_context*> loops);
+  // `loops` are those that must be alive; the timers are of one of them. Reads the environment, and takes it
+  // away: a program that we start is not to speak in our name.
+  ServiceManager(net::Timers& timers, std::vector<boost::asio::io_context*> loops);
 
   // From now on it is also told, if it asked for that (WATCHDOG_USEC), that every loop still runs what it is
   // given.

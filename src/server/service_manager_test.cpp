@@ -53,7 +53,7 @@ class Manager {
 TEST(ServiceManager, hears_that_the_program_is_ready_reloads_and_ends) {
   Manager manager;
   boost::asio::io_context loop;
-  ServiceManager told(loop, {&loop});
+  ServiceManager told(*net::asio_timers(loop), {&loop});
   EXPECT_EQ(manager.heard(), std::vector<std::string>{});
   told.ready();
   EXPECT_EQ(manager.heard(), std::vector<std::string>{"READY=1"});
@@ -69,7 +69,7 @@ TEST(ServiceManager, is_not_spoken_to_by_programs_that_this_one_starts) {
   Manager manager;
   setenv("WATCHDOG_USEC", "1000000", 1);
   boost::asio::io_context loop;
-  const ServiceManager told(loop, {&loop});
+  const ServiceManager told(*net::asio_timers(loop), {&loop});
   EXPECT_EQ(std::getenv("NOTIFY_SOCKET"), nullptr);
   EXPECT_EQ(std::getenv("WATCHDOG_USEC"), nullptr);
 }
@@ -98,7 +98,7 @@ TEST(ServiceManager, hears_signs_of_life_while_every_loop_runs) {
   setenv("WATCHDOG_PID", std::to_string(getpid()).c_str(), 1);
   boost::asio::io_context first;
   boost::asio::io_context second;
-  ServiceManager told(first, {&first, &second});
+  ServiceManager told(*net::asio_timers(first), {&first, &second});
   told.ready();
   EXPECT_EQ(signs_of_life(manager, {&first, &second}, 5), 5U);
 }
@@ -108,7 +108,7 @@ TEST(ServiceManager, hears_no_more_of_them_once_one_loop_stands_still) {
   setenv("WATCHDOG_USEC", "4000", 1);
   boost::asio::io_context first;
   boost::asio::io_context second;
-  ServiceManager told(first, {&first, &second});
+  ServiceManager told(*net::asio_timers(first), {&first, &second});
   told.ready();
   EXPECT_EQ(signs_of_life(manager, {&first}, 5), 1U);
 }
@@ -119,7 +119,7 @@ TEST(ServiceManager, hears_no_signs_of_life_that_it_did_not_ask_of_this_process)
     setenv("WATCHDOG_USEC", "4000", 1);
     setenv("WATCHDOG_PID", of, 1);
     boost::asio::io_context loop;
-    ServiceManager told(loop, {&loop});
+    ServiceManager told(*net::asio_timers(loop), {&loop});
     told.ready();
     EXPECT_EQ(signs_of_life(manager, {&loop}, 1), 0U) << of;
   }
@@ -132,7 +132,7 @@ TEST(ServiceManager, is_left_alone_when_its_socket_has_no_name_that_can_be_one) 
     setenv("NOTIFY_SOCKET", name, 1);
     setenv("WATCHDOG_USEC", "4000", 1);
     boost::asio::io_context loop;
-    ServiceManager told(loop, {&loop});
+    ServiceManager told(*net::asio_timers(loop), {&loop});
     told.ready();
     told.stopping();
     EXPECT_EQ(manager.heard(), std::vector<std::string>{}) << name;

@@ -8,7 +8,10 @@ namespace weir::inline v0_1::server {
 using boost::system::error_code;
 
 Shutdown::Shutdown(boost::asio::io_context& context, Steps steps)
-    : steps_(std::move(steps)), signals_(context), longest_(context), next_look_(context) {
+    : steps_(std::move(steps)),
+      signals_(context),
+      longest_(net::asio_timer(context, [this] { steps_.make_end(); })),
+      next_look_(net::asio_timer(context, [this] { watch(); })) {
   // All that end a program unless it says what else they mean, and that people, terminals and limits send.
   for (const int each : {SIGTERM, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2, SIGXCPU}) signals_.add(each);
 }
@@ -25,10 +28,7 @@ void Shutdown::start() {
 void Shutdown::begin() {
   if (std::exchange(begun_, true)) return;
   steps_.begin();
-  longest_.expires_after(kDrainAtMost);
-  longest_.async_wait([this](const error_code& error) {
-    if (!error) steps_.make_end();
-  });
+  longest_->set(kDrainAtMost);
   watch();
 }
 
@@ -36,15 +36,12 @@ void Shutdown::begin() {
 // early.
 void Shutdown::watch() {
   if (steps_.drained()) {
-    longest_.cancel();
+    longest_->stop();
     error_code ignored;
     signals_.cancel(ignored);
     return steps_.let_end();
   }
-  next_look_.expires_after(std::chrono::milliseconds{10});
-  next_look_.async_wait([this](const error_code& error) {
-    if (!error) watch();
-  });
+  next_look_->set(std::chrono::milliseconds{10});
 }
 
 }  // namespace weir::server

@@ -6,9 +6,11 @@
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <functional>
+#include <memory>
+
+#include "net/timer.hpp"
 
 namespace weir::inline v0_1::server {
 
@@ -36,8 +38,8 @@ class Shutdown {
 
   Steps steps_;
   boost::asio::signal_set signals_;
-  boost::asio::steady_timer longest_;
-  boost::asio::steady_timer next_look_;
+  const std::unique_ptr<net::Timer> longest_;
+  const std::unique_ptr<net::Timer> next_look_;
   bool begun_ = false;
 };
 

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "redis/streams.hpp"
 #include "server/certificates.hpp"
 
 namespace weir::inline v0_1::server {
@@ -19,15 +20,16 @@ void log(const std::optional<StoreStatus::Message>& line) {
 
 }  // namespace
 
-StoreLink::StoreLink(std::size_t loop, boost::asio::io_context& context, redis::SharedStore& store,
-                     const Settings& settings, core::ClockFunction clock, StoreStatus& status)
-    : loop_(loop),
+StoreLink::StoreLink(net::Loop& loop, redis::SharedStore& store, const Settings& settings,
+                     core::ClockFunction clock, StoreStatus& status, redis::Sockets::Open open)
+    : number_(loop.number),
       store_(store),
       status_(status),
       clock_(clock),
       deadline_(settings.store_options.deadline),
       tls_(store_tls(settings)),
-      sockets_(context, store.client(), tls_ ? &*tls_ : nullptr, clock) {
+      sockets_(loop.context, *loop.timers, store.client(),
+               open ? std::move(open) : redis::streams(loop.context, tls_ ? &*tls_ : nullptr), clock) {
   store_.on_work([this](std::size_t calls) { sockets_.wake(calls); });
   sockets_.on_change([this] {
     note();
@@ -51,7 +53,7 @@ void StoreLink::note() {
   if (health.changes() == noted_changes_ && now < noted_at_ + std::chrono::seconds{1}) return;
   noted_changes_ = health.changes();
   noted_at_ = now;
-  log(status_.note(loop_, health, now));
+  log(status_.note(number_, health, now));
 }
 
 void StoreLink::note_eviction() {

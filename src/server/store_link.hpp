@@ -1,9 +1,8 @@
 // The sockets of one loop's shared store, and what the loop says of the store.
 //
-// The loop's thread. Neither the store, the context nor the status is owned.
+// The loop's thread. Neither the loop, the store nor the status is owned.
 #pragma once
 
-#include <boost/asio/io_context.hpp>
 #include <boost/asio/ssl/context.hpp>
 #include <chrono>
 #include <cstddef>
@@ -14,6 +13,7 @@
 #include <utility>
 
 #include "core/clock_function.hpp"
+#include "net/loop.hpp"
 #include "redis/shared_store.hpp"
 #include "redis/sockets.hpp"
 #include "server/settings.hpp"
@@ -23,9 +23,9 @@ namespace weir::inline v0_1::server {
 
 class StoreLink {
  public:
-  // Throws what store_tls() throws.
-  StoreLink(std::size_t loop, boost::asio::io_context& context, redis::SharedStore& store,
-            const Settings& settings, core::ClockFunction clock, StoreStatus& status);
+  // `open`: how connections are made; empty: as the settings say. Throws what store_tls() throws.
+  StoreLink(net::Loop& loop, redis::SharedStore& store, const Settings& settings, core::ClockFunction clock,
+            StoreStatus& status, redis::Sockets::Open open);
 
   // For the connections that are opened from then on.
   void use(boost::asio::ssl::context tls);
@@ -41,7 +41,7 @@ class StoreLink {
   void note_eviction();
   void note_round_trip();
 
-  const std::size_t loop_;
+  const std::size_t number_;  // of the loop
   redis::SharedStore& store_;
   StoreStatus& status_;
   core::ClockFunction clock_;

@@ -2,8 +2,8 @@
 
 namespace weir::inline v0_1::server {
 
-Watch::Watch(boost::asio::io_context& context, const store::Table& table, core::Notices& notices)
-    : next_(context), table_(table), notices_(notices) {}
+Watch::Watch(net::Timers& timers, const store::Table& table, core::Notices& notices)
+    : next_(timers), table_(table), notices_(notices) {}
 
 void Watch::look() {
   const std::uint64_t refused = table_.refused();

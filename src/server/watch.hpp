@@ -1,10 +1,9 @@
 // Looks once a second at what nothing tells of by itself: whether the table is full, and notices that no
 // other has followed.
 //
-// The thread of the context. The table and the notices must outlive it.
+// The thread of the timers. The table and the notices must outlive it.
 #pragma once
 
-#include <boost/asio/io_context.hpp>
 #include <chrono>
 #include <cstdint>
 
@@ -16,7 +15,7 @@ namespace weir::inline v0_1::server {
 
 class Watch {
  public:
-  Watch(boost::asio::io_context& context, const store::Table& table, core::Notices& notices);
+  Watch(net::Timers& timers, const store::Table& table, core::Notices& notices);
 
   void start() {
     next_.start(std::chrono::seconds{1}, [this] { look(); });

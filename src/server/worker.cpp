@@ -23,7 +23,7 @@ std::unique_ptr<redis::SharedStore> shared_of(const Settings& settings, const se
 
 Worker::Worker(std::size_t number, const Settings& settings, service::Service& service,
                store::EmbeddedStore& embedded, redis::ProcessMemory* memory, StoreStatus& status,
-               waiting::House& house, net::LoopCounters& connections)
+               waiting::House& house, net::LoopCounters& connections, Outside outside)
     : service_(service),
       embedded_(embedded),
       shared_(shared_of(settings, service, embedded, memory)),
@@ -32,10 +32,11 @@ Worker::Worker(std::size_t number, const Settings& settings, service::Service& s
           [this] { boost::asio::post(loop_.context, [this] { advance(); }); }),
       resp_(service, store(), &acquiring_),
       room_(service, store(), &acquiring_, settings.headers),
-      loop_(number, service.options().clock, settings.stall_timeout, connections, service.notices) {
+      loop_(number, service.options().clock, settings.stall_timeout, connections, service.notices,
+            outside.make_timers) {
   const core::ClockFunction& clock = service.options().clock;
   if (!settings.store) return;
-  link_.emplace(number, loop_.context, *shared_, settings, clock, status);
+  link_.emplace(loop_, *shared_, settings, clock, status, std::move(outside.open_connection));
   loop_.poller.set_brake({[this] { return shared_->client().room(); }, settings.store_options.deadline},
                          clock);
   link_->on_change([this] {
@@ -60,10 +61,7 @@ store::Store& Worker::store() { return shared_ ? static_cast<store::Store&>(*sha
 void Worker::wake() {
   const auto next = acquiring_.next_deadline();
   if (!next) return;
-  next_moment_.expires_after(*next - service_.now());
-  next_moment_.async_wait([this](const boost::system::error_code& error) {
-    if (!error) advance();
-  });
+  next_moment_->set(*next - service_.now());
 }
 
 void Worker::advance() {
@@ -71,9 +69,13 @@ void Worker::advance() {
   wake();
 }
 
-void Worker::run() {
+void Worker::start() {
   loop_.start_sweeping();
   if (link_) link_->start();
+}
+
+void Worker::run() {
+  start();
   loop_.context.run();
 }
 
@@ -93,7 +95,7 @@ void Worker::drain(std::chrono::nanoseconds until) {
 void Worker::let_end() {
   boost::asio::post(loop_.context, [this] {
     loop_.stop();
-    next_moment_.cancel();
+    next_moment_->stop();
     end_store();
   });
 }
@@ -115,8 +117,7 @@ void Worker::end_store() {
   watches_leases_ = true;
   if (shared_->empty()) shared_->end_leases(true);
   if (shared_->empty()) return link_->stop();
-  next_moment_.expires_after(std::chrono::milliseconds{1});
-  next_moment_.async_wait([this](const boost::system::error_code&) { end_store(); });
+  next_look_->set(std::chrono::milliseconds{1});
 }
 
 void Worker::make_end() { loop_.context.stop(); }

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <boost/asio/ssl/context.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <cstddef>
 #include <functional>
@@ -17,6 +16,7 @@
 #include "net/dispatcher.hpp"
 #include "net/loop.hpp"
 #include "net/loop_clients.hpp"
+#include "net/timer.hpp"
 #include "redis/shared_store.hpp"
 #include "resp/resp_loop.hpp"
 #include "server/every.hpp"
@@ -28,13 +28,19 @@
 
 namespace weir::inline v0_1::server {
 
+// What a worker reaches the world outside of the program by.
+struct Outside {
+  net::MakeTimers make_timers = net::asio_timers;
+  redis::Sockets::Open open_connection{};  // to the store; empty: as the settings say
+};
+
 class Worker {
  public:
   // With a store in the settings, this loop has its own view of it and its own connections to it; `embedded`,
   // `memory` and `status` are for all loops. Throws what StoreLink throws.
   Worker(std::size_t number, const Settings& settings, service::Service& service,
          store::EmbeddedStore& embedded, redis::ProcessMemory* memory, StoreStatus& status,
-         waiting::House& house, net::LoopCounters& connections);
+         waiting::House& house, net::LoopCounters& connections, Outside outside = {});
 
   net::Loop& loop() { return loop_; }
   const redis::SharedStore* shared() const { return shared_.get(); }  // null without --store
@@ -44,7 +50,8 @@ class Worker {
   std::unique_ptr<net::Conversation> converse(const net::Peer& peer, std::function<void()> resume);
   std::unique_ptr<net::Conversation> converse_http(const net::Peer& peer, std::function<void()> resume);
 
-  void run();  // returns after let_end() or make_end()
+  void run();    // returns after let_end() or make_end()
+  void start();  // what run() does first; then the loop's context is to be run
   // For the store's connections from then on.
   void use(boost::asio::ssl::context store_tls);
   // Answers what has arrived, then closes; those that wait for a moment after that are denied.
@@ -68,9 +75,10 @@ class Worker {
   http::HttpLoop room_;
   net::Loop loop_;
   net::LoopClients clients_{loop_};
-  boost::asio::steady_timer next_moment_{loop_.context};
+  const std::unique_ptr<net::Timer> next_moment_ = loop_.timers->make([this] { advance(); });
+  const std::unique_ptr<net::Timer> next_look_ = loop_.timers->make([this] { end_store(); });
   std::optional<StoreLink> link_;
-  Every leases_{loop_.context};
+  Every leases_{*loop_.timers};
   bool watches_leases_ = false;
 };
 

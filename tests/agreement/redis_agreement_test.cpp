@@ -21,7 +21,7 @@
 #include "redis/script.hpp"
 #include "redis/server.hpp"
 #include "redis/slot.hpp"
-#include "redis/sockets.hpp"
+#include "redis/streams.hpp"
 #include "redis/told_call_test.hpp"
 #include "redis/wire_test.hpp"
 #include "store/clock.hpp"
@@ -294,7 +294,8 @@ class RedisAgreementOn : public RedisAgreement, public testing::WithParamInterfa
     client_.emplace(redis::Greeting{redis::Endpoint::parse(cluster_->url()).value(),
                                     {std::string(redis::check_script())}},
                     redis::Client::Options{});
-    sockets_.emplace(context_, *client_, nullptr, &store::steady_now);
+    sockets_.emplace(context_, *net::asio_timers(context_), *client_, redis::streams(context_, nullptr),
+                     &store::steady_now);
     sockets_->start();
   }
   void TearDown() override {

@@ -162,3 +162,23 @@ plant("a_late_answer_is_the_next_ones", "src/redis/client.cpp", "return calls_.w
       "why is not known")
 plant("a_torn_snapshot_is_taken", "src/store/snapshot.cpp", "if (trailer.checksum != checksum.finish())",
       "if (trailer.checksum != checksum.finish() && header.version == 0)")
+
+# Between a socket and a store.
+WORKER = "src/server/worker.cpp"
+plant("nobody_is_woken_for_a_moment", WORKER, "  next_moment_->set(*next - service_.now());\n", "")
+plant("answers_of_a_turn_are_lost", "src/net/loop.cpp", "  for (const auto& weak : std::exchange(resumed_, {}))\n    if",
+      "  for (const auto& weak : std::exchange(resumed_, {}))\n    if (weak.expired())\n    if")
+SESSION = "src/net/session.cpp"
+plant("nothing_is_read_after_an_answer", SESSION, "  converse({}, {now, now});\n  if (state_ == State::reading) expect_input();",
+      "  converse({}, {now, now});")
+plant("the_rest_of_a_read_is_forgotten", SESSION, "    if (used < fresh.size()) rest_.assign(fresh.substr(used));\n", "")
+plant("who_has_gone_is_not_looked_for", SESSION, "      if (ends_with_peer_) return ends_or_talks();\n", "",
+      "what a client that went away keeps waiting, and for how long, is not known outside of weir")
+plant("a_brake_is_never_let_go", "src/net/poller.hpp",
+      "    if (brake_ && brake_->holds && brake_->brake.sockets(brake_->clock()) > 0) serve();\n", "    (void)brake_;\n",
+      "in no seed has the store no room for what is asked at once")
+SOCKETS = "src/redis/sockets.cpp"
+plant("deadlines_are_not_waited_for", SOCKETS, "  timer_->set(wait);\n", "")
+plant("deadlines_are_looked_at_before_what_has_come", SOCKETS, "if (reads_first_ < kReadsFirst && !(was_quiet && quiet_)) {",
+      "if (reads_first_ < 0 && !was_quiet) {",
+      "both have come only where a machine stood still, whose answers may be the fallback's")

@@ -170,10 +170,9 @@ class Referee {
     for (const Asked& asked : history_.asked) {
       if (asked.arrived == kNever) continue;
       const bool answered = asked.departed != kNever;
-      if (!answered && asked.ended != kNever) continue;
       Before& its = before[asked.connection];
       const nanoseconds since = std::max(asked.arrived, its.left);
-      const nanoseconds until = answered ? asked.departed : history_.end;
+      const nanoseconds until = answered ? asked.departed : std::min(asked.ended, history_.end);
       // What is asked together is answered together.
       const bool together =
           its.left > asked.arrived || (its.asked != nullptr && its.asked->departed == until);

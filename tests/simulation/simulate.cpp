@@ -1,4 +1,7 @@
 // ./dev simulate: worlds by seed, each judged, and the first that fails made shorter.
+#include <spdlog/spdlog.h>
+#include <sys/resource.h>
+
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -132,6 +135,12 @@ int main_of(int count, char** words) {
     }
   }
   redis::hash_of(0, "");  // its seed is made once in a process
+  spdlog::set_level(spdlog::level::off);
+  // Each connection of a client is two.
+  rlimit files{};
+  getrlimit(RLIMIT_NOFILE, &files);
+  files.rlim_cur = files.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &files);
   return run(flags);
 }
 

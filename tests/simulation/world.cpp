@@ -89,29 +89,8 @@ void World::later(nanoseconds after, std::function<void()> what) {
 }
 
 bool World::step(nanoseconds until) {
-  nanoseconds next = queue_.empty() ? kNever : queue_.top().at;
-  Machine* which = nullptr;
-  Server::Loop* whose = nullptr;
-  for (const auto& machine : machines_) {
-    if (!machine->server) continue;
-    for (const auto& loop : machine->server->loops) {
-      const nanoseconds due = Server::next(*loop);
-      if (due == nanoseconds::max()) continue;
-      const nanoseconds at = std::max({now_, machine->clock->world_at(due), machine->asleep_until});
-      if (at >= next) continue;
-      next = at;
-      which = machine.get();
-      whose = loop.get();
-    }
-  }
-  if (next > until) return false;
-  now_ = next;
-  if (which != nullptr) {
-    note("tick", which->number);
-    which->server->tick(*whose);
-    check_bounds(*which);
-    return true;
-  }
+  if (queue_.empty() || queue_.top().at > until) return false;
+  now_ = queue_.top().at;
   const auto what = std::move(const_cast<Happening&>(queue_.top()).what);
   queue_.pop();
   what();
@@ -372,19 +351,33 @@ std::unique_ptr<Server> World::make_server(Machine& machine, core::HashKey seed)
   const auto alive = [&machine, life = machine.life] { return machine.server && machine.life == life; };
   Surroundings around;
   around.world = [this] { return now_; };
-  around.turn = [this, &machine, alive](std::function<void()> what) {
-    later(0ns, [this, &machine, alive, what = std::move(what)] {
-      when_awake(machine, [alive, what] {
-        if (alive()) what();
-      });
-    });
+  around.at = [this, &machine, alive](nanoseconds time, std::function<void()> what) {
+    later(std::max(0ns, machine.clock->world_at(time) - now_),
+          [this, &machine, alive, what = std::move(what)] {
+            when_awake(machine, [this, &machine, alive, what] {
+              if (!alive()) return;
+              note("timer", machine.number);
+              what();
+              check_bounds(machine);
+            });
+          });
   };
   around.reply = [this](std::uint64_t id, const std::string& bytes) { reply(id, bytes); };
   around.hang_up = [this, &machine](std::uint64_t id) {
     odd("server " + std::to_string(machine.number) + " closed connection " + std::to_string(id));
   };
-  around.act = [this, &machine](std::size_t loop, const redis::Client::Action& action) {
-    act(machine, loop, action);
+  around.connect = [this, &machine](std::size_t loop, redis::Client::NodeId id, const std::string& host) {
+    connect(machine, loop, id, host);
+  };
+  around.send = [this, &machine](std::size_t loop, redis::Client::NodeId id, const std::string& bytes) {
+    Machine::Link& link = machine.links[{loop, id}];
+    link.wire += bytes;
+    while (!link.wire.empty()) carry(machine, loop, id, redis::take_command(link.wire));
+  };
+  around.close = [&machine](std::size_t loop, redis::Client::NodeId id) {
+    Machine::Link& link = machine.links[{loop, id}];
+    link.open = false;
+    ++link.generation;
   };
   return std::make_unique<Server>(
       plan_, *machine.clock, seed, [this] { return core::HashKey{secrets_.next(), secrets_.next()}; },
@@ -478,22 +471,6 @@ std::string World::map() const {
   return redis::slots({{0, 5460, "a"}, {5461, 10922, "b"}, {10923, 16383, "c"}});
 }
 
-void World::act(Machine& machine, std::size_t loop, const redis::Client::Action& action) {
-  using Kind = redis::Client::Action::Kind;
-  Machine::Link& link = machine.links[{loop, action.node}];
-  switch (action.kind) {
-    case Kind::close:
-      link.open = false;
-      ++link.generation;
-      return;
-    case Kind::connect:
-      return connect(machine, loop, action.node, action.address.host);
-    case Kind::write:
-      link.wire += machine.server->loops[loop]->shared->client().take_output(action.node);
-      while (!link.wire.empty()) carry(machine, loop, action.node, redis::take_command(link.wire));
-  }
-}
-
 void World::connect(Machine& machine, std::size_t loop, redis::Client::NodeId id, const std::string& host) {
   Machine::Link& link = machine.links[{loop, id}];
   link.node = node_of(host);
@@ -509,10 +486,9 @@ void World::connect(Machine& machine, std::size_t loop, redis::Client::NodeId id
       if (its.generation != generation || !machine.server) return;
       its.open = !nodes_[its.node]->down;
       note("connect", machine.number);
-      machine.server->happen(*machine.server->loops[loop], [&](redis::Client& client) {
-        its.open ? client.connected(id, machine.server->now())
-                 : client.failed(id, "refused", machine.server->now());
-      });
+      StoreConnection& made = machine.server->to_store(loop, id);
+      its.open ? made.connects() : made.fails("refused");
+      machine.server->turn();
     });
   });
 }
@@ -536,11 +512,11 @@ void World::carry(Machine& machine, std::size_t loop, redis::Client::NodeId id, 
     if (its.generation != generation) return;
     const nanoseconds back = arrival(its.back, latency_of_store(), machine.store_back.held_until);
     later(back - now_, [this, &machine, loop, id, generation, answer] {
-      when_awake(machine, [&machine, loop, id, generation, answer] {
-        if (machine.links[{loop, id}].generation != generation || !machine.server) return;
-        machine.server->happen(*machine.server->loops[loop], [&](redis::Client& client) {
-          client.received(id, answer, machine.server->now());
-        });
+      if (machine.links[{loop, id}].generation != generation || !machine.server) return;
+      // Also into a machine that stands still.
+      machine.server->to_store(loop, id).arrives(answer);
+      when_awake(machine, [&machine, life = machine.life] {
+        if (machine.server && machine.life == life) machine.server->turn();
       });
     });
   };
@@ -554,9 +530,8 @@ void World::cut(Machine& machine, const std::function<bool(const Machine::Link&)
     later(latency_of_store(), [this, &machine, link_of = where, generation = ++link.generation] {
       when_awake(machine, [&machine, link_of, generation] {
         if (machine.links[link_of].generation != generation || !machine.server) return;
-        machine.server->happen(*machine.server->loops[link_of.first], [&](redis::Client& client) {
-          client.failed(link_of.second, "reset by peer", machine.server->now());
-        });
+        machine.server->to_store(link_of.first, link_of.second).fails("reset by peer");
+        machine.server->turn();
       });
     });
   }

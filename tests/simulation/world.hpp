@@ -136,7 +136,6 @@ class World {
   void when_awake(Machine& machine, Act act);
 
   // The store.
-  void act(Machine& machine, std::size_t loop, const redis::Client::Action& action);
   void connect(Machine& machine, std::size_t loop, redis::Client::NodeId id, const std::string& host);
   void carry(Machine& machine, std::size_t loop, redis::Client::NodeId id, redis::Strings command);
   void cut(Machine& machine, const std::function<bool(const Machine::Link&)>& which);
