@@ -40,7 +40,7 @@ KeptCheck StoreParts::keep(const store::Check& check) const {
                  .shadow = check.shadow,
                  .inside = check.inside,
                  .waits_with = check.waits_with};
-  kept.limit.name = {};  // the asker's
+  kept.limit.name = {};                    // the asker's
   kept.limit.rule.phase = nanoseconds{0};  // windows go by the store's own clock
   return kept;
 }

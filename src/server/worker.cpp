@@ -23,7 +23,7 @@ std::unique_ptr<redis::SharedStore> shared_of(const Settings& settings, const se
 
 Worker::Worker(std::size_t number, const Settings& settings, service::Service& service,
                store::EmbeddedStore& embedded, redis::ProcessMemory* memory, StoreStatus& status,
-               waiting::House& house, net::LoopCounters& connections, Outside outside)
+               waiting::House& house, net::LoopCounters& connections, WorldLinks world)
     : service_(service),
       embedded_(embedded),
       shared_(shared_of(settings, service, embedded, memory)),
@@ -33,10 +33,10 @@ Worker::Worker(std::size_t number, const Settings& settings, service::Service& s
       resp_(service, store(), &acquiring_),
       room_(service, store(), &acquiring_, settings.headers),
       loop_(number, service.options().clock, settings.stall_timeout, connections, service.notices,
-            outside.make_timers) {
+            world.make_timers) {
   const core::ClockFunction& clock = service.options().clock;
   if (!settings.store) return;
-  link_.emplace(loop_, *shared_, settings, clock, status, std::move(outside.open_connection));
+  link_.emplace(loop_, *shared_, settings, clock, status, std::move(world.open_connection));
   loop_.poller.set_brake({[this] { return shared_->client().room(); }, settings.store_options.deadline},
                          clock);
   link_->on_change([this] {

@@ -29,7 +29,7 @@
 namespace weir::inline v0_1::server {
 
 // What a worker reaches the world outside of the program by.
-struct Outside {
+struct WorldLinks {
   net::MakeTimers make_timers = net::asio_timers;
   redis::Sockets::Open open_connection{};  // to the store; empty: as the settings say
 };
@@ -40,7 +40,7 @@ class Worker {
   // `memory` and `status` are for all loops. Throws what StoreLink throws.
   Worker(std::size_t number, const Settings& settings, service::Service& service,
          store::EmbeddedStore& embedded, redis::ProcessMemory* memory, StoreStatus& status,
-         waiting::House& house, net::LoopCounters& connections, Outside outside = {});
+         waiting::House& house, net::LoopCounters& connections, WorldLinks world = {});
 
   net::Loop& loop() { return loop_; }
   const redis::SharedStore* shared() const { return shared_.get(); }  // null without --store

@@ -239,11 +239,12 @@ plant("two_told_of_the_whole_wait", MOMENTS, "  return {false, late.first, late.
 
 plant("a_shadow_decides", MOMENTS, "if (demand.shadow || (any && !decides(its, all.decision))) continue;",
       "if (any && !decides(its, all.decision)) continue;", "moments.shadow")
-plant("a_shadow_is_not_lifted_too_far", MOMENTS, "    if (demand.shadow) continue;\n", "", "moments.shadow")
+plant("a_shadow_is_not_lifted_too_far", MOMENTS, "    if (demand.shadow) continue;\n    nanoseconds rest",
+      "    nanoseconds rest", "moments.shadow")
 plant("a_guarantee_guarantees_nothing", MOMENTS, "if (demand.inside != Demand::kAlone && decided.allows(demand.inside)) "
       "rule.kept = nanoseconds{0};", "", "guarantee.keeps_nothing_free")
-plant("a_lower_class_waits", MOMENTS, "if (!demand.shadow && !may_wait(rule_of(demand, decided))) max_wait = nanoseconds{0};",
-      ";", "guarantee.keeps_nothing_free")
+plant("a_lower_class_waits", MOMENTS, "if (recounts || !may_wait(rule_of(demand, decided))) max_wait = nanoseconds{0};",
+      "if (recounts) max_wait = nanoseconds{0};", "guarantee.keeps_nothing_free")
 plant("kept_inside_a_guarantee", GCRA,
       "const std::uint64_t room = burst * interval - static_cast<std::uint64_t>(kept.count());",
       "const std::uint64_t room = burst * interval;", "guarantee.passes")

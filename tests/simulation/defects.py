@@ -34,7 +34,7 @@ plant("settle_moves_up_those_who_wait", SCHEDULE,
       "if (!has_holes(now) && !is_anybody_ahead(now) && words_.size() < kMostWords) {",
       "if (!has_holes(now) && words_.size() < kMostWords) {")
 plant("settle_by_the_end_it_once_left", SCHEDULE,
-      "return own.end - (moved_ - own.moved - words_.sum_from(own.number));", "return own.end;",
+      "return core::end_after_moves(own.end, own.moved, moved_, words_.sum_from(own.number));", "return own.end;",
       "it takes two holds of a key, settled one after the other while the key is full: no seed of 200 has that")
 plant("settle_lags", SCHEDULE,
       "  if (!hold) return;\n  now = no_earlier(now);\n  const bool lives", "  if (!hold) return;\n  const bool lives",

@@ -79,7 +79,7 @@ class Server {
     std::vector<net::Loop*> loops;
     for (std::size_t i = 0; i < plan.loops; ++i) {
       workers_.push_back(std::make_unique<server::Worker>(i, settings_, service, embedded, &memory_, status_,
-                                                          house_, connections_, outside(i)));
+                                                          house_, connections_, links_to_world(i)));
       loops.push_back(&workers_.back()->loop());
     }
     dispatcher_ =
@@ -165,7 +165,7 @@ class Server {
     return settings;
   }
 
-  server::Outside outside(std::size_t loop) {
+  server::WorldLinks links_to_world(std::size_t loop) {
     return {.make_timers = [this](auto&) { return std::make_unique<VirtualTimers>(time_); },
             .open_connection =
                 [this, loop](redis::Sockets& sockets, redis::Client::NodeId node,
