@@ -54,6 +54,7 @@ class Maker {
     choose_shape();
     choose_keys();
     ask();
+    if (!plan_.by_file && plan_.lease == 0 && !alone_) play_scenes();
     go_wrong();
     end();
     std::sort(plan_.events.begin(), plan_.events.end(), [](const Event& a, const Event& b) {
@@ -213,6 +214,83 @@ class Maker {
       if (other != number) event.keys.push_back(other);
       event.units = 1;
     }
+  }
+
+  // On keys of their own, which nobody else asks for, what chance alone rarely brings together: several holds
+  // of a full key that are settled one after the other, by other numbers in between or after the key has
+  // idled, and then as many checks as would find what was given back twice.
+  void play_scenes() {
+    const std::size_t stages = 1 + chance_.below(3);
+    for (std::size_t i = 0; i < stages; ++i) {
+      Key key;
+      key.name = "s" + std::to_string(i);
+      key.burst = chance_.between(4, 20);
+      key.interval = chance_.between(5, 100) * 1ms;
+      key.reserves = true;
+      key.changes = chance_.percent(40);
+      plan_.keys.push_back(key);
+      const auto number = static_cast<std::uint32_t>(plan_.keys.size() - 1);
+      const nanoseconds drains = key.interval * key.burst * (key.changes ? 2 : 1);
+      nanoseconds at = 600ms;
+      for (int scenes = 0; scenes < 40 && at < asked_until_; ++scenes) {
+        play(at, number, drains);
+        at += 3 * drains + chance_.between(0ms, drains);
+      }
+    }
+  }
+  Event& of_scene(nanoseconds at, Kind kind, std::uint32_t number, std::uint64_t units, bool slower) {
+    Event& event = add(at, kind);
+    event.who = static_cast<std::uint32_t>(chance_.below(plan_.clients));
+    event.keys = {number};
+    event.units = units;
+    event.slower = slower;
+    return event;
+  }
+  void take_all(nanoseconds at, std::uint32_t number, bool slower) {
+    for (std::int64_t i = 0; i <= plan_.keys[number].burst; ++i) of_scene(at, Kind::check, number, 1, slower);
+  }
+  void settle(nanoseconds at, const Reserved& held) {
+    Event& event = add(at, Kind::settle);
+    event.who = static_cast<std::uint32_t>(chance_.below(plan_.clients));
+    event.of = held.event;
+    event.units = chance_.one_in(3) ? chance_.below(held.units + 1) : 0;
+  }
+  // At most `most` holds, of at most `left` units together.
+  std::vector<Reserved> hold(nanoseconds& at, std::uint32_t number, std::size_t most, std::uint64_t left,
+                             bool slower) {
+    std::vector<Reserved> held;
+    while (left > 0 && held.size() < most) {
+      const std::uint64_t units = 1 + chance_.below(left);
+      left -= units;
+      Event& event = of_scene(at += 1ms, Kind::reserve, number, units, slower);
+      event.hold = 10s;
+      held.push_back({event.number, units});
+    }
+    return held;
+  }
+  void play(nanoseconds at, std::uint32_t number, nanoseconds drains) {
+    const Key& key = plan_.keys[number];
+    const auto burst = static_cast<std::uint64_t>(key.burst);
+    const bool slower = key.changes && chance_.one_in(2);
+    const auto other = [&] { return key.changes && chance_.percent(70) ? !slower : slower; };
+    if (chance_.percent(30)) return settle_as_it_drains(at, number, slower);
+    const bool fills = chance_.one_in(2);
+    for (const Reserved& each : hold(at, number, 4, fills ? burst : burst / 2, slower)) {
+      at += chance_.between(1ms, drains / 3);
+      if (chance_.percent(fills ? 30 : 70)) take_all(at, number, other());
+      settle(at + 2ms, each);
+      if (chance_.percent(40)) take_all(at + 4ms, number, other());
+    }
+    take_all(at + 6ms, number, other());
+  }
+  // While others take what has drained. A thread that lags may settle by what it was before.
+  void settle_as_it_drains(nanoseconds at, std::uint32_t number, bool slower) {
+    const Key& key = plan_.keys[number];
+    const auto held = hold(at, number, 1, static_cast<std::uint64_t>(key.burst), slower).front();
+    const nanoseconds drained = key.interval * (slower ? 2 : 1) * static_cast<std::int64_t>(held.units);
+    at += drained - std::min(drained, chance_.between(1ms, 150ms));
+    settle(at, held);
+    for (int i = 0; i < 5; ++i) take_all(at += chance_.between(1ms, 50ms), number, slower);
   }
 
   // One server after the other starts with another limits file.
