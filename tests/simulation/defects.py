@@ -34,11 +34,9 @@ plant("settle_moves_up_those_who_wait", SCHEDULE,
       "if (!has_holes(now) && !is_anybody_ahead(now) && words_.size() < kMostWords) {",
       "if (!has_holes(now) && words_.size() < kMostWords) {")
 plant("settle_by_the_end_it_once_left", SCHEDULE,
-      "return core::end_after_moves(own.end, own.moved, moved_, words_.sum_from(own.number));", "return own.end;",
-      "it takes two holds of a key, settled one after the other while the key is full: no seed of 200 has that")
+      "return core::end_after_moves(own.end, own.moved, moved_, words_.sum_from(own.number));", "return own.end;")
 plant("settle_lags", SCHEDULE,
-      "  if (!hold) return;\n  now = no_earlier(now);\n  const bool lives", "  if (!hold) return;\n  const bool lives",
-      "a key has to idle under a hold, and others to empty it while the thread that settles stands still")
+      "  if (!hold) return;\n  now = no_earlier(now);\n  const bool lives", "  if (!hold) return;\n  const bool lives")
 plant("hole_is_taken_twice", SCHEDULE, "const std::uint64_t rest = fits - units;", "const std::uint64_t rest = fits;")
 plant("hole_that_lasts_has_not_drained", FREED,
       "const std::uint64_t begin = std::max(low, static_cast<std::uint64_t>(moment.count()));",
@@ -52,9 +50,10 @@ plant("cancel_after_the_moment", BOOK,
       "found == shelf.records.end() || (before_its_moment && now.count() < 0)")
 plant("hole_is_further_than_the_wait", BOOK, "const nanoseconds latest = now + std::min(*check.decision.retry_after, reservation.max_wait);",
       "const nanoseconds latest = now + *check.decision.retry_after;")
+plant("hold_outlives_its_numbers", SCHEDULE, "  ++generation_;\n  clear_holes();", "  clear_holes();")
 plant("settle_of_what_was_forgotten", BOOK, "if (!is_scheduled(before_, now)) schedule_.lose();",
       "if (!is_scheduled(before_, now) && schedule_.holds() > 1000) schedule_.lose();",
-      "few keys have open holds when their numbers change, and what a reset adds is allowed for")
+      "what is charged again by other numbers has lost them already, and what a reset adds is allowed for")
 plant("cancel_lags", SCHEDULE, "return false;\n  now = no_earlier(now);\n  drop_passed(now);", "return false;\n  drop_passed(now);",
       "few clients cancel within what a thread lags by")
 plant("reservations_take_more_than_their_memory", "src/store/reservation_memory.cpp",
@@ -127,8 +126,7 @@ plant("redis_cancel_gives_back_at_once", RESERVE,
 plant("redis_settle_gives_back_what_has_drained", RESERVE,
       "local back = min(max(stop, 0), (part.units - part.actual) * part.T)",
       "local back = (part.units - part.actual) * part.T")
-plant("redis_settle_by_the_end_it_once_left", RESERVE, "return from_now(part.stop) - gone", "return from_now(part.stop)",
-      "it takes two holds that are settled when the second has nearly drained, and no seed of 200 has that in Redis")
+plant("redis_settle_by_the_end_it_once_left", RESERVE, "return from_now(part.stop) - gone", "return from_now(part.stop)")
 plant("redis_settle_moves_up_those_who_wait", RESERVE, "if not has_holes(line) and not is_anybody_ahead(line) and",
       "if not has_holes(line) and")
 plant("redis_hole_is_taken_twice", RESERVE, "local rest = fits - units", "local rest = fits")

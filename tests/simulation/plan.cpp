@@ -84,7 +84,8 @@ class Maker {
     waits_ = !settles_ || chance_.percent(50);
     if (plan_.store == Plan::Store::redis && chance_.percent(12)) stand_alone();
     if (!is_shared && settles_) plan_.loops = 2;
-    plan_.lags = !is_shared && plan_.loops > 1 && chance_.percent(40);
+    plan_.lags = !is_shared && plan_.loops > 1 && chance_.percent(70);
+    if (plan_.lags) plan_.servers = 1;
     if (chance_.percent(20)) plan_.reservation_memory = std::size_t{16} << 10;
     if (chance_.percent(20)) plan_.waiters = 5;
     const std::uint64_t http = std::vector<std::uint64_t>{0, 30, 50, 100}[chance_.below(4)];
@@ -273,7 +274,7 @@ class Maker {
     const auto burst = static_cast<std::uint64_t>(key.burst);
     const bool slower = key.changes && chance_.one_in(2);
     const auto other = [&] { return key.changes && chance_.percent(70) ? !slower : slower; };
-    if (chance_.percent(30)) return settle_as_it_drains(at, number, slower);
+    if (chance_.percent(plan_.lags ? 80 : 20)) return settle_as_it_drains(at, number, slower);
     const bool fills = chance_.one_in(2);
     for (const Reserved& each : hold(at, number, 4, fills ? burst : burst / 2, slower)) {
       at += chance_.between(1ms, drains / 3);
