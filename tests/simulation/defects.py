@@ -29,7 +29,7 @@ plant("cancel_gives_back_at_once", SCHEDULE,
 FREED = "src/core/freed_units.hpp"
 plant("settle_gives_back_what_has_drained", FREED,
       "std::min<unsigned __int128>(ahead_of(end, now), static_cast<unsigned __int128>(less) * interval));",
-      "static_cast<unsigned __int128>(less) * interval);")
+      "ahead_of(end, now) == 0 ? 0 : static_cast<unsigned __int128>(less) * interval);")
 plant("settle_moves_up_those_who_wait", SCHEDULE,
       "if (!has_holes(now) && !is_anybody_ahead(now) && words_.size() < kMostWords) {",
       "if (!has_holes(now) && words_.size() < kMostWords) {")

@@ -162,7 +162,6 @@ class World {
   std::vector<std::uint64_t> of_client_;  // its connection; 0: none
   std::uint64_t next_connection_ = 1;
   std::unordered_map<std::uint32_t, Asked*> by_event_;
-  std::size_t next_event_ = 0;
   History history_;
 };
 
