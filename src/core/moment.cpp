@@ -81,17 +81,25 @@ Late longest_rest(std::span<const Demand> demands, const AsOf& decided, nanoseco
   return longest;
 }
 
+// Until none of the limits has a debt that may not be counted in its T ahead.
+nanoseconds longest_debt(std::span<const Demand> demands, nanoseconds now) {
+  std::uint64_t longest = 0;
+  for (const Demand& demand : demands) {
+    if (demand.shadow || demand.cost.units == 0 || may_recount_ahead(*demand.rule, demand.state, now))
+      continue;
+    longest = std::max(longest, ahead_of(demand.state.until, now));
+  }
+  return nanoseconds{static_cast<std::int64_t>(at_most_the_longest(longest))};
+}
+
 }  // namespace
 
 // One round is enough, as long as no `no_earlier` is after now.
 Moment moment(std::span<const Demand> demands, nanoseconds now, nanoseconds max_wait) {
   AsOf decided = as_of(demands, now);
   const std::uint8_t by = decided.by;
-  for (const Demand& demand : demands) {
-    if (demand.shadow) continue;
-    const bool recounts = demand.cost.units != 0 && !may_recount_ahead(*demand.rule, demand.state, now);
-    if (recounts || !may_wait(rule_of(demand, decided))) max_wait = nanoseconds{0};
-  }
+  for (const Demand& demand : demands)
+    if (!demand.shadow && !may_wait(rule_of(demand, decided))) max_wait = nanoseconds{0};
   nanoseconds moment = now;
   std::uint8_t awaited = by;
   for (std::size_t rounds = 0; rounds <= demands.size() && !decided.decision.allowed(); ++rounds) {
@@ -108,6 +116,9 @@ Moment moment(std::span<const Demand> demands, nanoseconds now, nanoseconds max_
   const Late late =
       std::max(Late{moment - now - max_wait, by}, longest_rest(demands, decided, now, moment, awaited),
                [](const Late& a, const Late& b) { return a.first < b.first; });
+  // Until no debt is in a shorter T it may act, but not wait.
+  const nanoseconds until = std::min(longest_debt(demands, now), moment - now);
+  if (until > std::max(late.first, nanoseconds{0})) return {false, until, by};
   if (late.first <= nanoseconds{0}) return {true, moment - now, by};
   return {false, late.first, late.second};
 }

@@ -131,6 +131,8 @@ std::optional<std::int64_t> by_definition(const std::vector<Demand>& demands, st
           demand.lowest_kept.count();
       const bool is_lifted = demand.cost.units != 0 && demand.state.until < static_cast<std::uint64_t>(at);
       spares = spares && (!is_lifted || at == now || at - now <= std::max<std::int64_t>(room, 0));
+      const bool counts = demand.cost.units != 0 && demand.state.until > static_cast<std::uint64_t>(now);
+      spares = spares && (!counts || at == now || static_cast<std::int64_t>(demand.state.word) >= interval);
     }
     if (all) return spares ? std::optional(at - now) : std::nullopt;
   }

@@ -582,9 +582,7 @@ if ARGV[1] == 'reserve' then
     end
     for i = 1, count do
       local its = limits[i]
-      local state = states[i]
-      local is_shorter = its.need > 0 and state.tat > 0 and state.T + 0 < its.interval
-      if not its.shadow and (is_shorter or room_of(i) ~= its.whole) then most = 0 end
+      if not its.shadow and room_of(i) ~= its.whole then most = 0 end
     end
     moment = retry
     all = decide_all(moment)
@@ -606,6 +604,14 @@ if ARGV[1] == 'reserve' then
       end
     end
   end
+  -- A debt in a shorter T may not be counted in this one ahead: until there is none, it may act but not wait.
+  local debt = 0
+  for i = 1, count do
+    local its, state = limits[i], states[i]
+    if not its.shadow and its.need > 0 and state.tat > 0 and state.T + 0 < its.interval then debt = max(debt, state.tat) end
+  end
+  debt = min(debt, moment)
+  if debt > max(late, 0) then late, by = debt, awaited - 1 end
   if not all or late > 0 then
     write_lines()
     return answer(0, 'later', late, by)

@@ -243,8 +243,8 @@ plant("a_shadow_is_not_lifted_too_far", MOMENTS, "    if (demand.shadow) continu
       "    nanoseconds rest", "moments.shadow")
 plant("a_guarantee_guarantees_nothing", MOMENTS, "if (demand.inside != Demand::kAlone && decided.allows(demand.inside)) "
       "rule.kept = nanoseconds{0};", "", "guarantee.keeps_nothing_free")
-plant("a_lower_class_waits", MOMENTS, "if (recounts || !may_wait(rule_of(demand, decided))) max_wait = nanoseconds{0};",
-      "if (recounts) max_wait = nanoseconds{0};", "guarantee.keeps_nothing_free")
+plant("a_lower_class_waits", MOMENTS, "if (!demand.shadow && !may_wait(rule_of(demand, decided))) max_wait = nanoseconds{0};",
+      ";", "guarantee.keeps_nothing_free")
 plant("kept_inside_a_guarantee", GCRA,
       "const std::uint64_t room = burst * interval - static_cast<std::uint64_t>(kept.count());",
       "const std::uint64_t room = burst * interval;", "guarantee.passes")
