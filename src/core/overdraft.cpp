@@ -52,7 +52,8 @@ Overdrawn overdraw_gcra(const Rule& rule, TwoWords state, nanoseconds now, const
   const std::uint64_t most = most_owed(rule, outside.overdraft);
   const std::uint64_t owed = owed_of(state, ahead, interval, most);
 
-  Overdrawn told{.next = state};
+  Overdrawn told;
+  told.next = state;
   std::uint64_t after = owed;
   if (outside.form == Outside::Form::cost) {
     const std::uint64_t room = most - std::min(owed, most);
@@ -89,7 +90,10 @@ Overdrawn overdraw_window(const Rule& rule, TwoWords state, nanoseconds now, con
   } else {
     after = std::max(used, limit - std::min(outside.units, limit));
   }
-  Overdrawn told{.next = state, .changes = after != used, .charged = after - used};
+  Overdrawn told;
+  told.next = state;
+  told.changes = after != used;
+  told.charged = after - used;
   if (outside.form == Outside::Form::cost) told.dropped = outside.units - told.charged;
   if (told.changes) {
     // A unit that passes tells which window runs.

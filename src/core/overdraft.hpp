@@ -31,14 +31,9 @@ constexpr bool can_overdraw(Algorithm algorithm) {
          algorithm == Algorithm::fixed_window_clock;
 }
 
-struct Overdrawn {
-  TwoWords next;
-  bool changes = false;                     // whether `next` differs from what was there
-  std::uint64_t charged = 0;                // units that are owed now and were not
-  std::uint64_t dropped = 0;                // units of the cost that lay beyond the bound
-  std::uint64_t overdraft = 0;              // units owed beyond the burst, rounded up
-  std::chrono::nanoseconds wait{0};         // until one more unit is admitted
-  std::chrono::nanoseconds reset_after{0};  // until it is as if never used
+struct Overdrawn : Charged {
+  TwoWords next{};
+  bool changes = false;  // whether `next` differs from what was there
 };
 
 // The most that gcra may owe with such an overdraft, ns: a tat stays below 2^64.

@@ -96,8 +96,7 @@ TEST(Charge, one_limiter_answers_as_the_other_and_as_core) {
                                 random() % 8, std::chrono::seconds{random() % 10});
           const core::Overdrawn should = core::overdraw(core::Rule{quota}, state, now, outside);
           state = should.next;
-          const std::string text =
-              text_of({should.charged, should.overdraft, should.wait, should.reset_after, should.dropped});
+          const std::string text = text_of(should);
           ASSERT_EQ(text_of(one.charge(outside)), text) << trace << " " << step;
           ASSERT_EQ(text_of(keyed.charge("k", outside)), text) << trace << " " << step;
         }

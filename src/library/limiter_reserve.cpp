@@ -96,7 +96,7 @@ Charged Limiter::charge(Outside outside) noexcept {
   const core::Overdrawn told =
       core::overdraw(rule, {locked.state.tat, locked.state.interval}, as_of, outside);
   if (told.changes) locked.charge({told.next.until, told.next.word}, as_of);
-  return {told.charged, told.overdraft, told.wait, told.reset_after, told.dropped};
+  return told;
 }
 
 void Limiter::set_quota(Quota quota) {

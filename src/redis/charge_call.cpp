@@ -27,7 +27,7 @@ struct OpenCharge {
   Ticket ticket;
   nanoseconds deadline;
   std::vector<Each> each{};
-  std::array<core::Overdrawn, store::kMostChecks> told{};
+  std::array<Charged, store::kMostChecks> told{};
   std::size_t open = 0;  // slots
   bool local = false;    // the fallback has charged some
   Fault fault = Fault::none;
@@ -71,7 +71,7 @@ class ChargeCall final : public StoreCall {
 
   void read(const resp::Value& value, nanoseconds now) {
     std::array<Decision, store::kMostChecks> decisions;
-    std::array<core::Overdrawn, store::kMostChecks> told;
+    std::array<Charged, store::kMostChecks> told;
     if (auto why = read_charge(value, charges(), decisions, told))
       return fail(Cause::other, *std::move(why), now);
     in_.tally.decided(now);

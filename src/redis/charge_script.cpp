@@ -74,22 +74,25 @@ void append_charge(std::string& out, std::span<const ScriptCharge> charges, std:
     each.ask.rule->algorithm == Algorithm::gcra
         ? append_gcra(to, each)
         : append_window(to, *each.ask.rule, each.outside.value_or(Outside{Cost{0}}));
-  if (!now) return;
-  const std::int64_t us = now->count() / 1000;
-  to.bulk(std::to_string(us / 1'000'000) + " " + std::to_string(us % 1'000'000));
+  if (now) to.bulk(time_word(*now));
 }
 
 std::optional<std::string> read_charge(const resp::Value& reply, std::span<const ScriptCharge> charges,
-                                       std::span<Decision> decisions, std::span<core::Overdrawn> told) {
+                                       std::span<Decision> decisions, std::span<Charged> told) {
   const std::optional<nanoseconds> now = decided_at(reply);
   if (!now || reply.items.size() != kFirstBefore + charges.size()) return not_ours(reply).value();
   for (std::size_t i = 0; i < charges.size(); ++i) {
     const auto& [ask, outside] = charges[i];
     const std::optional<core::TwoWords> state = read_state(reply.items[kFirstBefore + i], ask, *now);
     if (!state) return not_ours(reply).value();
-    told[i] = outside ? core::overdraw(*ask.rule, *state, *now, *outside) : core::Overdrawn{};
-    const core::TwoWords after =
-        outside ? told[i].next : core::decide(*ask.rule, *state, *now, ask.cost).next;
+    core::TwoWords after;
+    if (outside) {
+      const core::Overdrawn overdrawn = core::overdraw(*ask.rule, *state, *now, *outside);
+      told[i] = overdrawn;
+      after = overdrawn.next;
+    } else {
+      after = core::decide(*ask.rule, *state, *now, ask.cost).next;
+    }
     decisions[i] = core::decide(*ask.rule, after, *now, Cost{0}).decision();
   }
   return std::nullopt;

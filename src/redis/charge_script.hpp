@@ -35,6 +35,6 @@ void append_charge(std::string& out, std::span<const ScriptCharge> charges,
 // Fills, for each, a decision as of a look after it, and what it came to; a guarantee has only the first.
 // Otherwise why not: the error that Redis answered, or a sentence.
 std::optional<std::string> read_charge(const resp::Value& reply, std::span<const ScriptCharge> charges,
-                                       std::span<Decision> decisions, std::span<core::Overdrawn> told);
+                                       std::span<Decision> decisions, std::span<Charged> told);
 
 }  // namespace weir::redis

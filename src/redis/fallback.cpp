@@ -179,8 +179,7 @@ Fallback::Reserved Fallback::reserve(std::span<store::Check> checks, store::Rese
   return told;
 }
 
-core::Overdrawn Fallback::charge(const store::Limit& limit, std::string_view key, Outside outside,
-                                 nanoseconds now) {
+Charged Fallback::charge(const store::Limit& limit, std::string_view key, Outside outside, nanoseconds now) {
   const store::Limit here{.rule = scaled(limit), .id = limit.id};
   // What is left of the whole is left of the share in proportion, rounded down.
   if (outside.form == Outside::Form::remaining) {
@@ -193,12 +192,7 @@ core::Overdrawn Fallback::charge(const store::Limit& limit, std::string_view key
   store::Request request{.checks = {&check, 1}, .verb = store::Verb::charge, .charge = &terms};
   store::Request* const batch[] = {&request};
   embedded_.submit(batch, {now, now});
-  return {.next = {},
-          .charged = terms.told.charged,
-          .dropped = terms.told.dropped,
-          .overdraft = terms.told.overdraft,
-          .wait = terms.told.wait,
-          .reset_after = terms.told.reset_after};
+  return terms.told;
 }
 
 void Fallback::undo(store::Request& request, nanoseconds now) {

@@ -49,7 +49,7 @@ class Fallback {
   };
   Reserved reserve(std::span<store::Check> checks, store::ReservationTerms& asked, nanoseconds now);
   // What happened outside is owed here, by the share of its limit that counts here.
-  core::Overdrawn charge(const store::Limit& limit, std::string_view key, Outside outside, nanoseconds now);
+  Charged charge(const store::Limit& limit, std::string_view key, Outside outside, nanoseconds now);
   // Cancels or settles what reserve() has given the id of.
   void undo(store::Request& request, nanoseconds now);
   // What count() charged at `charged_at`: the checks with a hash of its.

@@ -36,10 +36,7 @@ std::optional<nanoseconds> time_in(const Value& value) {
   return ns ? std::optional(nanoseconds{*ns}) : std::nullopt;
 }
 
-void append_when(resp::Writer& to, std::optional<nanoseconds> now) {
-  const std::int64_t us = now.value_or(nanoseconds{0}).count() / 1000;
-  to.bulk(now ? std::to_string(us / 1'000'000) + " " + std::to_string(us % 1'000'000) : "");
-}
+void append_when(resp::Writer& to, std::optional<nanoseconds> now) { to.bulk(now ? time_word(*now) : ""); }
 
 void append_record_call(std::string& out, std::string_view verb, std::string_view prefix,
                         std::string_view record, std::span<const RecordPart> parts,

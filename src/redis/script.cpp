@@ -245,6 +245,11 @@ std::string sha_of(std::string_view text) {
   return hex;
 }
 
+std::string time_word(nanoseconds now) {
+  const std::int64_t us = now.count() / 1000;
+  return std::to_string(us / 1'000'000) + " " + std::to_string(us % 1'000'000);
+}
+
 std::string_view check_script() { return kCheckScript; }
 
 const std::string& check_sha() {
@@ -304,9 +309,7 @@ resp::Writer begin(std::string& out, std::span<const ScriptCheck> asks, std::siz
 }
 
 void append_time(resp::Writer& to, std::optional<nanoseconds> now) {
-  if (!now) return;
-  const std::int64_t us = now->count() / 1000;
-  to.bulk(std::to_string(us / 1'000'000) + " " + std::to_string(us % 1'000'000));
+  if (now) to.bulk(time_word(*now));
 }
 
 constexpr std::size_t kFirstState = 3;

@@ -43,6 +43,9 @@ const std::string& check_sha();
 // The name of any script.
 std::string sha_of(std::string_view text);
 
+// A time since 1970 as the scripts take it in tests, in whole microseconds: "s us".
+std::string time_word(std::chrono::nanoseconds now);
+
 // A sentence when a rule has numbers that the script does not count exactly, because a number in Lua has 53
 // bits, or when the format has no way to write its states. Such a rule must not be asked for.
 std::optional<std::string> unsuitable(const core::Rule& rule, ValueFormat format = ValueFormat::weir);

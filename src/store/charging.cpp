@@ -4,9 +4,9 @@ namespace weir::inline v0_1::store {
 
 void Charging::tell(Request& request) const {
   std::uint64_t dropped = 0;
-  const core::Overdrawn* longest = nullptr;
+  const Charged* longest = nullptr;
   for (std::size_t i = 0; i < request.checks.size(); ++i) {
-    const core::Overdrawn& each = told[i];
+    const Charged& each = told[i];
     dropped += each.dropped;
     if (request.checks[i].shadow) continue;
     if (longest != nullptr &&
@@ -16,8 +16,9 @@ void Charging::tell(Request& request) const {
     request.by = static_cast<std::uint8_t>(i);
   }
   request.charged = true;
-  terms.told = charged_of(longest != nullptr ? *longest : core::Overdrawn{}, request.source);
+  terms.told = longest != nullptr ? *longest : Charged{};
   terms.told.dropped = dropped;
+  terms.told.source = request.source;
 }
 
 std::optional<std::string> cannot_charge(std::span<const Check> checks) {

@@ -24,20 +24,22 @@ inline Outside outside_of(const ChargeTerms& terms, const Check& check) {
   if (outside.form == Outside::Form::cost) outside.units = check.cost.units;
   return outside;
 }
-inline Charged charged_of(const core::Overdrawn& told, Source source) {
-  return {told.charged, told.overdraft, told.wait, told.reset_after, told.dropped, source};
-}
 
 struct Charging {
   ChargeTerms& terms;
-  std::array<core::Overdrawn, kMostChecks> told{};  // by check; nothing of a guarantee
+  std::array<Charged, kMostChecks> told{};  // by check; nothing of a guarantee
 
   // `lost`: there is no room for what is charged.
   core::Step charge(std::size_t which, const core::Rule& rule, core::TwoWords state,
                     std::chrono::nanoseconds now, const Check& check, bool lost) {
-    core::Overdrawn& each = told[which];
-    each = core::overdraw(rule, state, now, outside_of(terms, check));
-    if (lost) each = {.next = state, .dropped = each.charged + each.dropped};
+    core::Overdrawn each = core::overdraw(rule, state, now, outside_of(terms, check));
+    if (lost) {
+      const std::uint64_t dropped = each.charged + each.dropped;
+      each = {};
+      each.next = state;
+      each.dropped = dropped;
+    }
+    told[which] = each;
     const core::Step found = core::decide(rule, each.next, now, Cost{0});
     return {Verdict::allowed, found.limit, found.remaining, 0, found.reset_after, each.next, each.changes};
   }

@@ -130,7 +130,7 @@ void EmbeddedStore::charge(Request& request, Arrival when) {
     const auto told =
         table_.charge_in_place(Table::place_of(first.hash), rule, outside_of(terms, first), when.now);
     if (told) {
-      terms.told = charged_of(*told, Source::store);
+      terms.told = *told;
       request.charged = true;
       return;
     }
