@@ -3,15 +3,20 @@
 //
 //   limiter.charge(weir::Cost{1500});      // they were used, whether there was room or not
 //   limiter.charge(weir::Remaining{12});   // the answer's header says so
+//   limiter.charge(weir::Pause{30s});      // it answered 429, with Retry-After: 30
 //
 // A charge never denies and never waits: it raises what is owed, and those who ask next are denied, or wait,
 // until that has drained. It admits nothing, so the promise holds for all that was admitted.
+//
+// A pause moves the moments of those who wait, too: all by the same time, so that the first of them acts at
+// its end. Nothing shortens it.
 //
 // What is owed beyond the burst is an overdraft. It is bounded, as a time: what would drain later is dropped.
 //
 // Plain values, any thread.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 
@@ -26,20 +31,31 @@ struct Remaining {
   std::uint64_t units = 0;
 };
 
+// Nobody acts for that long: then one unit, and the pace after that. 0 to 24 h; by gcra alone.
+struct Pause {
+  std::chrono::nanoseconds length{0};
+
+  static constexpr std::chrono::nanoseconds kLongest = std::chrono::hours{24};
+};
+
 // What is told of the outside.
 struct Outside {
   enum class Form : std::uint8_t {
     cost,       // `units` were used
     remaining,  // `units` are left
+    pause,      // `length` is how long nobody acts
   };
   Form form = Form::cost;
   std::uint64_t units = 1;
   // For how long, at most, what is owed then may take to drain beyond the burst; not below 0.
   std::chrono::nanoseconds overdraft = std::chrono::hours{24};
+  std::chrono::nanoseconds length{0};
 
   constexpr Outside() noexcept = default;
   constexpr Outside(Cost used) noexcept : units(used.units) {}
   constexpr Outside(Remaining left) noexcept : form(Form::remaining), units(left.units) {}
+  constexpr Outside(Pause pause) noexcept
+      : form(Form::pause), length(std::clamp(pause.length, std::chrono::nanoseconds{0}, Pause::kLongest)) {}
   constexpr Outside(Form said, std::uint64_t of_units, std::chrono::nanoseconds at_most) noexcept
       : form(said), units(of_units), overdraft(at_most) {}
 };

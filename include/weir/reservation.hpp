@@ -74,6 +74,11 @@ class WEIR_API Reservation {
   // From now to at() by the limiter's clock, never below 0.
   [[nodiscard]] std::chrono::nanoseconds left() const noexcept;
 
+  // When it acts by now: asks for it, as a pause (weir/charge.hpp) may have moved it, and at() says so from
+  // then on. Nothing, and at() stays, when there is no such reservation any more, or the store had no memory
+  // to keep it. Throws StoreFault when a store does not answer.
+  std::optional<std::chrono::nanoseconds> moment();
+
   // Has `alarm` ring at at(). False, without setting it: the limiter's clock runs as the steady clock does
   // (Clock::ring_at), or there is nothing to wait for.
   [[nodiscard]] bool set(Alarm& alarm) const noexcept;

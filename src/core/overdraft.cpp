@@ -45,7 +45,17 @@ void tell_owed(const Rule& rule, nanoseconds now, Overdrawn& told) {
     told.wait = nanoseconds{static_cast<std::int64_t>(at_most_the_longest(left - (full - interval)))};
 }
 
-Overdrawn overdraw_gcra(const Rule& rule, TwoWords state, nanoseconds now, const Outside& outside) {
+// A line that a pause moves is never cut, but that a tat stays below 2^64.
+std::uint64_t paused(const Rule& rule, std::uint64_t owed, std::uint64_t moved, nanoseconds length) {
+  const auto burst = static_cast<std::uint64_t>(rule.quota.burst());
+  const std::uint64_t at_end = (burst - 1) * interval_of(rule);
+  constexpr auto kMost = static_cast<std::uint64_t>(nanoseconds::max().count());
+  const auto pause = static_cast<std::uint64_t>(length.count());
+  return std::max({owed, at_most_the_longest(owed + moved), pause + std::min(at_end, kMost - pause)});
+}
+
+Overdrawn overdraw_gcra(const Rule& rule, TwoWords state, nanoseconds now, const Outside& outside,
+                        std::uint64_t moved) {
   const std::uint64_t interval = interval_of(rule);
   const auto burst = static_cast<std::uint64_t>(rule.quota.burst());
   const std::uint64_t ahead = ahead_of(state.until, now);
@@ -66,11 +76,11 @@ Overdrawn overdraw_gcra(const Rule& rule, TwoWords state, nanoseconds now, const
       told.dropped = outside.units - told.charged;
     }
   } else {
-    const std::uint64_t used = burst - std::min(outside.units, burst);
-    if (used * interval > owed) {
-      after = used * interval;
-      told.charged = used - (ahead == 0 ? 0 : units_of(ahead, state.word));
-    }
+    after = outside.form == Outside::Form::pause
+                ? paused(rule, owed, moved, outside.length)
+                : std::max(owed, (burst - std::min(outside.units, burst)) * interval);
+    if (after > owed)
+      told.charged = units_of(after, interval) - (ahead == 0 ? 0 : units_of(ahead, state.word));
   }
   if (after > owed) {
     told.next = {static_cast<std::uint64_t>(now.count()) + after, interval};
@@ -117,8 +127,9 @@ std::uint64_t most_owed(const Rule& rule, nanoseconds overdraft) {
          std::min(static_cast<std::uint64_t>(std::max(overdraft.count(), std::int64_t{0})), kMost - full);
 }
 
-Overdrawn overdraw(const Rule& rule, TwoWords state, nanoseconds now, const Outside& outside) {
-  return rule.algorithm == Algorithm::gcra ? overdraw_gcra(rule, state, now, outside)
+Overdrawn overdraw(const Rule& rule, TwoWords state, nanoseconds now, const Outside& outside,
+                   std::uint64_t moved) {
+  return rule.algorithm == Algorithm::gcra ? overdraw_gcra(rule, state, now, outside, moved)
                                            : overdraw_window(rule, state, now, outside);
 }
 

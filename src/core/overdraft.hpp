@@ -5,6 +5,7 @@
 //
 //   cost n:       owed := max(owed, min(owed + n x T, burst x T + overdraft))
 //   remaining n:  owed := max(owed, (burst - n) x T)
+//   pause p:      owed := max(owed + m, p + (burst - 1) x T), where those who wait move by m
 //
 // By a fixed window: used := used + n, or max(used, limit - n), in the window that runs. Each only raises
 // what is owed, so it admits nothing. docs/algorithm.md has it under that name.
@@ -39,8 +40,10 @@ struct Overdrawn : Charged {
 // The most that gcra may owe with such an overdraft, ns: a tat stays below 2^64.
 std::uint64_t most_owed(const Rule& rule, std::chrono::nanoseconds overdraft);
 
-// By an algorithm that can_overdraw(). A gcra debt that was counted in another T is counted in this one
-// first, in whole units, where anything is charged.
-Overdrawn overdraw(const Rule& rule, TwoWords state, std::chrono::nanoseconds now, const Outside& outside);
+// By an algorithm that can_overdraw(); a pause by one that can_reserve(). A gcra debt that was counted in
+// another T is counted in this one first, in whole units, where anything is charged. `moved`, ns: how far a
+// pause moves those who wait.
+Overdrawn overdraw(const Rule& rule, TwoWords state, std::chrono::nanoseconds now, const Outside& outside,
+                   std::uint64_t moved = 0);
 
 }  // namespace weir::core

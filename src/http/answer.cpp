@@ -161,7 +161,9 @@ void write_charged(JsonWriter& json, Exchange& exchange, const Question& questio
 
 // An answer that decides nothing; false for one that does.
 bool write_number(JsonWriter& json, RequestKind kind, const Question& question) {
-  if (kind != RequestKind::reset && kind != RequestKind::cancel && kind != RequestKind::settle) return false;
+  if (kind != RequestKind::reset && kind != RequestKind::cancel && kind != RequestKind::settle &&
+      kind != RequestKind::moment)
+    return false;
   json.begin_object();
   if (kind == RequestKind::reset) {
     json.member("reset", question.forgotten);

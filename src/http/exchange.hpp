@@ -81,7 +81,8 @@ enum class RequestKind : std::uint8_t {
   acquire,
   cancel,
   settle,
-  charge
+  charge,
+  moment
 };
 
 constexpr bool reserves(RequestKind kind) {

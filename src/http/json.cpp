@@ -37,11 +37,12 @@ enum BodyMember : std::uint8_t {
   kActual,
   kRemaining,
   kWindow,
+  kPause,
   kMembers
 };
 constexpr std::array<std::string_view, kMembers> kNames{
-    "attributes", "key",      "limit", "checks", "requests", "cost",      "class",
-    "explain",    "max_wait", "hold",  "id",     "actual",   "remaining", "window"};
+    "attributes", "key",  "limit", "checks", "requests",  "cost",   "class", "explain",
+    "max_wait",   "hold", "id",    "actual", "remaining", "window", "pause"};
 
 constexpr unsigned bit(BodyMember member) { return 1U << member; }
 constexpr unsigned kOfCheck =
@@ -49,8 +50,8 @@ constexpr unsigned kOfCheck =
 constexpr unsigned kOfReserve = kOfCheck | bit(kMaxWait) | bit(kHold);
 constexpr unsigned kOfCancel = bit(kId);
 constexpr unsigned kOfSettle = bit(kId) | bit(kActual);
-constexpr unsigned kOfCharge =
-    bit(kAttributes) | bit(kKey) | bit(kLimit) | bit(kChecks) | bit(kCost) | bit(kRemaining) | bit(kWindow);
+constexpr unsigned kOfCharge = bit(kAttributes) | bit(kKey) | bit(kLimit) | bit(kChecks) | bit(kCost) |
+                               bit(kRemaining) | bit(kWindow) | bit(kPause);
 constexpr unsigned kOfReset = bit(kAttributes) | bit(kKey) | bit(kLimit);
 constexpr unsigned kOfOneCheck = bit(kKey) | bit(kLimit) | bit(kCost);
 
@@ -77,6 +78,7 @@ unsigned allowed_of(RequestKind kind) {
     case RequestKind::reserve:
     case RequestKind::acquire:
       return kOfReserve;
+    case RequestKind::moment:
     case RequestKind::cancel:
       return kOfCancel;
     case RequestKind::settle:
@@ -101,6 +103,8 @@ store::Verb verb_of(RequestKind kind) {
       return store::Verb::reserve;
     case RequestKind::acquire:
       return store::Verb::acquire;
+    case RequestKind::moment:
+      return store::Verb::moment;
     case RequestKind::cancel:
       return store::Verb::cancel;
     case RequestKind::settle:
@@ -132,7 +136,8 @@ class Reader {
   void read(const Members& members) {
     const bool reset = exchange_.kind == RequestKind::reset;
     ask_.verb = verb_of(exchange_.kind);
-    if (exchange_.kind == RequestKind::cancel || exchange_.kind == RequestKind::settle) {
+    if (exchange_.kind == RequestKind::cancel || exchange_.kind == RequestKind::settle ||
+        exchange_.kind == RequestKind::moment) {
       read_id(members);
       return ask();
     }
@@ -315,6 +320,14 @@ class Reader {
       if (members.has(kCost)) fault("remaining", "cannot stand beside 'cost'");
       ask_.form = Outside::Form::remaining;
       read_units(members.values[kRemaining], pointer_to(at_, "remaining"), ask_.remaining);
+    }
+    if (members.has(kPause)) {
+      if (members.has(kCost)) fault("pause", "cannot stand beside 'cost'");
+      if (members.has(kRemaining)) fault("pause", "cannot stand beside 'remaining'");
+      ask_.form = Outside::Form::pause;
+      std::optional<std::chrono::nanoseconds> length;
+      read_seconds(members, kPause, Pause::kLongest, length);
+      ask_.pause = length.value_or(std::chrono::nanoseconds{0});
     }
     if (!members.has(kWindow)) return;
     if (!members.has(kAttributes)) return fault("window", "is only for 'attributes'");

@@ -115,6 +115,17 @@ std::string_view open_api() {
         }
       }
     },
+    "/v1/moment": {
+      "post": {
+        "summary": "When a reservation acts by now, as a pause may have moved it",
+        "requestBody": {"required": true, "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Cancel"}}}},
+        "responses": {
+          "200": {"description": "Seconds until its moment, 0 from then on until its hold ends, without a hold for a minute; -1 for an unknown id", "content": {"application/json": {"schema": {
+            "type": "object", "required": ["wait"], "properties": {"wait": {"type": "number", "minimum": -1}}}}}},
+          "default": {"$ref": "#/components/responses/Problem"}
+        }
+      }
+    },
     "/openapi.json": {
       "get": {"summary": "This description", "responses": {"200": {"description": "OpenAPI 3.1", "content": {"application/json": {}}}}}
     }
@@ -193,6 +204,7 @@ std::string_view open_api() {
           "checks": {"$ref": "#/components/schemas/Check/properties/checks"},
           "cost": {"$ref": "#/components/schemas/Costs"},
           "remaining": {"type": "integer", "minimum": 0, "description": "The units that the other side says are left, instead of a cost"},
+          "pause": {"type": "number", "minimum": 0, "maximum": 86400, "description": "For how many seconds nobody acts, instead of a cost"},
           "window": {"type": "string", "description": "Of a limit with several windows, the one that is told of", "examples": ["1min"]}
         }
       },

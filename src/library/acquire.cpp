@@ -6,6 +6,7 @@
 
 #include "weir/clock.hpp"
 #include "weir/lock.hpp"
+#include "weir/store_fault.hpp"
 
 namespace weir::inline v0_1 {
 
@@ -32,10 +33,8 @@ struct Bell {
   }
 };
 
-}  // namespace
-
-bool wait(Reservation& reservation, std::stop_token stop) {
-  if (!reservation.granted()) return false;
+// Until the moment that it has been told.
+bool wait_as_told(Reservation& reservation, const std::stop_token& stop) {
   Bell bell;
   Alarm alarm([&] { bell.ring(); });
   const bool rings = reservation.left().count() > 0 && reservation.set(alarm);
@@ -46,6 +45,22 @@ bool wait(Reservation& reservation, std::stop_token stop) {
     }
     const detail::Held lock(bell.mutex);
     bell.wait(stop, rings ? std::nullopt : std::optional(left));
+  }
+  return true;
+}
+
+}  // namespace
+
+bool wait(Reservation& reservation, std::stop_token stop) {
+  if (!reservation.granted()) return false;
+  while (reservation.left().count() > 0) {
+    if (!wait_as_told(reservation, stop)) return false;
+    // A pause may have moved it. Where its store does not say, it acts as it was told.
+    try {
+      reservation.moment();
+    } catch (const StoreFault&) {
+      return true;
+    }
   }
   return true;
 }

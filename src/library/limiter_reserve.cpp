@@ -91,10 +91,17 @@ Charged Limiter::charge(Outside outside) noexcept {
   const nanoseconds at = now();
   Locked locked(*this);
   locked.leave_idle_schedule(at);
+  std::uint64_t moved = 0;
+  if (outside.form == Outside::Form::pause && outside.length.count() > 0) {
+    locked.need_schedule();
+    locked.put_in_schedule();
+    locked.schedule().count_by(store::QuotaNumbers(locked.quota()));
+    moved = locked.schedule().pause(at + outside.length, at);
+  }
   const nanoseconds as_of = locked.in_schedule ? schedule_->no_earlier(quota_, at) : at;
   const core::Rule rule{locked.quota()};
   const core::Overdrawn told =
-      core::overdraw(rule, {locked.state.tat, locked.state.interval}, as_of, outside);
+      core::overdraw(rule, {locked.state.tat, locked.state.interval}, as_of, outside, moved);
   if (told.changes) locked.charge({told.next.until, told.next.word}, as_of);
   return told;
 }
@@ -128,11 +135,18 @@ class LimiterHandle final : public ReservationHandle {
     own_ = own;
     moment_ = moment;
     until_ = moment + hold;
-    if (moment > now) schedule.add_moment(moment, now);
+    if (moment > now) schedule.add_moment(own_, moment, now);
     if (hold.count() != 0) schedule.hold(own_, until_, now);
   }
 
   const Clock* clock() const noexcept override { return limiter_.clock_; }
+
+  std::optional<nanoseconds> moment(nanoseconds now) override {
+    Limiter::Locked locked(limiter_);
+    Schedule& schedule = locked.schedule();
+    if (schedule.epoch() != epoch_) return std::nullopt;
+    return schedule.moment_of(own_, now).value_or(now) - now;
+  }
 
   std::uint64_t cancel(nanoseconds now) noexcept override {
     Limiter::Locked locked(limiter_);
@@ -147,12 +161,14 @@ class LimiterHandle final : public ReservationHandle {
   std::optional<nanoseconds> settle(nanoseconds now, std::optional<std::uint64_t> told) override {
     const std::uint64_t actual = told.value_or(own_.count);
     auto why = too_much(actual, static_cast<std::uint64_t>(quota_.burst()));
-    if (!why && now >= until_) return std::nullopt;
     if (!why && until_ == moment_) why = without_hold();
-    if (why) throw std::invalid_argument("weir::Reservation::settle: " + *why);
+    if (why && now < until_) throw std::invalid_argument("weir::Reservation::settle: " + *why);
     Limiter::Locked locked(limiter_);
     Schedule& schedule = locked.schedule();
     if (schedule.epoch() != epoch_) return std::nullopt;
+    // A pause may have moved it.
+    const nanoseconds moved{static_cast<std::int64_t>(schedule.moved_by_pauses(own_))};
+    if (now >= until_ + moved) return std::nullopt;
     core::TwoWords state = known(locked);
     if (actual < own_.count) {
       schedule.settle(own_, moment_, own_.count - actual, now, 0, state);

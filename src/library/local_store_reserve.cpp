@@ -26,6 +26,12 @@ class LocalHandle final : public ReservationHandle {
   const Clock* clock() const noexcept override { return local_->clock; }
   bool can_cancel() const noexcept override { return !reservation_.id.empty(); }
 
+  std::optional<nanoseconds> moment(nanoseconds now) override {
+    ask(Verb::moment, now);
+    if (reservation_.wait.count() < 0) return std::nullopt;
+    return reservation_.wait;
+  }
+
   std::uint64_t cancel(nanoseconds now) noexcept override {
     ask(Verb::cancel, now);
     return reservation_.given_back;

@@ -52,6 +52,16 @@ bool Reservation::set(Alarm& alarm) const noexcept {
   return kept_ && kept_->clock() != nullptr && kept_->clock()->ring_at(at_, alarm);
 }
 
+std::optional<nanoseconds> Reservation::moment() {
+  if (!kept_) return granted_ ? std::optional(at_) : std::nullopt;
+  const nanoseconds now = kept_->now();
+  const std::optional<nanoseconds> wait = kept_->moment(now);
+  if (!wait) return std::nullopt;
+  // Where it has come, when it came is not told.
+  at_ = wait->count() > 0 ? now + *wait : std::min(at_, now);
+  return at_;
+}
+
 bool Reservation::can_cancel() const noexcept { return kept_ && kept_->can_cancel() && kept_->now() < at_; }
 
 std::uint64_t Reservation::cancel() noexcept {

@@ -31,6 +31,8 @@ class ReservationHandle {
   std::chrono::nanoseconds now() const noexcept { return read(clock()); }
   // False: the store had no memory for more than its moment.
   virtual bool can_cancel() const noexcept { return true; }
+  // How long until its moment by now; nothing: it died.
+  virtual std::optional<std::chrono::nanoseconds> moment(std::chrono::nanoseconds now) = 0;
   // Before its moment; units.
   virtual std::uint64_t cancel(std::chrono::nanoseconds now) noexcept = 0;
   // Without an actual it cost what it was charged. Nothing: it died. Throws std::invalid_argument, with

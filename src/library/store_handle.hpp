@@ -28,6 +28,13 @@ class StoreHandle final : public ReservationHandle {
   const Clock* clock() const noexcept override { return clock_; }
   bool can_cancel() const noexcept override { return !reservation_.id.empty(); }
 
+  std::optional<std::chrono::nanoseconds> moment(std::chrono::nanoseconds) override {
+    if (reservation_.id.empty()) return std::nullopt;
+    const Request asked = ask(Verb::moment);
+    if (asked.fault != Fault::none) throw StoreFault(asked.fault, asked.why);
+    return settled(reservation_);
+  }
+
   // 0, too, when the store does not answer, and when its answer is not waited for.
   std::uint64_t cancel(std::chrono::nanoseconds now) noexcept override {
     if (store_->answers_by_this_thread()) {

@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "core/duration.hpp"
+#include "core/reservation.hpp"
 #include "limits/findings.hpp"
 #include "store/check_rules.hpp"
 
@@ -49,7 +50,7 @@ std::string period_of(const store::Check& check) {
 std::optional<std::string> keep_one(const Set& set, const OneLimit& which, Matched& matched) {
   const Set::CompiledLimit* const named = which.name.empty() ? nullptr : set.find(which.name);
   if (!which.name.empty() && named == nullptr) return set.unknown(which.name);
-  if (named == nullptr && !which.needs_one && !which.window) return std::nullopt;
+  if (named == nullptr && which.of == OneLimit::Of::all && !which.window) return std::nullopt;
   const auto is_meant = [&](std::size_t i) {
     return !store::is_guarantee(matched.all(), i) &&
            (named == nullptr || &set.limits()[matched.limit_of[i]] == named);
@@ -75,7 +76,16 @@ std::optional<std::string> keep_one(const Set& set, const OneLimit& which, Match
          [&](std::size_t i) { return matched.checks[i].limit->rule.quota.rate().period == *which.window; });
     if (matched.count == 0) return "limit " + name + " has no such window; it has " + all;
   }
-  if (which.needs_one && matched.count > 1) return "say which window; limit " + name + " has " + periods();
+  if (which.of == OneLimit::Of::one && matched.count > 1)
+    return "say which window; limit " + name + " has " + periods();
+  if (which.of == OneLimit::Of::all_that_pause) {
+    const auto pauses = [&](std::size_t i) {
+      return core::can_reserve(matched.checks[i].limit->rule.algorithm);
+    };
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < matched.count; ++i) count += pauses(i) ? 1 : 0;
+    if (count > 0) keep(matched, pauses);
+  }
   return std::nullopt;
 }
 

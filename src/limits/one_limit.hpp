@@ -5,6 +5,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,7 +19,13 @@ namespace weir::inline v0_1::limits {
 struct OneLimit {
   std::string_view name{};  // empty: it does not say
   std::optional<std::chrono::nanoseconds> window{};
-  bool needs_one = false;  // it is told of one window
+  // What it is told of.
+  enum class Of : std::uint8_t {
+    all,             // every limit, where none is said
+    one,             // one window of one limit
+    all_that_pause,  // those of one limit that are gcra's; its others, if it has such, are left out
+  };
+  Of of = Of::all;
 };
 
 // Why it is not clear, or not there; nothing: the others are gone from `matched`, and none is left where the

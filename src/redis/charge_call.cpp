@@ -125,7 +125,7 @@ class ChargeCall final : public StoreCall {
 }  // namespace
 
 void charge(StoreParts& in, Request& request, nanoseconds now) {
-  if (auto why = store::cannot_charge(request.checks))
+  if (auto why = store::cannot_charge(request.checks, request.charge->outside))
     return refuse(request, 0, Fault::unsuitable, *std::move(why));
   const auto its = std::make_shared<OpenCharge>(
       OpenCharge{.ticket = Ticket(request), .deadline = now + in.patience_of(request)});

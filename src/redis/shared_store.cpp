@@ -47,7 +47,8 @@ void SharedStore::submit(std::span<Request* const> batch, store::Arrival when) {
 
 void SharedStore::begin(Request& request, nanoseconds now) {
   if (request.verb == Verb::reset) return reset(parts_, request, now);
-  if (request.verb == Verb::cancel || request.verb == Verb::settle) return undo(parts_, request, now);
+  if (request.verb == Verb::cancel || request.verb == Verb::settle || request.verb == Verb::moment)
+    return undo(parts_, request, now);
   if (request.verb == Verb::acquire)
     return refuse(request, 0, Fault::unsuitable, "nobody waits in a shared store");
   const std::span<Check> checks = request.checks;

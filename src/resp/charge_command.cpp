@@ -14,14 +14,15 @@ namespace weir::inline v0_1::resp {
 namespace {
 
 constexpr std::string_view kChargeForm =
-    "the form is WEIR.CHARGE [COST n | REMAINING n] [LIMIT name] [WINDOW period] [KEYS] key rule [key rule "
+    "the form is WEIR.CHARGE [COST n | REMAINING n | PAUSE ms] [LIMIT name] [WINDOW period] [KEYS] key rule "
+    "[key rule "
     "...], or ... AS attribute=value ...";
 
 struct ChargeWords {
   service::Ask ask{.verb = store::Verb::charge};
   std::optional<std::uint64_t> cost{};
   std::vector<limits::NamedCost> costs{};
-  bool remains = false;
+  std::string_view form{};  // REMAINING or PAUSE, where it is said
   bool by_file = false;
   Arguments rest{};  // keys and rules, or attributes
 };
@@ -61,11 +62,18 @@ bool read_option(std::string_view name, std::string_view value, ChargeWords& int
            fail(error, "ERR WINDOW: '" + std::string(value.substr(0, 32)) + "' is not a period, as in 1min");
   }
   constexpr std::string_view kRemaining = "remaining";
-  if (name.size() != kRemaining.size() || lower(name) != kRemaining) return false;
-  if (into.remains) return twice();
-  into.remains = true;
-  into.ask.form = Outside::Form::remaining;
-  return read_units("REMAINING", value, into.ask.remaining, error);
+  const bool remains = name.size() == kRemaining.size() && lower(name) == kRemaining;
+  if (!remains && !is_word(name, "PAUSE")) return false;
+  if (into.form == (remains ? "REMAINING" : "PAUSE")) return twice();
+  if (!into.form.empty()) return fail(error, "ERR PAUSE and REMAINING: it is one or the other");
+  into.form = remains ? "REMAINING" : "PAUSE";
+  into.ask.form = remains ? Outside::Form::remaining : Outside::Form::pause;
+  if (remains) return read_units("REMAINING", value, into.ask.remaining, error);
+  constexpr std::int64_t kMost = std::chrono::floor<std::chrono::milliseconds>(Pause::kLongest).count();
+  const std::int64_t ms = core::parse_integer(value).value_or(-1);
+  if (ms < 0 || ms > kMost) return fail(error, not_in_range("PAUSE", value, 0, kMost));
+  into.ask.pause = std::chrono::milliseconds{ms};
+  return true;
 }
 
 bool read_words(Arguments words, ChargeWords& into, std::string& error) {
@@ -74,8 +82,8 @@ bool read_words(Arguments words, ChargeWords& into, std::string& error) {
   into.by_file = !words.empty() && is_word(words[0], "AS");
   if (!words.empty() && (into.by_file || is_word(words[0], "KEYS"))) words = words.subspan(1);
   into.rest = words;
-  if (into.remains && (into.cost || !into.costs.empty()))
-    return fail(error, "ERR COST and REMAINING: it is one or the other");
+  if (!into.form.empty() && (into.cost || !into.costs.empty()))
+    return fail(error, "ERR COST and " + std::string(into.form) + ": it is one or the other");
   if (into.by_file) return true;
   if (!into.costs.empty()) return fail(error, std::string(kCostsAreTheFiles));
   if (!into.ask.limit.empty() || into.ask.window)

@@ -32,14 +32,16 @@ constexpr std::array kCommands = {
             "as WEIR.RESERVE, and the answer comes when the moment has: MAXWAIT ms [COST n] [CLASS c] [HOLD "
             "ms] [KEYS] "
             "key rule ..., or AS attribute=value ..."},
+    Command{"WEIR.MOMENT", 2, kNoKeys, Flags::none, ask_moment, nullptr,
+            "id: in how many milliseconds a reservation acts by now, as a pause may have moved it"},
     Command{"WEIR.CANCEL", 2, kNoKeys, Flags::none, ask_cancel, nullptr,
             "take a reservation back before its moment"},
     Command{"WEIR.SETTLE", -2, kNoKeys, Flags::none, ask_settle, nullptr,
             "id [actual | limit=units,...]: charges a reservation what it turned out to cost"},
-    Command{
-        "WEIR.CHARGE", -3, kNoKeys, Flags::none, ask_charge, nullptr,
-        "what happened outside: [COST n | REMAINING n] [LIMIT name] [WINDOW period] [KEYS] key rule ..., or "
-        "AS attribute=value ..."},
+    Command{"WEIR.CHARGE", -3, kNoKeys, Flags::none, ask_charge, nullptr,
+            "what happened outside: [COST n | REMAINING n | PAUSE ms] [LIMIT name] [WINDOW period] [KEYS] "
+            "key rule ..., or "
+            "AS attribute=value ..."},
     Command{"WEIR.CHECK", -2, kNoKeys, Flags::none, ask_check, nullptr,
             "[COST n] [CLASS name] attr=value ...: decides one request by the limits file"},
     Command{"WEIR.LOOK", -2, kNoKeys, Flags::none, ask_look, nullptr,

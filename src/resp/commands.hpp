@@ -147,6 +147,7 @@ void run_limits_config(RunningCommand& call);
 bool ask_acquire(Pipeline& pipeline, Arguments words, bool silent);
 bool ask_reserve(Pipeline& pipeline, Arguments words, bool silent);
 bool ask_cancel(Pipeline& pipeline, Arguments words, bool silent);
+bool ask_moment(Pipeline& pipeline, Arguments words, bool silent);
 bool ask_settle(Pipeline& pipeline, Arguments words, bool silent);
 // charge_command.cpp
 bool ask_charge(Pipeline& pipeline, Arguments words, bool silent);

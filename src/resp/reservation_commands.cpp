@@ -59,6 +59,10 @@ bool ask_cancel(Pipeline& pipeline, Arguments words, bool silent) {
   return pipeline.add({.verb = store::Verb::cancel, .id = words[1]}, ReplyForm::cancelled, silent);
 }
 
+bool ask_moment(Pipeline& pipeline, Arguments words, bool silent) {
+  return pipeline.add({.verb = store::Verb::moment, .id = words[1]}, ReplyForm::settled, silent);
+}
+
 bool ask_settle(Pipeline& pipeline, Arguments words, bool silent) {
   if (words.size() > 3) return pipeline.fail(wrong_arity(words[0]));
   service::Ask ask{.verb = store::Verb::settle, .id = words[1]};

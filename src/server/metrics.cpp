@@ -68,6 +68,9 @@ void add_reservation_rows(service::Metrics& metrics, const store::Reservations& 
   row(Type::counter, "reservations_without_id",
       "Reservations that cannot be cancelled, because --reservation-memory was full",
       "weir_reservations_without_id_total", &Counts::without_id);
+  row(Type::counter, "pauses_not_kept",
+      "Pauses that what is given back may shorten, because --reservation-memory was full",
+      "weir_pauses_not_kept_total", &Counts::pauses_not_kept);
   metrics.add({Section::memory, Type::gauge, "reservation_memory", "Bytes that reservations keep",
                [&reservations] { return Value{std::uint64_t{reservations.memory().bytes()}}; }, false,
                "weir_reservation_bytes"});

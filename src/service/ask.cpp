@@ -34,7 +34,7 @@ void take(Question& into, std::span<store::Check> checks) {
   if (checks.empty()) into.state = store::Request::State::answered;
 }
 
-bool settle_or_cancel(const Ask& ask, const Basis& basis, Question& into, Refusal& refusal) {
+bool about_reservation(const Ask& ask, const Basis& basis, Question& into, Refusal& refusal) {
   into.checks = {};
   store::ReservationTerms& about = into.more_of().reservation;
   into.reservation = &about;
@@ -121,18 +121,24 @@ void look(Question& into) {
 }
 
 // Of what is told of a limit, and not of a request.
-bool is_of_one(const Ask& ask) { return ask.form == Outside::Form::remaining; }
+bool is_of_one(const Ask& ask) { return ask.form != Outside::Form::cost; }
+
+limits::OneLimit::Of of_windows(const Ask& ask) {
+  if (ask.form == Outside::Form::pause) return limits::OneLimit::Of::all_that_pause;
+  return ask.form == Outside::Form::remaining ? limits::OneLimit::Of::one : limits::OneLimit::Of::all;
+}
 
 bool charge(const Ask& ask, const Basis& basis, Question& into, Refusal& refusal) {
   if (ask.as == nullptr && is_of_one(ask) && into.checks.size() != 1)
-    return refuse(refusal, What::limit, "what remains is told of one key");
+    return refuse(refusal, What::limit, "what remains, and a pause, are told of one key");
   into.charge = &into.more_of().charge;
   *into.charge = {.outside = {ask.form, ask.remaining, ask.overdraft.value_or(basis.overdraft)}};
+  into.charge->outside.length = ask.pause;
   return true;
 }
 
 bool keep_one(const Ask& ask, const limits::Set& set, Question& into, Refusal& refusal) {
-  auto why = limits::keep_one(set, {ask.limit, ask.window, is_of_one(ask)}, into.more->matched);
+  auto why = limits::keep_one(set, {ask.limit, ask.window, of_windows(ask)}, into.more->matched);
   if (why) return refuse(refusal, What::limit, *std::move(why));
   take(into, into.more->matched.all());
   return true;
@@ -172,9 +178,10 @@ bool prepare(const Ask& ask, const Basis& basis, Question& into, Refusal& refusa
       return true;
     case Verb::charge:
       return (ask.as == nullptr || by_file(ask, basis, into, refusal)) && charge(ask, basis, into, refusal);
+    case Verb::moment:
     case Verb::cancel:
     case Verb::settle:
-      return settle_or_cancel(ask, basis, into, refusal);
+      return about_reservation(ask, basis, into, refusal);
     case Verb::reserve:
     case Verb::acquire:
       break;

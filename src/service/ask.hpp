@@ -28,7 +28,7 @@ struct Ask {
   bool explains = false;                     // why, too
   const limits::Description* as = nullptr;   // by the limits file
   std::span<const std::string_view> keys{};  // of a reset: the states that have no limit's name
-  std::string_view id{};                     // of cancel and settle
+  std::string_view id{};                     // of moment, cancel and settle
   std::string_view limit{};          // of a reset and of charge by the file: that limit alone; empty: all
   const limits::Time* at = nullptr;  // by which the file's dates go; null: now
 
@@ -45,6 +45,7 @@ struct Ask {
   // Of charge: what happened, of one window of the limit where that is said.
   Outside::Form form = Outside::Form::cost;
   std::uint64_t remaining = 0;
+  std::chrono::nanoseconds pause{0};
   std::optional<std::chrono::nanoseconds> window{};
   std::optional<std::chrono::nanoseconds> overdraft{};  // nothing: as its asker's service has it
 };

@@ -58,6 +58,8 @@ class Asking {
       some_answered_ = true;
     } else if (question->reservation != nullptr) {
       complete(ask, *question);
+    } else if (question->charge != nullptr) {
+      question->charge->client = client_;
     }
     return question;
   }

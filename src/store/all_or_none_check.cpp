@@ -282,7 +282,9 @@ void AllOrNoneCheck::write() {
     bucket.assert_held();
     if (schedules_ != nullptr && key.charged) tell_schedule(key);
     core::TwoWords state = key.state;
-    if ((key.scheduled && !key.recounted) || (key.charged && keeps)) state.word |= kScheduled;
+    const bool pauses =
+        charging_ != nullptr && charging_->keeps() && (*schedules_)[key.first_check] != nullptr;
+    if ((key.scheduled && !key.recounted) || (key.charged && keeps) || pauses) state.word |= kScheduled;
     if (key.known) {
       // As of now, even what was decided for a later moment: any new key of the segment would be decided no
       // earlier, and have to wait for that moment too.

@@ -1,5 +1,7 @@
 #include "store/charging.hpp"
 
+#include "core/reservation.hpp"
+
 namespace weir::inline v0_1::store {
 
 void Charging::tell(Request& request) const {
@@ -21,9 +23,11 @@ void Charging::tell(Request& request) const {
   terms.told.source = request.source;
 }
 
-std::optional<std::string> cannot_charge(std::span<const Check> checks) {
+std::optional<std::string> cannot_charge(std::span<const Check> checks, const Outside& outside) {
   for (const Check& check : checks) {
     const Algorithm algorithm = check.limit->rule.algorithm;
+    if (outside.form == Outside::Form::pause && !core::can_reserve(algorithm))
+      return core::name_of(algorithm) + " cannot be paused: only gcra can";
     if (core::can_overdraw(algorithm)) continue;
     return core::name_of(algorithm) + " cannot be charged afterwards: gcra and fixed windows can";
   }

@@ -27,12 +27,13 @@ inline Outside outside_of(const ChargeTerms& terms, const Check& check) {
 
 struct Charging {
   ChargeTerms& terms;
-  std::array<Charged, kMostChecks> told{};  // by check; nothing of a guarantee
+  std::array<Charged, kMostChecks> told{};         // by check; nothing of a guarantee
+  std::array<std::uint64_t, kMostChecks> moved{};  // by check; how far a pause moves those who wait, ns
 
   // `lost`: there is no room for what is charged.
   core::Step charge(std::size_t which, const core::Rule& rule, core::TwoWords state,
                     std::chrono::nanoseconds now, const Check& check, bool lost) {
-    core::Overdrawn each = core::overdraw(rule, state, now, outside_of(terms, check));
+    core::Overdrawn each = core::overdraw(rule, state, now, outside_of(terms, check), moved[which]);
     if (lost) {
       const std::uint64_t dropped = each.charged + each.dropped;
       each = {};
@@ -43,11 +44,13 @@ struct Charging {
     const core::Step found = core::decide(rule, each.next, now, Cost{0});
     return {Verdict::allowed, found.limit, found.remaining, 0, found.reset_after, each.next, each.changes};
   }
+  // Its key's schedule is to be told of whatever is charged to the key from then on.
+  bool keeps() const { return terms.outside.form == Outside::Form::pause; }
   // The request has its answer.
   void tell(Request& request) const;
 };
 
 // Why no store charges such checks; nothing when it does.
-std::optional<std::string> cannot_charge(std::span<const Check> checks);
+std::optional<std::string> cannot_charge(std::span<const Check> checks, const Outside& outside);
 
 }  // namespace weir::store

@@ -74,6 +74,8 @@ void EmbeddedStore::answer(Request& request, Arrival when) {
         return charge(request, when);
       case Verb::reserve:
         return reserve(request, when);
+      case Verb::moment:
+        return reservations_.moment(request, when.now);
       case Verb::cancel:
         return reservations_.cancel(request, when.now);
       case Verb::settle:
@@ -126,7 +128,8 @@ void EmbeddedStore::charge(Request& request, Arrival when) {
   const Check& first = request.checks[0];
   const core::Rule& rule = first.limit->rule;
   ChargeTerms& terms = *request.charge;
-  if (request.checks.size() == 1 && first.is_plain() && core::can_overdraw(rule.algorithm)) {
+  if (request.checks.size() == 1 && first.is_plain() && core::can_overdraw(rule.algorithm) &&
+      terms.outside.form != Outside::Form::pause) {
     const auto told =
         table_.charge_in_place(Table::place_of(first.hash), rule, outside_of(terms, first), when.now);
     if (told) {
@@ -136,7 +139,8 @@ void EmbeddedStore::charge(Request& request, Arrival when) {
     }
   }
   if (!is_for_the_table(request.checks)) return refuse(request, why_not(request.checks));
-  if (auto why = cannot_charge(request.checks)) return refuse(request, *std::move(why));
+  if (auto why = cannot_charge(request.checks, terms.outside)) return refuse(request, *std::move(why));
+  if (terms.outside.form == Outside::Form::pause) return reservations_.pause(request, when.now);
   Charging charging{terms};
   table_.charge_all(request.checks, when.now, charging);
   charging.tell(request);

@@ -165,11 +165,72 @@ void Reservations::clear_away(Stripe& stripe, nanoseconds now) {
 }
 
 void Reservations::clear_away(Shelf& shelf, nanoseconds now) {
+  const std::uint64_t pauses = pauses_.load(std::memory_order_relaxed);
   while (!shelf.due.empty() && shelf.due.front().first <= now) {
-    shelf.records.erase(shelf.due.front().second);
+    const auto [due, id] = shelf.due.front();
     shelf.due.erase(shelf.due.begin());
+    const auto found = shelf.records.find(id);
+    if (found == shelf.records.end()) continue;
+    if (found->second.pauses != pauses) {
+      shelf.moved.push_back(id);
+      continue;
+    }
+    if (!found->second.holds()) {
+      if (shelf.acted.size() == kMostTold) shelf.acted.pop_front();
+      shelf.acted.emplace_back(due + kTold, id);
+    }
+    shelf.records.erase(found);
     open_.fetch_sub(1, std::memory_order_relaxed);
   }
+  while (!shelf.acted.empty() && shelf.acted.front().first <= now) shelf.acted.pop_front();
+}
+
+// Those that would be over had no pause moved them. Under no lock: schedules come before shelves.
+void Reservations::look_for_moved(Shelf& shelf, nanoseconds now) {
+  std::vector<ReservationId> ids;
+  {
+    const Held lock(shelf.mutex);
+    clear_away(shelf, now);
+    ids.swap(shelf.moved);
+  }
+  for (const ReservationId& id : ids) {
+    const std::uint64_t pauses = pauses_.load(std::memory_order_relaxed);
+    const auto record = copy_record(id, now);
+    if (!record) continue;
+    nanoseconds until = record->until;
+    {
+      const Locked locked(*this, record->parts);
+      until += moved(*record);
+    }
+    const Held lock(shelf.mutex);
+    const auto found = shelf.records.find(id);
+    if (found == shelf.records.end()) continue;
+    found->second.pauses = pauses;
+    found->second.due = until;
+    shelf.due.insert({until, id});
+  }
+  const Held lock(shelf.mutex);
+  clear_away(shelf, now);
+}
+
+// How far pauses have moved it, at the key where that is furthest; under the locks of its stripes.
+nanoseconds Reservations::moved(const Record& record) {
+  std::uint64_t longest = 0;
+  for (const Part& part : record.parts)
+    if (const Schedule* const schedule = find_schedule(part))
+      longest = std::max(longest, schedule->moved_by_pauses(part.own));
+  return nanoseconds{static_cast<std::int64_t>(longest)};
+}
+
+// When it acts, the latest of its keys' moments; nothing when that has come. Under the locks of its stripes.
+std::optional<nanoseconds> Reservations::moment_of(const Record& record, nanoseconds now) {
+  std::optional<nanoseconds> latest;
+  for (const Part& part : record.parts) {
+    Schedule* const schedule = find_schedule(part);
+    const auto moment = schedule != nullptr ? schedule->moment_of(part.own, now) : std::nullopt;
+    if (moment && (!latest || *moment > *latest)) latest = moment;
+  }
+  return latest;
 }
 
 void Reservations::clear_away_all(nanoseconds now) {
@@ -177,10 +238,7 @@ void Reservations::clear_away_all(nanoseconds now) {
     const Held lock(stripe.mutex);
     clear_away(stripe, now);
   }
-  for (Shelf& shelf : shelves_) {
-    const Held lock(shelf.mutex);
-    clear_away(shelf, now);
-  }
+  for (Shelf& shelf : shelves_) look_for_moved(shelf, now);
 }
 
 bool Reservations::check_all(std::span<Check> checks, nanoseconds arrived, nanoseconds now,
@@ -250,7 +308,10 @@ std::size_t Reservations::bytes_of(const Request& request) {
 // What is over elsewhere keeps its memory until somebody needs it. Under no lock.
 void Reservations::make_room(const Request& request, nanoseconds now) {
   const std::size_t most = bytes_of(request) + request.checks.size() * Schedule::kBytes;
-  if (!memory_.take(request.reservation->client, most, kind_of(*request.reservation))) clear_away_all(now);
+  if (!memory_.take(request.reservation->client, most, kind_of(*request.reservation)))
+    return clear_away_all(now);
+  if (pauses_.load(std::memory_order_relaxed) != 0)
+    look_for_moved(shelves_[looked_.fetch_add(1, std::memory_order_relaxed) % kStripes], now);
 }
 
 // Before anything is charged. Without it, one that is only to wait is kept without an id; false for others.
@@ -378,39 +439,105 @@ void Reservations::keep(Request& request, Draft& asked, nanoseconds now) {
     Schedule& schedule = *find_schedule(part.hash);
     schedule.keep_until(std::max(until, nanoseconds{static_cast<std::int64_t>(std::min<std::uint64_t>(
                                             part.own.end, std::numeric_limits<std::int64_t>::max()))}));
-    if (moment > now) schedule.add_moment(moment, now);
+    if (moment > now) schedule.add_moment(part.own, moment, now);
     if (reservation.hold.count() != 0 && part.settles && !part.shadow) schedule.hold(part.own, until, now);
   }
-  open_.fetch_add(1, std::memory_order_relaxed);
   const ReservationId id = ids_.next();
-  Shelf& shelf = shelf_of(id);
-  const Held lock(shelf.mutex);
-  clear_away(shelf, now);
-  shelf.due.insert({until, id});
-  shelf.records.emplace(id, Record{moment, until, std::move(asked.parts), std::move(asked.share)});
+  put_back(id,
+           {moment, until, std::move(asked.parts), std::move(asked.share),
+            pauses_.load(std::memory_order_relaxed), until},
+           now);
   reservation.id = id.text();
 }
 
-std::optional<Reservations::Record> Reservations::take_record(ReservationId id, nanoseconds now,
-                                                              bool before_its_moment) {
+// Without its share of the memory.
+std::optional<Reservations::Record> Reservations::copy_record(ReservationId id, nanoseconds now) {
   Shelf& shelf = shelf_of(id);
   const Held lock(shelf.mutex);
   clear_away(shelf, now);
   const auto found = shelf.records.find(id);
-  if (found == shelf.records.end() || (before_its_moment && found->second.moment <= now)) return std::nullopt;
+  if (found == shelf.records.end()) return std::nullopt;
+  const Record& record = found->second;
+  return Record{record.moment, record.until, record.parts, {}, record.pauses, record.due};
+}
+
+std::optional<Reservations::Record> Reservations::take_record(ReservationId id, nanoseconds now) {
+  Shelf& shelf = shelf_of(id);
+  const Held lock(shelf.mutex);
+  clear_away(shelf, now);
+  const auto found = shelf.records.find(id);
+  if (found == shelf.records.end()) return std::nullopt;
   Record record = std::move(found->second);
-  shelf.due.erase(shelf.due.find_from({record.until, id}));
+  if (const auto due = shelf.due.find_from({record.due, id});
+      !shelf.due.is_end(due) && shelf.due[due].second == id)
+    shelf.due.erase(due);
   shelf.records.erase(found);
   open_.fetch_sub(1, std::memory_order_relaxed);
   return record;
+}
+
+void Reservations::moment(Request& request, nanoseconds now) {
+  ReservationTerms& asked = *request.reservation;
+  asked.wait = nanoseconds{-1};
+  const auto id = ReservationId::read(asked.id);
+  if (!id) return;
+  Shelf& shelf = shelf_of(*id);
+  look_for_moved(shelf, now);
+  const auto record = copy_record(*id, now);
+  if (!record) {
+    const Held lock(shelf.mutex);
+    if (std::any_of(shelf.acted.begin(), shelf.acted.end(),
+                    [&id](const auto& each) { return each.second == *id; }))
+      asked.wait = nanoseconds{0};
+    return;
+  }
+  const Locked locked(*this, record->parts);
+  const auto is_there = [this](const Part& part) { return find_schedule(part) != nullptr; };
+  if (!record->parts.empty() && std::none_of(record->parts.begin(), record->parts.end(), is_there)) return;
+  asked.wait = moment_of(*record, now).value_or(now) - now;
+}
+
+void Reservations::pause(Request& request, nanoseconds now) {
+  ChargeTerms& terms = *request.charge;
+  const nanoseconds end = now + terms.outside.length;
+  Charging charging{terms};
+  Schedules schedules{};
+  Locked locked(*this, request.checks);
+  locked.clear_away(now);
+  for (std::size_t i = 0; i < request.checks.size() && end > now; ++i) {
+    const Check& check = request.checks[i];
+    const QuotaNumbers numbers(check.limit->rule.quota);
+    schedules[i] = find_schedule(check.hash);
+    if (schedules[i] == nullptr) schedules[i] = make_schedule(check.hash, end, terms.client);
+    if (schedules[i] == nullptr) {
+      pauses_not_kept_.fetch_add(1, std::memory_order_relaxed);
+      continue;
+    }
+    Used used(*this, *schedules[i], check.hash);
+    used.state(now);
+    used->count_by(numbers);
+    charging.moved[i] = used->pause(end, now);
+    if (charging.moved[i] != 0) pauses_.fetch_add(1, std::memory_order_relaxed);
+  }
+  table_.check_all(request.checks, now, now, schedules, &charging);
+  charging.tell(request);
 }
 
 void Reservations::cancel(Request& request, nanoseconds now) {
   ReservationTerms& asked = *request.reservation;
   asked.given_back = 0;
   const auto id = ReservationId::read(asked.id);
-  auto record = id ? take_record(*id, now, true) : std::nullopt;
+  auto record = id ? take_record(*id, now) : std::nullopt;
   if (!record) return;
+  // A pause may have moved it.
+  if (record->moment <= now) {
+    bool is_ahead = false;
+    if (record->pauses != pauses_.load(std::memory_order_relaxed)) {
+      const Locked locked(*this, record->parts);
+      is_ahead = moment_of(*record, now).has_value();
+    }
+    if (!is_ahead) return put_back(*id, *std::move(record), now);
+  }
   record->share = {};
   Locked locked(*this, record->parts);
   for (const Part& part : record->parts) {
@@ -436,6 +563,7 @@ void Reservations::settle(Request& request, nanoseconds now) {
   std::vector<std::uint64_t> costs;  // by part
   std::optional<std::string> why;
   std::vector<Part> refused;
+  if (pauses_.load(std::memory_order_relaxed) != 0) look_for_moved(shelf_of(*id), now);
   {
     Shelf& shelf = shelf_of(*id);
     const Held lock(shelf.mutex);
@@ -452,7 +580,7 @@ void Reservations::settle(Request& request, nanoseconds now) {
                                       [this](const Part& part) { return find_schedule(part) != nullptr; });
     return is_there ? refuse(request, *std::move(why)) : void();
   }
-  const auto record = take_record(*id, now, false);
+  const auto record = take_record(*id, now);
   if (!record) return;
   Locked locked(*this, record->parts);
   for (std::size_t i = 0; i < costs.size(); ++i)
@@ -463,7 +591,7 @@ void Reservations::settle(Request& request, nanoseconds now) {
 std::optional<std::string> Reservations::settle_parts(const Record& record, const ReservationTerms& asked,
                                                       std::vector<std::uint64_t>& costs) {
   if (record.parts.empty()) return std::nullopt;  // it was charged nothing
-  if (record.until == record.moment) return without_hold();
+  if (!record.holds()) return without_hold();
   std::vector<SettledCharge> charges;
   for (const Part& part : record.parts)
     charges.push_back({part.limit, part.own.count, static_cast<std::uint64_t>(part.quota.burst()),
@@ -517,7 +645,8 @@ bool Reservations::reset(std::uint64_t hash, nanoseconds now) {
 
 Reservations::Counts Reservations::counts() const {
   return {open_.load(std::memory_order_relaxed), holes_.load(std::memory_order_relaxed),
-          lost_holes_.load(std::memory_order_relaxed), without_id_.load(std::memory_order_relaxed)};
+          lost_holes_.load(std::memory_order_relaxed), without_id_.load(std::memory_order_relaxed),
+          pauses_not_kept_.load(std::memory_order_relaxed)};
 }
 
 }  // namespace weir::store

@@ -17,6 +17,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <optional>
@@ -48,10 +49,11 @@ class Reservations final : public ScheduledKeys {
 
   // What is told of it, as far as it has been cleared away.
   struct Counts {
-    std::uint64_t open = 0;        // reservations that may be cancelled or settled
-    std::uint64_t holes = 0;       // moments that nobody has taken over
-    std::uint64_t lost_holes = 0;  // ever: for lack of room, and when the key's numbers changed
-    std::uint64_t without_id = 0;  // ever: granted to wait without an id, for lack of room
+    std::uint64_t open = 0;             // reservations that may be cancelled or settled
+    std::uint64_t holes = 0;            // moments that nobody has taken over
+    std::uint64_t lost_holes = 0;       // ever: for lack of room, and when the key's numbers changed
+    std::uint64_t without_id = 0;       // ever: granted to wait without an id, for lack of room
+    std::uint64_t pauses_not_kept = 0;  // ever: for lack of room their ends are not kept
 
     friend bool operator==(const Counts&, const Counts&) = default;
   };
@@ -63,11 +65,14 @@ class Reservations final : public ScheduledKeys {
   Reservations(const Reservations&) = delete;
   Reservations& operator=(const Reservations&) = delete;
 
-  // The three verbs. The checks of the first have their hashes and are well formed, and all their limits are
+  // The verbs. The checks of the first have their hashes and are well formed, and all their limits are
   // gcra's.
   void reserve(Request& request, Arrival when);
   void cancel(Request& request, nanoseconds now);
   void settle(Request& request, nanoseconds now);
+  void moment(Request& request, nanoseconds now);
+  // Of a charge that pauses: its checks are as for reserve(), and it has no guarantees.
+  void pause(Request& request, nanoseconds now);
 
   // Of keys that have schedules.
   bool check_all(std::span<Check> checks, nanoseconds arrived, nanoseconds now, Charging* charging) override;
@@ -104,16 +109,24 @@ class Reservations final : public ScheduledKeys {
     bool by_actual = true;    // Holding
     std::uint64_t limit = 0;  // Limit::id
   };
+  // Its times are those that it was granted; pauses may have moved it since.
   struct Record {
     nanoseconds moment;
     nanoseconds until;  // it can be settled
     std::vector<Part> parts;
     ReservationMemory::Share share;
+    std::uint64_t pauses = 0;  // how many had moved somebody when it was last known to be where it is
+    nanoseconds due{0};        // in Shelf::due
+
+    bool holds() const { return until != moment; }
   };
   struct Shelf {
     SpinLock mutex;
     std::unordered_map<ReservationId, Record, ReservationId::Hash> records WEIR_GUARDED_BY(mutex);
-    SortedChunks<std::pair<nanoseconds, ReservationId>> due WEIR_GUARDED_BY(mutex);  // by Record::until
+    SortedChunks<std::pair<nanoseconds, ReservationId>> due WEIR_GUARDED_BY(mutex);  // by Record::due
+    std::vector<ReservationId> moved WEIR_GUARDED_BY(mutex);  // overdue, if no pause has moved them
+    // Those without a hold that have acted, and until when that is told of them.
+    std::deque<std::pair<nanoseconds, ReservationId>> acted WEIR_GUARDED_BY(mutex);
   };
   struct KeySchedule {
     Schedule schedule;
@@ -128,6 +141,10 @@ class Reservations final : public ScheduledKeys {
     // The latest moment of those that wait without an id and without a schedule.
     nanoseconds fixed_until WEIR_GUARDED_BY(mutex){0};
   };
+  // For how long it is told of one without a hold that its moment has come, and of how many of a shelf.
+  static constexpr nanoseconds kTold = std::chrono::seconds{60};
+  static constexpr std::size_t kMostTold = 1024;
+
   // Stripes, locked.
   class Locked;
 
@@ -138,7 +155,7 @@ class Reservations final : public ScheduledKeys {
 
   template <class Archive>
   static void transfer(Archive& archive, Part& part);
-  void put_back(ReservationId id, Record record);
+  void put_back(ReservationId id, Record record, nanoseconds now);
   Stripe& stripe_of(std::uint64_t hash) { return stripes_[hash >> 58]; }
   Shelf& shelf_of(ReservationId id) { return shelves_[id.low % kStripes]; }
   static Schedule* find_schedule(Stripe& stripe, std::uint64_t hash) WEIR_REQUIRES(stripe.mutex);
@@ -150,6 +167,10 @@ class Reservations final : public ScheduledKeys {
   void unmake(std::span<const std::uint64_t> schedules);
   void clear_away(Stripe& stripe, nanoseconds now) WEIR_REQUIRES(stripe.mutex);
   void clear_away(Shelf& shelf, nanoseconds now) WEIR_REQUIRES(shelf.mutex);
+  void look_for_moved(Shelf& shelf, nanoseconds now);
+  std::optional<Record> copy_record(ReservationId id, nanoseconds now);
+  nanoseconds moved(const Record& record);
+  std::optional<nanoseconds> moment_of(const Record& record, nanoseconds now);
   void clear_away_all(nanoseconds now);
 
   bool reserve_now(Request& request, Arrival when);
@@ -161,7 +182,7 @@ class Reservations final : public ScheduledKeys {
   bool holds_fit(Request& request, nanoseconds now, const Schedules& schedules);
   bool take_hole(Request& request, nanoseconds now, const Schedules& schedules, Draft& asked);
   void keep(Request& request, Draft& asked, nanoseconds now);
-  std::optional<Record> take_record(ReservationId id, nanoseconds now, bool before_its_moment);
+  std::optional<Record> take_record(ReservationId id, nanoseconds now);
   bool cancel(const Part& part, const Record& record, std::uint64_t client, nanoseconds now);
   static std::optional<std::string> settle_parts(const Record& record, const ReservationTerms& asked,
                                                  std::vector<std::uint64_t>& costs);
@@ -176,6 +197,9 @@ class Reservations final : public ScheduledKeys {
   std::atomic<std::uint64_t> holes_{0};
   std::atomic<std::uint64_t> lost_holes_{0};
   std::atomic<std::uint64_t> without_id_{0};
+  std::atomic<std::uint64_t> pauses_not_kept_{0};
+  std::atomic<std::uint64_t> pauses_{0};  // that have moved somebody, ever
+  std::atomic<std::uint64_t> looked_{0};  // whose turn it is of the shelves
   std::array<Stripe, kStripes> stripes_;
   std::array<Shelf, kStripes> shelves_;
 };

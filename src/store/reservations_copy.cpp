@@ -134,6 +134,7 @@ void transfer(Archive& archive, OwnUnits& own) {
   archive.tat(own.low);
   archive.tat(own.end);
   archive.number(own.moved);
+  archive.number(own.paused);
   archive.number(own.generation);
   transfer(archive, own.numbers);
   archive.flag(own.held);
@@ -185,6 +186,7 @@ void Schedule::transfer(Archive& archive) {
     archive.number(hold.number);
     archive.time(hold.until);
     archive.number(hold.units);
+    archive.number(hold.paused);
     if (Archive::kReads) keep(hold);
   }
   left = archive.size(words_.size());
@@ -194,9 +196,15 @@ void Schedule::transfer(Archive& archive) {
     archive.number(word);
     if (Archive::kReads) words_.add(number, word);
   }
-  std::vector<nanoseconds> moments(moments_.begin(), moments_.end());
-  store::transfer(archive, moments, [&](nanoseconds& moment) { archive.time(moment); });
-  moments_ = {moments.begin(), moments.end()};
+  archive.time(pause_end_);
+  moves_.transfer(archive);
+  std::vector<std::pair<std::uint64_t, nanoseconds>> ahead;
+  ahead_.each([&](std::uint64_t number, nanoseconds moment) { ahead.emplace_back(number, moment); });
+  store::transfer(archive, ahead, [&](auto& each) {
+    archive.number(each.first);
+    archive.time(each.second);
+    if (Archive::kReads) ahead_.add(each.first, each.second);
+  });
 }
 
 template <class Archive>
@@ -288,26 +296,30 @@ bool Reservations::restore(std::string_view bytes, nanoseconds then, nanoseconds
       in.time(record.moment);
       in.time(record.until);
       store::transfer(in, record.parts, [&](Part& part) { transfer(in, part); });
-      if (!in.good() || record.until <= now) continue;
+      if (!in.good()) continue;
+      std::uint64_t moved = 0;
       std::erase_if(record.parts, [&](Part& part) {
         const auto found = known.find({part.hash, part.epoch});
         if (found == known.end() || !found->second->knows(part.own)) return true;
         part.epoch = found->second->epoch();
+        moved = std::max(moved, found->second->moved_by_pauses(part.own));
         return false;
       });
       if (record.parts.empty()) continue;
       record.share =
           memory_.take(0, kRecordBytes + record.parts.size() * kPartBytes, ReservationMemory::Kind::hold);
-      put_back(id, std::move(record));
+      record.due = record.until + nanoseconds{static_cast<std::int64_t>(moved)};
+      if (record.due > now) put_back(id, std::move(record), now);
     }
   }
   return in.good() && in.at_end();
 }
 
-void Reservations::put_back(ReservationId id, Record record) {
+void Reservations::put_back(ReservationId id, Record record, nanoseconds now) {
   Shelf& shelf = shelf_of(id);
   const Held lock(shelf.mutex);
-  shelf.due.insert({record.until, id});
+  clear_away(shelf, now);
+  shelf.due.insert({record.due, id});
   shelf.records.insert_or_assign(id, std::move(record));
   open_.fetch_add(1, std::memory_order_relaxed);
 }

@@ -10,7 +10,7 @@ using std::chrono::nanoseconds;
 
 bool Schedule::is_idle(nanoseconds now) {
   drop_ended(now, kLooked);
-  return holds_.empty() && !has_holes(now) && !is_anybody_ahead(now);
+  return holds_.empty() && !is_paused(now) && !has_holes(now) && !is_anybody_ahead(now);
 }
 
 void Schedule::lose() {
@@ -42,21 +42,87 @@ OwnUnits Schedule::append(const core::Charge& charge, std::uint64_t units, const
   const std::uint64_t low = recounted ? begin : std::min(charge.before.until, begin);
   const std::uint64_t number = units_ + 1;
   units_ += units;
-  return {++grants_, number, units, low, end, moved_, generation_, numbers, false};
+  return {.grant = ++grants_,
+          .number = number,
+          .count = units,
+          .low = low,
+          .end = end,
+          .moved = moved_,
+          .paused = moves_.of(number),
+          .generation = generation_,
+          .numbers = numbers};
 }
 
-void Schedule::add_moment(nanoseconds moment, nanoseconds now) {
-  moments_.erase(moments_.begin(), moments_.upper_bound(now));
-  moments_.insert(moment);
-}
-
-void Schedule::remove_moment(nanoseconds moment) {
-  if (const auto found = moments_.find(moment); found != moments_.end()) moments_.erase(found);
+void Schedule::add_moment(const OwnUnits& own, nanoseconds moment, nanoseconds now) {
+  ahead_.drop_passed(now);
+  ahead_.add(own.number, moment);
 }
 
 bool Schedule::is_anybody_ahead(nanoseconds now) {
-  moments_.erase(moments_.begin(), moments_.upper_bound(now));
-  return !moments_.empty() || fixed_until_ > now;
+  ahead_.drop_passed(now);
+  return !ahead_.empty() || fixed_until_ > now;
+}
+
+std::optional<nanoseconds> Schedule::moment_of(const OwnUnits& own, nanoseconds now) {
+  ahead_.drop_passed(now);
+  return ahead_.find(own.number);
+}
+
+std::uint64_t Schedule::least_tat(const QuotaNumbers& numbers, nanoseconds now) const {
+  if (!is_paused(now)) return 0;
+  const auto burst = static_cast<unsigned __int128>(numbers.burst - 1) * numbers.interval;
+  constexpr unsigned __int128 kMost = std::numeric_limits<std::int64_t>::max();
+  return static_cast<std::uint64_t>(
+      std::min(kMost, burst + static_cast<unsigned __int128>(pause_end_.count())));
+}
+
+std::uint64_t Schedule::pause(nanoseconds end, nanoseconds now) {
+  now = no_earlier(now);
+  pause_end_ = std::max(pause_end_, end);
+  keep_until(end);
+  ahead_.drop_passed(now);
+  drop_passed(now);
+  if (ahead_.empty() || ahead_.first_moment() >= end) {
+    if (is_paused(now)) move_holes(units_ + 1, 0);
+    return 0;
+  }
+  const nanoseconds by = end - ahead_.first_moment();
+  const auto moved = static_cast<std::uint64_t>(by.count());
+  const std::uint64_t from = ahead_.first_number();
+  fold_moves();
+  if (!moves_.add(from, moved)) lose();
+  ahead_.move(by);
+  if (fixed_until_ > now) fixed_until_ += by;
+  until_ += by;
+  move_holes(from, moved);
+  return moved;
+}
+
+// Nobody who has acted, and whose hold has ended, takes anything back: what has moved them does not matter.
+void Schedule::fold_moves() {
+  std::uint64_t first = ahead_.first_number();
+  if (!holds_.empty()) first = std::min(first, holds_.front().number);
+  moves_.fold_up_to(first);
+}
+
+// Those from that number on; what then could be taken before the pause's end is lost.
+void Schedule::move_holes(std::uint64_t from, std::uint64_t by) {
+  const auto time = nanoseconds{static_cast<std::int64_t>(by)};
+  std::vector<std::pair<std::uint64_t, Hole>> left;
+  for (Holes* const holes : {&lasting_, &passing_}) {
+    for (auto& [end, hole] : *holes) {
+      if (hole.number < from || hole.moment + time < pause_end_ || left.size() == kMostMovedHoles) {
+        ++lost_;
+        continue;
+      }
+      hole.moment += time;
+      hole.low += by;
+      left.emplace_back(end + by, std::move(hole));
+    }
+    holes->clear();
+  }
+  by_moment_.clear();
+  for (auto& [end, hole] : left) put(end, std::move(hole));
 }
 
 void Schedule::put(std::uint64_t end, Hole hole) {
@@ -202,9 +268,16 @@ std::optional<Schedule::Taken> Schedule::take_from(Holes::iterator at, std::uint
     fits = free.count;
   }
   if (moment > latest || units > fits) return std::nullopt;
-  const Taken taken{
-      {++grants_, found.number, units, low, begin + units * interval, moved_, generation_, numbers_, false},
-      moment};
+  const Taken taken{{.grant = ++grants_,
+                     .number = found.number,
+                     .count = units,
+                     .low = low,
+                     .end = begin + units * interval,
+                     .moved = moved_,
+                     .paused = moves_.of(found.number),
+                     .generation = generation_,
+                     .numbers = numbers_},
+                    moment};
   Hole hole = remove(at);
   const std::uint64_t rest = fits - units;
   if (rest != 0) {
@@ -235,8 +308,10 @@ std::optional<Schedule::Taken> Schedule::take_from(Holes::iterator at, std::uint
 // What came after these holes has been taken back, so they are the last of the schedule now, and their units
 // go back too; not those of one that was settled before its moment, which is still to come.
 void Schedule::take_last(core::TwoWords& state, nanoseconds now) {
+  const std::uint64_t least = least_tat(numbers_, now);
   while (const auto found = find_hole(state.until)) {
     if ((*found)->second.lasts && (*found)->second.moment > now) return;
+    if ((*found)->second.low < least) return;
     state.until = remove(*found).low;
   }
 }
@@ -244,7 +319,7 @@ void Schedule::take_last(core::TwoWords& state, nanoseconds now) {
 void Schedule::hold(OwnUnits& own, nanoseconds until, nanoseconds now) {
   drop_ended(now, 2);
   own.held = true;
-  keep({own.number, until, own.count});
+  keep({own.number, until, own.count, own.paused});
 }
 
 bool Schedule::keep(const Hold& hold) {
@@ -262,7 +337,8 @@ std::optional<Schedule::Holds::Place> Schedule::find_hold(const OwnUnits& own) c
 
 // How a hold's units ended when they were charged, less what has gone back of those before it since.
 std::uint64_t Schedule::end_of(const OwnUnits& own) const {
-  return core::end_after_moves(own.end, own.moved, moved_, words_.sum_from(own.number));
+  return core::end_after_moves(own.end, own.moved, moved_, words_.sum_from(own.number)) +
+         moved_by_pauses(own);
 }
 
 void Schedule::close(Holds::Place place, std::uint64_t moved) {
@@ -275,9 +351,22 @@ void Schedule::close(Holds::Place place, std::uint64_t moved) {
   holds_.erase(place);
 }
 
+// Of one that a pause has moved, its time runs from its new moment.
 void Schedule::drop_ended(nanoseconds now, std::size_t most) {
-  for (; most > 0 && !by_until_.empty() && by_until_.front().first <= now; --most)
-    close(holds_.find_from({.number = by_until_.front().second}), 0);
+  for (; most > 0 && !by_until_.empty() && by_until_.front().first <= now; --most) {
+    const auto [until, number] = by_until_.front();
+    const Holds::Place place = holds_.find_from({.number = number});
+    Hold& hold = holds_[place];
+    const std::uint64_t moved = moves_.of(number) - hold.paused;
+    if (moved == 0) {
+      close(place, 0);
+      continue;
+    }
+    by_until_.erase(by_until_.begin());
+    hold.paused += moved;
+    hold.until += nanoseconds{static_cast<std::int64_t>(moved)};
+    by_until_.insert({hold.until, number});
+  }
 }
 
 nanoseconds Schedule::until_hold_fits(std::uint64_t units, std::uint64_t at_most, nanoseconds now) {
@@ -298,21 +387,25 @@ nanoseconds Schedule::until_hold_fits(std::uint64_t units, std::uint64_t at_most
 
 bool Schedule::cancel(const OwnUnits& own, nanoseconds moment, nanoseconds now, std::uint64_t client,
                       core::TwoWords& state) {
-  remove_moment(moment);
+  if (const auto moved = ahead_.take(own.number)) moment = *moved;
+  const std::uint64_t by = moved_by_pauses(own);
   end_hold(own);
   if (own.generation != generation_) return false;
   now = no_earlier(now);
   drop_passed(now);
-  if (state.until == own.end) {
-    state.until = own.low;
-    take_last(state, now);
+  const std::uint64_t end = own.end + by;
+  const std::uint64_t low = own.low + by;
+  if (state.until == end) {
+    const std::uint64_t least = least_tat(own.numbers, now);
+    state.until = std::min(end, std::max(low, least));
+    if (state.until == low) take_last(state, now);
     return true;
   }
   if (own.numbers != numbers_ || moment <= now) {
     ++lost_;
     return false;
   }
-  return add(own.end, {.moment = moment, .low = own.low, .units = own.count, .number = own.number}, client);
+  return add(end, {.moment = moment, .low = low, .units = own.count, .number = own.number}, client);
 }
 
 // One that is settled before its moment is still to act at it, and those who come later do not act before.
@@ -324,7 +417,11 @@ void Schedule::settle(const OwnUnits& own, nanoseconds moment, std::uint64_t les
   const bool lives = own.generation == generation_;
   const std::uint64_t end = lives ? end_of(own) : 0;
   const std::uint64_t interval = own.numbers.interval;
-  const std::uint64_t back = core::undrained(end, less, interval, now);
+  if (const auto moved = ahead_.find(own.number)) moment = std::max(moment, *moved);
+  std::uint64_t back = core::undrained(end, less, interval, now);
+  if (is_paused(now) && state.until == end && moment <= now)
+    back = std::min(back,
+                    core::ahead_of(end, nanoseconds{static_cast<std::int64_t>(least_tat(own.numbers, now))}));
   if (back == 0) return close(*hold, 0);
   if (state.until == end && moment <= now) {
     close(*hold, 0);
@@ -332,7 +429,7 @@ void Schedule::settle(const OwnUnits& own, nanoseconds moment, std::uint64_t les
     state.until -= back;
     return take_last(state, now);
   }
-  if (!has_holes(now) && !is_anybody_ahead(now) && words_.size() < kMostWords) {
+  if (!is_paused(now) && !has_holes(now) && !is_anybody_ahead(now) && words_.size() < kMostWords) {
     close(*hold, back);
     state.until -= back;
     return;
@@ -349,6 +446,10 @@ void Schedule::settle(const OwnUnits& own, nanoseconds moment, std::uint64_t les
     number = own.number;
   }
   const nanoseconds from = core::first_moment(stop, numbers_.burst * interval);
+  if (is_paused(now) && from < pause_end_) {
+    ++lost_;
+    return;
+  }
   add(stop, {.moment = from, .low = stop - units * interval, .units = units, .number = number, .lasts = true},
       client);
 }

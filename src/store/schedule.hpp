@@ -10,6 +10,11 @@
 // - those of a hold, when nobody who comes after them has a moment ahead: all that follow move up;
 // - any others leave a hole, which a later reservation takes over.
 //
+// A pause moves what has not acted: the first of those units that belong to somebody whose moment is ahead,
+// and all behind them, by one time, so that the first of those moments is its end. Nothing shortens a pause:
+// while it lasts the tat is no earlier than its end and burst - 1 units, and no hole begins to be takeable
+// before it. Others are lost.
+//
 // All of it is of one T. A state that was counted by another T, or forgotten, since the schedule last knew it
 // is no longer the schedule's: its owner says lose(), and then nothing of before can be taken back.
 //
@@ -30,7 +35,9 @@
 #include <utility>
 
 #include "core/reservation.hpp"
+#include "store/moments_ahead.hpp"
 #include "store/reservation_memory.hpp"
+#include "store/schedule_moves.hpp"
 #include "store/schedule_shifts.hpp"
 #include "store/sorted_chunks.hpp"
 #include "weir/quota.hpp"
@@ -57,6 +64,7 @@ struct OwnUnits {
   std::uint64_t low = 0;    // the tat before them; earlier than where they begin when the schedule was lifted
   std::uint64_t end = 0;    // the tat at which they had drained when they were charged
   std::uint64_t moved = 0;  // Schedule::moved_ then
+  std::uint64_t paused = 0;      // how far pauses had moved them by then
   std::uint64_t generation = 0;  // Schedule::generation_ then
   QuotaNumbers numbers;
   bool held = false;  // Schedule::hold() was called
@@ -72,10 +80,12 @@ class Schedule {
   static constexpr std::size_t kMostWords = 128;
 
   // About the bytes that what is kept takes, for ReservationMemory.
-  static constexpr std::size_t kBytes = 640;
+  static constexpr std::size_t kBytes = 800;
   static constexpr std::size_t kHoleBytes = 256;
-  static constexpr std::size_t kHoldBytes = 176;
-  static constexpr std::size_t kMomentBytes = 48;
+  static constexpr std::size_t kHoldBytes = 192;
+  static constexpr std::size_t kMomentBytes = MomentsAhead::kBytes;
+  // A pause moves as many holes; more are lost.
+  static constexpr std::size_t kMostMovedHoles = 1024;
 
   // `epoch` tells it from earlier schedules of the key: what was charged before a reset is not this
   // schedule's. `memory`, if any, is what holes are kept in; it must outlive the schedule.
@@ -107,10 +117,20 @@ class Schedule {
                   nanoseconds now);
 
   // The moments that somebody has, as long as they are ahead.
-  void add_moment(nanoseconds moment, nanoseconds now);
+  void add_moment(const OwnUnits& own, nanoseconds moment, nanoseconds now);
   // Of one that can never be taken back.
   void add_fixed_moment(nanoseconds moment) { fixed_until_ = std::max(fixed_until_, moment); }
   bool is_anybody_ahead(nanoseconds now);
+  // Where that of these units is by now; nothing when it has come.
+  std::optional<nanoseconds> moment_of(const OwnUnits& own, nanoseconds now);
+  // What pauses have moved these units by since they were charged.
+  std::uint64_t moved_by_pauses(const OwnUnits& own) const { return moves_.of(own.number) - own.paused; }
+
+  // Nobody acts before `end`. For how long what the state says moves.
+  std::uint64_t pause(nanoseconds end, nanoseconds now);
+  bool is_paused(nanoseconds now) const { return pause_end_ > now; }
+  // The least that the tat may be, by numbers that what is owed is counted in.
+  std::uint64_t least_tat(const QuotaNumbers& numbers, nanoseconds now) const;
 
   // The earliest of the first holes whose units are enough, at most `latest`.
   struct Taken {
@@ -160,6 +180,7 @@ class Schedule {
     std::uint64_t number = 0;
     nanoseconds until{0};
     std::uint64_t units = 0;
+    std::uint64_t paused = 0;  // OwnUnits::paused
 
     friend bool operator<(const Hold& a, const Hold& b) { return a.number < b.number; }
   };
@@ -180,8 +201,9 @@ class Schedule {
   std::optional<Taken> take_from(Holes::iterator at, std::uint64_t units, nanoseconds now,
                                  nanoseconds latest);
   void take_last(core::TwoWords& state, nanoseconds now);
-  void remove_moment(nanoseconds moment);
   std::uint64_t end_of(const OwnUnits& own) const;
+  void move_holes(std::uint64_t from, std::uint64_t by);
+  void fold_moves();
   std::optional<Holds::Place> find_hold(const OwnUnits& own) const;
   bool keep(const Hold& hold);
   void close(Holds::Place hold, std::uint64_t moved);
@@ -198,7 +220,9 @@ class Schedule {
   std::uint64_t units_ = 0;  // that have been charged, ever: the next number
   std::uint64_t moved_ = 0;  // how long the schedule has moved up, ever
   std::uint64_t lost_ = 0;
-  std::multiset<nanoseconds> moments_;
+  nanoseconds pause_end_{0};
+  ScheduleMoves moves_;
+  MomentsAhead ahead_;
   Holes passing_;
   Holes lasting_;                                              // their moments are in the order of their ends
   std::set<std::pair<nanoseconds, std::uint64_t>> by_moment_;  // those that pass, each with its end

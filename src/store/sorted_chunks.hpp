@@ -91,7 +91,9 @@ class SortedChunks {
   }
 
   void add_chunk(std::size_t at, const T& first) {
-    chunks_.insert(chunks_.begin() + static_cast<std::ptrdiff_t>(at), std::vector<T>())->reserve(kMost);
+    // Mostly there are few, and one row is enough.
+    const auto made = chunks_.insert(chunks_.begin() + static_cast<std::ptrdiff_t>(at), std::vector<T>());
+    if (chunks_.size() > 1) made->reserve(kMost);
     firsts_.insert(firsts_.begin() + static_cast<std::ptrdiff_t>(at), first);
   }
   void remove_chunk(std::size_t at) {

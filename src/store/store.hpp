@@ -91,8 +91,9 @@ enum class Verb : std::uint8_t {
   look,   // the verdict that `check` would come to now; nothing is charged, and what remains is what is there
   reset,  // forget what was charged to the keys
   charge,  // record what happened outside, whether there was room or not; it has a `charge`
-  // The next three have a `reservation`. gcra's alone: any other algorithm is Fault::unsuitable.
+  // The next four have a `reservation`. gcra's alone: any other algorithm is Fault::unsuitable.
   reserve,  // charge all checks or none for the moment at which all allow; a cost of 0 looks
+  moment,   // when a reservation acts by now, as a pause may have moved it; no checks
   cancel,   // take a reservation back before its moment; no checks
   settle,   // charge a reservation what it turned out to cost; no checks
   // reserve, and the answer comes when the moment has: the one verb that cancel() takes back. Only for
@@ -119,10 +120,10 @@ struct ReservationTerms {
   // Of all verbs: on whose behalf, a connection or an address; each has a share of the memory for
   // reservations. 0: this program's own.
   std::uint64_t client = 0;
-  // Asked by cancel and settle: which. Answered by reserve; empty when it was denied, and when it acts now
-  // and has no hold: then there is nothing to cancel or to settle. At most 64 of A-Z, a-z, 0-9, - and _;
-  // nobody can guess it. It dies with what it charged: by a reset of any of its keys, as far as that key
-  // goes.
+  // Asked by moment, cancel and settle: which. Answered by reserve; empty when it was denied, and when it
+  // acts now and has no hold: then there is nothing to cancel or to settle. At most 64 of A-Z, a-z, 0-9, -
+  // and _; nobody can guess it. It dies with what it charged: by a reset of any of its keys, as far as that
+  // key goes.
   std::string id{};
   // Asked by settle: the units that it cost, in each limit's own (Holding::by_actual), or by limit, and then
   // the others cost what they were charged, as all do when nothing is said.
@@ -132,7 +133,8 @@ struct ReservationTerms {
   // Answered.
   // By reserve, allowed: until the moment to act; denied: the shortest time after which the same request
   // would be allowed if nobody else came, and below 0 if no time helps. Holes are left out of account. By
-  // settle: until one more unit would be admitted, below 0 when there is no such reservation.
+  // settle: until one more unit would be admitted; by moment: until its moment, 0 from then on until its
+  // hold's end, without a hold for a minute; both below 0 when there is no such reservation.
   std::chrono::nanoseconds wait{0};
   std::uint64_t given_back =
       0;  // by cancel: units; 0 when there is no such reservation, or its moment has come
@@ -142,6 +144,7 @@ struct ReservationTerms {
 struct ChargeTerms {
   // Asked. With Form::remaining `units` are left at each limit; with Form::cost each check has its cost.
   Outside outside{};
+  std::uint64_t client = 0;  // of a pause: as in ReservationTerms
 
   // Answered, of the check `by`: of the one with the longest wait, of those the one with the most owed.
   Charged told{};  // what is dropped is of all of them

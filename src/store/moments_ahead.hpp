@@ -1,0 +1,64 @@
+// Of a schedule (schedule.hpp): the moments that have not come, each with the number of its units. All of
+// them can move by one time at once.
+//
+// A value without a lock; one thread. Each call costs the logarithm of what is kept.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include "store/sorted_chunks.hpp"
+
+namespace weir::inline v0_1::store {
+
+class MomentsAhead {
+ public:
+  using nanoseconds = std::chrono::nanoseconds;
+
+  // About the bytes that one takes.
+  static constexpr std::size_t kBytes = 64;
+
+  bool empty() const { return by_number_.empty(); }
+  std::size_t size() const { return by_number_.size(); }
+  // Of those that are there.
+  nanoseconds first_moment() const { return by_moment_.front().first + moved_; }
+  std::uint64_t first_number() const { return by_number_.front().first; }
+
+  void add(std::uint64_t number, nanoseconds moment) {
+    take(number);
+    by_number_.insert({number, moment - moved_});
+    by_moment_.insert({moment - moved_, number});
+  }
+  std::optional<nanoseconds> find(std::uint64_t number) const {
+    const auto at = by_number_.find_from({number, nanoseconds::min()});
+    if (by_number_.is_end(at) || by_number_[at].first != number) return std::nullopt;
+    return by_number_[at].second + moved_;
+  }
+  std::optional<nanoseconds> take(std::uint64_t number) {
+    const auto moment = find(number);
+    if (!moment) return std::nullopt;
+    by_number_.erase(by_number_.find_from({number, nanoseconds::min()}));
+    by_moment_.erase(by_moment_.find_from({*moment - moved_, number}));
+    return moment;
+  }
+  void drop_passed(nanoseconds now) {
+    while (!empty() && first_moment() <= now) take(by_moment_.front().second);
+  }
+  void move(nanoseconds by) { moved_ += by; }
+
+  template <class Each>
+  void each(const Each& each) const {
+    for (auto at = by_number_.begin(); !by_number_.is_end(at); at = by_number_.next(at))
+      each(by_number_[at].first, by_number_[at].second + moved_);
+  }
+
+ private:
+  SortedChunks<std::pair<std::uint64_t, nanoseconds>> by_number_;
+  SortedChunks<std::pair<nanoseconds, std::uint64_t>> by_moment_;  // the same
+  nanoseconds moved_{0};
+};
+
+}  // namespace weir::store
