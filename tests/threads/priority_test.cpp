@@ -89,9 +89,8 @@ bool stay_on_one_processor() {
   return false;
 }
 
-// How often a thread slept that takes a lock of another, which holds it until then for so many times. The
-// wait is without end where a thread does not sleep for a lock; it is given up after a time that no sleep
-// takes.
+// How often a thread slept that waits for a lock. The other thread holds it until that was often enough, and
+// gives up after a time that no sleep takes.
 int sleeps_for_a_lock(const Way& way, int times, const std::function<bool()>& prepare) {
   store::Segments segments(store::Segments::kSegmentBytes);
   std::binary_semaphore locked{0};
