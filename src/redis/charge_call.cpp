@@ -5,6 +5,9 @@
 #include <vector>
 
 #include "redis/charge_script.hpp"
+#include "redis/reservation_id.hpp"
+#include "redis/reserve_script.hpp"
+#include "redis/slot.hpp"
 #include "redis/store_calls.hpp"
 #include "store/charging.hpp"
 #include "store/check_rules.hpp"
@@ -44,12 +47,27 @@ class ChargeCall final : public StoreCall {
   void send(std::unique_ptr<Call> self, nanoseconds now) {
     asked_ = now;
     std::string command;
-    append_charge(command, charges());
-    in_.client.call(std::move(self), in_.slot(charge_->each[of_[0]].check.name), std::move(command),
-                    charge_->deadline, now);
+    const std::string& name = charge_->each[of_[0]].check.name;
+    if (pause()) {
+      append_pause(command, in_.endpoint.prefix, asks(), reservation_id(in_.ids.next(), slot_of(name)),
+                   *pause());
+    } else {
+      append_charge(command, charges());
+    }
+    in_.client.call(std::move(self), in_.slot(name), std::move(command), charge_->deadline, now);
   }
 
  private:
+  std::optional<nanoseconds> pause() const {
+    const std::optional<Outside>& outside = charge_->each[of_[0]].outside;
+    if (!outside || outside->form != Outside::Form::pause) return std::nullopt;
+    return outside->length;
+  }
+  std::vector<ScriptCheck> asks() const {
+    std::vector<ScriptCheck> made;
+    for (const std::size_t i : of_) made.push_back(charge_->each[i].check.ask());
+    return made;
+  }
   std::vector<ScriptCharge> charges() const {
     std::vector<ScriptCharge> made;
     for (const std::size_t i : of_) {
@@ -72,7 +90,8 @@ class ChargeCall final : public StoreCall {
   void read(const resp::Value& value, nanoseconds now) {
     std::array<Decision, store::kMostChecks> decisions;
     std::array<Charged, store::kMostChecks> told;
-    if (auto why = read_charge(value, charges(), decisions, told))
+    if (auto why = pause() ? read_pause(value, asks(), *pause(), decisions, told)
+                           : read_charge(value, charges(), decisions, told))
       return fail(Cause::other, *std::move(why), now);
     in_.tally.decided(now);
     for (std::size_t i = 0; i < of_.size(); ++i) {
@@ -133,6 +152,10 @@ void charge(StoreParts& in, Request& request, nanoseconds now) {
   for (std::size_t i = 0; i < request.checks.size(); ++i) {
     const Check& check = request.checks[i];
     KeptCheck kept = in.keep(check);
+    if (request.charge->outside.form == Outside::Form::pause) {
+      if (auto why = cannot_reserve(check.limit->rule, in.endpoint.format))
+        return refuse(request, i, Fault::unsuitable, *std::move(why));
+    }
     const auto same = [&kept](const OpenCharge::Each& other) { return other.check.is_same_key(kept); };
     if (std::any_of(its->each.begin(), its->each.end(), same))
       return refuse(request, i, Fault::unsuitable, std::string(kSameKeyTwice));

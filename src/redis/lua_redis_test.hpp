@@ -142,6 +142,7 @@ class LuaRedis {
         {"LSET", &LuaRedis::lset},
         {"LTRIM", &LuaRedis::ltrim},
         {"PEXPIREAT", &LuaRedis::pexpireat},
+        {"PTTL", &LuaRedis::pttl},
         {"RPUSH", &LuaRedis::rpush},
         {"SCRIPT", &LuaRedis::script},
         {"SET", &LuaRedis::set},
@@ -151,7 +152,8 @@ class LuaRedis {
         {"ZRANGEBYSCORE", &LuaRedis::zrangebyscore},
         {"ZREM", &LuaRedis::zrem},
         {"ZREMRANGEBYSCORE", &LuaRedis::zremrangebyscore},
-        {"ZREVRANGEBYSCORE", &LuaRedis::zrevrangebyscore}};
+        {"ZREVRANGEBYSCORE", &LuaRedis::zrevrangebyscore},
+        {"ZSCORE", &LuaRedis::zscore}};
     return kCommands;
   }
 
@@ -211,6 +213,12 @@ class LuaRedis {
     Value* const value = find(words.at(1));
     if (value != nullptr) value->expires_ms = std::stoll(words.at(2));
     return LuaReply::of(value != nullptr ? 1 : 0);
+  }
+
+  LuaReply pttl(const Strings& words) {
+    const Value* const value = find(words.at(1));
+    if (value == nullptr) return LuaReply::of(-2);
+    return LuaReply::of(value->expires_ms ? *value->expires_ms - now_.count() / 1'000'000 : -1);
   }
 
   // ------------------------------------------------------------------------------------------ lists
@@ -316,6 +324,11 @@ class LuaRedis {
     const SortedSet* const set = find_as<SortedSet>(words.at(1));
     if (set == nullptr) return LuaReply::of(0);
     return remove_members(words[1], between(*set, words.at(2), words.at(3)));
+  }
+  LuaReply zscore(const Strings& words) {
+    const SortedSet* const set = find_as<SortedSet>(words.at(1));
+    if (set == nullptr || !set->scores.contains(words.at(2))) return {};
+    return LuaReply::of(std::to_string(set->scores.at(words.at(2))));
   }
   LuaReply zcount(const Strings& words) {
     const SortedSet* const set = find_as<SortedSet>(words.at(1));

@@ -12,6 +12,9 @@
 --                                               settlement that names no limit says what it cost here
 --           cancel TIME
 --           settle TIME actual ...            what each limit of the record cost; none: is it there still?
+--           moment TIME
+--           pause TIME id length stem         nobody acts for that long; KEYS[1] is read by nobody, `stem` is what the
+--                                             names of records begin with before their ids; for each limit T and burst
 --           TIME is 's us', in tests; '' the server's. Lengths of time are ns.
 --   answer  of reserve: 1 when it was charged, else 0; the time, s and us; how; ns; by; for each limit its state before
 --             now      charged, or denied, as a check
@@ -21,11 +24,14 @@
 --           of cancel: units; s; us
 --           of settle: 1, or 0 when there is none, or -1 when it is there still; s; us; for each limit that it settled
 --             T, burst, its state now
+--           of moment: 1; s; us; ns until it, 0 from then on, -1 when there is none
+--           of pause: 1; s; us; for each limit its state before, and ns: how far those who wait have moved
 --
 -- A record is 'weir1r MOMENT UNTIL COUNT', then a line of words for each limit, then the names of the states, one
 -- after the other. The words: limit's id, lengths of key and of name, T, burst, units, end, low, number, moved and
 -- generation (those of OwnUnits in src/store/schedule.hpp), whether it is held, settles (2: not by an actual without a
--- name), is a shadow's, and the epoch of its line.
+-- name), is a shadow's, the epoch of its line, how far pauses had moved its units, and `shift` (see below) then. One
+-- without a hold stays for a minute after its moment.
 --
 -- A line is one sorted set, the rule that of src/store/schedule.hpp. The score says what a member is; each range is
 -- searched by time or by number. Here us are those since 1.5 x 10^15 us (2017), rounded up, and good until 2109:
@@ -34,10 +40,13 @@
 --                   often all was lost; units that have ever been charged; ns that the line has ever moved up, modulo
 --                   2^53; units held; the last time that anything in it matters; and the state's tat as its last
 --                   change left it
+--                   After a pause: its end; ns that pauses have moved all units; `shift`, ns that they have moved all
+--                   moments that are ahead: those are kept less it
+--   -12 x 10^15 + number  number ' ' ns     ns that a pause has moved the units from that number on
 --   -9 x 10^15 + us 'h' HOLE                a hole that passes, by its moment: moment end low units count number lasts
 --   -6 x 10^15 + us 'e' HOLE                any hole, by its end, which is the order of the moments of those that last
---   -3 x 10^15 + us 'm' id                  a moment that somebody has
---   10^12 + ms      'o' id number units until    what may still be settled, by until
+--   -3 x 10^15 + us 'm' id number moment    a moment that somebody has, less `shift`
+--   10^12 + ms      'o' id number units until moved   what may still be settled, by until; by then pauses had moved it
 --   10^15 + number  number                  the same, by its number
 --   3 x 10^15 + number  number ' ' ns       of those: for how long of what followed it, up to the next, the line moved
 --
@@ -74,11 +83,14 @@ end
 
 -- include times.lua
 
-local HOLES, ENDS, AHEAD, UNTIL, NUMBERS, WORDS = -9e15, -6e15, -3e15, 1e12, 1e15, 3e15
+local PAUSES, HOLES, ENDS, AHEAD, UNTIL, NUMBERS, WORDS = -12e15, -9e15, -6e15, -3e15, 1e12, 1e15, 3e15
+local MOST_PAUSES = 64
+local MOST_MOVED = 1024  -- holes that a pause moves; others are lost
 local LOOKED = 64       -- holes that are looked at, and holds
 local MOST_WORDS = 128
 local MOST_UNITS = 1e15  -- what a line charges after that many is not settled for less
 local TURN = 9007199254740992
+local TOLD = 60e9  -- for how long it is told of one without a hold that its moment has come
 
 local function int(number) return format('%d', number) end
 
@@ -140,18 +152,35 @@ local function lose(line)
   line.generation = line.generation + 1
 end
 
+local function is_paused(line) return from_now(line.pause) > 0 end
+-- The least that the tat may be while a pause lasts.
+local function least_tat(line, T, burst)
+  return is_paused(line) and from_now(line.pause) + (burst - 1) * T or 0
+end
+-- How far pauses have moved the units of that number.
+local function moved_to(line, number)
+  local sum = line.all
+  if line.pause == '0' then return sum end
+  for _, member in ipairs(by_score(line, int(PAUSES), int(PAUSES + number))) do
+    sum = sum + match(member, ' (%d+)$')
+  end
+  return sum
+end
+
 local function read_line(i)
   local key, state = KEYS[2 * i + 1], states[i]
   local text = call('ZRANGEBYSCORE', key, 0, 0)[1]
   if not text then return nil end
-  local epoch, T, burst, generation, units, moved, held, last, tat =
-    match(text, '^(%S+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+)$')
+  local epoch, T, burst, generation, units, moved, held, last, tat, more =
+    match(text, '^(%S+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+)(.*)$')
+  local pause, all, shift = match(more, '^ (%d+) (%d+) (%d+)$')
   if not state.text and from_now(tat) > 0 then
     call('DEL', key)
     return nil
   end
   local line = {key = key, text = text, epoch = epoch, T = T, burst = burst, generation = generation + 0,
-                units = units + 0, moved = moved + 0, held = held + 0, last = last, tat = tat}
+                units = units + 0, moved = moved + 0, held = held + 0, last = last, tat = tat,
+                pause = pause or '0', all = (all or 0) + 0, shift = (shift or 0) + 0}
   if state.tat == 0 or state.mark ~= ' @' .. epoch then lose(line) end
   lines[i] = line
   return line
@@ -160,6 +189,7 @@ end
 local function write_line(line)
   local text = format('%s %s %s %d %d %d %d %s %s', line.epoch, line.T, line.burst, line.generation, line.units,
                       line.moved, line.held, line.last, line.tat)
+  if line.pause ~= '0' then text = text .. format(' %s %d %d', line.pause, line.all, line.shift) end
   if text == line.text then return end
   call('ZADD', line.key, 0, text)
   if line.text then call('ZREM', line.key, line.text) end
@@ -173,8 +203,17 @@ local function count_by(line, T, burst)
   line.T, line.burst = T, burst
 end
 
+-- A moment that is ahead by less than a microsecond may count as ahead when it has come.
+local function came(line) return AHEAD + now_us - ceil(line.shift / 1e3) end
+local function drop_moments(line)
+  remove_scores(line, int(AHEAD), int(came(line)))
+end
 local function is_anybody_ahead(line)
-  return by_score(line, '(' .. int(AHEAD + now_us), '(0', 1)[1]
+  return by_score(line, '(' .. int(came(line)), '(0', 1)[1]
+end
+local function add_moment(line, id, number, moment)
+  local kept = moment - line.shift
+  call('ZADD', line.key, int(AHEAD + us_of(kept)), format('m%s %d %s', id, number, digits_of(kept)))
 end
 
 -- A hole's times are digits, and its `at`, `stop` and `low_at` ns from now.
@@ -293,7 +332,7 @@ local function take_from(line, hole, units, latest)
   end
   if at > latest or units > fits then return nil end
   local own = {units = units, low = low, stop = digits_of(begin + units * T), number = hole.number,
-               moved = line.moved, generation = line.generation}
+               moved = line.moved, generation = line.generation, paused = moved_to(line, hole.number)}
   remove_hole(line, hole)
   local rest = fits - units
   local left = rest > 0 and {moment = hole.moment, low = own.stop, units = rest, many = 1, number = hole.number + units,
@@ -341,7 +380,7 @@ local function end_of(line, part)
       gone = gone - match(member, ' (%d+)$')
     end
   end
-  return from_now(part.stop) - gone
+  return from_now(part.stop) - gone + moved_to(line, part.number) - part.paused
 end
 
 local function set_word(line, number, change)
@@ -373,8 +412,12 @@ local function end_holds(line, all)
   repeat
     local ended = 0
     for _, member in ipairs(by_score(line, int(UNTIL), int(UNTIL + s * 1e3 + floor(n / 1e6)), all and 64 or 2)) do
-      local number, units, stop = match(member, ' (%d+) (%d+) (%d+)$')
-      if from_now(stop) <= 0 then
+      local number, units, stop, paused = match(member, ' (%d+) (%d+) (%d+) (%d+)$')
+      -- Of one that a pause has moved, its time runs from its new moment.
+      local left = from_now(stop) + moved_to(line, number) - paused
+      if left > 0 then
+        call('ZADD', line.key, int(UNTIL + s * 1e3 + ceil((n + left) / 1e6)), member)
+      else
         ended = ended + call('ZREM', line.key, member)
         line.held = line.held - units
         close_hold(line, number, 0)
@@ -395,8 +438,8 @@ local function until_hold_fits(line, units, at_most)
   if held + units <= at_most then return 0 end
   local open = {}
   for i, member in ipairs(by_score(line, int(UNTIL), '(' .. int(NUMBERS), LOOKED)) do
-    local its, stop = match(member, ' (%d+) (%d+)$')
-    open[i] = {units = its, stop = from_now(stop)}
+    local number, its, stop, paused = match(member, ' (%d+) (%d+) (%d+) (%d+)$')
+    open[i] = {units = its, stop = from_now(stop) + moved_to(line, number) - paused}
   end
   table.sort(open, function(a, b) return a.stop < b.stop end)
   local last = 0
@@ -405,6 +448,17 @@ local function until_hold_fits(line, units, at_most)
     if held + units <= at_most then break end
   end
   return last
+end
+
+local function new_line(i, id, T, burst)
+  lines[i] = {key = KEYS[2 * i + 1], epoch = id, T = T, burst = burst, generation = 0, units = 0, moved = 0, held = 0,
+              last = '0', tat = '0', pause = '0', all = 0, shift = 0}
+  return lines[i]
+end
+local function keep_until(line, time)
+  if from_now(line.last) >= time then return false end
+  line.last = digits_of(time)
+  return true
 end
 
 if ARGV[1] == 'reserve' then
@@ -492,38 +546,37 @@ if ARGV[1] == 'reserve' then
       local i = part.i
       local its, line = limits[i], lines[i]
       if not line then
-        line = {key = KEYS[2 * i + 1], epoch = id, T = its.T, burst = its.burst, generation = 0, units = 0, moved = 0,
-                held = 0, last = '0'}
-        lines[i] = line
+        line = new_line(i, id, its.T, its.burst)
       end
       if part.appended then
         part.number, part.moved, part.generation = line.units + 1, line.moved, line.generation
+        part.paused = moved_to(line, part.number)
         line.units = line.units + its.units
       end
       local state = states[i]
       if state.mark ~= ' @' .. line.epoch then write_state(i, state.digits, state.T, ' @' .. line.epoch) end
       line.tat = state.digits
-      remove_scores(line, int(AHEAD), int(AHEAD + now_us))
-      if moment > 0 then call('ZADD', line.key, int(AHEAD + us_of(moment)), 'm' .. id) end
+      drop_moments(line)
+      if moment > 0 then add_moment(line, id, part.number, moment) end
       local held = hold > 0 and its.at_most ~= '' and not its.shadow
       if held then
         end_holds(line, false)
         call('ZADD', line.key, int(UNTIL + s * 1e3 + floor((n + moment + hold) / 1e6)),
-             format('o%s %d %d %s', id, part.number, its.units, last))
+             format('o%s %d %d %s %d', id, part.number, its.units, last, part.paused))
         if part.number < MOST_UNITS then call('ZADD', line.key, int(NUMBERS + part.number), int(part.number)) end
         line.held = line.held + its.units
       end
       local longest = max(moment + hold, from_now(part.stop))
-      local longer = from_now(line.last) < longest
-      if longer then line.last = digits_of(longest) end
+      local longer = keep_until(line, longest)
       write_line(line)
       if longer then call('PEXPIREAT', line.key, expiry(pair(line.last))) end
-      words[#words + 1] = format('%s %s %d %s %s %d %s %s %d %d %d %d %d %d %s', its.id, its.key_size, #KEYS[2 * i],
-        its.T, its.burst, its.units, part.stop, part.low, part.number, part.moved, part.generation, held and 1 or 0,
-        its.settles, its.shadow and 1 or 0, line.epoch)
+      words[#words + 1] = format('%s %s %d %s %s %d %s %s %d %d %d %d %d %d %s %d %d', its.id, its.key_size,
+        #KEYS[2 * i], its.T, its.burst, its.units, part.stop, part.low, part.number, part.moved, part.generation,
+        held and 1 or 0, its.settles, its.shadow and 1 or 0, line.epoch, part.paused, line.shift)
       names[#names + 1] = KEYS[2 * i]
     end
-    call('SET', KEYS[1], table.concat(words, '\n') .. '\n' .. table.concat(names), 'PXAT', expiry(pair(last)))
+    local gone = hold > 0 and last or digits_of(moment + TOLD)
+    call('SET', KEYS[1], table.concat(words, '\n') .. '\n' .. table.concat(names), 'PXAT', expiry(pair(gone)))
   end
 
   local all, retry, awaited = decide_all(0)
@@ -622,7 +675,108 @@ if ARGV[1] == 'reserve' then
   return answer(1, 'later', moment)
 end
 
--- The two others begin with the record.
+if ARGV[1] == 'pause' then
+  local id, stem, length = ARGV[3], ARGV[5], ARGV[4] + 0
+
+  -- How far those who wait move, and the first of their units.
+  local function find_move(line)
+    local first, number
+    for _, member in ipairs(by_score(line, '(' .. int(came(line)), '(0')) do
+      local its, kept = match(member, ' (%d+) (%d+)$')
+      local at = from_now(kept) + line.shift
+      if at > 0 then first, number = min(first or at, at), min(number or its + 0, its + 0) end
+    end
+    return first and max(length - first, 0) or 0, number
+  end
+  -- Nobody who has acted, and whose hold has ended, takes anything back: what has moved them does not matter.
+  local function fold_moves(line, number)
+    local hold = by_score(line, int(NUMBERS), '(' .. int(WORDS), 1)[1]
+    local upto = int(PAUSES + min(number, hold and hold + 0 or number))
+    for _, member in ipairs(by_score(line, int(PAUSES), upto)) do line.all = line.all + match(member, ' (%d+)$') end
+    remove_scores(line, int(PAUSES), upto)
+  end
+  local function add_move(line, number, by)
+    local before = call('ZREVRANGEBYSCORE', line.key, int(PAUSES + number), int(PAUSES), 'LIMIT', 0, 1)[1]
+    local from, sum = match(before or '', '^(%d+) (%d+)$')
+    local full = call('ZCOUNT', line.key, int(PAUSES), '(' .. int(HOLES)) >= MOST_PAUSES
+    if full and (not from or from + 0 ~= number) then lose(line) end
+    if from and (full or from + 0 == number) then
+      call('ZREM', line.key, before)
+      number, by = from + 0, by + sum
+    elseif full then
+      line.all = line.all + by
+      return
+    end
+    call('ZADD', line.key, int(PAUSES + number), format('%d %d', number, by))
+  end
+  -- Those from that number on; what then could be taken before the pause's end is lost.
+  local function move_holes(line, number, by)
+    local left = {}
+    for _, member in ipairs(by_score(line, int(ENDS), '(' .. int(AHEAD), MOST_MOVED)) do
+      local hole = read_hole(member)
+      if hole.number >= number and hole.at + by >= from_now(line.pause) then left[#left + 1] = hole end
+    end
+    remove_scores(line, int(HOLES), '(' .. int(AHEAD))
+    for _, hole in ipairs(left) do
+      hole.moment, hole.stop, hole.low = digits_of(hole.at + by), digits_of(hole.ends + by), digits_of(from_now(hole.low) + by)
+      put_hole(line, hole)
+    end
+  end
+  -- Their records have to stay for as much longer.
+  local function keep_records(line, by)
+    for _, member in ipairs(by_score(line, '(' .. int(came(line)), '(0')) do
+      local key = stem .. match(member, '^m(%S+)')
+      local left = call('PTTL', key)
+      if left > 0 then call('PEXPIREAT', key, int(s * 1e3 + floor((n + by) / 1e6) + left + 1)) end
+    end
+  end
+
+  local answer = {1, time[1], time[2]}
+  for i = 1, count do
+    if not read_state(i) then return no_state(i) end
+  end
+  for i = 1, count do
+    local T, burst, state = ARGV[4 + 2 * i], ARGV[5 + 2 * i] + 0, states[i]
+    local line = read_line(i) or new_line(i, id, T, int(burst))
+    count_by(line, T, int(burst))
+    local first = length < from_now(line.pause) and line.pause or digits_of(length)
+    line.pause = first
+    drop_moments(line)
+    drop_passed(line)
+    local by, number = find_move(line)
+    if by > 0 then
+      fold_moves(line, number)
+      add_move(line, number, by)
+      keep_records(line, by)
+      line.shift = line.shift + by
+      keep_until(line, from_now(line.last) + by)
+      move_holes(line, number, by)
+    else
+      move_holes(line, line.units + 1, 0)
+    end
+    local as, an, mark = 0, 0, ' @' .. line.epoch
+    if state.tat > 0 then
+      as, an = pair(state.digits)
+      if state.T ~= T then
+        lose(line)
+        as, an = add(s, n, times(floor((state.tat - 1) / state.T) + 1, pair(T)))
+      end
+      as, an = add(as, an, pair(format('%d', by)))
+    end
+    local ps, pn = add(s, n, pair(format('%d', length)))
+    ps, pn = add(ps, pn, times(burst - 1, pair(T)))
+    if as < ps or as == ps and an < pn then as, an = ps, pn end
+    answer[2 + 2 * i], answer[3 + 2 * i] = state.text, int(by)
+    write_state(i, format('%d%09d', as, an), T, mark)
+    line.tat = states[i].digits
+    keep_until(line, max(length, states[i].tat))
+    write_line(line)
+    call('PEXPIREAT', line.key, expiry(pair(line.last)))
+  end
+  return answer
+end
+
+-- The others begin with the record.
 
 local record = call('GET', KEYS[1])
 local moment, last, parts_count = match(record or '', '^weir1r (%d+) (%d+) (%d+)\n')
@@ -633,8 +787,9 @@ if moment then
     local stop = string.find(record, '\n', at, true)
     local part = {}
     part.T, part.burst, part.units, part.stop, part.low, part.number, part.moved, part.generation, part.held,
-      part.settles, part.shadow, part.epoch =
-      match(sub(record, at, stop - 1), '^%d+ %d+ %d+ ' .. string.rep('(%d+) ', 8) .. '(%d) (%d) (%d) (%S+)$')
+      part.settles, part.shadow, part.epoch, part.paused, part.shift =
+      match(sub(record, at, stop - 1),
+            '^%d+ %d+ %d+ ' .. string.rep('(%d+) ', 8) .. '(%d) (%d) (%d) (%S+) (%d+) (%d+)$')
     part.i, part.units, part.number, part.held = i, part.units + 0, part.number + 0, part.held == '1'
     part.settles, part.shadow = part.settles ~= '0', part.shadow == '1'
     parts[i], at = part, stop + 1
@@ -650,19 +805,46 @@ local function live_parts()
     if line and line.epoch == part.epoch then
       live[#live + 1], part.line = part, line
       part.knows = part.generation + 0 == line.generation
-      part.open = part.held and call('ZREM', line.key, format('o%s %d %d %s', id, part.number, part.units, last)) == 1
-      if part.open then line.held = line.held - part.units end
+      part.member = format('o%s %d %d %s %d', id, part.number, part.units, last, part.paused)
+      part.ahead = format('m%s %d %s', id, part.number, digits_of(from_now(moment) - part.shift))
+      part.by = moved_to(line, part.number) - part.paused
     end
   end
-  return live, id
+  return live
+end
+-- Those whose holds are open; they end.
+local function take_holds(live)
+  for _, part in ipairs(live) do
+    local line = part.line
+    part.open = part.held and call('ZREM', line.key, part.member) == 1
+    if part.open then line.held = line.held - part.units end
+  end
+end
+-- Where its moment is by now, the latest of its keys', ns from now; 0 when it has come.
+local function moment_of(live)
+  local latest = 0
+  for _, part in ipairs(live) do
+    if call('ZSCORE', part.line.key, part.ahead) then
+      latest = max(latest, from_now(moment) - part.shift + part.line.shift)
+    end
+  end
+  return latest
+end
+-- Until when it may be settled, ns from now.
+local function ends(live)
+  local by = 0
+  for _, part in ipairs(live) do by = max(by, part.by) end
+  return from_now(last) + by
 end
 
 -- The line's end has moved back; holes that are now the last go back too.
 local function move_back(part, tat)
   local i, line = part.i, part.line
   local mark = states[i].mark
+  local least = least_tat(line, part.T, part.burst)
+  if from_now(tat) < least then tat = digits_of(least) end
   local hole = hole_at(line, tat)
-  while hole and not (hole.lasts and hole.at > 0) do
+  while hole and not (hole.lasts and hole.at > 0) and from_now(hole.low) >= least do
     remove_hole(line, hole)
     tat = hole.low
     hole = hole_at(line, tat)
@@ -677,24 +859,29 @@ local function move_back(part, tat)
 end
 
 if ARGV[1] == 'cancel' then
-  if not moment or from_now(moment) <= 0 then return {0, time[1], time[2]} end
+  if not moment then return {0, time[1], time[2]} end
+  local live = live_parts()
+  local at = moment_of(live)
+  if at <= 0 and from_now(moment) <= 0 then return {0, time[1], time[2]} end
+  if at <= 0 then at = from_now(moment) end
   call('DEL', KEYS[1])
+  take_holds(live)
   local given_back = 0
-  local live, id = live_parts()
 
   -- The last reservation of a key goes back as if it had never been; any other leaves its moment to the next.
   local function take_back(part)
     local line = part.line
-    call('ZREM', line.key, 'm' .. id)
+    call('ZREM', line.key, part.ahead)
     if part.open then close_hold(line, part.number, 0) end
     if not part.knows then return false end
     drop_passed(line)
-    if states[part.i].digits == part.stop then
-      move_back(part, part.low)
+    local stop, low = digits_of(from_now(part.stop) + part.by), digits_of(from_now(part.low) + part.by)
+    if states[part.i].digits == stop then
+      if from_now(stop) > least_tat(line, part.T, part.burst) then move_back(part, low) end
       return true
     end
     if part.T ~= line.T or part.burst ~= line.burst then return false end
-    add_hole(line, {moment = moment, stop = part.stop, low = part.low, units = part.units, many = 1,
+    add_hole(line, {moment = digits_of(at), stop = stop, low = low, units = part.units, many = 1,
                     number = part.number, lasts = false})
     return true
   end
@@ -706,16 +893,21 @@ if ARGV[1] == 'cancel' then
   return {given_back, time[1], time[2]}
 end
 
+if ARGV[1] == 'moment' then
+  local live = moment and live_parts() or {}
+  local at = live[1] and moment_of(live) or -1
+  local is_over = at == 0 and last ~= moment and ends(live) <= 0
+  if moment and #parts == 0 and from_now(last) > 0 then at = max(from_now(moment), 0) end
+  return {1, time[1], time[2], is_over and '-1' or int(at)}
+end
+
 -- settle
 
-if not moment or from_now(last) <= 0 then return {0, time[1], time[2]} end
-if not ARGV[3] then
-  for i, part in ipairs(parts) do
-    local line = read_state(i) and read_line(i)
-    if line and line.epoch == part.epoch then return {-1, time[1], time[2]} end
-  end
-  return {0, time[1], time[2]}
-end
+local live = moment and live_parts() or {}
+if not moment or ends(live) <= 0 then return {0, time[1], time[2]} end
+if not ARGV[3] then return {live[1] and -1 or 0, time[1], time[2]} end
+take_holds(live)
+local acts_at = moment_of(live)
 for i, part in ipairs(parts) do part.actual = ARGV[2 + i] + 0 end
 call('DEL', KEYS[1])
 local answer = {0, time[1], time[2]}
@@ -725,13 +917,15 @@ local function settle_for_less(part)
   local i, line, state = part.i, part.line, states[part.i]
   local stop = part.knows and part.number < MOST_UNITS and end_of(line, part) or 0
   local back = min(max(stop, 0), (part.units - part.actual) * part.T)
+  local is_last = state.tat == stop and acts_at <= 0
+  if is_last and is_paused(line) then back = min(back, stop - least_tat(line, part.T, part.burst)) end
   if back <= 0 then return close_hold(line, part.number, 0) end
-  if state.tat == stop and from_now(moment) <= 0 then
+  if is_last then
     close_hold(line, part.number, 0)
     drop_passed(line)
     return move_back(part, digits_of(stop - back))
   end
-  if not has_holes(line) and not is_anybody_ahead(line) and
+  if not is_paused(line) and not has_holes(line) and not is_anybody_ahead(line) and
      call('ZCOUNT', line.key, int(WORDS), '+inf') < MOST_WORDS then
     close_hold(line, part.number, back)
     write_state(i, digits_of(state.tat - back), part.T, state.mark)
@@ -747,11 +941,12 @@ local function settle_for_less(part)
   if before and before.lasts then
     stop, number = begin + units * part.T, part.number
   end
+  if is_paused(line) and stop - part.burst * part.T < from_now(line.pause) then return end
   add_hole(line, {moment = digits_of(stop - part.burst * part.T), stop = digits_of(stop),
                   low = digits_of(stop - units * part.T), units = units, many = 1, number = number, lasts = true})
 end
 
-for _, part in ipairs(live_parts()) do
+for _, part in ipairs(live) do
   local i, line = part.i, part.line
   answer[1] = 1
   if part.settles then

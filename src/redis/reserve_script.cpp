@@ -184,6 +184,35 @@ void append_settle(std::string& out, std::string_view prefix, std::string_view r
   append_record_call(out, "settle", prefix, record, parts, now, with_costs);
 }
 
+void append_moment(std::string& out, std::string_view prefix, std::string_view record,
+                   std::span<const RecordPart> parts, std::optional<nanoseconds> now) {
+  append_record_call(out, "moment", prefix, record, parts, now, false);
+}
+
+void append_pause(std::string& out, std::string_view prefix, std::span<const ScriptCheck> asks,
+                  std::string_view id, nanoseconds length, std::optional<nanoseconds> now) {
+  resp::Writer to(out);
+  const std::size_t keys = 1 + 2 * asks.size();
+  to.array(3 + keys + 5 + 2 * asks.size());
+  to.bulk("EVALSHA");
+  to.bulk(reserve_sha());
+  to.number(keys);
+  to.bulk(asks[0].key);
+  for (const ScriptCheck& each : asks) {
+    to.bulk(each.key);
+    to.bulk(line_in_redis(prefix, each.key));
+  }
+  to.bulk("pause");
+  append_when(to, now);
+  to.bulk(id);
+  to.number(static_cast<std::uint64_t>(length.count()));
+  to.bulk(record_in_redis(prefix, "", slot_of(asks[0].key)));
+  for (const ScriptCheck& each : asks) {
+    to.number(static_cast<std::uint64_t>(each.rule->quota.emission_interval().count()));
+    to.number(static_cast<std::uint64_t>(each.rule->quota.burst()));
+  }
+}
+
 namespace {
 
 // What each limit says of the states that the script found, as store::AllOrNoneCheck tells it.
@@ -242,6 +271,7 @@ void tell(Decision& decision, bool granted, nanoseconds wait) {
 }
 
 constexpr std::size_t kFirstStateOfReserve = 6;
+constexpr std::size_t kFirstOfPause = 3;
 
 }  // namespace
 
@@ -309,6 +339,31 @@ tl::expected<nanoseconds, std::string> read_settle(const Value& reply) {
     wait = std::max(wait, core::until_one_more(rule, *state, *now));
   }
   return wait;
+}
+
+tl::expected<nanoseconds, std::string> read_moment(const Value& reply) {
+  if (!decided_at(reply) || reply.items.size() != 4) return not_ours(reply);
+  const auto left = number_in<std::int64_t>(reply.items[3].text);
+  if (!left) return not_ours(reply);
+  return nanoseconds{*left};
+}
+
+std::optional<std::string> read_pause(const Value& reply, std::span<const ScriptCheck> asks,
+                                      nanoseconds length, std::span<Decision> decisions,
+                                      std::span<Charged> told) {
+  const std::optional<nanoseconds> now = decided_at(reply);
+  if (!now || reply.items.size() != kFirstOfPause + 2 * asks.size()) return not_ours(reply).value();
+  for (std::size_t i = 0; i < asks.size(); ++i) {
+    const core::Rule& rule = *asks[i].rule;
+    const auto state = read_state(reply.items[kFirstOfPause + 2 * i], asks[i], *now);
+    const Value& moved = reply.items[kFirstOfPause + 2 * i + 1];
+    const auto by = number_in<std::uint64_t>(moved.text);
+    if (!state || !by) return not_ours(reply).value();
+    const core::Overdrawn paused = core::overdraw(rule, *state, *now, Pause{length}, *by);
+    told[i] = paused;
+    decisions[i] = core::decide(rule, paused.next, *now, Cost{0}).decision();
+  }
+  return std::nullopt;
 }
 
 }  // namespace weir::redis

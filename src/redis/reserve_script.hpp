@@ -18,6 +18,7 @@
 #include <tl/expected.hpp>
 #include <vector>
 
+#include "core/overdraft.hpp"
 #include "redis/script.hpp"
 #include "resp/value.hpp"
 #include "store/store.hpp"
@@ -94,11 +95,24 @@ struct ReserveAnswer {
 tl::expected<ReserveAnswer, std::string> read_reserve(const resp::Value& reply,
                                                       std::span<const ReserveAsk> asks,
                                                       const ReserveWords& words);
+void append_moment(std::string& out, std::string_view prefix, std::string_view record,
+                   std::span<const RecordPart> parts, std::optional<std::chrono::nanoseconds> now = {});
+// Nobody acts for that long under any of the asks' keys, whose first tells the slot. `id` is nobody's, and
+// names what is not there yet.
+void append_pause(std::string& out, std::string_view prefix, std::span<const ScriptCheck> asks,
+                  std::string_view id, std::chrono::nanoseconds length,
+                  std::optional<std::chrono::nanoseconds> now = {});
+
 // The units that were given back.
 tl::expected<std::uint64_t, std::string> read_cancel(const resp::Value& reply);
 
 // As store::ReservationTerms::wait; below 0 also when there is none. Of one without costs 0 says that it is
 // there.
 tl::expected<std::chrono::nanoseconds, std::string> read_settle(const resp::Value& reply);
+tl::expected<std::chrono::nanoseconds, std::string> read_moment(const resp::Value& reply);
+// By ask, what a pause came to, and a decision as of a look after it; otherwise why not.
+std::optional<std::string> read_pause(const resp::Value& reply, std::span<const ScriptCheck> asks,
+                                      std::chrono::nanoseconds length, std::span<Decision> decisions,
+                                      std::span<Charged> told);
 
 }  // namespace weir::redis

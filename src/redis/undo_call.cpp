@@ -1,4 +1,5 @@
-// What ends a reservation: it is cancelled, or settled at what it turned out to cost.
+// What is asked of a reservation by its id: it is cancelled, settled at what it turned out to cost, or says
+// when it acts by now.
 #include "redis/reservation_id.hpp"
 #include "redis/reserve_script.hpp"
 #include "redis/store_calls.hpp"
@@ -32,6 +33,8 @@ class UndoCall final : public StoreCall {
       to.array(2);
       to.bulk("GET");
       to.bulk(its_.record);
+    } else if (its_.verb == store::Verb::moment) {
+      append_moment(command, in_.endpoint.prefix, its_.record, its_.parts);
     } else if (its_.verb == store::Verb::cancel) {
       append_cancel(command, in_.endpoint.prefix, its_.record, its_.parts);
     } else {
@@ -57,6 +60,7 @@ class UndoCall final : public StoreCall {
         request.reservation->wait = nanoseconds{-1};
       });
     }
+    if (its_.verb == store::Verb::moment) return told_moment(*result.value);
     its_.verb == store::Verb::cancel ? cancelled(*result.value) : settled(*result.value);
   }
 
@@ -79,6 +83,12 @@ class UndoCall final : public StoreCall {
     const auto units = read_cancel(value);
     if (!units) return fail(Cause::other, units.error());
     finish_with([&](Request& request) { request.reservation->given_back = *units; });
+  }
+
+  void told_moment(const resp::Value& value) {
+    const auto wait = read_moment(value);
+    if (!wait) return fail(Cause::other, wait.error());
+    finish_with([&](Request& request) { request.reservation->wait = *wait; });
   }
 
   void settled(const resp::Value& value) {

@@ -1,6 +1,7 @@
 #include "waiting/acquiring_store.hpp"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -131,6 +132,9 @@ struct AcquiringStore::Waiting final : Waiter, Queues::Place {
   bool ended = false;
   bool looks_again = false;  // its timer is earlier than its turn
   nanoseconds moment{0};     // to act; in line: when there would be room if nobody else came
+  nanoseconds since{0};      // when it was granted that
+  std::tuple<std::uint8_t, Source, nanoseconds>
+      granted{};  // and what it was told then: by, source, charged_at
 };
 
 // A reservation that is being given up.
@@ -150,9 +154,11 @@ struct AcquiringStore::Leaving final : Request {
 };
 
 AcquiringStore::AcquiringStore(store::Store& other, House& house, core::ClockFunction clock,
-                               std::function<void()> changed, std::function<void()> soon)
+                               std::function<void()> changed, std::function<void()> soon,
+                               nanoseconds trusts_for)
     : other_(other),
       house_(house),
+      trusts_for_(trusts_for),
       clock_(std::move(clock)),
       changed_(std::move(changed)),
       soon_(std::move(soon)) {}
@@ -222,6 +228,7 @@ void AcquiringStore::ask(Waiting& waiting, store::Arrival when) {
 
 void AcquiringStore::on_answered(Waiting& waiting, nanoseconds since) {
   Request& asked = waiting.asked;
+  if (asked.verb == Verb::moment) return on_moment(waiting, clock_());
   const bool granted = asked.verb == Verb::reserve && asked.fault == Fault::none && asked.allowed();
   if (!granted && waiting.asker != nullptr && waits_for_room(waiting, since)) return;
   if (waiting.queue != nullptr) house_.queues.leave(waiting, granted);
@@ -270,6 +277,7 @@ bool AcquiringStore::waits_for_room(Waiting& waiting, nanoseconds since) {
 void AcquiringStore::wait_for_moment(Waiting& waiting, nanoseconds since) {
   waiting.told_at_once = false;
   waiting.keep();  // when the program stands still beyond its moment, it asks again
+  waiting.since = since;
   waiting.moment = since + waiting.reservation.wait;
   // It took a while until it was answered.
   if (waiting.moment > last_moment_) return end(waiting);
@@ -331,7 +339,44 @@ void AcquiringStore::on_due(Waiting& waiting) {
     give_up({.id = std::exchange(reservation.id, {})}, Verb::cancel);
     return deny(waiting, std::max(nanoseconds{1}, waiting.moment - clock_()));
   }
-  if (const nanoseconds now = clock_(); acts_too_late(waiting, now)) return ask_again(waiting, now);
+  const nanoseconds now = clock_();
+  if (acts_too_late(waiting, now)) return ask_again(waiting, now);
+  if (reservation.id.empty() || reservation.wait <= trusts_for_) return act(waiting);
+  waiting.granted = {waiting.asked.by, waiting.asked.source, waiting.asked.charged_at};
+  waiting.asked.verb = Verb::moment;
+  ask(waiting, {now, now});
+}
+
+// A pause may have moved it. Where the store does not say, it acts as it was told.
+void AcquiringStore::on_moment(Waiting& waiting, nanoseconds now) {
+  store::ReservationTerms& reservation = waiting.reservation;
+  const nanoseconds left = waiting.asked.fault == Fault::none ? reservation.wait : nanoseconds{0};
+  waiting.asked.verb = Verb::reserve;
+  waiting.asked.fault = Fault::none;
+  waiting.asked.charged = true;
+  std::tie(waiting.asked.by, waiting.asked.source, waiting.asked.charged_at) = waiting.granted;
+  if (waiting.asker == nullptr) {
+    const bool is_over = left <= nanoseconds{0} && reservation.hold.count() > 0;
+    is_over ? give_up(waiting.at_no_cost(std::move(reservation.id)), Verb::settle)
+            : give_up({.id = std::move(reservation.id)}, Verb::cancel);
+    return remove(waiting);
+  }
+  if (left <= nanoseconds{0}) {
+    reservation.wait = waiting.moment - waiting.since;
+    return act(waiting);
+  }
+  waiting.moment = now + left;
+  reservation.wait = waiting.moment - waiting.since;
+  if (waiting.moment > last_moment_) return end(waiting);
+  if (waiting.moment <= waiting.deadline) return wait_until(waiting, waiting.moment);
+  // Those who came earlier may have left a moment to it.
+  give_up({.id = std::exchange(reservation.id, {})}, Verb::cancel);
+  reservation.max_wait = std::max(nanoseconds{0}, waiting.deadline - now);
+  ask(waiting, {now, now});
+}
+
+void AcquiringStore::act(Waiting& waiting) {
+  store::ReservationTerms& reservation = waiting.reservation;
   for (store::Check& each : waiting.copies)
     each.decision.reset_after = std::max(nanoseconds{0}, each.decision.reset_after - reservation.wait);
   reservation.wait = nanoseconds{0};
@@ -369,7 +414,12 @@ void AcquiringStore::look_at_overdue(nanoseconds now) {
 void AcquiringStore::ask_again(Waiting& waiting, nanoseconds now) {
   store::ReservationTerms& reservation = waiting.reservation;
   std::string before = std::exchange(reservation.id, {});
-  if (reservation.hold.count() > 0) give_up(waiting.at_no_cost(std::move(before)), Verb::settle);
+  if (reservation.hold.count() > 0) {
+    give_up(waiting.at_no_cost(std::move(before)), Verb::settle);
+  } else if (!before.empty()) {
+    give_up({.id = std::move(before)},
+            Verb::cancel);  // unless a pause has moved it, there is nothing to cancel
+  }
   reservation.max_wait = std::max(nanoseconds{0}, waiting.deadline - now);
   ask(waiting, {now, now});
 }

@@ -68,10 +68,11 @@ class AcquiringStore final : public store::Store, private Queues::Owner {
   using nanoseconds = std::chrono::nanoseconds;
 
   // `changed` is called when next_deadline() may have become earlier; `soon` by any thread when advance() is
-  // to be called. All that is handed in must outlive this; no request may be submitted to it when it is
-  // destroyed.
+  // to be called. Before one acts that has waited for longer than `trusts_for`, the store is asked whether
+  // its moment is still the same. All that is handed in must outlive this; no request may be submitted to it
+  // when it is destroyed.
   AcquiringStore(store::Store& other, House& house, core::ClockFunction clock, std::function<void()> changed,
-                 std::function<void()> soon);
+                 std::function<void()> soon, nanoseconds trusts_for = nanoseconds{0});
   ~AcquiringStore() override;
   AcquiringStore(const AcquiringStore&) = delete;
   AcquiringStore& operator=(const AcquiringStore&) = delete;
@@ -107,6 +108,8 @@ class AcquiringStore final : public store::Store, private Queues::Owner {
   void on_first(std::uint64_t number) override;
   void take_turns();
   void on_due(Waiting& waiting);
+  void on_moment(Waiting& waiting, nanoseconds now);
+  void act(Waiting& waiting);
   bool acts_too_late(const Waiting& waiting, nanoseconds now);
   void look_at_overdue(nanoseconds now);
   void ask_again(Waiting& waiting, nanoseconds now);
@@ -123,6 +126,7 @@ class AcquiringStore final : public store::Store, private Queues::Owner {
 
   store::Store& other_;
   House& house_;
+  nanoseconds trusts_for_;
   core::ClockFunction clock_;
   std::function<void()> changed_;
   nanoseconds last_moment_ = nanoseconds::max();

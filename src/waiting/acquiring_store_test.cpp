@@ -394,6 +394,8 @@ TEST(AcquiringStore, waits_for_a_slow_store_and_then_for_the_moment) {
   EXPECT_EQ(world.store.next_deadline(), 101'003ms);
   world.now += 1s;
   world.store.advance(world.now);
+  EXPECT_EQ(world.told, (std::vector{first.get()}));  // it asks whether a pause has moved that
+  world.slow.answer(world.now);
   EXPECT_EQ(world.told, (std::vector{first.get(), second.get()}));
   EXPECT_EQ(world.house.waiting(), 0U);
 }

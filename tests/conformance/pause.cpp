@@ -1,0 +1,286 @@
+// Pauses: nobody acts before their end, the line of those who wait moves, and nothing shortens them.
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "conformance/booking.hpp"
+#include "conformance/suite.hpp"
+#include "core/chance_test.hpp"
+
+namespace weir::inline v0_1::store::conformance {
+namespace {
+
+using namespace std::chrono_literals;
+
+Charged pause(Trial& trial, const Limit& limit, const std::string& key, nanoseconds length) {
+  TestRequest question({{limit, key}}, Verb::charge);
+  question.charging.outside = Pause{length};
+  trial.ask(question);
+  trial.expect(question.fault == Fault::none, "nobody could pause: " + question.why);
+  return question.charging.told;
+}
+
+// Below 0: there is no such reservation.
+nanoseconds moment(Trial& trial, const std::string& id) {
+  TestRequest question({}, Verb::moment);
+  question.booking.id = id;
+  trial.ask(question);
+  trial.expect(question.fault == Fault::none, "nobody could say the moment: " + question.why);
+  return question.booking.wait;
+}
+
+void a_pause_leaves_one_unit_at_its_end_and_then_the_pace(Trial& trial) {
+  const Limit limit = trial.limit("1/s burst 5", 1);
+  const Charged told = pause(trial, limit, "k", 30s);
+  trial.equal(told.charged, 34U, "charged");
+  trial.equal(told.overdraft, 29U, "over");
+  trial.equal(told.wait.count(), nanoseconds{30s}.count(), "wait");
+  trial.equal(trial.ask(limit, "k").retry_after.value_or(0ns).count(), nanoseconds{30s}.count(),
+              "retry_after");
+  trial.world.advance(30s - 1us);
+  trial.expect(!trial.ask(limit, "k").allowed(), "nobody before its end");
+  trial.world.advance(1us);
+  trial.expect(trial.ask(limit, "k").allowed(), "one at its end");
+  trial.equal(trial.ask(limit, "k").retry_after.value_or(0ns).count(), nanoseconds{1s}.count(), "and then");
+}
+
+void the_latest_end_of_a_pause_stands(Trial& trial) {
+  const Limit limit = trial.limit("1/s burst 1", 1);
+  pause(trial, limit, "k", 30s);
+  trial.equal(pause(trial, limit, "k", 10s).charged, 0U, "charged by a shorter one");
+  trial.equal(trial.ask(limit, "k").retry_after.value_or(0ns).count(), nanoseconds{30s}.count(),
+              "retry_after");
+  trial.equal(pause(trial, limit, "k", 40s).charged, 10U, "charged by a longer one");
+  trial.equal(trial.ask(limit, "k").retry_after.value_or(0ns).count(), nanoseconds{40s}.count(),
+              "retry_after");
+}
+
+void a_pause_moves_those_who_wait_by_one_time(Trial& trial) {
+  const Limit limit = trial.limit("1/s burst 2", 1);
+  trial.ask(limit, "k", 2);
+  const Booked first = reserve(trial, limit, "k", 1, 60s);
+  const Booked second = reserve(trial, limit, "k", 2, 60s);
+  trial.equal(moment(trial, second.id).count(), nanoseconds{3s}.count(), "the second's before");
+  pause(trial, limit, "k", 30s);
+  trial.equal(moment(trial, first.id).count(), nanoseconds{30s}.count(), "the first's moment");
+  trial.equal(moment(trial, second.id).count(), nanoseconds{32s}.count(), "the second's");
+  trial.equal(reserve(trial, limit, "k", 1, 60s).wait.count(), nanoseconds{33s}.count(), "who comes now");
+  trial.world.advance(30s);
+  trial.equal(moment(trial, first.id).count(), 0, "the first's, when it has come");
+  trial.equal(moment(trial, second.id).count(), nanoseconds{2s}.count(), "the second's then");
+  trial.world.advance(2s);
+  trial.equal(moment(trial, second.id).count(), 0, "and when that has come");
+  trial.equal(moment(trial, "nobody").count(), -1, "of an unknown id");
+}
+
+void one_that_a_pause_moved_is_cancelled_at_its_new_moment(Trial& trial) {
+  const Limit limit = trial.limit("1/s burst 1", 1);
+  trial.ask(limit, "k");
+  const Booked first = reserve(trial, limit, "k", 1, 60s);
+  const Booked second = reserve(trial, limit, "k", 1, 60s);
+  pause(trial, limit, "k", 10s);
+  trial.world.advance(5s);  // after both of the former moments
+  trial.equal(cancel(trial, first.id), 1U, "given back");
+  trial.equal(moment(trial, first.id).count(), -1, "the moment of a cancelled one");
+  const Booked third = reserve(trial, limit, "k", 1, 60s);
+  trial.equal(third.wait.count(), nanoseconds{5s}.count(), "who takes its moment over");
+  trial.equal(cancel(trial, third.id), 1U, "given back again");
+  trial.equal(cancel(trial, second.id), 1U, "and the last");
+  trial.equal(trial.ask(limit, "k").retry_after.value_or(0ns).count(), nanoseconds{5s}.count(),
+              "the pause lasts all the same");
+}
+
+void a_hold_that_a_pause_moved_lasts_as_long(Trial& trial) {
+  const Limit limit = trial.limit("1/s burst 1", 1);
+  trial.ask(limit, "k");
+  const Booked held = reserve(trial, limit, "k", 1, 60s, 5s);
+  pause(trial, limit, "k", 20s);
+  trial.world.advance(24s);
+  trial.equal(moment(trial, held.id).count(), 0, "its moment");
+  trial.expect(settle(trial, held.id, 1) >= 0ns, "it is settled 4 s after its new moment");
+}
+
+void no_settlement_shortens_a_pause(Trial& trial) {
+  const Limit limit = trial.limit("1/s burst 10", 1);
+  const Booked held = reserve(trial, limit, "k", 8, 0s, 60s);
+  const Booked other = reserve(trial, limit, "k", 2, 0s, 60s);
+  pause(trial, limit, "k", 20s);
+  settle(trial, held.id, 0);
+  settle(trial, other.id, 0);
+  trial.equal(trial.ask(limit, "k").retry_after.value_or(0ns).count(), nanoseconds{20s}.count(),
+              "retry_after");
+  trial.world.advance(20s);
+  trial.expect(trial.ask(limit, "k").allowed(), "one at its end");
+  trial.expect(!trial.ask(limit, "k").allowed(), "and not two");
+}
+
+void windows_are_not_paused(Trial& trial) {
+  const Limit limit = trial.limit("5/min algorithm=fixed_window", 1);
+  TestRequest question({{limit, "k"}}, Verb::charge);
+  question.charging.outside = Pause{1s};
+  trial.ask(question);
+  trial.expect(question.fault == Fault::unsuitable, "it is unsuitable");
+}
+
+// Who acts when, by what they are told; and whether that keeps the promise.
+class Acts {
+ public:
+  void add(nanoseconds at, std::uint64_t units) { acts_.push_back({at, units}); }
+  std::size_t size() const { return acts_.size(); }
+  // What it cost beyond what it was charged is nobody's to promise.
+  void cost(std::size_t which, std::uint64_t units) {
+    acts_[which].units = std::min(acts_[which].units, units);
+  }
+
+  // In any span W at most burst + W / T, and from a pause's end on at most 1 + W / T.
+  void expect_promise(Trial& trial, nanoseconds interval, std::uint64_t burst,
+                      const std::vector<nanoseconds>& ends, const std::string& where) {
+    std::vector<Act> sorted = acts_;
+    std::stable_sort(sorted.begin(), sorted.end(), [](const Act& a, const Act& b) { return a.at < b.at; });
+    const auto expect_from = [&](nanoseconds from, std::uint64_t at_once) {
+      std::uint64_t sum = 0;
+      for (const Act& each : sorted) {
+        if (each.at < from) continue;
+        sum += each.units;
+        const auto most = at_once + static_cast<std::uint64_t>((each.at - from) / interval);
+        trial.expect(sum <= most, where + ": " + std::to_string(sum) + " units in " +
+                                      std::to_string((each.at - from) / 1ms) + " ms from " +
+                                      std::to_string(from / 1ms) + " ms on, more than " +
+                                      std::to_string(most));
+      }
+    };
+    for (const Act& each : sorted) expect_from(each.at, burst);
+    for (const nanoseconds end : ends) expect_from(end, 1);
+  }
+
+ private:
+  struct Act {
+    nanoseconds at;
+    std::uint64_t units;
+  };
+  std::vector<Act> acts_;
+};
+
+// Checks, reservations, holds that are settled for less or more, cancellations and pauses, in any order.
+class PausedTrace {
+ public:
+  PausedTrace(Trial& trial, core::Chance& random, int number)
+      : trial_(trial), random_(random), key_(std::to_string(number)), limit_(trial.limit("1/s burst 4", 1)) {}
+
+  void run() {
+    for (int step = 0; step < 60; ++step) {
+      one();
+      if (random_() % 2 == 0) advance(250ms * (random_() % 8));
+    }
+    advance(200s);
+    acts_.expect_promise(trial_, 1s, 4, ends_, "trace " + key_);
+  }
+
+ private:
+  struct Waiting {
+    std::string id;
+    std::uint64_t units;
+    bool held;
+  };
+
+  void one() {
+    switch (random_() % 10) {
+      case 0:
+      case 1:
+        if (trial_.ask(limit_, key_).allowed()) act(now(), 1);
+        break;
+      case 2: {
+        const nanoseconds length = 250ms * (random_() % 30);
+        pause(trial_, limit_, key_, length);
+        end_ = std::max(end_, now() + length);
+        break;
+      }
+      case 3:
+        if (!waiting_.empty()) cancel_one(random_() % waiting_.size());
+        break;
+      case 4:
+      case 5:
+        if (!open_.empty()) settle_one(random_() % open_.size());
+        break;
+      default:
+        reserve_one(1 + random_() % 4, random_() % 2 == 0 ? 0s : 100s);
+    }
+  }
+  void reserve_one(std::uint64_t units, nanoseconds hold) {
+    const Booked booked = reserve(trial_, limit_, key_, units, 60s, hold);
+    if (!booked.granted) return;
+    if (booked.wait > 0ns) return waiting_.push_back({booked.id, units, hold > 0s});
+    if (hold > 0s) open_.emplace_back(booked.id, acts_.size());
+    act(now(), units);
+  }
+  void cancel_one(std::size_t which) {
+    trial_.expect(cancel(trial_, waiting_[which].id) == waiting_[which].units,
+                  "a moment that is ahead goes back");
+    waiting_.erase(waiting_.begin() + static_cast<std::ptrdiff_t>(which));
+  }
+  void settle_one(std::size_t which) {
+    const auto [id, act] = open_[which];
+    const std::uint64_t actual = random_() % 6;
+    const bool is_open = settle(trial_, id, actual) >= 0ns;
+    if (is_open) acts_.cost(act, actual);
+    open_.erase(open_.begin() + static_cast<std::ptrdiff_t>(which));
+  }
+  // Everybody acts at the moment that is told just before.
+  void advance(nanoseconds by) {
+    std::vector<Waiting> left;
+    for (Waiting& each : waiting_) {
+      const nanoseconds wait = moment(trial_, each.id);
+      trial_.expect(wait >= 0ns, "one that waits has a moment");
+      if (wait > by) {
+        left.push_back(std::move(each));
+        continue;
+      }
+      if (each.held) open_.emplace_back(each.id, acts_.size());
+      act(now() + wait, each.units);
+    }
+    waiting_ = std::move(left);
+    if (end_ > now() && end_ <= now() + by) ends_.push_back(end_);
+    trial_.world.advance(by);
+  }
+  void act(nanoseconds at, std::uint64_t units) {
+    trial_.expect(at >= end_, "nobody acts before the end of a pause");
+    acts_.add(at, units);
+  }
+  nanoseconds now() const { return trial_.world.now(); }
+
+  Trial& trial_;
+  core::Chance& random_;
+  std::string key_;
+  Limit limit_;
+  Acts acts_;
+  std::vector<Waiting> waiting_;
+  std::vector<std::pair<std::string, std::size_t>>
+      open_;  // holds that have acted, each with its place in acts_
+  nanoseconds end_{0};
+  std::vector<nanoseconds> ends_;
+};
+
+void whatever_happens_in_a_pause_nobody_acts_in_it_and_the_promise_holds(Trial& trial) {
+  core::Chance random;
+  for (int trace = 0; trace < 40 && trial.violations.empty(); ++trace)
+    PausedTrace(trial, random, trace).run();
+}
+
+}  // namespace
+
+std::vector<Property> pause_properties() {
+  return {{"a_pause_leaves_one_unit_at_its_end_and_then_the_pace",
+           a_pause_leaves_one_unit_at_its_end_and_then_the_pace},
+          {"the_latest_end_of_a_pause_stands", the_latest_end_of_a_pause_stands},
+          {"a_pause_moves_those_who_wait_by_one_time", a_pause_moves_those_who_wait_by_one_time},
+          {"one_that_a_pause_moved_is_cancelled_at_its_new_moment",
+           one_that_a_pause_moved_is_cancelled_at_its_new_moment},
+          {"a_hold_that_a_pause_moved_lasts_as_long", a_hold_that_a_pause_moved_lasts_as_long},
+          {"no_settlement_shortens_a_pause", no_settlement_shortens_a_pause},
+          {"windows_are_not_paused", windows_are_not_paused},
+          {"whatever_happens_in_a_pause_nobody_acts_in_it_and_the_promise_holds",
+           whatever_happens_in_a_pause_nobody_acts_in_it_and_the_promise_holds}};
+}
+
+}  // namespace weir::store::conformance
