@@ -532,7 +532,7 @@ void Reservations::cancel(Request& request, nanoseconds now) {
   // A pause may have moved it.
   if (record->moment <= now) {
     bool is_ahead = false;
-    if (record->pauses != pauses_.load(std::memory_order_relaxed)) {
+    if (record->pauses != pauses_.load(std::memory_order_relaxed) || record->due != record->until) {
       const Locked locked(*this, record->parts);
       is_ahead = moment_of(*record, now).has_value();
     }
