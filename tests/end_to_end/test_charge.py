@@ -1,10 +1,11 @@
 """What happened outside: WEIR.CHARGE and /v1/charge."""
 import json
+import time
 import unittest
 import urllib.error
 import urllib.request
 
-from server import Error, OneServerWithLimits, run as run_tests
+from server import Client, Error, OneServerWithLimits, run as run_tests
 
 FILE = """\
 version: 1
@@ -76,7 +77,7 @@ class TestCharge(OneServerWithLimits):
         self.assertEqual(self.charge("LIMIT", "window", "AS", "model=d"), [0, 0, 0, 0, b""])
 
     def test_wrong_words(self):
-        form = ("the form is WEIR.CHARGE [COST n | REMAINING n] [LIMIT name] [WINDOW period] [KEYS] key rule "
+        form = ("the form is WEIR.CHARGE [COST n | REMAINING n | PAUSE ms] [LIMIT name] [WINDOW period] [KEYS] key rule "
                 "[key rule ...], or ... AS attribute=value ...")
         self.fails("ERR wrong number of arguments for 'weir.charge' command", "k")
         self.fails(f"ERR missing the rule of key 'z'; {form}", "k", "1/s", "z")
@@ -85,7 +86,15 @@ class TestCharge(OneServerWithLimits):
                    "1/s")
         self.fails("ERR COST is given twice", "COST", "1", "COST", "2", "k", "1/s")
         self.fails("ERR COST and REMAINING: it is one or the other", "COST", "1", "REMAINING", "2", "k", "1/s")
-        self.fails("ERR what remains is told of one key", "REMAINING", "2", "k", "1/s", "j", "1/s")
+        for words in ("REMAINING", "2"), ("PAUSE", "2"):
+            self.fails("ERR what remains, and a pause, are told of one key", *words, "k", "1/s", "j", "1/s")
+        self.fails("ERR PAUSE: '86400001' is not an integer from 0 to 86400000", "PAUSE", "86400001", "k", "1/s")
+        self.fails("ERR PAUSE: '30s' is not an integer from 0 to 86400000", "PAUSE", "30s", "k", "1/s")
+        self.fails("ERR PAUSE is given twice", "PAUSE", "1", "PAUSE", "1", "k", "1/s")
+        self.fails("ERR PAUSE and REMAINING: it is one or the other", "PAUSE", "1", "REMAINING", "1", "k", "1/s")
+        self.fails("ERR COST and PAUSE: it is one or the other", "COST", "1", "PAUSE", "1", "k", "1/s")
+        self.fails("ERR fixed_window cannot be paused: only gcra can", "PAUSE", "1", "k",
+                   "1/s algorithm=fixed_window")
         self.fails("ERR LIMIT and WINDOW are for limits of the limits file, after AS", "LIMIT", "x", "k", "1/s")
         self.fails("ERR WINDOW: 'x' is not a period, as in 1min", "WINDOW", "x", "AS", "model=a")
         self.fails("ERR unknown limit 'x'; known: rpm, tpm, window", "LIMIT", "x", "AS", "model=a")
@@ -96,6 +105,55 @@ class TestCharge(OneServerWithLimits):
         before = self.server.info()["overdraft_dropped_units"]
         self.assertEqual(self.charge("COST", "1000000", self.key, "1/s burst 10")[:2], [86_410, 86_400])
         self.assertEqual(int(self.server.info()["overdraft_dropped_units"]) - int(before), 1_000_000 - 86_410)
+
+    def test_a_pause_moves_those_who_wait(self):
+        rule = "1/20s burst 1"
+        self.client.ask("WEIR.THROTTLE", self.key, rule)
+        first = self.client.ask("WEIR.RESERVE", "MAXWAIT", "60000", self.key, rule)[5].decode()
+        last = self.client.ask("WEIR.RESERVE", "MAXWAIT", "60000", self.key, rule)[5].decode()
+        charged, owed, wait, reset, by = self.charge("PAUSE", "3600000", self.key, rule)
+        self.assertEqual(by, self.key.encode())
+        self.assertTrue(0 <= 3_640_000 - wait < 1000 and wait == reset, (wait, reset))
+        moments = [self.client.ask("WEIR.MOMENT", each) for each in (first, last)]
+        self.assertTrue(0 <= 3_600_000 - moments[0] < 1000, moments)
+        self.assertTrue(19_000 <= moments[1] - moments[0] <= 21_000, moments)
+        self.assertEqual(self.client.ask("WEIR.CANCEL", first), 1)
+        self.assertEqual(self.client.ask("WEIR.MOMENT", first), -1)
+        self.assertEqual(self.client.ask("WEIR.MOMENT", "x"), -1)
+
+    def test_a_pause_of_a_limit_is_of_its_windows_by_gcra(self):
+        self.fails("ERR say which limit; the request meets rpm, tpm", "PAUSE", "1000", "AS", "model=p")
+        self.assertEqual(self.charge("PAUSE", "60000", "LIMIT", "tpm", "AS", "model=p")[2::2], [60_000, b"tpm"])
+        self.assertEqual(self.client.ask("WEIR.LOOK", "model=p")[0], 1)
+        self.fails("ERR sliding_window_counter cannot be paused: only gcra can", "PAUSE", "1", "AS", "user=u")
+
+    def test_an_acquire_waits_until_the_end_of_a_pause(self):
+        rule = "1000/s burst 1"
+        self.charge("PAUSE", "700", self.key, rule)
+        before = time.monotonic()
+        self.assertEqual(self.client.ask("WEIR.ACQUIRE", "MAXWAIT", "20000", self.key, rule)[0], 0)
+        self.assertGreaterEqual(time.monotonic() - before, 0.6)
+
+    def test_an_acquire_that_waits_moves(self):
+        rule = "1/s burst 1"
+        self.client.ask("WEIR.THROTTLE", self.key, rule)
+        with Client(self.server.port) as waits, Client(self.server.port) as hurries:
+            waits.send("WEIR.ACQUIRE", "MAXWAIT", "60000", self.key, rule)
+            hurries.send("WEIR.ACQUIRE", "MAXWAIT", "2500", self.key, rule)
+            while int(self.server.info()["blocked_clients"]) < 2:
+                time.sleep(0.01)
+            before = time.monotonic()
+            self.charge("PAUSE", "3000", self.key, rule)
+            self.assertEqual(hurries.reply()[0], 1, "its moment is too late for it")
+            self.assertEqual(waits.reply()[0], 0)
+            self.assertGreaterEqual(time.monotonic() - before, 2.9)
+
+    def test_a_pause_over_http(self):
+        status, body = self.post({"key": self.key, "limit": "1/s burst 4", "pause": 30.5})
+        self.assertEqual((status, body), (200, {"charged": 34, "owed": 30, "wait": 30.5, "reset_after": 33.5,
+                                                "by": "limit"}))
+        status, body = self.post({"key": self.key, "limit": "1/s burst 4", "pause": -1, "cost": 3, "remaining": 2})
+        self.assertEqual([each["pointer"] for each in body["errors"]], ["/remaining", "/pause", "/pause", "/pause"])
 
     def test_over_http(self):
         status, body = self.post({"key": self.key, "limit": "1/s burst 4", "cost": 6})
