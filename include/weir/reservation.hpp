@@ -106,8 +106,8 @@ class WEIR_API Reservation {
   // drained and nobody waits, more is a debt that those who come next wait for. Without an actual it cost
   // what it was charged, and its hold ends. Returns the time until one more unit would be admitted; nothing
   // when there is nothing to settle (any longer), and then nothing has changed. Throws
-  // std::invalid_argument, and nothing has changed, for more than 4 times the burst, and for one that waits
-  // and was granted without a hold; StoreFault when a store does not answer.
+  // std::invalid_argument, and nothing has changed, for one that waits and was granted without a hold;
+  // StoreFault when a store does not answer.
   std::optional<std::chrono::nanoseconds> settle(std::optional<std::uint64_t> actual = {});
   // Does not wait: `done` is told that std::optional, as cancel(done) does it. A store that refuses it, as
   // above, says so by Fault::unsuitable; what was charged then stands.

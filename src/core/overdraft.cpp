@@ -127,6 +127,15 @@ std::uint64_t most_owed(const Rule& rule, nanoseconds overdraft) {
          std::min(static_cast<std::uint64_t>(std::max(overdraft.count(), std::int64_t{0})), kMost - full);
 }
 
+Owed owe(const Quota& quota, TwoWords state, std::uint64_t units, nanoseconds now, nanoseconds overdraft) {
+  const TwoWords all = owe(quota, state, units, now);
+  const std::uint64_t before = std::max(state.until, static_cast<std::uint64_t>(now.count()));
+  const std::uint64_t most = static_cast<std::uint64_t>(now.count()) + most_owed(Rule{quota}, overdraft);
+  const std::uint64_t until = std::min(all.until, std::max(before, most));
+  const std::uint64_t charged = (until - before) / all.word;
+  return {{until, all.word}, until == all.until ? 0 : units - std::min(units, charged)};
+}
+
 Overdrawn overdraw(const Rule& rule, TwoWords state, nanoseconds now, const Outside& outside,
                    std::uint64_t moved) {
   return rule.algorithm == Algorithm::gcra ? overdraw_gcra(rule, state, now, outside, moved)

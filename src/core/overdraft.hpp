@@ -10,8 +10,7 @@
 // By a fixed window: used := used + n, or max(used, limit - n), in the window that runs. Each only raises
 // what is owed, so it admits nothing. docs/algorithm.md has it under that name.
 //
-// Pure functions of values: no clock, no lock, no allocation, any thread. Not for: reservations that cost
-// more than they were charged (core/reservation.hpp).
+// Pure functions of values: no clock, no lock, no allocation, any thread.
 #pragma once
 
 #include <algorithm>
@@ -39,6 +38,14 @@ struct Overdrawn : Charged {
 
 // The most that gcra may owe with such an overdraft, ns: a tat stays below 2^64.
 std::uint64_t most_owed(const Rule& rule, std::chrono::nanoseconds overdraft);
+
+// What a reservation cost beyond what it was charged: core::owe(), but no further than that.
+struct Owed {
+  TwoWords next{};
+  std::uint64_t dropped = 0;  // units, rounded up
+};
+Owed owe(const Quota& quota, TwoWords state, std::uint64_t units, std::chrono::nanoseconds now,
+         std::chrono::nanoseconds overdraft);
 
 // By an algorithm that can_overdraw(); a pause by one that can_reserve(). A gcra debt that was counted in
 // another T is counted in this one first, in whole units, where anything is charged. `moved`, ns: how far a

@@ -212,6 +212,8 @@ void tell_of_batch(Exchange& exchange, const Question& question) {
 void tell_of_one(JsonWriter& json, Exchange& exchange, const Question& question) {
   exchange.reply.type = kJson;
   if (exchange.kind == RequestKind::charge) return write_charged(json, exchange, question);
+  if (exchange.kind == RequestKind::settle && question.reservation->dropped != 0)
+    exchange.service.counters.count(&service::Counters::dropped, question.reservation->dropped);
   if (write_number(json, exchange.kind, question)) return;
   const Told told = told_of(exchange, question);
   count(exchange, question, told);

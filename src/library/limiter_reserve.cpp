@@ -160,9 +160,8 @@ class LimiterHandle final : public ReservationHandle {
 
   std::optional<nanoseconds> settle(nanoseconds now, std::optional<std::uint64_t> told) override {
     const std::uint64_t actual = told.value_or(own_.count);
-    auto why = too_much(actual, static_cast<std::uint64_t>(quota_.burst()));
-    if (!why && until_ == moment_) why = without_hold();
-    if (why && now < until_) throw std::invalid_argument("weir::Reservation::settle: " + *why);
+    if (until_ == moment_ && now < until_)
+      throw std::invalid_argument("weir::Reservation::settle: " + without_hold());
     Limiter::Locked locked(limiter_);
     Schedule& schedule = locked.schedule();
     if (schedule.epoch() != epoch_) return std::nullopt;
@@ -176,7 +175,8 @@ class LimiterHandle final : public ReservationHandle {
       schedule.end_hold(own_);
       if (actual > own_.count) {
         schedule.read(now);
-        const core::TwoWords owed = core::owe(quota_, state, actual - own_.count, schedule.no_earlier(now));
+        const core::TwoWords owed =
+            core::owe(quota_, state, actual - own_.count, schedule.no_earlier(now), Outside{}.overdraft).next;
         if (owed.word != state.word) schedule.lose();
         state = owed;
       }

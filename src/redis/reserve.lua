@@ -11,7 +11,8 @@
 --                                               limit that all who come to this one have to wait for too; whether a
 --                                               settlement that names no limit says what it cost here
 --           cancel TIME
---           settle TIME actual ...            what each limit of the record cost; none: is it there still?
+--           settle TIME overdraft actual ...  what each limit of the record cost; none: is it there still? No more
+--                                             is owed then than drains a burst and the overdraft later
 --           moment TIME
 --           pause TIME id length stem         nobody acts for that long; KEYS[1] is read by nobody, `stem` is what the
 --                                             names of records begin with before their ids; for each limit T and burst
@@ -23,7 +24,7 @@
 --             held     denied: the units that may be held are, of limit `by`; ns: until they fit, -1 if never
 --           of cancel: units; s; us
 --           of settle: 1, or 0 when there is none, or -1 when it is there still; s; us; for each limit that it settled
---             T, burst, its state now
+--             T, burst, its state now, the units that are not owed for that
 --           of moment: 1; s; us; ns until it, 0 from then on, -1 when there is none
 --           of pause: 1; s; us; for each limit its state before, and ns: how far those who wait have moved
 --
@@ -416,7 +417,7 @@ local function end_holds(line, all)
       -- Of one that a pause has moved, its time runs from its new moment.
       local left = from_now(stop) + moved_to(line, number) - paused
       if left > 0 then
-        call('ZADD', line.key, int(UNTIL + s * 1e3 + ceil((n + left) / 1e6)), member)
+        call('ZADD', line.key, int(UNTIL + s * 1e3 + floor((n + left) / 1e6)), member)
       else
         ended = ended + call('ZREM', line.key, member)
         line.held = line.held - units
@@ -905,10 +906,10 @@ end
 
 local live = moment and live_parts() or {}
 if not moment or ends(live) <= 0 then return {0, time[1], time[2]} end
-if not ARGV[3] then return {live[1] and -1 or 0, time[1], time[2]} end
+if not ARGV[4] then return {live[1] and -1 or 0, time[1], time[2]} end
 take_holds(live)
 local acts_at = moment_of(live)
-for i, part in ipairs(parts) do part.actual = ARGV[2 + i] + 0 end
+for i, part in ipairs(parts) do part.actual = ARGV[3 + i] + 0 end
 call('DEL', KEYS[1])
 local answer = {0, time[1], time[2]}
 
@@ -955,19 +956,25 @@ for _, part in ipairs(live) do
     else
       if part.open then close_hold(line, part.number, 0) end
       if part.actual > part.units then
-        -- More is a debt in the T of what is owed.
+        -- More is a debt in the T of what is owed, up to a bound.
         local state = states[i]
         local digits, T, mark = state.digits, state.T, state.mark
         if state.tat == 0 then digits, T, mark = digits_of(0), part.T, '' end
-        local as, an = pair(digits)
-        as, an = add(as, an, times(part.actual - part.units, pair(T)))
-        if as > s + 9e9 then as = s + 9e9 end
+        local bs, bn = pair(digits)
+        local as, an = add(bs, bn, times(part.actual - part.units, pair(T)))
+        local ms, mn = add(s, n, times(part.burst, pair(part.T)))
+        ms, mn = add(ms, mn, pair(ARGV[3]))
+        if ms < bs or ms == bs and mn < bn then ms, mn = bs, bn end
+        if ms < as or ms == as and mn < an then
+          as, an = ms, mn
+          part.dropped = max(part.actual - part.units - floor(((as - bs) * 1e9 + an - bn) / T), 0)
+        end
         write_state(i, format('%d%09d', as, an), T, mark)
         if mark ~= '' then line.tat = states[i].digits end
       end
     end
     if not part.shadow then
-      for _, word in ipairs({part.T, part.burst, states[i].text}) do answer[#answer + 1] = word end
+      for _, word in ipairs({part.T, part.burst, states[i].text, int(part.dropped or 0)}) do answer[#answer + 1] = word end
     end
   end
   write_line(line)

@@ -21,6 +21,7 @@ using std::chrono::nanoseconds;
 // 92 days: with a wait and a hold beside it a time stays within the 104 days that a number in Lua counts in
 // ns.
 constexpr std::int64_t kMostToDrain = 8'000'000'000'000'000;
+constexpr std::uint64_t kMostCost = 9'000'000'000'000'000;
 
 template <class Number>
 std::optional<Number> number_in(std::string_view text) {
@@ -40,10 +41,11 @@ void append_when(resp::Writer& to, std::optional<nanoseconds> now) { to.bulk(now
 
 void append_record_call(std::string& out, std::string_view verb, std::string_view prefix,
                         std::string_view record, std::span<const RecordPart> parts,
-                        std::optional<nanoseconds> now, bool with_costs) {
+                        std::optional<nanoseconds> now, std::optional<nanoseconds> settles = {},
+                        bool with_costs = false) {
   resp::Writer to(out);
   const std::size_t keys = 1 + 2 * parts.size();
-  to.array(5 + keys + (with_costs ? parts.size() : 0));
+  to.array(5 + keys + (settles ? 1 + (with_costs ? parts.size() : 0) : 0));
   to.bulk("EVALSHA");
   to.bulk(reserve_sha());
   to.number(keys);
@@ -54,8 +56,11 @@ void append_record_call(std::string& out, std::string_view verb, std::string_vie
   }
   to.bulk(verb);
   append_when(to, now);
+  if (!settles) return;
+  to.number(static_cast<std::uint64_t>(settles->count()));
+  // A number in Lua has 53 bits: a cost beyond that is beyond any overdraft.
   for (const RecordPart& part : parts)
-    if (with_costs) to.number(part.cost);
+    if (with_costs) to.number(std::min(part.cost, kMostCost));
 }
 
 }  // namespace
@@ -151,15 +156,14 @@ ReservationRecord read_record(std::string_view text) {
     const auto size = number_in<std::size_t>(word(rest));
     if (!limit || !key_size || !size || *key_size > *size) return {};
     word(rest);  // T
-    const auto burst = number_in<std::uint64_t>(word(rest));
+    word(rest);  // burst
     const auto units = number_in<std::uint64_t>(word(rest));
     for (int left = 6; left > 0; --left) word(rest);
     const std::string_view settles = word(rest);
-    if (!burst || !units || settles.empty()) return {};
+    if (!units || settles.empty()) return {};
     parts.push_back({.limit_id = *limit,
                      .key_size = *key_size,
                      .name = {},
-                     .burst = *burst,
                      .units = *units,
                      .settles = settles != "0",
                      .by_actual = settles == "1",
@@ -176,17 +180,18 @@ ReservationRecord read_record(std::string_view text) {
 
 void append_cancel(std::string& out, std::string_view prefix, std::string_view record,
                    std::span<const RecordPart> parts, std::optional<nanoseconds> now) {
-  append_record_call(out, "cancel", prefix, record, parts, now, false);
+  append_record_call(out, "cancel", prefix, record, parts, now);
 }
 
 void append_settle(std::string& out, std::string_view prefix, std::string_view record,
-                   std::span<const RecordPart> parts, bool with_costs, std::optional<nanoseconds> now) {
-  append_record_call(out, "settle", prefix, record, parts, now, with_costs);
+                   std::span<const RecordPart> parts, bool with_costs, nanoseconds overdraft,
+                   std::optional<nanoseconds> now) {
+  append_record_call(out, "settle", prefix, record, parts, now, overdraft, with_costs);
 }
 
 void append_moment(std::string& out, std::string_view prefix, std::string_view record,
                    std::span<const RecordPart> parts, std::optional<nanoseconds> now) {
-  append_record_call(out, "moment", prefix, record, parts, now, false);
+  append_record_call(out, "moment", prefix, record, parts, now);
 }
 
 void append_pause(std::string& out, std::string_view prefix, std::span<const ScriptCheck> asks,
@@ -320,25 +325,26 @@ tl::expected<std::uint64_t, std::string> read_cancel(const Value& reply) {
   return static_cast<std::uint64_t>(reply.items[0].integer);
 }
 
-tl::expected<nanoseconds, std::string> read_settle(const Value& reply) {
+tl::expected<SettleAnswer, std::string> read_settle(const Value& reply) {
   const std::optional<nanoseconds> now = decided_at(reply);
   if (!now) return not_ours(reply);
-  nanoseconds wait{-1};
-  if (reply.items[0].integer == 0) return wait;
+  if (reply.items[0].integer == 0) return SettleAnswer{nanoseconds{-1}};
   const std::span<const Value> rest = std::span(reply.items).subspan(3);
-  wait = nanoseconds{0};
-  for (std::size_t i = 0; i + 2 < rest.size(); i += 3) {
+  SettleAnswer answer;
+  for (std::size_t i = 0; i + 3 < rest.size(); i += 4) {
     const auto interval = number_in<std::int64_t>(rest[i].text);
     const auto burst = number_in<std::int64_t>(rest[i + 1].text);
-    if (!interval || !burst) return not_ours(reply);
+    const auto dropped = number_in<std::uint64_t>(rest[i + 3].text);
+    if (!interval || !burst || !dropped) return not_ours(reply);
+    answer.dropped += *dropped;
     const auto quota = Quota::make({1, nanoseconds{*interval}}, *burst);
     if (!quota) return not_ours(reply);
     const core::Rule rule{*quota};
     const auto state = read_state(rest[i + 2], {.rule = &rule, .key = {}, .cost = {}}, *now);
     if (!state) return not_ours(reply);
-    wait = std::max(wait, core::until_one_more(rule, *state, *now));
+    answer.wait = std::max(answer.wait, core::until_one_more(rule, *state, *now));
   }
-  return wait;
+  return answer;
 }
 
 tl::expected<nanoseconds, std::string> read_moment(const Value& reply) {

@@ -63,7 +63,6 @@ struct RecordPart {
   std::size_t key_size;  // the name ends with the key
   std::string name;
   // As store::SettledCharge has them; `cost` is what it is settled at.
-  std::uint64_t burst = 0;
   std::uint64_t units = 0;
   bool settles = true;
   bool by_actual = true;
@@ -80,7 +79,7 @@ void append_cancel(std::string& out, std::string_view prefix, std::string_view r
                    std::span<const RecordPart> parts, std::optional<std::chrono::nanoseconds> now = {});
 // Without costs it asks whether the reservation is there still, and changes nothing.
 void append_settle(std::string& out, std::string_view prefix, std::string_view record,
-                   std::span<const RecordPart> parts, bool with_costs,
+                   std::span<const RecordPart> parts, bool with_costs, std::chrono::nanoseconds overdraft,
                    std::optional<std::chrono::nanoseconds> now = {});
 
 struct ReserveAnswer {
@@ -106,9 +105,13 @@ void append_pause(std::string& out, std::string_view prefix, std::span<const Scr
 // The units that were given back.
 tl::expected<std::uint64_t, std::string> read_cancel(const resp::Value& reply);
 
-// As store::ReservationTerms::wait; below 0 also when there is none. Of one without costs 0 says that it is
-// there.
-tl::expected<std::chrono::nanoseconds, std::string> read_settle(const resp::Value& reply);
+// As store::ReservationTerms has them; the wait is below 0 also when there is none, and of one without costs
+// 0 says that it is there.
+struct SettleAnswer {
+  std::chrono::nanoseconds wait{0};
+  std::uint64_t dropped = 0;
+};
+tl::expected<SettleAnswer, std::string> read_settle(const resp::Value& reply);
 tl::expected<std::chrono::nanoseconds, std::string> read_moment(const resp::Value& reply);
 // By ask, what a pause came to, and a decision as of a look after it; otherwise why not.
 std::optional<std::string> read_pause(const resp::Value& reply, std::span<const ScriptCheck> asks,

@@ -38,7 +38,8 @@ class UndoCall final : public StoreCall {
     } else if (its_.verb == store::Verb::cancel) {
       append_cancel(command, in_.endpoint.prefix, its_.record, its_.parts);
     } else {
-      append_settle(command, in_.endpoint.prefix, its_.record, its_.parts, why_.empty());
+      append_settle(command, in_.endpoint.prefix, its_.record, its_.parts, why_.empty(),
+                    its_.asked.overdraft);
     }
     forget_denials();
     in_.client.call(std::move(self), in_.slot(its_.record), std::move(command), now + its_.patience, now,
@@ -74,7 +75,7 @@ class UndoCall final : public StoreCall {
     }
     std::vector<store::SettledCharge> charges;
     for (const RecordPart& part : its_.parts)
-      charges.push_back({part.limit_id, part.units, part.burst, part.settles, part.by_actual});
+      charges.push_back({part.limit_id, part.units, part.settles, part.by_actual});
     why_ = store::settle_each(its_.asked, charges).value_or("");
     for (std::size_t i = 0; i < charges.size(); ++i) its_.parts[i].cost = charges[i].cost;
   }
@@ -92,11 +93,12 @@ class UndoCall final : public StoreCall {
   }
 
   void settled(const resp::Value& value) {
-    const auto wait = read_settle(value);
-    if (!wait) return fail(Cause::other, wait.error());
+    const auto told = read_settle(value);
+    if (!told) return fail(Cause::other, told.error());
     finish_with([&](Request& request) {
-      request.reservation->wait = why_.empty() ? *wait : nanoseconds{-1};
-      if (wait->count() < 0 || why_.empty()) return;
+      request.reservation->wait = why_.empty() ? told->wait : nanoseconds{-1};
+      request.reservation->dropped = told->dropped;
+      if (told->wait.count() < 0 || why_.empty()) return;
       request.fault = Fault::unsuitable;
       request.why = std::move(why_);
     });
@@ -143,10 +145,11 @@ void undo(StoreParts& in, Request& request, nanoseconds now) {
   }
   auto call = std::make_unique<UndoCall>(
       in, Ticket(request),
-      UndoCall::What{.verb = request.verb,
-                     .patience = in.patience_of(request),
-                     .record = record_in_redis(in.endpoint.prefix, asked.id, *slot),
-                     .asked = {.actual = asked.actual, .actuals = asked.actuals}});
+      UndoCall::What{
+          .verb = request.verb,
+          .patience = in.patience_of(request),
+          .record = record_in_redis(in.endpoint.prefix, asked.id, *slot),
+          .asked = {.actual = asked.actual, .actuals = asked.actuals, .overdraft = asked.overdraft}});
   call->send(std::move(call), now);
 }
 

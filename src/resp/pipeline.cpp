@@ -116,6 +116,8 @@ void Pipeline::write(Writer& to, Question& question) {
       write_charged(to, question);
       break;
     case ReplyForm::settled:
+      if (const std::uint64_t dropped = question.reservation->dropped; dropped != 0)
+        loop_.asker.service().counters.count(&service::Counters::dropped, dropped);
       if (!question.silent) to.integer(in_ms_or_never(question.reservation->wait));
       break;
   }

@@ -40,6 +40,7 @@ bool about_reservation(const Ask& ask, const Basis& basis, Question& into, Refus
   into.reservation = &about;
   about.id = ask.id;
   about.actual = ask.actual;
+  about.overdraft = basis.overdraft;
   about.actuals.clear();
   if (ask.actuals.empty()) return true;
   if (basis.set == nullptr) return refuse_without_file(refusal);

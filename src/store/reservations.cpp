@@ -558,6 +558,7 @@ bool Reservations::cancel(const Part& part, const Record& record, std::uint64_t 
 void Reservations::settle(Request& request, nanoseconds now) {
   ReservationTerms& asked = *request.reservation;
   asked.wait = nanoseconds{-1};
+  asked.dropped = 0;
   const auto id = ReservationId::read(asked.id);
   if (!id) return;
   std::vector<std::uint64_t> costs;  // by part
@@ -594,8 +595,7 @@ std::optional<std::string> Reservations::settle_parts(const Record& record, cons
   if (!record.holds()) return without_hold();
   std::vector<SettledCharge> charges;
   for (const Part& part : record.parts)
-    charges.push_back({part.limit, part.own.count, static_cast<std::uint64_t>(part.quota.burst()),
-                       part.settles, part.by_actual});
+    charges.push_back({part.limit, part.own.count, part.settles, part.by_actual});
   auto why = settle_each(asked, charges);
   for (const SettledCharge& each : charges) costs.push_back(each.cost);
   return why;
@@ -616,8 +616,10 @@ void Reservations::settle(const Part& part, std::uint64_t actual, nanoseconds mo
     used->end_hold(part.own);
     if (actual > part.own.count) {
       used->read(now);
-      state =
-          table_.owe(Table::place_of(part.hash), part.quota, actual - part.own.count, used->no_earlier(now));
+      const core::Owed owed = table_.owe(Table::place_of(part.hash), part.quota, actual - part.own.count,
+                                         used->no_earlier(now), asked.overdraft);
+      state = owed.next;
+      asked.dropped += owed.dropped;
     }
   }
   if (!part.shadow)

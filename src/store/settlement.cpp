@@ -5,8 +5,6 @@
 namespace weir::inline v0_1::store {
 namespace {
 
-constexpr std::uint64_t kMostBursts = 4;
-
 // Why one of the limits that are named cannot be settled.
 std::optional<std::string> settle_named(std::span<const Actual> actuals, std::span<SettledCharge> charges) {
   for (const Actual& actual : actuals) {
@@ -36,22 +34,11 @@ std::optional<std::string> settle_each(const ReservationTerms& asked, std::span<
     const bool is_told = asked.actual && asked.actuals.empty() && (each.by_actual || !has_own);
     each.cost = each.settles && is_told ? *asked.actual : each.charged;
   }
-  if (auto why = settle_named(asked.actuals, charges)) return why;
-  for (const SettledCharge& each : charges) {
-    if (!each.settles || each.cost <= each.charged) continue;
-    if (auto why = too_much(each.cost, each.burst)) return why;
-  }
-  return std::nullopt;
+  return settle_named(asked.actuals, charges);
 }
 
 std::string without_hold() {
   return "the reservation was granted without a hold, so there is nothing to settle";
-}
-
-std::optional<std::string> too_much(std::uint64_t actual, std::uint64_t burst) {
-  if (actual / kMostBursts + (actual % kMostBursts != 0 ? 1 : 0) <= burst) return std::nullopt;
-  return "actual is " + std::to_string(actual) + ", more than " + std::to_string(kMostBursts) +
-         " times the burst of " + std::to_string(burst);
 }
 
 }  // namespace weir::store

@@ -16,10 +16,9 @@ namespace weir::inline v0_1::store {
 struct SettledCharge {
   std::uint64_t limit = 0;    // Limit::id
   std::uint64_t charged = 0;  // units
-  std::uint64_t burst = 0;
-  bool settles = true;     // as Holding has them
-  bool by_actual = true;   //
-  std::uint64_t cost = 0;  // the answer: the units that it cost
+  bool settles = true;        // as Holding has them
+  bool by_actual = true;      //
+  std::uint64_t cost = 0;     // the answer: the units that it cost
 };
 
 // Why nothing of it can be settled; nothing when it can.
@@ -27,8 +26,5 @@ std::optional<std::string> settle_each(const ReservationTerms& asked, std::span<
 
 // Why one that was granted without a hold cannot be settled.
 std::string without_hold();
-// That a limit cost more than kMostBursts times its burst: what is further off than that is a mistake, and
-// would lock the limit for a long time.
-std::optional<std::string> too_much(std::uint64_t actual, std::uint64_t burst);
 
 }  // namespace weir::store

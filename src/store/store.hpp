@@ -129,6 +129,8 @@ struct ReservationTerms {
   // the others cost what they were charged, as all do when nothing is said.
   std::optional<std::uint64_t> actual{};
   std::vector<Actual> actuals{};
+  std::chrono::nanoseconds overdraft =
+      Outside{}.overdraft;  // what is owed beyond the burst drains within that
 
   // Answered.
   // By reserve, allowed: until the moment to act; denied: the shortest time after which the same request
@@ -136,8 +138,9 @@ struct ReservationTerms {
   // settle: until one more unit would be admitted; by moment: until its moment, 0 from then on until its
   // hold's end, without a hold for a minute; both below 0 when there is no such reservation.
   std::chrono::nanoseconds wait{0};
-  std::uint64_t given_back =
-      0;  // by cancel: units; 0 when there is no such reservation, or its moment has come
+  // By cancel: units; 0 when there is no such reservation, or its moment has come.
+  std::uint64_t given_back = 0;
+  std::uint64_t dropped = 0;  // by settle: units that it cost and that nobody will owe
 };
 
 // What happened outside, and what came of telling it.

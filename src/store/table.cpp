@@ -311,12 +311,16 @@ std::optional<core::TwoWords> change(Segments& segments, KeyPlace place, nanosec
 
 }  // namespace
 
-core::TwoWords Table::owe(KeyPlace place, const Quota& quota, std::uint64_t units, nanoseconds now) {
+core::Owed Table::owe(KeyPlace place, const Quota& quota, std::uint64_t units, nanoseconds now,
+                      nanoseconds overdraft) {
+  core::Owed owed;
   const auto owing = [&](core::TwoWords state, nanoseconds at) {
-    const core::TwoWords after = core::owe(quota, without_schedule(state), units, at);
+    owed = core::owe(quota, without_schedule(state), units, at, overdraft);
+    const core::TwoWords after = owed.next;
     return is_scheduled(state, at) ? core::TwoWords{after.until, after.word | kScheduled} : after;
   };
-  return without_schedule(change(segments_, place, now, owing).value_or(core::TwoWords{}));
+  if (!change(segments_, place, now, owing)) return {{}, units};
+  return owed;
 }
 
 void Table::look_all(std::span<Check> checks, nanoseconds now) {

@@ -124,7 +124,8 @@ class Table {
   // Puts one state in the place of another; false when the key's is not that one.
   bool exchange(Place place, core::TwoWords before, core::TwoWords after);
   // core::owe() for the key: its state after that. It is lost when there is no room for the key.
-  core::TwoWords owe(Place place, const Quota& quota, std::uint64_t units, nanoseconds now);
+  core::Owed owe(Place place, const Quota& quota, std::uint64_t units, nanoseconds now,
+                 nanoseconds overdraft);
   // What check_all() would decide, as core::look() says it. Whether a key that is not here would find room is
   // not looked at.
   void look_all(std::span<Check> checks, nanoseconds now);

@@ -228,8 +228,6 @@ TEST(SharedLimiter, what_was_reserved_is_settled_once) {
   RedisStore store{"memory:", {.clock = &clock}};
   SharedLimiter limiter{Quota::per_second(1).with_burst(10), store};
   Reservation mine = limiter.reserve("ann", {.hold = 60s}, Cost{8});
-  EXPECT_EQ(refusal<std::invalid_argument>([&] { mine.settle(41); }),
-            "weir::Reservation::settle: actual is 41, more than 4 times the burst of 10");
   EXPECT_EQ(mine.settle(3), 0s);
   EXPECT_EQ(mine.settle(3), std::nullopt);
   EXPECT_EQ(limiter.check("ann", Cost{0}).remaining, 7);
@@ -475,8 +473,6 @@ TEST_F(WithRedis, what_is_held_is_settled_and_what_redis_forgot_is_not) {
   const ReserveOptions hold{.hold = 1h};
   Reservation first = limiter.reserve("key", hold, Cost{8});
   EXPECT_EQ(first.wait(), 0s);
-  EXPECT_EQ(refusal<std::invalid_argument>([&] { first.settle(41); }),
-            "weir::Reservation::settle: actual is 41, more than 4 times the burst of 10");
   EXPECT_EQ(first.settle(3), 0s);
   EXPECT_EQ(limiter.check("key", Cost{0}).remaining, 7);
   Reservation forgotten = limiter.reserve("key", hold, Cost{1});

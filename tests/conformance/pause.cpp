@@ -204,7 +204,7 @@ class PausedTrace {
         if (!open_.empty()) settle_one(random_() % open_.size());
         break;
       default:
-        reserve_one(ones_ ? 1 : 1 + random_() % 4, random_() % 2 == 0 ? 0s : 100s);
+        reserve_one(ones_ ? 1 : 1 + random_() % 4, ones_ || random_() % 2 == 0 ? 0s : 100s);
     }
   }
   void reserve_one(std::uint64_t units, nanoseconds hold) {
@@ -240,7 +240,8 @@ class PausedTrace {
       act(now() + wait, each.units);
     }
     waiting_ = std::move(left);
-    // The first of those who wait acts at the end, however much it costs.
+    // The first of those who wait acts at the end, however much it costs; and what a hold gives back after
+    // the end is there for others.
     if (ones_ && end_ > now() && end_ <= now() + by) ends_.push_back(end_);
     trial_.world.advance(by);
   }
