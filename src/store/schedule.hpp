@@ -11,8 +11,8 @@
 // - any others leave a hole, which a later reservation takes over.
 //
 // A pause moves what has not acted: the first of the units of those whose moment is ahead, and all that
-// follow, by one time, so that the first of those moments is its end. Nothing shortens a pause: while it lasts
-// the tat is at least its end and burst - 1 units, and a hole that could be taken before it is lost.
+// follow, by one time, so that the first of those moments is its end. Nothing shortens a pause: while it
+// lasts the tat is at least its end and burst - 1 units, and a hole that could be taken before it is lost.
 //
 // All of it is of one T. A state that was counted by another T, or forgotten, since the schedule last knew it
 // is no longer the schedule's: its owner says lose(), and then nothing of before can be taken back.

@@ -79,7 +79,8 @@ TEST(ByToken, reservations_and_limits_are_awaited_too) {
   EXPECT_GT(limits.reserve({asks}, asio::use_future).get().reservation.wait(), 0s);
   const SharedCheck checks[] = {{limiter, "one"}, {limiter, "two"}};
   EXPECT_TRUE(store.check_all(checks, asio::use_future).get().allowed());
-  Reservation refused = limiter.reserve("third", {.hold = 1h});
+  EXPECT_TRUE(limiter.check("third").allowed());
+  Reservation refused = limiter.reserve("third", {.max_wait = 2h});
   EXPECT_THROW(static_cast<void>(refused.settle(9, asio::use_future).get()), StoreFault);
 }
 
