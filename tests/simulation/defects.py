@@ -24,17 +24,17 @@ def plant(name, file, search, replace, unseen=""):
 # Reservations in the process.
 SCHEDULE = "src/store/schedule.cpp"
 plant("cancel_gives_back_at_once", SCHEDULE,
-      "  return add(own.end, {.moment = moment, .low = own.low, .units = own.count, .number = own.number}, client);",
+      "  return add(end, {.moment = moment, .low = low, .units = own.count, .number = own.number}, client);",
       "  state.until -= own.count * numbers_.interval;\n  return client != 0 || now.count() != 0;")
 FREED = "src/core/freed_units.hpp"
 plant("settle_gives_back_what_has_drained", FREED,
       "std::min<unsigned __int128>(ahead_of(end, now), static_cast<unsigned __int128>(less) * interval));",
       "ahead_of(end, now) == 0 ? 0 : static_cast<unsigned __int128>(less) * interval);")
 plant("settle_moves_up_those_who_wait", SCHEDULE,
-      "if (!has_holes(now) && !is_anybody_ahead(now) && words_.size() < kMostWords) {",
-      "if (!has_holes(now) && words_.size() < kMostWords) {")
+      "if (!is_paused(now) && !has_holes(now) && !is_anybody_ahead(now) && words_.size() < kMostWords) {",
+      "if (!is_paused(now) && !has_holes(now) && words_.size() < kMostWords) {")
 plant("settle_by_the_end_it_once_left", SCHEDULE,
-      "return core::end_after_moves(own.end, own.moved, moved_, words_.sum_from(own.number));", "return own.end;")
+      "return core::end_after_moves(own.end, own.moved, moved_, words_.sum_from(own.number)) +", "return own.end +")
 plant("settle_lags", SCHEDULE,
       "  if (!hold) return;\n  now = no_earlier(now);\n  const bool lives", "  if (!hold) return;\n  const bool lives")
 plant("hole_is_taken_twice", SCHEDULE, "const std::uint64_t rest = fits - units;", "const std::uint64_t rest = fits;")
@@ -46,8 +46,8 @@ plant("cancel_takes_a_settled_moment_along", SCHEDULE,
       "it breaks an order, of which the referee knows nothing, and no promise")
 BOOK = "src/store/reservations.cpp"
 plant("cancel_after_the_moment", BOOK,
-      "found == shelf.records.end() || (before_its_moment && found->second.moment <= now)",
-      "found == shelf.records.end() || (before_its_moment && now.count() < 0)")
+      "if (!is_ahead) return put_back(*id, *std::move(record), now);",
+      "if (!is_ahead && now.count() < 0) return put_back(*id, *std::move(record), now);")
 plant("hole_is_further_than_the_wait", BOOK, "const nanoseconds latest = now + std::min(*check.decision.retry_after, reservation.max_wait);",
       "const nanoseconds latest = now + *check.decision.retry_after;")
 plant("hold_outlives_its_numbers", SCHEDULE, "  ++generation_;\n  clear_holes();", "  clear_holes();")
@@ -120,15 +120,16 @@ plant("a_hold_is_counted_after_its_end", SCHEDULE, "  held_units_ -= hold.units;
 # In Redis.
 RESERVE = "src/redis/reserve.lua"
 plant("redis_cancel_gives_back_at_once", RESERVE,
-      "add_hole(line, {moment = moment, stop = part.stop, low = part.low, units = part.units, many = 1,\n"
+      "add_hole(line, {moment = digits_of(at), stop = stop, low = low, units = part.units, many = 1,\n"
       "                    number = part.number, lasts = false})",
       "move_back(part, digits_of(states[part.i].tat - part.units * part.T))")
 plant("redis_settle_gives_back_what_has_drained", RESERVE,
       "local back = min(max(stop, 0), (part.units - part.actual) * part.T)",
       "local back = (part.units - part.actual) * part.T")
 plant("redis_settle_by_the_end_it_once_left", RESERVE, "return from_now(part.stop) - gone", "return from_now(part.stop)")
-plant("redis_settle_moves_up_those_who_wait", RESERVE, "if not has_holes(line) and not is_anybody_ahead(line) and",
-      "if not has_holes(line) and")
+plant("redis_settle_moves_up_those_who_wait", RESERVE,
+      "if not is_paused(line) and not has_holes(line) and not is_anybody_ahead(line) and",
+      "if not is_paused(line) and not has_holes(line) and")
 plant("redis_hole_is_taken_twice", RESERVE, "local rest = fits - units", "local rest = fits")
 plant("redis_loss_leaves_the_holes", RESERVE, "if state.tat == 0 or state.mark ~= ' @' .. epoch then lose(line) end", "",
       "numbers of a key do not change, and what a reset or a loss adds is allowed for")
