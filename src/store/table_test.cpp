@@ -134,7 +134,7 @@ TEST(Table, what_is_owed_by_an_older_now_is_added_to_what_was_forgotten) {
   for (std::uint64_t i = 1; i < 3; ++i) EXPECT_TRUE(table.check(place(i), kOnce, {}, 10s).allowed());
   EXPECT_TRUE(table.check(place(3), kOnce, {}, 11s).allowed());  // takes its slot
   EXPECT_EQ(table.state_of(place(0)), core::TwoWords{});
-  EXPECT_EQ(nanoseconds{table.owe(place(0), kQuick, 1, 10'000'500us).until}, 10'002ms);
+  EXPECT_EQ(nanoseconds{table.owe(place(0), kQuick, 1, 10'000'500us, 24h).next.until}, 10'002ms);
   EXPECT_EQ(nanoseconds{table.state_of(place(0)).until}, 10'002ms);
 }
 
