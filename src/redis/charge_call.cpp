@@ -48,9 +48,9 @@ class ChargeCall final : public StoreCall {
     asked_ = now;
     std::string command;
     const std::string& name = charge_->each[of_[0]].check.name;
-    if (pause()) {
+    if (const auto length = pause()) {
       append_pause(command, in_.endpoint.prefix, asks(), reservation_id(in_.ids.next(), slot_of(name)),
-                   *pause());
+                   *length);
     } else {
       append_charge(command, charges());
     }
@@ -90,8 +90,9 @@ class ChargeCall final : public StoreCall {
   void read(const resp::Value& value, nanoseconds now) {
     std::array<Decision, store::kMostChecks> decisions;
     std::array<Charged, store::kMostChecks> told;
-    if (auto why = pause() ? read_pause(value, asks(), *pause(), decisions, told)
-                           : read_charge(value, charges(), decisions, told))
+    const auto length = pause();
+    if (auto why = length ? read_pause(value, asks(), *length, decisions, told)
+                          : read_charge(value, charges(), decisions, told))
       return fail(Cause::other, *std::move(why), now);
     in_.tally.decided(now);
     for (std::size_t i = 0; i < of_.size(); ++i) {

@@ -7,6 +7,7 @@
 #include "core/reservation.hpp"
 #include "core/severity.hpp"
 #include "redis/reservation_id.hpp"
+#include "redis/slot.hpp"
 #include "resp/writer.hpp"
 
 namespace weir::inline v0_1::redis {
