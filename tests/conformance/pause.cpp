@@ -137,7 +137,7 @@ class Acts {
   void expect_promise(Trial& trial, nanoseconds interval, std::uint64_t burst,
                       const std::vector<nanoseconds>& ends, const std::string& where) {
     std::vector<Act> sorted = acts_;
-    std::stable_sort(sorted.begin(), sorted.end(), [](const Act& a, const Act& b) { return a.at < b.at; });
+    std::sort(sorted.begin(), sorted.end(), [](const Act& a, const Act& b) { return a.at < b.at; });
     const auto expect_from = [&](nanoseconds from, std::uint64_t at_once) {
       std::uint64_t sum = 0;
       for (const Act& each : sorted) {
