@@ -156,7 +156,7 @@ end
 local function is_paused(line) return from_now(line.pause) > 0 end
 -- The least that the tat may be while a pause lasts.
 local function least_tat(line, T, burst)
-  return is_paused(line) and from_now(line.pause) + (burst - 1) * T or 0
+  return is_paused(line) and from_now(line.pause) + (burst - 1) * T or -math.huge
 end
 -- How far pauses have moved the units of that number.
 local function moved_to(line, number)
