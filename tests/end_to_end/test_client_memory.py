@@ -196,9 +196,9 @@ class TestTls(unittest.TestCase):
                         self.assertEqual(other.ask("PING"), "PONG")
                 if not sanitized():
                     self.assertLess(server.rss() - before, 16 * MIB + 40 * MIB)
-                told = fields(other)
-                self.assertGreater(int(told["closed_for_client_memory"]), 500)
-                self.assertLessEqual(int(told["client_memory"]), 16 * MIB)
+                self.assertGreater(int(fields(other)["closed_for_client_memory"]), 500)
+                # Those that came last are closed in a turn of the loop of their own.
+                until(lambda: int(fields(other)["client_memory"]) <= 16 * MIB, "the bound holds")
                 for client in halves:
                     client.close()
                 if not sanitized():
