@@ -2,11 +2,11 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <exception>
 #include <optional>
 
 #include "weir/clock.hpp"
 #include "weir/lock.hpp"
-#include "weir/store_fault.hpp"
 
 namespace weir::inline v0_1 {
 
@@ -58,7 +58,7 @@ bool wait(Reservation& reservation, std::stop_token stop) {
     // A pause may have moved it. Where its store does not say, it acts as it was told.
     try {
       reservation.moment();
-    } catch (const StoreFault&) {
+    } catch (const std::exception&) {
       return true;
     }
   }
