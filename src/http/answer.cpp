@@ -148,7 +148,7 @@ void append_fields(Exchange& exchange, const Question& question) {
 
 void write_charged(JsonWriter& json, Exchange& exchange, const Question& question) {
   const Charged& its = question.charge->told;
-  if (its.dropped != 0) exchange.service.counters.count(&service::Counters::dropped, its.dropped);
+  exchange.service.counters.drop(its.dropped);
   const Told told = told_of(exchange, question);
   json.begin_object();
   json.member("charged", its.charged);
@@ -161,9 +161,7 @@ void write_charged(JsonWriter& json, Exchange& exchange, const Question& questio
 
 // An answer that decides nothing; false for one that does.
 bool write_number(JsonWriter& json, RequestKind kind, const Question& question) {
-  if (kind != RequestKind::reset && kind != RequestKind::cancel && kind != RequestKind::settle &&
-      kind != RequestKind::moment)
-    return false;
+  if (kind != RequestKind::reset && !is_by_id(kind)) return false;
   json.begin_object();
   if (kind == RequestKind::reset) {
     json.member("reset", question.forgotten);
@@ -212,8 +210,7 @@ void tell_of_batch(Exchange& exchange, const Question& question) {
 void tell_of_one(JsonWriter& json, Exchange& exchange, const Question& question) {
   exchange.reply.type = kJson;
   if (exchange.kind == RequestKind::charge) return write_charged(json, exchange, question);
-  if (exchange.kind == RequestKind::settle && question.reservation->dropped != 0)
-    exchange.service.counters.count(&service::Counters::dropped, question.reservation->dropped);
+  if (exchange.kind == RequestKind::settle) exchange.service.counters.drop(question.reservation->dropped);
   if (write_number(json, exchange.kind, question)) return;
   const Told told = told_of(exchange, question);
   count(exchange, question, told);

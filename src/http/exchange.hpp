@@ -88,6 +88,10 @@ enum class RequestKind : std::uint8_t {
 constexpr bool reserves(RequestKind kind) {
   return kind == RequestKind::reserve || kind == RequestKind::acquire;
 }
+// It says a reservation's id, and nothing of what is charged.
+constexpr bool is_by_id(RequestKind kind) {
+  return kind == RequestKind::cancel || kind == RequestKind::settle || kind == RequestKind::moment;
+}
 // It is counted, and a denial is not answered with 200.
 constexpr bool charges(RequestKind kind) { return kind == RequestKind::check || reserves(kind); }
 

@@ -136,8 +136,7 @@ class Reader {
   void read(const Members& members) {
     const bool reset = exchange_.kind == RequestKind::reset;
     ask_.verb = verb_of(exchange_.kind);
-    if (exchange_.kind == RequestKind::cancel || exchange_.kind == RequestKind::settle ||
-        exchange_.kind == RequestKind::moment) {
+    if (is_by_id(exchange_.kind)) {
       read_id(members);
       return ask();
     }

@@ -680,16 +680,16 @@ if ARGV[1] == 'pause' then
   local id, stem, length = ARGV[3], ARGV[5], ARGV[4] + 0
 
   -- How far those who wait move, and the first of their units.
-  local function find_move(line)
+  local function find_move(line, ahead)
     local first, number
-    for _, member in ipairs(by_score(line, '(' .. int(came(line)), '(0')) do
+    for _, member in ipairs(ahead) do
       local its, kept = match(member, ' (%d+) (%d+)$')
       local at = from_now(kept) + line.shift
       if at > 0 then first, number = min(first or at, at), min(number or its + 0, its + 0) end
     end
     return first and max(length - first, 0) or 0, number
   end
-  -- Nobody who has acted, and whose hold has ended, takes anything back: what has moved them does not matter.
+  -- Those that have acted, and whose holds have ended, take nothing back: how far they moved no longer matters.
   local function fold_moves(line, number)
     local hold = by_score(line, int(NUMBERS), '(' .. int(WORDS), 1)[1]
     local upto = int(PAUSES + min(number, hold and hold + 0 or number))
@@ -724,8 +724,8 @@ if ARGV[1] == 'pause' then
     end
   end
   -- Their records have to stay for as much longer.
-  local function keep_records(line, by)
-    for _, member in ipairs(by_score(line, '(' .. int(came(line)), '(0')) do
+  local function keep_records(ahead, by)
+    for _, member in ipairs(ahead) do
       local key = stem .. match(member, '^m(%S+)')
       local left = call('PTTL', key)
       if left > 0 then call('PEXPIREAT', key, int(s * 1e3 + floor((n + by) / 1e6) + left + 1)) end
@@ -740,15 +740,15 @@ if ARGV[1] == 'pause' then
     local T, burst, state = ARGV[4 + 2 * i], ARGV[5 + 2 * i] + 0, states[i]
     local line = read_line(i) or new_line(i, id, T, int(burst))
     count_by(line, T, int(burst))
-    local first = length < from_now(line.pause) and line.pause or digits_of(length)
-    line.pause = first
+    if length >= from_now(line.pause) then line.pause = digits_of(length) end
     drop_moments(line)
     drop_passed(line)
-    local by, number = find_move(line)
+    local ahead = by_score(line, '(' .. int(came(line)), '(0')
+    local by, number = find_move(line, ahead)
     if by > 0 then
       fold_moves(line, number)
       add_move(line, number, by)
-      keep_records(line, by)
+      keep_records(ahead, by)
       line.shift = line.shift + by
       keep_until(line, from_now(line.last) + by)
       move_holes(line, number, by)

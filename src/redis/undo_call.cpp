@@ -123,6 +123,7 @@ class UndoCall final : public StoreCall {
   }
 
   void forget_denials() {
+    if (its_.verb == store::Verb::moment) return;  // it changes nothing
     for (const RecordPart& part : its_.parts)
       in_.known.forget_denial(
           hash_of(part.limit_id, std::string_view(part.name).substr(part.name.size() - part.key_size)));

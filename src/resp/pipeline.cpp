@@ -116,8 +116,7 @@ void Pipeline::write(Writer& to, Question& question) {
       write_charged(to, question);
       break;
     case ReplyForm::settled:
-      if (const std::uint64_t dropped = question.reservation->dropped; dropped != 0)
-        loop_.asker.service().counters.count(&service::Counters::dropped, dropped);
+      loop_.asker.service().counters.drop(question.reservation->dropped);
       if (!question.silent) to.integer(in_ms_or_never(question.reservation->wait));
       break;
   }
@@ -125,7 +124,7 @@ void Pipeline::write(Writer& to, Question& question) {
 
 void Pipeline::write_charged(Writer& to, const Question& question) {
   const Charged& its = question.charge->told;
-  if (its.dropped != 0) loop_.asker.service().counters.count(&service::Counters::dropped, its.dropped);
+  loop_.asker.service().counters.drop(its.dropped);
   if (question.silent) return;
   const std::array<std::int64_t, 4> numbers = {static_cast<std::int64_t>(its.charged),
                                                static_cast<std::int64_t>(its.overdraft), ceil_to_ms(its.wait),

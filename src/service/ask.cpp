@@ -41,6 +41,7 @@ bool about_reservation(const Ask& ask, const Basis& basis, Question& into, Refus
   about.id = ask.id;
   about.actual = ask.actual;
   about.overdraft = basis.overdraft;
+  about.dropped = 0;  // a question is used again
   about.actuals.clear();
   if (ask.actuals.empty()) return true;
   if (basis.set == nullptr) return refuse_without_file(refusal);
@@ -121,16 +122,13 @@ void look(Question& into) {
   into.reservation->id.clear();
 }
 
-// Of what is told of a limit, and not of a request.
-bool is_of_one(const Ask& ask) { return ask.form != Outside::Form::cost; }
-
 limits::OneLimit::Of of_windows(const Ask& ask) {
   if (ask.form == Outside::Form::pause) return limits::OneLimit::Of::all_that_pause;
   return ask.form == Outside::Form::remaining ? limits::OneLimit::Of::one : limits::OneLimit::Of::all;
 }
 
 bool charge(const Ask& ask, const Basis& basis, Question& into, Refusal& refusal) {
-  if (ask.as == nullptr && is_of_one(ask) && into.checks.size() != 1)
+  if (ask.as == nullptr && ask.form != Outside::Form::cost && into.checks.size() != 1)
     return refuse(refusal, What::limit, "what remains, and a pause, are told of one key");
   into.charge = &into.more_of().charge;
   *into.charge = {.outside = {ask.form, ask.remaining, ask.overdraft.value_or(basis.overdraft)}};

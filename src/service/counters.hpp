@@ -35,6 +35,9 @@ struct Counters {
   void count(std::atomic<std::uint64_t> Counters::* what, std::uint64_t by = 1) {
     (this->*what).fetch_add(by, std::memory_order_relaxed);
   }
+  void drop(std::uint64_t units) {
+    if (units != 0) count(&Counters::dropped, units);
+  }
   void count(GateRefusal why) {
     gate_refused[static_cast<std::size_t>(why)].fetch_add(1, std::memory_order_relaxed);
   }

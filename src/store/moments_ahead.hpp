@@ -22,7 +22,6 @@ class MomentsAhead {
   static constexpr std::size_t kBytes = 64;
 
   bool empty() const { return by_number_.empty(); }
-  std::size_t size() const { return by_number_.size(); }
   // Of those that are there.
   nanoseconds first_moment() const { return by_moment_.front().first + moved_; }
   std::uint64_t first_number() const { return by_number_.front().first; }

@@ -193,6 +193,7 @@ void Reservations::look_for_moved(Shelf& shelf, nanoseconds now) {
     clear_away(shelf, now);
     ids.swap(shelf.moved);
   }
+  if (ids.empty()) return;
   for (const ReservationId& id : ids) {
     const std::uint64_t pauses = pauses_.load(std::memory_order_relaxed);
     const auto record = copy_record(id, now);
@@ -211,6 +212,12 @@ void Reservations::look_for_moved(Shelf& shelf, nanoseconds now) {
   }
   const Held lock(shelf.mutex);
   clear_away(shelf, now);
+}
+
+// Where all that it charged has been forgotten, there is none; under the locks of its stripes.
+bool Reservations::is_any_there(std::span<const Part> parts) {
+  return std::any_of(parts.begin(), parts.end(),
+                     [this](const Part& part) { return find_schedule(part) != nullptr; });
 }
 
 // How far pauses have moved it, at the key where that is furthest; under the locks of its stripes.
@@ -492,8 +499,7 @@ void Reservations::moment(Request& request, nanoseconds now) {
     return;
   }
   const Locked locked(*this, record->parts);
-  const auto is_there = [this](const Part& part) { return find_schedule(part) != nullptr; };
-  if (!record->parts.empty() && std::none_of(record->parts.begin(), record->parts.end(), is_there)) return;
+  if (!record->parts.empty() && !is_any_there(record->parts)) return;
   asked.wait = moment_of(*record, now).value_or(now) - now;
 }
 
@@ -575,11 +581,8 @@ void Reservations::settle(Request& request, nanoseconds now) {
     if (why) refused = found->second.parts;
   }
   if (why) {
-    // Unless all that it charged has been forgotten since: then there is none.
     const Locked locked(*this, refused);
-    const bool is_there = std::any_of(refused.begin(), refused.end(),
-                                      [this](const Part& part) { return find_schedule(part) != nullptr; });
-    return is_there ? refuse(request, *std::move(why)) : void();
+    return is_any_there(refused) ? refuse(request, *std::move(why)) : void();
   }
   const auto record = take_record(*id, now);
   if (!record) return;

@@ -169,6 +169,7 @@ class Reservations final : public ScheduledKeys {
   void clear_away(Shelf& shelf, nanoseconds now) WEIR_REQUIRES(shelf.mutex);
   void look_for_moved(Shelf& shelf, nanoseconds now);
   std::optional<Record> copy_record(ReservationId id, nanoseconds now);
+  bool is_any_there(std::span<const Part> parts);
   nanoseconds moved(const Record& record);
   std::optional<nanoseconds> moment_of(const Record& record, nanoseconds now);
   void clear_away_all(nanoseconds now);

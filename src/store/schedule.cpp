@@ -98,7 +98,7 @@ std::uint64_t Schedule::pause(nanoseconds end, nanoseconds now) {
   return moved;
 }
 
-// Nobody who has acted, and whose hold has ended, takes anything back: what has moved them does not matter.
+// Those that have acted, and whose holds have ended, take nothing back: how far they moved no longer matters.
 void Schedule::fold_moves() {
   std::uint64_t first = ahead_.first_number();
   if (!holds_.empty()) first = std::min(first, holds_.front().number);
