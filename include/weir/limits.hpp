@@ -100,6 +100,7 @@ struct LimitsCharge {
   // One of the windows of that limit, by its period.
   std::optional<std::chrono::nanoseconds> window{};
   std::optional<Remaining> remaining{};  // what is left there, instead of what was used
+  std::optional<Pause> pause{};          // for how long nobody acts there, instead of either
   std::chrono::nanoseconds overdraft = Outside{}.overdraft;
 };
 
@@ -209,9 +210,9 @@ class WEIR_API Limits {
   }
 
   // Records what happened outside, whether there was room or not (weir/charge.hpp): what the request cost,
-  // which is 1 unless it says more, times what each limit says; or what is left at one window of one limit.
-  // Throws as check() does, std::invalid_argument also where it is not clear which limit or window is meant;
-  // StoreFault where nobody keeps it.
+  // which is 1 unless it says more, times what each limit says; or what is left at one window of one limit;
+  // or for how long nobody acts under one limit. Throws as check() does, std::invalid_argument also where it
+  // is not clear which limit or window is meant; StoreFault where nobody keeps it.
   LimitsCharged charge(const LimitsRequest& request, const LimitsCharge& charge);
   LimitsCharged charge(const LimitsRequest& request) { return charge(request, LimitsCharge{}); }
 

@@ -345,6 +345,9 @@ LimitsCharged Limits::charge(const LimitsRequest& request, const LimitsCharge& c
   if (charge.remaining) {
     ask.form = Outside::Form::remaining;
     ask.remaining = charge.remaining->units;
+  } else if (charge.pause) {
+    ask.form = Outside::Form::pause;
+    ask.pause = Outside(*charge.pause).length;
   }
   service::Question question;
   prepare(ask, *set, impl_->now(), question);

@@ -46,9 +46,9 @@ ExplainedCheck of_file(const File& file, const TraceStep& step, std::span<const 
     out.window = kGuarantee;
     if (limit.guarantee.place.line > 0) out.line = limit.guarantee.place.line;
   }
-  for (const auto& [what, which] :
-       {std::pair{"rate", step.override_of}, std::pair{"cost", step.cost_by},
-        std::pair{"leave", step.leave_by}, std::pair{"reserve", step.reserve_by}}) {
+  for (const auto& [what, which] : {std::pair{"rate", step.override_of}, std::pair{"cost", step.cost_by},
+                                    std::pair{"leave", step.leave_by}, std::pair{"reserve", step.reserve_by},
+                                    std::pair{"penalty", step.penalty_by}}) {
     if (which == kNone) continue;
     const Override& change = limit.overrides[which];
     if (out.overridden.empty()) {

@@ -31,7 +31,7 @@ struct ExplainedCheck {
   // Of the override whose rate it has, or else its cost, leave or reserve; 0: all are the limit's own.
   std::uint32_t override_line = 0;
   std::string reason;  // of that override
-  // "rate", "cost", "leave", "reserve": each that an override says, with the line of that one.
+  // "rate", "cost", "leave", "reserve", "penalty": each that an override says, with the line of that one.
   std::vector<std::pair<std::string_view, std::uint32_t>> overridden;
   std::string missing;  // of a skipped limit: the attribute that the request lacks
   bool shadow = false;

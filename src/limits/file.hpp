@@ -130,6 +130,12 @@ struct Reserve {
   Position place{};
 };
 
+// How long a key rests once it has denied a request: unsaid when its line is 0.
+struct Penalty {
+  std::chrono::nanoseconds time{0};
+  Position place{};
+};
+
 // Other numbers for one window, or none at all.
 struct WindowChange {
   Index window = 0;                       // NamedLimit::windows
@@ -149,6 +155,7 @@ struct Override {
   Reserve reserve;
   Guarantee guarantee;
   CostRule cost;
+  Penalty penalty;
   Position place{};
   Position until_place{};
 };
@@ -193,6 +200,7 @@ struct NamedLimit {
   Reserve reserve;
   Guarantee guarantee;
   CostRule cost;
+  Penalty penalty;
   // Before this moment the limit is counted and reported, never enforced. kLongAgo: it is enforced.
   Time shadow_until = kLongAgo;
   StoreError on_store_error;

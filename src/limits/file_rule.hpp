@@ -44,6 +44,7 @@ enum class FileRule : std::uint8_t {
   attributes,
   counted_here,
   server_wait,
+  penalty,
 };
 
 constexpr int number_of(FileRule rule) { return static_cast<int>(rule); }
@@ -122,6 +123,9 @@ inline constexpr std::array kFileRules = {
     FileRuleText{FileRule::server_wait,
                  "`max_wait` above `--max-wait`: a server does not start; a warning of `weir lint`, which "
                  "has the flag too (60s)"},
+    FileRuleText{FileRule::penalty,
+                 "a `penalty` above 24h, or beside a `reserve`. Noted only: on a limit whose key many share, "
+                 "as one of them makes all wait"},
 };
 
 }  // namespace weir::limits

@@ -44,6 +44,10 @@ std::string text_of(const Guarantee& guarantee) {
   return guarantee.place.line == 0 ? "" : core::to_text(guarantee.rule);
 }
 
+std::string text_of(const Penalty& penalty) {
+  return penalty.place.line == 0 ? "" : core::to_text(penalty.time);
+}
+
 std::string text_of(const StoreError& said) {
   if (said.place.line == 0) return "";
   if (said.what == OnStoreError::allow) return "allow";
@@ -74,6 +78,7 @@ std::string text_of(const File& file, const Override& change, const NamedLimit& 
   part("reserve", text_of(change.reserve));
   part("guarantee", text_of(change.guarantee));
   part("cost", text_of(file, change.cost));
+  part("penalty", text_of(change.penalty));
   if (change.until != kNever) part("until", to_text(change.until));
   part("reason", change.reason);
   return joined(parts);

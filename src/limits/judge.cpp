@@ -61,6 +61,7 @@ struct Named {
   bool reserve = false;
   bool guarantee = false;
   bool cost = false;
+  bool penalty = false;
 
   void add(const Override& change) {
     for (const WindowChange& window : change.windows) windows[window.window] = true;
@@ -68,6 +69,7 @@ struct Named {
     reserve = reserve || change.reserve.place.line > 0;
     guarantee = guarantee || change.guarantee.place.line > 0;
     cost = cost || change.cost.place.line > 0;
+    penalty = penalty || change.penalty.place.line > 0;
   }
 };
 
@@ -85,6 +87,8 @@ bool changes_something(const NamedLimit& limit, const Override& change, const Na
   if (guarantees &&
       (before.guarantee || limit.guarantee.place.line == 0 || change.guarantee.rule != limit.guarantee.rule))
     return true;
+  const bool penalises = change.penalty.place.line > 0;
+  if (penalises && (before.penalty || change.penalty.time != limit.penalty.time)) return true;
   return change.cost.place.line > 0 && (before.cost || !same(change.cost, limit.cost));
 }
 
@@ -98,7 +102,8 @@ bool names_all(const Override& later, const Override& change) {
                            [&](const WindowChange& each) { return each.window == window.window; });
                      }) &&
          named(change.leave.place, later.leave.place) && named(change.reserve.place, later.reserve.place) &&
-         named(change.guarantee.place, later.guarantee.place) && named(change.cost.place, later.cost.place);
+         named(change.guarantee.place, later.guarantee.place) && named(change.cost.place, later.cost.place) &&
+         named(change.penalty.place, later.penalty.place);
 }
 
 // For each override a later one that matches whatever it does and names all that it names; kOwn: there is
@@ -271,6 +276,32 @@ void judge_hold(const NamedLimit& limit, Findings& findings) {
   note_long_hold(limit, findings);
 }
 
+// 35
+void judge_penalty(const File& file, const NamedLimit& limit, Findings& findings) {
+  int from = kOwn;
+  Position place = limit.penalty.place;
+  for (int i = 0; place.line == 0 && i < static_cast<int>(limit.overrides.size()); ++i) {
+    from = i;
+    place = override_of(limit, i).penalty.place;
+  }
+  if (place.line == 0) return;
+  const std::string path = path_of(limit, from, "penalty");
+  if (const Position reserve = limit.reserve_place(); reserve.line > 0)
+    return findings.error(FileRule::penalty, place, path,
+                          "while a key rests nobody has what the reserve on line " +
+                              std::to_string(reserve.line) + " keeps for guarantees");
+  const auto number = static_cast<Index>(&limit - file.limits.data());
+  const auto child = std::find_if(file.limits.begin(), file.limits.end(),
+                                  [number](const NamedLimit& each) { return each.within == number; });
+  if (child != file.limits.end()) {
+    findings.add(Severity::note, FileRule::penalty, place, path,
+                 "one denial makes all that is within it wait, as " + quoted(child->name) + " is");
+  } else if (limit.by.empty()) {
+    findings.add(Severity::note, FileRule::penalty, place, path,
+                 "the limit has no by: one denial makes everybody wait");
+  }
+}
+
 }  // namespace
 
 std::string same_when(const When& when) {
@@ -363,6 +394,7 @@ void judge_limits(const File& file, Findings& findings) {
     judge_cost(limit, findings);
     judge_shares(limit, findings);
     judge_hold(limit, findings);
+    judge_penalty(file, limit, findings);
   }
 }
 

@@ -14,7 +14,7 @@ using Wide = unsigned __int128;  // a product of two numbers of 64 bits
 // `within` leads in a circle, or to a key that does not contain the other. A limit in a circle has none after
 // it.
 void judge_hierarchy(File& file, Findings& findings);
-// Of each limit alone: its overrides, windows, costs, shares and holds.
+// Of each limit alone: its overrides, windows, costs, shares, holds and penalties.
 void judge_limits(const File& file, Findings& findings);
 // What is said for a shared store.
 void judge_store(const File& file, Findings& findings);

@@ -116,6 +116,14 @@ void read_hold(Context& context, const FileField& field, Hold& hold) {
   }
 }
 
+Penalty read_penalty(Context& context, const FileField& field) {
+  Penalty penalty{.place = field.place()};
+  if (read_text(context, field, penalty.time, read_time_span) && penalty.time > Pause::kLongest)
+    context.error(FileRule::penalty, field,
+                  "'" + field.text() + "' is above the maximum (" + core::to_text(Pause::kLongest) + ")");
+  return penalty;
+}
+
 void read_lease(Context& context, const FileField& field, LeaseTerms& lease) {
   if (!is_map(context, field)) return;
   const Map map(context, field, keys::kLease);
@@ -419,6 +427,21 @@ constexpr auto kLimitKeys = std::to_array<LimitKey>({
      .of_gcra = true,
      .said = [](const File&, const NamedLimit& limit) { return text_of(limit.hold); },
      .place = [](const NamedLimit& limit) { return limit.hold.place; }},
+    {.key =
+         {.name = "penalty",
+          .rule = FileRule::penalty,
+          .unsaid = "none",
+          .meaning = "how long nobody acts under a key once it has denied a request, at most `24h`: "
+                     "[charging.md](charging.md#a-rest-after-a-breach)",
+          .example = "15m",
+          .form =
+              R"({ "description": "How long a key rests once it has denied a request.", "$ref": "#/$defs/span" })"},
+     .read = [](Context& context, const FileField& field,
+                LimitReading& reading) { reading.limit.penalty = read_penalty(context, field); },
+     .of_rate = true,
+     .of_gcra = true,
+     .said = [](const File&, const NamedLimit& limit) { return text_of(limit.penalty); },
+     .place = [](const NamedLimit& limit) { return limit.penalty.place; }},
     {.key = {.name = "lease",
              .unsaid = "none",
              .meaning = "`units` that a server takes from a shared store at a time and spends without asking "
@@ -476,6 +499,10 @@ constexpr auto kOverrideKeys = std::to_array<OverrideKey>({
     {.key = {.name = "cost", .form = R"({ "$ref": "#/$defs/cost" })"},
      .read = [](Context& context, const FileField& field, const LimitReading&,
                 Override& change) { change.cost = read_cost(context, field); }},
+    {.key = {.name = "penalty", .rule = FileRule::penalty, .form = R"({ "$ref": "#/$defs/span" })"},
+     .read = [](Context& context, const FileField& field, const LimitReading&,
+                Override& change) { change.penalty = read_penalty(context, field); },
+     .of_gcra = true},
 });
 
 // What the other algorithms cannot do.

@@ -35,6 +35,7 @@ struct MatchMemory::Work {
     Index reserve_by = kNone;
     Index guarantee_by = kNone;
     Index cost_by = kNone;
+    Index penalty_by = kNone;
     std::uint64_t cost = 1;
     std::size_t key_at = 0;
     std::size_t key_size = 0;
@@ -151,7 +152,7 @@ void find_overrides(AttributeValues values, Time now, Meeting& meeting) {
   const Set::CompiledLimit& limit = *meeting.limit;
   meeting.changed = true;
   meeting.window_by.fill(kNone);
-  meeting.leave_by = meeting.reserve_by = meeting.guarantee_by = meeting.cost_by = kNone;
+  meeting.leave_by = meeting.reserve_by = meeting.guarantee_by = meeting.cost_by = meeting.penalty_by = kNone;
   limit.candidates.find(values, [&](std::span<const Index> which) {
     for (const Index each : which) {
       const Set::Override& change = limit.overrides[each];
@@ -161,6 +162,7 @@ void find_overrides(AttributeValues values, Time now, Meeting& meeting) {
       if (change.reserve) take_last(meeting.reserve_by, each);
       if (change.guarantee) take_last(meeting.guarantee_by, each);
       if (change.cost) take_last(meeting.cost_by, each);
+      if (change.penalty) take_last(meeting.penalty_by, each);
     }
   });
 }
@@ -399,6 +401,7 @@ bool add_checks_of(const Meeting& meeting, const Work& work, Matched& into, Trac
   }
   const std::uint64_t kept = kept_of(meeting, into.class_of);
   const bool shares_change = meeting.changed && (meeting.leave_by != kNone || meeting.reserve_by != kNone);
+  const bool penalty_changes = meeting.changed && meeting.penalty_by != kNone;
   bool asked_guarantee = false;
   std::uint8_t inside = store::Check::kNoGuarantee;
   for (const Set::Window& window : limit.windows) {
@@ -428,11 +431,12 @@ bool add_checks_of(const Meeting& meeting, const Work& work, Matched& into, Trac
                    child->changed ? child->guarantee_by : kNone);
       }
     }
-    if ((kept > 0 || shares_change) && into.count < store::kMostChecks) {
+    if ((kept > 0 || shares_change || penalty_changes) && into.count < store::kMostChecks) {
       into.own.reserve(store::kMostChecks);
       store::Limit& own = into.own.emplace_back(*counted);
       own.rule.kept = part_of(own.rule.quota, kept);
       if (shares_change) own.lowest_kept = part_of(own.rule.quota, kept_of(meeting, kNone));
+      if (penalty_changes) own.penalty = limit.overrides[meeting.penalty_by].penalty.value_or(own.penalty);
       counted = &own;
     }
     if (!add_check(*counted, meeting, meeting.cost, meeting.shadow, inside, meeting.number, into))
@@ -442,6 +446,7 @@ bool add_checks_of(const Meeting& meeting, const Work& work, Matched& into, Trac
     trace->steps.back().cost_by = meeting.cost_by;
     trace->steps.back().leave_by = meeting.leave_by;
     trace->steps.back().reserve_by = meeting.reserve_by;
+    trace->steps.back().penalty_by = meeting.penalty_by;
   }
   return true;
 }

@@ -106,6 +106,10 @@ void Set::compile(const SetOptions& setting) {
 store::Limit Set::count(const NamedLimit& said, const core::Rule& rule, std::string_view state,
                         Position place, const SetOptions& setting) {
   if (auto why = setting.unsuitable(rule)) refuse("limits." + said.name, place, *std::move(why));
+  if (said.penalty.time.count() != 0 && setting.cannot_pause) {
+    if (auto why = setting.cannot_pause(rule))
+      refuse("limits." + said.name + ".penalty", said.penalty.place, *std::move(why));
+  }
   const auto [known, fresh] = identities_.emplace(identity(said, state), 0);
   const std::string& name = known->first;
   if (fresh) known->second = short_form(name);
@@ -125,6 +129,7 @@ store::Limit Set::count(const NamedLimit& said, const core::Rule& rule, std::str
   const std::uint64_t lowest = said.leave.shares.empty() ? 0 : said.leave.shares.back().millionths;
   if (state != kGuaranteeState)
     limit.lowest_kept = part_of(rule.quota, lowest + said.reserve.share.millionths);
+  if (state != kGuaranteeState && rule.algorithm == Algorithm::gcra) limit.penalty = said.penalty.time;
   // A limit of the file says for itself whether it is leased.
   limit.sharing.lease = said.lease.units;
   limit.sharing.lease_for = said.lease.time;
@@ -171,7 +176,7 @@ void Set::compile(const NamedLimit& said, const SetOptions& setting) {
 
   std::vector<const When*> whens;
   for (const limits::Override& each : said.overrides) {
-    Override change{Conditions(each.when, names_, lists_), each.until, {}, {}, {}, {}, {}};
+    Override change{Conditions(each.when, names_, lists_), each.until, {}, {}, {}, {}, {}, {}};
     whens.push_back(&each.when);
     has_dates_ = has_dates_ || each.until != kNever;
     for (const WindowChange& window : each.windows) {
@@ -184,6 +189,7 @@ void Set::compile(const NamedLimit& said, const SetOptions& setting) {
     if (each.guarantee.place.line > 0)
       change.guarantee = count(said, each.guarantee.rule, kGuaranteeState, each.guarantee.place, setting);
     if (each.cost.place.line > 0) change.cost = compile(each.cost);
+    if (each.penalty.place.line > 0) change.penalty = each.penalty.time;
     limit.overrides.push_back(std::move(change));
   }
   limit.candidates.fill(whens, names_, file_->lists);

@@ -34,6 +34,8 @@ struct SetOptions {
   std::chrono::nanoseconds wall{0};
   // The longest that anybody may wait: no limit may say more.
   std::chrono::nanoseconds max_wait = std::chrono::nanoseconds::max();
+  // Of rules whose keys are to be paused, why the store cannot; null: it can.
+  std::function<std::optional<std::string>(const core::Rule&)> cannot_pause{};
   // Why the store cannot count by a rule, if it cannot.
   std::function<std::optional<std::string>(const core::Rule&)> unsuitable = [](const core::Rule&) {
     return std::nullopt;
@@ -72,6 +74,7 @@ class Set {
     std::optional<Share> reserve;
     std::optional<store::Limit> guarantee;
     std::optional<Cost> cost;
+    std::optional<std::chrono::nanoseconds> penalty;
   };
   struct KeyPart {
     Index attribute;

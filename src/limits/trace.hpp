@@ -23,11 +23,12 @@ struct TraceStep {
   What what = What::counted;
   Index limit = kNone;   // File::limits
   Index window = kNone;  // NamedLimit::windows; of a counted step kNone is the guarantee's own state
-  // NamedLimit::overrides, those whose rate, cost, leave and reserve these are; kNone: the limit's.
+  // NamedLimit::overrides, those whose rate, cost, leave, reserve and penalty these are; kNone: the limit's.
   Index override_of = kNone;
   Index cost_by = kNone;
   Index leave_by = kNone;
   Index reserve_by = kNone;
+  Index penalty_by = kNone;
 };
 
 struct Trace {

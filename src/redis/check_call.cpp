@@ -24,16 +24,20 @@ struct CheckAnswer {
   std::uint64_t local = 0;  // the fallback's hash
 };
 
-void tell(Request* request, const CheckAnswer& answer) {
-  if (request == nullptr) return;  // cancelled
-  Check& check = request->checks[0];
+void fill(Request& request, const CheckAnswer& answer) {
+  Check& check = request.checks[0];
   check.decision = answer.decision;
   check.hash = answer.local;
-  request->source = answer.source;
-  request->fault = answer.fault;
-  request->charged = request->allowed();
-  request->why = answer.why;
-  request->charged_at = answer.charged_at;
+  request.source = answer.source;
+  request.fault = answer.fault;
+  request.charged = request.allowed();
+  request.why = answer.why;
+  request.charged_at = answer.charged_at;
+}
+
+void tell(Request* request, const CheckAnswer& answer) {
+  if (request == nullptr) return;  // cancelled
+  fill(*request, answer);
   finish(*request);
 }
 
@@ -275,7 +279,11 @@ void CheckCall::conclude(KeyCheck& check, Cause cause, const CheckAnswer& answer
   StoreTally& tally = in_.tally;
   if (cause == Cause::none) {
     tally.decided(now);
-    return tell(check.ticket.take(), answer);
+    Request* const request = check.ticket.take();
+    if (request == nullptr) return;  // cancelled
+    fill(*request, answer);
+    const KeptCheck* const kept = &check;
+    return finish_with_penalties(in_, *request, {&kept, 1}, check.deadline, now);
   }
   if (cause == Cause::overload && check.ticket.cancelled()) return;  // it never left
   tally.refused(cause, answer.why, now);

@@ -115,8 +115,10 @@ bool Fallback::count(std::span<store::Check> checks, nanoseconds now, store::Ver
   limits.reserve(checks.size());
   for (std::size_t i = 0; i < checks.size(); ++i) {
     whole[i] = checks[i].limit;
-    checks[i].limit = &limits.emplace_back(
-        store::Limit{.rule = scaled(*whole[i]), .id = whole[i]->id, .when_full = whole[i]->when_full});
+    checks[i].limit = &limits.emplace_back(store::Limit{.rule = scaled(*whole[i]),
+                                                        .id = whole[i]->id,
+                                                        .when_full = whole[i]->when_full,
+                                                        .penalty = whole[i]->penalty});
   }
   store::Request request{.checks = checks, .verb = verb};
   store::Request* const batch[] = {&request};

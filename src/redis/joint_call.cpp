@@ -217,7 +217,10 @@ void PartCall::conclude(nanoseconds now) {
     request->checks[i].decision = joint.each[i].decision;
     request->checks[i].hash = joint.each[i].local;
   }
-  finish(*request);
+  std::array<const KeptCheck*, store::kMostChecks> decided{};
+  for (std::size_t i = 0; i < joint.each.size(); ++i)
+    decided[i] = joint.each[i].cause == Cause::none ? &joint.each[i].check : nullptr;
+  finish_with_penalties(in_, *request, std::span(decided).first(joint.each.size()), joint.deadline, now);
 }
 
 }  // namespace

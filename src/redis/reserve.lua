@@ -16,6 +16,8 @@
 --           moment TIME
 --           pause TIME id length stem         nobody acts for that long; KEYS[1] is read by nobody, `stem` is what the
 --                                             names of records begin with before their ids; for each limit T and burst
+--           rest TIME id length stem T burst need     a pause of one limit whose state denies those units, unless it is
+--                                             paused
 --           TIME is 's us', in tests; '' the server's. Lengths of time are ns.
 --   answer  of reserve: 1 when it was charged, else 0; the time, s and us; how; ns; by; for each limit its state before
 --             now      charged, or denied, as a check
@@ -27,6 +29,7 @@
 --             T, burst, its state now, the units that are not owed for that
 --           of moment: 1; s; us; ns until it, 0 from then on, -1 when there is none
 --           of pause: 1; s; us; for each limit its state before, and ns: how far those who wait have moved
+--           of rest: the same; 0 instead of 1 when nothing has been done
 --
 -- A record is 'weir1r MOMENT UNTIL COUNT', then a line of words for each limit, then the names of the states, one
 -- after the other. The words: limit's id, lengths of key and of name, T, burst, units, end, low, number, moved and
@@ -676,7 +679,7 @@ if ARGV[1] == 'reserve' then
   return answer(1, 'later', moment)
 end
 
-if ARGV[1] == 'pause' then
+if ARGV[1] == 'pause' or ARGV[1] == 'rest' then
   local id, stem, length = ARGV[3], ARGV[5], ARGV[4] + 0
 
   -- How far those who wait move, and the first of their units.
@@ -732,13 +735,26 @@ if ARGV[1] == 'pause' then
     end
   end
 
+  -- As check.lua decides, with nothing kept for other classes.
+  local function denies(state, T, burst, need)
+    if state.tat == 0 then return false end
+    if state.T == T then return state.tat + need > burst * T end
+    return floor((state.tat - 1) / state.T) + 1 + floor(need / T) > burst
+  end
+
   local answer = {1, time[1], time[2]}
   for i = 1, count do
     if not read_state(i) then return no_state(i) end
   end
+  if ARGV[1] == 'rest' then
+    local line = read_line(1)
+    if line and is_paused(line) or not denies(states[1], ARGV[6], ARGV[7] + 0, ARGV[8] + 0) then
+      return {0, time[1], time[2], states[1].text, '0'}
+    end
+  end
   for i = 1, count do
     local T, burst, state = ARGV[4 + 2 * i], ARGV[5 + 2 * i] + 0, states[i]
-    local line = read_line(i) or new_line(i, id, T, int(burst))
+    local line = lines[i] or read_line(i) or new_line(i, id, T, int(burst))
     count_by(line, T, int(burst))
     if length >= from_now(line.pause) then line.pause = digits_of(length) end
     drop_moments(line)

@@ -152,7 +152,9 @@ void ReserveCall::heard(std::unique_ptr<Call>, const Result& result, nanoseconds
   request->charged = told.granted;
   request->reservation->wait = told.wait;
   if (told.has_id) request->reservation->id = id_;
-  finish(*request);
+  std::vector<const KeptCheck*> checks;
+  for (const KeptCheck& each : checks_) checks.push_back(&each);
+  finish_with_penalties(in_, *request, checks, deadline_, now);
 }
 
 void ReserveCall::learn(const ReserveAnswer* told, nanoseconds now) {

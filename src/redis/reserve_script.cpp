@@ -195,11 +195,14 @@ void append_moment(std::string& out, std::string_view prefix, std::string_view r
   append_record_call(out, "moment", prefix, record, parts, now);
 }
 
-void append_pause(std::string& out, std::string_view prefix, std::span<const ScriptCheck> asks,
-                  std::string_view id, nanoseconds length, std::optional<nanoseconds> now) {
-  resp::Writer to(out);
+namespace {
+
+// The words that a pause and a rest have in common; of each ask, T and burst follow.
+void append_pausing(resp::Writer& to, std::string_view verb, std::string_view prefix,
+                    std::span<const ScriptCheck> asks, std::string_view id, nanoseconds length,
+                    std::optional<nanoseconds> now) {
   const std::size_t keys = 1 + 2 * asks.size();
-  to.array(3 + keys + 5 + 2 * asks.size());
+  to.array(3 + keys + 5 + 2 * asks.size() + (verb == "rest" ? 1 : 0));
   to.bulk("EVALSHA");
   to.bulk(reserve_sha());
   to.number(keys);
@@ -208,7 +211,7 @@ void append_pause(std::string& out, std::string_view prefix, std::span<const Scr
     to.bulk(each.key);
     to.bulk(line_in_redis(prefix, each.key));
   }
-  to.bulk("pause");
+  to.bulk(verb);
   append_when(to, now);
   to.bulk(id);
   to.number(static_cast<std::uint64_t>(length.count()));
@@ -217,6 +220,21 @@ void append_pause(std::string& out, std::string_view prefix, std::span<const Scr
     to.number(static_cast<std::uint64_t>(each.rule->quota.emission_interval().count()));
     to.number(static_cast<std::uint64_t>(each.rule->quota.burst()));
   }
+}
+
+}  // namespace
+
+void append_pause(std::string& out, std::string_view prefix, std::span<const ScriptCheck> asks,
+                  std::string_view id, nanoseconds length, std::optional<nanoseconds> now) {
+  resp::Writer to(out);
+  append_pausing(to, "pause", prefix, asks, id, length, now);
+}
+
+void append_rest(std::string& out, std::string_view prefix, const ScriptCheck& ask, std::string_view id,
+                 nanoseconds length, std::optional<nanoseconds> now) {
+  resp::Writer to(out);
+  append_pausing(to, "rest", prefix, {&ask, 1}, id, length, now);
+  to.number(ask.cost.units * static_cast<std::uint64_t>(ask.rule->quota.emission_interval().count()));
 }
 
 namespace {
@@ -371,6 +389,19 @@ std::optional<std::string> read_pause(const Value& reply, std::span<const Script
     decisions[i] = core::decide(rule, paused.next, *now, Cost{0}).decision();
   }
   return std::nullopt;
+}
+
+tl::expected<Decision, std::string> read_rest(const Value& reply, const ScriptCheck& ask,
+                                              nanoseconds length) {
+  const std::optional<nanoseconds> now = decided_at(reply);
+  if (!now || reply.items.size() != kFirstOfPause + 2) return not_ours(reply);
+  const auto state = read_state(reply.items[kFirstOfPause], ask, *now);
+  const auto by = number_in<std::uint64_t>(reply.items[kFirstOfPause + 1].text);
+  if (!state || !by) return not_ours(reply);
+  const bool rests = reply.items[0].integer == 1;
+  const core::TwoWords next =
+      rests ? core::overdraw(*ask.rule, *state, *now, Pause{length}, *by).next : *state;
+  return core::decide(*ask.rule, next, *now, ask.cost).decision();
 }
 
 }  // namespace weir::redis

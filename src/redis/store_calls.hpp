@@ -5,6 +5,7 @@
 //   joint_call.cpp      requests of several checks, charged all or none
 //   reserve_call.cpp    what is charged for a later moment
 //   charge_call.cpp     what is charged afterwards
+//   penalty_call.cpp    the rest after a breach
 //   undo_call.cpp       what ends a reservation: it is cancelled, or settled
 //   reset_call.cpp      keys that are to be forgotten
 //   give_back_call.cpp  what is given back: of requests, and of leases
@@ -54,6 +55,11 @@ void reserve(StoreParts& in, store::Request& request, std::chrono::nanoseconds n
 void charge(StoreParts& in, store::Request& request, std::chrono::nanoseconds now);
 void undo(StoreParts& in, store::Request& request, std::chrono::nanoseconds now);
 void reset(StoreParts& in, store::Request& request, std::chrono::nanoseconds now);
+
+// The request has its answer. One that is denied has it when the keys that it has breached rest; `checks` are
+// its own, null for one that the store has not decided.
+void finish_with_penalties(StoreParts& in, store::Request& request, std::span<const KeptCheck* const> checks,
+                           std::chrono::nanoseconds deadline, std::chrono::nanoseconds now);
 
 // What has waited long enough to be merged leaves.
 void release_due(StoreParts& in, std::chrono::nanoseconds now);

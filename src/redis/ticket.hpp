@@ -32,6 +32,7 @@ class Ticket {
     return std::exchange(request_, nullptr);
   }
   bool cancelled() const { return request_ == nullptr; }
+  store::Request* request() const { return request_; }
 
   static void cancel(store::Request& request) {
     if (request.state != store::Request::State::submitted) return;

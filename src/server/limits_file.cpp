@@ -10,6 +10,7 @@
 #include "core/printable.hpp"
 #include "limits/set.hpp"
 #include "net/listener.hpp"
+#include "redis/reserve_script.hpp"
 #include "redis/script.hpp"
 #include "server/log.hpp"
 
@@ -47,6 +48,9 @@ std::unique_ptr<service::LimitsInForce> open_limits(const Settings& settings,
   if (settings.store) {
     setting.unsuitable = [format = settings.store->format](const core::Rule& rule) {
       return redis::unsuitable(rule, format);
+    };
+    setting.cannot_pause = [format = settings.store->format](const core::Rule& rule) {
+      return redis::cannot_reserve(rule, format);
     };
   }
   setting.environment = [](const std::string& name) -> std::optional<std::string> {

@@ -93,6 +93,8 @@ void EmbeddedStore::answer(Request& request, Arrival when) {
   new (&check.decision)
       Decision(table_.check(Table::place_of(check.hash), limit, check.cost, when.arrived, when.now));
   request.charged = check.decision.allowed();
+  if (!request.charged && limit.penalty.count() != 0) [[unlikely]]
+    reservations_.penalise(request, when.now);
 }
 
 void EmbeddedStore::check_all(Request& request, Arrival when) {
@@ -105,6 +107,7 @@ void EmbeddedStore::check_all(Request& request, Arrival when) {
     request.charged = table_.check_all(checks, when.arrived, when.now);
   }
   request.by = deciding(checks);
+  if (!request.allowed()) reservations_.penalise(request, when.now);
 }
 
 void EmbeddedStore::reset(Request& request, Arrival when) {
@@ -122,6 +125,7 @@ void EmbeddedStore::reserve(Request& request, Arrival when) {
     return refuse(request, core::name_of(algorithm) + " cannot be reserved: only gcra can");
   }
   reservations_.reserve(request, when);
+  if (!request.allowed()) reservations_.penalise(request, when.now);
 }
 
 void EmbeddedStore::charge(Request& request, Arrival when) {

@@ -9,6 +9,7 @@
 #include "core/moment.hpp"
 #include "core/reservation.hpp"
 #include "store/check_rules.hpp"
+#include "store/penalty.hpp"
 #include "store/scheduled.hpp"
 #include "store/settlement.hpp"
 
@@ -504,14 +505,19 @@ void Reservations::moment(Request& request, nanoseconds now) {
 }
 
 void Reservations::pause(Request& request, nanoseconds now) {
-  ChargeTerms& terms = *request.charge;
-  const nanoseconds end = now + terms.outside.length;
-  Charging charging{terms};
-  Schedules schedules{};
+  Charging charging{*request.charge};
   Locked locked(*this, request.checks);
   locked.clear_away(now);
-  for (std::size_t i = 0; i < request.checks.size() && end > now; ++i) {
-    const Check& check = request.checks[i];
+  pause(request.checks, *request.charge, charging, now);
+  charging.tell(request);
+}
+
+// Under the locks of their stripes.
+void Reservations::pause(std::span<Check> checks, ChargeTerms& terms, Charging& charging, nanoseconds now) {
+  const nanoseconds end = now + terms.outside.length;
+  Schedules schedules{};
+  for (std::size_t i = 0; i < checks.size() && end > now; ++i) {
+    const Check& check = checks[i];
     const QuotaNumbers numbers(check.limit->rule.quota);
     schedules[i] = find_schedule(check.hash);
     if (schedules[i] == nullptr) schedules[i] = make_schedule(check.hash, end, terms.client);
@@ -525,8 +531,47 @@ void Reservations::pause(Request& request, nanoseconds now) {
     charging.moved[i] = used->pause(end, now);
     if (charging.moved[i] != 0) pauses_.fetch_add(1, std::memory_order_relaxed);
   }
-  table_.check_all(request.checks, now, now, schedules, &charging);
-  charging.tell(request);
+  table_.check_all(checks, now, now, schedules, &charging);
+}
+
+void Reservations::penalise(Request& request, nanoseconds now) {
+  const auto may_be = [](const Check& check) {
+    return may_be_breached(*check.limit, check.shadow, check.decision);
+  };
+  if (!may_breach(request) || request.fault != Fault::none ||
+      std::none_of(request.checks.begin(), request.checks.end(), may_be))
+    return;
+  Locked locked(*this, request.checks);
+  locked.clear_away(now);
+  bool any = false;
+  for (const Check& check : request.checks) {
+    if (!may_be(check) || !is_breached(check, now)) continue;
+    Check alone{.limit = check.limit, .key = check.key, .hash = check.hash};
+    ChargeTerms terms{.outside = Pause{check.limit->penalty},
+                      .client = request.reservation != nullptr ? request.reservation->client : 0};
+    Charging charging{terms};
+    pause({&alone, 1}, terms, charging, now);
+    any = true;
+  }
+  if (!any) return;
+  table_.look_all(request.checks, now);
+  request.by = deciding(request.checks);
+  if (request.reservation != nullptr)
+    request.reservation->wait = request.decision().retry_after.value_or(nanoseconds{-1});
+}
+
+// Whether what is owed denies it, and the key does not rest. Where the book had no room for the end of a
+// pause, one that owes beyond its burst does.
+bool Reservations::is_breached(const Check& check, nanoseconds now) {
+  const Schedule* const schedule = find_schedule(check.hash);
+  if (schedule != nullptr && schedule->is_paused(now)) return false;
+  Limit whole = *check.limit;
+  whole.rule.kept = nanoseconds{0};
+  Check alone{.limit = &whole, .key = check.key, .cost = check.cost, .hash = check.hash};
+  table_.look_all({&alone, 1}, now);
+  if (alone.decision.verdict != Verdict::denied || !alone.decision.retry_after) return false;
+  const auto cost = static_cast<std::int64_t>(check.cost.units);
+  return schedule != nullptr || *alone.decision.retry_after <= whole.rule.quota.emission_interval() * cost;
 }
 
 void Reservations::cancel(Request& request, nanoseconds now) {

@@ -73,6 +73,9 @@ class Reservations final : public ScheduledKeys {
   void moment(Request& request, nanoseconds now);
   // Of a charge that pauses: its checks are as for reserve(), and it has no guarantees.
   void pause(Request& request, nanoseconds now);
+  // Of a request that has been denied: those of its keys that it has breached rest, and what it is told of
+  // its checks is of after that.
+  void penalise(Request& request, nanoseconds now);
 
   // Of keys that have schedules.
   bool check_all(std::span<Check> checks, nanoseconds arrived, nanoseconds now, Charging* charging) override;
@@ -173,6 +176,9 @@ class Reservations final : public ScheduledKeys {
   nanoseconds moved(const Record& record);
   std::optional<nanoseconds> moment_of(const Record& record, nanoseconds now);
   void clear_away_all(nanoseconds now);
+
+  void pause(std::span<Check> checks, ChargeTerms& terms, Charging& charging, nanoseconds now);
+  bool is_breached(const Check& check, nanoseconds now);
 
   bool reserve_now(Request& request, Arrival when);
   void reserve_later(Request& request, Arrival when);

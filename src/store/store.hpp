@@ -60,6 +60,9 @@ struct Limit {
   // (core::Rule::kept), what is reserved for guarantees included: no reservation that waits for another limit
   // may take it.
   std::chrono::nanoseconds lowest_kept{0};
+  // Of gcra: for how long nobody acts under the key once it has denied a request (store/penalty.hpp); up to
+  // 24 h; 0: denials change nothing.
+  std::chrono::nanoseconds penalty{0};
 };
 
 // One limit that a request must meet, and what came of it.
@@ -120,6 +123,7 @@ struct ReservationTerms {
   // Of all verbs: on whose behalf, a connection or an address; each has a share of the memory for
   // reservations. 0: this program's own.
   std::uint64_t client = 0;
+  bool stands_in_line = false;  // asked by reserve, for an acquire: its denial is no breach
   // Asked by moment, cancel and settle: which. Answered by reserve; empty when it was denied, and when it
   // acts now and has no hold: then there is nothing to cancel or to settle. At most 64 of A-Z, a-z, 0-9, -
   // and _; nobody can guess it. It dies with what it charged: by a reset of any of its keys, as far as that

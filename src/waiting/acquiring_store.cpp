@@ -46,6 +46,7 @@ struct AcquiringStore::Waiting final : Waiter, Queues::Place {
     take_checks();
     asked.verb = Verb::reserve;
     asked.reservation = &reservation;
+    reservation.stands_in_line = true;
     asked.patience = of.patience;
     owner = &its;
     number = its.house_.queues.next_number();

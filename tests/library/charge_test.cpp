@@ -62,6 +62,20 @@ TEST(Charge, by_a_limits_file) {
             0s);
   EXPECT_THROW(limits.charge({.attributes = model}, {.remaining = Remaining{2}}), std::invalid_argument);
   EXPECT_TRUE(limits.charge({}).by.empty()) << "no limit applies";
+  EXPECT_GE(limits.charge({.attributes = model}, {.limit = "rpm", .pause = Pause{30s}}).charged.wait, 30s);
+  EXPECT_GT(limits.check({.attributes = model}).decision.retry_after.value_or(0s), 29s);
+}
+
+TEST(Charge, by_a_limits_file_a_denial_may_be_a_rest) {
+  Limits limits = Limits::from_text(
+      "version: 1\n"
+      "limits: { login: { by: [account], rate: 2/min burst 2, penalty: 15min, hold: { ttl: 30s } } }\n");
+  const Attribute account[] = {{"account", "a"}};
+  for (int i = 0; i < 2; ++i)
+    EXPECT_TRUE(limits.reserve({.attributes = account}, ReserveOptions{}).granted());
+  const LimitsReservation denied = limits.reserve({.attributes = account}, ReserveOptions{});
+  EXPECT_FALSE(denied.granted());
+  EXPECT_EQ(limits.check({.attributes = account}).decision.retry_after.value_or(0s) / 1min, 14);
 }
 
 }  // namespace

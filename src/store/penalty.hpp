@@ -1,0 +1,27 @@
+// A rest after a breach: a limit that denies a request may charge its key as a pause does (Limit::penalty),
+// and while the key rests, denials change nothing.
+//
+// No breach: a look, a check of no units, one that only looks on (a shadow), a cost that no time admits, and
+// a denial of one who would have waited; nor what only a class leaves to others, a full table or too many
+// open holds have denied, for which the key's own debt is asked once more.
+//
+// Pure functions, any thread. Not for: how a key rests (schedule.hpp, reserve.lua).
+#pragma once
+
+#include "store/store.hpp"
+
+namespace weir::inline v0_1::store {
+
+// Of a denied request: whether it is one that its limits may take a penalty for.
+inline bool may_breach(const Request& request) {
+  return request.verb == Verb::check ||
+         (request.verb == Verb::reserve && !request.reservation->stands_in_line &&
+          request.reservation->max_wait.count() == 0);
+}
+
+// Of such a request, a check of that limit.
+inline bool may_be_breached(const Limit& limit, bool shadow, const Decision& decision) {
+  return limit.penalty.count() != 0 && !shadow && decision.verdict == Verdict::denied;
+}
+
+}  // namespace weir::store

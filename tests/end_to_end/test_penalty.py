@@ -1,0 +1,105 @@
+"""The rest after a breach: `penalty` of a limit."""
+import json
+import unittest
+
+from server import Folder, OneServerWithLimits, run as run_tests, weir
+
+FILE = """\
+version: 1
+attributes: [account, user]
+limits:
+  login: { by: [account], rate: 5/h burst 5, penalty: 15m, hold: { ttl: 30s },
+           overrides: [{ when: { account: staff }, penalty: 1m }, { when: { account: boss }, penalty: 0s }] }
+  slow: { by: [user], rate: 1/min burst 1, penalty: 1h }
+routes:
+  - { when: { account: "*" }, limits: [login] }
+  - { limits: [slow] }
+"""
+
+
+class TestPenalty(OneServerWithLimits):
+    limits = FILE
+
+    def check(self, *attributes):
+        """Whether it is denied, and in how many seconds to come again."""
+        denied, _, _, retry, _, *_ = self.client.ask("WEIR.CHECK", *attributes)
+        return denied, retry / 1000
+
+    def rest_of(self, account):
+        for _ in range(5):
+            self.assertEqual(self.check(f"account={account}")[0], 0)
+        denied, retry = self.check(f"account={account}")
+        self.assertEqual(denied, 1)
+        return retry
+
+    def test_a_denial_makes_the_key_rest_for_its_own_time(self):
+        self.assertTrue(899 <= self.rest_of("a") <= 900)
+        self.assertTrue(719 <= self.rest_of("staff") <= 720, "more is owed than its minute")
+        self.assertTrue(719 <= self.rest_of("boss") <= 720, "it does not rest")
+        for _ in range(20):
+            self.assertLessEqual(self.check("account=a")[1], 900, "nobody waits longer for knocking on")
+        self.assertEqual(self.check("account=b")[0], 0, "another key")
+
+    def test_guesses_at_once_get_the_burst_and_a_success_costs_nothing(self):
+        for _ in range(3):
+            held = self.client.ask("WEIR.RESERVE", "MAXWAIT", "0", "AS", "account=c")
+            self.assertEqual(held[0], 0)
+            self.assertGreaterEqual(self.client.ask("WEIR.SETTLE", held[5], "0"), 0)
+        guesses = [self.client.ask("WEIR.RESERVE", "MAXWAIT", "0", "AS", "account=c") for _ in range(40)]
+        self.assertEqual(sum(guess[0] == 0 for guess in guesses), 5)
+        self.assertTrue(899 <= self.check("account=c")[1] <= 900)
+
+    def test_a_look_takes_none_and_a_reset_ends_it(self):
+        self.check("user=u")
+        self.assertLessEqual(self.client.ask("WEIR.LOOK", "user=u")[3], 60_000)
+        self.assertTrue(3599 <= self.check("user=u")[1] <= 3600)
+        self.assertEqual(self.client.ask("WEIR.RESET", "AS", "user=u"), 1)
+        self.assertEqual(self.check("user=u")[0], 0)
+
+
+class TestTools(unittest.TestCase):
+    def lint(self, text):
+        with Folder() as folder:
+            _, out, _ = weir("lint", folder.file("limits.yaml", text), "--json")
+            return [(each["severity"], each["path"], each["text"]) for each in json.loads(out)["findings"]]
+
+    def told(self, limits):
+        found = self.lint(f"version: 1\nattributes: [user]\nlimits: {{ {limits} }}\n")
+        return [each for each in found if "penalty" in each[1]]
+
+    def test_lint(self):
+        self.assertEqual(self.told("a: { by: [user], rate: 1/s, penalty: 24h }"), [])
+        self.assertEqual(self.told("a: { by: [user], rate: 1/s, penalty: 25h }"),
+                         [("error", "limits.a.penalty", "'25h' is above the maximum (1d)")])
+        self.assertEqual(self.told("a: { rate: 1/s, penalty: 1m }"),
+                         [("note", "limits.a.penalty",
+                           "the limit has no by: one denial makes everybody wait")])
+        self.assertEqual(self.told("a: { by: [user], rate: 1/s algorithm=fixed_window, penalty: 1m }"),
+                         [("error", "limits.a.penalty",
+                           "only gcra can do this; '1/s algorithm=fixed_window' counts by fixed_window")])
+        self.assertEqual(self.told("a: { by: [user], rate: 1/s, penalty: 1m, reserve: 10% }")[0][2],
+                         "while a key rests nobody has what the reserve on line 3 keeps for guarantees")
+        self.assertEqual(
+            self.told("a: { by: [user], rate: 1/s, penalty: 1m }, b: { by: [user], rate: 1/s, within: a }"),
+            [("note", "limits.a.penalty", "one denial makes all that is within it wait, as 'b' is")])
+
+    def test_a_file_of_tests_knows_it(self):
+        with Folder() as folder:
+            folder.file("limits.yaml", FILE)
+            tests = folder.file("limits_test.yaml", """\
+limits: limits.yaml
+now: 2026-11-23T12:00:00Z
+tests:
+  - name: a rest, which no denial makes longer
+    steps:
+      - { at: 0s, times: 2, as: { user: u }, expect: { allowed: 1, denied: 1, by: slow, retry_after: 1h } }
+      - { at: 59m, as: { user: u }, expect: { denied: 1, retry_after: 1m } }
+      - { at: 1h, times: 2, as: { user: u }, expect: { allowed: 1, denied: 1, retry_after: 1h } }
+""")
+            code, out, err = weir("test", tests)
+            self.assertEqual(code, 0, out + err)
+
+
+
+if __name__ == "__main__":
+    run_tests()
