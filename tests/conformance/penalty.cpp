@@ -64,7 +64,7 @@ void a_penalty_shorter_than_what_is_owed_adds_nothing(Trial& trial) {
   trial.equal(retry(trial, limit).count(), nanoseconds{60s}.count(), "what is owed");
 }
 
-void a_pause_is_a_rest_whoever_made_it(Trial& trial) {
+void a_pause_from_outside_is_a_rest_too(Trial& trial) {
   const Limit limit = with_penalty(trial.limit("1/s burst 1", 1), 60s);
   TestRequest pause({{limit, "k"}}, Verb::charge);
   pause.charging.outside = Pause{20s};
@@ -148,7 +148,7 @@ void guesses_that_are_held_get_the_burst_and_then_a_rest(Trial& trial) {
   trial.expect(reserve(trial, limit, "k", 1, 0s, 30s).granted, "then one");
 }
 
-void too_many_open_holds_are_no_breach(Trial& trial) {
+void too_many_open_holds_take_no_penalty(Trial& trial) {
   Limit limit = with_penalty(trial.limit("1/s burst 10", 1), 60s);
   limit.holding.at_most = 2;
   trial.expect(reserve(trial, limit, "k", 2, 0s, 30s).granted, "as much as may be held");
@@ -186,13 +186,13 @@ std::vector<Property> penalty_properties() {
       {"a_denial_while_a_key_rests_changes_nothing", a_denial_while_a_key_rests_changes_nothing},
       {"a_greater_cost_waits_longer_than_the_rest", a_greater_cost_waits_longer_than_the_rest},
       {"a_penalty_shorter_than_what_is_owed_adds_nothing", a_penalty_shorter_than_what_is_owed_adds_nothing},
-      {"a_pause_is_a_rest_whoever_made_it", a_pause_is_a_rest_whoever_made_it},
+      {"a_pause_from_outside_is_a_rest_too", a_pause_from_outside_is_a_rest_too},
       {"only_a_breach_takes_a_penalty", only_a_breach_takes_a_penalty},
       {"of_several_limits_those_that_deny_rest", of_several_limits_those_that_deny_rest},
       {"one_who_would_have_waited_takes_no_penalty", one_who_would_have_waited_takes_no_penalty},
       {"guesses_that_are_held_get_the_burst_and_then_a_rest",
        guesses_that_are_held_get_the_burst_and_then_a_rest},
-      {"too_many_open_holds_are_no_breach", too_many_open_holds_are_no_breach},
+      {"too_many_open_holds_take_no_penalty", too_many_open_holds_take_no_penalty},
       {"a_key_rests_while_the_store_is_away", a_key_rests_while_the_store_is_away}};
 }
 
