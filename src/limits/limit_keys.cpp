@@ -11,6 +11,7 @@
 #include "limits/lists.hpp"
 #include "limits/parts.hpp"
 #include "limits/scalars.hpp"
+#include "weir/charge.hpp"
 
 namespace weir::inline v0_1::limits {
 namespace {

@@ -9,6 +9,7 @@
 #include "redis/reserve_script.hpp"
 #include "redis/slot.hpp"
 #include "redis/store_calls.hpp"
+#include "store/check_rules.hpp"
 #include "store/penalty.hpp"
 
 namespace weir::inline v0_1::redis {
