@@ -1,4 +1,5 @@
-"""Celery workers under the quota of somebody else's API: 20 calls a second, over all workers together.
+"""Celery workers under the quota of somebody else's API: 20 calls a second, over all workers together. When it answers 429,
+all of them stay away for as long as it says.
 
 A task asks weir for its moment, puts itself away until then, and comes back with the moment in its hand: no worker
 waits, and no task queues twice. `celery -A celery_tasks worker`; WEIR (rediss:// too) and BROKER say where weir and
@@ -17,13 +18,25 @@ app = celery.Celery("pacing", broker=os.environ.get("BROKER", "redis://127.0.0.1
 weir = redis.Redis.from_url(os.environ.get("WEIR", "redis://127.0.0.1:6390"), password=os.environ.get("WEIR_PASSWORD"),
                             socket_timeout=2)
 away = False
+PARTNER = "partner", "20/s burst 5"
 LATE = 1.0  # a moment that was missed by more is given up: all that were put away while no worker ran would act at once
+NAP = 0.05  # less is slept: a timer of Celery's that woke a little early
 
 
-def reserve(key, rule, max_wait=60.0):
+class StayAway(Exception):
+    """The other side has answered 429: StayAway(seconds), of its Retry-After."""
+
+
+def reserve(max_wait=60.0):
     """(granted, seconds, id): when to act, and what to cancel; or when to ask again, and then nothing was charged."""
-    answer = weir.execute_command("WEIR.RESERVE", "MAXWAIT", round(max_wait * 1000), key, rule)
+    answer = weir.execute_command("WEIR.RESERVE", "MAXWAIT", round(max_wait * 1000), *PARTNER)
     return answer[0] == 0, answer[3] / 1000, answer[5] and answer[5].decode()
+
+
+def left(moment, reservation):
+    """Seconds until a moment that was told before, which a pause may have moved; below 0: it is gone."""
+    wait = weir.execute_command("WEIR.MOMENT", reservation) / 1000 if reservation else max(0, moment - time.time())
+    return -1 if wait == 0 and time.time() > moment + LATE else wait
 
 
 def tell(error):
@@ -36,24 +49,45 @@ def tell(error):
 
 @app.task(bind=True, max_retries=None)
 def call_partner(self, number, moment=None, reservation=None):
-    if moment is None or time.time() > moment + LATE:
-        try:
-            granted, wait, reservation = reserve("partner", "20/s burst 5")
-        except redis.RedisError as error:
-            tell(error)
-            raise self.retry(args=(number,), kwargs={}, countdown=random.uniform(1, 5), exc=error)
-        tell(None)
-        if not granted:
-            raise self.retry(args=(number,), kwargs={}, countdown=wait)
+    def again(seconds, exc=None, **kept):
+        return self.retry(args=(number,), kwargs=kept, countdown=seconds, exc=exc)
+
+    granted = True
+    try:
+        wait = left(moment, reservation) if moment else -1
+        if wait < 0:
+            moment = None
+            granted, wait, reservation = reserve()
+    except redis.RedisError as error:
+        tell(error)
+        raise again(random.uniform(1, 5), error)
+    tell(None)
+    if not granted:
+        raise again(wait)
+    if moment is None or wait > 0:
         moment = time.time() + wait
-        if wait > 0:
-            raise self.retry(args=(number,), kwargs={"moment": moment, "reservation": reservation}, countdown=wait)
-    time.sleep(max(0, moment - time.time()))  # a timer of Celery's that woke a little early
-    call(number, moment)
+    if wait > NAP:
+        raise again(wait, moment=moment, reservation=reservation)
+    time.sleep(wait)
+    try:
+        call(number, moment)
+    except StayAway as told:
+        raise again(pause(told.args[0]))
 
 
 def call(number, moment):
+    """The request; or raises StayAway."""
     print(f"call {number}, {time.time() - moment:.3f} s after its moment")
+
+
+def pause(seconds):
+    """Nobody of the fleet calls for that long, then one does, and then they keep their pace. When to ask again."""
+    try:
+        weir.execute_command("WEIR.CHARGE", "PAUSE", round(seconds * 1000), *PARTNER)
+        return 0
+    except redis.RedisError as error:
+        tell(error)
+        return seconds
 
 
 def abandon(task):

@@ -1,6 +1,8 @@
 """examples/pacing, run: what goes out stays under the quota, and nobody stands in anybody's way."""
 import asyncio
+import collections
 import concurrent.futures
+import contextvars
 import http.server
 import os
 import pathlib
@@ -12,11 +14,13 @@ import time
 import unittest
 import unittest.mock
 
+import httpx
 import redis
 
 import npm
 from programs import ask, free_port
 from server import PATIENCE, ROOT, Folder, Server, run, until
+from vendor import Vendor
 
 EXAMPLES = os.path.join(ROOT, "examples/pacing")
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -44,6 +48,25 @@ def draw(name, acts, burst, interval):
     if folder := os.environ.get("WEIR_PICTURES"):
         subprocess.run([sys.executable, os.path.join(EXAMPLES, "plot.py"), str(burst), str(interval)], check=True, text=True,
                        input="\n".join(map(str, acts)), stdout=open(os.path.join(folder, f"pacing-{name}.svg"), "w"))
+
+
+def assert_all_stayed_away(test, vendor, calls, pauses, slowest, burst, interval):
+    """Nothing reached the vendor in its pause but what was under way; at the end came one, and then the pace.
+    calls: (number, moment, when weir was asked for it the last time), in the order of a number's attempts. pauses: (told to
+    weir, answered, seconds). slowest: seconds of a question, by which a moment is late."""
+    begins, ends = min(answered for _, answered, _ in pauses), max(told + seconds for told, _, seconds in pauses)
+    test.assertEqual(len(pauses), len(vendor.refused), "each that is refused says so")
+    attempts, after = collections.defaultdict(list), [moment for _, moment, asked in calls if asked > begins]
+    for number, moment, asked in calls:
+        attempts[f"/{number}"].append((moment, asked))
+    test.assertEqual(len(vendor.arrived), len(calls))
+    for at, path in vendor.arrived:
+        moment, asked = attempts[path].pop(0)
+        test.assertGreaterEqual(at, moment)
+        test.assertTrue(asked <= begins or at >= ends, f"{path} came {ends - at} s before the end of the pause")
+    test.assertLess(min(after), ends + slowest + 1, "at its end")
+    test.assertLessEqual(most_over([(moment, 1) for moment in after], 1, interval), slowest / interval + 0.1)
+    test.assertLessEqual(most_over([(moment, 1) for _, moment, _ in calls], burst, interval), slowest / interval + 0.1)
 
 
 class TestSpans(unittest.TestCase):
@@ -89,54 +112,78 @@ class Fleet(unittest.TestCase):
 
 
 class TestCelery(Fleet):
-    def test_workers_keep_to_the_quota_and_none_is_blocked(self):
-        for number in range(2):
-            self.start([sys.executable, "-m", "celery", "-A", "pacing_worker", "worker", "--pool", "solo", "--without-gossip",
-                        "--without-mingle", "--without-heartbeat", "-n", f"w{number}@here"], cwd=HERE, env=self.environment,
-                       stdout=self.log, stderr=self.log)
+    def worker(self, name, *flags):
+        self.start([sys.executable, "-m", "celery", "-A", "pacing_worker", "worker", "--without-gossip", "--without-mingle",
+                    "--without-heartbeat", "-n", f"{name}@here", *(flags or ("--pool", "solo"))], cwd=HERE, env=self.environment,
+                   stdout=self.log, stderr=self.log)
+
+    def send(self, calls):
         script = ("import pacing_worker as w\n"
-                  f"for i in range({self.CALLS}): w.celery_tasks.call_partner.delay(i)\n"
+                  f"for i in range({calls}): w.celery_tasks.call_partner.delay(i)\n"
                   "w.celery_tasks.something_else.delay(0)\n")
         subprocess.run([sys.executable, "-c", script], cwd=HERE, env=self.environment, check=True, timeout=PATIENCE)
+
+    def calls(self):
+        """(number, moment, acted, when weir was asked for it the last time)."""
+        return [(int(number), *map(float, words)) for number, *words in self.written("calls")]
+
+    def slowest(self):
+        """A moment is counted from the answer, which came late by at most the slowest question."""
+        return max(float(seconds) for seconds, in self.written("questions"))
+
+    def test_workers_keep_to_the_quota_and_none_is_blocked(self):
+        self.worker("a"), self.worker("b")
+        self.send(self.CALLS)
         until(lambda: len(self.written("calls")) == self.CALLS and self.written("others"), "all tasks")
-        calls = [list(map(float, words)) for words in self.written("calls")]
-        self.assertEqual(sorted(int(number) for number, _, _ in calls), list(range(self.CALLS)))
-        # A moment is counted from the answer, which came late by at most the slowest question.
-        asked = [float(seconds) for seconds, in self.written("reserved")]
-        self.assertLessEqual(most_over([(moment, 1) for _, moment, _ in calls], 5, 1 / 20), max(asked) * 20 + 0.1)
-        draw("celery", [acted for _, _, acted in calls], 5, 1 / 20)
-        for _, moment, acted in calls:
+        calls = self.calls()
+        self.assertEqual(sorted(number for number, *_ in calls), list(range(self.CALLS)))
+        self.assertLessEqual(most_over([(moment, 1) for _, moment, *_ in calls], 5, 1 / 20), self.slowest() * 20 + 0.1)
+        draw("celery", [acted for _, _, acted, _ in calls], 5, 1 / 20)
+        for _, moment, acted, _ in calls:
             self.assertGreaterEqual(acted, moment)
-        # Each has asked once, however often it was put away.
-        self.assertEqual(len(asked), self.CALLS)
+        # Each has reserved once, however often it was put away.
+        self.assertEqual(len(self.written("reserved")), self.CALLS)
         # Two workers with one slot each, and what came last did not wait for those that wait.
-        self.assertLess(float(self.written("others")[0][0]), max(acted for _, _, acted in calls))
+        self.assertLess(float(self.written("others")[0][0]), max(acted for _, _, acted, _ in calls))
 
+    def test_a_429_keeps_all_forty_workers_away(self):
+        vendor = Vendor(refuse_at=15, takes=0.05)
+        self.addCleanup(vendor.close)
+        self.environment["VENDOR"] = vendor.url
+        for name in "a", "b":
+            self.worker(name, "--pool", "threads", "--concurrency", "20")
+        self.send(60)
+        until(lambda: len(self.written("made")) == 60, "all calls", 3 * PATIENCE)
+        calls = [(number, moment, asked) for number, moment, _, asked in self.calls()]
+        pauses = [tuple(map(float, words)) for words in self.written("pauses")]
+        self.assertEqual(sorted(int(number) for number, in self.written("made")), list(range(60)))
+        self.assertEqual(len(calls), 60 + len(vendor.refused))
+        assert_all_stayed_away(self, vendor, calls, pauses, self.slowest(), 5, 1 / 20)
 
-    def worker(self, *flags):
-        self.start([sys.executable, "-m", "celery", "-A", "pacing_worker", "worker", "--pool", "solo", "--without-gossip",
-                    "--without-mingle", "--without-heartbeat", "-n", "w@here", *flags], cwd=HERE, env=self.environment,
-                   stdout=self.log, stderr=self.log)
+    def test_a_pause_that_cannot_be_told_is_kept_by_the_one_that_heard_it(self):
+        for weir, waits in ((f"redis://127.0.0.1:{self.weir.port}", "0\n"), (f"redis://127.0.0.1:{free_port()}", "2.5\n")):
+            done = subprocess.run([sys.executable, "-c", "import celery_tasks; print(celery_tasks.pause(2.5))"], cwd=EXAMPLES,
+                                  env={**self.environment, "WEIR": weir, "PYTHONDONTWRITEBYTECODE": "1"}, check=True,
+                                  capture_output=True, text=True, timeout=PATIENCE)
+            self.assertEqual(done.stdout, waits)
 
     def test_no_task_is_lost_while_weir_is_away_or_has_another_password(self):
         port = free_port()
         self.environment.update(WEIR=f"redis://127.0.0.1:{port}", WEIR_PASSWORD="right")
-        self.worker("-l", "info")
-        script = ("import pacing_worker as w\n"
-                  "for i in range(3): w.celery_tasks.call_partner.delay(i)\n")
-        subprocess.run([sys.executable, "-c", script], cwd=HERE, env=self.environment, check=True, timeout=PATIENCE)
+        self.worker("w", "--pool", "solo", "-l", "info")
+        self.send(3)
         until(lambda: self.said().count("ConnectionError") >= 3, "all have found nobody")
         with Server("--password", "wrong", resp=(f"127.0.0.1:{port}",)):
             until(lambda: "WRONGPASS" in self.said(), "one is refused")
         self.assertEqual(self.written("calls"), [])
         with Server("--password", "right", resp=(f"127.0.0.1:{port}",)):
             until(lambda: len(self.written("calls")) == 3, "all tasks", 3 * PATIENCE)
-        self.assertEqual(sorted(number for number, _, _ in self.written("calls")), ["0", "1", "2"])
+        self.assertEqual(sorted(number for number, *_ in self.written("calls")), ["0", "1", "2"])
         self.assertEqual(self.said().count("weir does not decide, tasks wait"), 1)
         self.assertEqual(self.said().count("weir decides again"), 1)
 
     def test_a_task_that_is_abandoned_gives_its_moment_up(self):
-        self.worker()
+        self.worker("w")
         # All moments of the next 59 s are somebody's: the task waits for longer than this takes.
         with self.weir.client() as weir:
             for _ in range(237):
@@ -366,7 +413,7 @@ class TestAsyncio(unittest.TestCase):
                 return "answer", cost
             for cost in costs:
                 await asyncio_fleet.ask(pacer, call, cost)
-            await pacer.weir.close()
+            await pacer.weir.connection_pool.disconnect()
             return acts
 
         # 500 are held of 600 each time: without settling the second would wait for 0.4 s.
@@ -390,7 +437,7 @@ class TestAsyncio(unittest.TestCase):
             try:
                 return await asyncio_fleet.ask(pacer, ending, "answer")
             finally:
-                await pacer.weir.close()
+                await pacer.weir.connection_pool.disconnect()
         limits = os.path.join(EXAMPLES, "limits.yaml")
         with unittest.mock.patch.dict(os.environ, WEIR_PASSWORD="right"), Server("--limits", limits, "--password", "right") as weir:
             self.assertEqual(asyncio.run(asked(weir.port)), "ANSWER")
@@ -402,6 +449,101 @@ class TestAsyncio(unittest.TestCase):
                 asyncio.run(asked(weir.port))
         with Server("--limits", limits, "--password", "right") as weir, self.assertRaises(redis.AuthenticationError):
             asyncio.run(asked(weir.port))
+
+    def test_a_429_keeps_all_forty_callers_away(self):
+        vendor = Vendor(refuse_at=14, takes=0.05)
+        self.addCleanup(vendor.close)
+        calls, pauses, questions, mine = [], [], [], contextvars.ContextVar("what one caller was told")
+
+        def recorded(pacer):
+            command = pacer.weir.execute_command
+
+            async def asked(*words):
+                began = time.time()
+                answer = await command(*words)
+                now = time.time()
+                questions.append(now - began)
+                if words[0] in ("WEIR.RESERVE", "WEIR.MOMENT"):
+                    mine.get()["asked"] = began
+                    wait = answer[3] if words[0] == "WEIR.RESERVE" else answer
+                    if wait or words[0] == "WEIR.RESERVE":
+                        mine.get()["moment"] = now + wait / 1000
+                if words[1] == "PAUSE":
+                    pauses.append((began, now, words[2] / 1000))
+                return answer
+            pacer.weir.execute_command = asked
+            return pacer
+
+        async def fleet(url):
+            pacers = [recorded(asyncio_fleet.Pacer(url)) for _ in range(4)]
+            async with httpx.AsyncClient(base_url=vendor.url, timeout=PATIENCE) as client:
+                async def call(number):
+                    calls.append((number, mine.get()["moment"], mine.get()["asked"]))
+                    answer = await client.get(f"/{number}")
+                    if answer.status_code == 429:
+                        raise asyncio_fleet.StayAway(int(answer.headers["Retry-After"]))
+                    return number, 20
+
+                async def one(number):
+                    mine.set({})
+                    return await asyncio_fleet.ask(pacers[number % 4], call, number)
+                answers = await asyncio.gather(*map(one, range(40)))
+            for pacer in pacers:
+                await pacer.weir.connection_pool.disconnect()
+            return answers
+
+        with Server("--limits", os.path.join(EXAMPLES, "limits.yaml")) as weir:
+            self.assertEqual(asyncio.run(fleet(f"redis://127.0.0.1:{weir.port}")), list(range(40)))
+        assert_all_stayed_away(self, vendor, calls, pauses, max(questions), 10, 1 / 10)
+
+    def test_a_pause_that_cannot_be_told_is_kept_by_the_one_that_heard_it(self):
+        async def heard():
+            pacer = asyncio_fleet.Pacer(f"redis://127.0.0.1:{free_port()}")
+            began = time.monotonic()
+            await pacer.pause(0.3, "calls", api="partner")
+            return time.monotonic() - began
+        with self.assertLogs("weir") as logged:
+            self.assertGreaterEqual(asyncio.run(heard()), 0.3)
+        self.assertIn("a pause of 0.3 s is not told to others", logged.output[0])
+
+    def test_one_that_slept_until_its_hold_ended_asks_for_another_moment(self):
+        weir = self.served(ttl=("ttl: 60s", "ttl: 200ms"), second=("10/s burst 10", "10/s burst 1"))
+
+        async def overslept():
+            pacer = asyncio_fleet.Pacer(f"redis://127.0.0.1:{weir.port}")
+            first, asked, sleep, slow = await pacer.moment(api="partner"), [], asyncio.sleep, [1.0]
+            command = pacer.weir.execute_command
+
+            async def counted(*words):
+                asked.append(words[0])
+                return await command(*words)
+
+            async def slept(seconds):
+                await sleep(seconds + (slow.pop() if slow else 0))
+            pacer.weir.execute_command = counted
+            with unittest.mock.patch.object(asyncio_fleet.asyncio, "sleep", slept):
+                second = await pacer.moment(api="partner")
+            await pacer.weir.connection_pool.disconnect()
+            return asked, first != second
+        asked, another = asyncio.run(overslept())
+        self.assertEqual(asked[:3], ["WEIR.RESERVE", "WEIR.MOMENT", "WEIR.RESERVE"])
+        self.assertTrue(another)
+
+    def test_one_that_is_given_up_leaves_its_moment_to_the_next(self):
+        weir = self.served(second=("10/s burst 10", "1/10s burst 1"), hour=("1000/h", "100/h"))
+
+        async def given_up():
+            pacer = asyncio_fleet.Pacer(f"redis://127.0.0.1:{weir.port}")
+            await pacer.moment(api="partner")
+            waits = asyncio.create_task(pacer.moment(api="partner"))
+            with weir.client() as client:
+                await asyncio.to_thread(until, lambda: client.ask("WEIR.LOOK", "api=partner")[3] > 10_000, "it waits")
+                waits.cancel()
+                await asyncio.wait([waits])
+                left = client.ask("WEIR.LOOK", "api=partner")[3]
+            await pacer.weir.connection_pool.disconnect()
+            return left
+        self.assertLessEqual(asyncio.run(given_up()), 10_000)
 
     async def fleet(self, url, size=25):
         """When each acted, by how much the latest was late, and what settling answered."""
@@ -429,8 +571,8 @@ class TestAsyncio(unittest.TestCase):
         pacer.weir.execute_command = asked
         with unittest.mock.patch.object(asyncio_fleet.asyncio, "sleep", slept):
             await asyncio.gather(*(asyncio_fleet.ask(pacer, call, i) for i in range(size)))
-        await pacer.weir.close()
-        return acts, max(asking) + max(oversleeping), settled
+        await pacer.weir.connection_pool.disconnect()
+        return acts, 2 * (max(asking) + max(oversleeping)), settled  # of its moment, and whether that has moved
 
 
 class TestFiles(unittest.TestCase):

@@ -1,4 +1,5 @@
 """examples/web in the frameworks that they are for: Flask, Django, FastAPI, Express and Fastify."""
+import concurrent.futures
 import os
 import pathlib
 import re
@@ -18,6 +19,7 @@ PASSES = "weir did not decide, the request passes"
 DECIDES = "weir decides again"
 REFUSES = "weir cannot be asked like this, requests get 500"
 TOKEN = "t0ken"
+LOGIN = "weir_flask_login.py"
 
 
 class NoWeir:
@@ -86,7 +88,7 @@ class Framework:
         cls.addClassCleanup(folder.__exit__)
         quick, patient = (float(each) for each in waits.partition(" = ")[2].split(", "))
         for each in EXAMPLES.iterdir():
-            if not each.is_file() or each.suffix == ".yaml":
+            if not each.is_file() or each.suffix == ".yaml" or each.name == LOGIN:
                 continue
             text = each.read_text()
             text, in_python = re.subn(r"QUICK, PATIENT = 0\.2, 2\.0", waits, text)
@@ -280,6 +282,124 @@ class Express(Framework, unittest.TestCase):
 @unittest.skipUnless(npm.available(), "no node")
 class Fastify(Framework, unittest.TestCase):
     command = node("fastify_app.mjs")
+
+
+class Login(unittest.TestCase):
+    """examples/web/weir_flask_login.py. A unit comes back in 3 min, so no test hangs on its speed."""
+    REST = 15 * 60
+
+    def setUp(self):
+        self.folder = self.enterContext(Folder())
+        self.port = free_port()
+        self.weir = None
+        self.addCleanup(self.stop)
+
+    def serve(self, *flags, token=TOKEN):
+        self.weir = Server("--http", f"127.0.0.1:{self.port}", "--http-token", token, *flags)
+
+    def limited(self, *flags, **options):
+        self.serve("--limits", EXAMPLES / "login.yaml", *flags, **options)
+
+    def stop(self):
+        if self.weir:
+            self.weir.__exit__(None)
+        self.weir = None
+
+    def start(self):
+        port = free_port()
+        self.app = Program([sys.executable, os.path.join(APPS, "flask_login_app.py"), str(port), str(EXAMPLES)], port, Folder(),
+                           WEIR_URL=f"http://127.0.0.1:{self.port}", WEIR_TOKEN=TOKEN, CHECKED=self.folder.file("checked", ""),
+                           HOLDS=self.folder.file("holds"), PYTHONUNBUFFERED="1", PYTHONDONTWRITEBYTECODE="1")
+        self.addCleanup(self.app.close)
+
+    def log_in(self, account, password):
+        return ask(self.app.port, "POST", "/login", [("X-Account", account), ("X-Password", password)])
+
+    def statuses(self, account, password, times):
+        return [self.log_in(account, password)[0] for _ in range(times)]
+
+    def checked(self, account):
+        """How many guesses have reached the password."""
+        return pathlib.Path(self.folder.path, "checked").read_text().split().count(account)
+
+    def assert_rests(self, answer):
+        status, headers, body = answer
+        self.assertEqual((status, body), (429, b"Too many wrong passwords\n"), self.app.text())
+        self.assertTrue(self.REST - 60 <= int(headers["Retry-After"]) <= self.REST, headers)
+
+    def test_of_forty_guesses_at_once_five_reach_the_password_and_then_the_account_rests(self):
+        self.limited()
+        self.start()
+        holds = self.folder.file("holds", "")
+        with concurrent.futures.ThreadPoolExecutor(40) as pool:
+            # Those that reach it stay there until the others are answered, so that all are under way at once.
+            guesses = [pool.submit(self.log_in, "ann", f"guess {number}") for number in range(40)]
+            until(lambda: sum(each.done() for each in guesses) >= 35, "35 are denied", 3 * PATIENCE)
+            os.remove(holds)
+            answers = [each.result() for each in guesses]
+        self.assertEqual(self.checked("ann"), 5, self.app.text())
+        self.assertEqual([status for status, *_ in answers if status != 429], [401] * 5, self.app.text())
+        for answer in answers:
+            if answer[0] == 429:
+                self.assert_rests(answer)
+        # The right password is not looked at either; others log in.
+        self.assert_rests(self.log_in("ann", "right"))
+        self.assertEqual(self.checked("ann"), 5)
+        self.assertEqual(self.log_in("bob", "right")[0], 200, self.app.text())
+
+    def test_a_right_password_costs_nothing(self):
+        self.limited()
+        self.start()
+        self.assertEqual(self.statuses("ann", "right", 12), [200] * 12, self.app.text())
+        self.assertEqual(self.statuses("ann", "wrong", 4), [401] * 4, self.app.text())
+        self.assertEqual(self.statuses("ann", "right", 3), [200] * 3, self.app.text())
+        self.assertEqual(self.statuses("ann", "wrong", 2), [401, 429], self.app.text())
+
+    def test_while_weir_is_down_nobody_logs_in_and_a_rest_outlives_a_restart(self):
+        self.start()
+        self.assertEqual(self.statuses("ann", "right", 3), [503] * 3, self.app.text())
+        self.assertEqual(self.checked("ann"), 0)
+        snapshot = self.folder.file("snapshot")
+        self.limited("--snapshot", snapshot)
+        self.assertEqual(self.statuses("ann", "wrong", 6), [401] * 5 + [429], self.app.text())
+        self.stop()
+        self.assertEqual(self.log_in("ann", "right")[0], 503, self.app.text())
+        self.limited("--snapshot", snapshot)
+        self.assert_rests(self.log_in("ann", "right"))
+        self.assertEqual((self.app.text().count("weir does not decide, log-ins are refused"), self.app.text().count("weir decides again")),
+                         (2, 2), "a line for an outage")
+
+    def test_one_whose_weir_goes_down_meanwhile_logs_in(self):
+        self.limited()
+        self.start()
+        holds = self.folder.file("holds", "")
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            right = pool.submit(self.log_in, "ann", "right")
+            until(lambda: self.checked("ann"), "the password is looked at")
+            self.stop()
+            os.remove(holds)
+            self.assertEqual(right.result()[0], 200, self.app.text())
+
+    def test_without_a_right_token_or_a_limits_file_nobody_logs_in(self):
+        self.start()
+        self.limited(token="another")
+        self.assertEqual(self.log_in("ann", "right")[0], 503, self.app.text())
+        self.stop()
+        self.serve()
+        self.assertEqual(self.log_in("ann", "right")[0], 503, self.app.text())
+        self.assertEqual(self.checked("ann"), 0)
+        self.assertIn("Unauthorized", self.app.text())
+
+    def test_while_weir_hangs_or_something_else_listens_there_nobody_logs_in(self):
+        other = NoWeir()
+        self.addCleanup(other.close)
+        self.port = other.port
+        self.start()
+        self.assertEqual(self.log_in("ann", "right")[0], 503, self.app.text())
+        for answer in (http_answer(200, "<html></html>", "text/html"), http_answer(200, "[]"), b"\0\r\n\r\n"):
+            other.answer = answer
+            self.assertEqual(self.log_in("ann", "right")[0], 503, self.app.text())
+        self.assertEqual(self.checked("ann"), 0)
 
 
 class Files(unittest.TestCase):

@@ -29,6 +29,8 @@ TESTED = {
     "gateways/limits.yaml": "examples/test_gateways.py States",
     "web/limits.yaml": "end_to_end/test_web.py Framework",
     "web/weir_flask.py": "end_to_end/test_web.py Flask",
+    "web/weir_flask_login.py": "end_to_end/test_web.py Login",
+    "web/login.yaml": "end_to_end/test_web.py Login",
     "web/weir_django.py": "end_to_end/test_web.py Django",
     "web/weir_fastapi.py": "end_to_end/test_web.py FastApi",
     "web/weir_express.mjs": "end_to_end/test_web.py Express",

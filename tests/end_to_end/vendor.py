@@ -1,0 +1,73 @@
+"""Somebody else's API: counts what reaches it, and answers 429 with Retry-After when a test says so."""
+import http.server
+import math
+import threading
+import time
+
+
+class Vendor(http.server.ThreadingHTTPServer):
+    """`refuse_at`: the number of the request, from 0, that is answered 429, as are all of the next `away` seconds. `takes`:
+    seconds for each other request. `answer(path)`: its body."""
+    request_queue_size = 100
+    daemon_threads = True
+
+    def __init__(self, refuse_at=None, away=2.0, takes=0.0, answer=lambda path: b"{}"):
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.refuse_at, self.away, self.takes, self.answer = refuse_at, away, takes, answer
+        self.lock = threading.Lock()
+        self.arrived = []  # (wall clock, path) of each request
+        self.refused = []  # (wall clock, Retry-After) of those that were
+        self.under_way = self.most_at_once = 0
+        self.until = 0.0
+        self.url = f"http://127.0.0.1:{self.server_address[1]}"
+        threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+
+    def came(self, path):
+        """The Retry-After of a request that is refused, else None."""
+        with self.lock:
+            now = time.time()
+            if len(self.arrived) == self.refuse_at:
+                self.until = now + self.away
+            self.arrived.append((now, path))
+            self.under_way += 1
+            self.most_at_once = max(self.most_at_once, self.under_way)
+            if now >= self.until:
+                return None
+            self.refused.append((now, math.ceil(self.until - now)))
+            return self.refused[-1][1]
+
+    def goes(self):
+        with self.lock:
+            self.under_way -= 1
+
+    def close(self):
+        self.shutdown()
+        self.server_close()
+
+    def handle_error(self, *_):
+        pass  # one that went away
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    wbufsize = -1
+    disable_nagle_algorithm = True
+
+    def do_GET(self):
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        retry_after = self.server.came(self.path)
+        if retry_after is None:
+            time.sleep(self.server.takes)
+        body = self.server.answer(self.path) if retry_after is None else b"too many requests\n"
+        self.server.goes()  # before its client can know
+        self.send_response(200 if retry_after is None else 429)
+        if retry_after is not None:
+            self.send_header("Retry-After", str(retry_after))
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    do_POST = do_GET
+
+    def log_message(self, *_):
+        pass
