@@ -18,11 +18,11 @@ class Pacer:
     def __init__(self, url=os.environ.get("WEIR", "redis://127.0.0.1:6390")):
         self.weir = redis.asyncio.Redis.from_url(url, password=os.environ.get("WEIR_PASSWORD"))
 
-    async def moment(self, **attributes):
-        """Waits until this call may act, all its limits together; returns the id to settle."""
-        words = [f"{name}={value}" for name, value in attributes.items()]
+    async def moment(self, *words, **attributes):
+        """Waits until this call may act, all its limits together; returns the id to settle. `words`: COST, CLASS."""
+        words = [*words, "AS", *(f"{name}={value}" for name, value in attributes.items())]
         while True:
-            asked = asyncio.ensure_future(self.weir.execute_command("WEIR.RESERVE", "AS", *words))
+            asked = asyncio.ensure_future(self.weir.execute_command("WEIR.RESERVE", *words))
             try:
                 denied, _, _, wait, _, reservation, _ = await asyncio.shield(asked)
                 if wait < 0:

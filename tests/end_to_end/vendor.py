@@ -7,11 +7,12 @@ import time
 
 class Vendor(http.server.ThreadingHTTPServer):
     """`refuse_at`: the number of the request, from 0, that is answered 429, as are all of the next `away` seconds. `takes`:
-    seconds for each other request. `answer(path)`: its body."""
+    seconds for each other request. `answer(path, body)`: its status, fields, and the pieces of its answer; where they raise,
+    the connection ends."""
     request_queue_size = 100
     daemon_threads = True
 
-    def __init__(self, refuse_at=None, away=2.0, takes=0.0, answer=lambda path: b"{}"):
+    def __init__(self, refuse_at=None, away=2.0, takes=0.0, answer=lambda path, body: (200, {}, [])):
         super().__init__(("127.0.0.1", 0), Handler)
         self.refuse_at, self.away, self.takes, self.answer = refuse_at, away, takes, answer
         self.lock = threading.Lock()
@@ -54,18 +55,26 @@ class Handler(http.server.BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
 
     def do_GET(self):
-        self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        asked = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         retry_after = self.server.came(self.path)
         if retry_after is None:
             time.sleep(self.server.takes)
-        body = self.server.answer(self.path) if retry_after is None else b"too many requests\n"
+            status, fields, pieces = self.server.answer(self.path, asked)
+        else:
+            status, fields, pieces = 429, {"Retry-After": str(retry_after)}, [b"too many requests\n"]
+        try:
+            self.send_response(status)
+            for name, value in {**fields, "Transfer-Encoding": "chunked"}.items():
+                self.send_header(name, value)
+            self.end_headers()
+            for piece in pieces:
+                self.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece))
+                self.wfile.flush()
+        except OSError:
+            self.close_connection = True
+            return self.server.goes()
         self.server.goes()  # before its client can know
-        self.send_response(200 if retry_after is None else 429)
-        if retry_after is not None:
-            self.send_header("Retry-After", str(retry_after))
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
+        self.wfile.write(b"0\r\n\r\n")
 
     do_POST = do_GET
 

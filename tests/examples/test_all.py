@@ -42,13 +42,16 @@ TESTED = {
     "pacing/celery_tasks.py": "end_to_end/test_pacing.py TestCelery",
     "pacing/delay_or_drop.conf": "end_to_end/test_pacing.py TestDelayOrDrop",
     "pacing/delay_or_drop.js": "end_to_end/test_pacing.py TestDelayOrDrop",
+    "pacing/model_calls.py": "end_to_end/test_tokens.py Python",
+    "gateways/nginx_tokens.conf": "end_to_end/test_tokens.py Nginx",
     "pacing/plot.py": "examples/test_all.py Plot",
     "grafana/weir.json": "end_to_end/test_admin.py",
     "replay/access.log": "replay/test_agreement.py",
     "replay/make_log.py": "replay/test_agreement.py",
     **{f"limits/{name}": "examples/test_all.py Limits"
-       for name in ("bad_nets.txt", "internal_service.yaml", "internal_service_test.yaml", "public_api.yaml", "public_api_test.yaml",
-                    "vendor_quotas.yaml", "vendor_quotas_test.yaml")},
+       for name in ("bad_nets.txt", "internal_service.yaml", "internal_service_test.yaml", "language_models.yaml",
+                    "language_models_test.yaml", "public_api.yaml", "public_api_test.yaml", "vendor_quotas.yaml",
+                    "vendor_quotas_test.yaml")},
     **{f"{name}.cpp": f"example.{name}" for name in ("all_or_none", "batch", "coroutine", "limits_reserve", "one_limit", "per_user", "shared",
                                                    "shared_reserve", "text", "wait", "wait_asio")},
 }
@@ -112,7 +115,7 @@ class Limits(unittest.TestCase):
             self.assertIn(", 0 failed\n", out)
             self.assertIn(", 100.0 %\n", out)
         files = [each for each in sorted(folder.glob("*.yaml")) if not each.stem.endswith("_test")]
-        self.assertEqual(len(files), 3)
+        self.assertEqual(len(files), 4)
         self.assertEqual(weir("lint", *files, "--now", "2026-11-21")[0], 0)
         # A list that a file names, and without which it is refused.
         self.assertIn("bad_nets.txt", (folder / "public_api.yaml").read_text())
