@@ -19,6 +19,7 @@ enum class Verdict : std::uint8_t {
   allowed,  // go ahead
   denied,   // not now: retry_after says when
   never,    // the cost is above the limit: waiting does not help
+  busy,     // not now, as all slots are taken: retry_after says when at the latest one is free
 };
 
 struct Decision {
@@ -26,7 +27,7 @@ struct Decision {
   std::int64_t limit = 0;      // units admitted at once from rest: gcra's burst, any other's count
   std::int64_t remaining = 0;  // units that would be admitted at once now
   // The shortest wait after which the same request passes if nobody else uses the key. Present exactly when
-  // denied, and then never 0. Empty for `never` too: test it, or use value_or().
+  // denied or busy, and then never 0. Empty for `never` too: test it, or use value_or().
   std::optional<std::chrono::nanoseconds> retry_after;
   // Time until the key is as if never used. Never negative.
   std::chrono::nanoseconds reset_after{0};

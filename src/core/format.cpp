@@ -15,6 +15,8 @@ std::string_view to_text(Verdict verdict) noexcept {
       return "denied";
     case Verdict::never:
       return "never";
+    case Verdict::busy:
+      return "busy";
   }
   return "unknown";
 }

@@ -22,7 +22,7 @@ namespace weir::inline v0_1::core {
 
 // Whether requests under this rule may be charged ahead of their moment. One of a class that leaves room for
 // more important ones may not: its debt would fill that room.
-constexpr bool may_wait(const Rule& rule) { return rule.kept.count() == 0; }
+constexpr bool may_wait(const Rule& rule) { return rule.kept.count() == 0 || counts_slots(rule.algorithm); }
 
 // Whether a debt may be counted in the rule's T as of a moment that has not come: not one in a shorter T.
 // Until the moment more units of it drain than the longer T would say, so for those who come before that it

@@ -8,6 +8,7 @@
 
 #include "core/duration.hpp"
 #include "core/fixed_window.hpp"
+#include "core/number.hpp"
 #include "core/sliding_window_counter.hpp"
 #include "core/word.hpp"
 
@@ -31,6 +32,8 @@ constexpr std::array kNames = {
     Name{"sliding_window_counter", Algorithm::sliding_window_counter},
 };
 
+constexpr std::string_view kInFlight = "in_flight";
+
 std::optional<Algorithm> algorithm_named(std::string_view text) {
   for (const Name& name : kNames) {
     if (name.text == text) return name.algorithm;
@@ -41,6 +44,7 @@ std::optional<Algorithm> algorithm_named(std::string_view text) {
 }  // namespace
 
 std::string name_of(Algorithm algorithm) {
+  if (algorithm == Algorithm::in_flight) return std::string(kInFlight);
   for (const Name& name : kNames) {
     if (name.algorithm == algorithm) return std::string(name.text);
   }
@@ -79,6 +83,8 @@ Step in_words(const StepOf<State>& step) {
 
 tl::expected<Rule, std::string> Rule::make(const Quota& quota, Algorithm algorithm) {
   if (algorithm == Algorithm::gcra) return Rule{quota, algorithm};
+  if (counts_slots(algorithm))
+    return tl::unexpected("in_flight: slots have no rate; the form is in_flight=N");
   const auto [count, period] = quota.rate();
   const std::string name = name_of(algorithm);
   if (quota.burst() != count) {
@@ -99,9 +105,26 @@ tl::expected<Rule, std::string> Rule::make(const Quota& quota, Algorithm algorit
   return Rule{quota, algorithm};
 }
 
+tl::expected<Rule, std::string> Rule::slots(std::string_view number) {
+  const std::int64_t count = parse_integer(number).value_or(0);
+  if (count < 1 || count > kMostSlots)
+    return tl::unexpected(std::string(kInFlight) + ": '" + std::string(number) +
+                          "' is not an integer from 1 to " + std::to_string(kMostSlots));
+  return Rule{*Quota::make({count, std::chrono::seconds{1}}, count), Algorithm::in_flight};
+}
+
 tl::expected<Rule, std::string> Rule::parse(std::string_view text) {
   const std::string shown = "limit '" + std::string(text) + "': ";
   const auto refused = [&shown](const std::string& what) { return tl::unexpected(shown + what); };
+  if (const auto [first, after] = next_word(text);
+      first.starts_with(kInFlight) && first.substr(kInFlight.size()).starts_with('=')) {
+    if (const std::string_view second = next_word(after).text; !second.empty())
+      return refused("unexpected '" + std::string(second) +
+                     "'; the form is in_flight=N, and a rate is another limit");
+    auto rule = slots(first.substr(kInFlight.size() + 1));
+    if (!rule) return refused(rule.error());
+    return rule;
+  }
   constexpr std::string_view kAlgorithm = "algorithm=";
   constexpr std::string_view kAlign = "align=";
 
@@ -161,6 +184,7 @@ tl::expected<Rule, std::string> Rule::parse(std::string_view text) {
 
 std::string to_text(const Rule& rule) {
   const Quota& quota = rule.quota;
+  if (counts_slots(rule.algorithm)) return std::string(kInFlight) + "=" + std::to_string(quota.burst());
   std::string text = std::to_string(quota.rate().count) + "/" + period_text(quota.rate().period);
   if (quota.burst() != quota.rate().count) text += " burst " + std::to_string(quota.burst());
   if (rule.algorithm != Algorithm::gcra) text += " algorithm=" + name_of(rule.algorithm);
@@ -180,6 +204,14 @@ Step decide_window(const Rule& rule, TwoWords state, nanoseconds now, Cost cost)
     case Algorithm::sliding_window_counter:
       return in_words(sliding_window_counter::decide(
           rule.quota, std::bit_cast<sliding_window_counter::State>(state), now, cost, rule.phase));
+    case Algorithm::in_flight:
+      return {Verdict::allowed,
+              rule.quota.burst(),
+              static_cast<std::uint64_t>(rule.quota.burst()),
+              0,
+              0,
+              state,
+              false};
     case Algorithm::gcra:
     case Algorithm::sliding_window_log:
       break;

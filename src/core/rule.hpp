@@ -19,7 +19,12 @@ namespace weir::inline v0_1::core {
 // What an algorithm can do: other code asks this, never which algorithm it is.
 //
 // A key's state is two words: decide() below decides by it, and a store that keeps words can count by it.
-constexpr bool kept_in_two_words(Algorithm algorithm) { return algorithm != Algorithm::sliding_window_log; }
+constexpr bool kept_in_two_words(Algorithm algorithm) {
+  return algorithm != Algorithm::sliding_window_log && algorithm != Algorithm::in_flight;
+}
+// It counts open holds: a reservation takes a slot until its end. A state of it is no number but the holds
+// themselves, which the store that keeps reservations knows; decide() passes it by.
+constexpr bool counts_slots(Algorithm algorithm) { return algorithm == Algorithm::in_flight; }
 // What was charged can be taken back: for that a state must tell what has drained, as a tat does. Leases, and
 // all-or-none where the checks cannot be decided at one moment in one place, need it.
 constexpr bool can_give_back(Algorithm algorithm) { return algorithm == Algorithm::gcra; }
@@ -40,7 +45,8 @@ struct Rule {
   // others, so that two rules are equal exactly when they decide alike: checks of equal rules may be merged.
   std::chrono::nanoseconds phase{0};
   // gcra's, 0 for the others: the part of burst x T that requests of this class leave free for more important
-  // ones. From 0 to burst x T; which class a request has, and so this number, its asker knows.
+  // ones. From 0 to burst x T; which class a request has, and so this number, its asker knows. Of slots, of
+  // which N are a burst: kept_slots().
   std::chrono::nanoseconds kept{0};
 
   // Refused, with a sentence: a burst for any algorithm but gcra (the burst then has to be the count), a
@@ -48,8 +54,12 @@ struct Rule {
   static tl::expected<Rule, std::string> make(const Quota& quota, Algorithm algorithm);
 
   // COUNT/PERIOD, then in any order [burst N] [algorithm=NAME] [align=clock], as in "100/min", "10/s burst
-  // 50", "1000/h algorithm=fixed_window align=clock".
+  // 50", "1000/h algorithm=fixed_window align=clock"; or in_flight=N alone.
   static tl::expected<Rule, std::string> parse(std::string_view text);
+
+  // N slots, from 1 to kMostSlots; or why not.
+  static constexpr std::int64_t kMostSlots = 1'000'000'000;
+  static tl::expected<Rule, std::string> slots(std::string_view number);
 
   // The same rule where windows go by a clock that is `offset` ahead of the one that `now` is read from.
   constexpr Rule on_clock(std::chrono::nanoseconds offset) const {
@@ -86,7 +96,7 @@ Step decide_class(const Rule& rule, TwoWords state, std::chrono::nanoseconds now
                   std::chrono::nanoseconds arrived);
 
 // Decides one request by any algorithm that is kept_in_two_words(). `arrived` is gcra's: windows count from
-// now.
+// now. Slots, which are counted elsewhere, allow everything here.
 inline Step decide(const Rule& rule, TwoWords state, std::chrono::nanoseconds now, Cost cost,
                    std::chrono::nanoseconds arrived) {
   if (rule.algorithm != Algorithm::gcra) [[unlikely]] {
@@ -113,6 +123,12 @@ inline Decision look(Decision found, const Decision& decided) {
 }
 inline Decision look(const Rule& rule, TwoWords state, std::chrono::nanoseconds now, Cost cost) {
   return look(decide(rule, state, now, Cost{0}).decision(), decide(rule, state, now, cost).decision());
+}
+
+// Whole slots that requests of this class leave free.
+constexpr std::int64_t kept_slots(const Rule& rule) {
+  const std::int64_t interval = rule.quota.emission_interval().count();
+  return (rule.kept.count() + interval - 1) / interval;
 }
 
 // What the rule admits at once from rest, in units.

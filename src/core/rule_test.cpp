@@ -40,6 +40,12 @@ TEST(Rule, from_text_and_back) {
            {"2/1500ms algorithm=sliding_window_log", {2, 1500ms}, 2, sliding_window_log, ""},
            {"1/1000001ns algorithm=sliding_window_counter", {1, 1000001ns}, 1, sliding_window_counter, ""},
            {"1/us", {1, 1us}, 1, Algorithm::gcra, ""},
+           {"in_flight=5", {5, 1s}, 5, Algorithm::in_flight, ""},
+           {" in_flight=1000000000 ",
+            {1'000'000'000, 1s},
+            1'000'000'000,
+            Algorithm::in_flight,
+            "in_flight=1000000000"},
            {"1/d", {1, 24h}, 1, Algorithm::gcra, ""},
        }) {
     const auto rule = Rule::parse(row.text);
@@ -86,6 +92,11 @@ TEST(Rule, what_text_is_refused_and_what_it_says) {
        "quota '1/s burst algorithm=gcra': the burst is not a whole number below 2^63; the form is "
        "COUNT/PERIOD [burst "
        "N], as in 100/min or 5/10s burst 20"},
+      {"in_flight=0", "limit 'in_flight=0': in_flight: '0' is not an integer from 1 to 1000000000"},
+      {"in_flight=", "limit 'in_flight=': in_flight: '' is not an integer from 1 to 1000000000"},
+      {"in_flight=5 burst 2",
+       "limit 'in_flight=5 burst 2': unexpected 'burst'; the form is in_flight=N, and a rate is another "
+       "limit"},
       {"1 /s", "limit '1 /s': write '1/s', without a space"},
       {"1/ s algorithm=gcra", "limit '1/ s algorithm=gcra': write '1/s', without a space"},
       {"1/s bust 3", "limit '1/s bust 3': unexpected 'bust'" + form},

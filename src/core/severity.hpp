@@ -10,14 +10,14 @@
 namespace weir::inline v0_1::core {
 
 // Whether `a` decides rather than `b`: never over denied over allowed; of two denied, the one with the longer
-// wait; of two allowed, the one with less left. False for two that are alike, so the first of them decides:
-// of several `never` too, as none of them ends.
+// wait, and busy is one; of two allowed, the one with less left. False for two that are alike, so the first
+// of them decides: of several `never` too, as none of them ends.
 constexpr bool decides(const Decision& a, const Decision& b) {
   const auto rank = [](Verdict verdict) {
-    return verdict == Verdict::never ? 2 : verdict == Verdict::denied ? 1 : 0;
+    return verdict == Verdict::never ? 2 : verdict == Verdict::allowed ? 0 : 1;
   };
-  if (a.verdict != b.verdict) return rank(a.verdict) > rank(b.verdict);
-  if (a.verdict == Verdict::denied) return a.retry_after > b.retry_after;
+  if (rank(a.verdict) != rank(b.verdict)) return rank(a.verdict) > rank(b.verdict);
+  if (rank(a.verdict) == 1) return a.retry_after > b.retry_after;
   return a.verdict == Verdict::allowed && a.remaining < b.remaining;
 }
 

@@ -23,6 +23,7 @@ const limits::Set& set_of(const Exchange& exchange, const Question& question) {
 
 JsonWriter::Known verdict_of(Verdict verdict) {
   if (verdict == Verdict::allowed) return "allowed";
+  if (verdict == Verdict::busy) return "busy";
   return verdict == Verdict::denied ? JsonWriter::Known("denied") : "never";
 }
 
@@ -167,6 +168,8 @@ bool write_number(JsonWriter& json, RequestKind kind, const Question& question) 
     json.member("reset", question.forgotten);
   } else if (kind == RequestKind::cancel) {
     json.member("given_back", question.reservation->given_back);
+  } else if (kind == RequestKind::extend) {
+    json.member("hold", question.reservation->wait);
   } else if (const auto wait = question.reservation->wait; wait.count() < 0) {
     json.member("wait", -1);
   } else {

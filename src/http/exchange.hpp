@@ -82,7 +82,8 @@ enum class RequestKind : std::uint8_t {
   cancel,
   settle,
   charge,
-  moment
+  moment,
+  extend
 };
 
 constexpr bool reserves(RequestKind kind) {
@@ -90,7 +91,8 @@ constexpr bool reserves(RequestKind kind) {
 }
 // It says a reservation's id, and nothing of what is charged.
 constexpr bool is_by_id(RequestKind kind) {
-  return kind == RequestKind::cancel || kind == RequestKind::settle || kind == RequestKind::moment;
+  return kind == RequestKind::cancel || kind == RequestKind::settle || kind == RequestKind::moment ||
+         kind == RequestKind::extend;
 }
 // It is counted, and a denial is not answered with 200.
 constexpr bool charges(RequestKind kind) { return kind == RequestKind::check || reserves(kind); }

@@ -49,6 +49,7 @@ constexpr unsigned kOfCheck =
     bit(kAttributes) | bit(kKey) | bit(kLimit) | bit(kChecks) | bit(kCost) | bit(kClass) | bit(kExplain);
 constexpr unsigned kOfReserve = kOfCheck | bit(kMaxWait) | bit(kHold);
 constexpr unsigned kOfCancel = bit(kId);
+constexpr unsigned kOfExtend = bit(kId) | bit(kHold);
 constexpr unsigned kOfSettle = bit(kId) | bit(kActual);
 constexpr unsigned kOfCharge = bit(kAttributes) | bit(kKey) | bit(kLimit) | bit(kChecks) | bit(kCost) |
                                bit(kRemaining) | bit(kWindow) | bit(kPause);
@@ -83,6 +84,8 @@ unsigned allowed_of(RequestKind kind) {
       return kOfCancel;
     case RequestKind::settle:
       return kOfSettle;
+    case RequestKind::extend:
+      return kOfExtend;
     case RequestKind::charge:
       return kOfCharge;
     default:
@@ -109,6 +112,8 @@ store::Verb verb_of(RequestKind kind) {
       return store::Verb::cancel;
     case RequestKind::settle:
       return store::Verb::settle;
+    case RequestKind::extend:
+      return store::Verb::extend;
     case RequestKind::charge:
       return store::Verb::charge;
   }
@@ -343,6 +348,9 @@ class Reader {
       read_text(members.values[kId], pointer_to(at_, "id"), ask_.id);
     }
     if (members.has(kActual)) read_actual(members);
+    if (exchange_.kind != RequestKind::extend) return;
+    if (!members.has(kHold)) return fault("hold", "missing: for how many seconds from now it may be open");
+    read_seconds(members, kHold, kLongestHold, ask_.hold);
   }
 
   void read_class(const Members& members) {

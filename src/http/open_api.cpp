@@ -126,6 +126,17 @@ std::string_view open_api() {
         }
       }
     },
+    "/v1/extend": {
+      "post": {
+        "summary": "Give an open hold, and its slots, another end",
+        "requestBody": {"required": true, "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Extend"}}}},
+        "responses": {
+          "200": {"description": "Seconds that it has now; 0 when no such hold is open", "content": {"application/json": {"schema": {
+            "type": "object", "required": ["hold"], "properties": {"hold": {"type": "number", "minimum": 0}}}}}},
+          "default": {"$ref": "#/components/responses/Problem"}
+        }
+      }
+    },
     "/openapi.json": {
       "get": {"summary": "This description", "responses": {"200": {"description": "OpenAPI 3.1", "content": {"application/json": {}}}}}
     }
@@ -192,6 +203,11 @@ std::string_view open_api() {
       "Settle": {
         "type": "object", "additionalProperties": false, "required": ["id"],
         "properties": {"id": {"type": "string", "maxLength": 64}, "actual": {"$ref": "#/components/schemas/Actual"}}
+      },
+      "Extend": {
+        "type": "object", "additionalProperties": false, "required": ["id", "hold"],
+        "properties": {"id": {"type": "string", "maxLength": 64},
+                       "hold": {"type": "number", "minimum": 0, "maximum": 86400, "description": "Seconds from now, or from its moment if that is later; at most the shortest ttl of its limits"}}
       },
       "Charge": {
         "type": "object",

@@ -129,7 +129,8 @@ class [[gnu::visibility("hidden")]] Limits::Impl {
     setting_.wall = wall_time(options).time_since_epoch() - store::read(options.clock);
     if (shared == nullptr) {
       setting_.unsuitable = [](const core::Rule& rule) -> std::optional<std::string> {
-        if (core::kept_in_two_words(rule.algorithm)) return std::nullopt;
+        if (core::kept_in_two_words(rule.algorithm) || core::counts_slots(rule.algorithm))
+          return std::nullopt;
         return core::name_of(rule.algorithm) + " cannot be counted by the table of this process";
       };
     }

@@ -6,6 +6,7 @@
 #include "core/duration.hpp"
 #include "core/printable.hpp"
 #include "core/rule.hpp"
+#include "weir/format.hpp"
 
 namespace weir::inline v0_1::limits {
 namespace {
@@ -40,7 +41,11 @@ ExplainedCheck of_file(const File& file, const TraceStep& step, std::span<const 
   out.line = limit.place.line;
   if (step.window != kNone) {
     const Window& window = limit.windows[step.window];
-    core::append_window(window.period(), out.window);
+    if (window.is_slots()) {
+      out.window = core::name_of(window.rule.algorithm);
+    } else {
+      core::append_window(window.period(), out.window);
+    }
     out.line = window.place.line;
   } else if (guarantee) {
     out.window = kGuarantee;
@@ -154,7 +159,7 @@ std::string verdict_of(const ExplainedCheck& check) {
   if (check.window == kGuarantee) return check.decision->allowed() ? "inside" : "borrows";
   if (check.decision->verdict == Verdict::allowed) return "allowed";
   if (check.shadow) return "would_deny";
-  return check.decision->verdict == Verdict::never ? "never" : "denied";
+  return std::string(weir::to_text(check.decision->verdict));
 }
 
 std::string to_text(const Explanation& explanation, const std::string& file) {

@@ -91,12 +91,13 @@ struct By {
   core::Prefixes group{};  // of a value that is an address: how many bits of it count
 };
 
-// One rate of a limit, with a state of its own: (limit id, period, algorithm).
+// One rate of a limit, with a state of its own: (limit id, period, algorithm); or its slots, last of all.
 struct Window {
   core::Rule rule;
   Position place{};
 
   std::chrono::nanoseconds period() const { return rule.quota.rate().period; }
+  bool is_slots() const { return core::counts_slots(rule.algorithm); }
 };
 
 // How much one unit of a request costs under a limit.
@@ -156,6 +157,7 @@ struct Override {
   Guarantee guarantee;
   CostRule cost;
   Penalty penalty;
+  WindowChange slots;  // one of `windows` too, once all is read; line 0: unsaid
   Position place{};
   Position until_place{};
 };
@@ -192,7 +194,8 @@ struct NamedLimit {
   std::vector<By> by;           // in the order of the file; empty: one counter for everybody
   bool required = false;        // a request without an attribute of `by` is an error
   std::vector<Window> windows;  // empty: only deny and allow
-  Index within = kNone;         // File::limits; never in a circle
+  Window slots{core::Rule{Quota::per_second(1)}};  // one of `windows` too, once all is read; line 0: none
+  Index within = kNone;                            // File::limits; never in a circle
   std::vector<Override> overrides;
   When deny;   // empty: nobody
   When allow;  // empty: nobody is exempt

@@ -68,8 +68,10 @@ std::string text_of(const LeaseTerms& lease) {
 std::string text_of(const File& file, const Override& change, const NamedLimit& limit) {
   std::vector<std::string> parts;
   for (const WindowChange& each : change.windows) {
-    parts.push_back(each.lifted ? "unlimited/" + core::to_text(limit.windows[each.window].period())
-                                : core::to_text(each.rule));
+    const Window& window = limit.windows[each.window];
+    parts.push_back(!each.lifted        ? core::to_text(each.rule)
+                    : window.is_slots() ? core::name_of(window.rule.algorithm) + " unlimited"
+                                        : "unlimited/" + core::to_text(window.period()));
   }
   const auto part = [&parts](const char* what, const std::string& text) {
     if (!text.empty()) parts.push_back(std::string(what) + " " + text);

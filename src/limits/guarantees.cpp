@@ -212,6 +212,7 @@ class Judge {
       return a.reserve.share < b.reserve.share;
     };
     for (Index window = 0; window < parent.windows.size(); ++window) {
+      if (parent.windows[window].is_slots()) continue;
       const std::vector<RuleSource> rules = rules_of(parent, window);
       for (const RuleSource& source : rules) {
         if (!source.lifted) judge_rate(parent, source);

@@ -187,6 +187,7 @@ void judge_cost(const NamedLimit& limit, Findings& findings) {
   }
   const auto greater = [](const GreatestCost& a, const GreatestCost& b) { return a.cost > b.cost; };
   for (Index window = 0; window < limit.windows.size(); ++window) {
+    if (limit.windows[window].is_slots()) continue;
     judge_pairs(costs, rules_of(limit, window), greater, smaller_burst,
                 [&](const GreatestCost& cost, const RuleSource& source) {
                   const std::int64_t burst = source.rule.quota.burst();
@@ -232,9 +233,29 @@ void judge_shares(const NamedLimit& limit, Findings& findings) {
   });
 }
 
+// 8: what a class leaves of the slots is rounded up.
+void judge_slots(const NamedLimit& limit, Findings& findings) {
+  if (limit.slots.place.line == 0) return;
+  const auto judge = [&](const Leave& leave, int from) {
+    if (leave.shares.empty()) return;
+    for (const RuleSource& source : rules_of(limit, static_cast<Index>(limit.windows.size() - 1))) {
+      core::Rule rule = source.rule;
+      rule.kept = part_of(rule.quota, leave.shares.back().millionths);
+      if (source.lifted || core::kept_slots(rule) < rule.quota.burst()) continue;
+      findings.error(FileRule::classes, leave.place, path_of(limit, from, "leave"),
+                     to_text(leave.shares.back()) + " of " + quoted(core::to_text(source.rule)) +
+                         " on line " + std::to_string(source.place.line) +
+                         ", in whole slots rounded up, leaves the least important class none");
+    }
+  };
+  judge(limit.leave, kOwn);
+  for (int i = 0; i < static_cast<int>(limit.overrides.size()); ++i) judge(override_of(limit, i).leave, i);
+}
+
 // 22: a call that is settled when its burst has drained gets nothing back.
 void note_long_hold(const NamedLimit& limit, Findings& findings) {
   const auto time_of = [](const Window& window) {
+    if (window.is_slots()) return ~Wide{0};
     const Quota& quota = window.rule.quota;
     return Wide{static_cast<std::uint64_t>(quota.burst())} *
            static_cast<std::uint64_t>(quota.emission_interval().count());
@@ -262,7 +283,7 @@ void judge_hold(const NamedLimit& limit, Findings& findings) {
   }
   for (Index window = 0; window < limit.windows.size(); ++window) {
     for (const RuleSource& source : rules_of(limit, window)) {
-      if (source.lifted) continue;
+      if (source.lifted || limit.windows[window].is_slots()) continue;
       const auto burst = static_cast<std::uint64_t>(source.rule.quota.burst());
       const Wide open = Wide{burst} * limit.hold.at_most.millionths;
       if (open >= Wide{limit.hold.estimate} * Share::kWhole) continue;
@@ -377,7 +398,7 @@ void judge_hierarchy(File& file, Findings& findings) {
                         quoted(limit.name));
     }
     for (const Window& window : parent.windows) {
-      if (window.rule.algorithm == Algorithm::gcra) continue;
+      if (window.rule.algorithm == Algorithm::gcra || window.is_slots()) continue;
       findings.error(FileRule::of_gcra, limit.within_place, "limits." + limit.name + ".within",
                      "only gcra can do this; " + quoted(parent.name) + " counts by " +
                          core::name_of(window.rule.algorithm));
@@ -393,6 +414,7 @@ void judge_limits(const File& file, Findings& findings) {
     judge_overrides(limit, findings);
     judge_cost(limit, findings);
     judge_shares(limit, findings);
+    judge_slots(limit, findings);
     judge_hold(limit, findings);
     judge_penalty(file, limit, findings);
   }

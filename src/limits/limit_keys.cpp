@@ -160,6 +160,40 @@ void read_when_full(Context& context, const FileField& field, FileWhenFull& full
     context.error(FileRule::form, field, quoted(field.text()) + " is none of: deny, allow");
 }
 
+// A number of slots.
+void read_slots(Context& context, const FileField& field, core::Rule& rule, Position& place) {
+  if (!is_text(context, field)) return;
+  if (auto read = core::Rule::slots(field.text())) {
+    rule = *read;
+    place = field.place();
+  } else {
+    context.error(FileRule::form, field, read.error().substr(read.error().find(": ") + 2));
+  }
+}
+
+void read_slots_change(Context& context, const FileField& field, const LimitReading& of, Override& change) {
+  if (of.limit.slots.place.line == 0)
+    return context.error_at_key(FileRule::override_window, field, "the limit has no in_flight");
+  WindowChange& slots = change.slots;
+  if (field.node->kind == YamlNode::Kind::text && field.text() == "unlimited") {
+    slots.lifted = true;
+    slots.place = field.place();
+  } else {
+    read_slots(context, field, slots.rule, slots.place);
+  }
+}
+
+// The slots of a limit are the last of its windows.
+void add_slots(NamedLimit& limit) {
+  if (limit.slots.place.line == 0) return;
+  const auto last = static_cast<Index>(limit.windows.size());
+  limit.windows.push_back(limit.slots);
+  for (Override& change : limit.overrides) {
+    change.slots.window = last;
+    if (change.slots.place.line > 0) change.windows.push_back(change.slots);
+  }
+}
+
 void read_rate_change(Context& context, const FileField& rate, const LimitReading& of, Override& change) {
   if (of.limit.windows.empty() && of.windows_right)
     return context.error_at_key(FileRule::override_window, rate, "the limit has no rate");
@@ -227,6 +261,16 @@ constexpr auto kLimitKeys = std::to_array<LimitKey>({
      .read =
          [](Context& context, const FileField& field, LimitReading& reading) {
            reading.windows_right = read_windows(context, field, reading.limit.windows);
+         }},
+    {.key = {.name = "in_flight",
+             .unsaid = "any number",
+             .meaning = "how many holds of a key may be open at once: slots, each taken by a reservation "
+                        "until its end; needs a `hold`, with or without `rate`",
+             .example = "5",
+             .form = R"({ "$ref": "#/$defs/slots" })"},
+     .read =
+         [](Context& context, const FileField& field, LimitReading& reading) {
+           read_slots(context, field, reading.limit.slots.rule, reading.limit.slots.place);
          }},
     {.key = {.name = "within",
              .rule = FileRule::within,
@@ -485,6 +529,10 @@ constexpr auto kOverrideKeys = std::to_array<OverrideKey>({
     {.key = {.name = "rate", .form = R"({ "$ref": "#/$defs/changes" })"},
      .read = [](Context& context, const FileField& field, const LimitReading& of,
                 Override& change) { read_rate_change(context, field, of, change); }},
+    {.key = {.name = "in_flight",
+             .form = R"({ "anyOf": [{ "$ref": "#/$defs/slots" }, { "enum": ["unlimited"] }] })"},
+     .read = [](Context& context, const FileField& field, const LimitReading& of,
+                Override& change) { read_slots_change(context, field, of, change); }},
     {.key = {.name = "leave", .rule = FileRule::classes, .form = R"({ "$ref": "#/$defs/leave" })"},
      .read = [](Context& context, const FileField& field, const LimitReading&,
                 Override& change) { change.leave = read_leave(context, field); },
@@ -533,6 +581,16 @@ void refuse_with_windows(Context& context, const Map& map, const NamedLimit& lim
 
 // What says something about a burst needs one.
 void refuse_without_windows(Context& context, const Map& map) {
+  if (const FileField slots = map["in_flight"]) {
+    if (!map["hold"])
+      context.error_at_key(FileRule::hold, slots,
+                           "needs a hold, which takes the slot and ends by itself: write hold: { ttl: 60s }");
+    if (map["rate"]) return;
+    for (const char* each : {"reserve", "guarantee", "lease"})
+      if (const FileField field = map[each])
+        context.error_at_key(FileRule::rate, field, "is of rates, and the limit has in_flight alone");
+    return;
+  }
   if (map["rate"] || (!map["deny"] && !map["allow"])) return;  // of the second, more is told
   for (const LimitKey& each : kLimitKeys) {
     if (const FileField field = map[each.key.name]; field && each.of_rate)
@@ -556,10 +614,11 @@ NamedLimit read_limit(Context& context, const std::string& name, const FileField
   for (const LimitKey& each : kLimitKeys) {
     if (const FileField written = map[each.key.name]) each.read(context, written, reading);
   }
-  if (!map["rate"] && !map["deny"] && !map["allow"] && !map.has_unknown())
+  if (!map["rate"] && !map["in_flight"] && !map["deny"] && !map["allow"] && !map.has_unknown())
     context.error_at_key(FileRule::rate, field, "has neither a rate nor deny or allow");
   refuse_with_windows(context, map, limit);
   refuse_without_windows(context, map);
+  add_slots(limit);
   return std::move(reading.limit);
 }
 

@@ -355,20 +355,24 @@ inline bool add_check(const store::Limit& limit, const Meeting& keyed, std::uint
   return true;
 }
 
-// The share of its burst that a limit keeps from a request like this of a class; kNone: of the lowest.
-std::uint64_t kept_of(const Meeting& meeting, Index class_of) {
+// The share of its burst that a request like this of a class leaves; kNone: of the lowest.
+std::uint64_t left_of(const Meeting& meeting, Index class_of) {
   const Set::CompiledLimit& limit = *meeting.limit;
-  if (!meeting.changed && limit.leave.empty()) return limit.reserve.millionths;
   const std::vector<Share>* leave = &limit.leave;
   if (meeting.changed && meeting.leave_by != kNone) {
     if (const auto& changed = limit.overrides[meeting.leave_by].leave) leave = &*changed;
   }
+  return leave->empty() ? 0 : (*leave)[std::min<std::size_t>(class_of, leave->size() - 1)].millionths;
+}
+
+// What the limit keeps from it, what is reserved included.
+std::uint64_t kept_of(const Meeting& meeting, Index class_of) {
+  const Set::CompiledLimit& limit = *meeting.limit;
+  if (!meeting.changed && limit.leave.empty()) return limit.reserve.millionths;
   Share reserve = limit.reserve;
   if (meeting.changed && meeting.reserve_by != kNone)
     reserve = limit.overrides[meeting.reserve_by].reserve.value_or(reserve);
-  const std::uint64_t left =
-      leave->empty() ? 0 : (*leave)[std::min<std::size_t>(class_of, leave->size() - 1)].millionths;
-  return std::min<std::uint64_t>(left + reserve.millionths, Share::kWhole);
+  return std::min<std::uint64_t>(left_of(meeting, class_of) + reserve.millionths, Share::kWhole);
 }
 
 // What a child of the limit may count on, of the first child that has something.
@@ -418,7 +422,9 @@ bool add_checks_of(const Meeting& meeting, const Work& work, Matched& into, Trac
       }
       counted = &change->limit;
     }
-    if (!asked_guarantee) {
+    const bool is_slots = core::counts_slots(counted->rule.algorithm);
+    if (is_slots) inside = store::Check::kNoGuarantee;
+    if (!asked_guarantee && !is_slots) {
       asked_guarantee = true;
       const Meeting* child = nullptr;
       if (const store::Limit* guarantee = guarantee_within(work, meeting, child)) {
@@ -434,7 +440,8 @@ bool add_checks_of(const Meeting& meeting, const Work& work, Matched& into, Trac
     if ((kept > 0 || shares_change || penalty_changes) && into.count < store::kMostChecks) {
       into.own.reserve(store::kMostChecks);
       store::Limit& own = into.own.emplace_back(*counted);
-      own.rule.kept = part_of(own.rule.quota, kept);
+      // A reserve is of rates.
+      own.rule.kept = part_of(own.rule.quota, is_slots ? left_of(meeting, into.class_of) : kept);
       if (shares_change) own.lowest_kept = part_of(own.rule.quota, kept_of(meeting, kNone));
       if (penalty_changes) own.penalty = limit.overrides[meeting.penalty_by].penalty.value_or(own.penalty);
       counted = &own;

@@ -26,6 +26,25 @@ void keep(Matched& matched, const Holds& holds) {
   matched.count = left;
 }
 
+// False: there was nothing else. What is said of another check by its place keeps its sense.
+bool drop_slots(Matched& matched) {
+  const auto is_slots = [&](std::size_t i) {
+    return core::counts_slots(matched.checks[i].limit->rule.algorithm);
+  };
+  std::size_t left = 0;
+  std::array<std::uint8_t, store::kMostChecks> place{};
+  for (std::size_t i = 0; i < matched.count; ++i) {
+    if (is_slots(i)) continue;
+    place[i] = static_cast<std::uint8_t>(left);
+    store::Check& check = matched.checks[left] = matched.checks[i];
+    if (check.inside != store::Check::kNoGuarantee) check.inside = place[check.inside];
+    matched.limit_of[left++] = matched.limit_of[i];
+  }
+  const bool had_others = left > 0 || matched.count == 0;
+  matched.count = left;
+  return had_others;
+}
+
 // The names of all, each once, in the order of the request.
 template <class NameOf>
 std::string list(const Matched& matched, const NameOf& name_of) {
@@ -50,6 +69,7 @@ std::string period_of(const store::Check& check) {
 std::optional<std::string> keep_one(const Set& set, const OneLimit& which, Matched& matched) {
   const Set::CompiledLimit* const named = which.name.empty() ? nullptr : set.find(which.name);
   if (!which.name.empty() && named == nullptr) return set.unknown(which.name);
+  if (!drop_slots(matched)) return "slots are taken by holds alone, and nothing else applies";
   if (named == nullptr && which.of == OneLimit::Of::all && !which.window) return std::nullopt;
   const auto is_meant = [&](std::size_t i) {
     return !store::is_guarantee(matched.all(), i) &&

@@ -239,7 +239,7 @@ void judge_deployment(Context& context) {
   for (const NamedLimit& limit : context.file.limits) {
     const std::string path = "limits." + limit.name;
     for (const Window& window : limit.windows) {
-      if (served->has_store || core::kept_in_two_words(window.rule.algorithm)) continue;
+      if (served->has_store || window.is_slots() || core::kept_in_two_words(window.rule.algorithm)) continue;
       context.findings.error(FileRule::counted_here, window.place, path + ".rate",
                              quoted(core::to_text(window.rule)) +
                                  " is counted by a shared store alone; write sliding_window_counter, or if "

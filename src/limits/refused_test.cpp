@@ -849,6 +849,40 @@ limits:
 )",
      R"(limits.yaml:3:67: note: limits.a.hold.ttl: what is settled later than 10s gets nothing back: by then the burst of '10/s burst 100' has drained
 )"},
+    {22, R"(version: 1
+limits:
+  a: { in_flight: 5 }
+)",
+     R"(limits.yaml:3:8: limits.a.in_flight: needs a hold, which takes the slot and ends by itself: write hold: { ttl: 60s }
+)"},
+    {6, R"(version: 1
+limits:
+  a: { in_flight: 5, hold: { ttl: 9s }, reserve: 10%, lease: { units: 5 } }
+  b: { in_flight: 5, hold: { ttl: 9s }, guarantee: 5/s }
+)",
+     R"(limits.yaml:3:41: limits.a.reserve: is of rates, and the limit has in_flight alone
+limits.yaml:3:55: limits.a.lease: is of rates, and the limit has in_flight alone
+limits.yaml:4:41: limits.b.guarantee: is of rates, and the limit has in_flight alone
+)"},
+    {4, R"(version: 1
+limits:
+  a: { in_flight: 0, hold: { ttl: 9s } }
+)",
+     R"(limits.yaml:3:19: limits.a.in_flight: '0' is not an integer from 1 to 1000000000
+)"},
+    {17, R"(version: 1
+limits:
+  a: { by: [t], rate: 5/s, hold: { ttl: 1s }, overrides: [{ when: { t: x }, in_flight: 5 }] }
+)",
+     R"(limits.yaml:3:77: limits.a.overrides[0].in_flight: the limit has no in_flight
+)"},
+    {8, R"(version: 1
+classes: [default, bulk]
+limits:
+  a: { by: [t], in_flight: 3, hold: { ttl: 1s }, leave: { bulk: 60% }, overrides: [{ when: { t: x }, in_flight: 2 }] }
+)",
+     R"(limits.yaml:4:50: limits.a.leave: 60% of 'in_flight=2' on line 4, in whole slots rounded up, leaves the least important class none
+)"},
     {23, R"(version: 1
 classes: [default, bulk]
 limits:

@@ -20,6 +20,7 @@ std::string identity(const NamedLimit& said, std::string_view state) {
 }
 
 std::string state_of(const core::Rule& rule) {
+  if (core::counts_slots(rule.algorithm)) return core::name_of(rule.algorithm);
   return core::to_text(rule.quota.rate().period) + "|" + core::name_of(rule.algorithm);
 }
 
@@ -130,13 +131,14 @@ store::Limit Set::count(const NamedLimit& said, const core::Rule& rule, std::str
   if (state != kGuaranteeState)
     limit.lowest_kept = part_of(rule.quota, lowest + said.reserve.share.millionths);
   if (state != kGuaranteeState && rule.algorithm == Algorithm::gcra) limit.penalty = said.penalty.time;
+  if (said.hold.estimate != 0) limit.holding.longest = said.hold.ttl;
   // A limit of the file says for itself whether it is leased.
   limit.sharing.lease = said.lease.units;
   limit.sharing.lease_for = said.lease.time;
   const auto burst = static_cast<std::uint64_t>(rule.quota.burst());
   limit.holding.settles = said.hold.estimate != 0;
   limit.holding.by_actual = said.hold.says_estimate || cost_varies(said);
-  if (limit.holding.settles && said.reserve_place().line == 0) {
+  if (limit.holding.settles && said.reserve_place().line == 0 && !core::counts_slots(rule.algorithm)) {
     limit.holding.at_most = static_cast<std::uint64_t>(static_cast<unsigned __int128>(burst) *
                                                        said.hold.at_most.millionths / Share::kWhole);
   }

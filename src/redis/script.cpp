@@ -48,6 +48,8 @@ std::string_view word_for(Algorithm algorithm) {
       return "sliding_window_log";
     case Algorithm::sliding_window_counter:
       return "sliding_window_counter";
+    case Algorithm::in_flight:
+      break;
   }
   std::abort();  // a mistake in our code
 }
@@ -64,6 +66,8 @@ std::string_view mark_of(Algorithm algorithm) {
       return "weir2l ";
     case Algorithm::sliding_window_counter:
       return "weir1c ";
+    case Algorithm::in_flight:
+      break;
   }
   std::abort();  // a mistake in our code
 }
@@ -188,6 +192,7 @@ std::optional<core::TwoWords> read_state(const Value& value, const ScriptCheck& 
       words.word = numbers[1] << 32 | numbers[2];
       break;
     case Algorithm::sliding_window_log:
+    case Algorithm::in_flight:
       std::abort();  // a mistake in our code: it has no words
   }
   if (core::ahead_of(words.until, now) >= kMostAhead) return std::nullopt;
@@ -262,6 +267,8 @@ std::optional<std::string> unsuitable(const core::Rule& rule, ValueFormat format
     return std::string(field) + ": " + std::to_string(value) + " is above the most that " +
            core::name_of(rule.algorithm) + " counts in Redis (" + std::to_string(most) + ")";
   };
+  if (core::counts_slots(rule.algorithm))
+    return core::to_text(rule) + " is counted by one server alone, not by a shared store";
   const auto [count, period] = rule.quota.rate();
   if (format == ValueFormat::redis_cell) {
     if (rule.algorithm != Algorithm::gcra)

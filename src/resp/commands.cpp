@@ -38,6 +38,8 @@ constexpr std::array kCommands = {
             "take a reservation back before its moment"},
     Command{"WEIR.SETTLE", -2, kNoKeys, Flags::none, ask_settle, nullptr,
             "id [actual | limit=units,...]: charges a reservation what it turned out to cost"},
+    Command{"WEIR.EXTEND", 3, kNoKeys, Flags::none, ask_extend, nullptr,
+            "id ms: an open hold ends in so many milliseconds"},
     Command{"WEIR.CHARGE", -3, kNoKeys, Flags::none, ask_charge, nullptr,
             "what happened outside: [COST n | REMAINING n | PAUSE ms] [LIMIT name] [WINDOW period] [KEYS] "
             "key rule ..., or "

@@ -149,6 +149,7 @@ bool ask_reserve(Pipeline& pipeline, Arguments words, bool silent);
 bool ask_cancel(Pipeline& pipeline, Arguments words, bool silent);
 bool ask_moment(Pipeline& pipeline, Arguments words, bool silent);
 bool ask_settle(Pipeline& pipeline, Arguments words, bool silent);
+bool ask_extend(Pipeline& pipeline, Arguments words, bool silent);
 // charge_command.cpp
 bool ask_charge(Pipeline& pipeline, Arguments words, bool silent);
 // throttle_commands.cpp

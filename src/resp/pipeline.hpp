@@ -27,7 +27,7 @@ enum class ReplyForm : std::uint8_t {
   reservation,  // WEIR.RESERVE's seven
   cancelled,    // the units that went back
   charged,      // WEIR.CHARGE's four integers, and of which limit they are
-  settled,      // the milliseconds until one more unit would be admitted
+  settled,      // the milliseconds until one more unit would be admitted, or that a hold has
 };
 
 class Pipeline {

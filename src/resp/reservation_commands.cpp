@@ -1,4 +1,6 @@
 // Commands about moments that are promised: charge now, act later.
+#include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -61,6 +63,15 @@ bool ask_cancel(Pipeline& pipeline, Arguments words, bool silent) {
 
 bool ask_moment(Pipeline& pipeline, Arguments words, bool silent) {
   return pipeline.add({.verb = store::Verb::moment, .id = words[1]}, ReplyForm::settled, silent);
+}
+
+bool ask_extend(Pipeline& pipeline, Arguments words, bool silent) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  const std::int64_t ms = core::parse_integer(words[2]).value_or(-1);
+  if (ms < 0) return pipeline.fail(not_in_range("ms", words[2], 0, kMost));
+  const std::chrono::milliseconds hold{std::min<std::int64_t>(ms, kLongestHold.count())};
+  return pipeline.add({.verb = store::Verb::extend, .id = words[1], .hold = hold}, ReplyForm::settled,
+                      silent);
 }
 
 bool ask_settle(Pipeline& pipeline, Arguments words, bool silent) {

@@ -36,15 +36,17 @@ std::unique_ptr<service::LimitsInForce> open_limits(const Settings& settings,
   if (settings.limits == "-")
     throw std::runtime_error(
         "limits: '-' is the standard input; a server needs a file that it can read again");
-  limits::SetOptions setting{.on_store_error = settings.on_store_error,
-                             .sharing = service.options().sharing,
-                             .wall = service.wall_ahead(),
-                             .max_wait = settings.max_wait,
-                             .unsuitable = [](const core::Rule& rule) -> std::optional<std::string> {
-                               if (core::kept_in_two_words(rule.algorithm)) return std::nullopt;
-                               return core::name_of(rule.algorithm) +
-                                      " cannot be counted by the table of this process; it needs --store";
-                             }};
+  limits::SetOptions setting{
+      .on_store_error = settings.on_store_error,
+      .sharing = service.options().sharing,
+      .wall = service.wall_ahead(),
+      .max_wait = settings.max_wait,
+      .unsuitable = [](const core::Rule& rule) -> std::optional<std::string> {
+        if (core::kept_in_two_words(rule.algorithm) || core::counts_slots(rule.algorithm))
+          return std::nullopt;
+        return core::name_of(rule.algorithm) +
+               " cannot be counted by the table of this process; it needs --store";
+      }};
   if (settings.store) {
     setting.unsuitable = [format = settings.store->format](const core::Rule& rule) {
       return redis::unsuitable(rule, format);

@@ -71,6 +71,8 @@ void add_reservation_rows(service::Metrics& metrics, const store::Reservations& 
   row(Type::counter, "pauses_not_kept",
       "Pauses that what is given back may shorten, because --reservation-memory was full",
       "weir_pauses_not_kept_total", &Counts::pauses_not_kept);
+  row(Type::counter, "holds_expired", "Holds that their time has ended: nobody settled them",
+      "weir_holds_expired_total", &Counts::holds_expired);
   metrics.add({Section::memory, Type::gauge, "reservation_memory", "Bytes that reservations keep",
                [&reservations] { return Value{std::uint64_t{reservations.memory().bytes()}}; }, false,
                "weir_reservation_bytes"});

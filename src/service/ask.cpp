@@ -39,6 +39,7 @@ bool about_reservation(const Ask& ask, const Basis& basis, Question& into, Refus
   store::ReservationTerms& about = into.more_of().reservation;
   into.reservation = &about;
   about.id = ask.id;
+  about.hold = ask.hold.value_or(nanoseconds{0});
   about.actual = ask.actual;
   about.overdraft = basis.overdraft;
   about.dropped = 0;  // a question is used again
@@ -180,6 +181,7 @@ bool prepare(const Ask& ask, const Basis& basis, Question& into, Refusal& refusa
     case Verb::moment:
     case Verb::cancel:
     case Verb::settle:
+    case Verb::extend:
       return about_reservation(ask, basis, into, refusal);
     case Verb::reserve:
     case Verb::acquire:

@@ -28,13 +28,13 @@ struct Ask {
   bool explains = false;                     // why, too
   const limits::Description* as = nullptr;   // by the limits file
   std::span<const std::string_view> keys{};  // of a reset: the states that have no limit's name
-  std::string_view id{};                     // of moment, cancel and settle
+  std::string_view id{};                     // of moment, cancel, settle and extend
   std::string_view limit{};          // of a reset and of charge by the file: that limit alone; empty: all
   const limits::Time* at = nullptr;  // by which the file's dates go; null: now
 
   // Of reserve and acquire; nothing: as the limits say, or else 0.
   std::optional<std::chrono::nanoseconds> max_wait{};
-  std::optional<std::chrono::nanoseconds> hold{};
+  std::optional<std::chrono::nanoseconds> hold{};  // of extend too
   // Of an acquire: its asker goes away after that, whatever else is said.
   std::optional<std::chrono::nanoseconds> patience{};
 

@@ -113,7 +113,7 @@ void write_limits(Exposition& to, const limits::Set& set) {
       [&](const std::function<void(std::string_view, const std::string&, const Quota&)>& tell) {
         for (const limits::NamedLimit& limit : set.file().limits) {
           for (const limits::Window& window : limit.windows)
-            tell(limit.name, window_text(window.period()), window.rule.quota);
+            if (!window.is_slots()) tell(limit.name, window_text(window.period()), window.rule.quota);
         }
       };
   to.family(Exposition::Kind::gauge, "weir_limit_rate",

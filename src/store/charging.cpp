@@ -26,6 +26,8 @@ void Charging::tell(Request& request) const {
 std::optional<std::string> cannot_charge(std::span<const Check> checks, const Outside& outside) {
   for (const Check& check : checks) {
     const Algorithm algorithm = check.limit->rule.algorithm;
+    if (core::counts_slots(algorithm))
+      return core::to_text(check.limit->rule) + " cannot be charged: a slot is taken by a hold";
     if (outside.form == Outside::Form::pause && !core::can_reserve(algorithm))
       return core::name_of(algorithm) + " cannot be paused: only gcra can";
     if (core::can_overdraw(algorithm)) continue;

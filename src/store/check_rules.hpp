@@ -51,6 +51,31 @@ inline std::optional<std::string> malformed(std::span<const Check> checks) {
   return std::nullopt;
 }
 
+inline bool has_slots(std::span<const Check> checks) {
+  return std::any_of(checks.begin(), checks.end(),
+                     [](const Check& each) { return core::counts_slots(each.limit->rule.algorithm); });
+}
+// One that costs nothing looks.
+inline bool takes_slot(const Check& check) {
+  return check.cost.units != 0 && core::counts_slots(check.limit->rule.algorithm);
+}
+inline bool takes_slots(std::span<const Check> checks) {
+  return std::any_of(checks.begin(), checks.end(), takes_slot);
+}
+
+// Why only a reservation that is held can meet one of the checks; nothing when all can be met without.
+inline std::optional<std::string> needs_hold(std::span<const Check> checks) {
+  for (const Check& check : checks) {
+    const core::Rule& rule = check.limit->rule;
+    if (!core::counts_slots(rule.algorithm)) continue;
+    return core::to_text(rule) +
+           " is met by WEIR.RESERVE and WEIR.ACQUIRE alone (/v1/reserve, /v1/acquire), with a hold: a slot "
+           "is "
+           "taken until the hold's end";
+  }
+  return std::nullopt;
+}
+
 // The rule of a check once those before it have been decided: inside its guarantee it keeps nothing free.
 class DecidingRule {
  public:

@@ -16,6 +16,7 @@ constexpr std::size_t kAhead = 64;
 // Why the table does not decide such checks.
 std::string why_not(std::span<const Check> checks) {
   if (auto sentence = malformed(checks)) return *std::move(sentence);
+  if (auto sentence = needs_hold(checks)) return *std::move(sentence);
   for (const Check& check : checks) {
     if (!core::kept_in_two_words(check.limit->rule.algorithm)) {
       return core::name_of(check.limit->rule.algorithm) + " cannot be counted by the table of this process";
@@ -24,10 +25,12 @@ std::string why_not(std::span<const Check> checks) {
   return "two checks of a request have the same limit and key";
 }
 
-bool is_for_the_table(std::span<const Check> checks) {
+bool is_for_the_table(std::span<const Check> checks, bool with_slots = false) {
   if (checks.empty() || checks.size() > kMostChecks) return false;
   for (std::size_t i = 0; i < checks.size(); ++i) {
-    if (!core::kept_in_two_words(checks[i].limit->rule.algorithm) || !is_inside_well(checks, i)) return false;
+    const Algorithm algorithm = checks[i].limit->rule.algorithm;
+    if (!core::kept_in_two_words(algorithm) && !(with_slots && core::counts_slots(algorithm))) return false;
+    if (!is_inside_well(checks, i)) return false;
     for (std::size_t j = 0; j < i; ++j) {
       // Different keys may have one hash, very rarely: those are charged one after the other.
       if (checks[i].hash == checks[j].hash && checks[i].key == checks[j].key) return false;
@@ -80,6 +83,8 @@ void EmbeddedStore::answer(Request& request, Arrival when) {
         return reservations_.cancel(request, when.now);
       case Verb::settle:
         return reservations_.settle(request, when.now);
+      case Verb::extend:
+        return reservations_.extend(request, when.now);
       case Verb::acquire:
         return refuse(request, "nobody waits in a table");
     }
@@ -99,8 +104,11 @@ void EmbeddedStore::answer(Request& request, Arrival when) {
 
 void EmbeddedStore::check_all(Request& request, Arrival when) {
   const std::span<Check> checks = request.checks;
-  if (!is_for_the_table(checks)) [[unlikely]]
+  if (!is_for_the_table(checks)) [[unlikely]] {
+    if (request.verb == Verb::look && has_slots(checks) && is_for_the_table(checks, true))
+      return reservations_.look(request, when.now);
     return refuse(request, why_not(checks));
+  }
   if (request.verb == Verb::look) {
     table_.look_all(checks, when.now);
   } else {
@@ -118,11 +126,15 @@ void EmbeddedStore::reset(Request& request, Arrival when) {
 
 void EmbeddedStore::reserve(Request& request, Arrival when) {
   const bool is_plain = request.checks.size() == 1 && request.checks[0].is_plain();
-  if (!is_plain && !is_for_the_table(request.checks)) return refuse(request, why_not(request.checks));
+  if (!is_plain && !is_for_the_table(request.checks, true)) return refuse(request, why_not(request.checks));
   for (const Check& check : request.checks) {
     const Algorithm algorithm = check.limit->rule.algorithm;
-    if (core::can_reserve(algorithm)) continue;
+    if (core::can_reserve(algorithm) || core::counts_slots(algorithm)) continue;
     return refuse(request, core::name_of(algorithm) + " cannot be reserved: only gcra can");
+  }
+  if (request.reservation->hold.count() == 0) {
+    if (auto sentence = takes_slots(request.checks) ? needs_hold(request.checks) : std::nullopt)
+      return refuse(request, *std::move(sentence));
   }
   reservations_.reserve(request, when);
   if (!request.allowed()) reservations_.penalise(request, when.now);

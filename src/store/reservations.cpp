@@ -176,7 +176,9 @@ void Reservations::clear_away(Shelf& shelf, nanoseconds now) {
       shelf.moved.push_back(id);
       continue;
     }
-    if (!found->second.holds()) {
+    if (found->second.held) {
+      holds_expired_.fetch_add(1, std::memory_order_relaxed);
+    } else {
       if (shelf.acted.size() == kMostTold) shelf.acted.pop_front();
       shelf.acted.emplace_back(due + kTold, id);
     }
@@ -199,26 +201,27 @@ void Reservations::look_for_moved(Shelf& shelf, nanoseconds now) {
     const std::uint64_t pauses = pauses_.load(std::memory_order_relaxed);
     const auto record = copy_record(id, now);
     if (!record) continue;
-    nanoseconds until = record->until;
-    {
-      const Locked locked(*this, record->parts);
-      until += moved(*record);
-    }
+    const Locked locked(*this, record->parts);
+    const nanoseconds by = moved(*record);
     const Held lock(shelf.mutex);
     const auto found = shelf.records.find(id);
     if (found == shelf.records.end()) continue;
     found->second.pauses = pauses;
-    found->second.due = until;
-    shelf.due.insert({until, id});
+    set_due(shelf, id, found->second, found->second.until + by);
   }
   const Held lock(shelf.mutex);
   clear_away(shelf, now);
 }
 
-// Where all that it charged has been forgotten, there is none; under the locks of its stripes.
-bool Reservations::is_any_there(std::span<const Part> parts) {
-  return std::any_of(parts.begin(), parts.end(),
-                     [this](const Part& part) { return find_schedule(part) != nullptr; });
+// Under the locks of its stripes, too.
+void Reservations::set_due(Shelf& shelf, ReservationId id, Record& record, nanoseconds due) {
+  if (const auto at = shelf.due.find_from({record.due, id});
+      !shelf.due.is_end(at) && shelf.due[at].second == id)
+    shelf.due.erase(at);
+  for (const Part& part : record.parts)
+    if (free_slot(part, id, record.due)) make_slots(part.hash, part.limit).take(id, due);
+  record.due = due;
+  shelf.due.insert({due, id});
 }
 
 // How far pauses have moved it, at the key where that is furthest; under the locks of its stripes.
@@ -249,6 +252,84 @@ void Reservations::clear_away_all(nanoseconds now) {
   for (Shelf& shelf : shelves_) look_for_moved(shelf, now);
 }
 
+// Under the lock of its stripe, as are the next ones.
+Slots* Reservations::find_slots(std::uint64_t hash) {
+  Stripe& stripe = stripe_of(hash);
+  stripe.mutex.assert_held();
+  const auto found = stripe.slots.find(schedule_key(hash));
+  return found != stripe.slots.end() ? &found->second : nullptr;
+}
+
+Slots& Reservations::make_slots(std::uint64_t hash, std::uint64_t limit) {
+  if (Slots* const slots = find_slots(hash)) return *slots;
+  Stripe& stripe = stripe_of(hash);
+  stripe.mutex.assert_held();
+  const std::uint64_t epoch = epochs_.fetch_add(1, std::memory_order_relaxed) + 1;
+  return stripe.slots.try_emplace(schedule_key(hash), epoch, limit).first->second;
+}
+
+bool Reservations::has_slot(const Part& part, ReservationId id, nanoseconds end) {
+  const Slots* const slots = part.is_slot ? find_slots(part.hash) : nullptr;
+  return slots != nullptr && slots->has(id, end);
+}
+
+bool Reservations::free_slot(const Part& part, ReservationId id, nanoseconds end) {
+  Slots* const slots = part.is_slot ? find_slots(part.hash) : nullptr;
+  if (slots == nullptr || !slots->free(id, end)) return false;
+  if (slots->open() > 0) return true;
+  Stripe& stripe = stripe_of(part.hash);
+  stripe.mutex.assert_held();
+  stripe.slots.erase(schedule_key(part.hash));
+  return true;
+}
+
+// Slots whose holds their time has ended. Under no lock: a pause may have moved a hold, by the schedules of
+// other keys.
+void Reservations::free_ended(std::uint64_t hash, nanoseconds now) {
+  std::vector<std::pair<ReservationId, nanoseconds>> ended;
+  Stripe& stripe = stripe_of(hash);
+  {
+    const Held lock(stripe.mutex);
+    if (const Slots* const slots = find_slots(hash)) slots->find_ended(now, ended);
+  }
+  for (const auto& [id, end] : ended) {
+    Shelf& shelf = shelf_of(id);
+    look_for_moved(shelf, now);
+    {
+      const Held lock(shelf.mutex);
+      const auto found = shelf.records.find(id);
+      if (found != shelf.records.end() && found->second.due > now) continue;
+    }
+    const Held lock(stripe.mutex);
+    free_slot({.hash = hash, .is_slot = true}, id, end);
+  }
+}
+
+void Reservations::free_ended(std::span<const Check> checks, nanoseconds now) {
+  for (const Check& check : checks)
+    if (core::counts_slots(check.limit->rule.algorithm)) free_ended(check.hash, now);
+}
+
+// What there is of slots, at each check of them. Under the locks of their stripes.
+void Reservations::decide_slots(std::span<Check> checks, nanoseconds now) {
+  for (Check& check : checks) {
+    const core::Rule& rule = check.limit->rule;
+    if (!core::counts_slots(rule.algorithm)) continue;
+    const Slots* const slots = find_slots(check.hash);
+    const std::int64_t most = rule.quota.burst() - core::kept_slots(rule);
+    check.decision = (slots != nullptr ? *slots : Slots(0, 0))
+                         .decide(rule.quota.burst(), most, check.cost.units != 0, now);
+  }
+}
+
+void Reservations::look(Request& request, nanoseconds now) {
+  free_ended(request.checks, now);
+  const Locked locked(*this, request.checks);
+  table_.look_all(request.checks, now);
+  decide_slots(request.checks, now);
+  request.by = deciding(request.checks);
+}
+
 bool Reservations::check_all(std::span<Check> checks, nanoseconds arrived, nanoseconds now,
                              Charging* charging) {
   Locked locked(*this, checks);
@@ -260,6 +341,15 @@ void Reservations::reserve(Request& request, Arrival when) {
   ReservationTerms& asked = *request.reservation;
   asked.id.clear();
   asked.wait = nanoseconds{0};
+  if (has_slots(request.checks)) {
+    if (looks(request.checks)) {
+      look(request, when.now);
+      request.charged = request.decision().allowed();
+      if (!request.charged) asked.wait = request.decision().retry_after.value_or(nanoseconds{-1});
+      return;
+    }
+    free_ended(request.checks, when.now);
+  }
   if ((asked.hold.count() == 0 || looks(request.checks)) && reserve_now(request, when)) return;
   reserve_later(request, when);
 }
@@ -310,7 +400,12 @@ ReservationMemory::Kind kind_of(const ReservationTerms& asked) {
 // Of one reservation, beside its schedules.
 std::size_t Reservations::bytes_of(const Request& request) {
   const std::size_t hold = request.reservation->hold.count() != 0 ? Schedule::kHoldBytes : 0;
-  return kRecordBytes + request.checks.size() * (kPartBytes + Schedule::kMomentBytes + hold);
+  std::size_t bytes = kRecordBytes;
+  for (const Check& check : request.checks) {
+    const bool is_slot = core::counts_slots(check.limit->rule.algorithm);
+    bytes += kPartBytes + (is_slot ? Slots::kBytes : Schedule::kMomentBytes + hold);
+  }
+  return bytes;
 }
 
 // What is over elsewhere keeps its memory until somebody needs it. Under no lock.
@@ -329,6 +424,7 @@ bool Reservations::take_memory(Request& request, Draft& asked, nanoseconds now) 
   auto full = ReservationMemory::Full::no;
   asked.share = memory_.take(reservation.client, bytes_of(request), kind_of(reservation), full);
   for (const Check& check : request.checks) {
+    if (core::counts_slots(check.limit->rule.algorithm)) continue;
     if (!asked.share || find_schedule(check.hash) != nullptr) continue;
     if (make_schedule(check.hash, now, reservation.client) != nullptr) {
       asked.made.push_back(schedule_key(check.hash));
@@ -353,7 +449,7 @@ void Reservations::decide(Request& request, Arrival when, Draft& asked) {
     used.state(when.now);
     used->count_by(QuotaNumbers(check.limit->rule.quota));
   }
-  if (!holds_fit(request, when.now, schedules)) {
+  if (!slots_fit(request, when.now) || !holds_fit(request, when.now, schedules)) {
     request.charged = false;
     return;
   }
@@ -374,6 +470,54 @@ void Reservations::decide(Request& request, Arrival when, Draft& asked) {
                            check.limit->holding.settles, check.shadow, check.limit->holding.by_actual,
                            check.limit->id});
   }
+  if (has_slots(request.checks)) take_slots(request, when.now, asked);
+}
+
+// Of one whose rates are decided: it is told of its slots, which are in its parts where it is granted.
+void Reservations::take_slots(Request& request, nanoseconds now, Draft& asked) {
+  decide_slots(request.checks, now);
+  if (!request.charged) return;
+  for (Check& check : request.checks) {
+    if (!takes_slot(check) || !check.decision.allowed()) continue;
+    Part& part = asked.parts.emplace_back();
+    part.hash = schedule_key(check.hash);
+    part.own.count = 1;
+    part.by_actual = false;
+    part.shadow = check.shadow;
+    part.limit = check.limit->id;
+    part.is_slot = true;
+    --check.decision.remaining;
+    check.decision.reset_after =
+        std::max(check.decision.reset_after, request.reservation->wait + request.reservation->hold);
+  }
+  if (request.reservation->wait.count() == 0) request.by = deciding(request.checks);
+}
+
+// Whether there is a slot at each key. Otherwise it is denied for as long as its slots or its rates ask for.
+bool Reservations::slots_fit(Request& request, nanoseconds now) {
+  if (!has_slots(request.checks)) return true;
+  decide_slots(request.checks, now);
+  if (std::all_of(request.checks.begin(), request.checks.end(), [](const Check& each) {
+        return each.shadow || !core::counts_slots(each.limit->rule.algorithm) || each.decision.allowed();
+      }))
+    return true;
+  table_.look_all(request.checks, now);
+  decide_slots(request.checks, now);
+  ReservationTerms& asked = *request.reservation;
+  asked.wait = nanoseconds{0};
+  for (std::size_t i = 0; i < request.checks.size(); ++i) {
+    const Check& check = request.checks[i];
+    if (check.shadow || check.decision.allowed()) continue;
+    nanoseconds wait = check.decision.retry_after.value_or(nanoseconds{-1});
+    if (wait.count() > 0 && !core::counts_slots(check.limit->rule.algorithm) &&
+        core::may_wait(check.limit->rule))
+      wait = std::max(wait - asked.max_wait, nanoseconds{0});
+    if (wait.count() == 0 || asked.wait.count() < 0 || (wait.count() > 0 && wait <= asked.wait)) continue;
+    asked.wait = wait;
+    request.by = static_cast<std::uint8_t>(i);
+  }
+  if (asked.wait.count() > 0) request.checks[request.by].decision.retry_after = asked.wait;
+  return false;
 }
 
 // Of one that is to be held: whether each of its limits has room for another open hold.
@@ -443,18 +587,29 @@ void Reservations::keep(Request& request, Draft& asked, nanoseconds now) {
     }
     return;
   }
+  const ReservationId id = ids_.next();
+  nanoseconds longest = kLongestExtension;
+  for (const Check& check : request.checks)
+    if (check.limit->holding.settles && !check.shadow)
+      longest = std::min(longest, check.limit->holding.longest);
   for (Part& part : asked.parts) {
+    if (part.is_slot) {
+      Slots& slots = make_slots(part.hash, part.limit);
+      part.epoch = slots.epoch();
+      slots.take(id, until);
+      continue;
+    }
     Schedule& schedule = *find_schedule(part.hash);
     schedule.keep_until(std::max(until, nanoseconds{static_cast<std::int64_t>(std::min<std::uint64_t>(
                                             part.own.end, std::numeric_limits<std::int64_t>::max()))}));
     if (moment > now) schedule.add_moment(part.own, moment, now);
     if (reservation.hold.count() != 0 && part.settles && !part.shadow) schedule.hold(part.own, until, now);
   }
-  const ReservationId id = ids_.next();
-  put_back(id,
-           {moment, until, std::move(asked.parts), std::move(asked.share),
-            pauses_.load(std::memory_order_relaxed), until},
-           now);
+  put_back(
+      id,
+      {moment, until, std::move(asked.parts), std::move(asked.share), pauses_.load(std::memory_order_relaxed),
+       until, reservation.hold.count() != 0, reservation.bound, longest},
+      now);
   reservation.id = id.text();
 }
 
@@ -466,7 +621,8 @@ std::optional<Reservations::Record> Reservations::copy_record(ReservationId id, 
   const auto found = shelf.records.find(id);
   if (found == shelf.records.end()) return std::nullopt;
   const Record& record = found->second;
-  return Record{record.moment, record.until, record.parts, {}, record.pauses, record.due};
+  return Record{record.moment, record.until, record.parts,  {}, record.pauses, record.due,
+                record.held,   record.bound, record.longest};
 }
 
 std::optional<Reservations::Record> Reservations::take_record(ReservationId id, nanoseconds now) {
@@ -500,8 +656,39 @@ void Reservations::moment(Request& request, nanoseconds now) {
     return;
   }
   const Locked locked(*this, record->parts);
-  if (!record->parts.empty() && !is_any_there(record->parts)) return;
+  if (!record->parts.empty() && !is_there(*id, *record)) return;
   asked.wait = moment_of(*record, now).value_or(now) - now;
+}
+
+// Whether anything that it charged, or has, is not forgotten. Under the locks of its stripes.
+bool Reservations::is_there(ReservationId id, const Record& record) {
+  return std::any_of(record.parts.begin(), record.parts.end(), [&](const Part& part) {
+    return find_schedule(part) != nullptr || has_slot(part, id, record.due);
+  });
+}
+
+void Reservations::extend(Request& request, nanoseconds now) {
+  ReservationTerms& asked = *request.reservation;
+  asked.wait = nanoseconds{0};
+  const auto id = ReservationId::read(asked.id);
+  if (!id) return;
+  Shelf& shelf = shelf_of(*id);
+  look_for_moved(shelf, now);
+  const auto record = copy_record(*id, now);
+  if (!record || !record->held) return;
+  const Locked locked(*this, record->parts);
+  if (!record->parts.empty() && !is_there(*id, *record)) return;
+  const nanoseconds by = moved(*record);
+  const nanoseconds from = std::max(now, moment_of(*record, now).value_or(now));
+  const nanoseconds end = from + std::min(asked.hold, record->longest);
+  const Held lock(shelf.mutex);
+  const auto found = shelf.records.find(*id);
+  if (found == shelf.records.end()) return;
+  found->second.until = end - by;
+  set_due(shelf, *id, found->second, end);
+  for (const Part& part : record->parts)
+    if (Schedule* const schedule = find_schedule(part)) schedule->extend(part.own, end);
+  asked.wait = end - now;
 }
 
 void Reservations::pause(Request& request, nanoseconds now) {
@@ -555,6 +742,7 @@ void Reservations::penalise(Request& request, nanoseconds now) {
   }
   if (!any) return;
   table_.look_all(request.checks, now);
+  decide_slots(request.checks, now);
   request.by = deciding(request.checks);
   if (request.reservation != nullptr)
     request.reservation->wait = request.decision().retry_after.value_or(nanoseconds{-1});
@@ -578,20 +766,20 @@ void Reservations::cancel(Request& request, nanoseconds now) {
   ReservationTerms& asked = *request.reservation;
   asked.given_back = 0;
   const auto id = ReservationId::read(asked.id);
-  auto record = id ? take_record(*id, now) : std::nullopt;
+  auto record = id ? copy_record(*id, now) : std::nullopt;
   if (!record) return;
   // A pause may have moved it.
   if (record->moment <= now) {
-    bool is_ahead = false;
-    if (record->pauses != pauses_.load(std::memory_order_relaxed) || record->due != record->until) {
-      const Locked locked(*this, record->parts);
-      is_ahead = moment_of(*record, now).has_value();
-    }
-    if (!is_ahead) return put_back(*id, *std::move(record), now);
+    if (record->pauses == pauses_.load(std::memory_order_relaxed) && record->due == record->until) return;
+    const Locked locked(*this, record->parts);
+    if (!moment_of(*record, now)) return;
   }
+  record = take_record(*id, now);
+  if (!record) return;
   record->share = {};
   Locked locked(*this, record->parts);
   for (const Part& part : record->parts) {
+    free_slot(part, *id, record->due);
     if (cancel(part, *record, asked.client, now) && !part.shadow)
       asked.given_back = std::max(asked.given_back, part.own.count);
   }
@@ -614,7 +802,7 @@ void Reservations::settle(Request& request, nanoseconds now) {
   if (!id) return;
   std::vector<std::uint64_t> costs;  // by part
   std::optional<std::string> why;
-  std::vector<Part> refused;
+  std::optional<Record> refused;
   if (pauses_.load(std::memory_order_relaxed) != 0) look_for_moved(shelf_of(*id), now);
   {
     Shelf& shelf = shelf_of(*id);
@@ -623,24 +811,30 @@ void Reservations::settle(Request& request, nanoseconds now) {
     const auto found = shelf.records.find(*id);
     if (found == shelf.records.end()) return;
     why = settle_parts(found->second, asked, costs);
-    if (why) refused = found->second.parts;
+    if (why) {
+      refused.emplace().parts = found->second.parts;
+      refused->due = found->second.due;
+    }
   }
   if (why) {
-    const Locked locked(*this, refused);
-    return is_any_there(refused) ? refuse(request, *std::move(why)) : void();
+    // Unless all that it charged has been forgotten since: then there is none.
+    const Locked locked(*this, refused->parts);
+    return is_there(*id, *refused) ? refuse(request, *std::move(why)) : void();
   }
   const auto record = take_record(*id, now);
   if (!record) return;
   Locked locked(*this, record->parts);
-  for (std::size_t i = 0; i < costs.size(); ++i)
+  for (std::size_t i = 0; i < costs.size(); ++i) {
+    if (free_slot(record->parts[i], *id, record->due)) asked.wait = std::max(asked.wait, nanoseconds{0});
     settle(record->parts[i], costs[i], record->moment, asked, now);
+  }
 }
 
 // What each part cost; or why nothing is settled.
 std::optional<std::string> Reservations::settle_parts(const Record& record, const ReservationTerms& asked,
                                                       std::vector<std::uint64_t>& costs) {
   if (record.parts.empty()) return std::nullopt;  // it was charged nothing
-  if (!record.holds()) return without_hold();
+  if (!record.held) return without_hold();
   std::vector<SettledCharge> charges;
   for (const Part& part : record.parts)
     charges.push_back({part.limit, part.own.count, part.settles, part.by_actual});
@@ -690,13 +884,34 @@ bool Reservations::reset(std::uint64_t hash, nanoseconds now) {
     holes_.fetch_sub(found->second.schedule.holes(), std::memory_order_relaxed);
     stripe.schedules.erase(found);
   }
-  return table_.reset(Table::place_of(hash), now);
+  const bool had_slots = stripe.slots.erase(schedule_key(hash)) != 0;
+  return table_.reset(Table::place_of(hash), now) || had_slots;
+}
+
+std::unordered_map<std::uint64_t, std::uint64_t> Reservations::in_flight(nanoseconds now) {
+  std::unordered_map<std::uint64_t, std::uint64_t> open;
+  for (Stripe& stripe : stripes_) {
+    std::vector<std::uint64_t> keys;
+    {
+      const Held lock(stripe.mutex);
+      for (const auto& [hash, slots] : stripe.slots) keys.push_back(hash);
+    }
+    for (const std::uint64_t hash : keys) {
+      free_ended(hash, now);
+      const Held lock(stripe.mutex);
+      if (const Slots* const slots = find_slots(hash)) open[slots->limit()] += slots->open();
+    }
+  }
+  return open;
 }
 
 Reservations::Counts Reservations::counts() const {
-  return {open_.load(std::memory_order_relaxed), holes_.load(std::memory_order_relaxed),
-          lost_holes_.load(std::memory_order_relaxed), without_id_.load(std::memory_order_relaxed),
-          pauses_not_kept_.load(std::memory_order_relaxed)};
+  return {open_.load(std::memory_order_relaxed),
+          holes_.load(std::memory_order_relaxed),
+          lost_holes_.load(std::memory_order_relaxed),
+          without_id_.load(std::memory_order_relaxed),
+          pauses_not_kept_.load(std::memory_order_relaxed),
+          holds_expired_.load(std::memory_order_relaxed)};
 }
 
 }  // namespace weir::store

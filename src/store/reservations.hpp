@@ -31,6 +31,7 @@
 #include "store/reservation_id.hpp"
 #include "store/reservation_memory.hpp"
 #include "store/schedule.hpp"
+#include "store/slots.hpp"
 #include "store/sorted_chunks.hpp"
 #include "store/spin.hpp"
 #include "store/store.hpp"
@@ -54,6 +55,7 @@ class Reservations final : public ScheduledKeys {
     std::uint64_t lost_holes = 0;       // ever: for lack of room, and when the key's numbers changed
     std::uint64_t without_id = 0;       // ever: granted to wait without an id, for lack of room
     std::uint64_t pauses_not_kept = 0;  // ever: for lack of room their ends are not kept
+    std::uint64_t holds_expired = 0;    // ever: holds that their time has ended
 
     friend bool operator==(const Counts&, const Counts&) = default;
   };
@@ -66,11 +68,14 @@ class Reservations final : public ScheduledKeys {
   Reservations& operator=(const Reservations&) = delete;
 
   // The verbs. The checks of the first have their hashes and are well formed, and all their limits are
-  // gcra's.
+  // gcra's or slots.
   void reserve(Request& request, Arrival when);
+  // Of checks some of which are of slots.
+  void look(Request& request, nanoseconds now);
   void cancel(Request& request, nanoseconds now);
   void settle(Request& request, nanoseconds now);
   void moment(Request& request, nanoseconds now);
+  void extend(Request& request, nanoseconds now);
   // Of a charge that pauses: its checks are as for reserve(), and it has no guarantees.
   void pause(Request& request, nanoseconds now);
   // Of a request that has been denied: those of its keys that it has breached rest, and what it is told of
@@ -88,6 +93,8 @@ class Reservations final : public ScheduledKeys {
   bool reset(std::uint64_t hash, nanoseconds now);
 
   Counts counts() const;
+  // The open holds that have slots, by Limit::id. Costs as many as there are.
+  std::unordered_map<std::uint64_t, std::uint64_t> in_flight(nanoseconds now);
   const ReservationMemory& memory() const { return memory_; }
 
   // For a snapshot, whose header says when `now` was. Hands over pieces of bytes until it is told false. Of
@@ -111,6 +118,7 @@ class Reservations final : public ScheduledKeys {
     bool shadow = false;
     bool by_actual = true;    // Holding
     std::uint64_t limit = 0;  // Limit::id
+    bool is_slot = false;     // it has charged nothing, and has a slot
   };
   // Its times are those that it was granted; pauses may have moved it since.
   struct Record {
@@ -119,9 +127,10 @@ class Reservations final : public ScheduledKeys {
     std::vector<Part> parts;
     ReservationMemory::Share share;
     std::uint64_t pauses = 0;  // how many had moved somebody when it was last known to be where it is
-    nanoseconds due{0};        // in Shelf::due
-
-    bool holds() const { return until != moment; }
+    nanoseconds due{0};        // in Shelf::due, and the end of its slots
+    bool held = false;
+    bool bound = false;      // as ReservationTerms has it
+    nanoseconds longest{0};  // the least of Holding::longest
   };
   struct Shelf {
     SpinLock mutex;
@@ -139,6 +148,7 @@ class Reservations final : public ScheduledKeys {
     SpinLock mutex;
     // By Segments::hash_of() the key's place.
     std::unordered_map<std::uint64_t, KeySchedule> schedules WEIR_GUARDED_BY(mutex);
+    std::unordered_map<std::uint64_t, Slots> slots WEIR_GUARDED_BY(mutex);  // by the same; none empty
     // Some time up to Schedule::until().
     std::multimap<nanoseconds, std::uint64_t> due WEIR_GUARDED_BY(mutex);
     // The latest moment of those that wait without an id and without a schedule.
@@ -159,6 +169,7 @@ class Reservations final : public ScheduledKeys {
   template <class Archive>
   static void transfer(Archive& archive, Part& part);
   void put_back(ReservationId id, Record record, nanoseconds now);
+  void end(ReservationId id, nanoseconds now);
   Stripe& stripe_of(std::uint64_t hash) { return stripes_[hash >> 58]; }
   Shelf& shelf_of(ReservationId id) { return shelves_[id.low % kStripes]; }
   static Schedule* find_schedule(Stripe& stripe, std::uint64_t hash) WEIR_REQUIRES(stripe.mutex);
@@ -167,12 +178,20 @@ class Reservations final : public ScheduledKeys {
   Schedule* find_schedule(const Part& part);
   Schedule* make_schedule(std::uint64_t hash, nanoseconds until, std::uint64_t client);
   Schedules find_schedules(std::span<const Check> checks);
+  Slots* find_slots(std::uint64_t hash);
+  Slots& make_slots(std::uint64_t hash, std::uint64_t limit);
+  bool has_slot(const Part& part, ReservationId id, nanoseconds end);
+  bool free_slot(const Part& part, ReservationId id, nanoseconds end);
+  void free_ended(std::uint64_t hash, nanoseconds now);
+  void free_ended(std::span<const Check> checks, nanoseconds now);
+  bool slots_fit(Request& request, nanoseconds now);
+  void decide_slots(std::span<Check> checks, nanoseconds now);
+  void set_due(Shelf& shelf, ReservationId id, Record& record, nanoseconds due) WEIR_REQUIRES(shelf.mutex);
   void unmake(std::span<const std::uint64_t> schedules);
   void clear_away(Stripe& stripe, nanoseconds now) WEIR_REQUIRES(stripe.mutex);
   void clear_away(Shelf& shelf, nanoseconds now) WEIR_REQUIRES(shelf.mutex);
   void look_for_moved(Shelf& shelf, nanoseconds now);
   std::optional<Record> copy_record(ReservationId id, nanoseconds now);
-  bool is_any_there(std::span<const Part> parts);
   nanoseconds moved(const Record& record);
   std::optional<nanoseconds> moment_of(const Record& record, nanoseconds now);
   void clear_away_all(nanoseconds now);
@@ -188,8 +207,10 @@ class Reservations final : public ScheduledKeys {
   void decide(Request& request, Arrival when, Draft& asked);
   bool holds_fit(Request& request, nanoseconds now, const Schedules& schedules);
   bool take_hole(Request& request, nanoseconds now, const Schedules& schedules, Draft& asked);
+  void take_slots(Request& request, nanoseconds now, Draft& asked);
   void keep(Request& request, Draft& asked, nanoseconds now);
   std::optional<Record> take_record(ReservationId id, nanoseconds now);
+  bool is_there(ReservationId id, const Record& record);
   bool cancel(const Part& part, const Record& record, std::uint64_t client, nanoseconds now);
   static std::optional<std::string> settle_parts(const Record& record, const ReservationTerms& asked,
                                                  std::vector<std::uint64_t>& costs);
@@ -205,6 +226,7 @@ class Reservations final : public ScheduledKeys {
   std::atomic<std::uint64_t> lost_holes_{0};
   std::atomic<std::uint64_t> without_id_{0};
   std::atomic<std::uint64_t> pauses_not_kept_{0};
+  std::atomic<std::uint64_t> holds_expired_{0};
   std::atomic<std::uint64_t> pauses_{0};  // that have moved somebody, ever
   std::atomic<std::uint64_t> looked_{0};  // whose turn it is of the shelves
   std::array<Stripe, kStripes> stripes_;

@@ -3,12 +3,15 @@
 //
 // Little endian, numbers of 64 bits. Times and tats are told from the moment of copying on, so that they can
 // be restored under another clock. For each stripe the number of its schedules, and of each schedule the
-// key's hash, the schedule's epoch, the key's state and the schedule; then for each shelf the number of its
-// records, and of each record the id, its moment, until when it can be settled, and its parts.
+// key's hash, the schedule's epoch, the key's state and the schedule, and the number of its keys with slots,
+// and of each the hash and the epoch; then for each shelf the number of its records, and of each record the
+// id, its moment, until when it can be settled, whether it is held, whether that is bound, how long it may be
+// extended, and its parts.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -32,6 +35,7 @@ class Writing {
   void number(std::uint64_t& number) { put(number); }
   void flag(bool& flag) { put(flag ? 1 : 0); }
   void time(nanoseconds& time) { put(static_cast<std::uint64_t>(time.count() - now_)); }
+  void length(nanoseconds& length) { put(static_cast<std::uint64_t>(length.count())); }
   void tat(std::uint64_t& tat) {
     put(tat == 0 ? static_cast<std::uint64_t>(kNone) : tat - static_cast<std::uint64_t>(now_));
   }
@@ -59,6 +63,7 @@ class Reading {
   void number(std::uint64_t& number) { number = get(); }
   void flag(bool& flag) { flag = get() != 0; }
   void time(nanoseconds& time) { time = nanoseconds{moved(static_cast<std::int64_t>(get()))}; }
+  void length(nanoseconds& length) { length = nanoseconds{static_cast<std::int64_t>(get())}; }
   void tat(std::uint64_t& tat) {
     const auto ahead = static_cast<std::int64_t>(get());
     tat = ahead == kNone ? 0 : static_cast<std::uint64_t>(moved(ahead));
@@ -220,6 +225,7 @@ void Reservations::transfer(Archive& archive, Part& part) {
   part.by_actual = (how & 2U) == 0;
   part.limit = how >> 2U;
   archive.flag(part.shadow);
+  archive.flag(part.is_slot);
 }
 
 // Schedules first, each with the state of its key, and then the records. A record whose reservation was
@@ -242,6 +248,13 @@ void Reservations::copy(nanoseconds now, const std::function<bool(std::string_vi
         store::transfer(out, state);
         schedule.transfer(out);
       }
+      out.size(stripe.slots.size());
+      for (const auto& [key, slots] : stripe.slots) {
+        std::uint64_t hash = key;
+        std::uint64_t epoch = slots.epoch();
+        out.number(hash);
+        out.number(epoch);
+      }
     }
     if (!put(out.take())) return;
   }
@@ -256,6 +269,9 @@ void Reservations::copy(nanoseconds now, const std::function<bool(std::string_vi
         out.number(id.low);
         out.time(record.moment);
         out.time(record.until);
+        out.flag(record.held);
+        out.flag(record.bound);
+        out.length(record.longest);
         store::transfer(out, record.parts, [&](Part& part) { transfer(out, part); });
       }
     }
@@ -267,6 +283,7 @@ bool Reservations::restore(std::string_view bytes, nanoseconds then, nanoseconds
   Reading in(bytes, then);
   // By the key's hash and the schedule's former epoch.
   std::map<std::pair<std::uint64_t, std::uint64_t>, const Schedule*> known;
+  std::set<std::pair<std::uint64_t, std::uint64_t>> with_slots;
   for (std::size_t i = 0; i < stripes_.size(); ++i) {
     for (std::size_t left = in.size(0); left > 0 && in.good(); --left) {
       std::uint64_t hash = 0;
@@ -286,7 +303,15 @@ bool Reservations::restore(std::string_view bytes, nanoseconds then, nanoseconds
       KeySchedule kept{std::move(schedule), memory_.take(0, Schedule::kBytes, ReservationMemory::Kind::wait)};
       known[{hash, epoch}] = &stripe.schedules.insert_or_assign(hash, std::move(kept)).first->second.schedule;
     }
+    for (std::size_t left = in.size(0); left > 0 && in.good(); --left) {
+      std::uint64_t hash = 0;
+      std::uint64_t epoch = 0;
+      in.number(hash);
+      in.number(epoch);
+      with_slots.insert({hash, epoch});
+    }
   }
+  std::vector<ReservationId> bound;
   for (std::size_t i = 0; i < shelves_.size(); ++i) {
     for (std::size_t left = in.size(0); left > 0 && in.good(); --left) {
       ReservationId id;
@@ -295,10 +320,14 @@ bool Reservations::restore(std::string_view bytes, nanoseconds then, nanoseconds
       in.number(id.low);
       in.time(record.moment);
       in.time(record.until);
+      in.flag(record.held);
+      in.flag(record.bound);
+      in.length(record.longest);
       store::transfer(in, record.parts, [&](Part& part) { transfer(in, part); });
       if (!in.good()) continue;
       std::uint64_t moved = 0;
       std::erase_if(record.parts, [&](Part& part) {
+        if (part.is_slot) return !with_slots.contains({part.hash, part.epoch});
         const auto found = known.find({part.hash, part.epoch});
         if (found == known.end() || !found->second->knows(part.own)) return true;
         part.epoch = found->second->epoch();
@@ -309,10 +338,28 @@ bool Reservations::restore(std::string_view bytes, nanoseconds then, nanoseconds
       record.share =
           memory_.take(0, kRecordBytes + record.parts.size() * kPartBytes, ReservationMemory::Kind::hold);
       record.due = record.until + nanoseconds{static_cast<std::int64_t>(moved)};
-      if (record.due > now) put_back(id, std::move(record), now);
+      if (record.due <= now) continue;
+      for (Part& part : record.parts) {
+        if (!part.is_slot) continue;
+        const Held lock(stripe_of(part.hash).mutex);
+        Slots& slots = make_slots(part.hash, part.limit);
+        part.epoch = slots.epoch();
+        slots.take(id, record.due);
+      }
+      if (record.bound) bound.push_back(id);
+      put_back(id, std::move(record), now);
     }
   }
+  for (const ReservationId id : bound) end(id, now);
   return in.good() && in.at_end();
+}
+
+// As its connection's end does: before its moment a cancel, after it a settlement at the estimate.
+void Reservations::end(ReservationId id, nanoseconds now) {
+  ReservationTerms terms{.id = id.text()};
+  Request request{.reservation = &terms};
+  cancel(request, now);
+  settle(request, now);
 }
 
 void Reservations::put_back(ReservationId id, Record record, nanoseconds now) {

@@ -329,6 +329,17 @@ bool Schedule::keep(const Hold& hold) {
   return true;
 }
 
+void Schedule::extend(const OwnUnits& own, nanoseconds until) {
+  const auto found = find_hold(own);
+  if (!found) return;
+  Hold& hold = holds_[*found];
+  by_until_.erase(by_until_.find_from({hold.until, hold.number}));
+  hold.until = until;
+  hold.paused = moves_.of(hold.number);
+  by_until_.insert({until, hold.number});
+  keep_until(until);
+}
+
 std::optional<Schedule::Holds::Place> Schedule::find_hold(const OwnUnits& own) const {
   if (!own.held) return std::nullopt;
   const Holds::Place found = holds_.find_from({.number = own.number});

@@ -154,6 +154,8 @@ class Schedule {
   // What acts, or has acted, at `moment` cost `less` units less than it was charged.
   void settle(const OwnUnits& own, nanoseconds moment, std::uint64_t less, nanoseconds now,
               std::uint64_t client, core::TwoWords& state);
+  // An open hold may be settled until then instead.
+  void extend(const OwnUnits& own, nanoseconds until);
   // It ends without taking anything back; what remains of its moment stands.
   void end_hold(const OwnUnits& own);
 

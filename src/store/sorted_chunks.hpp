@@ -28,6 +28,7 @@ class SortedChunks {
   T& operator[](Place at) { return chunks_[at.chunk][at.index]; }
   const T& operator[](Place at) const { return chunks_[at.chunk][at.index]; }
   const T& front() const { return firsts_.front(); }
+  const T& back() const { return chunks_.back().back(); }
 
   static constexpr Place begin() { return {}; }
   bool is_end(Place at) const { return at.chunk >= chunks_.size(); }

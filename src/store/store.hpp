@@ -32,6 +32,9 @@ struct Sharing {
   bool merge = false;  // checks of one key travel together: they wait for the one that is under way
 };
 
+// As far as no limit says less, an open hold is extended by that at the longest.
+constexpr std::chrono::nanoseconds kLongestExtension = std::chrono::hours{24};
+
 // What of a limit can be settled: charged what a reservation turned out to cost.
 struct Holding {
   bool settles = true;  // false: a settlement leaves this limit alone
@@ -39,6 +42,7 @@ struct Holding {
   bool by_actual = true;
   // Of the units whose reservations may still be settled, at most that many at a time for each key.
   std::uint64_t at_most = ~std::uint64_t{0};
+  std::chrono::nanoseconds longest = kLongestExtension;  // that an open hold may be extended to, from then on
 };
 
 // A rule, its identity, and what happens when the store fails.
@@ -94,11 +98,14 @@ enum class Verb : std::uint8_t {
   look,   // the verdict that `check` would come to now; nothing is charged, and what remains is what is there
   reset,  // forget what was charged to the keys
   charge,  // record what happened outside, whether there was room or not; it has a `charge`
-  // The next four have a `reservation`. gcra's alone: any other algorithm is Fault::unsuitable.
+  // The next ones have a `reservation`. Of gcra's and of slots: any other algorithm is Fault::unsuitable.
+  // Slots are taken by a reservation with a hold alone, and can be looked at and reset; any other verb that
+  // meets them is Fault::unsuitable.
   reserve,  // charge all checks or none for the moment at which all allow; a cost of 0 looks
   moment,   // when a reservation acts by now, as a pause may have moved it; no checks
   cancel,   // take a reservation back before its moment; no checks
   settle,   // charge a reservation what it turned out to cost; no checks
+  extend,   // give an open hold another end; no checks
   // reserve, and the answer comes when the moment has: the one verb that cancel() takes back. Only for
   // waiting/acquiring_store.hpp, which asks another store; for that store itself it is Fault::unsuitable.
   acquire,
@@ -119,15 +126,18 @@ struct Actual {
 struct ReservationTerms {
   // Asked by reserve.
   std::chrono::nanoseconds max_wait{0};  // the furthest moment, from now
-  std::chrono::nanoseconds hold{0};      // how long after its moment it can still be settled
+  // How long after its moment it can still be settled. Of extend: from now, or from its moment if that is
+  // later.
+  std::chrono::nanoseconds hold{0};
+  bool bound = false;  // a restart ends the hold
   // Of all verbs: on whose behalf, a connection or an address; each has a share of the memory for
   // reservations. 0: this program's own.
   std::uint64_t client = 0;
   bool stands_in_line = false;  // asked by reserve, for an acquire: it takes no penalty
-  // Asked by moment, cancel and settle: which. Answered by reserve; empty when it was denied, and when it
-  // acts now and has no hold: then there is nothing to cancel or to settle. At most 64 of A-Z, a-z, 0-9, -
-  // and _; nobody can guess it. It dies with what it charged: by a reset of any of its keys, as far as that
-  // key goes.
+  // Asked by moment, cancel, settle and extend: which. Answered by reserve; empty when it was denied, and
+  // when it acts now and has no hold: then there is nothing to cancel or to settle. At most 64 of A-Z, a-z,
+  // 0-9, - and _; nobody can guess it. It dies with what it charged: by a reset of any of its keys, as far as
+  // that key goes.
   std::string id{};
   // Asked by settle: the units that it cost, in each limit's own (Holding::by_actual), or by limit, and then
   // the others cost what they were charged, as all do when nothing is said.
@@ -140,7 +150,8 @@ struct ReservationTerms {
   // By reserve, allowed: until the moment to act; denied: the shortest time after which the same request
   // would be allowed if nobody else came, and below 0 if no time helps. Holes are left out of account. By
   // settle: until one more unit would be admitted; by moment: until its moment, 0 from then on until its
-  // hold's end, without a hold for a minute; both below 0 when there is no such reservation.
+  // hold's end, without a hold for a minute; both below 0 when there is no such reservation. By extend: until
+  // its hold's end, 0 when no such hold is open.
   std::chrono::nanoseconds wait{0};
   // By cancel: units; 0 when there is no such reservation, or its moment has come.
   std::uint64_t given_back = 0;

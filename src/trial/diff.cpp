@@ -83,7 +83,13 @@ class Flat {
             std::to_string(each.group.v4) + ", " + std::to_string(each.group.v6), 0);
     }
     for (const Window& each : limit.windows) {
-      const std::string state = core::to_text(each.period()) + " " + core::name_of(each.rule.algorithm);
+      const std::string algorithm = core::name_of(each.rule.algorithm);
+      if (each.is_slots()) {
+        add(key + "." + algorithm, path + "." + algorithm, std::to_string(each.rule.quota.burst()),
+            each.place.line);
+        continue;
+      }
+      const std::string state = core::to_text(each.period()) + " " + algorithm;
       add(key + ".rate " + state, path + ".rate", core::to_text(each.rule), each.place.line);
     }
     if (limit.within != kNone) {

@@ -56,6 +56,7 @@ inline oracle::History history_for(const core::Rule& rule) {
   const Quota& quota = rule.quota;
   switch (rule.algorithm) {
     case Algorithm::gcra:
+    case Algorithm::in_flight:  // no history of units
       break;
     case Algorithm::fixed_window:
       return {Kind::fixed_window, quota.rate().count, quota.rate().period.count()};

@@ -40,6 +40,7 @@ class AcquiringWorld : public World {
   bool keeps_order_of_several() const override { return around_->keeps_order_of_several(); }
   bool lets_wait() const override { return true; }
   bool refuses(const core::Rule& rule) const override { return around_->refuses(rule); }
+  bool has_slots() const override { return around_->has_slots(); }
   bool put_foreign_value(const Limit& limit, const std::string& key) override {
     return around_->put_foreign_value(limit, key);
   }

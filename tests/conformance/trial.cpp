@@ -163,8 +163,8 @@ void Trial::examine_checks(const TestRequest& question) {
       expect(i >= question.by || core::decides(question.decision(), each),
              "of equal checks the first one decides");
     }
-    expect(each.retry_after.has_value() == (each.verdict == Verdict::denied),
-           "retry_after is present exactly when denied");
+    expect(each.retry_after.has_value() == (each.verdict == Verdict::denied || each.verdict == Verdict::busy),
+           "retry_after is present exactly when denied or busy");
     expect(each.reset_after.count() >= 0 && each.remaining >= 0, "no time and no number is negative");
   }
   if (question.verb == Verb::look) return expect(!question.charged, "a look charges nothing");
@@ -212,6 +212,7 @@ std::uint64_t Trial::reset(std::vector<Part> parts) {
 
 std::string shown(const Decision& decision) {
   const char* const verdict = decision.verdict == Verdict::allowed  ? "allowed"
+                              : decision.verdict == Verdict::busy   ? "busy"
                               : decision.verdict == Verdict::denied ? "denied"
                                                                     : "never";
   std::string text = verdict;

@@ -44,6 +44,8 @@ class World {
   virtual bool lets_wait() const { return false; }
   // Whether the store says Fault::unsuitable to checks of this rule.
   virtual bool refuses(const core::Rule&) const { return false; }
+  // Whether the store has slots (core::counts_slots).
+  virtual bool has_slots() const { return true; }
   // Puts something that is not a limit where the store keeps this key's state; false: a store cannot have
   // that.
   virtual bool put_foreign_value(const Limit&, const std::string& /*key*/) { return false; }

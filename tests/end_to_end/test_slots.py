@@ -1,0 +1,139 @@
+"""Slots: how many calls are under way at once, by rules and by the limits file, over RESP and HTTP."""
+import json
+import time
+import urllib.error
+import urllib.request
+
+from server import Error, OneServerWithLimits, run as run_tests
+
+FILE = """\
+version: 1
+classes: [critical, default, bulk]
+attributes: [account, job]
+limits:
+  vendor:
+    by: [account]
+    rate: 100/min
+    in_flight: 2
+    hold: { ttl: 30s }
+    leave: { bulk: 50% }
+    overrides:
+      - { when: { account: big }, in_flight: 3 }
+      - { when: { account: free }, in_flight: unlimited }
+  jobs: { by: [job], in_flight: 1, hold: { ttl: 30s } }
+routes:
+  - { when: { job: "*" }, limits: [jobs] }
+  - { limits: [vendor] }
+"""
+NEEDS = ("is met by WEIR.RESERVE and WEIR.ACQUIRE alone (/v1/reserve, /v1/acquire), with a hold: a slot is taken "
+         "until the hold's end")
+
+
+class TestSlots(OneServerWithLimits):
+    limits = FILE
+    flags = ("--http", "127.0.0.1:0")
+
+    def setUp(self):
+        super().setUp()
+        self.key = self.id()
+
+    def reserve(self, *words):
+        return self.client.ask("WEIR.RESERVE", *words)
+
+    def post(self, path, body):
+        request = urllib.request.Request(f"http://127.0.0.1:{self.server.ports[1]}{path}",
+                                         json.dumps(body).encode(), {"Content-Type": "application/json"})
+        try:
+            with urllib.request.urlopen(request) as reply:
+                return reply.status, json.load(reply)
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, json.load(error)
+
+    def test_a_third_of_two_is_busy_and_a_settlement_makes_room(self):
+        first, second = (self.reserve("HOLD", "60000", self.key, "in_flight=2") for _ in range(2))
+        self.assertEqual((first[:3], second[:4]), ([0, 2, 1], [0, 2, 0, 0]))
+        denied, limit, left, wait, reset, name, by = self.reserve("HOLD", "60000", self.key, "in_flight=2")
+        self.assertEqual((denied, limit, left, name, by), (1, 2, 0, b"", self.key.encode()))
+        self.assertTrue(0 < wait <= reset <= 60_000, (wait, reset))
+        self.assertEqual(self.client.ask("WEIR.SETTLE", first[5]), 0)
+        self.assertEqual(self.client.ask("WEIR.SETTLE", first[5]), -1)
+        self.assertEqual(self.reserve("HOLD", "60000", self.key, "in_flight=2")[0], 0)
+        self.assertEqual(self.reserve("HOLD", "60000", self.key, "in_flight=2")[0], 1)
+
+    def test_its_time_ends_a_hold_and_is_counted(self):
+        self.reserve("HOLD", "50", self.key, "in_flight=1")
+        until = time.monotonic() + 10
+        while self.reserve("HOLD", "60000", self.key, "in_flight=1")[0]:
+            self.assertLess(time.monotonic(), until)
+            time.sleep(0.01)
+        self.assertGreaterEqual(int(self.info("Keyspace")["holds_expired"]), 1)
+
+    def info(self, section):
+        text = self.client.ask("INFO", section).decode()
+        return dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
+
+    def test_extend(self):
+        held = self.reserve("HOLD", "1000", self.key, "in_flight=1")[5]
+        self.assertEqual(self.client.ask("WEIR.EXTEND", held, "60000"), 60_000)
+        self.assertTrue(59_000 < self.reserve("HOLD", "1", self.key, "in_flight=1")[3] <= 60_000)
+        self.assertEqual(self.client.ask("WEIR.EXTEND", held, str(10 ** 15)), 86_400_000)
+        self.assertEqual(self.client.ask("WEIR.EXTEND", held, "0"), 0)
+        self.assertEqual(self.client.ask("WEIR.EXTEND", held, "60000"), 0)
+        self.assertEqual(self.reserve("HOLD", "1", self.key, "in_flight=1")[0], 0)
+        self.assertEqual(self.client.ask("WEIR.EXTEND", "x", "-1"),
+                         Error("ERR ms: '-1' is not an integer from 0 to 9223372036854775807"))
+
+    def test_what_has_no_hold_is_an_error_that_names_the_verb(self):
+        for words in (("WEIR.THROTTLE", self.key, "in_flight=1"), ("WEIR.RESERVE", self.key, "in_flight=1")):
+            self.assertEqual(self.client.ask(*words), Error("ERR in_flight=1 " + NEEDS))
+        self.assertEqual(self.client.ask("WEIR.CHECK", "account=1"), Error("ERR in_flight=2 " + NEEDS))
+        self.assertEqual(self.client.ask("WEIR.CHARGE", self.key, "in_flight=1"),
+                         Error("ERR in_flight=1 cannot be charged: a slot is taken by a hold"))
+        self.assertEqual(self.client.ask("WEIR.CHARGE", "AS", "account=2")[0::4], [1, b"vendor"])
+        for rule, error in (("in_flight=0", "'0' is not an integer from 1 to 1000000000"),
+                            ("in_flight=x", "'x' is not an integer from 1 to 1000000000")):
+            self.assertEqual(self.reserve(self.key, rule), Error(f"ERR limit '{rule}': in_flight: {error}"))
+        self.assertEqual(self.reserve(self.key, "in_flight=1 5/s"),
+                         Error("ERR limit 'in_flight=1 5/s': unexpected '5/s'; the form is in_flight=N, and a rate "
+                               "is another limit"))
+        status, problem = self.post("/v1/check", {"attributes": {"account": "3"}})
+        self.assertEqual((status, problem["detail"]), (400, "in_flight=2 " + NEEDS))
+
+    def test_by_the_file(self):
+        ids = [self.reserve("AS", "account=a")[5] for _ in range(2)]
+        denied = self.reserve("MAXWAIT", "5000", "AS", "account=a")
+        self.assertEqual((denied[:3], denied[6]), ([1, 2, 0], b"vendor"))
+        self.assertTrue(29_000 < denied[3] <= 30_000, denied)
+        row = self.client.ask("WEIR.LOOK", "account=a")
+        self.assertEqual((row[0], row[1], row[2], row[5]), (1, 2, 0, b"vendor"))
+        self.assertEqual(self.client.ask("WEIR.CANCEL", ids[0]), 0)
+        self.assertTrue(29_000 < self.client.ask("WEIR.EXTEND", ids[0], "3600000") <= 30_000)
+        self.assertGreaterEqual(self.client.ask("WEIR.SETTLE", ids[0]), 0)
+        self.assertEqual(self.reserve("AS", "account=a")[0], 0)
+        self.assertEqual([self.reserve("AS", "account=big")[0] for _ in range(4)], [0, 0, 0, 1])
+        self.assertEqual([self.reserve("AS", "account=free")[0] for _ in range(4)], [0, 0, 0, 0])
+        self.assertEqual([self.reserve("CLASS", "bulk", "AS", "account=b")[0] for _ in range(2)], [0, 1])
+        self.assertEqual(self.reserve("AS", "account=b")[0], 0)
+        self.assertEqual([self.reserve("AS", "job=1")[0] for _ in range(2)], [0, 1])
+        self.assertEqual(self.client.ask("WEIR.RESET", "AS", "job=1"), 1)
+        self.assertEqual(self.reserve("AS", "job=1")[0], 0)
+
+    def test_over_http(self):
+        asked = {"attributes": {"job": "2"}}
+        status, granted = self.post("/v1/reserve", asked)
+        self.assertEqual((status, granted["limit"], granted["remaining"]), (200, 1, 0))
+        status, denied = self.post("/v1/reserve", asked)
+        self.assertEqual((status, denied["verdict"], denied["by"], denied["remaining"]), (429, "busy", "jobs", 0))
+        explained = self.post("/v1/explain", asked)[1]["limits"][0]
+        self.assertEqual((explained["window"], explained["rate"], explained["verdict"]),
+                         ("in_flight", "in_flight=1", "busy"))
+        self.assertEqual(self.post("/v1/extend", {"id": granted["id"], "hold": 10}), (200, {"hold": 10.0}))
+        self.assertEqual(self.post("/v1/extend", {"id": granted["id"]})[0], 400)
+        self.assertEqual(self.post("/v1/settle", {"id": granted["id"]}), (200, {"wait": 0}))
+        self.assertEqual(self.post("/v1/extend", {"id": granted["id"], "hold": 10}), (200, {"hold": 0}))
+        self.assertEqual(self.post("/v1/reserve", asked)[0], 200)
+
+
+if __name__ == "__main__":
+    run_tests()
