@@ -84,7 +84,7 @@ Step in_words(const StepOf<State>& step) {
 tl::expected<Rule, std::string> Rule::make(const Quota& quota, Algorithm algorithm) {
   if (algorithm == Algorithm::gcra) return Rule{quota, algorithm};
   if (counts_slots(algorithm))
-    return tl::unexpected("in_flight: slots have no rate; the form is in_flight=N");
+    return tl::unexpected(std::string("in_flight: slots have no rate; the form is in_flight=N"));
   const auto [count, period] = quota.rate();
   const std::string name = name_of(algorithm);
   if (quota.burst() != count) {

@@ -21,8 +21,9 @@ constexpr std::int64_t kSecond = 1'000'000'000;
 // One window that clients are told of.
 struct ShownLimit {
   std::string_view name{};
-  nanoseconds window{0};   // a part of the name, unless 0
-  std::size_t number = 1;  // a part of the name, unless 1
+  nanoseconds window{0};      // a part of the name, unless 0
+  std::size_t number = 1;     // a part of the name, unless 1
+  bool beside_rates = false;  // slots of a limit that has rates too: a part of the name
   const store::Check* check = nullptr;
   nanoseconds kept{0};  // that the rule keeps from this request
 };
@@ -41,6 +42,7 @@ void append_name(const ShownLimit& shown, std::string& out) {
     out += '-';
     core::append_window(shown.window, out);
   }
+  if (shown.beside_rates) out += "-in_flight";
   if (shown.number > 1) {
     out += '-';
     append_integer(shown.number, out);
@@ -63,6 +65,7 @@ void append_name_string(const ShownLimit& shown, std::string& out) {
 }
 
 const Quota& quota_of(const ShownLimit& shown) { return shown.check->limit->rule.quota; }
+bool is_slots(const ShownLimit& shown) { return core::counts_slots(shown.check->limit->rule.algorithm); }
 bool is_gcra(const ShownLimit& shown) { return shown.check->limit->rule.algorithm == Algorithm::gcra; }
 
 std::uint64_t in_seconds(nanoseconds time) {
@@ -83,6 +86,7 @@ std::uint64_t units_of(std::int64_t units) {
 
 std::uint64_t window_of(const ShownLimit& shown) {
   const Quota& quota = quota_of(shown);
+  if (is_slots(shown)) return in_seconds(shown.check->decision.reset_after);
   return is_gcra(shown) ? seconds_for(quota, units_of(quota.burst())) : in_seconds(quota.rate().period);
 }
 
@@ -121,7 +125,11 @@ void append_ratelimit_11(const ShownLimits& list, std::string& fields) {
   };
   append_list("RateLimit-Policy:", [&](const ShownLimit& each) {
     append_parameter(";q=", units_of(quota_of(each).burst()));
-    append_parameter(";w=", window_of(each));
+    if (is_slots(each)) {
+      fields += ";qu=\"concurrent-requests\"";
+    } else {
+      append_parameter(";w=", window_of(each));
+    }
   });
   append_list("RateLimit:", [&](const ShownLimit& each) {
     append_parameter(";r=", units_of(each.check->decision.remaining));
@@ -202,7 +210,13 @@ ShownLimit shown_of(const limits::Set& set, const limits::Matched& matched, std:
   const limits::NamedLimit& said = *set.limits()[matched.limit_of[check]].said;
   ShownLimit shown;
   shown.name = said.name;
-  if (said.windows.size() > 1) shown.window = matched.checks[check].limit->rule.quota.rate().period;
+  const core::Rule& rule = matched.checks[check].limit->rule;
+  const std::size_t rates = said.windows.size() - (said.slots.place.line > 0 ? 1 : 0);
+  if (core::counts_slots(rule.algorithm)) {
+    shown.beside_rates = rates > 0;
+  } else if (rates > 1) {
+    shown.window = rule.quota.rate().period;
+  }
   return shown;
 }
 

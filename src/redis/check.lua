@@ -384,6 +384,7 @@ if ARGV[1] == 'reset' then
     local value = not is_line and read('GET', key)
     if value and form == 'weir' and sub(value, 1, 9) == 'WRONGTYPE' then
       local first = redis.pcall('LINDEX', key, 0)
+      if type(first) ~= 'string' then first = redis.pcall('ZRANGEBYSCORE', key, 0, '+inf', 'LIMIT', 0, 1)[1] end
       value = type(first) == 'string' and first or value
     end
     local is_weirs = value and form == 'weir' and match(value, '^weir%d%l ')

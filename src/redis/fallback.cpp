@@ -22,6 +22,7 @@ constexpr nanoseconds kRetryUnknown = std::chrono::seconds{1};
 std::optional<Decision> Fallback::uncounted(const store::Limit& limit, Cost cost) {
   const std::int64_t burst = limit.rule.quota.burst();
   const auto most = static_cast<std::int64_t>(core::most_units(limit.rule));
+  if (core::counts_slots(limit.rule.algorithm)) cost.units = std::min<std::uint64_t>(cost.units, 1);
   if (cost.units > static_cast<std::uint64_t>(most))
     return Decision{Verdict::never, burst, most, std::nullopt, nanoseconds{0}};
   switch (limit.on_store_error) {
@@ -99,7 +100,21 @@ std::uint64_t debt_as_part(std::uint64_t debt, const Quota& of, const Quota& to)
 
 }  // namespace
 
+// The server's own slots meanwhile: its share of them, rounded down, and of what a class leaves rounded up.
+core::Rule Fallback::scaled_slots(const store::Limit& limit) const {
+  const core::Rule& whole = limit.rule;
+  const Wide part = std::min(millionths_of(share_of(limit)), kMillion);
+  const auto count =
+      static_cast<std::int64_t>(std::max<Wide>(static_cast<Wide>(whole.quota.burst()) * part / kMillion, 1));
+  core::Rule rule = *core::Rule::slots(std::to_string(count));
+  const auto kept = static_cast<std::int64_t>(
+      (static_cast<Wide>(core::kept_slots(whole)) * part + kMillion - 1) / kMillion);
+  rule.kept = rule.quota.emission_interval() * std::min(kept, count - 1);
+  return rule;
+}
+
 core::Rule Fallback::scaled(const store::Limit& limit) {
+  if (core::counts_slots(limit.rule.algorithm)) return scaled_slots(limit);
   const Quota& whole = limit.rule.quota;
   core::Rule rule{scaled(whole, share_of(limit))};
   const auto kept = static_cast<std::int64_t>(
@@ -231,7 +246,7 @@ nanoseconds debt_of(const core::Rule& rule, const Decision& answer) {
 
 void Fallback::owe(const store::Limit& limit, const core::Rule& rule, std::string_view key,
                    const Decision& answer, nanoseconds now, nanoseconds most) {
-  if (limit.on_store_error != OnStoreError::local) return;
+  if (limit.on_store_error != OnStoreError::local || core::counts_slots(limit.rule.algorithm)) return;
   auto debt = static_cast<std::uint64_t>(std::min(debt_of(rule, answer), most).count());
   if (debt == 0) return;
   const Quota& share = scaled(rule.quota, share_of(limit));

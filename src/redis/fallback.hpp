@@ -3,7 +3,8 @@
 //
 // The embedded store counts by GCRA whatever the limit's algorithm, and a share of its numbers: each machine
 // then counts alone. It does not begin at rest: owe() leaves there what the shared store has answered, so
-// that the fallback continues from the last debt that this process has seen of a key.
+// that the fallback continues from the last debt that this process has seen of a key. Slots are this
+// process's own meanwhile: the holds that are open in the shared store are not among them.
 //
 // One thread, as the store that has it; the embedded store is for all threads and must outlive this.
 #pragma once
@@ -71,6 +72,7 @@ class Fallback {
   }
   const Quota& scaled(const Quota& quota, double share);
   core::Rule scaled(const store::Limit& limit);
+  core::Rule scaled_slots(const store::Limit& limit) const;
 
   store::EmbeddedStore& embedded_;
   double share_;

@@ -2,15 +2,18 @@
 -- rules of src/store/reservations.cpp, in Redis or Valkey. check.lua has what a state is, and why times are pairs.
 --
 --   KEYS    the reservation's record; then for each limit its state, and its line: what the state cannot tell
---   ARGV    reserve TIME id max_wait hold     and for each limit six words:
---             marks T full need burst more      the first four as in check.lua; '' marks nothing. burst is the
+--   ARGV    reserve TIME id max_wait hold longest   and for each limit six words:
+--             marks T full need burst more      the first four as in check.lua; '' marks nothing. Of slots the marks end
+--                                               with 'slots ', T is 1 and full what may be open. burst is the
 --                                               limit's. more: 'at_most key_size id', of the limit: the units that
 --                                               may be held, '' for one that is never settled, 'any' without a
 --                                               bound; two numbers for the client, which the record keeps; 'room
 --                                               with own': what the lowest class may use of full; a bit for each
 --                                               limit that all who come to this one have to wait for too; whether a
 --                                               settlement that names no limit says what it cost here
+--                                               The hold may be extended by `longest` from then on
 --           cancel TIME
+--           extend TIME hold                  ns, from now or from its moment
 --           settle TIME overdraft actual ...  what each limit of the record cost; none: is it there still? No more
 --                                             is owed then than drains a burst and the overdraft later
 --           moment TIME
@@ -24,18 +27,25 @@
 --             later    ns: until its moment; denied: how long it is too late, by limit `by`, counted from 0
 --             hole     the moment of a cancelled one, ns from now
 --             held     denied: the units that may be held are, of limit `by`; ns: until they fit, -1 if never
+--             busy     denied: slots are
+--             The state of slots is 'slots OPEN LACKING LAST': how many are taken, ns until one of them is free for one
+--             more, and until the last ends
 --           of cancel: units; s; us
 --           of settle: 1, or 0 when there is none, or -1 when it is there still; s; us; for each limit that it settled
 --             T, burst, its state now, the units that are not owed for that
 --           of moment: 1; s; us; ns until it, 0 from then on, -1 when there is none
+--           of extend: 1; s; us; ns that the hold has now, 0 when none is open
 --           of pause: 1; s; us; for each limit its state before, and ns: how far those who wait have moved
 --           of rest: the same; 0 instead of 1 when nothing has been done
 --
--- A record is 'weir1r MOMENT UNTIL COUNT', then a line of words for each limit, then the names of the states, one
--- after the other. The words: limit's id, lengths of key and of name, T, burst, units, end, low, number, moved and
+-- A record is 'weir1r MOMENT UNTIL COUNT HELD LONGEST', then a line of words for each limit, then the names of the
+-- states, one after the other; T is 0 where it has a slot. The words: limit's id, lengths of key and of name, T, burst, units, end, low, number, moved and
 -- generation (those of OwnUnits in src/store/schedule.hpp), whether it is held, settles (2: not by an actual without a
 -- name), is a shadow's, the epoch of its line, how far pauses had moved its units, and `shift` (see below) then. One
 -- without a hold stays for a minute after its moment.
+--
+-- Slots are a sorted set in place of a state: of each open hold 'weir1s ID', its score the us at which it ends, as those
+-- of a line. A pause may have moved that, by other limits' lines: whoever finds one over asks its record.
 --
 -- A line is one sorted set, the rule that of src/store/schedule.hpp. The score says what a member is; each range is
 -- searched by time or by number. Here us are those since 1.5 x 10^15 us (2017), rounded up, and good until 2109:
@@ -65,8 +75,8 @@ local s, n = time[1] + 0, time[2] * 1000
 local now_us = s * 1e6 + time[2] - 1.5e15  -- since 2017, so that beside what it is added to it is exact
 
 -- Most reservations are of one limit and can act now, as a check: decided as in check.lua, before any function is made.
-if ARGV[1] == 'reserve' and not KEYS[4] and ARGV[5] == '0' and ARGV[6] == '' then
-  local T, full, need = ARGV[7], ARGV[8] + 0, ARGV[9] + 0
+if ARGV[1] == 'reserve' and not KEYS[4] and ARGV[5] == '0' and ARGV[7] == '' then
+  local T, full, need = ARGV[8], ARGV[9] + 0, ARGV[10] + 0
   local text = redis.pcall('GET', KEYS[2])
   local ts, tn, of = s, n, T
   if text then
@@ -113,6 +123,7 @@ local function us_of(ns) return now_us + ceil(ns / 1e3) end
 
 local count = (#KEYS - 1) / 2
 local states, lines, limits = {}, {}, {}
+local MOST_ENDED = 1000  -- open holds of a key that are looked at for whether they are over
 
 local function no_state(i)
   return redis.error_reply(format('WRONGTYPE key %d of this request holds no state of gcra', i))
@@ -169,6 +180,80 @@ local function moved_to(line, number)
     sum = sum + match(member, ' (%d+)$')
   end
   return sum
+end
+
+-- Of a record, its first words and its parts, each with the name of its state.
+local function read_record(key)
+  local record = call('GET', key)
+  local moment, last, parts_count, more = match(record or '', '^weir1r (%d+) (%d+) (%d+)([^\n]*)\n')
+  if not moment then return nil end
+  local its = {text = record, moment = moment, last = last, parts = {}}
+  local held, longest = match(more, '^ (%d) (%d+)$')
+  its.held, its.longest = held == '1', longest or '86400000000000'
+  local at = string.find(record, '\n', 1, true) + 1
+  for i = 1, parts_count do
+    local stop = string.find(record, '\n', at, true)
+    local part = {}
+    part.size, part.T, part.burst, part.units, part.stop, part.low, part.number, part.moved, part.generation, part.held,
+      part.settles, part.shadow, part.epoch, part.paused, part.shift =
+      match(sub(record, at, stop - 1),
+            '^%d+ %d+ (%d+) ' .. string.rep('(%d+) ', 8) .. '(%d) (%d) (%d) (%S+) (%d+) (%d+)$')
+    part.i, part.units, part.number, part.held = i, part.units + 0, part.number + 0, part.held == '1'
+    part.settles, part.shadow, part.is_slot = part.settles ~= '0', part.shadow == '1', part.T == '0'
+    its.parts[i], at = part, stop + 1
+  end
+  for _, part in ipairs(its.parts) do
+    part.name, at = sub(record, at, at + part.size - 1), at + part.size
+  end
+  return its
+end
+
+local function slot_of(id) return 'weir1s ' .. id end
+local function take_slot(key, id, ns)
+  call('ZADD', key, int(us_of(ns)), slot_of(id))
+  local last = call('ZREVRANGEBYSCORE', key, '+inf', '-inf', 'LIMIT', 0, 1)[1]
+  call('PEXPIREAT', key, int(ceil((call('ZSCORE', key, last) + 1.5e15) / 1e3)))
+end
+-- The names of lines and records differ by their last part; `stem` is that of records.
+local function line_of(stem, name)
+  local from = string.find(stem, 'limit#id:', 1, true)
+  return sub(stem, 1, from - 1) .. 'limit#line:' .. sub(stem, from + 9) .. name
+end
+-- Those of a key whose time is over; one that a pause has moved stays until its new end.
+local function free_ended(key, stem)
+  for _, member in ipairs(call('ZRANGEBYSCORE', key, '-inf', int(now_us), 'LIMIT', 0, MOST_ENDED)) do
+    local id = sub(member, 8)
+    local its, by = read_record(stem .. id), 0
+    for _, part in ipairs(its and its.parts or {}) do
+      local line = not part.is_slot and line_of(stem, part.name)
+      local text = line and call('ZRANGEBYSCORE', line, 0, 0)[1]
+      local epoch, more = match(text or '', '^(%S+) %d+ %d+ %d+ %d+ %d+ %d+ %d+ %d+(.*)$')
+      if epoch == part.epoch then
+        local pause, all = match(more, '^ (%d+) (%d+) %d+$')
+        by = max(by, moved_to({key = line, pause = pause or '0', all = (all or 0) + 0}, part.number) - part.paused)
+      end
+    end
+    local left = its and from_now(its.last) + by or 0
+    if left > 0 then take_slot(key, id, left) else call('ZREM', key, member) end
+  end
+end
+-- False: something else lies there.
+local function read_slots(i, stem, most)
+  local key = KEYS[2 * i]
+  local open = redis.pcall('ZCOUNT', key, '-inf', '+inf')
+  if type(open) == 'table' then return false end
+  if open > 0 then
+    local first = call('ZRANGEBYSCORE', key, '-inf', '+inf', 'LIMIT', 0, 1)[1]
+    if sub(first, 1, 7) ~= 'weir1s ' then return false end
+    free_ended(key, stem)
+    open = call('ZCOUNT', key, '-inf', '+inf')
+  end
+  local function ends(member) return member and max((call('ZSCORE', key, member) - now_us) * 1e3, 0) or 0 end
+  local lacking = open >= most and most > 0 and
+    ends(call('ZRANGEBYSCORE', key, '-inf', '+inf', 'LIMIT', open - most, 1)[1]) or 0
+  local last = open > 0 and ends(call('ZREVRANGEBYSCORE', key, '+inf', '-inf', 'LIMIT', 0, 1)[1]) or 0
+  states[i] = {text = format('slots %d %d %d', open, lacking, last), tat = 0, mark = '', open = open}
+  return true
 end
 
 local function read_line(i)
@@ -466,10 +551,11 @@ local function keep_until(line, time)
 end
 
 if ARGV[1] == 'reserve' then
-  local id, most, hold = ARGV[3], ARGV[4] + 0, ARGV[5] + 0
-  local looks, befores = true, {}
+  local id, most, hold, longest_hold = ARGV[3], ARGV[4] + 0, ARGV[5] + 0, ARGV[6]
+  local stem = sub(KEYS[1], 1, #KEYS[1] - #id)
+  local looks, befores, busy = true, {}, false
   for i = 1, count do
-    local at = 5 + 6 * (i - 1)
+    local at = 6 + 6 * (i - 1)
     local marks = ARGV[at + 1]
     local T, full, need = ARGV[at + 2], ARGV[at + 3] + 0, ARGV[at + 4] + 0
     local guarantee, inside = match(marks, 'inside (%d+) (%d+) ')
@@ -480,7 +566,17 @@ if ARGV[1] == 'reserve' then
                  shadow = match(marks, 'shadow ') ~= nil, guarantee = guarantee and guarantee + 0,
                  inside = inside and inside + 0}
     looks = looks and need == 0
-    if not read_state(i) then return no_state(i) end
+    local its = limits[i]
+    if match(marks, 'slots $') then
+      -- To the rates it is a limit that allows everything.
+      its.is_slots, its.takes = true, need > 0
+      its.need, its.full, its.whole, its.at_most, its.lowest = 0, 0, 0, '', 0
+      if not read_slots(i, stem, full) then return no_state(i) end
+      its.has_room = states[i].open < full
+      busy = busy or its.takes and not its.has_room and not its.shadow
+    elseif not read_state(i) then
+      return no_state(i)
+    end
     befores[i] = states[i].text
   end
 
@@ -489,6 +585,7 @@ if ARGV[1] == 'reserve' then
     for i = 1, count do all[6 + i] = befores[i] end
     return all
   end
+  if busy then return answer(0, 'busy', 0) end
 
   local function room_of(i)
     local its = limits[i]
@@ -545,7 +642,12 @@ if ARGV[1] == 'reserve' then
 
   local function keep(moment)
     local digits, last = digits_of(moment), digits_of(moment + hold)
-    local words, names = {format('weir1r %s %s %d', digits, last, #parts)}, {}
+    local slots = {}
+    for i = 1, count do
+      if limits[i].takes and limits[i].has_room then slots[#slots + 1] = i end
+    end
+    local words, names = {format('weir1r %s %s %d %d %s', digits, last, #parts + #slots, hold > 0 and 1 or 0,
+                                 longest_hold)}, {}
     for _, part in ipairs(parts) do
       local i = part.i
       local its, line = limits[i], lines[i]
@@ -579,6 +681,13 @@ if ARGV[1] == 'reserve' then
         held and 1 or 0, its.settles, its.shadow and 1 or 0, line.epoch, part.paused, line.shift)
       names[#names + 1] = KEYS[2 * i]
     end
+    for _, i in ipairs(slots) do
+      local its = limits[i]
+      take_slot(KEYS[2 * i], id, moment + hold)
+      words[#words + 1] = format('%s %s %d 0 %s 1 0 0 0 0 0 0 2 %d - 0 0', its.id, its.key_size, #KEYS[2 * i],
+                                 its.burst, its.shadow and 1 or 0)
+      names[#names + 1] = KEYS[2 * i]
+    end
     local gone = hold > 0 and last or digits_of(moment + TOLD)
     call('SET', KEYS[1], table.concat(words, '\n') .. '\n' .. table.concat(names), 'PXAT', expiry(pair(gone)))
   end
@@ -594,7 +703,7 @@ if ARGV[1] == 'reserve' then
   end
 
   for i = 1, count do
-    local line = read_line(i)
+    local line = not limits[i].is_slots and read_line(i)
     if line then count_by(line, limits[i].T, limits[i].burst) end
   end
   local function write_lines()
@@ -731,7 +840,13 @@ if ARGV[1] == 'pause' or ARGV[1] == 'rest' then
     for _, member in ipairs(ahead) do
       local key = stem .. match(member, '^m(%S+)')
       local left = call('PTTL', key)
-      if left > 0 then call('PEXPIREAT', key, int(s * 1e3 + floor((n + by) / 1e6) + left + 1)) end
+      if left > 0 then
+        call('PEXPIREAT', key, int(s * 1e3 + floor((n + by) / 1e6) + left + 1))
+        for _, part in ipairs(read_record(key).parts) do
+          local lasts = part.is_slot and call('PTTL', part.name) or 0
+          if lasts > 0 then call('PEXPIREAT', part.name, int(s * 1e3 + floor((n + by) / 1e6) + lasts + 1)) end
+        end
+      end
     end
   end
 
@@ -795,30 +910,25 @@ end
 
 -- The others begin with the record.
 
-local record = call('GET', KEYS[1])
-local moment, last, parts_count = match(record or '', '^weir1r (%d+) (%d+) (%d+)\n')
-local parts = {}
-if moment then
-  local at = string.find(record, '\n', 1, true) + 1
-  for i = 1, parts_count do
-    local stop = string.find(record, '\n', at, true)
-    local part = {}
-    part.T, part.burst, part.units, part.stop, part.low, part.number, part.moved, part.generation, part.held,
-      part.settles, part.shadow, part.epoch, part.paused, part.shift =
-      match(sub(record, at, stop - 1),
-            '^%d+ %d+ %d+ ' .. string.rep('(%d+) ', 8) .. '(%d) (%d) (%d) (%S+) (%d+) (%d+)$')
-    part.i, part.units, part.number, part.held = i, part.units + 0, part.number + 0, part.held == '1'
-    part.settles, part.shadow = part.settles ~= '0', part.shadow == '1'
-    parts[i], at = part, stop + 1
-  end
+local record = read_record(KEYS[1])
+local moment, last, parts = record and record.moment, record and record.last, record and record.parts or {}
+local id = match(KEYS[1], '[%w_-]+$')
+
+-- Of its slots those that it still has.
+local has_slots = {}
+for _, part in ipairs(parts) do
+  local score = part.is_slot and redis.pcall('ZSCORE', part.name, slot_of(id))
+  if type(score) == 'string' then has_slots[#has_slots + 1] = part.name end
+end
+local function free_slots()
+  for _, key in ipairs(has_slots) do call('ZREM', key, slot_of(id)) end
 end
 
 -- What of it is still there; the others have died. `knows`: the line still knows the state.
 local function live_parts()
-  local id = match(KEYS[1], '[%w_-]+$')
   local live = {}
   for i, part in ipairs(parts) do
-    local line = read_state(i) and read_line(i)
+    local line = not part.is_slot and read_state(i) and read_line(i)
     if line and line.epoch == part.epoch then
       live[#live + 1], part.line = part, line
       part.knows = part.generation + 0 == line.generation
@@ -882,6 +992,7 @@ if ARGV[1] == 'cancel' then
   if at <= 0 and from_now(moment) <= 0 then return {0, time[1], time[2]} end
   if at <= 0 then at = from_now(moment) end
   call('DEL', KEYS[1])
+  free_slots()
   take_holds(live)
   local given_back = 0
 
@@ -912,22 +1023,47 @@ end
 
 if ARGV[1] == 'moment' then
   local live = moment and live_parts() or {}
-  local at = live[1] and moment_of(live) or -1
-  local is_over = at == 0 and last ~= moment and ends(live) <= 0
+  local at = (live[1] or has_slots[1]) and moment_of(live) or -1
+  local is_over = at == 0 and record.held and ends(live) <= 0
   if moment and #parts == 0 and from_now(last) > 0 then at = max(from_now(moment), 0) end
   return {1, time[1], time[2], is_over and '-1' or int(at)}
 end
 
+local live = moment and live_parts() or {}
+local is_there = live[1] or has_slots[1]
+
+if ARGV[1] == 'extend' then
+  if not moment or not record.held or not is_there or ends(live) <= 0 then return {1, time[1], time[2], '0'} end
+  local by = ends(live) - from_now(last)
+  local stop = max(moment_of(live), 0) + min(ARGV[3] + 0, record.longest + 0)
+  local words = digits_of(stop - by)
+  for _, part in ipairs(live) do
+    local line = part.line
+    if part.held and call('ZREM', line.key, part.member) == 1 then
+      call('ZADD', line.key, int(UNTIL + s * 1e3 + floor((n + stop) / 1e6)),
+           format('o%s %d %d %s %d', id, part.number, part.units, words, part.paused))
+      local longer = keep_until(line, stop)
+      write_line(line)
+      if longer then call('PEXPIREAT', line.key, expiry(pair(line.last))) end
+    end
+  end
+  for _, key in ipairs(has_slots) do take_slot(key, id, stop) end
+  local rest = sub(record.text, string.find(record.text, '\n', 1, true), -1)
+  call('SET', KEYS[1], format('weir1r %s %s %d 1 %s', moment, words, #parts, record.longest) .. rest, 'PXAT',
+       expiry(pair(digits_of(max(stop, 0)))))
+  return {1, time[1], time[2], int(stop)}
+end
+
 -- settle
 
-local live = moment and live_parts() or {}
 if not moment or ends(live) <= 0 then return {0, time[1], time[2]} end
-if not ARGV[4] then return {live[1] and -1 or 0, time[1], time[2]} end
+if not ARGV[4] then return {is_there and -1 or 0, time[1], time[2]} end
+free_slots()
 take_holds(live)
 local acts_at = moment_of(live)
 for i, part in ipairs(parts) do part.actual = ARGV[3 + i] + 0 end
 call('DEL', KEYS[1])
-local answer = {0, time[1], time[2]}
+local answer = {has_slots[1] and 1 or 0, time[1], time[2]}
 
 -- It cost less than it was charged, and its hold was open.
 local function settle_for_less(part)

@@ -19,11 +19,11 @@ namespace {
 class ReserveCall final : public StoreCall {
  public:
   ReserveCall(StoreParts& in, Request& request, nanoseconds deadline)
-      : StoreCall(in),
-        ticket_(request),
-        deadline_(deadline),
-        max_wait_(std::min(request.reservation->max_wait, kLongestWait)),
-        hold_(std::min(request.reservation->hold, kLongestHold)) {
+      : StoreCall(in), ticket_(request), deadline_(deadline) {
+    if (request.reservation == nullptr) return;
+    looks_ = false;
+    max_wait_ = std::min(request.reservation->max_wait, kLongestWait);
+    hold_ = std::min(request.reservation->hold, kLongestHold);
     in_.known.may_wait(max_wait_);
   }
 
@@ -39,7 +39,7 @@ class ReserveCall final : public StoreCall {
   void send(std::unique_ptr<Call> self, nanoseconds now);
 
  private:
-  ReserveWords words() const { return {record_, id_, max_wait_, hold_}; }
+  ReserveWords words() const { return {record_, id_, max_wait_, hold_, looks_}; }
   std::vector<ReserveAsk> asks() const;
   void heard(std::unique_ptr<Call> self, const Result& result, nanoseconds now) override;
   void learn(const ReserveAnswer* told, nanoseconds now);
@@ -47,8 +47,9 @@ class ReserveCall final : public StoreCall {
 
   Ticket ticket_;
   nanoseconds deadline_;
-  nanoseconds max_wait_;
-  nanoseconds hold_;
+  nanoseconds max_wait_{0};
+  nanoseconds hold_{0};
+  bool looks_ = true;  // at checks some of which are of slots
   nanoseconds asked_{0};
   std::string id_;
   std::string record_;  // its name
@@ -59,12 +60,14 @@ class ReserveCall final : public StoreCall {
 }  // namespace
 
 void reserve(StoreParts& in, Request& request, nanoseconds now) {
-  store::ReservationTerms& asked = *request.reservation;
-  asked.id.clear();
-  asked.wait = nanoseconds{0};
+  const bool looks = request.verb == store::Verb::look;
+  if (!looks) {
+    request.reservation->id.clear();
+    request.reservation->wait = nanoseconds{0};
+  }
   auto call = std::make_unique<ReserveCall>(in, request, now + in.patience_of(request));
   const std::span<Check> checks = request.checks;
-  const bool recalls = !may_be_never(checks);
+  const bool recalls = !looks && !may_be_never(checks);
   Denied denied;
   for (std::size_t i = 0; i < checks.size(); ++i) {
     if (auto sentence = call->add(checks[i]))
@@ -75,7 +78,7 @@ void reserve(StoreParts& in, Request& request, nanoseconds now) {
     checks[i].decision = *denial;
   }
   if (is_denied(in, request, denied)) {
-    asked.wait = request.decision().retry_after.value_or(nanoseconds{-1});
+    request.reservation->wait = request.decision().retry_after.value_or(nanoseconds{-1});
     return finish(request);
   }
   call->send(std::move(call), now);
@@ -113,10 +116,10 @@ void ReserveCall::send(std::unique_ptr<Call> self, nanoseconds now) {
   record_ = record_in_redis(in_.endpoint.prefix, id_, slot);
   asked_ = now;
   const std::uint16_t to = in_.slot(checks_[0].name);
-  in_line_ = in_.client.busy(to);
+  in_line_ = !looks_ && in_.client.busy(to);
   for (KeptCheck& check : checks_) {
     if (in_line_) in_.lines.stand(check.hash);
-    in_.known.leaves(check, check.cost);
+    if (!looks_) in_.known.leaves(check, check.cost);
   }
   std::string command;
   append_reserve(command, in_.endpoint.prefix, asks(), words());
@@ -136,11 +139,11 @@ void ReserveCall::heard(std::unique_ptr<Call>, const Result& result, nanoseconds
       error = std::move(read.error());
     }
   }
-  learn(cause == Cause::none ? &told : nullptr, now);
+  if (!looks_) learn(cause == Cause::none ? &told : nullptr, now);
   if (cause != Cause::none) {
     // It may have been charged, and nobody is told its id. The call leaves after it, over the same connection
     // or a later one.
-    if (cause == Cause::timeout || cause == Cause::connection || cause == Cause::other)
+    if (!looks_ && (cause == Cause::timeout || cause == Cause::connection || cause == Cause::other))
       take_back(in_, record_, checks_, now);
     return decide_here(cause, error, now);
   }
@@ -150,6 +153,7 @@ void ReserveCall::heard(std::unique_ptr<Call>, const Result& result, nanoseconds
   for (std::size_t i = 0; i < request->checks.size(); ++i) request->checks[i].decision = told.decisions[i];
   request->by = told.by;
   request->charged = told.granted;
+  if (looks_) return finish(*request);
   request->reservation->wait = told.wait;
   if (told.has_id) request->reservation->id = id_;
   std::vector<const KeptCheck*> checks;
@@ -184,6 +188,14 @@ void ReserveCall::decide_here(Cause cause, std::string_view error, nanoseconds n
     Check& made = checks.emplace_back(each.check());
     made.inside = each.inside;
     made.waits_with = each.waits_with;
+  }
+  if (looks_) {
+    in_.fallback.count(checks, now, store::Verb::look);
+    for (std::size_t i = 0; i < checks.size(); ++i) request->checks[i].decision = checks[i].decision;
+    request->by = store::deciding(request->checks);
+    request->source = Source::fallback;
+    request->why = name_of(cause);
+    return finish(*request);
   }
   Fallback::Reserved reserved = in_.fallback.reserve(checks, *request->reservation, now);
   if (reserved.fault != Fault::none)

@@ -32,6 +32,10 @@ std::optional<Number> number_in(std::string_view text) {
   return number;
 }
 
+std::int64_t most_slots(const core::Rule& rule) {
+  return std::max<std::int64_t>(rule.quota.burst() - core::kept_slots(rule), 0);
+}
+
 std::optional<nanoseconds> time_in(const Value& value) {
   if (value.type != Value::Type::string) return std::nullopt;
   const auto ns = number_in<std::int64_t>(value.text);
@@ -74,11 +78,12 @@ const std::string& reserve_sha() {
 }
 
 std::optional<std::string> cannot_reserve(const core::Rule& rule, ValueFormat format) {
-  if (!core::can_reserve(rule.algorithm))
+  if (!core::can_reserve(rule.algorithm) && !core::counts_slots(rule.algorithm))
     return core::name_of(rule.algorithm) + " cannot be reserved: only gcra can";
   if (format == ValueFormat::redis_cell)
     return "the format of redis-cell has no room for reservations: they would not see each other";
   const Quota& quota = rule.quota;
+  if (core::counts_slots(rule.algorithm)) return std::nullopt;
   if (quota.burst() <= kMostToDrain / quota.emission_interval().count()) return std::nullopt;
   return "burst: " + std::to_string(quota.burst()) +
          " takes longer than 92 days to drain at this rate, which is the most that can be reserved from in "
@@ -89,7 +94,7 @@ void append_reserve(std::string& out, std::string_view prefix, std::span<const R
                     const ReserveWords& words, std::optional<nanoseconds> now) {
   resp::Writer to(out);
   const std::size_t keys = 1 + 2 * asks.size();
-  to.array(8 + keys + 6 * asks.size());
+  to.array(9 + keys + 6 * asks.size());
   to.bulk("EVALSHA");
   to.bulk(reserve_sha());
   to.number(keys);
@@ -103,14 +108,21 @@ void append_reserve(std::string& out, std::string_view prefix, std::span<const R
   to.bulk(words.id);
   to.number(static_cast<std::uint64_t>(std::min(words.max_wait, kLongestWait).count()));
   to.number(static_cast<std::uint64_t>(std::min(words.hold, kLongestHold).count()));
+  nanoseconds longest = store::kLongestExtension;
+  for (const ReserveAsk& each : asks)
+    if (each.holding.settles && !each.ask.shadow) longest = std::min(longest, each.holding.longest);
+  to.number(static_cast<std::uint64_t>(longest.count()));
   for (const ReserveAsk& each : asks) {
     const core::Rule& rule = *each.ask.rule;
-    const auto interval = static_cast<std::uint64_t>(rule.quota.emission_interval().count());
+    const bool is_slots = core::counts_slots(rule.algorithm);
+    const auto interval = is_slots ? 1 : static_cast<std::uint64_t>(rule.quota.emission_interval().count());
     const auto burst = static_cast<std::uint64_t>(rule.quota.burst());
-    to.bulk(marks_of(each.ask, false));
+    const std::uint64_t units = words.looks ? 0 : std::min(each.ask.cost.units, burst + 1);
+    to.bulk(marks_of(each.ask, false) + (is_slots ? "slots " : ""));
     to.number(interval);
-    to.number(burst * interval - static_cast<std::uint64_t>(rule.kept.count()));
-    to.number(std::min(each.ask.cost.units, burst + 1) * interval);
+    to.number(is_slots ? static_cast<std::uint64_t>(most_slots(rule))
+                       : burst * interval - static_cast<std::uint64_t>(rule.kept.count()));
+    to.number(units * interval);
     to.number(burst);
     const store::Holding& holding = each.holding;
     std::string more;
@@ -121,7 +133,7 @@ void append_reserve(std::string& out, std::string_view prefix, std::span<const R
     }
     for (const std::uint64_t number :
          {std::uint64_t{each.key_size}, each.limit_id,
-          burst * interval - static_cast<std::uint64_t>(each.lowest_kept.count()),
+          is_slots ? 0 : burst * interval - static_cast<std::uint64_t>(each.lowest_kept.count()),
           std::uint64_t{each.waits_with}, std::uint64_t{holding.by_actual}})
       more += " " + std::to_string(number);
     to.bulk(more);
@@ -145,9 +157,10 @@ ReservationRecord read_record(std::string_view text) {
   std::string_view first = line();
   if (!first.starts_with(kMark)) return {};
   first.remove_prefix(kMark.size());
-  const std::string_view moment = word(first);
-  record.is_held = word(first) != moment;
-  const auto count = number_in<std::size_t>(first);
+  word(first);  // its moment
+  word(first);  // until when
+  const auto count = number_in<std::size_t>(word(first));
+  record.is_held = word(first) == "1";
   if (!count || *count > store::kMostChecks) return {};
   std::vector<std::size_t> sizes;
   for (std::size_t i = 0; i < *count; ++i) {
@@ -188,6 +201,11 @@ void append_settle(std::string& out, std::string_view prefix, std::string_view r
                    std::span<const RecordPart> parts, bool with_costs, nanoseconds overdraft,
                    std::optional<nanoseconds> now) {
   append_record_call(out, "settle", prefix, record, parts, now, overdraft, with_costs);
+}
+
+void append_extend(std::string& out, std::string_view prefix, std::string_view record,
+                   std::span<const RecordPart> parts, nanoseconds hold, std::optional<nanoseconds> now) {
+  append_record_call(out, "extend", prefix, record, parts, now, hold);
 }
 
 void append_moment(std::string& out, std::string_view prefix, std::string_view record,
@@ -239,12 +257,43 @@ void append_rest(std::string& out, std::string_view prefix, const ScriptCheck& a
 
 namespace {
 
+// 'slots OPEN LACKING LAST'
+std::optional<store::FreeSlots> read_slots(const Value& value) {
+  constexpr std::string_view kMark = "slots ";
+  std::string_view rest = value.text;
+  if (value.type != Value::Type::string || !rest.starts_with(kMark)) return std::nullopt;
+  rest.remove_prefix(kMark.size());
+  std::array<std::int64_t, 3> numbers{};
+  for (std::int64_t& each : numbers) {
+    const std::string_view word = rest.substr(0, rest.find(' '));
+    const auto number = number_in<std::int64_t>(word);
+    if (!number) return std::nullopt;
+    each = *number;
+    rest.remove_prefix(std::min(rest.size(), word.size() + 1));
+  }
+  return store::FreeSlots{numbers[0], nanoseconds{numbers[1]}, nanoseconds{numbers[2]}};
+}
+
 // What each limit says of the states that the script found, as store::AllOrNoneCheck tells it.
 class Verdicts {
  public:
-  Verdicts(std::span<const ReserveAsk> asks, std::vector<core::TwoWords> states, nanoseconds now)
-      : states_(std::move(states)), now_(now), decisions(asks.size()) {
+  Verdicts(std::span<const ReserveAsk> asks, std::vector<core::TwoWords> states,
+           std::vector<store::FreeSlots> slots, nanoseconds now)
+      : states_(std::move(states)), slots_(std::move(slots)), now_(now), decisions(asks.size()) {
     for (const ReserveAsk& each : asks) asks_.push_back(each.ask);
+  }
+
+  // What there is of slots, after the rates have been told; `until`: and one is taken until then.
+  void tell_slots(std::optional<nanoseconds> until = {}) {
+    for (std::size_t i = 0; i < asks_.size(); ++i) {
+      const core::Rule& its = *asks_[i].rule;
+      if (!core::counts_slots(its.algorithm)) continue;
+      const bool takes = asks_[i].cost.units != 0;
+      Decision& decision = decisions[i] = slots_[i].decide(its.quota.burst(), most_slots(its), takes);
+      if (!until || !takes || !decision.allowed()) continue;
+      --decision.remaining;
+      decision.reset_after = std::max(decision.reset_after, *until);
+    }
   }
 
   // Charged as of that time; told in times from now.
@@ -281,6 +330,7 @@ class Verdicts {
 
   std::vector<ScriptCheck> asks_;
   std::vector<core::TwoWords> states_;
+  std::vector<store::FreeSlots> slots_;
   nanoseconds now_;
 
  public:
@@ -307,16 +357,32 @@ tl::expected<ReserveAnswer, std::string> read_reserve(const Value& reply, std::s
   const std::optional<nanoseconds> told_wait = time_in(reply.items[4]);
   const auto by = static_cast<std::size_t>(reply.items[5].integer);
   if (!told_wait || by >= asks.size()) return not_ours(reply);
-  std::vector<core::TwoWords> states;
+  std::vector<core::TwoWords> states(asks.size());
+  std::vector<store::FreeSlots> slots(asks.size());
+  bool has_slots = false;
   for (std::size_t i = 0; i < asks.size(); ++i) {
-    const auto state = read_state(reply.items[kFirstStateOfReserve + i], asks[i].ask, *now);
+    const Value& item = reply.items[kFirstStateOfReserve + i];
+    if (core::counts_slots(asks[i].ask.rule->algorithm)) {
+      const auto found = read_slots(item);
+      if (!found) return not_ours(reply);
+      slots[i] = *found;
+      has_slots = true;
+      continue;
+    }
+    const auto state = read_state(item, asks[i].ask, *now);
     if (!state) return not_ours(reply);
-    states.push_back(*state);
+    states[i] = *state;
   }
-  Verdicts each(asks, std::move(states), *now);
+  Verdicts each(asks, std::move(states), std::move(slots), *now);
+  if (words.looks) {
+    each.look();
+    each.tell_slots();
+    return ReserveAnswer{.by = each.by(), .decisions = std::move(each.decisions)};
+  }
   each.at(*now);
   const bool granted = reply.items[0].integer == 1;
-  const bool by_rule = how != "hole" && how != "held";
+  const bool is_busy = how == "busy";
+  const bool by_rule = how != "hole" && how != "held" && !is_busy;
   ReserveAnswer told{.granted = granted, .by_rule = by_rule, .wait = *told_wait, .by = each.by()};
   told.at_once = each.decisions;
   if (!by_rule) {
@@ -326,7 +392,18 @@ tl::expected<ReserveAnswer, std::string> read_reserve(const Value& reply, std::s
   } else if (told.wait.count() > 0) {
     each.at(*now + told.wait);
   }
-  if (!by_rule || (how == "later" && !granted)) {
+  if (has_slots) {
+    each.tell_slots(granted ? std::optional(told.wait + words.hold) : std::nullopt);
+    if (granted && told.wait.count() == 0) told.by = each.by();
+  }
+  if (is_busy) {
+    const store::Busy busy = store::longest_of(
+        asks.size(), words.max_wait, [&](std::size_t i) -> auto& { return *asks[i].ask.rule; },
+        [&](std::size_t i) { return asks[i].ask.shadow ? nullptr : &each.decisions[i]; });
+    told.wait = busy.wait;
+    told.by = busy.by;
+    if (busy.wait.count() > 0) each.decisions[busy.by].retry_after = busy.wait;
+  } else if (!by_rule || (how == "later" && !granted)) {
     told.by = static_cast<std::uint8_t>(by);
     tell(each.decisions[by], granted, told.wait);
   } else if (!granted) {

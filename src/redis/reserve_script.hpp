@@ -21,6 +21,7 @@
 #include "core/overdraft.hpp"
 #include "redis/script.hpp"
 #include "resp/value.hpp"
+#include "store/slots.hpp"
 #include "store/store.hpp"
 #include "weir/decision.hpp"
 
@@ -48,6 +49,7 @@ struct ReserveWords {
   std::string_view id;
   std::chrono::nanoseconds max_wait{0};
   std::chrono::nanoseconds hold{0};
+  bool looks = false;  // nothing is charged, whatever the asks cost
 };
 // Both are asked for no longer than that: no sum in the script goes beyond 53 bits.
 constexpr std::chrono::nanoseconds kLongestWait = std::chrono::hours{24};
@@ -80,6 +82,11 @@ void append_cancel(std::string& out, std::string_view prefix, std::string_view r
 // Without costs it asks whether the reservation is there still, and changes nothing.
 void append_settle(std::string& out, std::string_view prefix, std::string_view record,
                    std::span<const RecordPart> parts, bool with_costs, std::chrono::nanoseconds overdraft,
+                   std::optional<std::chrono::nanoseconds> now = {});
+
+// A hold's other end.
+void append_extend(std::string& out, std::string_view prefix, std::string_view record,
+                   std::span<const RecordPart> parts, std::chrono::nanoseconds hold,
                    std::optional<std::chrono::nanoseconds> now = {});
 
 struct ReserveAnswer {

@@ -267,9 +267,8 @@ std::optional<std::string> unsuitable(const core::Rule& rule, ValueFormat format
     return std::string(field) + ": " + std::to_string(value) + " is above the most that " +
            core::name_of(rule.algorithm) + " counts in Redis (" + std::to_string(most) + ")";
   };
-  if (core::counts_slots(rule.algorithm))
-    return core::to_text(rule) + " is counted by one server alone, not by a shared store";
   const auto [count, period] = rule.quota.rate();
+  if (core::counts_slots(rule.algorithm) && format == ValueFormat::weir) return std::nullopt;
   if (format == ValueFormat::redis_cell) {
     if (rule.algorithm != Algorithm::gcra)
       return "algorithm: " + core::name_of(rule.algorithm) +

@@ -47,7 +47,8 @@ void SharedStore::submit(std::span<Request* const> batch, store::Arrival when) {
 
 void SharedStore::begin(Request& request, nanoseconds now) {
   if (request.verb == Verb::reset) return reset(parts_, request, now);
-  if (request.verb == Verb::cancel || request.verb == Verb::settle || request.verb == Verb::moment)
+  if (request.verb == Verb::cancel || request.verb == Verb::settle || request.verb == Verb::moment ||
+      request.verb == Verb::extend)
     return undo(parts_, request, now);
   if (request.verb == Verb::acquire)
     return refuse(request, 0, Fault::unsuitable, "nobody waits in a shared store");
@@ -60,7 +61,14 @@ void SharedStore::begin(Request& request, nanoseconds now) {
     if (auto sentence = unsuitable(checks[i].limit->rule, parts_.endpoint.format))
       return refuse(request, i, Fault::unsuitable, *std::move(sentence));
   }
-  if (request.verb == Verb::reserve) return reserve(parts_, request, now);
+  const bool has_slots = store::has_slots(checks);
+  if (has_slots && request.verb != Verb::look &&
+      (request.verb != Verb::reserve ||
+       (store::takes_slots(checks) && request.reservation->hold.count() == 0)) &&
+      request.verb != Verb::charge)
+    return refuse(request, 0, Fault::unsuitable, *store::needs_hold(checks));
+  if (request.verb == Verb::reserve || (has_slots && request.verb == Verb::look))
+    return reserve(parts_, request, now);
   if (request.verb == Verb::charge) return charge(parts_, request, now);
   const bool is_alone = checks.size() == 1 && request.verb == Verb::check;
   return is_alone ? check_one(parts_, request, now) : check_jointly(parts_, request, now);

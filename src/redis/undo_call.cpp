@@ -20,7 +20,7 @@ class UndoCall final : public StoreCall {
     store::Verb verb;
     nanoseconds patience;             // for each of the two
     std::string record;               // its name
-    store::ReservationTerms asked{};  // of a settlement: what it says that each limit cost
+    store::ReservationTerms asked{};  // of a settlement what it says that each limit cost, of extend the hold
     std::vector<RecordPart> parts{};  // none yet: the record is not known
   };
   UndoCall(StoreParts& in, Ticket ticket, What what)
@@ -35,6 +35,9 @@ class UndoCall final : public StoreCall {
       to.bulk(its_.record);
     } else if (its_.verb == store::Verb::moment) {
       append_moment(command, in_.endpoint.prefix, its_.record, its_.parts);
+    } else if (its_.verb == store::Verb::extend) {
+      append_extend(command, in_.endpoint.prefix, its_.record, its_.parts,
+                    std::min(its_.asked.hold, kLongestHold));
     } else if (its_.verb == store::Verb::cancel) {
       append_cancel(command, in_.endpoint.prefix, its_.record, its_.parts);
     } else {
@@ -56,12 +59,13 @@ class UndoCall final : public StoreCall {
       if (result.value->type == resp::Value::Type::string) take_parts(read_record(result.value->text));
       if (!its_.parts.empty()) return send(std::move(self), now);
       // As the embedded store says it of one that is not there.
-      return finish_with([](Request& request) {
+      return finish_with([this](Request& request) {
         request.reservation->given_back = 0;
-        request.reservation->wait = nanoseconds{-1};
+        request.reservation->wait = nanoseconds{its_.verb == store::Verb::extend ? 0 : -1};
       });
     }
-    if (its_.verb == store::Verb::moment) return told_moment(*result.value);
+    if (its_.verb == store::Verb::moment || its_.verb == store::Verb::extend)
+      return told_moment(*result.value);
     its_.verb == store::Verb::cancel ? cancelled(*result.value) : settled(*result.value);
   }
 
@@ -146,11 +150,13 @@ void undo(StoreParts& in, Request& request, nanoseconds now) {
   }
   auto call = std::make_unique<UndoCall>(
       in, Ticket(request),
-      UndoCall::What{
-          .verb = request.verb,
-          .patience = in.patience_of(request),
-          .record = record_in_redis(in.endpoint.prefix, asked.id, *slot),
-          .asked = {.actual = asked.actual, .actuals = asked.actuals, .overdraft = asked.overdraft}});
+      UndoCall::What{.verb = request.verb,
+                     .patience = in.patience_of(request),
+                     .record = record_in_redis(in.endpoint.prefix, asked.id, *slot),
+                     .asked = {.hold = asked.hold,
+                               .actual = asked.actual,
+                               .actuals = asked.actuals,
+                               .overdraft = asked.overdraft}});
   call->send(std::move(call), now);
 }
 

@@ -317,8 +317,8 @@ void Reservations::decide_slots(std::span<Check> checks, nanoseconds now) {
     if (!core::counts_slots(rule.algorithm)) continue;
     const Slots* const slots = find_slots(check.hash);
     const std::int64_t most = rule.quota.burst() - core::kept_slots(rule);
-    check.decision = (slots != nullptr ? *slots : Slots(0, 0))
-                         .decide(rule.quota.burst(), most, check.cost.units != 0, now);
+    const FreeSlots free = slots != nullptr ? slots->find_free(most, now) : FreeSlots{};
+    check.decision = free.decide(rule.quota.burst(), most, check.cost.units != 0);
   }
 }
 
@@ -503,20 +503,14 @@ bool Reservations::slots_fit(Request& request, nanoseconds now) {
     return true;
   table_.look_all(request.checks, now);
   decide_slots(request.checks, now);
+  const std::span<Check> checks = request.checks;
   ReservationTerms& asked = *request.reservation;
-  asked.wait = nanoseconds{0};
-  for (std::size_t i = 0; i < request.checks.size(); ++i) {
-    const Check& check = request.checks[i];
-    if (check.shadow || check.decision.allowed()) continue;
-    nanoseconds wait = check.decision.retry_after.value_or(nanoseconds{-1});
-    if (wait.count() > 0 && !core::counts_slots(check.limit->rule.algorithm) &&
-        core::may_wait(check.limit->rule))
-      wait = std::max(wait - asked.max_wait, nanoseconds{0});
-    if (wait.count() == 0 || asked.wait.count() < 0 || (wait.count() > 0 && wait <= asked.wait)) continue;
-    asked.wait = wait;
-    request.by = static_cast<std::uint8_t>(i);
-  }
-  if (asked.wait.count() > 0) request.checks[request.by].decision.retry_after = asked.wait;
+  const Busy busy = longest_of(
+      checks.size(), asked.max_wait, [&](std::size_t i) -> auto& { return checks[i].limit->rule; },
+      [&](std::size_t i) { return checks[i].shadow ? nullptr : &checks[i].decision; });
+  asked.wait = busy.wait;
+  request.by = busy.by;
+  if (busy.wait.count() > 0) checks[busy.by].decision.retry_after = busy.wait;
   return false;
 }
 

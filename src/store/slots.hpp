@@ -14,11 +14,53 @@
 #include <utility>
 #include <vector>
 
+#include "core/moment.hpp"
+#include "core/rule.hpp"
 #include "store/reservation_id.hpp"
 #include "store/sorted_chunks.hpp"
 #include "weir/decision.hpp"
 
 namespace weir::inline v0_1::store {
+
+// What is told of a key's slots, where `most` may be open for the one that asks.
+struct FreeSlots {
+  std::int64_t open = 0;
+  std::chrono::nanoseconds lacking{0};  // until there is one for it
+  std::chrono::nanoseconds last{0};     // until the last one ends
+
+  // `takes`: it asks for one.
+  Decision decide(std::int64_t limit, std::int64_t most, bool takes) const {
+    Decision told{Verdict::allowed, limit, std::max<std::int64_t>(most - open, 0), {}, last};
+    if (!takes || open < most) return told;
+    told.verdict = most < 1 ? Verdict::never : Verdict::busy;
+    if (most >= 1) told.retry_after = std::max(lacking, std::chrono::nanoseconds{1});
+    return told;
+  }
+};
+
+// Of a request that finds a slot taken: how long until its slots and its rates allow it, below 0 where no
+// time helps, and which of them says so. `decision_of` gives a pointer for each number, null for one that has
+// no say.
+struct Busy {
+  std::chrono::nanoseconds wait{0};
+  std::uint8_t by = 0;
+};
+template <class RuleOf, class DecisionOf>
+Busy longest_of(std::size_t count, std::chrono::nanoseconds max_wait, const RuleOf& rule_of,
+                const DecisionOf& decision_of) {
+  Busy longest;
+  for (std::size_t i = 0; i < count; ++i) {
+    const Decision* const decision = decision_of(i);
+    if (decision == nullptr || decision->allowed()) continue;
+    auto wait = decision->retry_after.value_or(std::chrono::nanoseconds{-1});
+    const core::Rule& rule = rule_of(i);
+    if (wait.count() > 0 && !core::counts_slots(rule.algorithm) && core::may_wait(rule))
+      wait = std::max(wait - max_wait, std::chrono::nanoseconds{0});
+    if (wait.count() == 0 || longest.wait.count() < 0 || (wait.count() > 0 && wait <= longest.wait)) continue;
+    longest = {wait, static_cast<std::uint8_t>(i)};
+  }
+  return longest;
+}
 
 class Slots {
  public:
@@ -53,22 +95,16 @@ class Slots {
       into.emplace_back(open_[at].second, open_[at].first);
   }
 
-  // What a request for one more is told, where `most` may be open for it. Costs as many as have to end before
-  // it has one.
-  Decision decide(std::int64_t limit, std::int64_t most, bool takes, nanoseconds now) const {
-    const auto open = static_cast<std::int64_t>(open_.size());
-    Decision told{Verdict::allowed, limit, std::max<std::int64_t>(most - open, 0), {}, nanoseconds{0}};
-    if (open > 0) told.reset_after = std::max(open_.back().first - now, nanoseconds{0});
-    if (!takes || open < most) return told;
-    if (most < 1) {
-      told.verdict = Verdict::never;
-      return told;
-    }
-    told.verdict = Verdict::busy;
-    auto last = Open::begin();
-    for (std::int64_t lacking = open - most; lacking > 0; --lacking) last = open_.next(last);
-    told.retry_after = std::max(open_[last].first - now, nanoseconds{1});
-    return told;
+  // Costs as many as have to end before one more is open.
+  FreeSlots find_free(std::int64_t most, nanoseconds now) const {
+    FreeSlots found{.open = static_cast<std::int64_t>(open_.size()), .lacking = {}, .last = {}};
+    if (found.open == 0) return found;
+    found.last = std::max(open_.back().first - now, nanoseconds{0});
+    if (found.open < most || most < 1) return found;
+    auto at = Open::begin();
+    for (std::int64_t lacking = found.open - most; lacking > 0; --lacking) at = open_.next(at);
+    found.lacking = open_[at].first - now;
+    return found;
   }
 
  private:

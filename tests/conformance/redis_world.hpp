@@ -133,7 +133,6 @@ class RedisWorld : public World {
   Sharing sharing() const override { return sharing_; }
   bool spreads() const override { return cluster_; }
   bool keeps_order_of_several() const override { return !cluster_ && !sharing_.merge; }
-  bool has_slots() const override { return false; }
   bool refuses(const core::Rule& rule) const override { return redis::unsuitable(rule).has_value(); }
   bool put_foreign_value(const Limit& limit, const std::string& key) override {
     upstream_->answer({"SET", redis::key_in_redis("weir:", {.limit = &limit, .key = key}), "hello"},

@@ -233,7 +233,7 @@ void an_extension_counts_from_the_moment_and_holds_what_is_settled(Trial& trial)
 
 // Any holds on two keys, settled, cancelled, extended or left alone: counted by ids and ends.
 void slots_are_those_of_a_list_of_holds(Trial& trial) {
-  core::Chance random("conformance.slots");
+  core::Chance random(24);
   const Limit limit = trial.limit("in_flight=3", 1);
   std::map<std::string, std::map<std::string, nanoseconds>> open;  // by key: ids and their ends
   std::vector<std::pair<std::string, std::string>> all;
