@@ -37,8 +37,8 @@ inline std::vector<Property> all_properties() {
   for (const auto& some :
        {verdict_properties(), all_or_none_properties(), class_properties(), identity_properties(),
         answer_properties(), give_back_properties(), reset_properties(), reserve_properties(),
-        acquire_properties(), charge_properties(), pause_properties(), penalty_properties(), slot_properties(),
-        failure_properties()}) {
+        acquire_properties(), charge_properties(), pause_properties(), penalty_properties(),
+        slot_properties(), failure_properties()}) {
     all.insert(all.end(), some.begin(), some.end());
   }
   return all;
