@@ -22,7 +22,7 @@ namespace weir::inline v0_1::core {
 constexpr bool kept_in_two_words(Algorithm algorithm) {
   return algorithm != Algorithm::sliding_window_log && algorithm != Algorithm::in_flight;
 }
-// It counts open holds: a reservation takes a slot until its end. A state of it is no number but the holds
+// It counts open holds: a reservation takes a slot until its end. Its state is the holds
 // themselves, which the store that keeps reservations knows; decide() passes it by.
 constexpr bool counts_slots(Algorithm algorithm) { return algorithm == Algorithm::in_flight; }
 // What was charged can be taken back: for that a state must tell what has drained, as a tat does. Leases, and

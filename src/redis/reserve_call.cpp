@@ -20,7 +20,7 @@ class ReserveCall final : public StoreCall {
  public:
   ReserveCall(StoreParts& in, Request& request, nanoseconds deadline)
       : StoreCall(in), ticket_(request), deadline_(deadline) {
-    if (request.reservation == nullptr) return;
+    if (request.verb == store::Verb::look) return;
     looks_ = false;
     max_wait_ = std::min(request.reservation->max_wait, kLongestWait);
     hold_ = std::min(request.reservation->hold, kLongestHold);

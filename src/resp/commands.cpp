@@ -39,7 +39,7 @@ constexpr std::array kCommands = {
     Command{"WEIR.SETTLE", -2, kNoKeys, Flags::none, ask_settle, nullptr,
             "id [actual | limit=units,...]: charges a reservation what it turned out to cost"},
     Command{"WEIR.EXTEND", 3, kNoKeys, Flags::none, ask_extend, nullptr,
-            "id ms: an open hold ends in so many milliseconds"},
+            "id ms: gives an open hold another end, that many milliseconds from now"},
     Command{"WEIR.CHARGE", -3, kNoKeys, Flags::none, ask_charge, nullptr,
             "what happened outside: [COST n | REMAINING n | PAUSE ms] [LIMIT name] [WINDOW period] [KEYS] "
             "key rule ..., or "

@@ -102,6 +102,7 @@ class Server::Impl {
                                                   store_status_, house_, connections_));
       loops.push_back(&workers_.back()->loop());
     }
+    embedded_.reservations().when_freed([this](std::uint64_t slots) { house_.queues.slot_freed(slots); });
     connections_.memory.most = settings_.client_memory;
     add_rows();
     service_.notices.sink = write_notice;

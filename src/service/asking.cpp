@@ -32,7 +32,7 @@ void Asking::complete(const Ask& ask, Question& question) {
 // It may have to stand in line while another file comes into force.
 void Asking::keep_asked(const Ask& ask, Question& question) {
   if (std::exchange(question.keeps_asked, false)) question.more->asked.clear();
-  if (ask.as == nullptr || !waiting::Queues::keeps_free(question.checks)) return;
+  if (ask.as == nullptr || !waiting::Queues::has_lines(question.checks)) return;
   question.more->asked.keep(*ask.as);
   question.keeps_asked = true;
 }

@@ -253,15 +253,15 @@ void Reservations::clear_away_all(nanoseconds now) {
 }
 
 // Under the lock of its stripe, as are the next ones.
-Slots* Reservations::find_slots(std::uint64_t hash) {
+KeySlots* Reservations::find_slots(std::uint64_t hash) {
   Stripe& stripe = stripe_of(hash);
   stripe.mutex.assert_held();
   const auto found = stripe.slots.find(schedule_key(hash));
   return found != stripe.slots.end() ? &found->second : nullptr;
 }
 
-Slots& Reservations::make_slots(std::uint64_t hash, std::uint64_t limit) {
-  if (Slots* const slots = find_slots(hash)) return *slots;
+KeySlots& Reservations::make_slots(std::uint64_t hash, std::uint64_t limit) {
+  if (KeySlots* const slots = find_slots(hash)) return *slots;
   Stripe& stripe = stripe_of(hash);
   stripe.mutex.assert_held();
   const std::uint64_t epoch = epochs_.fetch_add(1, std::memory_order_relaxed) + 1;
@@ -269,13 +269,14 @@ Slots& Reservations::make_slots(std::uint64_t hash, std::uint64_t limit) {
 }
 
 bool Reservations::has_slot(const Part& part, ReservationId id, nanoseconds end) {
-  const Slots* const slots = part.is_slot ? find_slots(part.hash) : nullptr;
+  const KeySlots* const slots = part.is_slot ? find_slots(part.hash) : nullptr;
   return slots != nullptr && slots->has(id, end);
 }
 
 bool Reservations::free_slot(const Part& part, ReservationId id, nanoseconds end) {
-  Slots* const slots = part.is_slot ? find_slots(part.hash) : nullptr;
+  KeySlots* const slots = part.is_slot ? find_slots(part.hash) : nullptr;
   if (slots == nullptr || !slots->free(id, end)) return false;
+  freed_(schedule_key(part.hash));
   if (slots->open() > 0) return true;
   Stripe& stripe = stripe_of(part.hash);
   stripe.mutex.assert_held();
@@ -290,7 +291,7 @@ void Reservations::free_ended(std::uint64_t hash, nanoseconds now) {
   Stripe& stripe = stripe_of(hash);
   {
     const Held lock(stripe.mutex);
-    if (const Slots* const slots = find_slots(hash)) slots->find_ended(now, ended);
+    if (const KeySlots* const slots = find_slots(hash)) slots->find_ended(now, ended);
   }
   for (const auto& [id, end] : ended) {
     Shelf& shelf = shelf_of(id);
@@ -315,7 +316,7 @@ void Reservations::decide_slots(std::span<Check> checks, nanoseconds now) {
   for (Check& check : checks) {
     const core::Rule& rule = check.limit->rule;
     if (!core::counts_slots(rule.algorithm)) continue;
-    const Slots* const slots = find_slots(check.hash);
+    const KeySlots* const slots = find_slots(check.hash);
     const std::int64_t most = rule.quota.burst() - core::kept_slots(rule);
     const FreeSlots free = slots != nullptr ? slots->find_free(most, now) : FreeSlots{};
     check.decision = free.decide(rule.quota.burst(), most, check.cost.units != 0);
@@ -403,7 +404,7 @@ std::size_t Reservations::bytes_of(const Request& request) {
   std::size_t bytes = kRecordBytes;
   for (const Check& check : request.checks) {
     const bool is_slot = core::counts_slots(check.limit->rule.algorithm);
-    bytes += kPartBytes + (is_slot ? Slots::kBytes : Schedule::kMomentBytes + hold);
+    bytes += kPartBytes + (is_slot ? KeySlots::kBytes : Schedule::kMomentBytes + hold);
   }
   return bytes;
 }
@@ -588,7 +589,7 @@ void Reservations::keep(Request& request, Draft& asked, nanoseconds now) {
       longest = std::min(longest, check.limit->holding.longest);
   for (Part& part : asked.parts) {
     if (part.is_slot) {
-      Slots& slots = make_slots(part.hash, part.limit);
+      KeySlots& slots = make_slots(part.hash, part.limit);
       part.epoch = slots.epoch();
       slots.take(id, until);
       continue;
@@ -879,6 +880,7 @@ bool Reservations::reset(std::uint64_t hash, nanoseconds now) {
     stripe.schedules.erase(found);
   }
   const bool had_slots = stripe.slots.erase(schedule_key(hash)) != 0;
+  if (had_slots) freed_(schedule_key(hash));
   return table_.reset(Table::place_of(hash), now) || had_slots;
 }
 
@@ -893,7 +895,7 @@ std::unordered_map<std::uint64_t, std::uint64_t> Reservations::in_flight(nanosec
     for (const std::uint64_t hash : keys) {
       free_ended(hash, now);
       const Held lock(stripe.mutex);
-      if (const Slots* const slots = find_slots(hash)) open[slots->limit()] += slots->open();
+      if (const KeySlots* const slots = find_slots(hash)) open[slots->limit()] += slots->open();
     }
   }
   return open;

@@ -93,6 +93,10 @@ class Reservations final : public ScheduledKeys {
   bool reset(std::uint64_t hash, nanoseconds now);
 
   Counts counts() const;
+  // Which slots a check's hash is of; and whom to tell, under locks, when a slot of them is free. Before
+  // anybody asks.
+  static std::uint64_t slots_of(std::uint64_t hash) { return Segments::hash_of(Segments::place_of(hash)); }
+  void when_freed(std::function<void(std::uint64_t slots)> call) { freed_ = std::move(call); }
   // The open holds that have slots, by Limit::id. Costs as many as there are.
   std::unordered_map<std::uint64_t, std::uint64_t> in_flight(nanoseconds now);
   const ReservationMemory& memory() const { return memory_; }
@@ -148,7 +152,7 @@ class Reservations final : public ScheduledKeys {
     SpinLock mutex;
     // By Segments::hash_of() the key's place.
     std::unordered_map<std::uint64_t, KeySchedule> schedules WEIR_GUARDED_BY(mutex);
-    std::unordered_map<std::uint64_t, Slots> slots WEIR_GUARDED_BY(mutex);  // by the same; none empty
+    std::unordered_map<std::uint64_t, KeySlots> slots WEIR_GUARDED_BY(mutex);  // by the same; none empty
     // Some time up to Schedule::until().
     std::multimap<nanoseconds, std::uint64_t> due WEIR_GUARDED_BY(mutex);
     // The latest moment of those that wait without an id and without a schedule.
@@ -178,8 +182,8 @@ class Reservations final : public ScheduledKeys {
   Schedule* find_schedule(const Part& part);
   Schedule* make_schedule(std::uint64_t hash, nanoseconds until, std::uint64_t client);
   Schedules find_schedules(std::span<const Check> checks);
-  Slots* find_slots(std::uint64_t hash);
-  Slots& make_slots(std::uint64_t hash, std::uint64_t limit);
+  KeySlots* find_slots(std::uint64_t hash);
+  KeySlots& make_slots(std::uint64_t hash, std::uint64_t limit);
   bool has_slot(const Part& part, ReservationId id, nanoseconds end);
   bool free_slot(const Part& part, ReservationId id, nanoseconds end);
   void free_ended(std::uint64_t hash, nanoseconds now);
@@ -220,6 +224,7 @@ class Reservations final : public ScheduledKeys {
   Table& table_;
   ReservationMemory memory_;
   ReservationIds ids_;
+  std::function<void(std::uint64_t)> freed_ = [](std::uint64_t) {};
   std::atomic<std::uint64_t> epochs_{0};
   std::atomic<std::uint64_t> open_{0};
   std::atomic<std::uint64_t> holes_{0};

@@ -342,7 +342,7 @@ bool Reservations::restore(std::string_view bytes, nanoseconds then, nanoseconds
       for (Part& part : record.parts) {
         if (!part.is_slot) continue;
         const Held lock(stripe_of(part.hash).mutex);
-        Slots& slots = make_slots(part.hash, part.limit);
+        KeySlots& slots = make_slots(part.hash, part.limit);
         part.epoch = slots.epoch();
         slots.take(id, record.due);
       }

@@ -62,7 +62,7 @@ Busy longest_of(std::size_t count, std::chrono::nanoseconds max_wait, const Rule
   return longest;
 }
 
-class Slots {
+class KeySlots {
  public:
   using nanoseconds = std::chrono::nanoseconds;
 
@@ -71,7 +71,7 @@ class Slots {
 
   // `epoch` tells them from earlier ones of the key, which were forgotten; `limit` whose they are
   // (Limit::id).
-  Slots(std::uint64_t epoch, std::uint64_t limit) : epoch_(epoch), limit_(limit) {}
+  KeySlots(std::uint64_t epoch, std::uint64_t limit) : epoch_(epoch), limit_(limit) {}
 
   std::uint64_t epoch() const { return epoch_; }
   std::uint64_t limit() const { return limit_; }

@@ -5,6 +5,9 @@
 #include <utility>
 #include <vector>
 
+#include "core/rule.hpp"
+#include "store/check_rules.hpp"
+
 namespace weir::inline v0_1::waiting {
 
 using std::chrono::nanoseconds;
@@ -16,6 +19,17 @@ namespace {
 constexpr std::chrono::milliseconds kHiccup{10};
 // How long the first in line goes by limits that are no longer in force, at the longest.
 constexpr std::chrono::seconds kLookAgain{1};
+// How often the first in line for a slot asks a store that does not tell of one that is free.
+constexpr std::chrono::milliseconds kAskForSlot{50};
+
+// The rates alone could not be in time, whatever becomes of the slots.
+bool rates_deny(std::span<const store::Check> checks, nanoseconds max_wait) {
+  return std::any_of(checks.begin(), checks.end(), [max_wait](const store::Check& each) {
+    const Decision& told = each.decision;
+    return !each.shadow && !core::counts_slots(each.limit->rule.algorithm) && !told.allowed() &&
+           (!told.retry_after || *told.retry_after > max_wait);
+  });
+}
 
 }  // namespace
 
@@ -93,6 +107,9 @@ struct AcquiringStore::Waiting final : Waiter, Queues::Place {
     return {.id = std::move(id), .actuals = {std::move(nothing)}};
   }
 
+  // In line for one: nobody knows when it is free.
+  bool is_for_slot() const { return queue != nullptr && store::takes_slot(copies[by]); }
+
   bool is_asked() const { return asked.state == Request::State::submitted; }
 
   // From now on the limits and the keys' bytes are its own: it may ask again.
@@ -160,6 +177,7 @@ AcquiringStore::AcquiringStore(store::Store& other, House& house, core::ClockFun
     : other_(other),
       house_(house),
       trusts_for_(trusts_for),
+      tells_of_slots_(trusts_for.count() == 0),
       clock_(std::move(clock)),
       changed_(std::move(changed)),
       soon_(std::move(soon)) {}
@@ -199,7 +217,7 @@ void AcquiringStore::acquire(Request& request, store::Arrival when, Renew renew)
   }
   waiting.max_wait = max_wait;
   waiting.deadline = when.now + std::min(max_wait, nanoseconds::max() - when.now);
-  if (Queues::keeps_free(waiting.copies) && house_.queues.join(waiting)) {
+  if (Queues::has_lines(waiting.copies) && house_.queues.join(waiting)) {
     line_up(waiting, when.now);
   } else {
     ask(waiting, when);
@@ -209,7 +227,8 @@ void AcquiringStore::acquire(Request& request, store::Arrival when, Renew renew)
 // It is in line, after those that came earlier: it stays if it can be in time.
 void AcquiringStore::line_up(Waiting& waiting, nanoseconds now) {
   waiting.moment = house_.queues.last_moment(waiting);
-  if (waiting.moment > waiting.deadline || waiting.max_wait.count() == 0) {
+  const bool may_be_late = !waiting.is_for_slot() && waiting.moment > waiting.deadline;
+  if (may_be_late || waiting.max_wait.count() == 0) {
     if (waiting.turned_away) house_.turn_away();
     return deny_in_line(waiting, waiting.moment - waiting.max_wait - now);
   }
@@ -240,6 +259,9 @@ void AcquiringStore::on_answered(Waiting& waiting, nanoseconds since) {
   if (granted && waiting.reservation.wait.count() > 0) return wait_for_moment(waiting, since);
   if (waiting.denied && asked.fault == Fault::none) {
     asked.by = static_cast<std::uint8_t>(waiting.by);
+    const Decision& told = waiting.copies[waiting.by].decision;
+    if (store::takes_slot(waiting.copies[waiting.by]))
+      waiting.denied = told.retry_after.value_or(nanoseconds{1});
     return deny(waiting, *waiting.denied);
   }
   if (!granted && waiting.turned_away && asked.fault == Fault::none) house_.turn_away();
@@ -251,8 +273,10 @@ bool AcquiringStore::waits_for_room(Waiting& waiting, nanoseconds since) {
   const Request& asked = waiting.asked;
   nanoseconds& wait = waiting.reservation.wait;
   if (asked.verb != Verb::reserve || asked.fault != Fault::none || waiting.max_wait.count() == 0 ||
-      wait.count() <= 0 || !Queues::was_not_ahead(waiting.copies))
+      wait.count() <= 0)
     return false;
+  if (waiting.copies[asked.by].decision.verdict == Verdict::busy) return waits_for_slot(waiting, since);
+  if (!Queues::was_not_ahead(waiting.copies)) return false;
   const store::Check& check = waiting.copies[asked.by];
   nanoseconds room = wait;
   if (check.inside != store::Check::kNoGuarantee) {
@@ -275,6 +299,19 @@ bool AcquiringStore::waits_for_room(Waiting& waiting, nanoseconds since) {
   return true;
 }
 
+// Whatever the holds' times say: one may be settled any moment.
+bool AcquiringStore::waits_for_slot(Waiting& waiting, nanoseconds since) {
+  waiting.deadline = std::min(waiting.deadline, last_moment_);
+  if (since >= waiting.deadline || rates_deny(waiting.copies, waiting.deadline - since)) return false;
+  waiting.told_at_once = false;
+  waiting.keep();
+  const nanoseconds ask = tells_of_slots_ ? nanoseconds{kLookAgain} : nanoseconds{kAskForSlot};
+  waiting.moment = since + std::min(waiting.reservation.wait, ask);
+  house_.queues.wait_for(waiting, waiting.asked.by, waiting.moment);
+  settle_in(waiting);
+  return true;
+}
+
 void AcquiringStore::wait_for_moment(Waiting& waiting, nanoseconds since) {
   waiting.told_at_once = false;
   waiting.keep();  // when the program stands still beyond its moment, it asks again
@@ -290,7 +327,8 @@ void AcquiringStore::wait_for_moment(Waiting& waiting, nanoseconds since) {
 void AcquiringStore::settle_in(Waiting& waiting) {
   const Queues& queues = house_.queues;
   const bool is_first = queues.is_first(waiting);
-  const nanoseconds turn = is_first ? queues.first_moment(waiting) : waiting.deadline;
+  nanoseconds turn = is_first ? queues.first_moment(waiting) : waiting.deadline;
+  if (waiting.is_for_slot()) turn = std::min(turn, waiting.deadline);
   const nanoseconds soon = clock_() + kLookAgain;
   waiting.looks_again = is_first && waiting.renew != nullptr && soon < turn;
   wait_until(waiting, waiting.looks_again ? soon : turn);
@@ -480,7 +518,8 @@ void AcquiringStore::deny(Waiting& waiting, nanoseconds wait) {
   waiting.reservation.wait = wait;
   waiting.asked.charged = false;
   Decision& decision = waiting.copies[waiting.asked.by].decision;
-  decision.verdict = Verdict::denied;
+  const bool is_slot = store::takes_slot(waiting.copies[waiting.asked.by]);
+  decision.verdict = is_slot ? Verdict::busy : Verdict::denied;
   decision.retry_after = wait;
   finish(waiting);
 }

@@ -5,9 +5,9 @@
 // own, in the order in which they came, over all that share that store. One whose asker goes away is
 // cancelled, and its units go to those who come next; so is one whose wait is ended early.
 //
-// A class that keeps something free for others is not charged ahead: its requests wait here, in line for what
-// has denied them (queues.hpp), ask again when there is room, and are charged when they are granted. Their
-// order is that of the House.
+// A class that keeps something free for others is not charged ahead, nor is one that finds no slot: its
+// requests wait here, in line for what has denied them (queues.hpp), ask again when there is room, and are
+// charged when they are granted. Their order is that of the House.
 //
 // When the program stood still, many moments are overdue at once. As many are told as what they were charged
 // and has not drained; the others ask for other moments, so that what acts keeps the promise, whatever comes
@@ -104,6 +104,7 @@ class AcquiringStore final : public store::Store, private Queues::Owner {
   void ask(Waiting& waiting, store::Arrival when);
   void on_answered(Waiting& waiting, nanoseconds since);
   bool waits_for_room(Waiting& waiting, nanoseconds since);
+  bool waits_for_slot(Waiting& waiting, nanoseconds since);
   void wait_for_moment(Waiting& waiting, nanoseconds since);
   void on_first(std::uint64_t number) override;
   void take_turns();
@@ -127,6 +128,7 @@ class AcquiringStore final : public store::Store, private Queues::Owner {
   store::Store& other_;
   House& house_;
   nanoseconds trusts_for_;
+  bool tells_of_slots_;  // the store tells House::queues of a slot that is free
   core::ClockFunction clock_;
   std::function<void()> changed_;
   nanoseconds last_moment_ = nanoseconds::max();

@@ -3,7 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <optional>
 #include <utility>
+
+#include "core/moment.hpp"
+#include "store/check_rules.hpp"
+#include "store/reservations.hpp"
 
 namespace weir::inline v0_1::waiting {
 
@@ -51,16 +56,17 @@ struct Queues::Queue {
   std::string name{};
   std::map<std::uint64_t, Place*> waiting{};  // by number
   unsigned __int128 units = 0;                // of all of them
+  std::optional<std::uint64_t> slots{};       // whose it is in line for
   nanoseconds base{0};                        // when there was or will be room for nothing yet
-  nanoseconds interval{0};                    // for one unit
+  nanoseconds interval{0};                    // for one unit; 0: nobody knows, of slots
 };
 
 Queues::Queues() = default;
 Queues::~Queues() = default;
 
-bool Queues::keeps_free(std::span<const store::Check> checks) {
+bool Queues::has_lines(std::span<const store::Check> checks) {
   return std::any_of(checks.begin(), checks.end(), [](const store::Check& each) {
-    return !each.shadow && each.limit->rule.kept.count() != 0;
+    return !each.shadow && (each.limit->rule.kept.count() != 0 || store::takes_slot(each));
   });
 }
 
@@ -68,7 +74,7 @@ bool Queues::was_not_ahead(std::span<const store::Check> checks) {
   return std::any_of(checks.begin(), checks.end(), [checks](const store::Check& each) {
     const bool is_inside =
         each.inside != store::Check::kNoGuarantee && checks[each.inside].decision.allowed();
-    return !each.shadow && each.limit->rule.kept.count() != 0 && !is_inside;
+    return !each.shadow && !core::may_wait(each.limit->rule) && !is_inside;
   });
 }
 
@@ -102,8 +108,25 @@ void Queues::wait_for(Place& place, std::size_t by, nanoseconds opens) {
     if (place.queue != nullptr) remove(place, false);
     add(place, queue, by);
   }
-  queue.interval = place.checks[by].limit->rule.quota.emission_interval();
+  const store::Check& check = place.checks[by];
+  const bool is_slots = core::counts_slots(check.limit->rule.algorithm);
+  if (is_slots && !queue.slots) {
+    queue.slots = store::Reservations::slots_of(check.hash);
+    of_slots_.emplace(*queue.slots, &queue);
+    lines_of_slots_.fetch_add(1, std::memory_order_relaxed);
+  }
+  queue.interval = is_slots ? nanoseconds{0} : check.limit->rule.quota.emission_interval();
   queue.base = opens - after(nanoseconds{0}, units_of(place), queue.interval);
+}
+
+void Queues::slot_freed(std::uint64_t slots) {
+  if (lines_of_slots_.load(std::memory_order_relaxed) == 0) return;
+  const detail::Held lock(mutex_);
+  const auto [first, last] = of_slots_.equal_range(slots);
+  for (auto each = first; each != last; ++each) {
+    const Place& place = each->second->first();
+    place.owner->on_first(place.number);
+  }
 }
 
 void Queues::leave(Place& place, bool charged) {
@@ -125,6 +148,12 @@ void Queues::remove(Place& place, bool charged) {
   queue.units -= units_of(place);
   if (charged) queue.base = after(queue.base, units_of(place), queue.interval);
   if (queue.waiting.empty()) {
+    if (queue.slots) {
+      auto [each, last] = of_slots_.equal_range(*queue.slots);
+      while (each != last && each->second != &queue) ++each;
+      if (each != last) of_slots_.erase(each);
+      lines_of_slots_.fetch_sub(1, std::memory_order_relaxed);
+    }
     queues_.erase(std::string(queue.name));
   } else if (was_first) {
     queue.first().owner->on_first(queue.first().number);

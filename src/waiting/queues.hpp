@@ -1,6 +1,6 @@
-// Those that wait until a key has room for their class, which their requests may not take ahead: in line for
-// the key that has denied them last, first come first served. One asks again at a time for each key, so that
-// a thousand that wait for one limit ask as often as one.
+// Those that wait until a key has room for their class, which their requests may not take ahead, or a slot:
+// in line for the key that has denied them last, first come first served. One asks again at a time for each
+// key, so that a thousand that wait for one limit ask as often as one.
 //
 // A request does not pass any that came earlier and waits for a key of its own in the same class. A key that
 // has room holds up nobody, whatever else those that need it wait for.
@@ -55,10 +55,10 @@ class Queues {
   Queues(const Queues&) = delete;
   Queues& operator=(const Queues&) = delete;
 
-  // Whether an enforced check is of a class that keeps something free; and of a request that was denied,
-  // whether it was for that class that it could not be charged ahead: a guarantee with room makes it one that
-  // can.
-  static bool keeps_free(std::span<const store::Check> checks);
+  // Whether an enforced check is of a class that keeps something free, or takes a slot; and of a request that
+  // was denied, whether it was for that class that it could not be charged ahead: a guarantee with room makes
+  // it one that can.
+  static bool has_lines(std::span<const store::Check> checks);
   static bool was_not_ahead(std::span<const store::Check> checks);
 
   // Of the next that comes.
@@ -70,6 +70,8 @@ class Queues {
   // Puts it into the line of the key of its check `by`, which has denied it, out of the one that it is in:
   // there is room for it at `opens`.
   void wait_for(Place& place, std::size_t by, nanoseconds opens);
+  // A slot of that key is free (store::Reservations::slots_of()): the first of its lines may ask.
+  void slot_freed(std::uint64_t slots);
   // Takes it out of its line, with what it was charged or without.
   void leave(Place& place, bool charged);
 
@@ -93,6 +95,8 @@ class Queues {
   std::atomic<std::uint64_t> last_number_{0};
   mutable detail::Mutex mutex_;
   std::unordered_map<std::string, std::unique_ptr<Queue>> queues_ WEIR_GUARDED_BY(mutex_);
+  std::unordered_multimap<std::uint64_t, Queue*> of_slots_ WEIR_GUARDED_BY(mutex_);  // by slots_of()
+  std::atomic<std::size_t> lines_of_slots_{0};
 };
 
 }  // namespace weir::waiting

@@ -231,6 +231,72 @@ void an_extension_counts_from_the_moment_and_holds_what_is_settled(Trial& trial)
   trial.equal(extend(trial, unheld.id, 5s).count(), 0, "without a hold");
 }
 
+// One that waits in line.
+class InLine : public TestRequest {
+ public:
+  InLine(Trial& its_trial, std::vector<Part> wanted, nanoseconds max_wait, nanoseconds hold)
+      : TestRequest(std::move(wanted), Verb::acquire) {
+    booking.max_wait = max_wait;
+    booking.hold = hold;
+    its_trial.submit({this});
+    its_trial.world.settle();
+  }
+  bool has() const { return !pending && fault == Fault::none && allowed(); }
+};
+
+void who_waits_for_a_slot_comes_first_that_came_first(Trial& trial) {
+  if (!trial.world.lets_wait()) {
+    trial.skipped = "nobody waits in this store";
+    return;
+  }
+  const Limit limit = trial.limit("in_flight=1", 1);
+  const std::string held = take(trial, limit, "k", 60s);
+  const std::vector<Part> one{{limit, "k"}};
+  InLine first(trial, one, 30s, 60s), second(trial, one, 30s, 60s), third(trial, one, 30s, 60s);
+  InLine hasty(trial, one, 3s, 60s);
+  InLine at_once(trial, one, 0s, 60s);
+  trial.expect(!at_once.pending && !at_once.allowed(), "who may not wait is denied");
+  trial.expect(first.pending && second.pending && third.pending, "whatever the hold's time says, they wait");
+  trial.world.advance(2s);
+  trial.expect(first.pending && hasty.pending, "as long as it is open");
+  settle(trial, held, 0);
+  trial.world.advance(1s);
+  trial.expect(first.has() && !first.booking.id.empty(), "the first has its slot");
+  trial.expect(second.pending && third.pending, "and nobody else");
+  trial.expect(!hasty.pending && !hasty.allowed(), "who waited for as long as it may is denied");
+  trial.expect(hasty.pending || hasty.decision().verdict == Verdict::busy, "as busy");
+  trial.cancel(second);
+  settle(trial, first.booking.id, 0);
+  trial.world.advance(1s);
+  trial.expect(third.has(), "who has gone holds up nobody");
+  trial.world.advance(60s);
+  InLine fourth(trial, one, 30s, 1s);
+  trial.expect(fourth.has(), "a hold that its time has ended makes room");
+  InLine fifth(trial, one, 30s, 1s);
+  trial.world.advance(1s);
+  trial.expect(fifth.has(), "to one that waits, too");
+}
+
+void who_waits_for_a_slot_is_charged_when_it_has_it(Trial& trial) {
+  if (!trial.world.lets_wait()) {
+    trial.skipped = "nobody waits in this store";
+    return;
+  }
+  const Limit slots = trial.limit("in_flight=1", 1);
+  const Limit rate = trial.limit("1/s burst 2", 2);
+  const std::string held = take(trial, slots, "k", 60s);
+  InLine waiting(trial, {{rate, "k"}, {slots, "k"}}, 30s, 60s);
+  trial.expect(waiting.pending, "it waits");
+  trial.equal(trial.left(rate, "k"), 2, "and is charged nothing");
+  trial.ask(rate, "k", 2);
+  InLine too_much(trial, {{rate, "k", 3}, {slots, "other"}}, 30s, 60s);
+  trial.expect(!too_much.pending && !too_much.allowed(), "what no time admits does not wait");
+  settle(trial, held, 0);
+  trial.world.advance(1s);
+  trial.expect(waiting.has(), "its slot, and then its moment");
+  trial.equal(trial.left(rate, "k"), 0, "for which it is charged");
+}
+
 // Any holds on two keys, settled, cancelled, extended or left alone: counted by ids and ends.
 void slots_are_those_of_a_list_of_holds(Trial& trial) {
   core::Chance random(24);
@@ -297,6 +363,8 @@ std::vector<Property> slot_properties() {
           WEIR_PROPERTY(a_reset_forgets_the_holds_that_were_open),
           WEIR_PROPERTY(an_extended_hold_ends_later_or_earlier),
           WEIR_PROPERTY(an_extension_counts_from_the_moment_and_holds_what_is_settled),
+          WEIR_PROPERTY(who_waits_for_a_slot_comes_first_that_came_first),
+          WEIR_PROPERTY(who_waits_for_a_slot_is_charged_when_it_has_it),
           WEIR_PROPERTY(slots_are_those_of_a_list_of_holds)};
 #undef WEIR_PROPERTY
 }

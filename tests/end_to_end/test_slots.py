@@ -119,6 +119,30 @@ class TestSlots(OneServerWithLimits):
         self.assertEqual(self.client.ask("WEIR.RESET", "AS", "job=1"), 1)
         self.assertEqual(self.reserve("AS", "job=1")[0], 0)
 
+    def test_acquire_stands_in_line_and_has_a_freed_slot_at_once(self):
+        words = ("MAXWAIT", "20000", "HOLD", "60000", self.key, "in_flight=1")
+        held = self.reserve("HOLD", "60000", self.key, "in_flight=1")[5]
+        line = []
+        for _ in range(20):
+            client = self.server.client()
+            self.addCleanup(client.close)
+            client.send("WEIR.ACQUIRE", *words)
+            line.append(client)
+            until = time.monotonic() + 10
+            while int(self.info("Clients")["blocked_clients"]) < len(line):
+                self.assertLess(time.monotonic(), until)
+        line.pop(5).close()  # who goes holds up nobody
+        began = time.monotonic()
+        for client in line:
+            self.client.ask("WEIR.SETTLE", held)
+            got = client.reply()
+            self.assertEqual((got[0], got[3]), (0, 0))
+            held = got[5]
+        self.assertLess(time.monotonic() - began, 5)
+        denied = self.client.ask("WEIR.ACQUIRE", "MAXWAIT", "50", *words[2:])
+        self.assertEqual((denied[0], denied[6]), (1, self.key.encode()))
+        self.assertTrue(50_000 < denied[3] <= 60_000, denied)
+
     def test_over_http(self):
         asked = {"attributes": {"job": "2"}}
         status, granted = self.post("/v1/reserve", asked)
