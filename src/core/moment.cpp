@@ -62,8 +62,8 @@ nanoseconds earliest_lift(const Demand& demand, nanoseconds moment) {
 nanoseconds rest_of(const Demand& demand, nanoseconds now, nanoseconds moment, std::uint8_t awaited) {
   const bool is_lifted = demand.state.until < static_cast<std::uint64_t>(moment.count());
   const bool all_wait = (demand.waits_with >> awaited & 1) != 0;
-  if (demand.cost.units == 0 || !is_lifted || all_wait || counts_slots(demand.rule->algorithm))
-    return nanoseconds{0};
+  if (counts_slots(demand.rule->algorithm)) return nanoseconds{0};
+  if (demand.cost.units == 0 || !is_lifted || all_wait) return nanoseconds{0};
   return earliest_lift(demand, moment) - now;
 }
 

@@ -227,7 +227,7 @@ class Server::Impl {
     add_store_rows(service_.metrics, settings_, store_status_, std::move(stores));
   }
 
-  void write_decisions(service::Exposition& to) const {
+  void write_decisions(service::Exposition& to) {
     service::ProtocolCounts resp{"resp", {}};
     service::ProtocolCounts http{"http", {}};
     for (const auto& worker : workers_) {
@@ -236,6 +236,9 @@ class Server::Impl {
     }
     const auto set = service_.limits ? service_.limits->current() : nullptr;
     service::write_decisions(to, {resp, http}, set.get());
+    // With a store they are its own.
+    if (set && !settings_.store)
+      service::write_in_flight(to, *set, embedded_.reservations().in_flight(service_.now()));
   }
   void write_connections(service::Exposition& to) const {
     to.family(service::Exposition::Kind::gauge, "weir_connections", "Connections open now");

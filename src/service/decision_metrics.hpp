@@ -4,7 +4,9 @@
 // Any thread. What they can hold is bounded by the limits file: at most 64 series a limit, and none by key.
 #pragma once
 
+#include <cstdint>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "limits/set.hpp"
@@ -24,5 +26,8 @@ struct ProtocolCounts {
 void write_decisions(Exposition& to, const std::vector<ProtocolCounts>& protocols, const limits::Set* set);
 // The numbers of the limits in force, without their overrides.
 void write_limits(Exposition& to, const limits::Set& set);
+// Of limits with slots; `open` by the ids of store::Limit.
+void write_in_flight(Exposition& to, const limits::Set& set,
+                     const std::unordered_map<std::uint64_t, std::uint64_t>& open);
 
 }  // namespace weir::service

@@ -764,11 +764,13 @@ void Reservations::cancel(Request& request, nanoseconds now) {
   auto record = id ? copy_record(*id, now) : std::nullopt;
   if (!record) return;
   // A pause may have moved it.
-  if (record->moment <= now) {
-    if (record->pauses == pauses_.load(std::memory_order_relaxed) && record->due == record->until) return;
+  bool is_ahead = record->moment > now;
+  if (!is_ahead &&
+      (record->pauses != pauses_.load(std::memory_order_relaxed) || record->due != record->until)) {
     const Locked locked(*this, record->parts);
-    if (!moment_of(*record, now)) return;
+    is_ahead = moment_of(*record, now).has_value();
   }
+  if (!is_ahead) return;
   record = take_record(*id, now);
   if (!record) return;
   record->share = {};

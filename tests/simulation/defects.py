@@ -46,8 +46,7 @@ plant("cancel_takes_a_settled_moment_along", SCHEDULE,
       "it breaks an order, of which the referee knows nothing, and no promise")
 BOOK = "src/store/reservations.cpp"
 plant("cancel_after_the_moment", BOOK,
-      "if (!is_ahead) return put_back(*id, *std::move(record), now);",
-      "if (!is_ahead && now.count() < 0) return put_back(*id, *std::move(record), now);")
+      "if (!is_ahead) return;", "if (!is_ahead && now.count() < 0) return;")
 plant("hole_is_further_than_the_wait", BOOK, "const nanoseconds latest = now + std::min(*check.decision.retry_after, reservation.max_wait);",
       "const nanoseconds latest = now + *check.decision.retry_after;")
 plant("hold_outlives_its_numbers", SCHEDULE, "  ++generation_;\n  clear_holes();", "  clear_holes();")
