@@ -131,7 +131,8 @@ void write_limits(Exposition& to, const limits::Set& set) {
 
 void write_in_flight(Exposition& to, const limits::Set& set,
                      const std::unordered_map<std::uint64_t, std::uint64_t>& open) {
-  to.family(Exposition::Kind::gauge, "weir_in_flight", "Open holds that have a slot of the limit, of all keys");
+  to.family(Exposition::Kind::gauge, "weir_in_flight",
+            "Open holds that have a slot of the limit, of all keys");
   for (const limits::Set::CompiledLimit& limit : set.limits()) {
     if (limit.said->slots.place.line == 0) continue;
     const auto found = open.find(limit.windows.back().limit.id);

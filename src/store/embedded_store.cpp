@@ -120,8 +120,13 @@ void EmbeddedStore::check_all(Request& request, Arrival when) {
 
 void EmbeddedStore::reset(Request& request, Arrival when) {
   request.forgotten = 0;
-  for (const Check& check : request.checks)
-    request.forgotten += reservations_.reset(check.hash, when.now) ? 1 : 0;
+  for (const Check& check : request.checks) {
+    bool any = reservations_.reset(check.hash, when.now);
+    // Of a key alone its slots too.
+    if (check.limit->id == 0 && !core::counts_slots(check.limit->rule.algorithm))
+      any = reservations_.reset(table_.hash(check.key, Algorithm::in_flight, 0), when.now) || any;
+    request.forgotten += any ? 1 : 0;
+  }
 }
 
 void EmbeddedStore::reserve(Request& request, Arrival when) {

@@ -238,5 +238,43 @@ TEST(ReservationsCopy, is_refused_when_anything_is_missing_or_too_much) {
   }
 }
 
+// Slots are taken until the same ends; a bound hold has ended, before its moment as a cancelled one.
+TEST(ReservationsCopy, has_the_slots_of_all_holds_but_bound_ones) {
+  const Limit slots{.rule = *core::Rule::slots("4"), .id = 1};
+  const Limit rate{.rule = core::Rule::parse("1/s burst 2").value(), .id = 2};
+  World one;
+  const auto reserve = [&](World& world, std::vector<Check> checks, nanoseconds hold, bool bound) {
+    ReservationTerms terms{.max_wait = 60s, .hold = hold, .bound = bound};
+    world.ask(Verb::reserve, checks, &terms);
+    return terms.id;
+  };
+  const auto free = [&](World& world) {
+    Check check{.limit = &slots, .key = "k"};
+    world.ask(Verb::look, {&check, 1}, nullptr);
+    return check.decision.remaining;
+  };
+  const Check slot{.limit = &slots, .key = "k", .cost = Cost{1}};
+  const Check units{.limit = &rate, .key = "k", .cost = Cost{2}};
+  const std::string held = reserve(one, {slot}, 10s, false);
+  reserve(one, {slot, units}, 20s, true);
+  reserve(one, {slot, units}, 20s, true);  // in two seconds
+  const std::string forgotten = reserve(one, {{.limit = &slots, .key = "l", .cost = Cost{1}}}, 20s, false);
+  Check other{.limit = &slots, .key = "l"};
+  one.ask(Verb::reset, {&other, 1}, nullptr);
+  EXPECT_EQ(free(one), 1);
+  World two;
+  two.now = 5s;
+  ASSERT_TRUE(one.restore_into(two, one.copy()));
+  EXPECT_EQ(free(two), 3);
+  EXPECT_EQ(two.settle(forgotten, 0), nanoseconds{-1});
+  EXPECT_FALSE(reserve(two, {units}, 0s, false).empty());  // the moment that was given up
+  two.now += 10s - 1ns;
+  EXPECT_EQ(free(two), 3);
+  two.now += 1ns;
+  EXPECT_EQ(free(two), 4);
+  EXPECT_EQ(two.settle(held, 0), nanoseconds{-1});
+  EXPECT_EQ(two.store.reservations().in_flight(two.now).size(), 0U);
+}
+
 }  // namespace
 }  // namespace weir::store

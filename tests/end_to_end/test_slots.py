@@ -60,6 +60,8 @@ class TestSlots(OneServerWithLimits):
         self.assertEqual(self.client.ask("WEIR.SETTLE", first[5]), -1)
         self.assertEqual(self.reserve("HOLD", "60000", self.key, "in_flight=2")[0], 0)
         self.assertEqual(self.reserve("HOLD", "60000", self.key, "in_flight=2")[0], 1)
+        self.assertEqual([self.client.ask("DEL", self.key) for _ in range(2)], [1, 0])
+        self.assertEqual(self.reserve("HOLD", "60000", self.key, "in_flight=2")[0], 0)
 
     def test_its_time_ends_a_hold_and_is_counted(self):
         self.reserve("HOLD", "50", self.key, "in_flight=1")
