@@ -857,12 +857,12 @@ limits:
 )"},
     {6, R"(version: 1
 limits:
-  a: { in_flight: 5, hold: { ttl: 9s }, reserve: 10%, lease: { units: 5 } }
+  a: { in_flight: 5, hold: { ttl: 9s }, reserve: 10% }
   b: { in_flight: 5, hold: { ttl: 9s }, guarantee: 5/s }
 )",
      R"(limits.yaml:3:41: limits.a.reserve: is of rates, and the limit has in_flight alone
-limits.yaml:3:55: limits.a.lease: is of rates, and the limit has in_flight alone
 limits.yaml:4:41: limits.b.guarantee: is of rates, and the limit has in_flight alone
+limits.yaml:4:52: limits.b.guarantee: the limit has no within, so nobody guarantees it
 )"},
     {4, R"(version: 1
 limits:
