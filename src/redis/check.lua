@@ -379,13 +379,14 @@ if ARGV[1] == 'reset' then
   local forgotten, foreign = 0, 0
   local form, lines = match(ARGV[2], '^(%S+) ?(%d*)$')
   for i, key in ipairs(KEYS) do
-    local is_line = i > #KEYS - (tonumber(lines) or 0)
-    if is_line then call('DEL', key) end
-    local value = not is_line and read('GET', key)
+    local value = i <= #KEYS - (tonumber(lines) or 0) and read('GET', key)
+    -- A line, or nothing.
+    if not value then call('DEL', key) end
     if value and form == 'weir' and sub(value, 1, 9) == 'WRONGTYPE' then
-      local first = redis.pcall('LINDEX', key, 0)
-      if type(first) ~= 'string' then first = redis.pcall('ZRANGEBYSCORE', key, 0, '+inf', 'LIMIT', 0, 1)[1] end
-      value = type(first) == 'string' and first or value
+      local it = redis.pcall('LINDEX', key, 0)
+      -- Of slots, a hold that has one (reserve.lua).
+      if it.err then it = redis.pcall('ZRANGE', key, 0, 0)[1] end
+      value = it or value
     end
     local is_weirs = value and form == 'weir' and match(value, '^weir%d%l ')
     if is_weirs or value and form ~= 'weir' and s - (match(value, tat_alone) or 0) <= 60 then

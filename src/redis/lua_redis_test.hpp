@@ -149,6 +149,7 @@ class LuaRedis {
         {"TIME", &LuaRedis::time},
         {"ZADD", &LuaRedis::zadd},
         {"ZCOUNT", &LuaRedis::zcount},
+        {"ZRANGE", &LuaRedis::zrange},
         {"ZRANGEBYSCORE", &LuaRedis::zrangebyscore},
         {"ZREM", &LuaRedis::zrem},
         {"ZREMRANGEBYSCORE", &LuaRedis::zremrangebyscore},
@@ -351,6 +352,14 @@ class LuaRedis {
     }
     for (std::size_t i = first; i < members.size() && reply.list.size() < most; ++i)
       reply.list.push_back(LuaReply::of(members[i]));
+    return reply;
+  }
+  // key 0 0
+  LuaReply zrange(const Strings& words) {
+    LuaReply reply{LuaReply::Kind::list};
+    const SortedSet* const set = find_as<SortedSet>(words.at(1));
+    if (set == nullptr || words.at(2) != "0" || words.at(3) != "0") return reply;
+    reply.list.push_back(LuaReply::of(set->members.begin()->second));
     return reply;
   }
   LuaReply zrangebyscore(const Strings& words) { return range_by_score(words, false); }

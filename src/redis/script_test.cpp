@@ -139,7 +139,7 @@ TEST(Script, a_reservation_says_what_it_may_take_of_each_limit) {
   append_reserve(bytes, "w:", asks, {.record = "r", .id = "i", .max_wait = 5ns, .hold = 6ns}, 1'732'147'200s);
   EXPECT_EQ(words(bytes, reserve_sha()),
             "5|r|w:a|" + line_in_redis("w:", "w:a") + "|w:b|" + line_in_redis("w:", "w:b") +
-                "|reserve|1732147200 0|i|5|6|"
+                "|reserve|1732147200 0|i|5|6|86400000000000|"
                 "|100000000|700000000|100000000|10| 1 7 600000000 2 1|"
                 "|12000000000|60000000000|24000000000|5|any 1 0 60000000000 0 1");
 }
